@@ -1,0 +1,388 @@
+#include "base/config_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+namespace vpfs {
+namespace {
+
+int line_of(const YAML::Node& node) {
+  return node.Mark().line + 1;
+}
+
+std::string quoted(std::string_view text) {
+  return fmt::format("\"{}\"", text);
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// How many letters must be inserted, removed or replaced to make one of the other.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+std::string unknown_key_problem(std::string_view key, const std::vector<std::string>& known) {
+  const std::string* nearest = nullptr;
+  std::size_t least = std::max<std::size_t>(2, key.size() / 3) + 1;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(key, candidate);
+    if (distance < least && distance < candidate.size()) {
+      least = distance;
+      nearest = &candidate;
+    }
+  }
+  if (nearest != nullptr) return fmt::format("unknown key; did you mean {}?", quoted(*nearest));
+  if (known.empty()) return "unknown key";
+  return fmt::format("unknown key (known here: {})", listed(known));
+}
+
+// What a value must be, for the message about one that is not.
+template <typename T, typename Print>
+std::string range_problem(std::string_view text, T least, T most, T no_limit, Print print) {
+  if (most == no_limit) return fmt::format("{} is out of range: at least {}", text, print(least));
+  return fmt::format("{} is out of range: {} to {}", text, print(least), print(most));
+}
+
+}  // namespace
+
+void ConfigErrors::add(int line, std::string_view key, std::string_view problem) {
+  const auto place = std::ranges::upper_bound(numbers_, line);
+  const std::string subject = key.empty() ? "" : fmt::format("{}: ", key);
+  lines_.insert(lines_.begin() + (place - numbers_.begin()),
+                fmt::format("{}:{}: {}{}", file_, line, subject, problem));
+  numbers_.insert(place, line);
+}
+
+std::string ConfigErrors::to_string() const {
+  std::string text;
+  for (const std::string& line : lines_) text += line + "\n";
+  return text;
+}
+
+struct ConfigReader::State {
+  struct Entry {
+    std::string key;
+    int line;
+    YAML::Node value;
+  };
+
+  ConfigErrors* errors = nullptr;
+  std::string path;  // of this mapping, "" for the root
+  int line = 1;
+  bool present = false;  // false: stands for a mapping that is not there, or that was no mapping
+  std::vector<Entry> entries;
+  std::vector<std::string> asked;  // in the order of asking, as the errors list them
+
+  [[nodiscard]] std::string path_of(std::string_view key) const {
+    if (path.empty() || key.empty()) return path + std::string(key);
+    return fmt::format("{}.{}", path, key);
+  }
+
+  // The entry of `key`, which is known from now on.
+  const Entry* find(std::string_view key) {
+    if (std::ranges::find(asked, key) == asked.end()) asked.emplace_back(key);
+    const auto entry = std::ranges::find(entries, key, &Entry::key);
+    return entry == entries.end() ? nullptr : &*entry;
+  }
+
+  void problem(const Entry& entry, std::string_view what) const {
+    errors->add(entry.line, path_of(entry.key), what);
+  }
+
+  // The scalar of `key`, or null where it is absent or (reported) no scalar.
+  const Entry* find_scalar(std::string_view key) {
+    const Entry* entry = find(key);
+    if (entry == nullptr || entry->value.IsScalar()) return entry;
+    problem(*entry, entry->value.IsNull() ? "has no value" : "must be a single value");
+    return nullptr;
+  }
+
+  // Makes this the mapping `node`, reporting keys that are given twice.
+  void load(const YAML::Node& node) {
+    present = true;
+    for (const auto& pair : node) {
+      if (!pair.first.IsScalar()) {
+        errors->add(line_of(pair.first), path, "a key must be a plain word");
+        continue;
+      }
+      Entry entry{pair.first.Scalar(), line_of(pair.first), pair.second};
+      const auto first = std::ranges::find(entries, entry.key, &Entry::key);
+      if (first != entries.end()) {
+        problem(entry, fmt::format("given twice; first on line {}", first->line));
+        continue;
+      }
+      entries.push_back(std::move(entry));
+    }
+  }
+
+  // A reader of `node`, which stands at `place` and must be a mapping.
+  [[nodiscard]] std::unique_ptr<State> below(std::string place, int at,
+                                             const YAML::Node* node) const {
+    auto state = std::make_unique<State>();
+    state->errors = errors;
+    state->path = std::move(place);
+    state->line = at;
+    if (node == nullptr) return state;
+    if (node->IsMap()) {
+      state->load(*node);
+    } else {
+      errors->add(at, state->path,
+                  node->IsNull() ? "has no value; must be a mapping (key: value)"
+                                 : "must be a mapping (key: value)");
+    }
+    return state;
+  }
+
+  // Parses, checks and stores a scalar with a unit.
+  template <typename T, typename Parse>
+  bool get_quantity(std::string_view key, T* value, T least, T most, T no_limit, Parse parse) {
+    const Entry* entry = find_scalar(key);
+    if (entry == nullptr) return false;
+    const Result<T> parsed = parse(entry->value.Scalar());
+    if (!parsed) {
+      problem(*entry, parsed.error().message);
+      return false;
+    }
+    if (*parsed < least || *parsed > most) {
+      problem(*entry, range_problem(quoted(entry->value.Scalar()), least, most, no_limit,
+                                    [](T limit) { return to_string(limit); }));
+      return false;
+    }
+    *value = *parsed;
+    return true;
+  }
+
+  template <typename T>
+  bool get_number(std::string_view key, T* value, T least, T most, std::string_view kind) {
+    const Entry* entry = find_scalar(key);
+    if (entry == nullptr) return false;
+    const std::string& text = entry->value.Scalar();
+    const auto print = [](T limit) { return fmt::format("{}", limit); };
+    T parsed = {};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+    const bool whole = end == text.data() + text.size();
+    if (whole && error == std::errc::result_out_of_range) {
+      problem(*entry,
+              range_problem(quoted(text), least, most, std::numeric_limits<T>::max(), print));
+      return false;
+    }
+    if (!whole || error != std::errc{}) {
+      problem(*entry, fmt::format("{} is not {}", quoted(text), kind));
+      return false;
+    }
+    // Written so that NaN is out of every range.
+    if (!(parsed >= least && parsed <= most)) {
+      problem(*entry,
+              range_problem(quoted(text), least, most, std::numeric_limits<T>::max(), print));
+      return false;
+    }
+    *value = parsed;
+    return true;
+  }
+};
+
+ConfigReader::ConfigReader(std::string_view text, ConfigErrors& errors)
+    : state_(std::make_unique<State>()) {
+  state_->errors = &errors;
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() > 1) {
+      errors.add(line_of(documents[1]), "", "a second YAML document; only one is allowed");
+    }
+    if (documents.empty() || documents[0].IsNull()) {
+      state_->present = true;
+    } else if (documents[0].IsMap()) {
+      state_->load(documents[0]);
+    } else {
+      errors.add(line_of(documents[0]), "", "must be a mapping (key: value)");
+    }
+  } catch (const YAML::Exception& exception) {
+    errors.add(std::max(exception.mark.line, 0) + 1, "", "not YAML: " + exception.msg);
+  }
+}
+
+ConfigReader::ConfigReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ConfigReader::ConfigReader(ConfigReader&&) noexcept = default;
+
+ConfigReader::~ConfigReader() {
+  if (state_ == nullptr) return;
+  for (const State::Entry& entry : state_->entries) {
+    if (std::ranges::find(state_->asked, entry.key) == state_->asked.end()) {
+      state_->problem(entry, unknown_key_problem(entry.key, state_->asked));
+    }
+  }
+}
+
+bool ConfigReader::has(std::string_view key) {
+  return state_->find(key) != nullptr;
+}
+
+bool ConfigReader::get(std::string_view key, std::string* value) {
+  const State::Entry* entry = state_->find_scalar(key);
+  if (entry == nullptr) return false;
+  *value = entry->value.Scalar();
+  return true;
+}
+
+bool ConfigReader::get(std::string_view key, bool* value) {
+  const State::Entry* entry = state_->find_scalar(key);
+  if (entry == nullptr) return false;
+  const std::string& text = entry->value.Scalar();
+  if (text != "true" && text != "false") {
+    state_->problem(*entry, fmt::format("{} is neither true nor false", quoted(text)));
+    return false;
+  }
+  *value = text == "true";
+  return true;
+}
+
+bool ConfigReader::get(std::string_view key, double* value, double least, double most) {
+  return state_->get_number(key, value, least, most, "a number");
+}
+
+bool ConfigReader::get(std::string_view key, std::uint64_t* value, std::uint64_t least,
+                       std::uint64_t most) {
+  return state_->get_number(key, value, least, most, "a whole number");
+}
+
+bool ConfigReader::get(std::string_view key, Bytes* value, Bytes least, Bytes most) {
+  return state_->get_quantity(key, value, least, most, Bytes{UINT64_MAX}, parse_bytes);
+}
+
+bool ConfigReader::get(std::string_view key, BytesPerSecond* value, BytesPerSecond least,
+                       BytesPerSecond most) {
+  return state_->get_quantity(key, value, least, most, BytesPerSecond{UINT64_MAX}, parse_rate);
+}
+
+bool ConfigReader::get(std::string_view key, Duration* value, Duration least, Duration most) {
+  return state_->get_quantity(key, value, least, most, Duration::max(), parse_duration);
+}
+
+bool ConfigReader::get(std::string_view key, std::vector<std::string>* value) {
+  const State::Entry* entry = state_->find(key);
+  if (entry == nullptr) return false;
+  if (entry->value.IsScalar()) {
+    *value = {entry->value.Scalar()};
+    return true;
+  }
+  bool good = entry->value.IsSequence();
+  std::vector<std::string> items;
+  for (std::size_t i = 0; good && i < entry->value.size(); ++i) {
+    good = entry->value[i].IsScalar();
+    if (good) items.push_back(entry->value[i].Scalar());
+  }
+  if (!good) {
+    state_->problem(*entry, "must be a value or a list of values");
+    return false;
+  }
+  *value = std::move(items);
+  return true;
+}
+
+bool ConfigReader::get(std::string_view key,
+                       std::vector<std::pair<std::string, std::string>>* value) {
+  if (!has(key)) return false;
+  const std::size_t errors_before = state_->errors->lines().size();
+  ConfigReader mapping = child(key);
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const State::Entry& entry : mapping.state_->entries) {
+    if (const State::Entry* good = mapping.state_->find_scalar(entry.key)) {
+      pairs.emplace_back(good->key, good->value.Scalar());
+    }
+  }
+  if (state_->errors->lines().size() != errors_before) return false;
+  *value = std::move(pairs);
+  return true;
+}
+
+bool ConfigReader::choose(std::string_view key, std::string* value,
+                          const std::vector<std::string>& choices) {
+  const State::Entry* entry = state_->find_scalar(key);
+  if (entry == nullptr) return false;
+  if (std::ranges::find(choices, entry->value.Scalar()) == choices.end()) {
+    state_->problem(*entry, fmt::format("{} is not one of: {}", quoted(entry->value.Scalar()),
+                                        listed(choices)));
+    return false;
+  }
+  *value = entry->value.Scalar();
+  return true;
+}
+
+void ConfigReader::require(std::string_view key) {
+  if (!has(key) && state_->present) {
+    state_->errors->add(state_->line, state_->path_of(key), "is missing");
+  }
+}
+
+ConfigReader ConfigReader::child(std::string_view key) {
+  const State::Entry* entry = state_->find(key);
+  const int at = entry == nullptr ? state_->line : entry->line;
+  return ConfigReader(
+      state_->below(state_->path_of(key), at, entry == nullptr ? nullptr : &entry->value));
+}
+
+bool ConfigReader::for_each(std::string_view key, const std::function<void(ConfigReader&)>& each) {
+  const State::Entry* entry = state_->find(key);
+  if (entry == nullptr) return false;
+  if (!entry->value.IsSequence()) {
+    state_->problem(*entry, "must be a list");
+    return false;
+  }
+  for (std::size_t i = 0; i < entry->value.size(); ++i) {
+    const YAML::Node item = entry->value[i];
+    ConfigReader reader(
+        state_->below(fmt::format("{}[{}]", state_->path_of(key), i), line_of(item), &item));
+    if (reader.state_->present) each(reader);
+  }
+  return true;
+}
+
+bool ConfigReader::for_each_named(
+    std::string_view key, const std::function<void(const std::string&, ConfigReader&)>& each) {
+  if (!has(key)) return false;
+  ConfigReader mapping = child(key);
+  if (!mapping.state_->present) return false;
+  for (const std::string& name : mapping.keys()) {
+    ConfigReader reader = mapping.child(name);
+    if (reader.state_->present) each(name, reader);
+  }
+  return true;
+}
+
+std::vector<std::string> ConfigReader::keys() const {
+  std::vector<std::string> names;
+  for (const State::Entry& entry : state_->entries) names.push_back(entry.key);
+  return names;
+}
+
+void ConfigReader::report(std::string_view key, std::string_view problem) {
+  const auto entry = std::ranges::find(state_->entries, key, &State::Entry::key);
+  const int at = entry == state_->entries.end() ? state_->line : entry->line;
+  state_->errors->add(at, state_->path_of(key), problem);
+}
+
+int ConfigReader::line() const {
+  return state_->line;
+}
+
+}  // namespace vpfs

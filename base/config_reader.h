@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace YAML {
+class Node;
+}
+
+namespace vpfs {
+
+// Everything wrong with one configuration text, each as "FILE:LINE: KEY: what is wrong". KEY is the
+// whole path ("scheduler.depth.bytes", "rules[0].match", lists counted from 0); it is left out
+// where the text as a whole is wrong.
+class ConfigErrors {
+ public:
+  explicit ConfigErrors(std::string file) : file_(std::move(file)) {}
+  void add(int line, std::string_view key, std::string_view problem);
+  [[nodiscard]] bool empty() const { return lines_.empty(); }
+  // Sorted by line number, for one line in the order of reporting.
+  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+  // lines() as one text, each ended by a newline.
+  [[nodiscard]] std::string to_string() const;
+
+ private:
+  std::string file_;
+  std::vector<std::string> lines_;
+  std::vector<int> numbers_;
+};
+
+// A checked view of one YAML mapping.
+//
+// Ask for every key that may stand there; each getter writes `*value` only when the key is there
+// and good, and reports into the ConfigErrors otherwise. When the reader is destroyed, keys that
+// nobody asked for are reported as unknown (with the nearest known key as a suggestion), so one
+// pass over a file yields all of its errors. So a child must be destroyed before the errors are
+// looked at. A key given twice is reported too; the first one counts. Getters return whether the
+// key was there and good.
+class ConfigReader {
+ public:
+  // Parses `text`; `file` is only its name for messages. A syntax error is reported, and the reader
+  // then acts as an empty mapping.
+  ConfigReader(std::string_view text, ConfigErrors& errors);
+  ConfigReader(ConfigReader&&) noexcept;
+  ConfigReader& operator=(ConfigReader&&) = delete;
+  ~ConfigReader();
+
+  [[nodiscard]] bool has(std::string_view key);
+  bool get(std::string_view key, std::string* value);
+  bool get(std::string_view key, bool* value);
+  bool get(std::string_view key, double* value, double least, double most);
+  bool get(std::string_view key, std::uint64_t* value, std::uint64_t least, std::uint64_t most);
+  bool get(std::string_view key, Bytes* value, Bytes least, Bytes most);
+  bool get(std::string_view key, BytesPerSecond* value, BytesPerSecond least, BytesPerSecond most);
+  bool get(std::string_view key, Duration* value, Duration least, Duration most);
+  // A scalar or a list of scalars.
+  bool get(std::string_view key, std::vector<std::string>* value);
+  // Every key of a mapping with its scalar value, in file order.
+  bool get(std::string_view key, std::vector<std::pair<std::string, std::string>>* value);
+  // One of `choices`; the error lists them. The range of the getters above is inclusive; the
+  // largest value of the type as `most` means no upper limit.
+  bool choose(std::string_view key, std::string* value, const std::vector<std::string>& choices);
+  // Reports a missing key, unless this mapping itself is absent or no mapping: require that one in
+  // its parent.
+  void require(std::string_view key);
+
+  // A mapping below this one; an absent key gives an empty mapping that reports nothing.
+  [[nodiscard]] ConfigReader child(std::string_view key);
+  // Each mapping of a list; `each` is called in file order. False when the key is absent or no
+  // list.
+  bool for_each(std::string_view key, const std::function<void(ConfigReader&)>& each);
+  // Each `name: {mapping}` of a mapping of mappings, in file order.
+  bool for_each_named(std::string_view key,
+                      const std::function<void(const std::string&, ConfigReader&)>& each);
+  // All keys that stand in this mapping, in file order (does not mark them as known).
+  [[nodiscard]] std::vector<std::string> keys() const;
+
+  // Reports a problem with a key's value that only the caller can see (for example two values that
+  // contradict each other); the line is that of the key where it stands, else of the mapping.
+  void report(std::string_view key, std::string_view problem);
+  [[nodiscard]] int line() const;
+
+ private:
+  struct State;
+  explicit ConfigReader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vpfs

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace vpfs {
+
+// A map from numbers to small values: open addressing with linear probing, so that it allocates
+// only when it holds more than ever before.
+//
+// Made for keys that count up, such as message tags, whose low bits spread well by themselves; keys
+// chosen badly only make it slow.
+template <typename Value>
+class FlatTable {
+ public:
+  [[nodiscard]] Value* find(std::uint64_t key) {
+    if (size_ == 0) return nullptr;
+    for (std::size_t i = home(key);; i = after(i)) {
+      if (!slots_[i].used) return nullptr;
+      if (slots_[i].key == key) return &slots_[i].value;
+    }
+  }
+
+  // REQUIRES: the key is not there. References stay valid until the next insert or erase.
+  Value& insert(std::uint64_t key, Value value) {
+    if (slots_.size() < 2 * (size_ + 1)) grow();
+    std::size_t i = home(key);
+    while (slots_[i].used) i = after(i);
+    slots_[i] = {.key = key, .value = std::move(value), .used = true};
+    ++size_;
+    return slots_[i].value;
+  }
+
+  void erase(std::uint64_t key) {
+    if (size_ == 0) return;
+    std::size_t hole = home(key);
+    while (slots_[hole].used && slots_[hole].key != key) hole = after(hole);
+    if (!slots_[hole].used) return;
+    // Close the gap: move back every later entry of the run that may not stand behind a hole.
+    for (std::size_t i = after(hole); slots_[i].used; i = after(i)) {
+      const std::size_t distance_home = (i - home(slots_[i].key)) & mask();
+      const std::size_t distance_hole = (i - hole) & mask();
+      if (distance_home >= distance_hole) {
+        slots_[hole] = std::move(slots_[i]);
+        hole = i;
+      }
+    }
+    slots_[hole].used = false;
+    --size_;
+  }
+
+  // Calls visit(key, value&) for every entry; the table must not change meanwhile.
+  template <typename Visitor>
+  void for_each(Visitor&& visit) {
+    for (Slot& slot : slots_) {
+      if (slot.used) visit(slot.key, slot.value);
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  struct Slot {
+    std::uint64_t key = 0;
+    Value value = {};
+    bool used = false;
+  };
+
+  [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }
+  [[nodiscard]] std::size_t after(std::size_t i) const { return (i + 1) & mask(); }
+  [[nodiscard]] std::size_t home(std::uint64_t key) const {
+    return static_cast<std::size_t>(key) & mask();
+  }
+
+  void grow() {
+    std::vector<Slot> old = std::move(slots_);
+    slots_ = std::vector<Slot>(old.empty() ? 8 : 2 * old.size());
+    size_ = 0;
+    for (Slot& slot : old) {
+      if (slot.used) insert(slot.key, std::move(slot.value));
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace vpfs

@@ -1,0 +1,73 @@
+#include "base/histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace vpfs {
+namespace {
+
+// Buckets count in ns; the first power of two (below 1024 ns) is divided evenly.
+constexpr int kFirstBits = 10;
+
+}  // namespace
+
+std::size_t LatencyHistogram::index_of(Duration latency) {
+  const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(latency.count(), 0));
+  const int power = std::max(static_cast<int>(std::bit_width(ns)) - kFirstBits, 0);
+  if (power >= kPowers) return kBuckets - 1;
+  const int shift = kFirstBits - kSubBits + std::max(power - 1, 0);
+  constexpr std::uint64_t kSubMask = (1U << kSubBits) - 1;
+  return static_cast<std::size_t>(power) << kSubBits | ((ns >> shift) & kSubMask);
+}
+
+Duration LatencyHistogram::upper_edge(std::size_t index) {
+  const auto power = static_cast<int>(index >> kSubBits);
+  const auto sub = static_cast<std::int64_t>(index & ((1U << kSubBits) - 1));
+  const int shift = kFirstBits - kSubBits + std::max(power - 1, 0);
+  const std::int64_t base = power == 0 ? 0 : std::int64_t{1} << kSubBits;
+  return Duration((base + sub + 1) << shift);
+}
+
+void LatencyHistogram::record(Duration latency) {
+  latency = std::max(latency, Duration::zero());
+  ++counts_[index_of(latency)];
+  ++count_;
+  sum_ += latency;
+  max_ = std::max(max_, latency);
+}
+
+void LatencyHistogram::merge(const LatencyHistogram& other) {
+  for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
+  count_ += other.count_;
+  sum_ += other.sum_;
+  max_ = std::max(max_, other.max_);
+}
+
+void LatencyHistogram::clear() {
+  *this = LatencyHistogram();
+}
+
+Duration LatencyHistogram::quantile(double q) const {
+  if (count_ == 0) return Duration::zero();
+  const double wanted = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(count_));
+  const auto rank = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 1, count_);
+  std::uint64_t seen = 0;
+  std::size_t index = 0;
+  while ((seen += counts_[index]) < rank) ++index;
+  return upper_edge(index);
+}
+
+Duration LatencyHistogram::mean() const {
+  return count_ == 0 ? Duration::zero() : sum_ / static_cast<std::int64_t>(count_);
+}
+
+std::vector<LatencyHistogram::Bucket> LatencyHistogram::buckets() const {
+  std::vector<Bucket> used;
+  for (std::size_t i = 0; i < kBuckets; ++i) {
+    if (counts_[i] != 0) used.push_back({.upper = upper_edge(i), .count = counts_[i]});
+  }
+  return used;
+}
+
+}  // namespace vpfs

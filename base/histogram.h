@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace vpfs {
+
+// Counts durations in log-linear buckets: 16 per power of two from 1 us to over an hour, so any
+// quantile is at most 6.25 % (below 1 us: 64 ns) above the true value; longer ones count in the
+// last bucket, negative ones as zero. Fixed size; record() is a few instructions.
+// Not thread-safe: one owner, or merge() copies.
+class LatencyHistogram {
+ public:
+  struct Bucket {
+    Duration upper;  // exclusive
+    std::uint64_t count;
+  };
+
+  void record(Duration latency);
+  void merge(const LatencyHistogram& other);
+  void clear();
+
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  // The upper edge of the bucket that holds the q-quantile (0 <= q <= 1); zero when empty.
+  [[nodiscard]] Duration quantile(double q) const;
+  [[nodiscard]] Duration mean() const;
+  [[nodiscard]] Duration max() const { return max_; }
+  // The non-empty buckets, ascending.
+  [[nodiscard]] std::vector<Bucket> buckets() const;
+
+ private:
+  static constexpr int kSubBits = 4;
+  static constexpr int kPowers = 33;
+  static constexpr std::size_t kBuckets = static_cast<std::size_t>(kPowers) << kSubBits;
+
+  static std::size_t index_of(Duration latency);
+  static Duration upper_edge(std::size_t index);
+
+  std::array<std::uint64_t, kBuckets> counts_ = {};
+  std::uint64_t count_ = 0;
+  Duration sum_ = Duration::zero();
+  Duration max_ = Duration::zero();
+};
+
+}  // namespace vpfs

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "base/clock.h"
+
+namespace vpfs {
+
+// The machine's monotonic clock. The only code of vpfs that reads it.
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() const override;
+};
+
+}  // namespace vpfs

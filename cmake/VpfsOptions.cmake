@@ -1,0 +1,43 @@
+# The compiler settings that every target shares.
+option(VPFS_WERROR "Treat compiler warnings as errors" ON)
+option(VPFS_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+set(VPFS_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+
+find_program(VPFS_CCACHE ccache)
+if(VPFS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # The sloppiness lets ccache serve objects that were built with a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${VPFS_CCACHE})
+endif()
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)
+if(VPFS_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # asio 1.22 does not recognise the coroutines of clang with libstdc++ by itself.
+  add_compile_definitions(ASIO_HAS_CO_AWAIT=1 ASIO_HAS_STD_COROUTINE=1)
+  add_compile_options(-Xclang -fno-pch-timestamp)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 reports false positives of these kinds in its own library and in coroutine frames.
+  add_compile_options(-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
+                      -Wno-array-bounds -Wno-tsan)
+endif()
+if(VPFS_SANITIZE)
+  add_compile_options(-fsanitize=${VPFS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${VPFS_SANITIZE})
+  if(VPFS_SANITIZE MATCHES undefined)
+    # This check opens a pipe whenever it sees a type for the first time, so it reports sound code where
+    # a test has taken all descriptors away.
+    add_compile_options(-fno-sanitize=vptr)
+  endif()
+endif()
+if(VPFS_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,23 @@
+# Everything comes from the distribution's packages (script/bootstrap installs them).
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)
+pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
+find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
+find_path(LMDB_INCLUDE_DIR lmdb.h REQUIRED)
+find_library(LMDB_LIBRARY lmdb REQUIRED)
+
+add_library(vpfs_asio INTERFACE)
+target_include_directories(vpfs_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
+target_compile_definitions(vpfs_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+target_link_libraries(vpfs_asio INTERFACE Threads::Threads)
+
+add_library(vpfs_lmdb INTERFACE)
+target_include_directories(vpfs_lmdb SYSTEM INTERFACE ${LMDB_INCLUDE_DIR})
+target_link_libraries(vpfs_lmdb INTERFACE ${LMDB_LIBRARY})
