@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "schedulers/request.h"
+
+namespace vpfs {
+
+// cost = per_request + bytes x factor(read or write), in byte-equivalents. Factors are in
+// thousandths so that costs stay integers.
+class CostModel {
+ public:
+  struct Settings {
+    Bytes per_request = {0};
+    std::uint32_t read_factor_permille = 1000;   // 1 ... 1'000'000
+    std::uint32_t write_factor_permille = 1000;  // 1 ... 1'000'000
+  };
+
+  explicit CostModel(Settings settings) : settings_(settings) {}
+
+  // Between 1 and kMaxCost, whatever the size.
+  [[nodiscard]] Cost cost(IoKind kind, Bytes size) const;
+
+ private:
+  Settings settings_;
+};
+
+}  // namespace vpfs

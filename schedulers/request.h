@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/units.h"
+
+namespace vpfs {
+
+// A flow of a scheduler: one virtual PFS. Dense small integers, handed out by the proxy's table of
+// virtual PFSes, so that schedulers index arrays with them.
+enum class AppId : std::uint32_t {};
+
+enum class IoKind : std::uint8_t { read, write, metadata };
+
+// What a request takes from the data server, in byte-equivalents (see CostModel).
+using Cost = std::uint64_t;
+// The largest cost that schedulers accept for one request; CostModel never makes a larger one.
+inline constexpr Cost kMaxCost = Cost{1} << 40;
+
+// One I/O that waits for the data server or is at it. The session owns it and keeps it in place
+// from enqueue() until complete() or withdraw(); schedulers link it into their queues through the
+// fields at the end, which nobody else touches.
+struct IoRequest {
+  AppId app = {};
+  IoKind kind = IoKind::read;
+  Bytes size;     // what the server will move at most
+  Cost cost = 0;  // of `size`; 1 <= cost <= kMaxCost
+  TimePoint arrival = {};
+
+  IoRequest* next_queued = nullptr;
+  IoRequest* previous_queued = nullptr;
+  std::uint64_t order = 0;  // arrival order, breaks ties
+  std::uint64_t tag = 0;    // policy's own: cost / weight for SFQ, deadline for EDF
+  bool queued = false;
+};
+
+}  // namespace vpfs
