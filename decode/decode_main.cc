@@ -1,0 +1,104 @@
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "decode/capture_decoder.h"
+#include "decode/pcap_reader.h"
+
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  std::vector<std::uint16_t> ports;
+  bool quiet = false;
+  bool verbose = false;
+};
+
+void print_line(const vpfs::CaptureDecoder::Line& line) {
+  if (line.entry == nullptr) {
+    std::printf("# conn %zu: %s\n", line.connection, line.about.c_str());
+    return;
+  }
+  const double seconds = std::chrono::duration<double>(line.time).count();
+  const char* arrow = line.entry->from == vpfs::Sender::client ? "->" : "<-";
+  std::printf("%10.6f c%zu %s %s\n", seconds, line.connection, arrow, line.entry->line.c_str());
+  if (!line.entry->details.empty()) std::printf("      %s\n", line.entry->details.c_str());
+}
+
+void print_totals(const vpfs::CaptureTotals& totals) {
+  std::string messages;
+  for (const auto& [kind, count] : totals.messages) {
+    messages += (messages.empty() ? "" : ", ") + kind + "=" + std::to_string(count);
+  }
+  const auto bytes = static_cast<double>(totals.stream_bytes);
+  const double percent =
+      totals.stream_bytes == 0 ? 0.0 : 100.0 * static_cast<double>(totals.decoded_bytes) / bytes;
+  std::printf("# messages: %s\n", messages.c_str());
+  std::printf("# stream bytes %s, decoded %s (%.3f%%), errors %s, connections %s\n",
+              std::to_string(totals.stream_bytes).c_str(),
+              std::to_string(totals.decoded_bytes).c_str(), percent,
+              std::to_string(totals.faults).c_str(), std::to_string(totals.connections).c_str());
+}
+
+// Prints what the file holds; whether all of it was decoded.
+bool decode_file(const std::string& path, const Options& options) {
+  auto reader = vpfs::PcapReader::open(path);
+  if (!reader) {
+    std::fprintf(stderr, "vpfs-decode: %s\n", reader.error().message.c_str());
+    return false;
+  }
+  const auto report = [&](const vpfs::CaptureDecoder::Line& line) {
+    if (!options.quiet || line.fault) print_line(line);
+  };
+  vpfs::CaptureDecoder decoder(
+      {.ports = {options.ports.begin(), options.ports.end()}, .details = options.verbose}, report);
+  bool whole = true;
+  std::uint64_t cut = 0;
+  for (;;) {
+    const auto packet = reader->next();
+    if (!packet) {
+      std::fprintf(stderr, "vpfs-decode: %s\n", packet.error().message.c_str());
+      whole = false;
+      break;
+    }
+    if (!packet->has_value()) break;
+    if ((*packet)->cut) ++cut;
+    decoder.add(reader->link_type(), **packet);
+  }
+  if (cut > 0) {
+    std::fprintf(stderr,
+                 "vpfs-decode: %s: %s packets were cut short by the capture (snap length)\n",
+                 path.c_str(), std::to_string(cut).c_str());
+  }
+  const vpfs::CaptureTotals totals = decoder.finish();
+  print_totals(totals);
+  if (totals.stream_bytes == 0) {
+    std::fprintf(stderr, "vpfs-decode: %s: no TCP data in the capture\n", path.c_str());
+  }
+  return whole && totals.ok() && totals.stream_bytes > 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{
+      "Prints the messages of a packet capture, one line each. Exits 0 only when every byte "
+      "of every TCP stream was decoded."};
+  app.add_option("FILE", options.files, "captures: pcap, or pcap compressed with gzip")->required();
+  app.add_flag("-q,--quiet", options.quiet, "print faults and totals only");
+  app.add_flag("-v,--verbose", options.verbose, "print every field of every message");
+  app.add_option("--ports", options.ports, "look only at connections with one of these ports")
+      ->delimiter(',');
+  CLI11_PARSE(app, argc, argv);
+  bool ok = true;
+  for (const std::string& path : options.files) {
+    if (options.files.size() > 1) std::printf("## %s\n", path.c_str());
+    ok = decode_file(path, options) && ok;
+  }
+  return ok ? 0 : 1;
+}

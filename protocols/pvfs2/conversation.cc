@@ -1,0 +1,248 @@
+#include "protocols/pvfs2/conversation.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/byte_reader.h"
+#include "base/check.h"
+#include "protocols/pvfs2/errors.h"
+
+namespace vpfs::pvfs2 {
+namespace {
+
+// Generic header, op, status and one i64: all that IO and WRITE_COMPLETION responses have.
+constexpr std::uint64_t kResponseHead = 24;
+// Generic header and op.
+constexpr std::uint64_t kRequestHead = 12;
+// A GETCONFIG response is at most 64 KiB of text; a longer one is not looked at.
+constexpr std::uint64_t kMostConfig = 80 * 1024;
+
+Step forward(const BmiHeader& header) {
+  return {.action = Step::Action::forward, .size = kBmiHeaderSize + header.payload_size};
+}
+
+Step need(std::uint64_t payload_bytes) {
+  return {.action = Step::Action::need_more, .size = kBmiHeaderSize + payload_bytes};
+}
+
+// The number behind `key` in an fs.conf text.
+std::optional<std::uint32_t> config_number(std::string_view text, std::string_view key) {
+  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+    const std::string_view rest = text.substr(at + key.size());
+    const std::size_t start = rest.find_first_not_of(" \t");
+    if (start == 0 || start == std::string_view::npos) continue;  // a longer key, or nothing
+    std::uint32_t value = 0;
+    const auto [end, error] =
+        std::from_chars(rest.data() + start, rest.data() + rest.size(), value);
+    if (error == std::errc{}) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Step Pvfs2Conversation::next(Sender from, std::span<const std::byte> bytes) {
+  const auto header = decode_bmi_header(bytes);
+  if (!header) {
+    if (header.error() == BmiError::need_more) return need(0);
+    return lost(describe(header.error()));
+  }
+  return from == Sender::client ? client_message(*header, bytes) : server_message(*header, bytes);
+}
+
+Step Pvfs2Conversation::client_message(const BmiHeader& header, std::span<const std::byte> bytes) {
+  if (header.mode != BmiMode::unexpected) {
+    if (Operation* operation = operations_.find(header.tag);
+        operation != nullptr && operation->phase == Phase::write_flow) {
+      operation->moved += static_cast<std::int64_t>(header.payload_size);
+    }
+    return forward(header);
+  }
+  if (header.payload_size > kMaxEagerSize) {
+    return lost(fmt::format("a request of {} bytes; the protocol allows {}", header.payload_size,
+                            kMaxEagerSize));
+  }
+  if (header.payload_size < kRequestHead) return forward(header);
+  const std::span<const std::byte> payload = bytes.subspan(kBmiHeaderSize);
+  if (payload.size() < kRequestHead) return need(kRequestHead);
+  const std::optional<Op> op = peek_operation(payload);
+  if (!op) return forward(header);
+
+  const bool is_io = *op == Op::io || *op == Op::small_io;
+  if (is_io || carries_credential(*op)) {
+    if (payload.size() < header.payload_size) return need(header.payload_size);
+    const auto whole = payload.first(static_cast<std::size_t>(header.payload_size));
+    if (is_io) return hold_io(header, whole);
+    learn_uid(whole);
+  }
+  if (operations_.find(header.tag) != nullptr) operations_.erase(header.tag);
+  if (*op == Op::getconfig) operations_.insert(header.tag, {.phase = Phase::config, .op = *op});
+  return forward(header);
+}
+
+Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::byte> payload) {
+  const auto io = summarise_io(payload);
+  if (!io) return forward(header);  // the server will say what is wrong with it
+  if (const Operation* before = operations_.find(header.tag)) {
+    if (before->phase != Phase::config) {
+      return lost(
+          fmt::format("tag {} of an I/O that is still under way is used again", header.tag));
+    }
+    operations_.erase(header.tag);
+  }
+  operations_.insert(header.tag, {.phase = Phase::response,
+                                  .op = io->op,
+                                  .io_type = io->io_type,
+                                  .exact = io->requested.exact,
+                                  .strip_size = io->strip_size,
+                                  .placement = io->placement,
+                                  .offset = io->offset,
+                                  .aggregate_size = io->aggregate_size});
+  held_ = {.key = header.tag,
+           .is_write = io->io_type == IoType::write,
+           .bytes = static_cast<std::uint64_t>(io->requested.bytes),
+           .file_system = io->fs_id,
+           .uid = several_uids_ ? std::nullopt : uid_};
+  held_hints_ = io->hints;
+  return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
+}
+
+Step Pvfs2Conversation::server_message(const BmiHeader& header, std::span<const std::byte> bytes) {
+  if (header.mode == BmiMode::unexpected) {
+    return lost("a request from the server's side");
+  }
+  Operation* operation = operations_.find(header.tag);
+  if (operation == nullptr) return forward(header);
+  switch (operation->phase) {
+    case Phase::response:
+      return io_response(header, *operation, bytes);
+    case Phase::read_flow:
+      return read_data(header, *operation);
+    case Phase::write_flow:
+      return write_completion(header, *operation, bytes);
+    case Phase::config:
+      return config_response(header, bytes);
+  }
+  return forward(header);
+}
+
+Step Pvfs2Conversation::io_response(const BmiHeader& header, Operation& operation,
+                                    std::span<const std::byte> bytes) {
+  // SMALL_IO: io_type, pad, bstream_size, result_size before the data.
+  const std::uint64_t wanted = std::min<std::uint64_t>(header.payload_size, 40);
+  if (bytes.size() < kBmiHeaderSize + wanted) return need(wanted);
+  ByteReader in(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(wanted)));
+  in.skip(8);
+  const Op op{in.i32()};
+  const Status status = in.i32();
+  if (in.failed() || status != 0 || op != operation.op) return finish(header, 0, true);
+  if (op == Op::small_io) {
+    in.skip(16);
+    const std::int64_t result_size = in.i64();
+    return finish(header, in.failed() ? 0 : result_size, in.failed());
+  }
+  const std::int64_t bstream_size = in.i64();
+  if (in.failed()) return finish(header, 0, true);
+  if (operation.io_type == IoType::write) {
+    operation.phase = Phase::write_flow;
+    return forward(header);
+  }
+  IoSummary io;
+  io.io_type = operation.io_type;
+  io.requested = {.bytes = operation.aggregate_size, .exact = operation.exact};
+  io.strip_size = operation.strip_size;
+  io.placement = operation.placement;
+  io.offset = operation.offset;
+  io.aggregate_size = operation.aggregate_size;
+  operation.expected = io.readable(bstream_size).bytes;
+  if (operation.expected <= 0) return finish(header, 0, false);
+  operation.phase = Phase::read_flow;
+  return forward(header);
+}
+
+Step Pvfs2Conversation::read_data(const BmiHeader& header, Operation& operation) {
+  const auto size = static_cast<std::int64_t>(header.payload_size);
+  operation.moved += size;
+  operation.expected -= size;
+  // Where the size is only an upper bound, a message shorter than the flow buffer is the last.
+  const bool last =
+      operation.expected <= 0 || (!operation.exact && header.payload_size < kDefaultFlowBufferSize);
+  return last ? finish(header, operation.moved, false) : forward(header);
+}
+
+Step Pvfs2Conversation::write_completion(const BmiHeader& header, const Operation& operation,
+                                         std::span<const std::byte> bytes) {
+  const std::uint64_t wanted = std::min(header.payload_size, kResponseHead);
+  if (bytes.size() < kBmiHeaderSize + wanted) return need(wanted);
+  ByteReader in(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(wanted)));
+  in.skip(12);
+  const Status status = in.i32();
+  const std::int64_t total = in.i64();
+  const bool failed = in.failed() || status != 0;
+  return finish(header, failed ? operation.moved : total, failed);
+}
+
+Step Pvfs2Conversation::config_response(const BmiHeader& header, std::span<const std::byte> bytes) {
+  if (header.payload_size <= kMostConfig) {
+    if (bytes.size() < kBmiHeaderSize + header.payload_size) return need(header.payload_size);
+    const auto payload =
+        bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(header.payload_size));
+    const std::string_view text(reinterpret_cast<const char*>(payload.data()), payload.size());
+    if (const auto seconds = config_number(text, "ClientJobBMITimeoutSecs")) {
+      client_timeout_ = std::chrono::seconds(*seconds);
+    }
+  }
+  operations_.erase(header.tag);
+  return forward(header);
+}
+
+Step Pvfs2Conversation::finish(const BmiHeader& header, std::int64_t bytes, bool failed) {
+  operations_.erase(header.tag);
+  Step step = forward(header);
+  step.finished = FinishedIo{.key = header.tag,
+                             .bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)),
+                             .failed = failed};
+  return step;
+}
+
+Step Pvfs2Conversation::lost(std::string problem) {
+  problem_ = std::move(problem);
+  return {.action = Step::Action::lost_framing};
+}
+
+void Pvfs2Conversation::learn_uid(std::span<const std::byte> payload) {
+  if (several_uids_) return;
+  const std::optional<std::uint32_t> uid = peek_uid(payload);
+  if (!uid) return;
+  if (uid_ && *uid_ != *uid) several_uids_ = true;
+  uid_ = uid;
+}
+
+std::optional<std::string_view> Pvfs2Conversation::held_hint(std::string_view name) const {
+  return held_hints_.named(name);
+}
+
+std::vector<std::byte> Pvfs2Conversation::refuse(IoKey key) {
+  const Operation* operation = operations_.find(key);
+  VPFS_ASSERT(operation != nullptr);
+  const Op op = operation->op;
+  operations_.erase(key);
+  // Clients repeat an IO that fails, whatever the status, ClientRetryLimit times with a delay; only
+  // EAGAIN must never be used, which they repeat for ever and at once.
+  return error_message(key, op, status_from_errno(ETIMEDOUT));
+}
+
+std::uint64_t Pvfs2Conversation::moved(IoKey key) {
+  const Operation* operation = operations_.find(key);
+  return operation == nullptr ? 0 : static_cast<std::uint64_t>(operation->moved);
+}
+
+void Pvfs2Conversation::forget(IoKey key) {
+  operations_.erase(key);
+}
+
+}  // namespace vpfs::pvfs2

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/flat_table.h"
+#include "protocols/protocol.h"
+#include "protocols/pvfs2/bmi_header.h"
+#include "protocols/pvfs2/io_summary.h"
+
+namespace vpfs::pvfs2 {
+
+// Follows one OrangeFS connection as section 8 of docs/wire-orangefs.md asks of a proxy: IO and
+// SMALL_IO are held, everything else passes, and the state of a tag tells flow data from responses.
+//
+// An unknown tag or an undecodable body is no fault here: with sound framing it passes.
+class Pvfs2Conversation final : public Conversation {
+ public:
+  [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
+  [[nodiscard]] const IoDescription& held() const override { return held_; }
+  [[nodiscard]] std::optional<std::string_view> held_hint(std::string_view name) const override;
+  [[nodiscard]] std::vector<std::byte> refuse(IoKey key) override;
+  [[nodiscard]] std::uint64_t moved(IoKey key) override;
+  void forget(IoKey key) override;
+  [[nodiscard]] std::optional<Duration> client_timeout() const override { return client_timeout_; }
+  [[nodiscard]] std::string problem() const override { return problem_; }
+
+ private:
+  enum class Phase : std::uint8_t {
+    response,    // IO or SMALL_IO: the server's first answer is awaited
+    read_flow,   // server messages of this tag are file data
+    write_flow,  // client messages of this tag are file data; WRITE_COMPLETION is awaited
+    config,      // the answer of a GETCONFIG is awaited
+  };
+  struct Operation {
+    Phase phase = Phase::response;
+    Op op = Op::io;
+    IoType io_type = IoType::read;
+    bool exact = true;
+    // What readable() needs of the request; its hints are not kept.
+    std::int64_t strip_size = 0;
+    Placement placement;
+    std::int64_t offset = 0;
+    std::int64_t aggregate_size = 0;
+    std::int64_t expected = 0;  // bytes of a read flow still to come
+    std::int64_t moved = 0;
+  };
+
+  [[nodiscard]] Step client_message(const BmiHeader& header, std::span<const std::byte> bytes);
+  [[nodiscard]] Step hold_io(const BmiHeader& header, std::span<const std::byte> payload);
+  [[nodiscard]] Step server_message(const BmiHeader& header, std::span<const std::byte> bytes);
+  [[nodiscard]] Step io_response(const BmiHeader& header, Operation& operation,
+                                 std::span<const std::byte> bytes);
+  [[nodiscard]] Step read_data(const BmiHeader& header, Operation& operation);
+  [[nodiscard]] Step write_completion(const BmiHeader& header, const Operation& operation,
+                                      std::span<const std::byte> bytes);
+  [[nodiscard]] Step config_response(const BmiHeader& header, std::span<const std::byte> bytes);
+  [[nodiscard]] Step finish(const BmiHeader& header, std::int64_t bytes, bool failed);
+  [[nodiscard]] Step lost(std::string problem);
+  void learn_uid(std::span<const std::byte> payload);
+
+  FlatTable<Operation> operations_;
+  IoDescription held_;
+  HintView held_hints_;
+  std::optional<std::uint32_t> uid_;
+  bool several_uids_ = false;
+  std::optional<Duration> client_timeout_;
+  std::string problem_;
+};
+
+}  // namespace vpfs::pvfs2

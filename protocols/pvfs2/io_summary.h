@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "protocols/pvfs2/message.h"
+#include "protocols/pvfs2/striping.h"
+
+// What a proxy needs of IO and SMALL_IO requests, found without allocating.
+namespace vpfs::pvfs2 {
+
+// The hints of a message, borrowed from it.
+class HintView {
+ public:
+  HintView() = default;
+  explicit HintView(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  // The text of a named hint ("jobid"), the first if there are several.
+  [[nodiscard]] std::optional<std::string_view> named(std::string_view key) const;
+  // The value of a numeric hint.
+  [[nodiscard]] std::optional<std::uint64_t> number(HintType type) const;
+  // The bytes of all hints, count included: equal bytes are equal hints.
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+// Borrows from the payload it was made of.
+struct IoSummary {
+  Op op = Op::io;  // io or small_io
+  IoType io_type = IoType::read;
+  FsId fs_id = 0;
+  Handle datafile = 0;
+  HintView hints;
+  TransferSize requested;  // as requested_bytes()
+
+  // What readable_bytes() needs; `simple` when the size was exact.
+  std::int64_t strip_size = 0;  // 0: basic_dist
+  Placement placement;
+  std::int64_t offset = 0;
+  std::int64_t aggregate_size = 0;
+
+  // As readable_bytes() of the full request.
+  [[nodiscard]] TransferSize readable(std::int64_t bstream_size) const;
+};
+
+// The operation of a request payload, from its first 12 bytes; nothing when the generic header is
+// not that of protocol 7.x or the payload is shorter.
+[[nodiscard]] std::optional<Op> peek_operation(std::span<const std::byte> payload);
+
+// Summarises the payload of an IO or SMALL_IO request (checked like decode_request, field by
+// field).
+[[nodiscard]] std::expected<IoSummary, DecodeError> summarise_io(
+    std::span<const std::byte> payload);
+
+// Whether requests of that operation say who asks.
+[[nodiscard]] bool carries_credential(Op op);
+// The uid of the credential in a request payload that carries one; nothing for others or when
+// malformed.
+[[nodiscard]] std::optional<std::uint32_t> peek_uid(std::span<const std::byte> payload);
+
+}  // namespace vpfs::pvfs2
