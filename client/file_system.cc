@@ -1,0 +1,322 @@
+#include "client/file_system.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "client/directory_hash.h"
+#include "client/object.h"
+
+namespace vpfs::client {
+namespace {
+
+constexpr std::uint32_t kDirectoryMask =
+    pvfs2::kAttrCommonAll | pvfs2::kAttrDistDir | pvfs2::kAttrDirHint | pvfs2::kAttrCapability;
+constexpr std::uint32_t kNewFileMask = pvfs2::kAttrCommonAll | pvfs2::kAttrMetaDistribution |
+                                       pvfs2::kAttrMetaDatafiles | pvfs2::kAttrMetaMirrorDatafiles;
+constexpr std::int32_t kRoundRobin = 2;  // the layout of new files' datafiles
+constexpr std::uint32_t kLinkPermissions = 0777;
+
+pvfs2::Attributes new_object(const SessionOptions& options, pvfs2::ObjectType type,
+                             std::uint32_t permissions, std::uint32_t mask) {
+  pvfs2::Attributes attributes;
+  attributes.uid = options.uid;
+  attributes.gid = options.gid;
+  attributes.permissions = permissions;
+  attributes.mask = mask;
+  attributes.type = type;
+  return attributes;
+}
+
+}  // namespace
+
+FileSystem::FileSystem(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+FileSystem::~FileSystem() {
+  close();
+}
+
+net::Task<Result<std::unique_ptr<FileSystem>>> FileSystem::mount(MountAddress address,
+                                                                 SessionOptions options,
+                                                                 const Clock& clock) {
+  Result<std::unique_ptr<Session>> session =
+      co_await Session::open(std::move(address), std::move(options), clock);
+  if (!session) co_return std::unexpected(std::move(session.error()));
+  co_return std::make_unique<FileSystem>(std::move(*session));
+}
+
+net::Task<Result<pvfs2::Response>> FileSystem::ask(pvfs2::Handle target, pvfs2::Handle object,
+                                                   pvfs2::Capability capability,
+                                                   pvfs2::RequestBody body) {
+  const Result<std::size_t> server = session_->server_of(target);
+  if (!server) co_return std::unexpected(server.error());
+  pvfs2::Request request{.capability = std::move(capability),
+                         .hints = session_->hints(object),
+                         .body = std::move(body)};
+  co_return co_await session_->call(*server, std::move(request));
+}
+
+net::Task<Result<FileSystem::Directory>> FileSystem::directory(pvfs2::Handle handle) {
+  Result<pvfs2::Attributes> attributes = co_await get_attributes(*session_, handle, kDirectoryMask);
+  if (!attributes) co_return std::unexpected(std::move(attributes.error()));
+  if (attributes->type != pvfs2::ObjectType::directory) {
+    co_return fail("not a directory", std::make_error_code(std::errc::not_a_directory));
+  }
+  if (attributes->distributed.dirdata_handles.empty()) {
+    co_return fail("a directory without entries' place", std::make_error_code(std::errc::io_error));
+  }
+  co_return Directory{.handle = handle,
+                      .capability = std::move(attributes->capability),
+                      .layout = std::move(attributes->distributed)};
+}
+
+net::Task<Result<pvfs2::Handle>> FileSystem::lookup(pvfs2::Handle directory_handle,
+                                                    std::string name) {
+  Result<Directory> parent = co_await directory(directory_handle);
+  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  pvfs2::LookupPathRequest body{.path = std::move(name),
+                                .fs_id = config().fs_id,
+                                .starting_handle = directory_handle,
+                                .attribute_mask = pvfs2::kAttrCommonAll,
+                                .credential = session_->credential()};
+  Result<pvfs2::Response> response = co_await ask(directory_handle, directory_handle,
+                                                  std::move(parent->capability), std::move(body));
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  const auto& found = std::get<pvfs2::LookupPathResponse>(response->body).handles;
+  if (found.empty()) {
+    co_return fail("not found", std::make_error_code(std::errc::no_such_file_or_directory));
+  }
+  co_return found.front();
+}
+
+net::Task<Result<pvfs2::Handle>> FileSystem::resolve(std::string path) {
+  pvfs2::Handle handle = root();
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    if (end > begin) {
+      Result<pvfs2::Handle> next = co_await lookup(handle, path.substr(begin, end - begin));
+      if (!next) {
+        co_return fail(fmt::format("{}: {}", path, next.error().message), next.error().code);
+      }
+      handle = *next;
+    }
+    begin = end + 1;
+  }
+  co_return handle;
+}
+
+net::Task<Result<Stat>> FileSystem::stat(pvfs2::Handle handle) {
+  Result<pvfs2::Attributes> found = co_await get_attributes(*session_, handle);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  Stat stat{.handle = handle,
+            .type = found->type,
+            .uid = found->uid,
+            .gid = found->gid,
+            .permissions = found->permissions & 07777U,
+            .atime = found->atime,
+            .mtime = found->mtime,
+            .ctime = found->ctime};
+  if (found->type == pvfs2::ObjectType::symlink) stat.size = found->symlink_target.size();
+  if (found->type == pvfs2::ObjectType::metafile) {
+    stat.datafiles = static_cast<std::uint32_t>(found->datafiles.size());
+    stat.strip_size = strip_size_of(*found).value_or(0);
+    const Result<std::uint64_t> size = co_await file_size(*session_, handle, std::move(*found));
+    if (!size) co_return std::unexpected(size.error());
+    stat.size = *size;
+  }
+  co_return stat;
+}
+
+net::Task<Result<std::unique_ptr<File>>> FileSystem::open(pvfs2::Handle handle) {
+  co_return co_await File::open(*session_, handle);
+}
+
+std::size_t FileSystem::next_metadata_server() {
+  const std::vector<FsConfig::Server>& servers = config().servers;
+  do {
+    turn_ = (turn_ + 1) % servers.size();
+  } while (servers[turn_].meta.empty());
+  return turn_;
+}
+
+net::Task<Result<void>> FileSystem::enter(const Directory& parent, std::string name,
+                                          pvfs2::Handle handle) {
+  const pvfs2::Handle place = dirdata_of(parent.layout, name);
+  pvfs2::CrdirentRequest body{.credential = session_->credential(),
+                              .name = std::move(name),
+                              .new_handle = handle,
+                              .parent_handle = parent.handle,
+                              .dirdata_handle = place,
+                              .fs_id = config().fs_id};
+  Result<pvfs2::Response> response =
+      co_await ask(place, parent.handle, parent.capability, std::move(body));
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  co_return Result<void>();
+}
+
+net::Task<Result<pvfs2::Handle>> FileSystem::leave(const Directory& parent, std::string name) {
+  const pvfs2::Handle place = dirdata_of(parent.layout, name);
+  pvfs2::RmdirentRequest body{
+      .name = std::move(name), .dirdata_handle = place, .fs_id = config().fs_id};
+  Result<pvfs2::Response> response =
+      co_await ask(place, parent.handle, parent.capability, std::move(body));
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  co_return std::get<pvfs2::HandleResponse>(response->body).handle;
+}
+
+net::Task<Result<void>> FileSystem::destroy_object(const Directory& parent, pvfs2::Handle handle) {
+  pvfs2::RemoveRequest body{
+      .handle = handle, .fs_id = config().fs_id, .credential = session_->credential()};
+  Result<pvfs2::Response> response =
+      co_await ask(handle, parent.handle, parent.capability, std::move(body));
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  co_return Result<void>();
+}
+
+net::Task<Result<void>> FileSystem::destroy(const Directory& parent, pvfs2::Handle handle,
+                                            std::vector<pvfs2::Handle> datafiles) {
+  for (const pvfs2::Handle datafile : datafiles) {
+    // One that is gone already is no reason to keep the rest.
+    const Result<void> gone = co_await destroy_object(parent, datafile);
+    if (!gone && gone.error().code != std::errc::no_such_file_or_directory) co_return gone;
+  }
+  co_return co_await destroy_object(parent, handle);
+}
+
+net::Task<Result<pvfs2::Handle>> FileSystem::create(pvfs2::Handle directory_handle,
+                                                    std::string name, std::uint32_t permissions,
+                                                    std::uint32_t datafiles) {
+  Result<Directory> parent = co_await directory(directory_handle);
+  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  std::uint32_t holders = 0;
+  for (const FsConfig::Server& server : config().servers) holders += server.data.empty() ? 0 : 1;
+  if (datafiles == 0) datafiles = config().default_datafiles;
+  if (datafiles == 0 || datafiles > holders) datafiles = holders;
+
+  pvfs2::CreateRequest body;
+  body.fs_id = config().fs_id;
+  body.credential = session_->credential();
+  body.attributes =
+      new_object(session_->options(), pvfs2::ObjectType::metafile, permissions, kNewFileMask);
+  body.attributes.distribution = pvfs2::SimpleStripe{.strip_size = config().strip_size};
+  body.num_datafiles = static_cast<std::int32_t>(datafiles);
+  body.layout.algorithm = kRoundRobin;
+  pvfs2::Request request{.capability = parent->capability,
+                         .hints = session_->hints(directory_handle),
+                         .body = std::move(body)};
+  Result<pvfs2::Response> response =
+      co_await session_->call(next_metadata_server(), std::move(request));
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  const auto& made = std::get<pvfs2::CreateResponse>(response->body);
+  Result<void> entered = co_await enter(*parent, std::move(name), made.metafile_handle);
+  if (!entered) {
+    (void)co_await destroy(*parent, made.metafile_handle, made.attributes.datafiles);
+    co_return std::unexpected(std::move(entered.error()));
+  }
+  co_return made.metafile_handle;
+}
+
+net::Task<Result<pvfs2::Handle>> FileSystem::mkdir(pvfs2::Handle directory_handle, std::string name,
+                                                   std::uint32_t permissions) {
+  Result<Directory> parent = co_await directory(directory_handle);
+  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  const std::size_t server = next_metadata_server();
+  pvfs2::MkdirRequest body;
+  body.fs_id = config().fs_id;
+  body.credential = session_->credential();
+  body.attributes = new_object(session_->options(), pvfs2::ObjectType::directory, permissions,
+                               pvfs2::kAttrCommonAll | pvfs2::kAttrDirHint);
+  body.handle_extents = config().servers[server].meta;
+  body.layout.algorithm = kRoundRobin;
+  pvfs2::Request request{.capability = parent->capability,
+                         .hints = session_->hints(directory_handle),
+                         .body = std::move(body)};
+  Result<pvfs2::Response> response = co_await session_->call(server, std::move(request));
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  const pvfs2::Handle made = std::get<pvfs2::MkdirResponse>(response->body).handle;
+  Result<void> entered = co_await enter(*parent, std::move(name), made);
+  if (!entered) {
+    (void)co_await destroy_object(*parent, made);
+    co_return std::unexpected(std::move(entered.error()));
+  }
+  co_return made;
+}
+
+net::Task<Result<pvfs2::Handle>> FileSystem::symlink(pvfs2::Handle directory_handle,
+                                                     std::string name, std::string target) {
+  Result<Directory> parent = co_await directory(directory_handle);
+  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  const std::size_t server = next_metadata_server();
+  pvfs2::Request request{
+      .capability = parent->capability,
+      .hints = session_->hints(directory_handle),
+      .body = pvfs2::BatchCreateRequest{.fs_id = config().fs_id,
+                                        .object_type = pvfs2::ObjectType::symlink,
+                                        .count = 1,
+                                        .handle_extents = config().servers[server].meta}};
+  Result<pvfs2::Response> response = co_await session_->call(server, std::move(request));
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  const auto& handles = std::get<pvfs2::BatchCreateResponse>(response->body).handles;
+  if (handles.empty()) {
+    co_return fail("no handle for a new link", std::make_error_code(std::errc::io_error));
+  }
+  const pvfs2::Handle made = handles.front();
+  // It has no target yet that could be asked for.
+  Result<pvfs2::Attributes> fresh =
+      co_await get_attributes(*session_, made, kEverything & ~pvfs2::kAttrSymlinkTarget);
+  if (!fresh) co_return std::unexpected(std::move(fresh.error()));
+  pvfs2::SetattrRequest body;
+  body.handle = made;
+  body.fs_id = config().fs_id;
+  body.attributes = new_object(session_->options(), pvfs2::ObjectType::symlink, kLinkPermissions,
+                               pvfs2::kAttrCommonAll | pvfs2::kAttrSymlinkTarget);
+  // OrangeFS counts the NUL, and its server does not survive a zero here.
+  body.attributes.symlink_target_length = static_cast<std::uint32_t>(target.size() + 1);
+  body.attributes.symlink_target = std::move(target);
+  body.credential = session_->credential();
+  response = co_await ask(made, made, std::move(fresh->capability), std::move(body));
+  Result<void> done;
+  if (response) {
+    done = co_await enter(*parent, std::move(name), made);
+  } else {
+    done = std::unexpected(std::move(response.error()));
+  }
+  if (!done) {
+    (void)co_await destroy_object(*parent, made);
+    co_return std::unexpected(std::move(done.error()));
+  }
+  co_return made;
+}
+
+net::Task<Result<std::string>> FileSystem::readlink(pvfs2::Handle link) {
+  Result<pvfs2::Attributes> found = co_await get_attributes(*session_, link);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  if (found->type != pvfs2::ObjectType::symlink) {
+    co_return fail("not a symbolic link", std::make_error_code(std::errc::invalid_argument));
+  }
+  co_return std::move(found->symlink_target);
+}
+
+net::Task<Result<void>> FileSystem::remove(pvfs2::Handle directory_handle, std::string name) {
+  Result<Directory> parent = co_await directory(directory_handle);
+  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  Result<pvfs2::Handle> left = co_await leave(*parent, name);
+  if (!left) co_return std::unexpected(std::move(left.error()));
+  Result<pvfs2::Attributes> found = co_await get_attributes(*session_, *left);
+  Result<void> gone;
+  if (!found) {
+    gone = std::unexpected(std::move(found.error()));
+  } else if (found->type == pvfs2::ObjectType::metafile) {
+    gone = co_await destroy(*parent, *left, std::move(found->datafiles));
+  } else {
+    gone = co_await destroy_object(*parent, *left);
+  }
+  // Only the directory's own server knows whether it is empty; then the name comes back.
+  if (!gone && gone.error().code == std::errc::directory_not_empty) {
+    (void)co_await enter(*parent, std::move(name), *left);
+  }
+  co_return gone;
+}
+
+}  // namespace vpfs::client

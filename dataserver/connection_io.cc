@@ -1,0 +1,217 @@
+// The file data of a Connection: IO with its flows, and SMALL_IO.
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "dataserver/connection.h"
+
+namespace vpfs::dataserver {
+namespace {
+
+std::vector<std::byte> data_header(pvfs2::Tag tag, std::size_t size) {
+  const auto bytes = pvfs2::encode(
+      pvfs2::BmiHeader{.mode = pvfs2::expected_mode(size), .tag = tag, .payload_size = size});
+  return {bytes.begin(), bytes.end()};
+}
+
+pvfs2::Response io_response(std::int64_t bstream_size) {
+  return {.status = 0, .body = pvfs2::IoResponse{.bstream_size = bstream_size}};
+}
+
+}  // namespace
+
+// The first piece is read before the answer, so that a failing disk is told in the answer; after
+// it nothing can be told but by closing the connection.
+net::Task<void> Connection::run_read(Self self, pvfs2::Tag tag, IoPlan plan) {
+  BstreamStore& store = self->context_.bstreams;
+  const Outcome<std::int64_t> end = store.size(plan.handle);
+  if (!end) co_return self->send_error(tag, pvfs2::Op::io, end.error());
+  const std::int64_t total = plan.readable(*end);
+  const auto piece_size = static_cast<std::int64_t>(self->context_.config.flow_buffer_size.count);
+  for (std::int64_t done = 0; done < total || done == 0;) {
+    const auto size = static_cast<std::size_t>(std::min(piece_size, total - done));
+    if (!co_await self->output_has_room()) co_return;
+    auto parts = co_await store.read(plan.handle, plan.offset + done, size);
+    if (!parts && done == 0) co_return self->send_error(tag, pvfs2::Op::io, parts.error());
+    if (!parts) co_return self->give_up("a read failed half-way");
+    const Bytes moved{size};
+    co_await self->context_.device.pass(moved, done == 0);
+    if (done == 0) {
+      const pvfs2::Response response = io_response(*end);
+      self->output_.send(pvfs2::response_message(tag, response));
+    }
+    if (size == 0) co_return;
+    self->send_parts(data_header(tag, size), std::move(*parts));
+    done += static_cast<std::int64_t>(size);
+  }
+}
+
+bool Connection::start_write(pvfs2::Tag tag, const IoPlan& plan) {
+  if (write_flows_.contains(tag)) {
+    give_up("a tag is used by two writes at once");
+    return false;
+  }
+  if (write_flows_.size() >= kMostWriteFlows) {
+    give_up("too many writes at once");
+    return false;
+  }
+  const Outcome<std::int64_t> end = context_.bstreams.size(plan.handle);
+  if (!end) {
+    send_error(tag, pvfs2::Op::io, end.error());
+    return true;
+  }
+  const auto flow = std::make_shared<WriteFlow>();
+  flow->tag = tag;
+  flow->plan = plan;
+  output_.send(pvfs2::response_message(tag, io_response(*end)));
+  if (plan.size == 0) {
+    finish_write(*flow);
+  } else {
+    write_flows_.emplace(tag, flow);
+  }
+  return true;
+}
+
+net::Task<bool> Connection::take_data(pvfs2::BmiHeader header) {
+  const auto found = write_flows_.find(header.tag);
+  if (found == write_flows_.end()) {
+    give_up("data that belong to no write");
+    co_return false;
+  }
+  const WriteFlowPtr flow = found->second;
+  const auto rest = static_cast<std::uint64_t>(flow->plan.size - flow->received);
+  if (header.payload_size > rest) {
+    give_up("more data than the write announced");
+    co_return false;
+  }
+  // One turn for a message of the usual size; a larger one goes piece by piece.
+  auto left = static_cast<std::size_t>(header.payload_size);
+  while (left > 0) {
+    const std::size_t size = std::min(left, context_.bstreams.most_window());
+    if (!co_await take_piece(flow, size)) co_return false;
+    left -= size;
+  }
+  if (flow->received == flow->plan.size) {
+    write_flows_.erase(header.tag);
+    if (flow->uncommitted == 0) finish_write(*flow);
+  }
+  co_return true;
+}
+
+net::Task<bool> Connection::take_piece(WriteFlowPtr flow, std::size_t size) {
+  const std::int64_t offset = flow->plan.offset + flow->received;
+  const bool first = flow->received == 0;
+  const auto counted = static_cast<std::int64_t>(size);
+  // After a failure the rest of the data is dropped, and the end of it reports the failure.
+  Outcome<BstreamStore::Window> window = std::unexpected(flow->status);
+  while (uncommitted_ >= kMostUncommitted && !shut_) co_await has_room_.wait();
+  if (flow->status == 0) {
+    window = co_await context_.bstreams.open_window(flow->plan.handle, offset, size);
+  }
+  if (!window) {
+    flow->status = window.error();
+    if (!co_await input_.discard(size)) co_return false;
+    flow->received += counted;
+    co_return true;
+  }
+  for (const std::span<std::byte> part : window->parts) {
+    if (!co_await input_.read(part)) {
+      context_.bstreams.abandon(std::move(*window));
+      co_return false;
+    }
+  }
+  ++arrivals_;
+  flow->received += counted;
+  if (context_.bstreams.immediate() && !context_.device.modelled()) {
+    const pvfs2::Status status = co_await context_.bstreams.commit(std::move(*window));
+    if (status != 0) flow->status = status;
+    co_return true;
+  }
+  ++flow->uncommitted;
+  ++uncommitted_;
+  spawn(settle_piece(shared_from_this(), flow, std::move(*window), first));
+  co_return true;
+}
+
+net::Task<void> Connection::settle_piece(Self self, WriteFlowPtr flow, BstreamStore::Window window,
+                                         bool first) {
+  const Bytes size{window.size};
+  const pvfs2::Status status = co_await self->context_.bstreams.commit(std::move(window));
+  --self->uncommitted_;
+  self->has_room_.notify_all();
+  if (status != 0 && flow->status == 0) flow->status = status;
+  co_await self->context_.device.pass(size, first);
+  --flow->uncommitted;
+  if (flow->uncommitted == 0 && flow->received == flow->plan.size) self->finish_write(*flow);
+}
+
+void Connection::finish_write(WriteFlow& flow) {
+  if (flow.status != 0) {
+    spdlog::warn("a write of {} failed: {}", peer_, pvfs2::describe_status(flow.status));
+    return send_error(flow.tag, pvfs2::Op::write_completion, flow.status);
+  }
+  pvfs2::Response response;
+  response.body = pvfs2::WriteCompletionResponse{.total_completed = flow.plan.size};
+  output_.send(pvfs2::response_message(flow.tag, response));
+}
+
+net::Task<void> Connection::run_small_io(Self self, pvfs2::Tag tag, IoPlan plan,
+                                         std::vector<std::byte> data) {
+  net::Task<void> task = plan.type == pvfs2::IoType::read
+                             ? self->small_read(tag, plan)
+                             : self->small_write(tag, plan, std::move(data));
+  co_await std::move(task);
+}
+
+net::Task<void> Connection::small_read(pvfs2::Tag tag, IoPlan plan) {
+  const Outcome<std::int64_t> end = context_.bstreams.size(plan.handle);
+  if (!end) co_return send_error(tag, pvfs2::Op::small_io, end.error());
+  const auto size = static_cast<std::size_t>(plan.readable(*end));
+  // The response is one message; a client that wants more must use IO.
+  if (size > pvfs2::kMaxEagerSize) {
+    co_return send_error(tag, pvfs2::Op::small_io, pvfs2::status_from_errno(EMSGSIZE));
+  }
+  auto parts = co_await context_.bstreams.read(plan.handle, plan.offset, size);
+  if (!parts) co_return send_error(tag, pvfs2::Op::small_io, parts.error());
+  const Bytes moved{size};
+  co_await context_.device.pass(moved, true);
+  if (!co_await output_has_room()) co_return;
+  pvfs2::SmallIoResponse response;
+  response.io_type = pvfs2::IoType::read;
+  response.bstream_size = *end;
+  response.result_size = static_cast<std::int64_t>(size);
+  send_parts(pvfs2::small_io_response_head(tag, response), std::move(*parts));
+}
+
+net::Task<void> Connection::small_write(pvfs2::Tag tag, IoPlan plan, std::vector<std::byte> data) {
+  if (!std::cmp_equal(data.size(), plan.size)) {
+    co_return send_error(tag, pvfs2::Op::small_io, pvfs2::status_from_errno(EINVAL));
+  }
+  const Outcome<std::int64_t> end = context_.bstreams.size(plan.handle);
+  if (!end) co_return send_error(tag, pvfs2::Op::small_io, end.error());
+  if (!data.empty()) {
+    auto window = co_await context_.bstreams.open_window(plan.handle, plan.offset, data.size());
+    if (!window) co_return send_error(tag, pvfs2::Op::small_io, window.error());
+    std::size_t done = 0;
+    for (const std::span<std::byte> part : window->parts) {
+      std::memcpy(part.data(), data.data() + done, part.size());
+      done += part.size();
+    }
+    const pvfs2::Status status = co_await context_.bstreams.commit(std::move(*window));
+    if (status != 0) co_return send_error(tag, pvfs2::Op::small_io, status);
+  }
+  const Bytes moved{data.size()};
+  co_await context_.device.pass(moved, true);
+  if (!co_await output_has_room()) co_return;
+  pvfs2::Response response;
+  response.body = pvfs2::SmallIoResponse{
+      .io_type = pvfs2::IoType::write, .bstream_size = *end, .result_size = plan.size, .data = {}};
+  output_.send(pvfs2::response_message(tag, response));
+}
+
+}  // namespace vpfs::dataserver

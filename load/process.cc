@@ -1,0 +1,273 @@
+#include "load/process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "client/latch.h"
+#include "load/block_pattern.h"
+
+namespace vpfs::load {
+namespace {
+
+constexpr std::uint64_t kFillers = 4;
+constexpr Duration kAfterError = std::chrono::milliseconds(10);
+constexpr std::uint32_t kFilePermissions = 0644;
+constexpr std::uint32_t kDirectoryPermissions = 0777;
+
+// FNV-1a.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+net::Task<> pause(Duration duration) {
+  asio::steady_timer timer(co_await asio::this_coro::executor, duration);
+  (void)co_await timer.async_wait(net::use_task);
+}
+
+// Runs `count` coroutines made by `make(index)` at once.
+template <typename Make>
+net::Task<> all_of(std::uint64_t count, Make make) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  client::Latch latch(executor);
+  const auto done = [&latch](const std::exception_ptr& problem) {
+    if (problem) std::rethrow_exception(problem);
+    latch.done();
+  };
+  for (std::uint64_t i = 0; i < count; ++i) {
+    latch.expect();
+    asio::co_spawn(executor, make(i), done);
+  }
+  co_await latch.wait();
+}
+
+}  // namespace
+
+Process::Process(const Context& context, std::uint64_t number, Meter& meter)
+    : settings_(context.settings),
+      application_(context.application),
+      filler_(context.filler),
+      clock_(context.clock),
+      meter_(meter),
+      schedule_(application_, settings_.run_length()),
+      slots_(application_.file_size.count / application_.size.count, application_.pattern,
+             settings_.seed ^ hash_of(fmt::format("{}/{}", application_.name, number)),
+             settings_.verify),
+      name_(fmt::format("{}.{}", application_.name, number)),
+      file_id_(hash_of(settings_.directory + "/" + name_)) {}
+
+void Process::close() {
+  if (file_system_) file_system_->close();
+}
+
+void Process::failed(const Error& error) {
+  meter_.failed();
+  if (std::exchange(reported_, true)) return;
+  spdlog::error("{}/{}: {} (further errors are only counted)", settings_.directory, name_,
+                error.message);
+}
+
+net::Task<Result<void>> Process::prepare() {
+  client::SessionOptions options;
+  options.connections = application_.connections;
+  options.jobid = application_.jobid;
+  options.uid = settings_.uid;
+  options.gid = settings_.gid;
+  Result<std::unique_ptr<client::FileSystem>> mounted =
+      co_await client::FileSystem::mount(settings_.mount, std::move(options), clock_);
+  if (!mounted) co_return std::unexpected(std::move(mounted.error()));
+  file_system_ = std::move(*mounted);
+  Result<void> made = co_await make_file();
+  if (!made) co_return made;
+  if (application_.read_percent == 0) co_return Result<void>();
+  const auto filler = [this](std::uint64_t first) { return fill(first, kFillers); };
+  co_await all_of(kFillers, filler);
+  if (fill_error_) co_return std::unexpected(std::move(*fill_error_));
+  co_return Result<void>();
+}
+
+net::Task<Result<pvfs2::Handle>> Process::directory() {
+  pvfs2::Handle handle = file_system_->root();
+  const std::string& path = settings_.directory;
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    std::string name = path.substr(begin, end - begin);
+    begin = end + 1;
+    if (name.empty()) continue;
+    Result<pvfs2::Handle> next = co_await file_system_->lookup(handle, name);
+    if (!next && next.error().code == std::errc::no_such_file_or_directory) {
+      next = co_await file_system_->mkdir(handle, name, kDirectoryPermissions);
+    }
+    if (!next && next.error().code == std::errc::file_exists) {
+      next = co_await file_system_->lookup(handle, name);  // another process was faster
+    }
+    if (!next) co_return next;
+    handle = *next;
+  }
+  co_return handle;
+}
+
+net::Task<Result<void>> Process::make_file() {
+  Result<pvfs2::Handle> parent = co_await directory();
+  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  directory_ = *parent;
+  Result<void> removed = co_await file_system_->remove(directory_, name_);
+  if (!removed && removed.error().code != std::errc::no_such_file_or_directory) co_return removed;
+  Result<pvfs2::Handle> made = co_await file_system_->create(
+      directory_, name_, kFilePermissions, static_cast<std::uint32_t>(application_.datafiles));
+  if (!made) co_return std::unexpected(std::move(made.error()));
+  Result<std::unique_ptr<client::File>> file = co_await file_system_->open(*made);
+  if (!file) co_return std::unexpected(std::move(file.error()));
+  file_ = std::move(*file);
+  co_return Result<void>();
+}
+
+net::Task<> Process::fill(std::uint64_t first_slot, std::uint64_t step) {
+  // Small requests are filled many at once; to verify, one by one.
+  const std::uint64_t size = application_.size.count;
+  const std::uint64_t together = settings_.verify ? 1 : std::max<std::uint64_t>(1, kMiB / size);
+  std::vector<std::byte> buffer;
+  for (std::uint64_t slot = first_slot * together; slot < slots_.count(); slot += step * together) {
+    Result<void> good;
+    if (settings_.verify) {
+      good = co_await write(slot, buffer);
+    } else {
+      const std::uint64_t bytes = std::min(together, slots_.count() - slot) * size;
+      good = co_await file_->write(slot * size, filler_.part(static_cast<std::size_t>(bytes)));
+    }
+    if (!good) {
+      fill_error_ = std::move(good.error());
+      co_return;
+    }
+  }
+}
+
+net::Task<> Process::run(TimePoint origin) {
+  const auto worker = [this, origin](std::uint64_t) { return work(origin); };
+  co_await all_of(application_.outstanding, worker);
+}
+
+net::Task<> Process::work(TimePoint origin) {
+  std::vector<std::byte> buffer;
+  for (;;) {
+    const Duration now = clock_.now() - origin;
+    const std::optional<Duration> when = schedule_.next(now);
+    if (!when) co_return;
+    if (*when > now) {
+      co_await pause(*when - now);
+    } else {
+      co_await one_request(origin, buffer);
+    }
+  }
+}
+
+net::Task<> Process::one_request(TimePoint origin, std::vector<std::byte>& buffer) {
+  const bool is_read = slots_.chance(application_.read_percent);
+  const std::uint64_t slot = slots_.take();
+  const std::uint64_t generation = settings_.verify ? slots_.generation(slot) : 0;
+  const TimePoint begin = clock_.now();
+  // Named before the conditional: each branch awaits a coroutine of its own.
+  Result<void> good;
+  if (is_read) {
+    good = co_await read(slot, buffer);
+  } else {
+    good = co_await write(slot, buffer);
+  }
+  const TimePoint end = clock_.now();
+  if (good) {
+    meter_.completed(end - origin, end - begin, application_.size.count);
+    if (is_read && generation > 0) verify(slot, buffer, generation);
+  } else {
+    failed(good.error());
+  }
+  slots_.give_back(slot);
+  if (!good) co_await pause(kAfterError);
+}
+
+net::Task<Result<void>> Process::read(std::uint64_t slot, std::vector<std::byte>& buffer) {
+  const std::uint64_t size = application_.size.count;
+  Result<std::uint64_t> got;
+  if (settings_.verify) {
+    buffer.resize(static_cast<std::size_t>(size));
+    got = co_await file_->read(slot * size, buffer);
+  } else {
+    got = co_await file_->discard(slot * size, size);
+  }
+  if (!got) co_return std::unexpected(std::move(got.error()));
+  if (*got != size) {
+    co_return fail(fmt::format("read of {} bytes at {} gave {}", size, slot * size, *got));
+  }
+  co_return Result<void>();
+}
+
+net::Task<Result<void>> Process::write(std::uint64_t slot, std::vector<std::byte>& buffer) {
+  const auto size = static_cast<std::size_t>(application_.size.count);
+  const std::uint64_t offset = slot * size;
+  if (!settings_.verify) {
+    if (size <= filler_.memory().size()) {
+      co_return co_await file_->write(offset, filler_.memory().first(size));
+    }
+    co_return co_await file_->write(offset, filler_.part(size));
+  }
+  buffer.resize(size);
+  const std::uint64_t block = block_size(size);
+  for (std::size_t at = 0; at < size; at += block) {
+    fill_block(
+        std::span(buffer).subspan(at, block),
+        {.file = file_id_, .offset = offset + at, .generation = slots_.next_generation(slot)});
+  }
+  Result<void> good = co_await file_->write(offset, std::span<const std::byte>(buffer));
+  if (good) {
+    slots_.written(slot);
+  } else {
+    slots_.lost_track_of(slot);
+  }
+  co_return good;
+}
+
+void Process::verify(std::uint64_t slot, std::span<const std::byte> data,
+                     std::uint64_t generation) {
+  const std::uint64_t block = block_size(data.size());
+  const std::uint64_t offset = slot * application_.size.count;
+  std::uint64_t failures = 0;
+  for (std::size_t at = 0; at < data.size(); at += block) {
+    const BlockIdentity expected{.file = file_id_, .offset = offset + at, .generation = generation};
+    if (const auto damage = find_damage(data.subspan(at, block), expected)) {
+      ++failures;
+      spdlog::error("wrong data in {}/{} at offset {}: {}", settings_.directory, name_, offset + at,
+                    *damage);
+    }
+  }
+  meter_.verified(data.size() / block, failures);
+}
+
+net::Task<> Process::finish() {
+  if (settings_.verify) {
+    const auto checker = [this](std::uint64_t first) { return check(first, kFillers); };
+    co_await all_of(kFillers, checker);
+  }
+  if (settings_.keep_files) co_return;
+  const Result<void> removed = co_await file_system_->remove(directory_, name_);
+  if (!removed) failed(removed.error());
+}
+
+net::Task<> Process::check(std::uint64_t first_slot, std::uint64_t step) {
+  std::vector<std::byte> buffer;
+  for (std::uint64_t slot = first_slot; slot < slots_.count(); slot += step) {
+    if (slots_.generation(slot) == 0) continue;
+    const Result<void> good = co_await read(slot, buffer);
+    if (good) {
+      verify(slot, buffer, slots_.generation(slot));
+    } else {
+      failed(good.error());
+    }
+  }
+}
+
+}  // namespace vpfs::load

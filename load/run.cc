@@ -1,0 +1,239 @@
+#include "load/run.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <asio/steady_timer.hpp>
+#include <sys/resource.h>
+
+#include "client/latch.h"
+#include "load/filler.h"
+#include "load/process.h"
+
+namespace vpfs::load {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Requests that are under way when the run ends may take that much longer.
+constexpr Duration kGrace = 30s;
+
+CpuTime cpu_time() {
+  rusage usage = {};
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return {};
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return {.user = seconds(usage.ru_utime), .system = seconds(usage.ru_stime)};
+}
+
+// An event loop, the processes that live on it, and one meter for each application.
+class Worker {
+ public:
+  Worker(const LoadSettings& settings, const Filler& filler, const Clock& clock)
+      : settings_(settings), filler_(filler), clock_(clock) {
+    for (std::size_t i = 0; i < settings.applications.size(); ++i) {
+      meters_.emplace_back(settings.warm_up, settings.run_length(), settings.interval);
+    }
+  }
+
+  void add(std::size_t application, std::uint64_t number) {
+    processes_.emplace_back(Process::Context{.settings = settings_,
+                                             .application = settings_.applications[application],
+                                             .filler = filler_,
+                                             .clock = clock_},
+                            number, meters_[application]);
+  }
+
+  // Each runs until all processes are done with it.
+  [[nodiscard]] Result<void> prepare();
+  void work(TimePoint origin);
+
+  [[nodiscard]] const std::deque<Meter>& meters() const { return meters_; }
+
+ private:
+  void run_loop() {
+    loop_.restart();
+    loop_.run();
+  }
+
+  const LoadSettings& settings_;
+  const Filler& filler_;
+  const Clock& clock_;
+  asio::io_context loop_{1};
+  std::deque<Meter> meters_;
+  std::deque<Process> processes_;
+};
+
+void rethrow(const std::exception_ptr& problem) {
+  if (problem) std::rethrow_exception(problem);
+}
+
+Result<void> Worker::prepare() {
+  Result<void> outcome;
+  std::size_t left = processes_.size();
+  const auto done = [&](const std::exception_ptr& problem, const Result<void>& good) {
+    rethrow(problem);
+    if (!good && outcome) outcome = good;
+    if (--left == 0) loop_.stop();
+  };
+  for (Process& process : processes_) asio::co_spawn(loop_, process.prepare(), done);
+  if (left > 0) run_loop();
+  return outcome;
+}
+
+void Worker::work(TimePoint origin) {
+  asio::steady_timer grace(loop_, origin + settings_.run_length() + kGrace);
+  grace.async_wait([this](std::error_code error) {
+    if (error) return;
+    for (Process& process : processes_) process.close();
+  });
+  std::size_t running = processes_.size();
+  std::size_t finishing = running;
+  for (Process& process : processes_) {
+    const auto finished = [&](const std::exception_ptr& problem) {
+      rethrow(problem);
+      if (--finishing > 0) return;
+      for (Process& each : processes_) each.close();
+    };
+    const auto worked = [&, finished](const std::exception_ptr& problem) {
+      rethrow(problem);
+      if (--running == 0) grace.cancel();
+      asio::co_spawn(loop_, process.finish(), finished);
+    };
+    asio::co_spawn(loop_, process.run(origin), worked);
+  }
+  if (running > 0) run_loop();
+}
+
+// Threads wait here for the beginning of the run, which is when all are ready.
+class StartLine {
+ public:
+  explicit StartLine(std::size_t threads) : missing_(threads) {}
+
+  // The origin of the run; nothing when some thread is not ready.
+  std::optional<TimePoint> wait(Result<void> ready, const Clock& clock) {
+    std::unique_lock lock(mutex_);
+    if (!ready && outcome_) outcome_ = std::move(ready);
+    if (--missing_ == 0) {
+      origin_ = clock.now();
+      all_here_.notify_all();
+    } else {
+      all_here_.wait(lock, [this] { return missing_ == 0; });
+    }
+    if (!outcome_) return std::nullopt;
+    return origin_;
+  }
+
+  [[nodiscard]] const Result<void>& outcome() const { return outcome_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_here_;
+  std::size_t missing_;
+  Result<void> outcome_;
+  TimePoint origin_ = {};
+};
+
+std::vector<Meter::Live> live_numbers(const std::deque<Worker>& workers, std::size_t count) {
+  std::vector<Meter::Live> numbers(count);
+  for (const Worker& worker : workers) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const Meter::Live part = worker.meters()[i].live();
+      numbers[i].bytes += part.bytes;
+      numbers[i].requests += part.requests;
+      numbers[i].errors += part.errors;
+      numbers[i].verify_failures += part.verify_failures;
+    }
+  }
+  return numbers;
+}
+
+// Shows a line each second of the run, and gives the CPU time of the measured part.
+CpuTime watch(const LoadSettings& settings, const std::deque<Worker>& workers, TimePoint origin,
+              const std::function<void(const std::string&)>& live) {
+  CpuTime before;
+  asio::io_context loop;
+  asio::steady_timer timer(loop);
+  const std::size_t count = settings.applications.size();
+  std::vector<Meter::Live> last = live_numbers(workers, count);
+  Duration shown = Duration::zero();
+  const auto wait_until = [&](Duration time) {
+    timer.expires_at(origin + time);
+    timer.wait();
+  };
+  const auto show = [&](Duration time) {
+    std::vector<Meter::Live> now = live_numbers(workers, count);
+    if (live) live(live_line(settings, last, now, time, time - shown));
+    last = std::move(now);
+    shown = time;
+  };
+  bool measuring = false;
+  for (Duration next = 1s;;) {
+    if (!measuring && settings.warm_up <= next) {
+      wait_until(settings.warm_up);
+      before = cpu_time();
+      measuring = true;
+    }
+    if (next > settings.run_length()) break;
+    wait_until(next);
+    show(next);
+    next += 1s;
+  }
+  wait_until(settings.run_length());
+  const CpuTime after = cpu_time();
+  return {.user = after.user - before.user, .system = after.system - before.system};
+}
+
+}  // namespace
+
+Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
+                      const std::function<void(const std::string&)>& live) {
+  std::uint64_t largest = 2 * kMiB;
+  for (const ApplicationSettings& each : settings.applications) {
+    largest = std::max(largest, each.size.count);
+  }
+  Result<Filler> filler = Filler::make(static_cast<std::size_t>(largest));
+  if (!filler) return std::unexpected(std::move(filler.error()));
+  std::deque<Worker> workers;
+  for (std::uint64_t i = 0; i < settings.threads; ++i) {
+    workers.emplace_back(settings, *filler, clock);
+  }
+  std::size_t turn = 0;
+  for (std::size_t i = 0; i < settings.applications.size(); ++i) {
+    for (std::uint64_t number = 0; number < settings.applications[i].processes; ++number) {
+      workers[turn++ % workers.size()].add(i, number);
+    }
+  }
+
+  StartLine start_line(workers.size() + 1);
+  std::vector<std::jthread> threads;
+  for (Worker& worker : workers) {
+    threads.emplace_back([&worker, &start_line, &clock] {
+      const std::optional<TimePoint> origin = start_line.wait(worker.prepare(), clock);
+      if (origin) worker.work(*origin);
+    });
+  }
+  RunResult result;
+  const std::optional<TimePoint> origin = start_line.wait({}, clock);
+  if (origin) result.cpu = watch(settings, workers, *origin, live);
+  threads.clear();  // joins
+  if (!origin) return std::unexpected(start_line.outcome().error());
+
+  result.totals.resize(settings.applications.size());
+  for (const Worker& worker : workers) {
+    for (std::size_t i = 0; i < result.totals.size(); ++i) {
+      worker.meters()[i].add_to(result.totals[i]);
+    }
+  }
+  return result;
+}
+
+}  // namespace vpfs::load

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+
+#include "base/clock.h"
+#include "load/settings.h"
+
+namespace vpfs::load {
+
+// When an application may begin a request: between its start and stop, in its bursts. Times count
+// from the beginning of the run.
+class Schedule {
+ public:
+  Schedule(const ApplicationSettings& application, Duration run_length);
+
+  // The earliest time from `now` on; nothing when there is none any more.
+  [[nodiscard]] std::optional<Duration> next(Duration now) const;
+
+ private:
+  Duration start_;
+  Duration stop_;
+  std::optional<Burst> burst_;
+};
+
+}  // namespace vpfs::load

@@ -1,0 +1,69 @@
+#include "net/endpoint.h"
+
+#include <charconv>
+#include <optional>
+
+#include <asio/experimental/awaitable_operators.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <fmt/format.h>
+
+namespace vpfs::net {
+
+Result<Endpoint> resolve_endpoint(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) {
+    return fail(fmt::format("'{}' is not HOST:PORT", text));
+  }
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port_text = text.substr(colon + 1);
+  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+
+  std::uint16_t port = 0;
+  const auto [end, problem] =
+      std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+  if (problem != std::errc{} || end != port_text.data() + port_text.size()) {
+    return fail(fmt::format("'{}': port must be a number from 0 to 65535", text));
+  }
+
+  std::error_code error;
+  const asio::ip::address address = asio::ip::make_address(host, error);
+  if (!error) return Endpoint(address, port);
+
+  asio::io_context context;
+  asio::ip::tcp::resolver resolver(context);
+  const auto found = resolver.resolve(host, port_text, error);
+  if (error || found.empty()) {
+    return fail(fmt::format("'{}': host not found: {}", text, error.message()), error);
+  }
+  return found.begin()->endpoint();
+}
+
+std::string to_string(const Endpoint& endpoint) {
+  if (endpoint.address().is_v6()) {
+    return fmt::format("[{}]:{}", endpoint.address().to_string(), endpoint.port());
+  }
+  return fmt::format("{}:{}", endpoint.address().to_string(), endpoint.port());
+}
+
+Task<Result<Socket>> connect(Endpoint endpoint, Duration patience) {
+  using asio::experimental::awaitable_operators::operator||;
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  Socket socket(executor);
+  asio::steady_timer timer(executor, patience);
+  const auto outcome =
+      co_await (socket.async_connect(endpoint, use_task) || timer.async_wait(use_task));
+  if (outcome.index() == 1) {
+    co_return fail(fmt::format("connect to {}: no answer", to_string(endpoint)),
+                   std::make_error_code(std::errc::timed_out));
+  }
+  const std::error_code error = std::get<0>(std::get<0>(outcome));
+  if (error) {
+    co_return fail(fmt::format("connect to {}: {}", to_string(endpoint), error.message()), error);
+  }
+  std::error_code ignored;
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  co_return socket;
+}
+
+}  // namespace vpfs::net

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "net/async.h"
+
+namespace vpfs::net {
+
+// "127.0.0.1:3334", "[::1]:3334", "host:3334", "0.0.0.0:0". Names are looked up at once (blocking):
+// only for start-up. The error names the text.
+[[nodiscard]] Result<Endpoint> resolve_endpoint(std::string_view text);
+
+[[nodiscard]] std::string to_string(const Endpoint& endpoint);
+
+// Connects with TCP_NODELAY set, or gives up after `patience`.
+[[nodiscard]] Task<Result<Socket>> connect(Endpoint endpoint, Duration patience);
+
+}  // namespace vpfs::net

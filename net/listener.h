@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "base/result.h"
+#include "net/async.h"
+
+namespace vpfs::net {
+
+// Accepts TCP connections and hands each, with TCP_NODELAY set, to a callback.
+//
+// Out of file descriptors it closes new connections at once instead of leaving them to time out,
+// and logs that once a second at most. Belongs to the strand of its io_context.
+class Listener {
+ public:
+  using Handler = std::function<void(Socket)>;
+
+  // Binds (port 0: the kernel chooses) and listens. The error names the endpoint.
+  [[nodiscard]] static Result<Listener> open(asio::io_context& context, const Endpoint& endpoint);
+
+  Listener(Listener&&) noexcept;
+  Listener& operator=(Listener&&) noexcept;
+  ~Listener();
+
+  void start(Handler handler);
+  // Stops accepting; no handler runs after it.
+  void close();
+  [[nodiscard]] Endpoint local_endpoint() const;
+
+ private:
+  struct State;
+  explicit Listener(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;  // shared with the accept in flight
+};
+
+}  // namespace vpfs::net

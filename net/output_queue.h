@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "net/async.h"
+
+namespace vpfs::net {
+
+// Writes messages to a socket whole and in the order of send(), as many as possible in one system
+// call: what is sent in one turn of the event loop goes out together at the end of that turn.
+//
+// The socket belongs to somebody else, who calls close() before it goes away. Belongs to the
+// socket's strand.
+class OutputQueue {
+ public:
+  // A part of an open file that the kernel sends without a copy through user space. The file must
+  // have those bytes and stay open until the queue has released the message's owner.
+  struct FilePart {
+    int descriptor = -1;
+    std::int64_t offset = 0;
+    std::size_t size = 0;
+  };
+  // `head`, then `payload`, then `file`. `owner` keeps alive what payload and file borrow: it is
+  // released once all is written, or at close().
+  struct Message {
+    std::vector<std::byte> head;
+    std::span<const std::byte> payload = {};
+    FilePart file = {};
+    std::shared_ptr<const void> owner = nullptr;
+  };
+
+  explicit OutputQueue(Socket& socket);
+  ~OutputQueue();
+  OutputQueue(const OutputQueue&) = delete;
+  OutputQueue& operator=(const OutputQueue&) = delete;
+
+  // Drops the message when the queue is closed or the socket has failed.
+  void send(Message message);
+  void send(std::vector<std::byte> bytes);
+
+  // Bytes that the socket has not taken yet.
+  [[nodiscard]] std::uint64_t pending() const;
+  // Waits until at most `limit` bytes are pending; false once the queue is closed or failed.
+  [[nodiscard]] Task<bool> wait_until_pending_at_most(std::uint64_t limit);
+
+  // Drops everything, wakes all waiters. Idempotent.
+  void close();
+  [[nodiscard]] bool open() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // shared with the write in flight
+};
+
+}  // namespace vpfs::net

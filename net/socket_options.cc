@@ -1,0 +1,50 @@
+#include "net/socket_options.h"
+
+#include <cerrno>
+#include <csignal>
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+namespace vpfs::net {
+namespace {
+std::error_code last_error() {
+  return {errno, std::system_category()};
+}
+}  // namespace
+
+std::error_code prepare_stream(int socket) {
+  const int on = 1;
+  if (setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0) return last_error();
+  const int flags = fcntl(socket, F_GETFL);
+  if (flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) != 0) return last_error();
+  return {};
+}
+
+std::error_code set_congestion_control(int socket, const std::string& name) {
+  if (setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name.data(),
+                 static_cast<socklen_t>(name.size())) != 0) {
+    return last_error();
+  }
+  return {};
+}
+
+void ignore_broken_pipes() {
+  (void)std::signal(SIGPIPE, SIG_IGN);
+}
+
+unsigned long raise_open_file_limit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (limit.rlim_cur < limit.rlim_max) {
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = before;
+  }
+  return limit.rlim_cur;
+}
+
+}  // namespace vpfs::net

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <system_error>
+
+namespace vpfs::net {
+
+// TCP_NODELAY and non-blocking mode on a connected socket.
+[[nodiscard]] std::error_code prepare_stream(int socket);
+
+// Chooses the congestion control of one socket ("cubic", "reno"). The system's default may pace
+// (bbr), which costs half the throughput on a local connection.
+[[nodiscard]] std::error_code set_congestion_control(int socket, const std::string& name);
+
+// Writing to a connection that its peer has closed then fails with EPIPE instead of ending the
+// process: splice(2) and sendfile(2) have no flag for that. Call once, from main.
+void ignore_broken_pipes();
+
+// Raises the soft limit of open files to the hard one; returns the limit in force.
+[[nodiscard]] unsigned long raise_open_file_limit();
+
+}  // namespace vpfs::net

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace vpfs::net {
+
+// A kernel pipe that payload passes through on its way from one socket to another without a copy
+// to user space. Non-blocking.
+class SplicePipe {
+ public:
+  // Nothing when the process is out of descriptors.
+  [[nodiscard]] static std::unique_ptr<SplicePipe> make();
+  ~SplicePipe();
+  SplicePipe(const SplicePipe&) = delete;
+  SplicePipe& operator=(const SplicePipe&) = delete;
+
+  // Moves at most `size` bytes; as read() and write(): 0 is the end of the stream, -1 with errno.
+  [[nodiscard]] ssize_t fill_from(int socket, std::size_t size);
+  [[nodiscard]] ssize_t drain_to(int socket);
+  // Bytes inside.
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  SplicePipe(int read_end, int write_end) : read_end_(read_end), write_end_(write_end) {}
+  int read_end_;
+  int write_end_;
+  std::size_t size_ = 0;
+};
+
+// Keeps empty pipes for reuse: only a stream that is blocked in the middle holds on to one. Belongs
+// to one thread.
+class PipePool {
+ public:
+  [[nodiscard]] std::unique_ptr<SplicePipe> take();
+  // Pipes with bytes inside are closed instead.
+  void give_back(std::unique_ptr<SplicePipe> pipe);
+
+ private:
+  static constexpr std::size_t kMostIdle = 16;
+  std::vector<std::unique_ptr<SplicePipe>> idle_;
+};
+
+}  // namespace vpfs::net
