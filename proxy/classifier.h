@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/async.h"
+#include "proxy/address_block.h"
+#include "proxy/config.h"
+
+namespace vpfs::proxy {
+
+// What rules look at. `hints` has a value (or nothing) for each of Classifier::hint_names(), in
+// that order; borrowed.
+struct Identity {
+  bool is_write = false;
+  std::int64_t file_system = 0;
+  std::optional<std::uint32_t> uid;
+  std::vector<std::optional<std::string>> hints;
+
+  bool operator==(const Identity&) const = default;
+};
+
+// The ordered rules of the configuration. Immutable once made, so all workers share one.
+class Classifier {
+ public:
+  // REQUIRES: `rules` passed parse_config() without errors.
+  explicit Classifier(const std::vector<RuleConfig>& rules);
+
+  // The names of all hints that some rule looks at: an identity needs no others.
+  [[nodiscard]] const std::vector<std::string>& hint_names() const { return hint_names_; }
+
+  struct Match {
+    std::string virtual_pfs;    // "job-42": the name with all fields filled in
+    std::string declared_name;  // "job-{jobid}": as the configuration has it
+  };
+  // The first rule that matches; "default" if none does.
+  [[nodiscard]] Match classify(const asio::ip::address& client, const Identity& identity) const;
+
+ private:
+  struct HintCondition {
+    std::size_t index;  // into hint_names_
+    std::string pattern;
+  };
+  struct Rule {
+    std::vector<AddressBlock> clients;
+    std::vector<HintCondition> hints;
+    std::optional<bool> is_write;
+    std::vector<std::uint64_t> file_systems;
+    std::vector<std::uint64_t> uids;
+    std::string virtual_pfs;
+  };
+
+  [[nodiscard]] static bool matches(const Rule& rule, const asio::ip::address& client,
+                                    const Identity& identity);
+  [[nodiscard]] std::string fill_in(std::string_view name, const Identity& identity) const;
+  std::size_t index_of_hint(const std::string& name);
+
+  std::vector<std::string> hint_names_;
+  std::vector<Rule> rules_;
+};
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,179 @@
+#include "proxy/config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "protocols/registry.h"
+#include "proxy/address_block.h"
+#include "schedulers/registry.h"
+
+namespace vpfs::proxy {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kShortest = milliseconds(1);
+constexpr Duration kLongest = hours(24);
+
+template <typename Names>
+std::vector<std::string> strings(const Names& names) {
+  return {names.begin(), names.end()};
+}
+
+void read_proxy(ConfigReader reader, Config& config) {
+  reader.require("listen");
+  reader.get("listen", &config.listen);
+  reader.require("upstream");
+  reader.get("upstream", &config.upstream);
+  reader.choose("protocol", &config.protocol, strings(protocol_names()));
+  reader.get("workers", &config.workers, 1, 256);
+  reader.get("status_file", &config.status_file);
+  reader.get("status_interval", &config.status_interval, milliseconds(100), kLongest);
+  reader.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
+  reader.get("upstream_congestion", &config.upstream_congestion);
+}
+
+void read_limits(ConfigReader reader, Limits& limits) {
+  std::uint64_t count = limits.connections;
+  if (reader.get("connections", &count, 1, 1'000'000)) limits.connections = count;
+  count = limits.held_requests;
+  if (reader.get("held_requests", &count, 1, 1'000'000)) limits.held_requests = count;
+  // One request of the largest size must fit.
+  reader.get("held_bytes", &limits.held_bytes, {32 * kKiB}, {kGiB});
+  count = limits.virtual_pfs;
+  if (reader.get("virtual_pfs", &count, 1, 1'000'000)) limits.virtual_pfs = count;
+}
+
+void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
+  reader.get("connect", &timeouts.connect, kShortest, kLongest);
+  std::string text;
+  if (reader.get("hold", &text) && text != "auto") {
+    Duration hold = {};
+    if (reader.get("hold", &hold, milliseconds(10), kLongest)) timeouts.hold = hold;
+  }
+  reader.get("drain", &timeouts.drain, Duration::zero(), kLongest);
+  reader.get("service", &timeouts.service, milliseconds(100), kLongest);
+  reader.get("client_stall", &timeouts.client_stall, milliseconds(100), kLongest);
+}
+
+void read_factor(ConfigReader& reader, std::string_view key, std::uint32_t& permille) {
+  double factor = 1.0;
+  if (reader.get(key, &factor, 0.001, 1000.0)) {
+    permille = static_cast<std::uint32_t>(factor * 1000.0 + 0.5);
+  }
+}
+
+void read_scheduler(ConfigReader reader, Config& config) {
+  reader.choose("policy", &config.policy, strings(scheduler_names()));
+  ConfigReader depth = reader.child("depth");
+  std::uint64_t requests = config.depth.requests;
+  if (depth.get("requests", &requests, 1, 1'000'000)) {
+    config.depth.requests = static_cast<std::uint32_t>(requests);
+  }
+  Bytes bytes = {};
+  if (depth.get("bytes", &bytes, {1}, {kMaxCost})) config.depth.cost = bytes.count;
+  ConfigReader cost = reader.child("cost");
+  cost.get("per_request", &config.cost.per_request, {0}, {kGiB});
+  read_factor(cost, "read_factor", config.cost.read_factor_permille);
+  read_factor(cost, "write_factor", config.cost.write_factor_permille);
+}
+
+void read_virtual_pfs(ConfigReader& reader, Config& config) {
+  reader.for_each_named("virtual_pfs", [&](const std::string& name, ConfigReader& entry) {
+    VirtualPfsConfig made = {.name = name, .share = {}};
+    std::uint64_t weight = 1;
+    if (entry.get("weight", &weight, 1, Share::kMaxWeight)) {
+      made.share.weight = static_cast<std::uint32_t>(weight);
+    }
+    config.virtual_pfs.push_back(std::move(made));
+  });
+}
+
+void read_numbers(ConfigReader& match, std::string_view key, std::uint64_t most,
+                  std::vector<std::uint64_t>& numbers) {
+  std::vector<std::string> texts;
+  if (!match.get(key, &texts)) return;
+  for (const std::string& text : texts) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || number > most) {
+      match.report(key, fmt::format("'{}' is not a number from 0 to {}", text, most));
+    } else {
+      numbers.push_back(number);
+    }
+  }
+}
+
+void read_match(ConfigReader match, RuleConfig& rule) {
+  if (match.get("client", &rule.clients)) {
+    for (const std::string& client : rule.clients) {
+      if (!AddressBlock::parse(client)) {
+        match.report("client", fmt::format("'{}' is no IP address or CIDR block", client));
+      }
+    }
+  }
+  match.get("hint", &rule.hints);
+  std::string operation;
+  if (match.choose("operation", &operation, {"read", "write"}))
+    rule.is_write = operation == "write";
+  read_numbers(match, "file_system", INT32_MAX, rule.file_systems);
+  read_numbers(match, "uid", UINT32_MAX, rule.uids);
+}
+
+// A virtual PFS that a rule names must be declared, and a template's fields must be
+// hints that the rule itself demands: then they are always there.
+void check_target(ConfigReader& entry, const Config& config, const RuleConfig& rule) {
+  const auto declared = [&](const VirtualPfsConfig& each) { return each.name == rule.virtual_pfs; };
+  if (rule.virtual_pfs != "default" && std::ranges::none_of(config.virtual_pfs, declared)) {
+    entry.report("virtual_pfs",
+                 fmt::format("'{}' is not declared under virtual_pfs", rule.virtual_pfs));
+  }
+  for (const std::string& field : template_fields(rule.virtual_pfs)) {
+    const auto demanded = [&](const auto& hint) { return hint.first == field; };
+    if (std::ranges::none_of(rule.hints, demanded)) {
+      entry.report("virtual_pfs",
+                   fmt::format("the template uses {{{}}}, but the rule matches no hint "
+                               "'{}'",
+                               field, field));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> template_fields(std::string_view name) {
+  std::vector<std::string> fields;
+  for (std::size_t open = name.find('{'); open != std::string_view::npos;
+       open = name.find('{', open + 1)) {
+    const std::size_t close = name.find('}', open);
+    if (close == std::string_view::npos) break;
+    fields.emplace_back(name.substr(open + 1, close - open - 1));
+  }
+  return fields;
+}
+
+Config parse_config(std::string_view text, ConfigErrors& errors) {
+  Config config;
+  ConfigReader reader(text, errors);
+  reader.require("proxy");
+  read_proxy(reader.child("proxy"), config);
+  read_limits(reader.child("limits"), config.limits);
+  read_timeouts(reader.child("timeouts"), config.timeouts);
+  read_scheduler(reader.child("scheduler"), config);
+  read_virtual_pfs(reader, config);
+  reader.for_each("rules", [&](ConfigReader& entry) {
+    RuleConfig rule;
+    read_match(entry.child("match"), rule);
+    entry.require("virtual_pfs");
+    if (entry.get("virtual_pfs", &rule.virtual_pfs)) check_target(entry, config, rule);
+    config.rules.push_back(std::move(rule));
+  });
+  return config;
+}
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/config_reader.h"
+#include "base/units.h"
+#include "schedulers/cost_model.h"
+#include "schedulers/scheduler.h"
+
+namespace vpfs::proxy {
+
+struct Limits {
+  std::size_t connections = 10'000;
+  std::size_t held_requests = 4096;  // per connection
+  Bytes held_bytes = {kMiB};         // per connection
+  std::size_t virtual_pfs = 10'000;  // that templates may make
+};
+
+struct Timeouts {
+  Duration connect = std::chrono::seconds(5);
+  std::optional<Duration> hold;  // nothing: automatic
+  Duration drain = std::chrono::seconds(20);
+  // An outstanding I/O without progress for so long is given up (its slot, not its connection).
+  Duration service = std::chrono::seconds(60);
+  // A client that takes none of its data for so long gives its slots back until it reads again.
+  Duration client_stall = std::chrono::seconds(2);
+};
+
+struct VirtualPfsConfig {
+  std::string name;  // may be a template: "job-{jobid}"
+  Share share;
+};
+
+// All conditions that are set must hold; one of the values of each.
+struct RuleConfig {
+  std::vector<std::string> clients;                        // CIDR blocks or addresses
+  std::vector<std::pair<std::string, std::string>> hints;  // name, pattern
+  std::optional<bool> is_write;
+  std::vector<std::uint64_t> file_systems;
+  std::vector<std::uint64_t> uids;
+  std::string virtual_pfs;
+};
+
+struct Config {
+  std::string listen;
+  std::string upstream;
+  std::string protocol = "orangefs";
+  std::uint64_t workers = 1;
+  std::string status_file;
+  Duration status_interval = std::chrono::seconds(5);
+  std::string log_level = "info";
+  std::string upstream_congestion = "cubic";
+  Limits limits;
+  Timeouts timeouts;
+  std::string policy = "sfq";
+  Depth depth;
+  CostModel::Settings cost;
+  std::vector<VirtualPfsConfig> virtual_pfs;
+  std::vector<RuleConfig> rules;
+};
+
+// Reads conf/proxy.yaml's schema. Whatever is wrong goes into `errors`; the result is only good
+// when that is empty.
+[[nodiscard]] Config parse_config(std::string_view text, ConfigErrors& errors);
+
+// The names in braces of a template: {"jobid"} for "job-{jobid}".
+[[nodiscard]] std::vector<std::string> template_fields(std::string_view name);
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,147 @@
+#include "proxy/dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace vpfs::proxy {
+
+Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, CostModel cost_model,
+                       VirtualPfsTable table, std::size_t workers, WakeUp wake_up)
+    : cost_model_(cost_model),
+      wake_up_(std::move(wake_up)),
+      scheduler_(std::move(scheduler)),
+      table_(std::move(table)),
+      inboxes_(workers) {
+  for (std::uint32_t i = 0; i < table_.size(); ++i) {
+    scheduler_->set_share(AppId{i}, table_[AppId{i}].share);
+  }
+}
+
+AppId Dispatcher::app_of(const Classifier::Match& match) {
+  const std::lock_guard lock(mutex_);
+  return table_.find_or_make(match,
+                             [this](AppId app, Share share) { scheduler_->set_share(app, share); });
+}
+
+void Dispatcher::arrive(PendingIo& io, TimePoint now) {
+  io.state = PendingIo::State::queued;
+  table_[io.app].queued_bytes += io.size;
+  scheduler_->enqueue(io, now);
+}
+
+void Dispatcher::end(const Turn::End& end, TimePoint now) {
+  PendingIo& io = *end.io;
+  VirtualPfs& pfs = table_[io.app];
+  ++pfs.done_requests;
+  pfs.done_bytes += Bytes{end.bytes};
+  if (end.failed) ++pfs.failed_requests;
+  if (io.state == PendingIo::State::given_up) return;
+  VPFS_ASSERT(io.state == PendingIo::State::outstanding);
+  pfs.outstanding_bytes -= io.size;
+  pfs.service.record(now - io.dispatched);
+  const Cost cost = cost_model_.cost(io.kind, Bytes{end.bytes});
+  scheduler_->complete(io, std::min(cost, io.cost), now);
+}
+
+std::optional<TimePoint> Dispatcher::release_all(TimePoint now) {
+  for (;;) {
+    const Scheduler::Decision decision = scheduler_->next(now);
+    if (decision.request == nullptr) return decision.until;
+    auto& io = static_cast<PendingIo&>(*decision.request);
+    VirtualPfs& pfs = table_[io.app];
+    pfs.queued_bytes -= io.size;
+    pfs.outstanding_bytes += io.size;
+    pfs.wait.record(now - io.arrival);
+    io.dispatched = now;
+    io.state = PendingIo::State::released;
+    std::vector<PendingIo*>& inbox = inboxes_[io.worker];
+    if (inbox.empty()) to_wake_.push_back(io.worker);
+    inbox.push_back(&io);
+  }
+}
+
+std::optional<TimePoint> Dispatcher::turn(std::size_t worker, const Turn& turn, TimePoint now,
+                                          std::vector<PendingIo*>& released) {
+  std::optional<TimePoint> until;
+  std::vector<std::size_t> wake;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Turn::End& each : turn.ended) end(each, now);
+    for (PendingIo* io : turn.arrived) arrive(*io, now);
+    until = release_all(now);
+    for (PendingIo* io : inboxes_[worker]) io->state = PendingIo::State::outstanding;
+    released.insert(released.end(), inboxes_[worker].begin(), inboxes_[worker].end());
+    inboxes_[worker].clear();
+    std::erase(to_wake_, worker);
+    if (!to_wake_.empty()) wake = std::exchange(to_wake_, {});
+  }
+  for (const std::size_t other : wake) wake_up_(other);
+  return until;
+}
+
+void Dispatcher::give_slot_back(PendingIo& io, TimePoint now) {
+  table_[io.app].outstanding_bytes -= io.size;
+  scheduler_->complete(io, io.cost, now);
+}
+
+void Dispatcher::abandon(PendingIo& io, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  switch (io.state) {
+    case PendingIo::State::parked:
+    case PendingIo::State::given_up:
+      break;
+    case PendingIo::State::queued:
+      table_[io.app].queued_bytes -= io.size;
+      scheduler_->withdraw(io, now);
+      break;
+    case PendingIo::State::released:
+      std::erase(inboxes_[io.worker], &io);
+      [[fallthrough]];
+    case PendingIo::State::outstanding:
+      give_slot_back(io, now);
+      break;
+  }
+  io.state = PendingIo::State::parked;
+}
+
+bool Dispatcher::take_back(PendingIo& io, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  if (io.state == PendingIo::State::parked) return true;
+  if (io.state != PendingIo::State::queued) return false;
+  table_[io.app].queued_bytes -= io.size;
+  scheduler_->withdraw(io, now);
+  io.state = PendingIo::State::parked;
+  return true;
+}
+
+void Dispatcher::give_up_slot(PendingIo& io, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  if (io.state != PendingIo::State::outstanding) return;
+  ++table_[io.app].given_up_requests;
+  give_slot_back(io, now);
+  io.state = PendingIo::State::given_up;
+}
+
+void Dispatcher::count_refused(const PendingIo& io) {
+  const std::lock_guard lock(mutex_);
+  ++table_[io.app].refused_requests;
+}
+
+void Dispatcher::inspect(const std::function<void(const Books&)>& visit) {
+  const std::lock_guard lock(mutex_);
+  visit({.table = table_, .scheduler = *scheduler_});
+}
+
+std::size_t Dispatcher::outstanding() {
+  const std::lock_guard lock(mutex_);
+  return scheduler_->outstanding();
+}
+
+std::size_t Dispatcher::queued() {
+  const std::lock_guard lock(mutex_);
+  return scheduler_->queued();
+}
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "proxy/classifier.h"
+#include "proxy/pending_io.h"
+#include "proxy/virtual_pfs.h"
+#include "schedulers/cost_model.h"
+#include "schedulers/scheduler.h"
+
+namespace vpfs::proxy {
+
+// What one event on a worker brought for the scheduler: filled while the event is handled, given to
+// Dispatcher::turn() once at its end, so that the lock is taken once per event.
+struct Turn {
+  struct End {
+    PendingIo* io;
+    std::uint64_t bytes;
+    bool failed;
+  };
+  std::vector<PendingIo*> arrived;
+  std::vector<End> ended;
+
+  [[nodiscard]] bool empty() const { return arrived.empty() && ended.empty(); }
+  void clear() {
+    arrived.clear();
+    ended.clear();
+  }
+};
+
+// The one scheduler of the data server and the books of all virtual PFSes, shared by all workers.
+// Every method may be called from any worker's thread. Requests that the scheduler lets go are
+// handed to the worker that their session belongs to.
+class Dispatcher {
+ public:
+  // Called without the lock when another worker's inbox stopped being empty; must only post.
+  using WakeUp = std::function<void(std::size_t worker)>;
+
+  Dispatcher(std::unique_ptr<Scheduler> scheduler, CostModel cost_model, VirtualPfsTable table,
+             std::size_t workers, WakeUp wake_up);
+
+  [[nodiscard]] AppId app_of(const Classifier::Match& match);
+  [[nodiscard]] Cost cost_of(IoKind kind, Bytes size) const { return cost_model_.cost(kind, size); }
+
+  // Accounts for the turn and appends to `released` what `worker` is to forward now (its inbox
+  // included). Returns when to call again if nothing happens before.
+  std::optional<TimePoint> turn(std::size_t worker, const Turn& turn, TimePoint now,
+                                std::vector<PendingIo*>& released);
+
+  // Takes a request out that its client gave up on: from the scheduler, from the inbox, or from
+  // among the outstanding ones (then it is charged in full: the server may have worked on it).
+  void abandon(PendingIo& io, TimePoint now);
+  // Takes a held request out of the scheduler; false when it is there no more, because it was
+  // let go already.
+  [[nodiscard]] bool take_back(PendingIo& io, TimePoint now);
+  // Gives the slot of an outstanding request back, charged in full, though its end was not seen.
+  void give_up_slot(PendingIo& io, TimePoint now);
+  // Counts a request that take_back() took and that was then refused.
+  void count_refused(const PendingIo& io);
+
+  // For status: calls `visit` with the lock held.
+  struct Books {
+    VirtualPfsTable& table;
+    const Scheduler& scheduler;
+  };
+  void inspect(const std::function<void(const Books&)>& visit);
+  [[nodiscard]] std::size_t outstanding();
+  [[nodiscard]] std::size_t queued();
+
+ private:
+  void arrive(PendingIo& io, TimePoint now);
+  void end(const Turn::End& end, TimePoint now);
+  void give_slot_back(PendingIo& io, TimePoint now);
+  [[nodiscard]] std::optional<TimePoint> release_all(TimePoint now);
+
+  const CostModel cost_model_;
+  const WakeUp wake_up_;
+
+  std::mutex mutex_;
+  // State below is guarded by mutex_, as are `state` and `dispatched` of every PendingIo in here.
+  std::unique_ptr<Scheduler> scheduler_;
+  VirtualPfsTable table_;
+  std::vector<std::vector<PendingIo*>> inboxes_;
+  std::vector<std::size_t> to_wake_;
+};
+
+}  // namespace vpfs::proxy

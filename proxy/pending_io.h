@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.h"
+#include "protocols/protocol.h"
+#include "schedulers/request.h"
+
+namespace vpfs::proxy {
+
+class Session;
+
+// One I/O from its arrival at the proxy to its end. A worker's pool owns it, the session uses it.
+struct PendingIo : IoRequest {
+  enum class State : std::uint8_t {
+    parked,       // held by the session alone: its client does not take data
+    queued,       // in the scheduler
+    released,     // the scheduler let it go; it waits for its worker to come round
+    outstanding,  // at the data server
+    given_up,     // at the data server, but its slot has been given back already
+  };
+
+  Session* session = nullptr;
+  std::size_t worker = 0;  // whose thread the session belongs to
+  IoKey key = 0;
+  State state = State::parked;  // guarded by the dispatcher's lock
+  // Of the session's thread: not forwarded yet (then in its worker's list of held requests), and
+  // given to the dispatcher.
+  bool held = false;
+  bool submitted = false;
+  std::vector<std::byte> message;  // the request as it came
+  TimePoint dispatched = {};
+  // While outstanding, as last looked at.
+  std::uint64_t moved = 0;
+  TimePoint last_progress = {};
+
+  // The worker's list of held requests, in order of arrival.
+  PendingIo* next_held = nullptr;
+  PendingIo* previous_held = nullptr;
+};
+
+}  // namespace vpfs::proxy

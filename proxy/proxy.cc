@@ -1,0 +1,150 @@
+#include "proxy/proxy.h"
+
+#include <csignal>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "net/endpoint.h"
+#include "net/socket_options.h"
+#include "proxy/status.h"
+#include "schedulers/registry.h"
+
+namespace vpfs::proxy {
+namespace {
+constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
+}  // namespace
+
+Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, const Clock& clock) {
+  const Result<net::Endpoint> listen = net::resolve_endpoint(config.listen);
+  if (!listen) return fail("proxy.listen: " + listen.error().message);
+  Result<net::Endpoint> upstream = net::resolve_endpoint(config.upstream);
+  if (!upstream) return fail("proxy.upstream: " + upstream.error().message);
+  Result<std::unique_ptr<Scheduler>> scheduler =
+      make_scheduler(config.policy, {.depth = config.depth});
+  if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
+
+  std::unique_ptr<Proxy> proxy(
+      new Proxy(config, clock, std::move(*upstream), std::move(*scheduler)));
+  Result<net::Listener> listener = net::Listener::open(proxy->context_, *listen);
+  if (!listener) return fail("proxy.listen: " + listener.error().message, listener.error().code);
+  proxy->listener_ = std::make_unique<net::Listener>(std::move(*listener));
+  return proxy;
+}
+
+Proxy::Proxy(const Config& config, const Clock& clock, net::Endpoint upstream,
+             std::unique_ptr<Scheduler> scheduler)
+    : shared_(config, clock, std::move(upstream)),
+      signals_(context_, SIGTERM, SIGINT, SIGUSR1),
+      status_timer_(context_),
+      drain_timer_(context_),
+      dispatcher_(std::move(scheduler), CostModel(config.cost),
+                  VirtualPfsTable(config.virtual_pfs, config.limits.virtual_pfs), config.workers,
+                  [this](std::size_t worker) { workers_[worker]->wake_up(); }) {
+  for (std::size_t i = 0; i < config.workers; ++i) {
+    workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_));
+  }
+}
+
+Proxy::~Proxy() = default;
+
+net::Endpoint Proxy::local_endpoint() const {
+  return listener_->local_endpoint();
+}
+
+void Proxy::run() {
+  std::vector<std::jthread> threads;
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    threads.emplace_back([&worker] { worker->run(); });
+  }
+  listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
+  await_signal();
+  arm_status();
+  context_.run();
+  for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
+  threads.clear();
+  write_status();
+}
+
+void Proxy::accepted(net::Socket socket) {
+  Counters& counters = shared_.counters;
+  std::error_code error;
+  const net::Endpoint client = socket.remote_endpoint(error);
+  if (error) return;  // gone already
+  if (counters.connections_open >= shared_.config.limits.connections) {
+    if (counters.connections_refused++ == 0) {
+      spdlog::error("limits.connections ({}) reached: client {} and others are refused",
+                    shared_.config.limits.connections, net::to_string(client));
+    }
+    return;
+  }
+  const int descriptor = socket.release(error);
+  if (error) return;
+  ++counters.connections_open;
+  ++counters.connections_total;
+  workers_[next_worker_]->adopt(descriptor, client);
+  next_worker_ = (next_worker_ + 1) % workers_.size();
+}
+
+void Proxy::await_signal() {
+  signals_.async_wait([this](std::error_code error, int signal) {
+    if (error) return;
+    if (signal == SIGUSR1) {
+      write_status();
+    } else if (shared_.draining.load()) {
+      spdlog::warn("second signal: ending without waiting for outstanding requests");
+      context_.stop();
+      return;
+    } else {
+      begin_drain(signal);
+    }
+    await_signal();
+  });
+}
+
+void Proxy::begin_drain(int signal) {
+  spdlog::info("{}: draining: {} requests held, {} at the data server",
+               signal == SIGTERM ? "SIGTERM" : "SIGINT", dispatcher_.queued(),
+               dispatcher_.outstanding());
+  listener_->close();
+  shared_.draining.store(true);
+  check_drained(shared_.clock.now() + shared_.config.timeouts.drain);
+}
+
+void Proxy::check_drained(TimePoint deadline) {
+  const bool late = shared_.clock.now() >= deadline;
+  if (shared_.counters.connections_open == 0 || late) {
+    if (late) {
+      spdlog::warn("drain: {} requests were not finished within {}", dispatcher_.outstanding(),
+                   to_string(shared_.config.timeouts.drain));
+    }
+    context_.stop();
+    return;
+  }
+  drain_timer_.expires_after(kDrainCheck);
+  drain_timer_.async_wait([this, deadline](std::error_code error) {
+    if (!error) check_drained(deadline);
+  });
+}
+
+void Proxy::arm_status() {
+  if (shared_.config.status_file.empty()) return;
+  write_status();
+  status_timer_.expires_after(shared_.config.status_interval);
+  status_timer_.async_wait([this](std::error_code error) {
+    if (!error) arm_status();
+  });
+}
+
+void Proxy::write_status() {
+  const std::string& path = shared_.config.status_file;
+  if (path.empty()) return;
+  const Result<void> written = write_status_file(path, status_text(shared_, dispatcher_));
+  // A full disk is told once, not every few seconds, and again when it is over.
+  if (!written && !status_failed_) spdlog::error("{}", written.error().message);
+  if (written && status_failed_) spdlog::info("status file {} is written again", path);
+  status_failed_ = !written;
+}
+
+}  // namespace vpfs::proxy

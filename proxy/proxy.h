@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "net/listener.h"
+#include "proxy/dispatcher.h"
+#include "proxy/shared_state.h"
+#include "proxy/worker.h"
+
+namespace vpfs::proxy {
+
+// The whole proxy: the listener, signals and status on the calling thread, connections on workers.
+class Proxy {
+ public:
+  // The error names what of the configuration cannot be had (address, policy).
+  [[nodiscard]] static Result<std::unique_ptr<Proxy>> make(const Config& config,
+                                                           const Clock& clock);
+  ~Proxy();
+  Proxy(const Proxy&) = delete;
+  Proxy& operator=(const Proxy&) = delete;
+
+  // Serves until SIGTERM or SIGINT has drained it. SIGUSR1 writes the status file.
+  void run();
+  [[nodiscard]] net::Endpoint local_endpoint() const;
+
+ private:
+  Proxy(const Config& config, const Clock& clock, net::Endpoint upstream,
+        std::unique_ptr<Scheduler> scheduler);
+
+  void accepted(net::Socket socket);
+  void await_signal();
+  void begin_drain(int signal);
+  void check_drained(TimePoint deadline);
+  void write_status();
+  void arm_status();
+
+  SharedState shared_;
+  asio::io_context context_{1};
+  std::unique_ptr<net::Listener> listener_;
+  asio::signal_set signals_;
+  asio::steady_timer status_timer_;
+  asio::steady_timer drain_timer_;
+  Dispatcher dispatcher_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::size_t next_worker_ = 0;
+  bool status_failed_ = false;
+};
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "net/async.h"
+#include "net/splice_pipe.h"
+#include "protocols/protocol.h"
+
+namespace vpfs::proxy {
+
+class Session;
+class Worker;
+
+// One direction of a session: moves messages from the source socket to the sink socket as the
+// conversation decides, and puts other messages (released requests, refusals) between them.
+//
+// Small messages are received many at a time into the worker's scratch buffer and sent from there.
+// Where messages are large, the head of the stream is only peeked at, and whole messages go from
+// socket to socket by splice(2). Memory that outlives an event is what the sink did not take: then
+// reading stops until it is gone, so it is at most one scratch buffer.
+//
+// Belongs to the session's worker thread; the session keeps it alive while a wait is in flight.
+class Pump {
+ public:
+  Pump(Session& session, Worker& worker, Sender from, net::Socket& source, net::Socket& sink);
+
+  // Moves what can be moved now and waits for more. Called once the sockets are connected.
+  void start() { run(); }
+
+  // Sends `message` to the sink before the next message of the source. Nothing is written before
+  // flush(), so several go out together.
+  void inject(std::span<const std::byte> message);
+  // As inject(), for a message that stays where it is until flush().
+  void inject_borrowed(std::span<const std::byte> message) { borrowed_.push_back(message); }
+  void flush();
+
+  // While paused nothing new is read, and what has been started goes on.
+  void pause() { paused_ = true; }
+  void resume();
+  [[nodiscard]] bool paused() const { return paused_; }
+
+  // Since when the sink has taken nothing although something is there for it.
+  [[nodiscard]] std::optional<TimePoint> blocked_since() const { return blocked_since_; }
+  // Since when an injected message has been waiting for the end of the source's message.
+  [[nodiscard]] std::optional<TimePoint> waiting_since() const {
+    return waiting_.empty() ? std::nullopt : std::optional(waiting_since_);
+  }
+  // Whether something is here that the sink has not taken.
+  [[nodiscard]] bool has_output() const;
+  [[nodiscard]] std::uint64_t bytes_moved() const { return bytes_moved_; }
+
+ private:
+  enum class Outcome { progress, drained, ended, failed };
+
+  void run();
+  [[nodiscard]] bool write_output();
+  [[nodiscard]] Outcome read_source();
+  [[nodiscard]] Outcome receive();
+  [[nodiscard]] Outcome peek();
+  [[nodiscard]] Outcome splice();
+
+  [[nodiscard]] bool parse(std::span<const std::byte> bytes, std::size_t& consumed);
+  void add_run(std::size_t offset, std::size_t size);
+  void take_forwarded(std::uint64_t size);
+  void send_runs(std::span<const std::byte> bytes);
+  void send_borrowed();
+  [[nodiscard]] bool send_parts(std::span<const std::span<const std::byte>> parts);
+  void append_output(std::span<const std::byte> bytes);
+  void append_waiting();
+
+  [[nodiscard]] bool at_boundary() const { return forward_left_ == 0; }
+  void wait_readable();
+  void wait_writable();
+  void note_progress(std::size_t size);
+  [[nodiscard]] Outcome outcome_of_error();
+
+  Session& session_;
+  Worker& worker_;
+  const Sender from_;
+  net::Socket& source_;
+  net::Socket& sink_;
+
+  std::vector<std::byte> carry_;    // the incomplete head of a message
+  std::uint64_t forward_left_ = 0;  // of the current message, still in the source
+  std::optional<FinishedIo> finished_at_end_;
+  std::vector<std::byte> output_;  // for the sink
+  std::size_t output_done_ = 0;
+  std::unique_ptr<net::SplicePipe> pipe_;  // held only while it has bytes; they follow output_
+  std::vector<std::span<const std::byte>> borrowed_;  // injected in this event
+  std::vector<std::byte> waiting_;                    // injected while a message was half through
+  TimePoint waiting_since_ = {};                      // the first of it
+
+  std::size_t receive_size_;
+  int large_messages_ = 0;  // peek so many times more before receiving as if all were small
+  bool paused_ = false;
+  bool reading_ = false;  // a wait is in flight
+  bool writing_ = false;
+  bool running_ = false;
+  bool source_ended_ = false;
+  int source_error_ = 0;  // errno of the outcome `failed`
+  std::optional<TimePoint> blocked_since_;
+  std::uint64_t bytes_moved_ = 0;
+};
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,292 @@
+#include "proxy/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/check.h"
+#include "net/endpoint.h"
+#include "protocols/registry.h"
+
+namespace vpfs::proxy {
+namespace {
+// Identities that one connection shows at once; the node of a kernel client may show many.
+constexpr std::size_t kMostKnown = 64;
+}  // namespace
+
+Session::Session(Worker& worker, net::Socket client, net::Socket server,
+                 net::Endpoint client_endpoint)
+    : worker_(worker),
+      shared_(worker.shared()),
+      client_(std::move(client)),
+      server_(std::move(server)),
+      client_endpoint_(std::move(client_endpoint)),
+      conversation_(make_conversation(shared_.config.protocol)),
+      to_server_(*this, worker, Sender::client, client_, server_),
+      to_client_(*this, worker, Sender::server, server_, client_) {}
+
+Session::~Session() = default;
+
+void Session::start() {
+  to_server_.start();
+  to_client_.start();
+}
+
+void Session::close(const std::string& reason) {
+  if (std::exchange(closing_, true)) return;
+  const auto level = outstanding_ + held_requests_ > 0 ? spdlog::level::warn : spdlog::level::debug;
+  spdlog::log(level, "client {}: connection closed: {} ({} requests held, {} at the data server)",
+              net::to_string(client_endpoint_), reason, held_requests_, outstanding_);
+  worker_.close_later(shared_from_this());
+}
+
+void Session::give_everything_back() {
+  const TimePoint now = worker_.now();
+  ios_.for_each([&](IoKey, PendingIo* io) {
+    worker_.dispatcher().abandon(*io, now);
+    worker_.recycle(*io);
+  });
+  ios_ = {};
+  worker_.slots_changed();
+  update_byte_counters();
+  std::error_code ignored;
+  client_.close(ignored);
+  server_.close(ignored);
+}
+
+bool Session::same_identity(const Identity& known, const IoDescription& io) const {
+  if (known.is_write != io.is_write || known.file_system != io.file_system || known.uid != io.uid) {
+    return false;
+  }
+  const std::vector<std::string>& names = shared_.classifier.hint_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (conversation_->held_hint(names[i]) != known.hints[i]) return false;
+  }
+  return true;
+}
+
+AppId Session::app_of(const IoDescription& io) {
+  for (const KnownIdentity& known : known_) {
+    if (same_identity(known.identity, io)) return known.app;
+  }
+  Identity identity = {.is_write = io.is_write, .file_system = io.file_system, .uid = io.uid};
+  for (const std::string& name : shared_.classifier.hint_names()) {
+    identity.hints.emplace_back(conversation_->held_hint(name));
+  }
+  const auto match = shared_.classifier.classify(client_endpoint_.address(), identity);
+  const AppId app = worker_.dispatcher().app_of(match);
+  if (known_.size() == kMostKnown) known_.erase(known_.begin());
+  known_.push_back({.identity = std::move(identity), .app = app});
+  return app;
+}
+
+void Session::hold(std::span<const std::byte> message) {
+  const IoDescription& description = conversation_->held();
+  PendingIo& io = worker_.make_held(worker_.now());
+  io.session = this;
+  io.key = description.key;
+  io.app = app_of(description);
+  io.kind = description.is_write ? IoKind::write : IoKind::read;
+  io.size = Bytes{description.bytes};
+  io.cost = worker_.dispatcher().cost_of(io.kind, io.size);
+  io.message.assign(message.begin(), message.end());
+  ios_.insert(io.key, &io);
+  ++held_requests_;
+  held_bytes_ += message.size();
+  if (held_requests_ >= shared_.config.limits.held_requests ||
+      held_bytes_ >= shared_.config.limits.held_bytes.count) {
+    to_server_.pause();
+  }
+  submit(io);
+}
+
+void Session::submit(PendingIo& io) {
+  // While draining, what comes now is never forwarded: the client repeats it elsewhere.
+  if (client_stalled_ || shared_.draining.load(std::memory_order_relaxed)) return;
+  io.submitted = true;
+  worker_.arrived(io);
+}
+
+void Session::no_longer_held(PendingIo& io) {
+  worker_.leave_held_list(io);
+  --held_requests_;
+  held_bytes_ -= io.message.size();
+}
+
+void Session::release(PendingIo& io) {
+  if (closing_) return;
+  if (worker_.now() - io.arrival >= shared_.hold.load(std::memory_order_relaxed)) {
+    // Too late: its client may have given up, and a late answer would block its connection.
+    ios_.erase(io.key);
+    no_longer_held(io);
+    refuse_to_client(io);
+    worker_.ended(io, 0, true);
+    return;
+  }
+  to_server_.inject_borrowed(io.message);
+  io.moved = 0;
+  io.last_progress = io.dispatched;
+  no_longer_held(io);
+  ++outstanding_;
+  if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
+}
+
+void Session::refuse(PendingIo& io) {
+  ios_.erase(io.key);
+  no_longer_held(io);
+  refuse_to_client(io);
+  worker_.recycle(io);
+}
+
+void Session::refuse_to_client(PendingIo& io) {
+  ++shared_.counters.requests_refused;
+  worker_.dispatcher().count_refused(io);
+  to_client_.inject(conversation_->refuse(io.key));
+  if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
+}
+
+void Session::flush() {
+  flush_pending_ = false;
+  if (closing_) return;
+  to_server_.flush();
+  to_client_.flush();
+  const bool room = held_requests_ <= shared_.config.limits.held_requests / 2 &&
+                    held_bytes_ <= shared_.config.limits.held_bytes.count / 2;
+  if (to_server_.paused() && room && !closing_) to_server_.resume();
+}
+
+void Session::finished(const FinishedIo& finished) {
+  PendingIo* const* const found = ios_.find(finished.key);
+  if (found == nullptr) return;
+  PendingIo& io = **found;
+  if (io.held) {
+    ++shared_.counters.framing_errors;
+    return close("the data server answered a request that it had not been given");
+  }
+  ios_.erase(finished.key);
+  --outstanding_;
+  worker_.ended(io, finished.bytes, finished.failed);
+  learn_client_timeout();
+}
+
+void Session::learn_client_timeout() {
+  if (timeout_known_) return;
+  const std::optional<Duration> timeout = conversation_->client_timeout();
+  if (!timeout) return;
+  timeout_known_ = true;
+  shared_.learn_client_timeout(*timeout);
+}
+
+void Session::lost_framing(Sender from) {
+  ++shared_.counters.framing_errors;
+  close(fmt::format("the {} sent what is no message: {}",
+                    from == Sender::client ? "client" : "data server", conversation_->problem()));
+}
+
+void Session::source_ended(Sender from, std::error_code error) {
+  const char* const who = from == Sender::client ? "client" : "data server";
+  close(error ? fmt::format("{}: {}", who, error.message()) : fmt::format("closed by the {}", who));
+}
+
+void Session::sink_failed(Sender from, std::error_code error) {
+  close(fmt::format("{}: {}", from == Sender::client ? "data server" : "client", error.message()));
+}
+
+void Session::sink_moved(Sender from) {
+  if (from != Sender::server || !std::exchange(client_stalled_, false)) return;
+  ios_.for_each([&](IoKey, PendingIo* io) {
+    if (io->held && !io->submitted) submit(*io);
+  });
+}
+
+void Session::check_time(TimePoint now) {
+  if (closing_) return;
+  learn_client_timeout();
+  check_client_stall(now);
+  check_server_stall(now);
+  check_service_time(now);
+  if (shared_.draining.load(std::memory_order_relaxed)) check_drain();
+  update_byte_counters();
+}
+
+// A slot is for a request that the data server works on. A client that takes no data makes the
+// server wait, so its requests give their slots to others until it reads again.
+void Session::check_client_stall(TimePoint now) {
+  const std::optional<TimePoint> since = to_client_.blocked_since();
+  if (client_stalled_ || !since || now - *since < shared_.config.timeouts.client_stall) return;
+  client_stalled_ = true;
+  ++shared_.counters.client_stalls;
+  std::size_t given_up = 0;
+  ios_.for_each([&](IoKey, PendingIo* io) {
+    if (io->held) {
+      if (worker_.dispatcher().take_back(*io, now)) io->submitted = false;
+    } else {
+      worker_.dispatcher().give_up_slot(*io, now);
+      ++given_up;
+    }
+  });
+  shared_.counters.slots_given_up += given_up;
+  worker_.slots_changed();
+  spdlog::warn("client {} takes no data: {} of its requests give up their slots until it does",
+               net::to_string(client_endpoint_), given_up);
+}
+
+// A request that was let go could arrive at the server after its client gave up: when the upstream
+// connection is blocked, or when the client leaves the message before it half sent.
+void Session::check_server_stall(TimePoint now) {
+  const Duration most = shared_.server_stall.load(std::memory_order_relaxed);
+  const auto too_long = [&](std::optional<TimePoint> since) {
+    return since && now - *since >= most;
+  };
+  if (too_long(to_server_.blocked_since())) {
+    ++shared_.counters.server_stalls;
+    close("the data server takes no data");
+  } else if (too_long(to_server_.waiting_since())) {
+    ++shared_.counters.client_stalls;
+    close("the client stopped in mid-message with a request of its own behind it");
+  }
+}
+
+void Session::check_service_time(TimePoint now) {
+  if (outstanding_ == 0) return;
+  std::vector<PendingIo*> overdue;
+  ios_.for_each([&](IoKey, PendingIo* io) {
+    if (io->held) return;
+    const std::uint64_t moved = conversation_->moved(io->key);
+    if (std::exchange(io->moved, moved) != moved) io->last_progress = now;
+    if (now - io->last_progress >= shared_.config.timeouts.service) overdue.push_back(io);
+  });
+  if (overdue.empty()) return;
+  for (PendingIo* io : overdue) {
+    worker_.dispatcher().give_up_slot(*io, now);
+    conversation_->forget(io->key);
+    ios_.erase(io->key);
+    worker_.recycle(*io);
+    --outstanding_;
+  }
+  shared_.counters.slots_given_up += overdue.size();
+  worker_.slots_changed();
+  spdlog::warn("client {}: {} of its requests made no progress for {}: their slots are free again",
+               net::to_string(client_endpoint_), overdue.size(),
+               to_string(shared_.config.timeouts.service));
+}
+
+void Session::check_drain() {
+  std::size_t promised = outstanding_;
+  ios_.for_each([&](IoKey, PendingIo* io) {
+    if (io->held && io->submitted) ++promised;
+  });
+  const bool delivered = !to_client_.has_output() && !to_server_.has_output();
+  if (promised == 0 && delivered) close("the proxy drains");
+}
+
+void Session::update_byte_counters() {
+  shared_.counters.bytes_to_server += to_server_.bytes_moved() - counted_to_server_;
+  shared_.counters.bytes_to_client += to_client_.bytes_moved() - counted_to_client_;
+  counted_to_server_ = to_server_.bytes_moved();
+  counted_to_client_ = to_client_.bytes_moved();
+}
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/flat_table.h"
+#include "proxy/classifier.h"
+#include "proxy/pump.h"
+#include "proxy/worker.h"
+
+namespace vpfs::proxy {
+
+// One client connection, the upstream connection that belongs to it, and the I/Os between them.
+//
+//   client ──to_server_──> parse ──hold()──> Worker ──> Dispatcher ──> release() ──> server
+//   server ──to_client_──> parse ──finished()──> Worker ──> Dispatcher
+//
+// Belongs to its worker's thread. Waits in flight keep it alive; close() makes them end.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(Worker& worker, net::Socket client, net::Socket server, net::Endpoint client_endpoint);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void start();
+  // Ends the session with the event that is being handled. Idempotent; the first reason counts.
+  void close(const std::string& reason);
+  [[nodiscard]] bool closing() const { return closing_; }
+
+  // From the pumps.
+  [[nodiscard]] Conversation& conversation() { return *conversation_; }
+  void hold(std::span<const std::byte> message);
+  void finished(const FinishedIo& io);
+  void lost_framing(Sender from);
+  void source_ended(Sender from, std::error_code error);
+  void sink_failed(Sender from, std::error_code error);
+  // The receiver of what `from` sends takes data again after it had taken none for a while.
+  void sink_moved(Sender from);
+
+  // From the worker.
+  void release(PendingIo& io);
+  void refuse(PendingIo& io);
+  void flush();
+  void check_time(TimePoint now);
+  // The last act of a session that close() was called for.
+  void give_everything_back();
+
+ private:
+  [[nodiscard]] AppId app_of(const IoDescription& io);
+  [[nodiscard]] bool same_identity(const Identity& known, const IoDescription& io) const;
+  void submit(PendingIo& io);
+  void check_client_stall(TimePoint now);
+  void check_server_stall(TimePoint now);
+  void check_service_time(TimePoint now);
+  void check_drain();
+  void learn_client_timeout();
+  void no_longer_held(PendingIo& io);
+  void refuse_to_client(PendingIo& io);
+  void update_byte_counters();
+
+  struct KnownIdentity {
+    Identity identity;
+    AppId app;
+  };
+
+  Worker& worker_;
+  SharedState& shared_;
+  net::Socket client_;
+  net::Socket server_;
+  const net::Endpoint client_endpoint_;
+  std::unique_ptr<Conversation> conversation_;
+  Pump to_server_;
+  Pump to_client_;
+
+  FlatTable<PendingIo*> ios_;  // by key: held, outstanding, or given up
+  std::size_t held_requests_ = 0;
+  std::size_t held_bytes_ = 0;
+  std::size_t outstanding_ = 0;
+  std::vector<KnownIdentity> known_;  // rules are matched once per identity
+  bool timeout_known_ = false;
+  bool client_stalled_ = false;
+  bool flush_pending_ = false;
+  bool closing_ = false;
+  std::uint64_t counted_to_server_ = 0;
+  std::uint64_t counted_to_client_ = 0;
+};
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,214 @@
+#include "proxy/worker.h"
+
+#include <utility>
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/post.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "net/endpoint.h"
+#include "net/socket_options.h"
+#include "proxy/session.h"
+
+namespace vpfs::proxy {
+namespace {
+
+constexpr Duration kSweepInterval = std::chrono::milliseconds(50);
+// A pooled request keeps its message buffer for reuse; where many are idle only a small one, not
+// that of a small write with its data.
+constexpr std::size_t kSmallMessage = 1024;
+constexpr std::size_t kMostIdleWithData = 256;
+
+// The upstream leg is local when both of its ends are the same host.
+bool is_local(const net::Socket& socket) {
+  std::error_code error;
+  const auto here = socket.local_endpoint(error).address();
+  const auto there = socket.remote_endpoint(error).address();
+  return !error && (here == there || there.is_loopback());
+}
+
+}  // namespace
+
+Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher)
+    : index_(index),
+      shared_(shared),
+      dispatcher_(dispatcher),
+      work_(asio::make_work_guard(context_)),
+      sweep_timer_(context_),
+      ask_again_(context_),
+      scratch_(kScratchSize) {}
+
+Worker::~Worker() = default;
+
+void Worker::run() {
+  arm_sweep();
+  context_.run();
+}
+
+void Worker::adopt(int client_socket, const net::Endpoint& client) {
+  asio::post(context_, [this, client_socket, client] {
+    asio::co_spawn(context_, open_session(client_socket, client), asio::detached);
+  });
+}
+
+void Worker::wake_up() {
+  asio::post(context_, [this] {
+    need_turn_ = true;
+    end_of_event();
+  });
+}
+
+void Worker::stop() {
+  asio::post(context_, [this] {
+    stopping_ = true;
+    close_all("the proxy ends");
+    sweep_timer_.cancel();
+    ask_again_.cancel();
+    work_.reset();
+  });
+}
+
+net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
+  net::Socket client_side(context_);
+  std::error_code error;
+  client_side.assign(client.protocol(), client_socket, error);
+  if (error) ::close(client_socket);
+  Counters& counters = shared_.counters;
+  Result<net::Socket> server_side =
+      co_await net::connect(shared_.upstream, shared_.config.timeouts.connect);
+  if (error || !server_side || stopping_) {
+    if (!server_side) {
+      ++counters.upstream_failures;
+      spdlog::warn("client {} refused: data server: {}", net::to_string(client),
+                   server_side.error().message);
+    }
+    --counters.connections_open;
+    co_return;
+  }
+  const std::string& congestion = shared_.config.upstream_congestion;
+  if (congestion != "system" && is_local(*server_side)) {
+    if (const auto problem =
+            net::set_congestion_control(server_side->native_handle(), congestion)) {
+      spdlog::debug("congestion control {}: {}", congestion, problem.message());
+    }
+  }
+  auto session =
+      std::make_shared<Session>(*this, std::move(client_side), std::move(*server_side), client);
+  sessions_.insert(session);
+  session->start();
+  end_of_event();
+}
+
+PendingIo& Worker::make_held(TimePoint arrival) {
+  if (free_.empty()) {
+    pool_.push_back(std::make_unique<PendingIo>());
+    free_.push_back(pool_.back().get());
+  }
+  PendingIo& io = *free_.back();
+  free_.pop_back();
+  io.arrival = arrival;
+  io.state = PendingIo::State::parked;
+  io.worker = index_;
+  io.held = true;
+  io.submitted = false;
+  io.previous_held = last_held_;
+  io.next_held = nullptr;
+  (last_held_ != nullptr ? last_held_->next_held : first_held_) = &io;
+  last_held_ = &io;
+  ++shared_.counters.ios_alive;
+  return io;
+}
+
+void Worker::leave_held_list(PendingIo& io) {
+  if (!std::exchange(io.held, false)) return;
+  (io.previous_held != nullptr ? io.previous_held->next_held : first_held_) = io.next_held;
+  (io.next_held != nullptr ? io.next_held->previous_held : last_held_) = io.previous_held;
+}
+
+void Worker::recycle(PendingIo& io) {
+  leave_held_list(io);
+  io.message.clear();
+  const bool keep = io.message.capacity() <= kSmallMessage || free_.size() < kMostIdleWithData;
+  if (!keep) io.message.shrink_to_fit();
+  free_.push_back(&io);
+  --shared_.counters.ios_alive;
+}
+
+void Worker::end_of_event() {
+  while (need_turn_ || !turn_.empty() || !to_flush_.empty() || !to_close_.empty()) {
+    if (need_turn_ || !turn_.empty()) {
+      need_turn_ = false;
+      released_.clear();
+      ask_again_at(dispatcher_.turn(index_, turn_, now(), released_));
+      for (const Turn::End& each : turn_.ended) recycle(*each.io);
+      turn_.clear();
+      for (PendingIo* io : released_) io->session->release(*io);
+    }
+    flushing_.swap(to_flush_);
+    for (Session* session : flushing_) session->flush();
+    flushing_.clear();
+    // A flush may have read on: what arrived then is the dispatcher's before its session ends.
+    if (!turn_.empty()) continue;
+    for (const std::shared_ptr<Session>& session : std::exchange(to_close_, {})) {
+      session->give_everything_back();
+      sessions_.erase(session);
+      --shared_.counters.connections_open;
+    }
+  }
+}
+
+void Worker::ask_again_at(std::optional<TimePoint> until) {
+  if (!until) return;
+  ask_again_.expires_at(*until);
+  ask_again_.async_wait([this](std::error_code error) {
+    if (error) return;
+    need_turn_ = true;
+    end_of_event();
+  });
+}
+
+void Worker::arm_sweep() {
+  sweep_timer_.expires_after(kSweepInterval);
+  sweep_timer_.async_wait([this](std::error_code error) {
+    if (error || stopping_) return;
+    sweep();
+    arm_sweep();
+  });
+}
+
+void Worker::sweep() {
+  const TimePoint now = shared_.clock.now();
+  refuse_overdue(now);
+  for (const std::shared_ptr<Session>& session : sessions_) session->check_time(now);
+  end_of_event();
+}
+
+void Worker::refuse_overdue(TimePoint now) {
+  const Duration hold = shared_.hold.load();
+  std::size_t refused = 0;
+  for (PendingIo* io = first_held_; io != nullptr && now - io->arrival >= hold;) {
+    PendingIo* const next = io->next_held;
+    // One that the scheduler has just let go is refused by release().
+    if (dispatcher_.take_back(*io, now)) {
+      io->session->refuse(*io);
+      ++refused;
+    }
+    io = next;
+  }
+  if (refused > 0) {
+    need_turn_ = true;
+    spdlog::warn("{} requests were held for {} and then refused: the data server is overloaded",
+                 refused, to_string(hold));
+  }
+}
+
+void Worker::close_all(const char* reason) {
+  for (const std::shared_ptr<Session>& session : sessions_) session->close(reason);
+  end_of_event();
+}
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "net/async.h"
+#include "net/splice_pipe.h"
+#include "proxy/dispatcher.h"
+#include "proxy/shared_state.h"
+
+namespace vpfs::proxy {
+
+class Session;
+
+// One thread's part of the proxy: its sessions, their buffers, and their dealings with the
+// dispatcher. All but the constructor, run(), and what says so belongs to the thread of run().
+class Worker {
+ public:
+  Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Serves until stop().
+  void run();
+
+  // From any thread.
+  void adopt(int client_socket, const net::Endpoint& client);
+  void wake_up();
+  void stop();
+
+  // For sessions and pumps, while an event is handled.
+  [[nodiscard]] std::span<std::byte> scratch() { return scratch_; }
+  struct Run {
+    std::size_t offset;
+    std::size_t size;
+  };
+  [[nodiscard]] std::vector<Run>& runs() { return runs_; }
+  // What one call sends to one socket; the bytes are borrowed.
+  using Parts = std::vector<std::span<const std::byte>>;
+  [[nodiscard]] Parts& parts() { return parts_; }
+  [[nodiscard]] net::PipePool& pipes() { return pipes_; }
+  [[nodiscard]] TimePoint now() const { return shared_.clock.now(); }
+  [[nodiscard]] SharedState& shared() { return shared_; }
+  [[nodiscard]] Dispatcher& dispatcher() { return dispatcher_; }
+
+  // A request of the worker's, until recycle(); it is in the list of held requests from here on.
+  [[nodiscard]] PendingIo& make_held(TimePoint arrival);
+  void leave_held_list(PendingIo& io);
+  void recycle(PendingIo& io);
+
+  // What the event brought; the dispatcher learns it at the end of the event.
+  void arrived(PendingIo& io) { turn_.arrived.push_back(&io); }
+  void ended(PendingIo& io, std::uint64_t bytes, bool failed) {
+    turn_.ended.push_back({.io = &io, .bytes = bytes, .failed = failed});
+  }
+  void slots_changed() { need_turn_ = true; }
+  void flush_later(Session& session) { to_flush_.push_back(&session); }
+  void close_later(std::shared_ptr<Session> session) { to_close_.push_back(std::move(session)); }
+
+  // Every handler that calls into a session or a pump ends with this.
+  void end_of_event();
+
+ private:
+  static constexpr std::size_t kScratchSize = std::size_t{256} * 1024;
+
+  net::Task<> open_session(int client_socket, net::Endpoint client);
+  void arm_sweep();
+  void sweep();
+  void refuse_overdue(TimePoint now);
+  void ask_again_at(std::optional<TimePoint> until);
+  void close_all(const char* reason);
+
+  const std::size_t index_;
+  SharedState& shared_;
+  Dispatcher& dispatcher_;
+  asio::io_context context_{1};  // one thread runs it
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::steady_timer sweep_timer_;
+  asio::steady_timer ask_again_;
+
+  std::vector<std::byte> scratch_;
+  std::vector<Run> runs_;
+  Parts parts_;
+  net::PipePool pipes_;
+  std::unordered_set<std::shared_ptr<Session>> sessions_;  // shared with waits in flight
+
+  std::vector<std::unique_ptr<PendingIo>> pool_;
+  std::vector<PendingIo*> free_;
+  PendingIo* first_held_ = nullptr;
+  PendingIo* last_held_ = nullptr;
+
+  Turn turn_;
+  std::vector<PendingIo*> released_;
+  std::vector<Session*> to_flush_;
+  std::vector<Session*> flushing_;
+  std::vector<std::shared_ptr<Session>> to_close_;
+  bool need_turn_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace vpfs::proxy
