@@ -1,0 +1,149 @@
+"""A file system on loopback: embedded servers, and what stands in front of them.
+
+Every front (a vpfs-proxy or an HAProxy before each server) is a zone of its own of one and the
+same file system, so paths can be measured in turn against the same server processes.
+Configurations are written as JSON, which is YAML.
+"""
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+
+from bench.harness import Problem, Program, Programs
+
+NAME = "vpfs"
+DIRECT = "direct"
+
+
+@dataclasses.dataclass(frozen=True)
+class Front:
+    """What stands before every server under one name."""
+
+    name: str
+    kind: str  # "proxy" or "haproxy"
+    policy: str = "sfq"
+    weights: Mapping[str, int] = dataclasses.field(default_factory=dict)  # by jobid
+    depth_requests: int = 16
+    depth_bytes: str = "8 MiB"
+    splice: bool = False
+
+    def proxy_config(self, listen: int, upstream: int, status_file: str) -> dict[str, object]:
+        return {
+            "proxy": {
+                "listen": f"127.0.0.1:{listen}",
+                "upstream": f"127.0.0.1:{upstream}",
+                "protocol": "orangefs",
+                "status_file": status_file,
+                "log_level": "info",
+            },
+            "scheduler": {
+                "policy": self.policy,
+                "depth": {"requests": self.depth_requests, "bytes": self.depth_bytes},
+            },
+            "virtual_pfs": {job: {"weight": weight} for job, weight in self.weights.items()},
+            "rules": [{"match": {"hint": {"jobid": job}}, "virtual_pfs": job} for job in self.weights],
+        }
+
+    def haproxy_config(self, listen: int, upstream: int) -> str:
+        # splice-auto alone leaves the decision to a heuristic that never splices this traffic; the other
+        # two options make HAProxy splice whenever it can, as it does best with large messages.
+        options = ["splice-auto", "splice-request", "splice-response"] if self.splice else []
+        splice = "".join(f"    option {option}\n" for option in options)
+        return (
+            "global\n    maxconn 4000\n"
+            "defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 1h\n    timeout server 1h\n"
+            f"{splice}"
+            f"listen front\n    bind 127.0.0.1:{listen}\n    server upstream 127.0.0.1:{upstream}\n"
+        )
+
+
+class Cluster:
+    """Servers that run until their Programs are stopped; fronts are started when asked for."""
+
+    def __init__(
+        self,
+        programs: Programs,
+        servers: int,
+        fronts: Sequence[Front] = (),
+        device: Mapping[str, object] | None = None,
+        prefix: str = "",
+    ) -> None:
+        self._programs = programs
+        self._prefix = prefix
+        self.fronts = {front.name: front for front in fronts}
+        self._ports = {
+            path: [programs.reserve_port() for _ in range(servers)] for path in (DIRECT, *self.fronts)
+        }
+        self.running: dict[str, list[Program]] = {}
+        self.config = self._write("servers.yaml", json.dumps(self._server_config(servers, device), indent=1))
+        self.running[DIRECT] = [
+            programs.start(f"{prefix}server{index}", "vpfs-server", "--config", str(self.config), "--server", f"s{index}")
+            for index in range(servers)
+        ]
+        for server in self.running[DIRECT]:
+            server.wait_for_line("ready")
+
+    def _write(self, name: str, text: str) -> pathlib.Path:
+        file = self._programs.work / f"{self._prefix}{name}"
+        file.write_text(text + "\n")
+        return file
+
+    def _server_config(self, servers: int, device: Mapping[str, object] | None) -> dict[str, object]:
+        config: dict[str, object] = {
+            "file_system": {"name": NAME, "id": 1234},
+            "servers": [
+                {"alias": f"s{index}",
+                 "addresses": [f"{self._scheme(path)}://127.0.0.1:{ports[index]}" for path, ports in self._ports.items()]}
+                for index in range(servers)
+            ],
+            "storage": {"engine": "memory", "capacity": "8 GiB"},
+            "log_level": "info",
+        }
+        if device:
+            config["device"] = dict(device)
+        return config
+
+    @staticmethod
+    def _scheme(path: str) -> str:
+        return "tcp" if path == DIRECT else f"tcp-{path}"
+
+    def address(self, path: str) -> str:
+        """What a client mounts to go by `path`: DIRECT or the name of a front."""
+        return f"{self._scheme(path)}://127.0.0.1:{self._ports[path][0]}/{NAME}"
+
+    def ports(self, path: str) -> list[int]:
+        return self._ports[path]
+
+    def start(self, path: str) -> list[Program]:
+        """Starts a front before every server."""
+        front = self.fronts[path]
+        pairs = list(zip(self._ports[path], self._ports[DIRECT]))
+        make = {"proxy": self._start_proxy, "haproxy": self._start_haproxy}[front.kind]
+        self.running[path] = [make(front, index, listen, upstream) for index, (listen, upstream) in enumerate(pairs)]
+        for program, (listen, _) in zip(self.running[path], pairs):
+            # A connection that only looks is harmless to both kinds.
+            program.wait_for_port(listen)
+        return self.running[path]
+
+    def stop(self, path: str) -> None:
+        for program in self.running.pop(path):
+            program.stop()
+
+    def _start_proxy(self, front: Front, index: int, listen: int, upstream: int) -> Program:
+        name = f"{self._prefix}{front.name}{index}"
+        config = front.proxy_config(listen, upstream, f"{name}.status.json")
+        file = self._write(f"{front.name}{index}.yaml", json.dumps(config, indent=1))
+        return self._programs.start(name, "vpfs-proxy", "--config", str(file))
+
+    def _start_haproxy(self, front: Front, index: int, listen: int, upstream: int) -> Program:
+        file = self._write(f"{front.name}{index}.cfg", front.haproxy_config(listen, upstream))
+        return self._programs.start(f"{self._prefix}{front.name}{index}", haproxy_program(), "-db", "-f", str(file))
+
+
+def haproxy_program() -> str:
+    for candidate in ("/usr/sbin/haproxy", "/usr/local/sbin/haproxy", "/usr/bin/haproxy"):
+        if pathlib.Path(candidate).exists():
+            return candidate
+    raise Problem("haproxy is not installed: script/bootstrap does that")

@@ -1,0 +1,234 @@
+"""Programs, ports and measured facts: what the demo, the benchmarks and script checks share.
+
+Everything started here is stopped by its process id when the Programs object is left, however that
+happens; the programs die with this one even when it is killed.
+"""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import platform
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MIB = 1 << 20
+PR_SET_PDEATHSIG = 1
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+START_PATIENCE = 20.0
+STOP_PATIENCE = 10.0
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Problem(Exception):
+    """Something a person must mend: one clear message, then exit code 1."""
+
+
+class PortReservation:
+    """A port of 127.0.0.1 that the kernel gives to nobody else while this is open.
+
+    It is bound and never listens, so a server that sets SO_REUSEADDR (all of vpfs, HAProxy) can
+    listen on it meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Program:
+    """One running program with its output in a file."""
+
+    def __init__(self, command: Sequence[str], log: pathlib.Path, cwd: pathlib.Path) -> None:
+        self.name = log.stem
+        self.log = log
+        with log.open("wb") as out:
+            try:
+                self._process = subprocess.Popen(
+                    command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                    preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
+                )
+            except OSError as error:
+                raise Problem(f"{command[0]} cannot be started: {error.strerror}") from error
+        self.pid = self._process.pid
+
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def exit_code(self) -> int | None:
+        return self._process.poll()
+
+    def last_lines(self, count: int = 5) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-count:])
+
+    def wait_until(self, ready: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + START_PATIENCE
+        while not ready():
+            if not self.running():
+                raise Problem(f"{self.name} ended with {self.exit_code()} instead of {what}:\n{self.last_lines()}")
+            if time.monotonic() > deadline:
+                raise Problem(f"{self.name} was not {what} within {START_PATIENCE:.0f} s:\n{self.last_lines()}")
+            time.sleep(0.02)
+
+    def wait_for_line(self, text: str) -> None:
+        self.wait_until(lambda: text in self.log.read_text(errors="replace"), text)
+
+    def wait_for_port(self, port: int) -> None:
+        def accepts() -> bool:
+            with contextlib.closing(socket.socket()) as probe:
+                return probe.connect_ex(("127.0.0.1", port)) == 0
+
+        self.wait_until(accepts, f"listening on port {port}")
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all its threads so far."""
+        # The name, in parentheses, may hold spaces; utime and stime are the 12th and 13th after it.
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+    def peak_rss_mib(self) -> float:
+        """The largest resident memory since the start or the last reset_peak_rss()."""
+        for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+        raise Problem(f"{self.name}: the kernel does not tell its peak memory")
+
+    def reset_peak_rss(self) -> None:
+        pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def stop(self) -> None:
+        if self.running():
+            self._process.terminate()
+            try:
+                self._process.wait(STOP_PATIENCE)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        self._process.wait()
+
+
+class Programs:
+    """All programs of one run; leaving the context stops them, the last started first."""
+
+    def __init__(self, binaries: pathlib.Path, work: pathlib.Path) -> None:
+        self.binaries = binaries.resolve()
+        self.work = work.resolve()
+        self._exit = contextlib.ExitStack()
+        work.mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self) -> Programs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._exit.close()
+
+    def reserve_port(self) -> int:
+        reservation = PortReservation()
+        self._exit.callback(reservation.close)
+        return reservation.port
+
+    def start(self, name: str, *command: str) -> Program:
+        """Starts a program of vpfs (a bare name is looked for in the build) or any other."""
+        own = self.binaries / command[0]
+        program = Program([str(own) if own.exists() else command[0], *command[1:]],
+                          self.work / f"{name}.log", self.work)
+        self._exit.callback(program.stop)
+        return program
+
+
+@contextlib.contextmanager
+def stops_cleanly() -> Iterator[None]:
+    """Turns SIGTERM and SIGHUP into an ordinary way out, so that everything started is stopped."""
+
+    def leave(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run_main(main: Callable[[], int]) -> None:
+    """Runs a script's main; a Problem or Ctrl-C becomes one line and an exit code."""
+    try:
+        with stops_cleanly():
+            code = main()
+    except Problem as problem:
+        print(f"{pathlib.Path(sys.argv[0]).name}: {problem}", file=sys.stderr)
+        code = 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        code = 130
+    sys.exit(code)
+
+
+def require_programs(binaries: pathlib.Path, names: Sequence[str]) -> None:
+    missing = [name for name in names if not (binaries / name).exists()]
+    if missing:
+        raise Problem(f"not built: {', '.join(missing)} (looked in {binaries})")
+
+
+def busy_share(seconds: float = 1.0) -> float:
+    """How much of all processors others use right now, 0 to 1."""
+
+    def jiffies() -> tuple[int, int]:
+        fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return sum(fields), fields[3] + fields[4]
+
+    total_before, idle_before = jiffies()
+    time.sleep(seconds)
+    total, idle = jiffies()
+    return 1 - (idle - idle_before) / max(1, total - total_before)
+
+
+def machine_settings() -> dict[str, object]:
+    """What a reader needs to know about the machine that a number comes from."""
+    control = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    model = [line.partition(":")[2].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+             if line.startswith("model name")]
+    return {
+        "kernel": platform.release(),
+        "processors": os.cpu_count(),
+        "processor": model[0] if model else platform.machine(),
+        "congestion_control": control,
+        "pinning": "none",
+    }
+
+
+class Ticker(threading.Thread):
+    """Calls `tick` every `interval` seconds until stopped."""
+
+    def __init__(self, interval: float, tick: Callable[[], None]) -> None:
+        super().__init__(daemon=True)
+        self._interval, self._tick, self._done = interval, tick, threading.Event()
+
+    def run(self) -> None:
+        while not self._done.wait(self._interval):
+            self._tick()
+
+    def stop(self) -> None:
+        self._done.set()
+        self.join()
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values) if values else float("nan")
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return statistics.geometric_mean(values) if values else float("nan")

@@ -1,0 +1,130 @@
+"""One run of vpfs-load: its configuration, its live lines, its result."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+
+from bench.harness import Problem, Program, Programs
+from bench.report import size_name
+
+
+@dataclasses.dataclass(frozen=True)
+class Application:
+    """The fields of one application in conf/load.yaml."""
+
+    name: str
+    size: int
+    outstanding: int = 1
+    processes: int = 1
+    read_percent: int = 0
+    pattern: str = "sequential"
+    file_size: int = 64 << 20
+    start: float = 0.0
+    stop: float | None = None
+
+    def config(self) -> dict[str, object]:
+        fields: dict[str, object] = {
+            "name": self.name,
+            "jobid": self.name,
+            "processes": self.processes,
+            "connections": 1,
+            "outstanding": self.outstanding,
+            "size": size_name(self.size),
+            "read_percent": self.read_percent,
+            "pattern": self.pattern,
+            "file_size": size_name(max(self.file_size, self.size)),
+            "start": seconds(self.start),
+        }
+        if self.stop is not None:
+            fields["stop"] = seconds(self.stop)
+        return fields
+
+
+def seconds(value: float) -> str:
+    """As vpfs's configurations want durations; whole milliseconds."""
+    return f"{round(value * 1000)} ms"
+
+
+def run_load(
+    programs: Programs,
+    name: str,
+    address: str,
+    applications: Sequence[Application],
+    duration: float,
+    warm_up: float,
+    on_line: Callable[[str], None] = lambda _: None,
+    on_start: Callable[[Program], None] = lambda _: None,
+    interval: float = 1.0,
+) -> dict:
+    """Runs vpfs-load to its end and returns its JSON; `on_line` sees each line as it appears."""
+    config = {
+        "file_system": address,
+        "directory": "/load",
+        "duration": seconds(duration),
+        "warm_up": seconds(warm_up),
+        "interval": seconds(interval),
+        "applications": [application.config() for application in applications],
+    }
+    file = programs.work / f"{name}.yaml"
+    file.write_text(json.dumps(config, indent=1) + "\n")
+    result = programs.work / f"{name}.json"
+    result.unlink(missing_ok=True)
+    load = programs.start(name, "vpfs-load", "--config", str(file), "--json", str(result))
+    on_start(load)
+    follow(load, on_line)
+    if load.exit_code() != 0 or not result.exists():
+        raise Problem(f"vpfs-load ended with {load.exit_code()}:\n{load.last_lines()}")
+    return json.loads(result.read_text())
+
+
+def follow(load: Program, on_line: Callable[[str], None]) -> None:
+    """Hands over each complete line of a program's output until the program ends."""
+    with load.log.open("r", errors="replace") as output:
+        line = ""
+        while True:
+            ended = not load.running()
+            part = output.readline()
+            line += part
+            if line.endswith("\n"):
+                on_line(line.rstrip("\n"))
+                line = ""
+            elif not part:
+                if ended:
+                    return
+                time.sleep(0.005)
+
+
+LIVE_LINE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?) s  ")
+
+
+def line_time(line: str) -> float | None:
+    """The second of the run, its warm-up included, that a live line of vpfs-load is about."""
+    match = LIVE_LINE.match(line)
+    return float(match[1]) if match else None
+
+
+def line_rates(line: str, applications: Sequence[Application]) -> dict[str, float]:
+    """MiB/s by application in a live line; empty when the line does not name them all."""
+    rates = {}
+    for application in applications:
+        if match := re.search(rf"  {re.escape(application.name)} ([0-9.]+) MiB/s", line):
+            rates[application.name] = float(match[1])
+    return rates if len(rates) == len(applications) else {}
+
+
+def quantile_us(result: dict, q: float) -> float:
+    """The q-quantile of the latencies of all applications together, from their histograms."""
+    buckets = sorted(tuple(bucket) for entry in result["applications"] for bucket in entry["latency_us"]["histogram"])
+    left = q * sum(count for _, count in buckets)
+    for upper, count in buckets:
+        left -= count
+        if left <= 0:
+            return upper
+    return float("nan")
+
+
+def application_of(result: dict, name: str) -> dict:
+    return next(entry for entry in result["applications"] if entry["name"] == name)

@@ -1,0 +1,64 @@
+"""How much processor time programs take while vpfs-load measures."""
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+from bench.harness import Problem, Program
+from bench.load import line_time
+
+INTERVAL = 0.02
+# Of the measured time at its beginning and its end, left out: vpfs-load's clock is known here only
+# to a few milliseconds, from when its live lines arrive.
+MARGIN = 0.03
+Sample = tuple[float, dict[str, float]]
+
+
+class CpuMeter:
+    """Samples the processor time of programs until stopped.
+
+    What is taken per second of the measured time, divided by the throughput, is the cost of a byte;
+    what goes before and after (files are written and removed, a warm-up) does not disturb it.
+    """
+
+    def __init__(self, programs: Mapping[str, list[Program]]) -> None:
+        self._programs = dict(programs)
+        self._samples: list[Sample] = []
+        self._origin: float | None = None
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self, load: Program) -> None:
+        self._programs["client"] = [load]
+        self._thread.start()
+
+    def saw_line(self, line: str) -> None:
+        """Each live line of vpfs-load, as soon as it is there; the first tells when the run began."""
+        shown = line_time(line)
+        if self._origin is None and shown is not None:
+            self._origin = time.monotonic() - shown
+
+    def _run(self) -> None:
+        while not self._done.wait(INTERVAL):
+            try:
+                used = {name: sum(one.cpu_seconds() for one in group) for name, group in self._programs.items()}
+            except (OSError, IndexError):
+                return  # one of them has ended
+            self._samples.append((time.monotonic(), used))
+
+    def stop(self, begin: float, end: float) -> dict[str, float]:
+        """Processors in use by each, from `begin` to `end` of the run."""
+        self._done.set()
+        self._thread.join()
+        if self._origin is None:
+            raise Problem("vpfs-load printed no live line: a run of less than a second cannot be metered")
+        return utilisation(self._samples, self._origin + begin + MARGIN, self._origin + end - MARGIN)
+
+
+def utilisation(samples: Sequence[Sample], begin: float, end: float) -> dict[str, float]:
+    inside = [sample for sample in samples if begin <= sample[0] <= end]
+    if len(inside) < 2:
+        return {}
+    (first, before), (last, after) = inside[0], inside[-1]
+    return {name: (after[name] - before[name]) / (last - first) for name in after}

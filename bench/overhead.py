@@ -1,0 +1,176 @@
+"""script/bench overhead: what the proxy costs, against a direct connection and against HAProxy.
+
+One server (engine memory) holds the files; every path to it is a zone of the same file system, and
+the paths are measured in turn, so that what drifts drifts for all.
+"""
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import pathlib
+
+from bench import overhead_targets
+from bench.cluster import DIRECT, Cluster, Front
+from bench.harness import Programs, machine_settings, median
+from bench.load import Application, quantile_us, run_load
+from bench.meter import CpuMeter
+from bench.report import Row, print_settings, size_name, table, write_json
+
+FRONTS = [
+    Front("proxy-fifo", "proxy", "fifo", {"a": 1, "b": 1}, depth_requests=64, depth_bytes="64 MiB"),
+    Front("proxy-sfq", "proxy", "sfq", {"a": 1, "b": 1}, depth_requests=64, depth_bytes="64 MiB"),
+    Front("haproxy", "haproxy"),
+    Front("haproxy-splice", "haproxy", splice=True),
+]
+PATHS = [DIRECT] + [front.name for front in FRONTS]
+SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20]
+LOADS = [(1, 1), (16, 1), (1, 8), (16, 8)]  # outstanding on each connection, connections
+DEVICE = {"bandwidth": "400 MiB/s", "parallelism": 4}
+MEMORY_CONNECTIONS = [64, 1000]
+COLUMNS = ["op", "size", "outstanding", "connections", "path", "mib_per_s", "ops_per_s", "p50_us", "p99_us",
+           "cpu_s_per_gib", "rss_mib", "client_cpu_s_per_gib", "server_cpu_s_per_gib"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    runs: int
+    seconds: float
+    warm_up: float
+    sizes: list[int]
+    loads: list[tuple[int, int]]
+
+
+FULL = Plan(runs=5, seconds=2.0, warm_up=0.5, sizes=SIZES, loads=LOADS)
+QUICK = Plan(runs=2, seconds=0.8, warm_up=0.2, sizes=[4 << 10, 1 << 20], loads=[(1, 1), (16, 8)])
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    op: str
+    size: int
+    outstanding: int
+    connections: int
+
+    def applications(self) -> list[Application]:
+        """`connections` processes of one connection; half of them are the second application's."""
+        second = self.connections // 2
+        counts = {"a": self.connections - second, "b": second}
+        return [
+            Application(name, self.size, self.outstanding, count, read_percent=100 if self.op == "read" else 0,
+                        file_size=max(32 << 20, 4 * self.size))
+            for name, count in counts.items() if count
+        ]
+
+    def fields(self) -> dict[str, object]:
+        return {"op": self.op, "size": size_name(self.size), "outstanding": self.outstanding,
+                "connections": self.connections}
+
+
+class Bench:
+    def __init__(self, programs: Programs, plan: Plan, device: dict[str, object] | None = None, prefix: str = "") -> None:
+        self._programs = programs
+        self._plan = plan
+        self._cluster = Cluster(programs, 1, FRONTS, device, prefix)
+        for front in FRONTS:
+            self._cluster.start(front.name)
+        self._count = 0
+
+    def once(self, case: Case, path: str) -> dict[str, float]:
+        servers, middle = self._cluster.running[DIRECT], self._cluster.running[path]
+        meter = CpuMeter({"server": servers} | ({} if path == DIRECT else {"middle": middle}))
+        for program in middle:
+            program.reset_peak_rss()
+        self._count += 1
+
+        plan = self._plan
+        result = run_load(self._programs, f"load{self._count}-{path}", self._cluster.address(path), case.applications(),
+                          plan.seconds, plan.warm_up, on_line=meter.saw_line, on_start=meter.start)
+        used = meter.stop(plan.warm_up, plan.warm_up + plan.seconds)
+        gib_per_s = result["total_mib_per_s"] / 1024
+        facts = {"mib_per_s": result["total_mib_per_s"], "ops_per_s": result["total_ops_per_s"],
+                 "p50_us": quantile_us(result, 0.5), "p99_us": quantile_us(result, 0.99)}
+        for name, column in (("middle", "cpu_s_per_gib"), ("client", "client_cpu_s_per_gib"),
+                             ("server", "server_cpu_s_per_gib")):
+            if name in used and gib_per_s > 0:
+                facts[column] = used[name] / gib_per_s
+        if path != DIRECT:
+            facts["rss_mib"] = sum(program.peak_rss_mib() for program in middle)
+        return facts
+
+    def rows(self, case: Case, paths: list[str] = PATHS) -> list[Row]:
+        """The paths in turn, as often as the plan says; the medians."""
+        seen: dict[str, list[dict[str, float]]] = {path: [] for path in paths}
+        for _ in range(self._plan.runs):
+            for path in paths:
+                seen[path].append(self.once(case, path))
+        rows = []
+        for path, runs in seen.items():
+            row: dict[str, object] = case.fields() | {"path": path}
+            for column in COLUMNS[5:]:
+                values = [run[column] for run in runs if column in run]
+                row[column] = median(values) if values else None
+            rows.append(row)
+        return rows
+
+
+def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
+    """Peak resident memory with many connections that all move data, in fresh proxies."""
+    rows = []
+    for size, connections in itertools.product([64 << 10, 1 << 20], MEMORY_CONNECTIONS):
+        with Programs(binaries, work) as programs:
+            cluster = Cluster(programs, 1, FRONTS[1:2], prefix=f"memory{connections}-")
+            (proxy,) = cluster.start("proxy-sfq")
+            load = [Application(name, size, 2, connections // 2, read_percent=50, file_size=max(size, 1 << 20))
+                    for name in ("a", "b")]
+            result = run_load(programs, f"memory{connections}", cluster.address("proxy-sfq"), load, max(2.0, plan.seconds),
+                              plan.warm_up)
+            rows.append({"op": "mixed", "size": size_name(size), "outstanding": 2, "connections": connections,
+                         "path": "proxy-sfq", "mib_per_s": result["total_mib_per_s"],
+                         "requests": sum(app["requests"] for app in result["applications"]),
+                         "rss_mib": proxy.peak_rss_mib()})
+    return rows
+
+
+def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
+    return machine_settings() | {
+        "build": "release", "quick": quick, "runs": plan.runs, "seconds": plan.seconds, "warm_up": plan.warm_up,
+        "statistic": "median of interleaved runs; latencies are of all requests of both applications",
+        "outstanding": "requests in flight on each connection",
+        "connections": "processes of vpfs-load with one connection each; with 8, 4 belong to application a and 4 to "
+                       "b, with 1 b is idle; the same on every path",
+        "pattern": "sequential, files of 32 MiB in the server's memory",
+        "proxy": {front.name: {"policy": front.policy, "depth_requests": front.depth_requests,
+                               "depth_bytes": front.depth_bytes, "workers": 1,
+                               "upstream_congestion": "cubic"} for front in FRONTS if front.kind == "proxy"},
+        "haproxy": "mode tcp, as packaged, threads by its default (one per processor)",
+        "cpu_s_per_gib": "of what stands in the middle; client_ and server_ are vpfs-load's and vpfs-server's",
+        "storage_limited": DEVICE,
+    }
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
+    plan = QUICK if quick else FULL
+    settings = settings_of(plan, quick)
+    print_settings(settings)
+    work = out / "overhead"
+    rows: list[Row] = []
+    with Programs(binaries, work) as programs:
+        bench = Bench(programs, plan)
+        for op, size, (outstanding, connections) in itertools.product(["read", "write"], plan.sizes, plan.loads):
+            part = bench.rows(Case(op, size, outstanding, connections))
+            rows += part
+            print("\n" + table(part, COLUMNS), flush=True)
+    limited: list[Row] = []
+    with Programs(binaries, work) as programs:
+        bench = Bench(programs, plan, DEVICE, "limited-")
+        for op in ["read", "write"]:
+            limited += bench.rows(Case(op, 1 << 20, 16, 8), [DIRECT, "proxy-fifo", "proxy-sfq"])
+    print("\nstorage-limited, " + str(DEVICE["bandwidth"]) + "\n" + table(limited, COLUMNS))
+    memory = memory_rows(binaries, work, plan)
+    print("\nresident memory\n" + table(memory, ["size", "connections", "requests", "mib_per_s", "rss_mib"]))
+
+    targets = overhead_targets.check(rows, limited, memory)
+    print("\n" + table(targets, ["target", "required", "measured", "verdict"]))
+    write_json(out / "overhead.json", {"settings": settings, "rows": rows, "storage_limited": limited,
+                                       "memory": memory, "targets": targets})
+    return 0

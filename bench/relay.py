@@ -1,0 +1,76 @@
+"""script/bench relay: what moving bytes costs, by mechanism.
+
+Model client and server, not vpfs: the choice of the proxy's mechanism rests on this comparison.
+"""
+from __future__ import annotations
+
+import itertools
+import json
+import pathlib
+import subprocess
+
+from bench.harness import Problem, machine_settings, median
+from bench.report import Row, print_settings, size_name, table, write_json
+
+VARIANTS = {
+    "direct": "no relay",
+    "copy-64k": "recv and send, buffer of 64 KiB",
+    "copy-256k": "recv and send, buffer of 256 KiB",
+    "recv8k-splice": "recv of 8 KiB, then splice of what is missing of a message above 32 KiB",
+    "adaptive": "as recv8k-splice after a large message, recv of up to 256 KiB after a small one",
+    "peek-splice": "peek at the headers, splice whole messages",
+    "peek-or-copy": "once messages are large: peek at 512 bytes, splice whole messages; else as copy-256k (vpfs-proxy)",
+    "uring-256k": "io_uring recv and send, buffer of 256 KiB",
+}
+SIZES = [4 << 10, 64 << 10, 256 << 10, 1 << 20]
+CONGESTION_CONTROL = "cubic"
+COLUMNS = ["op", "size", "outstanding", "connections", "variant", "mib_per_s", "of_direct", "cpu_s_per_gib"]
+
+
+def run_once(program: pathlib.Path, variant: str, op: str, size: int, load: tuple[int, int], seconds: float) -> Row:
+    command = [str(program), "--variant", variant, "--op", op, "--size", str(size), "--outstanding", str(load[0]),
+               "--connections", str(load[1]), "--seconds", str(seconds),
+               "--congestion-control", CONGESTION_CONTROL]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 30)
+    if done.returncode != 0:
+        raise Problem(f"{variant}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def rows_of(program: pathlib.Path, op: str, size: int, load: tuple[int, int], runs: int, seconds: float) -> list[Row]:
+    """The variants in turn, `runs` times; the medians."""
+    seen: dict[str, list[Row]] = {variant: [] for variant in VARIANTS}
+    for _ in range(runs):
+        for variant in VARIANTS:
+            seen[variant].append(run_once(program, variant, op, size, load, seconds))
+    direct = median([run["mib_per_s"] for run in seen["direct"]])
+    rows = []
+    for variant, results in seen.items():
+        rate = median([run["mib_per_s"] for run in results])
+        cpu = median([run["relay_cpu_s_per_gib"] for run in results])
+        rows.append({
+            "op": op, "size": size_name(size), "outstanding": load[0], "connections": load[1], "variant": variant,
+            "mib_per_s": rate, "of_direct": rate / direct, "cpu_s_per_gib": None if variant == "direct" else cpu,
+        })
+    return rows
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
+    runs, seconds = (3, 0.25) if quick else (5, 1.0)
+    loads = [(16, 8)] if quick else [(1, 1), (16, 8)]
+    settings = machine_settings() | {
+        "congestion_control": f"{CONGESTION_CONTROL} on every socket",
+        "model": "requests of 300 bytes, answers of 40, data in messages of at most 256 KiB; one thread each for the "
+                 "client, the relay and the server",
+        "outstanding": "operations in flight on each connection",
+        "runs": runs, "seconds": seconds, "statistic": "median of interleaved runs", "quick": quick,
+        "variants": VARIANTS,
+    }
+    print_settings(settings)
+    rows: list[Row] = []
+    for op, size, load in itertools.product(["read", "write"], SIZES, loads):
+        part = rows_of(binaries / "vpfs-bench-relay", op, size, load, runs, seconds)
+        rows += part
+        print("\n" + table(part, COLUMNS), flush=True)
+    write_json(out / "relay.json", {"settings": settings, "rows": rows})
+    return 0

@@ -1,0 +1,199 @@
+"""script/bench sharing: do two applications get what their weights say, at whose cost?
+
+The servers' device model is the bottleneck. `achieved` is the ratio of the bytes that the two
+applications moved in the measured time; `total_vs_fifo` compares the total with the same load
+through proxies with policy fifo.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import math
+import pathlib
+
+from bench.cluster import Cluster, Front
+from bench.harness import Programs, machine_settings, median
+from bench.load import Application, application_of, run_load
+from bench.report import Row, print_settings, size_name, table, write_json
+
+WEIGHTS = [1, 2, 4, 8, 16, 32]
+SIZES = [4 << 10, 64 << 10, 1 << 20]
+READ_PERCENT = {"read": 100, "write": 0, "mixed": 50}
+SERVERS = [1, 2, 4]
+# Together the servers are this fast, however many they are: slow enough that they, their proxies and
+# the load fit on two processors.
+TOTAL_MIB_PER_S = 400
+PER_REQUEST = "250 us"
+DEPTH = {"depth_requests": 4, "depth_bytes": "2 MiB"}
+PROCESSES = 2
+STRIP = 64 << 10
+# In flight for each application and server. A request that goes to one server of several, chosen at
+# random, leaves some server's queue empty now and then; only many in flight make that rare. The
+# share of time is about (servers - 1) / (requests in flight).
+OUTSTANDING = 32
+OUTSTANDING_AT_RANDOM = 512
+WARM_UP = 3.0
+INTERVAL = 0.25
+COLUMNS = ["case", "op", "size", "servers", "target", "achieved", "error_percent", "allowed_percent", "total_vs_fifo",
+           "mib_per_s"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    op: str
+    size: int
+    servers: int
+    weight: int = 1
+    case: str = "backlogged"  # or "16 against 1", "comes and goes"
+
+    def applications(self, seconds: float) -> list[Application]:
+        def application(name: str, outstanding: int, processes: int, start: float = 0.0,
+                        stop: float | None = None) -> Application:
+            return Application(name, self.size, outstanding, processes, READ_PERCENT[self.op], "random",
+                               file_size=16 << 20, start=start, stop=stop)
+
+        if self.case == "16 against 1":
+            return [application("a", 16, 1), application("b", 1, 1)]
+        each = self.in_flight() // PROCESSES
+        if self.case == "comes and goes":
+            begin, end = self.window(seconds)
+            return [application("a", each, PROCESSES), application("b", each, PROCESSES, WARM_UP + begin, WARM_UP + end)]
+        return [application("a", each, PROCESSES), application("b", each, PROCESSES)]
+
+    def in_flight(self) -> int:
+        """Requests of an application that keeps its queues full."""
+        everywhere = self.size >= STRIP * self.servers
+        return self.servers * (OUTSTANDING if everywhere else OUTSTANDING_AT_RANDOM)
+
+    def device(self) -> dict[str, object]:
+        return {"bandwidth": f"{TOTAL_MIB_PER_S // self.servers} MiB/s", "per_request": PER_REQUEST, "parallelism": 1}
+
+    @staticmethod
+    def window(seconds: float) -> tuple[float, float]:
+        """When the application that comes and goes is there, from the start of the measured time."""
+        return seconds / 3, seconds * 2 / 3
+
+    def allowed_percent(self) -> float | None:
+        """What the ratio may be off; none where one application cannot keep its queues full."""
+        if self.case == "16 against 1":
+            return None
+        return 1.0 if self.weight <= 8 else 3.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    seconds: float
+    runs: int
+    cases: list[Case]
+
+
+def all_cases(servers: list[int], sizes: list[int], ops: list[str], weights: list[int]) -> list[Case]:
+    backlogged = [Case(op, size, count, weight)
+                  for count, op, size, weight in itertools.product(servers, ops, sizes, weights)]
+    others = [Case(op, size, count, 1, case) for count, op, size, case
+              in itertools.product(servers[:1], ops[:2], sizes[-2:], ["16 against 1", "comes and goes"])]
+    return backlogged + others
+
+
+def quick_plan() -> Plan:
+    cases = [Case("write", 1 << 20, 1, 2), Case("write", 1 << 20, 1, 8), Case("write", 1 << 20, 1, 32),
+             Case("read", 64 << 10, 1, 4), Case("mixed", 4 << 10, 1, 2), Case("read", 1 << 20, 2, 2),
+             Case("write", 64 << 10, 4, 4), Case("write", 1 << 20, 1, 1, "16 against 1"),
+             Case("write", 1 << 20, 1, 1, "comes and goes")]
+    return Plan(4.0, 1, cases)
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="script/bench sharing")
+    parser.add_argument("--seconds", type=float, default=60.0, help="measured in each run (default 60)")
+    parser.add_argument("--runs", type=int, default=1, help="runs of each case, interleaved with fifo (default 1)")
+    parser.add_argument("--servers", type=int, nargs="+", default=SERVERS)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes of a request")
+    parser.add_argument("--ops", nargs="+", choices=READ_PERCENT, default=list(READ_PERCENT))
+    parser.add_argument("--weights", type=int, nargs="+", default=WEIGHTS)
+    return parser.parse_args(arguments)
+
+
+def shared_ratio(result: dict, case: Case, seconds: float) -> float:
+    """The ratio of a's bytes to b's while both are there."""
+    a, b = (application_of(result, name) for name in ("a", "b"))
+    if case.case != "comes and goes":
+        return a["bytes"] / b["bytes"] if b["bytes"] else math.inf
+    begin, end = case.window(seconds)
+    inside = [index for index in range(1, len(a["timeline"]))
+              if begin + INTERVAL <= a["timeline"][index - 1]["t"] and a["timeline"][index]["t"] <= end - INTERVAL]
+    sums = [sum(application["timeline"][index]["mib_per_s"] for index in inside) for application in (a, b)]
+    return sums[0] / sums[1] if sums[1] else math.inf
+
+
+class Bench:
+    """The proxies of one case, fifo and sfq, before servers that both use in turn."""
+
+    def __init__(self, binaries: pathlib.Path, work: pathlib.Path, seconds: float, runs: int) -> None:
+        self._binaries, self._work = binaries, work
+        self._seconds, self._runs = seconds, runs
+        self._fifo_totals: dict[tuple, float] = {}
+
+    def _measure(self, case: Case, policy: str) -> dict:
+        front = Front("px", "proxy", policy, {"a": case.weight, "b": 1}, **DEPTH)
+        with Programs(self._binaries, self._work) as programs:
+            cluster = Cluster(programs, case.servers, [front], case.device())
+            cluster.start("px")
+            return run_load(programs, "load", cluster.address("px"), case.applications(self._seconds), self._seconds,
+                            WARM_UP, interval=INTERVAL)
+
+    def _fifo_total(self, case: Case) -> float:
+        """Weights mean nothing to fifo: cases that differ only in them share its runs."""
+        key = (case.op, case.size, case.servers, case.case)
+        if key not in self._fifo_totals:
+            self._fifo_totals[key] = median([self._measure(case, "fifo")["total_mib_per_s"] for _ in range(self._runs)])
+        return self._fifo_totals[key]
+
+    def row(self, case: Case) -> Row:
+        fifo = self._fifo_total(case)
+        results = [self._measure(case, "sfq") for _ in range(self._runs)]
+        achieved = median([shared_ratio(result, case, self._seconds) for result in results])
+        total = median([result["total_mib_per_s"] for result in results])
+        return {
+            "case": case.case, "op": case.op, "size": size_name(case.size), "servers": case.servers,
+            "target": float(case.weight), "achieved": achieved,
+            "error_percent": abs(achieved / case.weight - 1) * 100, "allowed_percent": case.allowed_percent(),
+            "total_vs_fifo": total / fifo, "mib_per_s": total,
+        }
+
+
+def judge(rows: list[Row]) -> None:
+    held = [row for row in rows if row["allowed_percent"] is not None]
+    off = [row for row in held if not row["error_percent"] <= row["allowed_percent"]]
+    slow = [row for row in rows if not row["total_vs_fifo"] >= 0.98]
+    print(f"\nratio within what is allowed: {len(held) - len(off)} of {len(held)} rows")
+    print(f"total at least 0.98 of fifo: {len(rows) - len(slow)} of {len(rows)} rows")
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
+    plan = quick_plan() if quick else Plan(
+        options.seconds, options.runs, all_cases(options.servers, options.sizes, options.ops, options.weights))
+    fifo_runs = len({(case.op, case.size, case.servers, case.case) for case in plan.cases})
+    settings = machine_settings() | {
+        "build": "release", "quick": quick, "seconds": plan.seconds, "warm_up": WARM_UP, "runs": plan.runs,
+        "device of all servers together": f"{TOTAL_MIB_PER_S} MiB/s, {PER_REQUEST} each request", "depth of each proxy": DEPTH,
+        "load": f"each application in {PROCESSES} processes of one connection, {OUTSTANDING} requests in flight for each "
+                f"server, {OUTSTANDING_AT_RANDOM} where a request goes to one server of several; random offsets in "
+                "files of 16 MiB striped over all servers",
+        "16 against 1": "one process each with that many in flight: the one with 1 cannot keep a queue full, so its "
+                        "row has no allowed error",
+        "comes and goes": "b is there for the middle third; achieved is the ratio in that time",
+    }
+    print_settings(settings)
+    total = plan.runs * (len(plan.cases) + fifo_runs) * (plan.seconds + WARM_UP + 1.5)
+    print(f"{len(plan.cases)} rows, about {total / 60:.0f} minutes\n")
+    bench = Bench(binaries, out / "sharing", plan.seconds, plan.runs)
+    rows: list[Row] = []
+    for case in plan.cases:
+        rows.append(bench.row(case))
+        # One line as soon as it is known, under the names of the first.
+        print("\n".join(table(rows, COLUMNS).splitlines()[0 if len(rows) == 1 else -1:]), flush=True)
+    judge(rows)
+    write_json(out / "sharing.json", {"settings": settings, "rows": rows})
+    return 0

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Runs a benchmark of bench/: prints its settings and a table, writes bench-out/NAME.json."""
+from __future__ import annotations
+
+import argparse
+import importlib
+import pathlib
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.harness import Problem, busy_share, require_programs, run_main  # noqa: E402
+
+BENCHMARKS = {
+    "overhead": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "sharing": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "relay": ["vpfs-bench-relay"],
+}
+BUSY = 0.3
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="script/bench", description="Runs a benchmark of vpfs.")
+    parser.add_argument("name", choices=BENCHMARKS)
+    parser.add_argument("--quick", action="store_true", help="within 3 minutes: fewer sizes, fewer and shorter runs")
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin", help="where the programs are")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench-out")
+    parser.add_argument("--anyway", action="store_true", help="measure on a busy machine too")
+    options, rest = parser.parse_known_args()
+
+    require_programs(options.bin, BENCHMARKS[options.name])
+    busy = busy_share()
+    if busy > BUSY and not options.anyway:
+        raise Problem(f"others use {busy:.0%} of this machine's processors: numbers would mean little (--anyway measures)")
+    benchmark = importlib.import_module(f"bench.{options.name}")
+    own_options = hasattr(benchmark, "parse_options")
+    extra = [benchmark.parse_options(rest)] if own_options else []
+    if rest and not extra:
+        parser.error(f"unknown: {' '.join(rest)}")
+    if options.quick:
+        print("quick: fewer sizes, fewer and shorter runs than the numbers of record")
+    start = time.monotonic()
+    code = benchmark.run(options.bin.resolve(), options.out, options.quick, *extra)
+    print(f"\n{options.out / options.name}.json, {time.monotonic() - start:.0f} s")
+    return code
+
+
+if __name__ == "__main__":
+    run_main(main)

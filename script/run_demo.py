@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""The main job in half a minute: two applications on one file system, without and with shares.
+
+Two embedded servers stand for a parallel file system whose devices are the bottleneck. First both
+applications reach them directly, then through a vpfs-proxy before each server, at 2:1.
+"""
+from __future__ import annotations
+
+import argparse
+import pathlib
+import shutil
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from bench.chart import Line, Phase, line_chart  # noqa: E402
+from bench.cluster import DIRECT, Cluster, Front  # noqa: E402
+from bench.harness import MIB, Problem, Programs, busy_share, require_programs, run_main  # noqa: E402
+from bench.load import Application, application_of, line_rates, line_time, run_load  # noqa: E402
+from bench.report import table, write_json  # noqa: E402
+
+SERVERS = 2
+DEVICE_MIB_PER_S = 200  # of each server: far below what two processors can move
+DEVICE = {"bandwidth": f"{DEVICE_MIB_PER_S} MiB/s", "per_request": "50 us", "parallelism": 1}
+WEIGHTS = {"simulation": 2, "analysis": 1}
+TARGET = WEIGHTS["simulation"] / WEIGHTS["analysis"]
+TOLERANCE_PERCENT = 2.0
+# The analysis is the greedy one: four times the processes and requests in flight.
+APPLICATIONS = [
+    Application("simulation", size=MIB, processes=2, outstanding=16),
+    Application("analysis", size=MIB, processes=8, outstanding=16),
+]
+PROXIES = Front("px", "proxy", "sfq", WEIGHTS, depth_requests=8, depth_bytes="4 MiB")
+PHASES = {DIRECT: "without vpfs", "px": f"with vpfs, {WEIGHTS['simulation']}:{WEIGHTS['analysis']}"}
+WARM_UP = 1.0
+BUSY = 0.6
+
+
+def ratio(rates: dict[str, float]) -> float:
+    return rates["simulation"] / rates["analysis"] if rates["analysis"] > 0 else float("inf")
+
+
+class LiveLines:
+    """Prints each of vpfs-load's seconds as one line."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+
+    def __call__(self, line: str) -> None:
+        rates, second = line_rates(line, APPLICATIONS), line_time(line)
+        if not rates or second is None or second <= WARM_UP:
+            return
+        text = "   ".join(f"{name} {rate:6.1f} MiB/s" for name, rate in rates.items())
+        print(f"{second - WARM_UP:3.0f} s  {self._title:17}  {text}   ratio {ratio(rates):5.2f}{self._bar(rates)}", flush=True)
+
+    @staticmethod
+    def _bar(rates: dict[str, float]) -> str:
+        if not sys.stdout.isatty():
+            return ""
+        mine = round(24 * rates["simulation"] / max(1e-9, sum(rates.values())))
+        return "   " + "█" * mine + "░" * (24 - mine)
+
+
+def chart(results: dict[str, dict], seconds: float) -> str:
+    phases, lines = [], [Line(app.name, []) for app in APPLICATIONS]
+    for index, (path, result) in enumerate(results.items()):
+        start = index * seconds
+        total, shares = result["total_mib_per_s"], sum(WEIGHTS.values())
+        targets = [] if path == DIRECT else [total * WEIGHTS[app.name] / shares for app in APPLICATIONS]
+        phases.append(Phase(PHASES[path], start, start + seconds, targets))
+        for line in lines:
+            timeline = application_of(result, line.name)["timeline"]
+            line.parts.append([(min(start + point["t"], start + seconds), point["mib_per_s"]) for point in timeline])
+    return line_chart("Two applications on one parallel file system", "MiB/s", phases, lines)
+
+
+def summary(results: dict[str, dict]) -> list[dict[str, object]]:
+    rows = []
+    for path, result in results.items():
+        rates = {app.name: application_of(result, app.name)["mib_per_s"] for app in APPLICATIONS}
+        row: dict[str, object] = {"": PHASES[path]}
+        for name, rate in rates.items():
+            row[f"{name} MiB/s"] = rate
+            row[f"{name} p99 ms"] = application_of(result, name)["latency_us"]["p99"] / 1000
+        rows.append(row | {"total MiB/s": result["total_mib_per_s"], "ratio": f"{ratio(rates):.2f}"})
+    return rows
+
+
+def measure(options: argparse.Namespace, work: pathlib.Path) -> dict[str, dict]:
+    results = {}
+    with Programs(options.bin.resolve(), work) as programs:
+        cluster = Cluster(programs, SERVERS, [PROXIES], DEVICE)
+        for path in PHASES:
+            if path != DIRECT:
+                cluster.start(path)
+            results[path] = run_load(programs, f"load-{path}", cluster.address(path), APPLICATIONS, options.seconds,
+                                     WARM_UP, LiveLines(PHASES[path]))
+            errors = sum(app["errors"] for app in results[path]["applications"])
+            if errors:
+                raise Problem(f"{errors} requests failed {PHASES[path]}; the logs are in {work}")
+    return results
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="script/demo", description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=10, help="of each of the two phases (default 10)")
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin", help="where the programs are")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "demo-out")
+    parser.add_argument("--anyway", action="store_true", help="run on a busy machine too")
+    options = parser.parse_args()
+
+    require_programs(options.bin, ["vpfs-server", "vpfs-proxy", "vpfs-load"])
+    busy = busy_share()
+    if busy > BUSY and not options.anyway:
+        raise Problem(f"others use {busy:.0%} of this machine's processors: wait until it is quieter (or --anyway)")
+    out = options.out.resolve()
+    shutil.rmtree(out / "run", ignore_errors=True)
+    print(f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s each; both applications write as fast as they can,")
+    print("the analysis with four times the processes of the simulation. The simulation is to have twice its bandwidth.\n")
+    results = measure(options, out / "run")
+
+    rows = summary(results)
+    print("\n" + table(rows, list(rows[0])))
+    rates = {app.name: application_of(results["px"], app.name)["mib_per_s"] for app in APPLICATIONS}
+    achieved = ratio(rates)
+    error = abs(achieved / TARGET - 1) * 100
+    verdict = "PASS" if error <= TOLERANCE_PERCENT else "FAIL"
+    write_json(out / "result.json", {
+        "target": TARGET, "achieved": achieved, "error_percent": error, "verdict": verdict,
+        "settings": {"servers": SERVERS, "device": DEVICE, "weights": WEIGHTS, "seconds": options.seconds,
+                     "warm_up_seconds": WARM_UP},
+        "phases": {PHASES[path]: result for path, result in results.items()},
+    })
+    (out / "shares.svg").write_text(chart(results, options.seconds))
+    print(f"\n{options.out / 'shares.svg'} shows it over time; {options.out / 'result.json'} has the numbers")
+    capacity = SERVERS * DEVICE_MIB_PER_S
+    if verdict == "FAIL" and results["px"]["total_mib_per_s"] < 0.8 * capacity:
+        print(f"This machine did not keep {capacity} MiB/s of storage busy; shares show only under pressure.")
+    print(f"RESULT target={TARGET:.2f} achieved={achieved:.2f} error={error:.1f}% {verdict}")
+    return 0 if verdict == "PASS" else 1
+
+
+if __name__ == "__main__":
+    run_main(main)

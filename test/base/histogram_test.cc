@@ -1,0 +1,80 @@
+#include "base/histogram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace vpfs {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(LatencyHistogram, AnEmptyOneAnswersZero) {
+  const LatencyHistogram histogram;
+  EXPECT_EQ(histogram.count(), 0U);
+  EXPECT_EQ(histogram.quantile(0.5), Duration::zero());
+  EXPECT_EQ(histogram.mean(), Duration::zero());
+  EXPECT_TRUE(histogram.buckets().empty());
+}
+
+TEST(LatencyHistogram, EveryQuantileIsAtMostASixteenthAboveTheTrueOne) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> exponent(std::log(1e3), std::log(3.6e12));
+  LatencyHistogram histogram;
+  std::vector<Duration> values(20'000);
+  for (Duration& value : values) {
+    value = Duration(static_cast<std::int64_t>(std::exp(exponent(random))));
+    histogram.record(value);
+  }
+  std::ranges::sort(values);
+  for (const double q : {0.0, 0.001, 0.1, 0.5, 0.9, 0.99, 0.9999, 1.0}) {
+    const auto rank = static_cast<std::size_t>(std::ceil(q * 20'000));
+    const auto exact = static_cast<double>(values[rank == 0 ? 0 : rank - 1].count());
+    const auto shown = static_cast<double>(histogram.quantile(q).count());
+    EXPECT_GT(shown, exact) << "q = " << q;
+    EXPECT_LE(shown, exact * 1.0625 + 64) << "q = " << q;
+  }
+  EXPECT_EQ(histogram.max(), values.back());
+}
+
+TEST(LatencyHistogram, EdgesOfBucketsHoldTheirValues) {
+  for (std::int64_t ns = 1; ns < std::int64_t{1} << 42; ns *= 2) {
+    for (const std::int64_t near : {ns - 1, ns, ns + 1}) {
+      LatencyHistogram histogram;
+      histogram.record(Duration(near));
+      EXPECT_GT(histogram.quantile(0.5).count(), near);
+      EXPECT_LE(histogram.quantile(0.5).count(), std::max<std::int64_t>(near + 64, near * 17 / 16));
+    }
+  }
+}
+
+TEST(LatencyHistogram, LongerThanTheLastBucketCountsInIt) {
+  LatencyHistogram histogram;
+  histogram.record(100h);
+  histogram.record(Duration(-5));
+  EXPECT_EQ(histogram.count(), 2U);
+  EXPECT_EQ(histogram.max(), Duration(100h));
+  EXPECT_GT(histogram.quantile(1), Duration(1h));
+  EXPECT_LE(histogram.quantile(0), Duration(64));
+}
+
+TEST(LatencyHistogram, MergingAddsEverything) {
+  LatencyHistogram a;
+  LatencyHistogram b;
+  a.record(1ms);
+  b.record(3ms);
+  b.record(8ms);
+  a.merge(b);
+  EXPECT_EQ(a.count(), 3U);
+  EXPECT_EQ(a.mean(), Duration(4ms));
+  EXPECT_EQ(a.max(), Duration(8ms));
+  EXPECT_EQ(a.buckets().size(), 3U);
+  a.clear();
+  EXPECT_EQ(a.count(), 0U);
+  EXPECT_EQ(a.max(), Duration::zero());
+}
+
+}  // namespace
+}  // namespace vpfs

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Fails when a file includes something its folder may not depend on.
+
+Run from the repository root. The two tables below are the architecture; change them only with
+docs/decisions/.
+"""
+import pathlib
+import re
+import sys
+
+# Folder -> project folders it may include (itself is always allowed). Longest prefix wins.
+MAY_INCLUDE = {
+    "base": [],
+    "schedulers": ["base"],
+    "protocols": ["base"],
+    "net": ["base"],
+    "client": ["base", "net", "protocols"],
+    "control/allocation": ["base", "schedulers"],
+    "control/wire": ["base", "net"],
+    "control": ["base", "net", "control/allocation", "control/wire"],
+    "proxy": ["base", "net", "protocols", "schedulers", "control/wire"],
+    "dataserver": ["base", "net", "protocols"],
+    "load": ["base", "net", "client", "protocols"],
+    "decode": ["base", "protocols"],
+    "fuse": ["base", "net", "client", "schedulers", "control/wire"],
+    "cli": ["base", "net", "control/wire"],
+    "sim": ["base", "schedulers", "control/allocation"],
+    "bench": None,  # None: anything
+    "test": None,
+}
+PURE = ["base", "schedulers", "protocols", "control/allocation", "sim"]  # no I/O, no clock
+IO_HEADERS = re.compile(r"^(asio|liburing|fuse|sys/socket|netinet|unistd|thread|mutex|google/)")
+CLOCK_READ = re.compile(r"\b(steady|system|high_resolution)_clock::now\(|\bclock_gettime\(|\bsleep_for\(")
+CLOCK_OWNERS = {"base/system_clock.cc"}
+
+
+def layer_of(path: str):
+    return max((k for k in MAY_INCLUDE if path == k or path.startswith(k + "/")), key=len, default=None)
+
+
+def main() -> int:
+    problems = []
+    for file in sorted(p for ext in ("*.h", "*.cc") for p in pathlib.Path(".").rglob(ext)):
+        name, layer = file.as_posix(), layer_of(file.as_posix())
+        if layer is None or MAY_INCLUDE[layer] is None:
+            continue
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            where = f"{name}:{number}"
+            if quoted := re.match(r'\s*#\s*include\s*"([^"]+)"', line):
+                target = layer_of(quoted[1])
+                if target is None:
+                    problems.append(f"{where}: include project headers from the repository root: {quoted[1]}")
+                elif target != layer and target not in MAY_INCLUDE[layer]:
+                    problems.append(f"{where}: {layer} must not depend on {target}")
+            elif (angled := re.match(r"\s*#\s*include\s*<([^>]+)>", line)) and layer in PURE:
+                if IO_HEADERS.match(angled[1]):
+                    problems.append(f"{where}: {layer} does no I/O and starts no thread: <{angled[1]}>")
+            elif CLOCK_READ.search(line) and name not in CLOCK_OWNERS:
+                problems.append(f"{where}: take the time as a parameter instead of reading a clock")
+    print("\n".join(problems) or "layers: ok")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

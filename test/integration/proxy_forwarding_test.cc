@@ -1,0 +1,212 @@
+// What vpfs-proxy lets pass, byte for byte, against a scripted data server.
+
+#include <random>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "test/support/io_messages.h"
+#include "test/support/proxy_process.h"
+
+namespace vpfs::test {
+namespace {
+
+using pvfs2::IoType;
+using pvfs2::Op;
+
+Buffer random_bytes(std::size_t size, std::mt19937_64& random) {
+  Buffer bytes(size);
+  for (std::byte& each : bytes) each = static_cast<std::byte>(random() & 0xffU);
+  return bytes;
+}
+
+void append(Buffer& stream, const Buffer& message) {
+  stream.insert(stream.end(), message.begin(), message.end());
+}
+
+// Messages of all sizes that matter, with metadata requests between them.
+Buffer stream_of_messages(std::uint64_t seed, bool with_requests) {
+  std::mt19937_64 random(seed);
+  Buffer stream;
+  std::vector<std::size_t> sizes = {0,      1,      23,     24,      25,        4096, 16384, 16385,
+                                    49'127, 49'152, 65'536, 262'144, 1'048'576, 0,    16};
+  for (int i = 0; i < 200; ++i) sizes.push_back(random() % 2000);
+  sizes.push_back(pvfs2::kMaxMessageSize);
+  for (int i = 0; i < 20; ++i) sizes.push_back(random() % 300'000);
+  pvfs2::Tag tag = 1000;
+  for (const std::size_t size : sizes) {
+    append(stream, data_message(++tag, random_bytes(size, random)));
+    if (with_requests && tag % 3 == 0) append(stream, getattr_request(++tag));
+  }
+  return stream;
+}
+
+TEST(ProxyForwarding, MessagesOfEverySizePassUnchangedInBothDirections) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port()});
+  Link link = open_link(proxy, server);
+  const Buffer up = stream_of_messages(1, true);
+  const Buffer down = stream_of_messages(2, false);
+  std::jthread client_sends([&] {
+    std::mt19937_64 random(3);
+    EXPECT_TRUE(link.client.send_fragments(up, random));
+  });
+  std::jthread server_sends([&] {
+    std::mt19937_64 random(4);
+    EXPECT_TRUE(link.server.send_fragments(down, random));
+  });
+  EXPECT_TRUE(link.server.receive_bytes(up.size()) == up);
+  EXPECT_TRUE(link.client.receive_bytes(down.size()) == down);
+}
+
+TEST(ProxyForwarding, OtherTagsOvertakeAHeldRequestAndKeepTheirOrder) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1});
+  Link link = open_link(proxy, server);
+  ASSERT_TRUE(link.client.send(io_request(1, {})));
+  ASSERT_EQ(link.server.receive().value().bytes(), io_request(1, {}));
+  const Buffer held = io_request(2, {.offset = 65536});
+  ASSERT_TRUE(link.client.send(held));
+  ASSERT_TRUE(proxy.wait_for_queued(1));
+
+  const std::vector<Buffer> others = {getconfig_request(3), getattr_request(4),
+                                      data_message(4, Buffer(10)), data_message(4, Buffer(70'000)),
+                                      getattr_request(5)};
+  for (const Buffer& message : others) ASSERT_TRUE(link.client.send(message));
+  for (const Buffer& message : others) EXPECT_EQ(link.server.receive().value().bytes(), message);
+  EXPECT_EQ(proxy.status()["queued"], 1);
+
+  ASSERT_TRUE(link.server.send(io_response(1, 0)));
+  EXPECT_EQ(link.server.receive().value().bytes(), held);
+  EXPECT_EQ(link.client.receive().value().bytes(), io_response(1, 0));
+}
+
+TEST(ProxyForwarding, FlowDataMayLookLikeProtocolMessages) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 2});
+  Link link = open_link(proxy, server);
+  const Buffer request = small_read_request(9, {.size = 100});
+  const Buffer refusal = pvfs2::error_message(2, Op::io, pvfs2::Status{-1073741826});
+  const auto size = static_cast<std::int64_t>(request.size());
+  const auto refusal_size = static_cast<std::int64_t>(refusal.size());
+
+  ASSERT_TRUE(link.client.send(io_request(1, {.type = IoType::write, .size = size * 2})));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.server.send(io_response(1, 0)));
+  ASSERT_TRUE(link.client.receive());
+  // Data that would be a request of their own, and such a header without anything behind it.
+  for (const Buffer& message : {data_message(1, request), data_message(1, request)}) {
+    ASSERT_TRUE(link.client.send(message));
+    EXPECT_EQ(link.server.receive().value().bytes(), message);
+  }
+  EXPECT_EQ(proxy.status()["outstanding"], 1);
+  ASSERT_TRUE(link.server.send(write_completion(1, size * 2)));
+
+  ASSERT_TRUE(link.client.send(io_request(2, {.size = refusal_size * 3})));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.server.send(io_response(2, refusal_size * 3)));
+  const std::span<const std::byte> error = std::span(refusal).subspan(pvfs2::kBmiHeaderSize);
+  const std::vector<Buffer> data = {
+      data_message(2, error), data_message(2, refusal), data_message(2, write_completion(2, 7)),
+      data_message(2, Buffer(static_cast<std::size_t>(refusal_size) * 2 - error.size() -
+                             write_completion(2, 7).size()))};
+  for (const Buffer& message : data) {
+    EXPECT_EQ(proxy.status()["outstanding"], 1);
+    ASSERT_TRUE(link.server.send(message));
+  }
+  EXPECT_TRUE(proxy.wait_for_outstanding(0));
+  const nlohmann::json row = proxy.status()["virtual_pfs"][0];
+  EXPECT_EQ(row["done_requests"], 2);
+  EXPECT_EQ(row["failed_requests"], 0);
+  EXPECT_EQ(row["done_bytes"], size * 2 + refusal_size * 3);
+  EXPECT_EQ(link.client.receive().value().bytes(), write_completion(1, size * 2));
+  EXPECT_EQ(link.client.receive().value().bytes(), io_response(2, refusal_size * 3));
+  for (const Buffer& message : data) EXPECT_EQ(link.client.receive().value().bytes(), message);
+}
+
+TEST(ProxyForwarding, StartedFlowsMoveWhileTheSchedulerIsFull) {
+  constexpr std::size_t kFlow = 8U << 20;
+  constexpr std::size_t kPart = pvfs2::kDefaultFlowBufferSize;
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 2});
+  Link link = open_link(proxy, server);
+  const StampedFile written = {.file = 1, .generation = 5};
+  const StampedFile read = {.file = 2, .generation = 9};
+  ASSERT_TRUE(link.client.send(io_request(1, {.type = IoType::write, .size = kFlow})));
+  ASSERT_TRUE(link.client.send(io_request(2, {.size = kFlow})));
+  ASSERT_TRUE(link.client.send(io_request(3, {.size = kFlow})));
+  ASSERT_TRUE(proxy.wait_for_queued(1));
+  for (const pvfs2::Tag tag : {1U, 2U}) {
+    EXPECT_EQ(link.server.receive().value().header.tag, tag);
+    ASSERT_TRUE(link.server.send(io_response(tag, kFlow)));
+    EXPECT_EQ(link.client.receive().value().bytes(), io_response(tag, kFlow));
+  }
+  for (std::size_t at = 0; at < kFlow; at += kPart) {
+    std::jthread client_sends(
+        [&] { EXPECT_TRUE(link.client.send(data_message(1, written.bytes(at, kPart)))); });
+    ASSERT_EQ(problem_of(link.server.receive().value().payload, written, at), "");
+    std::jthread server_sends(
+        [&] { EXPECT_TRUE(link.server.send(data_message(2, read.bytes(at, kPart)))); });
+    ASSERT_EQ(problem_of(link.client.receive().value().payload, read, at), "");
+  }
+  // The read has ended with its last byte; the write has not.
+  EXPECT_EQ(link.server.receive().value().bytes(), io_request(3, {.size = kFlow}));
+  EXPECT_TRUE(proxy.wait_for_outstanding(2));
+  ASSERT_TRUE(link.server.send(write_completion(1, kFlow)));
+  EXPECT_TRUE(proxy.wait_for_outstanding(1));
+}
+
+TEST(ProxyForwarding, EqualRequestsAreNotTakenForRepetitions) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port()});
+  Link link = open_link(proxy, server);
+  for (const pvfs2::Tag tag : {1U, 2U, 3U}) {
+    ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096})));
+  }
+  for (const pvfs2::Tag tag : {1U, 2U, 3U}) {
+    EXPECT_EQ(link.server.receive().value().bytes(), small_read_request(tag, {.size = 4096}));
+  }
+  for (const pvfs2::Tag tag : {1U, 2U, 3U}) {
+    const Buffer answer = small_read_response(tag, StampedFile{.file = tag}.bytes(0, 4096));
+    ASSERT_TRUE(link.server.send(answer));
+    EXPECT_EQ(link.client.receive().value().bytes(), answer);
+  }
+  // The same tag once more: its operation is over.
+  ASSERT_TRUE(link.client.send(small_read_request(1, {.size = 4096})));
+  EXPECT_EQ(link.server.receive().value().header.tag, 1);
+}
+
+TEST(ProxyForwarding, EqualTagsOfTwoConnectionsDoNotMix) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .workers = 2});
+  Link one = open_link(proxy, server);
+  Link two = open_link(proxy, server);
+  for (Link* link : {&one, &two}) {
+    ASSERT_TRUE(link->client.send(small_read_request(7, {.size = 4096})));
+    ASSERT_TRUE(link->server.receive());
+  }
+  const Buffer for_one = small_read_response(7, StampedFile{.file = 1}.bytes(0, 4096));
+  const Buffer for_two = small_read_response(7, StampedFile{.file = 2}.bytes(0, 4096));
+  ASSERT_TRUE(two.server.send(for_two));
+  EXPECT_EQ(two.client.receive().value().bytes(), for_two);
+  EXPECT_EQ(proxy.status()["outstanding"], 1);
+  ASSERT_TRUE(one.server.send(for_one));
+  EXPECT_EQ(one.client.receive().value().bytes(), for_one);
+}
+
+// The tail of what a full socket did not take must not wait for more to come from the sender.
+TEST(ProxyForwarding, ReceiverThatPausesGetsTheLastByteToo) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .timeouts = "client_stall: 1 h"});
+  Link link = open_link(proxy, server, 4096);
+  const Buffer message = data_message(5, StampedFile{.file = 3}.bytes(0, 700));
+  const std::size_t sent = fill_client_side(proxy, link, message);
+  for (std::size_t i = 0; i < sent; ++i) {
+    const auto received = link.client.receive(5s);
+    ASSERT_TRUE(received) << "message " << i << " of " << sent << " does not come";
+    ASSERT_TRUE(received->bytes() == message);
+  }
+}
+
+}  // namespace
+}  // namespace vpfs::test

@@ -1,0 +1,193 @@
+// Requests that are held for too long: refused in the protocol's terms, and never forwarded.
+
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/io_messages.h"
+#include "test/support/proxy_process.h"
+
+namespace vpfs::test {
+namespace {
+
+using pvfs2::IoType;
+using pvfs2::Op;
+
+// Has a GETCONFIG pass, so that the proxy knows how long clients wait.
+void show_client_timeout(Link& link, ProxyProcess& proxy, unsigned seconds) {
+  ASSERT_TRUE(link.client.send(getconfig_request(1'000)));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.server.send(getconfig_response(1'000, seconds)));
+  EXPECT_EQ(link.client.receive().value().bytes(), getconfig_response(1'000, seconds));
+  ASSERT_TRUE(proxy.wait_until(
+      [&](const nlohmann::json& now) { return now["hold_us"] <= seconds * 800'000; }));
+}
+
+TEST(ProxyHold, TakesItsDeadlineFromTheGetconfigThatPasses) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port()});
+  Link link = open_link(proxy, server);
+  EXPECT_EQ(proxy.status()["hold_us"], 240'000'000);
+  show_client_timeout(link, proxy, 100);
+  EXPECT_EQ(proxy.status()["hold_us"], 80'000'000);
+  EXPECT_TRUE(proxy.logs("requests are held for 80 s at most"));
+}
+
+// Close to it is too much: what a blocked connection keeps back for a while comes on top.
+TEST(ProxyHold, ConfiguredDeadlineIsKeptWellBelowTheTimeoutOfClients) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .timeouts = "hold: 950 ms"});
+  Link link = open_link(proxy, server);
+  EXPECT_EQ(proxy.status()["hold_us"], 950'000);
+  show_client_timeout(link, proxy, 1);
+  EXPECT_EQ(proxy.status()["hold_us"], 800'000);
+  EXPECT_TRUE(proxy.logs("timeouts: hold is 950 ms, but clients give up after 1 s"));
+}
+
+TEST(ProxyHold, HeldPastTheDeadlineIsRefusedAndNeverForwarded) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1, .timeouts = "hold: 150 ms"});
+  Link link = open_link(proxy, server);
+  ASSERT_TRUE(link.client.send(io_request(1, {})));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.client.send(io_request(2, {})));
+  ASSERT_TRUE(link.client.send(small_write_request(3, {}, Buffer(4096))));
+  EXPECT_TRUE(is_error_response(link.client.receive().value(), Op::io));
+  EXPECT_TRUE(is_error_response(link.client.receive().value(), Op::small_io));
+
+  // The slot is free again, and still they are not forwarded; what comes later is.
+  ASSERT_TRUE(link.server.send(io_response(1, 0)));
+  EXPECT_EQ(link.client.receive().value().bytes(), io_response(1, 0));
+  ASSERT_TRUE(link.client.send(io_request(4, {})));
+  EXPECT_EQ(link.server.receive().value().bytes(), io_request(4, {}));
+  const nlohmann::json now = proxy.status();
+  EXPECT_EQ(now["counters"]["requests_refused"], 2);
+  EXPECT_EQ(now["virtual_pfs"][0]["refused_requests"], 2);
+  EXPECT_EQ(now["virtual_pfs"][0]["done_requests"], 1);
+  EXPECT_TRUE(proxy.logs("then refused"));
+  link.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+}
+
+// Around the deadline a request is either forwarded or refused, never both and never neither.
+TEST(ProxyHold, SlotsThatComeFreeAroundTheDeadlineForwardOrRefuse) {
+  constexpr auto kHold = 100ms;
+  constexpr pvfs2::Tag kEach = 16;
+  FakeDataServer server;
+  ProxyProcess proxy(
+      {.upstream = server.port(), .workers = 3, .depth = kEach, .timeouts = "hold: 100 ms"});
+  std::size_t forwarded = 0;
+  std::size_t refused = 0;
+  for (int round = 0; round < 8; ++round) {
+    Link busy = open_link(proxy, server);
+    Link link = open_link(proxy, server);
+    for (pvfs2::Tag tag = 1; tag <= kEach; ++tag) {
+      ASSERT_TRUE(busy.client.send(io_request(tag, {})));
+      ASSERT_TRUE(busy.server.receive());
+    }
+    const auto start = std::chrono::steady_clock::now();
+    for (pvfs2::Tag tag = 1; tag <= kEach; ++tag) {
+      ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096})));
+    }
+    // Slots come free from before the deadline until after the sweep that looks for it.
+    for (pvfs2::Tag tag = 1; tag <= kEach; ++tag) {
+      std::this_thread::sleep_until(start + kHold - 10ms +
+                                    (round + 5 * static_cast<int>(tag)) * 1ms);
+      ASSERT_TRUE(busy.server.send(io_response(tag, 0)));
+    }
+    std::set<pvfs2::Tag> answered;
+    while (answered.size() < kEach) {
+      if (link.server.readable(1ms)) {
+        const pvfs2::Tag tag = link.server.receive().value().header.tag;
+        ASSERT_FALSE(answered.contains(tag)) << "forwarded though it had been refused";
+        ASSERT_TRUE(link.server.send(small_read_response(tag, Buffer(4096))));
+      }
+      if (!link.client.readable(1ms)) continue;
+      const WireMessage answer = link.client.receive().value();
+      ++(is_error_response(answer, Op::small_io) ? refused : forwarded);
+      ASSERT_TRUE(answered.insert(answer.header.tag).second) << "answered twice";
+    }
+    EXPECT_FALSE(link.server.readable(0ms)) << "forwarded though it had been refused";
+  }
+  EXPECT_GT(forwarded, 0U);
+  EXPECT_GT(refused, 0U);
+  EXPECT_TRUE(proxy.wait_until_idle());
+  EXPECT_EQ(proxy.status()["counters"]["requests_refused"], refused);
+}
+
+// Reads all that still comes out of a closing connection; the tags of its requests.
+std::set<pvfs2::Tag> requests_until_the_end(WirePeer& server) {
+  std::set<pvfs2::Tag> tags;
+  while (const auto message = server.receive()) {
+    if (operation_of_request(*message) == Op::io) tags.insert(message->header.tag);
+  }
+  return tags;
+}
+
+TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 2});
+  Link link = open_link(proxy, server);
+  Link other = open_link(proxy, server);
+  show_client_timeout(link, proxy, 1);
+  // Something that fills the upstream socket, then a request that goes behind it.
+  const std::size_t sent = link.client.flood(data_message(5, Buffer(100)), 1'000'000, 60ms);
+  ASSERT_GT(sent, 1000U);
+  ASSERT_TRUE(proxy.logs("the data server takes no data"));
+  EXPECT_TRUE(link.client.closed_by_peer());
+
+  // With the request right behind what fills the socket: it is in the proxy when that closes.
+  Link again = open_link(proxy, server);
+  const Buffer big = data_message(5, Buffer(16U << 20));
+  ASSERT_EQ(again.client.flood(big, 1, 20ms), 1U);
+  std::jthread client_sends([&] {
+    (void)(again.client.finish_send() && again.client.send(io_request(2, {.size = 4096})));
+  });
+  EXPECT_TRUE(proxy.wait_until(
+      [](const nlohmann::json& now) { return now["counters"]["server_stalls"] == 2; }));
+  EXPECT_TRUE(requests_until_the_end(again.server).empty());
+  client_sends.join();
+
+  ASSERT_TRUE(other.client.send(io_request(1, {})));
+  EXPECT_TRUE(other.server.receive());
+  other.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+}
+
+// A released request waits for the end of the message that is half through. When its client takes
+// longer than its own time-out for that, the request is too late.
+TEST(ProxyHold, ReleasedRequestIsNotForwardedLateBehindHalfAMessage) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 2});
+  Link link = open_link(proxy, server);
+  Link other = open_link(proxy, server);
+  show_client_timeout(link, proxy, 1);
+  ASSERT_TRUE(other.client.send(io_request(1, {})));
+  ASSERT_TRUE(other.server.receive());
+  ASSERT_TRUE(link.client.send(io_request(1, {.type = IoType::write, .size = 65536})));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.server.send(io_response(1, 0)));
+  ASSERT_TRUE(link.client.receive());
+  const auto sent = std::chrono::steady_clock::now();
+  ASSERT_TRUE(link.client.send(io_request(2, {})));
+  ASSERT_TRUE(proxy.wait_for_queued(1));
+  const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 65536));
+  ASSERT_TRUE(link.client.send(std::span(data).first(1000)));
+  ASSERT_EQ(link.server.receive_bytes(1000).size(), 1000U);
+  ASSERT_TRUE(other.server.send(io_response(1, 0)));
+  ASSERT_TRUE(proxy.wait_for_queued(0));
+
+  std::this_thread::sleep_until(sent + 1s);
+  (void)link.client.send(std::span(data).subspan(1000));
+  link.client.close();
+  (void)link.server.receive_bytes(data.size() - 1000);
+  EXPECT_TRUE(requests_until_the_end(link.server).empty());
+  other.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+}
+
+}  // namespace
+}  // namespace vpfs::test

@@ -1,0 +1,307 @@
+// Clients and data servers that vanish, stall or talk nonsense: each costs its own connection at
+// most, frees its slots, and leaves one line in the log.
+
+#include <random>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "test/support/io_messages.h"
+#include "test/support/proxy_process.h"
+
+namespace vpfs::test {
+namespace {
+
+using pvfs2::IoType;
+
+// One small read through `link`, with its data looked at.
+void expect_works(Link& link, pvfs2::Tag tag) {
+  const StampedFile file = {.file = 77, .generation = tag};
+  ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 8192})));
+  const auto request = link.server.receive();
+  ASSERT_TRUE(request);
+  ASSERT_EQ(request->bytes(), small_read_request(tag, {.size = 8192}));
+  ASSERT_TRUE(link.server.send(small_read_response(tag, file.bytes(0, 8192))));
+  EXPECT_EQ(link.client.receive().value().bytes(), small_read_response(tag, file.bytes(0, 8192)));
+}
+
+void expect_idle_after(ProxyProcess& proxy, Link& last, std::size_t files_before) {
+  last.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+  // The pool of pipes keeps some, empty.
+  EXPECT_LE(proxy.open_files(), files_before + 8);
+}
+
+TEST(ProxyPeerFaults, ClientThatVanishesWithRequestsHeldLeavesNothing) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 2});
+  const std::size_t files = proxy.open_files();
+  Link other = open_link(proxy, server);
+  for (const bool reset : {false, true}) {
+    Link link = open_link(proxy, server);
+    for (pvfs2::Tag tag = 1; tag <= 50; ++tag) {
+      ASSERT_TRUE(link.client.send(small_write_request(tag, {}, Buffer(4096))));
+    }
+    ASSERT_TRUE(proxy.wait_for_queued(48));
+    reset ? link.client.reset() : link.client.close();
+    EXPECT_TRUE(link.server.closed_by_peer());
+    ASSERT_TRUE(proxy.wait_for_queued(0));
+    EXPECT_TRUE(proxy.logs("(48 requests held, 2 at the data server)"));
+    expect_works(other, reset ? 2 : 1);
+  }
+  EXPECT_EQ(proxy.lines_with("(48 requests held, 2 at the data server)"), 2U);
+  expect_idle_after(proxy, other, files);
+}
+
+// Beyond limits.held_requests the proxy reads no more: it learns of the end when it reads again.
+TEST(ProxyPeerFaults, ClientThatVanishesBeyondTheLimitOfHeldRequestsLeavesNothing) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1, .limits = "held_requests: 4"});
+  Link other = open_link(proxy, server);
+  for (const bool garbage : {false, true}) {
+    ASSERT_TRUE(other.client.send(io_request(1, {})));
+    ASSERT_TRUE(other.server.receive());
+    Link link = open_link(proxy, server);
+    Buffer burst;
+    for (pvfs2::Tag tag = 1; tag <= 5; ++tag) {
+      const Buffer request = io_request(tag, {});
+      burst.insert(burst.end(), request.begin(), request.end());
+    }
+    if (garbage) burst.resize(burst.size() + 100, std::byte{0x11});
+    ASSERT_TRUE(link.client.send(std::span(burst).first(io_request(1, {}).size() * 4)));
+    ASSERT_TRUE(proxy.wait_for_queued(4));
+    ASSERT_TRUE(link.client.send(std::span(burst).subspan(io_request(1, {}).size() * 4)));
+    if (!garbage) link.client.close();
+    ASSERT_TRUE(other.server.send(io_response(1, 0)));
+    ASSERT_TRUE(other.client.receive());
+    // As slots come free the proxy reads on, finds more requests, and behind them the end.
+    while (const auto request = link.server.receive()) {
+      if (!link.server.send(io_response(request->header.tag, 0))) break;
+    }
+    expect_works(other, 2);
+    expect_works(other, 3);
+    EXPECT_TRUE(proxy.wait_for_outstanding(0));
+  }
+  other.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+}
+
+TEST(ProxyPeerFaults, ClientThatNeverReadsGivesItsSlotsToOthers) {
+  constexpr std::size_t kFlow = 32U << 20;
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1, .timeouts = "client_stall: 200 ms"});
+  const std::size_t files = proxy.open_files();
+  Link other = open_link(proxy, server);
+  Link link = open_link(proxy, server, 4096);
+  const StampedFile file = {.file = 4};
+  ASSERT_TRUE(link.client.send(io_request(1, {.size = kFlow})));
+  ASSERT_TRUE(link.client.send(io_request(2, {})));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.server.send(io_response(1, kFlow)));
+  std::jthread server_sends([&] {
+    for (std::size_t at = 0; at < kFlow; at += 262'144) {
+      ASSERT_TRUE(link.server.send(data_message(1, file.bytes(at, 262'144))));
+    }
+  });
+  ASSERT_TRUE(other.client.send(small_read_request(1, {.size = 4096})));
+  EXPECT_TRUE(proxy.logs("takes no data: 1 of its requests give up their slots"));
+  ASSERT_TRUE(other.server.receive());
+  ASSERT_TRUE(other.server.send(small_read_response(1, Buffer(4096))));
+  ASSERT_TRUE(other.client.receive());
+  for (pvfs2::Tag tag = 2; tag < 20; ++tag) expect_works(other, tag);
+  const nlohmann::json now = proxy.status();
+  EXPECT_EQ(now["counters"]["client_stalls"], 1);
+  EXPECT_EQ(now["counters"]["slots_given_up"], 1);
+  EXPECT_LT(proxy.memory(), 256U << 20) << "the data are kept in memory";
+
+  // It reads after all: every byte is there, and its other request is served.
+  EXPECT_EQ(link.client.receive().value().bytes(), io_response(1, kFlow));
+  for (std::size_t at = 0; at < kFlow; at += 262'144) {
+    ASSERT_EQ(problem_of(link.client.receive().value().payload, file, at), "");
+  }
+  EXPECT_EQ(link.server.receive().value().bytes(), io_request(2, {}));
+  link.client.close();
+  expect_idle_after(proxy, other, files);
+}
+
+TEST(ProxyPeerFaults, RequestThatTheDataServerNeverAnswersGivesItsSlotBack) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1, .timeouts = "service: 200 ms"});
+  Link link = open_link(proxy, server);
+  Link other = open_link(proxy, server);
+  ASSERT_TRUE(link.client.send(io_request(1, {.size = 4096})));
+  ASSERT_TRUE(link.server.receive());
+  expect_works(other, 1);
+  EXPECT_TRUE(proxy.logs("1 of its requests made no progress for 200 ms"));
+  // When the answer comes after all, it passes.
+  const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 4096));
+  ASSERT_TRUE(link.server.send(io_response(1, 4096)));
+  ASSERT_TRUE(link.server.send(data));
+  EXPECT_EQ(link.client.receive().value().bytes(), io_response(1, 4096));
+  EXPECT_EQ(link.client.receive().value().bytes(), data);
+  expect_works(link, 1);
+  link.client.close();
+  other.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+}
+
+// timeouts.service is about I/Os without progress, not about long ones.
+TEST(ProxyPeerFaults, SlowFlowKeepsItsSlotAsLongAsItMoves) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1, .timeouts = "service: 400 ms"});
+  Link link = open_link(proxy, server);
+  ASSERT_TRUE(link.client.send(io_request(1, {.size = 4096 * 10})));
+  ASSERT_TRUE(link.client.send(io_request(2, {})));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.server.send(io_response(1, 4096 * 10)));
+  ASSERT_TRUE(link.client.receive());
+  for (int part = 0; part < 10; ++part) {
+    EXPECT_FALSE(link.server.readable(100ms)) << "part " << part;
+    ASSERT_TRUE(link.server.send(data_message(1, Buffer(4096))));
+    ASSERT_TRUE(link.client.receive());
+  }
+  EXPECT_EQ(link.server.receive().value().bytes(), io_request(2, {}));
+  EXPECT_EQ(proxy.status()["counters"]["slots_given_up"], 0);
+}
+
+TEST(ProxyPeerFaults, DataServerThatClosesInMidMessageEndsThatConnectionOnly) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 2});
+  const std::size_t files = proxy.open_files();
+  Link other = open_link(proxy, server);
+  Buffer answer = io_response(1, 1U << 20);
+  const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
+  answer.insert(answer.end(), data.begin(), data.end());
+  pvfs2::Tag tag = 0;
+  // In the first header, in the response, in the header of the data, in the data, after them.
+  for (const std::size_t size : {std::size_t{10}, std::size_t{30}, io_response(1, 0).size() + 7,
+                                 std::size_t{100'000}, answer.size()}) {
+    Link link = open_link(proxy, server);
+    ASSERT_TRUE(link.client.send(io_request(1, {.size = 1U << 20})));
+    ASSERT_TRUE(link.client.send(io_request(2, {.size = 1U << 20})));
+    ASSERT_TRUE(link.client.send(io_request(3, {.size = 1U << 20})));
+    ASSERT_TRUE(link.server.receive());
+    ASSERT_TRUE(link.server.send(std::span(answer).first(size)));
+    link.server.close();
+    // A prefix of what was sent, and not a byte more.
+    const Buffer came = link.client.receive_bytes(answer.size());
+    ASSERT_LE(came.size(), size);
+    EXPECT_TRUE(std::equal(came.begin(), came.end(), answer.begin()));
+    expect_works(other, ++tag);
+  }
+  EXPECT_EQ(proxy.lines_with("vpfs-proxy warning: "), 5U);
+  expect_idle_after(proxy, other, files);
+}
+
+TEST(ProxyPeerFaults, DataServerThatIsNotThereIsOneLineAndOtherwiseRetried) {
+  const ReservedPort port;  // nobody listens there, and nobody else gets it meanwhile
+  ProxyProcess proxy({.upstream = port.number()});
+  const std::size_t files = proxy.open_files();
+  WirePeer refused = proxy.connect();
+  EXPECT_TRUE(refused.closed_by_peer());
+  EXPECT_TRUE(proxy.logs("refused: data server: connect to 127.0.0.1"));
+  EXPECT_EQ(proxy.status()["counters"]["upstream_failures"], 1);
+  EXPECT_TRUE(proxy.wait_until_idle());
+  EXPECT_EQ(proxy.open_files(), files);
+}
+
+struct Nonsense {
+  const char* name;
+  Buffer bytes;
+};
+
+Buffer header(std::uint32_t magic, std::uint32_t mode, std::uint64_t size) {
+  Buffer bytes;
+  for (const auto& [value, width] :
+       {std::pair<std::uint64_t, int>{magic, 4}, {mode, 4}, {9, 8}, {size, 8}}) {
+    for (int i = 0; i < width; ++i) bytes.push_back(static_cast<std::byte>(value >> (8 * i)));
+  }
+  return bytes;
+}
+
+std::vector<Nonsense> nonsense(bool from_client) {
+  Buffer random(5000);
+  std::mt19937_64 engine(11);
+  for (std::byte& each : random) each = static_cast<std::byte>(engine());
+  std::vector<Nonsense> all = {{"random bytes", random},
+                               {"an unknown mode", header(51903, 3, 0)},
+                               {"17 MiB", header(51903, 8, 17U << 20)},
+                               {"an endless message", header(51903, 8, ~std::uint64_t{0})},
+                               {"one wrong byte", Buffer(1, std::byte{0xbe})}};
+  if (from_client) {
+    all.push_back({"an oversized request", header(51903, 2, 16385)});
+  } else {
+    all.push_back({"a request from the server", io_request(9, {})});
+  }
+  return all;
+}
+
+TEST(ProxyPeerFaults, NonsenseFromEitherSideEndsThatConnectionWithOneLine) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 2});
+  const std::size_t files = proxy.open_files();
+  Link other = open_link(proxy, server);
+  pvfs2::Tag tag = 0;
+  std::uint64_t errors = 0;
+  for (const bool from_client : {true, false}) {
+    for (const Nonsense& each : nonsense(from_client)) {
+      Link link = open_link(proxy, server);
+      ASSERT_TRUE(link.client.send(io_request(1, {})));
+      ASSERT_TRUE(link.server.receive());
+      ASSERT_TRUE((from_client ? link.client : link.server).send(each.bytes));
+      EXPECT_TRUE(link.client.closed_by_peer()) << each.name;
+      EXPECT_TRUE(link.server.closed_by_peer()) << each.name;
+      EXPECT_EQ(proxy.status()["counters"]["framing_errors"], ++errors) << each.name;
+      expect_works(other, ++tag);
+    }
+  }
+  EXPECT_EQ(proxy.lines_with("the client sent what is no message"), 6U);
+  EXPECT_EQ(proxy.lines_with("the data server sent what is no message"), 6U);
+  expect_idle_after(proxy, other, files);
+}
+
+TEST(ProxyPeerFaults, MangledRequestsWithSoundFramingPassOrAreHeldAndEndWell) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port()});
+  Link link = open_link(proxy, server);
+  std::mt19937_64 random(12);
+  for (pvfs2::Tag tag = 1; tag <= 300; ++tag) {
+    Buffer request = io_request(tag, {.size = 100'000, .job = "x"});
+    for (int flip = 0; flip < 3; ++flip) {
+      request[24 + random() % (request.size() - 24)] = static_cast<std::byte>(random());
+    }
+    ASSERT_TRUE(link.client.send(request));
+    ASSERT_EQ(link.server.receive().value().bytes(), request);
+    const Buffer answer = pvfs2::error_message(tag, pvfs2::Op::io, pvfs2::Status{-1073741846});
+    ASSERT_TRUE(link.server.send(answer));
+    ASSERT_EQ(link.client.receive().value().bytes(), answer);
+  }
+  EXPECT_TRUE(proxy.wait_for_outstanding(0));
+  expect_works(link, 1000);
+}
+
+TEST(ProxyPeerFaults, HalfAMessageAndSilenceHoldUpNobodyElse) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1});
+  const std::size_t files = proxy.open_files();
+  Link other = open_link(proxy, server);
+  std::vector<Link> halves;
+  const Buffer request = io_request(1, {});
+  const Buffer data = data_message(2, Buffer(100'000));
+  for (const std::size_t size :
+       {std::size_t{1}, std::size_t{23}, std::size_t{30}, std::size_t{200}}) {
+    halves.push_back(open_link(proxy, server));
+    ASSERT_TRUE(halves.back().client.send(std::span(request).first(size)));
+    halves.push_back(open_link(proxy, server));
+    ASSERT_TRUE(halves.back().client.send(std::span(data).first(size)));
+    halves.push_back(open_link(proxy, server));
+    ASSERT_TRUE(halves.back().server.send(std::span(data).first(size)));
+  }
+  for (pvfs2::Tag tag = 1; tag <= 5; ++tag) expect_works(other, tag);
+  EXPECT_EQ(proxy.status()["connections"]["open"], halves.size() + 1);
+  halves.clear();
+  expect_idle_after(proxy, other, files);
+}
+
+}  // namespace
+}  // namespace vpfs::test

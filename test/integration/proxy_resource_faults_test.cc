@@ -1,0 +1,163 @@
+// vpfs-proxy when the machine has too little of something: connections, descriptors, disk.
+
+#include <csignal>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "test/support/io_messages.h"
+#include "test/support/proxy_process.h"
+
+namespace vpfs::test {
+namespace {
+
+// Sanitizers keep freed memory for a while, and books of all memory.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryIsFreed = false;
+#elif defined(__has_feature)
+constexpr bool kMemoryIsFreed =
+    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
+#else
+constexpr bool kMemoryIsFreed = true;
+#endif
+
+void expect_works(Link& link, pvfs2::Tag tag) {
+  const Buffer data = StampedFile{.file = 77, .generation = tag}.bytes(0, 8192);
+  ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 8192})));
+  const auto request = link.server.receive();
+  ASSERT_TRUE(request);
+  ASSERT_EQ(request->header.tag, tag);
+  ASSERT_TRUE(link.server.send(small_read_response(tag, data)));
+  EXPECT_EQ(link.client.receive().value().bytes(), small_read_response(tag, data));
+}
+
+TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
+  constexpr std::size_t kCount = 1000;
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port()});
+  Link busy = open_link(proxy, server);
+  expect_works(busy, 1);
+  const std::size_t files = proxy.open_files();
+  const std::size_t memory = proxy.memory();
+  std::vector<Link> silent;
+  for (std::size_t i = 0; i < kCount; ++i) silent.push_back(open_link(proxy, server));
+  ASSERT_TRUE(proxy.wait_until(
+      [](const nlohmann::json& now) { return now["connections"]["open"] == kCount + 1; }));
+  expect_works(busy, 2);
+  EXPECT_EQ(proxy.open_files(), files + 2 * kCount);
+  const std::size_t full = proxy.memory();
+  if (kMemoryIsFreed) EXPECT_LT(full - memory, 32U << 20);
+  RecordProperty("kib_of_a_thousand", std::to_string((full - memory) / 1024));
+  silent.clear();
+  ASSERT_TRUE(
+      proxy.wait_until([](const nlohmann::json& now) { return now["connections"]["open"] == 1; }));
+  expect_works(busy, 3);
+  EXPECT_EQ(proxy.open_files(), files);
+
+  // A second thousand needs no more memory than the first did.
+  for (std::size_t i = 0; i < kCount; ++i) silent.push_back(open_link(proxy, server));
+  ASSERT_TRUE(proxy.wait_until(
+      [](const nlohmann::json& now) { return now["connections"]["open"] == kCount + 1; }));
+  if (kMemoryIsFreed) EXPECT_LT(proxy.memory(), full + (4U << 20));
+}
+
+TEST(ProxyResourceFaults, ConnectionsOverTheLimitAreClosedAtOnceWithOneLine) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .limits = "connections: 2"});
+  Link one = open_link(proxy, server);
+  Link two = open_link(proxy, server);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(proxy.connect().closed_by_peer());
+  expect_works(one, 1);
+  EXPECT_EQ(proxy.status()["connections"]["refused"], 5);
+  EXPECT_EQ(proxy.lines_with("limits.connections (2) reached"), 1U);
+  two.client.close();
+  ASSERT_TRUE(
+      proxy.wait_until([](const nlohmann::json& now) { return now["connections"]["open"] == 1; }));
+  two = open_link(proxy, server);
+  expect_works(two, 1);
+}
+
+TEST(ProxyResourceFaults, OutOfDescriptorsRefusesNewConnectionsOnly) {
+  const ReservedPort port;
+  ProxyProcess proxy({.upstream = port.number(), .open_files = 64});
+  // The first such log line is written while there are descriptors: UBSan needs some to look at the
+  // types in it.
+  EXPECT_TRUE(proxy.connect().closed_by_peer());
+  EXPECT_TRUE(proxy.logs("refused: data server"));
+  FakeDataServer server(port.number());
+  Link busy = open_link(proxy, server);
+  expect_works(busy, 1);
+  const std::size_t files = proxy.open_files();
+  std::vector<WirePeer> clients;
+  for (int i = 0; i < 100; ++i) clients.push_back(proxy.connect());
+  // Some find nothing left, neither for themselves nor for their upstream connections.
+  const auto refused = first_readable(clients, kPatience);
+  ASSERT_TRUE(refused);
+  EXPECT_TRUE(clients[*refused].closed_by_peer());
+  EXPECT_TRUE(proxy.logs("Too many open files") || proxy.logs("out of file descriptors"));
+  expect_works(busy, 2);
+
+  // Large messages, which would go through a pipe, are copied instead.
+  constexpr std::size_t kSize = 1U << 20;
+  const StampedFile file = {.file = 5};
+  ASSERT_TRUE(busy.client.send(io_request(3, {.size = kSize})));
+  ASSERT_TRUE(busy.server.receive());
+  ASSERT_TRUE(busy.server.send(io_response(3, kSize)));
+  ASSERT_TRUE(busy.client.receive());
+  for (std::size_t at = 0; at < kSize; at += 262'144) {
+    ASSERT_TRUE(busy.server.send(data_message(3, file.bytes(at, 262'144))));
+    ASSERT_EQ(problem_of(busy.client.receive().value().payload, file, at), "");
+  }
+
+  clients.clear();
+  ASSERT_TRUE(
+      proxy.wait_until([](const nlohmann::json& now) { return now["connections"]["open"] == 1; }));
+  // What the refused clients' connections left in the backlog.
+  while (server.accept(0ms).socket() >= 0) continue;
+  Link again = open_link(proxy, server);
+  expect_works(again, 1);
+  again.client.close();
+  busy.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+  EXPECT_LE(proxy.open_files(), files + 2);
+}
+
+TEST(ProxyResourceFaults, StatusFileThatCannotBeWrittenIsOneLineAndNoHarm) {
+  FakeDataServer server;
+  TemporaryDirectory directory;
+  const std::string status = (directory.path() / "status.json").string();
+  // The new text goes to a file beside it first: here onto a disk that is full.
+  std::filesystem::create_symlink("/dev/full", status + ".new");
+  const std::vector<std::pair<std::string, std::string>> paths = {
+      {status, "No space left on device"}, {"/proc/nowhere/status.json", "cannot be written"}};
+  for (const auto& [path, problem] : paths) {
+    ProxyProcess proxy({.upstream = server.port(), .status_file = path});
+    Link link = open_link(proxy, server);
+    EXPECT_TRUE(proxy.logs(problem));
+    for (pvfs2::Tag tag = 1; tag <= 5; ++tag) {
+      proxy.process().signal(SIGUSR1);
+      expect_works(link, tag);
+    }
+    EXPECT_EQ(proxy.lines_with("status file " + path), 1U);
+  }
+  EXPECT_FALSE(std::filesystem::exists(status));
+}
+
+TEST(ProxyResourceFaults, KilledProxyServesAgainAfterItsRestart) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port()});
+  Link link = open_link(proxy, server);
+  expect_works(link, 1);
+  ASSERT_TRUE(link.client.send(io_request(2, {})));
+  ASSERT_TRUE(link.server.receive());
+  proxy.kill();
+  EXPECT_TRUE(link.client.closed_by_peer());
+  EXPECT_TRUE(link.server.closed_by_peer());
+  proxy.start();
+  link = open_link(proxy, server);
+  expect_works(link, 1);
+  EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], 1);
+}
+
+}  // namespace
+}  // namespace vpfs::test

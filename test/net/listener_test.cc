@@ -1,0 +1,150 @@
+#include "net/listener.h"
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include <asio/read.hpp>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "net/endpoint.h"
+#include "net/socket_options.h"
+#include "net/splice_pipe.h"
+#include "test/net/socket_pair.h"
+
+namespace vpfs::net {
+namespace {
+
+TEST(Endpoint, ParsesAddressesAndNamesAndNamesWhatIsWrong) {
+  EXPECT_EQ(to_string(*resolve_endpoint("127.0.0.1:3334")), "127.0.0.1:3334");
+  EXPECT_EQ(to_string(*resolve_endpoint("[::1]:80")), "[::1]:80");
+  EXPECT_EQ(resolve_endpoint("localhost:5")->port(), 5);
+  for (const char* bad : {"127.0.0.1", ":80", "host:", "127.0.0.1:65536", "127.0.0.1:x"}) {
+    const auto result = resolve_endpoint(bad);
+    ASSERT_FALSE(result) << bad;
+    EXPECT_NE(result.error().message.find(bad), std::string::npos);
+  }
+}
+
+TEST(Listener, AnAddressInUseIsAnErrorThatNamesIt) {
+  asio::io_context context;
+  auto first = Listener::open(context, *resolve_endpoint("127.0.0.1:0"));
+  ASSERT_TRUE(first);
+  const auto second = Listener::open(context, first->local_endpoint());
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find(to_string(first->local_endpoint())), std::string::npos);
+}
+
+TEST(Listener, HandsOverConnectionsUntilClosed) {
+  asio::io_context context;
+  auto listener = Listener::open(context, *resolve_endpoint("127.0.0.1:0"));
+  ASSERT_TRUE(listener);
+  std::vector<Socket> accepted;
+  listener->start([&](Socket socket) { accepted.push_back(std::move(socket)); });
+  Socket one(context);
+  Socket two(context);
+  one.connect(listener->local_endpoint());
+  two.connect(listener->local_endpoint());
+  while (accepted.size() < 2) context.run_one();
+  asio::ip::tcp::no_delay option;
+  accepted[0].get_option(option);
+  EXPECT_TRUE(option.value());
+  listener->close();
+  context.restart();
+  context.run();  // ends: nothing is left to wait for
+}
+
+// Lowers the limit of open files for as long as it lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t most) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit now = before_;
+    now.rlim_cur = most;
+    setrlimit(RLIMIT_NOFILE, &now);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST(Listener, WithoutDescriptorsItClosesNewConnectionsAndGoesOn) {
+  asio::io_context context;
+  auto listener = Listener::open(context, *resolve_endpoint("127.0.0.1:0"));
+  ASSERT_TRUE(listener);
+  std::vector<Socket> accepted;
+  listener->start([&](Socket socket) { accepted.push_back(std::move(socket)); });
+  Socket refused(context);
+  refused.open(asio::ip::tcp::v4());
+  const int next = ::dup(0);
+  ::close(next);
+  {
+    const FewDescriptors few(static_cast<rlim_t>(next));
+    refused.connect(listener->local_endpoint());
+    std::array<char, 1> byte = {};
+    std::optional<std::error_code> ended;
+    refused.async_read_some(asio::buffer(byte),
+                            [&](std::error_code error, std::size_t) { ended = error; });
+    while (!ended) context.run_one();
+    EXPECT_TRUE(*ended);
+    EXPECT_TRUE(accepted.empty());
+  }
+  Socket welcome(context);
+  welcome.connect(listener->local_endpoint());
+  while (accepted.empty()) context.run_one();
+  listener->close();
+}
+
+TEST(SplicePipe, MovesBytesFromSocketToSocket) {
+  asio::io_context context;
+  auto [from, into_pipe] = connected_pair(context);
+  auto [out_of_pipe, to] = connected_pair(context);
+  PipePool pool;
+  auto pipe = pool.take();
+  ASSERT_TRUE(pipe);
+  const std::string sent(50'000, 'x');
+  asio::write(from, asio::buffer(sent));
+  std::size_t moved = 0;
+  while (moved < sent.size()) {
+    const ssize_t in = pipe->fill_from(into_pipe.native_handle(), sent.size() - moved);
+    if (in <= 0) continue;
+    EXPECT_EQ(pipe->size(), static_cast<std::size_t>(in));
+    while (pipe->size() > 0) ASSERT_GT(pipe->drain_to(out_of_pipe.native_handle()), 0);
+    moved += static_cast<std::size_t>(in);
+  }
+  std::string received(sent.size(), ' ');
+  to.non_blocking(false);
+  asio::read(to, asio::buffer(received));
+  EXPECT_EQ(received, sent);
+  EXPECT_EQ(pipe->fill_from(into_pipe.native_handle(), 10), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  const net::SplicePipe* const same = pipe.get();
+  pool.give_back(std::move(pipe));
+  EXPECT_EQ(pool.take().get(), same);
+}
+
+TEST(SplicePipe, AReceiverThatIsGoneIsAnErrorNotASignal) {
+  ignore_broken_pipes();
+  asio::io_context context;
+  auto [from, into_pipe] = connected_pair(context);
+  auto [out_of_pipe, to] = connected_pair(context);
+  const auto pipe = SplicePipe::make();
+  asio::write(from, asio::buffer(std::string(1000, 'x')));
+  while (pipe->fill_from(into_pipe.native_handle(), 500) < 0) {
+  }
+  to.set_option(asio::socket_base::linger(true, 0));
+  to.close();
+  ASSERT_EQ(pipe->drain_to(out_of_pipe.native_handle()), -1);
+  EXPECT_EQ(errno, ECONNRESET);
+  ASSERT_EQ(pipe->drain_to(out_of_pipe.native_handle()), -1);
+  EXPECT_EQ(errno, EPIPE);
+}
+
+}  // namespace
+}  // namespace vpfs::net

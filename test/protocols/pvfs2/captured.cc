@@ -1,0 +1,134 @@
+#include "test/protocols/pvfs2/captured.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+#include <utility>
+
+#include "decode/pcap_reader.h"
+#include "decode/tcp_segment.h"
+#include "decode/tcp_stream.h"
+#include "protocols/pvfs2/bmi_header.h"
+#include "protocols/pvfs2/io_summary.h"
+
+namespace vpfs::pvfs2::test {
+namespace {
+
+using Connection = std::pair<HostPort, HostPort>;  // client, server
+
+// Calls use(payload, header, from) for each message of one connection.
+template <typename Use>
+void each_message(const CapturedStream& stream, Use use) {
+  std::span<const std::byte> rest = stream.bytes;
+  while (!rest.empty()) {
+    const auto header = decode_bmi_header(rest);
+    if (!header) throw std::runtime_error(stream.name + ": " + describe(header.error()));
+    const auto size = static_cast<std::size_t>(header->payload_size);
+    use(*header, rest.subspan(kBmiHeaderSize, size));
+    rest = rest.subspan(kBmiHeaderSize + size);
+  }
+}
+
+// The tags whose server messages, after the first, are data.
+std::set<Tag> read_tags(const CapturedStream& client) {
+  std::set<Tag> tags;
+  each_message(client, [&](const BmiHeader& header, std::span<const std::byte> payload) {
+    if (header.mode != BmiMode::unexpected || peek_operation(payload) != Op::io) return;
+    const auto io = summarise_io(payload);
+    if (io && io->io_type == IoType::read) tags.insert(header.tag);
+  });
+  return tags;
+}
+
+class PayloadCollector {
+ public:
+  void add(const CapturedStream& client, const CapturedStream& server) {
+    const std::set<Tag> reads = read_tags(client);
+    std::set<Tag> answered;
+    each_message(client, [&](const BmiHeader& header, std::span<const std::byte> payload) {
+      if (header.mode == BmiMode::unexpected) keep(client.name, true, payload);
+    });
+    each_message(server, [&](const BmiHeader& header, std::span<const std::byte> payload) {
+      const bool is_first = answered.insert(header.tag).second;
+      if (is_first || !reads.contains(header.tag)) keep(server.name, false, payload);
+    });
+  }
+  std::vector<CapturedPayload> take() { return std::move(payloads_); }
+
+ private:
+  void keep(const std::string& name, bool is_request, std::span<const std::byte> payload) {
+    const Op op = peek_operation(payload).value_or(Op::invalid);
+    if (!seen_.insert({is_request, op, payload.size()}).second) return;
+    payloads_.push_back({.name = name + " " + std::string(pvfs2::name(op)),
+                         .is_request = is_request,
+                         .bytes = {payload.begin(), payload.end()}});
+  }
+
+  std::set<std::tuple<bool, Op, std::size_t>> seen_;
+  std::vector<CapturedPayload> payloads_;
+};
+
+}  // namespace
+
+std::vector<std::string> capture_files() {
+  std::vector<std::string> files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(VPFS_SOURCE_DIR "/test/data/pvfs2")) {
+    const std::string file = entry.path().string();
+    if (file.ends_with(".pcap") || file.ends_with(".pcap.gz")) files.push_back(file);
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+std::vector<CapturedStream> captured_streams(const std::string& file) {
+  auto reader = PcapReader::open(file);
+  if (!reader) throw std::runtime_error(reader.error().message);
+  std::map<Connection, std::array<std::pair<TcpStream, CapturedStream>, 2>> connections;
+  for (;;) {
+    const auto packet = reader->next();
+    if (!packet) throw std::runtime_error(packet.error().message);
+    if (!packet->has_value()) break;
+    const auto segment = parse_tcp(reader->link_type(), (*packet)->bytes);
+    if (!segment) continue;
+    // The servers of these captures listen on low ports.
+    const bool from_client = segment->from.port > segment->to.port;
+    auto& sides = connections[from_client ? Connection(segment->from, segment->to)
+                                          : Connection(segment->to, segment->from)];
+    auto& [stream, captured] = sides[from_client ? 0 : 1];
+    const auto bytes = stream.add(*segment);
+    captured.bytes.insert(captured.bytes.end(), bytes.begin(), bytes.end());
+    sides[0].second.order.emplace_back(from_client ? Sender::client : Sender::server, bytes.size());
+  }
+  std::vector<CapturedStream> streams;
+  for (auto& [hosts, sides] : connections) {
+    for (const Sender from : {Sender::client, Sender::server}) {
+      CapturedStream& stream = sides[static_cast<std::size_t>(from)].second;
+      stream.from = from;
+      stream.name = std::filesystem::path(file).filename().string() + " " + to_string(hosts.first) +
+                    (from == Sender::client ? " ->" : " <-");
+      streams.push_back(std::move(stream));
+    }
+  }
+  return streams;
+}
+
+const std::vector<CapturedPayload>& captured_payloads() {
+  static const std::vector<CapturedPayload> kPayloads = [] {
+    PayloadCollector collector;
+    for (const std::string& file : capture_files()) {
+      const std::vector<CapturedStream> streams = captured_streams(file);
+      for (std::size_t i = 0; i + 1 < streams.size(); i += 2) {
+        collector.add(streams[i], streams[i + 1]);
+      }
+    }
+    return collector.take();
+  }();
+  return kPayloads;
+}
+
+}  // namespace vpfs::pvfs2::test

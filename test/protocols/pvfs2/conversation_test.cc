@@ -1,0 +1,389 @@
+#include "protocols/pvfs2/conversation.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "protocols/pvfs2/errors.h"
+#include "protocols/pvfs2/message.h"
+#include "test/protocols/pvfs2/captured.h"
+
+namespace vpfs::pvfs2 {
+namespace {
+
+using Buffer = std::vector<std::byte>;
+
+Request io_request(IoType type, std::int64_t offset, std::int64_t size,
+                   const std::string& job = "") {
+  Request request;
+  request.capability.issuer = "S:s0";
+  request.capability.handles = {100, 200};
+  request.hints.push_back({.type = HintType::handle, .raw_type = 3, .number = 100});
+  if (!job.empty()) request.hints.push_back({.key = "jobid", .text = job});
+  request.body = IoRequestBody{.handle = 200,
+                               .fs_id = 7,
+                               .io_type = type,
+                               .distribution = SimpleStripe{},
+                               .file_request = FileRequest::contiguous_bytes(),
+                               .file_request_offset = offset,
+                               .aggregate_size = size};
+  return request;
+}
+
+Request small_write(std::size_t size) {
+  Request request;
+  request.body = SmallIoRequest{.handle = 200,
+                                .fs_id = 7,
+                                .io_type = IoType::write,
+                                .distribution = SimpleStripe{},
+                                .file_request = FileRequest::contiguous_bytes(),
+                                .aggregate_size = static_cast<std::int64_t>(size),
+                                .total_bytes = static_cast<std::int64_t>(size),
+                                .data = Buffer(size, std::byte{0x5a})};
+  return request;
+}
+
+Request getattr(std::uint32_t uid) {
+  Request request;
+  request.body = GetattrRequest{.handle = 100, .fs_id = 7, .credential = {.uid = uid}};
+  return request;
+}
+
+Buffer raw_message(BmiMode mode, Tag tag, std::size_t payload_size) {
+  const auto header = encode(BmiHeader{.mode = mode, .tag = tag, .payload_size = payload_size});
+  Buffer message(header.begin(), header.end());
+  message.resize(message.size() + payload_size, std::byte{0xcd});
+  return message;
+}
+
+// Feeds a whole message and expects one step that covers it.
+Step feed(Conversation& conversation, Sender from, const Buffer& message) {
+  const Step step = conversation.next(from, message);
+  EXPECT_EQ(step.size, message.size());
+  return step;
+}
+
+Buffer io_response(Tag tag, std::int64_t bstream_size) {
+  return response_message(tag, {.body = IoResponse{.bstream_size = bstream_size}});
+}
+
+TEST(Pvfs2Conversation, HoldsOnlyIoAndSmallIo) {
+  Pvfs2Conversation conversation;
+  EXPECT_EQ(feed(conversation, Sender::client, request_message(1, getattr(5))).action,
+            Step::Action::forward);
+  EXPECT_EQ(
+      feed(conversation, Sender::client, request_message(2, io_request(IoType::read, 0, 1000)))
+          .action,
+      Step::Action::hold);
+  EXPECT_EQ(conversation.held().key, 2U);
+  EXPECT_FALSE(conversation.held().is_write);
+  EXPECT_EQ(conversation.held().bytes, 1000U);
+  EXPECT_EQ(conversation.held().file_system, 7);
+  EXPECT_EQ(feed(conversation, Sender::client, request_message(3, small_write(4096))).action,
+            Step::Action::hold);
+  EXPECT_TRUE(conversation.held().is_write);
+  EXPECT_EQ(conversation.held().bytes, 4096U);
+}
+
+TEST(Pvfs2Conversation, AsksForMoreUntilARequestIsWholeAndNeverTwice) {
+  const Buffer message = request_message(9, io_request(IoType::write, 0, 65536));
+  Pvfs2Conversation conversation;
+  for (std::size_t size = 0; size < message.size(); ++size) {
+    const Step step = conversation.next(Sender::client, std::span(message).first(size));
+    ASSERT_EQ(step.action, Step::Action::need_more);
+    ASSERT_GT(step.size, size);
+    ASSERT_LE(step.size, message.size());
+  }
+  EXPECT_EQ(feed(conversation, Sender::client, message).action, Step::Action::hold);
+}
+
+TEST(Pvfs2Conversation, ReadEndsWithItsLastDataByte) {
+  Pvfs2Conversation conversation;
+  (void)feed(conversation, Sender::client,
+             request_message(4, io_request(IoType::read, 0, 400'000)));
+  EXPECT_FALSE(feed(conversation, Sender::server, io_response(4, 1 << 20)).finished);
+  EXPECT_FALSE(
+      feed(conversation, Sender::server, raw_message(BmiMode::rendezvous, 4, 262'144)).finished);
+  const Step last =
+      feed(conversation, Sender::server, raw_message(BmiMode::rendezvous, 4, 400'000 - 262'144));
+  ASSERT_TRUE(last.finished);
+  EXPECT_EQ(last.finished->key, 4U);
+  EXPECT_EQ(last.finished->bytes, 400'000U);
+  EXPECT_FALSE(last.finished->failed);
+}
+
+TEST(Pvfs2Conversation, ReadIsClippedAtTheEndOfTheDatafile) {
+  Pvfs2Conversation conversation;
+  (void)feed(conversation, Sender::client,
+             request_message(4, io_request(IoType::read, 100, 10 << 20)));
+  EXPECT_FALSE(feed(conversation, Sender::server, io_response(4, 1100)).finished);
+  const Step last = feed(conversation, Sender::server, raw_message(BmiMode::eager, 4, 1000));
+  ASSERT_TRUE(last.finished);
+  EXPECT_EQ(last.finished->bytes, 1000U);
+}
+
+TEST(Pvfs2Conversation, ReadPastTheEndIsOverWithItsResponse) {
+  Pvfs2Conversation conversation;
+  (void)feed(conversation, Sender::client,
+             request_message(4, io_request(IoType::read, 5000, 1000)));
+  const Step step = feed(conversation, Sender::server, io_response(4, 5000));
+  ASSERT_TRUE(step.finished);
+  EXPECT_EQ(step.finished->bytes, 0U);
+}
+
+TEST(Pvfs2Conversation, FlowDataIsNeverTakenForAMessage) {
+  Pvfs2Conversation conversation;
+  // The data of this read look like a whole error response, and like a BMI header.
+  const Buffer evil = error_message(4, Op::io, -5);
+  const std::span<const std::byte> data = std::span(evil).subspan(kBmiHeaderSize);
+  (void)feed(
+      conversation, Sender::client,
+      request_message(4, io_request(IoType::read, 0, static_cast<std::int64_t>(2 * data.size()))));
+  (void)feed(conversation, Sender::server, io_response(4, 1 << 20));
+  EXPECT_FALSE(feed(conversation, Sender::server, evil).finished);
+  const Step last = feed(conversation, Sender::server, evil);
+  ASSERT_TRUE(last.finished);
+  EXPECT_EQ(last.finished->bytes, 2 * data.size());
+  EXPECT_FALSE(last.finished->failed);
+}
+
+TEST(Pvfs2Conversation, WriteEndsWithItsCompletion) {
+  Pvfs2Conversation conversation;
+  (void)feed(conversation, Sender::client,
+             request_message(6, io_request(IoType::write, 0, 300'000)));
+  EXPECT_FALSE(feed(conversation, Sender::server, io_response(6, 0)).finished);
+  EXPECT_EQ(feed(conversation, Sender::client, raw_message(BmiMode::rendezvous, 6, 262'144)).action,
+            Step::Action::forward);
+  EXPECT_EQ(
+      feed(conversation, Sender::client, raw_message(BmiMode::rendezvous, 6, 300'000 - 262'144))
+          .action,
+      Step::Action::forward);
+  const Step last =
+      feed(conversation, Sender::server,
+           response_message(6, {.body = WriteCompletionResponse{.total_completed = 300'000}}));
+  ASSERT_TRUE(last.finished);
+  EXPECT_EQ(last.finished->bytes, 300'000U);
+}
+
+TEST(Pvfs2Conversation, AnErrorResponseEndsAnIo) {
+  Pvfs2Conversation conversation;
+  (void)feed(conversation, Sender::client,
+             request_message(6, io_request(IoType::write, 0, 300'000)));
+  const Step step =
+      feed(conversation, Sender::server, error_message(6, Op::io, status_from_errno(EACCES)));
+  ASSERT_TRUE(step.finished);
+  EXPECT_TRUE(step.finished->failed);
+  EXPECT_EQ(step.finished->bytes, 0U);
+}
+
+TEST(Pvfs2Conversation, ManyOperationsInterleaveOnOneConnection) {
+  Pvfs2Conversation conversation;
+  for (Tag tag = 1; tag <= 200; ++tag) {
+    (void)feed(conversation, Sender::client,
+               request_message(tag, io_request(tag % 2 ? IoType::read : IoType::write, 0, 1000)));
+  }
+  for (Tag tag = 200; tag >= 1; --tag) {
+    EXPECT_FALSE(feed(conversation, Sender::server, io_response(tag, 1000)).finished);
+  }
+  int finished = 0;
+  for (Tag tag = 1; tag <= 200; ++tag) {
+    const Buffer message =
+        tag % 2 ? raw_message(BmiMode::eager, tag, 1000)
+                : response_message(tag, {.body = WriteCompletionResponse{.total_completed = 1000}});
+    const Step step = feed(conversation, Sender::server, message);
+    ASSERT_TRUE(step.finished);
+    EXPECT_EQ(step.finished->key, tag);
+    finished += step.finished->bytes == 1000 ? 1 : 0;
+  }
+  EXPECT_EQ(finished, 200);
+}
+
+TEST(Pvfs2Conversation, EqualRequestsWithDifferentTagsAreBothHeld) {
+  Pvfs2Conversation conversation;
+  const Request request = io_request(IoType::read, 0, 1000);
+  EXPECT_EQ(feed(conversation, Sender::client, request_message(1, request)).action,
+            Step::Action::hold);
+  EXPECT_EQ(feed(conversation, Sender::client, request_message(2, request)).action,
+            Step::Action::hold);
+}
+
+TEST(Pvfs2Conversation, ATagInUseLosesTheFraming) {
+  Pvfs2Conversation conversation;
+  const Buffer message = request_message(1, io_request(IoType::read, 0, 1000));
+  (void)feed(conversation, Sender::client, message);
+  EXPECT_EQ(conversation.next(Sender::client, message).action, Step::Action::lost_framing);
+  EXPECT_NE(conversation.problem().find("tag 1"), std::string::npos);
+}
+
+TEST(Pvfs2Conversation, ATagMayComeAgainOnceItsIoIsOver) {
+  Pvfs2Conversation conversation;
+  const Buffer message = request_message(1, io_request(IoType::read, 5000, 1000));
+  (void)feed(conversation, Sender::client, message);
+  (void)feed(conversation, Sender::server, io_response(1, 0));
+  EXPECT_EQ(feed(conversation, Sender::client, message).action, Step::Action::hold);
+}
+
+TEST(Pvfs2Conversation, GarbageAndOversizedRequestsLoseTheFraming) {
+  Pvfs2Conversation conversation;
+  const Buffer garbage(24, std::byte{0x41});
+  EXPECT_EQ(conversation.next(Sender::client, garbage).action, Step::Action::lost_framing);
+  EXPECT_FALSE(conversation.problem().empty());
+  EXPECT_EQ(conversation.next(Sender::client, raw_message(BmiMode::unexpected, 1, 16385)).action,
+            Step::Action::lost_framing);
+  EXPECT_EQ(conversation.next(Sender::server, raw_message(BmiMode::unexpected, 1, 16)).action,
+            Step::Action::lost_framing);
+}
+
+TEST(Pvfs2Conversation, UnknownMessagesWithSoundFramingPass) {
+  Pvfs2Conversation conversation;
+  EXPECT_EQ(feed(conversation, Sender::client, raw_message(BmiMode::unexpected, 1, 100)).action,
+            Step::Action::forward);
+  EXPECT_EQ(feed(conversation, Sender::client, raw_message(BmiMode::unexpected, 2, 3)).action,
+            Step::Action::forward);
+  EXPECT_EQ(feed(conversation, Sender::client, raw_message(BmiMode::rendezvous, 3, 70'000)).action,
+            Step::Action::forward);
+  EXPECT_EQ(feed(conversation, Sender::server, raw_message(BmiMode::eager, 4, 10)).action,
+            Step::Action::forward);
+  Buffer broken = request_message(5, io_request(IoType::read, 0, 1000));
+  broken.resize(broken.size() - 8);  // an IO whose fields reach past its end
+  const std::uint64_t size = broken.size() - kBmiHeaderSize;
+  std::memcpy(broken.data() + 16, &size, sizeof size);
+  EXPECT_EQ(feed(conversation, Sender::client, broken).action, Step::Action::forward);
+}
+
+TEST(Pvfs2Conversation, ShowsHintsAndExactlyOneUid) {
+  Pvfs2Conversation conversation;
+  const Buffer io = request_message(1, io_request(IoType::read, 0, 10, "climate"));
+  (void)feed(conversation, Sender::client, io);
+  EXPECT_EQ(conversation.held_hint("jobid"), "climate");
+  EXPECT_FALSE(conversation.held_hint("other"));
+  EXPECT_FALSE(conversation.held().uid);
+  (void)feed(conversation, Sender::client, request_message(2, getattr(1000)));
+  (void)feed(conversation, Sender::client, request_message(3, io_request(IoType::read, 0, 10)));
+  EXPECT_EQ(conversation.held().uid, 1000U);
+  (void)feed(conversation, Sender::client, request_message(4, getattr(1001)));
+  (void)feed(conversation, Sender::client, request_message(5, io_request(IoType::read, 0, 10)));
+  EXPECT_FALSE(conversation.held().uid);
+  (void)feed(conversation, Sender::client, request_message(6, getattr(1000)));
+  (void)feed(conversation, Sender::client, request_message(7, io_request(IoType::read, 0, 10)));
+  EXPECT_FALSE(conversation.held().uid) << "two users have been seen; which one this is is unknown";
+}
+
+TEST(Pvfs2Conversation, LearnsTheClientsTimeoutFromGetconfig) {
+  Pvfs2Conversation conversation;
+  Request request;
+  request.body = EmptyRequest{.op = Op::getconfig};
+  (void)feed(conversation, Sender::client, request_message(1, request));
+  EXPECT_FALSE(conversation.client_timeout());
+  const std::string text =
+      "<Defaults>\n  ServerJobBMITimeoutSecs 30\n"
+      "  ClientJobBMITimeoutSecs 17\n</Defaults>\n" +
+      std::string(30'000, '#');
+  const Buffer response = response_message(
+      1, {.body = GetconfigResponse{.size = static_cast<std::uint32_t>(text.size() + 1),
+                                    .config = text}});
+  EXPECT_EQ(conversation.next(Sender::server, std::span(response).first(1000)).action,
+            Step::Action::need_more);
+  EXPECT_EQ(feed(conversation, Sender::server, response).action, Step::Action::forward);
+  EXPECT_EQ(conversation.client_timeout(), std::chrono::seconds(17));
+}
+
+TEST(Pvfs2Conversation, RefusesAHeldRequestWithAnErrorOfItsOperation) {
+  Pvfs2Conversation conversation;
+  (void)feed(conversation, Sender::client, request_message(8, small_write(100)));
+  const Buffer refusal = conversation.refuse(8);
+  const auto header = decode_bmi_header(refusal);
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->tag, 8U);
+  const auto response = decode_response(std::span(refusal).subspan(kBmiHeaderSize));
+  ASSERT_TRUE(response);
+  EXPECT_EQ(op_of(response->body), Op::small_io);
+  EXPECT_EQ(errno_from_status(response->status), ETIMEDOUT);
+  // Its tag is free again.
+  EXPECT_EQ(feed(conversation, Sender::client, request_message(8, small_write(100))).action,
+            Step::Action::hold);
+}
+
+TEST(Pvfs2Conversation, WhatComesOfAForgottenIoPasses) {
+  Pvfs2Conversation conversation;
+  (void)feed(conversation, Sender::client,
+             request_message(8, io_request(IoType::read, 0, 300'000)));
+  (void)feed(conversation, Sender::server, io_response(8, 1 << 20));
+  conversation.forget(8);
+  const Step step =
+      feed(conversation, Sender::server, raw_message(BmiMode::rendezvous, 8, 262'144));
+  EXPECT_EQ(step.action, Step::Action::forward);
+  EXPECT_FALSE(step.finished);
+}
+
+// One side of a captured connection, shown to the conversation as its bytes arrived.
+class Replay {
+ public:
+  Replay(Conversation& conversation, const test::CapturedStream& stream)
+      : conversation_(conversation), stream_(stream) {}
+
+  // `size` more bytes are there, of which the conversation sees at most `window` ahead at a time.
+  void arrive(std::size_t size, std::size_t window) {
+    available_ += size;
+    while (at_ < available_) {
+      const std::span<const std::byte> here =
+          std::span(stream_.bytes).subspan(at_, std::min(window, available_ - at_));
+      const Step step = conversation_.next(stream_.from, here);
+      ASSERT_NE(step.action, Step::Action::lost_framing) << conversation_.problem();
+      if (step.action == Step::Action::need_more) {
+        ASSERT_GT(step.size, here.size());
+        if (here.size() == available_ - at_) return;
+        window = static_cast<std::size_t>(step.size);
+        continue;
+      }
+      ASSERT_GT(step.size, 0U);
+      if (step.action == Step::Action::hold) ++held_;
+      if (step.finished) ++finished_;
+      at_ += static_cast<std::size_t>(step.size);
+    }
+  }
+
+  [[nodiscard]] std::size_t at() const { return at_; }
+  [[nodiscard]] int held() const { return held_; }
+  [[nodiscard]] int finished() const { return finished_; }
+
+ private:
+  Conversation& conversation_;
+  const test::CapturedStream& stream_;
+  std::size_t available_ = 0;
+  std::size_t at_ = 0;  // may be ahead of what is there: the rest of a message needs no look
+  int held_ = 0;
+  int finished_ = 0;
+};
+
+TEST(Pvfs2Conversation, EveryIoOfEveryCaptureIsHeldOnceAndFinishesOnce) {
+  int held = 0;
+  for (const std::string& file : test::capture_files()) {
+    const std::vector<test::CapturedStream> streams = test::captured_streams(file);
+    for (std::size_t i = 0; i + 1 < streams.size(); i += 2) {
+      for (const std::size_t window : {std::size_t{1}, std::size_t{300}, std::size_t{1} << 20}) {
+        Pvfs2Conversation conversation;
+        Replay client(conversation, streams[i]);
+        Replay server(conversation, streams[i + 1]);
+        for (const auto& [from, size] : streams[i].order) {
+          (from == Sender::client ? client : server).arrive(size, window);
+          ASSERT_FALSE(HasFatalFailure()) << streams[i].name;
+        }
+        EXPECT_EQ(client.at(), streams[i].bytes.size()) << streams[i].name;
+        EXPECT_EQ(server.at(), streams[i + 1].bytes.size()) << streams[i + 1].name;
+        EXPECT_EQ(server.finished(), client.held()) << streams[i].name << " window " << window;
+        held += client.held();
+      }
+    }
+  }
+  EXPECT_EQ(held, 3 * 32) << "the captures hold 32 I/Os";
+}
+
+}  // namespace
+}  // namespace vpfs::pvfs2

@@ -1,0 +1,86 @@
+#include "proxy/classifier.h"
+
+#include <gtest/gtest.h>
+
+namespace vpfs::proxy {
+namespace {
+
+const asio::ip::address kClient = asio::ip::make_address("10.1.2.3");
+
+Identity identity(const Classifier& classifier,
+                  const std::vector<std::pair<std::string, std::string>>& hints) {
+  Identity made;
+  for (const std::string& name : classifier.hint_names()) {
+    std::optional<std::string> value;
+    for (const auto& [key, text] : hints) {
+      if (key == name) value = text;
+    }
+    made.hints.push_back(value);
+  }
+  return made;
+}
+
+TEST(Classifier, TheFirstMatchingRuleWins) {
+  const Classifier classifier({{.hints = {{"jobid", "a*"}}, .virtual_pfs = "first"},
+                               {.hints = {{"jobid", "ab"}}, .virtual_pfs = "second"}});
+  EXPECT_EQ(classifier.classify(kClient, identity(classifier, {{"jobid", "ab"}})).virtual_pfs,
+            "first");
+}
+
+TEST(Classifier, WithoutAMatchItIsDefault) {
+  const Classifier classifier({{.hints = {{"jobid", "a"}}, .virtual_pfs = "x"}});
+  EXPECT_EQ(classifier.classify(kClient, identity(classifier, {})).virtual_pfs, "default");
+  EXPECT_EQ(classifier.classify(kClient, identity(classifier, {{"jobid", "b"}})).virtual_pfs,
+            "default");
+}
+
+TEST(Classifier, AllConditionsOfARuleMustHold) {
+  const Classifier classifier({{.clients = {"10.0.0.0/8"},
+                                .hints = {{"jobid", "?"}},
+                                .is_write = true,
+                                .file_systems = {7},
+                                .uids = {1000},
+                                .virtual_pfs = "x"}});
+  Identity good = identity(classifier, {{"jobid", "1"}});
+  good.is_write = true;
+  good.file_system = 7;
+  good.uid = 1000;
+  EXPECT_EQ(classifier.classify(kClient, good).virtual_pfs, "x");
+  EXPECT_EQ(classifier.classify(asio::ip::make_address("11.1.2.3"), good).virtual_pfs, "default");
+  const auto without = [&](auto change) {
+    Identity bad = good;
+    change(bad);
+    return classifier.classify(kClient, bad).virtual_pfs;
+  };
+  EXPECT_EQ(without([](Identity& bad) { bad.is_write = false; }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.file_system = 8; }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.uid = 1001; }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.uid.reset(); }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.hints[0] = "12"; }), "default");
+}
+
+TEST(Classifier, TemplatesTakeTheValuesOfHints) {
+  const Classifier classifier(
+      {{.hints = {{"jobid", "*"}, {"user", "*"}}, .virtual_pfs = "{user}/job-{jobid}"}});
+  const auto match =
+      classifier.classify(kClient, identity(classifier, {{"user", "ann"}, {"jobid", "42"}}));
+  EXPECT_EQ(match.virtual_pfs, "ann/job-42");
+  EXPECT_EQ(match.declared_name, "{user}/job-{jobid}");
+}
+
+TEST(AddressBlock, KnowsPrefixesOfBothFamilies) {
+  const auto block = AddressBlock::parse("10.128.0.0/9");
+  ASSERT_TRUE(block);
+  EXPECT_TRUE(block->contains(asio::ip::make_address("10.200.0.1")));
+  EXPECT_TRUE(block->contains(asio::ip::make_address("::ffff:10.200.0.1")));
+  EXPECT_FALSE(block->contains(asio::ip::make_address("10.100.0.1")));
+  EXPECT_TRUE(AddressBlock::parse("0.0.0.0/0")->contains(asio::ip::make_address("1.2.3.4")));
+  EXPECT_FALSE(AddressBlock::parse("0.0.0.0/0")->contains(asio::ip::make_address("fd00::1")));
+  EXPECT_TRUE(AddressBlock::parse("fd00::/8")->contains(asio::ip::make_address("fd12::1")));
+  for (const char* bad : {"10.0.0.0/33", "10.0.0.0/", "10.0.0", "host", "10.0.0.0/-1", "::/129"}) {
+    EXPECT_FALSE(AddressBlock::parse(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace vpfs::proxy

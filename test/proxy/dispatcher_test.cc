@@ -1,0 +1,141 @@
+#include "proxy/dispatcher.h"
+
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "schedulers/registry.h"
+
+namespace vpfs::proxy {
+namespace {
+
+constexpr TimePoint kStart{};
+
+class DispatcherTest : public ::testing::Test {
+ protected:
+  void make(std::uint32_t depth, std::size_t workers = 1) {
+    auto scheduler = make_scheduler("sfq", {.depth = {.requests = depth}});
+    ASSERT_TRUE(scheduler);
+    dispatcher_ = std::make_unique<Dispatcher>(
+        std::move(*scheduler), CostModel({}),
+        VirtualPfsTable({{.name = "a", .share = {.weight = 2}}, {.name = "b", .share = {}}}, 10),
+        workers, [this](std::size_t worker) { woken_.push_back(worker); });
+  }
+
+  PendingIo& io(std::uint32_t app, std::size_t worker = 0) {
+    ios_.push_back(std::make_unique<PendingIo>());
+    PendingIo& made = *ios_.back();
+    made.app = AppId{app};
+    made.size = {1000};
+    made.cost = 1000;
+    made.worker = worker;
+    return made;
+  }
+
+  std::vector<PendingIo*> turn(const Turn& what, std::size_t worker = 0) {
+    std::vector<PendingIo*> released;
+    (void)dispatcher_->turn(worker, what, kStart, released);
+    return released;
+  }
+
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::vector<std::unique_ptr<PendingIo>> ios_;
+  std::vector<std::size_t> woken_;
+};
+
+TEST_F(DispatcherTest, ReleasesUpToTheDepthAndTheRestAsOthersEnd) {
+  make(2);
+  PendingIo& first = io(1);
+  PendingIo& second = io(1);
+  PendingIo& third = io(1);
+  EXPECT_EQ(turn({.arrived = {&first, &second, &third}}),
+            (std::vector<PendingIo*>{&first, &second}));
+  EXPECT_EQ(turn({.ended = {{.io = &first, .bytes = 1000, .failed = false}}}),
+            (std::vector<PendingIo*>{&third}));
+  EXPECT_EQ(dispatcher_->outstanding(), 2U);
+}
+
+TEST_F(DispatcherTest, WhatBelongsToAnotherWorkerWaitsInItsInbox) {
+  make(4, 2);
+  PendingIo& mine = io(1, 0);
+  PendingIo& yours = io(1, 1);
+  EXPECT_EQ(turn({.arrived = {&mine, &yours}}), (std::vector<PendingIo*>{&mine}));
+  EXPECT_EQ(woken_, (std::vector<std::size_t>{1}));
+  EXPECT_EQ(turn({}, 1), (std::vector<PendingIo*>{&yours}));
+}
+
+TEST_F(DispatcherTest, AbandonFreesTheSlotInEveryState) {
+  make(1, 2);
+  PendingIo& outstanding = io(1);
+  PendingIo& queued = io(2);
+  PendingIo& waiting = io(1, 1);
+  ASSERT_EQ(turn({.arrived = {&outstanding, &queued, &waiting}}).size(), 1U);
+  dispatcher_->abandon(queued, kStart);
+  EXPECT_EQ(dispatcher_->queued(), 1U);
+  dispatcher_->abandon(outstanding, kStart);
+  EXPECT_EQ(dispatcher_->outstanding(), 0U);
+  EXPECT_TRUE(turn({}).empty());  // lets `waiting` go, into the inbox of worker 1
+  EXPECT_EQ(dispatcher_->outstanding(), 1U);
+  dispatcher_->abandon(waiting, kStart);
+  EXPECT_EQ(dispatcher_->outstanding(), 0U);
+  EXPECT_TRUE(turn({}, 1).empty());
+}
+
+TEST_F(DispatcherTest, TakeBackFailsOnceTheRequestIsReleased) {
+  make(1);
+  PendingIo& first = io(1);
+  PendingIo& second = io(1);
+  (void)turn({.arrived = {&first, &second}});
+  EXPECT_FALSE(dispatcher_->take_back(first, kStart));
+  EXPECT_TRUE(dispatcher_->take_back(second, kStart));
+  EXPECT_TRUE(dispatcher_->take_back(second, kStart)) << "it is held by its session alone now";
+  EXPECT_EQ(dispatcher_->queued(), 0U);
+}
+
+TEST_F(DispatcherTest, ASlotThatWasGivenUpIsNotFreedTwice) {
+  make(1);
+  PendingIo& slow = io(1);
+  PendingIo& next = io(2);
+  (void)turn({.arrived = {&slow, &next}});
+  dispatcher_->give_up_slot(slow, kStart);
+  EXPECT_EQ(turn({}), (std::vector<PendingIo*>{&next}));
+  (void)turn({.ended = {{.io = &slow, .bytes = 1000, .failed = false}}});
+  EXPECT_EQ(dispatcher_->outstanding(), 1U);
+  dispatcher_->inspect([](const Dispatcher::Books& books) {
+    EXPECT_EQ(books.table[AppId{1}].done_bytes.count, 1000U);
+    EXPECT_EQ(books.table[AppId{1}].outstanding_bytes.count, 0U);
+    EXPECT_EQ(books.table[AppId{1}].given_up_requests, 1U);
+    EXPECT_EQ(books.table[AppId{2}].outstanding_bytes.count, 1000U);
+  });
+}
+
+TEST_F(DispatcherTest, BooksBalanceAfterEverything) {
+  make(3);
+  for (int round = 0; round < 100; ++round) {
+    Turn arrivals;
+    for (std::uint32_t i = 0; i < 7; ++i) arrivals.arrived.push_back(&io(1 + i % 2));
+    std::vector<PendingIo*> out = turn(arrivals);
+    while (!out.empty()) {
+      Turn ends;
+      for (PendingIo* each : out) {
+        ends.ended.push_back({.io = each, .bytes = 400, .failed = round % 3 == 0});
+      }
+      out = turn(ends);
+    }
+  }
+  dispatcher_->inspect([](const Dispatcher::Books& books) {
+    EXPECT_EQ(books.scheduler.outstanding(), 0U);
+    EXPECT_EQ(books.scheduler.queued(), 0U);
+    std::uint64_t done = 0;
+    for (std::uint32_t i = 0; i < books.table.size(); ++i) {
+      EXPECT_EQ(books.table[AppId{i}].queued_bytes.count, 0U);
+      EXPECT_EQ(books.table[AppId{i}].outstanding_bytes.count, 0U);
+      done += books.table[AppId{i}].done_requests;
+    }
+    EXPECT_EQ(done, 700U);
+  });
+}
+
+}  // namespace
+}  // namespace vpfs::proxy

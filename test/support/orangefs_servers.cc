@@ -1,0 +1,115 @@
+#include "test/support/orangefs_servers.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace vpfs::test {
+
+std::optional<std::string> OrangefsServers::find() {
+  std::vector<std::string> candidates;
+  if (const char* prefix = std::getenv("VPFS_ORANGEFS_PREFIX")) {
+    candidates.push_back(std::string(prefix) + "/sbin/pvfs2-server");
+  }
+  if (const char* path = std::getenv("PATH")) {
+    std::istringstream folders(path);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      candidates.push_back(folder + "/pvfs2-server");
+    }
+  }
+  for (const std::string& candidate : candidates) {
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return std::nullopt;
+}
+
+OrangefsServers::OrangefsServers(const std::string& program) : ports_(2) {
+  const std::string config = directory_.write("fs.conf", config_text());
+  for (int i = 0; i < 2; ++i) {
+    const std::string alias = fmt::format("s{}", i);
+    for (const char* part : {"data", "meta"}) {
+      std::filesystem::create_directories(directory_.path() / alias / part);
+    }
+    Process format({program, "-f", config, "-a", alias});
+    const auto exit = format.wait(60s);
+    if (!exit || !exit->ok()) problems_ += format.output() + format.errors();
+  }
+  for (int i = 0; i < 2; ++i) {
+    servers_.push_back(Process({program, "-d", config, "-a", fmt::format("s{}", i)}));
+  }
+}
+
+std::string OrangefsServers::address() const {
+  return fmt::format("tcp://{}/orangefs", ports_[0].address());
+}
+
+std::string OrangefsServers::errors() const {
+  std::string text = problems_;
+  for (const Process& server : servers_) text += server.output() + server.errors();
+  return text;
+}
+
+std::string OrangefsServers::config_text() const {
+  const std::string root = directory_.path().string();
+  std::string text = fmt::format(R"(<Defaults>
+	UnexpectedRequests 50
+	EventLogging none
+	LogStamp datetime
+	BMIModules bmi_tcp
+	FlowModules flowproto_multiqueue
+	PerfUpdateInterval 10000000
+	ServerJobBMITimeoutSecs 30
+	ServerJobFlowTimeoutSecs 30
+	ClientJobBMITimeoutSecs 30
+	ClientJobFlowTimeoutSecs 30
+	ClientRetryLimit 5
+	ClientRetryDelayMilliSecs 1000
+	PrecreateBatchSize 0,32,32,32,8,32,0
+	PrecreateLowThreshold 0,8,8,8,4,8,0
+	TCPBindSpecific yes
+	DataStorageSpace {0}/s0/data
+	MetadataStorageSpace {0}/s0/meta
+	LogFile {0}/s0/log
+</Defaults>
+<Aliases>
+	Alias s0 tcp://{1}
+	Alias s1 tcp://{2}
+</Aliases>
+<FileSystem>
+	Name orangefs
+	ID 453119355
+	RootHandle 1048576
+	FileStuffing yes
+	DistrDirServersInitial 1
+	DistrDirServersMax 1
+	DistrDirSplitSize 100
+	<MetaHandleRanges>
+		Range s0 3-2305843009213693953
+		Range s1 2305843009213693954-4611686018427387904
+	</MetaHandleRanges>
+	<DataHandleRanges>
+		Range s0 4611686018427387905-6917529027641081855
+		Range s1 6917529027641081856-9223372036854775806
+	</DataHandleRanges>
+	<StorageHints>
+		TroveSyncMeta yes
+		TroveSyncData no
+		TroveMethod alt-aio
+		DBMaxSize 268435456
+	</StorageHints>
+</FileSystem>
+)",
+                                 root, ports_[0].address(), ports_[1].address());
+  for (int i = 0; i < 2; ++i) {
+    text += fmt::format(
+        "<ServerOptions>\n\tServer s{0}\n\tDataStorageSpace {1}/s{0}/data\n"
+        "\tMetadataStorageSpace {1}/s{0}/meta\n\tLogFile {1}/s{0}/log\n</ServerOptions>\n",
+        i, root);
+  }
+  return text;
+}
+
+}  // namespace vpfs::test

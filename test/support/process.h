@@ -1,0 +1,111 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+// What integration tests need of the operating system: programs, free ports, a scratch directory.
+// Nothing here outlives its object: programs are killed, ports freed, directories removed.
+namespace vpfs::test {
+
+using namespace std::chrono_literals;
+
+// A program that runs beside the test. It dies with the test program, however that ends.
+class Process {
+ public:
+  struct Exit {
+    int code = -1;   // of exit(); -1 when a signal ended it
+    int signal = 0;  // that ended it, or 0
+    rusage usage = {};
+
+    [[nodiscard]] bool ok() const { return code == 0; }
+    [[nodiscard]] std::chrono::duration<double> cpu() const;
+  };
+
+  // Starts `command[0]` (searched on PATH when it has no slash) with empty standard input, and
+  // `environment` added to the test's own. A program that cannot be started exits with 127 and says
+  // so in errors().
+  explicit Process(std::vector<std::string> command,
+                   const std::vector<std::pair<std::string, std::string>>& environment = {});
+  // Kills what still runs.
+  ~Process();
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] bool running();
+
+  // What it has written so far.
+  [[nodiscard]] std::string output() const;
+  [[nodiscard]] std::string errors() const;
+  // Waits until output() or errors() has a complete line that contains `text`; false when the
+  // program ends or the time passes before that.
+  [[nodiscard]] bool wait_for_line(const std::string& text,
+                                   std::chrono::milliseconds patience = 10s);
+
+  void signal(int number) const;
+  // Waits for the end; nothing when it still runs after `patience`.
+  std::optional<Exit> wait(std::chrono::milliseconds patience = 30s);
+  // SIGTERM, and SIGKILL when that has no effect in time.
+  Exit stop(std::chrono::milliseconds patience = 10s);
+  // SIGKILL.
+  Exit kill();
+
+ private:
+  void close();
+
+  pid_t pid_ = -1;
+  int output_ = -1;  // anonymous files that the program writes to
+  int errors_ = -1;
+  std::optional<Exit> exit_;
+};
+
+// A TCP port of 127.0.0.1 that nobody else is given while this lives, and on which a server that
+// sets SO_REUSEADDR (all of ours do) can listen meanwhile.
+class ReservedPort {
+ public:
+  ReservedPort();
+  ~ReservedPort();
+  ReservedPort(ReservedPort&& other) noexcept;
+  ReservedPort& operator=(ReservedPort&&) = delete;
+
+  // `count` ports with numbers in a row.
+  [[nodiscard]] static std::vector<ReservedPort> in_a_row(std::size_t count);
+
+  [[nodiscard]] std::uint16_t number() const { return number_; }
+  // "127.0.0.1:PORT".
+  [[nodiscard]] std::string address() const;
+
+ private:
+  explicit ReservedPort(std::uint16_t number);
+
+  int socket_ = -1;
+  std::uint16_t number_ = 0;
+};
+
+// A new empty directory, removed with all in it.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory();
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  // Writes a file below it and returns its path.
+  std::string write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+[[nodiscard]] std::string read_text(const std::filesystem::path& file);
+
+}  // namespace vpfs::test

@@ -1,0 +1,161 @@
+#include "test/support/proxy_process.h"
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace vpfs::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+}  // namespace
+
+ProxyProcess::ProxyProcess(const ProxySettings& settings) : open_files_(settings.open_files) {
+  status_file_ = settings.status_file.empty() ? (directory_.path() / "status.json").string()
+                                              : settings.status_file;
+  config_ = directory_.write(
+      "proxy.yaml",
+      fmt::format(
+          "proxy: {{listen: '{}', upstream: '127.0.0.1:{}', workers: {}, log_level: debug,\n"
+          "        status_file: '{}', status_interval: 1 h}}\n"
+          "limits: {{{}}}\n"
+          "timeouts: {{{}}}\n"
+          "scheduler: {{policy: sfq, depth: {{requests: {}, bytes: {}}}}}\n"
+          "virtual_pfs: {{{}}}\n"
+          "rules: {}\n",
+          port_.address(), settings.upstream, settings.workers, status_file_, settings.limits,
+          settings.timeouts, settings.depth, settings.depth_bytes, settings.virtual_pfs,
+          settings.rules));
+  start();
+}
+
+ProxyProcess::~ProxyProcess() {
+  if (killed_) return;
+  const Process::Exit exit = process_->stop();
+  EXPECT_TRUE(exit.ok()) << "exit code " << exit.code << ", signal " << exit.signal;
+  if (::testing::Test::HasFailure()) {
+    ADD_FAILURE() << "log of the proxy:\n" << process_->output() << process_->errors();
+  }
+}
+
+void ProxyProcess::start() {
+  std::vector<std::string> command = {VPFS_BIN_DIR "/vpfs-proxy", "--config", config_};
+  if (open_files_) {
+    command = {
+        "sh",       "-c",       fmt::format("ulimit -n {} && exec \"$0\" \"$@\"", *open_files_),
+        command[0], command[1], command[2]};
+  }
+  process_.emplace(command);
+  killed_ = false;
+  if (!process_->wait_for_line("vpfs-proxy: ready at", 3 * kPatience)) {
+    throw std::runtime_error("the proxy does not start: " + process_->errors());
+  }
+}
+
+void ProxyProcess::kill() {
+  (void)process_->kill();
+  killed_ = true;
+}
+
+nlohmann::json ProxyProcess::status() {
+  std::filesystem::remove(status_file_);
+  process_->signal(SIGUSR1);
+  const auto deadline = Clock::now() + kPatience;
+  while (process_->running() && Clock::now() < deadline) {
+    const std::string text = read_text(status_file_);
+    if (!text.empty()) return nlohmann::json::parse(text);
+    std::this_thread::sleep_for(1ms);
+  }
+  throw std::runtime_error("the proxy writes no status: " + process_->errors());
+}
+
+bool ProxyProcess::wait_until(const Condition& condition) {
+  const auto deadline = Clock::now() + kPatience;
+  for (;;) {
+    const nlohmann::json now = status();
+    if (condition(now)) return true;
+    if (Clock::now() > deadline) {
+      ADD_FAILURE() << "last status: " << now.dump(1);
+      return false;
+    }
+    std::this_thread::sleep_for(2ms);
+  }
+}
+
+bool ProxyProcess::wait_until_idle() {
+  return wait_until([](const nlohmann::json& now) {
+    return now["queued"] == 0 && now["outstanding"] == 0 && now["counters"]["ios_alive"] == 0 &&
+           now["connections"]["open"] == 0;
+  });
+}
+
+bool ProxyProcess::wait_for_queued(std::size_t requests) {
+  return wait_until([&](const nlohmann::json& now) { return now["queued"] == requests; });
+}
+
+bool ProxyProcess::wait_for_outstanding(std::size_t requests) {
+  return wait_until([&](const nlohmann::json& now) { return now["outstanding"] == requests; });
+}
+
+std::size_t ProxyProcess::lines_with(const std::string& text) const {
+  return count(process_->output() + process_->errors(), text);
+}
+
+std::size_t ProxyProcess::open_files() const {
+  const auto directory = fmt::format("/proc/{}/fd", process_->pid());
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator(directory)) ++files;
+  return files;
+}
+
+std::size_t ProxyProcess::memory() const {
+  std::ifstream file(fmt::format("/proc/{}/statm", process_->pid()));
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  file >> total >> resident;
+  return resident * 4096;
+}
+
+std::size_t fill_client_side(ProxyProcess& proxy, Link& link, const Buffer& message) {
+  constexpr std::size_t kChunk = 128 * 1024;
+  const auto moved = [&] {
+    return proxy.status()["counters"]["bytes_to_client"].get<std::size_t>();
+  };
+  const std::size_t before = moved();
+  Buffer chunk;
+  while (chunk.size() < kChunk) chunk.insert(chunk.end(), message.begin(), message.end());
+  for (std::size_t sent = 0;;) {
+    EXPECT_TRUE(link.server.send(chunk));
+    sent += chunk.size();
+    // The counters are brought up to date every 50 ms.
+    const auto deadline = Clock::now() + 200ms;
+    while (moved() < before + sent) {
+      if (Clock::now() > deadline) return sent / message.size();
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+}
+
+Link open_link(const ProxyProcess& proxy, FakeDataServer& server, int client_receive_buffer) {
+  Link link;
+  link.client = proxy.connect(client_receive_buffer);
+  link.server = server.accept();
+  return link;
+}
+
+}  // namespace vpfs::test

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "net/async.h"
+
+namespace vpfs::test {
+
+// Runs the loop until `task` is done and returns its result; what else lives on the loop runs
+// along.
+template <typename T>
+T run_task(asio::io_context& loop, net::Task<T> task) {
+  std::optional<T> result;
+  const auto done = [&result](const std::exception_ptr& problem, T value) {
+    if (problem) std::rethrow_exception(problem);
+    result.emplace(std::move(value));
+  };
+  asio::co_spawn(loop, std::move(task), done);
+  loop.restart();
+  while (!result && loop.run_one() > 0) {
+  }
+  return std::move(*result);
+}
+
+inline void run_task(asio::io_context& loop, net::Task<> task) {
+  bool finished = false;
+  const auto done = [&finished](const std::exception_ptr& problem) {
+    if (problem) std::rethrow_exception(problem);
+    finished = true;
+  };
+  asio::co_spawn(loop, std::move(task), done);
+  loop.restart();
+  while (!finished && loop.run_one() > 0) {
+  }
+}
+
+// Lets everything that is ready run.
+inline void drain(asio::io_context& loop) {
+  loop.restart();
+  loop.poll();
+}
+
+}  // namespace vpfs::test
