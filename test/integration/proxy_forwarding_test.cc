@@ -110,6 +110,7 @@ TEST(ProxyForwarding, FlowDataMayLookLikeProtocolMessages) {
       data_message(2, error), data_message(2, refusal), data_message(2, write_completion(2, 7)),
       data_message(2, Buffer(static_cast<std::size_t>(refusal_size) * 2 - error.size() -
                              write_completion(2, 7).size()))};
+  ASSERT_TRUE(proxy.wait_for_outstanding(1));
   for (const Buffer& message : data) {
     EXPECT_EQ(proxy.status()["outstanding"], 1);
     ASSERT_TRUE(link.server.send(message));
@@ -189,7 +190,7 @@ TEST(ProxyForwarding, EqualTagsOfTwoConnectionsDoNotMix) {
   const Buffer for_two = small_read_response(7, StampedFile{.file = 2}.bytes(0, 4096));
   ASSERT_TRUE(two.server.send(for_two));
   EXPECT_EQ(two.client.receive().value().bytes(), for_two);
-  EXPECT_EQ(proxy.status()["outstanding"], 1);
+  EXPECT_TRUE(proxy.wait_for_outstanding(1));
   ASSERT_TRUE(one.server.send(for_one));
   EXPECT_EQ(one.client.receive().value().bytes(), for_one);
 }

@@ -156,7 +156,8 @@ TEST(ProxyResourceFaults, KilledProxyServesAgainAfterItsRestart) {
   proxy.start();
   link = open_link(proxy, server);
   expect_works(link, 1);
-  EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], 1);
+  EXPECT_TRUE(proxy.wait_until(
+      [](const nlohmann::json& now) { return now["virtual_pfs"][0]["done_requests"] == 1; }));
 }
 
 }  // namespace
