@@ -5,6 +5,7 @@ the paths are measured in turn, so that what drifts drifts for all.
 """
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import itertools
 import pathlib
@@ -24,6 +25,7 @@ FRONTS = [
 ]
 PATHS = [DIRECT] + [front.name for front in FRONTS]
 SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20]
+OPS = ["read", "write"]
 LOADS = [(1, 1), (16, 1), (1, 8), (16, 8)]  # outstanding on each connection, connections
 DEVICE = {"bandwidth": "400 MiB/s", "parallelism": 4}
 MEMORY_CONNECTIONS = [64, 1000]
@@ -38,6 +40,11 @@ class Plan:
     warm_up: float
     sizes: list[int]
     loads: list[tuple[int, int]]
+    ops: list[str] = dataclasses.field(default_factory=lambda: list(OPS))
+
+    def with_settled_device(self) -> Plan:
+        """Long enough for a modelled device: at its pace the first requests take a third of a second."""
+        return dataclasses.replace(self, seconds=max(self.seconds, 2.0), warm_up=max(self.warm_up, 1.0))
 
 
 FULL = Plan(runs=5, seconds=2.0, warm_up=0.5, sizes=SIZES, loads=LOADS)
@@ -113,6 +120,14 @@ class Bench:
         return rows
 
 
+def limited_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
+    """Where a storage device of the server's is the bottleneck."""
+    with Programs(binaries, work) as programs:
+        bench = Bench(programs, plan, DEVICE, "limited-")
+        return [row for op in plan.ops
+                for row in bench.rows(Case(op, 1 << 20, 16, 8), [DIRECT, "proxy-fifo", "proxy-sfq"])]
+
+
 def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
     """Peak resident memory with many connections that all move data, in fresh proxies."""
     rows = []
@@ -148,26 +163,40 @@ def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
     }
 
 
-def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
-    plan = QUICK if quick else FULL
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="script/bench overhead")
+    parser.add_argument("--runs", type=int, help=f"interleaved runs of each case (default {FULL.runs})")
+    parser.add_argument("--seconds", type=float, help=f"measured in each run (default {FULL.seconds:g})")
+    parser.add_argument("--sizes", type=int, nargs="+", help="bytes of a request")
+    parser.add_argument("--ops", nargs="+", choices=OPS)
+    parser.add_argument("--only-rows", action="store_true", help="neither storage-limited runs nor memory")
+    return parser.parse_args(arguments)
+
+
+def plan_of(quick: bool, options: argparse.Namespace) -> Plan:
+    asked = {field: getattr(options, field) for field in ("runs", "seconds", "sizes", "ops")}
+    return dataclasses.replace(QUICK if quick else FULL, **{field: value for field, value in asked.items() if value})
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
+    plan = plan_of(quick, options)
     settings = settings_of(plan, quick)
     print_settings(settings)
     work = out / "overhead"
     rows: list[Row] = []
     with Programs(binaries, work) as programs:
         bench = Bench(programs, plan)
-        for op, size, (outstanding, connections) in itertools.product(["read", "write"], plan.sizes, plan.loads):
+        for op, size, (outstanding, connections) in itertools.product(plan.ops, plan.sizes, plan.loads):
             part = bench.rows(Case(op, size, outstanding, connections))
             rows += part
             print("\n" + table(part, COLUMNS), flush=True)
     limited: list[Row] = []
-    with Programs(binaries, work) as programs:
-        bench = Bench(programs, plan, DEVICE, "limited-")
-        for op in ["read", "write"]:
-            limited += bench.rows(Case(op, 1 << 20, 16, 8), [DIRECT, "proxy-fifo", "proxy-sfq"])
-    print("\nstorage-limited, " + str(DEVICE["bandwidth"]) + "\n" + table(limited, COLUMNS))
-    memory = memory_rows(binaries, work, plan)
-    print("\nresident memory\n" + table(memory, ["size", "connections", "requests", "mib_per_s", "rss_mib"]))
+    memory: list[Row] = []
+    if not options.only_rows:
+        limited = limited_rows(binaries, work, plan.with_settled_device())
+        print("\nstorage-limited, " + str(DEVICE["bandwidth"]) + "\n" + table(limited, COLUMNS), flush=True)
+        memory = memory_rows(binaries, work, plan)
+        print("\nresident memory\n" + table(memory, ["size", "connections", "requests", "mib_per_s", "rss_mib"]))
 
     targets = overhead_targets.check(rows, limited, memory)
     print("\n" + table(targets, ["target", "required", "measured", "verdict"]))
