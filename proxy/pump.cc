@@ -21,7 +21,8 @@ namespace {
 constexpr std::uint64_t kSpliceSize = std::uint64_t{48} * 1024;
 // Enough to see a response and the header of the data message behind it.
 constexpr std::size_t kPeekSize = 512;
-// What a quiet stream asks for first; doubled whenever a receive fills it.
+// What a quiet stream asks for first; doubled whenever a receive fills it. Also the piece in which a
+// stream is relayed that has the thread to itself.
 constexpr std::size_t kFirstReceive = std::size_t{16} * 1024;
 // Small messages in a row before a stream of large ones counts as one of small ones: between the
 // data of writes stand their requests.
@@ -102,12 +103,17 @@ void Pump::run() {
 }
 
 void Pump::wait_readable() {
-  if (reading_) return;
-  reading_ = true;
+  if (std::exchange(reading_, true)) return;
+  worker_.watch_later(*this);
+}
+
+void Pump::watch() {
+  if (session_.closing()) return;
   source_.async_wait(net::Socket::wait_read,
                      [this, keep = session_.shared_from_this()](std::error_code error) {
                        reading_ = false;
                        if (error || session_.closing()) return;
+                       worker_.event_of(session_);
                        // What waits for the sink goes first; its wait comes round by itself.
                        if (!writing_) run();
                        worker_.end_of_event();
@@ -223,7 +229,11 @@ Pump::Outcome Pump::receive() {
   const std::span<std::byte> scratch = worker_.scratch();
   const std::size_t carried = carry_.size();
   if (carried > 0) std::memcpy(scratch.data(), carry_.data(), carried);
-  const std::size_t most = std::min(receive_size_, scratch.size() - carried);
+  // All at once, a window of small requests and its answers would go round in lock step, and all
+  // parties but one would idle. With other sessions at work, the fewest system calls win.
+  const bool alone = worker_.alone();
+  const std::size_t wanted = alone ? std::min(receive_size_, kFirstReceive) : receive_size_;
+  const std::size_t most = std::min(wanted, scratch.size() - carried);
   const ssize_t received =
       ::recv(source_.native_handle(), scratch.data() + carried, most, MSG_DONTWAIT);
   if (received == 0) return Outcome::ended;
@@ -237,7 +247,8 @@ Pump::Outcome Pump::receive() {
   send_runs(bytes);
   const std::span<const std::byte> rest = bytes.subspan(consumed);
   carry_.assign(rest.begin(), rest.end());
-  if (size < most) return Outcome::drained;
+  // A piece goes on its way, with the requests in it, before the next is read.
+  if (size < most || alone) return Outcome::drained;
   receive_size_ = std::min(2 * receive_size_, scratch.size());
   return Outcome::progress;
 }

@@ -45,6 +45,9 @@ class Pump {
   void resume();
   [[nodiscard]] bool paused() const { return paused_; }
 
+  // From the worker, at the end of the event: the wait for the source that was asked for.
+  void watch();
+
   // Since when the sink has taken nothing although something is there for it.
   [[nodiscard]] std::optional<TimePoint> blocked_since() const { return blocked_since_; }
   // Since when an injected message has been waiting for the end of the source's message.

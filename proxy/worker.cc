@@ -139,7 +139,8 @@ void Worker::recycle(PendingIo& io) {
 }
 
 void Worker::end_of_event() {
-  while (need_turn_ || !turn_.empty() || !to_flush_.empty() || !to_close_.empty()) {
+  while (need_turn_ || !turn_.empty() || !to_flush_.empty() || !to_watch_.empty() ||
+         !to_close_.empty()) {
     if (need_turn_ || !turn_.empty()) {
       need_turn_ = false;
       released_.clear();
@@ -153,6 +154,8 @@ void Worker::end_of_event() {
     flushing_.clear();
     // A flush may have read on: what arrived then is the dispatcher's before its session ends.
     if (!turn_.empty()) continue;
+    for (Pump* pump : to_watch_) pump->watch();
+    to_watch_.clear();
     for (const std::shared_ptr<Session>& session : std::exchange(to_close_, {})) {
       session->give_everything_back();
       sessions_.erase(session);

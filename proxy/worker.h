@@ -17,6 +17,7 @@
 
 namespace vpfs::proxy {
 
+class Pump;
 class Session;
 
 // One thread's part of the proxy: its sessions, their buffers, and their dealings with the
@@ -62,6 +63,15 @@ class Worker {
     turn_.ended.push_back({.io = &io, .bytes = bytes, .failed = failed});
   }
   void slots_changed() { need_turn_ = true; }
+  // A wait costs a system call, which comes after the event's data are on their way.
+  void watch_later(Pump& pump) { to_watch_.push_back(&pump); }
+  // Tells whether one session has had every event for a while, so that nobody else waits for this
+  // thread.
+  [[nodiscard]] bool alone() const { return events_in_a_row_ >= kAlone; }
+  void event_of(const Session& session) {
+    events_in_a_row_ = &session == last_session_ ? events_in_a_row_ + 1 : 0;
+    last_session_ = &session;
+  }
   void flush_later(Session& session) { to_flush_.push_back(&session); }
   void close_later(std::shared_ptr<Session> session) { to_close_.push_back(std::move(session)); }
 
@@ -69,6 +79,7 @@ class Worker {
   void end_of_event();
 
  private:
+  static constexpr std::size_t kAlone = 16;
   static constexpr std::size_t kScratchSize = std::size_t{256} * 1024;
 
   net::Task<> open_session(int client_socket, net::Endpoint client);
@@ -101,7 +112,10 @@ class Worker {
   std::vector<PendingIo*> released_;
   std::vector<Session*> to_flush_;
   std::vector<Session*> flushing_;
+  std::vector<Pump*> to_watch_;
   std::vector<std::shared_ptr<Session>> to_close_;
+  const Session* last_session_ = nullptr;  // only compared
+  std::size_t events_in_a_row_ = 0;
   bool need_turn_ = false;
   bool stopping_ = false;
 };
