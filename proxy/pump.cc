@@ -19,10 +19,10 @@ namespace {
 // From this size on a message is spliced: below, one copy is cheaper than the extra system calls.
 // bench/relay has the comparison.
 constexpr std::uint64_t kSpliceSize = std::uint64_t{48} * 1024;
-// Enough to see a response and the header of the data message behind it.
-constexpr std::size_t kPeekSize = 512;
-// What a quiet stream asks for first; doubled whenever a receive fills it. Also the piece in which a
-// stream is relayed that has the thread to itself.
+// Enough to see a window of requests, or a response and the header of the data message behind it.
+constexpr std::size_t kPeekSize = 2048;
+// What a quiet stream asks for first; doubled whenever a receive fills it. Also the piece in which
+// a stream is relayed that has the thread to itself.
 constexpr std::size_t kFirstReceive = std::size_t{16} * 1024;
 // Small messages in a row before a stream of large ones counts as one of small ones: between the
 // data of writes stand their requests.
@@ -208,21 +208,28 @@ Pump::Outcome Pump::peek() {
   std::size_t consumed = 0;
   worker_.runs().clear();
   if (!parse(bytes, consumed)) return Outcome::progress;  // closing
-  const auto& runs = worker_.runs();
-  if (runs.size() == 1 && runs.front().size == consumed &&
-      consumed + forward_left_ >= kSpliceSize) {
-    // Nothing of it is ours: the bytes that were peeked at go the way of those behind them.
-    forward_left_ += consumed;
-    return splice();
+  auto& runs = worker_.runs();
+  if (forward_left_ < kSpliceSize) {
+    --large_messages_;
+  } else if (runs.size() == 1 && runs.front().offset + runs.front().size == consumed) {
+    // What was seen of a large message goes the way of the bytes behind it.
+    consumed = runs.front().offset;
+    forward_left_ += runs.front().size;
+    runs.clear();
   }
-  if (forward_left_ < kSpliceSize) --large_messages_;
+  if (consumed > 0) {
+    drop(consumed);
+    send_runs(bytes);
+  }
+  if (forward_left_ >= kSpliceSize && runs.empty()) return splice();
   if (consumed == 0) return receive();  // the head of a request is not complete yet
-  // Drop from the socket what has been dealt with; it is there, so this takes all of it.
-  const ssize_t dropped =
-      ::recv(source_.native_handle(), nullptr, consumed, MSG_TRUNC | MSG_DONTWAIT);
-  VPFS_ASSERT(dropped == static_cast<ssize_t>(consumed));
-  send_runs(bytes);
   return Outcome::progress;
+}
+
+// Takes from the socket what was peeked at and dealt with; it is there, so this takes all of it.
+void Pump::drop(std::size_t size) {
+  const ssize_t dropped = ::recv(source_.native_handle(), nullptr, size, MSG_TRUNC | MSG_DONTWAIT);
+  VPFS_ASSERT(dropped == static_cast<ssize_t>(size));
 }
 
 Pump::Outcome Pump::receive() {

@@ -67,6 +67,7 @@ class Pump {
   [[nodiscard]] Outcome receive();
   [[nodiscard]] Outcome peek();
   [[nodiscard]] Outcome splice();
+  void drop(std::size_t size);
 
   [[nodiscard]] bool parse(std::span<const std::byte> bytes, std::size_t& consumed);
   void add_run(std::size_t offset, std::size_t size);

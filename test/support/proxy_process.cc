@@ -74,9 +74,10 @@ void ProxyProcess::kill() {
 
 nlohmann::json ProxyProcess::status() {
   std::filesystem::remove(status_file_);
-  process_->signal(SIGUSR1);
   const auto deadline = Clock::now() + kPatience;
-  while (process_->running() && Clock::now() < deadline) {
+  // Asked for again now and then: without descriptors it could not be written.
+  for (int turn = 0; process_->running() && Clock::now() < deadline; ++turn) {
+    if (turn % 100 == 0) process_->signal(SIGUSR1);
     const std::string text = read_text(status_file_);
     if (!text.empty()) return nlohmann::json::parse(text);
     std::this_thread::sleep_for(1ms);
