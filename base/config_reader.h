@@ -13,10 +13,6 @@
 #include "base/result.h"
 #include "base/units.h"
 
-namespace YAML {
-class Node;
-}
-
 namespace vpfs {
 
 // Everything wrong with one configuration text, each as "FILE:LINE: KEY: what is wrong". KEY is the

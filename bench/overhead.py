@@ -163,14 +163,14 @@ def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
     }
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="script/bench overhead")
+def option_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, prog="script/bench overhead")
     parser.add_argument("--runs", type=int, help=f"interleaved runs of each case (default {FULL.runs})")
     parser.add_argument("--seconds", type=float, help=f"measured in each run (default {FULL.seconds:g})")
     parser.add_argument("--sizes", type=int, nargs="+", help="bytes of a request")
     parser.add_argument("--ops", nargs="+", choices=OPS)
     parser.add_argument("--only-rows", action="store_true", help="neither storage-limited runs nor memory")
-    return parser.parse_args(arguments)
+    return parser
 
 
 def plan_of(quick: bool, options: argparse.Namespace) -> Plan:

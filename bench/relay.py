@@ -19,7 +19,7 @@ VARIANTS = {
     "recv8k-splice": "recv of 8 KiB, then splice of what is missing of a message above 32 KiB",
     "adaptive": "as recv8k-splice after a large message, recv of up to 256 KiB after a small one",
     "peek-splice": "peek at the headers, splice whole messages",
-    "peek-or-copy": "once messages are large: peek at 512 bytes, splice whole messages; else as copy-256k (vpfs-proxy)",
+    "peek-or-copy": "once messages are large: peek at 2 KiB, splice whole messages; else as copy-256k (vpfs-proxy)",
     "uring-256k": "io_uring recv and send, buffer of 256 KiB",
 }
 SIZES = [4 << 10, 64 << 10, 256 << 10, 1 << 20]

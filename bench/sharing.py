@@ -104,15 +104,15 @@ def quick_plan() -> Plan:
     return Plan(4.0, 1, cases)
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="script/bench sharing")
+def option_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, prog="script/bench sharing")
     parser.add_argument("--seconds", type=float, default=60.0, help="measured in each run (default 60)")
     parser.add_argument("--runs", type=int, default=1, help="runs of each case, interleaved with fifo (default 1)")
     parser.add_argument("--servers", type=int, nargs="+", default=SERVERS)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes of a request")
     parser.add_argument("--ops", nargs="+", choices=READ_PERCENT, default=list(READ_PERCENT))
     parser.add_argument("--weights", type=int, nargs="+", default=WEIGHTS)
-    return parser.parse_args(arguments)
+    return parser
 
 
 def shared_ratio(result: dict, case: Case, seconds: float) -> float:

@@ -173,7 +173,7 @@ net::Task<> Connection::watch_deadlines() {
   while (usable_) {
     // Deadlines are coarse: an exchange ends at most an eighth of its patience late.
     watch_.expires_after(std::max<Duration>(least_patience_ / 8, std::chrono::milliseconds(1)));
-    (void)co_await watch_.async_wait(net::use_task);
+    (void)co_await watch_.async_wait(net::kUseTask);
     if (usable_) expire(clock_.now());
   }
 }

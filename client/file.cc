@@ -14,7 +14,7 @@
 namespace vpfs::client {
 namespace {
 
-// The largest part of one datafile that goes by SMALL_IO (docs/wire-orangefs.md section 4).
+// The largest part of one datafile that goes by SMALL_IO (docs/wire-orangefs.md section 5).
 constexpr std::uint64_t kSmallWrite = 6768;
 constexpr std::uint64_t kSmallRead = 16344;
 constexpr std::uint64_t kLargestOffset = std::uint64_t{1} << 62;

@@ -48,13 +48,13 @@ net::Task<Result<std::unique_ptr<FileSystem>>> FileSystem::mount(MountAddress ad
 
 net::Task<Result<pvfs2::Response>> FileSystem::ask(pvfs2::Handle target, pvfs2::Handle object,
                                                    pvfs2::Capability capability,
-                                                   pvfs2::RequestBody body) {
+                                                   pvfs2::RequestBody body, bool* repeated) {
   const Result<std::size_t> server = session_->server_of(target);
   if (!server) co_return std::unexpected(server.error());
   pvfs2::Request request{.capability = std::move(capability),
                          .hints = session_->hints(object),
                          .body = std::move(body)};
-  co_return co_await session_->call(*server, std::move(request));
+  co_return co_await session_->call(*server, std::move(request), repeated);
 }
 
 net::Task<Result<FileSystem::Directory>> FileSystem::directory(pvfs2::Handle handle) {
@@ -144,25 +144,40 @@ net::Task<Result<void>> FileSystem::enter(const Directory& parent, std::string n
                                           pvfs2::Handle handle) {
   const pvfs2::Handle place = dirdata_of(parent.layout, name);
   pvfs2::CrdirentRequest body{.credential = session_->credential(),
-                              .name = std::move(name),
+                              .name = name,
                               .new_handle = handle,
                               .parent_handle = parent.handle,
                               .dirdata_handle = place,
                               .fs_id = config().fs_id};
   Result<pvfs2::Response> response =
       co_await ask(place, parent.handle, parent.capability, std::move(body));
-  if (!response) co_return std::unexpected(std::move(response.error()));
-  co_return Result<void>();
+  if (response) co_return Result<void>();
+  if (response.error().code == std::errc::file_exists) {
+    const Result<pvfs2::Handle> present = co_await lookup(parent.handle, std::move(name));
+    if (present && *present == handle) co_return Result<void>();
+  }
+  co_return std::unexpected(std::move(response.error()));
 }
 
-net::Task<Result<pvfs2::Handle>> FileSystem::leave(const Directory& parent, std::string name) {
+net::Task<Result<std::optional<pvfs2::Handle>>> FileSystem::leave(const Directory& parent,
+                                                                  std::string name) {
   const pvfs2::Handle place = dirdata_of(parent.layout, name);
   pvfs2::RmdirentRequest body{
       .name = std::move(name), .dirdata_handle = place, .fs_id = config().fs_id};
+  bool repeated = false;
   Result<pvfs2::Response> response =
-      co_await ask(place, parent.handle, parent.capability, std::move(body));
-  if (!response) co_return std::unexpected(std::move(response.error()));
-  co_return std::get<pvfs2::HandleResponse>(response->body).handle;
+      co_await ask(place, parent.handle, parent.capability, std::move(body), &repeated);
+  if (response) co_return std::get<pvfs2::HandleResponse>(response->body).handle;
+  if (repeated && response.error().code == std::errc::no_such_file_or_directory) {
+    co_return std::nullopt;
+  }
+  co_return std::unexpected(std::move(response.error()));
+}
+
+net::Task<> FileSystem::undo(const Directory& parent, const Error& failure, pvfs2::Handle handle,
+                             std::vector<pvfs2::Handle> datafiles) {
+  if (is_transport_error(failure)) co_return;
+  (void)co_await destroy(parent, handle, std::move(datafiles));
 }
 
 net::Task<Result<void>> FileSystem::destroy_object(const Directory& parent, pvfs2::Handle handle) {
@@ -176,12 +191,19 @@ net::Task<Result<void>> FileSystem::destroy_object(const Directory& parent, pvfs
 
 net::Task<Result<void>> FileSystem::destroy(const Directory& parent, pvfs2::Handle handle,
                                             std::vector<pvfs2::Handle> datafiles) {
-  for (const pvfs2::Handle datafile : datafiles) {
-    // One that is gone already is no reason to keep the rest.
-    const Result<void> gone = co_await destroy_object(parent, datafile);
+  datafiles.push_back(handle);
+  for (const pvfs2::Handle object : datafiles) {
+    const Result<void> gone = co_await destroy_object(parent, object);
     if (!gone && gone.error().code != std::errc::no_such_file_or_directory) co_return gone;
   }
-  co_return co_await destroy_object(parent, handle);
+  co_return Result<void>();
+}
+
+net::Task<Result<void>> FileSystem::destroy_all(const Directory& parent, pvfs2::Handle handle,
+                                                pvfs2::Attributes attributes) {
+  std::vector<pvfs2::Handle> datafiles;
+  if (attributes.type == pvfs2::ObjectType::metafile) datafiles = std::move(attributes.datafiles);
+  co_return co_await destroy(parent, handle, std::move(datafiles));
 }
 
 net::Task<Result<pvfs2::Handle>> FileSystem::create(pvfs2::Handle directory_handle,
@@ -211,7 +233,7 @@ net::Task<Result<pvfs2::Handle>> FileSystem::create(pvfs2::Handle directory_hand
   const auto& made = std::get<pvfs2::CreateResponse>(response->body);
   Result<void> entered = co_await enter(*parent, std::move(name), made.metafile_handle);
   if (!entered) {
-    (void)co_await destroy(*parent, made.metafile_handle, made.attributes.datafiles);
+    co_await undo(*parent, entered.error(), made.metafile_handle, made.attributes.datafiles);
     co_return std::unexpected(std::move(entered.error()));
   }
   co_return made.metafile_handle;
@@ -237,7 +259,8 @@ net::Task<Result<pvfs2::Handle>> FileSystem::mkdir(pvfs2::Handle directory_handl
   const pvfs2::Handle made = std::get<pvfs2::MkdirResponse>(response->body).handle;
   Result<void> entered = co_await enter(*parent, std::move(name), made);
   if (!entered) {
-    (void)co_await destroy_object(*parent, made);
+    std::vector<pvfs2::Handle> no_datafiles;
+    co_await undo(*parent, entered.error(), made, std::move(no_datafiles));
     co_return std::unexpected(std::move(entered.error()));
   }
   co_return made;
@@ -276,15 +299,15 @@ net::Task<Result<pvfs2::Handle>> FileSystem::symlink(pvfs2::Handle directory_han
   body.attributes.symlink_target = std::move(target);
   body.credential = session_->credential();
   response = co_await ask(made, made, std::move(fresh->capability), std::move(body));
-  Result<void> done;
-  if (response) {
-    done = co_await enter(*parent, std::move(name), made);
-  } else {
-    done = std::unexpected(std::move(response.error()));
-  }
-  if (!done) {
+  if (!response) {
     (void)co_await destroy_object(*parent, made);
-    co_return std::unexpected(std::move(done.error()));
+    co_return std::unexpected(std::move(response.error()));
+  }
+  Result<void> entered = co_await enter(*parent, std::move(name), made);
+  if (!entered) {
+    std::vector<pvfs2::Handle> no_datafiles;
+    co_await undo(*parent, entered.error(), made, std::move(no_datafiles));
+    co_return std::unexpected(std::move(entered.error()));
   }
   co_return made;
 }
@@ -301,22 +324,36 @@ net::Task<Result<std::string>> FileSystem::readlink(pvfs2::Handle link) {
 net::Task<Result<void>> FileSystem::remove(pvfs2::Handle directory_handle, std::string name) {
   Result<Directory> parent = co_await directory(directory_handle);
   if (!parent) co_return std::unexpected(std::move(parent.error()));
-  Result<pvfs2::Handle> left = co_await leave(*parent, name);
-  if (!left) co_return std::unexpected(std::move(left.error()));
-  Result<pvfs2::Attributes> found = co_await get_attributes(*session_, *left);
-  Result<void> gone;
-  if (!found) {
-    gone = std::unexpected(std::move(found.error()));
-  } else if (found->type == pvfs2::ObjectType::metafile) {
-    gone = co_await destroy(*parent, *left, std::move(found->datafiles));
-  } else {
-    gone = co_await destroy_object(*parent, *left);
+  const Result<pvfs2::Handle> object = co_await lookup(directory_handle, name);
+  if (!object) co_return std::unexpected(object.error());
+  // All that can be found out is found out while the name is still there.
+  Result<pvfs2::Attributes> found = co_await get_attributes(*session_, *object);
+  const bool dangling = !found && found.error().code == std::errc::no_such_file_or_directory;
+  if (!found && !dangling) co_return std::unexpected(std::move(found.error()));
+  if (!dangling && found->type == pvfs2::ObjectType::directory) {
+    const Result<std::vector<DirectoryEntry>> entries = co_await readdir(*object);
+    if (!entries) co_return std::unexpected(entries.error());
+    if (!entries->empty()) {
+      co_return fail("remove: the directory has entries",
+                     std::make_error_code(std::errc::directory_not_empty));
+    }
   }
-  // Only the directory's own server knows whether it is empty; then the name comes back.
-  if (!gone && gone.error().code == std::errc::directory_not_empty) {
-    (void)co_await enter(*parent, std::move(name), *left);
+  const Result<std::optional<pvfs2::Handle>> left = co_await leave(*parent, name);
+  if (!left) co_return std::unexpected(left.error());
+  // Where a repetition hides whose the name was, an object without a name is better than a name
+  // without an object.
+  if (!*left) co_return Result<void>();
+  const pvfs2::Handle gone = **left;
+  if (gone != *object) found = co_await get_attributes(*session_, gone);  // renamed meanwhile
+  Result<void> destroyed;
+  if (found) {
+    destroyed = co_await destroy_all(*parent, gone, std::move(*found));
+  } else if (found.error().code != std::errc::no_such_file_or_directory) {
+    destroyed = std::unexpected(std::move(found.error()));
   }
-  co_return gone;
+  // An entry that was made in a directory meanwhile, a server that is down: the name comes back.
+  if (!destroyed) (void)co_await enter(*parent, std::move(name), gone);
+  co_return destroyed;
 }
 
 }  // namespace vpfs::client

@@ -121,14 +121,23 @@ class FileSystem {
   // A request to the server that holds `target`, about `object`.
   [[nodiscard]] net::Task<Result<pvfs2::Response>> ask(pvfs2::Handle target, pvfs2::Handle object,
                                                        pvfs2::Capability capability,
-                                                       pvfs2::RequestBody body);
+                                                       pvfs2::RequestBody body,
+                                                       bool* repeated = nullptr);
+  // A request that was repeated may find what its first copy did; that is success.
   [[nodiscard]] net::Task<Result<void>> enter(const Directory& parent, std::string name,
                                               pvfs2::Handle handle);
-  [[nodiscard]] net::Task<Result<pvfs2::Handle>> leave(const Directory& parent, std::string name);
+  // What the name led to; nothing when the name was gone after the request had been repeated.
+  [[nodiscard]] net::Task<Result<std::optional<pvfs2::Handle>>> leave(const Directory& parent,
+                                                                      std::string name);
+  // After enter() of a new object has failed: destroys the object, unless a name may lead to it.
+  [[nodiscard]] net::Task<> undo(const Directory& parent, const Error& failure,
+                                 pvfs2::Handle handle, std::vector<pvfs2::Handle> datafiles);
   [[nodiscard]] net::Task<Result<void>> replace(const Directory& source, std::string name,
                                                 const Directory& target, std::string new_name,
                                                 pvfs2::Handle moved, pvfs2::Handle replaced);
-  // Removes objects that no name leads to any more.
+  // Removes objects that no name leads to any more; one that is gone already is no error.
+  [[nodiscard]] net::Task<Result<void>> destroy_all(const Directory& parent, pvfs2::Handle handle,
+                                                    pvfs2::Attributes attributes);
   [[nodiscard]] net::Task<Result<void>> destroy(const Directory& parent, pvfs2::Handle handle,
                                                 std::vector<pvfs2::Handle> datafiles);
   [[nodiscard]] net::Task<Result<void>> destroy_object(const Directory& parent,

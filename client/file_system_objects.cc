@@ -42,8 +42,8 @@ net::Task<Result<void>> FileSystem::rename(pvfs2::Handle old_parent, std::string
     }
     Result<void> entered = co_await enter(*target, std::move(new_name), *moved);
     if (!entered) co_return entered;
-    Result<pvfs2::Handle> left = co_await leave(*source, std::move(name));
-    if (!left) co_return std::unexpected(std::move(left.error()));
+    const Result<std::optional<pvfs2::Handle>> left = co_await leave(*source, std::move(name));
+    if (!left) co_return std::unexpected(left.error());
     co_return Result<void>();
   }
   if (*replaced == *moved) co_return Result<void>();
@@ -80,12 +80,16 @@ net::Task<Result<void>> FileSystem::replace(const Directory& source, std::string
   Result<pvfs2::Response> changed =
       co_await ask(place, target.handle, target.capability, std::move(body));
   if (!changed) co_return std::unexpected(std::move(changed.error()));
-  Result<pvfs2::Handle> left = co_await leave(source, std::move(name));
-  if (!left) co_return std::unexpected(std::move(left.error()));
-  if (is_directory || old_object->type == pvfs2::ObjectType::symlink) {
-    co_return co_await destroy_object(target, replaced);
+  const Result<std::optional<pvfs2::Handle>> left = co_await leave(source, std::move(name));
+  if (!left) co_return std::unexpected(left.error());
+  const pvfs2::Handle gone = std::get<pvfs2::HandleResponse>(changed->body).handle;
+  // A repetition finds the new handle itself; what the first copy replaced is not known then.
+  if (gone == moved) co_return Result<void>();
+  if (gone != replaced) {  // another client was faster
+    old_object = co_await get_attributes(*session_, gone);
+    if (!old_object) co_return std::unexpected(std::move(old_object.error()));
   }
-  co_return co_await destroy(target, replaced, std::move(old_object->datafiles));
+  co_return co_await destroy_all(target, gone, std::move(*old_object));
 }
 
 net::Task<Result<std::vector<DirectoryEntry>>> FileSystem::readdir(pvfs2::Handle handle) {
@@ -173,7 +177,8 @@ net::Task<Result<std::string>> FileSystem::get_extended(pvfs2::Handle handle, st
                               .fs_id = config().fs_id,
                               .keys = {wire_key(std::move(key))},
                               .value_sizes = {kLargestValue}};
-  Result<pvfs2::Response> response = co_await ask(handle, handle, {}, std::move(body));
+  pvfs2::Capability none;
+  Result<pvfs2::Response> response = co_await ask(handle, handle, std::move(none), std::move(body));
   if (!response) co_return std::unexpected(std::move(response.error()));
   auto& answer = std::get<pvfs2::EattrResponse>(response->body);
   if (!answer.errors.empty() && answer.errors[0] != 0) {
@@ -218,7 +223,9 @@ net::Task<Result<std::vector<std::string>>> FileSystem::list_extended(pvfs2::Han
                                  .fs_id = config().fs_id,
                                  .token = token,
                                  .key_sizes = std::vector<std::int64_t>(kKeysAtOnce, kLargestKey)};
-    Result<pvfs2::Response> response = co_await ask(handle, handle, {}, std::move(body));
+    pvfs2::Capability none;
+    Result<pvfs2::Response> response =
+        co_await ask(handle, handle, std::move(none), std::move(body));
     if (!response) co_return std::unexpected(std::move(response.error()));
     auto& answer = std::get<pvfs2::ListeattrResponse>(response->body);
     for (std::string& key : answer.keys) {

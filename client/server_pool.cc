@@ -40,7 +40,7 @@ net::Task<Result<std::shared_ptr<Connection>>> ServerPool::connect(std::size_t s
     if (slot.connection && slot.connection->usable()) co_return slot.connection;
     if (!slot.connecting) break;
     const std::shared_ptr<asio::steady_timer> connecting = slot.connecting;
-    (void)co_await connecting->async_wait(net::use_task);
+    (void)co_await connecting->async_wait(net::kUseTask);
   }
   if (const auto& lost = servers_[server].slots[index].connection) {
     lost->close(std::make_error_code(std::errc::connection_reset));

@@ -29,7 +29,7 @@ std::string host_name() {
 
 net::Task<> pause(asio::any_io_executor executor, Duration duration) {
   asio::steady_timer timer(std::move(executor), duration);
-  (void)co_await timer.async_wait(net::use_task);
+  (void)co_await timer.async_wait(net::kUseTask);
 }
 
 struct Answer {
@@ -65,9 +65,14 @@ std::unexpected<Error> status_error(std::string_view what, pvfs2::Status status)
               {number == 0 ? EIO : number, std::generic_category()});
 }
 
+// Both compare equal to the same std::errc; the category tells them apart.
 std::unexpected<Error> transport_error(std::string_view what, std::error_code failure) {
   return fail(fmt::format("{}: {}", what, failure.message()),
-              {failure.value(), std::generic_category()});
+              {failure.value(), std::system_category()});
+}
+
+bool is_transport_error(const Error& error) {
+  return error.code.category() == std::system_category();
 }
 
 Session::Session(asio::any_io_executor executor, SessionOptions options, const Clock& clock)
@@ -138,7 +143,8 @@ net::Task<Result<std::string>> Session::config_from(ServerPool& pool, std::size_
   }
 }
 
-net::Task<Result<pvfs2::Response>> Session::call(std::size_t server, pvfs2::Request request) {
+net::Task<Result<pvfs2::Response>> Session::call(std::size_t server, pvfs2::Request request,
+                                                 bool* repeated) {
   const std::string_view what = pvfs2::name(pvfs2::op_of(request.body));
   for (std::uint32_t attempts = 0;; ++attempts) {
     Answer answer = co_await attempt(pool_, executor_, server, request, config_.job_timeout);
@@ -150,6 +156,7 @@ net::Task<Result<pvfs2::Response>> Session::call(std::size_t server, pvfs2::Requ
       co_return transport_error(fmt::format("{} to {}", what, config_.servers[server].host_port),
                                 answer.failure);
     }
+    if (repeated != nullptr) *repeated = true;
   }
 }
 

@@ -47,7 +47,9 @@ class Session {
 
   // Sends a request to a server and waits for its response, repeating it as the configuration says
   // when the transport fails. A status that is not zero is an error whose code is the errno.
-  [[nodiscard]] net::Task<Result<pvfs2::Response>> call(std::size_t server, pvfs2::Request request);
+  // `repeated` is set when it was repeated: what the answer is about may have been done before.
+  [[nodiscard]] net::Task<Result<pvfs2::Response>> call(std::size_t server, pvfs2::Request request,
+                                                        bool* repeated = nullptr);
 
   struct Addressed {
     std::size_t server = 0;
@@ -83,9 +85,11 @@ class Session {
   std::string host_;
 };
 
-// The error for a response's status, and for a failure of the transport.
+// The error for a response's status, and for a failure of the transport. After the latter nobody
+// knows whether the server did what it was asked.
 [[nodiscard]] std::unexpected<Error> status_error(std::string_view what, pvfs2::Status status);
 [[nodiscard]] std::unexpected<Error> transport_error(std::string_view what,
                                                      std::error_code failure);
+[[nodiscard]] bool is_transport_error(const Error& error);
 
 }  // namespace vpfs::client

@@ -109,6 +109,8 @@ net::Task<bool> Connection::take_request(pvfs2::BmiHeader header) {
     give_up("a request of more than 16 KiB");
     co_return false;
   }
+  // Some requests are answered right here, so whoever reads no answers is not read from either.
+  if (!co_await output_has_room()) co_return false;
   const auto size = static_cast<std::size_t>(header.payload_size);
   if (!co_await input_.fill(size)) co_return false;
   auto request = pvfs2::decode_request(input_.buffered().first(size));
@@ -155,6 +157,7 @@ net::Task<bool> Connection::dispatch(pvfs2::Tag tag, pvfs2::Request request) {
 }
 
 net::Task<void> Connection::run_operation(Self self, pvfs2::Tag tag, pvfs2::Request request) {
+  if (!co_await self->output_has_room()) co_return;
   const pvfs2::Response response = co_await self->operations_.handle(request);
   if (!co_await self->output_has_room()) co_return;
   self->output_.send(pvfs2::response_message(tag, response));

@@ -39,6 +39,11 @@ net::Task<void> Connection::run_read(Self self, pvfs2::Tag tag, IoPlan plan) {
     auto parts = co_await store.read(plan.handle, plan.offset + done, size);
     if (!parts && done == 0) co_return self->send_error(tag, pvfs2::Op::io, parts.error());
     if (!parts) co_return self->give_up("a read failed half-way");
+    // A truncation or removal meanwhile: what is missing would go out as zeros.
+    const std::int64_t needed = plan.offset + done + static_cast<std::int64_t>(size);
+    if (size > 0 && store.size(plan.handle).value_or(0) < needed) {
+      co_return self->give_up("a file became shorter while it was read");
+    }
     const Bytes moved{size};
     co_await self->context_.device.pass(moved, done == 0);
     if (done == 0) {
@@ -107,9 +112,9 @@ net::Task<bool> Connection::take_piece(WriteFlowPtr flow, std::size_t size) {
   const std::int64_t offset = flow->plan.offset + flow->received;
   const bool first = flow->received == 0;
   const auto counted = static_cast<std::int64_t>(size);
+  while (uncommitted_ >= kMostUncommitted && !shut_) co_await has_room_.wait();
   // After a failure the rest of the data is dropped, and the end of it reports the failure.
   Outcome<BstreamStore::Window> window = std::unexpected(flow->status);
-  while (uncommitted_ >= kMostUncommitted && !shut_) co_await has_room_.wait();
   if (flow->status == 0) {
     window = co_await context_.bstreams.open_window(flow->plan.handle, offset, size);
   }
@@ -169,15 +174,24 @@ net::Task<void> Connection::run_small_io(Self self, pvfs2::Tag tag, IoPlan plan,
 }
 
 net::Task<void> Connection::small_read(pvfs2::Tag tag, IoPlan plan) {
-  const Outcome<std::int64_t> end = context_.bstreams.size(plan.handle);
-  if (!end) co_return send_error(tag, pvfs2::Op::small_io, end.error());
-  const auto size = static_cast<std::size_t>(plan.readable(*end));
-  // The response is one message; a client that wants more must use IO.
-  if (size > pvfs2::kMaxEagerSize) {
-    co_return send_error(tag, pvfs2::Op::small_io, pvfs2::status_from_errno(EMSGSIZE));
+  BstreamStore& store = context_.bstreams;
+  Outcome<std::int64_t> end = store.size(plan.handle);
+  Outcome<std::vector<BstreamStore::Part>> parts;
+  std::size_t size = 0;
+  for (bool again = true; again;) {
+    if (!end) co_return send_error(tag, pvfs2::Op::small_io, end.error());
+    size = static_cast<std::size_t>(plan.readable(*end));
+    // The response is one message; a client that wants more must use IO.
+    if (size > pvfs2::kMaxEagerSize) {
+      co_return send_error(tag, pvfs2::Op::small_io, pvfs2::status_from_errno(EMSGSIZE));
+    }
+    parts = co_await store.read(plan.handle, plan.offset, size);
+    if (!parts) co_return send_error(tag, pvfs2::Op::small_io, parts.error());
+    // What a truncation took away meanwhile would go out as zeros.
+    const Outcome<std::int64_t> now = store.size(plan.handle);
+    again = !now || *now < *end;
+    if (again) end = now;
   }
-  auto parts = co_await context_.bstreams.read(plan.handle, plan.offset, size);
-  if (!parts) co_return send_error(tag, pvfs2::Op::small_io, parts.error());
   const Bytes moved{size};
   co_await context_.device.pass(moved, true);
   if (!co_await output_has_room()) co_return;

@@ -13,7 +13,7 @@ DeviceQueue::DeviceQueue(asio::io_context& context, const Clock& clock,
 net::Task<void> DeviceQueue::pass(Bytes size, bool fixed_time) {
   if (!model_) co_return;
   asio::steady_timer timer(context_, model_->finish(clock_.now(), size, fixed_time));
-  co_await timer.async_wait(net::use_task);
+  co_await timer.async_wait(net::kUseTask);
 }
 
 }  // namespace vpfs::dataserver

@@ -90,7 +90,7 @@ Result<std::unique_ptr<DirectoryBstreamStore>> DirectoryBstreamStore::open(
   if (!ring) return std::unexpected(ring.error());
   std::unique_ptr<DirectoryBstreamStore> store(
       new DirectoryBstreamStore(directory, capacity, buffer_size, std::move(*ring)));
-  if (auto counted = store->count_used(); !counted) return std::unexpected(counted.error());
+  if (auto counted = store->take_stock(); !counted) return std::unexpected(counted.error());
   return store;
 }
 
@@ -104,12 +104,16 @@ DirectoryBstreamStore::DirectoryBstreamStore(std::string directory, Bytes capaci
 
 DirectoryBstreamStore::~DirectoryBstreamStore() = default;
 
-Result<void> DirectoryBstreamStore::count_used() {
+Result<void> DirectoryBstreamStore::take_stock() {
   std::error_code error;
   std::filesystem::recursive_directory_iterator entries(directory_, error);
   for (; !error && entries != std::filesystem::recursive_directory_iterator();
        entries.increment(error)) {
     if (entries->is_regular_file(error)) used_ += entries->file_size(error);
+    // Files of a process that was killed before it made their names durable.
+    if (entries->is_directory(error) && !sync_directory(entries->path())) {
+      return fail(fmt::format("cannot sync {}", entries->path().string()));
+    }
   }
   if (error) return fail(fmt::format("cannot read {}: {}", directory_, error.message()), error);
   return {};
@@ -226,6 +230,7 @@ net::Task<Outcome<BstreamStore::Window>> DirectoryBstreamStore::open_window(pvfs
 net::Task<pvfs2::Status> DirectoryBstreamStore::commit(Window window) {
   const auto opened = std::static_pointer_cast<File>(window.owners.front());
   const std::span<const std::byte> bytes = window.parts.front();
+  const std::uint64_t truncations = opened->truncations;
   std::size_t done = 0;
   pvfs2::Status status = 0;
   while (done < bytes.size() && status == 0) {
@@ -235,8 +240,16 @@ net::Task<pvfs2::Status> DirectoryBstreamStore::commit(Window window) {
     if (count <= 0) status = status_of(count == 0 ? EIO : -count);
     if (count > 0) done += static_cast<std::size_t>(count);
   }
+  if (done == 0 || opened->removed) co_return status;
   const std::int64_t end = window.offset + static_cast<std::int64_t>(done);
-  if (done > 0 && end > opened->size && !opened->removed) resized(*opened, end);
+  if (opened->truncations != truncations) {
+    // Which came first, the kernel knows.
+    struct stat about = {};
+    if (::fstat(opened->descriptor, &about) != 0) co_return status_of(errno);
+    resized(*opened, about.st_size);
+  } else if (end > opened->size) {
+    resized(*opened, end);
+  }
   co_return status;
 }
 
@@ -252,6 +265,7 @@ pvfs2::Status DirectoryBstreamStore::truncate(pvfs2::Handle handle, std::int64_t
     return pvfs2::status_from_errno(ENOSPC);
   }
   if (::ftruncate((*opened)->descriptor, size) != 0) return status_of(errno);
+  ++(*opened)->truncations;
   resized(**opened, size);
   return 0;
 }

@@ -51,6 +51,7 @@ class DirectoryBstreamStore final : public BstreamStore {
 
     int descriptor;
     std::int64_t size;
+    std::uint64_t truncations = 0;
     bool removed = false;
   };
   using FilePtr = std::shared_ptr<File>;  // shared with the operations that use it
@@ -61,7 +62,7 @@ class DirectoryBstreamStore final : public BstreamStore {
 
   DirectoryBstreamStore(std::string directory, Bytes capacity, Bytes buffer_size,
                         std::unique_ptr<IoRing> ring);
-  [[nodiscard]] Result<void> count_used();
+  [[nodiscard]] Result<void> take_stock();
   [[nodiscard]] std::string directory_of(pvfs2::Handle handle) const;
   [[nodiscard]] std::string path_of(pvfs2::Handle handle) const;
   // A null pointer when there is no such file and it is not to be made.

@@ -115,6 +115,19 @@ net::Task<pvfs2::Status> MemoryBstreamStore::commit(Window window) {
   // A bstream that was removed meanwhile stays removed.
   if (const auto found = bstreams_.find(window.handle); found != bstreams_.end()) {
     Bstream& bstream = found->second;
+    std::size_t part = 0;
+    for_each_piece(window.offset, window.size,
+                   [&](std::uint64_t index, std::size_t within, std::size_t piece) {
+                     std::shared_ptr<Chunk>& chunk = bstream.chunks[index];
+                     const std::span<const std::byte> bytes = window.parts[part];
+                     if (chunk == window.owners[part++]) return;
+                     // A truncation took the chunk of the window away while its data arrived.
+                     if (!chunk) chunk = std::make_shared<Chunk>();
+                     const std::size_t before = chunk->counted();
+                     chunk->count(std::max(page_end(within + piece), before));
+                     used_ += Bytes{chunk->counted() - before};
+                     std::ranges::copy(bytes, chunk->bytes(within, piece).begin());
+                   });
     bstream.size = std::max(bstream.size, window.offset + static_cast<std::int64_t>(window.size));
   }
   co_return 0;
@@ -148,11 +161,13 @@ pvfs2::Status MemoryBstreamStore::truncate(pvfs2::Handle handle, std::int64_t si
     const auto end = static_cast<std::uint64_t>(size);
     drop_chunks(bstream, (end + kChunkSize - 1) / kChunkSize);
     if (const auto last = bstream.chunks.find(end / kChunkSize); last != bstream.chunks.end()) {
+      // A new chunk: reads under way go on with the old one, writes under way find theirs gone.
       const std::size_t within = end % kChunkSize;
-      const std::span<std::byte> past = last->second->bytes(within, kChunkSize - within);
-      const std::size_t used = std::min(
-          past.size(), last->second->counted() - std::min(within, last->second->counted()));
-      std::memset(past.data(), 0, used);
+      const auto kept = std::make_shared<Chunk>();
+      std::ranges::copy(last->second->bytes(0, within), kept->bytes(0, within).begin());
+      kept->count(std::min(page_end(within), last->second->counted()));
+      used_ -= Bytes{last->second->counted() - kept->counted()};
+      last->second = kept;
     }
   }
   bstream.size = size;

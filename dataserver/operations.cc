@@ -37,8 +37,9 @@ Operations::Reply Operations::run(const Body& /*body*/, const Request& request) 
   co_return failure(pvfs2::op_of(request.body), pvfs2::status_from_errno(ENOSYS));
 }
 
+// What it tells may be somebody else's change that is not durable yet, so it waits as that does.
 Operations::Reply Operations::ready(Response response) {
-  co_return response;
+  return settled(std::move(response));
 }
 
 Operations::Reply Operations::settled(Response response) {

@@ -63,7 +63,7 @@ class Operations {
   [[nodiscard]] std::vector<std::uint32_t> place(const pvfs2::CreateRequest& body);
   [[nodiscard]] bool is_ours(pvfs2::Handle handle) const;
   // The reply to an operation that needs no waiting.
-  static Reply ready(pvfs2::Response response);
+  Reply ready(pvfs2::Response response);
   // As ready(), once all changes are durable; or the response says why they are not.
   Reply settled(pvfs2::Response response);
   [[nodiscard]] pvfs2::Status may_set(const pvfs2::Attributes& object,

@@ -39,7 +39,7 @@ class Peers::Link : public std::enable_shared_from_this<Link> {
     Waiting waiting{.timer = &timer, .response = std::nullopt};
     waiting_.emplace(tag, &waiting);
     output_.send(pvfs2::request_message(tag, request));
-    const auto [cancelled] = co_await timer.async_wait(net::use_task);
+    const auto [cancelled] = co_await timer.async_wait(net::kUseTask);
     waiting_.erase(tag);
     if (waiting.response) co_return std::move(*waiting.response);
     if (!cancelled) {

@@ -20,7 +20,7 @@ class Signal {
   [[nodiscard]] net::Task<void> wait() {
     asio::steady_timer timer(context_, asio::steady_timer::time_point::max());
     waiters_.push_back(&timer);
-    co_await timer.async_wait(net::use_task);
+    co_await timer.async_wait(net::kUseTask);
     std::erase(waiters_, &timer);
   }
   void notify_all() {

@@ -142,7 +142,8 @@ Operations::Reply Operations::run(const pvfs2::TreeSetattrRequest& body, const R
   for (const Handle handle : body.handles) {
     all.statuses.push_back(context_.metadata.set_attributes(handle, body.attributes));
   }
-  co_return co_await settled({.status = 0, .body = std::move(all)});
+  Response response{.status = 0, .body = std::move(all)};
+  co_return co_await settled(std::move(response));
 }
 
 }  // namespace vpfs::dataserver

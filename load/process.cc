@@ -28,7 +28,7 @@ std::uint64_t hash_of(std::string_view text) {
 
 net::Task<> pause(Duration duration) {
   asio::steady_timer timer(co_await asio::this_coro::executor, duration);
-  (void)co_await timer.async_wait(net::use_task);
+  (void)co_await timer.async_wait(net::kUseTask);
 }
 
 // Runs `count` coroutines made by `make(index)` at once.

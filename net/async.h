@@ -14,8 +14,8 @@ namespace vpfs::net {
 template <typename T = void>
 using Task = asio::awaitable<T>;
 
-// Completion token: `auto [error, n] = co_await socket.async_read_some(buffer, use_task);`
-inline constexpr auto use_task = asio::experimental::as_tuple(asio::use_awaitable);
+// Completion token: `auto [error, n] = co_await socket.async_read_some(buffer, kUseTask);`
+inline constexpr auto kUseTask = asio::experimental::as_tuple(asio::use_awaitable);
 
 using Socket = asio::ip::tcp::socket;
 using Endpoint = asio::ip::tcp::endpoint;

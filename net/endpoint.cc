@@ -10,7 +10,7 @@
 
 namespace vpfs::net {
 
-Result<Endpoint> resolve_endpoint(std::string_view text) {
+Result<HostPort> split_address(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) {
     return fail(fmt::format("'{}' is not HOST:PORT", text));
@@ -26,13 +26,19 @@ Result<Endpoint> resolve_endpoint(std::string_view text) {
     return fail(fmt::format("'{}': port must be a number from 0 to 65535", text));
   }
 
+  return HostPort{.host = host, .port = port};
+}
+
+Result<Endpoint> resolve_endpoint(std::string_view text) {
+  const Result<HostPort> parts = split_address(text);
+  if (!parts) return std::unexpected(parts.error());
   std::error_code error;
-  const asio::ip::address address = asio::ip::make_address(host, error);
-  if (!error) return Endpoint(address, port);
+  const asio::ip::address address = asio::ip::make_address(parts->host, error);
+  if (!error) return Endpoint(address, parts->port);
 
   asio::io_context context;
   asio::ip::tcp::resolver resolver(context);
-  const auto found = resolver.resolve(host, port_text, error);
+  const auto found = resolver.resolve(parts->host, std::to_string(parts->port), error);
   if (error || found.empty()) {
     return fail(fmt::format("'{}': host not found: {}", text, error.message()), error);
   }
@@ -52,7 +58,7 @@ Task<Result<Socket>> connect(Endpoint endpoint, Duration patience) {
   Socket socket(executor);
   asio::steady_timer timer(executor, patience);
   const auto outcome =
-      co_await (socket.async_connect(endpoint, use_task) || timer.async_wait(use_task));
+      co_await (socket.async_connect(endpoint, kUseTask) || timer.async_wait(kUseTask));
   if (outcome.index() == 1) {
     co_return fail(fmt::format("connect to {}: no answer", to_string(endpoint)),
                    std::make_error_code(std::errc::timed_out));
@@ -63,6 +69,7 @@ Task<Result<Socket>> connect(Endpoint endpoint, Duration patience) {
   }
   std::error_code ignored;
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket.set_option(asio::socket_base::out_of_band_inline(true), ignored);
   co_return socket;
 }
 

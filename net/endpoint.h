@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,14 @@
 #include "net/async.h"
 
 namespace vpfs::net {
+
+// The parts of "HOST:PORT", an IPv6 address without its brackets; `host` borrows from the text.
+struct HostPort {
+  std::string_view host;
+  std::uint16_t port = 0;
+};
+// Looks at the form only. The error names the text.
+[[nodiscard]] Result<HostPort> split_address(std::string_view text);
 
 // "127.0.0.1:3334", "[::1]:3334", "host:3334", "0.0.0.0:0". Names are looked up at once (blocking):
 // only for start-up. The error names the text.

@@ -35,7 +35,7 @@ Task<bool> InputStream::fill(std::size_t size, std::size_t most) {
     const std::size_t allowed = std::max(size, most) - (end_ - begin_);
     const auto space =
         asio::buffer(buffer_.data() + end_, std::min(allowed, buffer_.size() - end_));
-    const auto [error, received] = co_await socket_.async_read_some(space, use_task);
+    const auto [error, received] = co_await socket_.async_read_some(space, kUseTask);
     if (error) co_return false;
     end_ += received;
   }
@@ -59,7 +59,7 @@ Task<bool> InputStream::read(std::span<std::byte> into) {
     } else if (received == 0 || (errno != EAGAIN && errno != EINTR)) {
       co_return false;
     } else {
-      const auto [error] = co_await socket_.async_wait(Socket::wait_read, use_task);
+      const auto [error] = co_await socket_.async_wait(Socket::wait_read, kUseTask);
       if (error) co_return false;
     }
   }
@@ -79,7 +79,7 @@ Task<bool> InputStream::discard(std::uint64_t size) {
     } else if (dropped == 0 || (errno != EAGAIN && errno != EINTR)) {
       co_return false;
     } else {
-      const auto [error] = co_await socket_.async_wait(Socket::wait_read, use_task);
+      const auto [error] = co_await socket_.async_wait(Socket::wait_read, kUseTask);
       if (error) co_return false;
     }
   }

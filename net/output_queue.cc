@@ -198,7 +198,7 @@ Task<bool> OutputQueue::wait_until_pending_at_most(std::uint64_t limit) {
   while (!state->closed && state->pending > limit) {
     asio::steady_timer wake_up(state->socket.get_executor(), asio::steady_timer::time_point::max());
     state->waiters.push_back({.limit = limit, .wake_up = &wake_up});
-    (void)co_await wake_up.async_wait(use_task);
+    (void)co_await wake_up.async_wait(kUseTask);
     // A cancelled coroutine leaves by itself, before anyone woke it.
     std::erase_if(state->waiters,
                   [&](const State::Waiter& waiter) { return waiter.wake_up == &wake_up; });

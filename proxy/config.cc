@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "net/endpoint.h"
 #include "protocols/registry.h"
 #include "proxy/address_block.h"
 #include "schedulers/registry.h"
@@ -25,11 +26,18 @@ std::vector<std::string> strings(const Names& names) {
   return {names.begin(), names.end()};
 }
 
+// The form only: names are looked up at the start.
+void read_address(ConfigReader& reader, std::string_view key, std::string& address) {
+  reader.require(key);
+  if (!reader.get(key, &address)) return;
+  if (const auto parts = net::split_address(address); !parts) {
+    reader.report(key, parts.error().message);
+  }
+}
+
 void read_proxy(ConfigReader reader, Config& config) {
-  reader.require("listen");
-  reader.get("listen", &config.listen);
-  reader.require("upstream");
-  reader.get("upstream", &config.upstream);
+  read_address(reader, "listen", config.listen);
+  read_address(reader, "upstream", config.upstream);
   reader.choose("protocol", &config.protocol, strings(protocol_names()));
   reader.get("workers", &config.workers, 1, 256);
   reader.get("status_file", &config.status_file);

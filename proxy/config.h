@@ -16,8 +16,10 @@ namespace vpfs::proxy {
 
 struct Limits {
   std::size_t connections = 10'000;
-  std::size_t held_requests = 4096;  // per connection
-  Bytes held_bytes = {kMiB};         // per connection
+  // Per connection. Beyond it reading stops, or if an I/O of it is at the data server goes on up to
+  // four times of it.
+  std::size_t held_requests = 4096;
+  Bytes held_bytes = {kMiB};         // the same of the messages
   std::size_t virtual_pfs = 10'000;  // that templates may make
 };
 

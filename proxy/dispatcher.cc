@@ -34,13 +34,15 @@ void Dispatcher::arrive(PendingIo& io, TimePoint now) {
 void Dispatcher::end(const Turn::End& end, TimePoint now) {
   PendingIo& io = *end.io;
   VirtualPfs& pfs = table_[io.app];
-  ++pfs.done_requests;
-  pfs.done_bytes += Bytes{end.bytes};
-  if (end.failed) ++pfs.failed_requests;
+  if (!end.refused) {
+    ++pfs.done_requests;
+    pfs.done_bytes += Bytes{end.bytes};
+    if (end.failed) ++pfs.failed_requests;
+  }
   if (io.state == PendingIo::State::given_up) return;
   VPFS_ASSERT(io.state == PendingIo::State::outstanding);
   pfs.outstanding_bytes -= io.size;
-  pfs.service.record(now - io.dispatched);
+  if (!end.refused) pfs.service.record(now - io.dispatched);
   const Cost cost = cost_model_.cost(io.kind, Bytes{end.bytes});
   scheduler_->complete(io, std::min(cost, io.cost), now);
 }
@@ -116,17 +118,18 @@ bool Dispatcher::take_back(PendingIo& io, TimePoint now) {
   return true;
 }
 
-void Dispatcher::give_up_slot(PendingIo& io, TimePoint now) {
+bool Dispatcher::give_up_slot(PendingIo& io, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  if (io.state != PendingIo::State::outstanding) return;
+  if (io.state != PendingIo::State::outstanding) return false;
   ++table_[io.app].given_up_requests;
   give_slot_back(io, now);
   io.state = PendingIo::State::given_up;
+  return true;
 }
 
-void Dispatcher::count_refused(const PendingIo& io) {
+void Dispatcher::count_refused(AppId app) {
   const std::lock_guard lock(mutex_);
-  ++table_[io.app].refused_requests;
+  ++table_[app].refused_requests;
 }
 
 void Dispatcher::inspect(const std::function<void(const Books&)>& visit) {

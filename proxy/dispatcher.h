@@ -23,6 +23,8 @@ struct Turn {
     PendingIo* io;
     std::uint64_t bytes;
     bool failed;
+    // Let go, but refused instead of forwarded: only its slot comes back.
+    bool refused = false;
   };
   std::vector<PendingIo*> arrived;
   std::vector<End> ended;
@@ -60,9 +62,10 @@ class Dispatcher {
   // let go already.
   [[nodiscard]] bool take_back(PendingIo& io, TimePoint now);
   // Gives the slot of an outstanding request back, charged in full, though its end was not seen.
-  void give_up_slot(PendingIo& io, TimePoint now);
-  // Counts a request that take_back() took and that was then refused.
-  void count_refused(const PendingIo& io);
+  // False when it has been given back already.
+  [[nodiscard]] bool give_up_slot(PendingIo& io, TimePoint now);
+  // Counts a request that was refused instead of forwarded.
+  void count_refused(AppId app);
 
   // For status: calls `visit` with the lock held.
   struct Books {

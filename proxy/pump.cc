@@ -24,8 +24,8 @@ constexpr std::size_t kPeekSize = 2048;
 // What a quiet stream asks for first; doubled whenever a receive fills it. Also the piece in which
 // a stream is relayed that has the thread to itself.
 constexpr std::size_t kFirstReceive = std::size_t{16} * 1024;
-// Small messages in a row before a stream of large ones counts as one of small ones: between the
-// data of writes stand their requests.
+// Looks without a large message before a stream of large ones counts as one of small ones: between
+// the data of writes stand their requests.
 constexpr int kPatience = 8;
 // Turns of one stream before others get theirs.
 constexpr int kMostTurns = 16;
@@ -39,6 +39,10 @@ Pump::Pump(Session& session, Worker& worker, Sender from, net::Socket& source, n
       source_(source),
       sink_(sink),
       receive_size_(kFirstReceive) {}
+
+std::size_t Pump::unsent() const {
+  return output_.size() - output_done_ + waiting_.size();
+}
 
 bool Pump::has_output() const {
   return output_done_ < output_.size() || (pipe_ && pipe_->size() > 0) ||
@@ -94,8 +98,8 @@ void Pump::run() {
   } else if (outcome == Outcome::failed) {
     source_ended_ = true;
     session_.source_ended(from_, {source_error_, std::system_category()});
-  } else if (has_output()) {
-    wait_writable();  // the last read brought more than the sink takes
+  } else if (has_output() && !write_output()) {
+    if (!session_.closing()) wait_writable();
   } else if (!source_ended_ && !(paused_ && at_boundary())) {
     // A stream that used up its turns waits as well: it is readable, and so comes round again.
     wait_readable();
@@ -239,7 +243,9 @@ Pump::Outcome Pump::receive() {
   // All at once, a window of small requests and its answers would go round in lock step, and all
   // parties but one would idle. With other sessions at work, the fewest system calls win.
   const bool alone = worker_.alone();
-  const std::size_t wanted = alone ? std::min(receive_size_, kFirstReceive) : receive_size_;
+  std::size_t wanted = alone ? std::min(receive_size_, kFirstReceive) : receive_size_;
+  // While paused only the message that is half through is read to its end.
+  if (paused_) wanted = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, forward_left_));
   const std::size_t most = std::min(wanted, scratch.size() - carried);
   const ssize_t received =
       ::recv(source_.native_handle(), scratch.data() + carried, most, MSG_DONTWAIT);
@@ -274,9 +280,9 @@ void Pump::add_run(std::size_t offset, std::size_t size) {
 
 void Pump::take_forwarded(std::uint64_t size) {
   forward_left_ -= size;
-  if (forward_left_ == 0 && finished_at_end_) {
-    session_.finished(*std::exchange(finished_at_end_, std::nullopt));
-  }
+  if (forward_left_ > 0) return;
+  const auto finished = std::exchange(finished_at_end_, std::nullopt);
+  if (finished) session_.finished(*finished);
 }
 
 // Decides about `bytes`, which follow on what was decided before. What is to be forwarded is noted
@@ -303,6 +309,7 @@ bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
     if (step.action == Step::Action::hold) {
       VPFS_ASSERT(step.size <= here);
       session_.hold(bytes.subspan(at, static_cast<std::size_t>(step.size)));
+      if (session_.closing()) return false;
       at += static_cast<std::size_t>(step.size);
       continue;
     }

@@ -40,7 +40,7 @@ class Pump {
   void inject_borrowed(std::span<const std::byte> message) { borrowed_.push_back(message); }
   void flush();
 
-  // While paused nothing new is read, and what has been started goes on.
+  // While paused no new message is read; the one that is half through goes on.
   void pause() { paused_ = true; }
   void resume();
   [[nodiscard]] bool paused() const { return paused_; }
@@ -56,6 +56,8 @@ class Pump {
   }
   // Whether something is here that the sink has not taken.
   [[nodiscard]] bool has_output() const;
+  // Bytes of it in the process's memory.
+  [[nodiscard]] std::size_t unsent() const;
   [[nodiscard]] std::uint64_t bytes_moved() const { return bytes_moved_; }
 
  private:
@@ -103,7 +105,7 @@ class Pump {
   std::size_t receive_size_;
   int large_messages_ = 0;  // peek so many times more before receiving as if all were small
   bool paused_ = false;
-  bool reading_ = false;  // a wait is in flight
+  bool reading_ = false;  // a wait is in flight, or asked of the worker
   bool writing_ = false;
   bool running_ = false;
   bool source_ended_ = false;

@@ -14,6 +14,10 @@ namespace vpfs::proxy {
 namespace {
 // Identities that one connection shows at once; the node of a kernel client may show many.
 constexpr std::size_t kMostKnown = 64;
+// Times limits.held_* that a client may have held before its requests are refused at once.
+constexpr std::size_t kOverrun = 4;
+// What a pump keeps of the data server's bytes for a client that takes none.
+constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
 }  // namespace
 
 Session::Session(Worker& worker, net::Socket client, net::Socket server,
@@ -84,10 +88,17 @@ AppId Session::app_of(const IoDescription& io) {
 
 void Session::hold(std::span<const std::byte> message) {
   const IoDescription& description = conversation_->held();
+  // The conversation forgets a read at the header of its last data, we at their last byte.
+  if (ios_.find(description.key) != nullptr) {
+    ++shared_.counters.framing_errors;
+    return close("the client used the tag of an I/O that is still under way again");
+  }
+  const AppId app = app_of(description);
+  if (holds_far_too_much()) return refuse_to_client(description.key, app);
   PendingIo& io = worker_.make_held(worker_.now());
   io.session = this;
   io.key = description.key;
-  io.app = app_of(description);
+  io.app = app;
   io.kind = description.is_write ? IoKind::write : IoKind::read;
   io.size = Bytes{description.bytes};
   io.cost = worker_.dispatcher().cost_of(io.kind, io.size);
@@ -95,11 +106,27 @@ void Session::hold(std::span<const std::byte> message) {
   ios_.insert(io.key, &io);
   ++held_requests_;
   held_bytes_ += message.size();
-  if (held_requests_ >= shared_.config.limits.held_requests ||
-      held_bytes_ >= shared_.config.limits.held_bytes.count) {
-    to_server_.pause();
-  }
+  if (holds_more_than(1, 1) && outstanding_ == 0) to_server_.pause();
   submit(io);
+}
+
+// Whether limits.held_* x times / divisor are reached.
+bool Session::holds_more_than(std::size_t times, std::size_t divisor) const {
+  const Limits& limits = shared_.config.limits;
+  return held_requests_ * divisor >= limits.held_requests * times ||
+         held_bytes_ * divisor >= limits.held_bytes.count * times;
+}
+
+// Behind the requests may stand the data of writes that have been started. As long as anything of
+// this client is at the data server its stream is read, and what comes beyond a bound is refused:
+// waiting for room would be waiting for ourselves.
+bool Session::holds_far_too_much() {
+  if (!holds_more_than(kOverrun, 1)) return false;
+  if (!std::exchange(overrun_told_, true)) {
+    spdlog::warn("client {}: {} requests of {} bytes are held: further ones are refused",
+                 net::to_string(client_endpoint_), held_requests_, held_bytes_);
+  }
+  return true;
 }
 
 void Session::submit(PendingIo& io) {
@@ -121,8 +148,8 @@ void Session::release(PendingIo& io) {
     // Too late: its client may have given up, and a late answer would block its connection.
     ios_.erase(io.key);
     no_longer_held(io);
-    refuse_to_client(io);
-    worker_.ended(io, 0, true);
+    refuse_to_client(io.key, io.app);
+    worker_.released_too_late(io);
     return;
   }
   to_server_.inject_borrowed(io.message);
@@ -136,14 +163,17 @@ void Session::release(PendingIo& io) {
 void Session::refuse(PendingIo& io) {
   ios_.erase(io.key);
   no_longer_held(io);
-  refuse_to_client(io);
+  refuse_to_client(io.key, io.app);
   worker_.recycle(io);
 }
 
-void Session::refuse_to_client(PendingIo& io) {
+void Session::refuse_to_client(IoKey key, AppId app) {
   ++shared_.counters.requests_refused;
-  worker_.dispatcher().count_refused(io);
-  to_client_.inject(conversation_->refuse(io.key));
+  worker_.dispatcher().count_refused(app);
+  to_client_.inject(conversation_->refuse(key));
+  if (to_client_.unsent() > shared_.config.limits.held_bytes.count + kUnsentBesides) {
+    return close("the client does not take the answers to its requests");
+  }
   if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
 }
 
@@ -152,9 +182,8 @@ void Session::flush() {
   if (closing_) return;
   to_server_.flush();
   to_client_.flush();
-  const bool room = held_requests_ <= shared_.config.limits.held_requests / 2 &&
-                    held_bytes_ <= shared_.config.limits.held_bytes.count / 2;
-  if (to_server_.paused() && room && !closing_) to_server_.resume();
+  const bool go_on = outstanding_ > 0 || !holds_more_than(1, 2);
+  if (to_server_.paused() && go_on && !closing_) to_server_.resume();
 }
 
 void Session::finished(const FinishedIo& finished) {
@@ -223,8 +252,7 @@ void Session::check_client_stall(TimePoint now) {
     if (io->held) {
       if (worker_.dispatcher().take_back(*io, now)) io->submitted = false;
     } else {
-      worker_.dispatcher().give_up_slot(*io, now);
-      ++given_up;
+      given_up += worker_.dispatcher().give_up_slot(*io, now) ? 1 : 0;
     }
   });
   shared_.counters.slots_given_up += given_up;
@@ -260,7 +288,7 @@ void Session::check_service_time(TimePoint now) {
   });
   if (overdue.empty()) return;
   for (PendingIo* io : overdue) {
-    worker_.dispatcher().give_up_slot(*io, now);
+    (void)worker_.dispatcher().give_up_slot(*io, now);
     conversation_->forget(io->key);
     ios_.erase(io->key);
     worker_.recycle(*io);

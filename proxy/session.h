@@ -58,7 +58,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void check_drain();
   void learn_client_timeout();
   void no_longer_held(PendingIo& io);
-  void refuse_to_client(PendingIo& io);
+  [[nodiscard]] bool holds_more_than(std::size_t times, std::size_t divisor) const;
+  [[nodiscard]] bool holds_far_too_much();
+  void refuse_to_client(IoKey key, AppId app);
   void update_byte_counters();
 
   struct KnownIdentity {
@@ -82,6 +84,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<KnownIdentity> known_;  // rules are matched once per identity
   bool timeout_known_ = false;
   bool client_stalled_ = false;
+  bool overrun_told_ = false;
   bool flush_pending_ = false;
   bool closing_ = false;
   std::uint64_t counted_to_server_ = 0;

@@ -11,7 +11,7 @@ namespace vpfs::proxy {
 void SharedState::learn_client_timeout(Duration timeout) {
   if (timeout <= Duration::zero()) return;
   server_stall.store(timeout / 10);
-  const Duration limit = timeout * 8 / 10;
+  const Duration limit = timeout / 10 * 8;
   if (config.timeouts.hold) {
     // The rest of the time-out is for what a connection keeps back behind `server_stall`.
     const Duration allowed = std::min(*config.timeouts.hold, limit);

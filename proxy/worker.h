@@ -62,6 +62,9 @@ class Worker {
   void ended(PendingIo& io, std::uint64_t bytes, bool failed) {
     turn_.ended.push_back({.io = &io, .bytes = bytes, .failed = failed});
   }
+  void released_too_late(PendingIo& io) {
+    turn_.ended.push_back({.io = &io, .bytes = 0, .failed = false, .refused = true});
+  }
   void slots_changed() { need_turn_ = true; }
   // A wait costs a system call, which comes after the event's data are on their way.
   void watch_later(Pump& pump) { to_watch_.push_back(&pump); }

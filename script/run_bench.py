@@ -21,13 +21,27 @@ BENCHMARKS = {
 BUSY = 0.3
 
 
+def print_help(parser: argparse.ArgumentParser) -> None:
+    """Also what each benchmark understands, or only the one that is named."""
+    parser.print_help()
+    for name in [name for name in BENCHMARKS if name in sys.argv] or BENCHMARKS:
+        benchmark = importlib.import_module(f"bench.{name}")
+        if hasattr(benchmark, "option_parser"):
+            print()
+            benchmark.option_parser().print_help()
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="script/bench", description="Runs a benchmark of vpfs.")
+    parser = argparse.ArgumentParser(prog="script/bench", description="Runs a benchmark of vpfs.", add_help=False)
+    parser.add_argument("-h", "--help", action="store_true", help="show this and the benchmark's own options")
     parser.add_argument("name", choices=BENCHMARKS)
     parser.add_argument("--quick", action="store_true", help="within 3 minutes: fewer sizes, fewer and shorter runs")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin", help="where the programs are")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench-out")
     parser.add_argument("--anyway", action="store_true", help="measure on a busy machine too")
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print_help(parser)
+        return 0
     options, rest = parser.parse_known_args()
 
     require_programs(options.bin, BENCHMARKS[options.name])
@@ -35,8 +49,7 @@ def main() -> int:
     if busy > BUSY and not options.anyway:
         raise Problem(f"others use {busy:.0%} of this machine's processors: numbers would mean little (--anyway measures)")
     benchmark = importlib.import_module(f"bench.{options.name}")
-    own_options = hasattr(benchmark, "parse_options")
-    extra = [benchmark.parse_options(rest)] if own_options else []
+    extra = [benchmark.option_parser().parse_args(rest)] if hasattr(benchmark, "option_parser") else []
     if rest and not extra:
         parser.error(f"unknown: {' '.join(rest)}")
     if options.quick:

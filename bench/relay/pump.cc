@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSpliceAbove = 32 * kKiB;
 constexpr std::size_t kSmallBuffer = 8 * kKiB;
-constexpr std::size_t kSmallWindow = 512;
+constexpr std::size_t kSmallWindow = 2048;
 
 // What a failed system call means for a pump.
 Pump::State after_error() {

@@ -79,21 +79,28 @@ Step Pvfs2Conversation::client_message(const BmiHeader& header, std::span<const 
     if (is_io) return hold_io(header, whole);
     learn_uid(whole);
   }
-  if (operations_.find(header.tag) != nullptr) operations_.erase(header.tag);
+  if (!free_tag(header.tag)) return used_again(header.tag);
   if (*op == Op::getconfig) operations_.insert(header.tag, {.phase = Phase::config, .op = *op});
   return forward(header);
+}
+
+// Makes a tag ready for a new operation; false when an I/O has it.
+bool Pvfs2Conversation::free_tag(Tag tag) {
+  const Operation* const before = operations_.find(tag);
+  if (before == nullptr) return true;
+  if (before->phase != Phase::config) return false;
+  operations_.erase(tag);
+  return true;
+}
+
+Step Pvfs2Conversation::used_again(Tag tag) {
+  return lost(fmt::format("tag {} of an I/O that is still under way is used again", tag));
 }
 
 Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::byte> payload) {
   const auto io = summarise_io(payload);
   if (!io) return forward(header);  // the server will say what is wrong with it
-  if (const Operation* before = operations_.find(header.tag)) {
-    if (before->phase != Phase::config) {
-      return lost(
-          fmt::format("tag {} of an I/O that is still under way is used again", header.tag));
-    }
-    operations_.erase(header.tag);
-  }
+  if (!free_tag(header.tag)) return used_again(header.tag);
   operations_.insert(header.tag, {.phase = Phase::response,
                                   .op = io->op,
                                   .io_type = io->io_type,

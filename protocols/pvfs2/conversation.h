@@ -13,8 +13,9 @@
 
 namespace vpfs::pvfs2 {
 
-// Follows one OrangeFS connection as section 8 of docs/wire-orangefs.md asks of a proxy: IO and
-// SMALL_IO are held, everything else passes, and the state of a tag tells flow data from responses.
+// Follows one OrangeFS connection as sections 5 and 6 of docs/wire-orangefs.md ask of a proxy: IO
+// and SMALL_IO are held, everything else passes, and the state of a tag tells flow data from
+// responses.
 //
 // An unknown tag or an undecodable body is no fault here: with sound framing it passes.
 class Pvfs2Conversation final : public Conversation {
@@ -50,6 +51,8 @@ class Pvfs2Conversation final : public Conversation {
   };
 
   [[nodiscard]] Step client_message(const BmiHeader& header, std::span<const std::byte> bytes);
+  [[nodiscard]] bool free_tag(Tag tag);
+  [[nodiscard]] Step used_again(Tag tag);
   [[nodiscard]] Step hold_io(const BmiHeader& header, std::span<const std::byte> payload);
   [[nodiscard]] Step server_message(const BmiHeader& header, std::span<const std::byte> bytes);
   [[nodiscard]] Step io_response(const BmiHeader& header, Operation& operation,

@@ -157,6 +157,31 @@ TEST(ProxyForwarding, StartedFlowsMoveWhileTheSchedulerIsFull) {
   EXPECT_TRUE(proxy.wait_for_outstanding(1));
 }
 
+// They stand behind requests that are held, on the same connection.
+TEST(ProxyForwarding, DataOfStartedWritesPassTheLimitOfHeldRequests) {
+  constexpr pvfs2::Tag kWrites = 6;
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 2, .limits = "held_requests: 2"});
+  Link link = open_link(proxy, server);
+  const auto request = [](pvfs2::Tag tag) {
+    return io_request(tag, {.type = IoType::write, .size = 65536});
+  };
+  for (pvfs2::Tag tag = 1; tag <= kWrites; ++tag) ASSERT_TRUE(link.client.send(request(tag)));
+  for (const pvfs2::Tag tag : {1U, 2U})
+    EXPECT_EQ(link.server.receive().value().bytes(), request(tag));
+  for (pvfs2::Tag tag = 1; tag <= kWrites; ++tag) {
+    const Buffer data = data_message(tag, StampedFile{.file = tag}.bytes(0, 65536));
+    ASSERT_TRUE(link.server.send(io_response(tag, 0)));
+    EXPECT_EQ(link.client.receive().value().bytes(), io_response(tag, 0));
+    ASSERT_TRUE(link.client.send(data));
+    EXPECT_EQ(link.server.receive().value().bytes(), data);
+    ASSERT_TRUE(link.server.send(write_completion(tag, 65536)));
+    EXPECT_EQ(link.client.receive().value().bytes(), write_completion(tag, 65536));
+    if (tag + 2 <= kWrites) EXPECT_EQ(link.server.receive().value().bytes(), request(tag + 2));
+  }
+  EXPECT_TRUE(proxy.wait_for_outstanding(0));
+}
+
 TEST(ProxyForwarding, EqualRequestsAreNotTakenForRepetitions) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});

@@ -72,6 +72,30 @@ TEST(ProxyHold, HeldPastTheDeadlineIsRefusedAndNeverForwarded) {
   EXPECT_TRUE(proxy.wait_until_idle());
 }
 
+TEST(ProxyHold, FarMoreThanTheLimitOfHeldRequestsIsRefusedAtOnce) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1, .limits = "held_requests: 2"});
+  Link link = open_link(proxy, server);
+  ASSERT_TRUE(link.client.send(io_request(1, {})));
+  ASSERT_TRUE(link.server.receive());
+  for (pvfs2::Tag tag = 2; tag <= 12; ++tag) ASSERT_TRUE(link.client.send(io_request(tag, {})));
+  for (pvfs2::Tag tag = 10; tag <= 12; ++tag) {
+    const WireMessage answer = link.client.receive().value();
+    EXPECT_TRUE(is_error_response(answer, Op::io));
+    EXPECT_EQ(answer.header.tag, tag);
+  }
+  // The others are served.
+  for (pvfs2::Tag tag = 1; tag <= 9; ++tag) {
+    ASSERT_TRUE(link.server.send(io_response(tag, 0)));
+    EXPECT_EQ(link.client.receive().value().bytes(), io_response(tag, 0));
+    if (tag < 9) EXPECT_EQ(link.server.receive().value().bytes(), io_request(tag + 1, {}));
+  }
+  EXPECT_TRUE(proxy.logs("further ones are refused"));
+  link.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+  EXPECT_EQ(proxy.status()["counters"]["requests_refused"], 3);
+}
+
 // Around the deadline a request is either forwarded or refused, never both and never neither.
 TEST(ProxyHold, SlotsThatComeFreeAroundTheDeadlineForwardOrRefuse) {
   constexpr auto kHold = 100ms;

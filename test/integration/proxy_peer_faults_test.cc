@@ -260,6 +260,37 @@ TEST(ProxyPeerFaults, NonsenseFromEitherSideEndsThatConnectionWithOneLine) {
   expect_idle_after(proxy, other, files);
 }
 
+TEST(ProxyPeerFaults, TagOfAnIoUnderWayUsedAgainEndsThatConnection) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1});
+  Link other = open_link(proxy, server);
+  // Of a held request, by an operation that is not held.
+  Link link = open_link(proxy, server);
+  ASSERT_TRUE(link.client.send(io_request(1, {})));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.client.send(io_request(2, {})));
+  ASSERT_TRUE(proxy.wait_for_queued(1));
+  ASSERT_TRUE(link.client.send(getattr_request(2)));
+  EXPECT_TRUE(link.client.closed_by_peer());
+  EXPECT_TRUE(link.server.closed_by_peer());
+  expect_works(other, 1);
+  // Of a read whose last data are on their way.
+  link = open_link(proxy, server);
+  const Buffer data = data_message(7, StampedFile{.file = 2}.bytes(0, 100'000));
+  ASSERT_TRUE(link.client.send(io_request(7, {.size = 100'000})));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.server.send(io_response(7, 100'000)));
+  ASSERT_TRUE(link.server.send(std::span(data).first(50'000)));
+  EXPECT_EQ(link.client.receive().value().bytes(), io_response(7, 100'000));
+  ASSERT_EQ(link.client.receive_bytes(50'000).size(), 50'000U);
+  ASSERT_TRUE(link.client.send(io_request(7, {.size = 4096})));
+  EXPECT_TRUE(link.client.closed_by_peer());
+  expect_works(other, 2);
+  EXPECT_EQ(proxy.status()["counters"]["framing_errors"], 2);
+  other.client.close();
+  EXPECT_TRUE(proxy.wait_until_idle());
+}
+
 TEST(ProxyPeerFaults, MangledRequestsWithSoundFramingPassOrAreHeldAndEndWell) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});

@@ -164,6 +164,36 @@ TEST(ProxySlots, TwoHintsShareTwoToOneWithinTheBoundOfSfq) {
   EXPECT_GT(served[0], 140);
 }
 
+TEST(ProxySlots, FifoServesInTheOrderOfArrivalWhateverTheWeights) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(),
+                      .policy = "fifo",
+                      .depth = 1,
+                      .virtual_pfs = "much: {weight: 1000}, little: {weight: 1}",
+                      .rules = "[{match: {hint: {jobid: much}}, virtual_pfs: much},"
+                               " {match: {hint: {jobid: little}}, virtual_pfs: little}]"});
+  Link one = open_link(proxy, server);
+  Link two = open_link(proxy, server);
+  ASSERT_TRUE(one.client.send(io_request(100, {})));
+  ASSERT_TRUE(one.server.receive());
+  // By turns on two connections, each known to have arrived before the next is sent.
+  constexpr pvfs2::Tag kRequests = 12;
+  for (pvfs2::Tag tag = 1; tag <= kRequests; ++tag) {
+    Link& link = tag % 2 == 0 ? one : two;
+    const char* const job = tag % 3 == 0 ? "much" : "little";
+    ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096, .job = job})));
+    ASSERT_TRUE(proxy.wait_for_queued(tag));
+  }
+  ASSERT_TRUE(one.server.send(io_response(100, 0)));
+  for (pvfs2::Tag tag = 1; tag <= kRequests; ++tag) {
+    WirePeer& from = tag % 2 == 0 ? one.server : two.server;
+    const auto request = from.receive();
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->header.tag, tag);
+    ASSERT_TRUE(from.send(small_read_response(tag, Buffer(4096))));
+  }
+}
+
 TEST(ProxySlots, CloseOnEitherSideClosesTheOtherAndFreesTheSlots) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2});

@@ -50,10 +50,10 @@ class DamagingRelay {
 
   net::Task<> accept(net::Endpoint server) {
     for (;;) {
-      auto [error, client] = co_await acceptor_.async_accept(net::use_task);
+      auto [error, client] = co_await acceptor_.async_accept(net::kUseTask);
       if (error) co_return;
       auto pair = std::make_shared<Pair>(std::move(client), net::Socket(loop_));
-      const auto [refused] = co_await pair->server.async_connect(server, net::use_task);
+      const auto [refused] = co_await pair->server.async_connect(server, net::kUseTask);
       if (refused) continue;
       asio::co_spawn(loop_, forward(pair, pair->client, pair->server, false), asio::detached);
       asio::co_spawn(loop_, forward(pair, pair->server, pair->client, true), asio::detached);
@@ -66,16 +66,16 @@ class DamagingRelay {
     for (;;) {
       message.resize(pvfs2::kBmiHeaderSize);
       const auto head = asio::buffer(message);
-      const auto [cut, head_size] = co_await asio::async_read(from, head, net::use_task);
+      const auto [cut, head_size] = co_await asio::async_read(from, head, net::kUseTask);
       const auto header = pvfs2::decode_bmi_header(message);
       if (cut || !header) break;
       message.resize(pvfs2::kBmiHeaderSize + static_cast<std::size_t>(header->payload_size));
       const auto payload = asio::buffer(message) + pvfs2::kBmiHeaderSize;
-      const auto [torn, payload_size] = co_await asio::async_read(from, payload, net::use_task);
+      const auto [torn, payload_size] = co_await asio::async_read(from, payload, net::kUseTask);
       if (torn) break;
       if (damage && header->payload_size >= 4096) message[3000] ^= std::byte{1};
       const auto all = asio::buffer(message);
-      const auto [lost, written] = co_await asio::async_write(to, all, net::use_task);
+      const auto [lost, written] = co_await asio::async_write(to, all, net::kUseTask);
       if (lost) break;
     }
     std::error_code ignored;

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "schedulers/registry.h"
+
 namespace vpfs::proxy {
 namespace {
 
@@ -42,8 +44,9 @@ TEST(ProxyConfig, TheExampleIsGood) {
 }
 
 TEST(ProxyConfig, EveryExampleOfAPolicyIsGood) {
-  for (const std::string policy : {"fifo", "sfq"}) {
-    const std::string path = std::string(VPFS_SOURCE_DIR) + "/conf/" + policy + ".yaml";
+  for (const std::string_view policy : scheduler_names()) {
+    const std::string path =
+        std::string(VPFS_SOURCE_DIR) + "/conf/" + std::string(policy) + ".yaml";
     ConfigErrors errors(path);
     const Config config = parse_config(read_file(path), errors);
     EXPECT_EQ(errors.to_string(), "");

@@ -98,7 +98,8 @@ TEST_F(DispatcherTest, ASlotThatWasGivenUpIsNotFreedTwice) {
   PendingIo& slow = io(1);
   PendingIo& next = io(2);
   (void)turn({.arrived = {&slow, &next}});
-  dispatcher_->give_up_slot(slow, kStart);
+  EXPECT_TRUE(dispatcher_->give_up_slot(slow, kStart));
+  EXPECT_FALSE(dispatcher_->give_up_slot(slow, kStart));
   EXPECT_EQ(turn({}), (std::vector<PendingIo*>{&next}));
   (void)turn({.ended = {{.io = &slow, .bytes = 1000, .failed = false}}});
   EXPECT_EQ(dispatcher_->outstanding(), 1U);

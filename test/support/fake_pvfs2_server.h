@@ -97,7 +97,7 @@ class FakePvfs2Server {
  private:
   net::Task<> accept() {
     for (;;) {
-      auto [error, socket] = co_await acceptor_.async_accept(net::use_task);
+      auto [error, socket] = co_await acceptor_.async_accept(net::kUseTask);
       if (error) co_return;
       peers_.emplace_back(std::move(socket));
       asio::co_spawn(loop_, serve(peers_.back()), asio::detached);
@@ -123,7 +123,7 @@ class FakePvfs2Server {
 
   static net::Task<bool> fill(Peer& peer, std::vector<std::byte>& bytes) {
     const auto buffer = asio::buffer(bytes);
-    const auto [error, size] = co_await asio::async_read(peer.socket, buffer, net::use_task);
+    const auto [error, size] = co_await asio::async_read(peer.socket, buffer, net::kUseTask);
     co_return !error;
   }
 

@@ -35,12 +35,12 @@ ProxyProcess::ProxyProcess(const ProxySettings& settings) : open_files_(settings
           "        status_file: '{}', status_interval: 1 h}}\n"
           "limits: {{{}}}\n"
           "timeouts: {{{}}}\n"
-          "scheduler: {{policy: sfq, depth: {{requests: {}, bytes: {}}}}}\n"
+          "scheduler: {{policy: {}, depth: {{requests: {}, bytes: {}}}}}\n"
           "virtual_pfs: {{{}}}\n"
           "rules: {}\n",
           port_.address(), settings.upstream, settings.workers, status_file_, settings.limits,
-          settings.timeouts, settings.depth, settings.depth_bytes, settings.virtual_pfs,
-          settings.rules));
+          settings.timeouts, settings.policy, settings.depth, settings.depth_bytes,
+          settings.virtual_pfs, settings.rules));
   start();
 }
 

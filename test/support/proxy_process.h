@@ -17,6 +17,7 @@ namespace vpfs::test {
 struct ProxySettings {
   std::uint16_t upstream = 0;
   unsigned workers = 1;
+  std::string policy = "sfq";
   unsigned depth = 16;
   std::string depth_bytes = "1 GiB";
   std::string timeouts;  // "hold: 300 ms"
