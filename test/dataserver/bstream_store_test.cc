@@ -109,6 +109,27 @@ TEST_P(BstreamStoreTest, AWriteThatEndsAfterTheRemovalLeavesNothing) {
   EXPECT_EQ(bstreams().size(kFile), 0);
 }
 
+TEST_P(BstreamStoreTest, AWriteKeepsItsDataOverATruncationMeanwhile) {
+  const Bytes before = bstreams().space().available;
+  for (const std::int64_t end : {50, 0}) {
+    EXPECT_EQ(write(kFile, 0, std::string(300'000, 'a')), 0);
+    auto window = run(bstreams().open_window(kFile, 100, 1000));
+    ASSERT_TRUE(window);
+    const std::span<std::byte> bytes = window->parts.front();
+    ASSERT_EQ(bytes.size(), 1000U);
+    std::memset(bytes.data(), 'x', 500);
+    EXPECT_EQ(bstreams().truncate(kFile, end), 0);
+    std::memset(bytes.data() + 500, 'x', 500);
+    EXPECT_EQ(run(bstreams().commit(std::move(*window))), 0);
+    EXPECT_EQ(bstreams().size(kFile), 1100);
+    const auto kept = static_cast<std::size_t>(end);
+    EXPECT_EQ(read(kFile, 0, 1100),
+              std::string(kept, 'a') + std::string(100 - kept, '\0') + std::string(1000, 'x'));
+  }
+  EXPECT_EQ(bstreams().remove(kFile), 0);
+  EXPECT_EQ(bstreams().space().available, before);
+}
+
 TEST_P(BstreamStoreTest, FlushedDataAreThereAfterReopening) {
   if (!persists()) GTEST_SKIP() << "the memory engine forgets";
   EXPECT_EQ(write(kFile, 0, "hello"), 0);

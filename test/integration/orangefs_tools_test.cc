@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "test/support/orangefs_servers.h"
 #include "test/support/process.h"
 
 namespace vpfs::test {
@@ -21,20 +22,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-std::optional<std::string> tools_directory() {
-  if (const char* prefix = std::getenv("VPFS_ORANGEFS_PREFIX")) {
-    return std::string(prefix) + "/bin";
-  }
-  Process which({"/bin/sh", "-c", "command -v pvfs2-server"});
-  const auto exit = which.wait();
-  if (!exit || !exit->ok()) return std::nullopt;
-  const std::filesystem::path server = which.output().substr(0, which.output().find('\n'));
-  for (const auto& place : {server.parent_path(), server.parent_path().parent_path() / "bin"}) {
-    if (std::filesystem::exists(place / "pvfs2-cp")) return place.string();
-  }
-  return std::nullopt;
-}
 
 struct Setting {
   const char* engine;
@@ -44,7 +31,7 @@ struct Setting {
 class OrangefsTools : public testing::TestWithParam<Setting> {
  protected:
   void SetUp() override {
-    const auto tools = tools_directory();
+    const auto tools = OrangefsServers::find_tools();
     if (!tools) {
       GTEST_SKIP() << "no OrangeFS: neither VPFS_ORANGEFS_PREFIX nor pvfs2-server on PATH";
     }

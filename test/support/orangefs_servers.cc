@@ -26,7 +26,21 @@ std::optional<std::string> OrangefsServers::find() {
   return std::nullopt;
 }
 
-OrangefsServers::OrangefsServers(const std::string& program) : ports_(2) {
+std::optional<std::string> OrangefsServers::find_tools() {
+  const auto program = find();
+  if (!program) return std::nullopt;
+  const std::filesystem::path server = *program;
+  for (const auto& place : {server.parent_path(), server.parent_path().parent_path() / "bin"}) {
+    if (std::filesystem::exists(place / "pvfs2-cp")) return place.string();
+  }
+  return std::nullopt;
+}
+
+OrangefsServers::OrangefsServers(const std::string& program, const ProxyFor& proxy_for)
+    : ports_(2) {
+  for (const ReservedPort& port : ports_) {
+    if (proxy_for) proxies_.push_back(proxy_for(port.number()));
+  }
   const std::string config = directory_.write("fs.conf", config_text());
   for (int i = 0; i < 2; ++i) {
     const std::string alias = fmt::format("s{}", i);
@@ -46,6 +60,10 @@ std::string OrangefsServers::address() const {
   return fmt::format("tcp://{}/orangefs", ports_[0].address());
 }
 
+std::string OrangefsServers::proxied_address() const {
+  return fmt::format("tcp-px://127.0.0.1:{}/orangefs", proxies_[0]);
+}
+
 std::string OrangefsServers::errors() const {
   std::string text = problems_;
   for (const Process& server : servers_) text += server.output() + server.errors();
@@ -54,6 +72,11 @@ std::string OrangefsServers::errors() const {
 
 std::string OrangefsServers::config_text() const {
   const std::string root = directory_.path().string();
+  std::vector<std::string> addresses;
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    addresses.push_back("tcp://" + ports_[i].address());
+    if (!proxies_.empty()) addresses[i] += fmt::format(",tcp-px://127.0.0.1:{}", proxies_[i]);
+  }
   std::string text = fmt::format(R"(<Defaults>
 	UnexpectedRequests 50
 	EventLogging none
@@ -75,8 +98,8 @@ std::string OrangefsServers::config_text() const {
 	LogFile {0}/s0/log
 </Defaults>
 <Aliases>
-	Alias s0 tcp://{1}
-	Alias s1 tcp://{2}
+	Alias s0 {1}
+	Alias s1 {2}
 </Aliases>
 <FileSystem>
 	Name orangefs
@@ -102,7 +125,7 @@ std::string OrangefsServers::config_text() const {
 	</StorageHints>
 </FileSystem>
 )",
-                                 root, ports_[0].address(), ports_[1].address());
+                                 root, addresses[0], addresses[1]);
   for (int i = 0; i < 2; ++i) {
     text += fmt::format(
         "<ServerOptions>\n\tServer s{0}\n\tDataStorageSpace {1}/s{0}/data\n"

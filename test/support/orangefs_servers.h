@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,9 +17,17 @@ class OrangefsServers {
   // Gives the path of pvfs2-server.
   [[nodiscard]] static std::optional<std::string> find();
 
-  explicit OrangefsServers(const std::string& program);
+  // Where its tools are (pvfs2-cp and its like); nothing as above.
+  [[nodiscard]] static std::optional<std::string> find_tools();
+
+  // Given the port of a server: the port of 127.0.0.1 where its proxy listens.
+  using ProxyFor = std::function<std::uint16_t(std::uint16_t server)>;
+  // With proxies each server has a second address, its proxy's, in the zone tcp-px.
+  explicit OrangefsServers(const std::string& program, const ProxyFor& proxy_for = {});
 
   [[nodiscard]] std::string address() const;
+  // Through the proxies.
+  [[nodiscard]] std::string proxied_address() const;
   // Why it does not work, if it does not.
   [[nodiscard]] std::string errors() const;
 
@@ -26,6 +36,7 @@ class OrangefsServers {
 
   TemporaryDirectory directory_;
   std::vector<ReservedPort> ports_;
+  std::vector<std::uint16_t> proxies_;
   std::vector<Process> servers_;
   std::string problems_;
 };
