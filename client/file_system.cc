@@ -330,7 +330,7 @@ net::Task<Result<void>> FileSystem::remove(pvfs2::Handle directory_handle, std::
   Result<pvfs2::Attributes> found = co_await get_attributes(*session_, *object);
   const bool dangling = !found && found.error().code == std::errc::no_such_file_or_directory;
   if (!found && !dangling) co_return std::unexpected(std::move(found.error()));
-  if (!dangling && found->type == pvfs2::ObjectType::directory) {
+  if (found && found->type == pvfs2::ObjectType::directory) {
     const Result<std::vector<DirectoryEntry>> entries = co_await readdir(*object);
     if (!entries) co_return std::unexpected(entries.error());
     if (!entries->empty()) {
@@ -342,8 +342,9 @@ net::Task<Result<void>> FileSystem::remove(pvfs2::Handle directory_handle, std::
   if (!left) co_return std::unexpected(left.error());
   // Where a repetition hides whose the name was, an object without a name is better than a name
   // without an object.
-  if (!*left) co_return Result<void>();
-  const pvfs2::Handle gone = **left;
+  const std::optional<pvfs2::Handle>& led_to = *left;
+  if (!led_to) co_return Result<void>();
+  const pvfs2::Handle gone = *led_to;
   if (gone != *object) found = co_await get_attributes(*session_, gone);  // renamed meanwhile
   Result<void> destroyed;
   if (found) {

@@ -151,6 +151,7 @@ net::Task<Result<void>> FileSystem::flush(pvfs2::Handle file) {
 
 net::Task<Result<FileSystemStatus>> FileSystem::statfs() {
   std::vector<Session::Addressed> requests;
+  requests.reserve(config().servers.size());
   for (std::size_t i = 0; i < config().servers.size(); ++i) {
     requests.push_back({.server = i,
                         .request = {.capability = {},

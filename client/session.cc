@@ -28,7 +28,7 @@ std::string host_name() {
 }
 
 net::Task<> pause(asio::any_io_executor executor, Duration duration) {
-  asio::steady_timer timer(std::move(executor), duration);
+  asio::steady_timer timer(executor, duration);
   (void)co_await timer.async_wait(net::kUseTask);
 }
 

@@ -192,7 +192,7 @@ net::Task<Outcome<std::vector<BstreamStore::Part>>> DirectoryBstreamStore::read(
   if (size == 0) co_return std::vector<Part>{};
   const Outcome<FilePtr> found = file(handle, false);
   if (!found) co_return std::unexpected(found.error());
-  const FilePtr opened = *found;
+  const FilePtr& opened = *found;
   const std::shared_ptr<std::byte> buffer = stock_->take();
   const std::span<std::byte> bytes(buffer.get(), size);
   std::size_t done = 0;
@@ -287,7 +287,7 @@ pvfs2::Status DirectoryBstreamStore::remove(pvfs2::Handle handle) {
 net::Task<pvfs2::Status> DirectoryBstreamStore::flush(pvfs2::Handle handle) {
   const Outcome<FilePtr> found = file(handle, false);
   if (!found) co_return found.error();
-  const FilePtr opened = *found;
+  const FilePtr& opened = *found;
   if (!opened) co_return 0;
   if (const int code = co_await ring_->sync(opened->descriptor); code < 0) {
     co_return status_of(-code);

@@ -16,7 +16,7 @@ constexpr std::size_t kPageSize = 4096;
 constexpr std::size_t kChunkSize = MemoryBstreamStore::kChunkSize;
 
 // What reads of holes hand out.
-alignas(kPageSize) const std::array<std::byte, kChunkSize> zeros = {};
+alignas(kPageSize) const std::array<std::byte, kChunkSize> kZeros = {};
 
 // The pieces of [offset, offset + size) by chunk: calls each(chunk index, offset in it, size).
 template <typename Each>
@@ -80,7 +80,7 @@ net::Task<Outcome<std::vector<BstreamStore::Part>>> MemoryBstreamStore::read(pvf
         return;
       }
     }
-    parts.push_back({.bytes = std::span(zeros).first(piece), .owner = nullptr});
+    parts.push_back({.bytes = std::span(kZeros).first(piece), .owner = nullptr});
   });
   co_return parts;
 }

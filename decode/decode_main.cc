@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -65,9 +66,10 @@ bool decode_file(const std::string& path, const Options& options) {
       whole = false;
       break;
     }
-    if (!packet->has_value()) break;
-    if ((*packet)->cut) ++cut;
-    decoder.add(reader->link_type(), **packet);
+    const auto& next = *packet;
+    if (!next) break;
+    if (next->cut) ++cut;
+    decoder.add(reader->link_type(), *next);
   }
   if (cut > 0) {
     std::fprintf(stderr,
@@ -82,9 +84,7 @@ bool decode_file(const std::string& path, const Options& options) {
   return whole && totals.ok() && totals.stream_bytes > 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Options options;
   CLI::App app{
       "Prints the messages of a packet capture, one line each. Exits 0 only when every byte "
@@ -101,4 +101,17 @@ int main(int argc, char** argv) {
     ok = decode_file(path, options) && ok;
   }
   return ok ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& problem) {
+    std::fputs("vpfs-decode: ", stderr);
+    std::fputs(problem.what(), stderr);
+    std::fputs("\n", stderr);
+    return 1;
+  }
 }

@@ -113,6 +113,8 @@ Result<Listener> Listener::open(asio::io_context& context, const Endpoint& endpo
 
 Listener::Listener(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Listener::Listener(Listener&&) noexcept = default;
+// asio's cancel(), which close() calls, throws by its signature only.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 Listener& Listener::operator=(Listener&& other) noexcept {
   if (this != &other) {
     close();
@@ -120,6 +122,7 @@ Listener& Listener::operator=(Listener&& other) noexcept {
   }
   return *this;
 }
+// NOLINTNEXTLINE(bugprone-exception-escape): as above
 Listener::~Listener() {
   close();
 }

@@ -62,8 +62,10 @@ std::string Classifier::fill_in(std::string_view name, const Identity& identity)
     filled += name.substr(0, open);
     const std::string_view field = name.substr(open + 1, close - open - 1);
     const auto found = std::ranges::find(hint_names_, field);
-    const auto index = static_cast<std::size_t>(found - hint_names_.begin());
-    if (found != hint_names_.end() && identity.hints[index]) filled += *identity.hints[index];
+    if (found != hint_names_.end()) {
+      const auto& value = identity.hints[static_cast<std::size_t>(found - hint_names_.begin())];
+      if (value) filled += *value;
+    }
     name.remove_prefix(close + 1);
   }
   return filled.append(name);

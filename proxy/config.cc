@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -72,7 +73,7 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
 void read_factor(ConfigReader& reader, std::string_view key, std::uint32_t& permille) {
   double factor = 1.0;
   if (reader.get(key, &factor, 0.001, 1000.0)) {
-    permille = static_cast<std::uint32_t>(factor * 1000.0 + 0.5);
+    permille = static_cast<std::uint32_t>(std::lround(factor * 1000.0));
   }
 }
 

@@ -19,7 +19,7 @@ constexpr std::uint64_t kResponseHead = 24;
 // Generic header and op.
 constexpr std::uint64_t kRequestHead = 12;
 // A GETCONFIG response is at most 64 KiB of text; a longer one is not looked at.
-constexpr std::uint64_t kMostConfig = 80 * 1024;
+constexpr std::uint64_t kMostConfig = std::uint64_t{80} * 1024;
 
 Step forward(const BmiHeader& header) {
   return {.action = Step::Action::forward, .size = kBmiHeaderSize + header.payload_size};
