@@ -55,6 +55,7 @@ net::Endpoint Proxy::local_endpoint() const {
 
 void Proxy::run() {
   std::vector<std::jthread> threads;
+  threads.reserve(workers_.size());
   for (const std::unique_ptr<Worker>& worker : workers_) {
     threads.emplace_back([&worker] { worker->run(); });
   }
