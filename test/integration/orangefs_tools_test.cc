@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <random>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,19 +60,12 @@ class OrangefsTools : public testing::TestWithParam<Setting> {
     }
   }
 
-  // What the tool printed, both ways; "FAILED: " before it when it did not succeed.
+  // As run_orangefs_tool().
   std::string tool(const std::string& name, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), tools_ + "/" + name);
-    Process process(arguments, {{"PVFS2TAB_FILE", tab_}});
-    const auto exit = process.wait(60s);
-    const std::string text = process.output() + process.errors();
-    return exit && exit->ok() ? text : "FAILED: " + text;
+    return run_orangefs_tool(tools_ + "/" + name, std::move(arguments), tab_);
   }
   std::string random_file(const std::string& name, std::size_t size) {
-    std::mt19937_64 random(size);
-    std::string bytes(size, '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random());
-    return directory_.write(name, bytes);
+    return directory_.write(name, random_bytes(size));
   }
   std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
 

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <random>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -133,6 +134,22 @@ std::string OrangefsServers::config_text() const {
         i, root);
   }
   return text;
+}
+
+std::string run_orangefs_tool(const std::string& program, std::vector<std::string> arguments,
+                              const std::string& mount_table) {
+  arguments.insert(arguments.begin(), program);
+  Process process(arguments, {{"PVFS2TAB_FILE", mount_table}});
+  const auto exit = process.wait(60s);
+  const std::string text = process.output() + process.errors();
+  return exit && exit->ok() ? text : "FAILED: " + text;
+}
+
+std::string random_bytes(std::size_t size) {
+  std::mt19937_64 random(size);
+  std::string bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
 }
 
 }  // namespace vpfs::test

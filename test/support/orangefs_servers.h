@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -40,5 +41,14 @@ class OrangefsServers {
   std::vector<Process> servers_;
   std::string problems_;
 };
+
+// Runs a tool of OrangeFS's with a mount table. What it printed, both ways; "FAILED: " before it
+// when it did not succeed.
+[[nodiscard]] std::string run_orangefs_tool(const std::string& program,
+                                            std::vector<std::string> arguments,
+                                            const std::string& mount_table);
+
+// The same for the same size.
+[[nodiscard]] std::string random_bytes(std::size_t size);
 
 }  // namespace vpfs::test
