@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace vpfs {
+
+// How many tokens each job gets on one data server in the next period, by AdapTBF [ADAPTBF]
+// (docs/schedulers.md has equations 1 to 25 with the paper's open points settled):
+//
+//   1. the budget is divided among the active jobs by their nodes;
+//   2. what a job would leave over is lent to those that would use it, which the records keep;
+//   3. jobs that lent before take back from those that owe;
+//   4. each of these becomes whole tokens at once, and remainders are carried.
+//
+// The allocations of a period sum to its budget and the records of all jobs to zero. The result
+// does not depend on the order of `active`.
+//
+// Arithmetic. Tokens and records are integers. Values are fixed point with 64 fraction bits, each
+// rounded to nearest. They are floored, and remainders compared, on a grid of 2^-32: what is equal
+// in exact arithmetic stays equal here for some 2^30 periods. Nodes, demand and budget are taken up
+// to kMost (a greater one counts as kMost, and nodes or tokens of zero as one), and up to
+// kMostActive jobs; within that nothing overflows. A record has 63 bits: at kMost tokens in every
+// period it lasts for 2^23 periods of nothing but lending, at 2^20 tokens for 2^43.
+class AdapTbfAllocator {
+ public:
+  // Small and dense: they index a vector. Of equal remainders the smaller job's goes first.
+  using Job = std::uint32_t;
+  static constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+  static constexpr std::size_t kMostActive = std::size_t{1} << 20;
+
+  // `tokens`: what arrived for the job in the period, or was waiting when it began.
+  struct Demand {
+    Job job;
+    std::uint64_t nodes;
+    std::uint64_t tokens;
+  };
+  // `record`: positive when the job has lent more tokens than it has borrowed.
+  struct Allocation {
+    Job job;
+    std::uint64_t tokens;
+    std::int64_t record;
+  };
+
+  // Ends a period. `active`: who had at least one request in it, each job once; `budget`: the
+  // tokens of the next period. Answers in the order of `active`, valid until the next call. With
+  // nobody active nobody gets anything. A job that is not active keeps its record and its
+  // remainder. Allocates memory only when more jobs than ever before appear.
+  [[nodiscard]] std::span<const Allocation> allocate(std::span<const Demand> active,
+                                                     std::uint64_t budget);
+
+  [[nodiscard]] std::int64_t record(Job job) const;
+
+  // The job has ended and is forgotten; its number may be used again. So that the records still
+  // sum to zero, what an ended lender was owed is taken off the debts of all who owe, and what an
+  // ended debtor owed off the claims of all who lent: in proportion to them, in whole tokens by
+  // largest remainders. O(jobs ever seen).
+  void end(Job job);
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+  __extension__ using SignedWide = __int128;
+  using Indices = std::vector<std::uint32_t>;
+
+  // numerator / divisor, with as many fraction bits as asked for later.
+  struct Quotient {
+    Quotient(Wide numerator, std::uint64_t by);
+    // Times 2^shift, rounded to nearest; 1 <= shift < 128.
+    [[nodiscard]] Wide scaled(int shift) const;
+
+    Wide whole;
+    std::uint64_t rest;
+    std::uint64_t divisor;
+  };
+
+  struct Account {
+    std::int64_t record = 0;
+    std::uint64_t tokens = 0;  // given at the end of ...
+    std::uint64_t period = 0;  // ... the last period in which it was active
+    SignedWide remainder = 0;  // of its last rounding, times 2^64
+  };
+
+  // An active job during allocate().
+  struct Active {
+    Job job;
+    std::uint64_t nodes;
+    std::uint64_t demand;
+    std::uint64_t previous;  // a_prev or what stands for it: u = demand / previous
+    std::uint64_t tokens;    // a, then a_RD, then a_RC
+    Quotient factor;         // DF times the nodes of all
+    Wide weight;             // factor, scaled as the step wants it
+    Wide value;              // what round() makes `part` of, times 2^64
+    SignedWide remainder;    // times 2^64
+    std::int64_t rank;       // remainder times 2^32, rounded to nearest
+    std::uint64_t part;
+    std::int64_t record;
+    std::int64_t record_before;
+  };
+
+  // For one more token, or one less. Apart from Active because choosing the largest moves these.
+  struct Candidate {
+    std::int64_t rank;
+    Job job;
+    std::uint32_t index;
+  };
+
+  // Debts or claims that shrink because of a job that has ended.
+  struct Settlement {
+    Job job;
+    Wide rest;
+  };
+
+  void begin(std::span<const Demand> active);
+  void divide_by_nodes(std::uint64_t budget);
+  void lend_surplus(std::uint64_t budget);
+  void pay_back();
+  [[nodiscard]] Wide payback_ratio() const;
+  void share_by_factor(const Indices& members, std::uint64_t amount);
+  void round(const Indices& members, std::uint64_t total);
+  void add_tokens(const Indices& members, std::uint64_t missing);
+  void take_tokens(const Indices& members, std::uint64_t excess);
+  void consider(std::uint32_t index);
+  void change_largest(std::uint64_t count, bool add);
+  void keep();
+
+  std::vector<Account> accounts_;  // by job
+  std::uint64_t period_ = 1;       // an account's period is never the one before the first
+  std::uint64_t nodes_ = 0;        // of all active jobs
+
+  // Only used within one call; kept for their memory.
+  std::vector<Active> active_;
+  Indices everyone_;
+  Indices lenders_;  // J+
+  std::vector<Candidate> candidates_;
+  std::vector<Settlement> settlements_;
+  std::vector<Allocation> allocations_;
+};
+
+}  // namespace vpfs
