@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <queue>
+#include <random>
+
+#include "schedulers/depth_controller.h"
+
+namespace vpfs {
+
+// Clients, a depth and a data server in virtual time. `parallelism` requests are served at once,
+// further ones wait in order of arrival. Service times are drawn in the order of service, so two
+// runs with the same seed serve the same work, whatever their depths.
+class DepthSimulation {
+ public:
+  enum class Shape : std::uint8_t { fixed, exponential, mixed_sizes };
+
+  struct Server {
+    std::uint32_t parallelism = 1;
+    Duration service = std::chrono::milliseconds(1);  // the mean, without the tail
+    Shape shape = Shape::fixed;
+    Duration delay = {};  // a network: adds to the latency and occupies nothing
+    // So many requests take 50 times as long, at the server or (like a delay) outside of it.
+    std::uint32_t slow_per_mille = 0;
+    bool slow_ones_occupy = true;
+    // Each `parallelism` requests outstanding beyond the first make the service so much longer.
+    std::uint32_t thrash_percent = 0;
+  };
+
+  // Clients that always have enough to send, or only for `on` of each on + off.
+  struct Demand {
+    Duration on = {};
+    Duration off = {};
+    std::uint32_t in_flight = UINT32_MAX;  // at most
+  };
+
+  // With no controller the depth is `fixed_depth`.
+  DepthSimulation(Server server, Demand demand, std::uint64_t seed, DepthController* controller,
+                  std::uint32_t fixed_depth = 0);
+
+  // From now on; what is being served keeps its time.
+  void set_server(const Server& server);
+  void run(Duration until);
+
+  [[nodiscard]] std::uint64_t done() const { return done_; }
+
+ private:
+  struct Event {
+    TimePoint at;
+    std::uint64_t order;  // among equal times
+    TimePoint sent;
+    Duration outside;  // from the end of the service to the reply
+    bool served;       // already: this is the reply
+    bool operator<(const Event& other) const {
+      return at != other.at ? at > other.at : order > other.order;
+    }
+  };
+
+  void dispatch();
+  void fill();
+  void handle(const Event& event);
+  [[nodiscard]] Duration draw_service();
+
+  Server server_;
+  Demand demand_;
+  std::mt19937_64 random_;
+  DepthController* controller_;
+  std::uint32_t fixed_depth_;
+  TimePoint now_ = {};
+  TimePoint toggle_ = TimePoint::max();
+  bool on_ = true;
+  std::priority_queue<Event> events_;
+  std::deque<TimePoint> waiting_;
+  std::uint32_t busy_ = 0;
+  std::uint32_t outstanding_ = 0;
+  std::uint64_t order_ = 0;
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace vpfs
