@@ -1,8 +1,9 @@
 // What one request costs in a scheduler: enqueue, next and complete, while all flows are
-// backlogged. Beside the policies runs a bare std::priority_queue with start tags: the ratio to it
-// is what can be compared from machine to machine.
+// backlogged and time goes on with every request. Beside the policies runs a bare
+// std::priority_queue with start tags: the ratio to it is what can be compared from machine to
+// machine.
 #include <algorithm>
-#include <deque>
+#include <array>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -16,6 +17,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "base/system_clock.h"
 #include "schedulers/registry.h"
 
@@ -26,15 +28,43 @@ constexpr std::uint32_t kDepth = 4;
 constexpr std::uint32_t kQueuedPerFlow = 2;
 constexpr std::string_view kYardstick = "priority_queue";
 
+// The modelled server does one request of the mean cost in every step of time.
+constexpr Duration kStep = std::chrono::microseconds(10);
+constexpr Cost kMeanCost = 4 * kKiB + kMiB / 2;
+constexpr std::uint64_t kThroughput = kMeanCost * (std::chrono::seconds(1) / kStep);
+// Below some requests, so that a bucket has to fill before its flow is due again.
+constexpr Bytes kBurst = {kMiB / 2};
+// All rates together, in parts of what the server does: most flows are due at any time.
+constexpr std::uint64_t kRatesPercent = 400;
+constexpr std::uint64_t kMinimumsPercent = 50;
+constexpr std::uint64_t kPromisedPercent = 50;
+// Promises are made one by one, each against all others: more would take minutes to set up.
+constexpr std::uint32_t kMostPromised = 1000;
+constexpr std::uint64_t kAdapTbfCapacityPercent = 125;
+
 struct Settings {
   std::uint64_t requests = 300'000;  // of each measurement
   std::uint32_t rounds = 7;          // the median counts
+  std::uint64_t turns = 0;           // of every flow before the measurement
   std::vector<std::uint32_t> flows = {1, 10, 1000, 100'000};
+};
+
+struct Quantile {
+  const char* name;
+  const char* field;
+  std::size_t permille;
+};
+constexpr std::array kQuantiles = {
+    Quantile{.name = "p50", .field = "p50_ns", .permille = 500},
+    Quantile{.name = "p90", .field = "p90_ns", .permille = 900},
+    Quantile{.name = "p99", .field = "p99_ns", .permille = 990},
+    Quantile{.name = "p99.9", .field = "p999_ns", .permille = 999},
+    Quantile{.name = "max", .field = "max_ns", .permille = 1000},
 };
 
 struct Sample {
   double ns_per_request;
-  double p99_ns;
+  std::array<double, kQuantiles.size()> quantiles;
 };
 
 std::uint32_t weight_of(std::uint32_t flow) {
@@ -44,36 +74,112 @@ Cost random_cost(std::mt19937_64& random) {
   return 4 * kKiB + random() % kMiB;
 }
 
+// What flow `flow` of `flows` has of `percent` of the server's throughput, by its weight.
+std::uint64_t rate_of(std::uint32_t flow, std::uint32_t flows, std::uint64_t percent) {
+  std::uint64_t weights = 0;
+  for (std::uint32_t cycle = 0; cycle < 100; ++cycle) {
+    weights += std::uint64_t{weight_of(cycle)} * (flows / 100 + (cycle < flows % 100 ? 1 : 0));
+  }
+  return std::max<std::uint64_t>(kThroughput / weights * percent / 100 * weight_of(flow), 1);
+}
+
+// A policy, and what of it the flows make use of.
+struct Variant {
+  std::string_view name;
+  std::string_view policy;
+  Share (*share)(std::uint32_t flow, std::uint32_t flows);
+};
+
+Share weight_share(std::uint32_t flow, std::uint32_t /*flows*/) {
+  return {.weight = weight_of(flow)};
+}
+Share nodes_share(std::uint32_t flow, std::uint32_t /*flows*/) {
+  return {.nodes = weight_of(flow)};
+}
+Share limited_share(std::uint32_t flow, std::uint32_t flows) {
+  return {.rate = {rate_of(flow, flows, kRatesPercent)}, .burst = kBurst};
+}
+Share constrained_share(std::uint32_t flow, std::uint32_t flows) {
+  Share share = limited_share(flow, flows);
+  share.weight = weight_of(flow);
+  share.min = {rate_of(flow, flows, kMinimumsPercent)};
+  return share;
+}
+// Latencies of which the shortest is four times what the server needs for all bursts and its depth.
+Share deadline_share(std::uint32_t flow, std::uint32_t flows) {
+  const std::uint32_t promised = std::min(flows, kMostPromised);
+  const std::uint64_t bursts = promised * kBurst.count + kDepth * (4 * kKiB + kMiB);
+  const Duration least(static_cast<std::int64_t>(4 * bursts * 1'000'000'000 / kThroughput));
+  Share share = {.latency = least * (4 + flow % 7) / 4};
+  if (flow >= promised) return share;
+  share.rate = {rate_of(flow, promised, kPromisedPercent)};
+  share.burst = kBurst;
+  return share;
+}
+
+constexpr std::array kVariants = {
+    Variant{.name = "adaptbf", .policy = "adaptbf", .share = nodes_share},
+    Variant{.name = "edf", .policy = "edf", .share = deadline_share},
+    Variant{.name = "fifo", .policy = "fifo", .share = weight_share},
+    Variant{.name = "sfq", .policy = "sfq", .share = weight_share},
+    Variant{.name = "sfq+limits", .policy = "sfq", .share = constrained_share},
+    Variant{.name = "tbf", .policy = "tbf", .share = limited_share},
+};
+
+SchedulerSettings scheduler_settings() {
+  SchedulerSettings settings = {
+      .depth = {.requests = kDepth}, .capacity = kThroughput, .largest_request = 4 * kKiB + kMiB};
+  settings.adaptbf.capacity.configured = kThroughput * kAdapTbfCapacityPercent / 100;
+  return settings;
+}
+
 // Every flow keeps kQueuedPerFlow requests queued; kDepth are outstanding and come back in order.
 class PolicyLoad {
  public:
-  PolicyLoad(std::string_view policy, std::uint32_t flows)
-      : scheduler_(make_scheduler(policy, {.depth = {.requests = kDepth}}).value()),
+  PolicyLoad(const Variant& variant, std::uint32_t flows)
+      : scheduler_(make_scheduler(variant.policy, scheduler_settings()).value()),
         requests_(flows * kQueuedPerFlow + kDepth) {
     std::mt19937_64 random(1);
     for (std::uint32_t flow = 0; flow < flows; ++flow) {
-      scheduler_->set_share(AppId{flow}, {.weight = weight_of(flow)});
+      const Result<void> set = scheduler_->set_share(AppId{flow}, variant.share(flow, flows), now_);
+      VPFS_ASSERT(set.has_value());
     }
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       requests_[i].app = AppId{static_cast<std::uint32_t>(i % flows)};
       requests_[i].cost = random_cost(random);
-      scheduler_->enqueue(requests_[i], {});
+      requests_[i].size = {requests_[i].cost};
+      enqueue(requests_[i]);
     }
-    for (IoRequest*& request : outstanding_) request = scheduler_->next({}).request;
+    for (IoRequest*& request : outstanding_) request = next();
   }
 
   void one_request() {
+    now_ += kStep;
     IoRequest*& oldest = outstanding_[turn_++ % kDepth];
-    scheduler_->complete(*oldest, oldest->cost, {});
-    scheduler_->enqueue(*oldest, {});
-    oldest = scheduler_->next({}).request;
+    scheduler_->complete(*oldest, oldest->cost, now_);
+    enqueue(*oldest);
+    oldest = next();
   }
 
  private:
+  void enqueue(IoRequest& request) {
+    request.arrival = now_;
+    scheduler_->enqueue(request, now_);
+  }
+  IoRequest* next() {
+    for (;;) {
+      const Scheduler::Decision decision = scheduler_->next(now_);
+      if (decision.request != nullptr) return decision.request;
+      VPFS_ASSERT(decision.until > now_ && decision.until != kNever);
+      now_ = decision.until;
+    }
+  }
+
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<IoRequest> requests_;
   IoRequest* outstanding_[kDepth] = {};
   std::size_t turn_ = 0;
+  TimePoint now_ = TimePoint{} + std::chrono::seconds(1);
 };
 
 // The least that any tag-based scheduler does: take the smallest tag, add one behind it.
@@ -129,8 +235,10 @@ double clock_cost(const Clock& clock) {
 }
 
 template <typename Load>
-Sample measure(Load load, std::uint64_t requests, const Clock& clock) {
-  for (std::uint64_t i = 0; i < requests / 4; ++i) load.one_request();
+Sample measure(Load load, const Settings& settings, std::uint32_t flows, const Clock& clock) {
+  const std::uint64_t requests = settings.requests;
+  const std::uint64_t warm_up = requests / 4 + settings.turns * flows;
+  for (std::uint64_t i = 0; i < warm_up; ++i) load.one_request();
   const TimePoint start = clock.now();
   for (std::uint64_t i = 0; i < requests; ++i) load.one_request();
   const double mean = ns_between(start, clock.now()) / static_cast<double>(requests);
@@ -142,41 +250,96 @@ Sample measure(Load load, std::uint64_t requests, const Clock& clock) {
     load.one_request();
     one = std::max(0.0, ns_between(before, clock.now()) - overhead);
   }
-  const auto p99 = each.begin() + static_cast<std::ptrdiff_t>(each.size() * 99 / 100);
-  std::ranges::nth_element(each, p99);
-  return {.ns_per_request = mean, .p99_ns = *p99};
+  std::ranges::sort(each);
+  Sample sample = {.ns_per_request = mean, .quantiles = {}};
+  for (std::size_t i = 0; i < kQuantiles.size(); ++i) {
+    const std::size_t index = each.size() * kQuantiles[i].permille / 1000;
+    sample.quantiles[i] = each[std::min(index, each.size() - 1)];
+  }
+  return sample;
+}
+
+// The median of each number.
+Sample median(const std::vector<Sample>& samples) {
+  const auto of = [&](auto number) {
+    std::vector<double> values;
+    for (const Sample& sample : samples) values.push_back(number(sample));
+    return median(std::move(values));
+  };
+  Sample middle = {.ns_per_request = of([](const Sample& one) { return one.ns_per_request; }),
+                   .quantiles = {}};
+  for (std::size_t i = 0; i < kQuantiles.size(); ++i) {
+    middle.quantiles[i] = of([i](const Sample& one) { return one.quantiles[i]; });
+  }
+  return middle;
+}
+
+void print_header() {
+  fmt::print("{:>16} {:>8} {:>16}", "policy", "flows", "ns per request");
+  for (const Quantile& quantile : kQuantiles) fmt::print(" {:>8}", quantile.name);
+  fmt::print(" {:>14}\n", "of yardstick");
+}
+
+nlohmann::json row_of(std::string_view name, std::uint32_t flows, const Sample& sample,
+                      double yardstick) {
+  nlohmann::json row = {
+      {"policy", name}, {"flows", flows}, {"ns_per_request", sample.ns_per_request}};
+  fmt::print("{:>16} {:>8} {:>16.1f}", name, flows, sample.ns_per_request);
+  for (std::size_t i = 0; i < kQuantiles.size(); ++i) {
+    row[kQuantiles[i].field] = sample.quantiles[i];
+    fmt::print(" {:>8.0f}", sample.quantiles[i]);
+  }
+  fmt::print(" {:>14.2f}\n", sample.ns_per_request / yardstick);
+  return row;
 }
 
 // Rounds are interleaved over policies, so that a slow moment of the machine touches all of them.
 nlohmann::json run(const Settings& settings) {
   const SystemClock clock;
   nlohmann::json rows = nlohmann::json::array();
-  std::vector<std::string_view> policies = scheduler_names();
-  policies.push_back(kYardstick);
-  fmt::print("{:>16} {:>8} {:>16} {:>8} {:>14}\n", "policy", "flows", "ns per request", "p99",
-             "of yardstick");
+  print_header();
   for (const std::uint32_t flows : settings.flows) {
-    std::map<std::string_view, std::vector<double>> means;
-    std::map<std::string_view, std::vector<double>> p99s;
+    std::map<std::string_view, std::vector<Sample>> samples;
     for (std::uint32_t round = 0; round < settings.rounds; ++round) {
-      for (const std::string_view policy : policies) {
-        const Sample sample = policy == kYardstick
-                                  ? measure(YardstickLoad(flows), settings.requests, clock)
-                                  : measure(PolicyLoad(policy, flows), settings.requests, clock);
-        means[policy].push_back(sample.ns_per_request);
-        p99s[policy].push_back(sample.p99_ns);
+      for (const Variant& variant : kVariants) {
+        samples[variant.name].push_back(
+            measure(PolicyLoad(variant, flows), settings, flows, clock));
       }
+      samples[kYardstick].push_back(measure(YardstickLoad(flows), settings, flows, clock));
     }
-    for (const std::string_view policy : policies) {
-      const double mean = median(means[policy]);
-      const double p99 = median(p99s[policy]);
-      fmt::print("{:>16} {:>8} {:>16.1f} {:>8.0f} {:>14.2f}\n", policy, flows, mean, p99,
-                 mean / median(means[kYardstick]));
-      rows.push_back(
-          {{"policy", policy}, {"flows", flows}, {"ns_per_request", mean}, {"p99_ns", p99}});
+    const double yardstick = median(samples[kYardstick]).ns_per_request;
+    for (const Variant& variant : kVariants) {
+      rows.push_back(row_of(variant.name, flows, median(samples[variant.name]), yardstick));
     }
+    rows.push_back(row_of(kYardstick, flows, median(samples[kYardstick]), yardstick));
   }
   return rows;
+}
+
+nlohmann::json shown_settings(const Settings& settings) {
+  return {{"requests", settings.requests},
+          {"rounds", settings.rounds},
+          {"flows", settings.flows},
+          {"depth", kDepth},
+          {"queued_per_flow", kQueuedPerFlow},
+          {"warm_up", "a quarter of the requests, and the turns of every flow"},
+          {"turns", settings.turns},
+          {"weights", "1 to 100"},
+          {"cost", "4 KiB to 1 MiB and 4 KiB, at random"},
+          {"time_per_request_ns", kStep.count()},
+          {"throughput_bytes_per_s", kThroughput},
+          {"burst_bytes", kBurst.count},
+          {"rates_percent_of_throughput", kRatesPercent},
+          {"minimums_percent_of_throughput", kMinimumsPercent},
+          {"promised_percent_of_throughput", kPromisedPercent},
+          {"most_promised_flows", kMostPromised},
+          {"adaptbf_capacity_percent_of_throughput", kAdapTbfCapacityPercent},
+          {"compiler", __VERSION__},
+#ifdef __OPTIMIZE__
+          {"optimized", true}};
+#else
+          {"optimized", false}};
+#endif
 }
 
 int bench(int argc, char** argv) {
@@ -188,6 +351,10 @@ int bench(int argc, char** argv) {
       ->check(CLI::Range(1000U, 1'000'000'000U));
   app.add_option("--rounds", settings.rounds, "measurements of each row; the median counts")
       ->check(CLI::Range(1, 1000));
+  app.add_option("--turns", settings.turns,
+                 "turns that every flow has before: without any, many flows still stand in the "
+                 "order in which they began")
+      ->check(CLI::Range(0, 1000));
   app.add_option("--flows", settings.flows, "numbers of backlogged flows")
       ->check(CLI::Range(1, 10'000'000));
   app.add_option("--json", json_file, "write settings and rows to this file");
@@ -198,17 +365,7 @@ int bench(int argc, char** argv) {
     settings.rounds = std::min(settings.rounds, 3U);
   }
 
-  const nlohmann::json shown = {{"requests", settings.requests},
-                                {"rounds", settings.rounds},
-                                {"flows", settings.flows},
-                                {"depth", kDepth},
-                                {"queued_per_flow", kQueuedPerFlow},
-                                {"compiler", __VERSION__},
-#ifdef __OPTIMIZE__
-                                {"optimized", true}};
-#else
-                                {"optimized", false}};
-#endif
+  const nlohmann::json shown = shown_settings(settings);
   std::cout << "settings " << shown.dump() << std::endl;
   const nlohmann::json rows = run(settings);
   if (json_file.empty()) return 0;

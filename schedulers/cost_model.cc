@@ -10,6 +10,7 @@ constexpr std::uint64_t kPermille = 1000;
 }  // namespace
 
 Cost CostModel::cost(IoKind kind, Bytes size) const {
+  if (kind == IoKind::metadata) size = settings_.metadata;
   std::uint64_t factor = kPermille;
   if (kind == IoKind::read) factor = settings_.read_factor_permille;
   if (kind == IoKind::write) factor = settings_.write_factor_permille;

@@ -7,14 +7,17 @@
 
 namespace vpfs {
 
-// cost = per_request + bytes x factor(read or write), in byte-equivalents. Factors are in
-// thousandths so that costs stay integers.
+// cost = per_request + bytes x factor(read or write), in byte-equivalents; of a metadata operation
+// per_request + metadata. Factors are in thousandths so that costs stay integers.
 class CostModel {
  public:
   struct Settings {
     Bytes per_request = {0};
     std::uint32_t read_factor_permille = 1000;   // 1 ... 1'000'000
     std::uint32_t write_factor_permille = 1000;  // 1 ... 1'000'000
+    Bytes metadata = {16 * kKiB};
+
+    bool operator==(const Settings&) const = default;
   };
 
   explicit CostModel(Settings settings) : settings_(settings) {}

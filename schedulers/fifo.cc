@@ -12,37 +12,36 @@ FlowAccount& Fifo::account_of(const IoRequest& request) {
   return accounts_[index];
 }
 
-void Fifo::set_share(AppId app, Share /*share*/) {
+Result<void> Fifo::set_share(AppId app, const Share& /*share*/, TimePoint /*now*/) {
   const auto index = std::to_underlying(app);
   if (index >= accounts_.size()) accounts_.resize(std::size_t{index} + 1);
+  return {};
 }
 
 void Fifo::enqueue(IoRequest& request, TimePoint /*now*/) {
-  FlowAccount& account = account_of(request);
   request.order = arrivals_++;
   queue_.push_back(request);
-  account.enqueued(request.cost);
+  ++account_of(request).queued;
   ++queued_;
 }
 
-Scheduler::Decision Fifo::next(TimePoint /*now*/) {
-  IoRequest* const request = queue_.front();
-  if (request == nullptr || !gate_.admits(request->cost)) return {};
-  queue_.remove(*request);
-  gate_.start(request->cost);
-  account_of(*request).dispatched(request->cost);
+Policy::Head Fifo::head(TimePoint /*now*/) {
+  return {.request = queue_.front()};
+}
+
+void Fifo::dispatch(IoRequest& request, TimePoint /*now*/) {
+  queue_.remove(request);
+  account_of(request).dispatched();
   --queued_;
-  return {.request = request};
 }
 
 void Fifo::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {
-  gate_.finish(request.cost);
-  account_of(request).completed(request.cost);
+  account_of(request).completed();
 }
 
 void Fifo::withdraw(IoRequest& request, TimePoint /*now*/) {
   queue_.remove(request);
-  account_of(request).withdrawn(request.cost);
+  --account_of(request).queued;
   --queued_;
 }
 
@@ -52,18 +51,15 @@ const IoRequest* Fifo::oldest_of(AppId app) const {
   return request;
 }
 
-Scheduler::FlowState Fifo::flow(AppId app) const {
+FlowState Fifo::flow(AppId app) const {
   const auto index = std::to_underlying(app);
   if (index >= accounts_.size()) return {};
   return accounts_[index].state(oldest_of(app));
 }
 
-Scheduler::WaitReason Fifo::why_waiting(AppId app, TimePoint /*now*/) const {
-  const IoRequest* const oldest = oldest_of(app);
-  if (oldest == nullptr) return {};
-  const std::string_view full = gate_.reason(queue_.front()->cost);
-  if (!full.empty()) return {.reason = full};
-  return {.reason = oldest == queue_.front() ? kIsNext : "requests that came earlier go first"};
+WaitReason Fifo::why_waiting(AppId app, TimePoint /*now*/) const {
+  return {.reason =
+              oldest_of(app) == queue_.front() ? kIsNext : "requests that came earlier go first"};
 }
 
 }  // namespace vpfs

@@ -20,19 +20,24 @@ inline constexpr Cost kMaxCost = Cost{1} << 40;
 
 // One I/O that waits for the data server or is at it. The session owns it and keeps it in place
 // from enqueue() until complete() or withdraw(); schedulers link it into their queues through the
-// fields at the end, which nobody else touches.
-struct IoRequest {
+// fields at the end, which nobody else touches but to read `sent`. It fits into one cache line.
+struct alignas(64) IoRequest {
   AppId app = {};
   IoKind kind = IoKind::read;
-  Bytes size;     // what the server will move at most
-  Cost cost = 0;  // of `size`; 1 <= cost <= kMaxCost
-  TimePoint arrival = {};
+  std::uint8_t traffic_class = 0;  // index into the scheduler's classes
+  bool queued = false;             // the scheduler's own, like those from next_queued on
+  Bytes size = {};                 // what the server will move at most
+  Cost cost = 0;                   // of `size`; 1 <= cost <= kMaxCost
+  TimePoint arrival = {};          // not after enqueue()
 
   IoRequest* next_queued = nullptr;
-  IoRequest* previous_queued = nullptr;
+  union {
+    IoRequest* previous_queued = nullptr;  // while queued
+    TimePoint sent;                        // from when next() gave it out
+  };
   std::uint64_t order = 0;  // arrival order, breaks ties
-  std::uint64_t tag = 0;    // policy's own: cost / weight for SFQ, deadline for EDF
-  bool queued = false;
+  std::uint64_t tag = 0;    // policy's own: cost / weight for SFQ, the deadline for EDF
 };
+static_assert(sizeof(IoRequest) == 64);
 
 }  // namespace vpfs

@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-#include "schedulers/scheduler.h"
+#include "base/check.h"
+#include "schedulers/policy.h"
 
 namespace vpfs {
 
@@ -12,38 +13,49 @@ class RequestList {
  public:
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
   [[nodiscard]] IoRequest* front() const { return first_; }
-  void push_back(IoRequest& request);
+
+  void push_back(IoRequest& request) {
+    VPFS_ASSERT(!request.queued);
+    request.queued = true;
+    request.next_queued = nullptr;
+    request.previous_queued = last_;
+    (last_ == nullptr ? first_ : last_->next_queued) = &request;
+    last_ = &request;
+  }
+
   // Takes a request out, wherever it stands.
-  void remove(IoRequest& request);
+  void remove(IoRequest& request) {
+    VPFS_ASSERT(request.queued);
+    IoRequest* const previous = request.previous_queued;
+    IoRequest* const next = request.next_queued;
+    (previous == nullptr ? first_ : previous->next_queued) = next;
+    (next == nullptr ? last_ : next->previous_queued) = previous;
+    request.next_queued = nullptr;
+    request.previous_queued = nullptr;
+    request.queued = false;
+  }
 
  private:
   IoRequest* first_ = nullptr;
   IoRequest* last_ = nullptr;
 };
 
-// What one flow has waiting and at the data server.
+// How much one flow has waiting and at the data server.
 struct FlowAccount {
   std::uint32_t queued = 0;
   std::uint32_t outstanding = 0;
-  Cost queued_cost = 0;
-  Cost outstanding_cost = 0;
 
-  void enqueued(Cost cost) {
-    ++queued;
-    queued_cost += cost;
-  }
-  void withdrawn(Cost cost) {
+  void dispatched() {
     --queued;
-    queued_cost -= cost;
-  }
-  void dispatched(Cost cost) {
-    withdrawn(cost);
     ++outstanding;
-    outstanding_cost += cost;
   }
-  // `cost` as it was given to dispatched().
-  void completed(Cost cost);
-  [[nodiscard]] Scheduler::FlowState state(const IoRequest* oldest) const;
+  void completed() {
+    VPFS_ASSERT(outstanding > 0);
+    --outstanding;
+  }
+  [[nodiscard]] FlowState state(const IoRequest* oldest) const {
+    return {.queued = queued, .outstanding = outstanding, .oldest = oldest};
+  }
 };
 
 }  // namespace vpfs

@@ -2,29 +2,46 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "base/clock.h"
-#include "schedulers/request.h"
+#include "schedulers/depth_controller.h"
+#include "schedulers/depth_gate.h"
+#include "schedulers/policy.h"
+#include "schedulers/rate_limits.h"
 
 namespace vpfs {
 
-// A flow's part of the data server, relative to the other flows' weights.
-struct Share {
-  std::uint32_t weight = 1;  // 1 ... kMaxWeight
+// How traffic classes share a data server. Every request says which one it belongs to.
+struct TrafficClasses {
+  enum class Mode : std::uint8_t {
+    none,       // one queue set: the classes mean nothing
+    apportion,  // SFQ between the classes, by their shares
+    strict,     // a class is served when those before it have nothing that may go
+  };
+  struct Class {
+    std::string name;
+    std::uint32_t share = 1;  // for apportion; 1 ... Share::kMaxWeight
 
-  static constexpr std::uint32_t kMaxWeight = 1'000'000;
+    bool operator==(const Class&) const = default;
+  };
+
+  static constexpr std::size_t kMost = 16;
+
+  Mode mode = Mode::none;
+  std::vector<Class> classes = {};  // at most kMost; for strict the first one is the highest
+  // For strict: a class whose head has waited for so long gets one request.
+  std::optional<Duration> max_starvation = {};
+
+  bool operator==(const TrafficClasses&) const = default;
 };
 
-// How much may be outstanding at the data server at once. Whichever limit is reached first holds;
-// one request is always let through when nothing is outstanding, however large it is.
-struct Depth {
-  std::uint32_t requests = 16;  // at least 1
-  Cost cost = UINT64_MAX;       // the sum of costs
-};
-
-// Decides which queued request goes to the data server next.
+// Decides which queued request goes to the data server next: a policy for each traffic class says
+// in which order, the classes say whose turn it is, and the depth says how much may be outstanding.
 //
 // A Scheduler is a data structure: it owns no thread, takes no lock and reads no clock. The
 // dispatcher calls it under its own lock and passes the time of the current loop turn, which never
@@ -34,46 +51,88 @@ struct Depth {
 class Scheduler {
  public:
   // The answer of next(). Without a request nothing may be sent now: ask again after enqueue() or
-  // complete(), or at `until` if that is set.
+  // complete(), or at `until`.
   struct Decision {
     IoRequest* request = nullptr;
-    std::optional<TimePoint> until = std::nullopt;
+    TimePoint until = kNever;
   };
-  struct FlowState {
-    std::size_t queued = 0;
-    Cost queued_cost = 0;
-    std::size_t outstanding = 0;
-    Cost outstanding_cost = 0;
-    const IoRequest* oldest = nullptr;  // the head of the flow's queue
+  // Makes the policy of one class, for the part of the server that the class has at least.
+  struct Part {
+    std::uint32_t share = 1;
+    std::uint32_t of = 1;
   };
-  // Why a flow's head request has not been sent. `eligible` is set where the wait is for a time.
-  struct WaitReason {
-    std::string_view reason;  // a static text
-    std::optional<TimePoint> eligible = std::nullopt;
-  };
+  using MakePolicy = std::function<std::unique_ptr<Policy>(RateLimits& limits, Part part)>;
 
-  virtual ~Scheduler() = default;
+  Scheduler(const MakePolicy& make_policy, Depth depth, std::optional<AutoDepth> auto_depth,
+            TrafficClasses classes);
+  Scheduler(const Scheduler&) = delete;  // policies refer to its limits
+  Scheduler& operator=(const Scheduler&) = delete;
 
   // REQUIRES: the request is not queued here; its app has been given to set_share().
-  virtual void enqueue(IoRequest& request, TimePoint now) = 0;
-  [[nodiscard]] virtual Decision next(TimePoint now) = 0;
-
-  // The data server is done with a request that next() gave out. `cost` is what it really did,
-  // at most request.cost (a read at the end of a file does less).
-  virtual void complete(const IoRequest& request, Cost cost, TimePoint now) = 0;
-
+  void enqueue(IoRequest& request, TimePoint now);
+  [[nodiscard]] Decision next(TimePoint now);
+  // The data server is done with a request that next() gave out. `cost` is what it really did, at
+  // most request.cost (a read at the end of a file does less).
+  void complete(const IoRequest& request, Cost cost, TimePoint now);
   // Takes a queued request back (deadline passed, client gone). It is not charged.
-  virtual void withdraw(IoRequest& request, TimePoint now) = 0;
+  void withdraw(IoRequest& request, TimePoint now);
 
-  // Adds a flow or changes its share; applies to requests that arrive from then on.
-  virtual void set_share(AppId app, Share share) = 0;
+  // As Policy has them, for the flow in all classes.
+  [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now);
+  void remove(AppId app, TimePoint now);
+  void served_elsewhere(AppId app, Cost cost, TimePoint now);
+
+  // For a scheduler that takes over from another: some queued request (nullptr: none), and what is
+  // outstanding. What was outstanding before counts against the depth until vacate().
+  [[nodiscard]] IoRequest* any_queued() const;
+  [[nodiscard]] DepthGate::Load load() const { return gate_.load(); }
+  void occupy(DepthGate::Load load) { gate_.occupy(load); }
+  void vacate(Cost cost) { gate_.finish(cost); }
 
   // For status; not on the hot path.
-  [[nodiscard]] virtual FlowState flow(AppId app) const = 0;
-  // Empty reason when the flow has nothing queued.
-  [[nodiscard]] virtual WaitReason why_waiting(AppId app, TimePoint now) const = 0;
-  [[nodiscard]] virtual std::size_t outstanding() const = 0;
-  [[nodiscard]] virtual std::size_t queued() const = 0;
+  [[nodiscard]] FlowState flow(AppId app) const;
+  // Of the flow's oldest request; an empty reason when it has none.
+  [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now);
+  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const;
+  [[nodiscard]] ServerReport server(TimePoint now) const;
+  [[nodiscard]] const Depth& depth() const { return gate_.depth(); }
+  [[nodiscard]] std::size_t outstanding() const { return gate_.requests(); }
+  [[nodiscard]] std::size_t queued() const;
+
+ private:
+  // Tags as in Sfq, with the class's share for a weight.
+  struct Class {
+    std::unique_ptr<Policy> policy;
+    Divider share{1};
+    std::uint64_t tag = 0;        // F of what was sent last
+    std::uint64_t remainder = 0;  // of the last division by share
+    std::uint64_t credit = 0;     // zero while nothing is queued
+    TimePoint served = {};        // when it was, or when the class last had nothing queued
+  };
+  struct Choice {
+    std::size_t index = 0;
+    IoRequest* request = nullptr;
+    TimePoint until = kNever;
+  };
+
+  [[nodiscard]] bool has_classes() const { return classes_.size() > 1; }
+  [[nodiscard]] Class& class_of(const IoRequest& request) {
+    return classes_[has_classes() ? request.traffic_class : 0];
+  }
+  [[nodiscard]] Choice choose(TimePoint now);
+  [[nodiscard]] Choice choose_among_classes(TimePoint now);
+  [[nodiscard]] bool goes_before(const Class& one, const Class& other) const;
+  [[nodiscard]] bool starves(const Class& one, TimePoint now) const;
+  void charge(Class& one, Cost cost, TimePoint now);
+  void give_back(Class& one, std::uint64_t amount);
+  static void end_credit_if_idle(Class& one);
+
+  DepthGate gate_;
+  RateLimits limits_;
+  std::optional<DepthController> controller_;
+  TrafficClasses settings_;
+  std::vector<Class> classes_;  // at least one
+  std::uint64_t class_time_ = 0;
 };
 
 }  // namespace vpfs

@@ -4,16 +4,12 @@
 #include <utility>
 
 #include "base/check.h"
+#include "schedulers/time_tag.h"
 
 namespace vpfs {
 namespace {
 
 __extension__ using Wide = unsigned __int128;
-
-// Of a queued request, as the heap wants it.
-FlowHeap::Key key_of(std::uint64_t tag, const IoRequest& request) {
-  return {.tag = tag, .order = static_cast<std::uint32_t>(request.order)};
-}
 
 constexpr std::uint64_t subtract_to_zero(std::uint64_t from, std::uint64_t amount) {
   return from - std::min(from, amount);
@@ -27,81 +23,184 @@ Sfq::Flow& Sfq::flow_of(const IoRequest& request) {
   return flows_[index];
 }
 
-void Sfq::Flow::set_weight(std::uint32_t value) {
-  weight = value;
-  remainder = 0;
-  inverse = value == 1 ? ~std::uint64_t{0} : static_cast<std::uint64_t>((Wide{1} << 64) / value);
-}
-
-// scaled / weight without a division: inverse is less than one below 2^64 / weight and scaled is
-// below 2^64, so the product is the quotient or one less.
 Sfq::Tag Sfq::Flow::tags_of(Cost cost) {
-  const std::uint64_t scaled = (cost << kFractionBits) + remainder;
-  Tag quotient = static_cast<Tag>(Wide{scaled} * inverse >> 64);
-  std::uint64_t rest = scaled - quotient * weight;
-  if (rest >= weight) {
-    ++quotient;
-    rest -= weight;
-  }
-  remainder = static_cast<std::uint32_t>(rest);
-  return quotient;
+  const Divider::Result exact = weight.divide((cost << kFractionBits) + remainder);
+  remainder = static_cast<std::uint32_t>(exact.remainder);
+  return exact.quotient;
 }
 
-void Sfq::set_share(AppId app, Share share) {
+void Sfq::Minimum::served(const IoRequest& request, TimePoint now) {
+  // Without bytes (metadata) its cost counts.
+  const Duration spacing =
+      time_for(request.size.count > 0 ? request.size.count : request.cost, rate);
+  due = std::clamp(due, now - std::max(spacing, kMostDebt), now) + spacing;
+}
+
+Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   VPFS_ASSERT(share.weight >= 1 && share.weight <= Share::kMaxWeight);
   const auto index = std::to_underlying(app);
   if (index >= flows_.size()) {
     flows_.resize(std::size_t{index} + 1);
-    heap_.grow(flows_.size());
+    delays_.resize(flows_.size());
+    ready_.grow(flows_.size());
   }
-  flows_[index].set_weight(share.weight);
+  Flow& flow = flows_[index];
+  take_out(index);
+  flow.weight = Divider(share.weight);
+  flow.remainder = 0;
+  flow.has_limit = share.rate.count > 0 || share.operations > 0;
+  if (flow.has_limit) limited_.grow(flows_.size());
+  const bool had_min = std::exchange(flow.has_min, share.min.count > 0);
+  if (flow.has_min) {
+    reserved_.grow(flows_.size());
+    if (index >= minimums_.size()) minimums_.resize(std::size_t{index} + 1);
+    minimums_[index] = {.rate = Divider(share.min.count), .due = now};
+  } else if (had_min) {
+    // What it gave beyond the weight is not taken off what the weight alone gives from now on.
+    flow.tag = std::min(flow.tag, virtual_time_);
+  }
+  if (flow.queue.empty()) return {};
+  flow.tag = std::max(flow.tag, virtual_time_);  // v may have passed it where a limit held it back
+  place(index, now);
+  return {};
 }
 
-void Sfq::enqueue(IoRequest& request, TimePoint /*now*/) {
+void Sfq::remove(AppId app, TimePoint now) {
+  (void)set_share(app, {}, now);
+  // Nothing that this flow had is held against the next one of its AppId.
+  Flow& flow = flows_[std::to_underlying(app)];
+  flow.tag = std::min(flow.tag, virtual_time_);
+  if (!flow.queue.empty()) place(std::to_underlying(app), now);
+}
+
+void Sfq::enqueue(IoRequest& request, TimePoint now) {
   VPFS_ASSERT(request.cost >= 1 && request.cost <= kMaxCost);
   Flow& flow = flow_of(request);
   request.tag = flow.tags_of(request.cost);
   request.order = arrivals_++;
-  if (flow.queue.empty()) {
-    flow.tag = std::max(virtual_time_, flow.tag);
-    heap_.push(std::to_underlying(request.app), key_of(flow.tag, request));
-  }
+  const bool was_empty = flow.queue.empty();
   flow.queue.push_back(request);
-  flow.account.enqueued(request.cost);
+  ++flow.account.queued;
   ++queued_;
+  if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
+  if (!was_empty) return;
+  if (flow.has_limit) limits_.begin_backlog(request.app, now);
+  if (flow.has_min) {
+    Minimum& minimum = minimums_[std::to_underlying(request.app)];
+    minimum.due = std::max(minimum.due, request.arrival);
+  }
+  flow.tag = std::max(virtual_time_, flow.tag);
+  place(std::to_underlying(request.app), now);
 }
 
-Scheduler::Decision Sfq::next(TimePoint /*now*/) {
-  if (heap_.empty()) return {};
-  const std::uint32_t index = heap_.top();
-  Flow& flow = flows_[index];
-  IoRequest& request = *flow.queue.front();
-  if (!gate_.admits(request.cost)) return {};
+// REQUIRES: the flow has a head; it may be in ready_ with an old key, but in no other heap.
+void Sfq::place(std::uint32_t index, TimePoint now) {
+  const Flow& flow = flows_[index];
+  const IoRequest& request = *flow.queue.front();
+  if (flow.has_limit || flow.has_min) return place_constrained(index, request, now);
+  change_tag(index, flow.tag);
+}
 
+void Sfq::place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now) {
+  Flow& flow = flows_[index];
+  TimePoint allowed = TimePoint::min();
+  if (flow.has_limit) allowed = limits_.ready_at(request);
+  if (flow.has_min) {
+    const TimePoint due = std::max(minimums_[index].due, allowed);
+    reserved_.push(index, {.tag = time_tag(due), .order = request.order});
+  }
+  if (allowed > now) {
+    if (ready_.contains(index)) ready_.erase(index);
+    limited_.push(index, {.tag = time_tag(allowed), .order = request.order});
+  } else {
+    flow.tag = std::max(flow.tag, virtual_time_);
+    change_tag(index, flow.tag);
+  }
+}
+
+void Sfq::take_out(std::uint32_t index) {
+  for (FlowHeap* heap : {&ready_, &limited_, &reserved_}) {
+    if (heap->contains(index)) heap->erase(index);
+  }
+}
+
+void Sfq::change_tag(std::uint32_t index, Tag tag) {
+  const FlowHeap::Key key = {.tag = tag, .order = flows_[index].queue.front()->order};
+  ready_.contains(index) ? ready_.update(index, key) : ready_.push(index, key);
+}
+
+// Flows whose limit allows their head by now join the order of the tags. A limit that was used by
+// another policy meanwhile allows it later than was thought.
+void Sfq::allow_due(TimePoint now) {
+  while (!limited_.empty() && time_of(limited_.top_tag()) <= now) {
+    const std::uint32_t index = limited_.top();
+    take_out(index);
+    place(index, now);
+  }
+}
+
+bool Sfq::reservation_is_due(TimePoint now) {
+  return !reserved_.empty() && time_of(reserved_.top_tag()) <= now;
+}
+
+Policy::Head Sfq::head(TimePoint now) {
+  for (;;) {
+    allow_due(now);
+    by_reservation_ = reservation_is_due(now);
+    if (!by_reservation_ && ready_.empty()) {
+      return {.until = limited_.empty() ? kNever : time_of(limited_.top_tag())};
+    }
+    const std::uint32_t index = by_reservation_ ? reserved_.top() : ready_.top();
+    IoRequest& request = *flows_[index].queue.front();
+    if (!flows_[index].has_limit || limits_.still_allows(request, now)) {
+      return {.request = &request};
+    }
+    take_out(index);
+    place(index, now);
+  }
+}
+
+void Sfq::dispatch(IoRequest& request, TimePoint now) {
+  const auto index = std::to_underlying(request.app);
+  Flow& flow = flows_[index];
   flow.queue.remove(request);
-  flow.account.dispatched(request.cost);
-  gate_.start(request.cost);
+  flow.account.dispatched();
+  ++outstanding_;
   --queued_;
-  virtual_time_ = flow.tag;
-  flow.tag += request.tag;
+  if (flow.has_limit) limits_.take(request, now);
+  if (flow.has_min) {
+    reserved_.erase(index);
+    minimums_[index].served(request, now);
+  }
+  if (by_reservation_) {
+    // Only what was added to S can be given back.
+    request.tag = move_ahead(flow, request.tag, ahead(flow, kMaxReserved) + request.tag);
+  } else {
+    virtual_time_ = flow.tag;
+    flow.tag += request.tag;
+  }
   largest_finish_ = std::max(largest_finish_, flow.tag);
   if (flow.queue.empty()) {
     flow.tag = subtract_to_zero(flow.tag, std::exchange(flow.credit, 0));
-    heap_.erase(index);
+    ready_.erase(index);
   } else {
     const Tag used = std::min(flow.credit, request.tag);
     flow.credit -= used;
     flow.tag -= used;
-    heap_.update(index, key_of(flow.tag, *flow.queue.front()));
+    place(index, now);
   }
   if (virtual_time_ > kRebaseAt) rebase();
-  return {.request = &request};
+  if (!ready_.empty()) __builtin_prefetch(&flows_[ready_.top()]);
+}
+
+void Sfq::prefetch() const {
+  if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front());
 }
 
 void Sfq::complete(const IoRequest& request, Cost cost, TimePoint /*now*/) {
   Flow& flow = flow_of(request);
-  flow.account.completed(request.cost);
-  gate_.finish(request.cost);
+  flow.account.completed();
+  --outstanding_;
   if (cost < request.cost) {
     const Cost not_done = request.cost - cost;
     give_back(flow, std::to_underlying(request.app),
@@ -115,55 +214,100 @@ void Sfq::give_back(Flow& flow, std::uint32_t index, Tag amount) {
     flow.tag = subtract_to_zero(flow.tag, amount);
     return;
   }
-  const Tag used = std::min(amount, flow.tag - virtual_time_);
+  const Tag used = std::min(amount, subtract_to_zero(flow.tag, virtual_time_));
   flow.tag -= used;
   // Saturates where more than 16 of the largest requests at weight 1 come back at once.
   if (__builtin_add_overflow(flow.credit, amount - used, &flow.credit)) flow.credit = ~Tag{0};
-  heap_.update(index, key_of(flow.tag, *flow.queue.front()));
+  if (ready_.contains(index)) change_tag(index, flow.tag);
 }
 
-void Sfq::withdraw(IoRequest& request, TimePoint /*now*/) {
+Sfq::Tag Sfq::ahead(const Flow& flow, Cost cost) const {
+  return virtual_time_ + flow.weight.divide(cost << kFractionBits).quotient;
+}
+
+// Service that was not given by S moves it all the same, but not beyond `latest`. By how much?
+Sfq::Tag Sfq::move_ahead(Flow& flow, Tag by, Tag latest) {
+  const Tag before = flow.tag;
+  flow.tag = std::max(before, std::min(before + by, latest));
+  return flow.tag - before;
+}
+
+void Sfq::served_elsewhere(AppId app, Cost cost, TimePoint /*now*/) {
+  const auto index = std::to_underlying(app);
+  Flow& flow = flows_[index];
+  Delay delay = {.latest = ahead(flow, kMaxDelay)};
+  if (!flow.queue.empty()) {
+    delay.order = flow.queue.front()->order;
+    if (delays_[index].order == delay.order) delay = delays_[index];
+    delays_[index] = delay;
+  }
+  (void)move_ahead(flow, flow.tags_of(std::min(cost, kMaxDelay)), delay.latest);
+  if (ready_.contains(index)) change_tag(index, flow.tag);
+}
+
+void Sfq::withdraw(IoRequest& request, TimePoint now) {
   Flow& flow = flow_of(request);
   const bool was_head = flow.queue.front() == &request;
   flow.queue.remove(request);
-  flow.account.withdrawn(request.cost);
+  --flow.account.queued;
   --queued_;
   const auto index = std::to_underlying(request.app);
   if (flow.queue.empty()) {
     flow.tag = subtract_to_zero(flow.tag, std::exchange(flow.credit, 0));
-    heap_.erase(index);
+    take_out(index);
   } else if (was_head) {
-    heap_.update(index, key_of(flow.tag, *flow.queue.front()));
+    take_out(index);
+    place(index, now);
   }
   end_busy_period_if_idle();
 }
 
 void Sfq::end_busy_period_if_idle() {
-  if (queued_ != 0 || gate_.requests() != 0) return;
+  if (queued_ != 0 || outstanding_ != 0) return;
   virtual_time_ = std::max(virtual_time_, largest_finish_);
   if (virtual_time_ > kRebaseAt) rebase();
 }
 
 void Sfq::rebase() {
   for (Flow& flow : flows_) flow.tag = subtract_to_zero(flow.tag, virtual_time_);
-  heap_.subtract(virtual_time_);
+  for (Delay& delay : delays_) delay.latest = subtract_to_zero(delay.latest, virtual_time_);
+  ready_.subtract(virtual_time_);
   largest_finish_ = subtract_to_zero(largest_finish_, virtual_time_);
   virtual_time_ = 0;
 }
 
-Scheduler::FlowState Sfq::flow(AppId app) const {
+IoRequest* Sfq::any_queued() const {
+  for (const FlowHeap* heap : {&ready_, &limited_}) {
+    if (!heap->empty()) return flows_[heap->top()].queue.front();
+  }
+  return nullptr;
+}
+
+FlowState Sfq::flow(AppId app) const {
   const auto index = std::to_underlying(app);
   if (index >= flows_.size()) return {};
   return flows_[index].account.state(flows_[index].queue.front());
 }
 
-Scheduler::WaitReason Sfq::why_waiting(AppId app, TimePoint /*now*/) const {
+WaitReason Sfq::why_waiting(AppId app, TimePoint now) const {
   const auto index = std::to_underlying(app);
-  if (index >= flows_.size() || flows_[index].queue.empty()) return {};
-  const std::string_view full = gate_.reason(flows_[heap_.top()].queue.front()->cost);
-  if (!full.empty()) return {.reason = full};
-  return {.reason =
-              heap_.top() == index ? kIsNext : "flows that had less for their weight go first"};
+  const IoRequest& request = *flows_[index].queue.front();
+  if (flows_[index].has_limit) {
+    const TimePoint allowed = limits_.ready_at(request);
+    if (allowed > now) return {.reason = "its rate limit", .eligible = allowed};
+  }
+  if (!reserved_.empty() && time_of(reserved_.top_tag()) <= now) {
+    if (reserved_.top() == index) return {.reason = kIsNext};
+    return {.reason = "flows that have not had their minimum go first"};
+  }
+  if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
+  return {.reason = "flows that had less for their weight go first"};
+}
+
+FlowReport Sfq::report(AppId app, TimePoint now) const {
+  FlowReport report;
+  limits_.report(app, now, report);
+  return report;
 }
 
 }  // namespace vpfs

@@ -3,18 +3,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedulers/depth_gate.h"
+#include "schedulers/divider.h"
 #include "schedulers/flow_heap.h"
+#include "schedulers/policy.h"
+#include "schedulers/rate_limits.h"
 #include "schedulers/request_list.h"
-#include "schedulers/scheduler.h"
 
 namespace vpfs {
 
-// SFQ(D), start-time fair queueing with depth D [SFQD]: backlogged flows get service in proportion
-// to their weights, and idle ones leave theirs to the others and keep no claim.
+// SFQ, start-time fair queueing [SFQ], which with the scheduler's depth is SFQ(D) [SFQD]:
+// backlogged flows get service in proportion to their weights, and idle ones leave theirs to the
+// others and keep no claim.
 //
 //   S(r) = max(v, F(previous request of the flow)),  F(r) = S(r) + cost(r) / weight
-//   send the smallest S (ties: arrival order) while the depth allows, and set v := that S;
+//   send the smallest S (ties: arrival order), and set v := that S;
 //   when nothing is queued and nothing outstanding, v := the largest F of what was sent.
 //
 // Only the head of a flow has a start tag here. While a flow is backlogged v never passes its
@@ -28,25 +30,57 @@ namespace vpfs {
 // next requests instead, each no further than to v; it ends with the backlog. docs/schedulers.md
 // says why this stays fair.
 //
+// Beside its weight a flow may have a limit and a minimum, the tags L and R of [MCLOCK]:
+//
+//   - While the limit does not allow its head, a flow waits outside of the order above; v may pass
+//     its tag, which then comes up to v when the head is allowed.
+//   - R(r) = R_prev + size_prev / min over every request that leaves, and not before the arrival
+//     that ended an idle time. A head whose R has come goes before all others, smallest R first.
+//     R_prev counts as no later than now, so what weight gives beyond the minimum is never taken
+//     off it later, and as no earlier than kMostDebt (at least one request) before now, so what
+//     large requests blocked is caught up, but an old debt does not return as a flood.
+//   - Service by R moves S as well, but no more than kMaxReserved of cost and one request ahead of
+//     v; taking the minimum away forgets it. So a flow whose weight gives it more than its minimum
+//     gets that and no more, and one whose weight gives less just waits for its R: a flow gets the
+//     larger of its minimum and its share of what the minimums of the others leave.
+//
+// Service elsewhere [DSFQ]: what a flow got from other servers moves its tag as if it had been
+// served here, at once, but no more than kMaxDelay of cost ahead of v, and the tag of one head no
+// further than that ahead of v as it was when the head was moved first. So every head's turn comes.
+//
 // Arithmetic. Tags are fixed point with kFractionBits, remainders of the division are carried to
-// the flow's next request. No tag is ever more than one request above v, at most kMaxCost x 2^20 =
-// 2^60; v is kept below 2^62 by taking it off all tags when it passes that (O(flows); at 10 GB/s
-// and one flow of weight 1 every seven minutes, and rarer with more weight). So no tag reaches
-// 2^63.
-class Sfq final : public Scheduler {
+// the flow's next request. No tag is ever more than one request and kMaxDelay above v, together at
+// most 2^61; v is kept below 2^62 by taking it off all tags when it passes that (O(flows); at
+// 10 GB/s and one flow of weight 1 every seven minutes, and rarer with more weight). So no tag
+// reaches 2^63.
+class Sfq final : public Policy {
  public:
-  explicit Sfq(Depth depth) : gate_(depth) {}
+  // What service elsewhere may put a flow behind at most.
+  static constexpr Cost kMaxDelay = Cost{1} << 30;
+  // What a minimum may put it behind in the order by weight: far more than it gives while the
+  // largest requests block the server.
+  static constexpr Cost kMaxReserved = Cost{1} << 26;
+  // How far behind its minimum a flow may be and still catch up.
+  static constexpr Duration kMostDebt = std::chrono::seconds(1);
+
+  // `limits` outlives the policy; another one of the same flows may use them too.
+  explicit Sfq(RateLimits& limits) : limits_(limits) {}
 
   void enqueue(IoRequest& request, TimePoint now) override;
-  [[nodiscard]] Decision next(TimePoint now) override;
+  [[nodiscard]] Head head(TimePoint now) override;
+  void dispatch(IoRequest& request, TimePoint now) override;
   void complete(const IoRequest& request, Cost cost, TimePoint now) override;
   void withdraw(IoRequest& request, TimePoint now) override;
-  void set_share(AppId app, Share share) override;
+  [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
+  void remove(AppId app, TimePoint now) override;
+  void served_elsewhere(AppId app, Cost cost, TimePoint now) override;
+  void prefetch() const override;
 
+  [[nodiscard]] std::size_t queued() const override { return queued_; }
+  [[nodiscard]] IoRequest* any_queued() const override;
   [[nodiscard]] FlowState flow(AppId app) const override;
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
-  [[nodiscard]] std::size_t outstanding() const override { return gate_.requests(); }
-  [[nodiscard]] std::size_t queued() const override { return queued_; }
+  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
 
  private:
   using Tag = std::uint64_t;
@@ -55,32 +89,59 @@ class Sfq final : public Scheduler {
   static_assert(kMaxCost << kFractionBits == Tag{1} << 60);
   static_assert((Tag{1} << kFractionBits) >= Share::kMaxWeight);
 
-  struct Flow {
+  struct alignas(64) Flow {
     RequestList queue;
     FlowAccount account;
     Tag tag = 0;     // S of the head; while the queue is empty, F of what was sent last
     Tag credit = 0;  // zero while the queue is empty
-    std::uint64_t inverse = ~std::uint64_t{0};  // of weight, times 2^64
-    std::uint32_t weight = 1;
+    Divider weight{1};
     std::uint32_t remainder = 0;  // of the last division by weight
+    bool has_limit = false;
+    bool has_min = false;
 
-    void set_weight(std::uint32_t value);
     // What a request of this cost moves the tags by; carries the remainder.
     Tag tags_of(Cost cost);
   };
+  struct Minimum {
+    Divider rate{1};
+    TimePoint due = {};  // R of the next request
+
+    void served(const IoRequest& request, TimePoint now);
+  };
+
+  struct Delay {
+    std::uint64_t order = ~std::uint64_t{0};  // of the head that it is about
+    Tag latest = 0;                           // how far service elsewhere may move it
+  };
 
   Flow& flow_of(const IoRequest& request);
+  // A flow whose head is new goes where it belongs; one without a head goes nowhere.
+  void place(std::uint32_t index, TimePoint now);
+  void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
+  void take_out(std::uint32_t index);
+  void allow_due(TimePoint now);
+  [[nodiscard]] bool reservation_is_due(TimePoint now);
+  void change_tag(std::uint32_t index, Tag tag);
+  // v as it will be when a flow of this weight has got so much more.
+  [[nodiscard]] Tag ahead(const Flow& flow, Cost cost) const;
+  static Tag move_ahead(Flow& flow, Tag by, Tag latest);
   void give_back(Flow& flow, std::uint32_t index, Tag amount);
   void end_busy_period_if_idle();
   void rebase();
 
-  DepthGate gate_;
+  RateLimits& limits_;
   std::vector<Flow> flows_;
-  FlowHeap heap_;  // the backlogged flows by their heads' (S, arrival order)
+  std::vector<Minimum> minimums_;  // of each flow, as far as the last one that has a minimum
+  std::vector<Delay> delays_;      // of each flow
+  FlowHeap ready_;    // the backlogged flows that may be served, by their heads' (S, arrival order)
+  FlowHeap limited_;  // the other backlogged ones, by when their limit allows the head
+  FlowHeap reserved_;  // the backlogged ones that have a minimum, by R, but not before their limit
   Tag virtual_time_ = 0;
   Tag largest_finish_ = 0;
   std::size_t queued_ = 0;
+  std::size_t outstanding_ = 0;
   std::uint64_t arrivals_ = 0;
+  bool by_reservation_ = false;  // of what head() answered last
 };
 
 }  // namespace vpfs

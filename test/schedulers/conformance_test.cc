@@ -15,13 +15,25 @@
 namespace vpfs {
 namespace {
 
+SchedulerSettings settings_of(Depth depth) {
+  return {.depth = depth,
+          .capacity = 1000 * kMiB,
+          .adaptbf = {.capacity = {.configured = Share::kMaxRate}}};
+}
+
 // A scheduler under random use beside a plain record of what must be true of it.
 class Exercise {
  public:
-  Exercise(std::string_view policy, Depth depth, std::uint32_t flows, std::uint64_t seed)
-      : scheduler_(std::move(make_scheduler(policy, {.depth = depth}).value())),
-        depth_(depth),
-        waiting_(flows),
+  Exercise(std::string_view policy, const SchedulerSettings& settings, std::uint32_t flows,
+           std::uint64_t seed)
+      : policy_(policy),
+        scheduler_(std::move(make_scheduler(policy, settings).value())),
+        depth_(settings.depth),
+        classes_(settings.classes.mode == TrafficClasses::Mode::none
+                     ? 1
+                     : settings.classes.classes.size()),
+        waiting_(flows * classes_),
+        limited_(flows),
         random_(seed) {
     for (std::uint32_t app = 0; app < flows; ++app) change_share(app);
   }
@@ -33,16 +45,47 @@ class Exercise {
     return std::min(most, (std::uint64_t{1} << bits) + draw(std::uint64_t{1} << bits));
   }
 
+  // Everything that a share may say, whether the policy knows it or not; rates from 1 MiB/s, so
+  // that even the largest requests do not wait for longer than there is time.
   void change_share(std::uint32_t app) {
-    const auto weight = static_cast<std::uint32_t>(draw_magnitude(Share::kMaxWeight));
-    scheduler_->set_share(AppId{app}, {.weight = weight});
+    Share share = {.weight = static_cast<std::uint32_t>(draw_magnitude(Share::kMaxWeight))};
+    if (draw(2) == 0) {
+      if (draw(2) == 0) share.rate = {kMiB + draw_magnitude(Share::kMaxRate - kMiB)};
+      if (draw(3) == 0) share.operations = 1 + draw_magnitude(1'000'000);
+      share.burst = {draw_magnitude(kGiB)};
+      share.burst_operations = draw_magnitude(100);
+      if (draw(3) == 0) share.min = {kMiB + draw_magnitude(kGiB)};
+      share.realtime = draw(2) == 0;
+      share.rank = static_cast<std::uint8_t>(draw(Share::kMaxRank + 1));
+      if (draw(2) == 0)
+        share.latency = Duration(static_cast<std::int64_t>(draw_magnitude(1U << 30)));
+      if (draw(4) == 0) share.finish_bytes = {draw_magnitude(kGiB)};
+      share.finish_by = now_ + std::chrono::seconds(draw(1000));
+      share.nodes = draw_magnitude(1U << 20);
+    }
+    limited_[app] = share.rate.count > 0 || share.operations > 0;
+    (void)scheduler_->set_share(AppId{app}, share, now_);
+  }
+
+  void remove(std::uint32_t app) {
+    scheduler_->remove(AppId{app}, now_);
+    limited_[app] = false;
+  }
+  void remove_all() {
+    for (std::uint32_t app = 0; app < flows(); ++app) remove(app);
   }
 
   void enqueue(IoRequest& request) {
-    const auto app = static_cast<std::uint32_t>(draw(waiting_.size()));
-    request = {.app = AppId{app}, .cost = draw_magnitude(kMaxCost), .arrival = now_};
+    const auto app = static_cast<std::uint32_t>(draw(flows()));
+    const auto of_class = static_cast<std::uint8_t>(draw(classes_));
+    request = {.app = AppId{app},
+               .kind = IoKind{static_cast<std::uint8_t>(draw(3))},
+               .traffic_class = of_class,
+               .cost = draw_magnitude(kMaxCost),
+               .arrival = now_};
+    request.size = {draw(10) == 0 ? 0 : draw_magnitude(request.cost)};
     scheduler_->enqueue(request, now_);
-    waiting_[app].push_back(&request);
+    queue_of(request).push_back(&request);
     ++queued_;
   }
 
@@ -51,14 +94,16 @@ class Exercise {
     for (;;) {
       const Scheduler::Decision decision = scheduler_->next(now_);
       if (decision.request == nullptr) {
-        ASSERT_FALSE(can_send()) << "not work conserving";
+        until_ = decision.until;
+        check_nothing_may_go();
         return;
       }
       ASSERT_TRUE(outstanding_.empty() || outstanding_.size() < depth_.requests);
-      auto& queue = waiting_[std::to_underlying(decision.request->app)];
+      auto& queue = queue_of(*decision.request);
       ASSERT_FALSE(queue.empty()) << "left twice, or was never given";
       ASSERT_EQ(queue.front(), decision.request) << "order inside a flow";
       ASSERT_FALSE(decision.request->queued);
+      ASSERT_EQ(decision.request->sent, now_);
       queue.pop_front();
       --queued_;
       outstanding_cost_ += decision.request->cost;
@@ -94,37 +139,47 @@ class Exercise {
   void pass_time() {
     if (draw(2) == 0) now_ += Duration(static_cast<std::int64_t>(draw_magnitude(1ULL << 45)));
   }
+  // To the time at which the scheduler wants to be asked again, if it wants that.
+  void pass_wait() {
+    if (until_ != kNever) now_ = std::max(now_, until_);
+  }
 
   void check_status() {
     ASSERT_EQ(scheduler_->queued(), queued_);
     ASSERT_EQ(scheduler_->outstanding(), outstanding_.size());
-    for (std::uint32_t app = 0; app < waiting_.size(); ++app) {
-      const Scheduler::FlowState state = scheduler_->flow(AppId{app});
-      Cost cost = 0;
-      for (const IoRequest* request : waiting_[app]) cost += request->cost;
-      Cost sent_cost = 0;
-      std::size_t sent = 0;
-      for (const IoRequest* request : outstanding_) {
-        if (request->app != AppId{app}) continue;
-        sent_cost += request->cost;
-        ++sent;
+    for (std::uint32_t app = 0; app < flows(); ++app) {
+      const FlowState state = scheduler_->flow(AppId{app});
+      std::size_t waiting = 0;
+      const IoRequest* oldest = nullptr;
+      for (std::size_t i = app * classes_; i < (app + 1) * classes_; ++i) {
+        waiting += waiting_[i].size();
+        if (waiting_[i].empty()) continue;
+        if (oldest == nullptr || waiting_[i].front()->arrival < oldest->arrival) {
+          oldest = waiting_[i].front();
+        }
       }
-      ASSERT_EQ(state.queued, waiting_[app].size());
-      ASSERT_EQ(state.queued_cost, cost);
-      ASSERT_EQ(state.outstanding, sent);
-      ASSERT_EQ(state.outstanding_cost, sent_cost);
-      ASSERT_EQ(state.oldest, waiting_[app].empty() ? nullptr : waiting_[app].front());
-      ASSERT_EQ(scheduler_->why_waiting(AppId{app}, now_).reason.empty(), waiting_[app].empty());
+      const auto sent = std::ranges::count(outstanding_, AppId{app}, &IoRequest::app);
+      ASSERT_EQ(state.queued, waiting);
+      ASSERT_EQ(state.outstanding, static_cast<std::size_t>(sent));
+      ASSERT_EQ(state.oldest, oldest);
+      const WaitReason why = scheduler_->why_waiting(AppId{app}, now_);
+      ASSERT_EQ(why.reason.empty(), waiting == 0);
+      if (why.eligible) ASSERT_GT(*why.eligible, now_) << why.reason;
+      (void)scheduler_->report(AppId{app}, now_);
     }
   }
 
-  [[nodiscard]] std::size_t flows() const { return waiting_.size(); }
+  [[nodiscard]] std::size_t flows() const { return limited_.size(); }
   [[nodiscard]] bool drained() const { return queued_ == 0 && outstanding_.empty(); }
 
  private:
+  std::deque<IoRequest*>& queue_of(const IoRequest& request) {
+    return waiting_[std::to_underlying(request.app) * classes_ + request.traffic_class];
+  }
+
   // Whether some flow's head fits. Which head is next is the policy's business, so this only
   // says so where every head fits.
-  [[nodiscard]] bool can_send() const {
+  [[nodiscard]] bool every_head_fits() const {
     if (queued_ == 0) return false;
     if (outstanding_.empty()) return true;
     if (outstanding_.size() >= depth_.requests) return false;
@@ -134,15 +189,40 @@ class Exercise {
     });
   }
 
+  // Work conserving but for limits; who waits for a time says for which.
+  void check_nothing_may_go() {
+    if (!every_head_fits()) return;
+    const bool waits_for_time =
+        policy_ == "adaptbf" || (policy_knows(policy_, ShareField::operations) &&
+                                 std::ranges::find(limited_, true) != limited_.end());
+    ASSERT_TRUE(waits_for_time) << "not work conserving";
+    ASSERT_NE(until_, kNever) << "would wait for ever";
+    ASSERT_GT(until_, now_);
+  }
+
+  std::string_view policy_;
   std::unique_ptr<Scheduler> scheduler_;
   Depth depth_;
-  std::vector<std::deque<IoRequest*>> waiting_;
+  std::size_t classes_;
+  std::vector<std::deque<IoRequest*>> waiting_;  // by flow and class
+  std::vector<bool> limited_;
   std::vector<IoRequest*> outstanding_;
   Cost outstanding_cost_ = 0;
   std::size_t queued_ = 0;
   TimePoint now_ = {};
+  TimePoint until_ = kNever;  // of the last answer without a request
   std::mt19937_64 random_;
 };
+
+// None, apportioned and strict classes in turn.
+TrafficClasses random_classes(std::uint64_t seed) {
+  TrafficClasses classes = {.classes = {{.name = "a", .share = 1},
+                                        {.name = "b", .share = 1000},
+                                        {.name = "c", .share = 7}}};
+  classes.mode = TrafficClasses::Mode{static_cast<std::uint8_t>(seed % 3)};
+  if (seed % 2 == 0) classes.max_starvation = std::chrono::milliseconds(seed);
+  return classes;
+}
 
 class Conformance : public ::testing::TestWithParam<std::string_view> {};
 
@@ -157,7 +237,9 @@ TEST_P(Conformance, EveryRequestLeavesExactlyOnceAndInOrder) {
     std::mt19937_64 shape(seed * 7919);
     const Depth depth = {.requests = static_cast<std::uint32_t>(1 + shape() % 20),
                          .cost = shape() % 3 == 0 ? UINT64_MAX : std::uint64_t{1} << shape() % 44};
-    Exercise exercise(GetParam(), depth, static_cast<std::uint32_t>(1 + shape() % 12), seed);
+    SchedulerSettings settings = settings_of(depth);
+    settings.classes = random_classes(seed);
+    Exercise exercise(GetParam(), settings, static_cast<std::uint32_t>(1 + shape() % 12), seed);
     std::vector<IoRequest> requests(64);
     std::vector<IoRequest*> free;
     for (IoRequest& request : requests) free.push_back(&request);
@@ -172,15 +254,18 @@ TEST_P(Conformance, EveryRequestLeavesExactlyOnceAndInOrder) {
       } else if (choice < 13) {
         exercise.withdraw_one(free);
       } else if (choice < 14) {
-        exercise.change_share(static_cast<std::uint32_t>(exercise.draw(exercise.flows())));
+        const auto app = static_cast<std::uint32_t>(exercise.draw(exercise.flows()));
+        exercise.draw(4) == 0 ? exercise.remove(app) : exercise.change_share(app);
       } else {
         exercise.dispatch_all();
       }
       if (step % 8 == 0) exercise.check_status();
       if (HasFatalFailure()) return;
     }
-    for (std::size_t i = 0; i <= 2 * requests.size() && !exercise.drained(); ++i) {
+    if (seed % 2 == 0) exercise.remove_all();
+    for (std::size_t i = 0; i <= 200 * requests.size() && !exercise.drained(); ++i) {
       exercise.dispatch_all();
+      exercise.pass_wait();
       exercise.complete_one(free);
       if (HasFatalFailure()) return;
     }
@@ -190,30 +275,48 @@ TEST_P(Conformance, EveryRequestLeavesExactlyOnceAndInOrder) {
   }
 }
 
-TEST_P(Conformance, NothingAllocatesOnceAFlowIsKnown) {
+// One busy period of many flows, over several periods of whatever the policy does in time; tells
+// how many requests were done.
+std::size_t busy_period(Scheduler& scheduler, std::vector<IoRequest>& requests,
+                        std::vector<IoRequest*>& sent, std::uint32_t flows, TimePoint& now) {
+  sent.clear();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].app = AppId{static_cast<std::uint32_t>(i % flows)};
+    requests[i].cost = 1 + i;
+    requests[i].size = {1 + i};
+    requests[i].arrival = now;
+    scheduler.enqueue(requests[i], now);
+  }
+  for (std::size_t i = 0; i < requests.size(); i += 7) scheduler.withdraw(requests[i], now);
+  std::size_t done = 0;
+  while (scheduler.queued() + scheduler.outstanding() > 0) {
+    while (IoRequest* const request = scheduler.next(now).request) sent.push_back(request);
+    now += std::chrono::milliseconds(1);
+    if (done == sent.size()) continue;
+    scheduler.complete(*sent[done], sent[done]->cost / 2, now);
+    ++done;
+  }
+  return done;
+}
+
+TEST_P(Conformance, NothingAllocatesOnceItIsWarm) {
   constexpr std::uint32_t kFlows = 300;
-  const auto scheduler = make_scheduler(GetParam(), {.depth = {.requests = 8}}).value();
+  const auto scheduler = make_scheduler(GetParam(), settings_of({.requests = 8})).value();
   for (std::uint32_t app = 0; app < kFlows; ++app) {
-    scheduler->set_share(AppId{app}, {.weight = app + 1});
+    Share share = {.weight = app + 1, .burst = {1000}, .nodes = app + 1};
+    if (app % 3 == 0) share.rate = {1000 * kKiB};
+    if (app % 5 == 0) share.min = {100 * kKiB};
+    if (app % 10 == 0) share.latency = std::chrono::seconds(10);
+    (void)scheduler->set_share(AppId{app}, share, {});
   }
   std::vector<IoRequest> requests(3000);
   std::vector<IoRequest*> sent;
   sent.reserve(requests.size());
-  const TimePoint now = {};
+  TimePoint now = {};
+  (void)busy_period(*scheduler, requests, sent, kFlows, now);
   const std::uint64_t before = allocation_count();
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    requests[i].app = AppId{static_cast<std::uint32_t>(i % kFlows)};
-    requests[i].cost = 1 + i;
-    scheduler->enqueue(requests[i], now);
-  }
-  for (std::size_t i = 0; i < requests.size(); i += 7) scheduler->withdraw(requests[i], now);
-  scheduler->set_share(AppId{3}, {.weight = 9});
-  std::size_t done = 0;
-  while (scheduler->queued() + scheduler->outstanding() > 0) {
-    while (IoRequest* const request = scheduler->next(now).request) sent.push_back(request);
-    scheduler->complete(*sent[done], sent[done]->cost / 2, now);
-    ++done;
-  }
+  const std::size_t done = busy_period(*scheduler, requests, sent, kFlows, now);
+  (void)scheduler->set_share(AppId{3}, {.weight = 9}, now);
   (void)scheduler->flow(AppId{1});
   (void)scheduler->why_waiting(AppId{1}, now);
   EXPECT_EQ(allocation_count(), before);
@@ -223,7 +326,7 @@ TEST_P(Conformance, NothingAllocatesOnceAFlowIsKnown) {
 TEST_P(Conformance, AnIdleSchedulerHasNothingToSay) {
   const auto scheduler = make_scheduler(GetParam(), {}).value();
   EXPECT_EQ(scheduler->next({}).request, nullptr);
-  EXPECT_FALSE(scheduler->next({}).until.has_value());
+  EXPECT_EQ(scheduler->next({}).until, kNever);
   EXPECT_EQ(scheduler->queued(), 0U);
   EXPECT_EQ(scheduler->flow(AppId{17}).queued, 0U);
   EXPECT_EQ(scheduler->flow(AppId{17}).oldest, nullptr);
@@ -231,11 +334,11 @@ TEST_P(Conformance, AnIdleSchedulerHasNothingToSay) {
 }
 
 TEST_P(Conformance, FlowsMayAppearInAnyOrderWhileOthersAreBacklogged) {
-  const auto scheduler = make_scheduler(GetParam(), {.depth = {.requests = 1}}).value();
+  const auto scheduler = make_scheduler(GetParam(), settings_of({.requests = 1})).value();
   std::vector<IoRequest> requests(20);
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
     const AppId app{(i * 37) % 101};
-    scheduler->set_share(app, {.weight = 1});
+    (void)scheduler->set_share(app, {}, {});
     requests[i].app = app;
     requests[i].cost = 4096;
     scheduler->enqueue(requests[i], {});
@@ -249,8 +352,9 @@ TEST_P(Conformance, FlowsMayAppearInAnyOrderWhileOthersAreBacklogged) {
 }
 
 TEST_P(Conformance, OneRequestLargerThanTheDepthStillPasses) {
-  const auto scheduler = make_scheduler(GetParam(), {.depth = {.requests = 4, .cost = 1}}).value();
-  scheduler->set_share(AppId{0}, {});
+  const auto scheduler =
+      make_scheduler(GetParam(), settings_of({.requests = 4, .cost = 1})).value();
+  (void)scheduler->set_share(AppId{0}, {}, {});
   std::vector<IoRequest> requests(3);
   for (IoRequest& request : requests) {
     request.cost = kMaxCost;
@@ -266,7 +370,8 @@ TEST_P(Conformance, OneRequestLargerThanTheDepthStillPasses) {
 TEST(Registry, AnUnknownPolicyNamesTheKnownOnes) {
   const auto scheduler = make_scheduler("fair", {});
   ASSERT_FALSE(scheduler.has_value());
-  EXPECT_EQ(scheduler.error().message, "unknown scheduling policy \"fair\" (known: fifo, sfq)");
+  EXPECT_EQ(scheduler.error().message,
+            "unknown scheduling policy \"fair\" (known: adaptbf, edf, fifo, sfq, tbf)");
 }
 
 }  // namespace

@@ -6,11 +6,13 @@ namespace vpfs {
 namespace {
 
 TEST(CostModel, AddsTheFixedPartToTheBytesTimesTheirFactor) {
-  const CostModel model(
-      {.per_request = {4096}, .read_factor_permille = 500, .write_factor_permille = 2500});
+  const CostModel model({.per_request = {4096},
+                         .read_factor_permille = 500,
+                         .write_factor_permille = 2500,
+                         .metadata = {300}});
   EXPECT_EQ(model.cost(IoKind::read, Bytes{1000}), 4096U + 500);
   EXPECT_EQ(model.cost(IoKind::write, Bytes{1000}), 4096U + 2500);
-  EXPECT_EQ(model.cost(IoKind::metadata, Bytes{1000}), 4096U + 1000);
+  EXPECT_EQ(model.cost(IoKind::metadata, Bytes{0}), 4096U + 300);
   EXPECT_EQ(model.cost(IoKind::write, Bytes{3}), 4096U + 7) << "rounds down";
 }
 

@@ -9,6 +9,10 @@
 namespace vpfs {
 namespace {
 
+bool before(const FlowHeap::Key& a, const FlowHeap::Key& b) {
+  return a.tag != b.tag ? a.tag < b.tag : a.order < b.order;
+}
+
 // Every operation against an ordinary map, from random states.
 TEST(FlowHeap, TopIsAlwaysTheSmallestKey) {
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
@@ -17,7 +21,7 @@ TEST(FlowHeap, TopIsAlwaysTheSmallestKey) {
     FlowHeap heap;
     heap.grow(kFlows);
     std::map<std::uint32_t, FlowHeap::Key> model;
-    std::uint32_t order = UINT32_MAX - 300;  // wraps around on the way
+    std::uint64_t order = UINT32_MAX - 300;  // leaves 32 bits on the way
     for (int step = 0; step < 600; ++step) {
       const auto flow = static_cast<std::uint32_t>(random() % kFlows);
       const FlowHeap::Key key = {.tag = 1000 + random() % 40, .order = order++};
@@ -35,13 +39,15 @@ TEST(FlowHeap, TopIsAlwaysTheSmallestKey) {
       ASSERT_EQ(heap.empty(), model.empty());
       if (model.empty()) continue;
       const auto least = std::ranges::min_element(
-          model, [](const auto& a, const auto& b) { return a.second.before(b.second); });
+          model, [](const auto& a, const auto& b) { return before(a.second, b.second); });
       ASSERT_EQ(heap.top(), least->first) << "seed " << seed << " step " << step;
+      ASSERT_EQ(heap.top_tag(), least->second.tag);
+      ASSERT_EQ(heap.contains(flow), model.contains(flow));
     }
     heap.subtract(1000);
     for (; !model.empty(); model.erase(heap.top()), heap.erase(heap.top())) {
       const auto least = std::ranges::min_element(
-          model, [](const auto& a, const auto& b) { return a.second.before(b.second); });
+          model, [](const auto& a, const auto& b) { return before(a.second, b.second); });
       ASSERT_EQ(heap.top(), least->first) << "seed " << seed << " draining";
     }
     EXPECT_TRUE(heap.empty());

@@ -1,13 +1,14 @@
-#include "schedulers/sfq.h"
-
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "schedulers/registry.h"
 
 namespace vpfs {
 namespace {
@@ -18,12 +19,14 @@ constexpr TimePoint kNow = {};
 // letters: 'a' is AppId 0.
 class SfqTest : public ::testing::Test {
  protected:
-  void share(char flow, std::uint32_t weight) { sfq_.set_share(app(flow), {.weight = weight}); }
+  void share(char flow, std::uint32_t weight) {
+    (void)sfq_->set_share(app(flow), {.weight = weight}, kNow);
+  }
   IoRequest& add(char flow, Cost cost) {
     IoRequest& request = requests_.emplace_back();
     request.app = app(flow);
     request.cost = cost;
-    sfq_.enqueue(request, kNow);
+    sfq_->enqueue(request, kNow);
     return request;
   }
   void add(char flow, Cost cost, int count) {
@@ -33,10 +36,10 @@ class SfqTest : public ::testing::Test {
   std::string serve(int count) {
     std::string flows;
     for (int i = 0; i < count; ++i) {
-      IoRequest* const request = sfq_.next(kNow).request;
+      IoRequest* const request = sfq_->next(kNow).request;
       if (request == nullptr) break;
       flows += static_cast<char>('a' + std::to_underlying(request->app));
-      sfq_.complete(*request, request->cost, kNow);
+      sfq_->complete(*request, request->cost, kNow);
     }
     return flows;
   }
@@ -45,7 +48,7 @@ class SfqTest : public ::testing::Test {
     return std::ranges::count(flows, flow);
   }
 
-  Sfq sfq_{{.requests = 1}};
+  std::unique_ptr<Scheduler> sfq_ = make_scheduler("sfq", {.depth = {.requests = 1}}).value();
   std::deque<IoRequest> requests_;
 };
 
@@ -126,9 +129,9 @@ TEST_F(SfqTest, AWithdrawnRequestIsNotCharged) {
   add('a', 10);
   IoRequest& tail = add('a', 1000);
   add('b', 10, 5);
-  sfq_.withdraw(middle, kNow);
-  sfq_.withdraw(tail, kNow);
-  sfq_.withdraw(head, kNow);
+  sfq_->withdraw(middle, kNow);
+  sfq_->withdraw(tail, kNow);
+  sfq_->withdraw(head, kNow);
   add('a', 10, 2);
   // S: a and b 0 10 20 30, b 40; at 20 and 30 the requests of b came first.
   EXPECT_EQ(serve(9), "ababbabab");
@@ -138,13 +141,13 @@ TEST_F(SfqTest, AWithdrawnRequestIsNotCharged) {
 TEST_F(SfqTest, WithdrawingIsAsIfTheRequestHadNeverCome) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);
-    Sfq with({.requests = 3});
-    Sfq without({.requests = 3});
+    const auto with = make_scheduler("sfq", {.depth = {.requests = 3}}).value();
+    const auto without = make_scheduler("sfq", {.depth = {.requests = 3}}).value();
     for (std::uint32_t flow = 0; flow < 4; ++flow) {
       // Powers of two, so that no division leaves a remainder to carry.
       const Share weight = {.weight = 1U << random() % 8};
-      with.set_share(AppId{flow}, weight);
-      without.set_share(AppId{flow}, weight);
+      (void)with->set_share(AppId{flow}, weight, kNow);
+      (void)without->set_share(AppId{flow}, weight, kNow);
     }
     std::deque<IoRequest> left(100);
     std::deque<IoRequest> right(100);
@@ -155,23 +158,23 @@ TEST_F(SfqTest, WithdrawingIsAsIfTheRequestHadNeverCome) {
       left[i].cost = right[i].cost = 1 + random() % 10'000;
       doomed[i].app = AppId{static_cast<std::uint32_t>(random() % 4)};
       doomed[i].cost = 1 + random() % kMaxCost;
-      with.enqueue(left[i], kNow);
-      without.enqueue(right[i], kNow);
-      with.enqueue(doomed[i], kNow);
+      with->enqueue(left[i], kNow);
+      without->enqueue(right[i], kNow);
+      with->enqueue(doomed[i], kNow);
       gone.push_back(&doomed[i]);
     }
     std::ranges::shuffle(gone, random);
-    for (IoRequest* request : gone) with.withdraw(*request, kNow);
+    for (IoRequest* request : gone) with->withdraw(*request, kNow);
     for (std::size_t i = 0; i < left.size(); ++i) {
-      IoRequest* const a = with.next(kNow).request;
-      IoRequest* const b = without.next(kNow).request;
+      IoRequest* const a = with->next(kNow).request;
+      IoRequest* const b = without->next(kNow).request;
       ASSERT_NE(a, nullptr);
       ASSERT_NE(b, nullptr);
       ASSERT_EQ(std::ranges::find(left, a, [](IoRequest& r) { return &r; }) - left.begin(),
                 std::ranges::find(right, b, [](IoRequest& r) { return &r; }) - right.begin())
           << "seed " << seed << " at " << i;
-      with.complete(*a, a->cost, kNow);
-      without.complete(*b, b->cost, kNow);
+      with->complete(*a, a->cost, kNow);
+      without->complete(*b, b->cost, kNow);
     }
   }
 }
@@ -183,69 +186,69 @@ TEST_F(SfqTest, WhatWasNotDoneIsGivenBack) {
   add('b', 100, 500);
   std::string flows;
   for (int i = 0; i < 100; ++i) {
-    IoRequest* const request = sfq_.next(kNow).request;
+    IoRequest* const request = sfq_->next(kNow).request;
     flows += request->app == app('a') ? 'a' : 'b';
-    sfq_.complete(*request, 100, kNow);
+    sfq_->complete(*request, 100, kNow);
   }
   EXPECT_NEAR(static_cast<double>(count(flows, 'a')), 50, 1);
 }
 
 TEST_F(SfqTest, WhatIsGivenBackNeverMovesAFlowAheadOfTheOthersByMoreThanItHadOutstanding) {
-  Sfq sfq({.requests = 4});
-  sfq.set_share(AppId{0}, {.weight = 1});
-  sfq.set_share(AppId{1}, {.weight = 1});
+  const auto sfq = make_scheduler("sfq", {.depth = {.requests = 4}}).value();
+  (void)sfq->set_share(AppId{0}, {}, kNow);
+  (void)sfq->set_share(AppId{1}, {}, kNow);
   std::deque<IoRequest> requests(200);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     requests[i].app = AppId{static_cast<std::uint32_t>(i % 2)};
     requests[i].cost = 1000;
-    sfq.enqueue(requests[i], kNow);
+    sfq->enqueue(requests[i], kNow);
   }
   std::vector<IoRequest*> sent;
-  while (IoRequest* const request = sfq.next(kNow).request) sent.push_back(request);
+  while (IoRequest* const request = sfq->next(kNow).request) sent.push_back(request);
   ASSERT_EQ(sent.size(), 4U);
   for (IoRequest* const request : sent) {
-    sfq.complete(*request, request->app == AppId{0} ? 0 : request->cost, kNow);
+    sfq->complete(*request, request->app == AppId{0} ? 0 : request->cost, kNow);
   }
   // Two requests came back whole: flow 0 may be two ahead, and then they alternate.
   std::string flows;
   for (int i = 0; i < 12; ++i) {
-    IoRequest* const request = sfq.next(kNow).request;
+    IoRequest* const request = sfq->next(kNow).request;
     flows += request->app == AppId{0} ? 'a' : 'b';
-    sfq.complete(*request, request->cost, kNow);
+    sfq->complete(*request, request->cost, kNow);
   }
   EXPECT_EQ(count(flows, 'a'), 7);
   EXPECT_EQ(count(flows.substr(4), 'a'), 4);
 }
 
 TEST_F(SfqTest, CreditEndsWithTheBacklog) {
-  Sfq sfq({.requests = 8});
-  sfq.set_share(AppId{0}, {.weight = 1});
-  sfq.set_share(AppId{1}, {.weight = 1});
+  const auto sfq = make_scheduler("sfq", {.depth = {.requests = 8}}).value();
+  (void)sfq->set_share(AppId{0}, {}, kNow);
+  (void)sfq->set_share(AppId{1}, {}, kNow);
   std::deque<IoRequest> requests(100);
   std::size_t used = 0;
   const auto add_to = [&](std::uint32_t flow) {
     requests[used].app = AppId{flow};
     requests[used].cost = 1000;
-    sfq.enqueue(requests[used++], kNow);
+    sfq->enqueue(requests[used++], kNow);
   };
   for (int i = 0; i < 5; ++i) add_to(0);
   for (int i = 0; i < 30; ++i) add_to(1);
   IoRequest* sent[8];
-  for (IoRequest*& request : sent) request = sfq.next(kNow).request;
+  for (IoRequest*& request : sent) request = sfq->next(kNow).request;
   for (IoRequest* const request : sent) {
-    sfq.complete(*request, request->app == AppId{0} ? 0 : request->cost, kNow);
+    sfq->complete(*request, request->app == AppId{0} ? 0 : request->cost, kNow);
   }
   for (int i = 0; i < 12; ++i) {
-    IoRequest* const request = sfq.next(kNow).request;
-    sfq.complete(*request, request->cost, kNow);
+    IoRequest* const request = sfq->next(kNow).request;
+    sfq->complete(*request, request->cost, kNow);
   }
-  ASSERT_EQ(sfq.flow(AppId{0}).queued, 0U);
+  ASSERT_EQ(sfq->flow(AppId{0}).queued, 0U);
   for (int i = 0; i < 20; ++i) add_to(0);
   std::string flows;
   for (int i = 0; i < 8; ++i) {
-    IoRequest* const request = sfq.next(kNow).request;
+    IoRequest* const request = sfq->next(kNow).request;
     flows += request->app == AppId{0} ? 'a' : 'b';
-    sfq.complete(*request, request->cost, kNow);
+    sfq->complete(*request, request->cost, kNow);
   }
   EXPECT_EQ(count(flows, 'a'), 4) << flows;
 }
@@ -261,7 +264,7 @@ TEST_F(SfqTest, SharesHoldWhileTagsAreRebased) {
     const std::string flows = serve(30);
     EXPECT_NEAR(static_cast<double>(count(flows, 'b')), 20, 1) << "round " << round;
   }
-  EXPECT_EQ(sfq_.queued(), 0U);
+  EXPECT_EQ(sfq_->queued(), 0U);
   add('c', kMaxCost, 20);
   add('a', kMaxCost, 20);
   EXPECT_NEAR(static_cast<double>(count(serve(20), 'c')), 10, 1) << "after idle across rebasing";
@@ -290,14 +293,14 @@ TEST_F(SfqTest, SaysWhyAFlowWaits) {
   share('b', 1);
   add('a', 100, 2);
   add('b', 100);
-  EXPECT_EQ(sfq_.why_waiting(app('a'), kNow).reason, "is the next to be sent");
-  EXPECT_EQ(sfq_.why_waiting(app('b'), kNow).reason,
+  EXPECT_EQ(sfq_->why_waiting(app('a'), kNow).reason, "is the next to be sent");
+  EXPECT_EQ(sfq_->why_waiting(app('b'), kNow).reason,
             "flows that had less for their weight go first");
-  IoRequest* const sent = sfq_.next(kNow).request;
-  EXPECT_EQ(sfq_.why_waiting(app('b'), kNow).reason,
+  IoRequest* const sent = sfq_->next(kNow).request;
+  EXPECT_EQ(sfq_->why_waiting(app('b'), kNow).reason,
             "as many requests are outstanding as the depth allows");
-  sfq_.complete(*sent, sent->cost, kNow);
-  EXPECT_EQ(sfq_.why_waiting(app('b'), kNow).reason, "is the next to be sent");
+  sfq_->complete(*sent, sent->cost, kNow);
+  EXPECT_EQ(sfq_->why_waiting(app('b'), kNow).reason, "is the next to be sent");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ SharingSimulation::SharingSimulation(Scheduler& scheduler, ModelledServer::Setti
                                      std::vector<FlowPlan> plans, std::uint64_t seed)
     : scheduler_(scheduler), server_(server), random_(seed) {
   for (std::uint32_t flow = 0; flow < plans.size(); ++flow) {
-    scheduler_.set_share(AppId{flow}, {.weight = plans[flow].weight});
+    (void)scheduler_.set_share(AppId{flow}, {.weight = plans[flow].weight}, {});
     starts_.push({.time = TimePoint{} + plans[flow].first, .flow = flow});
     states_.push_back({.plan = plans[flow]});
   }

@@ -1,0 +1,204 @@
+#include "schedulers/adaptbf.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/check.h"
+
+namespace vpfs {
+namespace {
+__extension__ using Wide = unsigned __int128;
+constexpr std::uint64_t kNanoseconds = 1'000'000'000;
+// What the allocator is made for.
+constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 40;
+
+std::uint64_t rounded_up(Cost cost, Cost token) {
+  return std::min(cost / token + (cost % token > 0 ? 1 : 0), kMostTokens);
+}
+}  // namespace
+
+AdapTbf::AdapTbf(const AdapTbfSettings& settings)
+    : settings_(settings), capacity_(settings.capacity) {
+  VPFS_ASSERT(settings.period >= std::chrono::milliseconds(1) && settings.token >= 1);
+}
+
+Result<void> AdapTbf::set_share(AppId app, const Share& share, TimePoint now) {
+  const auto index = static_cast<std::size_t>(app);
+  if (index >= jobs_.size()) {
+    jobs_.resize(index + 1);
+    active_.reserve(jobs_.capacity());
+    with_bucket_.reserve(jobs_.capacity());
+    had_bucket_.reserve(jobs_.capacity());
+    demands_.reserve(jobs_.capacity());
+  }
+  if (jobs_[index].ended) end_account(static_cast<std::uint32_t>(app));
+  jobs_[index].nodes = share.nodes > 0 ? share.nodes : share.weight;
+  if (!jobs_[index].has_bucket) limits_.lift(app);
+  return tbf_.set_share(app, {.rank = share.rank}, now);
+}
+
+void AdapTbf::remove(AppId app, TimePoint now) {
+  const auto index = static_cast<std::uint32_t>(app);
+  if (index >= jobs_.size()) return;
+  Job& job = jobs_[index];
+  end_account(index);
+  if (std::exchange(job.has_bucket, false)) {
+    std::erase(with_bucket_, index);
+    limits_.lift(app);
+  }
+  job.nodes = 1;
+  job.asked = job.queued;
+  if (job.queued == 0 && std::exchange(job.active, false)) std::erase(active_, index);
+  job.ended = job.queued > 0;
+  (void)tbf_.set_share(app, {}, now);
+}
+
+// Others settle what the job owes or is owed.
+void AdapTbf::end_account(std::uint32_t index) {
+  allocator_.end(index);
+  for (std::uint32_t job = 0; job < jobs_.size(); ++job) jobs_[job].record = allocator_.record(job);
+  jobs_[index].lent = jobs_[index].borrowed = 0;
+  jobs_[index].ended = false;
+}
+
+void AdapTbf::ask(std::uint32_t index, Cost cost) {
+  Job& job = jobs_[index];
+  job.asked += cost;
+  if (!std::exchange(job.active, true)) active_.push_back(index);
+}
+
+void AdapTbf::enqueue(IoRequest& request, TimePoint now) {
+  advance(now);
+  Job& job = job_of(request);
+  job.queued += request.cost;
+  ask(static_cast<std::uint32_t>(request.app), request.cost);
+  tbf_.enqueue(request, now);
+}
+
+Policy::Head AdapTbf::head(TimePoint now) {
+  advance(now);
+  Head head = tbf_.head(now);
+  if (tbf_.queued() == 0) {
+    observed_.always_queued = false;
+  } else if (head.request == nullptr) {
+    observed_.waited_for_tokens = true;
+    head.until = std::min(head.until, period_start_ + settings_.period);
+  }
+  return head;
+}
+
+void AdapTbf::dispatch(IoRequest& request, TimePoint now) {
+  job_of(request).queued -= request.cost;
+  tbf_.dispatch(request, now);
+}
+
+void AdapTbf::complete(const IoRequest& request, Cost cost, TimePoint now) {
+  advance(now);
+  observed_.done += cost;
+  tbf_.complete(request, cost, now);
+}
+
+void AdapTbf::withdraw(IoRequest& request, TimePoint now) {
+  job_of(request).queued -= request.cost;
+  tbf_.withdraw(request, now);
+}
+
+// Of several periods that nobody looked at, something happened in the first one only. In the others
+// nobody asked for anything, or nobody could be served.
+void AdapTbf::advance(TimePoint now) {
+  if (!std::exchange(started_, true)) period_start_ = observed_since_ = now;
+  const Duration passed = now - period_start_;
+  if (passed < settings_.period) return;
+  const Duration whole = passed / settings_.period * settings_.period;
+  const bool idle_periods = whole > settings_.period && tbf_.queued() == 0;
+  end_period(now);
+  if (idle_periods) end_period(now);
+  period_start_ += whole;
+}
+
+void AdapTbf::end_period(TimePoint now) {
+  observed_.length = now - std::exchange(observed_since_, now);
+  capacity_.observe(observed_);
+  observed_ = {.length = {}, .done = 0, .always_queued = tbf_.queued() > 0};
+
+  had_bucket_.swap(with_bucket_);
+  with_bucket_.clear();
+  for (const std::uint32_t index : had_bucket_) jobs_[index].has_bucket = false;
+  allot(budget(), now);
+  for (const std::uint32_t index : had_bucket_) {
+    if (jobs_[index].has_bucket) continue;
+    limits_.lift(AppId{index});
+    tbf_.limits_changed(AppId{index}, now);
+  }
+  // Who waits already has asked in the new period.
+  std::erase_if(active_, [this](std::uint32_t index) {
+    jobs_[index].asked = jobs_[index].queued;
+    jobs_[index].active = jobs_[index].queued > 0;
+    if (jobs_[index].ended && !jobs_[index].active) end_account(index);
+    return !jobs_[index].active;
+  });
+}
+
+std::uint64_t AdapTbf::budget() const {
+  const Wide cost =
+      Wide{capacity_.value()} * static_cast<Wide>(settings_.period.count()) / kNanoseconds;
+  return static_cast<std::uint64_t>(std::min<Wide>(cost / settings_.token, kMostTokens));
+}
+
+void AdapTbf::allot(std::uint64_t budget, TimePoint now) {
+  if (budget == 0) return;
+  demands_.clear();
+  for (const std::uint32_t index : active_) {
+    demands_.push_back({.job = index,
+                        .nodes = jobs_[index].nodes,
+                        .tokens = rounded_up(jobs_[index].asked, settings_.token)});
+  }
+  for (const AdapTbfAllocator::Allocation& each : allocator_.allocate(demands_, budget)) {
+    Job& job = jobs_[each.job];
+    const std::int64_t change = each.record - std::exchange(job.record, each.record);
+    (change > 0 ? job.lent : job.borrowed) += static_cast<std::uint64_t>(std::abs(change));
+    job.has_bucket = true;
+    with_bucket_.push_back(each.job);
+    set_bucket(each.job, each.tokens, now);
+  }
+}
+
+// The tokens of a period come evenly; a quarter of them may go at once. In proportion to the rate,
+// so that no proportion changes when the server is slower than the rates together.
+void AdapTbf::set_bucket(std::uint32_t index, std::uint64_t tokens, TimePoint now) {
+  const Wide cost = Wide{tokens} * settings_.token;
+  const Wide rate = cost * kNanoseconds / static_cast<Wide>(settings_.period.count());
+  const auto burst = static_cast<std::uint64_t>(std::min<Wide>(cost / 4, kMaxCost));
+  limits_.set_rate(AppId{index}, static_cast<std::uint64_t>(std::min<Wide>(rate, Share::kMaxRate)),
+                   std::max(burst, settings_.token), true, now);
+  tbf_.limits_changed(AppId{index}, now);
+}
+
+WaitReason AdapTbf::why_waiting(AppId app, TimePoint now) const {
+  WaitReason why = tbf_.why_waiting(app, now);
+  if (why.eligible) {
+    why.reason = "tokens that AdapTBF gave it";
+    why.eligible = std::min(*why.eligible, period_start_ + settings_.period);
+  }
+  return why;
+}
+
+FlowReport AdapTbf::report(AppId app, TimePoint now) const {
+  const auto index = static_cast<std::size_t>(app);
+  if (index >= jobs_.size()) return {};
+  FlowReport report;
+  limits_.report(app, now, report);
+  const Job& job = jobs_[index];
+  report.rate = job.has_bucket ? limits_.rate(app) : 0;
+  report.record = job.record;
+  report.lent = job.lent;
+  report.borrowed = job.borrowed;
+  return report;
+}
+
+ServerReport AdapTbf::server(TimePoint /*now*/) const {
+  return {.capacity = capacity_.value(), .capacity_source = capacity_.source()};
+}
+
+}  // namespace vpfs

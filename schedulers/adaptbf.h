@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedulers/adaptbf_allocator.h"
+#include "schedulers/capacity_estimate.h"
+#include "schedulers/policy.h"
+#include "schedulers/rate_limits.h"
+#include "schedulers/tbf.h"
+
+namespace vpfs {
+
+struct AdapTbfSettings {
+  Duration period = std::chrono::milliseconds(100);  // at least 1 ms
+  Cost token = 64 * kKiB;                            // the cost that one token stands for
+  CapacityEstimate::Settings capacity = {};
+
+  bool operator==(const AdapTbfSettings&) const = default;
+};
+
+// Token buckets whose rates are set anew every period from what the jobs (flows) asked for in the
+// one before [ADAPTBF]: AdapTbfAllocator has the equations, Tbf the buckets. A job that asked for
+// nothing in a period has no bucket in the next one and is served when no bucket is due.
+//
+// Buckets keep tokens that the server was too slow for (`realtime`) until the end of the period, so
+// that a capacity that is set a little too high changes no proportion.
+class AdapTbf final : public Policy {
+ public:
+  explicit AdapTbf(const AdapTbfSettings& settings);
+
+  void enqueue(IoRequest& request, TimePoint now) override;
+  [[nodiscard]] Head head(TimePoint now) override;
+  void dispatch(IoRequest& request, TimePoint now) override;
+  void complete(const IoRequest& request, Cost cost, TimePoint now) override;
+  void withdraw(IoRequest& request, TimePoint now) override;
+  [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
+  void remove(AppId app, TimePoint now) override;
+  void prefetch() const override { tbf_.prefetch(); }
+
+  [[nodiscard]] std::size_t queued() const override { return tbf_.queued(); }
+  [[nodiscard]] IoRequest* any_queued() const override { return tbf_.any_queued(); }
+  [[nodiscard]] FlowState flow(AppId app) const override { return tbf_.flow(app); }
+  [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
+  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
+  [[nodiscard]] ServerReport server(TimePoint now) const override;
+
+ private:
+  struct Job {
+    std::uint64_t nodes = 1;
+    Cost queued = 0;
+    Cost asked = 0;       // in this period: queued when it began, and what came since
+    bool active = false;  // in the list of this period's jobs
+    bool has_bucket = false;
+    bool ended = false;  // removed; what it has queued counts as a job's of one node
+    std::int64_t record = 0;
+    std::uint64_t lent = 0;
+    std::uint64_t borrowed = 0;
+  };
+
+  Job& job_of(const IoRequest& request) { return jobs_[static_cast<std::size_t>(request.app)]; }
+  void ask(std::uint32_t index, Cost cost);
+  // Ends the periods that are over by now.
+  void advance(TimePoint now);
+  void end_period(TimePoint now);
+  void end_account(std::uint32_t index);
+  [[nodiscard]] std::uint64_t budget() const;
+  void allot(std::uint64_t budget, TimePoint now);
+  void set_bucket(std::uint32_t index, std::uint64_t tokens, TimePoint now);
+
+  AdapTbfSettings settings_;
+  RateLimits limits_{RateLimits::Unit::cost};
+  Tbf tbf_{limits_};
+  AdapTbfAllocator allocator_;
+  CapacityEstimate capacity_;
+  std::vector<Job> jobs_;
+  std::vector<std::uint32_t> active_;       // jobs that asked for something in this period
+  std::vector<std::uint32_t> with_bucket_;  // jobs that did in the one before
+  std::vector<std::uint32_t> had_bucket_;   // only used in end_period(), like the next one
+  std::vector<AdapTbfAllocator::Demand> demands_;
+  TimePoint period_start_ = {};
+  TimePoint observed_since_ = {};  // not before period_start_
+  CapacityEstimate::Period observed_;
+  bool started_ = false;
+};
+
+}  // namespace vpfs

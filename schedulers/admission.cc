@@ -1,0 +1,86 @@
+#include "schedulers/admission.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "schedulers/share.h"
+
+namespace vpfs {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr Wide kNanoseconds = 1'000'000'000;
+
+// The smallest multiple of `step` up to `most` that `good` accepts, when it accepts everything
+// above something it accepts.
+template <typename Good>
+std::optional<Duration> least(Duration step, Duration most, Good good) {
+  std::int64_t low = 0;
+  std::int64_t high = most / step;
+  if (!good(step * high)) return std::nullopt;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (good(step * middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return step * high;
+}
+
+}  // namespace
+
+bool Admission::fits(AppId app, const ArrivalCurve& curve) const {
+  std::vector<ArrivalCurve> curves = {curve};
+  Wide rates_of_all = curve.rate;
+  for (const auto& [other, admitted] : curves_) {
+    if (other == app) continue;
+    curves.push_back(admitted);
+    rates_of_all += admitted.rate;
+  }
+  if (rates_of_all > Wide{capacity_}) return false;
+  std::ranges::sort(curves, {}, &ArrivalCurve::latency);
+  // Both sides times 10^9; at a latency t, `constant` is the sum of burst - rate x latency. Rates
+  // of 2^62 together for 2^63 ns (292 years) make 2^125.
+  Wide rates = 0;
+  Wide constant = 0;
+  for (auto each = curves.begin(); each != curves.end(); ++each) {
+    const Wide t = each->latency.count();
+    rates += each->rate;
+    constant += Wide{each->burst} * kNanoseconds - Wide{each->rate} * t;
+    const bool last_of_its_latency = each + 1 == curves.end() || (each + 1)->latency.count() != t;
+    if (last_of_its_latency &&
+        constant + rates * t > Wide{capacity_} * t - Wide{ahead_} * kNanoseconds) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<Duration> Admission::least_latency(AppId app, ArrivalCurve curve) const {
+  return least(std::chrono::microseconds(1), std::chrono::hours(24), [&](Duration latency) {
+    curve.latency = latency;
+    return fits(app, curve);
+  });
+}
+
+std::optional<ArrivalCurve> Admission::curve_of(Cost total, Cost burst, Duration span,
+                                                Duration latency) {
+  if (span <= latency) return std::nullopt;
+  const Wide time = (span - latency).count();
+  const Wide rate = (Wide{total} * kNanoseconds + time - 1) / time;
+  if (rate > Wide{Share::kMaxRate}) return std::nullopt;
+  return ArrivalCurve{.burst = burst, .rate = static_cast<std::uint64_t>(rate), .latency = latency};
+}
+
+std::optional<Duration> Admission::least_span(AppId app, Cost total, Cost burst,
+                                              Duration latency) const {
+  return least(std::chrono::milliseconds(1), std::chrono::hours(2400), [&](Duration span) {
+    const std::optional<ArrivalCurve> curve = curve_of(total, burst, span, latency);
+    return curve && fits(app, *curve);
+  });
+}
+
+}  // namespace vpfs

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/clock.h"
+#include "schedulers/request.h"
+
+namespace vpfs {
+
+// How much cost a data server does in a second, learnt from what it does under load.
+//
+// Periods are taken together until they have lasted a tenth of a second, and under load until
+// something was done: a shorter time shows when requests end, not how fast they are. Such a span in
+// which requests were queued all the time and none of them waited for tokens shows the server's own
+// speed: the estimate follows it. When requests waited for tokens, the server might have done more,
+// so the estimate rises: by 1/64, and while that goes on by twice as much each time, up to an
+// eighth, until it is the server that limits. Other spans only show that the server can do at least
+// what it did.
+class CapacityEstimate {
+ public:
+  struct Settings {
+    std::uint64_t configured = 0;  // cost/s; zero: measured, between the limits
+    std::uint64_t least = 1 << 20;
+    std::uint64_t most = std::uint64_t{1} << 40;
+
+    bool operator==(const Settings&) const = default;
+  };
+  // What one period showed.
+  struct Period {
+    Duration length;
+    Cost done = 0;
+    bool always_queued = false;
+    bool waited_for_tokens = false;
+  };
+
+  explicit CapacityEstimate(Settings settings) : settings_(settings) {}
+
+  void observe(const Period& period);
+  // In cost/s; zero while nothing is known.
+  [[nodiscard]] std::uint64_t value() const;
+  // "configured", "measured", or that it stands at one of the limits.
+  [[nodiscard]] std::string_view source() const;
+
+ private:
+  static constexpr std::uint64_t kFirstRise = 64;
+  static constexpr std::uint64_t kLargestRise = 8;
+
+  void learn(const Period& span);
+
+  Settings settings_;
+  Period span_ = {.length = {}, .done = 0, .always_queued = true};
+  std::uint64_t measured_ = 0;
+  std::uint64_t rise_ = kFirstRise;  // of measured_ the part that it rises by next: one in so many
+};
+
+}  // namespace vpfs

@@ -1,0 +1,336 @@
+#include "schedulers/edf.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/units.h"
+#include "schedulers/time_tag.h"
+
+namespace vpfs {
+namespace {
+// The latency of requests that are a part of "these bytes by this time", unless the flow has one.
+constexpr Duration kFinishLatency = std::chrono::seconds(1);
+// No latency is longer, 36 years; a bucket is not full any later either.
+constexpr Duration kMostLatency = Duration(std::int64_t{1} << 60);
+// `shift_` goes back to zero beyond it, 9 years. So until `now` is 2^62 ns (146 years) no time
+// overflows: a deadline is at most 2^58 + 3 x 2^60 ns after it.
+constexpr Duration kMostShift = Duration(std::int64_t{1} << 58);
+
+// What of a Share this policy looks at.
+Share known_part(const Share& share) {
+  return {.rate = share.rate,
+          .burst = share.burst,
+          .latency = share.latency,
+          .finish_bytes = share.finish_bytes,
+          .finish_by = share.finish_by};
+}
+
+// The next time that to_string() prints exactly: tenths of a unit, of which there are below 10^4.
+Duration printable(Duration time) {
+  using namespace std::chrono_literals;
+  for (const Duration tenth : {Duration(100ns), Duration(100us), Duration(100ms), Duration(6s)}) {
+    const Duration up = (time + tenth - 1ns) / tenth * tenth;
+    if (up < 100'000 * tenth) return up;
+  }
+  return std::chrono::ceil<std::chrono::hours>(time);
+}
+
+}  // namespace
+
+Edf::Edf(const EdfSettings& settings)
+    : settings_(settings),
+      admission_(std::max<std::uint64_t>(settings.capacity, 1), settings.ahead) {
+  settings_.default_latency = std::min(settings.default_latency, kMostLatency);
+}
+
+Edf::Flow& Edf::flow_of(const IoRequest& request) {
+  const auto index = std::to_underlying(request.app);
+  VPFS_ASSERT(index < flows_.size());
+  return flows_[index];
+}
+
+// The curve that a share asks a promise of, if any; an error when it cannot be kept.
+Result<std::optional<ArrivalCurve>> Edf::curve_of(AppId app, const Share& share, TimePoint now) {
+  const bool has_curve = share.rate.count > 0 && share.latency > Duration::zero();
+  const bool has_finish = share.finish_bytes.count > 0;
+  if (!has_curve && !has_finish) return std::nullopt;
+  if (settings_.capacity == 0) {
+    return fail("nothing can be promised without the capacity of the data server");
+  }
+  end_past_promises(now);
+  const Cost burst = share.burst.count;
+  if (has_curve) {
+    const ArrivalCurve curve = {
+        .burst = burst, .rate = share.rate.count, .latency = std::min(share.latency, kMostLatency)};
+    if (admission_.fits(app, curve)) return curve;
+    const std::optional<Duration> possible = admission_.least_latency(app, curve);
+    return fail(possible ? fmt::format("cannot be promised: the earliest that can is {}",
+                                       to_string(printable(*possible)))
+                         : "cannot be promised with any latency up to a day");
+  }
+  const Duration latency =
+      share.latency > Duration::zero() ? std::min(share.latency, kMostLatency) : kFinishLatency;
+  const Duration span = std::max(share.finish_by, now) - now;
+  const std::optional<ArrivalCurve> curve =
+      Admission::curve_of(share.finish_bytes.count, burst, span, latency);
+  if (curve && admission_.fits(app, *curve)) return curve;
+  const std::optional<Duration> possible =
+      admission_.least_span(app, share.finish_bytes.count, burst, latency);
+  return fail(possible ? fmt::format("cannot be promised: the earliest that can is {} from now",
+                                     to_string(printable(*possible)))
+                       : "cannot be promised for any time up to a hundred days from now");
+}
+
+Result<void> Edf::set_share(AppId app, const Share& share, TimePoint now) {
+  const auto index = std::to_underlying(app);
+  if (index >= flows_.size()) {
+    flows_.resize(std::size_t{index} + 1);
+    asked_.resize(flows_.size());
+    for (FlowHeap* heap : {&started_, &later_, &others_}) heap->grow(flows_.size());
+  }
+  Flow& flow = flows_[index];
+  const Share asked = known_part(share);
+  if (std::exchange(asked_[index], asked) == asked && flow.promised && flow.promised_until > now) {
+    return {};
+  }
+  const Result<std::optional<ArrivalCurve>> curve = curve_of(app, share, now);
+  flow.target = std::clamp(share.latency, Duration::zero(), kMostLatency);
+  const std::optional<ArrivalCurve> given = curve.value_or(std::nullopt);
+  if (given) {
+    begin_promise(index, *given, now);
+    const bool is_curve = share.rate.count > 0 && share.latency > Duration::zero();
+    flow.promised_until = is_curve ? kNever : share.finish_by;
+  } else {
+    end_promise(index);
+  }
+  if (!flow.queue.empty()) place(index, now);
+  if (!curve) return std::unexpected(curve.error());
+  return {};
+}
+
+void Edf::remove(AppId app, TimePoint now) {
+  (void)set_share(app, {}, now);
+  flows_[std::to_underlying(app)].misses = 0;
+  flows_[std::to_underlying(app)].worst_tardiness = {};
+}
+
+void Edf::begin_promise(std::uint32_t index, const ArrivalCurve& curve, TimePoint now) {
+  Flow& flow = flows_[index];
+  admission_.admit(AppId{index}, curve);
+  const Cost burst = std::max<Cost>(curve.burst, 1);
+  const std::uint64_t rate = std::clamp<std::uint64_t>(curve.rate, 1, Share::kMaxRate);
+  if (!std::exchange(flow.promised, true)) flow.bucket = TokenBucket(rate, burst);
+  const TimePoint start = on_start_clock(now);
+  flow.bucket.change(rate, burst, start);
+  if (flow.bucket.level(start) < 0) {  // a smaller burst owes nothing for a larger one
+    flow.bucket = TokenBucket(rate, burst);
+    flow.bucket.take(burst, start);
+  }
+  flow.since = start;
+  flow.latency = curve.latency;
+}
+
+void Edf::end_promise(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  flow.latency = flow.target > Duration::zero() ? flow.target : settings_.default_latency;
+  if (std::exchange(flow.promised, false)) admission_.leave(AppId{index});
+}
+
+void Edf::end_past_promises(TimePoint now) {
+  for (std::uint32_t index = 0; index < flows_.size(); ++index) {
+    if (!flows_[index].promised || flows_[index].promised_until > now) continue;
+    end_promise(index);
+    if (!flows_[index].queue.empty()) place(index, now);
+  }
+}
+
+// `tag` of a queued request is its arrival on the clock of starts.
+TimePoint Edf::start_of(const Flow& flow) {
+  const IoRequest& request = *flow.queue.front();
+  return std::max({time_of(request.tag), flow.since, flow.bucket.ready_at(request.cost)});
+}
+
+TimePoint Edf::deadline_of(const Flow& flow, TimePoint start) {
+  const Cost cost = flow.queue.front()->cost;
+  const TimePoint deadline = start + flow.latency;
+  if (cost <= flow.bucket.depth()) return deadline;
+  return deadline + time_for(cost - flow.bucket.depth(), Divider(flow.bucket.rate()));
+}
+
+// Puts a flow into the heap where its head belongs now. REQUIRES: it has one.
+void Edf::place(std::uint32_t index, TimePoint now) {
+  Flow& flow = flows_[index];
+  const IoRequest& request = *flow.queue.front();
+  if (flow.promised && flow.promised_until <= now) end_promise(index);
+  FlowHeap* heap = &others_;
+  TimePoint key = request.arrival + flow.latency;
+  if (flow.promised) {
+    const TimePoint start = start_of(flow);
+    const bool started = start <= on_start_clock(now);
+    heap = started ? &started_ : &later_;
+    key = started ? deadline_of(flow, start) : start;
+  }
+  const FlowHeap::Key entry = {.tag = time_tag(key), .order = request.order};
+  if (heap->contains(index)) return heap->update(index, entry);
+  take_out(index);
+  heap->push(index, entry);
+}
+
+void Edf::take_out(std::uint32_t index) {
+  for (FlowHeap* heap : {&started_, &later_, &others_}) {
+    if (heap->contains(index)) return heap->erase(index);
+  }
+}
+
+void Edf::start_due(TimePoint now) {
+  while (!later_.empty() && time_of(later_.top_tag()) <= on_start_clock(now)) {
+    place(later_.top(), now);
+  }
+}
+
+void Edf::enqueue(IoRequest& request, TimePoint now) {
+  Flow& flow = flow_of(request);
+  request.order = arrivals_++;
+  request.tag = time_tag(on_start_clock(now));
+  const bool was_empty = flow.queue.empty();
+  flow.queue.push_back(request);
+  ++flow.account.queued;
+  ++queued_;
+  if (was_empty) place(std::to_underlying(request.app), now);
+}
+
+std::uint32_t Edf::choose() const {
+  if (!started_.empty()) return started_.top();
+  if (later_.empty()) return others_.top();
+  if (others_.empty()) return later_.top();
+  const TimePoint deadline = deadline_of(flows_[later_.top()], time_of(later_.top_tag())) - shift_;
+  return time_of(others_.top_tag()) < deadline ? others_.top() : later_.top();
+}
+
+Policy::Head Edf::head(TimePoint now) {
+  if (queued_ == 0) return {};
+  start_due(now);
+  return {.request = flows_[choose()].queue.front()};
+}
+
+void Edf::dispatch(IoRequest& request, TimePoint now) {
+  const auto index = std::to_underlying(request.app);
+  Flow& flow = flows_[index];
+  TimePoint deadline = request.arrival + flow.latency;
+  if (flow.promised) {
+    // Nothing has started, so what starts later may start now, and everybody's starts with it.
+    const TimePoint start = start_of(flow);
+    shift_ = std::max(shift_, start - now);
+    deadline = deadline_of(flow, start) - shift_;
+    flow.bucket.take(request.cost, std::max(time_of(request.tag), flow.since));
+  }
+  request.tag = time_tag(deadline);
+  flow.queue.remove(request);
+  flow.account.dispatched();
+  --queued_;
+  if (flow.queue.empty()) {
+    take_out(index);
+  } else {
+    place(index, now);
+  }
+  if (shift_ > kMostShift) rebase(now);
+  if (!started_.empty()) __builtin_prefetch(&flows_[started_.top()]);
+  if (!others_.empty()) __builtin_prefetch(&flows_[others_.top()]);
+}
+
+// Sets the clock of starts back to `now`, and everything that is on it with it. O(all queued).
+void Edf::rebase(TimePoint now) {
+  const TimePoint before = on_start_clock(now);
+  const Duration shift = std::exchange(shift_, Duration::zero());
+  for (std::uint32_t index = 0; index < flows_.size(); ++index) {
+    Flow& flow = flows_[index];
+    flow.since = time_of(time_tag(flow.since - shift));
+    for (IoRequest* each = flow.queue.front(); each != nullptr; each = each->next_queued) {
+      each->tag = time_tag(time_of(each->tag) - shift);
+    }
+    if (flow.promised) {
+      const std::uint64_t missing =
+          flow.bucket.depth() - static_cast<std::uint64_t>(flow.bucket.level(before));
+      flow.bucket = TokenBucket(flow.bucket.rate(), flow.bucket.depth());
+      flow.bucket.take(missing, now);
+    }
+    if (!flow.queue.empty()) place(index, now);
+  }
+}
+
+void Edf::prefetch() const {
+  if (!started_.empty()) __builtin_prefetch(flows_[started_.top()].queue.front());
+  if (!others_.empty()) __builtin_prefetch(flows_[others_.top()].queue.front());
+}
+
+void Edf::complete(const IoRequest& request, Cost /*cost*/, TimePoint now) {
+  Flow& flow = flow_of(request);
+  flow.account.completed();
+  const Duration tardiness = now - time_of(request.tag);
+  if (!flow.has_deadlines() || tardiness <= Duration::zero()) return;
+  ++flow.misses;
+  flow.worst_tardiness = std::max(flow.worst_tardiness, tardiness);
+}
+
+void Edf::withdraw(IoRequest& request, TimePoint now) {
+  const auto index = std::to_underlying(request.app);
+  Flow& flow = flow_of(request);
+  const bool was_head = flow.queue.front() == &request;
+  flow.queue.remove(request);
+  --flow.account.queued;
+  --queued_;
+  if (flow.queue.empty()) {
+    take_out(index);
+  } else if (was_head) {
+    place(index, now);
+  }
+}
+
+IoRequest* Edf::any_queued() const {
+  for (const FlowHeap* heap : {&started_, &later_, &others_}) {
+    if (!heap->empty()) return flows_[heap->top()].queue.front();
+  }
+  return nullptr;
+}
+
+FlowState Edf::flow(AppId app) const {
+  const auto index = std::to_underlying(app);
+  if (index >= flows_.size()) return {};
+  return flows_[index].account.state(flows_[index].queue.front());
+}
+
+WaitReason Edf::why_waiting(AppId app, TimePoint now) const {
+  const auto index = std::to_underlying(app);
+  const Flow& flow = flows_[index];
+  if (flow.promised) {
+    const TimePoint start = start_of(flow) - shift_;
+    if (start > now && !started_.empty()) {
+      return {.reason = "it asked for more than its arrival curve", .eligible = start};
+    }
+  }
+  if (choose() == index) return {.reason = kIsNext};
+  return {.reason = "requests with an earlier deadline go first"};
+}
+
+FlowReport Edf::report(AppId app, TimePoint now) const {
+  const auto index = std::to_underlying(app);
+  if (index >= flows_.size()) return {};
+  const Flow& flow = flows_[index];
+  FlowReport report;
+  if (flow.promised) report.tokens = flow.bucket.level(on_start_clock(now));
+  if (!flow.has_deadlines()) return report;
+  report.deadline_misses = flow.misses;
+  report.worst_tardiness = flow.worst_tardiness;
+  report.promised = flow.promised;
+  return report;
+}
+
+ServerReport Edf::server(TimePoint /*now*/) const {
+  if (settings_.capacity == 0) return {};
+  return {.capacity = settings_.capacity, .capacity_source = "configured"};
+}
+
+}  // namespace vpfs

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "schedulers/admission.h"
+#include "schedulers/flow_heap.h"
+#include "schedulers/policy.h"
+#include "schedulers/request_list.h"
+#include "schedulers/token_bucket.h"
+
+namespace vpfs {
+
+struct EdfSettings {
+  std::uint64_t capacity = 0;  // of the data server, cost/s; zero: unknown, nothing is promised
+  Cost ahead = 0;              // see Admission
+  Duration default_latency = std::chrono::seconds(1);  // of flows without a target
+};
+
+// Earliest deadline first over arrival curves [FACADE] [PCLOCK].
+//
+// A flow whose curve (burst, rate, latency) was admitted has a bucket of `burst` that fills at
+// `rate`. A request that comes at t starts at t if the bucket holds its cost, else when it would;
+// its deadline is start + latency. One that is larger than the burst starts with a full bucket, and
+// what is beyond the burst moves its deadline by the time that the rate takes for it: so it asks
+// for no more, in any interval, than the curve does.
+//
+//   1. Requests that have started go first, earliest deadline first: the promises.
+//   2. When there are none, capacity is left that no curve claims. It goes to whoever waits,
+//      earliest deadline first: requests of promised flows that start later, and those of all other
+//      flows, whose deadline is their arrival + latency. For the former the starts and buckets of
+//      all curves move so that theirs is now; nobody pays for it later.
+//
+// All starts are on a clock of their own, `now` + shift_, so moving them all is one addition. A
+// move happens when nothing has started, so from then on the demand of each curve is again within
+// its burst and rate: promises hold through it.
+//
+// A promise begins when it is given: what is queued then counts as coming then. When curves change
+// while promised requests wait, nothing is late as long as the curves before and after would fit
+// together; capacity that one flow gives up and another one is promised at the same moment may make
+// those that wait late once.
+//
+// Only the head of a flow has a start; it is taken out of the bucket when the request leaves, so
+// withdrawn requests are never charged.
+class Edf final : public Policy {
+ public:
+  explicit Edf(const EdfSettings& settings);
+
+  void enqueue(IoRequest& request, TimePoint now) override;
+  [[nodiscard]] Head head(TimePoint now) override;
+  void dispatch(IoRequest& request, TimePoint now) override;
+  void complete(const IoRequest& request, Cost cost, TimePoint now) override;
+  void withdraw(IoRequest& request, TimePoint now) override;
+  // A promise that is asked for again unchanged goes on as it was given.
+  [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
+  void remove(AppId app, TimePoint now) override;
+  void prefetch() const override;
+
+  [[nodiscard]] std::size_t queued() const override { return queued_; }
+  [[nodiscard]] IoRequest* any_queued() const override;
+  [[nodiscard]] FlowState flow(AppId app) const override;
+  [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
+  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
+  [[nodiscard]] ServerReport server(TimePoint now) const override;
+
+ private:
+  struct alignas(64) Flow {
+    RequestList queue;
+    FlowAccount account;
+    Duration latency = {};  // of the promise, else the target or the default
+    Duration target = {};   // zero: none
+    TokenBucket bucket;     // of the curve, on the clock of starts
+    TimePoint since = {};   // on the clock of starts: no request starts earlier
+    std::uint64_t misses = 0;
+    Duration worst_tardiness = {};
+    TimePoint promised_until = {};  // the promise ends then
+    bool promised = false;
+
+    [[nodiscard]] bool has_deadlines() const { return promised || target > Duration::zero(); }
+  };
+
+  Flow& flow_of(const IoRequest& request);
+  // When the head of a flow may start, and its deadline then; on the clock of starts.
+  [[nodiscard]] static TimePoint start_of(const Flow& flow);
+  [[nodiscard]] static TimePoint deadline_of(const Flow& flow, TimePoint start);
+  [[nodiscard]] TimePoint on_start_clock(TimePoint now) const { return now + shift_; }
+  Result<std::optional<ArrivalCurve>> curve_of(AppId app, const Share& share, TimePoint now);
+  void begin_promise(std::uint32_t index, const ArrivalCurve& curve, TimePoint now);
+  void end_promise(std::uint32_t index);
+  void end_past_promises(TimePoint now);
+  void place(std::uint32_t index, TimePoint now);
+  void take_out(std::uint32_t index);
+  void start_due(TimePoint now);
+  void rebase(TimePoint now);
+  // The flow that goes next; they say in which heap it is. REQUIRES: something is queued.
+  [[nodiscard]] std::uint32_t choose() const;
+
+  EdfSettings settings_;
+  Admission admission_;
+  std::vector<Flow> flows_;
+  std::vector<Share> asked_;  // by flow: what it was given to set_share()
+  FlowHeap started_;          // promised flows whose head has started, by deadline
+  FlowHeap later_;            // promised flows whose head has not, by start
+  FlowHeap others_;           // flows without a promise, by deadline
+  Duration shift_ = {};
+  std::size_t queued_ = 0;
+  std::uint64_t arrivals_ = 0;
+};
+
+}  // namespace vpfs

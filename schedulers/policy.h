@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "schedulers/request.h"
+#include "schedulers/share.h"
+
+namespace vpfs {
+
+// A time that never comes.
+inline constexpr TimePoint kNever = TimePoint::max();
+
+// What one flow has queued, and at the data server.
+struct FlowState {
+  std::size_t queued = 0;
+  std::size_t outstanding = 0;
+  const IoRequest* oldest = nullptr;  // the head of the flow's queue
+};
+
+// Why a flow's head request has not been sent. `eligible` is set where the wait is for a time.
+struct WaitReason {
+  std::string_view reason;  // a static text
+  std::optional<TimePoint> eligible = std::nullopt;
+};
+
+// The WaitReason of a head request that nothing stands before.
+inline constexpr std::string_view kIsNext = "is the next to be sent";
+
+// What a policy knows of a flow beyond its queue, for status; what it does not know is empty.
+struct FlowReport {
+  std::optional<std::int64_t> tokens;            // bytes that may go now; below zero: still owed
+  std::optional<std::int64_t> operation_tokens;  // the same of operations
+  std::optional<std::uint64_t> rate;             // bytes/s that the policy has set by itself
+  std::optional<std::uint64_t> deadline_misses;
+  Duration worst_tardiness = Duration::zero();
+  std::optional<bool> promised;        // whether the flow's deadlines were admitted
+  std::optional<std::int64_t> record;  // tokens lent less tokens borrowed
+  std::optional<std::uint64_t> lent;   // since the start
+  std::optional<std::uint64_t> borrowed;
+};
+
+// What a policy knows of the data server.
+struct ServerReport {
+  std::optional<std::uint64_t> capacity;  // cost/s
+  std::string_view capacity_source;       // a static text
+};
+
+// Decides in which order the requests of one traffic class go to the data server, and when each may
+// go at the earliest. How much is outstanding there is the Scheduler's business, which owns the
+// policies and is their only caller.
+//
+// A Policy is a data structure: it owns no thread, takes no lock and reads no clock; `now` never
+// goes back. Requests are borrowed: each one given to enqueue() leaves exactly once, through
+// dispatch() or withdraw(), and what was dispatched comes back through complete(). Nothing here
+// allocates once a flow is known.
+class Policy {
+ public:
+  // The request that goes next; nullptr: none may. Then `until` says when time alone changes that.
+  struct Head {
+    IoRequest* request = nullptr;
+    TimePoint until = kNever;
+  };
+
+  virtual ~Policy() = default;
+
+  // REQUIRES: the request is not queued; its app has been given to set_share().
+  virtual void enqueue(IoRequest& request, TimePoint now) = 0;
+  [[nodiscard]] virtual Head head(TimePoint now) = 0;
+  // Takes out what head() has just answered for the same `now`.
+  virtual void dispatch(IoRequest& request, TimePoint now) = 0;
+  // The data server is done with a dispatched request. `cost` is what it really did, at most
+  // request.cost.
+  virtual void complete(const IoRequest& request, Cost cost, TimePoint now) = 0;
+  // Takes a queued request back. It is not charged.
+  virtual void withdraw(IoRequest& request, TimePoint now) = 0;
+
+  // Adds a flow or changes its share. An error says what of it cannot be promised, and what could
+  // be; the flow is there all the same, without the promise.
+  [[nodiscard]] virtual Result<void> set_share(AppId app, const Share& share, TimePoint now) = 0;
+  // Ends a flow's claims and limits; what it has queued leaves by the default share. Its AppId may
+  // come back, as another flow's, when nothing of it is queued or outstanding.
+  virtual void remove(AppId app, TimePoint now) { (void)set_share(app, {}, now); }
+  // Service that a flow got from other data servers since this was called last.
+  virtual void served_elsewhere(AppId /*app*/, Cost /*cost*/, TimePoint /*now*/) {}
+
+  [[nodiscard]] virtual std::size_t queued() const = 0;
+  // Some queued request, nullptr when there is none: to withdraw all of them.
+  [[nodiscard]] virtual IoRequest* any_queued() const = 0;
+  // Fetches what head() will need into the cache; called some time before it.
+  virtual void prefetch() const {}
+
+  // For status; not on the hot path.
+  [[nodiscard]] virtual FlowState flow(AppId app) const = 0;
+  // Why the head of a flow's queue waits, if the depth is no reason. REQUIRES: it has one.
+  [[nodiscard]] virtual WaitReason why_waiting(AppId app, TimePoint now) const = 0;
+  [[nodiscard]] virtual FlowReport report(AppId /*app*/, TimePoint /*now*/) const { return {}; }
+  [[nodiscard]] virtual ServerReport server(TimePoint /*now*/) const { return {}; }
+};
+
+}  // namespace vpfs

@@ -1,0 +1,245 @@
+#include "schedulers/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace vpfs {
+namespace {
+
+constexpr int kFractionBits = 20;
+// As in Sfq: one request moves a tag by at most 2^60, so none reaches 2^63.
+constexpr std::uint64_t kRebaseAt = std::uint64_t{1} << 62;
+
+}  // namespace
+
+Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
+                     std::optional<AutoDepth> auto_depth, TrafficClasses classes)
+    : gate_(depth), settings_(std::move(classes)) {
+  VPFS_ASSERT(settings_.classes.size() <= TrafficClasses::kMost);
+  if (auto_depth) {
+    controller_.emplace(
+        DepthController::Settings{.least = auto_depth->least, .most = auto_depth->most});
+    gate_.set_depth({.requests = controller_->depth(), .cost = depth.cost});
+  }
+  if (settings_.mode == TrafficClasses::Mode::none || settings_.classes.size() < 2) {
+    classes_.resize(1);
+    classes_.front().policy = make_policy(limits_, {});
+    return;
+  }
+  limits_.share();
+  std::uint32_t sum = 0;
+  for (const TrafficClasses::Class& each : settings_.classes) sum += each.share;
+  const bool strict = settings_.mode == TrafficClasses::Mode::strict;
+  for (const TrafficClasses::Class& each : settings_.classes) {
+    const Part part = strict ? Part{} : Part{.share = each.share, .of = sum};
+    classes_.push_back({.policy = make_policy(limits_, part), .share = Divider(each.share)});
+  }
+}
+
+void Scheduler::enqueue(IoRequest& request, TimePoint now) {
+  // A request may be older than the classes that there are now.
+  const std::size_t last = classes_.size() - 1;
+  request.traffic_class =
+      static_cast<std::uint8_t>(std::min<std::size_t>(request.traffic_class, last));
+  Class& to = class_of(request);
+  if (to.policy->queued() == 0) to.served = now;
+  to.policy->enqueue(request, now);
+}
+
+Scheduler::Decision Scheduler::next(TimePoint now) {
+  if (!gate_.has_room()) return {};
+  const Choice choice = choose(now);
+  if (choice.request == nullptr) {
+    if (controller_) controller_->starved(now);
+    return {.until = choice.until};
+  }
+  IoRequest& request = *choice.request;
+  if (!gate_.admits(request.cost)) return {};
+  Class& from = classes_[choice.index];
+  from.policy->dispatch(request, now);
+  gate_.start(request.cost);
+  request.sent = now;
+  if (has_classes()) charge(from, request.cost, now);
+  if (controller_) controller_->dispatched(gate_.requests(), now);
+  return {.request = &request};
+}
+
+Scheduler::Choice Scheduler::choose(TimePoint now) {
+  if (has_classes()) return choose_among_classes(now);
+  const Policy::Head head = classes_.front().policy->head(now);
+  return {.request = head.request, .until = head.until};
+}
+
+Scheduler::Choice Scheduler::choose_among_classes(TimePoint now) {
+  Choice best;
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    const Policy::Head head = classes_[i].policy->head(now);
+    best.until = std::min(best.until, head.until);
+    if (head.request == nullptr) continue;
+    const bool is_apportioned = settings_.mode == TrafficClasses::Mode::apportion;
+    const Class& leader = classes_[best.index];
+    if (best.request == nullptr ||
+        (is_apportioned ? goes_before(classes_[i], leader)
+                        : starves(classes_[i], now) &&
+                              (!starves(leader, now) || classes_[i].served < leader.served))) {
+      best.index = i;
+      best.request = head.request;
+    }
+  }
+  return best;
+}
+
+bool Scheduler::goes_before(const Class& one, const Class& other) const {
+  return std::max(one.tag, class_time_) < std::max(other.tag, class_time_);
+}
+
+bool Scheduler::starves(const Class& one, TimePoint now) const {
+  return settings_.max_starvation && now - one.served >= *settings_.max_starvation;
+}
+
+// S = max(v, F before), v := S, F = S + cost / share.
+void Scheduler::charge(Class& one, Cost cost, TimePoint now) {
+  one.served = now;
+  class_time_ = std::max(one.tag, class_time_);
+  const Divider::Result amount = one.share.divide((cost << kFractionBits) + one.remainder);
+  one.remainder = amount.remainder;
+  one.tag = class_time_ + amount.quotient;
+  const std::uint64_t used = std::min(one.credit, amount.quotient);
+  one.tag -= used;
+  one.credit -= used;
+  end_credit_if_idle(one);
+  if (class_time_ <= kRebaseAt) return;
+  for (Class& each : classes_) each.tag -= std::min(each.tag, class_time_);
+  class_time_ = 0;
+}
+
+// As in Sfq: what would move the tag below v moves the tags of the class's next requests.
+void Scheduler::give_back(Class& one, std::uint64_t amount) {
+  const std::uint64_t used = std::min(amount, std::max(one.tag, class_time_) - class_time_);
+  one.tag -= used;
+  if (__builtin_add_overflow(one.credit, amount - used, &one.credit)) one.credit = UINT64_MAX;
+  end_credit_if_idle(one);
+}
+
+void Scheduler::end_credit_if_idle(Class& one) {
+  if (one.policy->queued() != 0) return;
+  one.tag -= std::min(one.tag, std::exchange(one.credit, 0));
+}
+
+void Scheduler::complete(const IoRequest& request, Cost cost, TimePoint now) {
+  Class& of = class_of(request);
+  of.policy->complete(request, cost, now);
+  of.policy->prefetch();
+  gate_.finish(request.cost);
+  if (has_classes() && cost < request.cost) {
+    give_back(of, of.share.divide((request.cost - cost) << kFractionBits).quotient);
+  }
+  if (!controller_) return;
+  controller_->completed(request.sent, gate_.requests(), now);
+  gate_.set_depth({.requests = controller_->depth(), .cost = gate_.depth().cost});
+}
+
+void Scheduler::withdraw(IoRequest& request, TimePoint now) {
+  Class& of = class_of(request);
+  of.policy->withdraw(request, now);
+  end_credit_if_idle(of);
+}
+
+Result<void> Scheduler::set_share(AppId app, const Share& share, TimePoint now) {
+  limits_.set(app, share, now);
+  Result<void> result;
+  for (Class& each : classes_) {
+    Result<void> one = each.policy->set_share(app, share, now);
+    if (!one && result) result = std::move(one);
+  }
+  return result;
+}
+
+void Scheduler::remove(AppId app, TimePoint now) {
+  limits_.set(app, {}, now);
+  for (Class& each : classes_) each.policy->remove(app, now);
+}
+
+void Scheduler::served_elsewhere(AppId app, Cost cost, TimePoint now) {
+  for (Class& each : classes_) each.policy->served_elsewhere(app, cost, now);
+}
+
+IoRequest* Scheduler::any_queued() const {
+  for (const Class& each : classes_) {
+    if (IoRequest* const request = each.policy->any_queued()) return request;
+  }
+  return nullptr;
+}
+
+std::size_t Scheduler::queued() const {
+  std::size_t sum = 0;
+  for (const Class& each : classes_) sum += each.policy->queued();
+  return sum;
+}
+
+FlowState Scheduler::flow(AppId app) const {
+  FlowState all;
+  for (const Class& each : classes_) {
+    const FlowState one = each.policy->flow(app);
+    all.queued += one.queued;
+    all.outstanding += one.outstanding;
+    if (one.oldest == nullptr) continue;
+    if (all.oldest == nullptr || one.oldest->arrival < all.oldest->arrival) all.oldest = one.oldest;
+  }
+  return all;
+}
+
+WaitReason Scheduler::why_waiting(AppId app, TimePoint now) {
+  const IoRequest* const oldest = flow(app).oldest;
+  if (oldest == nullptr) return {};
+  const Class& of = class_of(*oldest);
+  const Choice choice = choose(now);
+  const WaitReason why = of.policy->why_waiting(app, now);
+  if (why.eligible || choice.request == nullptr) return why;
+  const std::string_view full = gate_.reason(choice.request->cost);
+  if (!full.empty()) return {.reason = full};
+  if (&of == &classes_[choice.index]) return why;
+  if (settings_.mode == TrafficClasses::Mode::apportion) {
+    return {.reason = "traffic classes that had less for their share go first"};
+  }
+  return {.reason = &of < &classes_[choice.index]
+                        ? "a traffic class that has waited for too long goes first"
+                        : "a higher traffic class goes first"};
+}
+
+FlowReport Scheduler::report(AppId app, TimePoint now) const {
+  FlowReport all;
+  for (const Class& each : classes_) {
+    const FlowReport one = each.policy->report(app, now);
+    // Limits are the same in all classes; what one class alone knows adds up.
+    all.tokens = one.tokens;
+    all.operation_tokens = one.operation_tokens;
+    all.worst_tardiness = std::max(all.worst_tardiness, one.worst_tardiness);
+    const auto add = [](auto& sum, const auto& part) {
+      if (part) sum = sum.value_or(0) + *part;
+    };
+    add(all.rate, one.rate);
+    add(all.deadline_misses, one.deadline_misses);
+    add(all.record, one.record);
+    add(all.lent, one.lent);
+    add(all.borrowed, one.borrowed);
+    if (one.promised) all.promised = all.promised.value_or(true) && *one.promised;
+  }
+  return all;
+}
+
+ServerReport Scheduler::server(TimePoint now) const {
+  ServerReport all;
+  for (const Class& each : classes_) {
+    const ServerReport one = each.policy->server(now);
+    if (!one.capacity) continue;
+    const bool adds = settings_.mode == TrafficClasses::Mode::apportion;
+    all.capacity = adds ? all.capacity.value_or(0) + *one.capacity : *one.capacity;
+    all.capacity_source = one.capacity_source;
+  }
+  return all;
+}
+
+}  // namespace vpfs

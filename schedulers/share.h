@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "schedulers/request.h"
+
+namespace vpfs {
+
+// What a flow is entitled to. Each policy looks at the part that it knows (docs/schedulers.md).
+struct Share {
+  static constexpr std::uint32_t kMaxWeight = 1'000'000;
+  static constexpr std::uint8_t kMaxRank = 63;
+  static constexpr std::uint64_t kMaxRate = std::uint64_t{1} << 50;  // of both rates
+
+  // Relative to the other flows' weights; 1 ... kMaxWeight.
+  std::uint32_t weight = 1;
+
+  // Never above these; zero: no limit. For `edf`, rate and burst are the arrival curve's.
+  BytesPerSecond rate = {};
+  std::uint64_t operations = 0;  // each second
+  // How much may go at once after a pause. A larger request passes when the bucket is full.
+  Bytes burst = {3 * kMiB};
+  std::uint64_t burst_operations = 3;
+  // Tokens that the data server was too slow for are kept beyond the burst.
+  bool realtime = false;
+  // Of flows whose tokens are there, those of a lower rank go first; 0 ... kMaxRank.
+  std::uint8_t rank = 0;
+
+  // Served first up to this; zero: none.
+  BytesPerSecond min = {};
+
+  // The longest time to an answer; zero: no target. With `rate` it is a promise.
+  Duration latency = Duration::zero();
+  // "These bytes by this time"; zero bytes: nothing of the kind.
+  Bytes finish_bytes = {};
+  TimePoint finish_by = {};
+
+  // Nodes of the job, its priority under AdapTBF; zero: the weight stands for it.
+  std::uint64_t nodes = 0;
+
+  bool operator==(const Share&) const = default;
+};
+
+}  // namespace vpfs

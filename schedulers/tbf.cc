@@ -1,0 +1,160 @@
+#include "schedulers/tbf.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "schedulers/time_tag.h"
+
+namespace vpfs {
+namespace {
+
+// The order of ready classes as one number: a bit for "without a limit", which then go by arrival;
+// for the others six bits of rank and the deadline in microseconds, enough for 4,500 years.
+constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 63;
+constexpr int kRankShift = 57;
+static_assert(Share::kMaxRank < 1 << (63 - kRankShift));
+
+std::uint64_t due_tag(std::uint8_t rank, TimePoint deadline) {
+  return std::uint64_t{rank} << kRankShift | time_tag(deadline) / 1024;
+}
+
+}  // namespace
+
+Tbf::Flow& Tbf::flow_of(const IoRequest& request) {
+  const auto index = std::to_underlying(request.app);
+  VPFS_ASSERT(index < flows_.size());
+  return flows_[index];
+}
+
+Result<void> Tbf::set_share(AppId app, const Share& share, TimePoint now) {
+  const auto index = std::to_underlying(app);
+  if (index >= flows_.size()) {
+    flows_.resize(std::size_t{index} + 1);
+    ready_.grow(flows_.size());
+    waiting_.grow(flows_.size());
+  }
+  flows_[index].rank = std::min(share.rank, Share::kMaxRank);
+  limits_changed(app, now);
+  return {};
+}
+
+void Tbf::limits_changed(AppId app, TimePoint now) {
+  const auto index = std::to_underlying(app);
+  if (!flows_[index].queue.empty()) place(index, now);
+}
+
+// REQUIRES: the flow has a head. Puts the flow where its head belongs now.
+void Tbf::place(std::uint32_t index, TimePoint now) {
+  const Flow& flow = flows_[index];
+  const IoRequest& request = *flow.queue.front();
+  FlowHeap::Key key = {.tag = kNoLimit | request.order, .order = request.order};
+  if (limits_.limited(request.app)) {
+    // Tokens that were there long before the request give it no precedence over others.
+    const TimePoint deadline = std::max(limits_.ready_at(request), request.arrival);
+    if (deadline > now) {
+      key.tag = time_tag(deadline);
+      if (ready_.contains(index)) ready_.erase(index);
+      waiting_.contains(index) ? waiting_.update(index, key) : waiting_.push(index, key);
+      return;
+    }
+    key.tag = due_tag(flow.rank, deadline);
+  }
+  if (waiting_.contains(index)) waiting_.erase(index);
+  ready_.contains(index) ? ready_.update(index, key) : ready_.push(index, key);
+}
+
+void Tbf::enqueue(IoRequest& request, TimePoint now) {
+  Flow& flow = flow_of(request);
+  request.order = arrivals_++;
+  const bool was_empty = flow.queue.empty();
+  flow.queue.push_back(request);
+  ++flow.account.queued;
+  ++queued_;
+  if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
+  if (!was_empty) return;
+  if (limits_.limited(request.app)) limits_.begin_backlog(request.app, now);
+  place(std::to_underlying(request.app), now);
+}
+
+Policy::Head Tbf::head(TimePoint now) {
+  for (;;) {
+    while (!waiting_.empty() && time_of(waiting_.top_tag()) <= now) place(waiting_.top(), now);
+    if (ready_.empty()) return {.until = waiting_.empty() ? kNever : time_of(waiting_.top_tag())};
+    IoRequest& request = *flows_[ready_.top()].queue.front();
+    if (limits_.still_allows(request, now)) return {.request = &request};
+    place(ready_.top(), now);
+  }
+}
+
+void Tbf::dispatch(IoRequest& request, TimePoint now) {
+  const auto index = std::to_underlying(request.app);
+  Flow& flow = flows_[index];
+  flow.queue.remove(request);
+  flow.account.dispatched();
+  --queued_;
+  if (limits_.limited(request.app)) limits_.take(request, now);
+  if (flow.queue.empty()) {
+    ready_.erase(index);
+  } else {
+    place(index, now);
+  }
+  if (ready_.empty()) return;
+  __builtin_prefetch(&flows_[ready_.top()]);
+  limits_.prefetch(ready_.top());
+}
+
+void Tbf::prefetch() const {
+  if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front());
+}
+
+void Tbf::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {
+  flow_of(request).account.completed();
+}
+
+void Tbf::withdraw(IoRequest& request, TimePoint now) {
+  const auto index = std::to_underlying(request.app);
+  Flow& flow = flow_of(request);
+  const bool was_head = flow.queue.front() == &request;
+  flow.queue.remove(request);
+  --flow.account.queued;
+  --queued_;
+  if (flow.queue.empty()) {
+    ready_.contains(index) ? ready_.erase(index) : waiting_.erase(index);
+  } else if (was_head) {
+    place(index, now);
+  }
+}
+
+IoRequest* Tbf::any_queued() const {
+  for (const FlowHeap* heap : {&ready_, &waiting_}) {
+    if (!heap->empty()) return flows_[heap->top()].queue.front();
+  }
+  return nullptr;
+}
+
+FlowState Tbf::flow(AppId app) const {
+  const auto index = std::to_underlying(app);
+  if (index >= flows_.size()) return {};
+  return flows_[index].account.state(flows_[index].queue.front());
+}
+
+WaitReason Tbf::why_waiting(AppId app, TimePoint now) const {
+  const auto index = std::to_underlying(app);
+  if (limits_.limited(app)) {
+    const TimePoint allowed = limits_.ready_at(*flows_[index].queue.front());
+    if (allowed > now) return {.reason = "tokens of its rate limit", .eligible = allowed};
+    if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
+    return {.reason = "classes of a lower rank or with an earlier deadline go first"};
+  }
+  if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
+  return {.reason = "classes whose tokens are due, and earlier requests, go first"};
+}
+
+FlowReport Tbf::report(AppId app, TimePoint now) const {
+  FlowReport report;
+  limits_.report(app, now, report);
+  return report;
+}
+
+}  // namespace vpfs

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedulers/flow_heap.h"
+#include "schedulers/policy.h"
+#include "schedulers/rate_limits.h"
+#include "schedulers/request_list.h"
+
+namespace vpfs {
+
+// Classful token buckets [TBF]. Every flow is a class; requests of a class go first come first
+// served, each when the buckets of its limits hold its tokens. The deadline of a class is when its
+// head may go:
+//
+//   - a class whose deadline has come is due; of the due ones the lowest rank goes first, then the
+//     earliest deadline, then the earliest arrival;
+//   - classes without a limit are served when no class is due, first come first served over all of
+//     them;
+//   - nobody else may go: not work conserving, by design.
+class Tbf final : public Policy {
+ public:
+  // `limits` outlives the policy; another one of the same flows may use them too.
+  explicit Tbf(RateLimits& limits) : limits_(limits) {}
+
+  void enqueue(IoRequest& request, TimePoint now) override;
+  [[nodiscard]] Head head(TimePoint now) override;
+  void dispatch(IoRequest& request, TimePoint now) override;
+  void complete(const IoRequest& request, Cost cost, TimePoint now) override;
+  void withdraw(IoRequest& request, TimePoint now) override;
+  [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
+  void prefetch() const override;
+  // To be called after the limits of a flow were changed from outside.
+  void limits_changed(AppId app, TimePoint now);
+
+  [[nodiscard]] std::size_t queued() const override { return queued_; }
+  [[nodiscard]] IoRequest* any_queued() const override;
+  [[nodiscard]] FlowState flow(AppId app) const override;
+  [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
+  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
+
+ private:
+  struct Flow {
+    RequestList queue;
+    FlowAccount account;
+    std::uint8_t rank = 0;
+  };
+
+  Flow& flow_of(const IoRequest& request);
+  void place(std::uint32_t index, TimePoint now);
+
+  RateLimits& limits_;
+  std::vector<Flow> flows_;
+  FlowHeap ready_;    // due classes by rank and deadline, then classes without a limit by arrival
+  FlowHeap waiting_;  // the other backlogged classes by deadline
+  std::size_t queued_ = 0;
+  std::uint64_t arrivals_ = 0;
+};
+
+}  // namespace vpfs

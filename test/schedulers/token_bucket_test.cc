@@ -1,0 +1,271 @@
+#include "schedulers/token_bucket.h"
+
+#include <algorithm>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "test/support/rate_watch.h"
+
+namespace vpfs {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr std::int64_t kNanoseconds = 1'000'000'000;
+constexpr std::uint64_t kMostRate = std::uint64_t{1} << 50;
+// A bucket never looks further ahead than this.
+constexpr std::int64_t kLongest = std::int64_t{1} << 60;
+
+TimePoint at(std::int64_t nanoseconds) {
+  return TimePoint(Duration(nanoseconds));
+}
+
+Wide rounded_up(Wide dividend, Wide divisor) {
+  return dividend / divisor + (dividend % divisor > 0 ? 1 : 0);
+}
+
+// The same bucket as it is told in books: tokens that are filled as time passes, in parts of 10^9,
+// so that every number is exact.
+class Model {
+ public:
+  Model(std::uint64_t rate, std::uint64_t depth)
+      : rate_(rate), depth_(Wide{depth} * kNanoseconds), level_(depth_) {}
+
+  void fill(TimePoint now) {
+    level_ = std::min(depth_, level_ + rate_ * (now - filled_).count());
+    filled_ = now;
+  }
+  void take(std::uint64_t tokens, TimePoint now) {
+    fill(now);
+    level_ = std::max(level_ - Wide{tokens} * kNanoseconds, depth_ - rate_ * kLongest);
+  }
+  void change(std::uint64_t rate, std::uint64_t depth, TimePoint now) {
+    fill(now);
+    const Wide missing = std::min(depth_ - level_, Wide{rate} * kLongest);
+    rate_ = rate;
+    depth_ = Wide{depth} * kNanoseconds;
+    level_ = depth_ - missing;
+  }
+  // How long from `now` until the bucket holds the tokens, or is full; zero: it does.
+  [[nodiscard]] Wide wait(std::uint64_t tokens, TimePoint now) {
+    fill(now);
+    const Wide missing = std::min(Wide{tokens} * kNanoseconds, depth_) - level_;
+    return missing <= 0 ? 0 : rounded_up(missing, rate_);
+  }
+  [[nodiscard]] Wide level(TimePoint now) {
+    fill(now);
+    return level_ >= 0 ? level_ / kNanoseconds : -rounded_up(-level_, kNanoseconds);
+  }
+
+ private:
+  Wide rate_;
+  Wide depth_;
+  Wide level_;
+  TimePoint filled_ = {};
+};
+
+// Numbers of all sizes up to 2^bits.
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : random_(seed) {}
+  std::uint64_t any(std::uint32_t bits) {
+    const std::uint64_t most = std::uint64_t{1} << between(0, bits);
+    return 1 + random_() % most;
+  }
+  std::uint64_t between(std::uint64_t least, std::uint64_t most) {
+    return least + random_() % (most - least + 1);
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+void expect_same(const TokenBucket& bucket, Model& model, std::uint64_t tokens, TimePoint now) {
+  const TimePoint ready = bucket.ready_at(tokens);
+  const Wide wait = model.wait(tokens, now);
+  if (wait == 0) {
+    ASSERT_LE(ready, now);
+  } else {
+    ASSERT_TRUE(Wide{(ready - now).count()} == wait)
+        << "waits " << (ready - now).count() << ", should " << static_cast<double>(wait);
+  }
+  const Wide level = std::max<Wide>(model.level(now), INT64_MIN);
+  ASSERT_TRUE(Wide{bucket.level(now)} == level)
+      << "holds " << bucket.level(now) << ", should " << static_cast<double>(level);
+}
+
+// Requests that wait for the bucket, with pauses: to the nanosecond when the exact model allows
+// each, and over no interval more than was promised.
+TEST(TokenBucket, RequestsThatWaitGoAtTheExactTimeAndNoIntervalGetsMoreThanPromised) {
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Draw draw(seed);
+    const std::uint64_t rate = draw.any(40);
+    const std::uint64_t depth = draw.any(34);
+    const std::uint32_t size_bits = static_cast<std::uint32_t>(draw.between(0, 34));
+    TokenBucket bucket(rate, depth);
+    Model model(rate, depth);
+    RateWatch watch(rate);
+    std::uint64_t largest = depth;
+    TimePoint now = at(static_cast<std::int64_t>(draw.any(40)));
+    for (int i = 0; i < 60; ++i) {
+      if (draw.between(0, 3) == 0) now += Duration(draw.any(36));
+      // All of them together are paid for before the longest time that a bucket can tell.
+      const std::uint64_t tokens = std::min(draw.any(size_bits), rate << 23);
+      expect_same(bucket, model, tokens, now);
+      if (HasFatalFailure()) return;
+      now = std::max(now, bucket.ready_at(tokens));
+      bucket.take(tokens, now);
+      model.take(tokens, now);
+      watch.served(tokens, now);
+      largest = std::max(largest, tokens);
+    }
+    ASSERT_TRUE(watch.never_over(largest)) << watch.most_over() << " of " << largest;
+  }
+}
+
+TEST(TokenBucket, LargestAndSmallestValuesAreAsExactAsOthers) {
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Draw draw(seed);
+    const std::uint64_t rates[] = {1, 2, 3, kMostRate - 1, kMostRate, draw.any(50)};
+    const std::uint64_t sizes[] = {1, (std::uint64_t{1} << 33) - 1, std::uint64_t{1} << 33,
+                                   std::uint64_t{1} << 40, draw.any(40)};
+    const std::uint64_t rate = rates[draw.between(0, 5)];
+    const std::uint64_t depth = sizes[draw.between(0, 4)];
+    TokenBucket bucket(rate, depth);
+    Model model(rate, depth);
+    std::int64_t now = static_cast<std::int64_t>(draw.any(55));
+    for (int i = 0; i < 20; ++i) {
+      const std::uint64_t tokens = sizes[draw.between(0, 4)];
+      expect_same(bucket, model, tokens, at(now));
+      if (HasFatalFailure()) return;
+      bucket.take(tokens, at(now));
+      model.take(tokens, at(now));
+      expect_same(bucket, model, draw.any(40), at(now));
+      if (HasFatalFailure()) return;
+      now = std::min(now + static_cast<std::int64_t>(draw.any(55)), std::int64_t{1} << 55);
+    }
+  }
+}
+
+TEST(TokenBucket, AChangeKeepsExactlyWhatIsMissing) {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Draw draw(seed);
+    std::uint64_t rate = draw.any(50);
+    std::uint64_t depth = draw.any(40);
+    TokenBucket bucket(rate, depth);
+    Model model(rate, depth);
+    std::int64_t now = static_cast<std::int64_t>(draw.any(40));
+    for (int i = 0; i < 30; ++i) {
+      const std::uint64_t tokens = draw.any(40);
+      bucket.take(tokens, at(now));
+      model.take(tokens, at(now));
+      now += static_cast<std::int64_t>(draw.any(40));
+      if (draw.between(0, 1) == 0) rate = draw.any(50);
+      if (draw.between(0, 1) == 0) depth = draw.any(40);
+      bucket.change(rate, depth, at(now));
+      model.change(rate, depth, at(now));
+      ASSERT_EQ(bucket.rate(), rate);
+      ASSERT_EQ(bucket.depth(), depth);
+      expect_same(bucket, model, draw.any(40), at(now));
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// With one depth, changes of the rate leave no interval more than the rates of its time add up to.
+TEST(TokenBucket, NoIntervalGetsMoreThanPromisedWhileTheRateChanges) {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    Draw draw(seed);
+    const std::uint64_t depth = draw.any(30);
+    std::uint64_t rate = draw.any(34);
+    TokenBucket bucket(rate, depth);
+    RateWatch watch(rate);
+    std::uint64_t largest = depth;
+    TimePoint now = {};
+    for (int i = 0; i < 60; ++i) {
+      const std::uint64_t tokens = draw.any(30);
+      largest = std::max(largest, tokens);
+      if (draw.between(0, 2) == 0) {
+        now = std::min(now + Duration(draw.any(34)), std::max(now, bucket.ready_at(tokens)));
+        rate = draw.any(34);
+        bucket.change(rate, depth, now);
+        watch.change_rate(rate, now);
+      }
+      now = std::max(now, bucket.ready_at(tokens));
+      bucket.take(tokens, now);
+      watch.served(tokens, now);
+    }
+    ASSERT_TRUE(watch.never_over(largest)) << "seed " << seed << ": " << watch.most_over();
+  }
+}
+
+TEST(TokenBucket, WhatABucketHadBeyondItsDepthIsLostByAChange) {
+  TokenBucket bucket(1000, 10);
+  bucket.take(10, at(0));
+  bucket.change(1000, 10, at(60 * kNanoseconds));
+  bucket.take(10, at(0));  // as if all had been kept from the beginning on
+  EXPECT_EQ(bucket.ready_at(10), at(60 * kNanoseconds + 10'000'000));
+}
+
+TEST(TokenBucket, ARequestLargerThanTheDepthPassesWhenItIsFullAndIsPaidForAfterwards) {
+  TokenBucket bucket(1000, 10);
+  EXPECT_LE(bucket.ready_at(500), at(0));
+  bucket.take(500, at(0));
+  EXPECT_EQ(bucket.level(at(0)), -490);
+  EXPECT_EQ(bucket.ready_at(500), at(500'000'000));
+  EXPECT_EQ(bucket.ready_at(10), at(500'000'000));
+  EXPECT_EQ(bucket.ready_at(1), at(491'000'000));
+  EXPECT_EQ(bucket.ready_at(0), at(490'000'000));
+}
+
+// What overflowed since `from` is kept: in the end as many tokens as the time since then made.
+TEST(TokenBucket, TakingFromAnEarlierTimeKeepsWhatOverflowedSince) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Draw draw(seed);
+    const std::uint64_t rate = draw.any(30);
+    const std::uint64_t depth = draw.any(20);
+    const TimePoint from = at(static_cast<std::int64_t>(draw.any(40)));
+    TokenBucket bucket(rate, depth);
+    Wide taken = 0;
+    TimePoint now = from + Duration(draw.any(40));
+    for (int i = 0; i < 50; ++i) {
+      const std::uint64_t tokens = 1 + draw.any(20) % depth;
+      now = std::max(now, bucket.ready_at(tokens));
+      bucket.take(tokens, from);
+      taken += tokens;
+      ASSERT_TRUE((taken - depth) * kNanoseconds <= Wide{rate} * (now - from).count())
+          << "seed " << seed;
+      const Wide rest = std::max<Wide>(taken + 1 - depth, 0) * kNanoseconds;
+      const Wide exact = rounded_up(rest, rate);
+      if (depth > 1) {
+        ASSERT_TRUE(Wide{(bucket.ready_at(1) - from).count()} <= exact) << "seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(TokenBucket, HoldsSoManyTokensAsMayGo) {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    Draw draw(seed);
+    const std::uint64_t depth = draw.any(30);
+    TokenBucket bucket(draw.any(40), depth);
+    const TimePoint taken = at(static_cast<std::int64_t>(draw.any(40)));
+    bucket.take(draw.any(30), taken);
+    const TimePoint now = taken + Duration(draw.any(34));
+    const std::int64_t level = bucket.level(now);
+    ASSERT_LE(level, static_cast<std::int64_t>(depth));
+    if (level >= 0) {
+      ASSERT_LE(bucket.ready_at(static_cast<std::uint64_t>(level)), now) << "seed " << seed;
+    }
+    if (level >= -1 && level < static_cast<std::int64_t>(depth)) {
+      ASSERT_GT(bucket.ready_at(static_cast<std::uint64_t>(level + 1)), now) << "seed " << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vpfs

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "schedulers/request.h"
+
+namespace vpfs {
+
+// Watches, for every pair of parties (flows, or traffic classes) and over every interval in which
+// both are backlogged, how far the cost done drifts from their weights.
+class DriftWatch {
+ public:
+  explicit DriftWatch(const std::vector<std::uint32_t>& weights)
+      : pairs_(weights.size() * weights.size()) {
+    for (const std::uint32_t weight : weights) parties_.push_back({.weight = weight});
+  }
+
+  // A request of the party has arrived.
+  void charged(std::size_t party, Cost cost) {
+    parties_[party].largest = std::max(parties_[party].largest, cost);
+  }
+  void backlog(std::size_t party, bool backlogged) {
+    parties_[party].backlogged = backlogged;
+    for (std::size_t other = 0; other < parties_.size(); ++other) {
+      if (other == party) continue;
+      Pair& both = pair(party, other);
+      both.watched = backlogged && parties_[other].backlogged;
+      both.least = both.most = difference(party, other);
+    }
+  }
+  void done(std::size_t party, Cost cost) {
+    parties_[party].done += cost;
+    for (std::size_t other = 0; other < parties_.size(); ++other) {
+      if (other == party || !pair(party, other).watched) continue;
+      Pair& both = pair(party, other);
+      const Wide drift = difference(party, other);
+      both.least = std::min(both.least, drift);
+      both.most = std::max(both.most, drift);
+      const Party& one = parties_[party];
+      const Party& two = parties_[other];
+      const Wide unit = Wide{one.largest} * two.weight + Wide{two.largest} * one.weight;
+      worst_ =
+          std::max(worst_, static_cast<double>(both.most - both.least) / static_cast<double>(unit));
+    }
+  }
+
+  // The largest |W_f/w_f - W_g/w_g| / (c_f/w_f + c_g/w_g) (c: largest cost charged so far). Theory:
+  // at most D + 1 [SFQD].
+  [[nodiscard]] double worst() const { return worst_; }
+
+ private:
+  __extension__ using Wide = __int128;
+
+  struct Party {
+    std::uint32_t weight = 1;
+    Cost done = 0;
+    Cost largest = 0;
+    bool backlogged = false;
+  };
+  struct Pair {
+    bool watched = false;
+    Wide least = 0;
+    Wide most = 0;
+  };
+
+  Pair& pair(std::size_t f, std::size_t g) {
+    return pairs_[std::min(f, g) * parties_.size() + std::max(f, g)];
+  }
+  // W_f w_g - W_g w_f for f < g
+  [[nodiscard]] Wide difference(std::size_t one, std::size_t other) const {
+    const Party& f = parties_[std::min(one, other)];
+    const Party& g = parties_[std::max(one, other)];
+    return Wide{f.done} * g.weight - Wide{g.done} * f.weight;
+  }
+
+  std::vector<Party> parties_;
+  std::vector<Pair> pairs_;
+  double worst_ = 0;
+};
+
+}  // namespace vpfs

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <queue>
+#include <random>
+#include <vector>
+
+#include "schedulers/scheduler.h"
+#include "test/support/modelled_server.h"
+
+namespace vpfs {
+
+// What one application of a FlowSimulation does, and what it is entitled to.
+struct FlowWork {
+  Share share;
+  std::uint32_t outstanding = 16;  // requests it keeps in flight while it is active
+  std::uint64_t least_size = 64 * kKiB;
+  std::uint64_t most_size = 64 * kKiB;
+  std::uint32_t cost_permille = 1000;  // of the size
+  std::uint32_t short_percent = 0;     // of its requests, that do less than they are charged
+  Duration first = Duration::zero();   // when it begins
+  Duration active = Duration::max();   // then it pauses, and so on
+  Duration pause = Duration::zero();
+  std::vector<std::uint8_t> classes = {0};  // each request belongs to one of these
+};
+
+// Applications in closed loop against one scheduler and one modelled server, in virtual time, that
+// asks a scheduler again when it said so. Flow i is AppId i. Tests look on through the hooks.
+class FlowSimulation {
+ public:
+  FlowSimulation(Scheduler& scheduler, ModelledServer::Settings server, std::vector<FlowWork> flows,
+                 std::uint64_t seed);
+
+  void run(Duration length);
+  void run_until(TimePoint end) { run(end - now_); }
+  // Calls `action` at that time, before the scheduler is asked.
+  void at(TimePoint time, std::function<void()> action);
+  [[nodiscard]] TimePoint now() const { return now_; }
+  [[nodiscard]] std::size_t queued(std::uint32_t flow) const { return states_[flow].queued; }
+  [[nodiscard]] Cost sent_cost(std::uint32_t flow) const { return states_[flow].sent_cost; }
+  [[nodiscard]] std::uint64_t sent_bytes(std::uint32_t flow) const {
+    return states_[flow].sent_bytes;
+  }
+  [[nodiscard]] Cost done(std::uint32_t flow) const { return states_[flow].done; }
+  [[nodiscard]] std::uint64_t count(std::uint32_t flow) const { return states_[flow].count; }
+
+  std::function<void(const IoRequest&)> on_enqueue = [](const IoRequest&) {};
+  std::function<void(const IoRequest&)> on_sent = [](const IoRequest&) {};
+  std::function<void(const IoRequest&, Cost done)> on_done = [](const IoRequest&, Cost) {};
+  // A flow has something queued from now on, or no longer.
+  std::function<void(std::uint32_t flow, bool)> on_backlog = [](std::uint32_t, bool) {};
+
+  // Decision::until was too late or too early: how often there was a request a nanosecond before,
+  // and none at that time.
+  [[nodiscard]] std::uint64_t late_answers() const { return late_answers_; }
+  [[nodiscard]] std::uint64_t idle_answers() const { return idle_answers_; }
+  // How often nothing was sent for a while though something was queued and there was room.
+  [[nodiscard]] std::uint64_t waits() const { return waits_; }
+
+ private:
+  struct State {
+    FlowWork work;
+    std::uint32_t in_flight = 0;
+    std::uint32_t queued = 0;
+    std::uint64_t count = 0;
+    std::uint64_t sent_bytes = 0;
+    Cost sent_cost = 0;
+    Cost done = 0;
+  };
+  struct Start {
+    TimePoint time;
+    std::uint32_t flow;
+    bool operator>(const Start& other) const { return time > other.time; }
+  };
+
+  [[nodiscard]] bool active(const FlowWork& work) const;
+  [[nodiscard]] TimePoint next_start(const FlowWork& work) const;
+  [[nodiscard]] TimePoint next_event() const;
+  void take_event();
+  void refill(std::uint32_t flow);
+  std::uint64_t dispatch(TimePoint now);
+  void finish();
+  void ask_just_before(TimePoint time);
+
+  Scheduler& scheduler_;
+  ModelledServer server_;
+  std::vector<State> states_;
+  std::deque<IoRequest> storage_;
+  std::vector<IoRequest*> free_;
+  std::priority_queue<Start, std::vector<Start>, std::greater<>> starts_;
+  std::multimap<TimePoint, std::function<void()>> actions_;
+  std::mt19937_64 random_;
+  TimePoint now_ = {};
+  TimePoint wake_ = kNever;
+  std::uint64_t late_answers_ = 0;
+  std::uint64_t idle_answers_ = 0;
+  std::uint64_t waits_ = 0;
+};
+
+}  // namespace vpfs

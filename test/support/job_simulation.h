@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "schedulers/registry.h"
+#include "test/support/modelled_server.h"
+
+namespace vpfs {
+
+// Jobs against a scheduler of the policy `adaptbf` and one modelled data server in virtual time. It
+// asks again when the scheduler said that it should, and checks after every step what must always
+// be so.
+class JobSimulation {
+ public:
+  JobSimulation(const SchedulerSettings& settings, ModelledServer::Settings server,
+                std::uint64_t seed);
+
+  void set_job(std::uint32_t job, std::uint64_t nodes);
+  void remove(std::uint32_t job);
+  // Keeps so many requests in flight from now on; zero ends that.
+  void flood(std::uint32_t job, std::uint32_t in_flight, Cost least, Cost most);
+  // A request each `interval` from now on; zero ends that.
+  void trickle(std::uint32_t job, Duration interval, Cost cost);
+  void arrive(std::uint32_t job, Cost cost);
+  // For requests sent from now on, in thousandths of the server's own speed.
+  void set_speed(std::uint64_t permille) { speed_permille_ = permille; }
+  void run_until(TimePoint end);
+  void run_for(Duration time) { run_until(now_ + time); }
+  // Lets go of all sources and runs until nothing is left.
+  void drain();
+  // With nothing queued or at the server.
+  void jump(Duration time) { now_ += time; }
+
+  [[nodiscard]] TimePoint now() const { return now_; }
+  [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
+  [[nodiscard]] Cost done(std::uint32_t job) const { return jobs_[job].done; }
+  [[nodiscard]] Cost done() const;
+  [[nodiscard]] std::uint64_t requests(std::uint32_t job) const { return jobs_[job].requests; }
+  [[nodiscard]] FlowReport report(std::uint32_t job) const {
+    return scheduler_->report(AppId{job}, now_);
+  }
+  [[nodiscard]] std::uint64_t capacity() const {
+    return scheduler_->server(now_).capacity.value_or(0);
+  }
+
+  // What should never be; empty when nothing of it was.
+  [[nodiscard]] std::string faults() const;
+
+ private:
+  struct Faults {
+    std::uint64_t records_not_zero = 0;  // the records of all jobs did not sum to zero
+    std::uint64_t no_time = 0;           // nothing was sent, and nothing said when to ask again
+    std::uint64_t too_late = 0;          // or that was later than the end of the period
+    std::uint64_t too_early = 0;         // or not at its end, and there was nothing to send then
+    std::uint64_t missed = 0;            // or something could be sent before
+    std::uint64_t out_of_order = 0;
+  };
+  struct Tracked : IoRequest {
+    std::uint64_t number = 0;
+  };
+  struct Job {
+    std::uint32_t flood = 0;
+    Cost least = 1;
+    Cost most = 1;
+    Duration interval = {};
+    Cost trickled = 1;
+    std::uint64_t source = 0;  // tells a trickle from those before it
+    std::uint32_t in_flight = 0;
+    std::uint64_t arrived = 0;
+    std::uint64_t sent = 0;
+    std::uint64_t requests = 0;
+    Cost done = 0;
+  };
+  struct Drop {
+    TimePoint at;
+    std::uint32_t job;
+    std::uint64_t source;
+    bool operator>(const Drop& other) const { return at > other.at; }
+  };
+
+  void enqueue(std::uint32_t job, Cost cost);
+  void refill(std::uint32_t job);
+  void dispatch();
+  void wait(TimePoint until);
+  void finish();
+  void check_records();
+  bool step(TimePoint end);
+
+  SchedulerSettings settings_;
+  std::unique_ptr<Scheduler> scheduler_;
+  ModelledServer server_;
+  std::uint64_t speed_permille_ = 1000;
+  std::mt19937_64 random_;
+  std::vector<Job> jobs_;
+  std::deque<Tracked> storage_;
+  std::vector<Tracked*> free_;
+  std::priority_queue<Drop, std::vector<Drop>, std::greater<>> drops_;
+  TimePoint now_ = {};
+  TimePoint first_ = kNever;  // when the first period began
+  TimePoint ask_again_ = kNever;
+  std::uint64_t steps_ = 0;
+  Faults faults_;
+};
+
+}  // namespace vpfs

@@ -1,0 +1,239 @@
+#include "test/support/promise_simulation.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace vpfs {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr Wide kNanoseconds = 1'000'000'000;
+constexpr Duration kMostLatency = Duration(std::int64_t{1} << 60);
+
+Wide nanoseconds(TimePoint time) {
+  return time.time_since_epoch().count();
+}
+Wide divide_up(Wide dividend, Wide divisor) {
+  return dividend >= 0 ? (dividend + divisor - 1) / divisor : dividend / divisor;
+}
+TimePoint time_point(Wide count) {
+  return TimePoint(Duration(static_cast<std::int64_t>(count)));
+}
+
+}  // namespace
+
+void ExactServer::start(IoRequest& request, TimePoint now) {
+  free_at_ = std::max(free_at_, nanoseconds(now) * rate_) + Wide{request.cost} * kNanoseconds;
+  jobs_.push_back({.request = &request, .end = time_point(free_at_ / rate_)});
+}
+
+std::optional<TimePoint> ExactServer::next_finish() const {
+  if (jobs_.empty()) return std::nullopt;
+  return jobs_.front().end;
+}
+
+IoRequest& ExactServer::finish_one() {
+  IoRequest* const request = jobs_.front().request;
+  jobs_.pop_front();
+  return *request;
+}
+
+void ExactServer::set_rate(std::uint64_t cost_per_second) {
+  free_at_ = free_at_ / rate_ * cost_per_second;
+  rate_ = cost_per_second;
+}
+
+PromiseSimulation::PromiseSimulation(const SchedulerSettings& settings,
+                                     std::uint64_t cost_per_second, std::uint64_t seed)
+    : settings_(settings),
+      scheduler_(make_scheduler("edf", settings).value()),
+      server_(cost_per_second),
+      random_(seed) {}
+
+Result<void> PromiseSimulation::set_share(std::uint32_t index, const Share& share) {
+  Result<void> result = scheduler_->set_share(AppId{index}, share, now_);
+  if (index >= flows_.size()) flows_.resize(index + 1);
+  Flow& flow = flows_[index];
+  const bool had_one = flow.promised;
+  const Share before = std::exchange(flow.share, share);
+  flow.promised = result && share.rate.count > 0 && share.latency > Duration::zero();
+  if (!flow.promised || (had_one && before == share)) return result;
+  // What is missing in the bucket stays so, up to an empty one; a new one is full.
+  const Wide missing = had_one ? flow.full_at - nanoseconds(now_) * before.rate.count : 0;
+  flow.full_at = nanoseconds(now_) * share.rate.count +
+                 std::clamp<Wide>(missing, 0, Wide{share.burst.count} * kNanoseconds);
+  flow.since = now_;
+  flow.curve = ++curves_;
+  return result;
+}
+
+void PromiseSimulation::remove(std::uint32_t flow) {
+  scheduler_->remove(AppId{flow}, now_);
+  flows_[flow].promised = false;
+}
+
+void PromiseSimulation::arrive(std::uint32_t flow, TimePoint at, Cost cost) {
+  VPFS_ASSERT(at >= now_);
+  arrivals_.push({.at = at, .order = arrival_count_++, .flow = flow, .cost = cost});
+}
+
+void PromiseSimulation::flood(std::uint32_t flow, std::uint32_t in_flight, Cost least, Cost most) {
+  flows_[flow].flood = in_flight;
+  flows_[flow].least = least;
+  flows_[flow].most = most;
+  refill(flow);
+  dispatch();
+}
+
+PromiseSimulation::Tracked& PromiseSimulation::free_request() {
+  if (free_.empty()) return storage_.emplace_back();
+  Tracked& request = *free_.back();
+  free_.pop_back();
+  request = {};
+  return request;
+}
+
+void PromiseSimulation::enqueue(std::uint32_t index, Cost cost) {
+  Flow& flow = flows_[index];
+  Tracked& request = free_request();
+  request.app = AppId{index};
+  request.cost = cost;
+  request.arrival = now_;
+  request.number = flow.arrived++;
+  ++flow.in_flight;
+  flow.queued.push_back(&request);
+  scheduler_->enqueue(request, now_);
+}
+
+void PromiseSimulation::refill(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  while (flow.in_flight < flow.flood) {
+    enqueue(index, flow.least + random_() % (flow.most - flow.least + 1));
+  }
+}
+
+bool PromiseSimulation::withdraw_one(std::uint32_t index) {
+  Flow& flow = flows_[index];
+  if (flow.queued.empty()) return false;
+  Tracked& request = *flow.queued.back();
+  flow.queued.pop_back();
+  --flow.in_flight;
+  --flow.arrived;
+  scheduler_->withdraw(request, now_);
+  free_.push_back(&request);
+  return true;
+}
+
+void PromiseSimulation::dispatch() {
+  while (IoRequest* const next = scheduler_->next(now_).request) {
+    auto& request = static_cast<Tracked&>(*next);
+    Flow& flow = flows_[std::to_underlying(request.app)];
+    out_of_order_ = out_of_order_ || flow.queued.front() != &request ||
+                    request.number != flow.sent || request.arrival > now_;
+    ++flow.sent;
+    flow.queued.pop_front();
+    if (flow.promised) note_sent(flow, request);
+    outstanding_ += request.cost;
+    server_.start(request, now_);
+  }
+  if (scheduler_->queued() == 0 || scheduler_->outstanding() >= settings_.depth.requests) return;
+  // With a depth in cost, no head is larger than what any head may be.
+  Cost largest = 0;
+  for (const Flow& flow : flows_) {
+    if (!flow.queued.empty()) largest = std::max(largest, flow.queued.front()->cost);
+  }
+  idled_ =
+      idled_ || scheduler_->outstanding() == 0 || outstanding_ + largest <= settings_.depth.cost;
+}
+
+// S = max(arrival, when the bucket holds the cost), deadline = S + latency.
+void PromiseSimulation::note_sent(Flow& flow, Tracked& request) {
+  const Wide rate = flow.share.rate.count;
+  const Wide burst = std::max<Wide>(flow.share.burst.count, 1);
+  const Wide cost = request.cost;
+  const TimePoint from = std::max(request.arrival, flow.since);
+  const Wide beyond = std::max<Wide>(cost - burst, 0) * kNanoseconds;
+  const Wide holds_at = flow.full_at - std::max<Wide>(burst - cost, 0) * kNanoseconds;
+  request.curve = flow.curve;
+  request.start = std::max(from, time_point(divide_up(holds_at, rate)));
+  request.deadline = request.start + std::min(flow.share.latency, kMostLatency) +
+                     Duration(static_cast<std::int64_t>(beyond / rate));
+  const Wide charged = std::max(flow.full_at, nanoseconds(from) * rate) + cost * kNanoseconds;
+  const Wide empty = nanoseconds(now_) * rate + std::max(burst, cost) * kNanoseconds;
+  flow.full_at = std::min(charged, empty);
+}
+
+void PromiseSimulation::finish() {
+  auto& request = static_cast<Tracked&>(server_.finish_one());
+  const auto index = std::to_underlying(request.app);
+  Flow& flow = flows_[index];
+  Watch& watch = flow.watch;
+  scheduler_->complete(request, request.cost, now_);
+  outstanding_ -= request.cost;
+  --flow.in_flight;
+  ++completed_;
+  ++watch.requests;
+  watch.done += request.cost;
+  watch.last_end = now_;
+  const Duration taken = now_ - request.arrival;
+  watch.longest = std::max(watch.longest, taken);
+  watch.misses += taken > flow.share.latency ? 1 : 0;
+  watch.worst_tardiness = std::max(watch.worst_tardiness, taken - flow.share.latency);
+  if (request.curve > 0) {
+    watch.worst_lateness = std::max(watch.worst_lateness, now_ - request.deadline);
+    watch.tightest = std::max(watch.tightest,
+                              static_cast<double>((now_ - request.start).count()) /
+                                  static_cast<double>((request.deadline - request.start).count()));
+  }
+  free_.push_back(&request);
+  refill(index);
+}
+
+bool PromiseSimulation::step(TimePoint end) {
+  const std::optional<TimePoint> finished = server_.next_finish();
+  const bool arrives = !arrivals_.empty() && (!finished || arrivals_.top().at <= *finished);
+  if (!arrives && !finished) return false;
+  const TimePoint at = std::max(arrives ? arrivals_.top().at : *finished, now_);
+  if (at > end) return false;
+  now_ = at;
+  if (arrives) {
+    // What comes at one moment comes before anything of it is sent, on a whim.
+    do {
+      const Arrival arrival = arrivals_.top();
+      arrivals_.pop();
+      enqueue(arrival.flow, arrival.cost);
+    } while (!arrivals_.empty() && arrivals_.top().at == now_ && random_() % 2 == 0);
+  } else {
+    finish();
+  }
+  dispatch();
+  return true;
+}
+
+void PromiseSimulation::run_until(TimePoint end) {
+  while (step(end)) {
+  }
+  now_ = std::max(now_, end);
+}
+
+void PromiseSimulation::drain() {
+  for (Flow& flow : flows_) flow.flood = 0;
+  while (step(TimePoint::max())) {
+  }
+}
+
+Duration PromiseSimulation::worst_lateness() const {
+  Duration worst = Duration::min();
+  for (const Flow& flow : flows_) worst = std::max(worst, flow.watch.worst_lateness);
+  return worst;
+}
+
+double PromiseSimulation::tightest() const {
+  double worst = 0;
+  for (const Flow& flow : flows_) worst = std::max(worst, flow.watch.tightest);
+  return worst;
+}
+
+}  // namespace vpfs

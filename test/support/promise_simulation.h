@@ -1,0 +1,154 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <random>
+#include <vector>
+
+#include "schedulers/registry.h"
+
+namespace vpfs {
+
+// A data server that does one request at a time in the order of start(), at a rate that is exact:
+// no part of a nanosecond is lost or won between requests.
+class ExactServer {
+ public:
+  explicit ExactServer(std::uint64_t cost_per_second) : rate_(cost_per_second) {}
+
+  void start(IoRequest& request, TimePoint now);
+  // When the next request will be finished, rounded down; nothing when idle.
+  [[nodiscard]] std::optional<TimePoint> next_finish() const;
+  IoRequest& finish_one();
+  // For requests that start() is called for from now on.
+  void set_rate(std::uint64_t cost_per_second);
+
+ private:
+  __extension__ using Wide = __int128;
+
+  struct Job {
+    IoRequest* request;
+    TimePoint end;
+  };
+
+  std::uint64_t rate_;
+  Wide free_at_ = 0;  // in parts of a nanosecond, of which one has rate_
+  std::deque<Job> jobs_;
+};
+
+// Flows with arrival curves, and others, against one scheduler and one data server in virtual time.
+//
+// For every request of a flow with a promise the simulation works out by itself when it has to be
+// done at the latest, from the flow's arrivals and from when its earlier requests were sent: the
+// curve's bucket charges each of them once, and never holds less than nothing once it was sent, for
+// what was sent ahead of its time is not charged later.
+class PromiseSimulation {
+ public:
+  // Starts are rounded up to the nanosecond, which also brings them nearer together.
+  static constexpr Duration kRounding = Duration(3);
+
+  // What a flow saw.
+  struct Watch {
+    std::uint64_t requests = 0;
+    Cost done = 0;
+    Duration longest = {};                      // from arrival to the end
+    Duration worst_tardiness = {};              // after arrival + latency
+    std::uint64_t misses = 0;                   // of arrival + latency
+    Duration worst_lateness = Duration::min();  // against the promise
+    double tightest = 0;  // of what a promise allowed from its start to the deadline, what was used
+    TimePoint last_end = {};
+  };
+
+  PromiseSimulation(const SchedulerSettings& settings, std::uint64_t cost_per_second,
+                    std::uint64_t seed);
+
+  // Adds a flow, or changes its share now.
+  Result<void> set_share(std::uint32_t flow, const Share& share);
+  void remove(std::uint32_t flow);
+  // A request to come. REQUIRES: not in the past.
+  void arrive(std::uint32_t flow, TimePoint at, Cost cost);
+  // Keeps so many requests in flight from now on; zero ends that.
+  void flood(std::uint32_t flow, std::uint32_t in_flight, Cost least, Cost most);
+  // Takes back a queued request of the flow, the youngest; answers whether there was one.
+  bool withdraw_one(std::uint32_t flow);
+  void set_rate(std::uint64_t cost_per_second) { server_.set_rate(cost_per_second); }
+  void run_until(TimePoint end);
+  // Lets go of floods and runs until nothing is left.
+  void drain();
+
+  [[nodiscard]] TimePoint now() const { return now_; }
+  // With no request on the way.
+  void set_now(TimePoint now) { now_ = now; }
+  [[nodiscard]] const Watch& watch(std::uint32_t flow) const { return flows_[flow].watch; }
+  [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
+  [[nodiscard]] std::uint64_t completed() const { return completed_; }
+  // Over all promised flows.
+  [[nodiscard]] Duration worst_lateness() const;
+  [[nodiscard]] double tightest() const;
+  // Something was queued while the depth had room, or left a flow's queue out of order.
+  [[nodiscard]] bool idled() const { return idled_; }
+  [[nodiscard]] bool out_of_order() const { return out_of_order_; }
+
+ private:
+  __extension__ using Wide = __int128;
+
+  struct Tracked : IoRequest {
+    std::uint64_t number = 0;
+    std::uint64_t curve = 0;  // when not zero, the promise that `deadline` is of
+    TimePoint start = {};
+    TimePoint deadline = {};
+  };
+  struct Flow {
+    Share share;
+    bool promised = false;
+    std::uint64_t curve = 0;
+    TimePoint since = {};
+    Wide full_at = 0;  // of the bucket, in parts of a nanosecond, of which one has `rate`
+    std::uint32_t flood = 0;
+    Cost least = 1;
+    Cost most = 1;
+    std::uint32_t in_flight = 0;
+    std::uint64_t arrived = 0;
+    std::uint64_t sent = 0;
+    std::deque<Tracked*> queued;
+    Watch watch;
+  };
+  struct Arrival {
+    TimePoint at;
+    std::uint64_t order;
+    std::uint32_t flow;
+    Cost cost;
+    bool operator>(const Arrival& other) const {
+      return at != other.at ? at > other.at : order > other.order;
+    }
+  };
+
+  Tracked& free_request();
+  void enqueue(std::uint32_t flow, Cost cost);
+  void refill(std::uint32_t flow);
+  void dispatch();
+  void finish();
+  void note_sent(Flow& flow, Tracked& request);
+  bool step(TimePoint end);
+
+  SchedulerSettings settings_;
+  std::unique_ptr<Scheduler> scheduler_;
+  ExactServer server_;
+  std::mt19937_64 random_;
+  std::vector<Flow> flows_;
+  std::deque<Tracked> storage_;
+  std::vector<Tracked*> free_;
+  std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
+  std::uint64_t arrival_count_ = 0;
+  std::uint64_t curves_ = 0;
+  std::uint64_t completed_ = 0;
+  Cost outstanding_ = 0;
+  TimePoint now_ = {};
+  bool idled_ = false;
+  bool out_of_order_ = false;
+};
+
+}  // namespace vpfs
