@@ -237,6 +237,11 @@ bool ConfigReader::has(std::string_view key) {
   return state_->find(key) != nullptr;
 }
 
+bool ConfigReader::is(std::string_view key, std::string_view value) {
+  const State::Entry* entry = state_->find(key);
+  return entry != nullptr && entry->value.IsScalar() && entry->value.Scalar() == value;
+}
+
 bool ConfigReader::get(std::string_view key, std::string* value) {
   const State::Entry* entry = state_->find_scalar(key);
   if (entry == nullptr) return false;

@@ -52,6 +52,8 @@ class ConfigReader {
   ~ConfigReader();
 
   [[nodiscard]] bool has(std::string_view key);
+  // Whether the key is there with exactly this scalar; reports nothing.
+  [[nodiscard]] bool is(std::string_view key, std::string_view value);
   bool get(std::string_view key, std::string* value);
   bool get(std::string_view key, bool* value);
   bool get(std::string_view key, double* value, double least, double most);

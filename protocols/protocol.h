@@ -21,12 +21,14 @@ enum class Sender : std::uint8_t { client, server };
 // Names one I/O among those of its connection, as long as it is held or outstanding.
 using IoKey = std::uint64_t;
 
-// One I/O request, as the protocol shows it.
+enum class RequestKind : std::uint8_t { read, write, metadata };
+
+// One request, as the protocol shows it.
 struct IoDescription {
   IoKey key = 0;
-  bool is_write = false;
-  std::uint64_t bytes = 0;  // that the data server will move; at most, for a read
-  std::int64_t file_system = 0;
+  RequestKind kind = RequestKind::read;
+  std::uint64_t bytes = 0;           // of data that the data server will move; at most, for a read
+  std::int64_t file_system = 0;      // zero where the protocol does not show it
   std::optional<std::uint32_t> uid;  // where the protocol shows exactly one
 };
 
@@ -54,6 +56,10 @@ struct Step {
 class Conversation {
  public:
   virtual ~Conversation() = default;
+
+  // Whether requests that work on names and attributes are held like I/O (not those of mounting and
+  // administration); they are not, until this is called.
+  virtual void hold_metadata(bool hold) = 0;
 
   // Looks at the head of one stream, which always starts where the step before ended. Each
   // message is shown until it gives another step than need_more, and then never again.

@@ -6,7 +6,8 @@
 
 namespace vpfs::proxy {
 
-Classifier::Classifier(const std::vector<RuleConfig>& rules) {
+Classifier::Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class)
+    : default_class_(default_class) {
   for (const RuleConfig& from : rules) {
     Rule rule;
     for (const std::string& client : from.clients) {
@@ -15,10 +16,11 @@ Classifier::Classifier(const std::vector<RuleConfig>& rules) {
     for (const auto& [name, pattern] : from.hints) {
       rule.hints.push_back({.index = index_of_hint(name), .pattern = pattern});
     }
-    rule.is_write = from.is_write;
+    rule.kind = from.kind;
     rule.file_systems = from.file_systems;
     rule.uids = from.uids;
     rule.virtual_pfs = from.virtual_pfs;
+    rule.traffic_class = from.traffic_class;
     rules_.push_back(std::move(rule));
   }
 }
@@ -39,7 +41,7 @@ bool Classifier::matches(const Rule& rule, const asio::ip::address& client,
   const auto has = [](const std::vector<std::uint64_t>& numbers, std::uint64_t number) {
     return std::ranges::find(numbers, number) != numbers.end();
   };
-  if (rule.is_write && *rule.is_write != identity.is_write) return false;
+  if (rule.kind && *rule.kind != identity.kind) return false;
   if (!rule.file_systems.empty() &&
       !has(rule.file_systems, static_cast<std::uint64_t>(identity.file_system))) {
     return false;
@@ -75,9 +77,11 @@ Classifier::Match Classifier::classify(const asio::ip::address& client,
                                        const Identity& identity) const {
   for (const Rule& rule : rules_) {
     if (!matches(rule, client, identity)) continue;
-    return {.virtual_pfs = fill_in(rule.virtual_pfs, identity), .declared_name = rule.virtual_pfs};
+    return {.virtual_pfs = fill_in(rule.virtual_pfs, identity),
+            .declared_name = rule.virtual_pfs,
+            .traffic_class = rule.traffic_class};
   }
-  return {.virtual_pfs = "default", .declared_name = "default"};
+  return {.virtual_pfs = "default", .declared_name = "default", .traffic_class = default_class_};
 }
 
 }  // namespace vpfs::proxy

@@ -15,7 +15,7 @@ namespace vpfs::proxy {
 // What rules look at. `hints` has a value (or nothing) for each of Classifier::hint_names(), in
 // that order; borrowed.
 struct Identity {
-  bool is_write = false;
+  RequestKind kind = RequestKind::read;
   std::int64_t file_system = 0;
   std::optional<std::uint32_t> uid;
   std::vector<std::optional<std::string>> hints;
@@ -27,7 +27,7 @@ struct Identity {
 class Classifier {
  public:
   // REQUIRES: `rules` passed parse_config() without errors.
-  explicit Classifier(const std::vector<RuleConfig>& rules);
+  explicit Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class = 0);
 
   // The names of all hints that some rule looks at: an identity needs no others.
   [[nodiscard]] const std::vector<std::string>& hint_names() const { return hint_names_; }
@@ -35,6 +35,7 @@ class Classifier {
   struct Match {
     std::string virtual_pfs;    // "job-42": the name with all fields filled in
     std::string declared_name;  // "job-{jobid}": as the configuration has it
+    std::uint8_t traffic_class = 0;
   };
   // The first rule that matches; "default" if none does.
   [[nodiscard]] Match classify(const asio::ip::address& client, const Identity& identity) const;
@@ -47,10 +48,11 @@ class Classifier {
   struct Rule {
     std::vector<AddressBlock> clients;
     std::vector<HintCondition> hints;
-    std::optional<bool> is_write;
+    std::optional<RequestKind> kind;
     std::vector<std::uint64_t> file_systems;
     std::vector<std::uint64_t> uids;
     std::string virtual_pfs;
+    std::uint8_t traffic_class = 0;
   };
 
   [[nodiscard]] static bool matches(const Rule& rule, const asio::ip::address& client,
@@ -60,6 +62,7 @@ class Classifier {
 
   std::vector<std::string> hint_names_;
   std::vector<Rule> rules_;
+  std::uint8_t default_class_;
 };
 
 }  // namespace vpfs::proxy

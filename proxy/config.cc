@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "net/endpoint.h"
 #include "protocols/registry.h"
 #include "proxy/address_block.h"
-#include "schedulers/registry.h"
+#include "proxy/scheduler_config.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -36,7 +34,17 @@ void read_address(ConfigReader& reader, std::string_view key, std::string& addre
   }
 }
 
-void read_proxy(ConfigReader reader, Config& config) {
+void check_unchanged(ConfigReader& reader, const Config& config, const Config& running) {
+  const auto check = [&](std::string_view key, bool same) {
+    if (!same) reader.report(key, "cannot change while the proxy runs: restart it");
+  };
+  check("listen", config.listen == running.listen);
+  check("upstream", config.upstream == running.upstream);
+  check("protocol", config.protocol == running.protocol);
+  check("workers", config.workers == running.workers);
+}
+
+void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   read_address(reader, "listen", config.listen);
   read_address(reader, "upstream", config.upstream);
   reader.choose("protocol", &config.protocol, strings(protocol_names()));
@@ -45,6 +53,7 @@ void read_proxy(ConfigReader reader, Config& config) {
   reader.get("status_interval", &config.status_interval, milliseconds(100), kLongest);
   reader.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
   reader.get("upstream_congestion", &config.upstream_congestion);
+  if (running != nullptr) check_unchanged(reader, config, *running);
 }
 
 void read_limits(ConfigReader reader, Limits& limits) {
@@ -68,39 +77,6 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
   reader.get("drain", &timeouts.drain, Duration::zero(), kLongest);
   reader.get("service", &timeouts.service, milliseconds(100), kLongest);
   reader.get("client_stall", &timeouts.client_stall, milliseconds(100), kLongest);
-}
-
-void read_factor(ConfigReader& reader, std::string_view key, std::uint32_t& permille) {
-  double factor = 1.0;
-  if (reader.get(key, &factor, 0.001, 1000.0)) {
-    permille = static_cast<std::uint32_t>(std::lround(factor * 1000.0));
-  }
-}
-
-void read_scheduler(ConfigReader reader, Config& config) {
-  reader.choose("policy", &config.policy, strings(scheduler_names()));
-  ConfigReader depth = reader.child("depth");
-  std::uint64_t requests = config.depth.requests;
-  if (depth.get("requests", &requests, 1, 1'000'000)) {
-    config.depth.requests = static_cast<std::uint32_t>(requests);
-  }
-  Bytes bytes = {};
-  if (depth.get("bytes", &bytes, {1}, {kMaxCost})) config.depth.cost = bytes.count;
-  ConfigReader cost = reader.child("cost");
-  cost.get("per_request", &config.cost.per_request, {0}, {kGiB});
-  read_factor(cost, "read_factor", config.cost.read_factor_permille);
-  read_factor(cost, "write_factor", config.cost.write_factor_permille);
-}
-
-void read_virtual_pfs(ConfigReader& reader, Config& config) {
-  reader.for_each_named("virtual_pfs", [&](const std::string& name, ConfigReader& entry) {
-    VirtualPfsConfig made = {.name = name, .share = {}};
-    std::uint64_t weight = 1;
-    if (entry.get("weight", &weight, 1, Share::kMaxWeight)) {
-      made.share.weight = static_cast<std::uint32_t>(weight);
-    }
-    config.virtual_pfs.push_back(std::move(made));
-  });
 }
 
 void read_numbers(ConfigReader& match, std::string_view key, std::uint64_t most,
@@ -128,8 +104,11 @@ void read_match(ConfigReader match, RuleConfig& rule) {
   }
   match.get("hint", &rule.hints);
   std::string operation;
-  if (match.choose("operation", &operation, {"read", "write"}))
-    rule.is_write = operation == "write";
+  if (match.choose("operation", &operation, {"read", "write", "metadata"})) {
+    rule.kind = operation == "read"    ? RequestKind::read
+                : operation == "write" ? RequestKind::write
+                                       : RequestKind::metadata;
+  }
   read_numbers(match, "file_system", INT32_MAX, rule.file_systems);
   read_numbers(match, "uid", UINT32_MAX, rule.uids);
 }
@@ -153,7 +132,26 @@ void check_target(ConfigReader& entry, const Config& config, const RuleConfig& r
   }
 }
 
+void read_class(ConfigReader& entry, const Config& config, RuleConfig& rule) {
+  rule.traffic_class = default_class(config);
+  std::vector<std::string> names;
+  for (const TrafficClasses::Class& each : config.scheduler.classes.classes) {
+    names.push_back(each.name);
+  }
+  std::string name;
+  if (names.empty() && entry.has("class")) {
+    entry.report("class", "no classes are named under scheduler.classes");
+  } else if (entry.choose("class", &name, names)) {
+    rule.traffic_class = static_cast<std::uint8_t>(std::ranges::find(names, name) - names.begin());
+  }
+}
+
 }  // namespace
+
+std::uint8_t default_class(const Config& config) {
+  const std::size_t count = config.scheduler.classes.classes.size();
+  return static_cast<std::uint8_t>(count == 0 ? 0 : count - 1);
+}
 
 std::vector<std::string> template_fields(std::string_view name) {
   std::vector<std::string> fields;
@@ -166,18 +164,19 @@ std::vector<std::string> template_fields(std::string_view name) {
   return fields;
 }
 
-Config parse_config(std::string_view text, ConfigErrors& errors) {
+Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running) {
   Config config;
   ConfigReader reader(text, errors);
   reader.require("proxy");
-  read_proxy(reader.child("proxy"), config);
+  read_proxy(reader.child("proxy"), config, running);
   read_limits(reader.child("limits"), config.limits);
   read_timeouts(reader.child("timeouts"), config.timeouts);
   read_scheduler(reader.child("scheduler"), config);
-  read_virtual_pfs(reader, config);
+  read_shares(reader, config);
   reader.for_each("rules", [&](ConfigReader& entry) {
     RuleConfig rule;
     read_match(entry.child("match"), rule);
+    read_class(entry, config, rule);
     entry.require("virtual_pfs");
     if (entry.get("virtual_pfs", &rule.virtual_pfs)) check_target(entry, config, rule);
     config.rules.push_back(std::move(rule));

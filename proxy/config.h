@@ -9,8 +9,9 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
+#include "protocols/protocol.h"
 #include "schedulers/cost_model.h"
-#include "schedulers/scheduler.h"
+#include "schedulers/registry.h"
 
 namespace vpfs::proxy {
 
@@ -35,17 +36,22 @@ struct Timeouts {
 
 struct VirtualPfsConfig {
   std::string name;  // may be a template: "job-{jobid}"
-  Share share;
+  Share share;       // without finish_by
+  // How long share.finish_bytes may take, from when the proxy learns of it.
+  Duration finish_within = Duration::zero();
+
+  bool operator==(const VirtualPfsConfig&) const = default;
 };
 
 // All conditions that are set must hold; one of the values of each.
 struct RuleConfig {
   std::vector<std::string> clients;                        // CIDR blocks or addresses
   std::vector<std::pair<std::string, std::string>> hints;  // name, pattern
-  std::optional<bool> is_write;
+  std::optional<RequestKind> kind;
   std::vector<std::uint64_t> file_systems;
   std::vector<std::uint64_t> uids;
   std::string virtual_pfs;
+  std::uint8_t traffic_class = 0;  // index into Config::scheduler.classes
 };
 
 struct Config {
@@ -60,15 +66,21 @@ struct Config {
   Limits limits;
   Timeouts timeouts;
   std::string policy = "sfq";
-  Depth depth;
+  SchedulerSettings scheduler;
   CostModel::Settings cost;
+  bool schedule_metadata = false;
   std::vector<VirtualPfsConfig> virtual_pfs;
   std::vector<RuleConfig> rules;
 };
 
 // Reads conf/proxy.yaml's schema. Whatever is wrong goes into `errors`; the result is only good
 // when that is empty.
-[[nodiscard]] Config parse_config(std::string_view text, ConfigErrors& errors);
+// With `running`, the configuration of a proxy that runs, what cannot change meanwhile is reported.
+[[nodiscard]] Config parse_config(std::string_view text, ConfigErrors& errors,
+                                  const Config* running = nullptr);
+
+// Requests that no rule matches belong to the last traffic class.
+[[nodiscard]] std::uint8_t default_class(const Config& config);
 
 // The names in braces of a template: {"jobid"} for "job-{jobid}".
 [[nodiscard]] std::vector<std::string> template_fields(std::string_view name);

@@ -3,26 +3,82 @@
 #include <algorithm>
 #include <utility>
 
+#include <spdlog/spdlog.h>
+
 #include "base/check.h"
 
 namespace vpfs::proxy {
 
 Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, CostModel cost_model,
-                       VirtualPfsTable table, std::size_t workers, WakeUp wake_up)
-    : cost_model_(cost_model),
-      wake_up_(std::move(wake_up)),
+                       VirtualPfsTable table, std::size_t workers, WakeUp wake_up, TimePoint now)
+    : wake_up_(std::move(wake_up)),
+      cost_model_(cost_model),
       scheduler_(std::move(scheduler)),
       table_(std::move(table)),
       inboxes_(workers) {
-  for (std::uint32_t i = 0; i < table_.size(); ++i) {
-    scheduler_->set_share(AppId{i}, table_[AppId{i}].share);
-  }
+  table_.start(now);
+  for (std::uint32_t i = 0; i < table_.size(); ++i) set_share(AppId{i}, now);
 }
 
-AppId Dispatcher::app_of(const Classifier::Match& match) {
+AppId Dispatcher::app_of(const Classifier::Match& match, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  return table_.find_or_make(match,
-                             [this](AppId app, Share share) { scheduler_->set_share(app, share); });
+  const VirtualPfsTable::Found found = table_.find_or_make(match, now);
+  if (found.made) set_share(found.app, now);
+  return found.app;
+}
+
+void Dispatcher::set_share(AppId app, TimePoint now) {
+  VirtualPfs& pfs = table_[app];
+  if (pfs.removed) return scheduler_->remove(app, now);
+  const Result<void> promised = scheduler_->set_share(app, pfs.share, now);
+  pfs.refused_promise = promised ? "" : promised.error().message;
+  if (!promised) spdlog::warn("virtual PFS {}: {}", pfs.name, pfs.refused_promise);
+}
+
+void Dispatcher::reconfigure(Change change, TimePoint now) {
+  std::vector<std::size_t> everyone;
+  {
+    const std::lock_guard lock(mutex_);
+    cost_model_ = change.cost_model;
+    const std::vector<AppId> changed =
+        table_.reconfigure(change.virtual_pfs, change.most_virtual_pfs, now);
+    if (change.scheduler != nullptr) {
+      replace(std::move(change.scheduler), now);
+    } else {
+      for (const AppId app : changed) set_share(app, now);
+    }
+  }
+  // Somebody has to ask the scheduler what may go now.
+  wake_up_(0);
+}
+
+void Dispatcher::replace(std::unique_ptr<Scheduler> scheduler, TimePoint now) {
+  std::vector<IoRequest*> waiting;
+  while (IoRequest* const request = scheduler_->any_queued()) {
+    scheduler_->withdraw(*request, now);
+    waiting.push_back(request);
+  }
+  std::ranges::sort(waiting, {}, [](const IoRequest* request) {
+    return std::pair(request->arrival, request->order);
+  });
+
+  scheduler->occupy(scheduler_->load());
+  scheduler_ = std::move(scheduler);
+  ++generation_;
+  for (std::uint32_t i = 0; i < table_.size(); ++i) {
+    // A removed one may still have requests, so the scheduler must know it.
+    if (table_[AppId{i}].removed) (void)scheduler_->set_share(AppId{i}, {}, now);
+    set_share(AppId{i}, now);
+  }
+  for (IoRequest* request : waiting) scheduler_->enqueue(*request, now);
+}
+
+void Dispatcher::complete(PendingIo& io, Cost cost, TimePoint now) {
+  VirtualPfs& pfs = table_[io.app];
+  pfs.outstanding_bytes -= io.size;
+  --pfs.outstanding_requests;
+  if (io.generation == generation_) return scheduler_->complete(io, cost, now);
+  scheduler_->vacate(io.cost);  // an earlier scheduler let it go
 }
 
 void Dispatcher::arrive(PendingIo& io, TimePoint now) {
@@ -41,22 +97,25 @@ void Dispatcher::end(const Turn::End& end, TimePoint now) {
   }
   if (io.state == PendingIo::State::given_up) return;
   VPFS_ASSERT(io.state == PendingIo::State::outstanding);
-  pfs.outstanding_bytes -= io.size;
-  if (!end.refused) pfs.service.record(now - io.dispatched);
+  if (!end.refused) pfs.service.record(now - io.sent);
   const Cost cost = cost_model_.cost(io.kind, Bytes{end.bytes});
-  scheduler_->complete(io, std::min(cost, io.cost), now);
+  complete(io, std::min(cost, io.cost), now);
 }
 
 std::optional<TimePoint> Dispatcher::release_all(TimePoint now) {
   for (;;) {
     const Scheduler::Decision decision = scheduler_->next(now);
-    if (decision.request == nullptr) return decision.until;
+    if (decision.request == nullptr) {
+      if (decision.until == kNever) return std::nullopt;
+      return decision.until;
+    }
     auto& io = static_cast<PendingIo&>(*decision.request);
     VirtualPfs& pfs = table_[io.app];
     pfs.queued_bytes -= io.size;
     pfs.outstanding_bytes += io.size;
+    ++pfs.outstanding_requests;
     pfs.wait.record(now - io.arrival);
-    io.dispatched = now;
+    io.generation = generation_;
     io.state = PendingIo::State::released;
     std::vector<PendingIo*>& inbox = inboxes_[io.worker];
     if (inbox.empty()) to_wake_.push_back(io.worker);
@@ -84,8 +143,7 @@ std::optional<TimePoint> Dispatcher::turn(std::size_t worker, const Turn& turn, 
 }
 
 void Dispatcher::give_slot_back(PendingIo& io, TimePoint now) {
-  table_[io.app].outstanding_bytes -= io.size;
-  scheduler_->complete(io, io.cost, now);
+  complete(io, io.cost, now);
 }
 
 void Dispatcher::abandon(PendingIo& io, TimePoint now) {

@@ -45,10 +45,19 @@ class Dispatcher {
   using WakeUp = std::function<void(std::size_t worker)>;
 
   Dispatcher(std::unique_ptr<Scheduler> scheduler, CostModel cost_model, VirtualPfsTable table,
-             std::size_t workers, WakeUp wake_up);
+             std::size_t workers, WakeUp wake_up, TimePoint now);
 
-  [[nodiscard]] AppId app_of(const Classifier::Match& match);
-  [[nodiscard]] Cost cost_of(IoKind kind, Bytes size) const { return cost_model_.cost(kind, size); }
+  [[nodiscard]] AppId app_of(const Classifier::Match& match, TimePoint now);
+
+  // What a reload changes. With a new scheduler, requests that wait move into it in the order of
+  // their arrival, and what is at the data server counts against its depth.
+  struct Change {
+    std::unique_ptr<Scheduler> scheduler;  // nothing: the one in force stays
+    CostModel cost_model;
+    const std::vector<VirtualPfsConfig>& virtual_pfs;
+    std::size_t most_virtual_pfs;
+  };
+  void reconfigure(Change change, TimePoint now);
 
   // Accounts for the turn and appends to `released` what `worker` is to forward now (its inbox
   // included). Returns when to call again if nothing happens before.
@@ -70,7 +79,7 @@ class Dispatcher {
   // For status: calls `visit` with the lock held.
   struct Books {
     VirtualPfsTable& table;
-    const Scheduler& scheduler;
+    Scheduler& scheduler;
   };
   void inspect(const std::function<void(const Books&)>& visit);
   [[nodiscard]] std::size_t outstanding();
@@ -80,14 +89,18 @@ class Dispatcher {
   void arrive(PendingIo& io, TimePoint now);
   void end(const Turn::End& end, TimePoint now);
   void give_slot_back(PendingIo& io, TimePoint now);
+  void complete(PendingIo& io, Cost cost, TimePoint now);
+  void replace(std::unique_ptr<Scheduler> scheduler, TimePoint now);
+  void set_share(AppId app, TimePoint now);
   [[nodiscard]] std::optional<TimePoint> release_all(TimePoint now);
 
-  const CostModel cost_model_;
   const WakeUp wake_up_;
 
   std::mutex mutex_;
-  // State below is guarded by mutex_, as are `state` and `dispatched` of every PendingIo in here.
+  // State below is guarded by mutex_, as are `state` and `sent` of every PendingIo in here.
+  CostModel cost_model_;
   std::unique_ptr<Scheduler> scheduler_;
+  std::uint32_t generation_ = 0;  // of scheduler_
   VirtualPfsTable table_;
   std::vector<std::vector<PendingIo*>> inboxes_;
   std::vector<std::size_t> to_wake_;

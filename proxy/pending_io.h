@@ -31,7 +31,7 @@ struct PendingIo : IoRequest {
   bool held = false;
   bool submitted = false;
   std::vector<std::byte> message;  // the request as it came
-  TimePoint dispatched = {};
+  std::uint32_t generation = 0;    // of the scheduler that let it go
   // While outstanding, as last looked at.
   std::uint64_t moved = 0;
   TimePoint last_progress = {};

@@ -3,12 +3,14 @@
 #include <csignal>
 #include <utility>
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
-#include "proxy/status.h"
+#include "proxy/config_file.h"
 #include "schedulers/registry.h"
 
 namespace vpfs::proxy {
@@ -16,34 +18,39 @@ namespace {
 constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
 }  // namespace
 
-Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, const Clock& clock) {
+Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string file,
+                                           const Clock& clock) {
   const Result<net::Endpoint> listen = net::resolve_endpoint(config.listen);
   if (!listen) return fail("proxy.listen: " + listen.error().message);
   Result<net::Endpoint> upstream = net::resolve_endpoint(config.upstream);
   if (!upstream) return fail("proxy.upstream: " + upstream.error().message);
-  Result<std::unique_ptr<Scheduler>> scheduler =
-      make_scheduler(config.policy, {.depth = config.depth});
+  Result<std::unique_ptr<Scheduler>> scheduler = make_scheduler(config.policy, config.scheduler);
   if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
 
   std::unique_ptr<Proxy> proxy(
-      new Proxy(config, clock, std::move(*upstream), std::move(*scheduler)));
+      new Proxy(config, std::move(file), clock, std::move(*upstream), std::move(*scheduler)));
   Result<net::Listener> listener = net::Listener::open(proxy->context_, *listen);
   if (!listener) return fail("proxy.listen: " + listener.error().message, listener.error().code);
   proxy->listener_ = std::make_unique<net::Listener>(std::move(*listener));
   return proxy;
 }
 
-Proxy::Proxy(const Config& config, const Clock& clock, net::Endpoint upstream,
+Proxy::Proxy(const Config& config, std::string file, const Clock& clock, net::Endpoint upstream,
              std::unique_ptr<Scheduler> scheduler)
-    : shared_(config, clock, std::move(upstream)),
+    : shared_(clock, std::move(upstream)),
+      file_(std::move(file)),
+      settings_(std::make_shared<const Settings>(config)),
       signals_(context_, SIGTERM, SIGINT, SIGUSR1),
       status_timer_(context_),
       drain_timer_(context_),
-      dispatcher_(std::move(scheduler), CostModel(config.cost),
-                  VirtualPfsTable(config.virtual_pfs, config.limits.virtual_pfs), config.workers,
-                  [this](std::size_t worker) { workers_[worker]->wake_up(); }) {
+      dispatcher_(
+          std::move(scheduler), CostModel(config.cost),
+          VirtualPfsTable(config.virtual_pfs, config.limits.virtual_pfs), config.workers,
+          [this](std::size_t worker) { workers_[worker]->wake_up(); }, clock.now()) {
+  signals_.add(SIGHUP);
+  shared_.set_configured_hold(config.timeouts.hold);
   for (std::size_t i = 0; i < config.workers; ++i) {
-    workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_));
+    workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_, settings_));
   }
 }
 
@@ -73,10 +80,10 @@ void Proxy::accepted(net::Socket socket) {
   std::error_code error;
   const net::Endpoint client = socket.remote_endpoint(error);
   if (error) return;  // gone already
-  if (counters.connections_open >= shared_.config.limits.connections) {
+  if (counters.connections_open >= config().limits.connections) {
     if (counters.connections_refused++ == 0) {
       spdlog::error("limits.connections ({}) reached: client {} and others are refused",
-                    shared_.config.limits.connections, net::to_string(client));
+                    config().limits.connections, net::to_string(client));
     }
     return;
   }
@@ -93,6 +100,8 @@ void Proxy::await_signal() {
     if (error) return;
     if (signal == SIGUSR1) {
       write_status();
+    } else if (signal == SIGHUP) {
+      reload();
     } else if (shared_.draining.load()) {
       spdlog::warn("second signal: ending without waiting for outstanding requests");
       context_.stop();
@@ -104,13 +113,55 @@ void Proxy::await_signal() {
   });
 }
 
+void Proxy::reload() {
+  ++reloads_.tried;
+  ConfigErrors errors(file_);
+  const Result<std::string> text = read_config_file(file_);
+  Result<void> used = text ? Result<void>() : fail(text.error().message);
+  if (text) {
+    Config config = parse_config(*text, errors, &settings_->config);
+    used = errors.empty() ? use(std::move(config))
+                          : fail(fmt::format("{}", fmt::join(errors.lines(), "; ")));
+  }
+  reloads_.last_error = used ? "" : used.error().message;
+  if (used) {
+    spdlog::info("{}: reloaded", file_);
+  } else {
+    ++reloads_.failed;
+    spdlog::error("reload failed, the configuration before stays in force: {}",
+                  reloads_.last_error);
+  }
+  write_status();
+}
+
+Result<void> Proxy::use(Config config) {
+  std::unique_ptr<Scheduler> scheduler;
+  if (config.policy != Proxy::config().policy || config.scheduler != Proxy::config().scheduler) {
+    Result<std::unique_ptr<Scheduler>> made = make_scheduler(config.policy, config.scheduler);
+    if (!made) return fail("scheduler.policy: " + made.error().message);
+    scheduler = std::move(*made);
+  }
+  const bool status_was_off = Proxy::config().status_file.empty();
+  settings_ = std::make_shared<const Settings>(std::move(config));
+  set_log_level(settings_->config.log_level);
+  shared_.set_configured_hold(settings_->config.timeouts.hold);
+  dispatcher_.reconfigure({.scheduler = std::move(scheduler),
+                           .cost_model = settings_->cost_model,
+                           .virtual_pfs = settings_->config.virtual_pfs,
+                           .most_virtual_pfs = settings_->config.limits.virtual_pfs},
+                          shared_.clock.now());
+  for (const std::unique_ptr<Worker>& worker : workers_) worker->use(settings_);
+  if (status_was_off) arm_status();
+  return {};
+}
+
 void Proxy::begin_drain(int signal) {
   spdlog::info("{}: draining: {} requests held, {} at the data server",
                signal == SIGTERM ? "SIGTERM" : "SIGINT", dispatcher_.queued(),
                dispatcher_.outstanding());
   listener_->close();
   shared_.draining.store(true);
-  check_drained(shared_.clock.now() + shared_.config.timeouts.drain);
+  check_drained(shared_.clock.now() + config().timeouts.drain);
 }
 
 void Proxy::check_drained(TimePoint deadline) {
@@ -118,7 +169,7 @@ void Proxy::check_drained(TimePoint deadline) {
   if (shared_.counters.connections_open == 0 || late) {
     if (late) {
       spdlog::warn("drain: {} requests were not finished within {}", dispatcher_.outstanding(),
-                   to_string(shared_.config.timeouts.drain));
+                   to_string(config().timeouts.drain));
     }
     context_.stop();
     return;
@@ -130,18 +181,19 @@ void Proxy::check_drained(TimePoint deadline) {
 }
 
 void Proxy::arm_status() {
-  if (shared_.config.status_file.empty()) return;
+  if (config().status_file.empty()) return;
   write_status();
-  status_timer_.expires_after(shared_.config.status_interval);
+  status_timer_.expires_after(config().status_interval);
   status_timer_.async_wait([this](std::error_code error) {
     if (!error) arm_status();
   });
 }
 
 void Proxy::write_status() {
-  const std::string& path = shared_.config.status_file;
+  const std::string& path = config().status_file;
   if (path.empty()) return;
-  const Result<void> written = write_status_file(path, status_text(shared_, dispatcher_));
+  const Result<void> written =
+      write_status_file(path, status_text(*settings_, reloads_, shared_, dispatcher_));
   // A full disk is told once, not every few seconds, and again when it is over.
   if (!written && !status_failed_) spdlog::error("{}", written.error().message);
   if (written && status_failed_) spdlog::info("status file {} is written again", path);

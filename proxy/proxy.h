@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -10,7 +11,9 @@
 
 #include "net/listener.h"
 #include "proxy/dispatcher.h"
+#include "proxy/settings.h"
 #include "proxy/shared_state.h"
+#include "proxy/status.h"
 #include "proxy/worker.h"
 
 namespace vpfs::proxy {
@@ -19,28 +22,37 @@ namespace vpfs::proxy {
 class Proxy {
  public:
   // The error names what of the configuration cannot be had (address, policy).
-  [[nodiscard]] static Result<std::unique_ptr<Proxy>> make(const Config& config,
+  // `config` is what `file` says; SIGHUP reads it again.
+  [[nodiscard]] static Result<std::unique_ptr<Proxy>> make(const Config& config, std::string file,
                                                            const Clock& clock);
   ~Proxy();
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
 
-  // Serves until SIGTERM or SIGINT has drained it. SIGUSR1 writes the status file.
+  // Serves until SIGTERM or SIGINT has drained it. SIGUSR1 writes the status file, SIGHUP takes on
+  // the configuration file as it is now.
   void run();
   [[nodiscard]] net::Endpoint local_endpoint() const;
 
  private:
-  Proxy(const Config& config, const Clock& clock, net::Endpoint upstream,
+  Proxy(const Config& config, std::string file, const Clock& clock, net::Endpoint upstream,
         std::unique_ptr<Scheduler> scheduler);
 
   void accepted(net::Socket socket);
   void await_signal();
+  void reload();
+  [[nodiscard]] Result<void> use(Config config);
   void begin_drain(int signal);
   void check_drained(TimePoint deadline);
   void write_status();
   void arm_status();
 
+  [[nodiscard]] const Config& config() const { return settings_->config; }
+
   SharedState shared_;
+  const std::string file_;
+  SettingsPtr settings_;
+  Reloads reloads_;
   asio::io_context context_{1};
   std::unique_ptr<net::Listener> listener_;
   asio::signal_set signals_;

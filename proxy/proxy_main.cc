@@ -1,9 +1,8 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <iostream>
-#include <sstream>
+#include <string>
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>
@@ -13,13 +12,14 @@
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/config.h"
+#include "proxy/config_file.h"
 #include "proxy/proxy.h"
 
 namespace {
 
 constexpr int kBadConfiguration = 2;
 
-int serve(const vpfs::proxy::Config& config) {
+int serve(const vpfs::proxy::Config& config, const std::string& path) {
   if (const auto logging = vpfs::set_up_logging("vpfs-proxy", config.log_level); !logging) {
     std::cerr << "vpfs-proxy: " << logging.error().message << "\n";
     return kBadConfiguration;
@@ -27,7 +27,7 @@ int serve(const vpfs::proxy::Config& config) {
   (void)vpfs::net::raise_open_file_limit();
   vpfs::net::ignore_broken_pipes();
   const vpfs::SystemClock clock;
-  const auto proxy = vpfs::proxy::Proxy::make(config, clock);
+  const auto proxy = vpfs::proxy::Proxy::make(config, path, clock);
   if (!proxy) {
     std::cerr << "vpfs-proxy: " << proxy.error().message << "\n";
     return 1;
@@ -49,14 +49,13 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kBadConfiguration;
   }
-  std::ifstream file(path);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    std::cerr << path << ": cannot be read\n";
+  const vpfs::Result<std::string> text = vpfs::proxy::read_config_file(path);
+  if (!text) {
+    std::cerr << text.error().message << "\n";
     return kBadConfiguration;
   }
   vpfs::ConfigErrors errors(path);
-  const vpfs::proxy::Config config = vpfs::proxy::parse_config(text.str(), errors);
+  const vpfs::proxy::Config config = vpfs::proxy::parse_config(*text, errors);
   if (!errors.empty()) {
     std::cerr << errors.to_string();
     return kBadConfiguration;
@@ -65,7 +64,7 @@ int run(int argc, char** argv) {
     std::cout << path << ": ok\n";
     return 0;
   }
-  return serve(config);
+  return serve(config, path);
 }
 
 }  // namespace

@@ -18,6 +18,18 @@ constexpr std::size_t kMostKnown = 64;
 constexpr std::size_t kOverrun = 4;
 // What a pump keeps of the data server's bytes for a client that takes none.
 constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
+
+IoKind io_kind(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::read:
+      return IoKind::read;
+    case RequestKind::write:
+      return IoKind::write;
+    case RequestKind::metadata:
+      return IoKind::metadata;
+  }
+  return IoKind::read;
+}
 }  // namespace
 
 Session::Session(Worker& worker, net::Socket client, net::Socket server,
@@ -27,13 +39,14 @@ Session::Session(Worker& worker, net::Socket client, net::Socket server,
       client_(std::move(client)),
       server_(std::move(server)),
       client_endpoint_(std::move(client_endpoint)),
-      conversation_(make_conversation(shared_.config.protocol)),
+      conversation_(make_conversation(worker.settings().config.protocol)),
       to_server_(*this, worker, Sender::client, client_, server_),
       to_client_(*this, worker, Sender::server, server_, client_) {}
 
 Session::~Session() = default;
 
 void Session::start() {
+  follow_settings();
   to_server_.start();
   to_client_.start();
 }
@@ -61,29 +74,38 @@ void Session::give_everything_back() {
 }
 
 bool Session::same_identity(const Identity& known, const IoDescription& io) const {
-  if (known.is_write != io.is_write || known.file_system != io.file_system || known.uid != io.uid) {
+  if (known.kind != io.kind || known.file_system != io.file_system || known.uid != io.uid) {
     return false;
   }
-  const std::vector<std::string>& names = shared_.classifier.hint_names();
+  const std::vector<std::string>& names = known_by_->classifier.hint_names();
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (conversation_->held_hint(names[i]) != known.hints[i]) return false;
   }
   return true;
 }
 
-AppId Session::app_of(const IoDescription& io) {
+// After a reload other rules may hold, and other requests be scheduled.
+void Session::follow_settings() {
+  if (known_by_ == worker_.settings_in_force()) return;
+  known_by_ = worker_.settings_in_force();
+  known_.clear();
+  conversation_->hold_metadata(known_by_->config.schedule_metadata);
+}
+
+const Session::KnownIdentity& Session::identify(const IoDescription& io) {
   for (const KnownIdentity& known : known_) {
-    if (same_identity(known.identity, io)) return known.app;
+    if (same_identity(known.identity, io)) return known;
   }
-  Identity identity = {.is_write = io.is_write, .file_system = io.file_system, .uid = io.uid};
-  for (const std::string& name : shared_.classifier.hint_names()) {
+  Identity identity = {.kind = io.kind, .file_system = io.file_system, .uid = io.uid};
+  for (const std::string& name : known_by_->classifier.hint_names()) {
     identity.hints.emplace_back(conversation_->held_hint(name));
   }
-  const auto match = shared_.classifier.classify(client_endpoint_.address(), identity);
-  const AppId app = worker_.dispatcher().app_of(match);
+  const auto match = known_by_->classifier.classify(client_endpoint_.address(), identity);
+  const AppId app = worker_.dispatcher().app_of(match, worker_.now());
   if (known_.size() == kMostKnown) known_.erase(known_.begin());
-  known_.push_back({.identity = std::move(identity), .app = app});
-  return app;
+  known_.push_back(
+      {.identity = std::move(identity), .app = app, .traffic_class = match.traffic_class});
+  return known_.back();
 }
 
 void Session::hold(std::span<const std::byte> message) {
@@ -93,15 +115,17 @@ void Session::hold(std::span<const std::byte> message) {
     ++shared_.counters.framing_errors;
     return close("the client used the tag of an I/O that is still under way again");
   }
-  const AppId app = app_of(description);
-  if (holds_far_too_much()) return refuse_to_client(description.key, app);
+  follow_settings();
+  const KnownIdentity& who = identify(description);
+  if (holds_far_too_much()) return refuse_to_client(description.key, who.app);
   PendingIo& io = worker_.make_held(worker_.now());
   io.session = this;
   io.key = description.key;
-  io.app = app;
-  io.kind = description.is_write ? IoKind::write : IoKind::read;
+  io.app = who.app;
+  io.traffic_class = who.traffic_class;
+  io.kind = io_kind(description.kind);
   io.size = Bytes{description.bytes};
-  io.cost = worker_.dispatcher().cost_of(io.kind, io.size);
+  io.cost = known_by_->cost_model.cost(io.kind, io.size);
   io.message.assign(message.begin(), message.end());
   ios_.insert(io.key, &io);
   ++held_requests_;
@@ -112,7 +136,7 @@ void Session::hold(std::span<const std::byte> message) {
 
 // Whether limits.held_* x times / divisor are reached.
 bool Session::holds_more_than(std::size_t times, std::size_t divisor) const {
-  const Limits& limits = shared_.config.limits;
+  const Limits& limits = worker_.settings().config.limits;
   return held_requests_ * divisor >= limits.held_requests * times ||
          held_bytes_ * divisor >= limits.held_bytes.count * times;
 }
@@ -154,7 +178,7 @@ void Session::release(PendingIo& io) {
   }
   to_server_.inject_borrowed(io.message);
   io.moved = 0;
-  io.last_progress = io.dispatched;
+  io.last_progress = io.sent;
   no_longer_held(io);
   ++outstanding_;
   if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
@@ -171,7 +195,7 @@ void Session::refuse_to_client(IoKey key, AppId app) {
   ++shared_.counters.requests_refused;
   worker_.dispatcher().count_refused(app);
   to_client_.inject(conversation_->refuse(key));
-  if (to_client_.unsent() > shared_.config.limits.held_bytes.count + kUnsentBesides) {
+  if (to_client_.unsent() > worker_.settings().config.limits.held_bytes.count + kUnsentBesides) {
     return close("the client does not take the answers to its requests");
   }
   if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
@@ -244,7 +268,8 @@ void Session::check_time(TimePoint now) {
 // server wait, so its requests give their slots to others until it reads again.
 void Session::check_client_stall(TimePoint now) {
   const std::optional<TimePoint> since = to_client_.blocked_since();
-  if (client_stalled_ || !since || now - *since < shared_.config.timeouts.client_stall) return;
+  if (client_stalled_ || !since || now - *since < worker_.settings().config.timeouts.client_stall)
+    return;
   client_stalled_ = true;
   ++shared_.counters.client_stalls;
   std::size_t given_up = 0;
@@ -284,7 +309,8 @@ void Session::check_service_time(TimePoint now) {
     if (io->held) return;
     const std::uint64_t moved = conversation_->moved(io->key);
     if (std::exchange(io->moved, moved) != moved) io->last_progress = now;
-    if (now - io->last_progress >= shared_.config.timeouts.service) overdue.push_back(io);
+    if (now - io->last_progress >= worker_.settings().config.timeouts.service)
+      overdue.push_back(io);
   });
   if (overdue.empty()) return;
   for (PendingIo* io : overdue) {
@@ -298,7 +324,7 @@ void Session::check_service_time(TimePoint now) {
   worker_.slots_changed();
   spdlog::warn("client {}: {} of its requests made no progress for {}: their slots are free again",
                net::to_string(client_endpoint_), overdue.size(),
-               to_string(shared_.config.timeouts.service));
+               to_string(worker_.settings().config.timeouts.service));
 }
 
 void Session::check_drain() {

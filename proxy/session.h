@@ -49,7 +49,14 @@ class Session : public std::enable_shared_from_this<Session> {
   void give_everything_back();
 
  private:
-  [[nodiscard]] AppId app_of(const IoDescription& io);
+  struct KnownIdentity {
+    Identity identity;
+    AppId app;
+    std::uint8_t traffic_class;
+  };
+
+  void follow_settings();
+  [[nodiscard]] const KnownIdentity& identify(const IoDescription& io);
   [[nodiscard]] bool same_identity(const Identity& known, const IoDescription& io) const;
   void submit(PendingIo& io);
   void check_client_stall(TimePoint now);
@@ -62,11 +69,6 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] bool holds_far_too_much();
   void refuse_to_client(IoKey key, AppId app);
   void update_byte_counters();
-
-  struct KnownIdentity {
-    Identity identity;
-    AppId app;
-  };
 
   Worker& worker_;
   SharedState& shared_;
@@ -82,6 +84,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t held_bytes_ = 0;
   std::size_t outstanding_ = 0;
   std::vector<KnownIdentity> known_;  // rules are matched once per identity
+  SettingsPtr known_by_;              // the settings with those rules
   bool timeout_known_ = false;
   bool client_stalled_ = false;
   bool overrun_told_ = false;

@@ -2,12 +2,11 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
+#include <mutex>
+#include <optional>
 
 #include "base/clock.h"
 #include "net/async.h"
-#include "proxy/classifier.h"
-#include "proxy/config.h"
 #include "proxy/dispatcher.h"
 
 namespace vpfs::proxy {
@@ -30,24 +29,28 @@ struct Counters {
 
 // What all workers and sessions share. Outlives them all.
 struct SharedState {
-  SharedState(const Config& configuration, const Clock& time, net::Endpoint server)
-      : config(configuration), clock(time), upstream(std::move(server)), classifier(config.rules) {
-    if (config.timeouts.hold) hold.store(*config.timeouts.hold);
-  }
+  SharedState(const Clock& time, net::Endpoint server) : clock(time), upstream(std::move(server)) {}
 
-  // Takes the time-out that a GETCONFIG showed into account, unless the configuration fixes `hold`.
+  // Takes the time-out that a GETCONFIG showed into account.
   void learn_client_timeout(Duration timeout);
+  // What the configuration says: nothing stands for automatic.
+  void set_configured_hold(std::optional<Duration> configured);
 
-  const Config config;
   const Clock& clock;
   const net::Endpoint upstream;
-  const Classifier classifier;
   Counters counters;
   std::atomic<bool> draining = false;
   // How long a request may be held, and how long a connection may keep a request from a data server
   // that takes nothing: together they stay below the client's time-out.
   std::atomic<Duration> hold = Duration(std::chrono::seconds(240));
   std::atomic<Duration> server_stall = Duration(std::chrono::seconds(30));
+
+ private:
+  void set_hold();
+
+  std::mutex mutex_;  // guards what follows
+  std::optional<Duration> configured_hold_;
+  std::optional<Duration> client_timeout_;
 };
 
 }  // namespace vpfs::proxy

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,7 +16,10 @@ namespace vpfs::proxy {
 // One application's share of the data server, and what it got.
 struct VirtualPfs {
   std::string name;
-  Share share;
+  VirtualPfsConfig declared;    // what made it: its own entry, or a template
+  Share share;                  // as declared, with finish_by
+  bool removed = false;         // is in the configuration no more
+  std::string refused_promise;  // why a promise of `share` cannot be kept; "": it can
 
   std::uint64_t done_requests = 0;
   Bytes done_bytes;
@@ -26,20 +28,32 @@ struct VirtualPfs {
   std::uint64_t given_up_requests = 0;  // outstanding without an end in sight
   Bytes queued_bytes;
   Bytes outstanding_bytes;
+  std::uint64_t outstanding_requests = 0;
   LatencyHistogram wait;     // arrival to dispatch
   LatencyHistogram service;  // dispatch to the last byte
 };
 
 // All virtual PFSes by AppId. Those of the configuration are there from the start, "default" is
-// number 0; templates add more. Not thread-safe: the dispatcher guards it.
+// number 0; templates add more. None is ever taken out: one that a reload removes is only marked.
+// Not thread-safe: the dispatcher guards it.
 class VirtualPfsTable {
  public:
   VirtualPfsTable(const std::vector<VirtualPfsConfig>& declared, std::size_t most);
 
-  // The virtual PFS of that name, made with its template's share if it is new. Once `most`
-  // exist, new names get "default".
-  [[nodiscard]] AppId find_or_make(const Classifier::Match& match,
-                                   const std::function<void(AppId, Share)>& made);
+  // From here on times that are counted from the start are counted.
+  void start(TimePoint now);
+
+  struct Found {
+    AppId app;
+    bool made;  // it is new, or back, and has a share that nobody knows yet
+  };
+  // The virtual PFS of that name, made with its template's share if it is new. Names that are not
+  // declared (any more) get "default", as do new ones once `most` exist.
+  [[nodiscard]] Found find_or_make(const Classifier::Match& match, TimePoint now);
+
+  // Takes on another configuration; tells who is new or has another share, or none any more.
+  [[nodiscard]] std::vector<AppId> reconfigure(const std::vector<VirtualPfsConfig>& declared,
+                                               std::size_t most, TimePoint now);
 
   [[nodiscard]] VirtualPfs& operator[](AppId app) { return table_[static_cast<std::size_t>(app)]; }
   [[nodiscard]] std::size_t size() const { return table_.size(); }
@@ -47,10 +61,14 @@ class VirtualPfsTable {
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
  private:
+  [[nodiscard]] const VirtualPfsConfig* declaration_of(const VirtualPfs& pfs) const;
+  AppId add(const std::string& name, const VirtualPfsConfig& declared, TimePoint now);
+  void set_most(std::size_t from_templates);
+
   std::vector<VirtualPfs> table_;
   std::map<std::string, AppId, std::less<>> by_name_;
-  std::map<std::string, Share, std::less<>> templates_;
-  std::size_t most_;
+  std::map<std::string, VirtualPfsConfig, std::less<>> declared_;  // templates too
+  std::size_t most_ = 0;
   std::uint64_t refused_ = 0;
 };
 

@@ -33,10 +33,11 @@ bool is_local(const net::Socket& socket) {
 
 }  // namespace
 
-Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher)
+Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher, SettingsPtr settings)
     : index_(index),
       shared_(shared),
       dispatcher_(dispatcher),
+      settings_(std::move(settings)),
       work_(asio::make_work_guard(context_)),
       sweep_timer_(context_),
       ask_again_(context_),
@@ -52,6 +53,14 @@ void Worker::run() {
 void Worker::adopt(int client_socket, const net::Endpoint& client) {
   asio::post(context_, [this, client_socket, client] {
     asio::co_spawn(context_, open_session(client_socket, client), asio::detached);
+  });
+}
+
+void Worker::use(SettingsPtr settings) {
+  asio::post(context_, [this, settings = std::move(settings)]() mutable {
+    settings_ = std::move(settings);
+    need_turn_ = true;
+    end_of_event();
   });
 }
 
@@ -78,8 +87,8 @@ net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
   client_side.assign(client.protocol(), client_socket, error);
   if (error) ::close(client_socket);
   Counters& counters = shared_.counters;
-  Result<net::Socket> server_side =
-      co_await net::connect(shared_.upstream, shared_.config.timeouts.connect);
+  const Duration timeout = settings_->config.timeouts.connect;
+  Result<net::Socket> server_side = co_await net::connect(shared_.upstream, timeout);
   if (error || !server_side || stopping_) {
     if (!server_side) {
       ++counters.upstream_failures;
@@ -89,7 +98,7 @@ net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
     --counters.connections_open;
     co_return;
   }
-  const std::string& congestion = shared_.config.upstream_congestion;
+  const std::string& congestion = settings_->config.upstream_congestion;
   if (congestion != "system" && is_local(*server_side)) {
     if (const auto problem =
             net::set_congestion_control(server_side->native_handle(), congestion)) {

@@ -13,6 +13,7 @@
 #include "net/async.h"
 #include "net/splice_pipe.h"
 #include "proxy/dispatcher.h"
+#include "proxy/settings.h"
 #include "proxy/shared_state.h"
 
 namespace vpfs::proxy {
@@ -24,7 +25,7 @@ class Session;
 // dispatcher. All but the constructor, run(), and what says so belongs to the thread of run().
 class Worker {
  public:
-  Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher);
+  Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher, SettingsPtr settings);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -34,6 +35,7 @@ class Worker {
 
   // From any thread.
   void adopt(int client_socket, const net::Endpoint& client);
+  void use(SettingsPtr settings);
   void wake_up();
   void stop();
 
@@ -50,6 +52,9 @@ class Worker {
   [[nodiscard]] net::PipePool& pipes() { return pipes_; }
   [[nodiscard]] TimePoint now() const { return shared_.clock.now(); }
   [[nodiscard]] SharedState& shared() { return shared_; }
+  // In force until the end of the event.
+  [[nodiscard]] const Settings& settings() const { return *settings_; }
+  [[nodiscard]] const SettingsPtr& settings_in_force() const { return settings_; }
   [[nodiscard]] Dispatcher& dispatcher() { return dispatcher_; }
 
   // A request of the worker's, until recycle(); it is in the list of held requests from here on.
@@ -95,6 +100,7 @@ class Worker {
   const std::size_t index_;
   SharedState& shared_;
   Dispatcher& dispatcher_;
+  SettingsPtr settings_;
   asio::io_context context_{1};  // one thread runs it
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer sweep_timer_;

@@ -16,6 +16,8 @@ namespace {
 
 // Generic header, op, status and one i64: all that IO and WRITE_COMPLETION responses have.
 constexpr std::uint64_t kResponseHead = 24;
+// All of a response whose status is not 0.
+constexpr std::uint64_t kFailedResponse = 16;
 // Generic header and op.
 constexpr std::uint64_t kRequestHead = 12;
 // A GETCONFIG response is at most 64 KiB of text; a longer one is not looked at.
@@ -73,11 +75,13 @@ Step Pvfs2Conversation::client_message(const BmiHeader& header, std::span<const 
   if (!op) return forward(header);
 
   const bool is_io = *op == Op::io || *op == Op::small_io;
-  if (is_io || carries_credential(*op)) {
+  const bool is_held = is_io || (hold_metadata_ && is_metadata(*op));
+  if (is_held || carries_credential(*op)) {
     if (payload.size() < header.payload_size) return need(header.payload_size);
     const auto whole = payload.first(static_cast<std::size_t>(header.payload_size));
     if (is_io) return hold_io(header, whole);
     learn_uid(whole);
+    if (is_held) return hold_metadata_request(header, *op, whole);
   }
   if (!free_tag(header.tag)) return used_again(header.tag);
   if (*op == Op::getconfig) operations_.insert(header.tag, {.phase = Phase::config, .op = *op});
@@ -97,6 +101,18 @@ Step Pvfs2Conversation::used_again(Tag tag) {
   return lost(fmt::format("tag {} of an I/O that is still under way is used again", tag));
 }
 
+Step Pvfs2Conversation::hold_metadata_request(const BmiHeader& header, Op op,
+                                              std::span<const std::byte> payload) {
+  const auto hints = hints_of_request(payload);
+  if (!free_tag(header.tag)) return used_again(header.tag);
+  if (!hints) return forward(header);  // the server will say what is wrong with it
+  operations_.insert(header.tag, {.phase = Phase::metadata, .op = op});
+  held_ = {
+      .key = header.tag, .kind = RequestKind::metadata, .uid = several_uids_ ? std::nullopt : uid_};
+  held_hints_ = *hints;
+  return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
+}
+
 Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::byte> payload) {
   const auto io = summarise_io(payload);
   if (!io) return forward(header);  // the server will say what is wrong with it
@@ -110,7 +126,7 @@ Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::by
                                   .offset = io->offset,
                                   .aggregate_size = io->aggregate_size});
   held_ = {.key = header.tag,
-           .is_write = io->io_type == IoType::write,
+           .kind = io->io_type == IoType::write ? RequestKind::write : RequestKind::read,
            .bytes = static_cast<std::uint64_t>(io->requested.bytes),
            .file_system = io->fs_id,
            .uid = several_uids_ ? std::nullopt : uid_};
@@ -133,6 +149,8 @@ Step Pvfs2Conversation::server_message(const BmiHeader& header, std::span<const 
       return write_completion(header, *operation, bytes);
     case Phase::config:
       return config_response(header, bytes);
+    case Phase::metadata:
+      return metadata_response(header, bytes);
   }
   return forward(header);
 }
@@ -191,6 +209,16 @@ Step Pvfs2Conversation::write_completion(const BmiHeader& header, const Operatio
   const std::int64_t total = in.i64();
   const bool failed = in.failed() || status != 0;
   return finish(header, failed ? operation.moved : total, failed);
+}
+
+Step Pvfs2Conversation::metadata_response(const BmiHeader& header,
+                                          std::span<const std::byte> bytes) {
+  const std::uint64_t wanted = std::min<std::uint64_t>(header.payload_size, kFailedResponse);
+  if (bytes.size() < kBmiHeaderSize + wanted) return need(wanted);
+  ByteReader in(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(wanted)));
+  in.skip(12);
+  const Status status = in.i32();
+  return finish(header, 0, in.failed() || status != 0);
 }
 
 Step Pvfs2Conversation::config_response(const BmiHeader& header, std::span<const std::byte> bytes) {

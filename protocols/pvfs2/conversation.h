@@ -14,12 +14,13 @@
 namespace vpfs::pvfs2 {
 
 // Follows one OrangeFS connection as sections 5 and 6 of docs/wire-orangefs.md ask of a proxy: IO
-// and SMALL_IO are held, everything else passes, and the state of a tag tells flow data from
-// responses.
+// and SMALL_IO are held, everything else passes (metadata requests are held too when asked for),
+// and the state of a tag tells flow data from responses.
 //
 // An unknown tag or an undecodable body is no fault here: with sound framing it passes.
 class Pvfs2Conversation final : public Conversation {
  public:
+  void hold_metadata(bool hold) override { hold_metadata_ = hold; }
   [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
   [[nodiscard]] const IoDescription& held() const override { return held_; }
   [[nodiscard]] std::optional<std::string_view> held_hint(std::string_view name) const override;
@@ -35,6 +36,7 @@ class Pvfs2Conversation final : public Conversation {
     read_flow,   // server messages of this tag are file data
     write_flow,  // client messages of this tag are file data; WRITE_COMPLETION is awaited
     config,      // the answer of a GETCONFIG is awaited
+    metadata,    // the answer of a metadata request that was held is awaited
   };
   struct Operation {
     Phase phase = Phase::response;
@@ -53,6 +55,8 @@ class Pvfs2Conversation final : public Conversation {
   [[nodiscard]] Step client_message(const BmiHeader& header, std::span<const std::byte> bytes);
   [[nodiscard]] bool free_tag(Tag tag);
   [[nodiscard]] Step used_again(Tag tag);
+  [[nodiscard]] Step hold_metadata_request(const BmiHeader& header, Op op,
+                                           std::span<const std::byte> payload);
   [[nodiscard]] Step hold_io(const BmiHeader& header, std::span<const std::byte> payload);
   [[nodiscard]] Step server_message(const BmiHeader& header, std::span<const std::byte> bytes);
   [[nodiscard]] Step io_response(const BmiHeader& header, Operation& operation,
@@ -60,6 +64,7 @@ class Pvfs2Conversation final : public Conversation {
   [[nodiscard]] Step read_data(const BmiHeader& header, Operation& operation);
   [[nodiscard]] Step write_completion(const BmiHeader& header, const Operation& operation,
                                       std::span<const std::byte> bytes);
+  [[nodiscard]] Step metadata_response(const BmiHeader& header, std::span<const std::byte> bytes);
   [[nodiscard]] Step config_response(const BmiHeader& header, std::span<const std::byte> bytes);
   [[nodiscard]] Step finish(const BmiHeader& header, std::int64_t bytes, bool failed);
   [[nodiscard]] Step lost(std::string problem);
@@ -68,6 +73,7 @@ class Pvfs2Conversation final : public Conversation {
   FlatTable<Operation> operations_;
   IoDescription held_;
   HintView held_hints_;
+  bool hold_metadata_ = false;
   std::optional<std::uint32_t> uid_;
   bool several_uids_ = false;
   std::optional<Duration> client_timeout_;

@@ -200,6 +200,55 @@ std::expected<IoSummary, DecodeError> summarise_io(std::span<const std::byte> pa
   return summary;
 }
 
+std::expected<HintView, DecodeError> hints_of_request(std::span<const std::byte> payload) {
+  WireDecoder in(payload);
+  if (!is_protocol_7(in.u32())) in.fail(DecodeError::bad_version);
+  if (in.u32() != kEncodingLittleEndian) in.fail(DecodeError::bad_encoding);
+  Op op = {};
+  in(op, kPad4);
+  skip_capability(in);
+  const HintView hints = view_hints(in, payload);
+  // What is left over is the body.
+  if (const auto result = in.finish(); !result && result.error() != DecodeError::trailing_bytes) {
+    return std::unexpected(result.error());
+  }
+  return hints;
+}
+
+bool is_metadata(Op op) {
+  switch (op) {
+    case Op::create:
+    case Op::remove:
+    case Op::getattr:
+    case Op::setattr:
+    case Op::lookup_path:
+    case Op::crdirent:
+    case Op::rmdirent:
+    case Op::chdirent:
+    case Op::truncate:
+    case Op::mkdir:
+    case Op::readdir:
+    case Op::flush:
+    case Op::statfs:
+    case Op::geteattr:
+    case Op::seteattr:
+    case Op::deleattr:
+    case Op::listeattr:
+    case Op::atomiceattr:
+    case Op::listattr:
+    case Op::batch_create:
+    case Op::batch_remove:
+    case Op::unstuff:
+    case Op::tree_remove:
+    case Op::tree_get_file_size:
+    case Op::tree_setattr:
+    case Op::tree_getattr:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Metadata requests are rare beside I/O: a full decode keeps this right at a bearable price.
 std::optional<std::uint32_t> peek_uid(std::span<const std::byte> payload) {
   const std::optional<Op> op = peek_operation(payload);

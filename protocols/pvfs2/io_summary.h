@@ -57,6 +57,13 @@ struct IoSummary {
 [[nodiscard]] std::expected<IoSummary, DecodeError> summarise_io(
     std::span<const std::byte> payload);
 
+// The hints of any request; an error when its head, up to them, is malformed.
+[[nodiscard]] std::expected<HintView, DecodeError> hints_of_request(
+    std::span<const std::byte> payload);
+
+// Whether an operation is one that programs cause on names and attributes: none of I/O, mounting,
+// administration, or between servers. Each of them has exactly one answer.
+[[nodiscard]] bool is_metadata(Op op);
 // Whether requests of that operation say who asks.
 [[nodiscard]] bool carries_credential(Op op);
 // The uid of the credential in a request payload that carries one; nothing for others or when

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pathlib
 import socket
 import sys
@@ -12,13 +13,15 @@ import xml.etree.ElementTree as ElementTree
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "script")]
 
-from bench import overhead_targets, sharing  # noqa: E402
+from bench import adaptbf_experiments, adaptbf_targets, edf, overhead_targets, policies, priority  # noqa: E402
+from bench import schedulers, sharing  # noqa: E402
 from bench.chart import Line, Phase, line_chart, tick_step  # noqa: E402
 from bench.cluster import Front  # noqa: E402
 from bench.harness import PortReservation, Problem, Programs  # noqa: E402
-from bench.load import Application, line_rates, line_time, quantile_us  # noqa: E402
+from bench.load import Application, Burst, late_requests, line_rates, line_time, quantile_us  # noqa: E402
 from bench.meter import utilisation  # noqa: E402
 from bench.report import size_name, table  # noqa: E402
+from bench.status import read_status, virtual_pfs_of  # noqa: E402
 from run_tests import Total  # noqa: E402
 
 
@@ -77,6 +80,13 @@ class ReportTest(unittest.TestCase):
         root = ElementTree.fromstring(line_chart("t", "MiB/s", [Phase("one", 0, 2), Phase("two", 2, 4, [1, 2])], lines))
         self.assertEqual(len(root.findall("{*}polyline")), 3)
 
+    def test_a_chart_has_room_for_what_is_below_zero_and_for_every_name(self) -> None:
+        lines = [Line(f"job{index}", [[(0, -900.0), (9, 400.0)]]) for index in range(6)]
+        root = ElementTree.fromstring(line_chart("t", "tokens", [Phase("all", 0, 9)], lines))
+        heights = [float(point.split(",")[1]) for line in root.findall("{*}polyline") for point in line.get("points").split()]
+        self.assertTrue(all(70 <= height <= 385 for height in heights))
+        self.assertTrue(all(float(text.get("x")) < 900 for text in root.findall("{*}text")))
+
     def test_ticks_are_round_numbers(self) -> None:
         self.assertEqual([tick_step(top) for top in (6, 7, 400, 0.09)], [1, 2, 100, 0.02])
 
@@ -111,8 +121,134 @@ class LoadTest(unittest.TestCase):
                                    {"latency_us": {"histogram": [[20.0, 1]]}}]}
         self.assertEqual([quantile_us(result, q) for q in (0.5, 0.99, 1.0)], [10.0, 20.0, 500.0])
 
+    def test_scaling_divides_every_time_of_an_application(self) -> None:
+        scaled = Application("a", 1, start=20, stop=50, jobid="j", burst=Burst(8, 24)).scaled(4)
+        self.assertEqual((scaled.start, scaled.stop, scaled.burst), (5, 12.5, Burst(2, 6)))
+        self.assertEqual((scaled.job, scaled.config()["burst"]), ("j", {"length": "2000 ms", "interval": "6000 ms"}))
+        self.assertIsNone(Application("a", 1, start=20).scaled(4).stop)
+
+    def test_only_the_time_in_bursts_between_start_and_stop_is_active(self) -> None:
+        always = Application("a", 1, start=2, stop=8)
+        self.assertEqual([always.active_seconds(*window) for window in ((0, 10), (3, 5), (8, 9), (0, 1))], [6, 2, 0, 0])
+        bursty = Application("b", 1, start=1, burst=Burst(1, 4))
+        self.assertEqual([bursty.active_seconds(*window) for window in ((0, 9), (0, 9.5), (1.5, 6), (3, 5))], [2, 2.5, 1.5, 0])
+
+    def test_a_request_is_late_when_its_bucket_reaches_beyond_the_limit(self) -> None:
+        entry = {"latency_us": {"histogram": [[19000.0, 90], [20000.0, 7], [20971.5, 2], [30000.0, 1]]}}
+        self.assertEqual(late_requests(entry, 20000.0), (3, 100))
+
+
+class StatusTest(unittest.TestCase):
+    def test_a_virtual_pfs_is_found_by_its_name(self) -> None:
+        status = {"virtual_pfs": [{"name": "default"}, {"name": "a", "record": -3}]}
+        self.assertEqual(virtual_pfs_of(status, "a")["record"], -3)
+        with self.assertRaisesRegex(Problem, "knows no virtual PFS b"):
+            virtual_pfs_of(status, "b")
+
+    def test_a_status_that_is_not_there_is_a_problem(self) -> None:
+        with self.assertRaisesRegex(Problem, "no status of a proxy"):
+            read_status(pathlib.Path("/nonexistent"))
+
+
+class AdapTbfTest(unittest.TestCase):
+    PAYBACK = adaptbf_experiments.PAYBACK
+    PRIORITY = adaptbf_experiments.PRIORITY
+
+    def test_a_job_has_the_bandwidth_of_all_its_applications(self) -> None:
+        def entry(name: str, rates: list[float]) -> dict[str, object]:
+            return {"name": name, "timeline": [{"t": t + 1.0, "mib_per_s": rate} for t, rate in enumerate(rates)]}
+
+        names = [application.name for application in self.PAYBACK.applications]
+        result = {"applications": [entry(name, [1.0, 2.0 + index]) for index, name in enumerate(names)]}
+        series = adaptbf_experiments.bandwidths(result, self.PAYBACK)
+        self.assertEqual(series["job1"], [(1.0, 2.0), (2.0, 5.0)])
+        self.assertEqual(series["job4"], [(1.0, 1.0), (2.0, 8.0)])
+
+    def test_the_mean_of_a_phase_takes_only_bins_within_it(self) -> None:
+        series = [(0.5, 100.0), (1.0, 10.0), (1.5, 20.0), (2.0, 100.0)]
+        self.assertEqual(adaptbf_experiments.mean_between(series, 0.5, 1.75), 15.0)
+        self.assertTrue(math.isnan(adaptbf_experiments.mean_between(series, 3, 4)))
+
+    def test_phases_are_scaled_and_cover_the_run(self) -> None:
+        phases = self.PRIORITY.phases(4)
+        self.assertEqual(phases, [(0, 10), (10, 20), (20, 25), (25, 30)])
+        self.assertEqual(phases[-1][1], self.PRIORITY.length(4))
+
+    def test_the_error_of_shares_is_the_largest_relative_one(self) -> None:
+        exact = {"job1": 20.0, "job2": 20.0, "job3": 60.0, "job4": 100.0}
+        self.assertAlmostEqual(adaptbf_experiments.share_error(exact, self.PRIORITY), 0.0)
+        self.assertAlmostEqual(adaptbf_experiments.share_error(exact | {"job1": 10.0, "job4": 110.0}, self.PRIORITY), 0.5)
+        self.assertEqual(adaptbf_experiments.share_error({"job1": 0.0}, self.PRIORITY), math.inf)
+
+    def test_csv_has_a_column_for_each_job(self) -> None:
+        text = adaptbf_experiments.csv_text({"job1": [(0.25, 1.5), (0.5, 2.0)], "job2": [(0.25, -3.0), (0.5, 0.0)]})
+        self.assertEqual(text, "seconds,job1,job2\n0.250,1.5,-3\n0.500,2,0\n")
+
+    def test_a_value_at_a_time_is_the_last_one_before(self) -> None:
+        series = [(1.0, 10.0), (2.0, 20.0)]
+        self.assertEqual([adaptbf_experiments.value_at(series, t) for t in (0.5, 1.5, 2.0)], [0.0, 10.0, 20.0])
+
+    def test_static_limits_are_the_priorities_parts_of_the_capacity(self) -> None:
+        limits = adaptbf_experiments.front(self.PRIORITY, "static").shares
+        self.assertEqual([limit["rate"] for limit in limits.values()],
+                         ["20480 KiB/s", "20480 KiB/s", "61440 KiB/s", "102400 KiB/s"])
+        auto = adaptbf_experiments.front(self.PRIORITY, "adaptbf-auto", 0.02).scheduler["adaptbf"]
+        self.assertEqual((auto["period"], auto["capacity"]), ("20 ms", "auto"))
+
+    def test_a_lender_is_paid_back_by_its_record_or_by_bandwidth(self) -> None:
+        def row(owed: float, least: float, rate: float) -> str:
+            return adaptbf_targets.paid_back({"job1 record_at_return": owed, "job1 least_record_after": least,
+                                              "job1 mib_per_s_after": rate}, "job1")["verdict"]
+
+        self.assertEqual([row(100, 50, 40), row(100, 90, 60), row(100, 90, 40), row(0, -10, 90)],
+                         ["reached", "reached", "missed", "missed"])
+
+    def test_a_longer_period_that_does_better_misses_the_target(self) -> None:
+        def verdicts(totals: list[float]) -> list[str]:
+            by_period = {0.1 * (index + 1): {"total_mib_per_s": total} for index, total in enumerate(totals)}
+            return [row["verdict"] for row in adaptbf_targets.check_sweep(by_period)]
+
+        self.assertEqual(verdicts([200.0, 199.0, 180.0]), ["reached", "reached"])
+        self.assertEqual(verdicts([190.0, 200.0, 180.0]), ["missed", "reached"])
+        self.assertEqual(verdicts([180.0, 180.0, 181.0]), ["reached", "missed"])
+
 
 class BenchTest(unittest.TestCase):
+    def test_a_scheduler_is_fast_enough_in_nanoseconds_or_beside_the_yardstick(self) -> None:
+        def lines(own: float, yardstick: float) -> list[str]:
+            rows = [{"policy": "sfq", "flows": 1000, "ns_per_request": own},
+                    {"policy": "priority_queue", "flows": 1000, "ns_per_request": yardstick}]
+            return [line["verdict"] for line in schedulers.check(rows)]
+
+        self.assertEqual([lines(99, 10), lines(150, 90), lines(151, 90), lines(101, 60)],
+                         [["reached"], ["reached"], ["missed"], ["missed"]])
+
+    def test_a_ratio_to_fifo_is_taken_within_each_round(self) -> None:
+        seen = {"fifo": [{"ops_per_s": 100.0}, {"ops_per_s": 50.0}, {"ops_per_s": 100.0}],
+                "sfq": [{"ops_per_s": 99.0}, {"ops_per_s": 49.5}, {"ops_per_s": 60.0}]}
+        self.assertAlmostEqual(policies.ratio_to_fifo(seen, "sfq", "ops_per_s"), 0.99)
+
+    def test_edf_misses_are_summed_over_runs_and_other_numbers_are_medians(self) -> None:
+        run = dict.fromkeys(edf.NUMBERS, 1.0)
+        row = edf.row_of("edf", [run, run | {"deadline_misses": 2, "max_ms": 9.0}, run | {"worst_tardiness_ms": None}])
+        self.assertEqual((row["deadline_misses"], row["max_ms"], row["late"], row["p50_ms"]), (4.0, 9.0, 3.0, 1.0))
+        self.assertIsNone(edf.row_of("fifo", [run | {"deadline_misses": None}])["deadline_misses"])
+
+    def test_a_starved_class_has_no_latency(self) -> None:
+        run: dict[str, float | None] = dict.fromkeys(priority.NUMBERS, 2.0)
+        starved = run | {"bulk p50_ms": None}
+        self.assertIsNone(priority.medians([starved, starved])["bulk p50_ms"])
+        self.assertEqual(priority.medians([starved, run])["bulk p50_ms"], 2.0)
+
+    def test_a_front_gives_its_jobs_shares_classes_and_a_scheduler(self) -> None:
+        config = priority.front("strict").proxy_config(1, 2, "status.json")
+        self.assertEqual(config["scheduler"]["classes"]["mode"], "strict")
+        self.assertEqual([rule["class"] for rule in config["rules"]], ["interactive", "bulk"])
+        promised = edf.front("edf").proxy_config(1, 2, "status.json")
+        self.assertEqual(promised["virtual_pfs"]["interactive"], {"weight": 1} | edf.PROMISE)
+        self.assertEqual(promised["scheduler"]["depth"]["requests"], 8)
+        self.assertNotIn("class", promised["rules"][0])
+
     def test_targets_see_a_proxy_that_is_slower_than_haproxy(self) -> None:
         def row(path: str, rate: float) -> dict[str, object]:
             return {"op": "read", "size": "1 MiB", "outstanding": 1, "connections": 1, "path": path,

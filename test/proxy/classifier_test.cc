@@ -37,12 +37,12 @@ TEST(Classifier, WithoutAMatchItIsDefault) {
 TEST(Classifier, AllConditionsOfARuleMustHold) {
   const Classifier classifier({{.clients = {"10.0.0.0/8"},
                                 .hints = {{"jobid", "?"}},
-                                .is_write = true,
+                                .kind = RequestKind::write,
                                 .file_systems = {7},
                                 .uids = {1000},
                                 .virtual_pfs = "x"}});
   Identity good = identity(classifier, {{"jobid", "1"}});
-  good.is_write = true;
+  good.kind = RequestKind::write;
   good.file_system = 7;
   good.uid = 1000;
   EXPECT_EQ(classifier.classify(kClient, good).virtual_pfs, "x");
@@ -52,7 +52,7 @@ TEST(Classifier, AllConditionsOfARuleMustHold) {
     change(bad);
     return classifier.classify(kClient, bad).virtual_pfs;
   };
-  EXPECT_EQ(without([](Identity& bad) { bad.is_write = false; }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.kind = RequestKind::metadata; }), "default");
   EXPECT_EQ(without([](Identity& bad) { bad.file_system = 8; }), "default");
   EXPECT_EQ(without([](Identity& bad) { bad.uid = 1001; }), "default");
   EXPECT_EQ(without([](Identity& bad) { bad.uid.reset(); }), "default");

@@ -33,8 +33,8 @@ TEST(ProxyConfig, TheExampleIsGood) {
   EXPECT_EQ(errors.to_string(), "");
   EXPECT_EQ(config.listen, "127.0.0.1:4334");
   EXPECT_EQ(config.policy, "sfq");
-  EXPECT_EQ(config.depth.requests, 16U);
-  EXPECT_EQ(config.depth.cost, 8 * kMiB);
+  EXPECT_EQ(config.scheduler.depth.requests, 16U);
+  EXPECT_EQ(config.scheduler.depth.cost, 8 * kMiB);
   EXPECT_FALSE(config.timeouts.hold);
   ASSERT_EQ(config.virtual_pfs.size(), 4U);
   EXPECT_EQ(config.virtual_pfs[0].name, "simulation");
@@ -83,6 +83,90 @@ TEST(ProxyConfig, AllErrorsComeAtOnceWithLineAndKey) {
                                "p.yaml:12:", "p.yaml:13:", "p.yaml:14:", "jobid"}) {
     EXPECT_NE(errors.find(expected), std::string::npos) << expected << " in:\n" << errors;
   }
+}
+
+constexpr const char* kTwo = "virtual_pfs:\n  a: {";
+
+std::string errors_with(const std::string& scheduler, const std::string& share) {
+  return errors_of(kMinimal + ("scheduler: {" + scheduler + "}\n") + kTwo + share + "}\n");
+}
+
+TEST(ProxyConfig, WhatAPolicyWouldIgnoreIsAMistake) {
+  EXPECT_EQ(errors_with("policy: fifo", "rate: 1 MiB/s"),
+            "p.yaml:4: virtual_pfs.a.rate: means nothing to the policy fifo\n");
+  EXPECT_EQ(errors_with("policy: tbf", "min: 1 MiB/s"),
+            "p.yaml:4: virtual_pfs.a.min: means nothing to the policy tbf\n");
+  EXPECT_EQ(errors_with("policy: sfq", "rate: 1 MiB/s, min: 2 MiB/s"),
+            "p.yaml:4: virtual_pfs.a.min: is more than `rate`\n");
+  EXPECT_EQ(errors_with("policy: sfq", "burst: 1 MiB"),
+            "p.yaml:4: virtual_pfs.a.burst: needs a rate\n");
+  EXPECT_EQ(errors_with("policy: sfq, classes: {max_starvation: 1 s}", ""),
+            "p.yaml:2: scheduler.classes.max_starvation: means something with mode strict only\n");
+  for (const std::string_view policy : scheduler_names()) {
+    EXPECT_EQ(errors_with("policy: " + std::string(policy), "weight: 2"), "");
+  }
+}
+
+TEST(ProxyConfig, PromisesThatDoNotFitTogetherAreMistakes) {
+  const std::string edf =
+      "policy: edf, depth: {requests: 1}, edf: {capacity: 100 MiB/s,"
+      " largest_request: 1 MiB}";
+  const std::string curve = "latency: 50 ms, rate: 10 MiB/s, burst: 1 MiB";
+  EXPECT_EQ(errors_with(edf, curve), "");
+  EXPECT_EQ(errors_with(edf, "latency: 10 ms, rate: 10 MiB/s, burst: 1 MiB"),
+            "p.yaml:4: virtual_pfs.a.latency: cannot be promised: the earliest that can is "
+            "20 ms\n");
+  EXPECT_EQ(errors_with(edf, "latency: 50 ms, rate: 101 MiB/s"),
+            "p.yaml:4: virtual_pfs.a.latency: cannot be promised with any latency up to a day\n");
+  EXPECT_NE(errors_with(edf, "finish: {bytes: 10 GiB, within: 10 s}").find("from now"),
+            std::string::npos);
+  EXPECT_NE(errors_with("policy: edf", curve).find("without the capacity"), std::string::npos);
+  EXPECT_NE(errors_with("policy: edf", "rate: 1 MiB/s").find("needs a latency"), std::string::npos);
+}
+
+TEST(ProxyConfig, DepthIsANumberOrFindsItself) {
+  ConfigErrors errors("p.yaml");
+  const std::string minimal = kMinimal;
+  EXPECT_FALSE(parse_config(minimal, errors).scheduler.auto_depth);
+  EXPECT_TRUE(parse_config(minimal + "scheduler: {depth: auto}\n", errors).scheduler.auto_depth);
+  const Config both =
+      parse_config(minimal + "scheduler: {depth: {requests: auto, bytes: 1 MiB}}\n", errors);
+  EXPECT_TRUE(both.scheduler.auto_depth);
+  EXPECT_EQ(both.scheduler.depth.cost, kMiB);
+  EXPECT_TRUE(errors.empty()) << errors.to_string();
+  EXPECT_NE(errors_of(minimal + "scheduler: {depth: many}\n").find("must be a mapping"),
+            std::string::npos);
+}
+
+TEST(ProxyConfig, RulesPutRequestsIntoClasses) {
+  const std::string text =
+      std::string(kMinimal) +
+      "scheduler: {classes: {mode: strict, names: [{name: fast}, {name: slow}]}}\n"
+      "rules:\n"
+      "  - {match: {operation: metadata}, virtual_pfs: default, class: fast}\n"
+      "  - {match: {operation: read}, virtual_pfs: default}\n";
+  ConfigErrors errors("p.yaml");
+  const Config config = parse_config(text, errors);
+  EXPECT_EQ(errors.to_string(), "");
+  EXPECT_EQ(config.rules[0].traffic_class, 0);
+  EXPECT_EQ(config.rules[0].kind, RequestKind::metadata);
+  EXPECT_EQ(config.rules[1].traffic_class, 1) << "the last one unless said otherwise";
+  EXPECT_EQ(default_class(config), 1);
+  EXPECT_NE(errors_of(text + "  - {virtual_pfs: default, class: slower}\n").find("p.yaml:6:"),
+            std::string::npos);
+  EXPECT_NE(errors_of(std::string(kMinimal) + "rules: [{virtual_pfs: default, class: fast}]\n")
+                .find("no classes are named"),
+            std::string::npos);
+}
+
+TEST(ProxyConfig, WhatCannotChangeWhileTheProxyRunsIsAMistake) {
+  ConfigErrors errors("p.yaml");
+  const Config running = parse_config(kMinimal, errors);
+  (void)parse_config("proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:2', workers: 2}\n",
+                     errors, &running);
+  EXPECT_EQ(errors.to_string(),
+            "p.yaml:1: proxy.upstream: cannot change while the proxy runs: restart it\n"
+            "p.yaml:1: proxy.workers: cannot change while the proxy runs: restart it\n");
 }
 
 TEST(ProxyConfig, HoldIsAutomaticOrADuration) {

@@ -20,7 +20,7 @@ class DispatcherTest : public ::testing::Test {
     dispatcher_ = std::make_unique<Dispatcher>(
         std::move(*scheduler), CostModel({}),
         VirtualPfsTable({{.name = "a", .share = {.weight = 2}}, {.name = "b", .share = {}}}, 10),
-        workers, [this](std::size_t worker) { woken_.push_back(worker); });
+        workers, [this](std::size_t worker) { woken_.push_back(worker); }, kStart);
   }
 
   PendingIo& io(std::uint32_t app, std::size_t worker = 0) {
@@ -135,6 +135,51 @@ TEST_F(DispatcherTest, BooksBalanceAfterEverything) {
       done += books.table[AppId{i}].done_requests;
     }
     EXPECT_EQ(done, 700U);
+  });
+}
+
+// What a reload moves from one scheduler to the next.
+TEST_F(DispatcherTest, AnotherSchedulerTakesOverInTheOrderOfArrival) {
+  make(2);
+  PendingIo& first = io(1);
+  PendingIo& second = io(2);
+  std::vector<PendingIo*> waiting;
+  for (int i = 0; i < 6; ++i) {
+    waiting.push_back(&io(1 + static_cast<std::uint32_t>(i) % 2));
+    waiting.back()->arrival = kStart + std::chrono::seconds(i);
+  }
+  ASSERT_EQ(turn({.arrived = {&first, &second}}).size(), 2U);
+  EXPECT_TRUE(turn({.arrived = waiting}).empty());
+  const std::vector<VirtualPfsConfig> declared = {{.name = "a", .share = {.weight = 7}},
+                                                  {.name = "c", .share = {}}};
+  dispatcher_->reconfigure({.scheduler = make_scheduler("fifo", {.depth = {.requests = 3}}).value(),
+                            .cost_model = CostModel({}),
+                            .virtual_pfs = declared,
+                            .most_virtual_pfs = 10},
+                           kStart);
+  EXPECT_EQ(woken_, (std::vector<std::size_t>{0}));
+  EXPECT_EQ(dispatcher_->queued(), 6U);
+  EXPECT_EQ(dispatcher_->outstanding(), 2U);
+  std::vector<PendingIo*> order = turn({});
+  EXPECT_EQ(order.size(), 1U) << "two that the scheduler before sent are outstanding";
+  const auto end = [](PendingIo* io) {
+    return Turn::End{.io = io, .bytes = 1000, .failed = false};
+  };
+  for (const std::vector<Turn::End>& ended :
+       {std::vector{end(&first), end(&second)}, std::vector{end(waiting[0]), end(waiting[1])},
+        std::vector{end(waiting[2])}, std::vector{end(waiting[3])}}) {
+    const std::vector<PendingIo*> released = turn({.ended = ended});
+    order.insert(order.end(), released.begin(), released.end());
+  }
+  EXPECT_EQ(order, waiting);
+  (void)turn({.ended = {end(waiting[4]), end(waiting[5])}});
+  EXPECT_EQ(dispatcher_->outstanding(), 0U);
+  dispatcher_->inspect([](const Dispatcher::Books& books) {
+    EXPECT_EQ(books.table[AppId{1}].share.weight, 7U);
+    EXPECT_TRUE(books.table[AppId{2}].removed);
+    EXPECT_EQ(books.table[AppId{3}].name, "c");
+    EXPECT_EQ(books.table[AppId{1}].outstanding_requests, 0U);
+    EXPECT_EQ(books.table[AppId{2}].outstanding_bytes.count, 0U);
   });
 }
 

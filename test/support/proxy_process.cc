@@ -28,20 +28,37 @@ std::size_t count(const std::string& text, const std::string& what) {
 ProxyProcess::ProxyProcess(const ProxySettings& settings) : open_files_(settings.open_files) {
   status_file_ = settings.status_file.empty() ? (directory_.path() / "status.json").string()
                                               : settings.status_file;
-  config_ = directory_.write(
-      "proxy.yaml",
-      fmt::format(
-          "proxy: {{listen: '{}', upstream: '127.0.0.1:{}', workers: {}, log_level: debug,\n"
-          "        status_file: '{}', status_interval: 1 h}}\n"
-          "limits: {{{}}}\n"
-          "timeouts: {{{}}}\n"
-          "scheduler: {{policy: {}, depth: {{requests: {}, bytes: {}}}}}\n"
-          "virtual_pfs: {{{}}}\n"
-          "rules: {}\n",
-          port_.address(), settings.upstream, settings.workers, status_file_, settings.limits,
-          settings.timeouts, settings.policy, settings.depth, settings.depth_bytes,
-          settings.virtual_pfs, settings.rules));
+  config_ = directory_.write("proxy.yaml", text_of(settings));
   start();
+}
+
+std::string ProxyProcess::text_of(const ProxySettings& settings) const {
+  const std::string upstream = fmt::format("127.0.0.1:{}", settings.upstream);
+  if (!settings.whole.empty()) {
+    return fmt::format(fmt::runtime(settings.whole), fmt::arg("listen", port_.address()),
+                       fmt::arg("upstream", upstream), fmt::arg("status_file", status_file_));
+  }
+  const std::string more = settings.scheduler.empty() ? "" : ", " + settings.scheduler;
+  return fmt::format(
+      "proxy: {{listen: '{}', upstream: '{}', workers: {}, log_level: debug,\n"
+      "        status_file: '{}', status_interval: 1 h}}\n"
+      "limits: {{{}}}\n"
+      "timeouts: {{{}}}\n"
+      "scheduler: {{policy: {}, depth: {{requests: {}, bytes: {}}}{}}}\n"
+      "virtual_pfs: {{{}}}\n"
+      "rules: {}\n",
+      port_.address(), upstream, settings.workers, status_file_, settings.limits, settings.timeouts,
+      settings.policy, settings.depth, settings.depth_bytes, more, settings.virtual_pfs,
+      settings.rules);
+}
+
+void ProxyProcess::reload(const ProxySettings& settings) {
+  const std::uint64_t before = status()["reloads"]["tried"];
+  (void)directory_.write("proxy.yaml", text_of(settings));
+  process_->signal(SIGHUP);
+  if (!wait_until([&](const nlohmann::json& now) { return now["reloads"]["tried"] > before; })) {
+    throw std::runtime_error("the proxy does not reload: " + process_->errors());
+  }
 }
 
 ProxyProcess::~ProxyProcess() {

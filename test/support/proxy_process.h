@@ -20,13 +20,17 @@ struct ProxySettings {
   std::string policy = "sfq";
   unsigned depth = 16;
   std::string depth_bytes = "1 GiB";
-  std::string timeouts;  // "hold: 300 ms"
-  std::string limits;    // "connections: 10"
+  std::string scheduler;  // "schedule: [io, metadata]", further entries
+  std::string timeouts;   // "hold: 300 ms"
+  std::string limits;     // "connections: 10"
   std::string virtual_pfs = "default: {weight: 1}";
   std::string rules = "[]";  // a flow sequence
   // The status file, if not one in the scratch directory.
   std::string status_file;
   std::optional<unsigned> open_files;  // ulimit -n
+  // Instead of all of the above but `upstream`: a whole configuration with {listen}, {upstream} and
+  // {status_file} where these belong.
+  std::string whole;
 };
 
 // A real vpfs-proxy on a free port. When it goes out of scope it must have ended well or
@@ -66,9 +70,13 @@ class ProxyProcess {
   // kill -9 and a new start at the same port with the same configuration.
   void kill();
   void start();
+  // Writes the configuration anew and sends SIGHUP; returns when the proxy has looked at it.
+  void reload(const ProxySettings& settings);
   [[nodiscard]] const std::string& config() const { return config_; }
 
  private:
+  [[nodiscard]] std::string text_of(const ProxySettings& settings) const;
+
   ReservedPort port_;
   TemporaryDirectory directory_;
   std::string status_file_;

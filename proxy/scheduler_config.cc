@@ -1,0 +1,218 @@
+#include "proxy/scheduler_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "schedulers/registry.h"
+
+namespace vpfs::proxy {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr Duration kLongest = hours(24);
+constexpr std::uint64_t kMostRequests = 1'000'000;
+constexpr BytesPerSecond kLeastRate = {1};
+constexpr BytesPerSecond kMostRate = {Share::kMaxRate};
+
+void read_factor(ConfigReader& reader, std::string_view key, std::uint32_t& permille) {
+  double factor = 1.0;
+  if (reader.get(key, &factor, 0.001, 1000.0)) {
+    permille = static_cast<std::uint32_t>(std::lround(factor * 1000.0));
+  }
+}
+
+void read_cost(ConfigReader cost, CostModel::Settings& settings) {
+  cost.get("per_request", &settings.per_request, {0}, {kGiB});
+  read_factor(cost, "read_factor", settings.read_factor_permille);
+  read_factor(cost, "write_factor", settings.write_factor_permille);
+  cost.get("metadata", &settings.metadata, {0}, {kGiB});
+}
+
+void read_depth(ConfigReader& reader, SchedulerSettings& settings) {
+  if (reader.is("depth", "auto")) {
+    settings.auto_depth.emplace();
+    return;
+  }
+  ConfigReader depth = reader.child("depth");
+  std::uint64_t requests = settings.depth.requests;
+  if (depth.is("requests", "auto")) {
+    settings.auto_depth.emplace();
+  } else if (depth.get("requests", &requests, 1, kMostRequests)) {
+    settings.depth.requests = static_cast<std::uint32_t>(requests);
+  }
+  Bytes bytes = {};
+  if (depth.get("bytes", &bytes, {1}, {kMaxCost})) settings.depth.cost = bytes.count;
+}
+
+void read_classes(ConfigReader classes, TrafficClasses& settings) {
+  std::string mode = "none";
+  classes.choose("mode", &mode, {"none", "apportion", "strict"});
+  settings.mode = mode == "none"        ? TrafficClasses::Mode::none
+                  : mode == "apportion" ? TrafficClasses::Mode::apportion
+                                        : TrafficClasses::Mode::strict;
+  const bool apportioned = settings.mode == TrafficClasses::Mode::apportion;
+  classes.for_each("names", [&](ConfigReader& entry) {
+    TrafficClasses::Class made;
+    entry.require("name");
+    entry.get("name", &made.name);
+    std::uint64_t share = 1;
+    if (entry.get("share", &share, 1, Share::kMaxWeight)) {
+      made.share = static_cast<std::uint32_t>(share);
+      if (!apportioned) entry.report("share", "means something with mode apportion only");
+    }
+    if (std::ranges::find(settings.classes, made.name, &TrafficClasses::Class::name) !=
+        settings.classes.end()) {
+      entry.report("name", fmt::format("the class '{}' is there already", made.name));
+    }
+    settings.classes.push_back(std::move(made));
+  });
+  if (settings.classes.size() > TrafficClasses::kMost) {
+    classes.report("names", fmt::format("at most {} classes", TrafficClasses::kMost));
+    settings.classes.resize(TrafficClasses::kMost);
+  }
+  if (settings.mode != TrafficClasses::Mode::none && settings.classes.size() < 2) {
+    classes.report("names", fmt::format("mode {} needs at least two classes", mode));
+  }
+  Duration starvation = {};
+  if (classes.get("max_starvation", &starvation, milliseconds(1), kLongest)) {
+    settings.max_starvation = starvation;
+    if (settings.mode != TrafficClasses::Mode::strict) {
+      classes.report("max_starvation", "means something with mode strict only");
+    }
+  }
+}
+
+void read_edf(ConfigReader edf, SchedulerSettings& settings) {
+  BytesPerSecond capacity = {};
+  if (edf.get("capacity", &capacity, {kKiB}, kMostRate)) settings.capacity = capacity.count;
+  Bytes largest = {settings.largest_request};
+  if (edf.get("largest_request", &largest, {1}, {kMaxCost})) {
+    settings.largest_request = largest.count;
+  }
+  edf.get("default_latency", &settings.default_latency, milliseconds(1), kLongest);
+}
+
+void read_adaptbf(ConfigReader adaptbf, AdapTbfSettings& settings) {
+  adaptbf.get("period", &settings.period, milliseconds(1), std::chrono::minutes(1));
+  Bytes token = {settings.token};
+  if (adaptbf.get("token", &token, {1}, {kGiB})) settings.token = token.count;
+  CapacityEstimate::Settings& capacity = settings.capacity;
+  BytesPerSecond rate = {};
+  if (!adaptbf.is("capacity", "auto") && adaptbf.get("capacity", &rate, {kKiB}, kMostRate)) {
+    capacity.configured = rate.count;
+  }
+  if (adaptbf.get("least", &rate, {kKiB}, kMostRate)) capacity.least = rate.count;
+  if (adaptbf.get("most", &rate, {kKiB}, kMostRate)) capacity.most = rate.count;
+  if (capacity.least > capacity.most) adaptbf.report("least", "is more than `most`");
+}
+
+// Reports a key that the policy would ignore.
+bool allowed(ConfigReader& entry, std::string_view key, const Config& config, ShareField field) {
+  if (!entry.has(key)) return false;
+  if (policy_knows(config.policy, field)) return true;
+  entry.report(key, fmt::format("means nothing to the policy {}", config.policy));
+  return false;
+}
+
+void read_limits(ConfigReader& entry, const Config& config, Share& share) {
+  const bool has_rate = allowed(entry, "rate", config, ShareField::rate) &&
+                        entry.get("rate", &share.rate, kLeastRate, kMostRate);
+  const bool has_operations = allowed(entry, "operations", config, ShareField::operations) &&
+                              entry.get("operations", &share.operations, 1, 1'000'000'000);
+  const bool has_burst = entry.get("burst", &share.burst, {1}, {16 * kGiB});
+  if (has_burst && !has_rate && !entry.has("finish")) entry.report("burst", "needs a rate");
+  if (entry.get("burst_operations", &share.burst_operations, 1, 1'000'000'000) && !has_operations) {
+    entry.report("burst_operations", "needs `operations`");
+  }
+  if (allowed(entry, "realtime", config, ShareField::realtime) &&
+      entry.get("realtime", &share.realtime) && !has_rate && !has_operations) {
+    entry.report("realtime", "needs a rate or `operations`");
+  }
+  if (allowed(entry, "min", config, ShareField::min)) {
+    entry.get("min", &share.min, kLeastRate, kMostRate);
+  }
+  if (has_rate && share.min > share.rate) entry.report("min", "is more than `rate`");
+  std::uint64_t rank = 0;
+  if (allowed(entry, "rank", config, ShareField::rank) &&
+      entry.get("rank", &rank, 0, Share::kMaxRank)) {
+    share.rank = static_cast<std::uint8_t>(rank);
+  }
+}
+
+void read_deadlines(ConfigReader& entry, const Config& config, VirtualPfsConfig& made) {
+  Share& share = made.share;
+  if (allowed(entry, "latency", config, ShareField::latency)) {
+    entry.get("latency", &share.latency, microseconds(1), kLongest);
+  } else if (share.rate.count > 0 && policy_knows(config.policy, ShareField::latency)) {
+    entry.report("rate", "the policy needs a latency with it: together they are a promise");
+  }
+  if (!allowed(entry, "finish", config, ShareField::finish)) return;
+  ConfigReader finish = entry.child("finish");
+  finish.require("bytes");
+  finish.get("bytes", &share.finish_bytes, {1}, {std::uint64_t{1} << 60});
+  finish.require("within");
+  finish.get("within", &made.finish_within, milliseconds(1), hours(24 * 365));
+  if (share.rate.count > 0) finish.report("bytes", "cannot stand beside a rate");
+}
+
+VirtualPfsConfig read_share(const std::string& name, ConfigReader& entry, const Config& config) {
+  VirtualPfsConfig made = {.name = name, .share = {}};
+  std::uint64_t weight = 1;
+  if (entry.get("weight", &weight, 1, Share::kMaxWeight)) {
+    made.share.weight = static_cast<std::uint32_t>(weight);
+  }
+  read_limits(entry, config, made.share);
+  read_deadlines(entry, config, made);
+  if (allowed(entry, "nodes", config, ShareField::nodes)) {
+    entry.get("nodes", &made.share.nodes, 1, 1'000'000);
+  }
+  return made;
+}
+
+}  // namespace
+
+void read_scheduler(ConfigReader reader, Config& config) {
+  const std::vector<std::string_view> names = scheduler_names();
+  reader.choose("policy", &config.policy, {names.begin(), names.end()});
+  read_depth(reader, config.scheduler);
+  read_cost(reader.child("cost"), config.cost);
+  read_classes(reader.child("classes"), config.scheduler.classes);
+  std::vector<std::string> scheduled;
+  if (reader.get("schedule", &scheduled)) {
+    const bool has_io = std::ranges::find(scheduled, "io") != scheduled.end();
+    config.schedule_metadata = std::ranges::find(scheduled, "metadata") != scheduled.end();
+    if (!has_io || scheduled.size() != (config.schedule_metadata ? 2 : 1)) {
+      reader.report("schedule", "must be [io] or [io, metadata]");
+    }
+  }
+  read_edf(reader.child("edf"), config.scheduler);
+  read_adaptbf(reader.child("adaptbf"), config.scheduler.adaptbf);
+  if (config.scheduler.capacity > 0 && config.scheduler.auto_depth) {
+    reader.report("depth", "promises need a depth that does not change by itself");
+  }
+}
+
+void read_shares(ConfigReader& reader, Config& config) {
+  auto trial = make_scheduler(config.policy, config.scheduler);
+  std::uint32_t next = 0;
+  reader.for_each_named("virtual_pfs", [&](const std::string& name, ConfigReader& entry) {
+    VirtualPfsConfig made = read_share(name, entry, config);
+    Share share = made.share;
+    share.finish_by = TimePoint{} + made.finish_within;
+    // Of templates nobody knows how many there will be: they are admitted one by one, later.
+    if (trial && template_fields(name).empty()) {
+      const Result<void> promised = (*trial)->set_share(AppId{next++}, share, {});
+      if (!promised) {
+        entry.report(entry.has("latency") ? "latency" : "finish", promised.error().message);
+      }
+    }
+    config.virtual_pfs.push_back(std::move(made));
+  });
+}
+
+}  // namespace vpfs::proxy

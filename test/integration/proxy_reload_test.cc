@@ -1,0 +1,156 @@
+// What SIGHUP changes while requests are held and outstanding, and what it leaves alone.
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/io_messages.h"
+#include "test/support/proxy_process.h"
+
+namespace vpfs::test {
+namespace {
+
+using pvfs2::Op;
+
+constexpr const char* kRules =
+    "[{match: {hint: {jobid: a}}, virtual_pfs: a}, {match: {hint: {jobid: b}}, virtual_pfs: b}]";
+
+class ProxyReload : public ::testing::Test {
+ protected:
+  [[nodiscard]] ProxySettings settings(const std::string& policy, unsigned depth,
+                                       const std::string& virtual_pfs) const {
+    return {.upstream = server_.port(),
+            .workers = 2,
+            .policy = policy,
+            .depth = depth,
+            .virtual_pfs = virtual_pfs,
+            .rules = kRules};
+  }
+  static IoSpec job(const std::string& name) { return {.size = 65536, .job = name}; }
+  static void ask(Link& link, pvfs2::Tag tag, const std::string& name) {
+    ASSERT_TRUE(link.client.send(io_request(tag, job(name))));
+  }
+  // The server gets the request, and answers that there is nothing to read.
+  static void serve(Link& link, pvfs2::Tag tag, const std::string& name) {
+    ASSERT_EQ(link.server.receive().value().bytes(), io_request(tag, job(name)));
+    finish(link, tag);
+  }
+  static void finish(Link& link, pvfs2::Tag tag) {
+    ASSERT_TRUE(link.server.send(io_response(tag, 0)));
+    ASSERT_EQ(link.client.receive().value().bytes(), io_response(tag, 0));
+  }
+
+  FakeDataServer server_;
+};
+
+TEST_F(ProxyReload, WeightsChangeWithoutTouchingAConnection) {
+  ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
+  Link link = open_link(proxy, server_);
+  proxy.reload(settings("sfq", 1, "a: {weight: 3}, b: {weight: 1}"));
+  const nlohmann::json now = proxy.status();
+  EXPECT_EQ(now["reloads"]["failed"], 0);
+  EXPECT_EQ(now["virtual_pfs"][1]["weight"], 3);
+  EXPECT_EQ(now["connections"]["open"], 1);
+  ask(link, 1, "a");
+  serve(link, 1, "a");
+  EXPECT_EQ(proxy.status()["virtual_pfs"][1]["done_requests"], 1);
+}
+
+// Through every policy and back, with a request at the data server and others waiting.
+TEST_F(ProxyReload, AnotherPolicyTakesOverWhatWaitsAndWhatIsOutstanding) {
+  ProxyProcess proxy(settings("fifo", 1, "a: {weight: 1}, b: {weight: 1}"));
+  Link link = open_link(proxy, server_);
+  pvfs2::Tag tag = 1;
+  for (const std::string policy : {"sfq", "tbf", "adaptbf", "edf", "fifo"}) {
+    ask(link, tag, "a");
+    ASSERT_EQ(link.server.receive().value().bytes(), io_request(tag, job("a")));
+    ask(link, tag + 1, "b");
+    ask(link, tag + 2, "a");
+    ASSERT_TRUE(proxy.wait_for_queued(2));
+    proxy.reload(settings(policy, 1, "a: {weight: 1}, b: {weight: 1}"));
+    const nlohmann::json now = proxy.status();
+    EXPECT_EQ(now["policy"], policy);
+    EXPECT_EQ(now["queued"], 2);
+    EXPECT_EQ(now["outstanding"], 1) << "what the policy before sent counts against the depth";
+    EXPECT_EQ(now["virtual_pfs"][1]["outstanding_requests"], 1);
+    finish(link, tag);
+    serve(link, tag + 1, "b");
+    serve(link, tag + 2, "a");
+    ASSERT_TRUE(proxy.wait_for_outstanding(0));
+    tag += 3;
+  }
+  EXPECT_EQ(proxy.status()["virtual_pfs"][1]["done_requests"], 10);
+  EXPECT_EQ(proxy.status()["virtual_pfs"][2]["done_requests"], 5);
+}
+
+TEST_F(ProxyReload, ADeeperDepthLetsWaitingRequestsGoAtOnce) {
+  ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
+  Link link = open_link(proxy, server_);
+  for (pvfs2::Tag tag = 1; tag <= 3; ++tag) ask(link, tag, "a");
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(proxy.wait_for_queued(2));
+  proxy.reload(settings("sfq", 3, "a: {weight: 1}, b: {weight: 1}"));
+  EXPECT_TRUE(link.server.receive());
+  EXPECT_TRUE(link.server.receive());
+}
+
+TEST_F(ProxyReload, ABadFileChangesNothingAndSaysWhy) {
+  ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
+  Link link = open_link(proxy, server_);
+  proxy.reload(settings("sfq", 1, "a: {weight: 0}, b: {weight: 1}"));
+  nlohmann::json now = proxy.status();
+  EXPECT_EQ(now["reloads"]["failed"], 1);
+  EXPECT_EQ(now["virtual_pfs"][1]["weight"], 1);
+  EXPECT_TRUE(proxy.logs("proxy.yaml:6: virtual_pfs.a.weight: "));
+  EXPECT_NE(now["reloads"]["last_error"].get<std::string>().find("virtual_pfs.a.weight"),
+            std::string::npos);
+
+  ProxySettings other_upstream = settings("sfq", 1, "a: {weight: 2}, b: {weight: 1}");
+  other_upstream.upstream = 1;
+  proxy.reload(other_upstream);
+  now = proxy.status();
+  EXPECT_EQ(now["reloads"]["failed"], 2);
+  EXPECT_EQ(now["virtual_pfs"][1]["weight"], 1);
+  EXPECT_TRUE(proxy.logs("proxy.upstream: cannot change while the proxy runs"));
+
+  proxy.reload(settings("sfq", 1, "a: {weight: 2}, b: {weight: 1}"));
+  now = proxy.status();
+  EXPECT_EQ(now["virtual_pfs"][1]["weight"], 2);
+  EXPECT_FALSE(now["reloads"].contains("last_error"));
+  ask(link, 1, "a");
+  serve(link, 1, "a");
+}
+
+TEST_F(ProxyReload, RulesChangeForConnectionsThatAreThere) {
+  ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
+  Link link = open_link(proxy, server_);
+  ask(link, 1, "a");
+  serve(link, 1, "a");
+  ProxySettings swapped = settings("sfq", 1, "b: {weight: 1}, c: {weight: 5}");
+  swapped.rules = "[{match: {hint: {jobid: a}}, virtual_pfs: c}]";
+  proxy.reload(swapped);
+  // The workers take the new rules on with their next event.
+  pvfs2::Tag tag = 2;
+  EXPECT_TRUE(proxy.wait_until([&](const nlohmann::json& now) {
+    ask(link, tag, "a");
+    serve(link, tag++, "a");
+    return now["virtual_pfs"][3]["name"] == "c" && now["virtual_pfs"][3]["done_requests"] > 0;
+  }));
+  EXPECT_EQ(proxy.status()["virtual_pfs"][1]["removed"], true);
+}
+
+TEST_F(ProxyReload, PromisesThatDoNotFitAreRefusedWithWhatWould) {
+  ProxySettings good = settings("edf", 1, "a: {latency: 50 ms, rate: 10 MiB/s}, b: {weight: 1}");
+  good.scheduler = "edf: {capacity: 100 MiB/s, largest_request: 1 MiB}";
+  ProxyProcess proxy(good);
+  EXPECT_EQ(proxy.status()["virtual_pfs"][1]["promised"], true);
+  ProxySettings bad = good;
+  bad.virtual_pfs = "a: {latency: 50 ms, rate: 10 MiB/s}, b: {latency: 51 ms, rate: 10 MiB/s}";
+  proxy.reload(bad);
+  EXPECT_EQ(proxy.status()["reloads"]["failed"], 1);
+  EXPECT_TRUE(proxy.logs("virtual_pfs.b.latency: cannot be promised: the earliest that can is"));
+}
+
+}  // namespace
+}  // namespace vpfs::test
