@@ -19,17 +19,25 @@ DIRECT = "direct"
 
 @dataclasses.dataclass(frozen=True)
 class Front:
-    """What stands before every server under one name."""
+    """What stands before every server under one name.
+
+    A proxy has a virtual PFS, and a rule, for every jobid that `weights`, `shares` or `classes` name.
+    """
 
     name: str
     kind: str  # "proxy" or "haproxy"
     policy: str = "sfq"
     weights: Mapping[str, int] = dataclasses.field(default_factory=dict)  # by jobid
+    shares: Mapping[str, Mapping[str, object]] = dataclasses.field(default_factory=dict)  # what else they are entitled to
+    classes: Mapping[str, str] = dataclasses.field(default_factory=dict)  # traffic classes by jobid
+    scheduler: Mapping[str, object] = dataclasses.field(default_factory=dict)  # beside its policy and depth
+    proxy: Mapping[str, object] = dataclasses.field(default_factory=dict)  # beside addresses and files
     depth_requests: int = 16
     depth_bytes: str = "8 MiB"
     splice: bool = False
 
     def proxy_config(self, listen: int, upstream: int, status_file: str) -> dict[str, object]:
+        jobs = list(dict.fromkeys([*self.weights, *self.shares, *self.classes]))
         return {
             "proxy": {
                 "listen": f"127.0.0.1:{listen}",
@@ -37,14 +45,23 @@ class Front:
                 "protocol": "orangefs",
                 "status_file": status_file,
                 "log_level": "info",
-            },
-            "scheduler": {
-                "policy": self.policy,
-                "depth": {"requests": self.depth_requests, "bytes": self.depth_bytes},
-            },
-            "virtual_pfs": {job: {"weight": weight} for job, weight in self.weights.items()},
-            "rules": [{"match": {"hint": {"jobid": job}}, "virtual_pfs": job} for job in self.weights],
+            } | dict(self.proxy),
+            "scheduler": self.scheduler_config(),
+            "virtual_pfs": {job: self.share(job) for job in jobs},
+            "rules": [self._rule(job) for job in jobs],
         }
+
+    def scheduler_config(self) -> dict[str, object]:
+        return {"policy": self.policy, "depth": {"requests": self.depth_requests, "bytes": self.depth_bytes}} | dict(
+            self.scheduler)
+
+    def share(self, job: str) -> dict[str, object]:
+        weight = {"weight": self.weights[job]} if job in self.weights else {}
+        return weight | dict(self.shares.get(job, {}))
+
+    def _rule(self, job: str) -> dict[str, object]:
+        rule: dict[str, object] = {"match": {"hint": {"jobid": job}}, "virtual_pfs": job}
+        return rule | ({"class": self.classes[job]} if job in self.classes else {})
 
     def haproxy_config(self, listen: int, upstream: int) -> str:
         # splice-auto alone leaves the decision to a heuristic that never splices this traffic; the other
@@ -131,9 +148,13 @@ class Cluster:
         for program in self.running.pop(path):
             program.stop()
 
+    def status_file(self, path: str, index: int = 0) -> pathlib.Path:
+        """Where a front's proxy before that server writes its status."""
+        return self._programs.work / f"{self._prefix}{path}{index}.status.json"
+
     def _start_proxy(self, front: Front, index: int, listen: int, upstream: int) -> Program:
         name = f"{self._prefix}{front.name}{index}"
-        config = front.proxy_config(listen, upstream, f"{name}.status.json")
+        config = front.proxy_config(listen, upstream, str(self.status_file(front.name, index)))
         file = self._write(f"{front.name}{index}.yaml", json.dumps(config, indent=1))
         return self._programs.start(name, "vpfs-proxy", "--config", str(file))
 

@@ -12,6 +12,14 @@ from bench.report import size_name
 
 
 @dataclasses.dataclass(frozen=True)
+class Burst:
+    """Active for `length` seconds at the beginning of every `interval`."""
+
+    length: float
+    interval: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Application:
     """The fields of one application in conf/load.yaml."""
 
@@ -24,11 +32,34 @@ class Application:
     file_size: int = 64 << 20
     start: float = 0.0
     stop: float | None = None
+    jobid: str | None = None  # the name, unless several applications are one job
+    burst: Burst | None = None
+
+    @property
+    def job(self) -> str:
+        return self.name if self.jobid is None else self.jobid
+
+    def scaled(self, factor: float) -> Application:
+        """The same with all its times divided by `factor`."""
+        return dataclasses.replace(
+            self, start=self.start / factor, stop=None if self.stop is None else self.stop / factor,
+            burst=None if self.burst is None else Burst(self.burst.length / factor, self.burst.interval / factor))
+
+    def active_seconds(self, begin: float, end: float) -> float:
+        """How much of the time from `begin` to `end` of the run it begins requests in."""
+        begin, end = max(begin, self.start), end if self.stop is None else min(end, self.stop)
+        if self.burst is None or begin >= end:
+            return max(0.0, end - begin)
+        return self._burst_seconds(end, self.burst) - self._burst_seconds(begin, self.burst)
+
+    def _burst_seconds(self, until: float, burst: Burst) -> float:
+        whole, rest = divmod(until - self.start, burst.interval)
+        return whole * burst.length + min(rest, burst.length)
 
     def config(self) -> dict[str, object]:
         fields: dict[str, object] = {
             "name": self.name,
-            "jobid": self.name,
+            "jobid": self.job,
             "processes": self.processes,
             "connections": 1,
             "outstanding": self.outstanding,
@@ -40,6 +71,8 @@ class Application:
         }
         if self.stop is not None:
             fields["stop"] = seconds(self.stop)
+        if self.burst is not None:
+            fields["burst"] = {"length": seconds(self.burst.length), "interval": seconds(self.burst.interval)}
         return fields
 
 
@@ -124,6 +157,18 @@ def quantile_us(result: dict, q: float) -> float:
         if left <= 0:
             return upper
     return float("nan")
+
+
+def late_requests(entry: dict, limit_us: float) -> tuple[int, int]:
+    """Of an application's requests those above a latency, and all. A bucket that reaches beyond it counts."""
+    histogram = entry["latency_us"]["histogram"]
+    return sum(count for upper, count in histogram if upper > limit_us), sum(count for _, count in histogram)
+
+
+def check_errors(result: dict) -> None:
+    for entry in result["applications"]:
+        if entry["errors"]:
+            raise Problem(f"{entry['errors']} requests of {entry['name']} failed")
 
 
 def application_of(result: dict, name: str) -> dict:

@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import itertools
 import pathlib
+from collections.abc import Sequence
 
 from bench import overhead_targets
 from bench.cluster import DIRECT, Cluster, Front
@@ -74,11 +75,12 @@ class Case:
 
 
 class Bench:
-    def __init__(self, programs: Programs, plan: Plan, device: dict[str, object] | None = None, prefix: str = "") -> None:
+    def __init__(self, programs: Programs, plan: Plan, device: dict[str, object] | None = None, prefix: str = "",
+                 fronts: Sequence[Front] = FRONTS) -> None:
         self._programs = programs
         self._plan = plan
-        self._cluster = Cluster(programs, 1, FRONTS, device, prefix)
-        for front in FRONTS:
+        self._cluster = Cluster(programs, 1, fronts, device, prefix)
+        for front in fronts:
             self._cluster.start(front.name)
         self._count = 0
 

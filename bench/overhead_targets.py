@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bench.cluster import DIRECT
-from bench.harness import geometric_mean
 from bench.report import Row
+from bench.targets import at_least, at_most
 
 PROXIES = ["proxy-fifo", "proxy-sfq"]
 SMALL = "4 KiB"
@@ -23,28 +23,6 @@ def groups(rows: Sequence[Row]) -> list[Group]:
 def number(row: Row, field: str) -> float:
     value = row.get(field)
     return float(value) if isinstance(value, (int, float)) else float("nan")
-
-
-def verdict(target: str, required: str, measured: str, reached: bool) -> Row:
-    return {"target": target, "required": required, "measured": measured, "verdict": "reached" if reached else "missed"}
-
-
-def at_least(target: str, limit: float, ratios: Sequence[float], mean: bool = False) -> Row:
-    """Every ratio, or with `mean` their geometric mean, is at or above the limit."""
-    if not ratios:
-        return verdict(target, f">= {limit:.2f}", "no rows", False)
-    value = geometric_mean(ratios) if mean else min(ratios)
-    missed = sum(not ratio >= limit for ratio in ratios)
-    detail = f"{value:.2f}" if mean else f"worst {value:.2f}, {missed} of {len(ratios)} rows below"
-    return verdict(target, f">= {limit:.2f}", detail, value >= limit)
-
-
-def at_most(target: str, limit: float, values: Sequence[float]) -> Row:
-    if not values:
-        return verdict(target, f"<= {limit:.2f}", "no rows", False)
-    missed = sum(not value <= limit for value in values)
-    detail = f"worst {max(values):.2f}, {missed} of {len(values)} rows above"
-    return verdict(target, f"<= {limit:.2f}", detail, missed == 0)
 
 
 def against(cases: Sequence[Group], proxy: str, field: str, other: Callable[[Group], float]) -> list[float]:

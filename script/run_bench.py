@@ -17,6 +17,11 @@ BENCHMARKS = {
     "overhead": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "sharing": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "relay": ["vpfs-bench-relay"],
+    "schedulers": ["vpfs-bench-schedulers"],
+    "adaptbf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "edf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "priority": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
 }
 BUSY = 0.3
 

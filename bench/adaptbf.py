@@ -1,0 +1,258 @@
+"""script/bench adaptbf: the experiments of the AdapTBF paper, through real proxies and servers.
+
+One server, whose device model is the bottleneck, and one proxy. Every experiment runs without
+control, with static limits and under AdapTBF; all their times are divided by one scale, but the
+period of AdapTBF is not.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import pathlib
+
+from bench.adaptbf_experiments import (
+    BORROWER, BURST_WRITERS, CONTROLS, DEPTH, DEVICE, EXPERIMENTS, LENDERS, PAYBACK, PERIOD, PERIODS, PRIORITY,
+    REDISTRIBUTION, SETTLE, SMALL_WRITE, TOKEN, WRITE, WRITERS, Experiment, Series, bandwidths, burst_rates, csv_text, front,
+    mean_between, phase_rates, share_error, value_at)
+from bench.adaptbf_targets import check_payback, check_priority, check_redistribution, check_sweep
+from bench.chart import Line, Phase, line_chart
+from bench.cluster import Cluster
+from bench.harness import MIB, Programs, machine_settings, median
+from bench.load import Application, check_errors, run_load
+from bench.report import Row, print_settings, size_name, table, write_json
+from bench.status import StatusRecorder
+from bench.targets import COLUMNS as TARGET_COLUMNS
+
+SCALE, QUICK_SCALE = 4.0, 20.0
+QUICK_PERIODS = [0.02, 0.1, 0.5]
+START_AND_STOP = 1.5  # seconds of a run beside its load
+CAPACITY_FIELDS = ["capacity_least", "capacity_most"]  # MiB/s, what the proxy took it for
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    scale: float
+    runs: int
+    experiments: list[str]
+    periods: list[float]
+
+    @property
+    def interval(self) -> float:
+        return max(0.1, 1.0 / self.scale)
+
+    def seconds(self) -> float:
+        each = sum(len(CONTROLS) * self._run_seconds(EXPERIMENTS[name]) for name in self.experiments if name in EXPERIMENTS)
+        sweep = len(self.periods) * self._run_seconds(PAYBACK) if "d" in self.experiments else 0.0
+        return self.runs * (each + sweep)
+
+    def _run_seconds(self, experiment: Experiment) -> float:
+        return experiment.length(self.scale) + START_AND_STOP
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    experiment: Experiment
+    scale: float
+    result: dict
+    statuses: list[tuple[float, dict]]
+    proxy_cpu_seconds: float
+
+    def bandwidths(self) -> dict[str, Series]:
+        return bandwidths(self.result, self.experiment)
+
+    def records(self) -> dict[str, Series]:
+        """Tokens that each job has lent less what it has borrowed; empty unless the policy keeps them."""
+        found: dict[str, Series] = {job: [] for job in self.experiment.jobs}
+        for t, status in self.statuses:
+            for row in status["virtual_pfs"]:
+                if row["name"] in found and "record" in row:
+                    found[row["name"]].append((t, float(row["record"])))
+        return found
+
+    def facts(self) -> dict[str, float]:
+        """The numbers that targets and tables are about."""
+        length = self.experiment.length(self.scale)
+        total = self.result["total_mib_per_s"]
+        facts = {"total_mib_per_s": total, "proxy_cpu_s_per_gib": self.proxy_cpu_seconds / (total * length / 1024)}
+        # Once it has had a second to find out.
+        capacities = [status["capacity"] / MIB for t, status in self.statuses if t > 1 and "capacity" in status]
+        if capacities:
+            facts |= {"capacity_least": min(capacities), "capacity_most": max(capacities)}
+        for entry in self.result["applications"]:
+            latency = entry["latency_us"]
+            facts |= {f"{entry['name']} {field}_ms": latency[field] / 1000 for field in ("p50", "p99", "max")}
+        for name, rate in burst_rates(self.result, self.experiment, self.scale).items():
+            facts[f"{name} burst_mib_per_s"] = rate
+        for index, rates in enumerate(phase_rates(self.bandwidths(), self.experiment, self.scale)):
+            facts |= {f"phase{index} {job}": rate for job, rate in rates.items()}
+        if self.experiment is PRIORITY:
+            facts["share_error"] = share_error(phase_rates(self.bandwidths(), PRIORITY, self.scale)[0], PRIORITY)
+        if self.experiment is PAYBACK:
+            facts |= self._lenders()
+        return facts
+
+    def _lenders(self) -> dict[str, float]:
+        facts: dict[str, float] = {}
+        series, records = self.bandwidths(), self.records()
+        for job, start in LENDERS.items():
+            facts[f"{job} record_at_return"] = value_at(records[job], start / self.scale)
+            later = [record for t, record in records[job] if t > start / self.scale]
+            facts[f"{job} least_record_after"] = min(later, default=0.0)
+            begin, end = start + SETTLE, min(mark for mark in PAYBACK.marks if mark > start)
+            for name, field in ((job, "mib_per_s_after"), (BORROWER, "borrower_mib_per_s")):
+                facts[f"{job} {field}"] = mean_between(series[name], begin / self.scale, end / self.scale)
+        return facts
+
+
+class Bench:
+    def __init__(self, binaries: pathlib.Path, out: pathlib.Path, plan: Plan) -> None:
+        self._binaries, self._out, self._plan = binaries, out, plan
+
+    def measure(self, experiment: Experiment, control: str, period: float = PERIOD) -> Run:
+        with Programs(self._binaries, self._out / "adaptbf") as programs:
+            cluster = Cluster(programs, 1, [front(experiment, control, period)], DEVICE)
+            (proxy,) = cluster.start("px")
+            recorder = StatusRecorder(cluster.status_file("px"))
+            cpu = proxy.cpu_seconds()
+            recorder.start()
+            result = run_load(programs, "load", cluster.address("px"), experiment.scaled(self._plan.scale),
+                              experiment.length(self._plan.scale), 0.0, recorder.saw_line, interval=self._plan.interval)
+            statuses = recorder.stop()
+            check_errors(result)
+            return Run(experiment, self._plan.scale, result, statuses, proxy.cpu_seconds() - cpu)
+
+    def draw(self, run: Run, name: str, title: str) -> None:
+        """CSV and SVG of bandwidth and, where there are any, records over time."""
+        rates = run.bandwidths()
+        total = [(points[0][0], sum(value for _, value in points)) for points in zip(*rates.values())]
+        (self._out / f"{name}.csv").write_text(csv_text(rates | {"total": total}))
+        (self._out / f"{name}.svg").write_text(self._chart(run, title, "MiB/s", rates | {"total": total}))
+        records = run.records()
+        if all(records.values()):
+            (self._out / f"{name}-records.csv").write_text(csv_text(records))
+            (self._out / f"{name}-records.svg").write_text(
+                self._chart(run, f"{title}: records", "tokens lent less borrowed", records))
+
+    @staticmethod
+    def _chart(run: Run, title: str, unit: str, series: dict[str, Series]) -> str:
+        phases = [Phase(f"{begin:g} to {end:g} s" if index else f"to {end:g} s", begin, end)
+                  for index, (begin, end) in enumerate(run.experiment.phases(run.scale))]
+        end = phases[-1].end
+        return line_chart(title, unit, phases,
+                          [Line(name, [[(min(t, end), value) for t, value in line]]) for name, line in series.items()])
+
+
+def medians(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {field: median([run[field] for run in runs]) for field in runs[0]}
+
+
+def phase_table(experiment: Experiment, by_control: dict[str, dict[str, float]], scale: float) -> str:
+    rows: list[Row] = []
+    for index, (begin, end) in enumerate(experiment.phases(scale)):
+        for control, facts in by_control.items():
+            rates = {job: facts[f"phase{index} {job}"] for job in experiment.jobs}
+            rows.append({"seconds": f"{begin:g}-{end:g}", "control": control} | rates | {"total": sum(rates.values())})
+    for control, facts in by_control.items():
+        row: dict[str, object] = {"seconds": "whole run", "control": control, "total": facts["total_mib_per_s"],
+                                  "proxy_cpu_s_per_gib": facts["proxy_cpu_s_per_gib"]}
+        rows.append(row | {field: facts.get(field) for field in CAPACITY_FIELDS})
+    return table(rows, ["seconds", "control", *experiment.jobs, "total", "proxy_cpu_s_per_gib", *CAPACITY_FIELDS])
+
+
+def latency_table(experiment: Experiment, by_control: dict[str, dict[str, float]]) -> str:
+    rows: list[Row] = []
+    for application in experiment.applications:
+        for control, facts in by_control.items():
+            name = application.name
+            rows.append({"application": name, "control": control, "mib_per_s_in_bursts": facts.get(f"{name} burst_mib_per_s")}
+                        | {f"{field}_ms": facts[f"{name} {field}_ms"] for field in ("p50", "p99", "max")})
+    return table(rows, ["application", "control", "mib_per_s_in_bursts", "p50_ms", "p99_ms", "max_ms"])
+
+
+def sweep_table(by_period: dict[float, dict[str, float]]) -> str:
+    rows: list[Row] = [
+        {"period_ms": round(period * 1000), "total": facts["total_mib_per_s"],
+         "proxy_cpu_s_per_gib": facts["proxy_cpu_s_per_gib"]}
+        | {f"{job} after": facts[f"{job} mib_per_s_after"] for job in LENDERS}
+        | {f"{job} bursts p99_ms": facts[f"{job}-bursts p99_ms"] for job in LENDERS}
+        for period, facts in by_period.items()]
+    return table(rows, list(rows[0]))
+
+
+def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
+    def describe(application: Application) -> dict[str, object]:
+        return application.config() | {"size": size_name(application.size)}
+
+    return machine_settings() | {
+        "quick": quick, "runs of each": plan.runs, "statistic": "medians over the runs; plots and CSV show the last one",
+        "scale": f"all times of the experiments are divided by {plan.scale:g}; the period of AdapTBF is not",
+        "seconds of each run": {name: EXPERIMENTS[name].length(plan.scale) for name in plan.experiments if name in EXPERIMENTS},
+        "servers": 1, "device": DEVICE, "depth": DEPTH, "token": TOKEN, "period": f"{PERIOD * 1000:.0f} ms",
+        "controls": CONTROLS,
+        "writers": f"one request of {size_name(WRITE)} in flight each, {WRITERS} for who writes all the time, "
+                   f"{BURST_WRITERS} for bursts (of {size_name(SMALL_WRITE)} in experiment c)",
+        "bin": f"{plan.interval:g} s; means of a phase leave out its first {SETTLE / plan.scale:g} s",
+        "periods of d": [f"{period * 1000:.0f} ms" for period in plan.periods],
+        "applications before scaling": {
+            name: {"title": EXPERIMENTS[name].title, "priorities": dict(EXPERIMENTS[name].priorities),
+                   "applications": [describe(application) for application in EXPERIMENTS[name].applications]}
+            for name in plan.experiments if name in EXPERIMENTS},
+    }
+
+
+def option_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, prog="script/bench adaptbf")
+    parser.add_argument("--experiments", nargs="+", choices=[*EXPERIMENTS, "d"], default=[*EXPERIMENTS, "d"],
+                        help="a: priorities, b: redistribution, c: payback, d: c with other periods")
+    parser.add_argument("--scale", type=float, help=f"divides all times (default {SCALE:g}; {QUICK_SCALE:g} with --quick)")
+    parser.add_argument("--runs", type=int, default=1, help="of each experiment and control (default 1)")
+    return parser
+
+
+def run_experiment(bench: Bench, experiment: Experiment, plan: Plan) -> dict[str, list[dict[str, float]]]:
+    seen: dict[str, list[dict[str, float]]] = {control: [] for control in CONTROLS}
+    for _ in range(plan.runs):
+        for control in CONTROLS:
+            run = bench.measure(experiment, control)
+            seen[control].append(run.facts())
+            bench.draw(run, f"adaptbf-{experiment.name}-{control}", f"{experiment.title} ({control})")
+    by_control = {control: medians(runs) for control, runs in seen.items()}
+    print(f"\n{experiment.name}: {experiment.title}\n" + phase_table(experiment, by_control, plan.scale), flush=True)
+    print("\n" + latency_table(experiment, by_control), flush=True)
+    return seen
+
+
+def run_sweep(bench: Bench, plan: Plan) -> dict[float, list[dict[str, float]]]:
+    seen: dict[float, list[dict[str, float]]] = {period: [] for period in plan.periods}
+    for _ in range(plan.runs):
+        for period in plan.periods:
+            run = bench.measure(PAYBACK, "adaptbf", period)
+            seen[period].append(run.facts())
+            bench.draw(run, f"adaptbf-d-{period * 1000:.0f}ms", f"{PAYBACK.title} (period {period * 1000:.0f} ms)")
+    print("\nd: experiment c with other periods\n" + sweep_table({period: medians(runs) for period, runs in seen.items()}),
+          flush=True)
+    return seen
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
+    plan = Plan(options.scale or (QUICK_SCALE if quick else SCALE), options.runs, options.experiments,
+                QUICK_PERIODS if quick else PERIODS)
+    settings = settings_of(plan, quick)
+    print_settings(settings)
+    print(f"about {plan.seconds() / 60:.1f} minutes", flush=True)
+    bench = Bench(binaries, out, plan)
+    checks = {PRIORITY.name: check_priority, PAYBACK.name: check_payback,
+              REDISTRIBUTION.name: lambda by_control: check_redistribution(by_control, REDISTRIBUTION.jobs[:-1])}
+    found: dict[str, object] = {}
+    targets: list[Row] = []
+    for experiment in [EXPERIMENTS[name] for name in plan.experiments if name in EXPERIMENTS]:
+        seen = run_experiment(bench, experiment, plan)
+        found[experiment.name] = seen
+        targets += checks[experiment.name]({control: medians(runs) for control, runs in seen.items()})
+    if "d" in plan.experiments:
+        sweep = run_sweep(bench, plan)
+        found["d"] = {f"{period * 1000:.0f} ms": runs for period, runs in sweep.items()}
+        targets += check_sweep({period: medians(runs) for period, runs in sweep.items()})
+    print("\n" + table(targets, TARGET_COLUMNS))
+    write_json(out / "adaptbf.json", {"settings": settings, "runs": found, "targets": targets})
+    return 0

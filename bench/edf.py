@@ -1,0 +1,127 @@
+"""script/bench edf: does a promised latency hold beside a flood?
+
+Small reads that come at a low rate, whatever becomes of those before (all processes begin one at
+the beginning of every interval), beside large writes that keep the device busy.
+"""
+from __future__ import annotations
+
+import argparse
+import pathlib
+from collections.abc import Sequence
+
+from bench.cluster import Cluster, Front
+from bench.harness import Programs, machine_settings, median
+from bench.load import Application, Burst, application_of, check_errors, late_requests, run_load
+from bench.report import Row, print_settings, table, write_json
+from bench.status import read_status, virtual_pfs_of
+from bench.targets import COLUMNS as TARGET_COLUMNS
+from bench.targets import one_at_least, one_at_most, verdict
+
+RATE = "200 MiB/s"
+DEVICE = {"bandwidth": RATE, "per_request": "50 us", "parallelism": 4}
+# Two of the large writes, and always room for small reads beside them: with 2 MiB one of the writes
+# would have to wait whenever a read is at the server.
+DEPTH = {"depth_requests": 8, "depth_bytes": "2112 KiB"}
+POLICIES = ["edf", "fifo", "sfq"]
+LATENCY = 0.02
+PROMISE = {"rate": "4 MiB/s", "burst": "64 KiB", "latency": f"{LATENCY * 1000:.0f} ms"}
+INTERACTIVE, FLOOD = "interactive", "flood"
+# Each process begins requests for 2 ms of every 20: one, unless it is answered within that.
+READS = Application(INTERACTIVE, 4 << 10, processes=4, read_percent=100, pattern="random", file_size=4 << 20,
+                    burst=Burst(0.002, 0.02))
+WRITES = Application(FLOOD, 1 << 20, outstanding=16, processes=2, file_size=32 << 20)
+APPLICATIONS = [READS, WRITES]
+WARM_UP = 1.0
+SECONDS, QUICK_SECONDS = 60.0, 5.0
+NUMBERS = ["reads_per_s", "p50_ms", "p99_ms", "max_ms", "late", "late_percent", "deadline_misses", "worst_tardiness_ms",
+           "read_mib_per_s", "flood_mib_per_s", "total_mib_per_s"]
+COLUMNS = ["policy", *NUMBERS]
+
+
+def front(policy: str) -> Front:
+    if policy == "edf":
+        return Front("px", "proxy", policy, {INTERACTIVE: 1, FLOOD: 1}, {INTERACTIVE: PROMISE},
+                     scheduler={"edf": {"capacity": RATE, "largest_request": "1 MiB"}}, **DEPTH)
+    return Front("px", "proxy", policy, {INTERACTIVE: 1, FLOOD: 1}, **DEPTH)
+
+
+def facts_of(result: dict, status: dict | None) -> dict[str, float | None]:
+    reads, flood = application_of(result, INTERACTIVE), application_of(result, FLOOD)
+    late, requests = late_requests(reads, LATENCY * 1e6)
+    own = virtual_pfs_of(status, INTERACTIVE) if status else {}
+    worst = own.get("worst_tardiness_us")
+    return {
+        "reads_per_s": reads["ops_per_s"], "late": late, "late_percent": 100 * late / max(1, requests),
+        **{f"{field}_ms": reads["latency_us"][field] / 1000 for field in ("p50", "p99", "max")},
+        "deadline_misses": own.get("deadline_misses"),
+        "worst_tardiness_ms": None if worst is None else worst / 1000,
+        "promised": own.get("promised"),
+        "read_mib_per_s": reads["mib_per_s"], "flood_mib_per_s": flood["mib_per_s"],
+        "total_mib_per_s": result["total_mib_per_s"],
+    }
+
+
+def measure(binaries: pathlib.Path, work: pathlib.Path, policy: str, seconds: float) -> dict[str, float | None]:
+    with Programs(binaries, work) as programs:
+        cluster = Cluster(programs, 1, [front(policy)], DEVICE)
+        cluster.start("px")
+        result = run_load(programs, "load", cluster.address("px"), APPLICATIONS, seconds, WARM_UP)
+        check_errors(result)
+        cluster.stop("px")  # it writes its status once more
+        return facts_of(result, read_status(cluster.status_file("px")) if policy == "edf" else None)
+
+
+def row_of(policy: str, runs: Sequence[dict[str, float | None]]) -> Row:
+    """Medians, but of what must never happen the sum, and of maxima the largest."""
+    combine = {"late": sum, "deadline_misses": sum, "max_ms": max, "worst_tardiness_ms": max}
+    row: dict[str, object] = {"policy": policy}
+    for field in NUMBERS:
+        values = [run[field] for run in runs if run[field] is not None]
+        row[field] = combine.get(field, median)(values) if values else None
+    return row
+
+
+def check(rows: Sequence[Row], runs: Sequence[dict[str, float | None]]) -> list[Row]:
+    """`runs` are those under edf."""
+    of = {str(row["policy"]): row for row in rows}
+    misses = of["edf"]["deadline_misses"]
+    promised = all(run["promised"] for run in runs)
+    best = max(float(of[policy]["total_mib_per_s"]) for policy in POLICIES)
+    return [
+        verdict("edf: the reads' curve is admitted", "yes", "yes" if promised else "no", promised),
+        verdict("edf: deadlines missed, as the proxy counts them", "0", str(misses), misses == 0),
+        one_at_most(f"edf: reads above {LATENCY * 1000:.0f} ms as the client sees them", 0, float(of["edf"]["late"])),
+        one_at_least("edf: total / the best policy's", 0.97, float(of["edf"]["total_mib_per_s"]) / best),
+    ]
+
+
+def option_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, prog="script/bench edf")
+    parser.add_argument("--seconds", type=float, help=f"of each run (default {SECONDS:g}; {QUICK_SECONDS:g} with --quick)")
+    parser.add_argument("--runs", type=int, default=1, help="of each policy, interleaved (default 1)")
+    return parser
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
+    seconds = options.seconds or (QUICK_SECONDS if quick else SECONDS)
+    settings = machine_settings() | {
+        "quick": quick, "seconds": seconds, "warm_up": WARM_UP, "runs": options.runs,
+        "statistic": "medians over the runs; misses and late reads are summed, maxima are of all runs",
+        "servers": 1, "device": DEVICE, "depth": DEPTH, "promise under edf": PROMISE,
+        "edf": front("edf").scheduler_config()["edf"], "weights": "equal",
+        "applications": [application.config() for application in APPLICATIONS],
+        "late": f"reads above {LATENCY * 1000:.0f} ms in vpfs-load's histogram (a bucket that reaches beyond it counts: "
+                "from 19.9 ms), warm-up not included",
+        "deadline_misses": "as the proxy counts them, warm-up included",
+    }
+    print_settings(settings)
+    seen: dict[str, list[dict[str, float | None]]] = {policy: [] for policy in POLICIES}
+    for _ in range(options.runs):
+        for policy in POLICIES:
+            seen[policy].append(measure(binaries, out / "edf", policy, seconds))
+    rows = [row_of(policy, runs) for policy, runs in seen.items()]
+    print("\n" + table(rows, COLUMNS), flush=True)
+    targets = check(rows, seen["edf"])
+    print("\n" + table(targets, TARGET_COLUMNS))
+    write_json(out / "edf.json", {"settings": settings, "rows": rows, "runs": seen, "targets": targets})
+    return 0

@@ -1,0 +1,92 @@
+"""script/bench policies: with no limits and one application, does every policy cost what fifo costs?
+
+One server in memory without a modelled device, a proxy of each policy before it; the proxies are
+measured in turn, and each is held against fifo in the same round.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+
+from bench.cluster import Front
+from bench.harness import Programs, machine_settings, median
+from bench.overhead import Bench, Case, Plan
+from bench.report import Row, print_settings, table, write_json
+from bench.targets import COLUMNS as TARGET_COLUMNS
+from bench.targets import one_at_least, one_at_most
+
+POLICIES = ["fifo", "sfq", "tbf", "edf", "adaptbf"]
+FRONTS = [Front(policy, "proxy", policy, {"a": 1}, depth_requests=64, depth_bytes="64 MiB") for policy in POLICIES]
+CASES = [Case("read", 4 << 10, 16, 1), Case("write", 4 << 10, 16, 1), Case("read", 1 << 20, 16, 1),
+         Case("write", 1 << 20, 16, 1)]
+TOLERANCE = 0.03
+FULL = Plan(runs=7, seconds=1.5, warm_up=0.5, sizes=[], loads=[])
+QUICK = Plan(runs=3, seconds=1.0, warm_up=0.2, sizes=[], loads=[])
+NUMBERS = ["mib_per_s", "ops_per_s", "p50_us", "p99_us", "cpu_s_per_gib"]
+COLUMNS = ["op", "size", "policy", *NUMBERS, "throughput_of_fifo", "cpu_of_fifo"]
+Seen = dict[str, list[dict[str, float]]]  # the runs of each policy, by round
+
+
+def ratio_to_fifo(seen: Seen, policy: str, field: str) -> float:
+    """The median over rounds of the ratio within a round: what drifts does so for both."""
+    return median([own[field] / fifo[field] for own, fifo in zip(seen[policy], seen["fifo"])
+                   if field in own and field in fifo])
+
+
+def rows_of(case: Case, seen: Seen) -> list[Row]:
+    fields = {field: value for field, value in case.fields().items() if field in COLUMNS}
+    return [fields | {"policy": policy} | {field: median([run[field] for run in runs if field in run]) for field in NUMBERS}
+            | {"throughput_of_fifo": ratio_to_fifo(seen, policy, "ops_per_s"),
+               "cpu_of_fifo": ratio_to_fifo(seen, policy, "cpu_s_per_gib")}
+            for policy, runs in seen.items()]
+
+
+def check(rows: Sequence[Row]) -> list[Row]:
+    lines = []
+    for row in rows:
+        if row["policy"] == "fifo":
+            continue
+        case = f"{row['policy']}, {row['op']} {row['size']}"
+        lines.append(one_at_least(f"{case}: throughput / fifo", 1 - TOLERANCE, float(row["throughput_of_fifo"])))
+        lines.append(one_at_most(f"{case}: CPU per byte / fifo", 1 + TOLERANCE, float(row["cpu_of_fifo"])))
+    return lines
+
+
+def option_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, prog="script/bench policies")
+    parser.add_argument("--runs", type=int, help=f"rounds of each case (default {FULL.runs}; {QUICK.runs} with --quick)")
+    parser.add_argument("--seconds", type=float, help=f"of each run (default {FULL.seconds:g}; {QUICK.seconds:g} with --quick)")
+    return parser
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
+    asked = {field: getattr(options, field) for field in ("runs", "seconds") if getattr(options, field)}
+    plan = dataclasses.replace(QUICK if quick else FULL, **asked)
+    settings = machine_settings() | {
+        "quick": quick, "runs": plan.runs, "seconds": plan.seconds, "warm_up": plan.warm_up,
+        "statistic": "medians of interleaved runs; ratios are medians over the rounds of the ratio within a round",
+        "load": "one application in one process with one connection and 16 requests in flight; sequential, a file of 32 MiB "
+                "in the server's memory",
+        "proxies": {front.name: front.scheduler_config() for front in FRONTS},
+        "virtual_pfs": "one, without any limit, promise or minimum; adaptbf measures the capacity itself",
+        "cpu_s_per_gib": "of the proxy",
+    }
+    print_settings(settings)
+    rows: list[Row] = []
+    with Programs(binaries, out / "policies") as programs:
+        bench = Bench(programs, plan, fronts=FRONTS)
+        for case in CASES:
+            seen: Seen = {policy: [] for policy in POLICIES}
+            for index in range(plan.runs):
+                # There and back, so that whoever comes after whom differs.
+                for policy in POLICIES if index % 2 == 0 else reversed(POLICIES):
+                    seen[policy].append(bench.once(case, policy))
+            part = rows_of(case, seen)
+            rows += part
+            print("\n" + table(part, COLUMNS), flush=True)
+    targets = check(rows)
+    print("\n" + table(targets, TARGET_COLUMNS))
+    write_json(out / "policies.json", {"settings": settings, "rows": rows, "targets": targets})
+    return 0

@@ -1,0 +1,118 @@
+"""script/bench priority: what traffic classes do for small reads beside large writes.
+
+Inside a class the policy is fifo, so that whatever differs is the classes' doing.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import pathlib
+from collections.abc import Sequence
+
+from bench.cluster import Cluster, Front
+from bench.edf import DEPTH, DEVICE, INTERACTIVE, READS, WARM_UP, WRITES
+from bench.harness import Programs, machine_settings, median
+from bench.load import application_of, check_errors, run_load
+from bench.report import Row, print_settings, table, write_json
+from bench.targets import COLUMNS as TARGET_COLUMNS
+from bench.targets import one_at_least, one_at_most, verdict
+
+POLICY = "fifo"
+BULK = "bulk"
+STARVATION = "100 ms"
+NAMES = [{"name": INTERACTIVE}, {"name": BULK}]
+MODES: dict[str, dict[str, object]] = {
+    "none": {"mode": "none", "names": NAMES},
+    "apportion 50:50": {"mode": "apportion", "names": [name | {"share": 50} for name in NAMES]},
+    "strict": {"mode": "strict", "names": NAMES},
+    f"strict, at most {STARVATION}": {"mode": "strict", "names": NAMES, "max_starvation": STARVATION},
+}
+BULK_WRITES = dataclasses.replace(WRITES, name=BULK)
+LOADS = {
+    "now and then": [READS, BULK_WRITES],
+    "all the time": [
+        dataclasses.replace(READS, size=64 << 10, outstanding=16, processes=2, file_size=16 << 20, burst=None), BULK_WRITES],
+}
+SECONDS, QUICK_SECONDS = 4.0, 2.0
+RUNS, QUICK_RUNS = 5, 1
+NUMBERS = [f"{name} {field}" for name, field in itertools.product(
+    [INTERACTIVE, BULK], ["mib_per_s", "ops_per_s", "p50_ms", "p99_ms", "max_ms"])] + ["total_mib_per_s"]
+
+
+def front(mode: str) -> Front:
+    return Front("px", "proxy", POLICY, {INTERACTIVE: 1, BULK: 1}, classes={INTERACTIVE: INTERACTIVE, BULK: BULK},
+                 scheduler={"classes": MODES[mode]}, **DEPTH)
+
+
+def facts_of(result: dict) -> dict[str, float | None]:
+    facts: dict[str, float | None] = {"total_mib_per_s": result["total_mib_per_s"]}
+    for name in (INTERACTIVE, BULK):
+        entry = application_of(result, name)
+        facts |= {f"{name} {field}": entry[field] for field in ("mib_per_s", "ops_per_s")}
+        # Nothing done, no latency.
+        facts |= {f"{name} {field}_ms": entry["latency_us"][field] / 1000 if entry["requests"] else None
+                  for field in ("p50", "p99", "max")}
+    return facts
+
+
+def medians(runs: Sequence[dict[str, float | None]]) -> dict[str, float | None]:
+    """Of the runs that have the number."""
+    values = {field: [run[field] for run in runs if run[field] is not None] for field in NUMBERS}
+    return {field: median(found) if found else None for field, found in values.items()}
+
+
+def check(rows: Sequence[Row]) -> list[Row]:
+    of = {(row["reads"], row["classes"]): row for row in rows}
+    rare, none = "now and then", "none"
+    lines = []
+    for mode in list(MODES)[1:]:
+        lines.append(one_at_most(f"reads now and then, {mode}: p99 / without classes", 1.0,
+                                 float(of[rare, mode][f"{INTERACTIVE} p99_ms"]) / float(of[rare, none][f"{INTERACTIVE} p99_ms"])))
+    press = {mode: of["all the time", mode] for mode in MODES}
+    apportioned = press["apportion 50:50"]
+    ratio = float(apportioned[f"{INTERACTIVE} mib_per_s"]) / float(apportioned[f"{BULK} mib_per_s"])
+    lines.append(verdict("reads all the time, apportion 50:50: reads / writes", "0.97 to 1.03", f"{ratio:.3f}",
+                         0.97 <= ratio <= 1.03))
+    strict, bounded = (press[mode] for mode in list(MODES)[2:])
+    lines.append(one_at_most("reads all the time, strict: writes, part of the total", 0.03,
+                             float(strict[f"{BULK} mib_per_s"]) / float(strict["total_mib_per_s"])))
+    # One request for each time that its head has waited so long.
+    lines.append(one_at_least(f"reads all the time, strict, at most {STARVATION}: writes/s", 9.0,
+                              float(bounded[f"{BULK} ops_per_s"])))
+    return lines
+
+
+def option_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, prog="script/bench priority")
+    parser.add_argument("--seconds", type=float, help=f"of each run (default {SECONDS:g}; {QUICK_SECONDS:g} with --quick)")
+    parser.add_argument("--runs", type=int, help=f"of each row, interleaved (default {RUNS}; {QUICK_RUNS} with --quick)")
+    return parser
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
+    seconds = options.seconds or (QUICK_SECONDS if quick else SECONDS)
+    runs = options.runs or (QUICK_RUNS if quick else RUNS)
+    settings = machine_settings() | {
+        "quick": quick, "seconds": seconds, "warm_up": WARM_UP, "runs": runs, "statistic": "medians of interleaved runs",
+        "servers": 1, "device": DEVICE, "depth": DEPTH, "policy inside a class": POLICY, "classes": MODES,
+        "applications": {name: [application.config() for application in load] for name, load in LOADS.items()},
+    }
+    print_settings(settings)
+    seen: dict[tuple[str, str], list[dict[str, float | None]]] = {key: [] for key in itertools.product(LOADS, MODES)}
+    for _ in range(runs):
+        for (load, mode), results in seen.items():
+            with Programs(binaries, out / "priority") as programs:
+                cluster = Cluster(programs, 1, [front(mode)], DEVICE)
+                cluster.start("px")
+                result = run_load(programs, "load", cluster.address("px"), LOADS[load], seconds, WARM_UP)
+                check_errors(result)
+                results.append(facts_of(result))
+    rows: list[Row] = [
+        {"reads": load, "classes": mode} | medians(results) for (load, mode), results in seen.items()]
+    for load in LOADS:
+        print(f"\nreads {load}\n" + table([row for row in rows if row["reads"] == load], ["classes", *NUMBERS]), flush=True)
+    targets = check(rows)
+    print("\n" + table(targets, TARGET_COLUMNS))
+    write_json(out / "priority.json", {"settings": settings, "rows": rows, "targets": targets})
+    return 0

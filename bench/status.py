@@ -1,0 +1,63 @@
+"""What a proxy says of itself in its status file, at the end or over time."""
+from __future__ import annotations
+
+import json
+import pathlib
+import time
+
+from bench.harness import Problem, Ticker
+from bench.load import line_time
+
+INTERVAL = 0.1  # the shortest that a proxy can be told
+
+
+def read_status(file: pathlib.Path) -> dict:
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise Problem(f"{file} is no status of a proxy: {error}") from error
+
+
+def virtual_pfs_of(status: dict, name: str) -> dict:
+    for row in status["virtual_pfs"]:
+        if row["name"] == name:
+            return row
+    raise Problem(f"the proxy knows no virtual PFS {name}")
+
+
+class StatusRecorder:
+    """Keeps every status that a proxy writes while vpfs-load runs, on the clock of that run."""
+
+    def __init__(self, file: pathlib.Path) -> None:
+        self._file = file
+        self._origin: float | None = None
+        self._samples: list[tuple[float, dict]] = []
+        self._ticker = Ticker(INTERVAL / 2, self._look)
+        self._seen = 0
+
+    def start(self) -> None:
+        self._ticker.start()
+
+    def saw_line(self, line: str) -> None:
+        """Each live line of vpfs-load as soon as it is there; the first tells when the run began."""
+        shown = line_time(line)
+        if self._origin is None and shown is not None:
+            self._origin = time.monotonic() - shown
+
+    def _look(self) -> None:
+        try:
+            # A new file takes the place of the one before, so what is read is always whole.
+            written = self._file.stat().st_mtime_ns
+        except OSError:
+            return
+        if written != self._seen:
+            self._seen = written
+            self._samples.append((time.monotonic(), read_status(self._file)))
+
+    def stop(self) -> list[tuple[float, dict]]:
+        """Seconds of the run and the status; what was written before the run is left out."""
+        self._ticker.stop()
+        origin = self._origin
+        if origin is None:
+            raise Problem("vpfs-load printed no live line: a run of less than a second has no record over time")
+        return [(at - origin, status) for at, status in self._samples if at >= origin]

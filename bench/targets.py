@@ -1,0 +1,39 @@
+"""What a benchmark promises beside what it measured: rows with a verdict."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.harness import geometric_mean
+from bench.report import Row
+
+COLUMNS = ["target", "required", "measured", "verdict"]
+
+
+def verdict(target: str, required: str, measured: str, reached: bool) -> Row:
+    return {"target": target, "required": required, "measured": measured, "verdict": "reached" if reached else "missed"}
+
+
+def at_least(target: str, limit: float, ratios: Sequence[float], mean: bool = False) -> Row:
+    """Every ratio, or with `mean` their geometric mean, is at or above the limit."""
+    if not ratios:
+        return verdict(target, f">= {limit:.2f}", "no rows", False)
+    value = geometric_mean(ratios) if mean else min(ratios)
+    missed = sum(not ratio >= limit for ratio in ratios)
+    detail = f"{value:.2f}" if mean else f"worst {value:.2f}, {missed} of {len(ratios)} rows below"
+    return verdict(target, f">= {limit:.2f}", detail, value >= limit)
+
+
+def at_most(target: str, limit: float, values: Sequence[float]) -> Row:
+    if not values:
+        return verdict(target, f"<= {limit:.2f}", "no rows", False)
+    missed = sum(not value <= limit for value in values)
+    detail = f"worst {max(values):.2f}, {missed} of {len(values)} rows above"
+    return verdict(target, f"<= {limit:.2f}", detail, missed == 0)
+
+
+def one_at_least(target: str, limit: float, value: float, unit: str = "") -> Row:
+    return verdict(target, f">= {limit:.3g}{unit}", f"{value:.3g}{unit}", value >= limit)
+
+
+def one_at_most(target: str, limit: float, value: float, unit: str = "") -> Row:
+    return verdict(target, f"<= {limit:.3g}{unit}", f"{value:.3g}{unit}", value <= limit)
