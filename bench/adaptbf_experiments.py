@@ -30,6 +30,7 @@ CONTROLS = {
     "static": "tbf: each job limited to its priority's part of the capacity",
     "adaptbf": "adaptbf, the capacity configured",
     "adaptbf-auto": "adaptbf, the capacity measured by the proxy",
+    "adaptbf-strict": "adaptbf as published: nobody passes its tokens, the capacity configured",
 }
 ADAPTIVE = ["adaptbf", "adaptbf-auto"]
 
@@ -105,7 +106,8 @@ def front(experiment: Experiment, control: str, period: float = PERIOD) -> Front
         return Front("px", "proxy", "tbf", shares=limits, proxy=proxy, **DEPTH)
     capacity = "auto" if control == "adaptbf-auto" else f"{CAPACITY_MIB_PER_S} MiB/s"
     return Front("px", "proxy", "adaptbf", shares={job: {"nodes": nodes} for job, nodes in experiment.priorities.items()},
-                 scheduler={"adaptbf": {"period": f"{round(period * 1000)} ms", "token": TOKEN, "capacity": capacity}},
+                 scheduler={"adaptbf": {"period": f"{round(period * 1000)} ms", "token": TOKEN, "capacity": capacity,
+                                        "work_conserving": control != "adaptbf-strict"}},
                  proxy=proxy, **DEPTH)
 
 

@@ -98,6 +98,8 @@ void read_edf(ConfigReader edf, SchedulerSettings& settings) {
 }
 
 void read_adaptbf(ConfigReader adaptbf, AdapTbfSettings& settings) {
+  settings.work_conserving = true;
+  adaptbf.get("work_conserving", &settings.work_conserving);
   adaptbf.get("period", &settings.period, milliseconds(1), std::chrono::minutes(1));
   Bytes token = {settings.token};
   if (adaptbf.get("token", &token, {1}, {kGiB})) settings.token = token.count;

@@ -79,6 +79,8 @@ void AdapTbf::enqueue(IoRequest& request, TimePoint now) {
 Policy::Head AdapTbf::head(TimePoint now) {
   advance(now);
   Head head = tbf_.head(now);
+  without_tokens_ = head.request == nullptr && settings_.work_conserving;
+  if (without_tokens_) head.request = tbf_.earliest_waiting();
   if (tbf_.queued() == 0) {
     observed_.always_queued = false;
   } else if (head.request == nullptr) {
@@ -90,7 +92,7 @@ Policy::Head AdapTbf::head(TimePoint now) {
 
 void AdapTbf::dispatch(IoRequest& request, TimePoint now) {
   job_of(request).queued -= request.cost;
-  tbf_.dispatch(request, now);
+  without_tokens_ ? tbf_.dispatch_without_tokens(request, now) : tbf_.dispatch(request, now);
 }
 
 void AdapTbf::complete(const IoRequest& request, Cost cost, TimePoint now) {

@@ -15,6 +15,9 @@ struct AdapTbfSettings {
   Duration period = std::chrono::milliseconds(100);  // at least 1 ms
   Cost token = 64 * kKiB;                            // the cost that one token stands for
   CapacityEstimate::Settings capacity = {};
+  // Capacity that no bucket is due for goes to the job whose tokens come next, which keeps them;
+  // otherwise it is left idle, as [TBF] does.
+  bool work_conserving = false;
 
   bool operator==(const AdapTbfSettings&) const = default;
 };
@@ -25,6 +28,10 @@ struct AdapTbfSettings {
 //
 // Buckets keep tokens that the server was too slow for (`realtime`) until the end of the period, so
 // that a capacity that is set a little too high changes no proportion.
+//
+// The equations give tokens to jobs that may be idle by then (a lender that gets its tokens back
+// when its burst is over), so a good part of the capacity may belong to nobody who waits. Work
+// conserving, that goes to the others, and buckets only decide who goes first.
 class AdapTbf final : public Policy {
  public:
   explicit AdapTbf(const AdapTbfSettings& settings);
@@ -82,6 +89,7 @@ class AdapTbf final : public Policy {
   TimePoint observed_since_ = {};  // not before period_start_
   CapacityEstimate::Period observed_;
   bool started_ = false;
+  bool without_tokens_ = false;  // what head() answered last
 };
 
 }  // namespace vpfs

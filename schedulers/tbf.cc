@@ -87,17 +87,29 @@ Policy::Head Tbf::head(TimePoint now) {
   }
 }
 
+IoRequest* Tbf::earliest_waiting() const {
+  return waiting_.empty() ? nullptr : flows_[waiting_.top()].queue.front();
+}
+
+void Tbf::dispatch_without_tokens(IoRequest& request, TimePoint now) {
+  leave(request, now);
+}
+
 void Tbf::dispatch(IoRequest& request, TimePoint now) {
+  if (limits_.limited(request.app)) limits_.take(request, now);
+  leave(request, now);
+}
+
+void Tbf::leave(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
   flow.queue.remove(request);
   flow.account.dispatched();
   --queued_;
-  if (limits_.limited(request.app)) limits_.take(request, now);
-  if (flow.queue.empty()) {
-    ready_.erase(index);
-  } else {
+  if (!flow.queue.empty()) {
     place(index, now);
+  } else {
+    ready_.contains(index) ? ready_.erase(index) : waiting_.erase(index);
   }
   if (ready_.empty()) return;
   __builtin_prefetch(&flows_[ready_.top()]);

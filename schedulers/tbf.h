@@ -31,6 +31,10 @@ class Tbf final : public Policy {
   void withdraw(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void prefetch() const override;
+  // The head whose deadline comes first of those that may not go yet; nullptr: there is none. It
+  // may be dispatched without its tokens, which its flow then keeps, where head() has no request.
+  [[nodiscard]] IoRequest* earliest_waiting() const;
+  void dispatch_without_tokens(IoRequest& request, TimePoint now);
   // To be called after the limits of a flow were changed from outside.
   void limits_changed(AppId app, TimePoint now);
 
@@ -49,6 +53,7 @@ class Tbf final : public Policy {
 
   Flow& flow_of(const IoRequest& request);
   void place(std::uint32_t index, TimePoint now);
+  void leave(IoRequest& request, TimePoint now);
 
   RateLimits& limits_;
   std::vector<Flow> flows_;
