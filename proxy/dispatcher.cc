@@ -17,35 +17,55 @@ Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, CostModel cost_mode
       table_(std::move(table)),
       inboxes_(workers) {
   table_.start(now);
-  for (std::uint32_t i = 0; i < table_.size(); ++i) set_share(AppId{i}, now);
+  set_shares(table_.everybody(), now);
+}
+
+// The time that the scheduler sees never goes back.
+TimePoint Dispatcher::advance(TimePoint now) {
+  return last_now_ = std::max(last_now_, now);
 }
 
 AppId Dispatcher::app_of(const Classifier::Match& match, TimePoint now) {
   const std::lock_guard lock(mutex_);
+  now = advance(now);
   const VirtualPfsTable::Found found = table_.find_or_make(match, now);
-  if (found.made) set_share(found.app, now);
+  if (found.made) set_shares({found.app}, now);
   return found.app;
 }
 
-void Dispatcher::set_share(AppId app, TimePoint now) {
-  VirtualPfs& pfs = table_[app];
-  if (pfs.removed) return scheduler_->remove(app, now);
-  const Result<void> promised = scheduler_->set_share(app, pfs.share, now);
-  pfs.refused_promise = promised ? "" : promised.error().message;
-  if (!promised) spdlog::warn("virtual PFS {}: {}", pfs.name, pfs.refused_promise);
+// Promises that fit together may not fit beside those that they replace, so those that were refused
+// are asked for again when all others are in force.
+void Dispatcher::set_shares(const std::vector<AppId>& apps, TimePoint now) {
+  std::vector<AppId> refused;
+  for (const AppId app : apps) {
+    VirtualPfs& pfs = table_[app];
+    pfs.refused_promise.clear();
+    if (pfs.removed) {
+      scheduler_->remove(app, now);
+    } else if (!scheduler_->set_share(app, pfs.share_to_come(now), now)) {
+      refused.push_back(app);
+    }
+  }
+  for (const AppId app : refused) {
+    VirtualPfs& pfs = table_[app];
+    const Result<void> promised = scheduler_->set_share(app, pfs.share_to_come(now), now);
+    if (promised) continue;
+    pfs.refused_promise = promised.error().message;
+    spdlog::warn("virtual PFS {}: {}", pfs.name, pfs.refused_promise);
+  }
 }
 
 void Dispatcher::reconfigure(Change change, TimePoint now) {
-  std::vector<std::size_t> everyone;
   {
     const std::lock_guard lock(mutex_);
+    now = advance(now);
     cost_model_ = change.cost_model;
     const std::vector<AppId> changed =
         table_.reconfigure(change.virtual_pfs, change.most_virtual_pfs, now);
     if (change.scheduler != nullptr) {
       replace(std::move(change.scheduler), now);
     } else {
-      for (const AppId app : changed) set_share(app, now);
+      set_shares(changed, now);
     }
   }
   // Somebody has to ask the scheduler what may go now.
@@ -65,11 +85,9 @@ void Dispatcher::replace(std::unique_ptr<Scheduler> scheduler, TimePoint now) {
   scheduler->occupy(scheduler_->load());
   scheduler_ = std::move(scheduler);
   ++generation_;
-  for (std::uint32_t i = 0; i < table_.size(); ++i) {
-    // A removed one may still have requests, so the scheduler must know it.
-    if (table_[AppId{i}].removed) (void)scheduler_->set_share(AppId{i}, {}, now);
-    set_share(AppId{i}, now);
-  }
+  // A removed one may still have requests, so the scheduler must know it.
+  for (const AppId app : table_.everybody()) (void)scheduler_->set_share(app, {}, now);
+  set_shares(table_.everybody(), now);
   for (IoRequest* request : waiting) scheduler_->enqueue(*request, now);
 }
 
@@ -129,6 +147,7 @@ std::optional<TimePoint> Dispatcher::turn(std::size_t worker, const Turn& turn, 
   std::vector<std::size_t> wake;
   {
     const std::lock_guard lock(mutex_);
+    now = advance(now);
     for (const Turn::End& each : turn.ended) end(each, now);
     for (PendingIo* io : turn.arrived) arrive(*io, now);
     until = release_all(now);
@@ -148,6 +167,7 @@ void Dispatcher::give_slot_back(PendingIo& io, TimePoint now) {
 
 void Dispatcher::abandon(PendingIo& io, TimePoint now) {
   const std::lock_guard lock(mutex_);
+  now = advance(now);
   switch (io.state) {
     case PendingIo::State::parked:
     case PendingIo::State::given_up:
@@ -168,6 +188,7 @@ void Dispatcher::abandon(PendingIo& io, TimePoint now) {
 
 bool Dispatcher::take_back(PendingIo& io, TimePoint now) {
   const std::lock_guard lock(mutex_);
+  now = advance(now);
   if (io.state == PendingIo::State::parked) return true;
   if (io.state != PendingIo::State::queued) return false;
   table_[io.app].queued_bytes -= io.size;
@@ -178,6 +199,7 @@ bool Dispatcher::take_back(PendingIo& io, TimePoint now) {
 
 bool Dispatcher::give_up_slot(PendingIo& io, TimePoint now) {
   const std::lock_guard lock(mutex_);
+  now = advance(now);
   if (io.state != PendingIo::State::outstanding) return false;
   ++table_[io.app].given_up_requests;
   give_slot_back(io, now);
@@ -190,9 +212,9 @@ void Dispatcher::count_refused(AppId app) {
   ++table_[app].refused_requests;
 }
 
-void Dispatcher::inspect(const std::function<void(const Books&)>& visit) {
+void Dispatcher::inspect(TimePoint now, const std::function<void(const Books&)>& visit) {
   const std::lock_guard lock(mutex_);
-  visit({.table = table_, .scheduler = *scheduler_});
+  visit({.table = table_, .scheduler = *scheduler_, .now = advance(now)});
 }
 
 std::size_t Dispatcher::outstanding() {

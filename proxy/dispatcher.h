@@ -80,8 +80,9 @@ class Dispatcher {
   struct Books {
     VirtualPfsTable& table;
     Scheduler& scheduler;
+    TimePoint now;
   };
-  void inspect(const std::function<void(const Books&)>& visit);
+  void inspect(TimePoint now, const std::function<void(const Books&)>& visit);
   [[nodiscard]] std::size_t outstanding();
   [[nodiscard]] std::size_t queued();
 
@@ -91,7 +92,8 @@ class Dispatcher {
   void give_slot_back(PendingIo& io, TimePoint now);
   void complete(PendingIo& io, Cost cost, TimePoint now);
   void replace(std::unique_ptr<Scheduler> scheduler, TimePoint now);
-  void set_share(AppId app, TimePoint now);
+  void set_shares(const std::vector<AppId>& apps, TimePoint now);
+  [[nodiscard]] TimePoint advance(TimePoint now);
   [[nodiscard]] std::optional<TimePoint> release_all(TimePoint now);
 
   const WakeUp wake_up_;
@@ -101,6 +103,7 @@ class Dispatcher {
   CostModel cost_model_;
   std::unique_ptr<Scheduler> scheduler_;
   std::uint32_t generation_ = 0;  // of scheduler_
+  TimePoint last_now_ = {};       // workers read the clock before they wait for the lock
   VirtualPfsTable table_;
   std::vector<std::vector<PendingIo*>> inboxes_;
   std::vector<std::size_t> to_wake_;

@@ -141,7 +141,6 @@ Result<void> Proxy::use(Config config) {
     if (!made) return fail("scheduler.policy: " + made.error().message);
     scheduler = std::move(*made);
   }
-  const bool status_was_off = Proxy::config().status_file.empty();
   settings_ = std::make_shared<const Settings>(std::move(config));
   set_log_level(settings_->config.log_level);
   shared_.set_configured_hold(settings_->config.timeouts.hold);
@@ -151,7 +150,7 @@ Result<void> Proxy::use(Config config) {
                            .most_virtual_pfs = settings_->config.limits.virtual_pfs},
                           shared_.clock.now());
   for (const std::unique_ptr<Worker>& worker : workers_) worker->use(settings_);
-  if (status_was_off) arm_status();
+  arm_status();
   return {};
 }
 

@@ -108,9 +108,19 @@ void read_adaptbf(ConfigReader adaptbf, AdapTbfSettings& settings) {
   if (!adaptbf.is("capacity", "auto") && adaptbf.get("capacity", &rate, {kKiB}, kMostRate)) {
     capacity.configured = rate.count;
   }
+  capacity.least = 10 * kMiB;
   if (adaptbf.get("least", &rate, {kKiB}, kMostRate)) capacity.least = rate.count;
   if (adaptbf.get("most", &rate, {kKiB}, kMostRate)) capacity.most = rate.count;
   if (capacity.least > capacity.most) adaptbf.report("least", "is more than `most`");
+  const std::uint64_t lowest = capacity.configured > 0 ? capacity.configured : capacity.least;
+  const double tokens = static_cast<double>(lowest) / static_cast<double>(settings.token) *
+                        std::chrono::duration<double>(settings.period).count();
+  if (tokens < 10) {
+    adaptbf.report(capacity.configured > 0 ? "capacity" : "least",
+                   fmt::format("is {:.1f} tokens in a period, at least 10 are needed: a smaller "
+                               "token, a longer period or more capacity",
+                               tokens));
+  }
 }
 
 // Reports a key that the policy would ignore.

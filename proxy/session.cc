@@ -115,7 +115,6 @@ void Session::hold(std::span<const std::byte> message) {
     ++shared_.counters.framing_errors;
     return close("the client used the tag of an I/O that is still under way again");
   }
-  follow_settings();
   const KnownIdentity& who = identify(description);
   if (holds_far_too_much()) return refuse_to_client(description.key, who.app);
   PendingIo& io = worker_.make_held(worker_.now());

@@ -26,6 +26,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
 
   void start();
+  // Takes on the worker's settings, if they are others than before.
+  void follow_settings();
   // Ends the session with the event that is being handled. Idempotent; the first reason counts.
   void close(const std::string& reason);
   [[nodiscard]] bool closing() const { return closing_; }
@@ -55,7 +57,6 @@ class Session : public std::enable_shared_from_this<Session> {
     std::uint8_t traffic_class;
   };
 
-  void follow_settings();
   [[nodiscard]] const KnownIdentity& identify(const IoDescription& io);
   [[nodiscard]] bool same_identity(const Identity& known, const IoDescription& io) const;
   void submit(PendingIo& io);

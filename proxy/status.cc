@@ -110,7 +110,6 @@ ordered_json describe(const Counters& counters) {
 
 std::string status_text(const Settings& settings, const Reloads& reloads, SharedState& shared,
                         Dispatcher& dispatcher) {
-  const TimePoint now = shared.clock.now();
   const Config& config = settings.config;
   ordered_json status = {{"pid", ::getpid()},
                          {"listen", config.listen},
@@ -125,7 +124,8 @@ std::string status_text(const Settings& settings, const Reloads& reloads, Shared
   status["connections"] = {{"open", counters.connections_open.load()},
                            {"total", counters.connections_total.load()},
                            {"refused", counters.connections_refused.load()}};
-  dispatcher.inspect([&](const Dispatcher::Books& books) {
+  dispatcher.inspect(shared.clock.now(), [&](const Dispatcher::Books& books) {
+    const TimePoint now = books.now;
     status.update(describe(config.scheduler, books.scheduler, now));
     status["queued"] = books.scheduler.queued();
     status["outstanding"] = books.scheduler.outstanding();

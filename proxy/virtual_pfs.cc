@@ -5,11 +5,25 @@ namespace {
 
 Share share_of(const VirtualPfsConfig& declared, TimePoint now) {
   Share share = declared.share;
-  share.finish_by = now + declared.finish_within;
+  if (share.finish_bytes.count > 0) share.finish_by = now + declared.finish_within;
   return share;
 }
 
 }  // namespace
+
+Share VirtualPfs::share_to_come(TimePoint now) const {
+  Share rest = share;
+  const Bytes had = done_bytes - done_before;
+  const bool over = rest.finish_by <= now || had >= rest.finish_bytes;
+  rest.finish_bytes = over ? Bytes{} : rest.finish_bytes - had;
+  return rest;
+}
+
+std::vector<AppId> VirtualPfsTable::everybody() const {
+  std::vector<AppId> apps;
+  for (std::uint32_t i = 0; i < table_.size(); ++i) apps.push_back(AppId{i});
+  return apps;
+}
 
 VirtualPfsTable::VirtualPfsTable(const std::vector<VirtualPfsConfig>& declared, std::size_t most) {
   (void)reconfigure(declared, most, {});
@@ -23,6 +37,10 @@ void VirtualPfsTable::set_most(std::size_t from_templates) {
   most_ = from_templates;
   for (const auto& [name, declared] : declared_) {
     if (template_fields(name).empty()) ++most_;
+  }
+  for (const VirtualPfs& pfs : table_) {
+    // Removed ones of the configuration's own stay in the table.
+    if (template_fields(pfs.declared.name).empty() && !declared_.contains(pfs.name)) ++most_;
   }
 }
 
@@ -47,6 +65,7 @@ VirtualPfsTable::Found VirtualPfsTable::find_or_make(const Classifier::Match& ma
     back.removed = false;
     back.declared = declared->second;
     back.share = share_of(declared->second, now);
+    back.done_before = back.done_bytes;
     return {.app = known->second, .made = true};
   }
   if (table_.size() >= most_) {
@@ -80,6 +99,7 @@ std::vector<AppId> VirtualPfsTable::reconfigure(const std::vector<VirtualPfsConf
     pfs.declared =
         removed ? VirtualPfsConfig{.name = pfs.declared.name, .share = {}} : *now_declared;
     pfs.share = share_of(pfs.declared, now);
+    pfs.done_before = pfs.done_bytes;
     changed.push_back(AppId{i});
   }
   // "default" first, then in the order of the file.

@@ -31,6 +31,10 @@ struct VirtualPfs {
   std::uint64_t outstanding_requests = 0;
   LatencyHistogram wait;     // arrival to dispatch
   LatencyHistogram service;  // dispatch to the last byte
+  Bytes done_before;         // done_bytes when `share` began
+
+  // The share without what it has had of its "bytes by a time"; that ends with its time.
+  [[nodiscard]] Share share_to_come(TimePoint now) const;
 };
 
 // All virtual PFSes by AppId. Those of the configuration are there from the start, "default" is
@@ -57,6 +61,7 @@ class VirtualPfsTable {
 
   [[nodiscard]] VirtualPfs& operator[](AppId app) { return table_[static_cast<std::size_t>(app)]; }
   [[nodiscard]] std::size_t size() const { return table_.size(); }
+  [[nodiscard]] std::vector<AppId> everybody() const;
   // How often a new virtual PFS was refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 

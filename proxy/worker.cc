@@ -59,6 +59,7 @@ void Worker::adopt(int client_socket, const net::Endpoint& client) {
 void Worker::use(SettingsPtr settings) {
   asio::post(context_, [this, settings = std::move(settings)]() mutable {
     settings_ = std::move(settings);
+    for (const std::shared_ptr<Session>& session : sessions_) session->follow_settings();
     need_turn_ = true;
     end_of_event();
   });
@@ -174,7 +175,7 @@ void Worker::end_of_event() {
 }
 
 void Worker::ask_again_at(std::optional<TimePoint> until) {
-  if (!until) return;
+  if (!until || stopping_) return;
   ask_again_.expires_at(*until);
   ask_again_.async_wait([this](std::error_code error) {
     if (error) return;

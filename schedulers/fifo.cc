@@ -46,6 +46,8 @@ void Fifo::withdraw(IoRequest& request, TimePoint /*now*/) {
 }
 
 const IoRequest* Fifo::oldest_of(AppId app) const {
+  const auto index = std::to_underlying(app);
+  if (index >= accounts_.size() || accounts_[index].queued == 0) return nullptr;
   const IoRequest* request = queue_.front();
   while (request != nullptr && request->app != app) request = request->next_queued;
   return request;

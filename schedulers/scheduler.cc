@@ -195,9 +195,11 @@ WaitReason Scheduler::why_waiting(AppId app, TimePoint now) {
   const IoRequest* const oldest = flow(app).oldest;
   if (oldest == nullptr) return {};
   const Class& of = class_of(*oldest);
-  const Choice choice = choose(now);
   const WaitReason why = of.policy->why_waiting(app, now);
-  if (why.eligible || choice.request == nullptr) return why;
+  if (why.eligible) return why;
+  if (!gate_.has_room()) return {.reason = gate_.reason(0)};
+  const Choice choice = choose(now);
+  if (choice.request == nullptr) return why;
   const std::string_view full = gate_.reason(choice.request->cost);
   if (!full.empty()) return {.reason = full};
   if (&of == &classes_[choice.index]) return why;

@@ -236,13 +236,7 @@ bool is_metadata(Op op) {
     case Op::listeattr:
     case Op::atomiceattr:
     case Op::listattr:
-    case Op::batch_create:
-    case Op::batch_remove:
     case Op::unstuff:
-    case Op::tree_remove:
-    case Op::tree_get_file_size:
-    case Op::tree_setattr:
-    case Op::tree_getattr:
       return true;
     default:
       return false;

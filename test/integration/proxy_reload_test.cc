@@ -152,5 +152,43 @@ TEST_F(ProxyReload, PromisesThatDoNotFitAreRefusedWithWhatWould) {
   EXPECT_TRUE(proxy.logs("virtual_pfs.b.latency: cannot be promised: the earliest that can is"));
 }
 
+// What fits together does not fit one after the other: each new promise beside the other's old one.
+TEST_F(ProxyReload, PromisesThatFitTogetherReplaceOthersInAnyOrder) {
+  const auto promises = [this](int a, int b) {
+    ProxySettings made = settings(
+        "edf", 1,
+        "a: {latency: 100 ms, burst: 64 KiB, rate: " + std::to_string(a) +
+            " MiB/s}, b: {latency: 100 ms, burst: 64 KiB, rate: " + std::to_string(b) + " MiB/s}");
+    made.scheduler = "edf: {capacity: 100 MiB/s, largest_request: 64 KiB}";
+    return made;
+  };
+  ProxyProcess proxy(promises(60, 30));
+  for (const auto& [a, b] : {std::pair{80, 10}, std::pair{10, 80}, std::pair{50, 50}}) {
+    proxy.reload(promises(a, b));
+    const nlohmann::json now = proxy.status();
+    EXPECT_EQ(now["reloads"]["failed"], 0);
+    EXPECT_EQ(now["virtual_pfs"][1]["promised"], true) << a << " and " << b;
+    EXPECT_EQ(now["virtual_pfs"][2]["promised"], true) << a << " and " << b;
+  }
+}
+
+TEST_F(ProxyReload, MetadataIsScheduledOnConnectionsThatCarryNothingElse) {
+  ProxySettings with = settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}");
+  ProxyProcess proxy(with);
+  Link link = open_link(proxy, server_);
+  ASSERT_TRUE(link.client.send(getattr_request(1)));
+  ASSERT_TRUE(link.server.receive());
+  with.scheduler = "schedule: [io, metadata]";
+  proxy.reload(with);
+  pvfs2::Tag tag = 2;
+  EXPECT_TRUE(proxy.wait_until([&](const nlohmann::json& now) {
+    EXPECT_TRUE(link.client.send(getattr_request(tag)));
+    EXPECT_TRUE(link.server.receive());
+    EXPECT_TRUE(link.server.send(getattr_response(tag++)));
+    EXPECT_TRUE(link.client.receive());
+    return now["virtual_pfs"][0]["done_requests"] > 0;
+  }));
+}
+
 }  // namespace
 }  // namespace vpfs::test

@@ -107,6 +107,15 @@ TEST(ProxyConfig, WhatAPolicyWouldIgnoreIsAMistake) {
   }
 }
 
+TEST(ProxyConfig, APeriodOfAdaptbfNeedsTokensToDivide) {
+  EXPECT_EQ(errors_with("policy: adaptbf, adaptbf: {period: 10 ms, least: 100 MiB/s}", ""), "");
+  EXPECT_NE(errors_with("policy: adaptbf, adaptbf: {period: 10 ms}", "").find("at least 10 are"),
+            std::string::npos);
+  EXPECT_NE(errors_with("policy: adaptbf, adaptbf: {capacity: 1 MiB/s}", "")
+                .find("scheduler.adaptbf.capacity: is 1.6 tokens in a period"),
+            std::string::npos);
+}
+
 TEST(ProxyConfig, PromisesThatDoNotFitTogetherAreMistakes) {
   const std::string edf =
       "policy: edf, depth: {requests: 1}, edf: {capacity: 100 MiB/s,"

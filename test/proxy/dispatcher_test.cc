@@ -103,7 +103,7 @@ TEST_F(DispatcherTest, ASlotThatWasGivenUpIsNotFreedTwice) {
   EXPECT_EQ(turn({}), (std::vector<PendingIo*>{&next}));
   (void)turn({.ended = {{.io = &slow, .bytes = 1000, .failed = false}}});
   EXPECT_EQ(dispatcher_->outstanding(), 1U);
-  dispatcher_->inspect([](const Dispatcher::Books& books) {
+  dispatcher_->inspect(kStart, [](const Dispatcher::Books& books) {
     EXPECT_EQ(books.table[AppId{1}].done_bytes.count, 1000U);
     EXPECT_EQ(books.table[AppId{1}].outstanding_bytes.count, 0U);
     EXPECT_EQ(books.table[AppId{1}].given_up_requests, 1U);
@@ -125,7 +125,7 @@ TEST_F(DispatcherTest, BooksBalanceAfterEverything) {
       out = turn(ends);
     }
   }
-  dispatcher_->inspect([](const Dispatcher::Books& books) {
+  dispatcher_->inspect(kStart, [](const Dispatcher::Books& books) {
     EXPECT_EQ(books.scheduler.outstanding(), 0U);
     EXPECT_EQ(books.scheduler.queued(), 0U);
     std::uint64_t done = 0;
@@ -174,7 +174,7 @@ TEST_F(DispatcherTest, AnotherSchedulerTakesOverInTheOrderOfArrival) {
   EXPECT_EQ(order, waiting);
   (void)turn({.ended = {end(waiting[4]), end(waiting[5])}});
   EXPECT_EQ(dispatcher_->outstanding(), 0U);
-  dispatcher_->inspect([](const Dispatcher::Books& books) {
+  dispatcher_->inspect(kStart, [](const Dispatcher::Books& books) {
     EXPECT_EQ(books.table[AppId{1}].share.weight, 7U);
     EXPECT_TRUE(books.table[AppId{2}].removed);
     EXPECT_EQ(books.table[AppId{3}].name, "c");

@@ -80,5 +80,19 @@ TEST(VirtualPfsTable, TheTimeToFinishCountsFromWhenItIsLearnt) {
   EXPECT_EQ(table[AppId{1}].share.finish_by, kNow + seconds(25));
 }
 
+TEST(VirtualPfsTable, WhatIsDoneOfSoManyBytesIsNotAskedForAgain) {
+  using std::chrono::seconds;
+  VirtualPfsTable table(
+      {{.name = "a", .share = {.finish_bytes = {1000}}, .finish_within = seconds(10)}}, 10);
+  table.start(kNow);
+  VirtualPfs& pfs = table[AppId{1}];
+  EXPECT_EQ(pfs.share_to_come(kNow).finish_bytes.count, 1000U);
+  pfs.done_bytes = {400};
+  EXPECT_EQ(pfs.share_to_come(kNow + seconds(9)).finish_bytes.count, 600U);
+  EXPECT_EQ(pfs.share_to_come(kNow + seconds(10)).finish_bytes.count, 0U) << "its time is over";
+  pfs.done_bytes = {1200};
+  EXPECT_EQ(pfs.share_to_come(kNow + seconds(1)).finish_bytes.count, 0U);
+}
+
 }  // namespace
 }  // namespace vpfs::proxy
