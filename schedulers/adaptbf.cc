@@ -182,6 +182,7 @@ WaitReason AdapTbf::why_waiting(AppId app, TimePoint now) const {
   if (why.eligible) {
     why.reason = "tokens that AdapTBF gave it";
     why.eligible = std::min(*why.eligible, period_start_ + settings_.period);
+    if (*why.eligible <= now) why.eligible.reset();  // the period is over, nobody has asked since
   }
   return why;
 }

@@ -195,10 +195,12 @@ WaitReason Scheduler::why_waiting(AppId app, TimePoint now) {
   const IoRequest* const oldest = flow(app).oldest;
   if (oldest == nullptr) return {};
   const Class& of = class_of(*oldest);
+  // With a full depth nobody is asked whose turn it is: that would tell policies that there was
+  // room.
+  const Choice choice = gate_.has_room() ? choose(now) : Choice{};
   const WaitReason why = of.policy->why_waiting(app, now);
   if (why.eligible) return why;
   if (!gate_.has_room()) return {.reason = gate_.reason(0)};
-  const Choice choice = choose(now);
   if (choice.request == nullptr) return why;
   const std::string_view full = gate_.reason(choice.request->cost);
   if (!full.empty()) return {.reason = full};

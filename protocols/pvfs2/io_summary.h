@@ -61,10 +61,10 @@ struct IoSummary {
 [[nodiscard]] std::expected<HintView, DecodeError> hints_of_request(
     std::span<const std::byte> payload);
 
-// Whether an operation is one that programs cause on names and attributes of one server: none of I/O,
-// mounting or administration, none that servers send to each other (whose time-outs are shorter), and
-// none that makes a server ask others (which could wait for each other's slots). Each has exactly one
-// answer.
+// Whether an operation is one that programs cause on names and attributes of one server: none of
+// I/O, mounting or administration, none that servers send to each other (whose time-outs are
+// shorter), and none that makes a server ask others (which could wait for each other's slots). Each
+// has exactly one answer.
 [[nodiscard]] bool is_metadata(Op op);
 // Whether requests of that operation say who asks.
 [[nodiscard]] bool carries_credential(Op op);
