@@ -86,7 +86,9 @@ void Dispatcher::replace(std::unique_ptr<Scheduler> scheduler, TimePoint now) {
   scheduler_ = std::move(scheduler);
   ++generation_;
   // A removed one may still have requests, so the scheduler must know it.
-  for (const AppId app : table_.everybody()) (void)scheduler_->set_share(app, {}, now);
+  for (const AppId app : table_.everybody()) {
+    if (table_[app].removed) (void)scheduler_->set_share(app, {}, now);
+  }
   set_shares(table_.everybody(), now);
   for (IoRequest* request : waiting) scheduler_->enqueue(*request, now);
 }

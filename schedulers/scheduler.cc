@@ -78,12 +78,7 @@ Scheduler::Choice Scheduler::choose_among_classes(TimePoint now) {
     const Policy::Head head = classes_[i].policy->head(now);
     best.until = std::min(best.until, head.until);
     if (head.request == nullptr) continue;
-    const bool is_apportioned = settings_.mode == TrafficClasses::Mode::apportion;
-    const Class& leader = classes_[best.index];
-    if (best.request == nullptr ||
-        (is_apportioned ? goes_before(classes_[i], leader)
-                        : starves(classes_[i], now) &&
-                              (!starves(leader, now) || classes_[i].served < leader.served))) {
+    if (best.request == nullptr || goes_before(classes_[i], classes_[best.index], now)) {
       best.index = i;
       best.request = head.request;
     }
@@ -91,8 +86,12 @@ Scheduler::Choice Scheduler::choose_among_classes(TimePoint now) {
   return best;
 }
 
-bool Scheduler::goes_before(const Class& one, const Class& other) const {
-  return std::max(one.tag, class_time_) < std::max(other.tag, class_time_);
+// Whether it is the turn of `one` and not of a class that stands before it in the configuration.
+bool Scheduler::goes_before(const Class& one, const Class& earlier, TimePoint now) const {
+  if (settings_.mode == TrafficClasses::Mode::apportion) {
+    return std::max(one.tag, class_time_) < std::max(earlier.tag, class_time_);
+  }
+  return starves(one, now) && (!starves(earlier, now) || one.served < earlier.served);
 }
 
 bool Scheduler::starves(const Class& one, TimePoint now) const {

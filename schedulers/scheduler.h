@@ -121,7 +121,7 @@ class Scheduler {
   }
   [[nodiscard]] Choice choose(TimePoint now);
   [[nodiscard]] Choice choose_among_classes(TimePoint now);
-  [[nodiscard]] bool goes_before(const Class& one, const Class& other) const;
+  [[nodiscard]] bool goes_before(const Class& one, const Class& earlier, TimePoint now) const;
   [[nodiscard]] bool starves(const Class& one, TimePoint now) const;
   void charge(Class& one, Cost cost, TimePoint now);
   void give_back(Class& one, std::uint64_t amount);
