@@ -54,6 +54,8 @@ TEST_F(ProxyReload, WeightsChangeWithoutTouchingAConnection) {
   EXPECT_EQ(now["connections"]["open"], 1);
   ask(link, 1, "a");
   serve(link, 1, "a");
+  // The client has its answer before the books are written.
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
   EXPECT_EQ(proxy.status()["virtual_pfs"][1]["done_requests"], 1);
 }
 
