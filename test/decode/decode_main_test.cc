@@ -18,6 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 
 const std::filesystem::path kData = VPFS_SOURCE_DIR "/test/data/pvfs2";
+const std::filesystem::path kBeegfsData = VPFS_SOURCE_DIR "/test/data/beegfs";
 
 struct Outcome {
   int code = -1;
@@ -39,23 +40,29 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   return bytes;
 }
 
-// Blocks of expected_summary.txt: the name of a capture, then what an independent decoder counted.
-TEST(VpfsDecode, CountsWhatAnIndependentDecoderCountedInEveryCapture) {
-  std::ifstream expected(kData / "expected_summary.txt");
+// Compares with blocks of expected_summary.txt: the name of a capture, then what an independent
+// decoder counted. Returns how many captures it names.
+int check_summaries(const std::filesystem::path& folder) {
+  std::ifstream expected(folder / "expected_summary.txt");
   std::string line;
   int captures = 0;
   while (std::getline(expected, line)) {
-    ASSERT_TRUE(line.starts_with("## ")) << line;
+    EXPECT_TRUE(line.starts_with("## ")) << line;
     const std::string name = line.substr(3);
     std::string summary;
     for (int i = 0; i < 2 && std::getline(expected, line); ++i) summary += line + "\n";
-    const Outcome outcome = decode({"--quiet", (kData / name).string()});
+    const Outcome outcome = decode({"--quiet", (folder / name).string()});
     EXPECT_EQ(outcome.code, 0) << name;
     EXPECT_EQ(outcome.output, summary) << name;
     EXPECT_EQ(outcome.errors, "") << name;
     ++captures;
   }
-  EXPECT_EQ(captures, 14);
+  return captures;
+}
+
+TEST(VpfsDecode, CountsWhatAnIndependentDecoderCountedInEveryCapture) {
+  EXPECT_EQ(check_summaries(kData), 14);
+  EXPECT_EQ(check_summaries(kBeegfsData), 7);
 }
 
 TEST(VpfsDecode, PrintsTheFieldsOfAnIo) {
@@ -66,6 +73,18 @@ TEST(VpfsDecode, PrintsTheFieldsOfAnIo) {
                         "range=0+65536 here=65536 server=0/1 simple_stripe:65536 fs=863887773 "
                         "hints{handle=4611686018427384789 app=job42 client_id=7}"));
   EXPECT_THAT(outcome.output, HasSubstr("uid=0 from=C:vm"));
+}
+
+TEST(VpfsDecode, PrintsTheFieldsOfABeegfsIo) {
+  const Outcome outcome = decode({"--verbose", (kBeegfsData / "id_quota.pcap.gz").string()});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.output, HasSubstr("10.77.0.1:8003 beegfs\n"));
+  EXPECT_THAT(outcome.output,
+              HasSubstr("c0 -> WriteLocalFile target=1 uid=0 offset=0 count=65536 "
+                        "handle=2F26721F#0-6B008DA5-1 node=10 owner=0 dir=root file_uid=1001\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("file_handle=\"2F26721F#0-6B008DA5-1\" client=10 "));
+  EXPECT_THAT(outcome.output, HasSubstr("c0 -> DATA write 65536\n"));
+  EXPECT_THAT(outcome.output, HasSubstr("c0 <- WriteLocalFileResp result=65536\n"));
 }
 
 TEST(VpfsDecode, VerbosePrintsEveryField) {
@@ -107,6 +126,24 @@ TEST(VpfsDecode, DamagedMessageIsAnError) {
     const auto found = std::ranges::search(damaged, magic);
     ASSERT_FALSE(found.empty());
     *(found.begin() + offset) ^= std::byte{0x40};
+    const Outcome outcome = decode({"-q", test::write_file("damaged.pcap", damaged)});
+    EXPECT_EQ(outcome.code, 1) << offset;
+    EXPECT_EQ(outcome.output.find("errors 0,"), std::string::npos) << outcome.output;
+  }
+}
+
+// The length, the prefix, the type and the length of the handle of the first write.
+TEST(VpfsDecode, DamagedBeegfsMessageIsAnError) {
+  const std::vector<std::byte> whole = read_file(kBeegfsData / "small4k.pcap");
+  const std::array<std::byte, 6> prefix_and_type = {std::byte{'S'},  std::byte{'F'},
+                                                    std::byte{'G'},  std::byte{'B'},
+                                                    std::byte{0xc1}, std::byte{0x0b}};
+  constexpr std::ptrdiff_t kFoundAt = 12;  // in the message
+  for (const std::ptrdiff_t offset : {1, 12, 16, 61}) {
+    std::vector<std::byte> damaged = whole;
+    const auto found = std::ranges::search(damaged, prefix_and_type);
+    ASSERT_FALSE(found.empty());
+    *(found.begin() - kFoundAt + offset) ^= std::byte{0x40};
     const Outcome outcome = decode({"-q", test::write_file("damaged.pcap", damaged)});
     EXPECT_EQ(outcome.code, 1) << offset;
     EXPECT_EQ(outcome.output.find("errors 0,"), std::string::npos) << outcome.output;

@@ -1,24 +1,15 @@
 #include "test/protocols/pvfs2/captured.h"
 
-#include <algorithm>
-#include <array>
-#include <filesystem>
-#include <map>
 #include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
-#include "decode/pcap_reader.h"
-#include "decode/tcp_segment.h"
-#include "decode/tcp_stream.h"
 #include "protocols/pvfs2/bmi_header.h"
 #include "protocols/pvfs2/io_summary.h"
 
 namespace vpfs::pvfs2::test {
 namespace {
-
-using Connection = std::pair<HostPort, HostPort>;  // client, server
 
 // Calls use(payload, header, from) for each message of one connection.
 template <typename Use>
@@ -75,46 +66,7 @@ class PayloadCollector {
 }  // namespace
 
 std::vector<std::string> capture_files() {
-  std::vector<std::string> files;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(VPFS_SOURCE_DIR "/test/data/pvfs2")) {
-    const std::string file = entry.path().string();
-    if (file.ends_with(".pcap") || file.ends_with(".pcap.gz")) files.push_back(file);
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
-std::vector<CapturedStream> captured_streams(const std::string& file) {
-  auto reader = PcapReader::open(file);
-  if (!reader) throw std::runtime_error(reader.error().message);
-  std::map<Connection, std::array<std::pair<TcpStream, CapturedStream>, 2>> connections;
-  for (;;) {
-    const auto packet = reader->next();
-    if (!packet) throw std::runtime_error(packet.error().message);
-    if (!packet->has_value()) break;
-    const auto segment = parse_tcp(reader->link_type(), (*packet)->bytes);
-    if (!segment) continue;
-    // The servers of these captures listen on low ports.
-    const bool from_client = segment->from.port > segment->to.port;
-    auto& sides = connections[from_client ? Connection(segment->from, segment->to)
-                                          : Connection(segment->to, segment->from)];
-    auto& [stream, captured] = sides[from_client ? 0 : 1];
-    const auto bytes = stream.add(*segment);
-    captured.bytes.insert(captured.bytes.end(), bytes.begin(), bytes.end());
-    sides[0].second.order.emplace_back(from_client ? Sender::client : Sender::server, bytes.size());
-  }
-  std::vector<CapturedStream> streams;
-  for (auto& [hosts, sides] : connections) {
-    for (const Sender from : {Sender::client, Sender::server}) {
-      CapturedStream& stream = sides[static_cast<std::size_t>(from)].second;
-      stream.from = from;
-      stream.name = std::filesystem::path(file).filename().string() + " " + to_string(hosts.first) +
-                    (from == Sender::client ? " ->" : " <-");
-      streams.push_back(std::move(stream));
-    }
-  }
-  return streams;
+  return vpfs::test::capture_files("pvfs2");
 }
 
 const std::vector<CapturedPayload>& captured_payloads() {

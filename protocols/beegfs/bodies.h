@@ -1,0 +1,224 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "protocols/beegfs/file_bodies.h"
+#include "protocols/beegfs/types.h"
+
+// The bodies of the messages that a storage server exchanges with clients and other servers, owned.
+// Each struct says its type and names its fields once, in wire order: fields() hands them to an
+// archive that decodes, encodes or prints them (body_archive.h).
+namespace vpfs::beegfs {
+
+// What a client or server says of itself, once a connection and without an answer.
+struct AuthenticateChannel {
+  static constexpr MessageType kType = MessageType::authenticate_channel;
+  std::uint64_t hash = 0;
+
+  bool operator==(const AuthenticateChannel&) const = default;
+  static void fields(auto& archive, auto& x) { archive.field("hash", x.hash); }
+};
+
+struct SetChannelDirect {
+  static constexpr MessageType kType = MessageType::set_channel_direct;
+  std::int32_t direct = 0;
+
+  bool operator==(const SetChannelDirect&) const = default;
+  static void fields(auto& archive, auto& x) { archive.field("direct", x.direct); }
+};
+
+struct PeerInfo {
+  static constexpr MessageType kType = MessageType::peer_info;
+  NodeType node_type = NodeType::client;
+  std::uint32_t node = 0;
+
+  bool operator==(const PeerInfo&) const = default;
+  static void fields(auto& archive, auto& x) {
+    archive.field("node_type", x.node_type);
+    archive.field("node", x.node);
+  }
+};
+
+struct StatStoragePath {
+  static constexpr MessageType kType = MessageType::stat_storage_path;
+  std::uint16_t target = 0;
+
+  bool operator==(const StatStoragePath&) const = default;
+  static void fields(auto& archive, auto& x) { archive.field("target", x.target); }
+};
+
+struct StatStoragePathResp {
+  static constexpr MessageType kType = MessageType::stat_storage_path_resp;
+  OpsError error = OpsError::success;
+  std::int64_t total = 0;
+  std::int64_t free = 0;
+  std::int64_t inodes = 0;
+  std::int64_t free_inodes = 0;
+
+  bool operator==(const StatStoragePathResp&) const = default;
+  static void fields(auto& archive, auto& x) {
+    archive.field("error", x.error);
+    archive.field("total", x.total);
+    archive.field("free", x.free);
+    archive.field("inodes", x.inodes);
+    archive.field("free_inodes", x.free_inodes);
+  }
+};
+
+// Requests that say nothing but which chunk file.
+template <MessageType kMessageType>
+struct ChunkRequest {
+  static constexpr MessageType kType = kMessageType;
+  std::string entry = {};
+  ChunkPath path = {};
+  std::uint16_t target = 0;
+
+  bool operator==(const ChunkRequest&) const = default;
+  static void fields(auto& archive, auto& x) {
+    archive.aligned_text("entry", x.entry);
+    archive.field("path", x.path);
+    archive.field("target", x.target);
+  }
+};
+using GetChunkFileAttribs = ChunkRequest<MessageType::get_chunk_file_attribs>;
+using UnlinkLocalFile = ChunkRequest<MessageType::unlink_local_file>;
+
+struct TruncLocalFile {
+  static constexpr MessageType kType = MessageType::trunc_local_file;
+  std::int64_t size = 0;
+  std::optional<FileOwner> file_owner = {};
+  std::string entry = {};
+  ChunkPath path = {};
+  std::uint16_t target = 0;
+
+  bool operator==(const TruncLocalFile&) const = default;
+  static void fields(auto& archive, auto& x) {
+    archive.field("size", x.size);
+    archive.file_owner(kTruncHasOwner, x.file_owner);
+    archive.aligned_text("entry", x.entry);
+    archive.field("path", x.path);
+    archive.field("target", x.target);
+  }
+};
+
+struct SetLocalAttr {
+  static constexpr MessageType kType = MessageType::set_local_attr;
+  std::int64_t mtime = 0;
+  std::int64_t atime = 0;
+  std::int32_t valid = 0;
+  std::int32_t mode = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::string entry = {};
+  ChunkPath path = {};
+  std::uint16_t target = 0;
+  bool create = false;
+
+  bool operator==(const SetLocalAttr&) const = default;
+  static void fields(auto& archive, auto& x) {
+    archive.field("mtime", x.mtime);
+    archive.field("atime", x.atime);
+    archive.field("valid", x.valid);
+    archive.field("mode", x.mode);
+    archive.field("uid", x.uid);
+    archive.field("gid", x.gid);
+    archive.aligned_text("entry", x.entry);
+    archive.field("path", x.path);
+    archive.field("target", x.target);
+    archive.field("create", x.create);
+  }
+};
+
+// Answers that tell a chunk file's attributes.
+template <MessageType kMessageType>
+struct ChunkAttributesAnswer {
+  static constexpr MessageType kType = kMessageType;
+  std::int64_t size = 0;
+  std::int64_t blocks = 0;
+  std::int64_t mtime = 0;
+  std::int64_t atime = 0;
+  std::uint64_t version = 0;
+  OpsError error = OpsError::success;
+
+  bool operator==(const ChunkAttributesAnswer&) const = default;
+  static void fields(auto& archive, auto& x) {
+    archive.field("size", x.size);
+    archive.field("blocks", x.blocks);
+    archive.field("mtime", x.mtime);
+    archive.field("atime", x.atime);
+    archive.field("version", x.version);
+    archive.field("error", x.error);
+  }
+};
+using CloseChunkFileResp = ChunkAttributesAnswer<MessageType::close_chunk_file_resp>;
+using GetChunkFileAttribsResp = ChunkAttributesAnswer<MessageType::get_chunk_file_attribs_resp>;
+using TruncLocalFileResp = ChunkAttributesAnswer<MessageType::trunc_local_file_resp>;
+using SetLocalAttrResp = ChunkAttributesAnswer<MessageType::set_local_attr_resp>;
+
+struct UnlinkLocalFileResp {
+  static constexpr MessageType kType = MessageType::unlink_local_file_resp;
+  OpsError error = OpsError::success;
+
+  bool operator==(const UnlinkLocalFileResp&) const = default;
+  static void fields(auto& archive, auto& x) { archive.field("error", x.error); }
+};
+
+// May answer any request but a read instead of its own answer.
+struct GenericResponse {
+  static constexpr MessageType kType = MessageType::generic_response;
+  static constexpr std::int32_t kTryAgain = 0;
+  static constexpr std::int32_t kIndirectError = 1;
+  std::int32_t code = kTryAgain;
+  std::string text = {};
+
+  bool operator==(const GenericResponse&) const = default;
+  static void fields(auto& archive, auto& x) {
+    archive.field("code", x.code);
+    archive.text("text", x.text);
+  }
+};
+
+// Answers a Notice whose id it repeats.
+struct Ack {
+  static constexpr MessageType kType = MessageType::ack;
+  std::string ack_id = {};
+
+  bool operator==(const Ack&) const = default;
+  static void fields(auto& archive, auto& x) { archive.text("ack_id", x.ack_id); }
+};
+
+// "Look again at ...", which is answered by an Ack unless ack_id is empty.
+template <MessageType kMessageType>
+struct Notice {
+  static constexpr MessageType kType = kMessageType;
+  std::string ack_id = {};
+
+  bool operator==(const Notice&) const = default;
+  static void fields(auto& archive, auto& x) { archive.text("ack_id", x.ack_id); }
+};
+using RefreshTargetStates = Notice<MessageType::refresh_target_states>;
+using PublishCapacities = Notice<MessageType::publish_capacities>;
+using RefreshStoragePools = Notice<MessageType::refresh_storage_pools>;
+
+// The body of any other type.
+struct Opaque {
+  MessageType type = {};
+  std::vector<std::byte> bytes = {};
+
+  bool operator==(const Opaque&) const = default;
+};
+
+using Body = std::variant<AuthenticateChannel, SetChannelDirect, PeerInfo, WriteLocalFile,
+                          WriteLocalFileResp, ReadLocalFile, FsyncLocalFile, FsyncLocalFileResp,
+                          StatStoragePath, StatStoragePathResp, CloseChunkFile, CloseChunkFileResp,
+                          GetChunkFileAttribs, GetChunkFileAttribsResp, TruncLocalFile,
+                          TruncLocalFileResp, UnlinkLocalFile, UnlinkLocalFileResp, SetLocalAttr,
+                          SetLocalAttrResp, GenericResponse, Ack, RefreshTargetStates,
+                          PublishCapacities, RefreshStoragePools, Opaque>;
+
+}  // namespace vpfs::beegfs

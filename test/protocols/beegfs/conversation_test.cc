@@ -1,0 +1,377 @@
+#include "protocols/beegfs/conversation.h"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/byte_reader.h"
+#include "base/byte_writer.h"
+
+namespace vpfs::beegfs {
+namespace {
+
+using Buffer = std::vector<std::byte>;
+using Action = Step::Action;
+
+Buffer words(std::initializer_list<std::uint32_t> numbers) {
+  Buffer body;
+  ByteWriter out(body);
+  for (const std::uint32_t number : numbers) out.u32(number);
+  return body;
+}
+
+Buffer peer_info(NodeType type, std::uint32_t number) {
+  return make_message({.type = MessageType::peer_info},
+                      words({static_cast<std::uint32_t>(type), number}));
+}
+
+FileIo file_io(std::int64_t offset, std::int64_t count) {
+  return {.offset = offset,
+          .count = count,
+          .access_flags = 4,
+          .file_handle = "1A#5-68A-1",
+          .client = 7,
+          .path = {.flags = PathInfo::kHasOrigin, .owner = 1001, .directory = "4-68A-1"},
+          .target = 101};
+}
+
+Buffer read_request(std::int64_t offset, std::int64_t count, std::uint16_t flags = 0) {
+  return encode_file_io(
+      {.feature_flags = flags, .type = MessageType::read_local_file, .target = 101, .user = 1001},
+      file_io(offset, count));
+}
+
+Buffer write_request(std::int64_t offset, std::int64_t count, std::uint16_t flags = 0) {
+  return encode_file_io(
+      {.feature_flags = flags, .type = MessageType::write_local_file, .target = 101, .user = 1001},
+      file_io(offset, count));
+}
+
+Buffer word(std::int64_t value) {
+  Buffer bytes;
+  ByteWriter(bytes).i64(value);
+  return bytes;
+}
+
+Buffer joined(std::initializer_list<Buffer> parts) {
+  Buffer all;
+  for (const Buffer& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+// Data that look like messages.
+Buffer evil(std::size_t size) {
+  const Buffer message = write_request(0, 1'000'000);
+  Buffer data;
+  while (data.size() < size) data.insert(data.end(), message.begin(), message.end());
+  data.resize(size);
+  return data;
+}
+
+// A connection whose client has introduced itself.
+class BeegfsConversationTest : public ::testing::Test {
+ protected:
+  BeegfsConversationTest() {
+    EXPECT_EQ(client(make_message({.type = MessageType::set_channel_direct}, words({0}))).action,
+              Action::forward);
+    EXPECT_EQ(client(peer_info(NodeType::client, 7)).action, Action::forward);
+  }
+  Step client(std::span<const std::byte> bytes) {
+    return conversation_.next(Sender::client, bytes);
+  }
+  Step server(std::span<const std::byte> bytes) {
+    return conversation_.next(Sender::server, bytes);
+  }
+  // Holds and releases it.
+  IoKey start(const Buffer& request) {
+    const Step step = client(request);
+    EXPECT_EQ(step.action, Action::hold);
+    EXPECT_EQ(step.size, request.size());
+    const IoKey key = conversation_.held().key;
+    conversation_.released(key);
+    return key;
+  }
+
+  BeegfsConversation conversation_;
+};
+
+TEST_F(BeegfsConversationTest, AReadSaysWhoAsksForWhat) {
+  const Buffer request = read_request(4096, 65536);
+  EXPECT_EQ(client(request).action, Action::hold);
+  const IoDescription& held = conversation_.held();
+  EXPECT_EQ(held.kind, RequestKind::read);
+  EXPECT_EQ(held.bytes, 65536U);
+  EXPECT_EQ(held.uid, 1001U);
+  EXPECT_EQ(held.node, 7U);
+  EXPECT_EQ(held.target, 101U);
+  EXPECT_EQ(held.owner, 1001U);
+  EXPECT_EQ(held.directory, "4-68A-1");
+  EXPECT_EQ(held.open_file, "1A#5-68A-1");
+  EXPECT_EQ(conversation_.serial_client(), 7U);
+}
+
+TEST_F(BeegfsConversationTest, ARepetitionHasTheSameFingerprintAndNoOther) {
+  (void)client(read_request(0, 4096));
+  const std::uint64_t first = conversation_.held().fingerprint;
+  (void)conversation_.refuse(conversation_.held().key);
+  (void)client(read_request(0, 4096));
+  EXPECT_EQ(conversation_.held().fingerprint, first);
+  (void)conversation_.refuse(conversation_.held().key);
+  (void)client(read_request(4096, 4096));
+  EXPECT_NE(conversation_.held().fingerprint, first);
+}
+
+TEST_F(BeegfsConversationTest, NothingBehindAHeldRequestIsLookedAt) {
+  (void)client(read_request(0, 100));
+  const IoKey key = conversation_.held().key;
+  EXPECT_EQ(client(read_request(100, 100)).action, Action::wait);
+  conversation_.released(key);
+  EXPECT_EQ(client(read_request(100, 100)).action, Action::wait) << "its answer is to come";
+  const Step answer = server(joined({word(100), Buffer(100), word(0)}));
+  EXPECT_EQ(answer.size, 116U);
+  ASSERT_TRUE(answer.finished);
+  EXPECT_EQ(answer.finished->key, key);
+  EXPECT_EQ(client(read_request(100, 100)).action, Action::hold);
+}
+
+TEST_F(BeegfsConversationTest, AReadEndsWithItsLastWord) {
+  const IoKey key = start(read_request(0, 1'000'000));
+  Step step = server(joined({word(600'000), evil(1000)}));
+  EXPECT_EQ(step.action, Action::forward);
+  EXPECT_EQ(step.size, 600'008U);
+  EXPECT_FALSE(step.finished);
+  EXPECT_EQ(conversation_.moved(key), 600'000U);
+  EXPECT_EQ(server(Buffer(7)).action, Action::need_more);
+  step = server(word(400'000));
+  EXPECT_EQ(step.size, 400'016U) << "with the word that ends it";
+  ASSERT_TRUE(step.finished);
+  EXPECT_EQ(step.finished->bytes, 1'000'000U);
+  EXPECT_FALSE(step.finished->failed);
+}
+
+TEST_F(BeegfsConversationTest, AReadAtTheEndOfTheFileIsShort) {
+  (void)start(read_request(0, 1000));
+  EXPECT_FALSE(server(joined({word(300), Buffer(300)})).finished);
+  const Step end = server(word(0));
+  ASSERT_TRUE(end.finished);
+  EXPECT_EQ(end.size, 8U);
+  EXPECT_EQ(end.finished->bytes, 300U);
+  EXPECT_FALSE(end.finished->failed);
+}
+
+TEST_F(BeegfsConversationTest, AReadMayFailAtOnceOrHalfWay) {
+  (void)start(read_request(0, 1000));
+  Step end = server(word(-15));
+  ASSERT_TRUE(end.finished);
+  EXPECT_TRUE(end.finished->failed);
+  (void)start(read_request(0, 1000));
+  EXPECT_FALSE(server(joined({word(300), Buffer(300)})).finished);
+  end = server(word(-1));
+  ASSERT_TRUE(end.finished);
+  EXPECT_TRUE(end.finished->failed);
+  EXPECT_EQ(end.finished->bytes, 300U);
+}
+
+TEST_F(BeegfsConversationTest, MoreDataThanAskedForIsNoAnswer) {
+  (void)start(read_request(0, 1000));
+  EXPECT_EQ(server(word(1001)).action, Action::lost_framing);
+  EXPECT_NE(conversation_.problem(), "");
+}
+
+TEST_F(BeegfsConversationTest, DataOfAWriteFollowItWithoutBeingLookedAt) {
+  const IoKey key = start(write_request(0, 3'000'000));
+  const Buffer data = evil(4096);
+  std::uint64_t left = 3'000'000;
+  while (left > 0) {
+    const Step step = client(data);
+    ASSERT_EQ(step.action, Action::forward);
+    ASSERT_GT(step.size, 0U);
+    ASSERT_LE(step.size, left);
+    left -= step.size;
+    EXPECT_EQ(conversation_.moved(key), 3'000'000 - left);
+  }
+  EXPECT_EQ(client(read_request(0, 1)).action, Action::wait);
+  const Buffer message = write_answer(3'000'000);
+  EXPECT_EQ(server(std::span(message).first(47)).action, Action::need_more);
+  const Step answer = server(message);
+  ASSERT_TRUE(answer.finished);
+  EXPECT_EQ(answer.size, 48U);
+  EXPECT_EQ(answer.finished->key, key);
+  EXPECT_EQ(answer.finished->bytes, 3'000'000U);
+  EXPECT_FALSE(answer.finished->failed);
+}
+
+TEST_F(BeegfsConversationTest, AFailedWriteIsOverAndItsConnectionGoesOn) {
+  (void)start(write_request(0, 10));
+  EXPECT_EQ(client(evil(10)).action, Action::forward);
+  Step answer = server(write_answer(-14));
+  ASSERT_TRUE(answer.finished);
+  EXPECT_TRUE(answer.finished->failed);
+  (void)start(write_request(0, 10));
+  EXPECT_EQ(client(evil(10)).action, Action::forward);
+  answer = server(make_message({.type = MessageType::generic_response}, words({0, 0, 0})));
+  ASSERT_TRUE(answer.finished) << "an answer of another type ends it too";
+  EXPECT_TRUE(answer.finished->failed);
+  EXPECT_EQ(client(read_request(0, 1)).action, Action::hold);
+}
+
+TEST_F(BeegfsConversationTest, ARefusedWriteIsAnsweredInItsTermsAndItsDataDropped) {
+  (void)client(write_request(0, 5000));
+  const IoKey key = conversation_.held().key;
+  EXPECT_EQ(client(evil(100)).action, Action::wait);
+  EXPECT_EQ(conversation_.refuse(key), write_answer(-22));
+  const Step step = client(evil(100));
+  EXPECT_EQ(step.action, Action::discard);
+  EXPECT_EQ(step.size, 5000U);
+  EXPECT_EQ(client(read_request(0, 1)).action, Action::hold);
+}
+
+TEST_F(BeegfsConversationTest, ARefusedReadIsACommunicationError) {
+  (void)client(read_request(0, 5000));
+  EXPECT_EQ(conversation_.refuse(conversation_.held().key), word(-3));
+  EXPECT_EQ(client(read_request(0, 1)).action, Action::hold);
+}
+
+TEST_F(BeegfsConversationTest, ForgottenIosAreFollowedToTheirEnd) {
+  const IoKey key = start(read_request(0, 100));
+  conversation_.forget(key);
+  const Step step = server(joined({word(100), Buffer(100), word(0)}));
+  EXPECT_EQ(step.size, 116U);
+  EXPECT_FALSE(step.finished);
+  EXPECT_EQ(client(read_request(0, 1)).action, Action::hold);
+}
+
+TEST_F(BeegfsConversationTest, OtherMessagesPassOneToOneAndWhole) {
+  const Buffer fsync = make_message({.type = MessageType::fsync_local_file}, Buffer(20));
+  for (std::size_t size = 0; size < fsync.size(); ++size) {
+    const Step step = client(std::span(fsync).first(size));
+    ASSERT_EQ(step.action, Action::need_more);
+    ASSERT_GT(step.size, size);
+    ASSERT_LE(step.size, fsync.size());
+  }
+  EXPECT_EQ(client(fsync).action, Action::forward);
+  EXPECT_FALSE(conversation_.at_rest());
+  EXPECT_EQ(client(read_request(0, 1)).action, Action::wait);
+  EXPECT_EQ(server(make_message({.type = MessageType::fsync_local_file_resp}, word(0))).action,
+            Action::forward);
+  EXPECT_TRUE(conversation_.at_rest());
+  EXPECT_EQ(client(read_request(0, 1)).action, Action::hold);
+}
+
+TEST_F(BeegfsConversationTest, IsAtRestWhileNothingUnscheduledIsHalfWay) {
+  EXPECT_EQ(conversation_.client_timeout(), std::chrono::seconds(600));
+  EXPECT_TRUE(conversation_.at_rest());
+  (void)client(write_request(0, 100));
+  EXPECT_TRUE(conversation_.at_rest()) << "its data are with the client";
+  conversation_.released(conversation_.held().key);
+  EXPECT_FALSE(conversation_.at_rest());
+  (void)client(evil(100));
+  (void)server(write_answer(100));
+  EXPECT_TRUE(conversation_.at_rest());
+  (void)client(write_request(0, 10, kWriteToMirror));
+  (void)client(evil(10));
+  EXPECT_FALSE(conversation_.at_rest());
+  (void)server(write_answer(10));
+  EXPECT_TRUE(conversation_.at_rest());
+}
+
+TEST_F(BeegfsConversationTest, AWriteOfNothingTakesNoSlotForItIsNeverAnswered) {
+  EXPECT_EQ(client(write_request(0, 0)).action, Action::forward);
+}
+
+TEST_F(BeegfsConversationTest, AnUnknownMessageThatTurnsOutToHaveNoAnswerBlocksNothing) {
+  EXPECT_EQ(client(make_message({.type = MessageType{9999}}, Buffer(3))).action, Action::forward);
+  EXPECT_EQ(client(read_request(0, 1)).action, Action::hold);
+}
+
+TEST_F(BeegfsConversationTest, DatagramTypesAreAnsweredOnlyIfTheyAsk) {
+  EXPECT_EQ(
+      client(make_message({.type = MessageType::refresh_target_states}, words({0, 0}))).action,
+      Action::forward);
+  EXPECT_TRUE(conversation_.at_rest());
+  EXPECT_EQ(
+      client(make_message({.type = MessageType::refresh_target_states}, words({1, 65}))).action,
+      Action::forward);
+  EXPECT_FALSE(conversation_.at_rest());
+}
+
+TEST_F(BeegfsConversationTest, WhatAMirrorsPrimaryForwardsPassesUnscheduled) {
+  const Buffer request = write_request(0, 1000, kWriteToMirror);
+  Step step = client(request);
+  EXPECT_EQ(step.action, Action::forward);
+  EXPECT_EQ(step.size, request.size());
+  EXPECT_EQ(client(evil(1000)).size, 1000U);
+  step = server(write_answer(1000));
+  EXPECT_EQ(step.action, Action::forward);
+  EXPECT_FALSE(step.finished);
+  EXPECT_EQ(client(read_request(0, 10, kReadFromMirror)).action, Action::hold)
+      << "of a client: it reads from the secondary by choice";
+}
+
+TEST(BeegfsConversation, WhatOtherServersSendPassesUnscheduled) {
+  for (const bool introduced : {false, true}) {
+    BeegfsConversation conversation;
+    if (introduced) {
+      (void)conversation.next(Sender::client, peer_info(NodeType::meta, 1));
+    }
+    EXPECT_FALSE(conversation.serial_client());
+    EXPECT_EQ(conversation.next(Sender::client, read_request(0, 100)).action, Action::forward);
+    const Step step = conversation.next(Sender::server, joined({word(100), Buffer(100), word(0)}));
+    EXPECT_EQ(step.size, 116U);
+    EXPECT_FALSE(step.finished);
+  }
+}
+
+TEST_F(BeegfsConversationTest, LostFramingIsSaid) {
+  Buffer message = read_request(0, 1);
+  message[12] = std::byte{0};
+  EXPECT_EQ(client(message).action, Action::lost_framing);
+  EXPECT_NE(conversation_.problem(), "");
+  EXPECT_EQ(client(read_request(0, -1)).action, Action::lost_framing);
+  Buffer cut = read_request(0, 1);
+  cut.resize(cut.size() - 3);
+  cut = make_message({.type = MessageType::read_local_file},
+                     std::span(cut).subspan(kMessageHeaderSize));
+  EXPECT_EQ(client(cut).action, Action::lost_framing);
+}
+
+// Any bytes in any pieces end in a decision that makes progress and asks for no more than allowed.
+TEST(BeegfsConversation, AnyBytesLeadToADecision) {
+  std::mt19937_64 random(4);
+  const std::vector<Buffer> seeds = {read_request(0, 4096), write_request(0, 300),
+                                     peer_info(NodeType::client, 3), write_answer(300), word(64)};
+  for (int round = 0; round < 20'000; ++round) {
+    BeegfsConversation conversation;
+    (void)conversation.next(Sender::client, peer_info(NodeType::client, 7));
+    for (int i = 0; i < 8; ++i) {
+      Buffer bytes = seeds[random() % seeds.size()];
+      for (std::uint64_t flips = random() % 3; flips > 0; --flips) {
+        bytes[random() % bytes.size()] ^= static_cast<std::byte>(1U << random() % 8);
+      }
+      bytes.resize(random() % (bytes.size() + 1));
+      const Step step = conversation.next(random() % 2 ? Sender::client : Sender::server, bytes);
+      if (step.action == Action::lost_framing) break;
+      if (step.action == Action::need_more) {
+        ASSERT_GT(step.size, bytes.size());
+        ASSERT_LE(step.size, Conversation::kMostNeeded);
+      } else if (step.action == Action::hold) {
+        ASSERT_LE(step.size, bytes.size());
+        const IoKey key = conversation.held().key;
+        if (random() % 2) {
+          conversation.released(key);
+        } else {
+          ASSERT_FALSE(conversation.refuse(key).empty());
+        }
+      } else if (step.action != Action::wait) {
+        ASSERT_GT(step.size, 0U);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vpfs::beegfs
