@@ -2,10 +2,14 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 
 #include <fcntl.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/netfilter_ipv6/ip6_tables.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -33,6 +37,29 @@ std::error_code set_congestion_control(int socket, const std::string& name) {
     return last_error();
   }
   return {};
+}
+
+bool has_hung_up(int socket) {
+  pollfd state = {.fd = socket, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&state, 1, 0) > 0;
+}
+
+Result<Endpoint> original_destination(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  const bool is_v4 = ::getsockopt(socket, IPPROTO_IP, SO_ORIGINAL_DST, &address, &size) == 0;
+  if (!is_v4) {
+    size = sizeof address;
+    if (::getsockopt(socket, IPPROTO_IPV6, IP6T_SO_ORIGINAL_DST, &address, &size) != 0) {
+      const std::error_code error = last_error();
+      return fail("the connection was not redirected: " + error.message(), error);
+    }
+  }
+  // The kernel does not say how long the address is.
+  Endpoint endpoint;
+  endpoint.resize(is_v4 ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+  std::memcpy(endpoint.data(), &address, endpoint.size());
+  return endpoint;
 }
 
 void ignore_broken_pipes() {

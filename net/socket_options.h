@@ -3,6 +3,9 @@
 #include <string>
 #include <system_error>
 
+#include "base/result.h"
+#include "net/endpoint.h"
+
 namespace vpfs::net {
 
 // TCP_NODELAY and non-blocking mode on a connected socket.
@@ -11,6 +14,13 @@ namespace vpfs::net {
 // Chooses the congestion control of one socket ("cubic", "reno"). The system's default may pace
 // (bbr), which costs half the throughput on a local connection.
 [[nodiscard]] std::error_code set_congestion_control(int socket, const std::string& name);
+
+// Whether the peer will send nothing more, though what it has sent may not be read yet.
+[[nodiscard]] bool has_hung_up(int socket);
+
+// Where the peer meant to connect to before a packet filter redirected it here; an error when it
+// did not.
+[[nodiscard]] Result<Endpoint> original_destination(int socket);
 
 // Writing to a connection that its peer has closed then fails with EPIPE instead of ending the
 // process: splice(2) and sendfile(2) have no flag for that. Call once, from main.

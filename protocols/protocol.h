@@ -30,6 +30,17 @@ struct IoDescription {
   std::uint64_t bytes = 0;           // of data that the data server will move; at most, for a read
   std::int64_t file_system = 0;      // zero where the protocol does not show it
   std::optional<std::uint32_t> uid;  // where the protocol shows exactly one
+
+  // What follows, where the protocol shows it. Texts are valid until the next call of next().
+  std::optional<std::uint32_t> node = std::nullopt;    // the client's number, one for each mount
+  std::optional<std::uint32_t> target = std::nullopt;  // of the data server's storage targets
+  std::optional<std::uint32_t> owner = std::nullopt;   // uid that the directory below belongs to
+  std::string_view directory = {};                     // that the file was created in
+  // The file as a node has it open; its uid is zero when the node's kernel writes back what others
+  // wrote through it.
+  std::string_view open_file = {};
+  // The same for a request and its repetition, and hardly ever for two others; zero: not known.
+  std::uint64_t fingerprint = 0;
 };
 
 // An I/O that the data server is done with.
@@ -45,11 +56,13 @@ struct Step {
     need_more,     // ask again once `size` bytes are there
     forward,       // pass the next `size` bytes on; those that are not here yet need no look
     hold,          // the next `size` bytes, all here, are the I/O request that held() describes
+    discard,       // drop the next `size` bytes; those that are not here yet need no look
+    wait,          // not yet: ask again after released(), refuse(), or a step of the other stream
     lost_framing,  // the stream makes no sense from here on (see problem()): close the connection
   };
   Action action = Action::need_more;
   std::uint64_t size = 0;
-  // With forward: over when the last of the `size` bytes has been received from its sender.
+  // With forward: what is over when the last of the `size` bytes has been received from its sender.
   std::optional<FinishedIo> finished = std::nullopt;
 };
 
@@ -72,6 +85,8 @@ class Conversation {
   // The value that the held request carries under a free name (a hint), borrowed from its bytes.
   [[nodiscard]] virtual std::optional<std::string_view> held_hint(std::string_view name) const = 0;
 
+  // The held request has been forwarded.
+  virtual void released(IoKey key) = 0;
   // A held request will not be forwarded. The answer goes to the client at a message boundary.
   [[nodiscard]] virtual std::vector<std::byte> refuse(IoKey key) = 0;
   // Bytes of an outstanding I/O that have been seen on their way.
@@ -79,6 +94,13 @@ class Conversation {
   // An outstanding I/O that made no progress for so long that its end will not be seen any more:
   // forget it; whatever still comes of it passes through.
   virtual void forget(IoKey key) = 0;
+
+  // The number of the client node, where its connections carry one request at a time: a node has
+  // few of them, and a held request takes one from all of the node's applications. Nothing where
+  // connections carry many requests, and before the client has told.
+  [[nodiscard]] virtual std::optional<std::uint32_t> serial_client() const = 0;
+  // Whether nothing but I/O that was held is under way, as far as the protocol shows.
+  [[nodiscard]] virtual bool at_rest() const = 0;
 
   // How long clients of this file system wait for an answer, once a message has told.
   [[nodiscard]] virtual std::optional<Duration> client_timeout() const = 0;

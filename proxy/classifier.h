@@ -18,7 +18,11 @@ struct Identity {
   RequestKind kind = RequestKind::read;
   std::int64_t file_system = 0;
   std::optional<std::uint32_t> uid;
-  std::vector<std::optional<std::string>> hints;
+  std::optional<std::uint32_t> node = std::nullopt;
+  std::optional<std::uint32_t> target = std::nullopt;
+  std::optional<std::uint32_t> owner = std::nullopt;
+  std::string directory = {};  // "": not known
+  std::vector<std::optional<std::string>> hints = {};
 
   bool operator==(const Identity&) const = default;
 };
@@ -31,6 +35,8 @@ class Classifier {
 
   // The names of all hints that some rule looks at: an identity needs no others.
   [[nodiscard]] const std::vector<std::string>& hint_names() const { return hint_names_; }
+  // Whether some rule looks at the uid.
+  [[nodiscard]] bool looks_at_uid() const { return looks_at_uid_; }
 
   struct Match {
     std::string virtual_pfs;    // "job-42": the name with all fields filled in
@@ -51,18 +57,25 @@ class Classifier {
     std::optional<RequestKind> kind;
     std::vector<std::uint64_t> file_systems;
     std::vector<std::uint64_t> uids;
+    std::vector<std::uint64_t> nodes;
+    std::vector<std::uint64_t> targets;
+    std::vector<std::uint64_t> owners;
+    std::vector<std::string> directories;
+    std::vector<Attribute> needed;  // by the name's fields
     std::string virtual_pfs;
     std::uint8_t traffic_class = 0;
   };
 
   [[nodiscard]] static bool matches(const Rule& rule, const asio::ip::address& client,
                                     const Identity& identity);
-  [[nodiscard]] std::string fill_in(std::string_view name, const Identity& identity) const;
+  [[nodiscard]] std::string fill_in(const Rule& rule, const Identity& identity) const;
+  [[nodiscard]] bool demands_hint(const Rule& rule, std::string_view name) const;
   std::size_t index_of_hint(const std::string& name);
 
   std::vector<std::string> hint_names_;
   std::vector<Rule> rules_;
   std::uint8_t default_class_;
+  bool looks_at_uid_ = false;
 };
 
 }  // namespace vpfs::proxy

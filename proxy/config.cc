@@ -46,13 +46,18 @@ void check_unchanged(ConfigReader& reader, const Config& config, const Config& r
 
 void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   read_address(reader, "listen", config.listen);
-  read_address(reader, "upstream", config.upstream);
+  if (reader.is("upstream", kOriginal)) {
+    reader.get("upstream", &config.upstream);
+  } else {
+    read_address(reader, "upstream", config.upstream);
+  }
   reader.choose("protocol", &config.protocol, strings(protocol_names()));
   reader.get("workers", &config.workers, 1, 256);
   reader.get("status_file", &config.status_file);
   reader.get("status_interval", &config.status_interval, milliseconds(100), kLongest);
   reader.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
   reader.get("upstream_congestion", &config.upstream_congestion);
+  reader.get("write_back_by_file", &config.write_back_by_file);
   if (running != nullptr) check_unchanged(reader, config, *running);
 }
 
@@ -65,6 +70,12 @@ void read_limits(ConfigReader reader, Limits& limits) {
   reader.get("held_bytes", &limits.held_bytes, {32 * kKiB}, {kGiB});
   count = limits.virtual_pfs;
   if (reader.get("virtual_pfs", &count, 1, 1'000'000)) limits.virtual_pfs = count;
+  if (reader.is("max_held_per_client", "off")) {
+    limits.per_client.enabled = false;
+  } else if (!reader.is("max_held_per_client", "auto") &&
+             reader.get("max_held_per_client", &count, 1, 1'000'000)) {
+    limits.per_client.most = count;
+  }
 }
 
 void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
@@ -94,7 +105,25 @@ void read_numbers(ConfigReader& match, std::string_view key, std::uint64_t most,
   }
 }
 
-void read_match(ConfigReader match, RuleConfig& rule) {
+// Reports a condition that never holds with the protocol.
+bool shown(ConfigReader& match, std::string_view key, const Config& config, Attribute attribute) {
+  if (!match.has(key)) return false;
+  if (protocol_shows(config.protocol, attribute)) return true;
+  match.report(key, fmt::format("the protocol {} does not show it", config.protocol));
+  return false;
+}
+
+void read_operation(ConfigReader& match, std::string_view key, const Config& config,
+                    RuleConfig& rule) {
+  std::string operation;
+  if (!match.choose(key, &operation, {"read", "write", "metadata"})) return;
+  rule.kind = operation == "read"    ? RequestKind::read
+              : operation == "write" ? RequestKind::write
+                                     : RequestKind::metadata;
+  if (rule.kind == RequestKind::metadata) (void)shown(match, key, config, Attribute::metadata);
+}
+
+void read_match(ConfigReader match, const Config& config, RuleConfig& rule) {
   if (match.get("client", &rule.clients)) {
     for (const std::string& client : rule.clients) {
       if (!AddressBlock::parse(client)) {
@@ -102,19 +131,22 @@ void read_match(ConfigReader match, RuleConfig& rule) {
       }
     }
   }
-  match.get("hint", &rule.hints);
-  std::string operation;
-  if (match.choose("operation", &operation, {"read", "write", "metadata"})) {
-    rule.kind = operation == "read"    ? RequestKind::read
-                : operation == "write" ? RequestKind::write
-                                       : RequestKind::metadata;
-  }
-  read_numbers(match, "file_system", INT32_MAX, rule.file_systems);
-  read_numbers(match, "uid", UINT32_MAX, rule.uids);
+  if (shown(match, "hint", config, Attribute::hint)) match.get("hint", &rule.hints);
+  read_operation(match, match.has("op") ? "op" : "operation", config, rule);
+  const auto numbers = [&](std::string_view key, Attribute attribute, std::uint64_t most,
+                           std::vector<std::uint64_t>& wanted) {
+    if (shown(match, key, config, attribute)) read_numbers(match, key, most, wanted);
+  };
+  numbers("file_system", Attribute::file_system, INT32_MAX, rule.file_systems);
+  numbers("uid", Attribute::uid, UINT32_MAX, rule.uids);
+  numbers("node", Attribute::node, UINT32_MAX, rule.nodes);
+  numbers("target", Attribute::target, UINT16_MAX, rule.targets);
+  numbers("owner", Attribute::owner, UINT32_MAX, rule.owners);
+  if (shown(match, "dir", config, Attribute::directory)) match.get("dir", &rule.directories);
 }
 
-// A virtual PFS that a rule names must be declared, and a template's fields must be
-// hints that the rule itself demands: then they are always there.
+// A virtual PFS that a rule names must be declared, and a template's fields must be attributes that
+// the protocol shows or hints that the rule itself demands: then they are always there.
 void check_target(ConfigReader& entry, const Config& config, const RuleConfig& rule) {
   const auto declared = [&](const VirtualPfsConfig& each) { return each.name == rule.virtual_pfs; };
   if (rule.virtual_pfs != "default" && std::ranges::none_of(config.virtual_pfs, declared)) {
@@ -123,6 +155,8 @@ void check_target(ConfigReader& entry, const Config& config, const RuleConfig& r
   }
   for (const std::string& field : template_fields(rule.virtual_pfs)) {
     const auto demanded = [&](const auto& hint) { return hint.first == field; };
+    const std::optional<Attribute> attribute = template_attribute(field);
+    if (attribute && protocol_shows(config.protocol, *attribute)) continue;
     if (std::ranges::none_of(rule.hints, demanded)) {
       entry.report("virtual_pfs",
                    fmt::format("the template uses {{{}}}, but the rule matches no hint "
@@ -153,6 +187,15 @@ std::uint8_t default_class(const Config& config) {
   return static_cast<std::uint8_t>(count == 0 ? 0 : count - 1);
 }
 
+std::optional<Attribute> template_attribute(std::string_view field) {
+  if (field == "uid") return Attribute::uid;
+  if (field == "node") return Attribute::node;
+  if (field == "target") return Attribute::target;
+  if (field == "owner") return Attribute::owner;
+  if (field == "dir") return Attribute::directory;
+  return std::nullopt;
+}
+
 std::vector<std::string> template_fields(std::string_view name) {
   std::vector<std::string> fields;
   for (std::size_t open = name.find('{'); open != std::string_view::npos;
@@ -171,11 +214,11 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   read_proxy(reader.child("proxy"), config, running);
   read_limits(reader.child("limits"), config.limits);
   read_timeouts(reader.child("timeouts"), config.timeouts);
-  read_scheduler(reader.child("scheduler"), config);
+  read_scheduler(reader.child("scheduler"), config, running);
   read_shares(reader, config);
   reader.for_each("rules", [&](ConfigReader& entry) {
     RuleConfig rule;
-    read_match(entry.child("match"), rule);
+    read_match(entry.child("match"), config, rule);
     read_class(entry, config, rule);
     entry.require("virtual_pfs");
     if (entry.get("virtual_pfs", &rule.virtual_pfs)) check_target(entry, config, rule);

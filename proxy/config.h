@@ -9,7 +9,8 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
-#include "protocols/protocol.h"
+#include "protocols/registry.h"
+#include "proxy/client_limits.h"
 #include "schedulers/cost_model.h"
 #include "schedulers/registry.h"
 
@@ -22,6 +23,7 @@ struct Limits {
   std::size_t held_requests = 4096;
   Bytes held_bytes = {kMiB};         // the same of the messages
   std::size_t virtual_pfs = 10'000;  // that templates may make
+  ClientLimits::Settings per_client;
 };
 
 struct Timeouts {
@@ -50,13 +52,19 @@ struct RuleConfig {
   std::optional<RequestKind> kind;
   std::vector<std::uint64_t> file_systems;
   std::vector<std::uint64_t> uids;
+  std::vector<std::uint64_t> nodes;
+  std::vector<std::uint64_t> targets;
+  std::vector<std::uint64_t> owners;
+  std::vector<std::string> directories;  // patterns
   std::string virtual_pfs;
   std::uint8_t traffic_class = 0;  // index into Config::scheduler.classes
 };
 
+inline constexpr std::string_view kOriginal = "original";
+
 struct Config {
   std::string listen;
-  std::string upstream;
+  std::string upstream;  // kOriginal: where each client meant to go
   std::string protocol = "orangefs";
   std::uint64_t workers = 1;
   std::string status_file;
@@ -69,6 +77,9 @@ struct Config {
   SchedulerSettings scheduler;
   CostModel::Settings cost;
   bool schedule_metadata = false;
+  bool scheduler_per_target = false;
+  // Whether what a node's kernel writes back belongs to the only user of its file.
+  bool write_back_by_file = true;
   std::vector<VirtualPfsConfig> virtual_pfs;
   std::vector<RuleConfig> rules;
 };
@@ -81,6 +92,9 @@ struct Config {
 
 // Requests that no rule matches belong to the last traffic class.
 [[nodiscard]] std::uint8_t default_class(const Config& config);
+
+// The attribute of a request that a field of a template may name: {"uid"}, ...
+[[nodiscard]] std::optional<Attribute> template_attribute(std::string_view field);
 
 // The names in braces of a template: {"jobid"} for "job-{jobid}".
 [[nodiscard]] std::vector<std::string> template_fields(std::string_view name);

@@ -8,14 +8,21 @@
 #include "base/check.h"
 
 namespace vpfs::proxy {
+namespace {
+// A data server has few targets.
+constexpr std::size_t kMostLanes = 64;
+}  // namespace
 
-Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, CostModel cost_model,
-                       VirtualPfsTable table, std::size_t workers, WakeUp wake_up, TimePoint now)
+Dispatcher::Dispatcher(Setup setup, VirtualPfsTable table, std::size_t workers, WakeUp wake_up,
+                       TimePoint now)
     : wake_up_(std::move(wake_up)),
-      cost_model_(cost_model),
-      scheduler_(std::move(scheduler)),
+      lane_per_target_(setup.lane_per_target),
+      cost_model_(setup.cost_model),
+      make_scheduler_(std::move(setup.make_scheduler)),
       table_(std::move(table)),
       inboxes_(workers) {
+  clients_.configure(setup.client_limits);
+  lanes_.push_back({.target = std::nullopt, .scheduler = make_scheduler_()});
   table_.start(now);
   set_shares(table_.everybody(), now);
 }
@@ -33,22 +40,53 @@ AppId Dispatcher::app_of(const Classifier::Match& match, TimePoint now) {
   return found.app;
 }
 
+// The first target takes the lane that is there from the start; those beyond kMostLanes share it.
+std::size_t Dispatcher::lane_of(const PendingIo& io, TimePoint now) {
+  if (!lane_per_target_) return 0;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (!lanes_[i].target) lanes_[i].target = io.target;
+    if (lanes_[i].target == io.target) return i;
+  }
+  if (lanes_.size() == kMostLanes) return reused_lane(io.target);
+  Lane& lane = lanes_.emplace_back(Lane{.target = io.target, .scheduler = make_scheduler_()});
+  for (const AppId app : table_.everybody()) {
+    if (table_[app].removed) (void)lane.scheduler->set_share(app, {}, now);
+  }
+  set_shares(lane, table_.everybody(), now);
+  return lanes_.size() - 1;
+}
+
+// Whoever names many targets must not take the lanes from those that are there.
+std::size_t Dispatcher::reused_lane(std::uint32_t target) {
+  for (std::size_t i = 1; i < lanes_.size(); ++i) {
+    const Scheduler& scheduler = *lanes_[i].scheduler;
+    if (scheduler.queued() > 0 || scheduler.outstanding() > 0) continue;
+    lanes_[i].target = target;
+    return i;
+  }
+  return 0;
+}
+
+void Dispatcher::set_shares(const std::vector<AppId>& apps, TimePoint now) {
+  for (const AppId app : apps) table_[app].refused_promise.clear();
+  for (Lane& lane : lanes_) set_shares(lane, apps, now);
+}
+
 // Promises that fit together may not fit beside those that they replace, so those that were refused
 // are asked for again when all others are in force.
-void Dispatcher::set_shares(const std::vector<AppId>& apps, TimePoint now) {
+void Dispatcher::set_shares(Lane& lane, const std::vector<AppId>& apps, TimePoint now) {
   std::vector<AppId> refused;
   for (const AppId app : apps) {
     VirtualPfs& pfs = table_[app];
-    pfs.refused_promise.clear();
     if (pfs.removed) {
-      scheduler_->remove(app, now);
-    } else if (!scheduler_->set_share(app, pfs.share_to_come(now), now)) {
+      lane.scheduler->remove(app, now);
+    } else if (!lane.scheduler->set_share(app, pfs.share_to_come(now), now)) {
       refused.push_back(app);
     }
   }
   for (const AppId app : refused) {
     VirtualPfs& pfs = table_[app];
-    const Result<void> promised = scheduler_->set_share(app, pfs.share_to_come(now), now);
+    const Result<void> promised = lane.scheduler->set_share(app, pfs.share_to_come(now), now);
     if (promised) continue;
     pfs.refused_promise = promised.error().message;
     spdlog::warn("virtual PFS {}: {}", pfs.name, pfs.refused_promise);
@@ -60,10 +98,13 @@ void Dispatcher::reconfigure(Change change, TimePoint now) {
     const std::lock_guard lock(mutex_);
     now = advance(now);
     cost_model_ = change.cost_model;
+    clients_.configure(change.client_limits);
     const std::vector<AppId> changed =
         table_.reconfigure(change.virtual_pfs, change.most_virtual_pfs, now);
-    if (change.scheduler != nullptr) {
-      replace(std::move(change.scheduler), now);
+    if (change.make_scheduler) {
+      make_scheduler_ = std::move(change.make_scheduler);
+      ++generation_;
+      for (Lane& lane : lanes_) replace(lane, now);
     } else {
       set_shares(changed, now);
     }
@@ -72,39 +113,56 @@ void Dispatcher::reconfigure(Change change, TimePoint now) {
   wake_up_(0);
 }
 
-void Dispatcher::replace(std::unique_ptr<Scheduler> scheduler, TimePoint now) {
+void Dispatcher::replace(Lane& lane, TimePoint now) {
   std::vector<IoRequest*> waiting;
-  while (IoRequest* const request = scheduler_->any_queued()) {
-    scheduler_->withdraw(*request, now);
+  while (IoRequest* const request = lane.scheduler->any_queued()) {
+    lane.scheduler->withdraw(*request, now);
     waiting.push_back(request);
   }
   std::ranges::sort(waiting, {}, [](const IoRequest* request) {
     return std::pair(request->arrival, request->order);
   });
 
-  scheduler->occupy(scheduler_->load());
-  scheduler_ = std::move(scheduler);
-  ++generation_;
+  std::unique_ptr<Scheduler> scheduler = make_scheduler_();
+  scheduler->occupy(lane.scheduler->load());
+  lane.scheduler = std::move(scheduler);
   // A removed one may still have requests, so the scheduler must know it.
   for (const AppId app : table_.everybody()) {
-    if (table_[app].removed) (void)scheduler_->set_share(app, {}, now);
+    if (table_[app].removed) (void)lane.scheduler->set_share(app, {}, now);
   }
-  set_shares(table_.everybody(), now);
-  for (IoRequest* request : waiting) scheduler_->enqueue(*request, now);
+  set_shares(lane, table_.everybody(), now);
+  for (IoRequest* request : waiting) lane.scheduler->enqueue(*request, now);
 }
 
 void Dispatcher::complete(PendingIo& io, Cost cost, TimePoint now) {
   VirtualPfs& pfs = table_[io.app];
   pfs.outstanding_bytes -= io.size;
   --pfs.outstanding_requests;
-  if (io.generation == generation_) return scheduler_->complete(io, cost, now);
-  scheduler_->vacate(io.cost);  // an earlier scheduler let it go
+  clients_.finished(io);
+  if (io.generation == generation_) return scheduler_of(io).complete(io, cost, now);
+  scheduler_of(io).vacate(io.cost);  // an earlier scheduler let it go
 }
 
 void Dispatcher::arrive(PendingIo& io, TimePoint now) {
   io.state = PendingIo::State::queued;
+  io.lane = lane_of(io, now);
   table_[io.app].queued_bytes += io.size;
-  scheduler_->enqueue(io, now);
+  clients_.queued(io, now);
+  scheduler_of(io).enqueue(io, now);
+}
+
+// Out of the scheduler without having been let go.
+void Dispatcher::leave_queue(PendingIo& io, TimePoint now) {
+  table_[io.app].queued_bytes -= io.size;
+  scheduler_of(io).withdraw(io, now);
+}
+
+// To the worker that its session belongs to.
+void Dispatcher::hand_over(PendingIo& io, PendingIo::State state) {
+  io.state = state;
+  std::vector<PendingIo*>& inbox = inboxes_[io.worker];
+  if (inbox.empty()) to_wake_.push_back(io.worker);
+  inbox.push_back(&io);
 }
 
 void Dispatcher::end(const Turn::End& end, TimePoint now) {
@@ -123,12 +181,32 @@ void Dispatcher::end(const Turn::End& end, TimePoint now) {
 }
 
 std::optional<TimePoint> Dispatcher::release_all(TimePoint now) {
+  TimePoint until = kNever;
+  for (Lane& lane : lanes_) until = std::min(until, release_all(lane, now));
+  refuse_excess(now);
+  return until == kNever ? std::nullopt : std::optional(until);
+}
+
+void Dispatcher::refuse_excess(TimePoint now) {
+  while (PendingIo* const io = clients_.take_excess(now)) {
+    if (table_[io->app].excess_requests++ == 0) tell_excess(*io, now);
+    leave_queue(*io, now);
+    hand_over(*io, PendingIo::State::excess);
+  }
+}
+
+void Dispatcher::tell_excess(const PendingIo& io, TimePoint now) {
+  const ClientLimits::Report client = clients_.report(io.client, now);
+  spdlog::warn(
+      "virtual PFS {}: it has {} of the {} connections of client {}, or more: requests beyond that "
+      "are sent back for a while, so that others have some (limits.max_held_per_client)",
+      table_[io.app].name, client.limit.value_or(0), client.connections, client.name);
+}
+
+TimePoint Dispatcher::release_all(Lane& lane, TimePoint now) {
   for (;;) {
-    const Scheduler::Decision decision = scheduler_->next(now);
-    if (decision.request == nullptr) {
-      if (decision.until == kNever) return std::nullopt;
-      return decision.until;
-    }
+    const Scheduler::Decision decision = lane.scheduler->next(now);
+    if (decision.request == nullptr) return decision.until;
     auto& io = static_cast<PendingIo&>(*decision.request);
     VirtualPfs& pfs = table_[io.app];
     pfs.queued_bytes -= io.size;
@@ -136,10 +214,8 @@ std::optional<TimePoint> Dispatcher::release_all(TimePoint now) {
     ++pfs.outstanding_requests;
     pfs.wait.record(now - io.arrival);
     io.generation = generation_;
-    io.state = PendingIo::State::released;
-    std::vector<PendingIo*>& inbox = inboxes_[io.worker];
-    if (inbox.empty()) to_wake_.push_back(io.worker);
-    inbox.push_back(&io);
+    clients_.dispatched(io);
+    hand_over(io, PendingIo::State::released);
   }
 }
 
@@ -153,7 +229,9 @@ std::optional<TimePoint> Dispatcher::turn(std::size_t worker, const Turn& turn, 
     for (const Turn::End& each : turn.ended) end(each, now);
     for (PendingIo* io : turn.arrived) arrive(*io, now);
     until = release_all(now);
-    for (PendingIo* io : inboxes_[worker]) io->state = PendingIo::State::outstanding;
+    for (PendingIo* io : inboxes_[worker]) {
+      if (io->state == PendingIo::State::released) io->state = PendingIo::State::outstanding;
+    }
     released.insert(released.end(), inboxes_[worker].begin(), inboxes_[worker].end());
     inboxes_[worker].clear();
     std::erase(to_wake_, worker);
@@ -174,9 +252,12 @@ void Dispatcher::abandon(PendingIo& io, TimePoint now) {
     case PendingIo::State::parked:
     case PendingIo::State::given_up:
       break;
+    case PendingIo::State::excess:
+      std::erase(inboxes_[io.worker], &io);
+      break;
     case PendingIo::State::queued:
-      table_[io.app].queued_bytes -= io.size;
-      scheduler_->withdraw(io, now);
+      clients_.withdrawn(io);
+      leave_queue(io, now);
       break;
     case PendingIo::State::released:
       std::erase(inboxes_[io.worker], &io);
@@ -193,8 +274,8 @@ bool Dispatcher::take_back(PendingIo& io, TimePoint now) {
   now = advance(now);
   if (io.state == PendingIo::State::parked) return true;
   if (io.state != PendingIo::State::queued) return false;
-  table_[io.app].queued_bytes -= io.size;
-  scheduler_->withdraw(io, now);
+  clients_.withdrawn(io);
+  leave_queue(io, now);
   io.state = PendingIo::State::parked;
   return true;
 }
@@ -209,6 +290,16 @@ bool Dispatcher::give_up_slot(PendingIo& io, TimePoint now) {
   return true;
 }
 
+ClientId Dispatcher::join_client(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  return clients_.join(name);
+}
+
+void Dispatcher::leave_client(ClientId client) {
+  const std::lock_guard lock(mutex_);
+  clients_.leave(client);
+}
+
 void Dispatcher::count_refused(AppId app) {
   const std::lock_guard lock(mutex_);
   ++table_[app].refused_requests;
@@ -216,17 +307,21 @@ void Dispatcher::count_refused(AppId app) {
 
 void Dispatcher::inspect(TimePoint now, const std::function<void(const Books&)>& visit) {
   const std::lock_guard lock(mutex_);
-  visit({.table = table_, .scheduler = *scheduler_, .now = advance(now)});
+  visit({.table = table_, .lanes = lanes_, .clients = clients_, .now = advance(now)});
 }
 
 std::size_t Dispatcher::outstanding() {
   const std::lock_guard lock(mutex_);
-  return scheduler_->outstanding();
+  std::size_t sum = 0;
+  for (const Lane& lane : lanes_) sum += lane.scheduler->outstanding();
+  return sum;
 }
 
 std::size_t Dispatcher::queued() {
   const std::lock_guard lock(mutex_);
-  return scheduler_->queued();
+  std::size_t sum = 0;
+  for (const Lane& lane : lanes_) sum += lane.scheduler->queued();
+  return sum;
 }
 
 }  // namespace vpfs::proxy

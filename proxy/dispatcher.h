@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "proxy/classifier.h"
+#include "proxy/client_limits.h"
 #include "proxy/pending_io.h"
 #include "proxy/virtual_pfs.h"
 #include "schedulers/cost_model.h"
@@ -36,24 +37,32 @@ struct Turn {
   }
 };
 
-// The one scheduler of the data server and the books of all virtual PFSes, shared by all workers.
-// Every method may be called from any worker's thread. Requests that the scheduler lets go are
-// handed to the worker that their session belongs to.
+// The scheduler of the data server (or one for each of its targets, the lanes) and the books of all
+// virtual PFSes, shared by all workers. Every method may be called from any worker's thread.
+// Requests that a scheduler lets go are handed to the worker that their session belongs to.
 class Dispatcher {
  public:
+  using MakeScheduler = std::function<std::unique_ptr<Scheduler>()>;
   // Called without the lock when another worker's inbox stopped being empty; must only post.
   using WakeUp = std::function<void(std::size_t worker)>;
 
-  Dispatcher(std::unique_ptr<Scheduler> scheduler, CostModel cost_model, VirtualPfsTable table,
-             std::size_t workers, WakeUp wake_up, TimePoint now);
+  struct Setup {
+    MakeScheduler make_scheduler;
+    bool lane_per_target = false;
+    CostModel cost_model;
+    ClientLimits::Settings client_limits;
+  };
+  Dispatcher(Setup setup, VirtualPfsTable table, std::size_t workers, WakeUp wake_up,
+             TimePoint now);
 
   [[nodiscard]] AppId app_of(const Classifier::Match& match, TimePoint now);
 
   // What a reload changes. With a new scheduler, requests that wait move into it in the order of
   // their arrival, and what is at the data server counts against its depth.
   struct Change {
-    std::unique_ptr<Scheduler> scheduler;  // nothing: the one in force stays
+    MakeScheduler make_scheduler;  // nothing: those in force stay
     CostModel cost_model;
+    ClientLimits::Settings client_limits;
     const std::vector<VirtualPfsConfig>& virtual_pfs;
     std::size_t most_virtual_pfs;
   };
@@ -73,13 +82,23 @@ class Dispatcher {
   // Gives the slot of an outstanding request back, charged in full, though its end was not seen.
   // False when it has been given back already.
   [[nodiscard]] bool give_up_slot(PendingIo& io, TimePoint now);
+  // As ClientLimits has them.
+  [[nodiscard]] ClientId join_client(const std::string& name);
+  void leave_client(ClientId client);
+
   // Counts a request that was refused instead of forwarded.
   void count_refused(AppId app);
 
+  // The requests of one target, or of all.
+  struct Lane {
+    std::optional<std::uint32_t> target;
+    std::unique_ptr<Scheduler> scheduler;
+  };
   // For status: calls `visit` with the lock held.
   struct Books {
     VirtualPfsTable& table;
-    Scheduler& scheduler;
+    const std::vector<Lane>& lanes;  // at least one
+    const ClientLimits& clients;
     TimePoint now;
   };
   void inspect(TimePoint now, const std::function<void(const Books&)>& visit);
@@ -91,20 +110,32 @@ class Dispatcher {
   void end(const Turn::End& end, TimePoint now);
   void give_slot_back(PendingIo& io, TimePoint now);
   void complete(PendingIo& io, Cost cost, TimePoint now);
-  void replace(std::unique_ptr<Scheduler> scheduler, TimePoint now);
+  void replace(Lane& lane, TimePoint now);
+  void set_shares(Lane& lane, const std::vector<AppId>& apps, TimePoint now);
   void set_shares(const std::vector<AppId>& apps, TimePoint now);
+  [[nodiscard]] std::size_t reused_lane(std::uint32_t target);
+  [[nodiscard]] std::size_t lane_of(const PendingIo& io, TimePoint now);
+  [[nodiscard]] Scheduler& scheduler_of(const PendingIo& io) { return *lanes_[io.lane].scheduler; }
+  void leave_queue(PendingIo& io, TimePoint now);
+  void hand_over(PendingIo& io, PendingIo::State state);
+  [[nodiscard]] TimePoint release_all(Lane& lane, TimePoint now);
+  void refuse_excess(TimePoint now);
+  void tell_excess(const PendingIo& io, TimePoint now);
   [[nodiscard]] TimePoint advance(TimePoint now);
   [[nodiscard]] std::optional<TimePoint> release_all(TimePoint now);
 
   const WakeUp wake_up_;
+  const bool lane_per_target_;
 
   std::mutex mutex_;
   // State below is guarded by mutex_, as are `state` and `sent` of every PendingIo in here.
   CostModel cost_model_;
-  std::unique_ptr<Scheduler> scheduler_;
-  std::uint32_t generation_ = 0;  // of scheduler_
+  MakeScheduler make_scheduler_;
+  std::vector<Lane> lanes_;
+  std::uint32_t generation_ = 0;  // of the schedulers
   TimePoint last_now_ = {};       // workers read the clock before they wait for the lock
   VirtualPfsTable table_;
+  ClientLimits clients_;
   std::vector<std::vector<PendingIo*>> inboxes_;
   std::vector<std::size_t> to_wake_;
 };

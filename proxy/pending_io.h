@@ -12,6 +12,10 @@ namespace vpfs::proxy {
 
 class Session;
 
+// A client node whose connections carry one request at a time, as ClientLimits counts them.
+enum class ClientId : std::uint32_t {};
+inline constexpr ClientId kNoClient{0xffffffff};
+
 // One I/O from its arrival at the proxy to its end. A worker's pool owns it, the session uses it.
 struct PendingIo : IoRequest {
   enum class State : std::uint8_t {
@@ -20,6 +24,7 @@ struct PendingIo : IoRequest {
     released,     // the scheduler let it go; it waits for its worker to come round
     outstanding,  // at the data server
     given_up,     // at the data server, but its slot has been given back already
+    excess,       // its client has too many: it waits for its worker to come round and refuse it
   };
 
   Session* session = nullptr;
@@ -32,6 +37,11 @@ struct PendingIo : IoRequest {
   bool submitted = false;
   std::vector<std::byte> message;  // the request as it came
   std::uint32_t generation = 0;    // of the scheduler that let it go
+  std::uint32_t target = 0;        // of the data server's storage targets
+  std::size_t lane = 0;            // the dispatcher's scheduler that has it
+  ClientId client = kNoClient;
+  std::uint64_t fingerprint = 0;  // as IoDescription has it
+  TimePoint first_seen = {};      // when it, or the one that it repeats, came
   // While outstanding, as last looked at.
   std::uint64_t moved = 0;
   TimePoint last_progress = {};

@@ -16,27 +16,37 @@
 namespace vpfs::proxy {
 namespace {
 constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
+
+// REQUIRES: make_scheduler() has accepted the policy and its settings.
+Dispatcher::MakeScheduler scheduler_maker(const Config& config) {
+  return [policy = config.policy, settings = config.scheduler] {
+    return std::move(make_scheduler(policy, settings).value());
+  };
+}
 }  // namespace
 
 Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string file,
                                            const Clock& clock) {
   const Result<net::Endpoint> listen = net::resolve_endpoint(config.listen);
   if (!listen) return fail("proxy.listen: " + listen.error().message);
-  Result<net::Endpoint> upstream = net::resolve_endpoint(config.upstream);
-  if (!upstream) return fail("proxy.upstream: " + upstream.error().message);
-  Result<std::unique_ptr<Scheduler>> scheduler = make_scheduler(config.policy, config.scheduler);
+  std::optional<net::Endpoint> upstream;
+  if (config.upstream != kOriginal) {
+    const Result<net::Endpoint> resolved = net::resolve_endpoint(config.upstream);
+    if (!resolved) return fail("proxy.upstream: " + resolved.error().message);
+    upstream = *resolved;
+  }
+  const auto scheduler = make_scheduler(config.policy, config.scheduler);
   if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
 
-  std::unique_ptr<Proxy> proxy(
-      new Proxy(config, std::move(file), clock, std::move(*upstream), std::move(*scheduler)));
+  std::unique_ptr<Proxy> proxy(new Proxy(config, std::move(file), clock, std::move(upstream)));
   Result<net::Listener> listener = net::Listener::open(proxy->context_, *listen);
   if (!listener) return fail("proxy.listen: " + listener.error().message, listener.error().code);
   proxy->listener_ = std::make_unique<net::Listener>(std::move(*listener));
   return proxy;
 }
 
-Proxy::Proxy(const Config& config, std::string file, const Clock& clock, net::Endpoint upstream,
-             std::unique_ptr<Scheduler> scheduler)
+Proxy::Proxy(const Config& config, std::string file, const Clock& clock,
+             std::optional<net::Endpoint> upstream)
     : shared_(clock, std::move(upstream)),
       file_(std::move(file)),
       settings_(std::make_shared<const Settings>(config)),
@@ -44,7 +54,10 @@ Proxy::Proxy(const Config& config, std::string file, const Clock& clock, net::En
       status_timer_(context_),
       drain_timer_(context_),
       dispatcher_(
-          std::move(scheduler), CostModel(config.cost),
+          {.make_scheduler = scheduler_maker(config),
+           .lane_per_target = config.scheduler_per_target,
+           .cost_model = CostModel(config.cost),
+           .client_limits = config.limits.per_client},
           VirtualPfsTable(config.virtual_pfs, config.limits.virtual_pfs), config.workers,
           [this](std::size_t worker) { workers_[worker]->wake_up(); }, clock.now()) {
   signals_.add(SIGHUP);
@@ -135,17 +148,18 @@ void Proxy::reload() {
 }
 
 Result<void> Proxy::use(Config config) {
-  std::unique_ptr<Scheduler> scheduler;
+  Dispatcher::MakeScheduler maker;
   if (config.policy != Proxy::config().policy || config.scheduler != Proxy::config().scheduler) {
-    Result<std::unique_ptr<Scheduler>> made = make_scheduler(config.policy, config.scheduler);
+    const auto made = make_scheduler(config.policy, config.scheduler);
     if (!made) return fail("scheduler.policy: " + made.error().message);
-    scheduler = std::move(*made);
+    maker = scheduler_maker(config);
   }
   settings_ = std::make_shared<const Settings>(std::move(config));
   set_log_level(settings_->config.log_level);
   shared_.set_configured_hold(settings_->config.timeouts.hold);
-  dispatcher_.reconfigure({.scheduler = std::move(scheduler),
+  dispatcher_.reconfigure({.make_scheduler = std::move(maker),
                            .cost_model = settings_->cost_model,
+                           .client_limits = settings_->config.limits.per_client,
                            .virtual_pfs = settings_->config.virtual_pfs,
                            .most_virtual_pfs = settings_->config.limits.virtual_pfs},
                           shared_.clock.now());

@@ -35,8 +35,8 @@ class Proxy {
   [[nodiscard]] net::Endpoint local_endpoint() const;
 
  private:
-  Proxy(const Config& config, std::string file, const Clock& clock, net::Endpoint upstream,
-        std::unique_ptr<Scheduler> scheduler);
+  Proxy(const Config& config, std::string file, const Clock& clock,
+        std::optional<net::Endpoint> upstream);
 
   void accepted(net::Socket socket);
   void await_signal();

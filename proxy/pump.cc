@@ -27,6 +27,10 @@ constexpr std::size_t kFirstReceive = std::size_t{16} * 1024;
 // Looks without a large message before a stream of large ones counts as one of small ones: between
 // the data of writes stand their requests.
 constexpr int kPatience = 8;
+// What a stream that does not wait keeps for the next time that it does.
+constexpr std::size_t kSmallCarry = std::size_t{8} * 1024;
+// Of what is dropped at once, so that others get their turn.
+constexpr std::uint64_t kDiscardSize = std::uint64_t{1024} * 1024;
 // Turns of one stream before others get theirs.
 constexpr int kMostTurns = 16;
 
@@ -59,8 +63,54 @@ void Pump::inject(std::span<const std::byte> message) {
 }
 
 void Pump::flush() {
+  if (waits_ && !writing_ && !running_ && !has_output()) {
+    take_carry();
+    if (!session_.closing() && !paused_) run();
+    return;
+  }
   send_borrowed();
   if (!writing_ && !running_ && has_output() && !write_output()) wait_writable();
+}
+
+// What has been received goes on, if it is its turn now: behind the message that it waited for and
+// together with it.
+void Pump::take_carry() {
+  waits_ = false;
+  carried_.swap(carry_);
+  carry_.clear();
+  std::size_t consumed = 0;
+  worker_.runs().clear();
+  if (!parse(carried_, consumed)) return;  // closing
+  if (carried_.empty()) begin_unseen();
+  Worker::Parts& parts = worker_.parts();
+  parts.assign(borrowed_.begin(), borrowed_.end());
+  borrowed_.clear();
+  const std::span<const std::byte> bytes = carried_;
+  for (const Worker::Run& run : worker_.runs())
+    parts.push_back(bytes.subspan(run.offset, run.size));
+  // The rest follows at once: it goes with that.
+  const bool more = forward_left_ > 0 && !discarding_;
+  (void)send_parts(parts, more ? MSG_MORE : 0);
+  const std::span<const std::byte> rest = bytes.subspan(consumed);
+  carry_.assign(rest.begin(), rest.end());
+  if (carried_.capacity() > kSmallCarry) carried_ = {};
+}
+
+// What waited is all in the source: file data need no look to go on.
+void Pump::begin_unseen() {
+  const Step step = session_.conversation().next(from_, {});
+  if (step.action == Step::Action::wait) {
+    waits_ = true;
+  } else if (step.action == Step::Action::forward || step.action == Step::Action::discard) {
+    begin(step);
+    forward_left_ = step.size;
+    finished_at_end_ = step.finished;
+  }
+}
+
+void Pump::begin(const Step& step) {
+  discarding_ = step.action == Step::Action::discard;
+  if (step.size >= kSpliceSize) large_messages_ = kPatience;
 }
 
 void Pump::send_borrowed() {
@@ -87,7 +137,11 @@ void Pump::run() {
       if (!session_.closing()) wait_writable();
       break;
     }
-    if (source_ended_ || (paused_ && at_boundary())) break;
+    if (waits_ && !paused_) {
+      take_carry();
+      if (has_output()) continue;
+    }
+    if (session_.closing() || source_ended_ || stands_still()) break;
     outcome = read_source();
   }
   running_ = false;
@@ -100,7 +154,7 @@ void Pump::run() {
     session_.source_ended(from_, {source_error_, std::system_category()});
   } else if (has_output() && !write_output()) {
     if (!session_.closing()) wait_writable();
-  } else if (!source_ended_ && !(paused_ && at_boundary())) {
+  } else if (!source_ended_ && !stands_still()) {
     // A stream that used up its turns waits as well: it is readable, and so comes round again.
     wait_readable();
   }
@@ -182,6 +236,7 @@ Pump::Outcome Pump::outcome_of_error() {
 }
 
 Pump::Outcome Pump::read_source() {
+  if (discarding_ && !at_boundary()) return discard();
   if (forward_left_ >= kSpliceSize) return splice();
   if (at_boundary() && large_messages_ > 0 && carry_.empty()) return peek();
   return receive();
@@ -199,6 +254,15 @@ Pump::Outcome Pump::splice() {
     return outcome;
   }
   take_forwarded(static_cast<std::uint64_t>(moved));
+  return Outcome::progress;
+}
+
+Pump::Outcome Pump::discard() {
+  const auto size = static_cast<std::size_t>(std::min(forward_left_, kDiscardSize));
+  const ssize_t dropped = ::recv(source_.native_handle(), nullptr, size, MSG_TRUNC | MSG_DONTWAIT);
+  if (dropped == 0) return Outcome::ended;
+  if (dropped < 0) return outcome_of_error();
+  take_forwarded(static_cast<std::uint64_t>(dropped));
   return Outcome::progress;
 }
 
@@ -225,7 +289,8 @@ Pump::Outcome Pump::peek() {
     drop(consumed);
     send_runs(bytes);
   }
-  if (forward_left_ >= kSpliceSize && runs.empty()) return splice();
+  if (waits_) return Outcome::drained;
+  if (forward_left_ >= kSpliceSize && runs.empty() && !discarding_) return splice();
   if (consumed == 0) return receive();  // the head of a request is not complete yet
   return Outcome::progress;
 }
@@ -260,6 +325,10 @@ Pump::Outcome Pump::receive() {
   send_runs(bytes);
   const std::span<const std::byte> rest = bytes.subspan(consumed);
   carry_.assign(rest.begin(), rest.end());
+  if (waits_) {
+    receive_size_ = kFirstReceive;  // what waits is to stay in the socket
+    return Outcome::drained;
+  }
   // A piece goes on its way, with the requests in it, before the next is read.
   if (size < most || alone) return Outcome::drained;
   receive_size_ = std::min(2 * receive_size_, scratch.size());
@@ -291,7 +360,7 @@ bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
   std::size_t at = 0;
   if (forward_left_ > 0) {
     at = static_cast<std::size_t>(std::min<std::uint64_t>(forward_left_, bytes.size()));
-    add_run(0, at);
+    if (!discarding_) add_run(0, at);
     take_forwarded(at);
   }
   while (at < bytes.size()) {
@@ -313,10 +382,14 @@ bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
       at += static_cast<std::size_t>(step.size);
       continue;
     }
+    if (step.action == Step::Action::wait) {
+      waits_ = true;
+      break;
+    }
+    begin(step);
     const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(step.size, here));
-    add_run(at, taken);
+    if (!discarding_) add_run(at, taken);
     at += taken;
-    if (step.size >= kSpliceSize) large_messages_ = kPatience;
     forward_left_ = step.size - taken;
     if (forward_left_ > 0) {
       finished_at_end_ = step.finished;
@@ -325,6 +398,7 @@ bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
     }
   }
   consumed = at;
+  session_.stepped(from_);
   return true;
 }
 
@@ -345,7 +419,7 @@ void Pump::send_runs(std::span<const std::byte> bytes) {
 
 // Sends from where the parts are; what the sink does not take goes to output_. False when it did
 // not take all.
-bool Pump::send_parts(std::span<const std::span<const std::byte>> parts) {
+bool Pump::send_parts(std::span<const std::span<const std::byte>> parts, int flags) {
   while (!parts.empty()) {
     std::array<iovec, 64> vector = {};
     const std::size_t count = std::min(parts.size(), vector.size());
@@ -357,7 +431,8 @@ bool Pump::send_parts(std::span<const std::span<const std::byte>> parts) {
     msghdr header = {};
     header.msg_iov = vector.data();
     header.msg_iovlen = count;
-    const ssize_t sent = ::sendmsg(sink_.native_handle(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent =
+        ::sendmsg(sink_.native_handle(), &header, MSG_NOSIGNAL | MSG_DONTWAIT | flags);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
       session_.sink_failed(from_, {errno, std::system_category()});
       return false;

@@ -25,6 +25,9 @@ class Worker;
 // socket to socket by splice(2). Memory that outlives an event is what the sink did not take: then
 // reading stops until it is gone, so it is at most one scratch buffer.
 //
+// A stream whose next message is not to be looked at yet waits until go_on(): what has been
+// received of it stays here, the rest in the socket.
+//
 // Belongs to the session's worker thread; the session keeps it alive while a wait is in flight.
 class Pump {
  public:
@@ -34,7 +37,7 @@ class Pump {
   void start() { run(); }
 
   // Sends `message` to the sink before the next message of the source. Nothing is written before
-  // flush(), so several go out together.
+  // flush(), so several go out together. A stream that waits asks again at flush() for its turn.
   void inject(std::span<const std::byte> message);
   // As inject(), for a message that stays where it is until flush().
   void inject_borrowed(std::span<const std::byte> message) { borrowed_.push_back(message); }
@@ -44,9 +47,15 @@ class Pump {
   void pause() { paused_ = true; }
   void resume();
   [[nodiscard]] bool paused() const { return paused_; }
+  // Whether the source's next message waits for its turn. Nothing is read meanwhile, so the end of
+  // the stream does not show.
+  [[nodiscard]] bool waits() const { return waits_; }
 
   // From the worker, at the end of the event: the wait for the source that was asked for.
   void watch();
+
+  // Whether a message has gone on in part.
+  [[nodiscard]] bool in_mid_message() const { return !at_boundary(); }
 
   // Since when the sink has taken nothing although something is there for it.
   [[nodiscard]] std::optional<TimePoint> blocked_since() const { return blocked_since_; }
@@ -69,18 +78,24 @@ class Pump {
   [[nodiscard]] Outcome receive();
   [[nodiscard]] Outcome peek();
   [[nodiscard]] Outcome splice();
+  [[nodiscard]] Outcome discard();
   void drop(std::size_t size);
+  void take_carry();
+  void begin_unseen();
+  void begin(const Step& step);
 
   [[nodiscard]] bool parse(std::span<const std::byte> bytes, std::size_t& consumed);
   void add_run(std::size_t offset, std::size_t size);
   void take_forwarded(std::uint64_t size);
   void send_runs(std::span<const std::byte> bytes);
   void send_borrowed();
-  [[nodiscard]] bool send_parts(std::span<const std::span<const std::byte>> parts);
+  [[nodiscard]] bool send_parts(std::span<const std::span<const std::byte>> parts, int flags = 0);
   void append_output(std::span<const std::byte> bytes);
   void append_waiting();
 
   [[nodiscard]] bool at_boundary() const { return forward_left_ == 0; }
+  // Whether nothing is to be read for now.
+  [[nodiscard]] bool stands_still() const { return (paused_ || waits_) && at_boundary(); }
   void wait_readable();
   void wait_writable();
   void note_progress(std::size_t size);
@@ -92,8 +107,10 @@ class Pump {
   net::Socket& source_;
   net::Socket& sink_;
 
-  std::vector<std::byte> carry_;    // the incomplete head of a message
+  std::vector<std::byte> carry_;    // the incomplete head of a message, or what waits
+  std::vector<std::byte> carried_;  // its other buffer
   std::uint64_t forward_left_ = 0;  // of the current message, still in the source
+  bool discarding_ = false;         // that message goes nowhere
   std::optional<FinishedIo> finished_at_end_;
   std::vector<std::byte> output_;  // for the sink
   std::size_t output_done_ = 0;
@@ -105,6 +122,7 @@ class Pump {
   std::size_t receive_size_;
   int large_messages_ = 0;  // peek so many times more before receiving as if all were small
   bool paused_ = false;
+  bool waits_ = false;
   bool reading_ = false;  // a wait is in flight, or asked of the worker
   bool writing_ = false;
   bool running_ = false;

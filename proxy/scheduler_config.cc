@@ -188,7 +188,7 @@ VirtualPfsConfig read_share(const std::string& name, ConfigReader& entry, const 
 
 }  // namespace
 
-void read_scheduler(ConfigReader reader, Config& config) {
+void read_scheduler(ConfigReader reader, Config& config, const Config* running) {
   const std::vector<std::string_view> names = scheduler_names();
   reader.choose("policy", &config.policy, {names.begin(), names.end()});
   read_depth(reader, config.scheduler);
@@ -200,10 +200,20 @@ void read_scheduler(ConfigReader reader, Config& config) {
     config.schedule_metadata = std::ranges::find(scheduled, "metadata") != scheduled.end();
     if (!has_io || scheduled.size() != (config.schedule_metadata ? 2 : 1)) {
       reader.report("schedule", "must be [io] or [io, metadata]");
+    } else if (config.schedule_metadata && !protocol_shows(config.protocol, Attribute::metadata)) {
+      reader.report("schedule",
+                    fmt::format("the protocol {} has no metadata requests", config.protocol));
     }
+  }
+  reader.get("per_target", &config.scheduler_per_target);
+  if (config.scheduler_per_target && !protocol_shows(config.protocol, Attribute::target)) {
+    reader.report("per_target", fmt::format("the protocol {} shows no targets", config.protocol));
   }
   read_edf(reader.child("edf"), config.scheduler);
   read_adaptbf(reader.child("adaptbf"), config.scheduler.adaptbf);
+  if (running != nullptr && config.scheduler_per_target != running->scheduler_per_target) {
+    reader.report("per_target", "cannot change while the proxy runs: restart it");
+  }
   if (config.scheduler.capacity > 0 && config.scheduler.auto_depth) {
     reader.report("depth", "promises need a depth that does not change by itself");
   }

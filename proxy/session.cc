@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "net/endpoint.h"
+#include "net/socket_options.h"
 #include "protocols/registry.h"
 
 namespace vpfs::proxy {
@@ -16,6 +17,8 @@ namespace {
 constexpr std::size_t kMostKnown = 64;
 // Times limits.held_* that a client may have held before its requests are refused at once.
 constexpr std::size_t kOverrun = 4;
+// How often a client whose stream is not read is asked whether it is still there.
+constexpr Duration kHangUpInterval = std::chrono::milliseconds(500);
 // What a pump keeps of the data server's bytes for a client that takes none.
 constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
 
@@ -66,6 +69,7 @@ void Session::give_everything_back() {
     worker_.recycle(*io);
   });
   ios_ = {};
+  if (client_id_ != kNoClient) worker_.dispatcher().leave_client(client_id_);
   worker_.slots_changed();
   update_byte_counters();
   std::error_code ignored;
@@ -74,7 +78,9 @@ void Session::give_everything_back() {
 }
 
 bool Session::same_identity(const Identity& known, const IoDescription& io) const {
-  if (known.kind != io.kind || known.file_system != io.file_system || known.uid != io.uid) {
+  if (known.kind != io.kind || known.file_system != io.file_system || known.uid != io.uid ||
+      known.node != io.node || known.target != io.target || known.owner != io.owner ||
+      known.directory != io.directory) {
     return false;
   }
   const std::vector<std::string>& names = known_by_->classifier.hint_names();
@@ -96,7 +102,13 @@ const Session::KnownIdentity& Session::identify(const IoDescription& io) {
   for (const KnownIdentity& known : known_) {
     if (same_identity(known.identity, io)) return known;
   }
-  Identity identity = {.kind = io.kind, .file_system = io.file_system, .uid = io.uid};
+  Identity identity = {.kind = io.kind,
+                       .file_system = io.file_system,
+                       .uid = io.uid,
+                       .node = io.node,
+                       .target = io.target,
+                       .owner = io.owner,
+                       .directory = std::string(io.directory)};
   for (const std::string& name : known_by_->classifier.hint_names()) {
     identity.hints.emplace_back(conversation_->held_hint(name));
   }
@@ -108,8 +120,40 @@ const Session::KnownIdentity& Session::identify(const IoDescription& io) {
   return known_.back();
 }
 
+// What a node's kernel writes back has uid 0, whoever wrote it.
+IoDescription Session::with_user(IoDescription io) {
+  if (io.open_file.empty() || !io.uid || !known_by_->config.write_back_by_file ||
+      !known_by_->classifier.looks_at_uid()) {
+    return io;
+  }
+  const std::uint64_t file = OpenFileUsers::key(io.node.value_or(0), io.open_file);
+  if (*io.uid != 0) {
+    const bool is_news = file != seen_file_ || *io.uid != seen_uid_;
+    seen_file_ = file;
+    seen_uid_ = *io.uid;
+    if (is_news) shared_.open_files.saw(file, *io.uid);
+  } else if (io.kind == RequestKind::write) {
+    const std::optional<std::uint32_t> user = shared_.open_files.only_user(file);
+    if (user) io.uid = user;
+    ++(user ? shared_.counters.write_back_by_file : shared_.counters.write_back_unknown);
+  }
+  return io;
+}
+
+void Session::join_client() {
+  const std::optional<std::uint32_t> number = conversation_->serial_client();
+  if (client_id_ != kNoClient || !number) return;
+  std::string name = fmt::format("{} node {}", client_endpoint_.address().to_string(), *number);
+  if (!shared_.upstream) {
+    // A client has as many connections to each of several servers.
+    std::error_code error;
+    name += fmt::format(" to port {}", server_.remote_endpoint(error).port());
+  }
+  client_id_ = worker_.dispatcher().join_client(name);
+}
+
 void Session::hold(std::span<const std::byte> message) {
-  const IoDescription& description = conversation_->held();
+  const IoDescription description = with_user(conversation_->held());
   // The conversation forgets a read at the header of its last data, we at their last byte.
   if (ios_.find(description.key) != nullptr) {
     ++shared_.counters.framing_errors;
@@ -118,12 +162,16 @@ void Session::hold(std::span<const std::byte> message) {
   const KnownIdentity& who = identify(description);
   if (holds_far_too_much()) return refuse_to_client(description.key, who.app);
   PendingIo& io = worker_.make_held(worker_.now());
+  join_client();
   io.session = this;
   io.key = description.key;
   io.app = who.app;
   io.traffic_class = who.traffic_class;
   io.kind = io_kind(description.kind);
   io.size = Bytes{description.bytes};
+  io.target = description.target.value_or(0);
+  io.client = client_id_;
+  io.fingerprint = description.fingerprint;
   io.cost = known_by_->cost_model.cost(io.kind, io.size);
   io.message.assign(message.begin(), message.end());
   ios_.insert(io.key, &io);
@@ -167,6 +215,7 @@ void Session::no_longer_held(PendingIo& io) {
 
 void Session::release(PendingIo& io) {
   if (closing_) return;
+  if (io.state == PendingIo::State::excess) return refuse_excess(io);
   if (worker_.now() - io.arrival >= shared_.hold.load(std::memory_order_relaxed)) {
     // Too late: its client may have given up, and a late answer would block its connection.
     ios_.erase(io.key);
@@ -175,6 +224,7 @@ void Session::release(PendingIo& io) {
     worker_.released_too_late(io);
     return;
   }
+  conversation_->released(io.key);
   to_server_.inject_borrowed(io.message);
   io.moved = 0;
   io.last_progress = io.sent;
@@ -190,9 +240,22 @@ void Session::refuse(PendingIo& io) {
   worker_.recycle(io);
 }
 
+// Its client has too many waiting: it is sent back, so that its connection serves others meanwhile.
+void Session::refuse_excess(PendingIo& io) {
+  ios_.erase(io.key);
+  no_longer_held(io);
+  ++shared_.counters.excess_requests;
+  send_refusal(io.key);
+  worker_.recycle(io);
+}
+
 void Session::refuse_to_client(IoKey key, AppId app) {
   ++shared_.counters.requests_refused;
   worker_.dispatcher().count_refused(app);
+  send_refusal(key);
+}
+
+void Session::send_refusal(IoKey key) {
   to_client_.inject(conversation_->refuse(key));
   if (to_client_.unsent() > worker_.settings().config.limits.held_bytes.count + kUnsentBesides) {
     return close("the client does not take the answers to its requests");
@@ -221,6 +284,11 @@ void Session::finished(const FinishedIo& finished) {
   --outstanding_;
   worker_.ended(io, finished.bytes, finished.failed);
   learn_client_timeout();
+}
+
+void Session::stepped(Sender from) {
+  const Pump& other = from == Sender::client ? to_client_ : to_server_;
+  if (other.waits() && !std::exchange(flush_pending_, true)) worker_.flush_later(*this);
 }
 
 void Session::learn_client_timeout() {
@@ -256,11 +324,20 @@ void Session::sink_moved(Sender from) {
 void Session::check_time(TimePoint now) {
   if (closing_) return;
   learn_client_timeout();
+  check_hang_up(now);
   check_client_stall(now);
   check_server_stall(now);
   check_service_time(now);
   if (shared_.draining.load(std::memory_order_relaxed)) check_drain();
   update_byte_counters();
+}
+
+// The end of a stream that is not read shows nowhere else: behind a held write stand its data.
+void Session::check_hang_up(TimePoint now) {
+  if (!to_server_.waits() && !to_server_.paused()) return;
+  if (now - hang_up_checked_ < kHangUpInterval) return;
+  hang_up_checked_ = now;
+  if (net::has_hung_up(client_.native_handle())) close("closed by the client");
 }
 
 // A slot is for a request that the data server works on. A client that takes no data makes the
@@ -331,8 +408,11 @@ void Session::check_drain() {
   ios_.for_each([&](IoKey, PendingIo* io) {
     if (io->held && io->submitted) ++promised;
   });
-  const bool delivered = !to_client_.has_output() && !to_server_.has_output();
-  if (promised == 0 && delivered) close("the proxy drains");
+  const auto is_done = [](const Pump& pump) {
+    return !pump.has_output() && !pump.in_mid_message();
+  };
+  const bool delivered = is_done(to_client_) && is_done(to_server_);
+  if (promised == 0 && delivered && conversation_->at_rest()) close("the proxy drains");
 }
 
 void Session::update_byte_counters() {

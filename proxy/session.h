@@ -36,6 +36,8 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Conversation& conversation() { return *conversation_; }
   void hold(std::span<const std::byte> message);
   void finished(const FinishedIo& io);
+  // A stream has been looked at: the other one may have waited for that.
+  void stepped(Sender from);
   void lost_framing(Sender from);
   void source_ended(Sender from, std::error_code error);
   void sink_failed(Sender from, std::error_code error);
@@ -58,8 +60,12 @@ class Session : public std::enable_shared_from_this<Session> {
   };
 
   [[nodiscard]] const KnownIdentity& identify(const IoDescription& io);
+  [[nodiscard]] IoDescription with_user(IoDescription io);
+  void refuse_excess(PendingIo& io);
+  void join_client();
   [[nodiscard]] bool same_identity(const Identity& known, const IoDescription& io) const;
   void submit(PendingIo& io);
+  void check_hang_up(TimePoint now);
   void check_client_stall(TimePoint now);
   void check_server_stall(TimePoint now);
   void check_service_time(TimePoint now);
@@ -69,6 +75,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] bool holds_more_than(std::size_t times, std::size_t divisor) const;
   [[nodiscard]] bool holds_far_too_much();
   void refuse_to_client(IoKey key, AppId app);
+  void send_refusal(IoKey key);
   void update_byte_counters();
 
   Worker& worker_;
@@ -86,6 +93,10 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t outstanding_ = 0;
   std::vector<KnownIdentity> known_;  // rules are matched once per identity
   SettingsPtr known_by_;              // the settings with those rules
+  ClientId client_id_ = kNoClient;
+  std::uint64_t seen_file_ = 0;  // the last one whose user has been told, and that user
+  std::uint32_t seen_uid_ = 0;
+  TimePoint hang_up_checked_ = {};
   bool timeout_known_ = false;
   bool client_stalled_ = false;
   bool overrun_told_ = false;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "net/async.h"
 #include "proxy/dispatcher.h"
+#include "proxy/open_file_users.h"
 
 namespace vpfs::proxy {
 
@@ -19,7 +20,10 @@ struct Counters {
   std::atomic<std::uint64_t> upstream_failures = 0;    // the data server could not be reached
   std::atomic<std::uint64_t> framing_errors = 0;
   std::atomic<std::uint64_t> requests_refused = 0;  // held up to the deadline
+  std::atomic<std::uint64_t> excess_requests = 0;   // sent back: max_held_per_client
   std::atomic<std::uint64_t> slots_given_up = 0;
+  std::atomic<std::uint64_t> write_back_by_file = 0;  // writes of uid 0 known by their file's user
+  std::atomic<std::uint64_t> write_back_unknown = 0;  // those of uid 0 that stayed so
   std::atomic<std::uint64_t> client_stalls = 0;
   std::atomic<std::uint64_t> server_stalls = 0;
   std::atomic<std::uint64_t> bytes_to_server = 0;
@@ -29,7 +33,8 @@ struct Counters {
 
 // What all workers and sessions share. Outlives them all.
 struct SharedState {
-  SharedState(const Clock& time, net::Endpoint server) : clock(time), upstream(std::move(server)) {}
+  SharedState(const Clock& time, std::optional<net::Endpoint> server)
+      : clock(time), upstream(std::move(server)) {}
 
   // Takes the time-out that a GETCONFIG showed into account.
   void learn_client_timeout(Duration timeout);
@@ -37,8 +42,10 @@ struct SharedState {
   void set_configured_hold(std::optional<Duration> configured);
 
   const Clock& clock;
-  const net::Endpoint upstream;
+  // Nothing: each connection goes where its client meant it to go, on this host.
+  const std::optional<net::Endpoint> upstream;
   Counters counters;
+  OpenFileUsers open_files;
   std::atomic<bool> draining = false;
   // How long a request may be held, and how long a connection may keep a request from a data server
   // that takes nothing: together they stay below the client's time-out.

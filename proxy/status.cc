@@ -53,14 +53,30 @@ void add_report(ordered_json& row, const FlowReport& report) {
   if (report.borrowed) row["borrowed"] = *report.borrowed;
 }
 
-ordered_json describe(const VirtualPfs& pfs, Scheduler& scheduler, AppId app, TimePoint now) {
-  const FlowState flow = scheduler.flow(app);
+using Lanes = std::vector<Dispatcher::Lane>;
+
+// The lane where a flow's oldest request waits, if it has any.
+const Dispatcher::Lane* lane_of_oldest(const Lanes& lanes, AppId app) {
+  const Dispatcher::Lane* found = nullptr;
+  TimePoint arrival = TimePoint::max();
+  for (const Dispatcher::Lane& lane : lanes) {
+    const IoRequest* const oldest = lane.scheduler->flow(app).oldest;
+    if (oldest == nullptr || oldest->arrival >= arrival) continue;
+    arrival = oldest->arrival;
+    found = &lane;
+  }
+  return found;
+}
+
+ordered_json describe(const VirtualPfs& pfs, const Lanes& lanes, AppId app, TimePoint now) {
+  std::size_t queued = 0;
+  for (const Dispatcher::Lane& lane : lanes) queued += lane.scheduler->flow(app).queued;
   ordered_json row = {{"name", pfs.name}};
   if (pfs.removed) row["removed"] = true;
   add_share(row, pfs.share);
-  add_report(row, scheduler.report(app, now));
+  if (lanes.size() == 1) add_report(row, lanes.front().scheduler->report(app, now));
   if (!pfs.refused_promise.empty()) row["refused_promise"] = pfs.refused_promise;
-  row.update({{"queued_requests", flow.queued},
+  row.update({{"queued_requests", queued},
               {"queued_bytes", pfs.queued_bytes.count},
               {"outstanding_requests", pfs.outstanding_requests},
               {"outstanding_bytes", pfs.outstanding_bytes.count},
@@ -68,13 +84,15 @@ ordered_json describe(const VirtualPfs& pfs, Scheduler& scheduler, AppId app, Ti
               {"done_bytes", pfs.done_bytes.count},
               {"failed_requests", pfs.failed_requests},
               {"refused_requests", pfs.refused_requests},
+              {"excess_requests", pfs.excess_requests},
               {"given_up_requests", pfs.given_up_requests},
               {"wait_us", latencies(pfs.wait)},
               {"server_us", latencies(pfs.service)}});
-  if (flow.oldest != nullptr) {
-    const WaitReason why = scheduler.why_waiting(app, now);
-    row["oldest_waits_us"] = microseconds(now - flow.oldest->arrival);
+  if (const Dispatcher::Lane* const lane = lane_of_oldest(lanes, app)) {
+    const WaitReason why = lane->scheduler->why_waiting(app, now);
+    row["oldest_waits_us"] = microseconds(now - lane->scheduler->flow(app).oldest->arrival);
     row["oldest_waits_for"] = why.reason;
+    if (lane->target) row["oldest_waits_for_target"] = *lane->target;
     if (why.eligible) row["oldest_may_go_in_us"] = microseconds(*why.eligible - now);
   }
   return row;
@@ -94,16 +112,57 @@ ordered_json describe(const SchedulerSettings& settings, Scheduler& scheduler, T
   return all;
 }
 
+// Of a scheduler per target: what each of them does.
+ordered_json describe(const SchedulerSettings& settings, const Dispatcher::Books& books) {
+  ordered_json rows = ordered_json::array();
+  for (const Dispatcher::Lane& lane : books.lanes) {
+    if (!lane.target) continue;  // none has shown yet
+    ordered_json row = {{"target", *lane.target}};
+    row.update(describe(settings, *lane.scheduler, books.now));
+    row["queued"] = lane.scheduler->queued();
+    row["outstanding"] = lane.scheduler->outstanding();
+    ordered_json reports = ordered_json::array();
+    for (std::uint32_t i = 0; i < books.table.size(); ++i) {
+      const FlowState flow = lane.scheduler->flow(AppId{i});
+      if (flow.queued == 0 && flow.outstanding == 0) continue;
+      ordered_json report = {{"name", books.table[AppId{i}].name},
+                             {"queued_requests", flow.queued}};
+      add_report(report, lane.scheduler->report(AppId{i}, books.now));
+      reports.push_back(std::move(report));
+    }
+    row["virtual_pfs"] = std::move(reports);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// The client nodes that share few connections among their applications.
+ordered_json describe(const ClientLimits& clients, TimePoint now) {
+  ordered_json rows = ordered_json::array();
+  for (std::uint32_t i = 0; i < clients.size(); ++i) {
+    const ClientLimits::Report report = clients.report(ClientId{i}, now);
+    if (report.connections == 0) continue;
+    ordered_json row = {{"client", report.name}, {"connections", report.connections}};
+    if (report.limit) row["max_held"] = *report.limit;
+    row["excess_requests"] = report.refused;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 ordered_json describe(const Counters& counters) {
   return {{"upstream_failures", counters.upstream_failures.load()},
           {"framing_errors", counters.framing_errors.load()},
           {"requests_refused", counters.requests_refused.load()},
+          {"excess_requests", counters.excess_requests.load()},
           {"slots_given_up", counters.slots_given_up.load()},
           {"client_stalls", counters.client_stalls.load()},
           {"server_stalls", counters.server_stalls.load()},
           {"bytes_to_server", counters.bytes_to_server.load()},
           {"bytes_to_client", counters.bytes_to_client.load()},
-          {"ios_alive", counters.ios_alive.load()}};
+          {"ios_alive", counters.ios_alive.load()},
+          {"write_back_by_file", counters.write_back_by_file.load()},
+          {"write_back_unknown", counters.write_back_unknown.load()}};
 }
 
 }  // namespace
@@ -111,13 +170,14 @@ ordered_json describe(const Counters& counters) {
 std::string status_text(const Settings& settings, const Reloads& reloads, SharedState& shared,
                         Dispatcher& dispatcher) {
   const Config& config = settings.config;
-  ordered_json status = {{"pid", ::getpid()},
-                         {"listen", config.listen},
-                         {"upstream", net::to_string(shared.upstream)},
-                         {"protocol", config.protocol},
-                         {"policy", config.policy},
-                         {"hold_us", microseconds(shared.hold.load())},
-                         {"draining", shared.draining.load()}};
+  ordered_json status = {
+      {"pid", ::getpid()},
+      {"listen", config.listen},
+      {"upstream", shared.upstream ? net::to_string(*shared.upstream) : std::string(kOriginal)},
+      {"protocol", config.protocol},
+      {"policy", config.policy},
+      {"hold_us", microseconds(shared.hold.load())},
+      {"draining", shared.draining.load()}};
   status["reloads"] = {{"tried", reloads.tried}, {"failed", reloads.failed}};
   if (!reloads.last_error.empty()) status["reloads"]["last_error"] = reloads.last_error;
   const Counters& counters = shared.counters;
@@ -126,14 +186,22 @@ std::string status_text(const Settings& settings, const Reloads& reloads, Shared
                            {"refused", counters.connections_refused.load()}};
   dispatcher.inspect(shared.clock.now(), [&](const Dispatcher::Books& books) {
     const TimePoint now = books.now;
-    status.update(describe(config.scheduler, books.scheduler, now));
-    status["queued"] = books.scheduler.queued();
-    status["outstanding"] = books.scheduler.outstanding();
+    status.update(describe(config.scheduler, *books.lanes.front().scheduler, now));
+    std::size_t queued = 0;
+    std::size_t outstanding = 0;
+    for (const Dispatcher::Lane& lane : books.lanes) {
+      queued += lane.scheduler->queued();
+      outstanding += lane.scheduler->outstanding();
+    }
+    status["queued"] = queued;
+    status["outstanding"] = outstanding;
     ordered_json rows = ordered_json::array();
     for (std::uint32_t i = 0; i < books.table.size(); ++i) {
-      rows.push_back(describe(books.table[AppId{i}], books.scheduler, AppId{i}, now));
+      rows.push_back(describe(books.table[AppId{i}], books.lanes, AppId{i}, now));
     }
     status["virtual_pfs"] = std::move(rows);
+    if (config.scheduler_per_target) status["targets"] = describe(config.scheduler, books);
+    if (books.clients.size() > 0) status["clients"] = describe(books.clients, now);
     status["virtual_pfs_refused"] = books.table.refused();
   });
   status["counters"] = describe(counters);

@@ -25,6 +25,7 @@ struct VirtualPfs {
   Bytes done_bytes;
   std::uint64_t failed_requests = 0;    // answered with an error by the data server
   std::uint64_t refused_requests = 0;   // held up to the deadline
+  std::uint64_t excess_requests = 0;    // sent back because their client had too many waiting
   std::uint64_t given_up_requests = 0;  // outstanding without an end in sight
   Bytes queued_bytes;
   Bytes outstanding_bytes;

@@ -89,7 +89,13 @@ net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
   if (error) ::close(client_socket);
   Counters& counters = shared_.counters;
   const Duration timeout = settings_->config.timeouts.connect;
-  Result<net::Socket> server_side = co_await net::connect(shared_.upstream, timeout);
+  const Result<net::Endpoint> upstream = upstream_of(client_side);
+  Result<net::Socket> server_side = fail("");
+  if (upstream) {
+    server_side = co_await net::connect(*upstream, timeout);
+  } else {
+    server_side = std::unexpected(upstream.error());
+  }
   if (error || !server_side || stopping_) {
     if (!server_side) {
       ++counters.upstream_failures;
@@ -111,6 +117,21 @@ net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
   sessions_.insert(session);
   session->start();
   end_of_event();
+}
+
+// Where a redirected client meant to go, but on this host: there its packets are not redirected.
+Result<net::Endpoint> Worker::upstream_of(net::Socket& client) const {
+  if (shared_.upstream) return *shared_.upstream;
+  const Result<net::Endpoint> original = net::original_destination(client.native_handle());
+  if (!original) return original;
+  std::error_code error;
+  const net::Endpoint here = client.local_endpoint(error);
+  if (error || original->port() == here.port()) {
+    return fail(fmt::format("the client came to the proxy's own port {} by itself", here.port()));
+  }
+  const bool is_v4 = original->protocol() == asio::ip::tcp::v4();
+  return is_v4 ? net::Endpoint(asio::ip::address_v4::loopback(), original->port())
+               : net::Endpoint(asio::ip::address_v6::loopback(), original->port());
 }
 
 PendingIo& Worker::make_held(TimePoint arrival) {

@@ -91,6 +91,7 @@ class Worker {
   static constexpr std::size_t kScratchSize = std::size_t{256} * 1024;
 
   net::Task<> open_session(int client_socket, net::Endpoint client);
+  [[nodiscard]] Result<net::Endpoint> upstream_of(net::Socket& client) const;
   void arm_sweep();
   void sweep();
   void refuse_overdue(TimePoint now);

@@ -24,9 +24,12 @@ class Pvfs2Conversation final : public Conversation {
   [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
   [[nodiscard]] const IoDescription& held() const override { return held_; }
   [[nodiscard]] std::optional<std::string_view> held_hint(std::string_view name) const override;
+  void released(IoKey) override {}
   [[nodiscard]] std::vector<std::byte> refuse(IoKey key) override;
   [[nodiscard]] std::uint64_t moved(IoKey key) override;
   void forget(IoKey key) override;
+  [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return {}; }
+  [[nodiscard]] bool at_rest() const override { return true; }
   [[nodiscard]] std::optional<Duration> client_timeout() const override { return client_timeout_; }
   [[nodiscard]] std::string problem() const override { return problem_; }
 

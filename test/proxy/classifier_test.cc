@@ -82,5 +82,59 @@ TEST(AddressBlock, KnowsPrefixesOfBothFamilies) {
   }
 }
 
+Identity beegfs_identity() {
+  return {.kind = RequestKind::write,
+          .uid = 1001,
+          .node = 7,
+          .target = 101,
+          .owner = 1002,
+          .directory = "4-68A-1"};
+}
+
+TEST(Classifier, LooksAtAllThatBeegfsShows) {
+  const Identity good = beegfs_identity();
+  const auto class_of = [&](const RuleConfig& rule, const Identity& identity) {
+    return Classifier({rule}).classify(kClient, identity).virtual_pfs;
+  };
+  const RuleConfig rule = {.uids = {1001},
+                           .nodes = {6, 7},
+                           .targets = {101},
+                           .owners = {1002},
+                           .directories = {"x*", "4-*"},
+                           .virtual_pfs = "x"};
+  EXPECT_EQ(class_of(rule, good), "x");
+  const auto without = [&](auto change) {
+    Identity bad = good;
+    change(bad);
+    return class_of(rule, bad);
+  };
+  EXPECT_EQ(without([](Identity& bad) { bad.node = 8; }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.target = 102; }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.owner = 0; }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.owner.reset(); }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.directory = "5-68A-1"; }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.directory = ""; }), "default");
+}
+
+TEST(Classifier, TemplatesMakeOneVirtualPfsForEachValueThatIsKnown) {
+  const Classifier classifier({{.virtual_pfs = "user-{uid}-in-{dir}"}, {.virtual_pfs = "rest"}});
+  EXPECT_TRUE(classifier.looks_at_uid());
+  Identity identity = beegfs_identity();
+  EXPECT_EQ(classifier.classify(kClient, identity).virtual_pfs, "user-1001-in-4-68A-1");
+  EXPECT_EQ(classifier.classify(kClient, identity).declared_name, "user-{uid}-in-{dir}");
+  identity.directory = "";
+  EXPECT_EQ(classifier.classify(kClient, identity).virtual_pfs, "rest");
+  const Classifier by_node({{.virtual_pfs = "{node}.{target}.{owner}"}});
+  EXPECT_FALSE(by_node.looks_at_uid());
+  EXPECT_EQ(by_node.classify(kClient, identity).virtual_pfs, "7.101.1002");
+}
+
+TEST(Classifier, AHintThatARuleDemandsGoesBeforeAnAttributeOfItsName) {
+  const Classifier classifier({{.hints = {{"uid", "*"}}, .virtual_pfs = "{uid}"}});
+  Identity with_hint = identity(classifier, {{"uid", "hinted"}});
+  with_hint.uid = 5;
+  EXPECT_EQ(classifier.classify(kClient, with_hint).virtual_pfs, "hinted");
+}
+
 }  // namespace
 }  // namespace vpfs::proxy

@@ -194,5 +194,63 @@ TEST(ProxyConfig, TemplateFieldsAreTheNamesInBraces) {
   EXPECT_TRUE(template_fields("plain{").empty());
 }
 
+constexpr const char* kBeegfs =
+    "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1', protocol: beegfs}\n";
+
+TEST(ProxyConfig, TheExampleForBeegfsIsGood) {
+  ConfigErrors errors("conf/beegfs.yaml");
+  const Config config =
+      parse_config(read_file(std::string(VPFS_SOURCE_DIR) + "/conf/beegfs.yaml"), errors);
+  EXPECT_EQ(errors.to_string(), "");
+  EXPECT_EQ(config.protocol, "beegfs");
+  EXPECT_TRUE(config.scheduler_per_target);
+  EXPECT_TRUE(config.limits.per_client.enabled);
+  EXPECT_FALSE(config.limits.per_client.most);
+  ASSERT_EQ(config.rules.size(), 3U);
+  EXPECT_EQ(config.rules[0].directories, (std::vector<std::string>{"4-5F2A-1", "7-5F2A-*"}));
+  EXPECT_EQ(config.rules[1].kind, RequestKind::read);
+  EXPECT_EQ(config.rules[2].virtual_pfs, "user-{uid}");
+}
+
+TEST(ProxyConfig, WhatAProtocolDoesNotShowIsAMistake) {
+  EXPECT_EQ(errors_of(std::string(kMinimal) + "rules: [{match: {owner: 1, dir: x, node: 1, target: "
+                                              "1}, virtual_pfs: default}]\n"),
+            "p.yaml:2: rules[0].match.node: the protocol orangefs does not show it\n"
+            "p.yaml:2: rules[0].match.target: the protocol orangefs does not show it\n"
+            "p.yaml:2: rules[0].match.owner: the protocol orangefs does not show it\n"
+            "p.yaml:2: rules[0].match.dir: the protocol orangefs does not show it\n");
+  EXPECT_EQ(errors_of(std::string(kBeegfs) + "rules: [{match: {hint: {jobid: a}, file_system: 1, "
+                                             "op: metadata}, virtual_pfs: default}]\n"),
+            "p.yaml:2: rules[0].match.hint: the protocol beegfs does not show it\n"
+            "p.yaml:2: rules[0].match.op: the protocol beegfs does not show it\n"
+            "p.yaml:2: rules[0].match.file_system: the protocol beegfs does not show it\n");
+  EXPECT_EQ(errors_of(std::string(kBeegfs) + "scheduler: {schedule: [io, metadata]}\n"),
+            "p.yaml:2: scheduler.schedule: the protocol beegfs has no metadata requests\n");
+  EXPECT_EQ(errors_of(std::string(kMinimal) + "scheduler: {per_target: true}\n"),
+            "p.yaml:2: scheduler.per_target: the protocol orangefs shows no targets\n");
+}
+
+TEST(ProxyConfig, ClientsMayGoWhereTheyMeantToGo) {
+  ConfigErrors errors("p.yaml");
+  const Config config =
+      parse_config("proxy: {listen: '127.0.0.1:9003', upstream: original}\n", errors);
+  EXPECT_EQ(errors.to_string(), "");
+  EXPECT_EQ(config.upstream, kOriginal);
+}
+
+TEST(ProxyConfig, ALimitPerClientIsANumberOrAWord) {
+  const auto limit = [](const std::string& value) {
+    ConfigErrors errors("p.yaml");
+    const Config config = parse_config(
+        std::string(kBeegfs) + "limits: {max_held_per_client: " + value + "}\n", errors);
+    EXPECT_EQ(errors.to_string(), "");
+    return config.limits.per_client;
+  };
+  EXPECT_FALSE(limit("off").enabled);
+  EXPECT_EQ(limit("5").most, 5U);
+  EXPECT_FALSE(limit("auto").most);
+  EXPECT_NE(errors_of(std::string(kBeegfs) + "limits: {max_held_per_client: 0}\n"), "");
+}
+
 }  // namespace
 }  // namespace vpfs::proxy

@@ -12,13 +12,19 @@ namespace {
 
 constexpr TimePoint kStart{};
 
+Dispatcher::MakeScheduler maker(const std::string& policy, std::uint32_t depth) {
+  return [=] { return std::move(make_scheduler(policy, {.depth = {.requests = depth}}).value()); };
+}
+
 class DispatcherTest : public ::testing::Test {
  protected:
-  void make(std::uint32_t depth, std::size_t workers = 1) {
-    auto scheduler = make_scheduler("sfq", {.depth = {.requests = depth}});
-    ASSERT_TRUE(scheduler);
+  void make(std::uint32_t depth, std::size_t workers = 1, bool lane_per_target = false) {
+    Dispatcher::Setup setup = {.make_scheduler = maker("sfq", depth),
+                               .lane_per_target = lane_per_target,
+                               .cost_model = CostModel({}),
+                               .client_limits = {}};
     dispatcher_ = std::make_unique<Dispatcher>(
-        std::move(*scheduler), CostModel({}),
+        std::move(setup),
         VirtualPfsTable({{.name = "a", .share = {.weight = 2}}, {.name = "b", .share = {}}}, 10),
         workers, [this](std::size_t worker) { woken_.push_back(worker); }, kStart);
   }
@@ -126,8 +132,8 @@ TEST_F(DispatcherTest, BooksBalanceAfterEverything) {
     }
   }
   dispatcher_->inspect(kStart, [](const Dispatcher::Books& books) {
-    EXPECT_EQ(books.scheduler.outstanding(), 0U);
-    EXPECT_EQ(books.scheduler.queued(), 0U);
+    EXPECT_EQ(books.lanes[0].scheduler->outstanding(), 0U);
+    EXPECT_EQ(books.lanes[0].scheduler->queued(), 0U);
     std::uint64_t done = 0;
     for (std::uint32_t i = 0; i < books.table.size(); ++i) {
       EXPECT_EQ(books.table[AppId{i}].queued_bytes.count, 0U);
@@ -152,8 +158,9 @@ TEST_F(DispatcherTest, AnotherSchedulerTakesOverInTheOrderOfArrival) {
   EXPECT_TRUE(turn({.arrived = waiting}).empty());
   const std::vector<VirtualPfsConfig> declared = {{.name = "a", .share = {.weight = 7}},
                                                   {.name = "c", .share = {}}};
-  dispatcher_->reconfigure({.scheduler = make_scheduler("fifo", {.depth = {.requests = 3}}).value(),
+  dispatcher_->reconfigure({.make_scheduler = maker("fifo", 3),
                             .cost_model = CostModel({}),
+                            .client_limits = {},
                             .virtual_pfs = declared,
                             .most_virtual_pfs = 10},
                            kStart);
@@ -181,6 +188,53 @@ TEST_F(DispatcherTest, AnotherSchedulerTakesOverInTheOrderOfArrival) {
     EXPECT_EQ(books.table[AppId{1}].outstanding_requests, 0U);
     EXPECT_EQ(books.table[AppId{2}].outstanding_bytes.count, 0U);
   });
+}
+
+TEST_F(DispatcherTest, EachTargetHasADepthOfItsOwn) {
+  make(1, 1, true);
+  PendingIo& first = io(1);
+  PendingIo& second = io(1);
+  PendingIo& elsewhere = io(2);
+  elsewhere.target = 102;
+  EXPECT_EQ(turn({.arrived = {&first, &second, &elsewhere}}),
+            (std::vector<PendingIo*>{&first, &elsewhere}));
+  dispatcher_->inspect(kStart, [](const Dispatcher::Books& books) {
+    ASSERT_EQ(books.lanes.size(), 2U);
+    EXPECT_EQ(books.lanes[0].target, 0U);
+    EXPECT_EQ(books.lanes[1].target, 102U);
+    EXPECT_EQ(books.lanes[0].scheduler->queued(), 1U);
+    EXPECT_EQ(books.lanes[1].scheduler->outstanding(), 1U);
+  });
+  dispatcher_->reconfigure({.make_scheduler = maker("fifo", 1),
+                            .cost_model = CostModel({}),
+                            .client_limits = {},
+                            .virtual_pfs = {},
+                            .most_virtual_pfs = 10},
+                           kStart);
+  EXPECT_EQ(dispatcher_->queued(), 1U);
+  EXPECT_EQ(turn({.ended = {{.io = &elsewhere, .bytes = 1000, .failed = false}}}),
+            (std::vector<PendingIo*>{}));
+  EXPECT_EQ(turn({.ended = {{.io = &first, .bytes = 1000, .failed = false}}}),
+            (std::vector<PendingIo*>{&second}));
+}
+
+TEST_F(DispatcherTest, WhatAClientHasTooManyOfComesBackToBeRefused) {
+  make(1, 2);
+  ClientId client{};
+  for (int i = 0; i < 6; ++i) client = dispatcher_->join_client("node");
+  std::vector<PendingIo*> all = {&io(2)};
+  for (int i = 0; i < 6; ++i) all.push_back(&io(1, 1));
+  for (PendingIo* each : all) each->client = client;
+  EXPECT_EQ(turn({.arrived = all}), (std::vector<PendingIo*>{all[0]}));
+  EXPECT_EQ(woken_, (std::vector<std::size_t>{1}));
+  const std::vector<PendingIo*> excess = turn({}, 1);
+  EXPECT_EQ(excess, (std::vector<PendingIo*>{all[6], all[5]}));
+  for (PendingIo* each : excess) EXPECT_EQ(each->state, PendingIo::State::excess);
+  EXPECT_EQ(dispatcher_->queued(), 4U);
+  dispatcher_->abandon(*all[1], kStart);
+  EXPECT_EQ(dispatcher_->queued(), 3U);
+  (void)turn({.ended = {{.io = all[0], .bytes = 1, .failed = false}}});
+  EXPECT_EQ(dispatcher_->outstanding(), 1U);
 }
 
 }  // namespace

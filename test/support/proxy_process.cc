@@ -40,16 +40,16 @@ std::string ProxyProcess::text_of(const ProxySettings& settings) const {
   }
   const std::string more = settings.scheduler.empty() ? "" : ", " + settings.scheduler;
   return fmt::format(
-      "proxy: {{listen: '{}', upstream: '{}', workers: {}, log_level: debug,\n"
+      "proxy: {{listen: '{}', upstream: '{}', protocol: {}, workers: {}, log_level: debug,\n"
       "        status_file: '{}', status_interval: 1 h}}\n"
       "limits: {{{}}}\n"
       "timeouts: {{{}}}\n"
       "scheduler: {{policy: {}, depth: {{requests: {}, bytes: {}}}{}}}\n"
       "virtual_pfs: {{{}}}\n"
       "rules: {}\n",
-      port_.address(), upstream, settings.workers, status_file_, settings.limits, settings.timeouts,
-      settings.policy, settings.depth, settings.depth_bytes, more, settings.virtual_pfs,
-      settings.rules);
+      port_.address(), upstream, settings.protocol, settings.workers, status_file_, settings.limits,
+      settings.timeouts, settings.policy, settings.depth, settings.depth_bytes, more,
+      settings.virtual_pfs, settings.rules);
 }
 
 void ProxyProcess::reload(const ProxySettings& settings) {

@@ -16,6 +16,7 @@ namespace vpfs::test {
 // What a test sets of a proxy's configuration; the texts are YAML flow mappings without braces.
 struct ProxySettings {
   std::uint16_t upstream = 0;
+  std::string protocol = "orangefs";
   unsigned workers = 1;
   std::string policy = "sfq";
   unsigned depth = 16;
