@@ -40,7 +40,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--check-config", options.check_config, "Only check the configuration");
   app.add_flag("--no-live", options.no_live, "Print no line each second");
   app.add_option("--file-system", options.file_system,
-                 "Instead of the file's: tcp://HOST:PORT/NAME");
+                 "Instead of the file's: tcp://HOST:PORT/NAME, beegfs://HOST:PORT/TARGET");
   app.add_option("--duration", options.duration, "Instead of the file's: 10s, 500ms");
   app.add_option("--warm-up", options.warm_up, "Instead of the file's");
   app.add_option("--interval", options.interval, "Of the timeline in the results");
@@ -124,7 +124,7 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   try {
-    CLI::App app("vpfs-load: competing applications on an OrangeFS-protocol file system");
+    CLI::App app("vpfs-load: competing applications on a parallel file system");
     Options options;
     add_options(app, options);
     try {

@@ -10,21 +10,13 @@
 
 #include "client/latch.h"
 #include "load/block_pattern.h"
+#include "load/text_hash.h"
 
 namespace vpfs::load {
 namespace {
 
 constexpr std::uint64_t kFillers = 4;
 constexpr Duration kAfterError = std::chrono::milliseconds(10);
-constexpr std::uint32_t kFilePermissions = 0644;
-constexpr std::uint32_t kDirectoryPermissions = 0777;
-
-// FNV-1a.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 net::Task<> pause(Duration duration) {
   asio::steady_timer timer(co_await asio::this_coro::executor, duration);
@@ -49,11 +41,12 @@ net::Task<> all_of(std::uint64_t count, Make make) {
 
 }  // namespace
 
-Process::Process(const Context& context, std::uint64_t number, Meter& meter)
+Process::Process(const Context& context, std::uint64_t number, Mount& mount, Meter& meter)
     : settings_(context.settings),
       application_(context.application),
       filler_(context.filler),
       clock_(context.clock),
+      mount_(mount),
       meter_(meter),
       schedule_(application_, settings_.run_length()),
       slots_(application_.file_size.count / application_.size.count, application_.pattern,
@@ -61,10 +54,6 @@ Process::Process(const Context& context, std::uint64_t number, Meter& meter)
              settings_.verify),
       name_(fmt::format("{}.{}", application_.name, number)),
       file_id_(hash_of(settings_.directory + "/" + name_)) {}
-
-void Process::close() {
-  if (file_system_) file_system_->close();
-}
 
 void Process::failed(const Error& error) {
   meter_.failed();
@@ -74,57 +63,15 @@ void Process::failed(const Error& error) {
 }
 
 net::Task<Result<void>> Process::prepare() {
-  client::SessionOptions options;
-  options.connections = application_.connections;
-  options.jobid = application_.jobid;
-  options.uid = settings_.uid;
-  options.gid = settings_.gid;
-  Result<std::unique_ptr<client::FileSystem>> mounted =
-      co_await client::FileSystem::mount(settings_.mount, std::move(options), clock_);
-  if (!mounted) co_return std::unexpected(std::move(mounted.error()));
-  file_system_ = std::move(*mounted);
-  Result<void> made = co_await make_file();
-  if (!made) co_return made;
+  Result<void> mounted = co_await mount_.connect();
+  if (!mounted) co_return mounted;
+  Result<std::unique_ptr<RemoteFile>> made = co_await mount_.make_file(name_, application_);
+  if (!made) co_return std::unexpected(std::move(made.error()));
+  file_ = std::move(*made);
   if (application_.read_percent == 0) co_return Result<void>();
   const auto filler = [this](std::uint64_t first) { return fill(first, kFillers); };
   co_await all_of(kFillers, filler);
   if (fill_error_) co_return std::unexpected(std::move(*fill_error_));
-  co_return Result<void>();
-}
-
-net::Task<Result<pvfs2::Handle>> Process::directory() {
-  pvfs2::Handle handle = file_system_->root();
-  const std::string& path = settings_.directory;
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find('/', begin), path.size());
-    std::string name = path.substr(begin, end - begin);
-    begin = end + 1;
-    if (name.empty()) continue;
-    Result<pvfs2::Handle> next = co_await file_system_->lookup(handle, name);
-    if (!next && next.error().code == std::errc::no_such_file_or_directory) {
-      next = co_await file_system_->mkdir(handle, name, kDirectoryPermissions);
-    }
-    if (!next && next.error().code == std::errc::file_exists) {
-      next = co_await file_system_->lookup(handle, name);  // another process was faster
-    }
-    if (!next) co_return next;
-    handle = *next;
-  }
-  co_return handle;
-}
-
-net::Task<Result<void>> Process::make_file() {
-  Result<pvfs2::Handle> parent = co_await directory();
-  if (!parent) co_return std::unexpected(std::move(parent.error()));
-  directory_ = *parent;
-  Result<void> removed = co_await file_system_->remove(directory_, name_);
-  if (!removed && removed.error().code != std::errc::no_such_file_or_directory) co_return removed;
-  Result<pvfs2::Handle> made = co_await file_system_->create(
-      directory_, name_, kFilePermissions, static_cast<std::uint32_t>(application_.datafiles));
-  if (!made) co_return std::unexpected(std::move(made.error()));
-  Result<std::unique_ptr<client::File>> file = co_await file_system_->open(*made);
-  if (!file) co_return std::unexpected(std::move(file.error()));
-  file_ = std::move(*file);
   co_return Result<void>();
 }
 
@@ -253,7 +200,7 @@ net::Task<> Process::finish() {
     co_await all_of(kFillers, checker);
   }
   if (settings_.keep_files) co_return;
-  const Result<void> removed = co_await file_system_->remove(directory_, name_);
+  const Result<void> removed = co_await file_->remove();
   if (!removed) failed(removed.error());
 }
 

@@ -9,10 +9,9 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "client/file.h"
-#include "client/file_system.h"
 #include "load/filler.h"
 #include "load/meter.h"
+#include "load/mount.h"
 #include "load/schedule.h"
 #include "load/settings.h"
 #include "load/slots.h"
@@ -20,8 +19,8 @@
 
 namespace vpfs::load {
 
-// One client of an application: its own connections, its own file, and a number of workers that
-// each keep one request in flight. Belongs to the strand of one event loop.
+// One process of an application: its own file, and a number of workers that each keep one request
+// in flight. Belongs to the strand of one event loop.
 class Process {
  public:
   struct Context {
@@ -31,21 +30,21 @@ class Process {
     const Clock& clock;
   };
 
-  // `number` is this process's among those of its application. `meter` outlives it.
-  Process(const Context& context, std::uint64_t number, Meter& meter);
+  // `number` is this process's among those of its application. The mount may have other users; it
+  // and `meter` outlive the process.
+  Process(const Context& context, std::uint64_t number, Mount& mount, Meter& meter);
 
-  // Mounts, makes the file, and writes it if there will be reads. Run to its end before run().
+  // Connects the mount, makes the file, and writes it if there will be reads. Run to its end before
+  // run().
   [[nodiscard]] net::Task<Result<void>> prepare();
   // Does the work. `origin` is the beginning of the run.
   [[nodiscard]] net::Task<> run(TimePoint origin);
   // Reads back and checks whatever was written, when verifying, and removes the file.
   [[nodiscard]] net::Task<> finish();
-  // Ends every operation that is still under way.
-  void close();
+  // Ends every operation on the mount that is still under way.
+  void close() { mount_.close(); }
 
  private:
-  [[nodiscard]] net::Task<Result<pvfs2::Handle>> directory();
-  [[nodiscard]] net::Task<Result<void>> make_file();
   [[nodiscard]] net::Task<> fill(std::uint64_t first_slot, std::uint64_t step);
   [[nodiscard]] net::Task<> work(TimePoint origin);
   [[nodiscard]] net::Task<> check(std::uint64_t first_slot, std::uint64_t step);
@@ -59,14 +58,13 @@ class Process {
   const ApplicationSettings& application_;
   const Filler& filler_;
   const Clock& clock_;
+  Mount& mount_;
   Meter& meter_;
   Schedule schedule_;
   Slots slots_;
   std::string name_;  // of the file
   std::uint64_t file_id_;
-  std::unique_ptr<client::FileSystem> file_system_;
-  std::unique_ptr<client::File> file_;
-  pvfs2::Handle directory_ = 0;
+  std::unique_ptr<RemoteFile> file_;
   bool reported_ = false;
   std::optional<Error> fill_error_;
 };

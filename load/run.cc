@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 
 #include "client/latch.h"
 #include "load/filler.h"
+#include "load/mount.h"
 #include "load/process.h"
 
 namespace vpfs::load {
@@ -44,12 +46,20 @@ class Worker {
     }
   }
 
-  void add(std::size_t application, std::uint64_t number) {
-    processes_.emplace_back(Process::Context{.settings = settings_,
-                                             .application = settings_.applications[application],
-                                             .filler = filler_,
-                                             .clock = clock_},
-                            number, meters_[application]);
+  // `node` is the number of the next mount of the run. False when the process needs none: it shares
+  // one with others of its node, which are all on one worker.
+  bool add(std::size_t application, std::uint64_t number, std::uint32_t node) {
+    const ApplicationSettings& chosen = settings_.applications[application];
+    const auto found = nodes_.find(chosen.node);
+    const bool shares = found != nodes_.end();
+    if (!shares) mounts_.push_back(make_mount(settings_, chosen, node, clock_));
+    Mount& mount = shares ? *found->second : *mounts_.back();
+    if (!shares && !chosen.node.empty()) nodes_.emplace(chosen.node, &mount);
+    processes_.emplace_back(
+        Process::Context{
+            .settings = settings_, .application = chosen, .filler = filler_, .clock = clock_},
+        number, mount, meters_[application]);
+    return !shares;
   }
 
   // Each runs until all processes are done with it.
@@ -69,6 +79,8 @@ class Worker {
   const Clock& clock_;
   asio::io_context loop_{1};
   std::deque<Meter> meters_;
+  std::vector<std::unique_ptr<Mount>> mounts_;
+  std::map<std::string, Mount*> nodes_;  // those that have a name
   std::deque<Process> processes_;
 };
 
@@ -111,6 +123,23 @@ void Worker::work(TimePoint origin) {
     asio::co_spawn(loop_, process.run(origin), worked);
   }
   if (running > 0) run_loop();
+}
+
+// Spreads the processes over the workers; those of one node stay together.
+void add_processes(const LoadSettings& settings, std::deque<Worker>& workers) {
+  std::size_t turn = 0;
+  std::uint32_t node = 1;
+  std::map<std::string, std::size_t> worker_of_node;
+  for (std::size_t i = 0; i < settings.applications.size(); ++i) {
+    const ApplicationSettings& application = settings.applications[i];
+    for (std::uint64_t number = 0; number < application.processes; ++number) {
+      std::size_t chosen = turn++ % workers.size();
+      if (!application.node.empty()) {
+        chosen = worker_of_node.emplace(application.node, chosen).first->second;
+      }
+      if (workers[chosen].add(i, number, node)) ++node;
+    }
+  }
 }
 
 // Threads wait here for the beginning of the run, which is when all are ready.
@@ -206,12 +235,7 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
   for (std::uint64_t i = 0; i < settings.threads; ++i) {
     workers.emplace_back(settings, *filler, clock);
   }
-  std::size_t turn = 0;
-  for (std::size_t i = 0; i < settings.applications.size(); ++i) {
-    for (std::uint64_t number = 0; number < settings.applications[i].processes; ++number) {
-      workers[turn++ % workers.size()].add(i, number);
-    }
-  }
+  add_processes(settings, workers);
 
   StartLine start_line(workers.size() + 1);
   std::vector<std::jthread> threads;

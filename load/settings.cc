@@ -15,6 +15,9 @@ using namespace std::chrono_literals;
 constexpr Duration kLongest = std::chrono::hours(24);
 constexpr Bytes kLargestRequest = {kGiB};
 constexpr Bytes kLargestFile = {1024 * kGiB};
+constexpr std::uint64_t kMostId = 0xffffffff;
+// connMaxInternodeNum as the shipped configuration of clients has it.
+constexpr std::uint64_t kBeegfsConnections = 12;
 
 void read_burst(ConfigReader& reader, ApplicationSettings& application) {
   if (!reader.has("burst")) return;
@@ -44,14 +47,38 @@ void check_sizes(ConfigReader& reader, const ApplicationSettings& application, b
   }
 }
 
+bool is_beegfs(const LoadSettings& settings) {
+  return std::holds_alternative<client::StorageAddress>(settings.mount);
+}
+
+void read_identity(ConfigReader& reader, const LoadSettings& settings,
+                   ApplicationSettings& application) {
+  application.jobid = application.name;
+  reader.get("jobid", &application.jobid);
+  std::uint64_t uid = settings.uid;
+  reader.get("uid", &uid, 0, kMostId);
+  application.uid = static_cast<std::uint32_t>(uid);
+  reader.get("node", &application.node);
+  if (!application.node.empty() && !is_beegfs(settings)) {
+    reader.report("node", "is only for beegfs://...");
+  }
+  application.connections = is_beegfs(settings) ? kBeegfsConnections : 1;
+  reader.get("connections", &application.connections, 1, 1000);
+  for (const ApplicationSettings& other : settings.applications) {
+    const bool shares = !application.node.empty() && other.node == application.node;
+    if (shares && other.connections != application.connections) {
+      reader.report("connections",
+                    fmt::format("differs from that of {}, which is on the same node", other.name));
+    }
+  }
+}
+
 ApplicationSettings read_application(ConfigReader& reader, const LoadSettings& settings) {
   ApplicationSettings application;
   reader.require("name");
   reader.get("name", &application.name);
-  application.jobid = application.name;
-  reader.get("jobid", &application.jobid);
+  read_identity(reader, settings, application);
   reader.get("processes", &application.processes, 1, 10000);
-  reader.get("connections", &application.connections, 1, 1000);
   reader.get("outstanding", &application.outstanding, 1, 100000);
   reader.get("size", &application.size, {1}, kLargestRequest);
   reader.get("read_percent", &application.read_percent, 0, 100);
@@ -76,11 +103,17 @@ void read_mount(ConfigReader& reader, const Overrides& overrides, LoadSettings& 
   reader.get("file_system", &settings.file_system);
   if (overrides.file_system) settings.file_system = *overrides.file_system;
   if (settings.file_system.empty()) return;
-  Result<client::MountAddress> mount = client::parse_mount_address(settings.file_system);
-  if (mount) {
-    settings.mount = std::move(*mount);
+  const auto use = [&](auto address) {
+    if (address) {
+      settings.mount = std::move(*address);
+    } else {
+      reader.report("file_system", address.error().message);
+    }
+  };
+  if (settings.file_system.starts_with(client::kStorageScheme)) {
+    use(client::parse_storage_address(settings.file_system));
   } else {
-    reader.report("file_system", mount.error().message);
+    use(client::parse_mount_address(settings.file_system));
   }
 }
 
@@ -103,8 +136,8 @@ LoadSettings read_settings(std::string_view text, const Overrides& overrides,
   reader.get("seed", &settings.seed, 0, ~std::uint64_t{0});
   reader.get("threads", &settings.threads, 1, 256);
   std::uint64_t id = 0;
-  if (reader.get("uid", &id, 0, 0xffffffff)) settings.uid = static_cast<std::uint32_t>(id);
-  if (reader.get("gid", &id, 0, 0xffffffff)) settings.gid = static_cast<std::uint32_t>(id);
+  if (reader.get("uid", &id, 0, kMostId)) settings.uid = static_cast<std::uint32_t>(id);
+  if (reader.get("gid", &id, 0, kMostId)) settings.gid = static_cast<std::uint32_t>(id);
   reader.require("applications");
   std::set<std::string> names;
   reader.for_each("applications", [&](ConfigReader& each) {

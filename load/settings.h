@@ -4,11 +4,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/config_reader.h"
 #include "base/units.h"
+#include "client/beegfs/storage_address.h"
 #include "client/mount_address.h"
 
 namespace vpfs::load {
@@ -23,6 +25,8 @@ struct Burst {
 struct ApplicationSettings {
   std::string name;
   std::string jobid;
+  std::uint32_t uid = 0;
+  std::string node;  // "": each process is a node of its own
   std::uint64_t processes = 1;
   std::uint64_t connections = 1;
   std::uint64_t outstanding = 1;
@@ -39,7 +43,7 @@ struct ApplicationSettings {
 // conf/load.yaml, checked.
 struct LoadSettings {
   std::string file_system;
-  client::MountAddress mount;
+  std::variant<client::MountAddress, client::StorageAddress> mount;
   std::string directory = "/load";
   Duration duration = std::chrono::seconds(10);
   Duration warm_up = std::chrono::seconds(1);

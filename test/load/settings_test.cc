@@ -25,7 +25,7 @@ TEST(LoadSettings, TheExampleIsGood) {
   ConfigErrors errors("load.yaml");
   const LoadSettings settings = read(test::read_text(VPFS_SOURCE_DIR "/conf/load.yaml"), errors);
   EXPECT_TRUE(errors.empty()) << errors.to_string();
-  EXPECT_EQ(settings.mount.file_system, "vpfs");
+  EXPECT_EQ(std::get<client::MountAddress>(settings.mount).file_system, "vpfs");
   EXPECT_EQ(settings.run_length(), 11s);
   ASSERT_EQ(settings.applications.size(), 2U);
   EXPECT_EQ(settings.applications[0].outstanding, 8U);
@@ -42,7 +42,7 @@ TEST(LoadSettings, TheCommandLineWins) {
   const LoadSettings settings =
       read("file_system: tcp://127.0.0.1:1/vpfs\napplications: [{name: a}]\n", errors, overrides);
   EXPECT_TRUE(errors.empty()) << errors.to_string();
-  EXPECT_EQ(settings.mount.scheme, "tcp-px");
+  EXPECT_EQ(std::get<client::MountAddress>(settings.mount).scheme, "tcp-px");
   EXPECT_EQ(settings.run_length(), 3s);
   EXPECT_EQ(settings.interval, 100ms);
 }
@@ -55,6 +55,38 @@ TEST(LoadSettings, AnApplicationsJobidIsItsNameUnlessSaidOtherwise) {
   EXPECT_TRUE(errors.empty()) << errors.to_string();
   EXPECT_EQ(settings.applications[0].jobid, "a");
   EXPECT_EQ(settings.applications[1].jobid, "");
+}
+
+TEST(LoadSettings, OfBeegfsHaveTargetsNodesAndManyConnections) {
+  ConfigErrors errors("load.yaml");
+  const LoadSettings settings = read(
+      "file_system: beegfs://127.0.0.1:8003/101\nuid: 5\n"
+      "applications: [{name: a, node: n}, {name: b, node: n, uid: 7}, {name: c, connections: 2}]\n",
+      errors);
+  EXPECT_TRUE(errors.empty()) << errors.to_string();
+  EXPECT_EQ(std::get<client::StorageAddress>(settings.mount).target, 101U);
+  EXPECT_EQ(settings.applications[0].connections, 12U);
+  EXPECT_EQ(settings.applications[0].uid, 5U);
+  EXPECT_EQ(settings.applications[1].uid, 7U);
+  EXPECT_EQ(settings.applications[1].node, "n");
+  EXPECT_EQ(settings.applications[2].connections, 2U);
+}
+
+TEST(LoadSettings, ANodeHasOneNumberOfConnectionsAndIsOnlyForBeegfs) {
+  const std::string differing = complaints(
+      "file_system: beegfs://127.0.0.1:8003/101\n"
+      "applications: [{name: a, node: n}, {name: b, node: n, connections: 3}]\n");
+  EXPECT_NE(differing.find("applications[1].connections: differs from that of a"),
+            std::string::npos)
+      << differing;
+  const std::string elsewhere =
+      complaints("file_system: tcp://127.0.0.1:1/vpfs\napplications: [{name: a, node: n}]\n");
+  EXPECT_NE(elsewhere.find("applications[0].node"), std::string::npos) << elsewhere;
+  const std::string no_target =
+      complaints("file_system: beegfs://127.0.0.1:1\napplications: [{name: a}]\n");
+  EXPECT_NE(no_target.find("file_system: 'beegfs://127.0.0.1:1' is not beegfs://"),
+            std::string::npos)
+      << no_target;
 }
 
 TEST(LoadSettings, ReportsAllErrorsAtOnceWithTheirLines) {
