@@ -1,0 +1,298 @@
+"""Puts vpfs-proxy in front of a data server of this host by redirecting the server's port with nftables.
+
+Live and fail-open: taking the table out restores the direct way at once. New connections go where the
+table says; those that are there already stay as they are, unless --cut closes them.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import ipaddress
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    name: str
+    server: str
+    redirect: str  # default
+    # Whether local programs (a metadata server on the same host) are redirected too. They are where they use
+    # an address that others see; the proxy itself uses the loopback address.
+    local: bool
+
+
+KINDS = {
+    "beegfs": Kind("beegfs", "storage server", "8003:9003", local=True),
+    "orangefs": Kind("orangefs", "server", "3334:4334", local=False),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Redirect:
+    server: int
+    proxy: int
+
+
+class Problem(Exception):
+    """What the administrator has to know; ends the program with 1."""
+
+
+def port(text: str) -> int:
+    number = int(text) if text.isdigit() else 0
+    if not 0 < number < 65536:
+        raise argparse.ArgumentTypeError(f"'{text}' is no port number")
+    return number
+
+
+def redirect(text: str) -> Redirect:
+    server, colon, proxy = text.partition(":")
+    if not colon:
+        raise argparse.ArgumentTypeError(f"'{text}' is not SERVER_PORT:PROXY_PORT")
+    made = Redirect(port(server), port(proxy))
+    if made.server == made.proxy:
+        raise argparse.ArgumentTypeError(f"'{text}' redirects a port to itself")
+    return made
+
+
+def table_name(kind: Kind) -> str:
+    return f"vpfs_{kind.name}"
+
+
+# Of local programs' connections those that do not use the loopback address.
+AWAY = {"ipv4": "ip daddr != 127.0.0.0/8", "ipv6": "ip6 daddr != ::1"}
+LOOPBACK = {"ipv4": "127.0.0.1", "ipv6": "::1"}
+# Where the kernel has not tracked connections before, those that are there look new to it in mid-stream.
+BEGINNING = "tcp flags & (fin | syn | rst | ack) == syn"
+
+
+def ruleset(kind: Kind, redirects: Sequence[Redirect], interface: str | None, families: Sequence[str] = ("ipv4",)) -> str:
+    """One transaction: whatever a table of that name had is replaced."""
+    table = table_name(kind)
+    incoming = f'iifname "{interface}" ' if interface else ""
+    lines = [f"table inet {table}", f"delete table inet {table}", f"table inet {table} {{",
+             "  chain prerouting {", "    type nat hook prerouting priority dstnat; policy accept;"]
+    lines += [f"    {incoming}meta nfproto {family} fib daddr type local tcp dport {each.server} {BEGINNING} "
+              f"redirect to :{each.proxy}" for each in redirects for family in families]
+    lines += ["  }"]
+    if kind.local:
+        lines += ["  chain output {", "    type nat hook output priority -100; policy accept;"]
+        for each in redirects:
+            for away in (AWAY[family] for family in families):
+                lines.append(f"    fib daddr type local {away} tcp dport {each.server} {BEGINNING} redirect to :{each.proxy}")
+        lines += ["  }"]
+    return "\n".join(lines + ["}", ""])
+
+
+def run(*command: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        package = {"nft": "nftables", "ss": "iproute2"}.get(command[0], command[0])
+        raise Problem(f"{command[0]} is not installed (package {package})") from None
+
+
+def nft(text: str) -> None:
+    done = run("nft", "-f", "-", stdin=text)
+    if done.returncode != 0:
+        raise Problem(f"nft refused the rules:\n{done.stderr.strip()}")
+
+
+def is_inserted(kind: Kind) -> bool:
+    return run("nft", "list", "table", "inet", table_name(kind)).returncode == 0
+
+
+def redirects_in_force(kind: Kind) -> list[Redirect]:
+    listing = run("nft", "list", "table", "inet", table_name(kind)).stdout
+    found = re.findall(r"tcp dport (\d+) .*redirect to :(\d+)", listing)
+    return list(dict.fromkeys(Redirect(int(server), int(proxy)) for server, proxy in found))
+
+
+def listens(number: int, family: str = "ipv4") -> bool:
+    with socket.socket(socket.AF_INET if family == "ipv4" else socket.AF_INET6) as probe:
+        probe.settimeout(2)
+        return probe.connect_ex((LOOPBACK[family], number)) == 0
+
+
+def families_of(redirects: Sequence[Redirect]) -> list[str]:
+    """IPv6 clients are redirected only where every proxy takes them; else they go on as before."""
+    return ["ipv4"] + (["ipv6"] if all(listens(each.proxy, "ipv6") for each in redirects) else [])
+
+
+def direct_connections(number: int) -> list[tuple[str, str]]:
+    """(here, there) of connections to the server's port that did not come from its own host's loopback."""
+    listing = run("ss", "-Htn", "state", "established", f"sport = :{number}").stdout
+    pairs = [tuple(line.split()[-2:]) for line in listing.splitlines() if len(line.split()) >= 4]
+    return [(here, there) for here, there in pairs if not is_loopback(there)]
+
+
+def is_loopback(address: str) -> bool:
+    host = address.rpartition(":")[0].strip("[]").partition("%")[0]
+    try:
+        parsed = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return (mapped or parsed).is_loopback
+
+
+def cut(number: int) -> None:
+    for here, there in direct_connections(number):
+        run("ss", "-K", "src", here, "dst", there)
+    left = len(direct_connections(number))
+    if left:
+        raise Problem(f"{left} connections to port {number} cannot be closed (the kernel needs CONFIG_INET_DIAG_DESTROY)")
+
+
+def require_root() -> None:
+    if os.geteuid() != 0:
+        raise Problem("only root may change packet filters")
+    if shutil.which("nft") is None:
+        raise Problem("nft is not installed (package nftables)")
+
+
+def insert(kind: Kind, options: argparse.Namespace) -> None:
+    families = families_of(options.redirects)
+    rules = ruleset(kind, options.redirects, options.interface, families)
+    if options.dry_run:
+        print(f"# nft -f -\n{rules}", end="")
+        return
+    require_root()
+    for each in options.redirects:
+        if not listens(each.proxy) and not options.anyway:
+            raise Problem(f"nothing listens at port {each.proxy}: start vpfs-proxy first (or --anyway), else every "
+                          "new connection is refused")
+    nft(rules)
+    if "ipv6" not in families:
+        print("the proxy takes no IPv6 connections: those go directly (let it listen at [::])")
+    for each in options.redirects:
+        if options.cut:
+            cut(each.server)
+        report(kind, each)
+
+
+def remove(kind: Kind, options: argparse.Namespace) -> None:
+    if options.dry_run:
+        print(f"# nft delete table inet {table_name(kind)}")
+        return
+    require_root()
+    if not is_inserted(kind):
+        print("not inserted: nothing to remove")
+        return
+    nft(f"delete table inet {table_name(kind)}\n")
+    print("removed: everything goes to the server itself; clients that went through the proxy connect again at once and "
+          "repeat what was under way")
+
+
+def release(kind: Kind, options: argparse.Namespace) -> None:
+    # The chains stay: without them the kernel forgets to translate what goes through the proxy.
+    rules = f"flush table inet {table_name(kind)}\n"
+    if options.dry_run:
+        print(f"# nft -f -\n{rules}", end="")
+        return
+    require_root()
+    if not is_inserted(kind):
+        print("not inserted: nothing to release")
+        return
+    nft(rules)
+    print("released: new connections go to the server itself; those through the proxy stay until their clients close "
+          "them or the proxy has drained (SIGTERM). Then --remove.")
+
+
+def report(kind: Kind, each: Redirect) -> None:
+    direct = len(direct_connections(each.server))
+    proxy = "listening" if listens(each.proxy) else "NOT LISTENING: connections are refused"
+    print(f"port {each.server} -> {each.proxy}: proxy {proxy}; {direct} connections of before go to the "
+          f"{kind.server} directly" + ("" if direct == 0 else ", until they are closed (--cut)"))
+
+
+def status(kind: Kind, _options: argparse.Namespace) -> None:
+    require_root()
+    if not is_inserted(kind):
+        print("not inserted")
+        return
+    redirects = redirects_in_force(kind)
+    for each in redirects:
+        report(kind, each)
+    if not redirects:
+        print("released: nothing is redirected any more")
+
+
+def zone_lines(file: pathlib.Path, redirects: Sequence[Redirect]) -> str:
+    """The aliases of an fs.conf with the proxies' addresses as a zone of their own."""
+    try:
+        text = file.read_text(errors="replace")
+    except OSError as error:
+        raise Problem(f"{file}: {error.strerror}") from None
+    proxies = {each.server: each.proxy for each in redirects}
+    lines, mounts = [], []
+    for name, addresses in re.findall(r"^\s*Alias\s+(\S+)\s+(\S+)", text, re.MULTILINE):
+        first = addresses.split(",")[0]
+        match = re.fullmatch(r"tcp://([^:/]+|\[[^]]+\]):(\d+)", first)
+        if not match:
+            raise Problem(f"{file}: the address {first} of {name} is not tcp://HOST:PORT")
+        host, number = match[1], int(match[2])
+        if number not in proxies:
+            raise Problem(f"{file}: {name} listens at port {number}: say {number}:PROXY_PORT")
+        lines.append(f"    Alias {name} {first},tcp-px://{host}:{proxies[number]}")
+        mounts.append(f"tcp-px://{host}:{proxies[number]}")
+    if not lines:
+        raise Problem(f"{file}: no line `Alias NAME tcp://HOST:PORT`")
+    return ("<Aliases>\n" + "\n".join(lines) + "\n</Aliases>\n"
+            "# and in <Defaults>: TCPBindSpecific yes\n"
+            f"# clients mount {mounts[0]}/FILE_SYSTEM to go through the proxies")
+
+
+def show_zones(_kind: Kind, options: argparse.Namespace) -> None:
+    print(zone_lines(options.zones, options.redirects))
+
+
+def parser_for(kind: Kind) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"script/insert-{kind.name}",
+        description=f"Redirects the TCP port of this host's {kind.server} to vpfs-proxy (nftables), live; without it "
+                    "clients reach the server as before.",
+        epilog="vpfs-proxy listens at PROXY_PORT on all addresses, with `upstream: 127.0.0.1:SERVER_PORT`, or with "
+               "`upstream: original` where one proxy serves several ports.")
+    parser.add_argument("redirects", nargs="*", type=redirect, default=[redirect(kind.redirect)],
+                        metavar="SERVER_PORT:PROXY_PORT", help=f"several are possible (default {kind.redirect})")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--remove", dest="act", action="store_const", const=remove, help="restore the direct way for all, at once")
+    what.add_argument("--release", dest="act", action="store_const", const=release,
+                      help="only for new connections: those that go through the proxy stay as they are")
+    what.add_argument("--status", dest="act", action="store_const", const=status,
+                      help="what is redirected, and who still goes directly")
+    if kind.name == "orangefs":
+        parser.add_argument("--zones", type=pathlib.Path, metavar="FS_CONF",
+                            help="instead of redirecting print the lines for fs.conf that give the proxies a zone of "
+                                 "their own: only clients that mount it go through them")
+    parser.add_argument("--dry-run", action="store_true", help="print the rules and change nothing")
+    parser.add_argument("--interface", help="redirect only what comes in there")
+    parser.add_argument("--cut", action="store_true",
+                        help="close the connections that go to the server directly: clients connect again at once and "
+                             "repeat what was under way")
+    parser.add_argument("--anyway", action="store_true", help="also when nothing listens at the proxy's port")
+    parser.set_defaults(act=insert, zones=None)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    kind = KINDS[arguments[0]]
+    options = parser_for(kind).parse_args(arguments[1:])
+    act = show_zones if options.zones else options.act or insert
+    try:
+        act(kind, options)
+    except Problem as problem:
+        print(f"insert-{kind.name}: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

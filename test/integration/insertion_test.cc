@@ -1,0 +1,178 @@
+// script/insert-beegfs and script/insert-orangefs between a client and a server in network
+// namespaces, under verified load.
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "test/support/network_namespaces.h"
+#include "test/support/process.h"
+
+namespace vpfs::test {
+namespace {
+
+class Insertion : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    hosts_.emplace();
+    if (!hosts_->problem().empty()) GTEST_SKIP() << hosts_->problem();
+    if (!run({"nft", "--version"}).ok()) GTEST_SKIP() << "nft is not installed";
+    if (!run(hosts_->at_servers({"nft", "add", "table", "inet", "vpfs_try"})).ok()) {
+      GTEST_SKIP() << "this kernel has no nftables";
+    }
+    ASSERT_TRUE(run(hosts_->at_servers({"nft", "delete", "table", "inet", "vpfs_try"})).ok());
+  }
+
+  void start_proxy(const std::string& protocol, std::uint16_t port, const std::string& upstream) {
+    status_file_ = (directory_.path() / "status.json").string();
+    const std::string config = directory_.write(
+        "proxy.yaml", fmt::format("proxy: {{listen: '0.0.0.0:{}', upstream: '{}', protocol: {},\n"
+                                  "        status_file: '{}', status_interval: 100 ms}}\n"
+                                  "scheduler: {{policy: sfq, depth: {{requests: 8}}}}\n",
+                                  port, upstream, protocol, status_file_));
+    proxy_.emplace(hosts_->at_servers({VPFS_BIN_DIR "/vpfs-proxy", "--config", config}));
+    ASSERT_TRUE(proxy_->wait_for_line("ready at")) << proxy_->errors();
+  }
+  [[nodiscard]] std::uint64_t proxied_requests() const {
+    std::ifstream file(status_file_);
+    return nlohmann::json::parse(file)["virtual_pfs"][0]["done_requests"];
+  }
+
+  std::string insert(const std::string& kind, const Command& arguments) {
+    Command command = {VPFS_SOURCE_DIR "/script/insert-" + kind};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    std::string output;
+    EXPECT_TRUE(run(hosts_->at_servers(command), &output).ok()) << output;
+    return output;
+  }
+
+  struct Load {
+    Process process;
+    std::string results;
+  };
+  [[nodiscard]] Load start_load(const std::string& name, const std::string& file_system,
+                                const std::string& fields, int seconds) {
+    const std::string results = (directory_.path() / (name + ".json")).string();
+    const std::string config = directory_.write(
+        name + ".yaml",
+        fmt::format("file_system: {}\ndirectory: /{}\nduration: {} s\nwarm_up: 0 s\nverify: true\n"
+                    "applications:\n  - {{name: {}, size: 64 KiB, read_percent: 50, processes: 2, "
+                    "file_size: 2 MiB, {}}}\n",
+                    file_system, name, seconds, name, fields));
+    return {.process = Process(hosts_->at_clients(
+                {VPFS_BIN_DIR "/vpfs-load", "--config", config, "--no-live", "--json", results})),
+            .results = results};
+  }
+  // Ends well, without an error or a wrong byte; returns the longest pause in seconds.
+  double finish(Load load) {
+    const auto exit = load.process.wait(120s);
+    EXPECT_TRUE(exit && exit->ok()) << load.process.output() << load.process.errors();
+    std::ifstream file(load.results);
+    const auto results = nlohmann::json::parse(file);
+    const auto& application = results["applications"][0];
+    EXPECT_EQ(application["errors"], 0);
+    EXPECT_EQ(application["verify_failures"], 0);
+    EXPECT_GT(application["requests"], 0);
+    return application["latency_us"]["max"].get<double>() / 1e6;
+  }
+
+  TemporaryDirectory directory_;
+  std::optional<TwoHosts> hosts_;
+  std::optional<Process> proxy_;
+  std::string status_file_;
+};
+
+TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
+  Process storage(hosts_->at_servers(
+      {VPFS_BIN_DIR "/vpfs-bench-beegfs-storage", "--port", "8003", "--any-address"}));
+  ASSERT_TRUE(storage.wait_for_line("ready on")) << storage.errors();
+  std::string refused;
+  EXPECT_FALSE(run(hosts_->at_servers({VPFS_SOURCE_DIR "/script/insert-beegfs"}), &refused).ok());
+  EXPECT_NE(refused.find("nothing listens at port 9003"), std::string::npos) << refused;
+
+  start_proxy("beegfs", 9003, "original");
+  Load load = start_load("a", "beegfs://10.77.0.1:8003/101", "outstanding: 8", 9);
+  std::this_thread::sleep_for(2s);
+  const std::string inserted = insert("beegfs", {"--cut"});
+  EXPECT_NE(inserted.find("proxy listening; 0 connections of before"), std::string::npos)
+      << inserted;
+  std::this_thread::sleep_for(3s);
+  EXPECT_GT(proxied_requests(), 100U);
+  EXPECT_NE(insert("beegfs", {"--status"}).find("port 8003 -> 9003: proxy listening"),
+            std::string::npos);
+  (void)insert("beegfs", {"--release"});
+  EXPECT_EQ(insert("beegfs", {"--status"}), "released: nothing is redirected any more\n");
+  EXPECT_TRUE(proxy_->stop(30s).ok()) << proxy_->errors();
+  (void)insert("beegfs", {"--remove"});
+  const double pause = finish(std::move(load));
+  std::printf("longest pause: %.3f s\n", pause);
+  RecordProperty("longest_pause_s", std::to_string(pause));
+  EXPECT_LT(pause, 10.0) << "the second repetition comes after five seconds";
+  EXPECT_EQ(insert("beegfs", {"--status"}), "not inserted\n");
+}
+
+TEST_F(Insertion, OrangefsIsInsertedAndRemovedUnderLoad) {
+  const std::string config =
+      directory_.write("server.yaml",
+                       "file_system: {name: vpfs, id: 1234}\n"
+                       "servers: [{alias: s0, addresses: ['tcp://10.77.0.1:3334']}]\n"
+                       "storage: {engine: memory}\n");
+  Process server(
+      hosts_->at_servers({VPFS_BIN_DIR "/vpfs-server", "--config", config, "--server", "s0"}));
+  ASSERT_TRUE(server.wait_for_line("ready on")) << server.errors();
+  start_proxy("orangefs", 4334, "10.77.0.1:3334");
+  const std::string address = "tcp://10.77.0.1:3334/vpfs";
+  Load before = start_load("before", address, "outstanding: 4", 6);
+  std::this_thread::sleep_for(1s);
+  (void)insert("orangefs", {});
+  Load through = start_load("through", address, "outstanding: 4", 4);
+  std::this_thread::sleep_for(2s);
+  EXPECT_GT(proxied_requests(), 100U);
+  (void)insert("orangefs", {"--release"});
+  Load after = start_load("after", address, "outstanding: 4", 1);
+  double pause = 0;
+  for (Load* load : {&before, &through, &after}) {
+    pause = std::max(pause, finish(std::move(*load)));
+  }
+  std::printf("longest pause: %.3f s\n", pause);
+  RecordProperty("longest_pause_s", std::to_string(pause));
+  EXPECT_TRUE(proxy_->stop(30s).ok()) << proxy_->errors();
+  (void)insert("orangefs", {"--remove"});
+}
+
+TEST(InsertionScript, SaysWhatItWouldDoAndWhatIsWrong) {
+  const auto output_of = [](const Command& command, int code) {
+    std::string output;
+    EXPECT_EQ(run(command, &output).code, code) << output;
+    return output;
+  };
+  const std::string beegfs = VPFS_SOURCE_DIR "/script/insert-beegfs";
+  const std::string rules = output_of({beegfs, "8003:9003", "8013:9013", "--dry-run"}, 0);
+  EXPECT_NE(rules.find("== syn redirect to :9013"), std::string::npos);
+  EXPECT_NE(rules.find("ip daddr != 127.0.0.0/8 tcp dport 8003 tcp flags"), std::string::npos);
+  EXPECT_NE(output_of({beegfs, "80"}, 2).find("'80' is not SERVER_PORT:PROXY_PORT"),
+            std::string::npos);
+  EXPECT_NE(output_of({beegfs, "80:80"}, 2).find("redirects a port to itself"), std::string::npos);
+  TemporaryDirectory directory;
+  const std::string fs_conf =
+      directory.write("fs.conf", "<Aliases>\n  Alias s0 tcp://h0:3334,tcp-x://h0:1\n</Aliases>\n");
+  const std::string orangefs = VPFS_SOURCE_DIR "/script/insert-orangefs";
+  EXPECT_NE(output_of({orangefs, "--zones", fs_conf}, 0)
+                .find("Alias s0 tcp://h0:3334,tcp-px://h0:4334\n"),
+            std::string::npos);
+  EXPECT_NE(output_of({orangefs, "1:2", "--zones", fs_conf}, 1)
+                .find("s0 listens at port 3334: say 3334:PROXY_PORT"),
+            std::string::npos);
+  EXPECT_NE(output_of({orangefs, "--zones", "/nowhere"}, 1).find("No such file"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace vpfs::test
