@@ -1,8 +1,8 @@
-"""A file system on loopback: embedded servers, and what stands in front of them.
+"""A file system on loopback: servers, and what stands in front of them.
 
-Every front (a vpfs-proxy or an HAProxy before each server) is a zone of its own of one and the
-same file system, so paths can be measured in turn against the same server processes.
-Configurations are written as JSON, which is YAML.
+Every front (a vpfs-proxy or an HAProxy before each server) is a path of its own to one and the same
+file system, so paths can be measured in turn against the same server processes. Configurations are
+written as JSON, which is YAML.
 """
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import json
 import pathlib
 from collections.abc import Mapping, Sequence
 
+from bench.file_systems import DIRECT, FILE_SYSTEMS
 from bench.harness import Problem, Program, Programs
-
-NAME = "vpfs"
-DIRECT = "direct"
 
 
 @dataclasses.dataclass(frozen=True)
 class Front:
     """What stands before every server under one name.
 
-    A proxy has a virtual PFS, and a rule, for every jobid that `weights`, `shares` or `classes` name.
+    A proxy has a virtual PFS, and a rule, for every job that `weights`, `shares` or `classes` name.
     """
 
     name: str
     kind: str  # "proxy" or "haproxy"
     policy: str = "sfq"
-    weights: Mapping[str, int] = dataclasses.field(default_factory=dict)  # by jobid
+    weights: Mapping[str, int] = dataclasses.field(default_factory=dict)  # by job
     shares: Mapping[str, Mapping[str, object]] = dataclasses.field(default_factory=dict)  # what else they are entitled to
-    classes: Mapping[str, str] = dataclasses.field(default_factory=dict)  # traffic classes by jobid
+    classes: Mapping[str, str] = dataclasses.field(default_factory=dict)  # traffic classes by job
     scheduler: Mapping[str, object] = dataclasses.field(default_factory=dict)  # beside its policy and depth
     proxy: Mapping[str, object] = dataclasses.field(default_factory=dict)  # beside addresses and files
+    limits: Mapping[str, object] = dataclasses.field(default_factory=dict)
     depth_requests: int = 16
     depth_bytes: str = "8 MiB"
     splice: bool = False
+    protocol: str = "orangefs"  # a Cluster sets it to its own
 
     def proxy_config(self, listen: int, upstream: int, status_file: str) -> dict[str, object]:
         jobs = list(dict.fromkeys([*self.weights, *self.shares, *self.classes]))
@@ -42,10 +42,11 @@ class Front:
             "proxy": {
                 "listen": f"127.0.0.1:{listen}",
                 "upstream": f"127.0.0.1:{upstream}",
-                "protocol": "orangefs",
+                "protocol": self.protocol,
                 "status_file": status_file,
                 "log_level": "info",
             } | dict(self.proxy),
+            "limits": dict(self.limits),
             "scheduler": self.scheduler_config(),
             "virtual_pfs": {job: self.share(job) for job in jobs},
             "rules": [self._rule(job) for job in jobs],
@@ -60,7 +61,7 @@ class Front:
         return weight | dict(self.shares.get(job, {}))
 
     def _rule(self, job: str) -> dict[str, object]:
-        rule: dict[str, object] = {"match": {"hint": {"jobid": job}}, "virtual_pfs": job}
+        rule: dict[str, object] = {"match": FILE_SYSTEMS[self.protocol].match(job), "virtual_pfs": job}
         return rule | ({"class": self.classes[job]} if job in self.classes else {})
 
     def haproxy_config(self, listen: int, upstream: int) -> str:
@@ -86,19 +87,19 @@ class Cluster:
         fronts: Sequence[Front] = (),
         device: Mapping[str, object] | None = None,
         prefix: str = "",
+        protocol: str = "orangefs",
     ) -> None:
         self._programs = programs
         self._prefix = prefix
-        self.fronts = {front.name: front for front in fronts}
+        self._file_system = FILE_SYSTEMS[protocol]
+        if servers > self._file_system.most_servers:
+            raise Problem(f"with {protocol} there are at most {self._file_system.most_servers} servers")
+        self.fronts = {front.name: dataclasses.replace(front, protocol=protocol) for front in fronts}
         self._ports = {
             path: [programs.reserve_port() for _ in range(servers)] for path in (DIRECT, *self.fronts)
         }
         self.running: dict[str, list[Program]] = {}
-        self.config = self._write("servers.yaml", json.dumps(self._server_config(servers, device), indent=1))
-        self.running[DIRECT] = [
-            programs.start(f"{prefix}server{index}", "vpfs-server", "--config", str(self.config), "--server", f"s{index}")
-            for index in range(servers)
-        ]
+        self.running[DIRECT] = self._file_system.start_servers(programs, self._ports, device, prefix)
         for server in self.running[DIRECT]:
             server.wait_for_line("ready")
 
@@ -107,28 +108,9 @@ class Cluster:
         file.write_text(text + "\n")
         return file
 
-    def _server_config(self, servers: int, device: Mapping[str, object] | None) -> dict[str, object]:
-        config: dict[str, object] = {
-            "file_system": {"name": NAME, "id": 1234},
-            "servers": [
-                {"alias": f"s{index}",
-                 "addresses": [f"{self._scheme(path)}://127.0.0.1:{ports[index]}" for path, ports in self._ports.items()]}
-                for index in range(servers)
-            ],
-            "storage": {"engine": "memory", "capacity": "8 GiB"},
-            "log_level": "info",
-        }
-        if device:
-            config["device"] = dict(device)
-        return config
-
-    @staticmethod
-    def _scheme(path: str) -> str:
-        return "tcp" if path == DIRECT else f"tcp-{path}"
-
     def address(self, path: str) -> str:
         """What a client mounts to go by `path`: DIRECT or the name of a front."""
-        return f"{self._scheme(path)}://127.0.0.1:{self._ports[path][0]}/{NAME}"
+        return self._file_system.address(path, self._ports[path][0])
 
     def ports(self, path: str) -> list[int]:
         return self._ports[path]

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 
+from bench.file_systems import FILE_SYSTEMS, FileSystem, file_system_at
 from bench.harness import Problem, Program, Programs
 from bench.report import size_name
 
@@ -34,6 +35,10 @@ class Application:
     stop: float | None = None
     jobid: str | None = None  # the name, unless several applications are one job
     burst: Burst | None = None
+    # Of BeeGFS: the node that its processes share with those of other applications, and its
+    # connections, if not one for each request that a process has in flight.
+    node: str | None = None
+    connections: int | None = None
 
     @property
     def job(self) -> str:
@@ -56,19 +61,22 @@ class Application:
         whole, rest = divmod(until - self.start, burst.interval)
         return whole * burst.length + min(rest, burst.length)
 
-    def config(self) -> dict[str, object]:
+    def config(self, file_system: FileSystem = FILE_SYSTEMS["orangefs"]) -> dict[str, object]:
         fields: dict[str, object] = {
             "name": self.name,
             "jobid": self.job,
             "processes": self.processes,
-            "connections": 1,
             "outstanding": self.outstanding,
             "size": size_name(self.size),
             "read_percent": self.read_percent,
             "pattern": self.pattern,
             "file_size": size_name(max(self.file_size, self.size)),
             "start": seconds(self.start),
-        }
+        } | file_system.application_fields(self.job, self.outstanding)
+        if self.node is not None:
+            fields["node"] = self.node
+        if self.connections is not None:
+            fields["connections"] = self.connections
         if self.stop is not None:
             fields["stop"] = seconds(self.stop)
         if self.burst is not None:
@@ -99,7 +107,7 @@ def run_load(
         "duration": seconds(duration),
         "warm_up": seconds(warm_up),
         "interval": seconds(interval),
-        "applications": [application.config() for application in applications],
+        "applications": [application.config(file_system_at(address)) for application in applications],
     }
     file = programs.work / f"{name}.yaml"
     file.write_text(json.dumps(config, indent=1) + "\n")

@@ -1,7 +1,7 @@
 """script/bench overhead: what the proxy costs, against a direct connection and against HAProxy.
 
-One server (engine memory) holds the files; every path to it is a zone of the same file system, and
-the paths are measured in turn, so that what drifts drifts for all.
+One server holds the files in its memory; every path leads to it, and the paths are measured in turn,
+so that what drifts drifts for all.
 """
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from collections.abc import Sequence
 
 from bench import overhead_targets
 from bench.cluster import DIRECT, Cluster, Front
-from bench.harness import Programs, machine_settings, median
+from bench.file_systems import FILE_SYSTEMS
+from bench.harness import Programs, machine_settings, median, require_programs
 from bench.load import Application, quantile_us, run_load
 from bench.meter import CpuMeter
-from bench.report import Row, print_settings, size_name, table, write_json
+from bench.report import Row, print_settings, result_name, size_name, table, write_json
 
 FRONTS = [
     Front("proxy-fifo", "proxy", "fifo", {"a": 1, "b": 1}, depth_requests=64, depth_bytes="64 MiB"),
@@ -28,6 +29,7 @@ PATHS = [DIRECT] + [front.name for front in FRONTS]
 SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20]
 OPS = ["read", "write"]
 LOADS = [(1, 1), (16, 1), (1, 8), (16, 8)]  # outstanding on each connection, connections
+SERIAL_LOADS = [(1, 1), (1, 4), (1, 16)]  # of BeeGFS, whose connections carry one request at a time
 DEVICE = {"bandwidth": "400 MiB/s", "parallelism": 4}
 MEMORY_CONNECTIONS = [64, 1000]
 COLUMNS = ["op", "size", "outstanding", "connections", "path", "mib_per_s", "ops_per_s", "p50_us", "p99_us",
@@ -42,6 +44,15 @@ class Plan:
     sizes: list[int]
     loads: list[tuple[int, int]]
     ops: list[str] = dataclasses.field(default_factory=lambda: list(OPS))
+    protocol: str = "orangefs"
+    limited_load: tuple[int, int] = (16, 8)
+    memory_outstanding: int = 2
+
+    def of_beegfs(self) -> Plan:
+        sizes = [size for size in self.sizes if size <= 1 << 20]
+        loads = SERIAL_LOADS if len(self.loads) == len(LOADS) else [SERIAL_LOADS[0], SERIAL_LOADS[-1]]
+        return dataclasses.replace(self, sizes=sizes, loads=loads, protocol="beegfs", limited_load=(1, 16),
+                                   memory_outstanding=1)
 
     def with_settled_device(self) -> Plan:
         """Long enough for a modelled device: at its pace the first requests take a third of a second."""
@@ -79,7 +90,7 @@ class Bench:
                  fronts: Sequence[Front] = FRONTS) -> None:
         self._programs = programs
         self._plan = plan
-        self._cluster = Cluster(programs, 1, fronts, device, prefix)
+        self._cluster = Cluster(programs, 1, fronts, device, prefix, plan.protocol)
         for front in fronts:
             self._cluster.start(front.name)
         self._count = 0
@@ -127,7 +138,7 @@ def limited_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list
     with Programs(binaries, work) as programs:
         bench = Bench(programs, plan, DEVICE, "limited-")
         return [row for op in plan.ops
-                for row in bench.rows(Case(op, 1 << 20, 16, 8), [DIRECT, "proxy-fifo", "proxy-sfq"])]
+                for row in bench.rows(Case(op, 1 << 20, *plan.limited_load), [DIRECT, "proxy-fifo", "proxy-sfq"])]
 
 
 def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
@@ -135,14 +146,14 @@ def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[
     rows = []
     for size, connections in itertools.product([64 << 10, 1 << 20], MEMORY_CONNECTIONS):
         with Programs(binaries, work) as programs:
-            cluster = Cluster(programs, 1, FRONTS[1:2], prefix=f"memory{connections}-")
+            cluster = Cluster(programs, 1, FRONTS[1:2], prefix=f"memory{connections}-", protocol=plan.protocol)
             (proxy,) = cluster.start("proxy-sfq")
-            load = [Application(name, size, 2, connections // 2, read_percent=50, file_size=max(size, 1 << 20))
-                    for name in ("a", "b")]
+            load = [Application(name, size, plan.memory_outstanding, connections // 2, read_percent=50,
+                                file_size=max(size, 1 << 20)) for name in ("a", "b")]
             result = run_load(programs, f"memory{connections}", cluster.address("proxy-sfq"), load, max(2.0, plan.seconds),
                               plan.warm_up)
-            rows.append({"op": "mixed", "size": size_name(size), "outstanding": 2, "connections": connections,
-                         "path": "proxy-sfq", "mib_per_s": result["total_mib_per_s"],
+            rows.append({"op": "mixed", "size": size_name(size), "outstanding": plan.memory_outstanding,
+                         "connections": connections, "path": "proxy-sfq", "mib_per_s": result["total_mib_per_s"],
                          "requests": sum(app["requests"] for app in result["applications"]),
                          "rss_mib": proxy.peak_rss_mib()})
     return rows
@@ -150,17 +161,19 @@ def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[
 
 def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
     return machine_settings() | {
-        "build": "release", "quick": quick, "runs": plan.runs, "seconds": plan.seconds, "warm_up": plan.warm_up,
+        "build": "release", "quick": quick, "protocol": plan.protocol, "runs": plan.runs, "seconds": plan.seconds,
+        "warm_up": plan.warm_up,
         "statistic": "median of interleaved runs; latencies are of all requests of both applications",
         "outstanding": "requests in flight on each connection",
-        "connections": "processes of vpfs-load with one connection each; with 8, 4 belong to application a and 4 to "
-                       "b, with 1 b is idle; the same on every path",
+        "connections": "processes of vpfs-load with one connection each; half of them belong to application a and "
+                       "half to b, with 1 b is idle; the same on every path",
         "pattern": "sequential, files of 32 MiB in the server's memory",
         "proxy": {front.name: {"policy": front.policy, "depth_requests": front.depth_requests,
                                "depth_bytes": front.depth_bytes, "workers": 1,
                                "upstream_congestion": "cubic"} for front in FRONTS if front.kind == "proxy"},
         "haproxy": "mode tcp, as packaged, threads by its default (one per processor)",
-        "cpu_s_per_gib": "of what stands in the middle; client_ and server_ are vpfs-load's and vpfs-server's",
+        "cpu_s_per_gib": "of what stands in the middle; client_ and server_ are vpfs-load's and "
+                         + FILE_SYSTEMS[plan.protocol].program + "'s",
         "storage_limited": DEVICE,
     }
 
@@ -172,19 +185,24 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument("--sizes", type=int, nargs="+", help="bytes of a request")
     parser.add_argument("--ops", nargs="+", choices=OPS)
     parser.add_argument("--only-rows", action="store_true", help="neither storage-limited runs nor memory")
+    parser.add_argument("--protocol", choices=FILE_SYSTEMS, default="orangefs")
     return parser
 
 
 def plan_of(quick: bool, options: argparse.Namespace) -> Plan:
     asked = {field: getattr(options, field) for field in ("runs", "seconds", "sizes", "ops")}
-    return dataclasses.replace(QUICK if quick else FULL, **{field: value for field, value in asked.items() if value})
+    plan = QUICK if quick else FULL
+    plan = plan.of_beegfs() if options.protocol == "beegfs" else plan
+    return dataclasses.replace(plan, **{field: value for field, value in asked.items() if value})
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
     plan = plan_of(quick, options)
+    require_programs(binaries, [FILE_SYSTEMS[plan.protocol].program])
     settings = settings_of(plan, quick)
     print_settings(settings)
-    work = out / "overhead"
+    name = result_name("overhead", plan.protocol)
+    work = out / name
     rows: list[Row] = []
     with Programs(binaries, work) as programs:
         bench = Bench(programs, plan)
@@ -202,6 +220,6 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
 
     targets = overhead_targets.check(rows, limited, memory)
     print("\n" + table(targets, ["target", "required", "measured", "verdict"]))
-    write_json(out / "overhead.json", {"settings": settings, "rows": rows, "storage_limited": limited,
-                                       "memory": memory, "targets": targets})
+    write_json(out / f"{name}.json", {"settings": settings, "rows": rows, "storage_limited": limited,
+                                     "memory": memory, "targets": targets})
     return 0

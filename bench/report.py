@@ -35,6 +35,11 @@ def write_json(file: pathlib.Path, content: object) -> None:
     file.write_text(json.dumps(content, indent=1) + "\n")
 
 
+def result_name(benchmark: str, protocol: str) -> str:
+    """Of the files that a benchmark writes for a protocol."""
+    return benchmark if protocol == "orangefs" else f"{benchmark}-{protocol}"
+
+
 def size_name(size: int) -> str:
     """65536 -> "64 KiB"."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):

@@ -13,9 +13,10 @@ import math
 import pathlib
 
 from bench.cluster import Cluster, Front
-from bench.harness import Programs, machine_settings, median
+from bench.file_systems import FILE_SYSTEMS
+from bench.harness import Programs, machine_settings, median, require_programs
 from bench.load import Application, application_of, run_load
-from bench.report import Row, print_settings, size_name, table, write_json
+from bench.report import Row, print_settings, result_name, size_name, table, write_json
 
 WEIGHTS = [1, 2, 4, 8, 16, 32]
 SIZES = [4 << 10, 64 << 10, 1 << 20]
@@ -25,7 +26,8 @@ SERVERS = [1, 2, 4]
 # the load fit on two processors.
 TOTAL_MIB_PER_S = 400
 PER_REQUEST = "250 us"
-DEPTH = {"depth_requests": 4, "depth_bytes": "2 MiB"}
+DEPTHS = {"orangefs": {"depth_requests": 4, "depth_bytes": "2 MiB"},
+          "beegfs": {"depth_requests": 16, "depth_bytes": "16 MiB"}}
 PROCESSES = 2
 STRIP = 64 << 10
 # In flight for each application and server. A request that goes to one server of several, chosen at
@@ -33,6 +35,8 @@ STRIP = 64 << 10
 # share of time is about (servers - 1) / (requests in flight).
 OUTSTANDING = 32
 OUTSTANDING_AT_RANDOM = 512
+# Of BeeGFS: two nodes of 24 connections, far more than the depth, so that both queues stay full.
+OUTSTANDING_OF_BEEGFS = 48
 WARM_UP = 3.0
 INTERVAL = 0.25
 COLUMNS = ["case", "op", "size", "servers", "target", "achieved", "error_percent", "allowed_percent", "total_vs_fifo",
@@ -46,6 +50,7 @@ class Case:
     servers: int
     weight: int = 1
     case: str = "backlogged"  # or "16 against 1", "comes and goes"
+    protocol: str = "orangefs"
 
     def applications(self, seconds: float) -> list[Application]:
         def application(name: str, outstanding: int, processes: int, start: float = 0.0,
@@ -63,6 +68,8 @@ class Case:
 
     def in_flight(self) -> int:
         """Requests of an application that keeps its queues full."""
+        if self.protocol == "beegfs":
+            return OUTSTANDING_OF_BEEGFS
         everywhere = self.size >= STRIP * self.servers
         return self.servers * (OUTSTANDING if everywhere else OUTSTANDING_AT_RANDOM)
 
@@ -86,6 +93,12 @@ class Plan:
     seconds: float
     runs: int
     cases: list[Case]
+
+    def on(self, protocol: str) -> Plan:
+        """Those of its cases that a protocol has servers enough for."""
+        most = FILE_SYSTEMS[protocol].most_servers
+        cases = [dataclasses.replace(case, protocol=protocol) for case in self.cases if case.servers <= most]
+        return dataclasses.replace(self, cases=cases)
 
 
 def all_cases(servers: list[int], sizes: list[int], ops: list[str], weights: list[int]) -> list[Case]:
@@ -112,6 +125,7 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes of a request")
     parser.add_argument("--ops", nargs="+", choices=READ_PERCENT, default=list(READ_PERCENT))
     parser.add_argument("--weights", type=int, nargs="+", default=WEIGHTS)
+    parser.add_argument("--protocol", choices=FILE_SYSTEMS, default="orangefs")
     return parser
 
 
@@ -136,9 +150,9 @@ class Bench:
         self._fifo_totals: dict[tuple, float] = {}
 
     def _measure(self, case: Case, policy: str) -> dict:
-        front = Front("px", "proxy", policy, {"a": case.weight, "b": 1}, **DEPTH)
+        front = Front("px", "proxy", policy, {"a": case.weight, "b": 1}, **DEPTHS[case.protocol])
         with Programs(self._binaries, self._work) as programs:
-            cluster = Cluster(programs, case.servers, [front], case.device())
+            cluster = Cluster(programs, case.servers, [front], case.device(), protocol=case.protocol)
             cluster.start("px")
             return run_load(programs, "load", cluster.address("px"), case.applications(self._seconds), self._seconds,
                             WARM_UP, interval=INTERVAL)
@@ -171,16 +185,29 @@ def judge(rows: list[Row]) -> None:
     print(f"total at least 0.98 of fifo: {len(rows) - len(slow)} of {len(rows)} rows")
 
 
+def load_text(protocol: str) -> str:
+    """How the applications keep their queues full."""
+    if protocol == "beegfs":
+        each = OUTSTANDING_OF_BEEGFS // PROCESSES
+        return (f"each application on {PROCESSES} nodes of {each} connections, each with one request in flight; random "
+                "offsets in files of 16 MiB")
+    return (f"each application in {PROCESSES} processes of one connection, {OUTSTANDING} requests in flight for each "
+            f"server, {OUTSTANDING_AT_RANDOM} where a request goes to one server of several; random offsets in files of "
+            "16 MiB striped over all servers")
+
+
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
+    protocol = options.protocol
+    require_programs(binaries, [FILE_SYSTEMS[protocol].program])
     plan = quick_plan() if quick else Plan(
         options.seconds, options.runs, all_cases(options.servers, options.sizes, options.ops, options.weights))
+    plan = plan.on(protocol)
     fifo_runs = len({(case.op, case.size, case.servers, case.case) for case in plan.cases})
     settings = machine_settings() | {
-        "build": "release", "quick": quick, "seconds": plan.seconds, "warm_up": WARM_UP, "runs": plan.runs,
-        "device of all servers together": f"{TOTAL_MIB_PER_S} MiB/s, {PER_REQUEST} each request", "depth of each proxy": DEPTH,
-        "load": f"each application in {PROCESSES} processes of one connection, {OUTSTANDING} requests in flight for each "
-                f"server, {OUTSTANDING_AT_RANDOM} where a request goes to one server of several; random offsets in "
-                "files of 16 MiB striped over all servers",
+        "build": "release", "quick": quick, "protocol": protocol, "seconds": plan.seconds, "warm_up": WARM_UP,
+        "runs": plan.runs, "depth of each proxy": DEPTHS[protocol],
+        "device of all servers together": f"{TOTAL_MIB_PER_S} MiB/s, {PER_REQUEST} each request",
+        "load": load_text(protocol),
         "16 against 1": "one process each with that many in flight: the one with 1 cannot keep a queue full, so its "
                         "row has no allowed error",
         "comes and goes": "b is there for the middle third; achieved is the ratio in that time",
@@ -188,12 +215,13 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     print_settings(settings)
     total = plan.runs * (len(plan.cases) + fifo_runs) * (plan.seconds + WARM_UP + 1.5)
     print(f"{len(plan.cases)} rows, about {total / 60:.0f} minutes\n")
-    bench = Bench(binaries, out / "sharing", plan.seconds, plan.runs)
+    name = result_name("sharing", protocol)
+    bench = Bench(binaries, out / name, plan.seconds, plan.runs)
     rows: list[Row] = []
     for case in plan.cases:
         rows.append(bench.row(case))
         # One line as soon as it is known, under the names of the first.
         print("\n".join(table(rows, COLUMNS).splitlines()[0 if len(rows) == 1 else -1:]), flush=True)
     judge(rows)
-    write_json(out / "sharing.json", {"settings": settings, "rows": rows})
+    write_json(out / f"{name}.json", {"settings": settings, "rows": rows})
     return 0

@@ -12,15 +12,17 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.harness import Problem, busy_share, require_programs, run_main  # noqa: E402
+from bench.report import result_name  # noqa: E402
 
 BENCHMARKS = {
-    "overhead": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "sharing": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "overhead": ["vpfs-proxy", "vpfs-load"],  # and the server of the protocol
+    "sharing": ["vpfs-proxy", "vpfs-load"],
     "relay": ["vpfs-bench-relay"],
     "schedulers": ["vpfs-bench-schedulers"],
     "adaptbf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "edf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "priority": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "node": ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
     "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
 }
 BUSY = 0.3
@@ -61,7 +63,8 @@ def main() -> int:
         print("quick: fewer sizes, fewer and shorter runs than the numbers of record")
     start = time.monotonic()
     code = benchmark.run(options.bin.resolve(), options.out, options.quick, *extra)
-    print(f"\n{options.out / options.name}.json, {time.monotonic() - start:.0f} s")
+    name = result_name(options.name, getattr(extra[0], "protocol", "orangefs") if extra else "orangefs")
+    print(f"\n{options.out / name}.json, {time.monotonic() - start:.0f} s")
     return code
 
 

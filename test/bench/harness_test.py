@@ -1,6 +1,7 @@
 """What the demo and the benchmarks stand on: programs stop, ports stay free, sums are right."""
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import pathlib
@@ -17,6 +18,7 @@ from bench import adaptbf_experiments, adaptbf_targets, edf, overhead_targets, p
 from bench import schedulers, sharing  # noqa: E402
 from bench.chart import Line, Phase, line_chart, tick_step  # noqa: E402
 from bench.cluster import Front  # noqa: E402
+from bench.file_systems import FILE_SYSTEMS, file_system_at, uid_of  # noqa: E402
 from bench.harness import PortReservation, Problem, Programs  # noqa: E402
 from bench.load import Application, Burst, late_requests, line_rates, line_time, quantile_us  # noqa: E402
 from bench.meter import utilisation  # noqa: E402
@@ -259,6 +261,19 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(lines["proxy-fifo, 64 KiB and more: throughput / haproxy"], "missed")
         self.assertEqual(lines["proxy-sfq, 64 KiB and more: throughput / haproxy"], "reached")
         self.assertEqual(lines["proxy-sfq, 64 KiB and more: CPU per GiB / better haproxy"], "reached")
+
+    def test_beegfs_knows_jobs_by_their_uids_and_gives_each_request_a_connection(self) -> None:
+        front = dataclasses.replace(Front("px", "proxy", "sfq", {"a": 2}), protocol="beegfs")
+        config = front.proxy_config(1, 2, "status.json")
+        self.assertEqual(config["proxy"]["protocol"], "beegfs")
+        self.assertEqual(config["rules"], [{"match": {"uid": uid_of("a")}, "virtual_pfs": "a"}])
+        beegfs = file_system_at("beegfs://127.0.0.1:1/101")
+        fields = Application("a", size=4096, outstanding=24).config(beegfs)
+        self.assertEqual((fields["uid"], fields["connections"]), (uid_of("a"), 24))
+        shared = Application("b", size=4096, outstanding=24, node="n", connections=4).config(beegfs)
+        self.assertEqual((shared["node"], shared["connections"]), ("n", 4))
+        self.assertNotEqual(uid_of("a"), uid_of("b"))
+        self.assertEqual(FILE_SYSTEMS["beegfs"].address("px", 7), "beegfs://127.0.0.1:7/101")
 
     def test_the_ratio_of_a_visitor_counts_only_the_time_of_its_visit(self) -> None:
         def timeline(rates: list[float]) -> list[dict[str, float]]:

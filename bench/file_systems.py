@@ -1,0 +1,118 @@
+"""The file systems that benchmarks run on: how their servers start, and whose I/O is whose.
+
+A job is told apart by what the protocol shows of it: a hint on every request of OrangeFS, the uid of
+every request of BeeGFS.
+"""
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from bench.harness import Program, Programs
+
+DIRECT = "direct"
+NAME = "vpfs"
+TARGET = 101  # of every BeeGFS storage server
+Device = Mapping[str, object]  # bandwidth, per_request, parallelism
+
+
+class FileSystem(Protocol):
+    protocol: str
+    program: str  # of a data server
+    most_servers: int
+
+    def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
+                      prefix: str) -> list[Program]:
+        """One for each port of DIRECT; the ports of other paths belong to what stands before them."""
+
+    def address(self, path: str, port: int) -> str:
+        """What a client mounts to go by `path`, whose first port this is."""
+
+    def match(self, job: str) -> dict[str, object]:
+        """What the rule of a proxy knows the job's I/O by."""
+
+    def application_fields(self, job: str, outstanding: int) -> dict[str, object]:
+        """What vpfs-load is to know of an application of that job, beside what all have."""
+
+
+class Orangefs:
+    """Every path to the servers is a zone of one file system."""
+
+    protocol = "orangefs"
+    program = "vpfs-server"
+    most_servers = 64
+
+    def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
+                      prefix: str) -> list[Program]:
+        count = len(ports[DIRECT])
+        config = programs.work / f"{prefix}servers.yaml"
+        config.write_text(json.dumps(self._config(count, ports, device), indent=1) + "\n")
+        return [programs.start(f"{prefix}server{index}", self.program, "--config", str(config), "--server", f"s{index}")
+                for index in range(count)]
+
+    def _config(self, count: int, ports: Mapping[str, Sequence[int]], device: Device | None) -> dict[str, object]:
+        config: dict[str, object] = {
+            "file_system": {"name": NAME, "id": 1234},
+            "servers": [
+                {"alias": f"s{index}",
+                 "addresses": [f"{self._scheme(path)}://127.0.0.1:{of_path[index]}" for path, of_path in ports.items()]}
+                for index in range(count)
+            ],
+            "storage": {"engine": "memory", "capacity": "8 GiB"},
+            "log_level": "info",
+        }
+        if device:
+            config["device"] = dict(device)
+        return config
+
+    @staticmethod
+    def _scheme(path: str) -> str:
+        return "tcp" if path == DIRECT else f"tcp-{path}"
+
+    def address(self, path: str, port: int) -> str:
+        return f"{self._scheme(path)}://127.0.0.1:{port}/{NAME}"
+
+    def match(self, job: str) -> dict[str, object]:
+        return {"hint": {"jobid": job}}
+
+    def application_fields(self, job: str, outstanding: int) -> dict[str, object]:
+        return {"connections": 1}
+
+
+class Beegfs:
+    """One storage server without BeeGFS; clients know of one target only."""
+
+    protocol = "beegfs"
+    program = "vpfs-bench-beegfs-storage"
+    most_servers = 1
+
+    def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
+                      prefix: str) -> list[Program]:
+        options = [text for name, value in (device or {}).items() for text in (f"--{name.replace('_', '-')}", str(value))]
+        return [programs.start(f"{prefix}server{index}", self.program, "--port", str(port), "--targets", str(TARGET),
+                               *options)
+                for index, port in enumerate(ports[DIRECT])]
+
+    def address(self, path: str, port: int) -> str:
+        return f"beegfs://127.0.0.1:{port}/{TARGET}"
+
+    def match(self, job: str) -> dict[str, object]:
+        return {"uid": uid_of(job)}
+
+    def application_fields(self, job: str, outstanding: int) -> dict[str, object]:
+        # A connection carries one request at a time.
+        return {"connections": outstanding, "uid": uid_of(job)}
+
+
+def uid_of(job: str) -> int:
+    """The same every time, and never a system user."""
+    return 1000 + zlib.crc32(job.encode()) % 1_000_000
+
+
+FILE_SYSTEMS: dict[str, FileSystem] = {one.protocol: one for one in (Orangefs(), Beegfs())}
+
+
+def file_system_at(address: str) -> FileSystem:
+    return FILE_SYSTEMS["beegfs" if address.startswith("beegfs://") else "orangefs"]
