@@ -11,6 +11,7 @@
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
 #include "test/protocols/beegfs/captured.h"
+#include "test/support/replay.h"
 
 namespace vpfs::beegfs {
 namespace {
@@ -340,54 +341,6 @@ TEST_F(BeegfsConversationTest, LostFramingIsSaid) {
   EXPECT_EQ(client(cut).action, Action::lost_framing);
 }
 
-// One side of a captured connection, shown to the conversation as its bytes arrived; what is held
-// goes on at once.
-class Replay {
- public:
-  Replay(Conversation& conversation, const test::CapturedStream& stream)
-      : conversation_(conversation), stream_(stream) {}
-
-  // `size` more bytes are there, of which the conversation sees at most `window` at a time.
-  void arrive(std::size_t size, std::size_t window) {
-    available_ += size;
-    while (at_ < available_) {
-      const std::span<const std::byte> here =
-          std::span(stream_.bytes).subspan(at_, std::min(window, available_ - at_));
-      const Step step = conversation_.next(stream_.from, here);
-      ASSERT_NE(step.action, Action::lost_framing) << conversation_.problem();
-      if (step.action == Action::wait) return;
-      if (step.action == Action::need_more) {
-        ASSERT_GT(step.size, here.size());
-        if (here.size() == available_ - at_) return;
-        window = static_cast<std::size_t>(step.size);
-        continue;
-      }
-      ASSERT_GT(step.size, 0U);
-      if (step.action == Action::hold) {
-        ++held_;
-        conversation_.released(conversation_.held().key);
-      }
-      if (step.finished) {
-        ++finished_;
-        EXPECT_FALSE(step.finished->failed);
-      }
-      at_ += static_cast<std::size_t>(step.size);
-    }
-  }
-
-  [[nodiscard]] std::size_t at() const { return at_; }
-  [[nodiscard]] int held() const { return held_; }
-  [[nodiscard]] int finished() const { return finished_; }
-
- private:
-  Conversation& conversation_;
-  const test::CapturedStream& stream_;
-  std::size_t available_ = 0;
-  std::size_t at_ = 0;  // may be ahead of what is there: data need no look
-  int held_ = 0;
-  int finished_ = 0;
-};
-
 TEST(BeegfsConversation, CapturedConnectionsGoOnToTheirLastByteAndEveryIoEnds) {
   for (const std::size_t window : {std::size_t{1}, std::size_t{300}, std::size_t{1} << 20}) {
     int ios = 0;
@@ -398,8 +351,8 @@ TEST(BeegfsConversation, CapturedConnectionsGoOnToTheirLastByteAndEveryIoEnds) {
         BeegfsConversation conversation;
         // Some connections began before their capture.
         (void)conversation.next(Sender::client, peer_info(NodeType::client, 1));
-        Replay client(conversation, streams[i]);
-        Replay server(conversation, streams[i + 1]);
+        vpfs::test::Replay client(conversation, streams[i]);
+        vpfs::test::Replay server(conversation, streams[i + 1]);
         for (const auto& [from, size] : streams[i].order) {
           (from == Sender::client ? client : server).arrive(size, window);
           client.arrive(0, window);
@@ -407,6 +360,7 @@ TEST(BeegfsConversation, CapturedConnectionsGoOnToTheirLastByteAndEveryIoEnds) {
         EXPECT_EQ(client.at(), streams[i].bytes.size());
         EXPECT_EQ(server.at(), streams[i + 1].bytes.size());
         EXPECT_EQ(client.held(), server.finished());
+        EXPECT_EQ(server.failed(), 0);
         EXPECT_TRUE(conversation.at_rest());
         ios += client.held();
       }

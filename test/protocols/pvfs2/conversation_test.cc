@@ -13,6 +13,7 @@
 #include "protocols/pvfs2/errors.h"
 #include "protocols/pvfs2/message.h"
 #include "test/protocols/pvfs2/captured.h"
+#include "test/support/replay.h"
 
 namespace vpfs::pvfs2 {
 namespace {
@@ -322,46 +323,6 @@ TEST(Pvfs2Conversation, WhatComesOfAForgottenIoPasses) {
   EXPECT_FALSE(step.finished);
 }
 
-// One side of a captured connection, shown to the conversation as its bytes arrived.
-class Replay {
- public:
-  Replay(Conversation& conversation, const test::CapturedStream& stream)
-      : conversation_(conversation), stream_(stream) {}
-
-  // `size` more bytes are there, of which the conversation sees at most `window` ahead at a time.
-  void arrive(std::size_t size, std::size_t window) {
-    available_ += size;
-    while (at_ < available_) {
-      const std::span<const std::byte> here =
-          std::span(stream_.bytes).subspan(at_, std::min(window, available_ - at_));
-      const Step step = conversation_.next(stream_.from, here);
-      ASSERT_NE(step.action, Step::Action::lost_framing) << conversation_.problem();
-      if (step.action == Step::Action::need_more) {
-        ASSERT_GT(step.size, here.size());
-        if (here.size() == available_ - at_) return;
-        window = static_cast<std::size_t>(step.size);
-        continue;
-      }
-      ASSERT_GT(step.size, 0U);
-      if (step.action == Step::Action::hold) ++held_;
-      if (step.finished) ++finished_;
-      at_ += static_cast<std::size_t>(step.size);
-    }
-  }
-
-  [[nodiscard]] std::size_t at() const { return at_; }
-  [[nodiscard]] int held() const { return held_; }
-  [[nodiscard]] int finished() const { return finished_; }
-
- private:
-  Conversation& conversation_;
-  const test::CapturedStream& stream_;
-  std::size_t available_ = 0;
-  std::size_t at_ = 0;  // may be ahead of what is there: the rest of a message needs no look
-  int held_ = 0;
-  int finished_ = 0;
-};
-
 TEST(Pvfs2Conversation, EveryIoOfEveryCaptureIsHeldOnceAndFinishesOnce) {
   int held = 0;
   for (const std::string& file : test::capture_files()) {
@@ -369,8 +330,8 @@ TEST(Pvfs2Conversation, EveryIoOfEveryCaptureIsHeldOnceAndFinishesOnce) {
     for (std::size_t i = 0; i + 1 < streams.size(); i += 2) {
       for (const std::size_t window : {std::size_t{1}, std::size_t{300}, std::size_t{1} << 20}) {
         Pvfs2Conversation conversation;
-        Replay client(conversation, streams[i]);
-        Replay server(conversation, streams[i + 1]);
+        vpfs::test::Replay client(conversation, streams[i]);
+        vpfs::test::Replay server(conversation, streams[i + 1]);
         for (const auto& [from, size] : streams[i].order) {
           (from == Sender::client ? client : server).arrive(size, window);
           ASSERT_FALSE(HasFatalFailure()) << streams[i].name;
