@@ -18,6 +18,9 @@
 namespace vpfs::test {
 namespace {
 
+// In vpfs-load's line about its first second.
+constexpr const char* kUnderWay = " 1.0 s  ";
+
 class Insertion : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -40,9 +43,14 @@ class Insertion : public ::testing::Test {
     proxy_.emplace(hosts_->at_servers({VPFS_BIN_DIR "/vpfs-proxy", "--config", config}));
     ASSERT_TRUE(proxy_->wait_for_line("ready at")) << proxy_->errors();
   }
-  [[nodiscard]] std::uint64_t proxied_requests() const {
-    std::ifstream file(status_file_);
-    return nlohmann::json::parse(file)["virtual_pfs"][0]["done_requests"];
+  [[nodiscard]] bool wait_for_proxied_requests(std::uint64_t count) const {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    do {
+      std::ifstream file(status_file_);
+      if (nlohmann::json::parse(file)["virtual_pfs"][0]["done_requests"] >= count) return true;
+      std::this_thread::sleep_for(50ms);
+    } while (std::chrono::steady_clock::now() < deadline);
+    return false;
   }
 
   std::string insert(const std::string& kind, const Command& arguments) {
@@ -67,7 +75,7 @@ class Insertion : public ::testing::Test {
                     "file_size: 2 MiB, {}}}\n",
                     file_system, name, seconds, name, fields));
     return {.process = Process(hosts_->at_clients(
-                {VPFS_BIN_DIR "/vpfs-load", "--config", config, "--no-live", "--json", results})),
+                {VPFS_BIN_DIR "/vpfs-load", "--config", config, "--json", results})),
             .results = results};
   }
   // Ends well, without an error or a wrong byte; returns the longest pause in seconds.
@@ -99,12 +107,11 @@ TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
 
   start_proxy("beegfs", 9003, "original");
   Load load = start_load("a", "beegfs://10.77.0.1:8003/101", "outstanding: 8", 9);
-  std::this_thread::sleep_for(2s);
+  ASSERT_TRUE(load.process.wait_for_line(kUnderWay));
   const std::string inserted = insert("beegfs", {"--cut"});
   EXPECT_NE(inserted.find("proxy listening; 0 connections of before"), std::string::npos)
       << inserted;
-  std::this_thread::sleep_for(3s);
-  EXPECT_GT(proxied_requests(), 100U);
+  EXPECT_TRUE(wait_for_proxied_requests(1000));
   EXPECT_NE(insert("beegfs", {"--status"}).find("port 8003 -> 9003: proxy listening"),
             std::string::npos);
   (void)insert("beegfs", {"--release"});
@@ -130,11 +137,10 @@ TEST_F(Insertion, OrangefsIsInsertedAndRemovedUnderLoad) {
   start_proxy("orangefs", 4334, "10.77.0.1:3334");
   const std::string address = "tcp://10.77.0.1:3334/vpfs";
   Load before = start_load("before", address, "outstanding: 4", 6);
-  std::this_thread::sleep_for(1s);
+  ASSERT_TRUE(before.process.wait_for_line(kUnderWay));
   (void)insert("orangefs", {});
   Load through = start_load("through", address, "outstanding: 4", 4);
-  std::this_thread::sleep_for(2s);
-  EXPECT_GT(proxied_requests(), 100U);
+  EXPECT_TRUE(wait_for_proxied_requests(1500));
   (void)insert("orangefs", {"--release"});
   Load after = start_load("after", address, "outstanding: 4", 1);
   double pause = 0;

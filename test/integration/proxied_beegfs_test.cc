@@ -4,7 +4,6 @@
 #include <fstream>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -69,6 +68,11 @@ class ProxiedBeegfs : public ::testing::Test {
     EXPECT_EQ(storage_->record().headers_in_pieces, 0U);
     EXPECT_EQ(proxy_->status()["counters"]["framing_errors"], 0);
   }
+  // Of the first application, since the proxy began.
+  [[nodiscard]] bool wait_for_requests(std::uint64_t count) {
+    return proxy_->wait_until(
+        [&](const auto& now) { return now["virtual_pfs"][1]["done_requests"] >= count; });
+  }
   [[nodiscard]] const nlohmann::json& application(const std::string& name) const {
     for (const auto& each : results_["applications"]) {
       if (each["name"] == name) return each;
@@ -124,8 +128,10 @@ TEST_F(ProxiedBeegfs, ReloadsUnderLoadHarmNothing) {
   load(busy("a", 1001, "size: 128 KiB, read_percent: 50, file_size: 8 MiB") +
            busy("b", 1002, "size: 4 KiB, read_percent: 50, pattern: random, file_size: 1 MiB"),
        4, 102);
+  std::uint64_t requests = 0;
   for (const char* policy : {"tbf", "edf", "adaptbf", "fifo", "sfq"}) {
-    std::this_thread::sleep_for(700ms);
+    requests += 200;
+    ASSERT_TRUE(wait_for_requests(requests));
     ProxySettings next = settings("a: {weight: 1}, b: {weight: 1}", 2, "per_target: true");
     next.policy = policy;
     proxy_->reload(next);
@@ -139,9 +145,9 @@ TEST_F(ProxiedBeegfs, ReloadsUnderLoadHarmNothing) {
 TEST_F(ProxiedBeegfs, AKilledProxyIsAPauseAndNoError) {
   begin(device(40), "a: {weight: 1}, b: {weight: 1}", 8);
   load(busy("a", 1001, "size: 256 KiB, read_percent: 50, file_size: 8 MiB"), 8);
-  std::this_thread::sleep_for(1500ms);
+  ASSERT_TRUE(wait_for_requests(200));
   proxy_->kill();
-  std::this_thread::sleep_for(200ms);
+  ASSERT_TRUE(storage_->wait_until([](const auto& seen) { return seen.open_connections == 0; }));
   proxy_->start();
   ASSERT_NO_FATAL_FAILURE(finish_load());
 }
