@@ -191,8 +191,10 @@ def remove(kind: Kind, options: argparse.Namespace) -> None:
 
 
 def release(kind: Kind, options: argparse.Namespace) -> None:
-    # The chains stay: without them the kernel forgets to translate what goes through the proxy.
-    rules = f"flush table inet {table_name(kind)}\n"
+    # The chains stay, and one rule that needs the kernel to track connections: else it would no longer translate
+    # what goes through the proxy.
+    table = table_name(kind)
+    rules = f"flush table inet {table}\nadd rule inet {table} prerouting ct state established accept\n"
     if options.dry_run:
         print(f"# nft -f -\n{rules}", end="")
         return
