@@ -1,17 +1,27 @@
 #include "load/meter.h"
 
-namespace vpfs::load {
+#include <algorithm>
 
-Meter::Meter(Duration begin, Duration end, Duration interval)
+namespace vpfs::load {
+namespace {
+
+std::size_t intervals(Duration length, Duration interval) {
+  const Duration positive = std::max(length, Duration::zero());
+  return static_cast<std::size_t>((positive + interval - Duration(1)) / interval);
+}
+
+}  // namespace
+
+Meter::Meter(Duration begin, const RunEnd& end, Duration interval)
     : begin_(begin),
       end_(end),
       interval_(interval),
-      bins_(static_cast<std::size_t>((end - begin + interval - Duration(1)) / interval)) {}
+      bins_(intervals(end.planned() - begin, interval)) {}
 
 void Meter::completed(Duration now, Duration latency, std::uint64_t bytes) {
   add(live_bytes_, bytes);
   add(live_requests_, 1);
-  if (now < begin_ || now >= end_) return;
+  if (now < begin_ || now >= end_.get()) return;
   bytes_ += bytes;
   ++requests_;
   latency_.record(latency);
@@ -39,8 +49,8 @@ void Meter::add_to(Totals& totals) const {
   totals.verified_blocks += verified_blocks_;
   totals.verify_failures += verify_failures_.load(std::memory_order_relaxed);
   totals.latency.merge(latency_);
-  totals.bins.resize(bins_.size());
-  for (std::size_t i = 0; i < bins_.size(); ++i) {
+  totals.bins.resize(intervals(end_.get() - begin_, interval_));
+  for (std::size_t i = 0; i < totals.bins.size(); ++i) {
     totals.bins[i].bytes += bins_[i].bytes;
     totals.bins[i].requests += bins_[i].requests;
   }

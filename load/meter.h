@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/histogram.h"
+#include "load/run_end.h"
 
 namespace vpfs::load {
 
@@ -13,8 +14,9 @@ namespace vpfs::load {
 // at any time, and the rest once the thread has ended.
 class Meter {
  public:
-  // Completions count from `begin` (inclusive) to `end`, in bins of `interval` from `begin` on.
-  Meter(Duration begin, Duration end, Duration interval);
+  // Completions count from `begin` (inclusive) to `end`, which outlives the meter, in bins of
+  // `interval` from `begin` on.
+  Meter(Duration begin, const RunEnd& end, Duration interval);
 
   // A request that took `latency` is complete at `now`, counted from the beginning of the run.
   void completed(Duration now, Duration latency, std::uint64_t bytes);
@@ -42,7 +44,8 @@ class Meter {
     LatencyHistogram latency;
     std::vector<Bin> bins;
   };
-  // Adds this meter's numbers; bins must be equally many, or none yet.
+  // Adds this meter's numbers; bins must be equally many, or none yet. To be asked once the run
+  // has ended: what it did not come to has no bins.
   void add_to(Totals& totals) const;
 
  private:
@@ -53,7 +56,7 @@ class Meter {
   }
 
   Duration begin_;
-  Duration end_;
+  const RunEnd& end_;
   Duration interval_;
   Count live_bytes_ = 0;
   Count live_requests_ = 0;

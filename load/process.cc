@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::uint64_t kFillers = 4;
 constexpr Duration kAfterError = std::chrono::milliseconds(10);
+// Whoever waits for its time looks that often whether the run has ended.
+constexpr Duration kLongestPause = std::chrono::milliseconds(100);
 
 net::Task<> pause(Duration duration) {
   asio::steady_timer timer(co_await asio::this_coro::executor, duration);
@@ -48,7 +50,7 @@ Process::Process(const Context& context, std::uint64_t number, Mount& mount, Met
       clock_(context.clock),
       mount_(mount),
       meter_(meter),
-      schedule_(application_, settings_.run_length()),
+      schedule_(application_, context.end),
       slots_(application_.file_size.count / application_.size.count, application_.pattern,
              settings_.seed ^ hash_of(fmt::format("{}/{}", application_.name, number)),
              settings_.verify),
@@ -107,7 +109,7 @@ net::Task<> Process::work(TimePoint origin) {
     const std::optional<Duration> when = schedule_.next(now);
     if (!when) co_return;
     if (*when > now) {
-      co_await pause(*when - now);
+      co_await pause(std::min(*when - now, kLongestPause));
     } else {
       co_await one_request(origin, buffer);
     }

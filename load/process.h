@@ -12,6 +12,7 @@
 #include "load/filler.h"
 #include "load/meter.h"
 #include "load/mount.h"
+#include "load/run_end.h"
 #include "load/schedule.h"
 #include "load/settings.h"
 #include "load/slots.h"
@@ -28,6 +29,7 @@ class Process {
     const ApplicationSettings& application;
     const Filler& filler;
     const Clock& clock;
+    const RunEnd& end;
   };
 
   // `number` is this process's among those of its application. The mount may have other users; it

@@ -20,8 +20,13 @@ double microseconds(Duration duration) {
 double mebibytes(std::uint64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(kMiB);
 }
+// 0 of no time at all.
+double rate(double amount, Duration duration) {
+  return duration > Duration::zero() ? amount / seconds(duration) : 0;
+}
+
 double per_second(std::uint64_t count, Duration duration) {
-  return static_cast<double>(count) / seconds(duration);
+  return rate(static_cast<double>(count), duration);
 }
 
 Json settings_json(const ApplicationSettings& application) {
@@ -75,13 +80,14 @@ Json latency_json(const LatencyHistogram& latency) {
           {"histogram", std::move(histogram)}};
 }
 
-Json timeline_json(const LoadSettings& settings, const std::vector<Meter::Bin>& bins) {
+Json timeline_json(const LoadSettings& settings, Duration duration,
+                   const std::vector<Meter::Bin>& bins) {
   Json timeline = Json::array();
   Duration begin = Duration::zero();
   for (const Meter::Bin& bin : bins) {
-    const Duration end = std::min(begin + settings.interval, settings.duration);
+    const Duration end = std::min(begin + settings.interval, duration);
     timeline.push_back({{"t", seconds(end)},
-                        {"mib_per_s", mebibytes(bin.bytes) / seconds(end - begin)},
+                        {"mib_per_s", rate(mebibytes(bin.bytes), end - begin)},
                         {"ops_per_s", per_second(bin.requests, end - begin)}});
     begin = end;
   }
@@ -111,17 +117,18 @@ std::string to_json(const LoadSettings& settings, const RunResult& result) {
                             {"errors", total.errors},
                             {"verified_blocks", total.verified_blocks},
                             {"verify_failures", total.verify_failures},
-                            {"mib_per_s", mebibytes(total.bytes) / seconds(settings.duration)},
-                            {"ops_per_s", per_second(total.requests, settings.duration)},
+                            {"mib_per_s", rate(mebibytes(total.bytes), result.duration)},
+                            {"ops_per_s", per_second(total.requests, result.duration)},
                             {"latency_us", latency_json(total.latency)},
-                            {"timeline", timeline_json(settings, total.bins)}});
+                            {"timeline", timeline_json(settings, result.duration, total.bins)}});
   }
   const Json json = {{"settings", settings_json(settings)},
-                     {"duration_s", seconds(settings.duration)},
+                     {"duration_s", seconds(result.duration)},
+                     {"ended_early", result.ended_early},
                      {"cpu_seconds", {{"user", result.cpu.user}, {"system", result.cpu.system}}},
                      {"applications", std::move(applications)},
-                     {"total_mib_per_s", mebibytes(bytes) / seconds(settings.duration)},
-                     {"total_ops_per_s", per_second(requests, settings.duration)}};
+                     {"total_mib_per_s", rate(mebibytes(bytes), result.duration)},
+                     {"total_ops_per_s", per_second(requests, result.duration)}};
   return json.dump(2) + "\n";
 }
 
@@ -136,16 +143,16 @@ std::string to_table(const LoadSettings& settings, const RunResult& result) {
     const Meter::Totals& total = result.totals[i];
     bytes += total.bytes;
     requests += total.requests;
-    fmt::format_to(
-        out, "{:<20} {:>10.1f} {:>10.0f} {:>9.0f} {:>9.0f} {:>9.0f} {:>8} {:>10}\n",
-        settings.applications[i].name, mebibytes(total.bytes) / seconds(settings.duration),
-        per_second(total.requests, settings.duration), microseconds(total.latency.quantile(0.5)),
-        microseconds(total.latency.quantile(0.99)), microseconds(total.latency.max()),
-        total.errors + total.verify_failures, total.verified_blocks);
+    fmt::format_to(out, "{:<20} {:>10.1f} {:>10.0f} {:>9.0f} {:>9.0f} {:>9.0f} {:>8} {:>10}\n",
+                   settings.applications[i].name, rate(mebibytes(total.bytes), result.duration),
+                   per_second(total.requests, result.duration),
+                   microseconds(total.latency.quantile(0.5)),
+                   microseconds(total.latency.quantile(0.99)), microseconds(total.latency.max()),
+                   total.errors + total.verify_failures, total.verified_blocks);
   }
   fmt::format_to(out, "{:<20} {:>10.1f} {:>10.0f}   ({:.2f} s of CPU time)\n", "total",
-                 mebibytes(bytes) / seconds(settings.duration),
-                 per_second(requests, settings.duration), result.cpu.user + result.cpu.system);
+                 rate(mebibytes(bytes), result.duration), per_second(requests, result.duration),
+                 result.cpu.user + result.cpu.system);
   return text;
 }
 

@@ -17,7 +17,9 @@ struct CpuTime {
 // What a whole run has shown; `totals` stands in the order of the settings' applications.
 struct RunResult {
   std::vector<Meter::Totals> totals;
-  CpuTime cpu;  // of this program within the measured time
+  Duration duration = {};    // of the measured part, 0 when the run was ended before it
+  bool ended_early = false;  // by a signal
+  CpuTime cpu;               // of this program within the measured time
 
   [[nodiscard]] bool good() const;
 };

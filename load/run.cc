@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <csignal>
 #include <deque>
 #include <map>
 #include <memory>
@@ -11,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <sys/resource.h>
 
@@ -39,10 +42,10 @@ CpuTime cpu_time() {
 // An event loop, the processes that live on it, and one meter for each application.
 class Worker {
  public:
-  Worker(const LoadSettings& settings, const Filler& filler, const Clock& clock)
-      : settings_(settings), filler_(filler), clock_(clock) {
+  Worker(const LoadSettings& settings, const Filler& filler, const Clock& clock, const RunEnd& end)
+      : settings_(settings), filler_(filler), clock_(clock), end_(end) {
     for (std::size_t i = 0; i < settings.applications.size(); ++i) {
-      meters_.emplace_back(settings.warm_up, settings.run_length(), settings.interval);
+      meters_.emplace_back(settings.warm_up, end, settings.interval);
     }
   }
 
@@ -55,16 +58,24 @@ class Worker {
     if (!shares) mounts_.push_back(make_mount(settings_, chosen, node, clock_));
     Mount& mount = shares ? *found->second : *mounts_.back();
     if (!shares && !chosen.node.empty()) nodes_.emplace(chosen.node, &mount);
-    processes_.emplace_back(
-        Process::Context{
-            .settings = settings_, .application = chosen, .filler = filler_, .clock = clock_},
-        number, mount, meters_[application]);
+    processes_.emplace_back(Process::Context{.settings = settings_,
+                                             .application = chosen,
+                                             .filler = filler_,
+                                             .clock = clock_,
+                                             .end = end_},
+                            number, mount, meters_[application]);
     return !shares;
   }
 
   // Each runs until all processes are done with it.
   [[nodiscard]] Result<void> prepare();
   void work(TimePoint origin);
+  // The run's end has come before its time. From another thread than work().
+  void end_early() {
+    asio::post(loop_, [this] {
+      if (working_ > 0) give_grace(clock_.now());
+    });
+  }
 
   [[nodiscard]] const std::deque<Meter>& meters() const { return meters_; }
 
@@ -73,11 +84,21 @@ class Worker {
     loop_.restart();
     loop_.run();
   }
+  void give_grace(TimePoint end) {
+    grace_.expires_at(end + kGrace);
+    grace_.async_wait([this](std::error_code error) {
+      if (error) return;
+      for (Process& process : processes_) process.close();
+    });
+  }
 
   const LoadSettings& settings_;
   const Filler& filler_;
   const Clock& clock_;
+  const RunEnd& end_;
   asio::io_context loop_{1};
+  asio::steady_timer grace_{loop_};
+  std::size_t working_ = 0;  // processes that make requests
   std::deque<Meter> meters_;
   std::vector<std::unique_ptr<Mount>> mounts_;
   std::map<std::string, Mount*> nodes_;  // those that have a name
@@ -102,13 +123,9 @@ Result<void> Worker::prepare() {
 }
 
 void Worker::work(TimePoint origin) {
-  asio::steady_timer grace(loop_, origin + settings_.run_length() + kGrace);
-  grace.async_wait([this](std::error_code error) {
-    if (error) return;
-    for (Process& process : processes_) process.close();
-  });
-  std::size_t running = processes_.size();
-  std::size_t finishing = running;
+  give_grace(origin + end_.get());
+  working_ = processes_.size();
+  std::size_t finishing = working_;
   for (Process& process : processes_) {
     const auto finished = [&](const std::exception_ptr& problem) {
       rethrow(problem);
@@ -117,12 +134,12 @@ void Worker::work(TimePoint origin) {
     };
     const auto worked = [&, finished](const std::exception_ptr& problem) {
       rethrow(problem);
-      if (--running == 0) grace.cancel();
+      if (--working_ == 0) grace_.cancel();
       asio::co_spawn(loop_, process.finish(), finished);
     };
     asio::co_spawn(loop_, process.run(origin), worked);
   }
-  if (running > 0) run_loop();
+  if (working_ > 0) run_loop();
 }
 
 // Spreads the processes over the workers; those of one node stay together.
@@ -185,40 +202,70 @@ std::vector<Meter::Live> live_numbers(const std::deque<Worker>& workers, std::si
   return numbers;
 }
 
-// Shows a line each second of the run, and gives the CPU time of the measured part.
-CpuTime watch(const LoadSettings& settings, const std::deque<Worker>& workers, TimePoint origin,
+// Waits for moments of the run, or for a signal that ends it before.
+class Moments {
+ public:
+  Moments(TimePoint origin, const Clock& clock, RunEnd& end)
+      : origin_(origin), clock_(clock), end_(end) {
+    signals_.async_wait([this](std::error_code error, int /*number*/) {
+      if (error) return;
+      end_.end_at(clock_.now() - origin_);
+      ended_early_ = true;
+      // A second one ends the program at once.
+      signals_.clear();
+    });
+  }
+
+  // False when the run ends before `time`.
+  [[nodiscard]] bool wait_until(Duration time) {
+    if (ended_early_) return false;
+    bool there = false;
+    timer_.expires_at(origin_ + time);
+    timer_.async_wait([&there](std::error_code error) { there = !error; });
+    while (!there && !ended_early_) loop_.run_one();
+    timer_.cancel();
+    loop_.poll();
+    return there && !ended_early_;
+  }
+  [[nodiscard]] bool ended_early() const { return ended_early_; }
+
+ private:
+  TimePoint origin_;
+  const Clock& clock_;
+  RunEnd& end_;
+  bool ended_early_ = false;
+  asio::io_context loop_{1};
+  asio::steady_timer timer_{loop_};
+  asio::signal_set signals_{loop_, SIGINT, SIGTERM};
+};
+
+// Shows a line each second of the run, and gives the CPU time of the measured part. Returns when
+// the run ends.
+CpuTime watch(const LoadSettings& settings, const std::deque<Worker>& workers, Moments& moments,
               const std::function<void(const std::string&)>& live) {
-  CpuTime before;
-  asio::io_context loop;
-  asio::steady_timer timer(loop);
+  std::optional<CpuTime> before;
   const std::size_t count = settings.applications.size();
   std::vector<Meter::Live> last = live_numbers(workers, count);
   Duration shown = Duration::zero();
-  const auto wait_until = [&](Duration time) {
-    timer.expires_at(origin + time);
-    timer.wait();
-  };
+  if (live) live("files are ready, the run begins");
   const auto show = [&](Duration time) {
     std::vector<Meter::Live> now = live_numbers(workers, count);
     if (live) live(live_line(settings, last, now, time, time - shown));
     last = std::move(now);
     shown = time;
   };
-  bool measuring = false;
-  for (Duration next = 1s;;) {
-    if (!measuring && settings.warm_up <= next) {
-      wait_until(settings.warm_up);
+  for (Duration next = 1s;; next += 1s) {
+    if (!before && settings.warm_up <= next) {
+      if (!moments.wait_until(settings.warm_up)) break;
       before = cpu_time();
-      measuring = true;
     }
-    if (next > settings.run_length()) break;
-    wait_until(next);
+    if (next > settings.run_length() || !moments.wait_until(next)) break;
     show(next);
-    next += 1s;
   }
-  wait_until(settings.run_length());
+  (void)moments.wait_until(settings.run_length());
+  if (!before) return {};
   const CpuTime after = cpu_time();
-  return {.user = after.user - before.user, .system = after.system - before.system};
+  return {.user = after.user - before->user, .system = after.system - before->system};
 }
 
 }  // namespace
@@ -231,9 +278,10 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
   }
   Result<Filler> filler = Filler::make(static_cast<std::size_t>(largest));
   if (!filler) return std::unexpected(std::move(filler.error()));
+  RunEnd end(settings.run_length());
   std::deque<Worker> workers;
   for (std::uint64_t i = 0; i < settings.threads; ++i) {
-    workers.emplace_back(settings, *filler, clock);
+    workers.emplace_back(settings, *filler, clock, end);
   }
   add_processes(settings, workers);
 
@@ -247,10 +295,18 @@ Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
   }
   RunResult result;
   const std::optional<TimePoint> origin = start_line.wait({}, clock);
-  if (origin) result.cpu = watch(settings, workers, *origin, live);
+  if (origin) {
+    Moments moments(*origin, clock, end);
+    result.cpu = watch(settings, workers, moments, live);
+    result.ended_early = moments.ended_early();
+    if (result.ended_early) {
+      for (Worker& worker : workers) worker.end_early();
+    }
+  }
   threads.clear();  // joins
   if (!origin) return std::unexpected(start_line.outcome().error());
 
+  result.duration = std::max(end.get() - settings.warm_up, Duration::zero());
   result.totals.resize(settings.applications.size());
   for (const Worker& worker : workers) {
     for (std::size_t i = 0; i < result.totals.size(); ++i) {

@@ -11,6 +11,8 @@
 namespace vpfs::load {
 
 // Runs all applications of `settings`. `live`, if set, is called once a second with a line to show.
+// SIGINT or SIGTERM ends a run that has begun before its time: requests under way are finished,
+// what was written is verified, and the result is that of the shorter run.
 // An error means that the run could not begin.
 [[nodiscard]] Result<RunResult> run(const LoadSettings& settings, const Clock& clock,
                                     const std::function<void(const std::string&)>& live);

@@ -4,9 +4,10 @@
 
 namespace vpfs::load {
 
-Schedule::Schedule(const ApplicationSettings& application, Duration run_length)
+Schedule::Schedule(const ApplicationSettings& application, const RunEnd& end)
     : start_(application.start),
-      stop_(std::min(application.stop.value_or(run_length), run_length)),
+      stop_(application.stop.value_or(Duration::max())),
+      end_(end),
       burst_(application.burst) {}
 
 std::optional<Duration> Schedule::next(Duration now) const {
@@ -15,7 +16,7 @@ std::optional<Duration> Schedule::next(Duration now) const {
     const Duration into = (when - start_) % burst_->interval;
     if (into >= burst_->length) when += burst_->interval - into;
   }
-  if (when >= stop_) return std::nullopt;
+  if (when >= std::min(stop_, end_.get())) return std::nullopt;
   return when;
 }
 

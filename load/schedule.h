@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "load/run_end.h"
 #include "load/settings.h"
 
 namespace vpfs::load {
@@ -11,7 +12,8 @@ namespace vpfs::load {
 // from the beginning of the run.
 class Schedule {
  public:
-  Schedule(const ApplicationSettings& application, Duration run_length);
+  // `end` outlives it.
+  Schedule(const ApplicationSettings& application, const RunEnd& end);
 
   // The earliest time from `now` on; nothing when there is none any more.
   [[nodiscard]] std::optional<Duration> next(Duration now) const;
@@ -19,6 +21,7 @@ class Schedule {
  private:
   Duration start_;
   Duration stop_;
+  const RunEnd& end_;
   std::optional<Burst> burst_;
 };
 

@@ -85,6 +85,12 @@ void Proxy::run() {
   context_.run();
   for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
   threads.clear();
+  // Whoever tells it to end once more, now that it does, changes nothing.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
   write_status();
 }
 

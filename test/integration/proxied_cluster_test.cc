@@ -1,13 +1,14 @@
 // vpfs-load, with every block verified, through vpfs-proxy to vpfs-server, while one of them dies
 // or has too little of something.
 
-#include <fstream>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/load_run.h"
 #include "test/support/proxy_process.h"
 
 namespace vpfs::test {
@@ -43,119 +44,97 @@ class ProxiedCluster : public ::testing::Test {
     ASSERT_TRUE(server_->wait_for_line("ready on")) << server_->errors();
   }
 
-  void start_load(const std::string& applications, const std::string& duration) {
-    const std::string config = directory_.write(
-        "load.yaml", fmt::format("file_system: tcp-px://127.0.0.1:{}/vpfs\n"
-                                 "duration: {}\nwarm_up: 0 s\nverify: true\napplications:\n{}",
-                                 proxy_.port(), duration, applications));
-    const std::string program = VPFS_BIN_DIR "/vpfs-load";
-    load_.emplace(std::vector<std::string>{program, "--config", config, "--no-live", "--json",
-                                           results_file()});
+  [[nodiscard]] LoadRunSettings load_settings(const std::string& applications,
+                                              const std::string& duration = "") const {
+    return {.file_system = fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_.port()),
+            .applications = applications,
+            .duration = duration};
   }
-
   // The proxy has served `requests` since it was started: so the load is well under way.
-  bool wait_for_progress(std::uint64_t requests) {
-    return proxy_.wait_until([&](const nlohmann::json& now) {
-      std::uint64_t done = 0;
-      for (const auto& pfs : now["virtual_pfs"]) done += pfs["done_requests"].get<std::uint64_t>();
-      return done >= requests;
-    });
+  [[nodiscard]] bool wait_for_progress(std::uint64_t requests) {
+    return proxy_.wait_until([&](const nlohmann::json& now) { return done_in(now) >= requests; });
+  }
+  [[nodiscard]] std::uint64_t requests_done() { return done_in(proxy_.status()); }
+  [[nodiscard]] static std::uint64_t done_in(const nlohmann::json& status) {
+    std::uint64_t done = 0;
+    for (const auto& pfs : status["virtual_pfs"]) done += pfs["done_requests"].get<std::uint64_t>();
+    return done;
   }
 
-  Process::Exit finish_load() {
-    const auto exit = load_->wait(60s);
-    if (!exit) throw std::runtime_error("vpfs-load does not end");
-    std::ifstream file(results_file());
-    results_ = nlohmann::json::parse(file, nullptr, false);
-    return *exit;
-  }
-
-  void expect_good_end() {
-    const Process::Exit exit = finish_load();
-    EXPECT_TRUE(exit.ok()) << load_->output() << load_->errors() << server_->errors();
-    ASSERT_FALSE(results_.is_discarded());
-    for (const auto& application : results_["applications"]) {
-      EXPECT_EQ(application["errors"], 0);
-      EXPECT_EQ(application["verify_failures"], 0);
-      EXPECT_GT(application["verified_blocks"], 0);
-    }
+  void expect_nothing_left() {
     EXPECT_TRUE(proxy_.wait_until_idle());
     EXPECT_TRUE(server_->stop().ok()) << server_->errors();
-  }
-
-  [[nodiscard]] std::string results_file() const {
-    return (directory_.path() / "results.json").string();
   }
 
   TemporaryDirectory directory_;
   ReservedPort server_port_;
   ProxyProcess proxy_;
   std::optional<Process> server_;
-  std::optional<Process> load_;
-  nlohmann::json results_;
 };
 
 TEST_F(ProxiedCluster, KilledProxyCostsNoByte) {
   start_server("engine: memory");
-  start_load(kTwoMixed, "2 s");
+  LoadRun load(load_settings(kTwoMixed));
+  ASSERT_TRUE(load.wait_until_begun()) << load.text();
   for (int round = 0; round < 3; ++round) {
-    ASSERT_TRUE(wait_for_progress(300));
     proxy_.kill();
     proxy_.start();
+    ASSERT_TRUE(wait_for_progress(100));
   }
-  ASSERT_TRUE(wait_for_progress(10));
-  expect_good_end();
+  load.expect_good_stop();
+  expect_nothing_left();
 }
 
 TEST_F(ProxiedCluster, KilledServerCostsNoByte) {
   const std::string storage =
       fmt::format("engine: directory, path: {}", (directory_.path() / "store").string());
   start_server(storage);
-  start_load(kTwoMixed, "2 s");
-  std::uint64_t requests = 300;
+  LoadRun load(load_settings(kTwoMixed));
+  ASSERT_TRUE(load.wait_until_begun()) << load.text();
   for (int round = 0; round < 3; ++round) {
-    ASSERT_TRUE(wait_for_progress(requests));
     (void)server_->kill();
     start_server(storage);
-    requests += 500;
+    ASSERT_TRUE(wait_for_progress(requests_done() + 100));
   }
-  expect_good_end();
+  load.expect_good_stop();
+  expect_nothing_left();
   EXPECT_GT(proxy_.lines_with("connection closed: "), 3U);
 }
 
 TEST_F(ProxiedCluster, SlowServerIsOnlySlow) {
   start_server("engine: memory", "device: {bandwidth: 20 MiB/s, per_request: 1 ms}\n");
-  start_load(kTwoMixed, "1 s");
-  expect_good_end();
+  LoadRun load(load_settings(kTwoMixed, "1 s"));
+  load.expect_good_end();
+  expect_nothing_left();
 }
 
 TEST_F(ProxiedCluster, FullDiskFailsTheWriterAndNobodyElse) {
   start_server("engine: memory, capacity: 8 MiB");
-  start_load(
+  LoadRun load(load_settings(
       "  - {name: a, size: 64 KiB, outstanding: 8, read_percent: 0, file_size: 64 MiB}\n"
-      "  - {name: b, size: 4 KiB, outstanding: 8, read_percent: 100, file_size: 1 MiB}\n",
-      "1 s");
-  EXPECT_FALSE(finish_load().ok());
-  ASSERT_FALSE(results_.is_discarded());
-  const nlohmann::json writer = results_["applications"][0];
-  const nlohmann::json reader = results_["applications"][1];
-  EXPECT_GT(writer["errors"], 0);
-  EXPECT_EQ(writer["verify_failures"], 0);
-  EXPECT_EQ(reader["errors"], 0);
-  EXPECT_EQ(reader["verify_failures"], 0);
-  EXPECT_GT(reader["verified_blocks"], 0);
-  EXPECT_NE((load_->output() + load_->errors()).find("No space left"), std::string::npos)
-      << load_->output() << load_->errors();
+      "  - {name: b, size: 4 KiB, outstanding: 8, read_percent: 100, file_size: 1 MiB}\n"));
+  ASSERT_TRUE(proxy_.wait_until([](const nlohmann::json& now) {
+    const auto& pfs = now["virtual_pfs"];  // "default" is the first
+    return pfs[1]["failed_requests"] > 0 && pfs[2]["done_requests"] > 300;
+  }));
+  EXPECT_FALSE(load.stop().ok());
+  EXPECT_GT(load.application("a")["errors"], 0);
+  EXPECT_EQ(load.application("a")["verify_failures"], 0);
+  EXPECT_EQ(load.application("b")["errors"], 0);
+  EXPECT_EQ(load.application("b")["verify_failures"], 0);
+  EXPECT_GT(load.application("b")["verified_blocks"], 0);
+  EXPECT_NE(load.text().find("No space left"), std::string::npos) << load.text();
   const nlohmann::json pfs = proxy_.status()["virtual_pfs"];
-  EXPECT_EQ(pfs[1]["name"], "a");  // after "default"
-  EXPECT_GT(pfs[1]["failed_requests"], 0);
+  EXPECT_EQ(pfs[1]["name"], "a");
   EXPECT_EQ(pfs[2]["failed_requests"], 0);
   EXPECT_TRUE(proxy_.wait_until_idle());
 
   // With the writer's file gone there is room again.
-  start_load("  - {name: b, size: 4 KiB, outstanding: 8, read_percent: 50, file_size: 1 MiB}\n",
-             "300 ms");
-  expect_good_end();
+  LoadRun again(load_settings(
+      "  - {name: b, size: 4 KiB, outstanding: 8, read_percent: 50, file_size: 1 MiB}\n",
+      "300 ms"));
+  again.expect_good_end();
+  expect_nothing_left();
 }
 
 }  // namespace

@@ -90,5 +90,17 @@ TEST(ProxyDrain, EndsInTimeThoughTheDataServerNeverAnswers) {
   EXPECT_TRUE(proxy.logs("drain: 1 requests were not finished within 200 ms"));
 }
 
+TEST(ProxyDrain, SignalsWhileItEndsDoNotKillIt) {
+  FakeDataServer server;
+  for (int round = 0; round < 5; ++round) {
+    ProxyProcess proxy({.upstream = server.port()});
+    Process& process = proxy.process();
+    while (process.running()) process.signal(SIGTERM);
+    const auto exit = process.wait();
+    ASSERT_TRUE(exit);
+    EXPECT_TRUE(exit->ok()) << "exit code " << exit->code << ", signal " << exit->signal;
+  }
+}
+
 }  // namespace
 }  // namespace vpfs::test

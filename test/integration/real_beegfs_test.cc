@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/support/beegfs_servers.h"
+#include "test/support/load_run.h"
 #include "test/support/network_namespaces.h"
 
 namespace vpfs::test {
@@ -54,28 +56,25 @@ class RealBeegfs : public ::testing::Test {
     return nlohmann::json::parse(file);
   }
 
-  [[nodiscard]] Process load(int port, int target, int seconds, const std::string& applications,
-                             bool keep_files = false) {
-    results_file_ = (directory_.path() / "results.json").string();
-    const std::string config = directory_.write(
-        "load.yaml",
-        fmt::format("file_system: beegfs://10.77.0.1:{}/{}\nduration: {} s\nwarm_up: 0 s\n"
-                    "verify: true\nkeep_files: {}\napplications:\n{}",
-                    port, target, seconds, keep_files, applications));
-    return Process(hosts_->at_clients(
-        {VPFS_BIN_DIR "/vpfs-load", "--config", config, "--no-live", "--json", results_file_}));
-  }
-  // It ended well, without an error or a wrong byte.
-  void finish(Process& load) {
-    const auto exit = load.wait(120s);
-    ASSERT_TRUE(exit && exit->ok()) << load.output() << load.errors();
-    std::ifstream file(results_file_);
-    results_ = nlohmann::json::parse(file);
-    for (const auto& application : results_["applications"]) {
-      EXPECT_EQ(application["errors"], 0) << application["name"];
-      EXPECT_EQ(application["verify_failures"], 0) << application["name"];
-      EXPECT_GT(application["requests"], 0) << application["name"];
+  // Requests of the application b that the proxy has done.
+  [[nodiscard]] bool wait_for_requests(std::uint64_t count) const {
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
+    while (status()["virtual_pfs"][2]["done_requests"] < count) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(20ms);
     }
+    return true;
+  }
+
+  [[nodiscard]] std::unique_ptr<LoadRun> load(int port, int target, const std::string& applications,
+                                              const std::string& duration = "",
+                                              const std::string& more = "") const {
+    return std::make_unique<LoadRun>(
+        LoadRunSettings{.file_system = fmt::format("beegfs://10.77.0.1:{}/{}", port, target),
+                        .applications = applications,
+                        .duration = duration,
+                        .more = more},
+        [this](const Command& command) { return hosts_->at_clients(command); });
   }
 
   TemporaryDirectory directory_;
@@ -83,8 +82,6 @@ class RealBeegfs : public ::testing::Test {
   std::optional<BeegfsServers> servers_;
   std::optional<Process> proxy_;
   std::string status_file_;
-  std::string results_file_;
-  nlohmann::json results_;
 };
 
 constexpr const char* kBoth =
@@ -97,8 +94,7 @@ TEST_F(RealBeegfs, EveryPolicyLeavesTheDataWhole) {
   for (const char* policy : {"fifo", "sfq", "tbf", "edf", "adaptbf"}) {
     SCOPED_TRACE(policy);
     start_proxy(fmt::format("policy: {}, depth: {{requests: 4}}, per_target: true", policy));
-    Process process = load(9003, 1, 2, kBoth);
-    ASSERT_NO_FATAL_FAILURE(finish(process));
+    load(9003, 1, kBoth, "2 s")->expect_good_end();
     EXPECT_TRUE(proxy_->stop(30s).ok());
     const nlohmann::json now = status();
     EXPECT_EQ(now["counters"]["framing_errors"], 0);
@@ -111,45 +107,40 @@ TEST_F(RealBeegfs, EveryPolicyLeavesTheDataWhole) {
 
 TEST_F(RealBeegfs, WhatIsWrittenIsInTheChunkFiles) {
   start_proxy("policy: sfq, depth: {requests: 2}");
-  Process process = load(9003, 2, 1,
-                         "  - {name: a, uid: 1001, processes: 1, outstanding: 2, size: 700 KiB, "
-                         "file_size: 7000 KiB}\n",
-                         true);
-  ASSERT_NO_FATAL_FAILURE(finish(process));
+  load(9003, 2,
+       "  - {name: a, uid: 1001, processes: 1, outstanding: 2, size: 700 KiB, file_size: 7000 "
+       "KiB}\n",
+       "1 s", "keep_files: true\n")
+      ->expect_good_end();
   EXPECT_EQ(servers_->stored_bytes(1), 0U);
   EXPECT_EQ(servers_->stored_bytes(2), 7000U * 1024);
 }
 
 TEST_F(RealBeegfs, AKilledProxyIsAPauseAndNoError) {
   start_proxy("policy: sfq, depth: {requests: 4}");
-  Process process = load(9003, 1, 8, kBoth);
-  std::this_thread::sleep_for(2s);
+  const auto running = load(9003, 1, kBoth);
+  ASSERT_TRUE(running->wait_until_begun()) << running->text();
   (void)proxy_->kill();
-  std::this_thread::sleep_for(200ms);
   start_proxy("policy: sfq, depth: {requests: 4}");
-  ASSERT_NO_FATAL_FAILURE(finish(process));
+  EXPECT_TRUE(wait_for_requests(100));
+  running->expect_good_stop();
 }
 
 TEST_F(RealBeegfs, IsInsertedAndRemovedUnderLoad) {
   if (!run({"nft", "--version"}).ok()) GTEST_SKIP() << "nft is not installed";
   start_proxy("policy: sfq, depth: {requests: 8}", "original");
-  Process process = load(8003, 1, 8, kBoth);
-  std::this_thread::sleep_for(2s);
+  const auto running = load(8003, 1, kBoth);
+  ASSERT_TRUE(running->wait_until_begun()) << running->text();
   const std::string script = VPFS_SOURCE_DIR "/script/insert-beegfs";
   std::string output;
   ASSERT_TRUE(run(hosts_->at_servers({script, "--cut"}), &output).ok()) << output;
-  std::this_thread::sleep_for(3s);
-  EXPECT_GT(status()["virtual_pfs"][2]["done_requests"], 100);
+  EXPECT_TRUE(wait_for_requests(100));
   ASSERT_TRUE(run(hosts_->at_servers({script, "--release"}), &output).ok()) << output;
   EXPECT_TRUE(proxy_->stop(30s).ok());
   ASSERT_TRUE(run(hosts_->at_servers({script, "--remove"}), &output).ok()) << output;
-  ASSERT_NO_FATAL_FAILURE(finish(process));
-  double pause = 0;
-  for (const auto& application : results_["applications"]) {
-    pause = std::max(pause, application["latency_us"]["max"].get<double>() / 1e6);
-  }
-  std::printf("longest pause: %.3f s\n", pause);
-  EXPECT_LT(pause, 10.0);
+  running->expect_good_stop();
+  std::printf("longest pause: %.3f s\n", running->longest_pause());
+  EXPECT_LT(running->longest_pause(), 10.0);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "load/report.h"
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -21,18 +22,23 @@ LoadSettings settings() {
   return made;
 }
 
-RunResult result(const LoadSettings& made) {
-  Meter meter(made.warm_up, made.run_length(), made.interval);
-  meter.completed(999ms, 1ms, kMiB);       // warm-up
-  meter.completed(1000ms, 1ms, kMiB);      // first bin
-  meter.completed(1500ms, 2ms, kMiB);      //
+// Of a run that is ended at `stopped`.
+RunResult result(const LoadSettings& made, std::optional<Duration> stopped = {}) {
+  RunEnd end(made.run_length());
+  Meter meter(made.warm_up, end, made.interval);
+  meter.completed(999ms, 1ms, kMiB);   // warm-up
+  meter.completed(1000ms, 1ms, kMiB);  // first bin
+  meter.completed(1500ms, 2ms, kMiB);  //
+  if (stopped) end.end_at(*stopped);
   meter.completed(3400ms, 4ms, 3 * kMiB);  // third bin, which is half as long
   meter.completed(3500ms, 1ms, kMiB);      // too late
   meter.verified(256, 1);
   RunResult made_result;
+  made_result.duration = end.get() - made.warm_up;
+  made_result.ended_early = stopped.has_value();
   made_result.totals.resize(2);
   meter.add_to(made_result.totals[0]);
-  Meter(made.warm_up, made.run_length(), made.interval).add_to(made_result.totals[1]);
+  Meter(made.warm_up, end, made.interval).add_to(made_result.totals[1]);
   made_result.cpu = {.user = 0.5, .system = 0.25};
   return made_result;
 }
@@ -55,10 +61,37 @@ TEST(Report, JsonHoldsTheMeasuredWindowOnly) {
   EXPECT_DOUBLE_EQ(a["timeline"][2]["mib_per_s"], 6.0);
 }
 
+TEST(Report, ARunThatIsEndedEarlyHasItsOwnLength) {
+  const LoadSettings made = settings();
+  const Json json = Json::parse(to_json(made, result(made, 2600ms)));
+  EXPECT_EQ(json["ended_early"], true);
+  EXPECT_DOUBLE_EQ(json["duration_s"], 1.6);
+  EXPECT_DOUBLE_EQ(json["settings"]["duration_s"], 2.5);
+  const Json& a = json["applications"][0];
+  EXPECT_EQ(a["requests"], 2) << "not what was completed after its end";
+  EXPECT_DOUBLE_EQ(a["mib_per_s"], 1.25);
+  ASSERT_EQ(a["timeline"].size(), 2U);
+  EXPECT_DOUBLE_EQ(a["timeline"][1]["t"], 1.6);
+}
+
+TEST(Report, ARunThatIsEndedBeforeItsMeasurementHasRatesOfZero) {
+  const LoadSettings made = settings();
+  RunEnd end(made.run_length());
+  end.end_at(500ms);
+  RunResult nothing{.ended_early = true};
+  nothing.totals.resize(2);
+  Meter(made.warm_up, end, made.interval).add_to(nothing.totals[0]);
+  const Json json = Json::parse(to_json(made, nothing));
+  EXPECT_EQ(json["duration_s"], 0.0);
+  EXPECT_EQ(json["total_mib_per_s"], 0.0);
+  EXPECT_EQ(json["applications"][0]["ops_per_s"], 0.0);
+  EXPECT_EQ(json["applications"][0]["timeline"].size(), 0U);
+}
+
 TEST(Report, JsonHasEveryPromisedField) {
   const LoadSettings made = settings();
   const Json json = Json::parse(to_json(made, result(made)));
-  for (const char* key : {"settings", "duration_s", "cpu_seconds", "applications",
+  for (const char* key : {"settings", "duration_s", "ended_early", "cpu_seconds", "applications",
                           "total_mib_per_s", "total_ops_per_s"}) {
     EXPECT_TRUE(json.contains(key)) << key;
   }

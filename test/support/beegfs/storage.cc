@@ -57,11 +57,17 @@ void BeegfsStorage::stop() {
 }
 
 void BeegfsStorage::inject(StorageFault fault) {
-  on_thread([&] { context_.faults.push_back(fault); });
+  on_thread([&] {
+    context_.faults.push_back(fault);
+    ++context_.record.faults_left;
+  });
 }
 
 void BeegfsStorage::clear_faults() {
-  on_thread([this] { context_.faults.clear(); });
+  on_thread([this] {
+    context_.faults.clear();
+    context_.record.faults_left = 0;
+  });
 }
 
 void BeegfsStorage::drop_connections() {

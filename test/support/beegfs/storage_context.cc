@@ -60,7 +60,10 @@ std::optional<StorageFault> StorageContext::take_fault(beegfs::MessageType type)
   const auto found = std::ranges::find_if(faults, fits);
   if (found == faults.end()) return std::nullopt;
   StorageFault fault = *found;
-  if (--found->times == 0) faults.erase(found);
+  if (--found->times == 0) {
+    faults.erase(found);
+    --record.faults_left;
+  }
   return fault;
 }
 

@@ -80,7 +80,8 @@ struct StorageRecord {
   std::uint64_t reads = 0;  // answered
   std::uint64_t writes = 0;
   std::uint64_t headers_in_pieces = 0;
-  std::uint64_t dropped = 0;  // connections, for what came by them
+  std::uint64_t dropped = 0;    // connections, for what came by them
+  std::size_t faults_left = 0;  // that have not been made as often as they are to be
 };
 
 }  // namespace vpfs::test
