@@ -62,6 +62,9 @@ struct Step {
   };
   Action action = Action::need_more;
   std::uint64_t size = 0;
+  // With need_more: as far as the protocol shows, the sender has nothing to say before the other
+  // one does, so a look for more would find nothing.
+  bool silent = false;
   // With forward: what is over when the last of the `size` bytes has been received from its sender.
   std::optional<FinishedIo> finished = std::nullopt;
 };
@@ -77,6 +80,7 @@ class Conversation {
   // Looks at the head of one stream, which always starts where the step before ended. Each
   // message is shown until it gives another step than need_more, and then never again.
   // Never asks for more than kMostNeeded bytes.
+  // `bytes` may be empty: then it tells whether anything need be seen to go on.
   [[nodiscard]] virtual Step next(Sender from, std::span<const std::byte> bytes) = 0;
   static constexpr std::size_t kMostNeeded = std::size_t{128} * 1024;
 

@@ -65,7 +65,10 @@ void Pump::inject(std::span<const std::byte> message) {
 void Pump::flush() {
   if (waits_ && !writing_ && !running_ && !has_output()) {
     take_carry();
-    if (!session_.closing() && !paused_) run();
+    if (session_.closing() || paused_) return;
+    // The other side has just been answered: what it says next is not here yet.
+    const bool nothing_here = !waits_ && at_boundary() && carry_.empty() && !has_output();
+    nothing_here ? wait_readable() : run();
     return;
   }
   send_borrowed();
@@ -81,7 +84,7 @@ void Pump::take_carry() {
   std::size_t consumed = 0;
   worker_.runs().clear();
   if (!parse(carried_, consumed)) return;  // closing
-  if (carried_.empty()) begin_unseen();
+  if (carried_.empty()) (void)begin_unseen();
   Worker::Parts& parts = worker_.parts();
   parts.assign(borrowed_.begin(), borrowed_.end());
   borrowed_.clear();
@@ -96,16 +99,25 @@ void Pump::take_carry() {
   if (carried_.capacity() > kSmallCarry) carried_ = {};
 }
 
-// What waited is all in the source: file data need no look to go on.
-void Pump::begin_unseen() {
+// At a boundary with nothing received: file data need no look to go on, and what waits for its turn
+// or for the other side need not be looked for. False: there is nothing to do for now.
+bool Pump::begin_unseen() {
   const Step step = session_.conversation().next(from_, {});
   if (step.action == Step::Action::wait) {
-    waits_ = true;
-  } else if (step.action == Step::Action::forward || step.action == Step::Action::discard) {
+    begin_wait();
+    return false;
+  }
+  if (step.action == Step::Action::forward || step.action == Step::Action::discard) {
     begin(step);
     forward_left_ = step.size;
     finished_at_end_ = step.finished;
   }
+  return !step.silent;
+}
+
+void Pump::begin_wait() {
+  waits_ = true;
+  expected_ = held_size_;
 }
 
 void Pump::begin(const Step& step) {
@@ -171,6 +183,7 @@ void Pump::watch() {
                      [this, keep = session_.shared_from_this()](std::error_code error) {
                        reading_ = false;
                        if (error || session_.closing()) return;
+                       readable_ = true;
                        worker_.event_of(session_);
                        // What waits for the sink goes first; its wait comes round by itself.
                        if (!writing_) run();
@@ -236,10 +249,17 @@ Pump::Outcome Pump::outcome_of_error() {
 }
 
 Pump::Outcome Pump::read_source() {
+  const bool told = std::exchange(readable_, false);
+  if (at_boundary() && carry_.empty()) {
+    const bool more = begin_unseen();
+    if (waits_ || (!more && !told)) return Outcome::drained;
+  }
   if (discarding_ && !at_boundary()) return discard();
   if (forward_left_ >= kSpliceSize) return splice();
-  if (at_boundary() && large_messages_ > 0 && carry_.empty()) return peek();
-  return receive();
+  if (!at_boundary() || large_messages_ == 0 || !carry_.empty()) return receive();
+  if (expected_ == 0) return peek();
+  --large_messages_;
+  return receive(std::exchange(expected_, 0));
 }
 
 Pump::Outcome Pump::splice() {
@@ -302,13 +322,22 @@ void Pump::drop(std::size_t size) {
 }
 
 Pump::Outcome Pump::receive() {
-  const std::span<std::byte> scratch = worker_.scratch();
-  const std::size_t carried = carry_.size();
-  if (carried > 0) std::memcpy(scratch.data(), carry_.data(), carried);
   // All at once, a window of small requests and its answers would go round in lock step, and all
   // parties but one would idle. With other sessions at work, the fewest system calls win.
   const bool alone = worker_.alone();
-  std::size_t wanted = alone ? std::min(receive_size_, kFirstReceive) : receive_size_;
+  const Outcome outcome = receive(alone ? std::min(receive_size_, kFirstReceive) : receive_size_);
+  if (outcome != Outcome::progress) return outcome;
+  // A piece goes on its way, with the requests in it, before the next is read.
+  if (alone) return Outcome::drained;
+  receive_size_ = std::min(2 * receive_size_, worker_.scratch().size());
+  return Outcome::progress;
+}
+
+// Progress when all that was wanted was there.
+Pump::Outcome Pump::receive(std::size_t wanted) {
+  const std::span<std::byte> scratch = worker_.scratch();
+  const std::size_t carried = carry_.size();
+  if (carried > 0) std::memcpy(scratch.data(), carry_.data(), carried);
   // While paused only the message that is half through is read to its end.
   if (paused_) wanted = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, forward_left_));
   const std::size_t most = std::min(wanted, scratch.size() - carried);
@@ -329,10 +358,7 @@ Pump::Outcome Pump::receive() {
     receive_size_ = kFirstReceive;  // what waits is to stay in the socket
     return Outcome::drained;
   }
-  // A piece goes on its way, with the requests in it, before the next is read.
-  if (size < most || alone) return Outcome::drained;
-  receive_size_ = std::min(2 * receive_size_, scratch.size());
-  return Outcome::progress;
+  return size < most ? Outcome::drained : Outcome::progress;
 }
 
 void Pump::add_run(std::size_t offset, std::size_t size) {
@@ -379,13 +405,15 @@ bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
       VPFS_ASSERT(step.size <= here);
       session_.hold(bytes.subspan(at, static_cast<std::size_t>(step.size)));
       if (session_.closing()) return false;
-      at += static_cast<std::size_t>(step.size);
+      held_size_ = static_cast<std::size_t>(step.size);
+      at += held_size_;
       continue;
     }
     if (step.action == Step::Action::wait) {
-      waits_ = true;
+      begin_wait();
       break;
     }
+    held_size_ = 0;
     begin(step);
     const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(step.size, here));
     if (!discarding_) add_run(at, taken);

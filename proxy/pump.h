@@ -76,12 +76,14 @@ class Pump {
   [[nodiscard]] bool write_output();
   [[nodiscard]] Outcome read_source();
   [[nodiscard]] Outcome receive();
+  [[nodiscard]] Outcome receive(std::size_t wanted);
   [[nodiscard]] Outcome peek();
   [[nodiscard]] Outcome splice();
   [[nodiscard]] Outcome discard();
   void drop(std::size_t size);
   void take_carry();
-  void begin_unseen();
+  [[nodiscard]] bool begin_unseen();
+  void begin_wait();
   void begin(const Step& step);
 
   [[nodiscard]] bool parse(std::span<const std::byte> bytes, std::size_t& consumed);
@@ -120,10 +122,15 @@ class Pump {
   TimePoint waiting_since_ = {};                      // the first of it
 
   std::size_t receive_size_;
+  std::size_t held_size_ = 0;  // of the last message, if that was held
+  // The size of the request that the stream waited behind, if it did: so large is the next one,
+  // mostly. Where that much is received, its data stay in the socket without a look before.
+  std::size_t expected_ = 0;
   int large_messages_ = 0;  // peek so many times more before receiving as if all were small
   bool paused_ = false;
   bool waits_ = false;
   bool reading_ = false;  // a wait is in flight, or asked of the worker
+  bool readable_ = true;  // such a wait has told, and nobody has looked since
   bool writing_ = false;
   bool running_ = false;
   bool source_ended_ = false;
