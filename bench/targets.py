@@ -13,10 +13,15 @@ def verdict(target: str, required: str, measured: str, reached: bool) -> Row:
     return {"target": target, "required": required, "measured": measured, "verdict": "reached" if reached else "missed"}
 
 
+def not_measured(target: str, required: str) -> Row:
+    """The run left out what the target is about."""
+    return {"target": target, "required": required, "measured": "", "verdict": "not measured"}
+
+
 def at_least(target: str, limit: float, ratios: Sequence[float], mean: bool = False) -> Row:
     """Every ratio, or with `mean` their geometric mean, is at or above the limit."""
     if not ratios:
-        return verdict(target, f">= {limit:.2f}", "no rows", False)
+        return not_measured(target, f">= {limit:.2f}")
     value = geometric_mean(ratios) if mean else min(ratios)
     missed = sum(not ratio >= limit for ratio in ratios)
     detail = f"{value:.2f}" if mean else f"worst {value:.2f}, {missed} of {len(ratios)} rows below"
@@ -25,7 +30,7 @@ def at_least(target: str, limit: float, ratios: Sequence[float], mean: bool = Fa
 
 def at_most(target: str, limit: float, values: Sequence[float]) -> Row:
     if not values:
-        return verdict(target, f"<= {limit:.2f}", "no rows", False)
+        return not_measured(target, f"<= {limit:.2f}")
     missed = sum(not value <= limit for value in values)
     detail = f"worst {max(values):.2f}, {missed} of {len(values)} rows above"
     return verdict(target, f"<= {limit:.2f}", detail, missed == 0)

@@ -136,8 +136,9 @@ void Pump::send_borrowed() {
 }
 
 void Pump::resume() {
-  if (!std::exchange(paused_, false) || reading_ || writing_ || running_) return;
-  run();
+  if (!std::exchange(paused_, false) || writing_ || running_) return;
+  // A wait in flight tells what comes, but not what is here and may go on now.
+  if (!reading_ || waits_) run();
 }
 
 void Pump::run() {

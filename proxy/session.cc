@@ -77,8 +77,9 @@ void Session::give_everything_back() {
   server_.close(ignored);
 }
 
-bool Session::same_identity(const Identity& known, const IoDescription& io) const {
-  if (known.kind != io.kind || known.file_system != io.file_system || known.uid != io.uid ||
+bool Session::same_identity(const Identity& known, const IoDescription& io,
+                            std::optional<std::uint32_t> uid) const {
+  if (known.kind != io.kind || known.file_system != io.file_system || known.uid != uid ||
       known.node != io.node || known.target != io.target || known.owner != io.owner ||
       known.directory != io.directory) {
     return false;
@@ -99,12 +100,13 @@ void Session::follow_settings() {
 }
 
 const Session::KnownIdentity& Session::identify(const IoDescription& io) {
+  const std::optional<std::uint32_t> uid = user_of(io);
   for (const KnownIdentity& known : known_) {
-    if (same_identity(known.identity, io)) return known;
+    if (same_identity(known.identity, io, uid)) return known;
   }
   Identity identity = {.kind = io.kind,
                        .file_system = io.file_system,
-                       .uid = io.uid,
+                       .uid = uid,
                        .node = io.node,
                        .target = io.target,
                        .owner = io.owner,
@@ -121,10 +123,10 @@ const Session::KnownIdentity& Session::identify(const IoDescription& io) {
 }
 
 // What a node's kernel writes back has uid 0, whoever wrote it.
-IoDescription Session::with_user(IoDescription io) {
+std::optional<std::uint32_t> Session::user_of(const IoDescription& io) {
   if (io.open_file.empty() || !io.uid || !known_by_->config.write_back_by_file ||
       !known_by_->classifier.looks_at_uid()) {
-    return io;
+    return io.uid;
   }
   const std::uint64_t file = OpenFileUsers::key(io.node.value_or(0), io.open_file);
   if (*io.uid != 0) {
@@ -134,10 +136,10 @@ IoDescription Session::with_user(IoDescription io) {
     if (is_news) shared_.open_files.saw(file, *io.uid);
   } else if (io.kind == RequestKind::write) {
     const std::optional<std::uint32_t> user = shared_.open_files.only_user(file);
-    if (user) io.uid = user;
     ++(user ? shared_.counters.write_back_by_file : shared_.counters.write_back_unknown);
+    if (user) return user;
   }
-  return io;
+  return io.uid;
 }
 
 void Session::join_client() {
@@ -153,7 +155,7 @@ void Session::join_client() {
 }
 
 void Session::hold(std::span<const std::byte> message) {
-  const IoDescription description = with_user(conversation_->held());
+  const IoDescription& description = conversation_->held();
   // The conversation forgets a read at the header of its last data, we at their last byte.
   if (ios_.find(description.key) != nullptr) {
     ++shared_.counters.framing_errors;

@@ -59,11 +59,12 @@ class Session : public std::enable_shared_from_this<Session> {
     std::uint8_t traffic_class;
   };
 
+  [[nodiscard]] std::optional<std::uint32_t> user_of(const IoDescription& io);
   [[nodiscard]] const KnownIdentity& identify(const IoDescription& io);
-  [[nodiscard]] IoDescription with_user(IoDescription io);
   void refuse_excess(PendingIo& io);
   void join_client();
-  [[nodiscard]] bool same_identity(const Identity& known, const IoDescription& io) const;
+  [[nodiscard]] bool same_identity(const Identity& known, const IoDescription& io,
+                                   std::optional<std::uint32_t> uid) const;
   void submit(PendingIo& io);
   void check_hang_up(TimePoint now);
   void check_client_stall(TimePoint now);
