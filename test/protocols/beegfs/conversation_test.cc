@@ -207,6 +207,38 @@ TEST_F(BeegfsConversationTest, DataOfAWriteFollowItWithoutBeingLookedAt) {
   EXPECT_FALSE(answer.finished->failed);
 }
 
+TEST_F(BeegfsConversationTest, WithNothingInHandItTellsWhoseTurnItIs) {
+  const auto waits_for_client = [this] {
+    const Step from_client = client({});
+    const Step from_server = server({});
+    return from_client.action == Action::need_more && !from_client.silent &&
+           from_server.action == Action::need_more && from_server.silent;
+  };
+  const auto waits_for_server = [this] {
+    const Step from_server = server({});
+    return client({}).action == Action::wait && from_server.action == Action::need_more &&
+           !from_server.silent;
+  };
+  EXPECT_TRUE(waits_for_client());
+  (void)client(make_message({.type = MessageType::fsync_local_file}, Buffer(20)));
+  EXPECT_FALSE(server({}).silent) << "that is to be answered";
+  (void)server(make_message({.type = MessageType::fsync_local_file_resp}, word(0)));
+  EXPECT_TRUE(waits_for_client());
+
+  (void)start(write_request(0, 4096));
+  const Step data = client({});
+  EXPECT_EQ(data.action, Action::forward);
+  EXPECT_EQ(data.size, 4096U);
+  EXPECT_TRUE(waits_for_server());
+  (void)server(write_answer(4096));
+  EXPECT_TRUE(waits_for_client());
+
+  (void)start(read_request(0, 4096));
+  EXPECT_TRUE(waits_for_server());
+  (void)server(joined({word(4096), evil(100)}));
+  EXPECT_TRUE(waits_for_client()) << "the rest of the data need no look";
+}
+
 TEST_F(BeegfsConversationTest, AFailedWriteIsOverAndItsConnectionGoesOn) {
   (void)start(write_request(0, 10));
   EXPECT_EQ(client(evil(10)).action, Action::forward);
