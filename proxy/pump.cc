@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "base/check.h"
+#include "net/socket_options.h"
 #include "proxy/session.h"
 #include "proxy/worker.h"
 
@@ -138,7 +139,7 @@ void Pump::send_borrowed() {
 void Pump::resume() {
   if (!std::exchange(paused_, false) || writing_ || running_) return;
   // A wait in flight tells what comes, but not what is here and may go on now.
-  if (!reading_ || waits_) run();
+  if (!reading_ || waits_ || has_output()) run();
 }
 
 void Pump::run() {
@@ -253,6 +254,8 @@ Pump::Outcome Pump::read_source() {
   const bool told = std::exchange(readable_, false);
   if (at_boundary() && carry_.empty()) {
     const bool more = begin_unseen();
+    // What told may have been the end: no wait is left to tell it again.
+    if (waits_ && told && net::has_hung_up(source_.native_handle())) return Outcome::ended;
     if (waits_ || (!more && !told)) return Outcome::drained;
   }
   if (discarding_ && !at_boundary()) return discard();
