@@ -6,13 +6,15 @@ application that wait would keep the fast one from the server.
 from __future__ import annotations
 
 import argparse
+import itertools
 import pathlib
 from collections.abc import Sequence
 
 from bench.cluster import Cluster, Front
-from bench.harness import Programs, machine_settings, median
+from bench.harness import Programs, machine_settings
 from bench.load import Application, application_of, check_errors, run_load
 from bench.report import Row, print_settings, table, write_json
+from bench.rounds import STATISTIC, Facts, Rounds
 from bench.status import read_status
 from bench.targets import COLUMNS as TARGET_COLUMNS
 from bench.targets import one_at_least
@@ -22,8 +24,7 @@ RATE = "1 MiB/s"  # what the slow one may have: 16 requests each second
 READERS = 40
 DEVICE = {"bandwidth": "1 GiB/s", "per_request": "1 ms", "parallelism": 8}
 WARM_UP = 12.0  # until what was sent back has come again twice
-SECONDS, QUICK_SECONDS = 20.0, 6.0
-RUNS, QUICK_RUNS = 3, 1
+FULL, QUICK = Rounds(seconds=20, runs=3), Rounds(seconds=6, runs=1)
 CONNECTIONS = [12, 64]
 LIMITS = ["off", "auto"]
 NUMBERS = ["fast_ops_per_s", "fast_p99_ms", "slow_mib_per_s", "slow_p99_ms", "slow_max_ms", "sent_back"]
@@ -68,32 +69,28 @@ def check(rows: Sequence[Row]) -> list[Row]:
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench node")
-    parser.add_argument("--seconds", type=float, help=f"of each run (default {SECONDS:g}; {QUICK_SECONDS:g} with --quick)")
-    parser.add_argument("--runs", type=int, help=f"of each row, interleaved (default {RUNS}; {QUICK_RUNS} with --quick)")
+    FULL.add_options(parser, QUICK)
     return parser
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
-    seconds = options.seconds or (QUICK_SECONDS if quick else SECONDS)
-    runs = options.runs or (QUICK_RUNS if quick else RUNS)
+    rounds = (QUICK if quick else FULL).asked(options)
     settings = machine_settings() | {
-        "quick": quick, "seconds": seconds, "warm_up": WARM_UP, "runs": runs, "statistic": "medians of interleaved runs",
+        "quick": quick, "seconds": rounds.seconds, "warm_up": WARM_UP, "runs": rounds.runs, "statistic": STATISTIC,
         "protocol": "beegfs", "device": DEVICE, "slow": f"{READERS} readers of 64 KiB, held to {RATE}",
         "fast": "1 reader of 4 KiB on the same node", "policy": "sfq, depth 16",
         "alone": "the fast one without the slow one",
     }
     print_settings(settings)
-    cases = [(connections, limit) for connections in CONNECTIONS for limit in ("alone", *LIMITS)]
-    seen: dict[tuple[int, str], list[dict[str, float]]] = {case: [] for case in cases}
-    for _ in range(runs):
-        for (connections, limit), results in seen.items():
-            with Programs(binaries, out / "node") as programs:
-                alone = limit == "alone"
-                results.append(once(programs, connections, "auto" if alone else limit, not alone, seconds))
-    rows: list[Row] = [
-        {"connections": connections, "max_held_per_client": limit}
-        | {name: median([one[name] for one in results]) for name in NUMBERS if name in results[0]}
-        for (connections, limit), results in seen.items()]
+
+    def one(case: tuple[int, str]) -> Facts:
+        connections, limit = case
+        alone = limit == "alone"
+        with Programs(binaries, out / "node") as programs:
+            return once(programs, connections, "auto" if alone else limit, not alone, rounds.seconds)
+
+    rows = rounds.rows(itertools.product(CONNECTIONS, ["alone", *LIMITS]), one,
+                       lambda case: {"connections": case[0], "max_held_per_client": case[1]}, NUMBERS)
     print("\n" + table(rows, ["connections", "max_held_per_client", *NUMBERS]), flush=True)
     targets = check(rows)
     print("\n" + table(targets, TARGET_COLUMNS))

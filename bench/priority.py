@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 from bench.cluster import Cluster, Front
 from bench.edf import DEPTH, DEVICE, INTERACTIVE, READS, WARM_UP, WRITES
-from bench.harness import Programs, machine_settings, median
+from bench.harness import Programs, machine_settings
 from bench.load import application_of, check_errors, run_load
 from bench.report import Row, print_settings, table, write_json
+from bench.rounds import STATISTIC, Facts, Rounds
 from bench.targets import COLUMNS as TARGET_COLUMNS
 from bench.targets import one_at_least, one_at_most, verdict
 
@@ -34,8 +35,7 @@ LOADS = {
     "all the time": [
         dataclasses.replace(READS, size=64 << 10, outstanding=16, processes=2, file_size=16 << 20, burst=None), BULK_WRITES],
 }
-SECONDS, QUICK_SECONDS = 4.0, 2.0
-RUNS, QUICK_RUNS = 5, 1
+FULL, QUICK = Rounds(seconds=4, runs=5), Rounds(seconds=2, runs=1)
 NUMBERS = [f"{name} {field}" for name, field in itertools.product(
     [INTERACTIVE, BULK], ["mib_per_s", "ops_per_s", "p50_ms", "p99_ms", "max_ms"])] + ["total_mib_per_s"]
 
@@ -54,12 +54,6 @@ def facts_of(result: dict) -> dict[str, float | None]:
         facts |= {f"{name} {field}_ms": entry["latency_us"][field] / 1000 if entry["requests"] else None
                   for field in ("p50", "p99", "max")}
     return facts
-
-
-def medians(runs: Sequence[dict[str, float | None]]) -> dict[str, float | None]:
-    """Of the runs that have the number."""
-    values = {field: [run[field] for run in runs if run[field] is not None] for field in NUMBERS}
-    return {field: median(found) if found else None for field, found in values.items()}
 
 
 def check(rows: Sequence[Row]) -> list[Row]:
@@ -85,31 +79,29 @@ def check(rows: Sequence[Row]) -> list[Row]:
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench priority")
-    parser.add_argument("--seconds", type=float, help=f"of each run (default {SECONDS:g}; {QUICK_SECONDS:g} with --quick)")
-    parser.add_argument("--runs", type=int, help=f"of each row, interleaved (default {RUNS}; {QUICK_RUNS} with --quick)")
+    FULL.add_options(parser, QUICK)
     return parser
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
-    seconds = options.seconds or (QUICK_SECONDS if quick else SECONDS)
-    runs = options.runs or (QUICK_RUNS if quick else RUNS)
+    rounds = (QUICK if quick else FULL).asked(options)
     settings = machine_settings() | {
-        "quick": quick, "seconds": seconds, "warm_up": WARM_UP, "runs": runs, "statistic": "medians of interleaved runs",
+        "quick": quick, "seconds": rounds.seconds, "warm_up": WARM_UP, "runs": rounds.runs, "statistic": STATISTIC,
         "servers": 1, "device": DEVICE, "depth": DEPTH, "policy inside a class": POLICY, "classes": MODES,
         "applications": {name: [application.config() for application in load] for name, load in LOADS.items()},
     }
     print_settings(settings)
-    seen: dict[tuple[str, str], list[dict[str, float | None]]] = {key: [] for key in itertools.product(LOADS, MODES)}
-    for _ in range(runs):
-        for (load, mode), results in seen.items():
-            with Programs(binaries, out / "priority") as programs:
-                cluster = Cluster(programs, 1, [front(mode)], DEVICE)
-                cluster.start("px")
-                result = run_load(programs, "load", cluster.address("px"), LOADS[load], seconds, WARM_UP)
-                check_errors(result)
-                results.append(facts_of(result))
-    rows: list[Row] = [
-        {"reads": load, "classes": mode} | medians(results) for (load, mode), results in seen.items()]
+
+    def one(case: tuple[str, str]) -> Facts:
+        load, mode = case
+        with Programs(binaries, out / "priority") as programs:
+            cluster = Cluster(programs, 1, [front(mode)], DEVICE)
+            cluster.start("px")
+            result = run_load(programs, "load", cluster.address("px"), LOADS[load], rounds.seconds, WARM_UP)
+        check_errors(result)
+        return facts_of(result)
+
+    rows = rounds.rows(itertools.product(LOADS, MODES), one, lambda case: {"reads": case[0], "classes": case[1]}, NUMBERS)
     for load in LOADS:
         print(f"\nreads {load}\n" + table([row for row in rows if row["reads"] == load], ["classes", *NUMBERS]), flush=True)
     targets = check(rows)

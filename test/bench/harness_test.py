@@ -14,7 +14,7 @@ import xml.etree.ElementTree as ElementTree
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "script")]
 
-from bench import adaptbf_experiments, adaptbf_targets, edf, overhead_targets, policies, priority  # noqa: E402
+from bench import adaptbf_experiments, adaptbf_targets, edf, overhead_targets, policies, priority, rounds  # noqa: E402
 from bench import schedulers, sharing  # noqa: E402
 from bench.chart import Line, Phase, line_chart, tick_step  # noqa: E402
 from bench.cluster import Front  # noqa: E402
@@ -236,11 +236,23 @@ class BenchTest(unittest.TestCase):
         self.assertEqual((row["deadline_misses"], row["max_ms"], row["late"], row["p50_ms"]), (4.0, 9.0, 3.0, 1.0))
         self.assertIsNone(edf.row_of("fifo", [run | {"deadline_misses": None}])["deadline_misses"])
 
+    def test_rounds_take_the_cases_in_turn_and_give_medians(self) -> None:
+        order: list[str] = []
+
+        def once(case: str) -> dict[str, float | None]:
+            order.append(case)
+            return {"n": float(len(order)), "late": None if len(order) < 5 else 7.0}
+
+        rows = rounds.Rounds(seconds=1, runs=3).rows(["a", "b"], once, lambda case: {"case": case}, ["n", "late", "never"])
+        self.assertEqual(order, ["a", "b"] * 3)
+        self.assertEqual(rows, [{"case": "a", "n": 3.0, "late": 7.0, "never": None},
+                                {"case": "b", "n": 4.0, "late": 7.0, "never": None}])
+
     def test_a_starved_class_has_no_latency(self) -> None:
         run: dict[str, float | None] = dict.fromkeys(priority.NUMBERS, 2.0)
         starved = run | {"bulk p50_ms": None}
-        self.assertIsNone(priority.medians([starved, starved])["bulk p50_ms"])
-        self.assertEqual(priority.medians([starved, run])["bulk p50_ms"], 2.0)
+        self.assertIsNone(rounds.medians([starved, starved], priority.NUMBERS)["bulk p50_ms"])
+        self.assertEqual(rounds.medians([starved, run], priority.NUMBERS)["bulk p50_ms"], 2.0)
 
     def test_a_front_gives_its_jobs_shares_classes_and_a_scheduler(self) -> None:
         config = priority.front("strict").proxy_config(1, 2, "status.json")

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <stdexcept>
 
 #include "decode/pcap_reader.h"
@@ -57,6 +58,23 @@ std::vector<CapturedStream> captured_streams(const std::string& file) {
     }
   }
   return streams;
+}
+
+std::vector<TranscriptEntry> told_in_pieces(Transcript& transcript, const CapturedStream& client,
+                                            const CapturedStream& server, std::size_t piece) {
+  std::vector<TranscriptEntry> entries;
+  std::array<std::span<const std::byte>, 2> rest = {client.bytes, server.bytes};
+  for (const auto& [from, size] : client.order) {
+    std::span<const std::byte>& stream = rest[static_cast<std::size_t>(from)];
+    for (std::size_t left = size; left > 0;) {
+      const std::size_t now = std::min(piece, left);
+      transcript.feed(from, stream.first(now), entries);
+      stream = stream.subspan(now);
+      left -= now;
+    }
+  }
+  transcript.finish(entries);
+  return entries;
 }
 
 }  // namespace vpfs::test

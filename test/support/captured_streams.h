@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "protocols/protocol.h"
+#include "protocols/transcript.h"
 
 // The captures of real traffic in test/data.
 namespace vpfs::test {
@@ -23,5 +24,11 @@ struct CapturedStream {
 };
 // Both streams of every connection of a file; the client's, then the server's.
 [[nodiscard]] std::vector<CapturedStream> captured_streams(const std::string& file);
+
+// What a transcript tells of a connection whose bytes come in pieces of at most that size.
+[[nodiscard]] std::vector<TranscriptEntry> told_in_pieces(Transcript& transcript,
+                                                          const CapturedStream& client,
+                                                          const CapturedStream& server,
+                                                          std::size_t piece);
 
 }  // namespace vpfs::test

@@ -1,7 +1,6 @@
 #include "protocols/beegfs/transcript.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -324,18 +323,7 @@ TEST(Transcript, RecognisesItsFraming) {
 std::vector<std::string> lines_of(const test::CapturedStream& client,
                                   const test::CapturedStream& server, std::size_t piece) {
   BeegfsTranscript transcript(false);
-  Entries entries;
-  std::array<std::span<const std::byte>, 2> rest = {client.bytes, server.bytes};
-  for (const auto& [from, size] : client.order) {
-    std::span<const std::byte>& stream = rest[static_cast<std::size_t>(from)];
-    for (std::size_t left = size; left > 0;) {
-      const std::size_t now = std::min(piece, left);
-      transcript.feed(from, stream.first(now), entries);
-      stream = stream.subspan(now);
-      left -= now;
-    }
-  }
-  transcript.finish(entries);
+  const Entries entries = vpfs::test::told_in_pieces(transcript, client, server, piece);
   EXPECT_THAT(faults(entries), IsEmpty()) << client.name;
   EXPECT_EQ(told(entries), client.bytes.size() + server.bytes.size()) << client.name;
   std::vector<std::string> lines;

@@ -1,7 +1,6 @@
 #include "protocols/pvfs2/transcript.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -170,18 +169,7 @@ TEST(Transcript, RecognisesItsFraming) {
 std::map<std::string, int> kinds_of(const test::CapturedStream& client,
                                     const test::CapturedStream& server, std::size_t piece) {
   Pvfs2Transcript transcript(false);
-  Entries entries;
-  std::array<std::span<const std::byte>, 2> rest = {client.bytes, server.bytes};
-  for (const auto& [from, size] : client.order) {
-    std::span<const std::byte>& stream = rest[static_cast<std::size_t>(from)];
-    for (std::size_t left = size; left > 0;) {
-      const std::size_t now = std::min(piece, left);
-      transcript.feed(from, stream.first(now), entries);
-      stream = stream.subspan(now);
-      left -= now;
-    }
-  }
-  transcript.finish(entries);
+  const Entries entries = vpfs::test::told_in_pieces(transcript, client, server, piece);
   std::map<std::string, int> found;
   for (const TranscriptEntry& entry : entries) ++found[entry.kind];
   return found;
