@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/check.h"
 #include "base/units.h"
 #include "schedulers/time_tag.h"
 
@@ -46,12 +45,6 @@ Edf::Edf(const EdfSettings& settings)
   settings_.default_latency = std::min(settings.default_latency, kMostLatency);
 }
 
-Edf::Flow& Edf::flow_of(const IoRequest& request) {
-  const auto index = std::to_underlying(request.app);
-  VPFS_ASSERT(index < flows_.size());
-  return flows_[index];
-}
-
 // The curve that a share asks a promise of, if any; an error when it cannot be kept.
 Result<std::optional<ArrivalCurve>> Edf::curve_of(AppId app, const Share& share, TimePoint now) {
   const bool has_curve = share.rate.count > 0 && share.latency > Duration::zero();
@@ -86,8 +79,7 @@ Result<std::optional<ArrivalCurve>> Edf::curve_of(AppId app, const Share& share,
 
 Result<void> Edf::set_share(AppId app, const Share& share, TimePoint now) {
   const auto index = std::to_underlying(app);
-  if (index >= flows_.size()) {
-    flows_.resize(std::size_t{index} + 1);
+  if (flows_.grow(app)) {
     asked_.resize(flows_.size());
     for (FlowHeap* heap : {&started_, &later_, &others_}) heap->grow(flows_.size());
   }
@@ -192,14 +184,10 @@ void Edf::start_due(TimePoint now) {
 }
 
 void Edf::enqueue(IoRequest& request, TimePoint now) {
-  Flow& flow = flow_of(request);
-  request.order = arrivals_++;
+  Flow& flow = flows_.of(request);
   request.tag = time_tag(on_start_clock(now));
-  const bool was_empty = flow.queue.empty();
-  flow.queue.push_back(request);
-  ++flow.account.queued;
-  ++queued_;
-  if (was_empty) place(std::to_underlying(request.app), now);
+  const bool is_head = flows_.push_back(flow, request);
+  if (is_head) place(std::to_underlying(request.app), now);
 }
 
 std::uint32_t Edf::choose() const {
@@ -211,7 +199,7 @@ std::uint32_t Edf::choose() const {
 }
 
 Policy::Head Edf::head(TimePoint now) {
-  if (queued_ == 0) return {};
+  if (flows_.queued() == 0) return {};
   start_due(now);
   return {.request = flows_[choose()].queue.front()};
 }
@@ -228,9 +216,7 @@ void Edf::dispatch(IoRequest& request, TimePoint now) {
     flow.bucket.take(request.cost, std::max(time_of(request.tag), flow.since));
   }
   request.tag = time_tag(deadline);
-  flow.queue.remove(request);
-  flow.account.dispatched();
-  --queued_;
+  flows_.dispatch(flow, request);
   if (flow.queue.empty()) {
     take_out(index);
   } else {
@@ -267,7 +253,7 @@ void Edf::prefetch() const {
 }
 
 void Edf::complete(const IoRequest& request, Cost /*cost*/, TimePoint now) {
-  Flow& flow = flow_of(request);
+  Flow& flow = flows_.of(request);
   flow.account.completed();
   const Duration tardiness = now - time_of(request.tag);
   if (!flow.has_deadlines() || tardiness <= Duration::zero()) return;
@@ -277,29 +263,13 @@ void Edf::complete(const IoRequest& request, Cost /*cost*/, TimePoint now) {
 
 void Edf::withdraw(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
-  Flow& flow = flow_of(request);
-  const bool was_head = flow.queue.front() == &request;
-  flow.queue.remove(request);
-  --flow.account.queued;
-  --queued_;
+  Flow& flow = flows_.of(request);
+  const bool was_head = flows_.withdraw(flow, request);
   if (flow.queue.empty()) {
     take_out(index);
   } else if (was_head) {
     place(index, now);
   }
-}
-
-IoRequest* Edf::any_queued() const {
-  for (const FlowHeap* heap : {&started_, &later_, &others_}) {
-    if (!heap->empty()) return flows_[heap->top()].queue.front();
-  }
-  return nullptr;
-}
-
-FlowState Edf::flow(AppId app) const {
-  const auto index = std::to_underlying(app);
-  if (index >= flows_.size()) return {};
-  return flows_[index].account.state(flows_[index].queue.front());
 }
 
 WaitReason Edf::why_waiting(AppId app, TimePoint now) const {

@@ -6,8 +6,8 @@
 
 #include "schedulers/admission.h"
 #include "schedulers/flow_heap.h"
+#include "schedulers/flow_table.h"
 #include "schedulers/policy.h"
-#include "schedulers/request_list.h"
 #include "schedulers/token_bucket.h"
 
 namespace vpfs {
@@ -57,17 +57,17 @@ class Edf final : public Policy {
   void remove(AppId app, TimePoint now) override;
   void prefetch() const override;
 
-  [[nodiscard]] std::size_t queued() const override { return queued_; }
-  [[nodiscard]] IoRequest* any_queued() const override;
-  [[nodiscard]] FlowState flow(AppId app) const override;
+  [[nodiscard]] std::size_t queued() const override { return flows_.queued(); }
+  [[nodiscard]] IoRequest* any_queued() const override {
+    return flows_.some_head({&started_, &later_, &others_});
+  }
+  [[nodiscard]] FlowState flow(AppId app) const override { return flows_.state(app); }
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
   [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
   [[nodiscard]] ServerReport server(TimePoint now) const override;
 
  private:
-  struct alignas(64) Flow {
-    RequestList queue;
-    FlowAccount account;
+  struct alignas(64) Flow : FlowQueue {
     Duration latency = {};  // of the promise, else the target or the default
     Duration target = {};   // zero: none
     TokenBucket bucket;     // of the curve, on the clock of starts
@@ -80,7 +80,6 @@ class Edf final : public Policy {
     [[nodiscard]] bool has_deadlines() const { return promised || target > Duration::zero(); }
   };
 
-  Flow& flow_of(const IoRequest& request);
   // When the head of a flow may start, and its deadline then; on the clock of starts.
   [[nodiscard]] static TimePoint start_of(const Flow& flow);
   [[nodiscard]] static TimePoint deadline_of(const Flow& flow, TimePoint start);
@@ -98,14 +97,12 @@ class Edf final : public Policy {
 
   EdfSettings settings_;
   Admission admission_;
-  std::vector<Flow> flows_;
+  FlowTable<Flow> flows_;
   std::vector<Share> asked_;  // by flow: what it was given to set_share()
   FlowHeap started_;          // promised flows whose head has started, by deadline
   FlowHeap later_;            // promised flows whose head has not, by start
   FlowHeap others_;           // flows without a promise, by deadline
   Duration shift_ = {};
-  std::size_t queued_ = 0;
-  std::uint64_t arrivals_ = 0;
 };
 
 }  // namespace vpfs

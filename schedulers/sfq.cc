@@ -17,12 +17,6 @@ constexpr std::uint64_t subtract_to_zero(std::uint64_t from, std::uint64_t amoun
 
 }  // namespace
 
-Sfq::Flow& Sfq::flow_of(const IoRequest& request) {
-  const auto index = std::to_underlying(request.app);
-  VPFS_ASSERT(index < flows_.size());
-  return flows_[index];
-}
-
 Sfq::Tag Sfq::Flow::tags_of(Cost cost) {
   const Divider::Result exact = weight.divide((cost << kFractionBits) + remainder);
   remainder = static_cast<std::uint32_t>(exact.remainder);
@@ -39,8 +33,7 @@ void Sfq::Minimum::served(const IoRequest& request, TimePoint now) {
 Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   VPFS_ASSERT(share.weight >= 1 && share.weight <= Share::kMaxWeight);
   const auto index = std::to_underlying(app);
-  if (index >= flows_.size()) {
-    flows_.resize(std::size_t{index} + 1);
+  if (flows_.grow(app)) {
     delays_.resize(flows_.size());
     ready_.grow(flows_.size());
   }
@@ -75,15 +68,11 @@ void Sfq::remove(AppId app, TimePoint now) {
 
 void Sfq::enqueue(IoRequest& request, TimePoint now) {
   VPFS_ASSERT(request.cost >= 1 && request.cost <= kMaxCost);
-  Flow& flow = flow_of(request);
+  Flow& flow = flows_.of(request);
   request.tag = flow.tags_of(request.cost);
-  request.order = arrivals_++;
-  const bool was_empty = flow.queue.empty();
-  flow.queue.push_back(request);
-  ++flow.account.queued;
-  ++queued_;
+  const bool is_head = flows_.push_back(flow, request);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
-  if (!was_empty) return;
+  if (!is_head) return;
   if (flow.has_limit) limits_.begin_backlog(request.app, now);
   if (flow.has_min) {
     Minimum& minimum = minimums_[std::to_underlying(request.app)];
@@ -163,10 +152,8 @@ Policy::Head Sfq::head(TimePoint now) {
 void Sfq::dispatch(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
-  flow.queue.remove(request);
-  flow.account.dispatched();
+  flows_.dispatch(flow, request);
   ++outstanding_;
-  --queued_;
   if (flow.has_limit) limits_.take(request, now);
   if (flow.has_min) {
     reserved_.erase(index);
@@ -198,7 +185,7 @@ void Sfq::prefetch() const {
 }
 
 void Sfq::complete(const IoRequest& request, Cost cost, TimePoint /*now*/) {
-  Flow& flow = flow_of(request);
+  Flow& flow = flows_.of(request);
   flow.account.completed();
   --outstanding_;
   if (cost < request.cost) {
@@ -246,11 +233,8 @@ void Sfq::served_elsewhere(AppId app, Cost cost, TimePoint /*now*/) {
 }
 
 void Sfq::withdraw(IoRequest& request, TimePoint now) {
-  Flow& flow = flow_of(request);
-  const bool was_head = flow.queue.front() == &request;
-  flow.queue.remove(request);
-  --flow.account.queued;
-  --queued_;
+  Flow& flow = flows_.of(request);
+  const bool was_head = flows_.withdraw(flow, request);
   const auto index = std::to_underlying(request.app);
   if (flow.queue.empty()) {
     flow.tag = subtract_to_zero(flow.tag, std::exchange(flow.credit, 0));
@@ -263,7 +247,7 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
 }
 
 void Sfq::end_busy_period_if_idle() {
-  if (queued_ != 0 || outstanding_ != 0) return;
+  if (flows_.queued() != 0 || outstanding_ != 0) return;
   virtual_time_ = std::max(virtual_time_, largest_finish_);
   if (virtual_time_ > kRebaseAt) rebase();
 }
@@ -274,19 +258,6 @@ void Sfq::rebase() {
   ready_.subtract(virtual_time_);
   largest_finish_ = subtract_to_zero(largest_finish_, virtual_time_);
   virtual_time_ = 0;
-}
-
-IoRequest* Sfq::any_queued() const {
-  for (const FlowHeap* heap : {&ready_, &limited_}) {
-    if (!heap->empty()) return flows_[heap->top()].queue.front();
-  }
-  return nullptr;
-}
-
-FlowState Sfq::flow(AppId app) const {
-  const auto index = std::to_underlying(app);
-  if (index >= flows_.size()) return {};
-  return flows_[index].account.state(flows_[index].queue.front());
 }
 
 WaitReason Sfq::why_waiting(AppId app, TimePoint now) const {

@@ -5,9 +5,9 @@
 
 #include "schedulers/divider.h"
 #include "schedulers/flow_heap.h"
+#include "schedulers/flow_table.h"
 #include "schedulers/policy.h"
 #include "schedulers/rate_limits.h"
-#include "schedulers/request_list.h"
 
 namespace vpfs {
 
@@ -76,9 +76,11 @@ class Sfq final : public Policy {
   void served_elsewhere(AppId app, Cost cost, TimePoint now) override;
   void prefetch() const override;
 
-  [[nodiscard]] std::size_t queued() const override { return queued_; }
-  [[nodiscard]] IoRequest* any_queued() const override;
-  [[nodiscard]] FlowState flow(AppId app) const override;
+  [[nodiscard]] std::size_t queued() const override { return flows_.queued(); }
+  [[nodiscard]] IoRequest* any_queued() const override {
+    return flows_.some_head({&ready_, &limited_});
+  }
+  [[nodiscard]] FlowState flow(AppId app) const override { return flows_.state(app); }
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
   [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
 
@@ -89,9 +91,7 @@ class Sfq final : public Policy {
   static_assert(kMaxCost << kFractionBits == Tag{1} << 60);
   static_assert((Tag{1} << kFractionBits) >= Share::kMaxWeight);
 
-  struct alignas(64) Flow {
-    RequestList queue;
-    FlowAccount account;
+  struct alignas(64) Flow : FlowQueue {
     Tag tag = 0;     // S of the head; while the queue is empty, F of what was sent last
     Tag credit = 0;  // zero while the queue is empty
     Divider weight{1};
@@ -114,7 +114,6 @@ class Sfq final : public Policy {
     Tag latest = 0;                           // how far service elsewhere may move it
   };
 
-  Flow& flow_of(const IoRequest& request);
   // A flow whose head is new goes where it belongs; one without a head goes nowhere.
   void place(std::uint32_t index, TimePoint now);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
@@ -130,7 +129,7 @@ class Sfq final : public Policy {
   void rebase();
 
   RateLimits& limits_;
-  std::vector<Flow> flows_;
+  FlowTable<Flow> flows_;
   std::vector<Minimum> minimums_;  // of each flow, as far as the last one that has a minimum
   std::vector<Delay> delays_;      // of each flow
   FlowHeap ready_;    // the backlogged flows that may be served, by their heads' (S, arrival order)
@@ -138,9 +137,7 @@ class Sfq final : public Policy {
   FlowHeap reserved_;  // the backlogged ones that have a minimum, by R, but not before their limit
   Tag virtual_time_ = 0;
   Tag largest_finish_ = 0;
-  std::size_t queued_ = 0;
   std::size_t outstanding_ = 0;
-  std::uint64_t arrivals_ = 0;
   bool by_reservation_ = false;  // of what head() answered last
 };
 

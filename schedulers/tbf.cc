@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
 #include "schedulers/time_tag.h"
 
 namespace vpfs {
@@ -21,16 +20,9 @@ std::uint64_t due_tag(std::uint8_t rank, TimePoint deadline) {
 
 }  // namespace
 
-Tbf::Flow& Tbf::flow_of(const IoRequest& request) {
-  const auto index = std::to_underlying(request.app);
-  VPFS_ASSERT(index < flows_.size());
-  return flows_[index];
-}
-
 Result<void> Tbf::set_share(AppId app, const Share& share, TimePoint now) {
   const auto index = std::to_underlying(app);
-  if (index >= flows_.size()) {
-    flows_.resize(std::size_t{index} + 1);
+  if (flows_.grow(app)) {
     ready_.grow(flows_.size());
     waiting_.grow(flows_.size());
   }
@@ -65,14 +57,10 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
 }
 
 void Tbf::enqueue(IoRequest& request, TimePoint now) {
-  Flow& flow = flow_of(request);
-  request.order = arrivals_++;
-  const bool was_empty = flow.queue.empty();
-  flow.queue.push_back(request);
-  ++flow.account.queued;
-  ++queued_;
+  Flow& flow = flows_.of(request);
+  const bool is_head = flows_.push_back(flow, request);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
-  if (!was_empty) return;
+  if (!is_head) return;
   if (limits_.limited(request.app)) limits_.begin_backlog(request.app, now);
   place(std::to_underlying(request.app), now);
 }
@@ -103,9 +91,7 @@ void Tbf::dispatch(IoRequest& request, TimePoint now) {
 void Tbf::leave(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
-  flow.queue.remove(request);
-  flow.account.dispatched();
-  --queued_;
+  flows_.dispatch(flow, request);
   if (!flow.queue.empty()) {
     place(index, now);
   } else {
@@ -121,34 +107,18 @@ void Tbf::prefetch() const {
 }
 
 void Tbf::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {
-  flow_of(request).account.completed();
+  flows_.of(request).account.completed();
 }
 
 void Tbf::withdraw(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
-  Flow& flow = flow_of(request);
-  const bool was_head = flow.queue.front() == &request;
-  flow.queue.remove(request);
-  --flow.account.queued;
-  --queued_;
+  Flow& flow = flows_.of(request);
+  const bool was_head = flows_.withdraw(flow, request);
   if (flow.queue.empty()) {
     ready_.contains(index) ? ready_.erase(index) : waiting_.erase(index);
   } else if (was_head) {
     place(index, now);
   }
-}
-
-IoRequest* Tbf::any_queued() const {
-  for (const FlowHeap* heap : {&ready_, &waiting_}) {
-    if (!heap->empty()) return flows_[heap->top()].queue.front();
-  }
-  return nullptr;
-}
-
-FlowState Tbf::flow(AppId app) const {
-  const auto index = std::to_underlying(app);
-  if (index >= flows_.size()) return {};
-  return flows_[index].account.state(flows_[index].queue.front());
 }
 
 WaitReason Tbf::why_waiting(AppId app, TimePoint now) const {

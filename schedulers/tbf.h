@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "schedulers/flow_heap.h"
+#include "schedulers/flow_table.h"
 #include "schedulers/policy.h"
 #include "schedulers/rate_limits.h"
-#include "schedulers/request_list.h"
 
 namespace vpfs {
 
@@ -38,29 +38,26 @@ class Tbf final : public Policy {
   // To be called after the limits of a flow were changed from outside.
   void limits_changed(AppId app, TimePoint now);
 
-  [[nodiscard]] std::size_t queued() const override { return queued_; }
-  [[nodiscard]] IoRequest* any_queued() const override;
-  [[nodiscard]] FlowState flow(AppId app) const override;
+  [[nodiscard]] std::size_t queued() const override { return flows_.queued(); }
+  [[nodiscard]] IoRequest* any_queued() const override {
+    return flows_.some_head({&ready_, &waiting_});
+  }
+  [[nodiscard]] FlowState flow(AppId app) const override { return flows_.state(app); }
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
   [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
 
  private:
-  struct Flow {
-    RequestList queue;
-    FlowAccount account;
+  struct Flow : FlowQueue {
     std::uint8_t rank = 0;
   };
 
-  Flow& flow_of(const IoRequest& request);
   void place(std::uint32_t index, TimePoint now);
   void leave(IoRequest& request, TimePoint now);
 
   RateLimits& limits_;
-  std::vector<Flow> flows_;
+  FlowTable<Flow> flows_;
   FlowHeap ready_;    // due classes by rank and deadline, then classes without a limit by arrival
   FlowHeap waiting_;  // the other backlogged classes by deadline
-  std::size_t queued_ = 0;
-  std::uint64_t arrivals_ = 0;
 };
 
 }  // namespace vpfs

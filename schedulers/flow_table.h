@@ -1,0 +1,90 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "schedulers/flow_heap.h"
+#include "schedulers/policy.h"
+#include "schedulers/request_list.h"
+
+namespace vpfs {
+
+// What every policy with an order among flows keeps of one: its requests, first come first served.
+struct FlowQueue {
+  RequestList queue;
+  FlowAccount account;
+};
+
+// The flows of a policy, by AppId. Allocates in grow() only.
+template <std::derived_from<FlowQueue> Flow>
+class FlowTable {
+ public:
+  [[nodiscard]] std::size_t size() const { return flows_.size(); }
+  // Makes place for a flow. False: there was.
+  bool grow(AppId app) {
+    const std::size_t needed = std::size_t{std::to_underlying(app)} + 1;
+    if (needed <= flows_.size()) return false;
+    flows_.resize(needed);
+    return true;
+  }
+
+  // REQUIRES (all): grow() was called for it.
+  [[nodiscard]] Flow& operator[](std::uint32_t index) { return flows_[index]; }
+  [[nodiscard]] const Flow& operator[](std::uint32_t index) const { return flows_[index]; }
+  [[nodiscard]] Flow& of(const IoRequest& request) {
+    const auto index = std::to_underlying(request.app);
+    VPFS_ASSERT(index < flows_.size());
+    return flows_[index];
+  }
+  [[nodiscard]] auto begin() { return flows_.begin(); }
+  [[nodiscard]] auto end() { return flows_.end(); }
+
+  // Puts the request last in its flow and gives it its arrival order. True: it is the head.
+  bool push_back(Flow& flow, IoRequest& request) {
+    request.order = arrivals_++;
+    const bool is_head = flow.queue.empty();
+    flow.queue.push_back(request);
+    ++flow.account.queued;
+    ++queued_;
+    return is_head;
+  }
+  void dispatch(Flow& flow, IoRequest& request) {
+    flow.queue.remove(request);
+    flow.account.dispatched();
+    --queued_;
+  }
+  // True: it was the head.
+  bool withdraw(Flow& flow, IoRequest& request) {
+    const bool was_head = flow.queue.front() == &request;
+    flow.queue.remove(request);
+    --flow.account.queued;
+    --queued_;
+    return was_head;
+  }
+
+  [[nodiscard]] std::size_t queued() const { return queued_; }
+  [[nodiscard]] FlowState state(AppId app) const {
+    const auto index = std::to_underlying(app);
+    if (index >= flows_.size()) return {};
+    return flows_[index].account.state(flows_[index].queue.front());
+  }
+  // The head of some flow that stands in one of the heaps; nullptr: they are all empty.
+  [[nodiscard]] IoRequest* some_head(std::initializer_list<const FlowHeap*> heaps) const {
+    for (const FlowHeap* heap : heaps) {
+      if (!heap->empty()) return flows_[heap->top()].queue.front();
+    }
+    return nullptr;
+  }
+
+ private:
+  std::vector<Flow> flows_;
+  std::size_t queued_ = 0;
+  std::uint64_t arrivals_ = 0;
+};
+
+}  // namespace vpfs
