@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kMostKnown = 64;
 // Times limits.held_* that a client may have held before its requests are refused at once.
 constexpr std::size_t kOverrun = 4;
+// So long a request may wait that its client need not be looked for before it goes on.
+constexpr Duration kUnseen = std::chrono::milliseconds(1);
 // How often a client whose stream is not read is asked whether it is still there.
 constexpr Duration kHangUpInterval = std::chrono::milliseconds(500);
 // What a pump keeps of the data server's bytes for a client that takes none.
@@ -209,6 +211,14 @@ void Session::submit(PendingIo& io) {
   worker_.arrived(io);
 }
 
+// The end of a stream that is not read does not show. What its client has given up and repeated by
+// another way must not come to the server behind the repetition, and undo what was done since.
+bool Session::client_went_unseen(const PendingIo& io) {
+  const bool unseen = to_server_.waits() || to_server_.paused();
+  return unseen && worker_.now() - io.arrival >= kUnseen &&
+         net::has_hung_up(client_.native_handle());
+}
+
 void Session::no_longer_held(PendingIo& io) {
   worker_.leave_held_list(io);
   --held_requests_;
@@ -218,6 +228,7 @@ void Session::no_longer_held(PendingIo& io) {
 void Session::release(PendingIo& io) {
   if (closing_) return;
   if (io.state == PendingIo::State::excess) return refuse_excess(io);
+  if (client_went_unseen(io)) return close("closed by the client");
   if (worker_.now() - io.arrival >= shared_.hold.load(std::memory_order_relaxed)) {
     // Too late: its client may have given up, and a late answer would block its connection.
     ios_.erase(io.key);

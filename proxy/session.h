@@ -72,6 +72,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void check_service_time(TimePoint now);
   void check_drain();
   void learn_client_timeout();
+  [[nodiscard]] bool client_went_unseen(const PendingIo& io);
   void no_longer_held(PendingIo& io);
   [[nodiscard]] bool holds_more_than(std::size_t times, std::size_t divisor) const;
   [[nodiscard]] bool holds_far_too_much();

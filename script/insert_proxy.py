@@ -12,9 +12,9 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 
 
@@ -61,13 +61,15 @@ def redirect(text: str) -> Redirect:
     return made
 
 
+NEEDS_DESTROY = "(the kernel needs CONFIG_INET_DIAG_DESTROY)"
+
+
 def table_name(kind: Kind) -> str:
     return f"vpfs_{kind.name}"
 
 
 # Of local programs' connections those that do not use the loopback address.
 AWAY = {"ipv4": "ip daddr != 127.0.0.0/8", "ipv6": "ip6 daddr != ::1"}
-LOOPBACK = {"ipv4": "127.0.0.1", "ipv6": "::1"}
 # Where the kernel has not tracked connections before, those that are there look new to it in mid-stream.
 BEGINNING = "tcp flags & (fin | syn | rst | ack) == syn"
 
@@ -108,16 +110,38 @@ def is_inserted(kind: Kind) -> bool:
     return run("nft", "list", "table", "inet", table_name(kind)).returncode == 0
 
 
-def redirects_in_force(kind: Kind) -> list[Redirect]:
+def redirects_in(kind: Kind, pattern: str) -> list[Redirect]:
     listing = run("nft", "list", "table", "inet", table_name(kind)).stdout
-    found = re.findall(r"tcp dport (\d+) .*redirect to :(\d+)", listing)
+    found = re.findall(pattern, listing)
     return list(dict.fromkeys(Redirect(int(server), int(proxy)) for server, proxy in found))
 
 
+def redirects_in_force(kind: Kind) -> list[Redirect]:
+    return redirects_in(kind, r"tcp dport (\d+) .*redirect to :(\d+)")
+
+
+def release_rules(kind: Kind, redirects: Sequence[Redirect]) -> str:
+    """The chains stay, and a rule for each port that needs the kernel to track connections: else it would no longer
+    translate what goes through the proxy."""
+    table = table_name(kind)
+    return f"flush table inet {table}\n" + "".join(
+        f'add rule inet {table} prerouting ct state established accept comment "{each.server}:{each.proxy}"\n'
+        for each in redirects)
+
+
+def redirects_released(kind: Kind) -> list[Redirect]:
+    return redirects_in(kind, r'ct state established accept comment "(\d+):(\d+)"')
+
+
 def listens(number: int, family: str = "ipv4") -> bool:
-    with socket.socket(socket.AF_INET if family == "ipv4" else socket.AF_INET6) as probe:
-        probe.settimeout(2)
-        return probe.connect_ex((LOOPBACK[family], number)) == 0
+    """Whether a redirected client of that family would find somebody: it comes to an address that others see. Asked of
+    the kernel, since a connection of ours would look like a client's."""
+    listing = run("ss", "-Htln", f"sport = :{number}").stdout
+    hosts = [line.split()[3].rpartition(":")[0] for line in listing.splitlines() if len(line.split()) >= 4]
+    if "*" in hosts:
+        return True
+    own = [host for host in hosts if ("[" in host) == (family == "ipv6")]
+    return any(not is_loopback(f"{host}:0") for host in own)
 
 
 def families_of(redirects: Sequence[Redirect]) -> list[str]:
@@ -125,8 +149,8 @@ def families_of(redirects: Sequence[Redirect]) -> list[str]:
     return ["ipv4"] + (["ipv6"] if all(listens(each.proxy, "ipv6") for each in redirects) else [])
 
 
-def direct_connections(number: int) -> list[tuple[str, str]]:
-    """(here, there) of connections to the server's port that did not come from its own host's loopback."""
+def connections_to(number: int) -> list[tuple[str, str]]:
+    """(here, there) of connections to a port of this host that did not come from its own loopback."""
     listing = run("ss", "-Htn", "state", "established", f"sport = :{number}").stdout
     pairs = [tuple(line.split()[-2:]) for line in listing.splitlines() if len(line.split()) >= 4]
     return [(here, there) for here, there in pairs if not is_loopback(there)]
@@ -142,12 +166,16 @@ def is_loopback(address: str) -> bool:
     return (mapped or parsed).is_loopback
 
 
-def cut(number: int) -> None:
-    for here, there in direct_connections(number):
-        run("ss", "-K", "src", here, "dst", there)
-    left = len(direct_connections(number))
-    if left:
-        raise Problem(f"{left} connections to port {number} cannot be closed (the kernel needs CONFIG_INET_DIAG_DESTROY)")
+def cut(number: int) -> int:
+    """Closes the connections to a port; both ends are told. How many cannot be closed?"""
+    for _ in range(10):
+        found = connections_to(number)
+        if not found:
+            return 0
+        for here, there in found:
+            run("ss", "-K", "src", here, "dst", there)
+        time.sleep(0.02)
+    return len(connections_to(number))
 
 
 def require_root() -> None:
@@ -172,43 +200,50 @@ def insert(kind: Kind, options: argparse.Namespace) -> None:
     if "ipv6" not in families:
         print("the proxy takes no IPv6 connections: those go directly (let it listen at [::])")
     for each in options.redirects:
-        if options.cut:
-            cut(each.server)
+        left = cut(each.server) if options.cut else 0
+        if left:
+            raise Problem(f"{left} connections to port {each.server} cannot be closed {NEEDS_DESTROY}")
         report(kind, each)
 
 
 def remove(kind: Kind, options: argparse.Namespace) -> None:
     if options.dry_run:
-        print(f"# nft delete table inet {table_name(kind)}")
+        print(f"# nft -f -\n{release_rules(kind, options.redirects)}"
+              + "".join(f"# ss -K state established sport = :{each.proxy}\n" for each in options.redirects)
+              + f"# nft delete table inet {table_name(kind)}")
         return
     require_root()
     if not is_inserted(kind):
         print("not inserted: nothing to remove")
         return
+    # Without the table the kernel stops translating, and a client that waits for its answer would hear nothing more of
+    # its connection. So what goes through the proxy is closed while it still hears that.
+    redirects = redirects_in_force(kind) or redirects_released(kind)
+    nft(release_rules(kind, redirects))
+    left = sum(cut(each.proxy) for each in redirects)
     nft(f"delete table inet {table_name(kind)}\n")
-    print("removed: everything goes to the server itself; clients that went through the proxy connect again at once and "
-          "repeat what was under way")
+    print("removed: everything goes to the server itself; clients that went through the proxy connect again and repeat "
+          "what was under way")
+    if left:
+        print(f"{left} connections through the proxy could not be closed {NEEDS_DESTROY}: who waits there for an answer "
+              "does so until its own time-out")
 
 
 def release(kind: Kind, options: argparse.Namespace) -> None:
-    # The chains stay, and one rule that needs the kernel to track connections: else it would no longer translate
-    # what goes through the proxy.
-    table = table_name(kind)
-    rules = f"flush table inet {table}\nadd rule inet {table} prerouting ct state established accept\n"
     if options.dry_run:
-        print(f"# nft -f -\n{rules}", end="")
+        print(f"# nft -f -\n{release_rules(kind, options.redirects)}", end="")
         return
     require_root()
     if not is_inserted(kind):
         print("not inserted: nothing to release")
         return
-    nft(rules)
+    nft(release_rules(kind, redirects_in_force(kind) or redirects_released(kind)))
     print("released: new connections go to the server itself; those through the proxy stay until their clients close "
           "them or the proxy has drained (SIGTERM). Then --remove.")
 
 
 def report(kind: Kind, each: Redirect) -> None:
-    direct = len(direct_connections(each.server))
+    direct = len(connections_to(each.server))
     proxy = "listening" if listens(each.proxy) else "NOT LISTENING: connections are refused"
     print(f"port {each.server} -> {each.proxy}: proxy {proxy}; {direct} connections of before go to the "
           f"{kind.server} directly" + ("" if direct == 0 else ", until they are closed (--cut)"))
@@ -265,7 +300,8 @@ def parser_for(kind: Kind) -> argparse.ArgumentParser:
     parser.add_argument("redirects", nargs="*", type=redirect, default=[redirect(kind.redirect)],
                         metavar="SERVER_PORT:PROXY_PORT", help=f"several are possible (default {kind.redirect})")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--remove", dest="act", action="store_const", const=remove, help="restore the direct way for all, at once")
+    what.add_argument("--remove", dest="act", action="store_const", const=remove,
+                      help="restore the direct way for all, at once: connections through the proxy are closed")
     what.add_argument("--release", dest="act", action="store_const", const=release,
                       help="only for new connections: those that go through the proxy stay as they are")
     what.add_argument("--status", dest="act", action="store_const", const=status,

@@ -32,21 +32,23 @@ class Insertion : public ::testing::Test {
     ASSERT_TRUE(run(hosts_->at_servers({"nft", "delete", "table", "inet", "vpfs_try"})).ok());
   }
 
-  void start_proxy(const std::string& protocol, std::uint16_t port, const std::string& upstream) {
+  void start_proxy(const std::string& protocol, std::uint16_t port, const std::string& upstream,
+                   const std::string& more = "") {
     status_file_ = (directory_.path() / "status.json").string();
     const std::string config = directory_.write(
         "proxy.yaml", fmt::format("proxy: {{listen: '0.0.0.0:{}', upstream: '{}', protocol: {},\n"
                                   "        status_file: '{}', status_interval: 100 ms}}\n"
-                                  "scheduler: {{policy: sfq, depth: {{requests: 8}}}}\n",
-                                  port, upstream, protocol, status_file_));
+                                  "scheduler: {{policy: sfq, depth: {{requests: 8}}}}\n{}",
+                                  port, upstream, protocol, status_file_, more));
     proxy_.emplace(hosts_->at_servers({VPFS_BIN_DIR "/vpfs-proxy", "--config", config}));
     ASSERT_TRUE(proxy_->wait_for_line("ready at")) << proxy_->errors();
   }
-  [[nodiscard]] bool wait_for_proxied_requests(std::uint64_t count) const {
+  [[nodiscard]] bool wait_for_proxied_requests(std::uint64_t count,
+                                               const char* which = "done_requests") const {
     const auto deadline = std::chrono::steady_clock::now() + 20s;
     do {
       std::ifstream file(status_file_);
-      if (nlohmann::json::parse(file)["virtual_pfs"][0]["done_requests"] >= count) return true;
+      if (nlohmann::json::parse(file)["virtual_pfs"][0][which] >= count) return true;
       std::this_thread::sleep_for(50ms);
     } while (std::chrono::steady_clock::now() < deadline);
     return false;
@@ -109,6 +111,28 @@ TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
   report(load->longest_pause());
   EXPECT_LT(load->longest_pause(), 10.0) << "the second repetition comes after five seconds";
   EXPECT_EQ(insert("beegfs", {"--status"}), "not inserted\n");
+}
+
+// A client that has sent its request only waits: it has to be told that its connection is over.
+TEST_F(Insertion, RemovingEndsTheWaitOfWhoIsHeld) {
+  Process storage(hosts_->at_servers(
+      {VPFS_BIN_DIR "/vpfs-bench-beegfs-storage", "--port", "8003", "--any-address"}));
+  ASSERT_TRUE(storage.wait_for_line("ready on")) << storage.errors();
+  start_proxy("beegfs", 9003, "original",
+              "virtual_pfs: {default: {rate: 64 KiB/s, burst: 64 KiB}}\n");
+  const auto load = start_load("a", "beegfs://10.77.0.1:8003/101", 8);
+  ASSERT_TRUE(load->wait_until_begun()) << load->text();
+  (void)insert("beegfs", {"--cut"});
+  ASSERT_TRUE(wait_for_proxied_requests(8, "queued_requests"));
+  const std::string removed = insert("beegfs", {"--remove"});
+  EXPECT_EQ(removed.find("could not be closed"), std::string::npos) << removed;
+  load->expect_good_stop();
+  report(load->longest_pause());
+  EXPECT_LT(load->longest_pause(), 20.0);
+  EXPECT_TRUE(wait_for_proxied_requests(0, "queued_requests"));
+  EXPECT_EQ(proxy_->errors().find("refused: data server"), std::string::npos)
+      << "the script's look is no client: " << proxy_->errors();
+  EXPECT_TRUE(proxy_->stop(30s).ok()) << proxy_->errors();
 }
 
 TEST_F(Insertion, OrangefsIsInsertedAndRemovedUnderLoad) {

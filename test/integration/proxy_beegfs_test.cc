@@ -257,6 +257,26 @@ TEST_F(ProxyBeegfs, TheWorkOfAClientThatHasGoneIsDropped) {
   EXPECT_TRUE(proxy.wait_until_idle());
 }
 
+// A client that repeats a write elsewhere must not find the first one come behind it.
+TEST_F(ProxyBeegfs, AWriteWhoseClientHasGoneIsNotPassedOnLate) {
+  ProxyProcess proxy(settings());
+  Link first = open(proxy);
+  occupy(first);
+  for (const bool with_reset : {true, false}) {
+    for (int round = 0; round < 5; ++round) {
+      Link second = open(proxy);
+      ASSERT_TRUE(second.client.send(write_request() + pattern(kSmall, 1)));
+      ASSERT_TRUE(proxy.wait_for_queued(1));
+      with_reset ? second.client.reset() : second.client.close();
+      answer(first, read_answer(pattern(kSmall, 3)));
+      EXPECT_EQ(second.server.receive_bytes(1), Buffer()) << "round " << round;
+      occupy(first);
+    }
+  }
+  answer(first, read_answer(pattern(kSmall, 3)));
+  EXPECT_TRUE(proxy.wait_until([](const auto& now) { return now["outstanding"] == 0; }));
+}
+
 TEST_F(ProxyBeegfs, WhatServersSendPassesThoughTheDepthIsUsedUp) {
   ProxyProcess proxy(settings());
   Link first = open(proxy);

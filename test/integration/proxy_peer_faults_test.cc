@@ -202,7 +202,7 @@ TEST(ProxyPeerFaults, DataServerThatIsNotThereIsOneLineAndOtherwiseRetried) {
   EXPECT_TRUE(proxy.logs("refused: data server: connect to 127.0.0.1"));
   EXPECT_EQ(proxy.status()["counters"]["upstream_failures"], 1);
   EXPECT_TRUE(proxy.wait_until_idle());
-  EXPECT_EQ(proxy.open_files(), files);
+  EXPECT_LE(proxy.open_files(), files);
 }
 
 struct Nonsense {
