@@ -39,6 +39,16 @@ std::error_code set_congestion_control(int socket, const std::string& name) {
   return {};
 }
 
+void keep_alive(int socket) {
+  const auto set = [socket](int level, int option, int value) {
+    (void)::setsockopt(socket, level, option, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 20);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 6);
+}
+
 bool has_hung_up(int socket) {
   pollfd state = {.fd = socket, .events = POLLRDHUP, .revents = 0};
   return ::poll(&state, 1, 0) > 0;

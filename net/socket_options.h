@@ -15,6 +15,10 @@ namespace vpfs::net {
 // (bbr), which costs half the throughput on a local connection.
 [[nodiscard]] std::error_code set_congestion_control(int socket, const std::string& name);
 
+// Has the kernel ask a silent peer whether it is still there: after a minute, and two minutes later
+// at most the connection ends. A host that vanished would keep its connections for ever.
+void keep_alive(int socket);
+
 // Whether the peer will send nothing more, though what it has sent may not be read yet.
 [[nodiscard]] bool has_hung_up(int socket);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -80,10 +81,14 @@ void ClientLimits::queued(PendingIo& io, TimePoint now) {
   if (io.client == kNoClient) return;
   Client& client = client_of(io);
   io.first_seen = io.arrival;
-  if (const auto found = client.refused_since.find(io.fingerprint);
-      found != client.refused_since.end()) {
-    io.first_seen = found->second;
-    client.refused_since.erase(found);
+  io.times_refused = 0;
+  io.came_again_at_once = false;
+  if (const auto found = client.refused_requests.find(io.fingerprint);
+      found != client.refused_requests.end()) {
+    io.first_seen = found->second.first_seen;
+    io.times_refused = found->second.times;
+    io.came_again_at_once = io.arrival - found->second.last < kAtOnce;
+    client.refused_requests.erase(found);
   }
   Application& application = present_application(client, io.app, now);
   application.last_seen = now;
@@ -127,13 +132,19 @@ std::size_t ClientLimits::limit_of(const Client& client, TimePoint now) const {
 
 void ClientLimits::remember(Client& client, const PendingIo& io, TimePoint now) {
   if (io.fingerprint == 0) return;
-  if (client.refused_since.size() >= kMostRemembered) {
-    std::erase_if(client.refused_since,
-                  [&](const auto& each) { return now - each.second >= kComesAgain; });
+  if (client.refused_requests.size() >= kMostRemembered) {
+    std::erase_if(client.refused_requests,
+                  [&](const auto& each) { return now - each.second.last >= kComesAgain; });
   }
-  if (client.refused_since.size() < kMostRemembered) {
-    client.refused_since.insert_or_assign(io.fingerprint, io.first_seen);
+  if (client.refused_requests.size() < kMostRemembered) {
+    client.refused_requests.insert_or_assign(
+        io.fingerprint,
+        Refused{.first_seen = io.first_seen, .last = now, .times = io.times_refused + 1});
   }
+}
+
+bool ClientLimits::may_be_sent_back(const PendingIo& io) {
+  return io.kind == IoKind::read ? io.times_refused < kMostTimes : !io.came_again_at_once;
 }
 
 PendingIo* ClientLimits::take_excess(TimePoint now) {
@@ -143,12 +154,15 @@ PendingIo* ClientLimits::take_excess(TimePoint now) {
     for (Application& application : client.applications) {
       if (application.held.empty()) continue;
       if (application.held.size() + application.outstanding <= limit) continue;
-      PendingIo& youngest = **std::ranges::max_element(
-          application.held, {}, [](PendingIo* io) { return std::pair(io->first_seen, io->order); });
-      remove_held(youngest);
-      remember(client, youngest, now);
+      const auto youngest = std::ranges::max_element(application.held, {}, [](const PendingIo* io) {
+        return std::tuple(may_be_sent_back(*io), io->first_seen, io->order);
+      });
+      PendingIo& chosen = **youngest;
+      if (!may_be_sent_back(chosen)) continue;
+      remove_held(chosen);
+      remember(client, chosen, now);
       ++client.refused;
-      return &youngest;
+      return &chosen;
     }
     client.touched = false;
     touched_.pop_back();

@@ -16,7 +16,9 @@ namespace vpfs::proxy {
 // applications, and each request that is held takes one. This keeps an application from taking
 // them all: of what it has beyond a limit, the youngest requests are to be refused, so that their
 // connections are free and the client comes again with them. A request that comes again is as old
-// as it was the first time, so none of them waits for ever.
+// as it was the first time, so none of them waits for ever. Clients do not come again for ever, and
+// some do at once: a read is sent back so many times only, and a write that is back in no time
+// stays.
 //
 // Not thread-safe: the dispatcher guards it.
 class ClientLimits {
@@ -29,6 +31,12 @@ class ClientLimits {
     bool enabled = true;
   };
   static constexpr std::size_t kLeast = 4;
+  // A kernel client gives a read up after some thirty answers of this kind (with the default of
+  // connCommRetrySecs), and other reasons for them need some.
+  static constexpr std::uint32_t kMostTimes = 12;
+  // Writes of its page cache's mapped files come again without a pause: they would be sent back
+  // and forth with all their data.
+  static constexpr Duration kAtOnce = std::chrono::seconds(1);
 
   void configure(const Settings& settings) { settings_ = settings; }
 
@@ -64,13 +72,17 @@ class ClientLimits {
     std::size_t outstanding = 0;
     TimePoint last_seen = {};
   };
+  struct Refused {
+    TimePoint first_seen = {};
+    TimePoint last = {};
+    std::uint32_t times = 0;
+  };
   struct Client {
     std::string name;
     std::size_t connections = 0;
     std::size_t most_connections = 0;
     std::vector<Application> applications;
-    // When requests that were refused came for the first time, by fingerprint.
-    std::unordered_map<std::uint64_t, TimePoint> refused_since;
+    std::unordered_map<std::uint64_t, Refused> refused_requests;  // by fingerprint
     std::uint64_t refused = 0;
     bool touched = false;
     bool vacant = false;  // is in vacant_
@@ -84,6 +96,7 @@ class ClientLimits {
   [[nodiscard]] static Application& present_application(Client& client, AppId app, TimePoint now);
   [[nodiscard]] static bool is_present(const Application& application, TimePoint now);
   [[nodiscard]] std::size_t limit_of(const Client& client, TimePoint now) const;
+  [[nodiscard]] static bool may_be_sent_back(const PendingIo& io);
   static void remember(Client& client, const PendingIo& io, TimePoint now);
   void remove_held(PendingIo& io);
 

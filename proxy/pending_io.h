@@ -41,7 +41,10 @@ struct PendingIo : IoRequest {
   std::size_t lane = 0;            // the dispatcher's scheduler that has it
   ClientId client = kNoClient;
   std::uint64_t fingerprint = 0;  // as IoDescription has it
-  TimePoint first_seen = {};      // when it, or the one that it repeats, came
+  // Of a repetition, what ClientLimits knows of those before it.
+  TimePoint first_seen = {};  // when it, or the one that it repeats, came
+  std::uint32_t times_refused = 0;
+  bool came_again_at_once = false;
   // While outstanding, as last looked at.
   std::uint64_t moved = 0;
   TimePoint last_progress = {};

@@ -1,5 +1,6 @@
 #include "proxy/status.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -20,9 +21,11 @@ std::int64_t microseconds(Duration duration) {
 }
 
 ordered_json latencies(const LatencyHistogram& histogram) {
-  return {{"p50", microseconds(histogram.quantile(0.50))},
-          {"p99", microseconds(histogram.quantile(0.99))},
-          {"max", microseconds(histogram.max())}};
+  // A quantile is the upper edge of its bucket.
+  const auto quantile = [&](double q) {
+    return microseconds(std::min(histogram.quantile(q), histogram.max()));
+  };
+  return {{"p50", quantile(0.50)}, {"p99", quantile(0.99)}, {"max", microseconds(histogram.max())}};
 }
 
 // What the share entitles to, as far as it says something.

@@ -105,6 +105,8 @@ net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
     --counters.connections_open;
     co_return;
   }
+  net::keep_alive(client_side.native_handle());
+  net::keep_alive(server_side->native_handle());
   const std::string& congestion = settings_->config.upstream_congestion;
   if (congestion != "system" && is_local(*server_side)) {
     if (const auto problem =
@@ -235,8 +237,10 @@ void Worker::refuse_overdue(TimePoint now) {
   }
   if (refused > 0) {
     need_turn_ = true;
-    spdlog::warn("{} requests were held for {} and then refused: the data server is overloaded",
-                 refused, to_string(hold));
+    spdlog::warn(
+        "{} requests were held for {} and then refused: more is asked for than the data "
+        "server or a limit lets through",
+        refused, to_string(hold));
   }
 }
 

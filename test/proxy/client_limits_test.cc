@@ -159,6 +159,44 @@ TEST_F(ClientLimitsTest, NobodyIsSentBackForEver) {
   EXPECT_LT(longest, seconds(40)) << "forty that are served two a second, and five until a return";
 }
 
+TEST_F(ClientLimitsTest, AReadIsSentBackSoManyTimesOnly) {
+  limits_.configure({.most = 1});
+  const ClientId client = client_with(4);
+  limits_.dispatched(queue(client, kA, 1));
+  for (std::uint32_t times = 0; times < ClientLimits::kMostTimes; ++times) {
+    PendingIo& again = queue(client, kA, 2);
+    ASSERT_EQ(excess(), &again) << times;
+    now_ += seconds(5);
+  }
+  (void)queue(client, kA, 2);
+  EXPECT_EQ(excess(), nullptr) << "its client may give it up before long";
+  PendingIo& another = queue(client, kA, 3);
+  EXPECT_EQ(excess(), &another);
+}
+
+TEST_F(ClientLimitsTest, AWriteThatComesAgainAtOnceStays) {
+  limits_.configure({.most = 1});
+  const ClientId client = client_with(4);
+  const auto write = [&](std::uint64_t fingerprint) -> PendingIo& {
+    PendingIo& io = queue(client, kA, fingerprint);
+    io.kind = IoKind::write;
+    return io;
+  };
+  limits_.dispatched(write(1));
+  for (int times = 0; times < 40; ++times) {
+    PendingIo& again = write(2);
+    ASSERT_EQ(excess(), &again) << times;
+    now_ += seconds(5);
+  }
+  ASSERT_EQ(excess(), nullptr);
+  ASSERT_EQ(excess(), nullptr);
+  PendingIo& once = write(3);
+  EXPECT_EQ(excess(), &once);
+  now_ += std::chrono::milliseconds(2);
+  (void)write(3);
+  EXPECT_EQ(excess(), nullptr);
+}
+
 TEST_F(ClientLimitsTest, AConfiguredLimitHoldsAlwaysAndOffNever) {
   const ClientId client = client_with(12);
   limits_.configure({.most = 2});
