@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -94,10 +95,12 @@ class Pvfs2WireClient {
   std::optional<pvfs2::Response> call(const pvfs2::Request& request) {
     return receive_response(send(request));
   }
-  // True when the other side has closed, within the patience and without sending anything more.
+  // True when the other side has closed, within the patience and without sending anything more; by
+  // a reset where it left something of ours unread.
   bool closed_by_other_side() {
     std::byte byte{};
-    return ::recv(socket_, &byte, 1, 0) == 0;
+    const ssize_t received = ::recv(socket_, &byte, 1, 0);
+    return received == 0 || (received < 0 && errno == ECONNRESET);
   }
   void half_close() { ::shutdown(socket_, SHUT_WR); }
 
