@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,15 +44,19 @@ class Insertion : public ::testing::Test {
     proxy_.emplace(hosts_->at_servers({VPFS_BIN_DIR "/vpfs-proxy", "--config", config}));
     ASSERT_TRUE(proxy_->wait_for_line("ready at")) << proxy_->errors();
   }
-  [[nodiscard]] bool wait_for_proxied_requests(std::uint64_t count,
-                                               const char* which = "done_requests") const {
+  // Of the one virtual PFS; as the proxy has written it last.
+  using Condition = std::function<bool(const nlohmann::json& virtual_pfs)>;
+  [[nodiscard]] bool wait_until(const Condition& condition) const {
     const auto deadline = std::chrono::steady_clock::now() + 20s;
     do {
       std::ifstream file(status_file_);
-      if (nlohmann::json::parse(file)["virtual_pfs"][0][which] >= count) return true;
+      if (condition(nlohmann::json::parse(file)["virtual_pfs"][0])) return true;
       std::this_thread::sleep_for(50ms);
     } while (std::chrono::steady_clock::now() < deadline);
     return false;
+  }
+  [[nodiscard]] bool wait_for_proxied_requests(std::uint64_t count) const {
+    return wait_until([&](const nlohmann::json& pfs) { return pfs["done_requests"] >= count; });
   }
 
   std::string insert(const std::string& kind, const Command& arguments) {
@@ -123,13 +128,15 @@ TEST_F(Insertion, RemovingEndsTheWaitOfWhoIsHeld) {
   const auto load = start_load("a", "beegfs://10.77.0.1:8003/101", 8);
   ASSERT_TRUE(load->wait_until_begun()) << load->text();
   (void)insert("beegfs", {"--cut"});
-  ASSERT_TRUE(wait_for_proxied_requests(8, "queued_requests"));
+  ASSERT_TRUE(wait_until([](const auto& pfs) { return pfs["queued_requests"] >= 8; }));
   const std::string removed = insert("beegfs", {"--remove"});
   EXPECT_EQ(removed.find("could not be closed"), std::string::npos) << removed;
   load->expect_good_stop();
   report(load->longest_pause());
   EXPECT_LT(load->longest_pause(), 20.0);
-  EXPECT_TRUE(wait_for_proxied_requests(0, "queued_requests"));
+  EXPECT_TRUE(wait_until([](const auto& pfs) {
+    return pfs["queued_requests"] == 0 && pfs["outstanding_requests"] == 0;
+  }));
   EXPECT_EQ(proxy_->errors().find("refused: data server"), std::string::npos)
       << "the script's look is no client: " << proxy_->errors();
   EXPECT_TRUE(proxy_->stop(30s).ok()) << proxy_->errors();

@@ -16,6 +16,8 @@ struct LoadRunSettings {
   std::string duration;      // "2 s"; none: until stop()
   std::string warm_up = "0 s";
   bool verify = true;
+  bool everybody_served =
+      true;          // whether a good run is one in which each application did something
   std::string more;  // further entries of the file: "keep_files: true\n"
 };
 
@@ -32,8 +34,8 @@ class LoadRun {
   // These end it and read its results: by SIGTERM once it has begun, or by its own end.
   Process::Exit stop();
   Process::Exit finish();
-  // stop() or finish(), and a failure of the test if there was an error or a wrong byte, or nothing
-  // was done at all.
+  // stop() or finish(), and a failure of the test if there was an error or a wrong byte, or an
+  // application did nothing.
   void expect_good_stop() { expect_good(stop()); }
   void expect_good_end() { expect_good(finish()); }
 
@@ -56,6 +58,7 @@ class LoadRun {
   TemporaryDirectory directory_;
   std::string results_file_;
   bool verify_;
+  bool everybody_served_;
   std::optional<Process> process_;
   nlohmann::json results_;
 };
