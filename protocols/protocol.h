@@ -41,6 +41,9 @@ struct IoDescription {
   std::string_view open_file = {};
   // The same for a request and its repetition, and hardly ever for two others; zero: not known.
   std::uint64_t fingerprint = 0;
+  // Of a read that may ask for more than its file has: names the part of the file that this server
+  // has, the same on every connection (see FinishedIo::file_size). Zero: `bytes` is what will move.
+  std::uint64_t file = 0;
 };
 
 // An I/O that the data server is done with.
@@ -48,6 +51,17 @@ struct FinishedIo {
   IoKey key = 0;
   std::uint64_t bytes = 0;  // moved
   bool failed = false;      // the data server answered with an error
+  // The IoDescription::file that it was about, and how long the server said that is. A write leaves
+  // the length open.
+  std::uint64_t file = 0;
+  std::optional<std::uint64_t> file_size = std::nullopt;
+};
+
+// How long clients wait for an answer.
+struct ClientTimeout {
+  Duration timeout = {};
+  // The file systems that it holds for; none: for all of the protocol.
+  std::vector<std::int64_t> file_systems = {};
 };
 
 // What to do with the bytes at the head of a stream.
@@ -86,6 +100,10 @@ class Conversation {
 
   // Of the request in the last hold step; valid until the next call of next().
   [[nodiscard]] virtual const IoDescription& held() const = 0;
+  // What the held request, a read with a `file`, would move if that file were `size` bytes long.
+  [[nodiscard]] virtual std::uint64_t held_bytes_of(std::uint64_t /*size*/) const {
+    return held().bytes;
+  }
   // The value that the held request carries under a free name (a hint), borrowed from its bytes.
   [[nodiscard]] virtual std::optional<std::string_view> held_hint(std::string_view name) const = 0;
 
@@ -95,9 +113,17 @@ class Conversation {
   [[nodiscard]] virtual std::vector<std::byte> refuse(IoKey key) = 0;
   // Bytes of an outstanding I/O that have been seen on their way.
   [[nodiscard]] virtual std::uint64_t moved(IoKey key) = 0;
+  // Whether an outstanding I/O cannot go on before the client sends file data. `in_mid_message`: the
+  // last message of the client's that next() has shown has not come to its end.
+  [[nodiscard]] virtual bool awaits_client(IoKey key, bool in_mid_message) = 0;
+  // Bytes of file data in all messages of the client's that next() has shown.
+  [[nodiscard]] virtual std::uint64_t data_from_client() const = 0;
   // An outstanding I/O that made no progress for so long that its end will not be seen any more:
   // forget it; whatever still comes of it passes through.
   virtual void forget(IoKey key) = 0;
+  // The client's stream waits for answers that have not come for so long that they will not be seen
+  // any more: go on without them.
+  virtual void forget_answers() {}
 
   // The number of the client node, where its connections carry one request at a time: a node has
   // few of them, and a held request takes one from all of the node's applications. Nothing where
@@ -107,7 +133,7 @@ class Conversation {
   [[nodiscard]] virtual bool at_rest() const = 0;
 
   // How long clients of this file system wait for an answer, once a message has told.
-  [[nodiscard]] virtual std::optional<Duration> client_timeout() const = 0;
+  [[nodiscard]] virtual std::optional<ClientTimeout> client_timeout() const = 0;
   // After lost_framing: what is wrong, with the offset in the message.
   [[nodiscard]] virtual std::string problem() const = 0;
 };

@@ -26,8 +26,8 @@ bool protocol_shows(std::string_view protocol, Attribute attribute) {
   return false;
 }
 
-std::unique_ptr<Conversation> make_conversation(std::string_view protocol) {
-  if (protocol == "orangefs") return std::make_unique<pvfs2::Pvfs2Conversation>();
+std::unique_ptr<Conversation> make_conversation(std::string_view protocol, std::uint64_t seed) {
+  if (protocol == "orangefs") return std::make_unique<pvfs2::Pvfs2Conversation>(seed);
   if (protocol == "beegfs") return std::make_unique<beegfs::BeegfsConversation>();
   return nullptr;
 }

@@ -22,7 +22,9 @@ enum class Attribute : std::uint8_t {
   metadata,  // requests on names and attributes
 };
 [[nodiscard]] bool protocol_shows(std::string_view protocol, Attribute attribute);
-// A conversation for one new connection; nothing for an unknown name.
-[[nodiscard]] std::unique_ptr<Conversation> make_conversation(std::string_view protocol);
+// A conversation for one new connection; nothing for an unknown name. `seed` is one that peers
+// cannot know (see FlatTable).
+[[nodiscard]] std::unique_ptr<Conversation> make_conversation(std::string_view protocol,
+                                                              std::uint64_t seed = 0);
 
 }  // namespace vpfs

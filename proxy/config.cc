@@ -85,9 +85,11 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
     Duration hold = {};
     if (reader.get("hold", &hold, milliseconds(10), kLongest)) timeouts.hold = hold;
   }
+  reader.get("hold_min", &timeouts.hold_min, milliseconds(10), kLongest);
   reader.get("drain", &timeouts.drain, Duration::zero(), kLongest);
   reader.get("service", &timeouts.service, milliseconds(100), kLongest);
   reader.get("client_stall", &timeouts.client_stall, milliseconds(100), kLongest);
+  reader.get("client_min_rate", &timeouts.client_min_rate, {1}, {Share::kMaxRate});
 }
 
 void read_numbers(ConfigReader& match, std::string_view key, std::uint64_t most,

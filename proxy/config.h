@@ -29,11 +29,15 @@ struct Limits {
 struct Timeouts {
   Duration connect = std::chrono::seconds(5);
   std::optional<Duration> hold;  // nothing: automatic
+  // However short a time-out clients are told, requests are held for so long.
+  Duration hold_min = std::chrono::seconds(60);
   Duration drain = std::chrono::seconds(20);
   // An outstanding I/O without progress for so long is given up (its slot, not its connection).
   Duration service = std::chrono::seconds(60);
-  // A client that takes none of its data for so long gives its slots back until it reads again.
+  // What clients may keep the data server waiting, each minute, by taking or sending file data more
+  // slowly than the rate; then they give their slots back (see StallBudgets).
   Duration client_stall = std::chrono::seconds(2);
+  BytesPerSecond client_min_rate = {kMiB};
 };
 
 struct VirtualPfsConfig {

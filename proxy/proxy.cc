@@ -61,7 +61,7 @@ Proxy::Proxy(const Config& config, std::string file, const Clock& clock,
           VirtualPfsTable(config.virtual_pfs, config.limits.virtual_pfs), config.workers,
           [this](std::size_t worker) { workers_[worker]->wake_up(); }, clock.now()) {
   signals_.add(SIGHUP);
-  shared_.set_configured_hold(config.timeouts.hold);
+  shared_.set_configured_hold(config.timeouts.hold, config.timeouts.hold_min);
   for (std::size_t i = 0; i < config.workers; ++i) {
     workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_, settings_));
   }
@@ -162,7 +162,8 @@ Result<void> Proxy::use(Config config) {
   }
   settings_ = std::make_shared<const Settings>(std::move(config));
   set_log_level(settings_->config.log_level);
-  shared_.set_configured_hold(settings_->config.timeouts.hold);
+  const Timeouts& timeouts = settings_->config.timeouts;
+  shared_.set_configured_hold(timeouts.hold, timeouts.hold_min);
   dispatcher_.reconfigure({.make_scheduler = std::move(maker),
                            .cost_model = settings_->cost_model,
                            .client_limits = settings_->config.limits.per_client,

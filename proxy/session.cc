@@ -306,7 +306,7 @@ void Session::stepped(Sender from) {
 
 void Session::learn_client_timeout() {
   if (timeout_known_) return;
-  const std::optional<Duration> timeout = conversation_->client_timeout();
+  const std::optional<ClientTimeout> timeout = conversation_->client_timeout();
   if (!timeout) return;
   timeout_known_ = true;
   shared_.learn_client_timeout(*timeout);

@@ -11,24 +11,35 @@ namespace {
 constexpr Duration kHold = std::chrono::seconds(240);  // of OrangeFS's usual 300 s
 }  // namespace
 
-void SharedState::learn_client_timeout(Duration timeout) {
-  if (timeout <= Duration::zero()) return;
+void SharedState::learn_client_timeout(const ClientTimeout& told) {
   const std::lock_guard lock(mutex_);
-  client_timeout_ = timeout;
-  server_stall.store(timeout / 10);
+  if (file_systems_.empty()) file_systems_ = told.file_systems;
+  const bool is_ours =
+      told.file_systems.empty() ||
+      std::ranges::find_first_of(file_systems_, told.file_systems) != file_systems_.end();
+  if (!is_ours || told.timeout <= Duration::zero() || client_timeout_ == told.timeout) return;
+  client_timeout_ = told.timeout;
   set_hold();
 }
 
-void SharedState::set_configured_hold(std::optional<Duration> configured) {
+void SharedState::set_configured_hold(std::optional<Duration> configured, Duration least) {
   const std::lock_guard lock(mutex_);
   configured_hold_ = configured;
+  least_hold_ = least;
   set_hold();
 }
 
 void SharedState::set_hold() {
   if (!client_timeout_) return hold.store(configured_hold_.value_or(kHold));
   // The rest of the time-out is for what a connection keeps back behind `server_stall`.
-  const Duration limit = *client_timeout_ / 10 * 8;
+  const Duration limit = std::max(*client_timeout_ / 10 * 8, least_hold_);
+  server_stall.store(limit / 8);
+  if (limit > *client_timeout_ / 10 * 8) {
+    spdlog::warn(
+        "timeouts: clients give up after {}, but hold_min is {}: a request that is held for longer "
+        "comes too late for them",
+        to_string(*client_timeout_), to_string(least_hold_));
+  }
   const Duration allowed = std::min(configured_hold_.value_or(limit), limit);
   if (hold.exchange(allowed) == allowed) return;
   if (configured_hold_ && *configured_hold_ > limit) {

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "base/clock.h"
 #include "net/async.h"
+#include "protocols/protocol.h"
 #include "proxy/dispatcher.h"
 #include "proxy/open_file_users.h"
 
@@ -36,10 +38,12 @@ struct SharedState {
   SharedState(const Clock& time, std::optional<net::Endpoint> server)
       : clock(time), upstream(std::move(server)) {}
 
-  // Takes the time-out that a GETCONFIG showed into account.
-  void learn_client_timeout(Duration timeout);
-  // What the configuration says: nothing stands for automatic.
-  void set_configured_hold(std::optional<Duration> configured);
+  // Takes the time-out that the data server told a client into account. The first one also tells
+  // which file systems there are: one that is for others is not ours.
+  void learn_client_timeout(const ClientTimeout& told);
+  // What the configuration says of it: nothing stands for automatic, and no time-out that is learned
+  // makes a hold shorter than `least`.
+  void set_configured_hold(std::optional<Duration> configured, Duration least);
 
   const Clock& clock;
   // Nothing: each connection goes where its client meant it to go, on this host.
@@ -57,6 +61,8 @@ struct SharedState {
 
   std::mutex mutex_;  // guards what follows
   std::optional<Duration> configured_hold_;
+  Duration least_hold_ = Duration::zero();
+  std::vector<std::int64_t> file_systems_;
   std::optional<Duration> client_timeout_;
 };
 

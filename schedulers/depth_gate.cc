@@ -5,14 +5,20 @@
 namespace vpfs {
 
 void DepthGate::finish(Cost cost) {
-  VPFS_ASSERT(requests_ > 0 && cost_ >= cost);
-  --requests_;
-  cost_ -= cost;
+  VPFS_ASSERT(mine_.requests > 0 && mine_.cost >= counted(cost));
+  --mine_.requests;
+  mine_.cost -= counted(cost);
+}
+
+void DepthGate::vacate(Cost cost) {
+  VPFS_ASSERT(before_.requests > 0);
+  --before_.requests;
+  before_.cost -= before_.requests == 0 ? before_.cost : std::min(counted(cost), before_.cost);
 }
 
 std::string_view DepthGate::reason(Cost cost) const {
   if (admits(cost)) return {};
-  if (requests_ >= depth_.requests) return "as many requests are outstanding as the depth allows";
+  if (requests() >= depth_.requests) return "as many requests are outstanding as the depth allows";
   return "as much cost is outstanding as the depth allows";
 }
 

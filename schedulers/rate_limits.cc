@@ -57,6 +57,12 @@ void RateLimits::take(const IoRequest& request, TimePoint now) {
   if ((of.kinds & kOperations) != 0) of.operations.take(1, from);
 }
 
+void RateLimits::take_more(AppId app, Bytes size, TimePoint now) {
+  if (index(app) >= limits_.size()) return;
+  Limit& of = limits_[index(app)];
+  if ((of.kinds & kBytes) != 0) of.bytes.take(size.count, now);
+}
+
 void RateLimits::report(AppId app, TimePoint now, FlowReport& report) const {
   if (index(app) >= limits_.size()) return;
   const Limit& of = limit(app);

@@ -41,6 +41,8 @@ class RateLimits {
   }
   // REQUIRES (both): limited(request.app).
   void take(const IoRequest& request, TimePoint now);
+  // Beyond what a request took: the flow was given more. Nothing if it has no bucket of bytes.
+  void take_more(AppId app, Bytes size, TimePoint now);
   // The flow, which had nothing queued, has from now on: no token is kept from before.
   void begin_backlog(AppId app, TimePoint now) { limits_[index(app)].backlog_since = now; }
 

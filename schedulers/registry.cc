@@ -44,14 +44,15 @@ std::unique_ptr<Policy> make_limited(const SchedulerSettings&, RateLimits& limit
   return std::make_unique<Kind>(limits);
 }
 
-// At most D of the largest requests are at the server, and no more cost than the depth allows.
+// At most D of the largest requests are at the server, and no more cost than the depth allows, or
+// two of them.
 std::unique_ptr<Policy> make_edf(const SchedulerSettings& settings, RateLimits&, Part part) {
   const std::uint32_t depth =
       settings.auto_depth ? settings.auto_depth->most : settings.depth.requests;
   const Cost largest = std::min(settings.largest_request, kMaxCost);
   const EdfSettings edf = {
       .capacity = part_of(settings.capacity, part),
-      .ahead = std::min(depth * largest, std::max(settings.depth.cost, largest)),
+      .ahead = std::min(depth * largest, std::max(settings.depth.cost, 2 * largest)),
       .default_latency = settings.default_latency};
   return std::make_unique<Edf>(edf);
 }

@@ -21,7 +21,7 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
   if (auto_depth) {
     controller_.emplace(
         DepthController::Settings{.least = auto_depth->least, .most = auto_depth->most});
-    gate_.set_depth({.requests = controller_->depth(), .cost = depth.cost});
+    gate_.set_requests(controller_->depth());
   }
   if (settings_.mode == TrafficClasses::Mode::none || settings_.classes.size() < 2) {
     classes_.resize(1);
@@ -137,7 +137,12 @@ void Scheduler::complete(const IoRequest& request, Cost cost, TimePoint now) {
   }
   if (!controller_) return;
   controller_->completed(request.sent, gate_.requests(), now);
-  gate_.set_depth({.requests = controller_->depth(), .cost = gate_.depth().cost});
+  gate_.set_requests(controller_->depth());
+}
+
+void Scheduler::charge_more(const IoRequest& request, Excess more, TimePoint now) {
+  limits_.take_more(request.app, more.size, now);
+  class_of(request).policy->served_elsewhere(request.app, more.cost, now);
 }
 
 void Scheduler::withdraw(IoRequest& request, TimePoint now) {

@@ -74,6 +74,12 @@ class Scheduler {
   // The data server is done with a request that next() gave out. `cost` is what it really did, at
   // most request.cost (a read at the end of a file does less).
   void complete(const IoRequest& request, Cost cost, TimePoint now);
+  // A request that next() gave out did more than it was charged: an estimate was too low.
+  struct Excess {
+    Cost cost = 0;
+    Bytes size = {};
+  };
+  void charge_more(const IoRequest& request, Excess more, TimePoint now);
   // Takes a queued request back (deadline passed, client gone). It is not charged.
   void withdraw(IoRequest& request, TimePoint now);
 
@@ -87,7 +93,7 @@ class Scheduler {
   [[nodiscard]] IoRequest* any_queued() const;
   [[nodiscard]] DepthGate::Load load() const { return gate_.load(); }
   void occupy(DepthGate::Load load) { gate_.occupy(load); }
-  void vacate(Cost cost) { gate_.finish(cost); }
+  void vacate(Cost cost) { gate_.vacate(cost); }
 
   // For status; not on the hot path.
   [[nodiscard]] FlowState flow(AppId app) const;

@@ -74,6 +74,7 @@ Step BeegfsConversation::client_bytes(std::span<const std::byte> bytes) {
 Step BeegfsConversation::take_data() {
   const std::uint64_t size = std::min(data_left_, kMostData);
   data_left_ -= size;
+  data_from_client_ += size;
   if (discard_data_) return {.action = Step::Action::discard, .size = size};
   moved_ += size;
   return forward(size);
@@ -223,8 +224,9 @@ bool BeegfsConversation::at_rest() const {
   return answers_due_ == 0 && data_left_ == 0 && !unscheduled;
 }
 
-std::optional<Duration> BeegfsConversation::client_timeout() const {
-  return client_ ? std::optional(kClientTimeout) : std::nullopt;
+std::optional<ClientTimeout> BeegfsConversation::client_timeout() const {
+  if (!client_) return std::nullopt;
+  return ClientTimeout{.timeout = kClientTimeout};
 }
 
 // The stream still has to be followed; only its end is nobody's any more.

@@ -32,10 +32,14 @@ class BeegfsConversation final : public Conversation {
   void released(IoKey key) override;
   [[nodiscard]] std::vector<std::byte> refuse(IoKey key) override;
   [[nodiscard]] std::uint64_t moved(IoKey key) override;
+  [[nodiscard]] bool awaits_client(IoKey key, bool in_mid_message) override {
+    return key == key_ && phase_ == Phase::write_answer && (data_left_ > 0 || in_mid_message);
+  }
+  [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
   void forget(IoKey key) override;
   [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return client_; }
   [[nodiscard]] bool at_rest() const override;
-  [[nodiscard]] std::optional<Duration> client_timeout() const override;
+  [[nodiscard]] std::optional<ClientTimeout> client_timeout() const override;
   [[nodiscard]] std::string problem() const override { return problem_; }
 
  private:
@@ -68,6 +72,7 @@ class BeegfsConversation final : public Conversation {
   std::uint64_t moved_ = 0;  // of them
 
   std::uint64_t data_left_ = 0;  // of a write, still to come from the client
+  std::uint64_t data_from_client_ = 0;
   bool discard_data_ = false;
   // Of messages of other types: answers to come, and of how many nobody knows whether they do.
   std::uint64_t answers_due_ = 0;

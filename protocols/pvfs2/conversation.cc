@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <limits>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/byte_reader.h"
 #include "base/check.h"
 #include "protocols/pvfs2/errors.h"
+#include "protocols/pvfs2/server_config.h"
 
 namespace vpfs::pvfs2 {
 namespace {
@@ -31,18 +33,10 @@ Step need(std::uint64_t payload_bytes) {
   return {.action = Step::Action::need_more, .size = kBmiHeaderSize + payload_bytes};
 }
 
-// The number behind `key` in an fs.conf text.
-std::optional<std::uint32_t> config_number(std::string_view text, std::string_view key) {
-  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
-    const std::string_view rest = text.substr(at + key.size());
-    const std::size_t start = rest.find_first_not_of(" \t");
-    if (start == 0 || start == std::string_view::npos) continue;  // a longer key, or nothing
-    std::uint32_t value = 0;
-    const auto [end, error] =
-        std::from_chars(rest.data() + start, rest.data() + rest.size(), value);
-    if (error == std::errc{}) return value;
-  }
-  return std::nullopt;
+// The datafile of an IO, in one number.
+std::uint64_t file_of(const IoSummary& io) {
+  const auto fs_id = static_cast<std::uint32_t>(io.fs_id);
+  return (io.datafile ^ (std::uint64_t{fs_id} << 32)) | 1;
 }
 
 }  // namespace
@@ -61,6 +55,8 @@ Step Pvfs2Conversation::client_message(const BmiHeader& header, std::span<const 
     if (Operation* operation = operations_.find(header.tag);
         operation != nullptr && operation->phase == Phase::write_flow) {
       operation->moved += static_cast<std::int64_t>(header.payload_size);
+      data_from_client_ += header.payload_size;
+      data_tag_ = header.tag;
     }
     return forward(header);
   }
@@ -83,28 +79,28 @@ Step Pvfs2Conversation::client_message(const BmiHeader& header, std::span<const 
     learn_uid(whole);
     if (is_held) return hold_metadata_request(header, *op, whole);
   }
-  if (!free_tag(header.tag)) return used_again(header.tag);
-  if (*op == Op::getconfig) operations_.insert(header.tag, {.phase = Phase::config, .op = *op});
+  return pass(header, *op);
+}
+
+// A request that is not held. The data of writes that have been started may stand behind it, but the
+// server answers these requests without them.
+Step Pvfs2Conversation::pass(const BmiHeader& header, Op op) {
+  if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
+  if (!has_answer(op)) return forward(header);
+  if (passing_ >= kMostPassing) return {.action = Step::Action::wait};
+  operations_.insert(header.tag, {.phase = Phase::passing, .op = op});
+  ++passing_;
   return forward(header);
 }
 
-// Makes a tag ready for a new operation; false when an I/O has it.
-bool Pvfs2Conversation::free_tag(Tag tag) {
-  const Operation* const before = operations_.find(tag);
-  if (before == nullptr) return true;
-  if (before->phase != Phase::config) return false;
-  operations_.erase(tag);
-  return true;
-}
-
 Step Pvfs2Conversation::used_again(Tag tag) {
-  return lost(fmt::format("tag {} of an I/O that is still under way is used again", tag));
+  return lost(fmt::format("tag {} of a request that is still under way is used again", tag));
 }
 
 Step Pvfs2Conversation::hold_metadata_request(const BmiHeader& header, Op op,
                                               std::span<const std::byte> payload) {
   const auto hints = hints_of_request(payload);
-  if (!free_tag(header.tag)) return used_again(header.tag);
+  if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
   if (!hints) return forward(header);  // the server will say what is wrong with it
   operations_.insert(header.tag, {.phase = Phase::metadata, .op = op});
   held_ = {
@@ -116,11 +112,14 @@ Step Pvfs2Conversation::hold_metadata_request(const BmiHeader& header, Op op,
 Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::byte> payload) {
   const auto io = summarise_io(payload);
   if (!io) return forward(header);  // the server will say what is wrong with it
-  if (!free_tag(header.tag)) return used_again(header.tag);
+  if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
+  const std::uint64_t file = io->op == Op::io ? file_of(*io) : 0;
   operations_.insert(header.tag, {.phase = Phase::response,
                                   .op = io->op,
                                   .io_type = io->io_type,
                                   .exact = io->requested.exact,
+                                  .requested = io->requested.bytes,
+                                  .file = file,
                                   .strip_size = io->strip_size,
                                   .placement = io->placement,
                                   .offset = io->offset,
@@ -129,8 +128,10 @@ Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::by
            .kind = io->io_type == IoType::write ? RequestKind::write : RequestKind::read,
            .bytes = static_cast<std::uint64_t>(io->requested.bytes),
            .file_system = io->fs_id,
-           .uid = several_uids_ ? std::nullopt : uid_};
+           .uid = several_uids_ ? std::nullopt : uid_,
+           .file = io->io_type == IoType::read ? file : 0};
   held_hints_ = io->hints;
+  held_io_ = *io;
   return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
 }
 
@@ -147,10 +148,10 @@ Step Pvfs2Conversation::server_message(const BmiHeader& header, std::span<const 
       return read_data(header, *operation);
     case Phase::write_flow:
       return write_completion(header, *operation, bytes);
-    case Phase::config:
-      return config_response(header, bytes);
     case Phase::metadata:
       return metadata_response(header, bytes);
+    case Phase::passing:
+      return passing_response(header, operation->op, bytes);
   }
   return forward(header);
 }
@@ -172,6 +173,7 @@ Step Pvfs2Conversation::io_response(const BmiHeader& header, Operation& operatio
   }
   const std::int64_t bstream_size = in.i64();
   if (in.failed()) return finish(header, 0, true);
+  operation.file_size = static_cast<std::uint64_t>(std::max<std::int64_t>(bstream_size, 0));
   if (operation.io_type == IoType::write) {
     operation.phase = Phase::write_flow;
     return forward(header);
@@ -221,26 +223,38 @@ Step Pvfs2Conversation::metadata_response(const BmiHeader& header,
   return finish(header, 0, in.failed() || status != 0);
 }
 
-Step Pvfs2Conversation::config_response(const BmiHeader& header, std::span<const std::byte> bytes) {
-  if (header.payload_size <= kMostConfig) {
+// The answer itself is nobody's business but for the server's configuration.
+Step Pvfs2Conversation::passing_response(const BmiHeader& header, Op op,
+                                         std::span<const std::byte> bytes) {
+  if (op == Op::getconfig && header.payload_size <= kMostConfig) {
     if (bytes.size() < kBmiHeaderSize + header.payload_size) return need(header.payload_size);
-    const auto payload =
-        bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(header.payload_size));
-    const std::string_view text(reinterpret_cast<const char*>(payload.data()), payload.size());
-    if (const auto seconds = config_number(text, "ClientJobBMITimeoutSecs")) {
-      client_timeout_ = std::chrono::seconds(*seconds);
-    }
+    learn_config(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(header.payload_size)));
   }
   operations_.erase(header.tag);
+  --passing_;
   return forward(header);
 }
 
+void Pvfs2Conversation::learn_config(std::span<const std::byte> payload) {
+  const auto response = decode_response(payload);
+  if (!response) return;
+  const auto* const body = std::get_if<GetconfigResponse>(&response->body);
+  if (body == nullptr) return;
+  const ServerConfig config = parse_server_config(body->config);
+  if (!config.client_job_timeout || config.file_systems.empty()) return;
+  client_timeout_ = ClientTimeout{.timeout = *config.client_job_timeout, .file_systems = {}};
+  client_timeout_->file_systems.assign(config.file_systems.begin(), config.file_systems.end());
+}
+
 Step Pvfs2Conversation::finish(const BmiHeader& header, std::int64_t bytes, bool failed) {
-  operations_.erase(header.tag);
   Step step = forward(header);
   step.finished = FinishedIo{.key = header.tag,
                              .bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)),
                              .failed = failed};
+  const Operation* const operation = operations_.find(header.tag);
+  step.finished->file = operation->file;
+  if (operation->io_type == IoType::read) step.finished->file_size = operation->file_size;
+  operations_.erase(header.tag);
   return step;
 }
 
@@ -276,8 +290,31 @@ std::uint64_t Pvfs2Conversation::moved(IoKey key) {
   return operation == nullptr ? 0 : static_cast<std::uint64_t>(operation->moved);
 }
 
+// After the positive answer of a write the server has nothing to do but for the client's data.
+bool Pvfs2Conversation::awaits_client(IoKey key, bool in_mid_message) {
+  const Operation* const operation = operations_.find(key);
+  if (operation == nullptr || operation->phase != Phase::write_flow) return false;
+  if (in_mid_message && data_tag_ == key) return true;
+  return operation->moved == 0 || (operation->exact && operation->moved < operation->requested);
+}
+
+std::uint64_t Pvfs2Conversation::held_bytes_of(std::uint64_t size) const {
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  const auto bstream_size = static_cast<std::int64_t>(std::min(size, kLargest));
+  return static_cast<std::uint64_t>(held_io_.readable(bstream_size).bytes);
+}
+
 void Pvfs2Conversation::forget(IoKey key) {
   operations_.erase(key);
+}
+
+void Pvfs2Conversation::forget_answers() {
+  std::vector<Tag> tags;
+  operations_.for_each([&](Tag tag, const Operation& operation) {
+    if (operation.phase == Phase::passing) tags.push_back(tag);
+  });
+  for (const Tag tag : tags) operations_.erase(tag);
+  passing_ = 0;
 }
 
 }  // namespace vpfs::pvfs2

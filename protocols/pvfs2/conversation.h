@@ -17,20 +17,34 @@ namespace vpfs::pvfs2 {
 // and SMALL_IO are held, everything else passes (metadata requests are held too when asked for),
 // and the state of a tag tells flow data from responses.
 //
+// What passes unscheduled is known by its tag as long as its answer is awaited, so that no answer is
+// taken for another one's. Beyond kMostPassing of them the client's stream waits for answers.
+//
 // An unknown tag or an undecodable body is no fault here: with sound framing it passes.
 class Pvfs2Conversation final : public Conversation {
  public:
+  static constexpr std::size_t kMostPassing = 1024;
+
+  // As FlatTable has the seed.
+  explicit Pvfs2Conversation(std::uint64_t seed = 0) : operations_(seed) {}
+
   void hold_metadata(bool hold) override { hold_metadata_ = hold; }
   [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
   [[nodiscard]] const IoDescription& held() const override { return held_; }
+  [[nodiscard]] std::uint64_t held_bytes_of(std::uint64_t size) const override;
   [[nodiscard]] std::optional<std::string_view> held_hint(std::string_view name) const override;
   void released(IoKey) override {}
   [[nodiscard]] std::vector<std::byte> refuse(IoKey key) override;
   [[nodiscard]] std::uint64_t moved(IoKey key) override;
+  [[nodiscard]] bool awaits_client(IoKey key, bool in_mid_message) override;
+  [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
   void forget(IoKey key) override;
+  void forget_answers() override;
   [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return {}; }
   [[nodiscard]] bool at_rest() const override { return true; }
-  [[nodiscard]] std::optional<Duration> client_timeout() const override { return client_timeout_; }
+  [[nodiscard]] std::optional<ClientTimeout> client_timeout() const override {
+    return client_timeout_;
+  }
   [[nodiscard]] std::string problem() const override { return problem_; }
 
  private:
@@ -38,14 +52,17 @@ class Pvfs2Conversation final : public Conversation {
     response,    // IO or SMALL_IO: the server's first answer is awaited
     read_flow,   // server messages of this tag are file data
     write_flow,  // client messages of this tag are file data; WRITE_COMPLETION is awaited
-    config,      // the answer of a GETCONFIG is awaited
     metadata,    // the answer of a metadata request that was held is awaited
+    passing,     // the answer of a request that was not held is awaited
   };
   struct Operation {
     Phase phase = Phase::response;
     Op op = Op::io;
     IoType io_type = IoType::read;
     bool exact = true;
+    std::int64_t requested = 0;              // bytes; where not exact, at most
+    std::uint64_t file = 0;                  // of an IO; as IoDescription has it
+    std::optional<std::uint64_t> file_size;  // as the server told
     // What readable() needs of the request; its hints are not kept.
     std::int64_t strip_size = 0;
     Placement placement;
@@ -56,7 +73,7 @@ class Pvfs2Conversation final : public Conversation {
   };
 
   [[nodiscard]] Step client_message(const BmiHeader& header, std::span<const std::byte> bytes);
-  [[nodiscard]] bool free_tag(Tag tag);
+  [[nodiscard]] Step pass(const BmiHeader& header, Op op);
   [[nodiscard]] Step used_again(Tag tag);
   [[nodiscard]] Step hold_metadata_request(const BmiHeader& header, Op op,
                                            std::span<const std::byte> payload);
@@ -68,18 +85,24 @@ class Pvfs2Conversation final : public Conversation {
   [[nodiscard]] Step write_completion(const BmiHeader& header, const Operation& operation,
                                       std::span<const std::byte> bytes);
   [[nodiscard]] Step metadata_response(const BmiHeader& header, std::span<const std::byte> bytes);
-  [[nodiscard]] Step config_response(const BmiHeader& header, std::span<const std::byte> bytes);
+  [[nodiscard]] Step passing_response(const BmiHeader& header, Op op,
+                                      std::span<const std::byte> bytes);
   [[nodiscard]] Step finish(const BmiHeader& header, std::int64_t bytes, bool failed);
   [[nodiscard]] Step lost(std::string problem);
   void learn_uid(std::span<const std::byte> payload);
+  void learn_config(std::span<const std::byte> payload);
 
-  FlatTable<Operation> operations_;
+  FlatTable<Operation> operations_;  // by tag
+  std::size_t passing_ = 0;          // of them
+  std::uint64_t data_from_client_ = 0;
+  Tag data_tag_ = 0;  // of the client's last message of file data
   IoDescription held_;
+  IoSummary held_io_;  // where that is an IO
   HintView held_hints_;
   bool hold_metadata_ = false;
   std::optional<std::uint32_t> uid_;
   bool several_uids_ = false;
-  std::optional<Duration> client_timeout_;
+  std::optional<ClientTimeout> client_timeout_;
   std::string problem_;
 };
 

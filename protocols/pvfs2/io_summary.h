@@ -66,6 +66,9 @@ struct IoSummary {
 // shorter), and none that makes a server ask others (which could wait for each other's slots). Each
 // has exactly one answer.
 [[nodiscard]] bool is_metadata(Op op);
+// Whether a server answers every request of that operation: not those that are responses only, that
+// servers keep to themselves, or that no server knows.
+[[nodiscard]] bool has_answer(Op op);
 // Whether requests of that operation say who asks.
 [[nodiscard]] bool carries_credential(Op op);
 // The uid of the credential in a request payload that carries one; nothing for others or when

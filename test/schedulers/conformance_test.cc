@@ -107,10 +107,15 @@ class Exercise {
       ASSERT_EQ(decision.request->sent, now_);
       queue.pop_front();
       --queued_;
-      outstanding_cost_ += decision.request->cost;
+      outstanding_cost_ += counted(*decision.request);
       outstanding_.push_back(decision.request);
       ASSERT_TRUE(outstanding_.size() == 1 || outstanding_cost_ <= depth_.cost);
     }
+  }
+
+  // What a request takes of the depth in cost: half of it at most.
+  [[nodiscard]] Cost counted(const IoRequest& request) const {
+    return std::min(request.cost, depth_.cost - depth_.cost / 2);
   }
 
   void complete_one(std::vector<IoRequest*>& free) {
@@ -118,7 +123,7 @@ class Exercise {
     std::swap(outstanding_[draw(outstanding_.size())], outstanding_.back());
     IoRequest* const request = outstanding_.back();
     outstanding_.pop_back();
-    outstanding_cost_ -= request->cost;
+    outstanding_cost_ -= counted(*request);
     const Cost done = draw(3) == 0 ? draw(request->cost + 1) : request->cost;
     scheduler_->complete(*request, done, now_);
     free.push_back(request);
@@ -186,7 +191,7 @@ class Exercise {
     if (outstanding_.size() >= depth_.requests) return false;
     return std::ranges::all_of(waiting_, [this](const auto& queue) {
       return queue.empty() || (outstanding_cost_ <= depth_.cost &&
-                               queue.front()->cost <= depth_.cost - outstanding_cost_);
+                               counted(*queue.front()) <= depth_.cost - outstanding_cost_);
     });
   }
 

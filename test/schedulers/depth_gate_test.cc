@@ -20,10 +20,11 @@ TEST(DepthGate, AdmitsUpToTheDepthInRequests) {
 TEST(DepthGate, AdmitsUpToTheDepthInCost) {
   DepthGate gate({.requests = 100, .cost = 10});
   gate.start(4);
-  EXPECT_TRUE(gate.admits(6));
-  EXPECT_FALSE(gate.admits(7));
-  EXPECT_EQ(gate.reason(7), "as much cost is outstanding as the depth allows");
-  gate.start(6);
+  gate.start(3);
+  EXPECT_TRUE(gate.admits(3));
+  EXPECT_FALSE(gate.admits(4));
+  EXPECT_EQ(gate.reason(4), "as much cost is outstanding as the depth allows");
+  gate.start(3);
   EXPECT_FALSE(gate.admits(1));
 }
 
@@ -36,11 +37,42 @@ TEST(DepthGate, OneRequestAlwaysPassesWhenNothingIsOutstanding) {
   EXPECT_TRUE(gate.admits(1));
 }
 
+// Were it to count in full, the server would run dry before it and after it.
+TEST(DepthGate, ARequestCountsForHalfOfTheCostAtMost) {
+  DepthGate gate({.requests = 100, .cost = 11});
+  gate.start(5);
+  EXPECT_TRUE(gate.admits(kMaxCost));
+  gate.start(kMaxCost);
+  EXPECT_EQ(gate.load().cost, 11U);
+  EXPECT_FALSE(gate.admits(1));
+  gate.finish(5);
+  EXPECT_TRUE(gate.admits(5));
+  EXPECT_FALSE(gate.admits(6)) << "six of eleven are taken by the large one";
+  gate.finish(kMaxCost);
+  EXPECT_EQ(gate.load().cost, 0U);
+}
+
+TEST(DepthGate, WhatAnotherSchedulerSentCountsUntilItHasEnded) {
+  DepthGate before({.requests = 4, .cost = 1000});
+  before.start(400);
+  before.start(400);
+  DepthGate gate({.requests = 4, .cost = 100});
+  gate.occupy(before.load());
+  EXPECT_FALSE(gate.admits(1));
+  gate.vacate(400);
+  EXPECT_FALSE(gate.admits(1));
+  gate.vacate(400);
+  EXPECT_EQ(gate.load().cost, 0U);
+  EXPECT_TRUE(gate.admits(50));
+}
+
 TEST(DepthGate, TheSumOfCostsDoesNotOverflow) {
   DepthGate gate({.requests = UINT32_MAX});
-  gate.start(UINT64_MAX - 10);
-  EXPECT_TRUE(gate.admits(10));
-  EXPECT_FALSE(gate.admits(11));
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(gate.admits(kMaxCost));
+    gate.start(kMaxCost);
+  }
+  EXPECT_EQ(gate.load().cost, 1000 * kMaxCost);
 }
 
 }  // namespace

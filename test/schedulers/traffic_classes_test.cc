@@ -338,21 +338,19 @@ class TrafficClassesTest : public ::testing::Test {
   TimePoint now_ = {};
 };
 
-TEST_F(TrafficClassesTest, ARequestLargerThanTheDepthPassesAloneInEveryMode) {
+TEST_F(TrafficClassesTest, ARequestLargerThanTheDepthLeavesRoomForOthersInEveryMode) {
   for (const std::string_view policy : scheduler_names()) {
     for (const Mode mode : {Mode::none, Mode::apportion, Mode::strict}) {
       scheduler_ = make(policy, {.requests = 8, .cost = kMiB}, make_classes(mode, {1, 1}));
       share(0, {});
       share(1, {});
       IoRequest& large = add(0, 0, 4 * kMiB);
-      IoRequest& small = add(1, 1, 4 * kKiB);
+      IoRequest& small = add(1, 1, 512 * kKiB);
       ASSERT_EQ(send(), &large) << policy;
-      EXPECT_EQ(send(), nullptr);
-      scheduler_->complete(large, large.cost, now_);
-      EXPECT_EQ(send(), &small);
+      EXPECT_EQ(send(), &small) << policy;
       add(0, 0, 4 * kMiB);
-      EXPECT_EQ(send(), nullptr) << "not beside another one";
-      scheduler_->complete(small, small.cost, now_);
+      EXPECT_EQ(send(), nullptr) << "each of the two takes half of the depth";
+      scheduler_->complete(large, large.cost, now_);
       EXPECT_NE(send(), nullptr);
     }
   }

@@ -138,7 +138,8 @@ Buffer getattr_response(Tag tag) {
 Buffer getconfig_response(Tag tag, unsigned client_timeout_seconds) {
   const std::string text = "<Defaults>\n\tUnexpectedRequests 50\n\tClientJobBMITimeoutSecs " +
                            std::to_string(client_timeout_seconds) +
-                           "\n\tClientJobFlowTimeoutSecs 300\n</Defaults>\n";
+                           "\n\tClientJobFlowTimeoutSecs 300\n</Defaults>\n"
+                           "<FileSystem>\n\tName vpfs\n\tID 9\n</FileSystem>\n";
   const auto size = static_cast<std::uint32_t>(text.size() + 1);
   return response_message(tag, {.body = GetconfigResponse{.size = size, .config = text}});
 }

@@ -297,7 +297,8 @@ TEST_F(BeegfsConversationTest, OtherMessagesPassOneToOneAndWhole) {
 }
 
 TEST_F(BeegfsConversationTest, IsAtRestWhileNothingUnscheduledIsHalfWay) {
-  EXPECT_EQ(conversation_.client_timeout(), std::chrono::seconds(600));
+  ASSERT_TRUE(conversation_.client_timeout());
+  EXPECT_EQ(conversation_.client_timeout()->timeout, std::chrono::seconds(600));
   EXPECT_TRUE(conversation_.at_rest());
   (void)client(write_request(0, 100));
   EXPECT_TRUE(conversation_.at_rest()) << "its data are with the client";

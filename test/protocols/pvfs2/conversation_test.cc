@@ -284,7 +284,8 @@ TEST(Pvfs2Conversation, LearnsTheClientsTimeoutFromGetconfig) {
   EXPECT_FALSE(conversation.client_timeout());
   const std::string text =
       "<Defaults>\n  ServerJobBMITimeoutSecs 30\n"
-      "  ClientJobBMITimeoutSecs 17\n</Defaults>\n" +
+      "  ClientJobBMITimeoutSecs 17\n</Defaults>\n"
+      "<FileSystem>\n  Name vpfs\n  ID 9\n</FileSystem>\n" +
       std::string(30'000, '#');
   const Buffer response = response_message(
       1, {.body = GetconfigResponse{.size = static_cast<std::uint32_t>(text.size() + 1),
@@ -292,7 +293,71 @@ TEST(Pvfs2Conversation, LearnsTheClientsTimeoutFromGetconfig) {
   EXPECT_EQ(conversation.next(Sender::server, std::span(response).first(1000)).action,
             Step::Action::need_more);
   EXPECT_EQ(feed(conversation, Sender::server, response).action, Step::Action::forward);
-  EXPECT_EQ(conversation.client_timeout(), std::chrono::seconds(17));
+  ASSERT_TRUE(conversation.client_timeout());
+  EXPECT_EQ(conversation.client_timeout()->timeout, std::chrono::seconds(17));
+  EXPECT_EQ(conversation.client_timeout()->file_systems, std::vector<std::int64_t>{9});
+}
+
+// The contents of an extended attribute, say, are a client's own.
+TEST(Pvfs2Conversation, NoAnswerIsTakenForAnotherRequests) {
+  Pvfs2Conversation conversation;
+  Request request;
+  request.body = EmptyRequest{.op = Op::getconfig};
+  (void)feed(conversation, Sender::client, request_message(1, getattr(0)));
+  EXPECT_EQ(conversation.next(Sender::client, request_message(1, request)).action,
+            Step::Action::lost_framing);
+  EXPECT_EQ(conversation.problem(), "tag 1 of a request that is still under way is used again");
+}
+
+TEST(Pvfs2Conversation, StopsReadingRequestsWhoseAnswersDoNotCome) {
+  Pvfs2Conversation conversation;
+  Request request;
+  request.body = EmptyRequest{.op = Op::getconfig};
+  Tag tag = 0;
+  for (; tag < Pvfs2Conversation::kMostPassing; ++tag) {
+    ASSERT_EQ(feed(conversation, Sender::client, request_message(tag, request)).action,
+              Step::Action::forward);
+  }
+  const Buffer next = request_message(tag, request);
+  EXPECT_EQ(conversation.next(Sender::client, next).action, Step::Action::wait);
+  (void)feed(conversation, Sender::server, error_message(7, Op::getconfig, -1));
+  EXPECT_EQ(conversation.next(Sender::client, next).action, Step::Action::forward);
+  EXPECT_EQ(conversation.next(Sender::client, request_message(tag + 1, request)).action,
+            Step::Action::wait);
+  conversation.forget_answers();
+  EXPECT_EQ(conversation.next(Sender::client, request_message(tag + 1, request)).action,
+            Step::Action::forward);
+}
+
+TEST(Pvfs2Conversation, KnowsWhenAWriteWaitsForItsClient) {
+  Pvfs2Conversation conversation;
+  (void)feed(conversation, Sender::client,
+             request_message(3, io_request(IoType::write, 0, 100'000)));
+  EXPECT_FALSE(conversation.awaits_client(3, false)) << "the server has not answered";
+  (void)feed(conversation, Sender::server, response_message(3, {.body = IoResponse{}}));
+  EXPECT_TRUE(conversation.awaits_client(3, false));
+  (void)feed(conversation, Sender::client, raw_message(BmiMode::rendezvous, 3, 60'000));
+  EXPECT_TRUE(conversation.awaits_client(3, false));
+  (void)feed(conversation, Sender::client, raw_message(BmiMode::rendezvous, 3, 40'000));
+  EXPECT_FALSE(conversation.awaits_client(3, false));
+  EXPECT_TRUE(conversation.awaits_client(3, true)) << "of the last message some is not there yet";
+  EXPECT_EQ(conversation.data_from_client(), 100'000U);
+}
+
+TEST(Pvfs2Conversation, AReadsBytesFollowFromTheFilesSize) {
+  Pvfs2Conversation conversation;
+  (void)feed(conversation, Sender::client,
+             request_message(3, io_request(IoType::read, 0, 10'000'000)));
+  EXPECT_NE(conversation.held().file, 0U);
+  EXPECT_EQ(conversation.held().bytes, 10'000'000U);
+  EXPECT_EQ(conversation.held_bytes_of(4096), 4096U);
+  EXPECT_EQ(conversation.held_bytes_of(UINT64_MAX), 10'000'000U);
+  (void)feed(conversation, Sender::server,
+             response_message(3, {.body = IoResponse{.bstream_size = 4096}}));
+  const Step step = feed(conversation, Sender::server, raw_message(BmiMode::rendezvous, 3, 4096));
+  ASSERT_TRUE(step.finished);
+  EXPECT_EQ(step.finished->file, conversation.held().file);
+  EXPECT_EQ(step.finished->file_size, 4096U);
 }
 
 TEST(Pvfs2Conversation, RefusesAHeldRequestWithAnErrorOfItsOperation) {
