@@ -41,8 +41,9 @@ struct IoDescription {
   std::string_view open_file = {};
   // The same for a request and its repetition, and hardly ever for two others; zero: not known.
   std::uint64_t fingerprint = 0;
-  // Of a read that may ask for more than its file has: names the part of the file that this server
-  // has, the same on every connection (see FinishedIo::file_size). Zero: `bytes` is what will move.
+  // Whether `bytes` is what a read asks for, and its file may have less. `file` names what this
+  // server has of it, the same on every connection; zero: not known (see FinishedIo::file_size).
+  bool may_be_short = false;
   std::uint64_t file = 0;
 };
 
@@ -113,9 +114,12 @@ class Conversation {
   [[nodiscard]] virtual std::vector<std::byte> refuse(IoKey key) = 0;
   // Bytes of an outstanding I/O that have been seen on their way.
   [[nodiscard]] virtual std::uint64_t moved(IoKey key) = 0;
-  // Whether an outstanding I/O cannot go on before the client sends file data. `in_mid_message`: the
-  // last message of the client's that next() has shown has not come to its end.
+  // Whether an outstanding I/O cannot go on before the client sends file data. `in_mid_message`:
+  // the last message of the client's that next() has shown has not come to its end.
   [[nodiscard]] virtual bool awaits_client(IoKey key, bool in_mid_message) = 0;
+  // Whether the end of an outstanding I/O is recognised when its last byte passes. Where it is not,
+  // only silence tells it.
+  [[nodiscard]] virtual bool end_shows(IoKey /*key*/) { return true; }
   // Bytes of file data in all messages of the client's that next() has shown.
   [[nodiscard]] virtual std::uint64_t data_from_client() const = 0;
   // An outstanding I/O that made no progress for so long that its end will not be seen any more:

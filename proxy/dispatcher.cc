@@ -144,6 +144,10 @@ void Dispatcher::complete(PendingIo& io, Cost cost, TimePoint now) {
 }
 
 void Dispatcher::arrive(PendingIo& io, TimePoint now) {
+  if (io.size_is_estimated) {
+    io.size = table_[io.app].read_yield.expected(io.asked);
+    io.cost = cost_model_.cost(io.kind, io.size);
+  }
   io.state = PendingIo::State::queued;
   io.lane = lane_of(io, now);
   table_[io.app].queued_bytes += io.size;
@@ -175,8 +179,16 @@ void Dispatcher::end(const Turn::End& end, TimePoint now) {
   }
   if (io.state == PendingIo::State::given_up) return;
   VPFS_ASSERT(io.state == PendingIo::State::outstanding);
-  if (!end.refused) pfs.service.record(now - io.sent);
-  const Cost cost = cost_model_.cost(io.kind, Bytes{end.bytes});
+  const Bytes moved = {end.bytes};
+  const Cost cost = cost_model_.cost(io.kind, moved);
+  Scheduler& scheduler = scheduler_of(io);
+  if (!end.refused) {
+    pfs.service.record(now - io.sent);
+    if (io.size_is_estimated && !end.failed) pfs.read_yield.learn(io.asked, moved);
+    if (cost > io.cost && moved > io.size) {
+      scheduler.charge_more(io, {.cost = cost - io.cost, .size = moved - io.size}, now);
+    }
+  }
   complete(io, std::min(cost, io.cost), now);
 }
 

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
+
+#include "proxy/recent_map.h"
 
 namespace vpfs::proxy {
 
@@ -21,25 +20,11 @@ class OpenFileUsers {
   [[nodiscard]] std::optional<std::uint32_t> only_user(std::uint64_t key);
 
  private:
-  static constexpr std::size_t kParts = 16;
-  // Of each part; when it is full the older generation is dropped.
-  static constexpr std::size_t kMostFiles = 8192;
-
   struct User {
-    std::uint32_t uid = 0;
+    std::optional<std::uint32_t> uid;
     bool several = false;
   };
-  using Files = std::unordered_map<std::uint64_t, User>;
-  struct Part {
-    std::mutex mutex;
-    Files recent;
-    Files older;
-  };
-
-  [[nodiscard]] Part& part_of(std::uint64_t key) { return parts_[key % kParts]; }
-  [[nodiscard]] static User* find(Part& part, std::uint64_t key);
-
-  std::array<Part, kParts> parts_;
+  RecentMap<User> users_;
 };
 
 }  // namespace vpfs::proxy

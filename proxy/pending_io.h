@@ -35,10 +35,16 @@ struct PendingIo : IoRequest {
   // given to the dispatcher.
   bool held = false;
   bool submitted = false;
-  std::vector<std::byte> message;  // the request as it came
-  std::uint32_t generation = 0;    // of the scheduler that let it go
-  std::uint32_t target = 0;        // of the data server's storage targets
-  std::size_t lane = 0;            // the dispatcher's scheduler that has it
+  // Of the session's thread: its slot has been given back before its end.
+  bool gave_slot_up = false;
+  bool on_probation = false;        // it is let go without a slot: its client has stalled lately
+  std::uint64_t moved_in_time = 0;  // before that
+  bool size_is_estimated = false;   // from what reads like it have given
+  Bytes asked = {};                 // what it asks to move; `size` is what is expected of it
+  std::vector<std::byte> message;   // the request as it came
+  std::uint32_t generation = 0;     // of the scheduler that let it go
+  std::uint32_t target = 0;         // of the data server's storage targets
+  std::size_t lane = 0;             // the dispatcher's scheduler that has it
   ClientId client = kNoClient;
   std::uint64_t fingerprint = 0;  // as IoDescription has it
   // Of a repetition, what ClientLimits knows of those before it.
@@ -49,6 +55,7 @@ struct PendingIo : IoRequest {
   std::uint64_t moved = 0;
   TimePoint last_progress = {};
 
+  std::size_t pool_index = 0;  // the worker's own
   // The worker's list of held requests, in order of arrival.
   PendingIo* next_held = nullptr;
   PendingIo* previous_held = nullptr;

@@ -32,8 +32,10 @@ constexpr int kPatience = 8;
 constexpr std::size_t kSmallCarry = std::size_t{8} * 1024;
 // Of what is dropped at once, so that others get their turn.
 constexpr std::uint64_t kDiscardSize = std::uint64_t{1024} * 1024;
-// Turns of one stream before others get theirs.
+// What one stream does before others get their turn: so many reads, or so many messages. Time goes
+// by messages where these are small.
 constexpr int kMostTurns = 16;
+constexpr std::size_t kMostMessages = 32;
 
 }  // namespace
 
@@ -144,9 +146,10 @@ void Pump::resume() {
 
 void Pump::run() {
   running_ = true;
+  messages_ = 0;
   Outcome outcome = Outcome::progress;
   for (int turn = 0; turn < kMostTurns && outcome == Outcome::progress; ++turn) {
-    if (session_.closing()) break;
+    if (session_.closing() || messages_ >= kMostMessages) break;
     if (has_output() && !write_output()) {
       if (!session_.closing()) wait_writable();
       break;
@@ -333,7 +336,8 @@ Pump::Outcome Pump::receive() {
   if (outcome != Outcome::progress) return outcome;
   // A piece goes on its way, with the requests in it, before the next is read.
   if (alone) return Outcome::drained;
-  receive_size_ = std::min(2 * receive_size_, worker_.scratch().size());
+  receive_size_ = messages_ < kMostMessages ? std::min(2 * receive_size_, worker_.scratch().size())
+                                            : kFirstReceive;
   return Outcome::progress;
 }
 
@@ -394,6 +398,7 @@ bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
     take_forwarded(at);
   }
   while (at < bytes.size()) {
+    ++messages_;
     const Step step = session_.conversation().next(from_, bytes.subspan(at));
     const std::size_t here = bytes.size() - at;
     if (step.action == Step::Action::need_more) {

@@ -54,8 +54,11 @@ class Pump {
   // From the worker, at the end of the event: the wait for the source that was asked for.
   void watch();
 
-  // Whether a message has gone on in part.
+  // Whether a message has gone on in part, and how much of it has not come yet.
   [[nodiscard]] bool in_mid_message() const { return !at_boundary(); }
+  [[nodiscard]] std::uint64_t left_of_message() const { return forward_left_; }
+  // Whether it is the source's turn: nothing of it is here.
+  [[nodiscard]] bool waits_for_source() const { return reading_ && !writing_ && !has_output(); }
 
   // Since when the sink has taken nothing although something is there for it.
   [[nodiscard]] std::optional<TimePoint> blocked_since() const { return blocked_since_; }
@@ -121,6 +124,7 @@ class Pump {
   std::vector<std::byte> waiting_;                    // injected while a message was half through
   TimePoint waiting_since_ = {};                      // the first of it
 
+  std::size_t messages_ = 0;  // looked at in this event
   std::size_t receive_size_;
   std::size_t held_size_ = 0;  // of the last message, if that was held
   // The size of the request that the stream waited behind, if it did: so large is the next one,

@@ -19,10 +19,17 @@ constexpr std::size_t kMostKnown = 64;
 constexpr std::size_t kOverrun = 4;
 // So long a request may wait that its client need not be looked for before it goes on.
 constexpr Duration kUnseen = std::chrono::milliseconds(1);
-// How often a client whose stream is not read is asked whether it is still there.
-constexpr Duration kHangUpInterval = std::chrono::milliseconds(500);
 // What a pump keeps of the data server's bytes for a client that takes none.
 constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
+// Reads that ask for more may ask for much more than their file has.
+constexpr std::uint64_t kLargeRead = std::uint64_t{64} * 1024;
+// What is refused at once between two looks at the time, before the client is read no further.
+constexpr std::size_t kMostRefused = 64;
+
+// What a held request takes of the process's memory, about.
+std::size_t footprint(const PendingIo& io) {
+  return sizeof(PendingIo) + io.message.size();
+}
 
 IoKind io_kind(RequestKind kind) {
   switch (kind) {
@@ -44,9 +51,10 @@ Session::Session(Worker& worker, net::Socket client, net::Socket server,
       client_(std::move(client)),
       server_(std::move(server)),
       client_endpoint_(std::move(client_endpoint)),
-      conversation_(make_conversation(worker.settings().config.protocol)),
+      conversation_(make_conversation(worker.settings().config.protocol, worker.table_seed())),
       to_server_(*this, worker, Sender::client, client_, server_),
-      to_client_(*this, worker, Sender::server, server_, client_) {}
+      to_client_(*this, worker, Sender::server, server_, client_),
+      ios_(worker.table_seed()) {}
 
 Session::~Session() = default;
 
@@ -54,6 +62,10 @@ void Session::start() {
   follow_settings();
   to_server_.start();
   to_client_.start();
+}
+
+Duration Session::client_stall() const {
+  return worker_.settings().config.timeouts.client_stall;
 }
 
 void Session::close(const std::string& reason) {
@@ -70,7 +82,7 @@ void Session::give_everything_back() {
     worker_.dispatcher().abandon(*io, now);
     worker_.recycle(*io);
   });
-  ios_ = {};
+  ios_ = FlatTable<PendingIo*>();
   if (client_id_ != kNoClient) worker_.dispatcher().leave_client(client_id_);
   worker_.slots_changed();
   update_byte_counters();
@@ -163,6 +175,8 @@ void Session::hold(std::span<const std::byte> message) {
     ++shared_.counters.framing_errors;
     return close("the client used the tag of an I/O that is still under way again");
   }
+  // It sends again, or nothing is there for it to take.
+  if (!to_client_.blocked_since()) client_stalled_ = false;
   const KnownIdentity& who = identify(description);
   if (holds_far_too_much()) return refuse_to_client(description.key, who.app);
   PendingIo& io = worker_.make_held(worker_.now());
@@ -172,17 +186,30 @@ void Session::hold(std::span<const std::byte> message) {
   io.app = who.app;
   io.traffic_class = who.traffic_class;
   io.kind = io_kind(description.kind);
-  io.size = Bytes{description.bytes};
   io.target = description.target.value_or(0);
   io.client = client_id_;
   io.fingerprint = description.fingerprint;
-  io.cost = known_by_->cost_model.cost(io.kind, io.size);
+  estimate(io, description);
   io.message.assign(message.begin(), message.end());
   ios_.insert(io.key, &io);
   ++held_requests_;
-  held_bytes_ += message.size();
+  held_bytes_ += footprint(io);
   if (holds_more_than(1, 1) && outstanding_ == 0) to_server_.pause();
   submit(io);
+}
+
+// What the request will move: exactly where the protocol shows it, or the file's size is known;
+// otherwise the dispatcher estimates it from what such reads have given.
+void Session::estimate(PendingIo& io, const IoDescription& description) {
+  io.asked = io.size = Bytes{description.bytes};
+  io.size_is_estimated = description.may_be_short && description.bytes > kLargeRead;
+  if (io.size_is_estimated && description.file != 0) {
+    if (const auto size = shared_.file_sizes.find(description.file)) {
+      io.size = Bytes{std::min(conversation_->held_bytes_of(*size), description.bytes)};
+      io.size_is_estimated = false;
+    }
+  }
+  io.cost = known_by_->cost_model.cost(io.kind, io.size);
 }
 
 // Whether limits.held_* x times / divisor are reached.
@@ -205,10 +232,35 @@ bool Session::holds_far_too_much() {
 }
 
 void Session::submit(PendingIo& io) {
-  // While draining, what comes now is never forwarded: the client repeats it elsewhere.
-  if (client_stalled_ || shared_.draining.load(std::memory_order_relaxed)) return;
+  if (!may_submit(io)) {
+    parked_.push_back(io.key);
+    return;
+  }
+  if (on_probation_) ++on_their_way_;
+  io.on_probation = on_probation_;
   io.submitted = true;
   worker_.arrived(io);
+}
+
+bool Session::may_submit(const PendingIo& io) {
+  // While draining, what comes now is never forwarded: the client repeats it elsewhere.
+  if (client_stalled_ || shared_.draining.load(std::memory_order_relaxed)) return false;
+  using Standing = StallBudgets::Standing;
+  const Standing standing =
+      shared_.stalls.standing(io.app, client_endpoint_.address(), worker_.now(), client_stall());
+  if (standing == Standing::good) on_probation_ = false;
+  return standing != Standing::blocked && (!on_probation_ || on_their_way_ == 0);
+}
+
+// As far as they may go.
+void Session::submit_parked() {
+  while (!parked_.empty()) {
+    PendingIo* const* const found = ios_.find(parked_.front());
+    const bool waits = found != nullptr && (*found)->held && !(*found)->submitted;
+    if (waits && !may_submit(**found)) return;
+    parked_.pop_front();
+    if (waits) submit(**found);
+  }
 }
 
 // The end of a stream that is not read does not show. What its client has given up and repeated by
@@ -219,10 +271,15 @@ bool Session::client_went_unseen(const PendingIo& io) {
          net::has_hung_up(client_.native_handle());
 }
 
+void Session::forget(PendingIo& io) {
+  ios_.erase(io.key);
+  if (std::exchange(io.on_probation, false)) --on_their_way_;
+}
+
 void Session::no_longer_held(PendingIo& io) {
   worker_.leave_held_list(io);
   --held_requests_;
-  held_bytes_ -= io.message.size();
+  held_bytes_ -= footprint(io);
 }
 
 void Session::release(PendingIo& io) {
@@ -231,7 +288,7 @@ void Session::release(PendingIo& io) {
   if (client_went_unseen(io)) return close("closed by the client");
   if (worker_.now() - io.arrival >= shared_.hold.load(std::memory_order_relaxed)) {
     // Too late: its client may have given up, and a late answer would block its connection.
-    ios_.erase(io.key);
+    forget(io);
     no_longer_held(io);
     refuse_to_client(io.key, io.app);
     worker_.released_too_late(io);
@@ -243,11 +300,12 @@ void Session::release(PendingIo& io) {
   io.last_progress = io.sent;
   no_longer_held(io);
   ++outstanding_;
+  if (io.on_probation) give_slots_up({&io}, worker_.now());
   if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
 }
 
 void Session::refuse(PendingIo& io) {
-  ios_.erase(io.key);
+  forget(io);
   no_longer_held(io);
   refuse_to_client(io.key, io.app);
   worker_.recycle(io);
@@ -255,14 +313,17 @@ void Session::refuse(PendingIo& io) {
 
 // Its client has too many waiting: it is sent back, so that its connection serves others meanwhile.
 void Session::refuse_excess(PendingIo& io) {
-  ios_.erase(io.key);
+  forget(io);
   no_longer_held(io);
   ++shared_.counters.excess_requests;
   send_refusal(io.key);
   worker_.recycle(io);
 }
 
+// What a client asks for in vain is limited by not reading it. The pause is short: behind the
+// requests may stand the data of writes that have been started.
 void Session::refuse_to_client(IoKey key, AppId app) {
+  if (++refused_ == kMostRefused && !std::exchange(refusing_, true)) to_server_.pause();
   ++shared_.counters.requests_refused;
   worker_.dispatcher().count_refused(app);
   send_refusal(key);
@@ -281,7 +342,7 @@ void Session::flush() {
   if (closing_) return;
   to_server_.flush();
   to_client_.flush();
-  const bool go_on = outstanding_ > 0 || !holds_more_than(1, 2);
+  const bool go_on = !refusing_ && (outstanding_ > 0 || !holds_more_than(1, 2));
   if (to_server_.paused() && go_on && !closing_) to_server_.resume();
 }
 
@@ -293,10 +354,24 @@ void Session::finished(const FinishedIo& finished) {
     ++shared_.counters.framing_errors;
     return close("the data server answered a request that it had not been given");
   }
-  ios_.erase(finished.key);
+  forget(io);
   --outstanding_;
+  if (io.gave_slot_up) {
+    shared_.counters.late_bytes += finished.bytes - std::min(finished.bytes, io.moved_in_time);
+  }
+  if (finished.file != 0 && io.asked.count > kLargeRead) learn_size(finished);
   worker_.ended(io, finished.bytes, finished.failed);
+  if (!parked_.empty()) submit_parked();
   learn_client_timeout();
+}
+
+void Session::learn_size(const FinishedIo& finished) {
+  if (finished.file_size) {
+    shared_.file_sizes.change(finished.file,
+                              [&](std::uint64_t& size) { size = *finished.file_size; });
+  } else {
+    shared_.file_sizes.erase(finished.file);
+  }
 }
 
 void Session::stepped(Sender from) {
@@ -329,110 +404,7 @@ void Session::sink_failed(Sender from, std::error_code error) {
 
 void Session::sink_moved(Sender from) {
   if (from != Sender::server || !std::exchange(client_stalled_, false)) return;
-  ios_.for_each([&](IoKey, PendingIo* io) {
-    if (io->held && !io->submitted) submit(*io);
-  });
-}
-
-void Session::check_time(TimePoint now) {
-  if (closing_) return;
-  learn_client_timeout();
-  check_hang_up(now);
-  check_client_stall(now);
-  check_server_stall(now);
-  check_service_time(now);
-  if (shared_.draining.load(std::memory_order_relaxed)) check_drain();
-  update_byte_counters();
-}
-
-// The end of a stream that is not read shows nowhere else: behind a held write stand its data.
-void Session::check_hang_up(TimePoint now) {
-  if (!to_server_.waits() && !to_server_.paused()) return;
-  if (now - hang_up_checked_ < kHangUpInterval) return;
-  hang_up_checked_ = now;
-  if (net::has_hung_up(client_.native_handle())) close("closed by the client");
-}
-
-// A slot is for a request that the data server works on. A client that takes no data makes the
-// server wait, so its requests give their slots to others until it reads again.
-void Session::check_client_stall(TimePoint now) {
-  const std::optional<TimePoint> since = to_client_.blocked_since();
-  if (client_stalled_ || !since || now - *since < worker_.settings().config.timeouts.client_stall)
-    return;
-  client_stalled_ = true;
-  ++shared_.counters.client_stalls;
-  std::size_t given_up = 0;
-  ios_.for_each([&](IoKey, PendingIo* io) {
-    if (io->held) {
-      if (worker_.dispatcher().take_back(*io, now)) io->submitted = false;
-    } else {
-      given_up += worker_.dispatcher().give_up_slot(*io, now) ? 1 : 0;
-    }
-  });
-  shared_.counters.slots_given_up += given_up;
-  worker_.slots_changed();
-  spdlog::warn("client {} takes no data: {} of its requests give up their slots until it does",
-               net::to_string(client_endpoint_), given_up);
-}
-
-// A request that was let go could arrive at the server after its client gave up: when the upstream
-// connection is blocked, or when the client leaves the message before it half sent.
-void Session::check_server_stall(TimePoint now) {
-  const Duration most = shared_.server_stall.load(std::memory_order_relaxed);
-  const auto too_long = [&](std::optional<TimePoint> since) {
-    return since && now - *since >= most;
-  };
-  if (too_long(to_server_.blocked_since())) {
-    ++shared_.counters.server_stalls;
-    close("the data server takes no data");
-  } else if (too_long(to_server_.waiting_since())) {
-    ++shared_.counters.client_stalls;
-    close("the client stopped in mid-message with a request of its own behind it");
-  }
-}
-
-void Session::check_service_time(TimePoint now) {
-  if (outstanding_ == 0) return;
-  std::vector<PendingIo*> overdue;
-  ios_.for_each([&](IoKey, PendingIo* io) {
-    if (io->held) return;
-    const std::uint64_t moved = conversation_->moved(io->key);
-    if (std::exchange(io->moved, moved) != moved) io->last_progress = now;
-    if (now - io->last_progress >= worker_.settings().config.timeouts.service)
-      overdue.push_back(io);
-  });
-  if (overdue.empty()) return;
-  for (PendingIo* io : overdue) {
-    (void)worker_.dispatcher().give_up_slot(*io, now);
-    conversation_->forget(io->key);
-    ios_.erase(io->key);
-    worker_.recycle(*io);
-    --outstanding_;
-  }
-  shared_.counters.slots_given_up += overdue.size();
-  worker_.slots_changed();
-  spdlog::warn("client {}: {} of its requests made no progress for {}: their slots are free again",
-               net::to_string(client_endpoint_), overdue.size(),
-               to_string(worker_.settings().config.timeouts.service));
-}
-
-void Session::check_drain() {
-  std::size_t promised = outstanding_;
-  ios_.for_each([&](IoKey, PendingIo* io) {
-    if (io->held && io->submitted) ++promised;
-  });
-  const auto is_done = [](const Pump& pump) {
-    return !pump.has_output() && !pump.in_mid_message();
-  };
-  const bool delivered = is_done(to_client_) && is_done(to_server_);
-  if (promised == 0 && delivered && conversation_->at_rest()) close("the proxy drains");
-}
-
-void Session::update_byte_counters() {
-  shared_.counters.bytes_to_server += to_server_.bytes_moved() - counted_to_server_;
-  shared_.counters.bytes_to_client += to_client_.bytes_moved() - counted_to_client_;
-  counted_to_server_ = to_server_.bytes_moved();
-  counted_to_client_ = to_client_.bytes_moved();
+  submit_parked();
 }
 
 }  // namespace vpfs::proxy

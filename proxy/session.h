@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/flat_table.h"
 #include "proxy/classifier.h"
+#include "proxy/client_pace.h"
 #include "proxy/pump.h"
 #include "proxy/worker.h"
 
@@ -65,14 +67,34 @@ class Session : public std::enable_shared_from_this<Session> {
   void join_client();
   [[nodiscard]] bool same_identity(const Identity& known, const IoDescription& io,
                                    std::optional<std::uint32_t> uid) const;
+  void estimate(PendingIo& io, const IoDescription& description);
   void submit(PendingIo& io);
+  [[nodiscard]] bool may_submit(const PendingIo& io);
+  void submit_parked();
   void check_hang_up(TimePoint now);
+  void check_answers(TimePoint now);
   void check_client_stall(TimePoint now);
+  // Outstanding requests that wait for the client.
+  struct Waiting {
+    std::vector<PendingIo*> with_slots;
+    bool for_data = false;       // some of them: file data that it has to send
+    bool for_late_data = false;  // one that has given its slot up does
+  };
+  [[nodiscard]] Waiting find_waiting(bool client_takes_nothing);
+  [[nodiscard]] bool has_time_left(const std::vector<PendingIo*>& waiting, TimePoint begin,
+                                   TimePoint now);
+  void stall(const std::vector<PendingIo*>& waiting, TimePoint now);
+  void park_all(TimePoint now);
+  void give_slots_up(const std::vector<PendingIo*>& waiting, TimePoint now);
+  [[nodiscard]] Duration client_stall() const;
+  void learn_size(const FinishedIo& finished);
   void check_server_stall(TimePoint now);
   void check_service_time(TimePoint now);
+  void give_up(const std::vector<PendingIo*>& overdue, TimePoint now);
   void check_drain();
   void learn_client_timeout();
   [[nodiscard]] bool client_went_unseen(const PendingIo& io);
+  void forget(PendingIo& io);
   void no_longer_held(PendingIo& io);
   [[nodiscard]] bool holds_more_than(std::size_t times, std::size_t divisor) const;
   [[nodiscard]] bool holds_far_too_much();
@@ -100,7 +122,18 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint32_t seen_uid_ = 0;
   TimePoint hang_up_checked_ = {};
   bool timeout_known_ = false;
-  bool client_stalled_ = false;
+  ClientPace sending_;            // of the client's file data
+  ClientPace taking_;             // of what the client receives
+  bool client_stalled_ = false;   // its requests are parked until it sends or takes something
+  bool on_probation_ = false;     // it did lately: its requests go one by one and without slots
+  std::size_t on_their_way_ = 0;  // of those
+  std::deque<IoKey> parked_;      // held requests that have not been submitted, in order of arrival
+  TimePoint stall_told_ = {};
+  // When the data server's stream has moved last, while the client's waits for answers.
+  TimePoint answers_moved_ = {};
+  std::uint64_t answers_seen_ = 0;
+  std::size_t refused_ = 0;  // since the last look at the time
+  bool refusing_ = false;    // nothing is read until then: it has been refused enough
   bool overrun_told_ = false;
   bool flush_pending_ = false;
   bool closing_ = false;

@@ -9,8 +9,10 @@
 #include "base/clock.h"
 #include "net/async.h"
 #include "protocols/protocol.h"
+#include "proxy/client_pace.h"
 #include "proxy/dispatcher.h"
 #include "proxy/open_file_users.h"
+#include "proxy/recent_map.h"
 
 namespace vpfs::proxy {
 
@@ -26,6 +28,7 @@ struct Counters {
   std::atomic<std::uint64_t> slots_given_up = 0;
   std::atomic<std::uint64_t> write_back_by_file = 0;  // writes of uid 0 known by their file's user
   std::atomic<std::uint64_t> write_back_unknown = 0;  // those of uid 0 that stayed so
+  std::atomic<std::uint64_t> late_bytes = 0;  // of I/O that had given its slot up before its end
   std::atomic<std::uint64_t> client_stalls = 0;
   std::atomic<std::uint64_t> server_stalls = 0;
   std::atomic<std::uint64_t> bytes_to_server = 0;
@@ -41,8 +44,8 @@ struct SharedState {
   // Takes the time-out that the data server told a client into account. The first one also tells
   // which file systems there are: one that is for others is not ours.
   void learn_client_timeout(const ClientTimeout& told);
-  // What the configuration says of it: nothing stands for automatic, and no time-out that is learned
-  // makes a hold shorter than `least`.
+  // What the configuration says of it: nothing stands for automatic, and no time-out that is
+  // learned makes a hold shorter than `least`.
   void set_configured_hold(std::optional<Duration> configured, Duration least);
 
   const Clock& clock;
@@ -50,6 +53,8 @@ struct SharedState {
   const std::optional<net::Endpoint> upstream;
   Counters counters;
   OpenFileUsers open_files;
+  RecentMap<std::uint64_t> file_sizes;  // by IoDescription::file, as the data server told last
+  StallBudgets stalls;
   std::atomic<bool> draining = false;
   // How long a request may be held, and how long a connection may keep a request from a data server
   // that takes nothing: together they stay below the client's time-out.

@@ -13,6 +13,27 @@
 
 namespace vpfs::proxy {
 
+// What part of the bytes that reads ask for files have, as reads of late have shown.
+class ReadYield {
+ public:
+  [[nodiscard]] Bytes expected(Bytes asked) const {
+    return {static_cast<std::uint64_t>(Wide{asked.count} * part_ / kWhole)};
+  }
+  void learn(Bytes asked, Bytes given) {
+    const auto now = static_cast<std::uint32_t>(Wide{std::min(given.count, asked.count)} * kWhole /
+                                                std::max<std::uint64_t>(asked.count, 1));
+    part_ += now / kSteps;
+    part_ -= part_ / kSteps;
+    if (now == kWhole && part_ > kWhole - kSteps) part_ = kWhole;
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+  static constexpr std::uint32_t kWhole = 1U << 16;
+  static constexpr std::uint32_t kSteps = 8;
+  std::uint32_t part_ = kWhole;
+};
+
 // One application's share of the data server, and what it got.
 struct VirtualPfs {
   std::string name;
@@ -33,6 +54,7 @@ struct VirtualPfs {
   LatencyHistogram wait;     // arrival to dispatch
   LatencyHistogram service;  // dispatch to the last byte
   Bytes done_before;         // done_bytes when `share` began
+  ReadYield read_yield;
 
   // The share without what it has had of its "bytes by a time"; that ends with its time.
   [[nodiscard]] Share share_to_come(TimePoint now) const;

@@ -1,5 +1,6 @@
 #include "proxy/worker.h"
 
+#include <random>
 #include <utility>
 
 #include <asio/co_spawn.hpp>
@@ -18,10 +19,8 @@ namespace vpfs::proxy {
 namespace {
 
 constexpr Duration kSweepInterval = std::chrono::milliseconds(50);
-// A pooled request keeps its message buffer for reuse; where many are idle only a small one, not
-// that of a small write with its data.
-constexpr std::size_t kSmallMessage = 1024;
-constexpr std::size_t kMostIdleWithData = 256;
+// Requests that the pool keeps for reuse, with their message buffers.
+constexpr std::size_t kMostIdle = 256;
 
 // The upstream leg is local when both of its ends are the same host.
 bool is_local(const net::Socket& socket) {
@@ -41,7 +40,8 @@ Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher, S
       work_(asio::make_work_guard(context_)),
       sweep_timer_(context_),
       ask_again_(context_),
-      scratch_(kScratchSize) {}
+      scratch_(kScratchSize),
+      table_seed_((std::uint64_t{std::random_device{}()} << 32) | std::random_device{}()) {}
 
 Worker::~Worker() = default;
 
@@ -139,6 +139,7 @@ Result<net::Endpoint> Worker::upstream_of(net::Socket& client) const {
 PendingIo& Worker::make_held(TimePoint arrival) {
   if (free_.empty()) {
     pool_.push_back(std::make_unique<PendingIo>());
+    pool_.back()->pool_index = pool_.size() - 1;
     free_.push_back(pool_.back().get());
   }
   PendingIo& io = *free_.back();
@@ -148,6 +149,8 @@ PendingIo& Worker::make_held(TimePoint arrival) {
   io.worker = index_;
   io.held = true;
   io.submitted = false;
+  io.gave_slot_up = false;
+  io.on_probation = false;
   io.previous_held = last_held_;
   io.next_held = nullptr;
   (last_held_ != nullptr ? last_held_->next_held : first_held_) = &io;
@@ -164,11 +167,18 @@ void Worker::leave_held_list(PendingIo& io) {
 
 void Worker::recycle(PendingIo& io) {
   leave_held_list(io);
-  io.message.clear();
-  const bool keep = io.message.capacity() <= kSmallMessage || free_.size() < kMostIdleWithData;
-  if (!keep) io.message.shrink_to_fit();
-  free_.push_back(&io);
   --shared_.counters.ios_alive;
+  if (free_.size() >= kMostIdle) return give_memory_back(io);
+  io.message.clear();
+  free_.push_back(&io);
+}
+
+// The last one of the pool takes its place.
+void Worker::give_memory_back(PendingIo& io) {
+  const std::size_t index = io.pool_index;
+  pool_.back()->pool_index = index;
+  std::swap(pool_[index], pool_.back());
+  pool_.pop_back();
 }
 
 void Worker::end_of_event() {

@@ -56,6 +56,8 @@ class Worker {
   [[nodiscard]] const Settings& settings() const { return *settings_; }
   [[nodiscard]] const SettingsPtr& settings_in_force() const { return settings_; }
   [[nodiscard]] Dispatcher& dispatcher() { return dispatcher_; }
+  // Of tables whose keys clients choose; they cannot know it.
+  [[nodiscard]] std::uint64_t table_seed() const { return table_seed_; }
 
   // A request of the worker's, until recycle(); it is in the list of held requests from here on.
   [[nodiscard]] PendingIo& make_held(TimePoint arrival);
@@ -92,6 +94,7 @@ class Worker {
 
   net::Task<> open_session(int client_socket, net::Endpoint client);
   [[nodiscard]] Result<net::Endpoint> upstream_of(net::Socket& client) const;
+  void give_memory_back(PendingIo& io);
   void arm_sweep();
   void sweep();
   void refuse_overdue(TimePoint now);
@@ -113,8 +116,9 @@ class Worker {
   net::PipePool pipes_;
   std::unordered_set<std::shared_ptr<Session>> sessions_;  // shared with waits in flight
 
+  const std::uint64_t table_seed_;
   std::vector<std::unique_ptr<PendingIo>> pool_;
-  std::vector<PendingIo*> free_;
+  std::vector<PendingIo*> free_;  // of the pool
   PendingIo* first_held_ = nullptr;
   PendingIo* last_held_ = nullptr;
 

@@ -82,8 +82,8 @@ Step Pvfs2Conversation::client_message(const BmiHeader& header, std::span<const 
   return pass(header, *op);
 }
 
-// A request that is not held. The data of writes that have been started may stand behind it, but the
-// server answers these requests without them.
+// A request that is not held. The data of writes that have been started may stand behind it, but
+// the server answers these requests without them.
 Step Pvfs2Conversation::pass(const BmiHeader& header, Op op) {
   if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
   if (!has_answer(op)) return forward(header);
@@ -129,7 +129,8 @@ Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::by
            .bytes = static_cast<std::uint64_t>(io->requested.bytes),
            .file_system = io->fs_id,
            .uid = several_uids_ ? std::nullopt : uid_,
-           .file = io->io_type == IoType::read ? file : 0};
+           .may_be_short = file != 0 && io->io_type == IoType::read,
+           .file = file};
   held_hints_ = io->hints;
   held_io_ = *io;
   return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
@@ -226,7 +227,7 @@ Step Pvfs2Conversation::metadata_response(const BmiHeader& header,
 // The answer itself is nobody's business but for the server's configuration.
 Step Pvfs2Conversation::passing_response(const BmiHeader& header, Op op,
                                          std::span<const std::byte> bytes) {
-  if (op == Op::getconfig && header.payload_size <= kMostConfig) {
+  if (op == Op::getconfig && !client_timeout_ && header.payload_size <= kMostConfig) {
     if (bytes.size() < kBmiHeaderSize + header.payload_size) return need(header.payload_size);
     learn_config(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(header.payload_size)));
   }
@@ -296,6 +297,11 @@ bool Pvfs2Conversation::awaits_client(IoKey key, bool in_mid_message) {
   if (operation == nullptr || operation->phase != Phase::write_flow) return false;
   if (in_mid_message && data_tag_ == key) return true;
   return operation->moved == 0 || (operation->exact && operation->moved < operation->requested);
+}
+
+bool Pvfs2Conversation::end_shows(IoKey key) {
+  const Operation* const operation = operations_.find(key);
+  return operation == nullptr || operation->phase != Phase::read_flow || operation->exact;
 }
 
 std::uint64_t Pvfs2Conversation::held_bytes_of(std::uint64_t size) const {

@@ -17,8 +17,8 @@ namespace vpfs::pvfs2 {
 // and SMALL_IO are held, everything else passes (metadata requests are held too when asked for),
 // and the state of a tag tells flow data from responses.
 //
-// What passes unscheduled is known by its tag as long as its answer is awaited, so that no answer is
-// taken for another one's. Beyond kMostPassing of them the client's stream waits for answers.
+// What passes unscheduled is known by its tag as long as its answer is awaited, so that no answer
+// is taken for another one's. Beyond kMostPassing of them the client's stream waits for answers.
 //
 // An unknown tag or an undecodable body is no fault here: with sound framing it passes.
 class Pvfs2Conversation final : public Conversation {
@@ -37,6 +37,7 @@ class Pvfs2Conversation final : public Conversation {
   [[nodiscard]] std::vector<std::byte> refuse(IoKey key) override;
   [[nodiscard]] std::uint64_t moved(IoKey key) override;
   [[nodiscard]] bool awaits_client(IoKey key, bool in_mid_message) override;
+  [[nodiscard]] bool end_shows(IoKey key) override;
   [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
   void forget(IoKey key) override;
   void forget_answers() override;

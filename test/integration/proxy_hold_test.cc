@@ -39,7 +39,7 @@ TEST(ProxyHold, TakesItsDeadlineFromTheGetconfigThatPasses) {
 // Close to it is too much: what a blocked connection keeps back for a while comes on top.
 TEST(ProxyHold, ConfiguredDeadlineIsKeptWellBelowTheTimeoutOfClients) {
   FakeDataServer server;
-  ProxyProcess proxy({.upstream = server.port(), .timeouts = "hold: 950 ms"});
+  ProxyProcess proxy({.upstream = server.port(), .timeouts = "hold: 950 ms, hold_min: 100 ms"});
   Link link = open_link(proxy, server);
   EXPECT_EQ(proxy.status()["hold_us"], 950'000);
   show_client_timeout(link, proxy, 1);
@@ -153,7 +153,7 @@ std::set<pvfs2::Tag> requests_until_the_end(WirePeer& server) {
 
 TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
   FakeDataServer server;
-  ProxyProcess proxy({.upstream = server.port(), .depth = 2});
+  ProxyProcess proxy({.upstream = server.port(), .depth = 2, .timeouts = "hold_min: 100 ms"});
   Link link = open_link(proxy, server);
   Link other = open_link(proxy, server);
   show_client_timeout(link, proxy, 1);
@@ -185,7 +185,7 @@ TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
 // longer than its own time-out for that, the request is too late.
 TEST(ProxyHold, ReleasedRequestIsNotForwardedLateBehindHalfAMessage) {
   FakeDataServer server;
-  ProxyProcess proxy({.upstream = server.port(), .depth = 2});
+  ProxyProcess proxy({.upstream = server.port(), .depth = 2, .timeouts = "hold_min: 100 ms"});
   Link link = open_link(proxy, server);
   Link other = open_link(proxy, server);
   show_client_timeout(link, proxy, 1);

@@ -1,0 +1,95 @@
+#include "proxy/client_pace.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace vpfs::proxy {
+namespace {
+
+// Looks are expected this often at least.
+constexpr Duration kLongestLook = std::chrono::milliseconds(100);
+constexpr Duration kMinute = std::chrono::minutes(1);
+// How often budgets that are full again are looked for.
+constexpr Duration kLookThrough = std::chrono::seconds(1);
+
+__extension__ using Wide = __int128;
+
+// How long `bytes` may take.
+Duration time_for(std::uint64_t bytes, BytesPerSecond rate) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 33;  // so that nothing overflows
+  constexpr std::uint64_t kNanoseconds = 1'000'000'000;
+  return Duration(std::min(bytes, kMostBytes) * kNanoseconds /
+                  std::max<std::uint64_t>(rate.count, 1));
+}
+
+// Looks see no shorter times than these.
+Duration most(Duration client_stall) {
+  return std::max<Duration>(client_stall / 3, kLongestLook);
+}
+
+}  // namespace
+
+Duration ClientPace::look(TimePoint now, bool server_waits, std::uint64_t total,
+                          BytesPerSecond least) {
+  const Duration passed = std::min(now - std::exchange(looked_, now), kLongestLook);
+  const std::uint64_t moved = total - std::min(std::exchange(total_, total), total);
+  moving_ = moved > 0;
+  lag_ = server_waits ? std::max(lag_ + passed - time_for(moved, least), Duration::zero())
+                      : Duration::zero();
+  return lag_;
+}
+
+void StallBudgets::fill(Budget& budget, TimePoint now, Duration client_stall) {
+  const Duration passed = std::min<Duration>(now - budget.filled, kMinute);
+  if (passed <= Duration::zero()) return;
+  const auto more = Wide{passed.count()} * most(client_stall).count() / Duration(kMinute).count();
+  budget.left =
+      std::min(budget.left + Duration(static_cast<std::int64_t>(more)), most(client_stall));
+  budget.filled = now;
+}
+
+bool StallBudgets::take(AppId app, const asio::ip::address& address, TimePoint begin, TimePoint end,
+                        Duration client_stall) {
+  const std::lock_guard lock(mutex_);
+  if (end - looked_through_ >= kLookThrough) forget_full_ones(end, client_stall);
+  const auto [at, is_new] = budgets_.try_emplace(Key(app, address));
+  Budget& budget = at->second;
+  if (is_new) budget = {.left = most(client_stall), .filled = begin, .taken_until = begin};
+  known_.store(budgets_.size(), std::memory_order_relaxed);
+  fill(budget, end, client_stall);
+  const Duration taken = end - std::max(begin, budget.taken_until);
+  if (taken > Duration::zero()) {
+    // What nobody could prevent is not held against it for ever.
+    budget.left = std::max(budget.left - taken, -most(client_stall) * 3 / 2);
+    budget.taken_until = end;
+  }
+  return budget.left > Duration::zero();
+}
+
+StallBudgets::Standing StallBudgets::standing(AppId app, const asio::ip::address& address,
+                                              TimePoint now, Duration client_stall) {
+  if (known_.load(std::memory_order_relaxed) == 0) return Standing::good;
+  const std::lock_guard lock(mutex_);
+  if (now - looked_through_ >= kLookThrough) forget_full_ones(now, client_stall);
+  const auto found = budgets_.find(Key(app, address));
+  if (found == budgets_.end()) return Standing::good;
+  Budget& budget = found->second;
+  fill(budget, now, client_stall);
+  const Duration all = most(client_stall);
+  if (budget.left <= -all) budget.blocked = true;
+  if (budget.left >= -all / 2) budget.blocked = false;
+  if (budget.blocked) return Standing::blocked;
+  return budget.left < all / 10 ? Standing::stalled : Standing::good;
+}
+
+void StallBudgets::forget_full_ones(TimePoint now, Duration client_stall) {
+  looked_through_ = now;
+  for (auto each = budgets_.begin(); each != budgets_.end();) {
+    fill(each->second, now, client_stall);
+    each = each->second.left >= most(client_stall) ? budgets_.erase(each) : std::next(each);
+  }
+  known_.store(budgets_.size(), std::memory_order_relaxed);
+}
+
+}  // namespace vpfs::proxy

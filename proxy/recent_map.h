@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+namespace vpfs::proxy {
+
+// Values by keys, of which those that have not been used for long are forgotten: its memory is
+// bounded. May be used from any thread.
+template <typename Value>
+class RecentMap {
+ public:
+  // The value, which counts as used.
+  [[nodiscard]] std::optional<Value> find(std::uint64_t key) {
+    Part& part = part_of(key);
+    const std::lock_guard lock(part.mutex);
+    const Value* const value = use(part, key);
+    return value == nullptr ? std::nullopt : std::optional(*value);
+  }
+  // Calls change(value&), of a new value if the key is not known.
+  template <typename Change>
+  void change(std::uint64_t key, Change change) {
+    Part& part = part_of(key);
+    const std::lock_guard lock(part.mutex);
+    Value* value = use(part, key);
+    if (value == nullptr) {
+      if (part.recent.size() >= kMostRecent) {
+        part.older = std::move(part.recent);
+        part.recent = {};
+      }
+      value = &part.recent[key];
+    }
+    change(*value);
+  }
+  void erase(std::uint64_t key) {
+    Part& part = part_of(key);
+    const std::lock_guard lock(part.mutex);
+    part.recent.erase(key);
+    part.older.erase(key);
+  }
+
+ private:
+  static constexpr std::size_t kParts = 16;
+  // Of each part; when it is full the older generation is dropped.
+  static constexpr std::size_t kMostRecent = 8192;
+
+  using Values = std::unordered_map<std::uint64_t, Value>;
+  struct Part {
+    std::mutex mutex;
+    Values recent;
+    Values older;
+  };
+
+  [[nodiscard]] Part& part_of(std::uint64_t key) { return parts_[(key ^ (key >> 32)) % kParts]; }
+  // One that is used moves to the recent ones.
+  [[nodiscard]] static Value* use(Part& part, std::uint64_t key) {
+    if (const auto found = part.recent.find(key); found != part.recent.end()) {
+      return &found->second;
+    }
+    const auto found = part.older.find(key);
+    if (found == part.older.end()) return nullptr;
+    auto node = part.older.extract(found);
+    return &part.recent.insert(std::move(node)).position->second;
+  }
+
+  std::array<Part, kParts> parts_;
+};
+
+}  // namespace vpfs::proxy
