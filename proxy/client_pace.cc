@@ -32,7 +32,9 @@ Duration most(Duration client_stall) {
 
 Duration ClientPace::look(TimePoint now, bool server_waits, std::uint64_t total,
                           BytesPerSecond least) {
-  const Duration passed = std::min(now - std::exchange(looked_, now), kLongestLook);
+  const TimePoint before = std::exchange(looked_, now);
+  const Duration passed =
+      before == TimePoint{} ? Duration::zero() : std::min(now - before, kLongestLook);
   const std::uint64_t moved = total - std::min(std::exchange(total_, total), total);
   moving_ = moved > 0;
   lag_ = server_waits ? std::max(lag_ + passed - time_for(moved, least), Duration::zero())
