@@ -120,6 +120,10 @@ class Conversation {
   // Whether the end of an outstanding I/O is recognised when its last byte passes. Where it is not,
   // only silence tells it.
   [[nodiscard]] virtual bool end_shows(IoKey /*key*/) { return true; }
+  // Whether a data server has one of a few threads wait for the client of an I/O, so that others
+  // cannot be served meanwhile. Then only the end of the connection frees it; clients repeat what
+  // they had under way.
+  [[nodiscard]] virtual bool occupies_server() const { return false; }
   // Bytes of file data in all messages of the client's that next() has shown.
   [[nodiscard]] virtual std::uint64_t data_from_client() const = 0;
   // An outstanding I/O that made no progress for so long that its end will not be seen any more:

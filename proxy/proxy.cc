@@ -53,6 +53,7 @@ Proxy::Proxy(const Config& config, std::string file, const Clock& clock,
       signals_(context_, SIGTERM, SIGINT, SIGUSR1),
       status_timer_(context_),
       drain_timer_(context_),
+      memory_timer_(context_),
       dispatcher_(
           {.make_scheduler = scheduler_maker(config),
            .lane_per_target = config.scheduler_per_target,
@@ -82,6 +83,7 @@ void Proxy::run() {
   listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
   await_signal();
   arm_status();
+  arm_memory();
   context_.run();
   for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
   threads.clear();
@@ -206,6 +208,15 @@ void Proxy::arm_status() {
   status_timer_.expires_after(config().status_interval);
   status_timer_.async_wait([this](std::error_code error) {
     if (!error) arm_status();
+  });
+}
+
+void Proxy::arm_memory() {
+  memory_timer_.expires_after(SpareMemory::kInterval);
+  memory_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    spare_memory_.look();
+    arm_memory();
   });
 }
 

@@ -13,6 +13,7 @@
 #include "proxy/dispatcher.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
+#include "proxy/spare_memory.h"
 #include "proxy/status.h"
 #include "proxy/worker.h"
 
@@ -46,6 +47,7 @@ class Proxy {
   void check_drained(TimePoint deadline);
   void write_status();
   void arm_status();
+  void arm_memory();
 
   [[nodiscard]] const Config& config() const { return settings_->config; }
 
@@ -58,6 +60,8 @@ class Proxy {
   asio::signal_set signals_;
   asio::steady_timer status_timer_;
   asio::steady_timer drain_timer_;
+  asio::steady_timer memory_timer_;
+  SpareMemory spare_memory_;
   Dispatcher dispatcher_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::size_t next_worker_ = 0;

@@ -66,7 +66,7 @@ void Pump::inject(std::span<const std::byte> message) {
 }
 
 void Pump::flush() {
-  if (waits_ && !writing_ && !running_ && !has_output()) {
+  if (waits_ && !paused_ && !writing_ && !running_ && !has_output()) {
     take_carry();
     if (session_.closing() || paused_) return;
     // The other side has just been answered: what it says next is not here yet.

@@ -17,14 +17,14 @@ namespace {
 constexpr std::size_t kMostKnown = 64;
 // Times limits.held_* that a client may have held before its requests are refused at once.
 constexpr std::size_t kOverrun = 4;
-// So long a request may wait that its client need not be looked for before it goes on.
-constexpr Duration kUnseen = std::chrono::milliseconds(1);
 // What a pump keeps of the data server's bytes for a client that takes none.
 constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
 // Reads that ask for more may ask for much more than their file has.
 constexpr std::uint64_t kLargeRead = std::uint64_t{64} * 1024;
-// What is refused at once between two looks at the time, before the client is read no further.
+// What is refused between two looks at the time, before the client is read no further; where each
+// connection carries one request at a time there are many connections.
 constexpr std::size_t kMostRefused = 64;
+constexpr std::size_t kMostSentBack = 2;
 
 // What a held request takes of the process's memory, about.
 std::size_t footprint(const PendingIo& io) {
@@ -180,6 +180,7 @@ void Session::hold(std::span<const std::byte> message) {
   const KnownIdentity& who = identify(description);
   if (holds_far_too_much()) return refuse_to_client(description.key, who.app);
   PendingIo& io = worker_.make_held(worker_.now());
+  io.arrived_in = worker_.event();
   join_client();
   io.session = this;
   io.key = description.key;
@@ -267,8 +268,7 @@ void Session::submit_parked() {
 // another way must not come to the server behind the repetition, and undo what was done since.
 bool Session::client_went_unseen(const PendingIo& io) {
   const bool unseen = to_server_.waits() || to_server_.paused();
-  return unseen && worker_.now() - io.arrival >= kUnseen &&
-         net::has_hung_up(client_.native_handle());
+  return unseen && io.arrived_in != worker_.event() && net::has_hung_up(client_.native_handle());
 }
 
 void Session::forget(PendingIo& io) {
@@ -320,16 +320,17 @@ void Session::refuse_excess(PendingIo& io) {
   worker_.recycle(io);
 }
 
-// What a client asks for in vain is limited by not reading it. The pause is short: behind the
-// requests may stand the data of writes that have been started.
 void Session::refuse_to_client(IoKey key, AppId app) {
-  if (++refused_ == kMostRefused && !std::exchange(refusing_, true)) to_server_.pause();
   ++shared_.counters.requests_refused;
   worker_.dispatcher().count_refused(app);
   send_refusal(key);
 }
 
+// What a client asks for in vain is limited by not reading it. The pause is short: behind the
+// requests may stand the data of writes that have been started.
 void Session::send_refusal(IoKey key) {
+  const std::size_t most = client_id_ == kNoClient ? kMostRefused : kMostSentBack;
+  if (++refused_ >= most && !std::exchange(refusing_, true)) to_server_.pause();
   to_client_.inject(conversation_->refuse(key));
   if (to_client_.unsent() > worker_.settings().config.limits.held_bytes.count + kUnsentBesides) {
     return close("the client does not take the answers to its requests");

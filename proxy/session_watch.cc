@@ -124,6 +124,9 @@ void Session::stall(const std::vector<PendingIo*>& waiting, TimePoint now) {
               net::to_string(client_endpoint_),
               to_client_.blocked_since() ? "takes no data" : "does not send the data of its writes",
               waiting.size());
+  if (!waiting.empty() && conversation_->occupies_server()) {
+    close("the client kept the data server waiting: it will repeat what was under way");
+  }
 }
 
 // Takes what is held out of the scheduler.

@@ -205,6 +205,7 @@ void Worker::end_of_event() {
       --shared_.counters.connections_open;
     }
   }
+  ++event_;
 }
 
 void Worker::ask_again_at(std::optional<TimePoint> until) {

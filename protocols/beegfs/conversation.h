@@ -35,6 +35,8 @@ class BeegfsConversation final : public Conversation {
   [[nodiscard]] bool awaits_client(IoKey key, bool in_mid_message) override {
     return key == key_ && phase_ == Phase::write_answer && (data_left_ > 0 || in_mid_message);
   }
+  // A worker reads the data of a write, and sends those of a read, to the end.
+  [[nodiscard]] bool occupies_server() const override { return true; }
   [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
   void forget(IoKey key) override;
   [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return client_; }

@@ -179,5 +179,34 @@ TEST(ProxyResourceFaults, KilledProxyServesAgainAfterItsRestart) {
       [](const nlohmann::json& now) { return now["virtual_pfs"][0]["done_requests"] == 1; }));
 }
 
+TEST(ProxyResourceFaults, MemoryOfAPeakIsGivenBack) {
+  if (!kMemoryIsFreed) GTEST_SKIP() << "sanitizers keep memory";
+  constexpr int kConnections = 32;
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1});
+  Link busy = open_link(proxy, server);
+  expect_works(busy, 1);
+  const std::size_t idle = proxy.memory();
+  ASSERT_TRUE(busy.client.send(io_request(2, {})));
+  ASSERT_TRUE(busy.server.receive());
+  std::vector<Link> links;
+  for (int i = 0; i < kConnections; ++i) {
+    links.push_back(open_link(proxy, server));
+    for (pvfs2::Tag tag = 1; tag <= 100; ++tag) {
+      const Buffer request = small_write_request(tag, {}, Buffer(6000));
+      if (links.back().client.flood(request, 1, 100ms) == 0) break;
+    }
+  }
+  const std::size_t peak = proxy.memory();
+  EXPECT_GT(peak, 3 * idle);
+  links.clear();
+  ASSERT_TRUE(busy.server.send(io_response(2, 0)));
+  const auto until = std::chrono::steady_clock::now() + 60s;
+  while (proxy.memory() > idle * 3 / 2 && std::chrono::steady_clock::now() < until) {
+    (void)proxy.wait_until([](const nlohmann::json& now) { return now["ios_alive"] == -1; });
+  }
+  EXPECT_LE(proxy.memory(), idle * 3 / 2) << "at the peak " << peak;
+}
+
 }  // namespace
 }  // namespace vpfs::test

@@ -74,7 +74,7 @@ std::string problem_of(std::span<const std::byte> bytes, const StampedFile& expe
 
 Buffer io_request(Tag tag, const IoSpec& spec) {
   Request request = request_with_hints(spec);
-  request.body = IoRequestBody{.handle = kDatafile,
+  request.body = IoRequestBody{.handle = spec.datafile != 0 ? spec.datafile : kDatafile,
                                .fs_id = kFsId,
                                .io_type = spec.type,
                                .distribution = SimpleStripe{},

@@ -28,7 +28,8 @@ struct IoSpec {
   pvfs2::IoType type = pvfs2::IoType::read;
   std::int64_t offset = 0;
   std::int64_t size = 65536;
-  std::string job;  // the hint jobid; "" sends none
+  std::string job;             // the hint jobid; "" sends none
+  pvfs2::Handle datafile = 0;  // zero: the one that all tests use
 };
 
 [[nodiscard]] Buffer io_request(pvfs2::Tag tag, const IoSpec& spec);

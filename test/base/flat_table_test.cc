@@ -1,0 +1,47 @@
+#include "base/flat_table.h"
+
+#include <cstdint>
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace vpfs {
+namespace {
+
+TEST(FlatTable, HoldsWhatAMapHolds) {
+  std::mt19937_64 random(3);
+  FlatTable<std::uint64_t> table(17);
+  std::map<std::uint64_t, std::uint64_t> expected;
+  for (int step = 0; step < 100'000; ++step) {
+    const std::uint64_t key = (random() % 500) << (random() % 3 * 20);
+    if (table.find(key) == nullptr) {
+      table.insert(key, random());
+      expected[key] = *table.find(key);
+    } else {
+      ASSERT_EQ(*table.find(key), expected.at(key));
+      table.erase(key);
+      expected.erase(key);
+    }
+    ASSERT_EQ(table.size(), expected.size());
+  }
+  table.for_each([&](std::uint64_t key, std::uint64_t value) {
+    EXPECT_EQ(value, expected.at(key));
+    expected.erase(key);
+  });
+  EXPECT_TRUE(expected.empty());
+}
+
+// With low bits for places, this takes minutes.
+TEST(FlatTable, KeysOfTheSameLowBitsAreAsFastAsOthers) {
+  constexpr std::uint64_t kKeys = 200'000;
+  for (const int shift : {0, 20, 40}) {
+    FlatTable<int> table;
+    for (std::uint64_t key = 0; key < kKeys; ++key) table.insert(key << shift, 1);
+    for (std::uint64_t key = 0; key < kKeys; ++key) table.erase(key << shift);
+    EXPECT_EQ(table.size(), 0U);
+  }
+}
+
+}  // namespace
+}  // namespace vpfs

@@ -1,0 +1,95 @@
+// What requests cost that do less, or need more of the proxy, than they seem to.
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/io_messages.h"
+#include "test/support/proxy_process.h"
+
+namespace vpfs::test {
+namespace {
+
+using pvfs2::Tag;
+
+constexpr std::int64_t kAsked = 10 << 20;
+constexpr std::int64_t kHas = 4096;
+
+// One read of a small file that asks for much.
+void read_small_file(Link& link, Tag tag) {
+  ASSERT_TRUE(link.client.send(io_request(tag, {.size = kAsked})));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.server.send(io_response(tag, kHas)));
+  ASSERT_TRUE(link.server.send(data_message(tag, Buffer(kHas))));
+  ASSERT_TRUE(link.client.receive());
+  ASSERT_TRUE(link.client.receive());
+}
+
+TEST(ProxyCosts, ReadsOfAFileWhoseSizeIsKnownLeaveRoomForOthers) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 16, .depth_bytes = "8 MiB"});
+  Link reader = open_link(proxy, server);
+  Link victim = open_link(proxy, server);
+  read_small_file(reader, 1);
+  for (Tag tag = 2; tag <= 9; ++tag) {
+    ASSERT_TRUE(reader.client.send(io_request(tag, {.size = kAsked})));
+    ASSERT_TRUE(victim.client.send(io_request(tag, {.size = 512 << 10})));
+  }
+  EXPECT_TRUE(proxy.wait_for_outstanding(16));
+  EXPECT_EQ(proxy.status()["queued"], 0);
+}
+
+TEST(ProxyCosts, AReadLargerThanTheDepthDoesNotGoAlone) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 16, .depth_bytes = "8 MiB"});
+  Link reader = open_link(proxy, server);
+  Link victim = open_link(proxy, server);
+  ASSERT_TRUE(reader.client.send(io_request(1, {.size = kAsked})));
+  ASSERT_TRUE(victim.client.send(io_request(1, {.size = 512 << 10})));
+  ASSERT_TRUE(victim.client.send(io_request(2, {.size = 512 << 10})));
+  EXPECT_TRUE(proxy.wait_for_outstanding(3));
+}
+
+// A job reads one file after the other, each by a process of its own.
+TEST(ProxyCosts, ReadsOfFilesThatNobodyKnowsCostWhatSuchReadsHaveGiven) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 16, .depth_bytes = "8 MiB"});
+  for (Tag tag = 1; tag <= 60; ++tag) {
+    Link link = open_link(proxy, server);
+    ASSERT_TRUE(link.client.send(io_request(tag, {.size = kAsked, .datafile = 1000 + tag})));
+    ASSERT_TRUE(link.server.receive());
+    ASSERT_TRUE(link.server.send(io_response(tag, 0)));
+    ASSERT_TRUE(link.client.receive());
+  }
+  Link reader = open_link(proxy, server);
+  for (Tag tag = 1; tag <= 16; ++tag) {
+    ASSERT_TRUE(reader.client.send(io_request(tag, {.size = kAsked, .datafile = 2000 + tag})));
+  }
+  EXPECT_TRUE(proxy.wait_for_outstanding(16));
+}
+
+// Its requests are refused as fast as they come otherwise, and nobody else is served.
+TEST(ProxyCosts, WhoIsRefusedIsReadSlowly) {
+  constexpr int kRefused = 640;
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port(), .depth = 1, .limits = "held_requests: 4"});
+  Link flooder = open_link(proxy, server);
+  const auto begin = std::chrono::steady_clock::now();
+  std::jthread flood([&] {
+    for (Tag tag = 1; tag <= 5000; ++tag) {
+      if (!flooder.client.send(small_read_request(tag, {.size = 4096}))) return;
+    }
+  });
+  ASSERT_TRUE(proxy.wait_until([](const nlohmann::json& status) {
+    return status["counters"]["requests_refused"] >= kRefused;
+  }));
+  // 64 between two looks at the time, which are 50 ms apart, and what had been received by then.
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 200ms);
+  flooder.server.close();
+}
+
+}  // namespace
+}  // namespace vpfs::test

@@ -1,0 +1,117 @@
+// Clients that keep the data server waiting: their slots go to others.
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "test/support/io_messages.h"
+#include "test/support/proxy_process.h"
+
+namespace vpfs::test {
+namespace {
+
+using pvfs2::IoType;
+using pvfs2::Tag;
+
+constexpr const char* kTwoJobs = "[{match: {hint: {jobid: a}}, virtual_pfs: a}]";
+
+// Starts `count` writes of 1 MiB that the data server has answered, and whose data are to come.
+void start_writes(Link& link, Tag count, const std::string& job) {
+  for (Tag tag = 1; tag <= count; ++tag) {
+    ASSERT_TRUE(
+        link.client.send(io_request(tag, {.type = IoType::write, .size = 1 << 20, .job = job})));
+    const auto request = link.server.receive();
+    ASSERT_TRUE(request);
+    ASSERT_TRUE(link.server.send(io_response(request->header.tag, 0)));
+    ASSERT_TRUE(link.client.receive());
+  }
+}
+
+// A request of the victim's comes to the data server, and is answered.
+void expect_served(Link& victim, Tag tag) {
+  ASSERT_TRUE(victim.client.send(small_read_request(tag, {.size = 4096})));
+  ASSERT_TRUE(victim.server.receive()) << "no slot for the victim";
+  ASSERT_TRUE(victim.server.send(small_read_response(tag, Buffer(4096))));
+  ASSERT_TRUE(victim.client.receive());
+}
+
+class ProxyStalls : public ::testing::Test {
+ protected:
+  FakeDataServer server_;
+  ProxyProcess proxy_{{.upstream = server_.port(),
+                       .depth = 4,
+                       .timeouts = "client_stall: 400 ms",
+                       .virtual_pfs = "a: {weight: 1}",
+                       .rules = kTwoJobs}};
+  Link staller_ = open_link(proxy_, server_);
+  Link victim_ = open_link(proxy_, server_);
+};
+
+TEST_F(ProxyStalls, AWriterThatSendsNothingGivesItsSlotsUpAndItsDataPassWhenTheyCome) {
+  start_writes(staller_, 4, "a");
+  expect_served(victim_, 1);
+  EXPECT_TRUE(proxy_.logs("does not send the data of its writes: 4 of its requests give up"));
+  nlohmann::json now = proxy_.status();
+  EXPECT_EQ(now["outstanding"], 0);
+  EXPECT_EQ(now["counters"]["slots_given_up"], 4);
+  EXPECT_EQ(now["virtual_pfs"][1]["given_up_requests"], 4);
+
+  // What it asks for now waits until it sends again, then goes on alone.
+  for (Tag tag = 1; tag <= 4; ++tag) {
+    const Buffer data = data_message(tag, StampedFile{.file = tag}.bytes(0, 1 << 20));
+    ASSERT_TRUE(staller_.client.send(data));
+    ASSERT_EQ(staller_.server.receive().value().bytes(), data);
+    ASSERT_TRUE(staller_.server.send(write_completion(tag, 1 << 20)));
+    ASSERT_TRUE(staller_.client.receive());
+  }
+  ASSERT_TRUE(proxy_.wait_until(
+      [](const nlohmann::json& status) { return status["counters"]["late_bytes"] == 4 << 20; }));
+  now = proxy_.status();
+  EXPECT_EQ(now["virtual_pfs"][1]["done_requests"], 4);
+  EXPECT_EQ(now["virtual_pfs"][1]["done_bytes"], 4 << 20);
+  EXPECT_EQ(now["counters"]["ios_alive"], 0);
+  start_writes(staller_, 1, "a");
+}
+
+TEST_F(ProxyStalls, AByteNowAndThenIsNoProgress) {
+  start_writes(staller_, 4, "a");
+  const Buffer data = data_message(1, Buffer(1 << 20));
+  ASSERT_TRUE(victim_.client.send(small_read_request(1, {.size = 4096})));
+  std::size_t sent = 0;
+  const bool served = proxy_.wait_until([&](const nlohmann::json& status) {
+    (void)staller_.client.send(std::span(data).subspan(sent++, 1));
+    return status["counters"]["slots_given_up"] == 4;
+  });
+  EXPECT_TRUE(served);
+  EXPECT_TRUE(victim_.server.receive());
+}
+
+// After its stall the client has slots for one request at a time, which are not counted.
+TEST_F(ProxyStalls, WhoStallsAgainAndAgainTakesNoSlotFromOthers) {
+  start_writes(staller_, 4, "a");
+  ASSERT_TRUE(proxy_.logs("4 of its requests give up their slots"));
+  for (Tag tag = 11; tag <= 20; ++tag) {
+    ASSERT_TRUE(staller_.client.send(
+        io_request(tag, {.type = IoType::write, .size = 1 << 20, .job = "a"})));
+  }
+  ASSERT_TRUE(staller_.server.receive());
+  ASSERT_TRUE(staller_.server.send(io_response(11, 0)));
+  ASSERT_TRUE(proxy_.wait_for_outstanding(0));
+  for (Tag tag = 1; tag <= 5; ++tag) expect_served(victim_, tag);
+  EXPECT_FALSE(staller_.server.readable(0ms)) << "one at a time";
+}
+
+TEST_F(ProxyStalls, AnotherConnectionOfTheApplicationGoesOn) {
+  start_writes(staller_, 4, "a");
+  ASSERT_TRUE(proxy_.logs("4 of its requests give up their slots"));
+  Link other = open_link(proxy_, server_);
+  for (Tag tag = 1; tag <= 4; ++tag) {
+    ASSERT_TRUE(other.client.send(small_read_request(tag, {.size = 4096, .job = "a"})));
+    ASSERT_TRUE(other.server.receive());
+  }
+  EXPECT_EQ(proxy_.status()["outstanding"], 4) << "with slots";
+}
+
+}  // namespace
+}  // namespace vpfs::test
