@@ -9,6 +9,7 @@
 #include "net/async.h"
 #include "proxy/dispatcher.h"
 #include "proxy/open_file_users.h"
+#include "proxy/upstream_health.h"
 
 namespace vpfs::proxy {
 
@@ -46,6 +47,8 @@ struct SharedState {
   const std::optional<net::Endpoint> upstream;
   Counters counters;
   OpenFileUsers open_files;
+  UpstreamHealth upstream_health;
+  std::atomic<std::uint64_t> misdirected = 0;  // clients that nobody redirected to the proxy
   std::atomic<bool> draining = false;
   // How long a request may be held, and how long a connection may keep a request from a data server
   // that takes nothing: together they stay below the client's time-out.
