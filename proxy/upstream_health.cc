@@ -13,8 +13,9 @@ void UpstreamHealth::failed(const net::Endpoint& server, const std::string& prob
   if (!outage.down) ++trouble_;
   outage.down = true;
   if (!whom.empty()) ++outage.refused;
-  if (outage.told || now < outage.quiet_until) return;
+  if (outage.told || (now < outage.quiet_until && problem == outage.problem)) return;
   outage.told = true;
+  outage.problem = problem;
   if (whom.empty()) {
     spdlog::warn("data server: {}; clients are refused until it answers", problem);
   } else {
@@ -33,7 +34,9 @@ void UpstreamHealth::note_reached(const net::Endpoint& server, TimePoint now) {
   if (!outage.told) return;
   spdlog::info("data server {} answers again; clients refused meanwhile: {}",
                net::to_string(server), outage.refused);
-  outage = {.quiet_until = now + kQuiet};
+  outage.told = false;
+  outage.refused = 0;
+  outage.quiet_until = now + kQuiet;
 }
 
 }  // namespace vpfs::proxy

@@ -23,13 +23,14 @@ class UpstreamHealth {
   }
 
  private:
-  // A server that comes and goes is told about once in that time.
+  // A server that comes and goes for the same reason is told about once in that time.
   static constexpr Duration kQuiet = std::chrono::seconds(10);
 
   struct Outage {
     bool down = false;
     bool told = false;          // the log knows
     std::uint64_t refused = 0;  // clients, since the log last said how many
+    std::string problem;        // that the log knows of, also from an outage before
     TimePoint quiet_until;
   };
   void note_reached(const net::Endpoint& server, TimePoint now);

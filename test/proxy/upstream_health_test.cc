@@ -81,6 +81,18 @@ TEST_F(UpstreamHealthTest, AServerThatComesAndGoesDoesNotFillTheLog) {
             "info: data server 127.0.0.1:1 answers again; clients refused meanwhile: 1000\n");
 }
 
+TEST_F(UpstreamHealthTest, AnotherReasonIsToldAtOnce) {
+  health_.failed(server(1), "connect: refused", "c", now_);
+  health_.reached(server(1), now_);
+  (void)logged();
+  health_.failed(server(1), "connect: refused", "c", now_ += 1ms);
+  EXPECT_EQ(logged(), "");
+  health_.failed(server(1), "out of descriptors", "c", now_ += 1ms);
+  EXPECT_EQ(logged(),
+            "warning: client c refused: data server: out of descriptors; further ones are counted "
+            "until it answers\n");
+}
+
 TEST_F(UpstreamHealthTest, ServersAreToldApart) {
   health_.failed(server(1), "one", "c", now_);
   health_.failed(server(2), "two", "c", now_);
