@@ -182,7 +182,7 @@ TEST(ProxyStart, ListeningOnAllIpv6AddressesServesIpv4AsWhatItIs) {
   EXPECT_EQ(outstanding(), kOneEach);
   fourth.close();
   sixth.close();
-  EXPECT_TRUE(proxy.process().wait_for_line("127.0.0.1:")) << proxy.process().errors();
+  EXPECT_TRUE(proxy.process().wait_for_line("client 127.0.0.1:")) << proxy.process().errors();
   EXPECT_EQ(proxy.process().errors().find("::ffff:"), std::string::npos)
       << proxy.process().errors();
   EXPECT_EQ(proxy.process().stop().code, 0);
