@@ -32,7 +32,8 @@ Result<std::string> read_config_file(const std::string& path) {
 
   std::string text;
   char part[4096];
-  while (const std::size_t size = std::fread(part, 1, sizeof part, file.get())) {
+  for (std::size_t size = sizeof part; size == sizeof part;) {
+    size = std::fread(part, 1, sizeof part, file.get());
     text.append(part, size);
     if (text.size() > kMostBytes) {
       return fail(fmt::format("{}: is larger than {} MiB, so it is no configuration", path,

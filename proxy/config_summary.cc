@@ -181,6 +181,7 @@ std::vector<Parts> rules(const Config& config) {
     return names.empty() ? "" : fmt::format(" (class {})", names[index].name);
   };
   std::vector<Parts> rows;
+  rows.reserve(config.rules.size() + 1);
   for (const RuleConfig& each : config.rules) {
     rows.push_back({conditions(each), "-> " + each.virtual_pfs + in_class(each.traffic_class)});
   }

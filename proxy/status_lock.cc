@@ -1,5 +1,6 @@
 #include "proxy/status_lock.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
