@@ -5,12 +5,15 @@
 #include <charconv>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
 namespace vpfs {
 namespace {
+
+constexpr std::string_view kEmpty = "is empty: give it a value, or leave it out";
 
 int line_of(const YAML::Node& node) {
   return node.Mark().line + 1;
@@ -65,17 +68,45 @@ std::string range_problem(std::string_view text, T least, T most, T no_limit, Pr
 
 }  // namespace
 
-void ConfigErrors::add(int line, std::string_view key, std::string_view problem) {
-  const auto place = std::ranges::upper_bound(numbers_, line);
+void ConfigErrors::insert(Messages& messages, int line, std::string_view key,
+                          std::string_view text) const {
+  if (final_) return;
+  const auto place = std::ranges::upper_bound(messages.numbers, line);
   const std::string subject = key.empty() ? "" : fmt::format("{}: ", key);
-  lines_.insert(lines_.begin() + (place - numbers_.begin()),
-                fmt::format("{}:{}: {}{}", file_, line, subject, problem));
-  numbers_.insert(place, line);
+  messages.lines.insert(messages.lines.begin() + (place - messages.numbers.begin()),
+                        fmt::format("{}:{}: {}{}", file_, line, subject, text));
+  messages.numbers.insert(place, line);
+}
+
+void ConfigErrors::add(int line, std::string_view key, std::string_view problem) {
+  insert(errors_, line, key, problem);
+}
+
+void ConfigErrors::add_final(int line, std::string_view problem) {
+  if (final_) return;
+  errors_ = {};
+  warnings_ = {};
+  insert(errors_, line, "", problem);
+  final_ = true;
+}
+
+void ConfigErrors::warn(std::string_view key, std::string_view text) {
+  insert(warnings_, line_of(key), key, text);
+}
+
+int ConfigErrors::line_of(std::string_view path) const {
+  for (;;) {
+    const auto place = places_.find(path);
+    if (place != places_.end()) return place->second;
+    const std::size_t end = path.find_last_of(".[");
+    if (end == std::string_view::npos) return 1;
+    path = path.substr(0, end);
+  }
 }
 
 std::string ConfigErrors::to_string() const {
   std::string text;
-  for (const std::string& line : lines_) text += line + "\n";
+  for (const std::string& line : errors_.lines) text += line + "\n";
   return text;
 }
 
@@ -92,6 +123,9 @@ struct ConfigReader::State {
   bool present = false;  // false: stands for a mapping that is not there, or that was no mapping
   std::vector<Entry> entries;
   std::vector<std::string> asked;  // in the order of asking, as the errors list them
+  std::vector<std::pair<std::string, std::string>> suggestions;  // for unknown keys
+  std::size_t errors_before = 0;                                 // when this reader was made
+  bool finished = false;
 
   [[nodiscard]] std::string path_of(std::string_view key) const {
     if (path.empty() || key.empty()) return path + std::string(key);
@@ -131,7 +165,24 @@ struct ConfigReader::State {
         problem(entry, fmt::format("given twice; first on line {}", first->line));
         continue;
       }
+      errors->set_line(path_of(entry.key), entry.line);
       entries.push_back(std::move(entry));
+    }
+  }
+
+  [[nodiscard]] std::string unknown_key_problem_of(const std::string& key) const {
+    for (const auto& [word, instead] : suggestions) {
+      if (word == key) return fmt::format("unknown key; did you mean {}?", quoted(instead));
+    }
+    return unknown_key_problem(key, asked);
+  }
+
+  void report_unknown_keys() {
+    if (std::exchange(finished, true)) return;
+    for (const Entry& entry : entries) {
+      if (std::ranges::find(asked, entry.key) == asked.end()) {
+        problem(entry, unknown_key_problem_of(entry.key));
+      }
     }
   }
 
@@ -142,6 +193,8 @@ struct ConfigReader::State {
     state->errors = errors;
     state->path = std::move(place);
     state->line = at;
+    state->errors_before = errors->lines().size();
+    errors->set_line(state->path, at);
     if (node == nullptr) return state;
     if (node->IsMap()) {
       state->load(*node);
@@ -204,6 +257,7 @@ struct ConfigReader::State {
 ConfigReader::ConfigReader(std::string_view text, ConfigErrors& errors)
     : state_(std::make_unique<State>()) {
   state_->errors = &errors;
+  state_->errors_before = errors.lines().size();
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
     if (documents.size() > 1) {
@@ -217,7 +271,7 @@ ConfigReader::ConfigReader(std::string_view text, ConfigErrors& errors)
       errors.add(line_of(documents[0]), "", "must be a mapping (key: value)");
     }
   } catch (const YAML::Exception& exception) {
-    errors.add(std::max(exception.mark.line, 0) + 1, "", "not YAML: " + exception.msg);
+    errors.add_final(std::max(exception.mark.line, 0) + 1, "not YAML: " + exception.msg);
   }
 }
 
@@ -225,12 +279,19 @@ ConfigReader::ConfigReader(std::unique_ptr<State> state) : state_(std::move(stat
 ConfigReader::ConfigReader(ConfigReader&&) noexcept = default;
 
 ConfigReader::~ConfigReader() {
-  if (state_ == nullptr) return;
-  for (const State::Entry& entry : state_->entries) {
-    if (std::ranges::find(state_->asked, entry.key) == state_->asked.end()) {
-      state_->problem(entry, unknown_key_problem(entry.key, state_->asked));
-    }
-  }
+  if (state_ != nullptr) state_->report_unknown_keys();
+}
+
+void ConfigReader::finish() {
+  state_->report_unknown_keys();
+}
+
+bool ConfigReader::flawless() const {
+  return state_->errors->lines().size() == state_->errors_before;
+}
+
+void ConfigReader::suggest(std::string_view other_word, std::string_view instead) {
+  state_->suggestions.emplace_back(other_word, instead);
 }
 
 bool ConfigReader::has(std::string_view key) {
@@ -240,6 +301,11 @@ bool ConfigReader::has(std::string_view key) {
 bool ConfigReader::is(std::string_view key, std::string_view value) {
   const State::Entry* entry = state_->find(key);
   return entry != nullptr && entry->value.IsScalar() && entry->value.Scalar() == value;
+}
+
+bool ConfigReader::is_scalar(std::string_view key) {
+  const State::Entry* entry = state_->find(key);
+  return entry != nullptr && entry->value.IsScalar();
 }
 
 bool ConfigReader::get(std::string_view key, std::string* value) {
@@ -300,6 +366,10 @@ bool ConfigReader::get(std::string_view key, std::vector<std::string>* value) {
     state_->problem(*entry, "must be a value or a list of values");
     return false;
   }
+  if (items.empty()) {
+    state_->problem(*entry, kEmpty);
+    return false;
+  }
   *value = std::move(items);
   return true;
 }
@@ -316,6 +386,10 @@ bool ConfigReader::get(std::string_view key,
     }
   }
   if (state_->errors->lines().size() != errors_before) return false;
+  if (pairs.empty()) {
+    report(key, kEmpty);
+    return false;
+  }
   *value = std::move(pairs);
   return true;
 }

@@ -2,9 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,23 +14,45 @@
 
 namespace vpfs {
 
-// Everything wrong with one configuration text, each as "FILE:LINE: KEY: what is wrong". KEY is the
-// whole path ("scheduler.depth.bytes", "rules[0].match", lists counted from 0); it is left out
-// where the text as a whole is wrong.
+// Everything wrong with one configuration text, and beside it warnings, each as "FILE:LINE: KEY:
+// what is wrong". KEY is the whole path ("scheduler.depth.bytes", "rules[0].match", lists counted
+// from 0); it is left out where the text as a whole is wrong.
 class ConfigErrors {
  public:
   explicit ConfigErrors(std::string file) : file_(std::move(file)) {}
   void add(int line, std::string_view key, std::string_view problem);
-  [[nodiscard]] bool empty() const { return lines_.empty(); }
+  // The text cannot be parsed: this is the only error, whatever is added after it.
+  void add_final(int line, std::string_view problem);
+  // For checks after the reading: the line is where `key` (its whole path) stands, else that of the
+  // mapping around it.
+  void add(std::string_view key, std::string_view problem) { add(line_of(key), key, problem); }
+  // Something that is allowed and hardly meant.
+  void warn(std::string_view key, std::string_view text);
+
+  // Whether there is no error; warnings do not count.
+  [[nodiscard]] bool empty() const { return errors_.lines.empty(); }
   // Sorted by line number, for one line in the order of reporting.
-  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+  [[nodiscard]] const std::vector<std::string>& lines() const { return errors_.lines; }
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_.lines; }
   // lines() as one text, each ended by a newline.
   [[nodiscard]] std::string to_string() const;
 
+  // For ConfigReader: where a key, by its whole path, stands.
+  void set_line(std::string path, int line) { places_.insert_or_assign(std::move(path), line); }
+  [[nodiscard]] int line_of(std::string_view path) const;
+
  private:
+  struct Messages {
+    std::vector<std::string> lines;
+    std::vector<int> numbers;
+  };
+  void insert(Messages& messages, int line, std::string_view key, std::string_view text) const;
+
   std::string file_;
-  std::vector<std::string> lines_;
-  std::vector<int> numbers_;
+  Messages errors_;
+  Messages warnings_;
+  std::map<std::string, int, std::less<>> places_;
+  bool final_ = false;
 };
 
 // A checked view of one YAML mapping.
@@ -44,8 +65,8 @@ class ConfigErrors {
 // key was there and good.
 class ConfigReader {
  public:
-  // Parses `text`; `file` is only its name for messages. A syntax error is reported, and the reader
-  // then acts as an empty mapping.
+  // Parses `text`. A syntax error is reported, then nothing else is, and the reader acts as an
+  // empty mapping.
   ConfigReader(std::string_view text, ConfigErrors& errors);
   ConfigReader(ConfigReader&&) noexcept;
   ConfigReader& operator=(ConfigReader&&) = delete;
@@ -61,10 +82,12 @@ class ConfigReader {
   bool get(std::string_view key, Bytes* value, Bytes least, Bytes most);
   bool get(std::string_view key, BytesPerSecond* value, BytesPerSecond least, BytesPerSecond most);
   bool get(std::string_view key, Duration* value, Duration least, Duration most);
-  // A scalar or a list of scalars.
+  // A scalar or a list of scalars; an empty list is an error.
   bool get(std::string_view key, std::vector<std::string>* value);
-  // Every key of a mapping with its scalar value, in file order.
+  // Every key of a mapping with its scalar value, in file order; an empty mapping is an error.
   bool get(std::string_view key, std::vector<std::pair<std::string, std::string>>* value);
+  // Whether the key is there with a single value; reports nothing.
+  [[nodiscard]] bool is_scalar(std::string_view key);
   // One of `choices`; the error lists them. The range of the getters above is inclusive; the
   // largest value of the type as `most` means no upper limit.
   bool choose(std::string_view key, std::string* value, const std::vector<std::string>& choices);
@@ -82,6 +105,13 @@ class ConfigReader {
                       const std::function<void(const std::string&, ConfigReader&)>& each);
   // All keys that stand in this mapping, in file order (does not mark them as known).
   [[nodiscard]] std::vector<std::string> keys() const;
+
+  // A key by which others know `instead`: when it is unknown here, its error proposes that.
+  void suggest(std::string_view other_word, std::string_view instead);
+  // Reports unknown keys now instead of at the end; no key may be asked for after it.
+  void finish();
+  // Whether nothing has been reported since this reader was made.
+  [[nodiscard]] bool flawless() const;
 
   // Reports a problem with a key's value that only the caller can see (for example two values that
   // contradict each other); the line is that of the key where it stands, else of the mapping.

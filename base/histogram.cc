@@ -55,7 +55,7 @@ Duration LatencyHistogram::quantile(double q) const {
   std::uint64_t seen = 0;
   std::size_t index = 0;
   while ((seen += counts_[index]) < rank) ++index;
-  return upper_edge(index);
+  return index == kBuckets - 1 ? max_ : std::min(upper_edge(index), max_);
 }
 
 Duration LatencyHistogram::mean() const {

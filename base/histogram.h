@@ -24,7 +24,8 @@ class LatencyHistogram {
   void clear();
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  // The upper edge of the bucket that holds the q-quantile (0 <= q <= 1); zero when empty.
+  // The upper edge of the bucket that holds the q-quantile (0 <= q <= 1), but never above max();
+  // zero when empty.
   [[nodiscard]] Duration quantile(double q) const;
   [[nodiscard]] Duration mean() const;
   [[nodiscard]] Duration max() const { return max_; }

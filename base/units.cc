@@ -165,6 +165,11 @@ Result<Bytes> parse_bytes(std::string_view text) {
 Result<BytesPerSecond> parse_rate(std::string_view text) {
   const std::string_view all = trimmed(text);
   if (!all.ends_with("/s")) {
+    // An amount with its unit: only the time is missing.
+    const Result<Quantity> amount = parse_quantity(all, kSizes, "bytes");
+    if (amount && amount->has_unit) {
+      return fail(fmt::format("\"{}\" is not a rate; did you mean \"{}/s\"?", text, all));
+    }
     return fail(fmt::format("\"{}\" is not a rate, as \"400 MiB/s\" is", text));
   }
   const Result<Bytes> bytes = parse_bytes(all.substr(0, all.size() - 2));

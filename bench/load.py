@@ -141,8 +141,13 @@ def follow(load: Program, on_line: Callable[[str], None]) -> None:
 LIVE_LINE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?) s  ")
 
 
+def run_begins(line: str) -> bool:
+    """Whether vpfs-load tells with this line that the run, its warm-up first, has just begun."""
+    return "the run begins" in line
+
+
 def line_time(line: str) -> float | None:
-    """The second of the run, its warm-up included, that a live line of vpfs-load is about."""
+    """The second of the measured time, which follows the warm-up, that a live line of vpfs-load is about."""
     match = LIVE_LINE.match(line)
     return float(match[1]) if match else None
 

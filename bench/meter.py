@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from bench.harness import Problem, Program
-from bench.load import line_time
+from bench.load import run_begins
 
 INTERVAL = 0.02
 # Of the measured time at its beginning and its end, left out: vpfs-load's clock is known here only
@@ -34,10 +34,9 @@ class CpuMeter:
         self._thread.start()
 
     def saw_line(self, line: str) -> None:
-        """Each live line of vpfs-load, as soon as it is there; the first tells when the run began."""
-        shown = line_time(line)
-        if self._origin is None and shown is not None:
-            self._origin = time.monotonic() - shown
+        """Each line of vpfs-load, as soon as it is there; the first one tells that the run begins."""
+        if self._origin is None and run_begins(line):
+            self._origin = time.monotonic()
 
     def _run(self) -> None:
         while not self._done.wait(INTERVAL):
@@ -52,7 +51,7 @@ class CpuMeter:
         self._done.set()
         self._thread.join()
         if self._origin is None:
-            raise Problem("vpfs-load printed no live line: a run of less than a second cannot be metered")
+            raise Problem("vpfs-load did not say when its run began")
         return utilisation(self._samples, self._origin + begin + MARGIN, self._origin + end - MARGIN)
 
 

@@ -6,7 +6,7 @@ import pathlib
 import time
 
 from bench.harness import Problem, Ticker
-from bench.load import line_time
+from bench.load import run_begins
 
 INTERVAL = 0.1  # the shortest that a proxy can be told
 
@@ -39,10 +39,9 @@ class StatusRecorder:
         self._ticker.start()
 
     def saw_line(self, line: str) -> None:
-        """Each live line of vpfs-load as soon as it is there; the first tells when the run began."""
-        shown = line_time(line)
-        if self._origin is None and shown is not None:
-            self._origin = time.monotonic() - shown
+        """Each line of vpfs-load as soon as it is there; the first one tells that the run begins."""
+        if self._origin is None and run_begins(line):
+            self._origin = time.monotonic()
 
     def _look(self) -> None:
         try:
@@ -59,5 +58,5 @@ class StatusRecorder:
         self._ticker.stop()
         origin = self._origin
         if origin is None:
-            raise Problem("vpfs-load printed no live line: a run of less than a second has no record over time")
+            raise Problem("vpfs-load did not say when its run began")
         return [(at - origin, status) for at, status in self._samples if at >= origin]

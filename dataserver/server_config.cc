@@ -65,7 +65,7 @@ void read_servers(ConfigReader& reader, ServerConfig& config) {
   reader.require("servers");
   std::set<std::string> aliases;
   std::set<std::string> addresses;
-  reader.for_each("servers", [&](ConfigReader& entry) {
+  const bool is_list = reader.for_each("servers", [&](ConfigReader& entry) {
     ServerAddress server;
     entry.require("alias");
     if (entry.get("alias", &server.alias) && !is_plain_name(server.alias)) {
@@ -85,7 +85,9 @@ void read_servers(ConfigReader& reader, ServerConfig& config) {
     }
     config.servers.push_back(std::move(server));
   });
-  if (config.servers.empty()) return;
+  if (is_list && config.servers.empty()) {
+    reader.report("servers", "must name at least one");
+  }
   if (config.servers.size() > kMostServers) {
     reader.report("servers",
                   fmt::format("{} servers; at most {}", config.servers.size(), kMostServers));

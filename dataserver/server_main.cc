@@ -1,7 +1,5 @@
 #include <cstdio>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 
@@ -10,8 +8,11 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/command_line.h"
+#include "base/config_file.h"
 #include "base/log.h"
 #include "base/system_clock.h"
+#include "dataserver/config_summary.h"
 #include "dataserver/server.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
@@ -36,20 +37,19 @@ std::chrono::milliseconds time_of_day() {
 
 int complain(const std::string& message) {
   fmt::print(stderr, "vpfs-server: {}\n", message);
-  return 2;
+  return kBadUsage;
 }
 
 std::optional<ServerConfig> load(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) {
-    complain(fmt::format("cannot read {}", path));
+  const Result<std::string> text = read_config_file(path);
+  if (!text) {
+    fmt::print(stderr, "{}\n", text.error().message);
     return std::nullopt;
   }
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   ConfigErrors errors(path);
-  ServerConfig config = parse_server_config(text, errors);
+  ServerConfig config = parse_server_config(*text, errors);
   if (!errors.empty()) {
-    fmt::print(stderr, "{}\n", errors.to_string());
+    fmt::print(stderr, "{}", errors.to_string());
     return std::nullopt;
   }
   return config;
@@ -95,18 +95,15 @@ int run(ServerConfig config, std::uint32_t self) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("Data and metadata server of the embedded parallel file system");
-  app.add_option("--config", options.config, "the file system's configuration (YAML)")->required();
+  app.add_option("--config", options.config, "the file system's configuration (YAML); required");
   app.add_option("--server", options.server, "which of its servers this is (its alias)");
-  app.add_flag("--check-config", options.check_only, "check the configuration and exit");
+  app.add_flag("--check-config", options.check_only,
+               "say what the configuration will do, and exit");
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? 0 : 2;
-  }
-  try {
+    if (const auto code = parse_command_line(app, "vpfs-server", argc, argv)) return *code;
+    if (options.config.empty()) return missing_option(app, "--config");
     std::optional<ServerConfig> config = load(options.config);
-    if (!config) return 2;
+    if (!config) return kBadUsage;
     std::optional<std::uint32_t> self;
     if (!options.server.empty()) {
       self = config->find_server(options.server);
@@ -115,7 +112,10 @@ int main(int argc, char** argv) {
     } else if (config->servers.size() == 1) {
       self = 0;
     }
-    if (options.check_only) return 0;
+    if (options.check_only) {
+      fmt::print("{}: ok\n{}", options.config, to_summary(*config, self));
+      return 0;
+    }
     if (!self) return complain("the file system has several servers: say which with --server");
     if (auto logging = set_up_logging("vpfs-server", config->log_level); !logging) {
       return complain(logging.error().message);

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/command_line.h"
 #include "decode/capture_decoder.h"
 #include "decode/pcap_reader.h"
 
@@ -87,14 +88,17 @@ bool decode_file(const std::string& path, const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CLI::App app{
-      "Prints the messages of a packet capture, one line each. Exits 0 only when every byte "
-      "of every TCP stream was decoded."};
-  app.add_option("FILE", options.files, "captures: pcap, or pcap compressed with gzip")->required();
+      "Prints the messages of packet captures, one line each. Exits with 0 when every byte of "
+      "every TCP stream was decoded, with 1 when something was not or a file cannot be read, with "
+      "2 when the command line is wrong."};
+  app.add_option("FILE", options.files, "captures: pcap, or pcap compressed with gzip; required");
   app.add_flag("-q,--quiet", options.quiet, "print faults and totals only");
   app.add_flag("-v,--verbose", options.verbose, "print every field of every message");
   app.add_option("--ports", options.ports, "look only at connections with one of these ports")
-      ->delimiter(',');
-  CLI11_PARSE(app, argc, argv);
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  if (const auto code = vpfs::parse_command_line(app, "vpfs-decode", argc, argv)) return *code;
+  if (options.files.empty()) return vpfs::missing_option(app, "FILE");
   bool ok = true;
   for (const std::string& path : options.files) {
     if (options.files.size() > 1) std::printf("## %s\n", path.c_str());

@@ -2,12 +2,13 @@
 #include <exception>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/command_line.h"
+#include "base/config_file.h"
 #include "base/config_reader.h"
 #include "base/log.h"
 #include "base/system_clock.h"
@@ -15,13 +16,14 @@
 #include "load/report.h"
 #include "load/run.h"
 #include "load/settings.h"
+#include "load/settings_summary.h"
 #include "net/socket_options.h"
 
 namespace {
 
 constexpr int kGood = 0;
 constexpr int kRunFailed = 1;
-constexpr int kBadUsage = 2;
+using vpfs::kBadUsage;
 
 struct Options {
   std::string config;
@@ -35,10 +37,11 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--config", options.config, "What to run (conf/load.yaml)")->required();
+  app.add_option("--config", options.config, "What to run (conf/load.yaml); required");
   app.add_option("--json", options.json, "Write the results to this file");
-  app.add_flag("--check-config", options.check_config, "Only check the configuration");
-  app.add_flag("--no-live", options.no_live, "Print no line each second");
+  app.add_flag("--check-config", options.check_config,
+               "Say what the configuration will do, and exit");
+  app.add_flag("--no-live", options.no_live, "Print no line for each second that is measured");
   app.add_option("--file-system", options.file_system,
                  "Instead of the file's: tcp://HOST:PORT/NAME, beegfs://HOST:PORT/TARGET");
   app.add_option("--duration", options.duration, "Instead of the file's: 10s, 500ms");
@@ -62,15 +65,12 @@ std::optional<vpfs::load::LoadSettings> settings_of(const Options& options) {
   overrides.duration = duration_option("--duration", options.duration, problems);
   overrides.warm_up = duration_option("--warm-up", options.warm_up, problems);
   overrides.interval = duration_option("--interval", options.interval, problems);
-  std::ifstream file(options.config);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
-    problems += fmt::format("{}: cannot be read\n", options.config);
-  }
+  const vpfs::Result<std::string> text = vpfs::read_config_file(options.config);
+  if (!text) problems += text.error().message + "\n";
   vpfs::load::LoadSettings settings;
   if (problems.empty()) {
     vpfs::ConfigErrors errors(options.config);
-    settings = vpfs::load::read_settings(text.str(), overrides, errors);
+    settings = vpfs::load::read_settings(*text, overrides, errors);
     if (!errors.empty()) problems = errors.to_string();
   }
   if (problems.empty()) return settings;
@@ -86,7 +86,10 @@ int run(const Options& options) {
   }
   const std::optional<vpfs::load::LoadSettings> settings = settings_of(options);
   if (!settings) return kBadUsage;
-  if (options.check_config) return kGood;
+  if (options.check_config) {
+    fmt::print("{}: ok\n{}", options.config, vpfs::load::to_summary(*settings));
+    return kGood;
+  }
   std::ofstream json;
   if (!options.json.empty()) {
     json.open(options.json);
@@ -127,11 +130,8 @@ int main(int argc, char** argv) {
     CLI::App app("vpfs-load: competing applications on a parallel file system");
     Options options;
     add_options(app, options);
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-      return app.exit(error) == 0 ? kGood : kBadUsage;
-    }
+    if (const auto code = vpfs::parse_command_line(app, "vpfs-load", argc, argv)) return *code;
+    if (options.config.empty()) return vpfs::missing_option(app, "--config");
     return run(options);
   } catch (const std::exception& error) {
     fmt::print(stderr, "vpfs-load: {}\n", error.what());

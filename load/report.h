@@ -29,7 +29,8 @@ struct RunResult {
 // For people, one line an application.
 [[nodiscard]] std::string to_table(const LoadSettings& settings, const RunResult& result);
 // "  3.0 s  simulation 512.3 MiB/s 512 op/s  analysis ...  total 768.1 MiB/s"; `before` and `now`
-// are the live numbers of every application at both ends of `elapsed`.
+// are the live numbers of every application at both ends of `elapsed`, `time` counts from the end
+// of the warm-up.
 [[nodiscard]] std::string live_line(const LoadSettings& settings,
                                     const std::vector<Meter::Live>& before,
                                     const std::vector<Meter::Live>& now, Duration time,

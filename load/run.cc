@@ -15,6 +15,7 @@
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include "client/latch.h"
@@ -239,33 +240,27 @@ class Moments {
   asio::signal_set signals_{loop_, SIGINT, SIGTERM};
 };
 
-// Shows a line each second of the run, and gives the CPU time of the measured part. Returns when
+// Shows a line for each second that is measured, and gives the CPU time of that part. Returns when
 // the run ends.
 CpuTime watch(const LoadSettings& settings, const std::deque<Worker>& workers, Moments& moments,
               const std::function<void(const std::string&)>& live) {
-  std::optional<CpuTime> before;
   const std::size_t count = settings.applications.size();
+  if (live) {
+    live(fmt::format("files are ready, the run begins: {} of warm-up, then {} are measured",
+                     to_string(settings.warm_up), to_string(settings.duration)));
+  }
+  if (!moments.wait_until(settings.warm_up)) return {};
+  const CpuTime before = cpu_time();
   std::vector<Meter::Live> last = live_numbers(workers, count);
-  Duration shown = Duration::zero();
-  if (live) live("files are ready, the run begins");
-  const auto show = [&](Duration time) {
+  for (Duration measured = 1s; measured <= settings.duration; measured += 1s) {
+    if (!moments.wait_until(settings.warm_up + measured)) break;
     std::vector<Meter::Live> now = live_numbers(workers, count);
-    if (live) live(live_line(settings, last, now, time, time - shown));
+    if (live) live(live_line(settings, last, now, measured, 1s));
     last = std::move(now);
-    shown = time;
-  };
-  for (Duration next = 1s;; next += 1s) {
-    if (!before && settings.warm_up <= next) {
-      if (!moments.wait_until(settings.warm_up)) break;
-      before = cpu_time();
-    }
-    if (next > settings.run_length() || !moments.wait_until(next)) break;
-    show(next);
   }
   (void)moments.wait_until(settings.run_length());
-  if (!before) return {};
   const CpuTime after = cpu_time();
-  return {.user = after.user - before->user, .system = after.system - before->system};
+  return {.user = after.user - before.user, .system = after.system - before.system};
 }
 
 }  // namespace

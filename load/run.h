@@ -10,7 +10,8 @@
 
 namespace vpfs::load {
 
-// Runs all applications of `settings`. `live`, if set, is called once a second with a line to show.
+// Runs all applications of `settings`. `live`, if set, is called with a line to show when the run
+// begins, and with one for each second that is measured.
 // SIGINT or SIGTERM ends a run that has begun before its time: requests under way are finished,
 // what was written is verified, and the result is that of the shorter run.
 // An error means that the run could not begin.

@@ -140,14 +140,16 @@ LoadSettings read_settings(std::string_view text, const Overrides& overrides,
   if (reader.get("gid", &id, 0, kMostId)) settings.gid = static_cast<std::uint32_t>(id);
   reader.require("applications");
   std::set<std::string> names;
-  reader.for_each("applications", [&](ConfigReader& each) {
+  const bool is_list = reader.for_each("applications", [&](ConfigReader& each) {
     settings.applications.push_back(read_application(each, settings));
     const std::string& name = settings.applications.back().name;
     if (!names.insert(name).second) {
       each.report("name", fmt::format("'{}' is there twice", name));
     }
   });
-  if (settings.applications.empty()) reader.report("applications", "must name at least one");
+  if (is_list && settings.applications.empty()) {
+    reader.report("applications", "must name at least one");
+  }
   return settings;
 }
 

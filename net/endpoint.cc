@@ -1,12 +1,16 @@
 #include "net/endpoint.h"
 
 #include <charconv>
+#include <cstring>
+#include <memory>
 #include <optional>
 
 #include <asio/experimental/awaitable_operators.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 
 namespace vpfs::net {
 
@@ -43,6 +47,34 @@ Result<Endpoint> resolve_endpoint(std::string_view text) {
     return fail(fmt::format("'{}': host not found: {}", text, error.message()), error);
   }
   return found.begin()->endpoint();
+}
+
+Endpoint unmapped(const Endpoint& endpoint) {
+  const asio::ip::address address = endpoint.address();
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return endpoint;
+  return {asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()), endpoint.port()};
+}
+
+bool is_own_address(const asio::ip::address& address) {
+  const asio::ip::address wanted = unmapped(Endpoint(address, 0)).address();
+  if (wanted.is_loopback() || wanted.is_unspecified()) return true;
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return false;
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, &::freeifaddrs);
+  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr) continue;
+    const int family = each->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    Endpoint own;
+    own.resize(family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    std::memcpy(own.data(), each->ifa_addr, own.size());
+    // An interface's own scope is not part of how an address is written.
+    const bool same = own.address().is_v6() && wanted.is_v6()
+                          ? own.address().to_v6().to_bytes() == wanted.to_v6().to_bytes()
+                          : own.address() == wanted;
+    if (same) return true;
+  }
+  return false;
 }
 
 std::string to_string(const Endpoint& endpoint) {

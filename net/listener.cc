@@ -104,6 +104,11 @@ Result<Listener> Listener::open(asio::io_context& context, const Endpoint& endpo
   if (error) return problem("cannot open a socket for", error);
   state->acceptor.set_option(asio::ip::tcp::acceptor::reuse_address(true), error);
   if (error) return problem("cannot reuse the address", error);
+  if (endpoint.address().is_v6()) {
+    // [::] serves IPv4 too, whatever the system's own choice is (net.ipv6.bindv6only).
+    state->acceptor.set_option(asio::ip::v6_only(false), error);
+    if (error) return problem("cannot serve IPv4 too at", error);
+  }
   state->acceptor.bind(endpoint, error);
   if (error) return problem("cannot listen on", error);
   state->acceptor.listen(4096, error);

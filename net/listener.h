@@ -16,7 +16,8 @@ class Listener {
  public:
   using Handler = std::function<void(Socket)>;
 
-  // Binds (port 0: the kernel chooses) and listens. The error names the endpoint.
+  // Binds (port 0: the kernel chooses) and listens; [::] takes IPv4 connections too, whose peers
+  // have mapped addresses. The error names the endpoint.
   [[nodiscard]] static Result<Listener> open(asio::io_context& context, const Endpoint& endpoint);
 
   Listener(Listener&&) noexcept;

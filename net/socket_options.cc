@@ -3,8 +3,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6/ip6_tables.h>
 #include <netinet/in.h>
@@ -12,6 +14,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace vpfs::net {
 namespace {
@@ -37,6 +40,21 @@ std::error_code set_congestion_control(int socket, const std::string& name) {
     return last_error();
   }
   return {};
+}
+
+std::optional<std::string> congestion_control_problem(const std::string& name) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return fmt::format("cannot be tried: {}", last_error().message());
+  const std::error_code error = set_congestion_control(socket, name);
+  ::close(socket);
+  if (!error) return std::nullopt;
+  std::string known;
+  std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
+  std::getline(file, known);
+  if (error.value() == EPERM) {
+    return fmt::format("'{}' is not allowed to this user (the kernel has: {})", name, known);
+  }
+  return fmt::format("'{}' is not known to this kernel (it has: {})", name, known);
 }
 
 void keep_alive(int socket) {

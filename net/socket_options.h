@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -14,6 +15,10 @@ namespace vpfs::net {
 // Chooses the congestion control of one socket ("cubic", "reno"). The system's default may pace
 // (bbr), which costs half the throughput on a local connection.
 [[nodiscard]] std::error_code set_congestion_control(int socket, const std::string& name);
+
+// Why this kernel does not let this program use it; nothing when it does. The names that it offers
+// stand in the message.
+[[nodiscard]] std::optional<std::string> congestion_control_problem(const std::string& name);
 
 // Has the kernel ask a silent peer whether it is still there: after a minute, and two minutes later
 // at most the connection ends. A host that vanished would keep its connections for ever.

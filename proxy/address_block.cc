@@ -31,7 +31,14 @@ std::optional<AddressBlock> AddressBlock::parse(const std::string& text) {
 }
 
 bool AddressBlock::contains(const asio::ip::address& address) const {
-  const Bits other = bits_of(address);
+  return contains(bits_of(address));
+}
+
+bool AddressBlock::covers(const AddressBlock& other) const {
+  return prefix_ <= other.prefix_ && contains(other.bits_);
+}
+
+bool AddressBlock::contains(const Bits& other) const {
   const auto whole = static_cast<std::ptrdiff_t>(prefix_ / 8);
   if (!std::equal(bits_.begin(), bits_.begin() + whole, other.begin())) return false;
   const int rest = prefix_ % 8;

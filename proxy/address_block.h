@@ -15,10 +15,13 @@ class AddressBlock {
  public:
   [[nodiscard]] static std::optional<AddressBlock> parse(const std::string& text);
   [[nodiscard]] bool contains(const asio::ip::address& address) const;
+  // Whether every address of `other` is in this one.
+  [[nodiscard]] bool covers(const AddressBlock& other) const;
 
  private:
   using Bits = std::array<std::uint8_t, 16>;
   static Bits bits_of(const asio::ip::address& address);
+  [[nodiscard]] bool contains(const Bits& other) const;
 
   Bits bits_ = {};  // IPv4 as ::ffff:a.b.c.d
   int prefix_ = 128;

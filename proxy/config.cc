@@ -8,6 +8,7 @@
 #include "net/endpoint.h"
 #include "protocols/registry.h"
 #include "proxy/address_block.h"
+#include "proxy/config_words.h"
 #include "proxy/scheduler_config.h"
 
 namespace vpfs::proxy {
@@ -29,8 +30,11 @@ std::vector<std::string> strings(const Names& names) {
 void read_address(ConfigReader& reader, std::string_view key, std::string& address) {
   reader.require(key);
   if (!reader.get(key, &address)) return;
-  if (const auto parts = net::split_address(address); !parts) {
+  const auto parts = net::split_address(address);
+  if (!parts) {
     reader.report(key, parts.error().message);
+  } else if (key == "upstream" && parts->port == 0) {
+    reader.report(key, "port 0 is no port that a data server can have");
   }
 }
 
@@ -58,7 +62,10 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   reader.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
   reader.get("upstream_congestion", &config.upstream_congestion);
   reader.get("write_back_by_file", &config.write_back_by_file);
-  if (running != nullptr) check_unchanged(reader, config, *running);
+  suggest_proxy_words(reader);
+  reader.finish();
+  // What could not be read has not been changed.
+  if (running != nullptr && reader.flawless()) check_unchanged(reader, config, *running);
 }
 
 void read_limits(ConfigReader reader, Limits& limits) {
@@ -125,6 +132,14 @@ void read_operation(ConfigReader& match, std::string_view key, const Config& con
   if (rule.kind == RequestKind::metadata) (void)shown(match, key, config, Attribute::metadata);
 }
 
+void read_hints(ConfigReader& match, const Config& config, RuleConfig& rule) {
+  if (!shown(match, "hint", config, Attribute::hint) || !match.get("hint", &rule.hints)) return;
+  for (const auto& [name, pattern] : rule.hints) {
+    if (!pattern.empty()) continue;
+    match.report("hint", fmt::format("the pattern of '{}' is empty; '*' matches any value", name));
+  }
+}
+
 void read_match(ConfigReader match, const Config& config, RuleConfig& rule) {
   if (match.get("client", &rule.clients)) {
     for (const std::string& client : rule.clients) {
@@ -133,7 +148,7 @@ void read_match(ConfigReader match, const Config& config, RuleConfig& rule) {
       }
     }
   }
-  if (shown(match, "hint", config, Attribute::hint)) match.get("hint", &rule.hints);
+  read_hints(match, config, rule);
   read_operation(match, match.has("op") ? "op" : "operation", config, rule);
   const auto numbers = [&](std::string_view key, Attribute attribute, std::uint64_t most,
                            std::vector<std::uint64_t>& wanted) {
@@ -144,7 +159,11 @@ void read_match(ConfigReader match, const Config& config, RuleConfig& rule) {
   numbers("node", Attribute::node, UINT32_MAX, rule.nodes);
   numbers("target", Attribute::target, UINT16_MAX, rule.targets);
   numbers("owner", Attribute::owner, UINT32_MAX, rule.owners);
-  if (shown(match, "dir", config, Attribute::directory)) match.get("dir", &rule.directories);
+  if (shown(match, "dir", config, Attribute::directory) && match.get("dir", &rule.directories) &&
+      std::ranges::find(rule.directories, "") != rule.directories.end()) {
+    match.report("dir", "an empty pattern matches nothing");
+  }
+  suggest_match_words(match);
 }
 
 // A virtual PFS that a rule names must be declared, and a template's fields must be attributes that
@@ -154,6 +173,10 @@ void check_target(ConfigReader& entry, const Config& config, const RuleConfig& r
   if (rule.virtual_pfs != "default" && std::ranges::none_of(config.virtual_pfs, declared)) {
     entry.report("virtual_pfs",
                  fmt::format("'{}' is not declared under virtual_pfs", rule.virtual_pfs));
+  }
+  if (const auto problem = template_problem(rule.virtual_pfs)) {
+    entry.report("virtual_pfs", *problem);
+    return;
   }
   for (const std::string& field : template_fields(rule.virtual_pfs)) {
     const auto demanded = [&](const auto& hint) { return hint.first == field; };
@@ -198,6 +221,23 @@ std::optional<Attribute> template_attribute(std::string_view field) {
   return std::nullopt;
 }
 
+std::optional<std::string> template_problem(std::string_view name) {
+  std::size_t open = std::string_view::npos;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    const bool inside = open != std::string_view::npos;
+    if (name[at] == '{' ? inside : name[at] == '}' && !inside) {
+      return fmt::format("'{}': its braces do not pair up, as in job-{{jobid}}", name);
+    }
+    if (name[at] == '}' && at == open + 1) {
+      return fmt::format("'{}': {{}} names no field, as {{jobid}} does", name);
+    }
+    if (name[at] == '{') open = at;
+    if (name[at] == '}') open = std::string_view::npos;
+  }
+  if (open == std::string_view::npos) return std::nullopt;
+  return fmt::format("'{}': a brace is never closed, as in job-{{jobid}}", name);
+}
+
 std::vector<std::string> template_fields(std::string_view name) {
   std::vector<std::string> fields;
   for (std::size_t open = name.find('{'); open != std::string_view::npos;
@@ -218,12 +258,14 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   read_timeouts(reader.child("timeouts"), config.timeouts);
   read_scheduler(reader.child("scheduler"), config, running);
   read_shares(reader, config);
+  suggest_top_words(reader);
   reader.for_each("rules", [&](ConfigReader& entry) {
     RuleConfig rule;
     read_match(entry.child("match"), config, rule);
     read_class(entry, config, rule);
     entry.require("virtual_pfs");
     if (entry.get("virtual_pfs", &rule.virtual_pfs)) check_target(entry, config, rule);
+    suggest_rule_words(entry);
     config.rules.push_back(std::move(rule));
   });
   return config;

@@ -89,7 +89,8 @@ struct Config {
 };
 
 // Reads conf/proxy.yaml's schema. Whatever is wrong goes into `errors`; the result is only good
-// when that is empty.
+// when that is empty. Does no I/O: what the host lacks is for check_host(), and rules that never
+// apply are for warn_of_hidden_rules().
 // With `running`, the configuration of a proxy that runs, what cannot change meanwhile is reported.
 [[nodiscard]] Config parse_config(std::string_view text, ConfigErrors& errors,
                                   const Config* running = nullptr);
@@ -99,6 +100,9 @@ struct Config {
 
 // The attribute of a request that a field of a template may name: {"uid"}, ...
 [[nodiscard]] std::optional<Attribute> template_attribute(std::string_view field);
+
+// What is wrong with the braces of a name that may be a template; nothing when nothing is.
+[[nodiscard]] std::optional<std::string> template_problem(std::string_view name);
 
 // The names in braces of a template: {"jobid"} for "job-{jobid}".
 [[nodiscard]] std::vector<std::string> template_fields(std::string_view name);

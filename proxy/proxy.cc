@@ -1,21 +1,28 @@
 #include "proxy/proxy.h"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include "base/config_file.h"
 #include "base/log.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
-#include "proxy/config_file.h"
+#include "proxy/host_checks.h"
+#include "proxy/rule_checks.h"
 #include "schedulers/registry.h"
 
 namespace vpfs::proxy {
 namespace {
 constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
+// So long a start waits for a data server that says nothing.
+constexpr Duration kFirstPatience = std::chrono::seconds(1);
 
 // REQUIRES: make_scheduler() has accepted the policy and its settings.
 Dispatcher::MakeScheduler scheduler_maker(const Config& config) {
@@ -39,9 +46,13 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
   if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
 
   std::unique_ptr<Proxy> proxy(new Proxy(config, std::move(file), clock, std::move(upstream)));
+  Result<std::optional<StatusLock>> lock = proxy->lock_status(config);
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  if (*lock) proxy->status_lock_ = std::move(**lock);
   Result<net::Listener> listener = net::Listener::open(proxy->context_, *listen);
   if (!listener) return fail("proxy.listen: " + listener.error().message, listener.error().code);
   proxy->listener_ = std::make_unique<net::Listener>(std::move(*listener));
+  proxy->warn_of_silent_upstream();
   return proxy;
 }
 
@@ -74,6 +85,21 @@ net::Endpoint Proxy::local_endpoint() const {
   return listener_->local_endpoint();
 }
 
+void Proxy::warn_of_silent_upstream() {
+  if (!shared_.upstream) return;
+  asio::io_context context(1);
+  const auto look = [](Proxy& proxy) -> net::Task<> {
+    const net::Endpoint server = *proxy.shared_.upstream;
+    const Result<net::Socket> socket =
+        co_await net::connect(server, std::min(proxy.config().timeouts.connect, kFirstPatience));
+    if (socket) co_return;
+    proxy.shared_.upstream_health.failed(server, socket.error().message, "",
+                                         proxy.shared_.clock.now());
+  };
+  asio::co_spawn(context, look(*this), asio::detached);
+  context.run();
+}
+
 void Proxy::run() {
   std::vector<std::jthread> threads;
   threads.reserve(workers_.size());
@@ -99,7 +125,7 @@ void Proxy::run() {
 void Proxy::accepted(net::Socket socket) {
   Counters& counters = shared_.counters;
   std::error_code error;
-  const net::Endpoint client = socket.remote_endpoint(error);
+  const net::Endpoint client = net::unmapped(socket.remote_endpoint(error));
   if (error) return;  // gone already
   if (counters.connections_open >= config().limits.connections) {
     if (counters.connections_refused++ == 0) {
@@ -141,6 +167,9 @@ void Proxy::reload() {
   Result<void> used = text ? Result<void>() : fail(text.error().message);
   if (text) {
     Config config = parse_config(*text, errors, &settings_->config);
+    if (errors.empty()) check_host(config, errors, &settings_->config);
+    if (errors.empty()) warn_of_hidden_rules(config, errors);
+    for (const std::string& warning : errors.warnings()) spdlog::warn("{}", warning);
     used = errors.empty() ? use(std::move(config))
                           : fail(fmt::format("{}", fmt::join(errors.lines(), "; ")));
   }
@@ -155,6 +184,13 @@ void Proxy::reload() {
   write_status();
 }
 
+Result<std::optional<StatusLock>> Proxy::lock_status(const Config& config) const {
+  if (config.status_file.empty() || status_lock_.is_of(config.status_file)) return std::nullopt;
+  Result<StatusLock> taken = StatusLock::take(config.status_file);
+  if (!taken) return fail("proxy.status_file: " + taken.error().message, taken.error().code);
+  return std::move(*taken);
+}
+
 Result<void> Proxy::use(Config config) {
   Dispatcher::MakeScheduler maker;
   if (config.policy != Proxy::config().policy || config.scheduler != Proxy::config().scheduler) {
@@ -162,6 +198,9 @@ Result<void> Proxy::use(Config config) {
     if (!made) return fail("scheduler.policy: " + made.error().message);
     maker = scheduler_maker(config);
   }
+  Result<std::optional<StatusLock>> lock = lock_status(config);
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  if (*lock || config.status_file.empty()) status_lock_ = std::move(*lock).value_or(StatusLock());
   settings_ = std::make_shared<const Settings>(std::move(config));
   set_log_level(settings_->config.log_level);
   const Timeouts& timeouts = settings_->config.timeouts;

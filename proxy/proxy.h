@@ -15,6 +15,7 @@
 #include "proxy/shared_state.h"
 #include "proxy/spare_memory.h"
 #include "proxy/status.h"
+#include "proxy/status_lock.h"
 #include "proxy/worker.h"
 
 namespace vpfs::proxy {
@@ -42,7 +43,10 @@ class Proxy {
   void accepted(net::Socket socket);
   void await_signal();
   void reload();
+  // Locks the status file of `config`; nothing when it is the one that is locked.
+  [[nodiscard]] Result<std::optional<StatusLock>> lock_status(const Config& config) const;
   [[nodiscard]] Result<void> use(Config config);
+  void warn_of_silent_upstream();
   void begin_drain(int signal);
   void check_drained(TimePoint deadline);
   void write_status();
@@ -66,6 +70,7 @@ class Proxy {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::size_t next_worker_ = 0;
   bool status_failed_ = false;
+  StatusLock status_lock_;
 };
 
 }  // namespace vpfs::proxy

@@ -7,23 +7,29 @@
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
+#include "base/command_line.h"
+#include "base/config_file.h"
 #include "base/log.h"
 #include "base/system_clock.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/config.h"
-#include "proxy/config_file.h"
+#include "proxy/config_summary.h"
+#include "proxy/host_checks.h"
 #include "proxy/proxy.h"
+#include "proxy/rule_checks.h"
 
 namespace {
 
-constexpr int kBadConfiguration = 2;
+using vpfs::kBadUsage;
 
-int serve(const vpfs::proxy::Config& config, const std::string& path) {
+int serve(const vpfs::proxy::Config& config, const std::string& path,
+          const vpfs::ConfigErrors& errors) {
   if (const auto logging = vpfs::set_up_logging("vpfs-proxy", config.log_level); !logging) {
     std::cerr << "vpfs-proxy: " << logging.error().message << "\n";
-    return kBadConfiguration;
+    return kBadUsage;
   }
+  for (const std::string& warning : errors.warnings()) spdlog::warn("{}", warning);
   (void)vpfs::net::raise_open_file_limit();
   vpfs::net::ignore_broken_pipes();
   const vpfs::SystemClock clock;
@@ -42,29 +48,27 @@ int run(int argc, char** argv) {
   CLI::App app("Shares the bandwidth of one data server of a parallel file system.");
   std::string path;
   bool only_check = false;
-  app.add_option("--config", path, "configuration file (YAML)")->required();
-  app.add_flag("--check-config", only_check, "check the configuration and exit");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadConfiguration;
-  }
-  const vpfs::Result<std::string> text = vpfs::proxy::read_config_file(path);
+  app.add_option("--config", path, "configuration file (YAML); required");
+  app.add_flag("--check-config", only_check, "say what the configuration will do, and exit");
+  if (const auto code = vpfs::parse_command_line(app, "vpfs-proxy", argc, argv)) return *code;
+  if (path.empty()) return vpfs::missing_option(app, "--config");
+  const vpfs::Result<std::string> text = vpfs::read_config_file(path);
   if (!text) {
     std::cerr << text.error().message << "\n";
-    return kBadConfiguration;
+    return kBadUsage;
   }
   vpfs::ConfigErrors errors(path);
   const vpfs::proxy::Config config = vpfs::proxy::parse_config(*text, errors);
+  if (errors.empty()) vpfs::proxy::check_host(config, errors);
   if (!errors.empty()) {
     std::cerr << errors.to_string();
-    return kBadConfiguration;
+    return kBadUsage;
   }
-  if (only_check) {
-    std::cout << path << ": ok\n";
-    return 0;
-  }
-  return serve(config, path);
+  vpfs::proxy::warn_of_hidden_rules(config, errors);
+  if (!only_check) return serve(config, path, errors);
+  for (const std::string& warning : errors.warnings()) std::cerr << "warning: " << warning << "\n";
+  std::cout << path << ": ok\n" << vpfs::proxy::to_summary(config);
+  return 0;
 }
 
 }  // namespace

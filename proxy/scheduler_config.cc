@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "proxy/config_words.h"
 #include "schedulers/registry.h"
 
 namespace vpfs::proxy {
@@ -45,8 +46,18 @@ void read_depth(ConfigReader& reader, SchedulerSettings& settings) {
     settings.auto_depth.emplace();
     return;
   }
-  ConfigReader depth = reader.child("depth");
   std::uint64_t requests = settings.depth.requests;
+  if (std::string text; reader.is_scalar("depth") && reader.get("depth", &text)) {
+    if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) {
+      reader.report("depth", fmt::format("\"{}\" is not a number of requests, `auto`, or a mapping "
+                                         "{{requests: ..., bytes: ...}}",
+                                         text));
+    } else if (reader.get("depth", &requests, 1, kMostRequests)) {
+      settings.depth.requests = static_cast<std::uint32_t>(requests);
+    }
+    return;
+  }
+  ConfigReader depth = reader.child("depth");
   if (depth.is("requests", "auto")) {
     settings.auto_depth.emplace();
   } else if (depth.get("requests", &requests, 1, kMostRequests)) {
@@ -190,6 +201,7 @@ VirtualPfsConfig read_share(const std::string& name, ConfigReader& entry, const 
   if (allowed(entry, "nodes", config, ShareField::nodes)) {
     entry.get("nodes", &made.share.nodes, 1, 1'000'000);
   }
+  suggest_share_words(entry, config);
   return made;
 }
 
@@ -219,7 +231,10 @@ void read_scheduler(ConfigReader reader, Config& config, const Config* running) 
   }
   read_edf(reader.child("edf"), config.scheduler);
   read_adaptbf(reader.child("adaptbf"), config.scheduler.adaptbf);
-  if (running != nullptr && config.scheduler_per_target != running->scheduler_per_target) {
+  suggest_scheduler_words(reader);
+  reader.finish();
+  if (running != nullptr && reader.flawless() &&
+      config.scheduler_per_target != running->scheduler_per_target) {
     reader.report("per_target", "cannot change while the proxy runs: restart it");
   }
   if (config.scheduler.capacity > 0 && config.scheduler.auto_depth) {
@@ -232,6 +247,7 @@ void read_shares(ConfigReader& reader, Config& config) {
   std::uint32_t next = 0;
   reader.for_each_named("virtual_pfs", [&](const std::string& name, ConfigReader& entry) {
     VirtualPfsConfig made = read_share(name, entry, config);
+    if (const auto problem = template_problem(name)) entry.report("", *problem);
     Share share = made.share;
     share.finish_by = TimePoint{} + made.finish_within;
     // Of templates nobody knows how many there will be: they are admitted one by one, later.

@@ -13,6 +13,7 @@
 #include "proxy/dispatcher.h"
 #include "proxy/open_file_users.h"
 #include "proxy/recent_map.h"
+#include "proxy/upstream_health.h"
 
 namespace vpfs::proxy {
 
@@ -55,6 +56,8 @@ struct SharedState {
   OpenFileUsers open_files;
   RecentMap<std::uint64_t> file_sizes;  // by IoDescription::file, as the data server told last
   StallBudgets stalls;
+  UpstreamHealth upstream_health;
+  std::atomic<std::uint64_t> misdirected = 0;  // clients that nobody redirected to the proxy
   std::atomic<bool> draining = false;
   // How long a request may be held, and how long a connection may keep a request from a data server
   // that takes nothing: together they stay below the client's time-out.

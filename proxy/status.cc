@@ -21,10 +21,7 @@ std::int64_t microseconds(Duration duration) {
 }
 
 ordered_json latencies(const LatencyHistogram& histogram) {
-  // A quantile is the upper edge of its bucket.
-  const auto quantile = [&](double q) {
-    return microseconds(std::min(histogram.quantile(q), histogram.max()));
-  };
+  const auto quantile = [&](double q) { return microseconds(histogram.quantile(q)); };
   return {{"p50", quantile(0.50)}, {"p99", quantile(0.99)}, {"max", microseconds(histogram.max())}};
 }
 

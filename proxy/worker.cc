@@ -99,12 +99,12 @@ net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
   if (error || !server_side || stopping_) {
     if (!server_side) {
       ++counters.upstream_failures;
-      spdlog::warn("client {} refused: data server: {}", net::to_string(client),
-                   server_side.error().message);
+      refused(client, upstream, server_side.error().message);
     }
     --counters.connections_open;
     co_return;
   }
+  shared_.upstream_health.reached(*upstream, now());
   net::keep_alive(client_side.native_handle());
   net::keep_alive(server_side->native_handle());
   const std::string& congestion = settings_->config.upstream_congestion;
@@ -119,6 +119,15 @@ net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
   sessions_.insert(session);
   session->start();
   end_of_event();
+}
+
+void Worker::refused(const net::Endpoint& client, const Result<net::Endpoint>& upstream,
+                     const std::string& problem) {
+  if (upstream) {
+    shared_.upstream_health.failed(*upstream, problem, net::to_string(client), now());
+  } else if (shared_.misdirected++ == 0) {
+    spdlog::warn("client {} and others like it refused: {}", net::to_string(client), problem);
+  }
 }
 
 // Where a redirected client meant to go, but on this host: there its packets are not redirected.

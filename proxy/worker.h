@@ -98,6 +98,8 @@ class Worker {
   net::Task<> open_session(int client_socket, net::Endpoint client);
   [[nodiscard]] Result<net::Endpoint> upstream_of(net::Socket& client) const;
   void give_memory_back(PendingIo& io);
+  void refused(const net::Endpoint& client, const Result<net::Endpoint>& upstream,
+               const std::string& problem);
   void arm_sweep();
   void sweep();
   void refuse_overdue(TimePoint now);

@@ -49,10 +49,10 @@ class LiveLines:
 
     def __call__(self, line: str) -> None:
         rates, second = line_rates(line, APPLICATIONS), line_time(line)
-        if not rates or second is None or second <= WARM_UP:
+        if not rates or second is None:
             return
         text = "   ".join(f"{name} {rate:6.1f} MiB/s" for name, rate in rates.items())
-        print(f"{second - WARM_UP:3.0f} s  {self._title:17}  {text}   ratio {ratio(rates):5.2f}{self._bar(rates)}", flush=True)
+        print(f"{second:3.0f} s  {self._title:17}  {text}   ratio {ratio(rates):5.2f}{self._bar(rates)}", flush=True)
 
     @staticmethod
     def _bar(rates: dict[str, float]) -> str:

@@ -141,6 +141,77 @@ TEST(ConfigReader, WrongTypesAreNamed) {
                   "f.yaml:9: i.x: must be a single value"));
 }
 
+TEST(ConfigReader, AnEmptyListOrMappingOfValuesIsAMistake) {
+  std::vector<std::string> list = {"before"};
+  std::vector<std::pair<std::string, std::string>> pairs;
+  EXPECT_THAT(errors_of("list: []\npairs: {}\n",
+                        [&](ConfigReader& reader) {
+                          EXPECT_FALSE(reader.get("list", &list));
+                          EXPECT_FALSE(reader.get("pairs", &pairs));
+                        }),
+              ElementsAre("f.yaml:1: list: is empty: give it a value, or leave it out",
+                          "f.yaml:2: pairs: is empty: give it a value, or leave it out"));
+  EXPECT_THAT(list, ElementsAre("before"));
+}
+
+TEST(ConfigReader, ATextThatIsNoYamlHasOneErrorOnly) {
+  EXPECT_THAT(errors_of("a: {b: 1\nc: 2\n",
+                        [](ConfigReader& reader) {
+                          reader.require("d");
+                          reader.report("e", "is not as before");
+                          reader.child("f").report("g", "neither");
+                        }),
+              ElementsAre("f.yaml:2: not YAML: end of map flow not found"));
+}
+
+TEST(ConfigReader, WarningsCarryTheirPlaceAndAreNoErrors) {
+  ConfigErrors errors("f.yaml");
+  {
+    ConfigReader reader("a: 1\nlist:\n  - {x: 1}\n  - {x: 2}\n", errors);
+    (void)reader.has("a");
+    reader.for_each("list", [](ConfigReader& entry) { (void)entry.has("x"); });
+  }
+  errors.warn("list[1]", "hardly meant");
+  errors.warn("a", "too small");
+  errors.warn("list[0].y", "the line is that of what is around it");
+  EXPECT_TRUE(errors.empty());
+  EXPECT_EQ(errors.to_string(), "");
+  EXPECT_THAT(errors.warnings(),
+              ElementsAre("f.yaml:1: a: too small",
+                          "f.yaml:3: list[0].y: the line is that of what is around it",
+                          "f.yaml:4: list[1]: hardly meant"));
+  errors.add("list[1].x", "is wrong");
+  EXPECT_THAT(errors.lines(), ElementsAre("f.yaml:4: list[1].x: is wrong"));
+}
+
+TEST(ConfigReader, AnUnknownKeyIsProposedTheKeyThatOthersCallSo) {
+  EXPECT_THAT(errors_of("iops: 1\nweigth: 2\n",
+                        [](ConfigReader& reader) {
+                          (void)reader.has("operations");
+                          (void)reader.has("weight");
+                          reader.suggest("iops", "operations");
+                        }),
+              ElementsAre("f.yaml:1: iops: unknown key; did you mean \"operations\"?",
+                          "f.yaml:2: weigth: unknown key; did you mean \"weight\"?"));
+}
+
+TEST(ConfigReader, WhatAReaderHasReportedMakesItNotFlawless) {
+  ConfigErrors errors("f.yaml");
+  ConfigReader root("good: {a: 1}\nbad: {b: 1}\nworse: 1\n", errors);
+  ConfigReader good = root.child("good");
+  (void)good.has("a");
+  good.finish();
+  EXPECT_TRUE(good.flawless());
+  ConfigReader bad = root.child("bad");
+  EXPECT_TRUE(bad.flawless());
+  bad.finish();
+  EXPECT_FALSE(bad.flawless());
+  EXPECT_FALSE(root.child("worse").flawless());
+  root.finish();
+  EXPECT_THAT(errors.lines(), ElementsAre("f.yaml:2: bad.b: unknown key",
+                                          "f.yaml:3: worse: must be a mapping (key: value)"));
+}
+
 TEST(ConfigReader, RangesArePrintedInTheUnitsOfTheValue) {
   EXPECT_THAT(
       errors_of("size: 2 TiB\nrate: 1/s\ntime: 1 ms\nopen: 0 B\nnumber: 99999999999999999999\n"

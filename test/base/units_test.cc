@@ -42,7 +42,11 @@ TEST(Units, SaysWhatIsWrongWithASize) {
 TEST(Units, ParsesRates) {
   EXPECT_EQ(parse_rate("400 MiB/s").value(), BytesPerSecond{400 * kMiB});
   EXPECT_EQ(parse_rate("100/s").value(), BytesPerSecond{100});
-  EXPECT_EQ(error_of(parse_rate("400 MiB")), "\"400 MiB\" is not a rate, as \"400 MiB/s\" is");
+  EXPECT_EQ(error_of(parse_rate("100 MB")), "\"100 MB\" is not a rate; did you mean \"100 MB/s\"?");
+  EXPECT_EQ(error_of(parse_rate(" 1.5GiB ")),
+            "\" 1.5GiB \" is not a rate; did you mean \"1.5GiB/s\"?");
+  EXPECT_EQ(error_of(parse_rate("400")), "\"400\" is not a rate, as \"400 MiB/s\" is");
+  EXPECT_EQ(error_of(parse_rate("fast")), "\"fast\" is not a rate, as \"400 MiB/s\" is");
 }
 
 TEST(Units, ParsesDurations) {

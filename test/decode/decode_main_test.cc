@@ -165,6 +165,29 @@ TEST(VpfsDecode, FilesThatAreNoCaptureAreOneLineOfError) {
   }
 }
 
+TEST(VpfsDecode, AWrongCommandLineExitsWithTwo) {
+  const std::string good = (kData / "ping.pcap").string();
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{},
+                                             {"-q"},
+                                             {"--prots", "1", good},
+                                             {"--ports", "99999", good},
+                                             {"--ports", "x", good}}) {
+    const Outcome outcome = decode(arguments);
+    EXPECT_EQ(outcome.code, 2) << outcome.errors;
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_THAT(outcome.errors, HasSubstr("Run with --help"));
+  }
+}
+
+TEST(VpfsDecode, TheHelpTellsTheExitCodes) {
+  const Outcome outcome = decode({"--help"});
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* code : {"Exits with 0", "with 1 when", "with 2 when"}) {
+    EXPECT_THAT(outcome.output, HasSubstr(code));
+  }
+}
+
 TEST(VpfsDecode, OneBadFileOfSeveralIsAnErrorAndTheOthersAreTold) {
   const Outcome outcome = decode({"-q", "/no/such/file", (kData / "ping.pcap").string()});
   EXPECT_EQ(outcome.code, 1);

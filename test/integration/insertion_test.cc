@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -36,11 +37,14 @@ class Insertion : public ::testing::Test {
   void start_proxy(const std::string& protocol, std::uint16_t port, const std::string& upstream,
                    const std::string& more = "") {
     status_file_ = (directory_.path() / "status.json").string();
+    // Both families, as conf/beegfs.yaml has it, where this kernel knows both.
+    const bool both = std::filesystem::exists("/proc/net/if_inet6");
     const std::string config = directory_.write(
-        "proxy.yaml", fmt::format("proxy: {{listen: '0.0.0.0:{}', upstream: '{}', protocol: {},\n"
-                                  "        status_file: '{}', status_interval: 100 ms}}\n"
-                                  "scheduler: {{policy: sfq, depth: {{requests: 8}}}}\n{}",
-                                  port, upstream, protocol, status_file_, more));
+        "proxy.yaml",
+        fmt::format("proxy: {{listen: '{}:{}', upstream: '{}', protocol: {},\n"
+                    "        status_file: '{}', status_interval: 100 ms}}\n"
+                    "scheduler: {{policy: sfq, depth: {{requests: 8}}}}\n{}",
+                    both ? "[::]" : "0.0.0.0", port, upstream, protocol, status_file_, more));
     proxy_.emplace(hosts_->at_servers({VPFS_BIN_DIR "/vpfs-proxy", "--config", config}));
     ASSERT_TRUE(proxy_->wait_for_line("ready at")) << proxy_->errors();
   }

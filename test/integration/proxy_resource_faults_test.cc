@@ -103,7 +103,7 @@ TEST(ProxyResourceFaults, OutOfDescriptorsRefusesNewConnectionsOnly) {
   // The first such log line is written while there are descriptors: UBSan needs some to look at the
   // types in it.
   EXPECT_TRUE(proxy.connect().closed_by_peer());
-  EXPECT_TRUE(proxy.logs("refused: data server"));
+  EXPECT_TRUE(proxy.logs("data server: connect to "));
   FakeDataServer server(port.number());
   Link busy = open_link(proxy, server);
   expect_works(busy, 1);
@@ -147,16 +147,20 @@ TEST(ProxyResourceFaults, StatusFileThatCannotBeWrittenIsOneLineAndNoHarm) {
   const std::string status = (directory.path() / "status.json").string();
   // The new text goes to a file beside it first: here onto a disk that is full.
   std::filesystem::create_symlink("/dev/full", status + ".new");
+  // And a folder that is there at the start only.
+  const std::filesystem::path folder = directory.path() / "folder";
   const std::vector<std::pair<std::string, std::string>> paths = {
-      {status, "No space left on device"}, {"/proc/nowhere/status.json", "cannot be written"}};
+      {status, "No space left on device"}, {folder / "status.json", "cannot be written"}};
   for (const auto& [path, problem] : paths) {
+    std::filesystem::create_directory(folder);
     ProxyProcess proxy({.upstream = server.port(), .status_file = path});
     Link link = open_link(proxy, server);
-    EXPECT_TRUE(proxy.logs(problem));
+    std::filesystem::remove_all(folder);
     for (pvfs2::Tag tag = 1; tag <= 5; ++tag) {
       proxy.process().signal(SIGUSR1);
       expect_works(link, tag);
     }
+    EXPECT_TRUE(proxy.logs(problem));
     EXPECT_EQ(proxy.lines_with("status file " + path), 1U);
   }
   EXPECT_FALSE(std::filesystem::exists(status));

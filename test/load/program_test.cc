@@ -1,6 +1,7 @@
 // vpfs-load as a program, on embedded servers.
 #include <atomic>
 #include <memory>
+#include <regex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -125,6 +126,27 @@ TEST_F(Program, VerifiesEveryBlockAndWritesJson) {
     EXPECT_GT(each["verified_blocks"], 0);
     EXPECT_GT(each["requests"], 0);
   }
+}
+
+TEST_F(Program, EachMeasuredSecondIsALineAndTheWarmUpIsNone) {
+  test::EmbeddedServers servers(1);
+  test::Process load = run(fmt::format("file_system: {}\nduration: 2300 ms\nwarm_up: 1 s\n"
+                                       "applications: [{{name: one, size: 4 KiB}}]\n",
+                                       servers.address()),
+                           {});
+  const auto exit = load.wait(60s);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->code, 0) << load.errors();
+  const std::string output = load.output();
+  EXPECT_NE(output.find("the run begins: 1 s of warm-up, then 2.3 s are measured\n"),
+            std::string::npos)
+      << output;
+  const std::regex live(R"( +([0-9.]+) s  one [^\n]* op/s  total)");
+  std::vector<std::string> seconds;
+  for (std::sregex_iterator each(output.begin(), output.end(), live), end; each != end; ++each) {
+    seconds.push_back((*each)[1]);
+  }
+  EXPECT_EQ(seconds, (std::vector<std::string>{"1.0", "2.0"})) << output;
 }
 
 TEST_F(Program, DamagedDataAreReportedWithTheirPlaceAndFailTheRun) {

@@ -112,6 +112,20 @@ TEST(Report, JsonHasEveryPromisedField) {
   EXPECT_EQ(counted, 3U);
 }
 
+TEST(Report, NoPercentileIsAboveTheMaximum) {
+  const LoadSettings made = settings();
+  RunEnd end(made.run_length());
+  Meter meter(made.warm_up, end, made.interval);
+  for (int i = 0; i < 100; ++i) meter.completed(made.warm_up, 70'001ns, 1);
+  RunResult run{.duration = made.duration};
+  run.totals.resize(2);
+  meter.add_to(run.totals[0]);
+  const Json latency = Json::parse(to_json(made, run))["applications"][0]["latency_us"];
+  for (const char* key : {"p50", "p90", "p99", "p999", "max"}) {
+    EXPECT_DOUBLE_EQ(latency[key], 70.001) << key;
+  }
+}
+
 TEST(Report, AFailureMakesTheRunBad) {
   const LoadSettings made = settings();
   RunResult bad = result(made);

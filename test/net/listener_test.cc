@@ -29,6 +29,44 @@ TEST(Endpoint, ParsesAddressesAndNamesAndNamesWhatIsWrong) {
   }
 }
 
+TEST(Endpoint, MappedIpv4IsIpv4) {
+  EXPECT_EQ(to_string(unmapped(*resolve_endpoint("[::ffff:10.0.0.1]:5"))), "10.0.0.1:5");
+  EXPECT_EQ(to_string(unmapped(*resolve_endpoint("[fd00::1]:5"))), "[fd00::1]:5");
+  EXPECT_EQ(to_string(unmapped(*resolve_endpoint("10.0.0.1:5"))), "10.0.0.1:5");
+}
+
+TEST(Endpoint, KnowsTheAddressesOfThisHost) {
+  for (const char* own : {"127.0.0.1", "127.9.8.7", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1"}) {
+    EXPECT_TRUE(is_own_address(asio::ip::make_address(own))) << own;
+  }
+  // Of the blocks for documentation.
+  for (const char* other : {"192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"}) {
+    EXPECT_FALSE(is_own_address(asio::ip::make_address(other))) << other;
+  }
+}
+
+TEST(Listener, AllIpv6AddressesServeIpv4Too) {
+  asio::io_context context;
+  auto listener = Listener::open(context, *resolve_endpoint("[::]:0"));
+  if (!listener) GTEST_SKIP() << listener.error().message;
+  std::vector<Socket> accepted;
+  listener->start([&](Socket socket) { accepted.push_back(std::move(socket)); });
+  Socket client(context);
+  client.connect({asio::ip::address_v4::loopback(), listener->local_endpoint().port()});
+  while (accepted.empty()) context.run_one();
+  const Endpoint peer = accepted[0].remote_endpoint();
+  EXPECT_TRUE(peer.address().is_v6());
+  EXPECT_EQ(unmapped(peer), client.local_endpoint());
+}
+
+TEST(SocketOptions, ACongestionControlIsKnownOrToldWithThoseThatAre) {
+  EXPECT_FALSE(congestion_control_problem("reno"));
+  const auto problem = congestion_control_problem("qubic");
+  ASSERT_TRUE(problem);
+  EXPECT_NE(problem->find("'qubic'"), std::string::npos);
+  EXPECT_NE(problem->find("reno"), std::string::npos) << *problem;
+}
+
 TEST(Listener, AnAddressInUseIsAnErrorThatNamesIt) {
   asio::io_context context;
   auto first = Listener::open(context, *resolve_endpoint("127.0.0.1:0"));

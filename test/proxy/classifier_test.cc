@@ -82,6 +82,18 @@ TEST(AddressBlock, KnowsPrefixesOfBothFamilies) {
   }
 }
 
+TEST(AddressBlock, CoversTheBlocksThatLieInIt) {
+  const auto covers = [](const char* wide, const char* narrow) {
+    return AddressBlock::parse(wide)->covers(*AddressBlock::parse(narrow));
+  };
+  EXPECT_TRUE(covers("10.0.0.0/8", "10.1.0.0/16"));
+  EXPECT_TRUE(covers("10.0.0.0/8", "10.0.0.0/8"));
+  EXPECT_TRUE(covers("10.0.0.0/8", "::ffff:10.1.2.3"));
+  EXPECT_FALSE(covers("10.1.0.0/16", "10.0.0.0/8"));
+  EXPECT_FALSE(covers("10.0.0.0/8", "11.0.0.0/16"));
+  EXPECT_FALSE(covers("0.0.0.0/0", "fd00::/8"));
+}
+
 Identity beegfs_identity() {
   return {.kind = RequestKind::write,
           .uid = 1001,

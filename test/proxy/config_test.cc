@@ -143,8 +143,104 @@ TEST(ProxyConfig, DepthIsANumberOrFindsItself) {
   EXPECT_TRUE(both.scheduler.auto_depth);
   EXPECT_EQ(both.scheduler.depth.cost, kMiB);
   EXPECT_TRUE(errors.empty()) << errors.to_string();
-  EXPECT_NE(errors_of(minimal + "scheduler: {depth: many}\n").find("must be a mapping"),
+  EXPECT_EQ(parse_config(minimal + "scheduler: {depth: 7}\n", errors).scheduler.depth.requests, 7U);
+  EXPECT_TRUE(errors.empty()) << errors.to_string();
+  for (const char* wrong : {"many", "8 MiB", "-1", "''"}) {
+    EXPECT_NE(errors_of(minimal + "scheduler: {depth: " + wrong + "}\n")
+                  .find("is not a number of requests, `auto`, or a mapping"),
+              std::string::npos)
+        << wrong;
+  }
+  EXPECT_NE(errors_of(minimal + "scheduler: {depth: 0}\n").find("out of range"), std::string::npos);
+}
+
+std::string errors_of_rule(const std::string& rule) {
+  return errors_of(kMinimal + ("rules: [{" + rule + ", virtual_pfs: default}]\n"));
+}
+
+TEST(ProxyConfig, AnEmptyConditionIsAMistakeAndDoesNotMatchEverybody) {
+  for (const char* key : {"client", "uid", "file_system"}) {
+    EXPECT_EQ(errors_of_rule(std::string("match: {") + key + ": []}"),
+              std::string("p.yaml:2: rules[0].match.") + key +
+                  ": is empty: give it a value, or leave it out\n");
+  }
+  EXPECT_EQ(errors_of_rule("match: {hint: {}}"),
+            "p.yaml:2: rules[0].match.hint: is empty: give it a value, or leave it out\n");
+  EXPECT_EQ(errors_of_rule("match: {hint: {jobid: ''}}"),
+            "p.yaml:2: rules[0].match.hint: the pattern of 'jobid' is empty; '*' matches any "
+            "value\n");
+  for (const char* given : {"client: ''", "uid: ''", "op: ''", "client:", "uid:", "hint:", "op:"}) {
+    EXPECT_NE(errors_of_rule("match: {" + std::string(given) + "}"), "") << given;
+  }
+  for (const char* key : {"node", "target", "owner", "dir"}) {
+    EXPECT_EQ(errors_of("proxy: {listen: 'a:1', upstream: 'b:1', protocol: beegfs}\n"
+                        "rules: [{match: {" +
+                        std::string(key) + ": []}, virtual_pfs: default}]\n"),
+              std::string("p.yaml:2: rules[0].match.") + key +
+                  ": is empty: give it a value, or leave it out\n");
+  }
+  EXPECT_NE(errors_of("proxy: {listen: 'a:1', upstream: 'b:1', protocol: beegfs}\n"
+                      "rules: [{match: {dir: [x, '']}, virtual_pfs: default}]\n")
+                .find("an empty pattern matches nothing"),
             std::string::npos);
+  EXPECT_EQ(errors_of_rule("match: {}"), "") << "no condition at all is everybody, and says so";
+}
+
+TEST(ProxyConfig, BracesOfTemplatesMustPairUp) {
+  for (const char* good : {"plain", "job-{jobid}", "{a}{b}", "x{a}y{b}z"}) {
+    EXPECT_FALSE(template_problem(good)) << good;
+  }
+  for (const char* bad :
+       {"j-{jobid", "j-jobid}", "{}", "a{}b", "{{a}}", "a}b{", "{a}}", "{a{b}}"}) {
+    EXPECT_TRUE(template_problem(bad)) << bad;
+  }
+  EXPECT_EQ(
+      errors_of(kMinimal +
+                std::string("virtual_pfs:\n  'j-{jobid': {}\n"
+                            "rules: [{match: {hint: {jobid: '*'}}, virtual_pfs: 'j-{jobid'}]\n")),
+      "p.yaml:3: virtual_pfs.j-{jobid: 'j-{jobid': a brace is never closed, as in "
+      "job-{jobid}\n"
+      "p.yaml:4: rules[0].virtual_pfs: 'j-{jobid': a brace is never closed, as in "
+      "job-{jobid}\n");
+}
+
+TEST(ProxyConfig, TheWordsOfOtherSystemsGetTheRightKeyProposed) {
+  const auto share = [](const std::string& policy, const std::string& key) {
+    return errors_of(kMinimal +
+                     ("scheduler: {policy: " + policy + "}\nvirtual_pfs: {a: {" + key + ": 1}}\n"));
+  };
+  const auto proposes = [](const std::string& errors, const std::string& key) {
+    return errors.find("unknown key; did you mean \"" + key + "\"?") != std::string::npos;
+  };
+  for (const auto& [word, key] :
+       std::vector<std::pair<std::string, std::string>>{{"iops", "operations"},
+                                                        {"ops", "operations"},
+                                                        {"bandwidth", "rate"},
+                                                        {"bw", "rate"},
+                                                        {"limit", "rate"},
+                                                        {"priority", "weight"},
+                                                        {"share", "weight"},
+                                                        {"uid", "rules[].match.uid"},
+                                                        {"user", "rules[].match.uid"},
+                                                        {"jobid", "rules[].match.hint.jobid"},
+                                                        {"nid", "rules[].match.client"}}) {
+    EXPECT_TRUE(proposes(share("sfq", word), key)) << word << ": " << share("sfq", word);
+  }
+  EXPECT_TRUE(proposes(share("tbf", "priority"), "rank"));
+  EXPECT_TRUE(proposes(share("adaptbf", "priority"), "nodes"));
+  EXPECT_TRUE(proposes(errors_of_rule("match: {user: 1}"), "uid"));
+  EXPECT_TRUE(proposes(errors_of_rule("match: {jobid: a}"), "hint: {jobid: ...}"));
+  EXPECT_TRUE(proposes(errors_of_rule("match: {nid: a}"), "client"));
+  EXPECT_TRUE(proposes(errors_of_rule("uid: 1"), "match: {uid: ...}"));
+  EXPECT_TRUE(proposes(errors_of_rule("jobid: a"), "match: {hint: {jobid: ...}}"));
+  EXPECT_TRUE(proposes(errors_of(std::string(kMinimal) + "listen: x\n"), "proxy.listen"));
+  EXPECT_TRUE(
+      proposes(errors_of(std::string(kMinimal) + "iops: 1\n"), "virtual_pfs.NAME.operations"));
+}
+
+TEST(ProxyConfig, AnUpstreamWithPortZeroIsAMistake) {
+  EXPECT_EQ(errors_of("proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:0'}\n"),
+            "p.yaml:1: proxy.upstream: port 0 is no port that a data server can have\n");
 }
 
 TEST(ProxyConfig, RulesPutRequestsIntoClasses) {
@@ -176,6 +272,35 @@ TEST(ProxyConfig, WhatCannotChangeWhileTheProxyRunsIsAMistake) {
   EXPECT_EQ(errors.to_string(),
             "p.yaml:1: proxy.upstream: cannot change while the proxy runs: restart it\n"
             "p.yaml:1: proxy.workers: cannot change while the proxy runs: restart it\n");
+}
+
+// What could not be read has not changed.
+TEST(ProxyConfig, AMistakeInAReloadedFileIsToldAlone) {
+  ConfigErrors none("p.yaml");
+  const Config running = parse_config(
+      "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1', protocol: beegfs, workers: 2}\n"
+      "scheduler: {per_target: true}\n",
+      none);
+  ASSERT_TRUE(none.empty()) << none.to_string();
+  const auto reloaded = [&](const std::string& text) {
+    ConfigErrors errors("p.yaml");
+    (void)parse_config(text, errors, &running);
+    return errors.to_string();
+  };
+  EXPECT_EQ(reloaded("proxy: {listen: '127.0.0.1:0'\nscheduler: {per_target: true}\n"),
+            "p.yaml:2: not YAML: end of map flow not found\n");
+  EXPECT_EQ(reloaded("proxy: here\nscheduler: there\n"),
+            "p.yaml:1: proxy: must be a mapping (key: value)\n"
+            "p.yaml:2: scheduler: must be a mapping (key: value)\n");
+  const std::string rest =
+      "upstream: '127.0.0.1:1', protocol: beegfs}\nscheduler: {per_target: true}\n";
+  EXPECT_EQ(reloaded("proxy: {listen: '127.0.0.1:0', workrs: 2, " + rest),
+            "p.yaml:1: proxy.workrs: unknown key; did you mean \"workers\"?\n");
+  EXPECT_EQ(reloaded("proxy: {listen: '127.0.0.1', workers: 2, " + rest),
+            "p.yaml:1: proxy.listen: '127.0.0.1' is not HOST:PORT\n");
+  EXPECT_EQ(reloaded("proxy: {listen: '127.0.0.1:0', workers: 2, upstream: '127.0.0.1:1', "
+                     "protocol: beegfs}\n"),
+            "p.yaml:1: scheduler.per_target: cannot change while the proxy runs: restart it\n");
 }
 
 TEST(ProxyConfig, HoldIsAutomaticOrADuration) {

@@ -202,8 +202,12 @@ FakeDataServer::~FakeDataServer() {
 }
 
 WirePeer FakeDataServer::accept(milliseconds patience) {
-  if (!wait_for(socket_, POLLIN, patience)) return {};
-  WirePeer peer(::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC));
+  WirePeer peer;
+  // A proxy looks at its start whether the server is there, and closes that connection at once.
+  do {
+    if (!wait_for(socket_, POLLIN, patience)) return {};
+    peer = WirePeer(::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC));
+  } while (wait_for(peer.socket(), POLLRDHUP, milliseconds(0)));
   const int on = 1;
   ::setsockopt(peer.socket(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return peer;

@@ -1,0 +1,224 @@
+#include "proxy/config_summary.h"
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "schedulers/registry.h"
+
+namespace vpfs::proxy {
+namespace {
+
+using Parts = std::vector<std::string>;
+
+std::string joined(const Parts& parts, std::string_view between = ", ") {
+  return fmt::format("{}", fmt::join(parts, between));
+}
+
+std::string counted(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string rate_of(std::uint64_t per_second) {
+  return to_string(BytesPerSecond{per_second});
+}
+
+std::string place(const Config& config) {
+  const std::string server = config.upstream == kOriginal
+                                 ? "the port that each client was redirected from"
+                                 : config.upstream;
+  return fmt::format("listens at {} for the {} data server at {}", config.listen, config.protocol,
+                     server);
+}
+
+std::string process(const Config& config) {
+  Parts parts = {counted(config.workers, "worker")};
+  parts.push_back(config.status_file.empty()
+                      ? "no status file"
+                      : fmt::format("status in {} every {}", config.status_file,
+                                    to_string(config.status_interval)));
+  parts.push_back("log level " + config.log_level);
+  return joined(parts);
+}
+
+std::string limits(const Config& config) {
+  const Timeouts& times = config.timeouts;
+  return fmt::format(
+      "at most {} clients; a request is held for {}; an I/O without progress gives its slot back "
+      "after {}",
+      config.limits.connections,
+      times.hold ? to_string(*times.hold) + " at most" : "80 % of the clients' time-out at most",
+      to_string(times.service));
+}
+
+std::string depth(const Config& config) {
+  Parts parts = {config.scheduler.auto_depth
+                     ? "as many requests at the data server as keep it busy (found by itself)"
+                     : counted(config.scheduler.depth.requests, "request") +
+                           " at the data server at once"};
+  const std::uint64_t cost = config.scheduler.depth.cost;
+  if (cost < Depth().cost) parts.push_back(to_string(Bytes{cost}) + " of cost");
+  return joined(parts);
+}
+
+std::string cost(const CostModel::Settings& cost) {
+  const auto factor = [](std::uint32_t permille) { return permille / 1000.0; };
+  return fmt::format("a request costs {} + bytes x {} (reads), x {} (writes)",
+                     to_string(cost.per_request), factor(cost.read_factor_permille),
+                     factor(cost.write_factor_permille));
+}
+
+std::string policy(const Config& config) {
+  std::string text = fmt::format("policy {}, {}", config.policy, depth(config));
+  if (config.scheduler_per_target) text += ", for each storage target";
+  return text + (config.schedule_metadata ? "; metadata operations wait their turn too" : "");
+}
+
+// What only the chosen policy looks at.
+std::string policy_settings(const Config& config) {
+  const SchedulerSettings& settings = config.scheduler;
+  if (policy_knows(config.policy, ShareField::latency)) {
+    if (settings.capacity == 0) return "nothing is promised: edf.capacity is not set";
+    return fmt::format("promises count on {} and requests of {} at most",
+                       rate_of(settings.capacity), to_string(Bytes{settings.largest_request}));
+  }
+  if (!policy_knows(config.policy, ShareField::nodes)) return "";
+  const CapacityEstimate::Settings& capacity = settings.adaptbf.capacity;
+  return fmt::format(
+      "rates are set every {} from a capacity of {}", to_string(settings.adaptbf.period),
+      capacity.configured > 0
+          ? rate_of(capacity.configured)
+          : fmt::format("{} to {}, measured", rate_of(capacity.least), rate_of(capacity.most)));
+}
+
+std::string classes(const TrafficClasses& classes) {
+  if (classes.mode == TrafficClasses::Mode::none) return "";
+  const bool strict = classes.mode == TrafficClasses::Mode::strict;
+  Parts parts;
+  for (const TrafficClasses::Class& each : classes.classes) {
+    parts.push_back(strict ? each.name : fmt::format("{} {}", each.name, each.share));
+  }
+  if (!strict) return "traffic classes share the server: " + joined(parts, " : ");
+  std::string text = "traffic classes, the first with something to send goes first: ";
+  text += joined(parts, ", ");
+  if (!classes.max_starvation) return text;
+  return text + fmt::format("; none waits more than {}", to_string(*classes.max_starvation));
+}
+
+std::string limits_of(const Config& config, const VirtualPfsConfig& pfs) {
+  const Share& share = pfs.share;
+  const auto knows = [&](ShareField field) { return policy_knows(config.policy, field); };
+  Parts parts;
+  if (knows(ShareField::nodes)) {
+    parts.push_back("nodes " + std::to_string(share.nodes > 0 ? share.nodes : share.weight));
+  } else {
+    parts.push_back("weight " + std::to_string(share.weight));
+  }
+  if (share.min.count > 0) parts.push_back("at least " + to_string(share.min));
+  if (share.rate.count > 0) {
+    parts.push_back(
+        fmt::format("at most {} (bursts of {})", to_string(share.rate), to_string(share.burst)));
+  }
+  if (share.operations > 0) {
+    parts.push_back(fmt::format("at most {} requests/s (bursts of {})", share.operations,
+                                share.burst_operations));
+  }
+  if (share.realtime) parts.push_back("realtime");
+  if (knows(ShareField::rank)) parts.push_back("rank " + std::to_string(share.rank));
+  if (share.latency > Duration::zero()) parts.push_back("answers in " + to_string(share.latency));
+  if (share.finish_bytes.count > 0) {
+    parts.push_back(
+        fmt::format("{} within {}", to_string(share.finish_bytes), to_string(pfs.finish_within)));
+  }
+  return joined(parts);
+}
+
+std::vector<Parts> virtual_pfs(const Config& config) {
+  std::vector<Parts> rows;
+  for (const VirtualPfsConfig& each : config.virtual_pfs) {
+    const bool made_by_name = !template_fields(each.name).empty();
+    rows.push_back({each.name, limits_of(config, each) + (made_by_name ? ", one for each" : "")});
+  }
+  const bool has_default = std::ranges::find(config.virtual_pfs, "default",
+                                             &VirtualPfsConfig::name) != config.virtual_pfs.end();
+  if (!has_default) rows.push_back({"default", limits_of(config, {})});
+  return rows;
+}
+
+std::string conditions(const RuleConfig& rule) {
+  Parts parts;
+  const auto add = [&](std::string_view name, const auto& values) {
+    if (!values.empty()) parts.push_back(fmt::format("{} {}", name, fmt::join(values, " or ")));
+  };
+  add("client", rule.clients);
+  for (const auto& [name, pattern] : rule.hints) {
+    parts.push_back(fmt::format("hint {}={}", name, pattern));
+  }
+  if (rule.kind) {
+    parts.emplace_back(*rule.kind == RequestKind::read    ? "reads"
+                       : *rule.kind == RequestKind::write ? "writes"
+                                                          : "metadata operations");
+  }
+  add("file system", rule.file_systems);
+  add("uid", rule.uids);
+  add("node", rule.nodes);
+  add("target", rule.targets);
+  add("owner", rule.owners);
+  add("dir", rule.directories);
+  for (const std::string& field : template_fields(rule.virtual_pfs)) {
+    const auto named = [&](const auto& hint) { return hint.first == field; };
+    if (std::ranges::none_of(rule.hints, named)) parts.push_back("known " + field);
+  }
+  return parts.empty() ? "everything" : joined(parts, " and ");
+}
+
+std::vector<Parts> rules(const Config& config) {
+  const std::vector<TrafficClasses::Class>& names = config.scheduler.classes.classes;
+  const auto in_class = [&](std::size_t index) {
+    return names.empty() ? "" : fmt::format(" (class {})", names[index].name);
+  };
+  std::vector<Parts> rows;
+  rows.reserve(config.rules.size() + 1);
+  for (const RuleConfig& each : config.rules) {
+    rows.push_back({conditions(each), "-> " + each.virtual_pfs + in_class(each.traffic_class)});
+  }
+  const bool all_matched = !rows.empty() && rows.back().front() == "everything";
+  if (!all_matched) {
+    rows.push_back({rows.empty() ? "everything" : "what no rule matches",
+                    "-> default" + in_class(default_class(config))});
+  }
+  return rows;
+}
+
+void add_lines(std::string& text, const Parts& lines) {
+  for (const std::string& line : lines) {
+    if (!line.empty()) text += "  " + line + "\n";
+  }
+}
+
+// Rows of two columns under a title.
+void add_table(std::string& text, std::string_view title, const std::vector<Parts>& rows) {
+  std::size_t width = 0;
+  for (const Parts& row : rows) width = std::max(width, row[0].size());
+  text += fmt::format("  {}\n", title);
+  for (const Parts& row : rows) {
+    fmt::format_to(std::back_inserter(text), "    {:<{}}  {}\n", row[0],
+                   std::min<std::size_t>(width, 48), row[1]);
+  }
+}
+
+}  // namespace
+
+std::string to_summary(const Config& config) {
+  std::string text;
+  add_lines(text, {place(config), process(config), limits(config), policy(config),
+                   policy_settings(config), cost(config.cost), classes(config.scheduler.classes)});
+  add_table(text, "virtual PFSes:", virtual_pfs(config));
+  add_table(text, "rules, of which the first that matches decides:", rules(config));
+  return text;
+}
+
+}  // namespace vpfs::proxy
