@@ -8,6 +8,7 @@
 #include "net/endpoint.h"
 #include "protocols/registry.h"
 #include "proxy/address_block.h"
+#include "proxy/job_config.h"
 #include "proxy/scheduler_config.h"
 
 namespace vpfs::proxy {
@@ -216,6 +217,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   read_timeouts(reader.child("timeouts"), config.timeouts);
   read_scheduler(reader.child("scheduler"), config, running);
   read_shares(reader, config);
+  read_jobs(reader, config);
   reader.for_each("rules", [&](ConfigReader& entry) {
     RuleConfig rule;
     read_match(entry.child("match"), config, rule);
