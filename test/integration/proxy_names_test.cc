@@ -76,6 +76,32 @@ TEST_F(ProxyNames, AFloodOfLongOnesIsDefaultsAndTakesNoMemory) {
   EXPECT_EQ(proxy.lines_with("xxxxxxxx"), 0U) << "the log has none of them";
 }
 
+// What a connection remembers of its requests, so as not to look at the rules for each.
+TEST_F(ProxyNames, NoConnectionKeepsLongHintsThatRulesLookAt) {
+  constexpr int kLinks = 40;
+  constexpr int kHints = 64;
+  ProxySettings looking = settings("virtual_pfs: 10");
+  looking.virtual_pfs = "jobs: {weight: 1}";
+  looking.rules = "[{match: {hint: {jobid: '*'}}, virtual_pfs: jobs}]";
+  ProxyProcess proxy(looking);
+  std::vector<Link> links;
+  for (int i = 0; i < kLinks; ++i) {
+    links.push_back(open_link(proxy, server_));
+    // One of each size, so that its buffers are there.
+    ask(links.back(), 1, [](int) { return std::string(15'000, 'x'); });
+    ask(links.back(), kHints, [](int number) { return fmt::format("{:0>120}", number); });
+  }
+  const std::size_t before = proxy.memory();
+  for (Link& link : links) ask(link, kHints, long_name);
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  const nlohmann::json now = proxy.status();
+  EXPECT_EQ(now["virtual_pfs"][1]["done_requests"], kLinks * (2 * kHints + 1));
+  EXPECT_EQ(now["counters"]["names_refused"], 0) << "nothing is made of them";
+  const std::size_t after = proxy.memory();
+  std::cout << (after - std::min(before, after)) / kMiB << " MiB more\n";
+  EXPECT_LT(after, before + 12 * kMiB) << "they had " << kLinks * kHints * 15'000 / kMiB << " MiB";
+}
+
 TEST_F(ProxyNames, OnlyPrintableTextOfUpTo128BytesMakesOne) {
   ProxyProcess proxy(settings("virtual_pfs: 10"));
   Link link = open_link(proxy, server_);

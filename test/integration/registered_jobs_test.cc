@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "test/support/io_messages.h"
 #include "test/support/load_run.h"
 #include "test/support/proxy_process.h"
 
@@ -101,6 +102,43 @@ TEST_F(RegisteredJobs, FiftyFalseIdsOfOneClientLeaveTheVictimItsHalf) {
   proxy_.reload({.upstream = server_port_.number(), .whole = wrong});
   EXPECT_EQ(proxy_.status()["reloads"]["failed"], 1);
   EXPECT_TRUE(proxy_.logs("registered_jobs[1].jobid: the job 'a' is registered already"));
+}
+
+// A connection shows a uid by its metadata requests: 1000, in those of this test.
+TEST(RegisteredJobsOfUsers, TheUidThatAConnectionHasShownMustBeTheJobs) {
+  FakeDataServer server;
+  ProxyProcess proxy(
+      {.upstream = server.port(),
+       .whole = configuration("jobs: registered\n"
+                              "registered_jobs:\n"
+                              "  - {{jobid: mine, client: 127.0.0.1, uid: [1000, 1001]}}\n"
+                              "  - {{jobid: theirs, client: 127.0.0.1, uid: 1001}}\n")});
+  Link link = open_link(proxy, server);
+  pvfs2::Tag tag = 0;
+  const auto pass = [&](const Buffer& request, const Buffer& answer) {
+    EXPECT_TRUE(link.client.send(request));
+    EXPECT_TRUE(link.server.receive());
+    EXPECT_TRUE(link.server.send(answer));
+    EXPECT_TRUE(link.client.receive());
+  };
+  const auto ask = [&](const std::string& job) {
+    ++tag;
+    pass(io_request(tag, {.job = job}), io_response(tag, 0));
+  };
+  ask("theirs");  // nobody knows whose connection it is
+  ++tag;
+  pass(getattr_request(tag), getattr_response(tag));
+  ask("mine");
+  ask("theirs");
+  ask("theirs");
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  const nlohmann::json now = proxy.status();
+  EXPECT_EQ(now["counters"]["jobs_not_registered"], 2);
+  ASSERT_EQ(now["virtual_pfs"].size(), 3U);
+  EXPECT_EQ(now["virtual_pfs"][0]["done_requests"], 2);
+  EXPECT_EQ(now["virtual_pfs"][1]["name"], "job-theirs");
+  EXPECT_EQ(now["virtual_pfs"][1]["done_requests"], 1);
+  EXPECT_EQ(now["virtual_pfs"][2]["name"], "job-mine");
 }
 
 }  // namespace
