@@ -142,17 +142,20 @@ std::string Classifier::fill_in(const Rule& rule, const Identity& identity) cons
   return filled.append(name);
 }
 
-bool Classifier::has_false_job(const asio::ip::address& client, const Identity& identity) const {
-  if (jobs_ == nullptr || !job_hint_) return false;
+std::optional<std::size_t> Classifier::false_job(const asio::ip::address& client,
+                                                 const Identity& identity) const {
+  if (jobs_ == nullptr || !job_hint_) return std::nullopt;
   const std::optional<std::string>& job = identity.hints[*job_hint_];
-  return job && !jobs_->admits(*job, client, identity.uid);
+  if (!job || jobs_->admits(*job, client, identity.uid)) return std::nullopt;
+  return job_hint_;
 }
 
 Classifier::Match Classifier::classify(const asio::ip::address& client,
                                        const Identity& identity) const {
-  if (!has_false_job(client, identity)) return first_match(client, identity);
+  const std::optional<std::size_t> hint = false_job(client, identity);
+  if (!hint) return first_match(client, identity);
   Identity without = identity;
-  without.hints[*job_hint_].reset();
+  without.hints[*hint].reset();
   Match match = first_match(client, without);
   match.job_not_registered = true;
   return match;

@@ -74,7 +74,9 @@ class Classifier {
   };
 
   [[nodiscard]] Match first_match(const asio::ip::address& client, const Identity& identity) const;
-  [[nodiscard]] bool has_false_job(const asio::ip::address& client, const Identity& identity) const;
+  // The place among its hints of a job id that is not registered for it.
+  [[nodiscard]] std::optional<std::size_t> false_job(const asio::ip::address& client,
+                                                     const Identity& identity) const;
   [[nodiscard]] static bool matches(const Rule& rule, const asio::ip::address& client,
                                     const Identity& identity);
   [[nodiscard]] std::string fill_in(const Rule& rule, const Identity& identity) const;

@@ -49,7 +49,7 @@ class JobRegistry {
     std::vector<std::uint64_t> uids;
   };
   struct Hash {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the library's name
     std::size_t operator()(std::string_view text) const {
       return std::hash<std::string_view>()(text);
     }

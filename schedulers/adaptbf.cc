@@ -38,9 +38,9 @@ Result<void> AdapTbf::set_share(AppId app, const Share& share, TimePoint now) {
   if (jobs_[index].ended) end_account(static_cast<std::uint32_t>(app));
   jobs_[index].nodes = share.nodes > 0 ? share.nodes : share.weight;
   if (!jobs_[index].has_bucket) limits_.lift(app);
-  (void)tbf_.set_share(app, {.rank = share.rank}, now);
+  const Result<void> set = tbf_.set_share(app, {.rank = share.rank}, now);
   set_level(static_cast<std::uint32_t>(app), share.rank ? 0 : jobs_[index].nodes, now);
-  return {};
+  return set;
 }
 
 void AdapTbf::set_level(std::uint32_t index, std::uint64_t nodes, TimePoint now) {
