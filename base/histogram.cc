@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 namespace vpfs {
 namespace {
@@ -29,16 +30,35 @@ Duration LatencyHistogram::upper_edge(std::size_t index) {
   return Duration((base + sub + 1) << shift);
 }
 
+std::uint64_t& LatencyHistogram::count_of(std::size_t index) {
+  constexpr std::size_t kPower = std::size_t{1} << kSubBits;
+  const std::size_t power = index - index % kPower;
+  if (counts_.empty()) first_ = power;
+  if (power < first_) {
+    std::vector<std::uint64_t> longer(first_ - power);
+    longer.reserve(longer.size() + counts_.size());
+    longer.insert(longer.end(), counts_.begin(), counts_.end());
+    counts_ = std::move(longer);
+    first_ = power;
+  } else if (power - first_ >= counts_.size()) {
+    counts_.reserve(power - first_ + kPower);  // no more than that
+    counts_.resize(power - first_ + kPower);
+  }
+  return counts_[index - first_];
+}
+
 void LatencyHistogram::record(Duration latency) {
   latency = std::max(latency, Duration::zero());
-  ++counts_[index_of(latency)];
+  ++count_of(index_of(latency));
   ++count_;
   sum_ += latency;
   max_ = std::max(max_, latency);
 }
 
 void LatencyHistogram::merge(const LatencyHistogram& other) {
-  for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
+  for (std::size_t i = 0; i < other.counts_.size(); ++i) {
+    if (other.counts_[i] != 0) count_of(other.first_ + i) += other.counts_[i];
+  }
   count_ += other.count_;
   sum_ += other.sum_;
   max_ = std::max(max_, other.max_);
@@ -55,7 +75,7 @@ Duration LatencyHistogram::quantile(double q) const {
   std::uint64_t seen = 0;
   std::size_t index = 0;
   while ((seen += counts_[index]) < rank) ++index;
-  return index == kBuckets - 1 ? max_ : std::min(upper_edge(index), max_);
+  return first_ + index == kBuckets - 1 ? max_ : std::min(upper_edge(first_ + index), max_);
 }
 
 Duration LatencyHistogram::mean() const {
@@ -64,8 +84,8 @@ Duration LatencyHistogram::mean() const {
 
 std::vector<LatencyHistogram::Bucket> LatencyHistogram::buckets() const {
   std::vector<Bucket> used;
-  for (std::size_t i = 0; i < kBuckets; ++i) {
-    if (counts_[i] != 0) used.push_back({.upper = upper_edge(i), .count = counts_[i]});
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] != 0) used.push_back({.upper = upper_edge(first_ + i), .count = counts_[i]});
   }
   return used;
 }

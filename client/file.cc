@@ -68,6 +68,7 @@ struct File::Progress {
   std::vector<std::shared_ptr<Connection>> connections = {};  // of this attempt, as in `todo`
   std::deque<IoPart> parts = {};                              // likewise
   std::error_code failure = {};                               // of the transport
+  std::size_t failed_server = 0;                              // where that was
   pvfs2::Status status = 0;
 };
 
@@ -198,7 +199,10 @@ net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
     if (verdict == Verdict::again && co_await session_.retry_after(progress.failure, attempts)) {
       continue;
     }
-    if (progress.failure) co_return transport_error(what, progress.failure);
+    if (progress.failure) {
+      const std::string& server = session_.config().servers[progress.failed_server].host_port;
+      co_return transport_error(fmt::format("{} at {}", what, server), progress.failure);
+    }
     co_return status_error(what, progress.status);
   }
   if (progress.shorts.empty()) co_return wanted.size;
@@ -233,15 +237,21 @@ net::Task<std::error_code> File::connect(Progress& progress) {
     if (!connection) {
       waited = true;
       Result<std::shared_ptr<Connection>> made = co_await session_.pool().connect(server);
-      if (!made) co_return made.error().code;
+      if (!made) {
+        progress.failed_server = server;
+        co_return made.error().code;
+      }
       connection = std::move(*made);
     }
     progress.connections.push_back(std::move(connection));
   }
   if (!waited) co_return std::error_code();
-  const bool all_usable = std::all_of(progress.connections.begin(), progress.connections.end(),
-                                      [](const auto& connection) { return connection->usable(); });
-  co_return all_usable ? std::error_code() : std::make_error_code(std::errc::connection_reset);
+  for (std::size_t i = 0; i < progress.todo.size(); ++i) {
+    if (progress.connections[i]->usable()) continue;
+    progress.failed_server = progress.layout->targets[progress.todo[i]].server;
+    co_return std::make_error_code(std::errc::connection_reset);
+  }
+  co_return std::error_code();
 }
 
 // Books what the attempt has achieved; what it has not stays in `todo`.
@@ -263,6 +273,7 @@ File::Verdict File::judge(Progress& progress) {
     Verdict here = Verdict::failed;
     if (part.failure()) {
       progress.failure = part.failure();
+      progress.failed_server = progress.layout->targets[progress.todo[i]].server;
       here = Verdict::again;
     } else if (number == EAGAIN) {
       here = Verdict::renew;

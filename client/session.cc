@@ -100,7 +100,7 @@ net::Task<Result<void>> Session::set_up(MountAddress address) {
   if (!first) co_return std::unexpected(std::move(first.error()));
   ServerPool bootstrap(executor_, clock_, options_.connect_timeout, 1);
   bootstrap.add(*first);
-  Result<std::string> text = co_await config_from(bootstrap, 0);
+  Result<std::string> text = co_await config_from(bootstrap, 0, address.host_port);
   if (!text) {
     co_return fail(fmt::format("cannot mount {}://{}/{}: {}", address.scheme, address.host_port,
                                address.file_system, text.error().message),
@@ -118,8 +118,12 @@ net::Task<Result<void>> Session::set_up(MountAddress address) {
     pool_.add(*endpoint);
   }
   for (std::size_t i = 0; i < config_.servers.size(); ++i) {
-    const Result<std::string> other = co_await config_from(pool_, i);
-    if (!other) co_return std::unexpected(other.error());
+    const Result<std::string> other = co_await config_from(pool_, i, config_.servers[i].host_port);
+    if (!other) {
+      co_return fail(fmt::format("cannot mount {}://{}/{}: {}", address.scheme, address.host_port,
+                                 address.file_system, other.error().message),
+                     other.error().code);
+    }
     if (*other != *text) {
       co_return fail(fmt::format("server {} has another configuration than {}",
                                  config_.servers[i].host_port, address.host_port),
@@ -129,7 +133,8 @@ net::Task<Result<void>> Session::set_up(MountAddress address) {
   co_return Result<void>();
 }
 
-net::Task<Result<std::string>> Session::config_from(ServerPool& pool, std::size_t server) {
+net::Task<Result<std::string>> Session::config_from(ServerPool& pool, std::size_t server,
+                                                    std::string_view host_port) {
   const pvfs2::Request request{.capability = {}, .hints = {}, .body = pvfs2::EmptyRequest{}};
   for (int attempts = 1;; ++attempts) {
     Answer answer = co_await attempt(pool, executor_, server, request, kGetconfigTimeout);
@@ -138,7 +143,9 @@ net::Task<Result<std::string>> Session::config_from(ServerPool& pool, std::size_
       if (body == nullptr) co_return status_error("GETCONFIG", answer.response->status);
       co_return std::move(body->config);
     }
-    if (attempts == kMountAttempts) co_return transport_error("GETCONFIG", answer.failure);
+    if (attempts == kMountAttempts) {
+      co_return transport_error(fmt::format("GETCONFIG to {}", host_port), answer.failure);
+    }
     co_await pause(executor_, kMountPause);
   }
 }

@@ -75,7 +75,8 @@ class Session {
 
  private:
   [[nodiscard]] net::Task<Result<void>> set_up(MountAddress address);
-  [[nodiscard]] net::Task<Result<std::string>> config_from(ServerPool& pool, std::size_t server);
+  [[nodiscard]] net::Task<Result<std::string>> config_from(ServerPool& pool, std::size_t server,
+                                                           std::string_view host_port);
 
   asio::any_io_executor executor_;
   SessionOptions options_;

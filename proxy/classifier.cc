@@ -1,8 +1,11 @@
 #include "proxy/classifier.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fnmatch.h>
+
+#include "proxy/virtual_pfs_name.h"
 
 namespace vpfs::proxy {
 
@@ -41,8 +44,9 @@ bool matches_pattern(const std::string& pattern, const std::string& text) {
 
 }  // namespace
 
-Classifier::Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class)
-    : default_class_(default_class) {
+Classifier::Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class,
+                       const JobRegistry* jobs)
+    : default_class_(default_class), jobs_(jobs) {
   for (const RuleConfig& from : rules) {
     Rule rule;
     for (const std::string& client : from.clients) {
@@ -61,6 +65,7 @@ Classifier::Classifier(const std::vector<RuleConfig>& rules, std::uint8_t defaul
     rule.virtual_pfs = from.virtual_pfs;
     rule.traffic_class = from.traffic_class;
     for (const std::string& field : template_fields(rule.virtual_pfs)) {
+      rule.is_template = true;
       const std::optional<Attribute> attribute = template_attribute(field);
       if (attribute && !demands_hint(rule, field)) rule.needed.push_back(*attribute);
     }
@@ -68,6 +73,10 @@ Classifier::Classifier(const std::vector<RuleConfig>& rules, std::uint8_t defaul
       looks_at_uid_ = true;
     }
     rules_.push_back(std::move(rule));
+  }
+  const auto job_hint = std::ranges::find(hint_names_, kJobHint);
+  if (job_hint != hint_names_.end()) {
+    job_hint_ = static_cast<std::size_t>(job_hint - hint_names_.begin());
   }
 }
 
@@ -133,11 +142,37 @@ std::string Classifier::fill_in(const Rule& rule, const Identity& identity) cons
   return filled.append(name);
 }
 
+std::optional<std::size_t> Classifier::false_job(const asio::ip::address& client,
+                                                 const Identity& identity) const {
+  if (jobs_ == nullptr || !job_hint_) return std::nullopt;
+  const std::optional<std::string>& job = identity.hints[*job_hint_];
+  if (!job || jobs_->admits(*job, client, identity.uid)) return std::nullopt;
+  return job_hint_;
+}
+
 Classifier::Match Classifier::classify(const asio::ip::address& client,
                                        const Identity& identity) const {
+  const std::optional<std::size_t> hint = false_job(client, identity);
+  if (!hint) return first_match(client, identity);
+  Identity without = identity;
+  without.hints[*hint].reset();
+  Match match = first_match(client, without);
+  match.job_not_registered = true;
+  return match;
+}
+
+Classifier::Match Classifier::first_match(const asio::ip::address& client,
+                                          const Identity& identity) const {
   for (const Rule& rule : rules_) {
     if (!matches(rule, client, identity)) continue;
-    return {.virtual_pfs = fill_in(rule, identity),
+    std::string name = fill_in(rule, identity);
+    if (rule.is_template && !is_good_name(name)) {
+      return {.virtual_pfs = "default",
+              .declared_name = "default",
+              .traffic_class = default_class_,
+              .name_refused = true};
+    }
+    return {.virtual_pfs = std::move(name),
             .declared_name = rule.virtual_pfs,
             .traffic_class = rule.traffic_class};
   }

@@ -9,6 +9,7 @@
 #include "net/async.h"
 #include "proxy/address_block.h"
 #include "proxy/config.h"
+#include "proxy/job_registry.h"
 
 namespace vpfs::proxy {
 
@@ -30,8 +31,10 @@ struct Identity {
 // The ordered rules of the configuration. Immutable once made, so all workers share one.
 class Classifier {
  public:
-  // REQUIRES: `rules` passed parse_config() without errors.
-  explicit Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class = 0);
+  // REQUIRES: `rules` passed parse_config() without errors. With `jobs`, which outlives this, a job
+  // id that is not registered for whoever shows it counts as not there.
+  explicit Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class = 0,
+                      const JobRegistry* jobs = nullptr);
 
   // The names of all hints that some rule looks at: an identity needs no others.
   [[nodiscard]] const std::vector<std::string>& hint_names() const { return hint_names_; }
@@ -42,8 +45,11 @@ class Classifier {
     std::string virtual_pfs;    // "job-42": the name with all fields filled in
     std::string declared_name;  // "job-{jobid}": as the configuration has it
     std::uint8_t traffic_class = 0;
+    bool name_refused = false;  // what the request says makes no good name, so it is "default"
+    bool job_not_registered = false;  // its job id was not looked at
   };
-  // The first rule that matches; "default" if none does.
+  // The first rule that matches; "default" if none does, and if the name that the request fills in
+  // is no good one (is_good_name()).
   [[nodiscard]] Match classify(const asio::ip::address& client, const Identity& identity) const;
 
  private:
@@ -63,9 +69,14 @@ class Classifier {
     std::vector<std::string> directories;
     std::vector<Attribute> needed;  // by the name's fields
     std::string virtual_pfs;
+    bool is_template = false;
     std::uint8_t traffic_class = 0;
   };
 
+  [[nodiscard]] Match first_match(const asio::ip::address& client, const Identity& identity) const;
+  // The place among its hints of a job id that is not registered for it.
+  [[nodiscard]] std::optional<std::size_t> false_job(const asio::ip::address& client,
+                                                     const Identity& identity) const;
   [[nodiscard]] static bool matches(const Rule& rule, const asio::ip::address& client,
                                     const Identity& identity);
   [[nodiscard]] std::string fill_in(const Rule& rule, const Identity& identity) const;
@@ -75,6 +86,8 @@ class Classifier {
   std::vector<std::string> hint_names_;
   std::vector<Rule> rules_;
   std::uint8_t default_class_;
+  const JobRegistry* jobs_;
+  std::optional<std::size_t> job_hint_;  // into hint_names_
   bool looks_at_uid_ = false;
 };
 

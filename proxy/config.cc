@@ -9,6 +9,7 @@
 #include "protocols/registry.h"
 #include "proxy/address_block.h"
 #include "proxy/config_words.h"
+#include "proxy/job_config.h"
 #include "proxy/scheduler_config.h"
 
 namespace vpfs::proxy {
@@ -259,6 +260,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   read_scheduler(reader.child("scheduler"), config, running);
   read_shares(reader, config);
   suggest_top_words(reader);
+  read_jobs(reader, config);
   reader.for_each("rules", [&](ConfigReader& entry) {
     RuleConfig rule;
     read_match(entry.child("match"), config, rule);

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "protocols/registry.h"
 #include "proxy/client_limits.h"
+#include "proxy/job_registry.h"
 #include "schedulers/cost_model.h"
 #include "schedulers/registry.h"
 
@@ -86,6 +87,8 @@ struct Config {
   bool write_back_by_file = true;
   std::vector<VirtualPfsConfig> virtual_pfs;
   std::vector<RuleConfig> rules;
+  // Nothing: every job id counts (`jobs: trust`).
+  std::optional<std::vector<RegisteredJob>> registered_jobs;
 };
 
 // Reads conf/proxy.yaml's schema. Whatever is wrong goes into `errors`; the result is only good

@@ -10,6 +10,7 @@
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "protocols/registry.h"
+#include "proxy/virtual_pfs_name.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -41,6 +42,14 @@ IoKind io_kind(RequestKind kind) {
       return IoKind::metadata;
   }
   return IoKind::read;
+}
+
+// Texts that a client made long are looked at anew each time, instead of being kept.
+bool may_be_kept(const Identity& identity) {
+  const auto is_short = [](const std::optional<std::string>& hint) {
+    return !hint || hint->size() <= kLongestName;
+  };
+  return identity.directory.size() <= kLongestName && std::ranges::all_of(identity.hints, is_short);
 }
 }  // namespace
 
@@ -113,10 +122,10 @@ void Session::follow_settings() {
   conversation_->hold_metadata(known_by_->config.schedule_metadata);
 }
 
-const Session::KnownIdentity& Session::identify(const IoDescription& io) {
+Session::Belonging Session::identify(const IoDescription& io) {
   const std::optional<std::uint32_t> uid = user_of(io);
   for (const KnownIdentity& known : known_) {
-    if (same_identity(known.identity, io, uid)) return known;
+    if (same_identity(known.identity, io, uid)) return known.belongs;
   }
   Identity identity = {.kind = io.kind,
                        .file_system = io.file_system,
@@ -129,11 +138,28 @@ const Session::KnownIdentity& Session::identify(const IoDescription& io) {
     identity.hints.emplace_back(conversation_->held_hint(name));
   }
   const auto match = known_by_->classifier.classify(client_endpoint_.address(), identity);
-  const AppId app = worker_.dispatcher().app_of(match, worker_.now());
-  if (known_.size() == kMostKnown) known_.erase(known_.begin());
-  known_.push_back(
-      {.identity = std::move(identity), .app = app, .traffic_class = match.traffic_class});
-  return known_.back();
+  const Belonging belongs = {.app = worker_.dispatcher().app_of(match, worker_.now()),
+                             .traffic_class = match.traffic_class,
+                             .name_refused = match.name_refused,
+                             .job_not_registered = match.job_not_registered};
+  if (may_be_kept(identity)) {
+    if (known_.size() == kMostKnown) known_.erase(known_.begin());
+    known_.push_back({.identity = std::move(identity), .belongs = belongs});
+  }
+  return belongs;
+}
+
+void Session::count_refusals(const Belonging& who) {
+  if (who.name_refused && shared_.counters.names_refused++ == 0) {
+    spdlog::warn(
+        "client {}: what its requests say makes no name for a virtual PFS (1 to {} bytes of "
+        "printable text): such requests count as default",
+        net::to_string(client_endpoint_), kLongestName);
+  }
+  if (who.job_not_registered && shared_.counters.jobs_not_registered++ == 0) {
+    spdlog::warn("client {}: its job id is not registered for it: the rules do not see such ids",
+                 net::to_string(client_endpoint_));
+  }
 }
 
 // What a node's kernel writes back has uid 0, whoever wrote it.
@@ -177,7 +203,8 @@ void Session::hold(std::span<const std::byte> message) {
   }
   // It sends again, or nothing is there for it to take.
   if (!to_client_.blocked_since()) client_stalled_ = false;
-  const KnownIdentity& who = identify(description);
+  const Belonging who = identify(description);
+  count_refusals(who);
   if (holds_far_too_much()) return refuse_to_client(description.key, who.app);
   PendingIo& io = worker_.make_held(worker_.now());
   io.arrived_in = worker_.event();

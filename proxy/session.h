@@ -55,14 +55,21 @@ class Session : public std::enable_shared_from_this<Session> {
   void give_everything_back();
 
  private:
-  struct KnownIdentity {
-    Identity identity;
+  // Where a request belongs, by what it says of itself.
+  struct Belonging {
     AppId app;
     std::uint8_t traffic_class;
+    bool name_refused;
+    bool job_not_registered;
+  };
+  struct KnownIdentity {
+    Identity identity;
+    Belonging belongs;
   };
 
   [[nodiscard]] std::optional<std::uint32_t> user_of(const IoDescription& io);
-  [[nodiscard]] const KnownIdentity& identify(const IoDescription& io);
+  [[nodiscard]] Belonging identify(const IoDescription& io);
+  void count_refusals(const Belonging& who);
   void refuse_excess(PendingIo& io);
   void join_client();
   [[nodiscard]] bool same_identity(const Identity& known, const IoDescription& io,

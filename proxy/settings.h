@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "proxy/classifier.h"
 #include "proxy/config.h"
+#include "proxy/job_registry.h"
 #include "schedulers/cost_model.h"
 
 namespace vpfs::proxy {
@@ -13,12 +15,26 @@ namespace vpfs::proxy {
 struct Settings {
   explicit Settings(Config from)
       : config(std::move(from)),
-        classifier(config.rules, default_class(config)),
+        jobs(registry_of(config)),
+        classifier(config.rules, default_class(config), jobs ? &*jobs : nullptr),
         cost_model(config.cost) {}
 
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+
   const Config config;
+  const std::optional<JobRegistry> jobs;  // nothing: every job id counts
   const Classifier classifier;
   const CostModel cost_model;
+
+ private:
+  static std::optional<JobRegistry> registry_of(const Config& config) {
+    if (!config.registered_jobs) return std::nullopt;
+    JobRegistry jobs;
+    // REQUIRES: the configuration was read without errors, so none of them is refused.
+    for (const RegisteredJob& job : *config.registered_jobs) (void)jobs.add(job);
+    return jobs;
+  }
 };
 
 using SettingsPtr = std::shared_ptr<const Settings>;  // shared by the threads

@@ -30,6 +30,10 @@ struct Counters {
   std::atomic<std::uint64_t> write_back_by_file = 0;  // writes of uid 0 known by their file's user
   std::atomic<std::uint64_t> write_back_unknown = 0;  // those of uid 0 that stayed so
   std::atomic<std::uint64_t> late_bytes = 0;  // of I/O that had given its slot up before its end
+  // Requests that count as `default` because of what they say: a name of a virtual PFS that is no
+  // good one; and a job id that is not registered, which rules then do not see.
+  std::atomic<std::uint64_t> names_refused = 0;
+  std::atomic<std::uint64_t> jobs_not_registered = 0;
   std::atomic<std::uint64_t> client_stalls = 0;
   std::atomic<std::uint64_t> server_stalls = 0;
   std::atomic<std::uint64_t> bytes_to_server = 0;

@@ -157,6 +157,8 @@ ordered_json describe(const Counters& counters) {
           {"excess_requests", counters.excess_requests.load()},
           {"slots_given_up", counters.slots_given_up.load()},
           {"late_bytes", counters.late_bytes.load()},
+          {"names_refused", counters.names_refused.load()},
+          {"jobs_not_registered", counters.jobs_not_registered.load()},
           {"client_stalls", counters.client_stalls.load()},
           {"server_stalls", counters.server_stalls.load()},
           {"bytes_to_server", counters.bytes_to_server.load()},

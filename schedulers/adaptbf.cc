@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <utility>
 
 #include "base/check.h"
@@ -19,7 +20,9 @@ std::uint64_t rounded_up(Cost cost, Cost token) {
 }  // namespace
 
 AdapTbf::AdapTbf(const AdapTbfSettings& settings)
-    : settings_(settings), capacity_(settings.capacity) {
+    : settings_(settings),
+      tbf_(limits_, std::max<Duration>(settings.period / 128, Tbf::kShortestSlice)),
+      capacity_(settings.capacity) {
   VPFS_ASSERT(settings.period >= std::chrono::milliseconds(1) && settings.token >= 1);
 }
 
@@ -35,7 +38,43 @@ Result<void> AdapTbf::set_share(AppId app, const Share& share, TimePoint now) {
   if (jobs_[index].ended) end_account(static_cast<std::uint32_t>(app));
   jobs_[index].nodes = share.nodes > 0 ? share.nodes : share.weight;
   if (!jobs_[index].has_bucket) limits_.lift(app);
-  return tbf_.set_share(app, {.rank = share.rank}, now);
+  const Result<void> set = tbf_.set_share(app, {.rank = share.rank}, now);
+  set_level(static_cast<std::uint32_t>(app), share.rank ? 0 : jobs_[index].nodes, now);
+  return set;
+}
+
+void AdapTbf::set_level(std::uint32_t index, std::uint64_t nodes, TimePoint now) {
+  const std::uint64_t before = std::exchange(jobs_[index].level, nodes);
+  if (before == nodes) return set_place(index, now);
+  bool changed = false;
+  if (nodes > 0) {
+    const auto level = std::ranges::lower_bound(levels_, nodes, std::greater<>(), &Level::nodes);
+    changed = level == levels_.end() || level->nodes != nodes;
+    changed ? (void)levels_.insert(level, {.nodes = nodes, .jobs = 1}) : (void)++level->jobs;
+  }
+  if (before > 0) {
+    const auto level = std::ranges::lower_bound(levels_, before, std::greater<>(), &Level::nodes);
+    if (--level->jobs == 0) {
+      levels_.erase(level);
+      changed = true;
+    }
+  }
+  if (!changed) return set_place(index, now);
+  for (std::uint32_t job = 0; job < jobs_.size(); ++job) {
+    if (jobs_[job].level > 0 || job == index) set_place(job, now);
+  }
+}
+
+// Of more numbers of nodes than there are places, the smallest share the last one.
+void AdapTbf::set_place(std::uint32_t index, TimePoint now) {
+  const std::uint64_t nodes = jobs_[index].level;
+  std::ptrdiff_t place = 0;
+  if (nodes > 0) {
+    place =
+        std::ranges::lower_bound(levels_, nodes, std::greater<>(), &Level::nodes) - levels_.begin();
+  }
+  tbf_.set_place(AppId{index},
+                 static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(place, Share::kMaxRank)), now);
 }
 
 void AdapTbf::remove(AppId app, TimePoint now) {
@@ -52,6 +91,7 @@ void AdapTbf::remove(AppId app, TimePoint now) {
   if (job.queued == 0 && std::exchange(job.active, false)) std::erase(active_, index);
   job.ended = job.queued > 0;
   (void)tbf_.set_share(app, {}, now);
+  set_level(index, job.nodes, now);
 }
 
 // Others settle what the job owes or is owed.

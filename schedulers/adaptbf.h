@@ -29,6 +29,12 @@ struct AdapTbfSettings {
 // Buckets keep tokens that the server was too slow for (`realtime`) until the end of the period, so
 // that a capacity that is set a little too high changes no proportion.
 //
+// Jobs stand in a hierarchy by their priority: of those whose tokens came in the same slice of
+// time, about a quarter of a period, the job with more nodes goes first. Not over longer times, or
+// the first ones would take the others' tokens whenever the server is slower than the rates
+// together. A job whose share has a rank of its own stands first in the hierarchy, and the rank,
+// which knows no such bound, decides before it.
+//
 // The equations give tokens to jobs that may be idle by then (a lender that gets its tokens back
 // when its burst is over), so a good part of the capacity may belong to nobody who waits. Work
 // conserving, that goes to the others, and buckets only decide who goes first.
@@ -55,6 +61,7 @@ class AdapTbf final : public Policy {
  private:
   struct Job {
     std::uint64_t nodes = 1;
+    std::uint64_t level = 0;  // the one of levels_ that it stands on; zero: none
     Cost queued = 0;
     Cost asked = 0;       // in this period: queued when it began, and what came since
     bool active = false;  // in the list of this period's jobs
@@ -67,6 +74,10 @@ class AdapTbf final : public Policy {
 
   Job& job_of(const IoRequest& request) { return jobs_[static_cast<std::size_t>(request.app)]; }
   void ask(std::uint32_t index, Cost cost);
+  // Takes a job from the level where it stands to that of so many nodes; zero: to none.
+  void set_level(std::uint32_t index, std::uint64_t nodes, TimePoint now);
+  // Puts the job where its level stands in the hierarchy now.
+  void set_place(std::uint32_t index, TimePoint now);
   // Ends the periods that are over by now.
   void advance(TimePoint now);
   void end_period(TimePoint now);
@@ -77,10 +88,15 @@ class AdapTbf final : public Policy {
 
   AdapTbfSettings settings_;
   RateLimits limits_{RateLimits::Unit::cost};
-  Tbf tbf_{limits_};
+  Tbf tbf_;
   AdapTbfAllocator allocator_;
   CapacityEstimate capacity_;
   std::vector<Job> jobs_;
+  struct Level {
+    std::uint64_t nodes;
+    std::size_t jobs;  // that stand on it; one at least
+  };
+  std::vector<Level> levels_;               // the hierarchy, most nodes first
   std::vector<std::uint32_t> active_;       // jobs that asked for something in this period
   std::vector<std::uint32_t> with_bucket_;  // jobs that did in the one before
   std::vector<std::uint32_t> had_bucket_;   // only used in end_period(), like the next one

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -25,8 +26,9 @@ struct Share {
   std::uint64_t burst_operations = 3;
   // Tokens that the data server was too slow for are kept beyond the burst.
   bool realtime = false;
-  // Of flows whose tokens are there, those of a lower rank go first; 0 ... kMaxRank.
-  std::uint8_t rank = 0;
+  // Of flows whose tokens are there, those of a lower rank go first; 0 ... kMaxRank. Nothing: 0,
+  // and under AdapTBF also a place that follows from `nodes`.
+  std::optional<std::uint8_t> rank = std::nullopt;
 
   // Served first up to this; zero: none.
   BytesPerSecond min = {};

@@ -1,24 +1,44 @@
 #include "schedulers/tbf.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
+#include "base/check.h"
 #include "schedulers/time_tag.h"
 
 namespace vpfs {
 namespace {
 
 // The order of ready classes as one number: a bit for "without a limit", which then go by arrival;
-// for the others six bits of rank and the deadline in microseconds, enough for 4,500 years.
+// for the others six bits of rank and the deadline in units of 1024 ns, enough for 4,500 years.
+// With slices the place stands between the deadline's slice and the rest of it, which loses six
+// bits.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 63;
-constexpr int kRankShift = 57;
-static_assert(Share::kMaxRank < 1 << (63 - kRankShift));
+constexpr int kRankBits = 6;
+constexpr int kRankShift = 63 - kRankBits;
+static_assert(Share::kMaxRank < 1 << kRankBits);
 
-std::uint64_t due_tag(std::uint8_t rank, TimePoint deadline) {
-  return std::uint64_t{rank} << kRankShift | time_tag(deadline) / 1024;
+int bits_of_slice(Duration slice) {
+  if (slice == Duration::zero()) return 0;
+  VPFS_ASSERT(slice >= Tbf::kShortestSlice);
+  const auto bits = static_cast<int>(std::bit_width(time_tag(TimePoint{} + slice) / 1024)) - 1;
+  VPFS_ASSERT(bits >= kRankBits);
+  return bits;
 }
 
 }  // namespace
+
+Tbf::Tbf(RateLimits& limits, Duration slice) : limits_(limits), slice_bits_(bits_of_slice(slice)) {}
+
+std::uint64_t Tbf::due_tag(const Flow& flow, TimePoint deadline) const {
+  const std::uint64_t time = time_tag(deadline) / 1024;
+  const std::uint64_t rank = std::uint64_t{flow.rank} << kRankShift;
+  if (slice_bits_ == 0) return rank | time;
+  const std::uint64_t within = time & ((std::uint64_t{1} << slice_bits_) - 1);
+  return rank | (time - within) | std::uint64_t{flow.place} << (slice_bits_ - kRankBits) |
+         within >> kRankBits;
+}
 
 Result<void> Tbf::set_share(AppId app, const Share& share, TimePoint now) {
   const auto index = std::to_underlying(app);
@@ -26,9 +46,15 @@ Result<void> Tbf::set_share(AppId app, const Share& share, TimePoint now) {
     ready_.grow(flows_.size());
     waiting_.grow(flows_.size());
   }
-  flows_[index].rank = std::min(share.rank, Share::kMaxRank);
+  flows_[index].rank = std::min(share.rank.value_or(0), Share::kMaxRank);
   limits_changed(app, now);
   return {};
+}
+
+void Tbf::set_place(AppId app, std::uint8_t place, TimePoint now) {
+  Flow& flow = flows_[std::to_underlying(app)];
+  place = std::min(place, Share::kMaxRank);
+  if (std::exchange(flow.place, place) != place) limits_changed(app, now);
 }
 
 void Tbf::limits_changed(AppId app, TimePoint now) {
@@ -50,7 +76,7 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
       waiting_.contains(index) ? waiting_.update(index, key) : waiting_.push(index, key);
       return;
     }
-    key.tag = due_tag(flow.rank, deadline);
+    key.tag = due_tag(flow, deadline);
   }
   if (waiting_.contains(index)) waiting_.erase(index);
   ready_.contains(index) ? ready_.update(index, key) : ready_.push(index, key);

@@ -15,14 +15,18 @@ namespace vpfs {
 // head may go:
 //
 //   - a class whose deadline has come is due; of the due ones the lowest rank goes first, then the
-//     earliest deadline, then the earliest arrival;
+//     earliest deadline, then the earliest arrival; with a `slice`, of those of one rank whose
+//     deadlines lie in the same slice of time the lowest place goes first;
 //   - classes without a limit are served when no class is due, first come first served over all of
 //     them;
 //   - nobody else may go: not work conserving, by design.
 class Tbf final : public Policy {
  public:
   // `limits` outlives the policy; another one of the same flows may use them too.
-  explicit Tbf(RateLimits& limits) : limits_(limits) {}
+  // `slice` is at least kShortestSlice, and is rounded down to a power of two of 1024 ns; zero:
+  // places mean nothing.
+  explicit Tbf(RateLimits& limits, Duration slice = Duration::zero());
+  static constexpr Duration kShortestSlice = std::chrono::microseconds(100);
 
   void enqueue(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Head head(TimePoint now) override;
@@ -35,6 +39,9 @@ class Tbf final : public Policy {
   // may be dispatched without its tokens, which its flow then keeps, where head() has no request.
   [[nodiscard]] IoRequest* earliest_waiting() const;
   void dispatch_without_tokens(IoRequest& request, TimePoint now);
+  // 0 ... Share::kMaxRank; 0 until it is called. REQUIRES: set_share() has been called for the
+  // flow.
+  void set_place(AppId app, std::uint8_t place, TimePoint now);
   // To be called after the limits of a flow were changed from outside.
   void limits_changed(AppId app, TimePoint now);
 
@@ -49,12 +56,15 @@ class Tbf final : public Policy {
  private:
   struct Flow : FlowQueue {
     std::uint8_t rank = 0;
+    std::uint8_t place = 0;
   };
 
+  [[nodiscard]] std::uint64_t due_tag(const Flow& flow, TimePoint deadline) const;
   void place(std::uint32_t index, TimePoint now);
   void leave(IoRequest& request, TimePoint now);
 
   RateLimits& limits_;
+  int slice_bits_;  // of a deadline in units of 1024 ns; zero: no slices
   FlowTable<Flow> flows_;
   FlowHeap ready_;    // due classes by rank and deadline, then classes without a limit by arrival
   FlowHeap waiting_;  // the other backlogged classes by deadline

@@ -181,7 +181,11 @@ net::Task<Result<std::uint64_t>> StorageClient::perform(const Operation& operati
     if (first) first_failure = now;
     const Duration elapsed = now - *first_failure;
     if (error != OpsError::communication || elapsed >= options_.give_up) {
-      co_return std::unexpected(error_of(operation.type, error));
+      Error problem = error_of(operation.type, error);
+      if (error == OpsError::communication) {
+        problem.message += fmt::format(" (storage server {})", net::to_string(options_.server));
+      }
+      co_return std::unexpected(std::move(problem));
     }
     if (!first) co_await pause(delay_after(elapsed));
   }

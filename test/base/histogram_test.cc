@@ -69,6 +69,35 @@ TEST(LatencyHistogram, LongerThanTheLastBucketCountsInIt) {
   EXPECT_LE(histogram.quantile(0), Duration(64));
 }
 
+// It grows at both ends, by what is new at either.
+TEST(LatencyHistogram, TheOrderInWhichDurationsComeChangesNothing) {
+  const std::vector<Duration> values = {1ms, 30us, 2h, Duration(5), 7s, 900us, 30us};
+  std::vector<Duration> sorted = values;
+  std::ranges::sort(sorted);
+  LatencyHistogram as_they_come;
+  LatencyHistogram upwards;
+  LatencyHistogram downwards;
+  for (const Duration value : values) as_they_come.record(value);
+  for (const Duration value : sorted) upwards.record(value);
+  std::ranges::reverse(sorted);
+  LatencyHistogram single;
+  for (const Duration value : sorted) {
+    single.clear();
+    single.record(value);
+    downwards.merge(single);
+  }
+  const auto listed = [](const LatencyHistogram& histogram) {
+    std::vector<std::pair<Duration, std::uint64_t>> all;
+    for (const auto& bucket : histogram.buckets()) all.emplace_back(bucket.upper, bucket.count);
+    return all;
+  };
+  EXPECT_EQ(listed(upwards).size(), 6U);
+  EXPECT_TRUE(std::ranges::is_sorted(listed(upwards)));
+  EXPECT_EQ(listed(as_they_come), listed(upwards));
+  EXPECT_EQ(listed(downwards), listed(upwards));
+  EXPECT_EQ(as_they_come.quantile(0.5), upwards.quantile(0.5));
+}
+
 TEST(LatencyHistogram, MergingAddsEverything) {
   LatencyHistogram a;
   LatencyHistogram b;

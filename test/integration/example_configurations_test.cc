@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <regex>
 #include <set>
@@ -15,6 +16,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/beegfs/storage.h"
 #include "test/support/load_run.h"
 #include "test/support/proxy_process.h"
 
@@ -61,13 +63,16 @@ std::string scaled_down(const std::string& text) {
   return scaled.append(last, text.cend());
 }
 
+const std::string kFolder = std::string(VPFS_SOURCE_DIR) + "/conf/";
+
 // An example as ProxySettings::whole wants it.
 std::string example(const std::string& name) {
-  std::string text = read_text(std::string(VPFS_SOURCE_DIR) + "/conf/" + name + ".yaml");
+  std::string text = read_text(kFolder + name + ".yaml");
   text = replaced(replaced(scaled_down(text), "{", "{{"), "}", "}}");
-  text =
-      replaced(text, "listen: 127.0.0.1:4334", "status_file: '{status_file}'\n  listen: {listen}");
-  return replaced(text, "upstream: 127.0.0.1:3334", "upstream: {upstream}");
+  text = std::regex_replace(text, std::regex("\n  status_file: [^\n]*"), "");
+  text = std::regex_replace(text, std::regex("\n  listen: [^\n]*"),
+                            "\n  listen: {listen}\n  status_file: '{status_file}'");
+  return std::regex_replace(text, std::regex("\n  upstream: [^\n]*"), "\n  upstream: {upstream}");
 }
 
 // One data server that does kDevice behind one proxy with an example's configuration.
@@ -84,17 +89,29 @@ class ExampleConfigurations : public ::testing::Test {
                     server_port_.address(), proxy_->port(), kDevice));
     Process server({VPFS_BIN_DIR "/vpfs-server", "--config", config, "--server", "s0"});
     ASSERT_TRUE(server.wait_for_line("ready on")) << server.errors();
-    load_.emplace(
-        LoadRunSettings{.file_system = fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_->port()),
-                        .applications = applications,
-                        .duration = fmt::format("{} s", kSeconds),
-                        .warm_up = "1 s",
-                        // On a slow machine tbf leaves nothing to those without a rate.
-                        .everybody_served = false});
+    measure(fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_->port()), applications);
+    EXPECT_TRUE(server.stop().ok()) << server.errors();
+  }
+  // The same before a BeeGFS storage server, with an example in `text`.
+  void run_beegfs(const std::string& text, const std::string& applications) {
+    const dataserver::DeviceSettings device = {
+        .bandwidth = {static_cast<std::uint64_t>(kDevice) << 20},
+        .per_request = {},
+        .parallelism = 1};
+    BeegfsStorage storage({.targets = {101, 102}, .device = device});
+    proxy_.emplace(ProxySettings{.upstream = storage.port(), .whole = text});
+    measure(fmt::format("beegfs://127.0.0.1:{}/101", proxy_->port()), applications);
+  }
+  void measure(const std::string& file_system, const std::string& applications) {
+    load_.emplace(LoadRunSettings{.file_system = file_system,
+                                  .applications = applications,
+                                  .duration = fmt::format("{} s", kSeconds),
+                                  .warm_up = "1 s",
+                                  // On a slow machine tbf leaves nothing to those without a rate.
+                                  .everybody_served = false});
     watch_queues();
     load_->expect_good_end();
     status_ = proxy_->status();
-    EXPECT_TRUE(server.stop().ok()) << server.errors();
   }
 
   // MiB/s, as the application saw it.
@@ -135,6 +152,15 @@ class ExampleConfigurations : public ::testing::Test {
     return fmt::format(
         "  - {{name: {}, jobid: '{}', size: {}, outstanding: {}, file_size: 8 MiB}}\n", name, jobid,
         kRequest, outstanding);
+  }
+
+  // With the file's directory, and the user who writes it.
+  static std::string beegfs_user(const std::string& name, const std::string& directory,
+                                 unsigned uid, unsigned read_percent = 0) {
+    return fmt::format(
+        "  - {{name: {}, jobid: '{}', uid: {}, size: {}, processes: 2, outstanding: 12,"
+        " read_percent: {}, file_size: 2 MiB}}\n",
+        name, directory, uid, kRequest, read_percent);
   }
 
   TemporaryDirectory directory_;
@@ -193,6 +219,63 @@ TEST_F(ExampleConfigurations, EdfKeepsThePromisedLatencyBesideAFlood) {
             0.01 * interactive["done_requests"].get<double>());
   EXPECT_LT(interactive["wait_us"]["p99"].get<double>(),
             virtual_pfs("default")["wait_us"]["p50"].get<double>() / 4);
+}
+
+TEST_F(ExampleConfigurations, ProxySharesTwoToOneAndEveryOtherJobHasWeightOne) {
+  run("proxy", writer("simulation", "simulation", 64) + writer("analysis", "analysis", 64) +
+                   writer("other", "4711", 64) + writer("nobody", "", 64));
+  if (!fought_for_the_device({"simulation", "analysis", "job-4711", "default"}))
+    GTEST_SKIP() << too_slow();
+  EXPECT_NEAR(rate("simulation") / rate("analysis"), 2.0, 0.2);
+  EXPECT_NEAR(rate("other") / rate("analysis"), 1.0, 0.15);
+  EXPECT_NEAR(rate("nobody") / rate("analysis"), 1.0, 0.15);
+}
+
+TEST_F(ExampleConfigurations, ClassesServeInteractiveWorkFirstAndStarveNobody) {
+  run("classes", writer("simulation", "simulation", 64) + writer("analysis", "analysis", 64));
+  if (!fought_for_the_device({"analysis"})) GTEST_SKIP() << too_slow();
+  // A request a second, and two that wait at the ends of the time.
+  EXPECT_LE(load_->requests_per_second("simulation"), 1.0 + 2.0 / kSeconds);
+  EXPECT_GT(load_->requests_per_second("simulation"), 0);
+  EXPECT_GE(rate("analysis"), 0.9 * kDevice);
+}
+
+TEST_F(ExampleConfigurations, BeegfsSharesByDirectoryAndUserOnATarget) {
+  run_beegfs(example("beegfs"), beegfs_user("simulation", "4-5F2A-1", 1000) +
+                                    beegfs_user("one", "9-1-1", 1001) +
+                                    beegfs_user("other", "9-1-1", 1002));
+  ASSERT_EQ(status_["targets"].size(), 1U);
+  EXPECT_EQ(status_["targets"][0]["target"], 101);
+  if (!fought_for_the_device({"simulation", "user-1001", "user-1002"})) GTEST_SKIP() << too_slow();
+  EXPECT_NEAR(rate("simulation") / rate("one"), 2.0, 0.2);
+  EXPECT_NEAR(rate("other") / rate("one"), 1.0, 0.15);
+}
+
+TEST_F(ExampleConfigurations, BeegfsHoldsTheReadsOfBackupsToTheirRate) {
+  const std::string here = replaced(example("beegfs"), "10.1.0.0/24", "127.0.0.0/8");
+  run_beegfs(here, beegfs_user("reader", "9-1-1", 1001, 100));
+  if (idle_.contains("backup")) GTEST_SKIP() << too_slow();
+  expect_limited(rate("reader"), 100 / kScale, 3 / kScale);
+}
+
+// The proxies of docs/walk-through.md are measured by its own test.
+TEST(Examples, EveryOneOfAProxyIsMeasured) {
+  const std::set<std::string> measured = {"adaptbf", "beegfs",   "classes",  "edf", "fifo",
+                                          "proxy",   "proxy-s0", "proxy-s1", "sfq", "tbf"};
+  std::set<std::string> found;
+  for (const auto& file : std::filesystem::directory_iterator(kFolder)) {
+    const std::string text = "\n" + read_text(file.path());
+    if (text.find("\nproxy:") != std::string::npos) found.insert(file.path().stem());
+  }
+  EXPECT_EQ(found, measured);
+}
+
+TEST(Examples, TheTwoProxiesOfTheWalkDifferInTheirPlaceAlone) {
+  const auto without_place = [](const std::string& name) {
+    const std::regex place("s[01]|127\\.0\\.0\\.1:[34]33[45]");
+    return std::regex_replace(read_text(kFolder + name + ".yaml"), place, "");
+  };
+  EXPECT_EQ(without_place("proxy-s0"), without_place("proxy-s1"));
 }
 
 }  // namespace

@@ -172,6 +172,21 @@ TEST_F(Program, AServerThatDiesIsAnErrorAndNotAHang) {
   ASSERT_TRUE(exit);
   EXPECT_EQ(exit->code, 1);
   EXPECT_NE(load.errors().find("/load/"), std::string::npos);
+  EXPECT_NE(load.errors().find(fmt::format(" 127.0.0.1:{}: ", servers.port(0))), std::string::npos)
+      << load.errors().substr(0, 500);
+}
+
+// The first one answers, and names another one.
+TEST_F(Program, AServerThatIsNotThereIsNamed) {
+  test::EmbeddedServers servers(2);
+  (void)servers.server(1).kill();
+  test::Process load = run(mixed_load(servers.address()), {});
+  const auto exit = load.wait(30s);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->code, 1);
+  const std::string expected =
+      fmt::format("GETCONFIG to 127.0.0.1:{}: Connection refused", servers.port(1));
+  EXPECT_NE(load.errors().find(expected), std::string::npos) << load.errors();
 }
 
 TEST_F(Program, NothingToMountIsOneClearLine) {

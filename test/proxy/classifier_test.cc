@@ -148,5 +148,59 @@ TEST(Classifier, AHintThatARuleDemandsGoesBeforeAnAttributeOfItsName) {
   EXPECT_EQ(classifier.classify(kClient, with_hint).virtual_pfs, "hinted");
 }
 
+TEST(Classifier, ANameThatARequestMakesIsPrintableTextOfBoundedLength) {
+  const Classifier classifier({{.hints = {{"jobid", "*"}}, .virtual_pfs = "job-{jobid}"}}, 3);
+  const auto match_of = [&](const std::string& job) {
+    return classifier.classify(kClient, identity(classifier, {{"jobid", job}}));
+  };
+  for (const std::string& good : {std::string(124, 'x'), std::string("a \"b\" ~"), std::string()}) {
+    EXPECT_EQ(match_of(good).virtual_pfs, "job-" + good);
+    EXPECT_FALSE(match_of(good).name_refused);
+  }
+  for (const std::string& bad :
+       {std::string(125, 'x'), std::string("a\nb"), std::string("\x7f"), std::string("\xc3\xa4")}) {
+    EXPECT_EQ(match_of(bad).virtual_pfs, "default") << bad;
+    EXPECT_EQ(match_of(bad).declared_name, "default");
+    EXPECT_EQ(match_of(bad).traffic_class, 3);
+    EXPECT_TRUE(match_of(bad).name_refused) << bad;
+  }
+  const Classifier bare({{.hints = {{"jobid", "*"}}, .virtual_pfs = "{jobid}"}});
+  EXPECT_TRUE(bare.classify(kClient, identity(bare, {{"jobid", ""}})).name_refused);
+}
+
+// A rule that only looks, and makes no name of it, may look at anything.
+TEST(Classifier, ALongHintMatchesRulesThatDoNotFillItIn) {
+  const Classifier classifier({{.hints = {{"jobid", "*"}}, .virtual_pfs = "jobs"}});
+  const auto match =
+      classifier.classify(kClient, identity(classifier, {{"jobid", std::string(9000, 'x')}}));
+  EXPECT_EQ(match.virtual_pfs, "jobs");
+  EXPECT_FALSE(match.name_refused);
+}
+
+TEST(Classifier, AJobIdThatIsNotRegisteredIsNotSeenByTheRules) {
+  JobRegistry jobs;
+  ASSERT_TRUE(jobs.add({.jobid = "7", .clients = {"10.1.2.3"}, .uids = {1001}}));
+  ASSERT_TRUE(jobs.add({.jobid = "8", .clients = {"10.9.0.0/16"}, .uids = {}}));
+  const Classifier classifier({{.hints = {{"jobid", "*"}}, .virtual_pfs = "job-{jobid}"},
+                               {.hints = {{"user", "ann"}}, .virtual_pfs = "ann"}},
+                              0, &jobs);
+  const auto match_of = [&](const std::string& job, std::optional<std::uint32_t> uid = {}) {
+    Identity made = identity(classifier, {{"jobid", job}, {"user", "ann"}});
+    made.uid = uid;
+    return classifier.classify(kClient, made);
+  };
+  EXPECT_EQ(match_of("7").virtual_pfs, "job-7");
+  EXPECT_EQ(match_of("7", 1001).virtual_pfs, "job-7");
+  EXPECT_FALSE(match_of("7").job_not_registered);
+  EXPECT_EQ(match_of("7", 1002).virtual_pfs, "ann") << "the next rule";
+  EXPECT_TRUE(match_of("7", 1002).job_not_registered);
+  EXPECT_EQ(match_of("8").virtual_pfs, "ann") << "of another node";
+  EXPECT_EQ(match_of("9").virtual_pfs, "ann");
+  EXPECT_TRUE(match_of("9").job_not_registered);
+  const Identity without = identity(classifier, {});
+  EXPECT_EQ(classifier.classify(kClient, without).virtual_pfs, "default");
+  EXPECT_FALSE(classifier.classify(kClient, without).job_not_registered);
+}
+
 }  // namespace
 }  // namespace vpfs::proxy

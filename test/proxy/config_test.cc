@@ -107,6 +107,17 @@ TEST(ProxyConfig, WhatAPolicyWouldIgnoreIsAMistake) {
   }
 }
 
+TEST(ProxyConfig, ARankIsThereOnlyWhereTheFileHasOne) {
+  ConfigErrors errors("p.yaml");
+  const Config config = parse_config(
+      std::string(kMinimal) +
+          "scheduler: {policy: adaptbf}\nvirtual_pfs: {a: {nodes: 3}, b: {nodes: 3, rank: 0}}\n",
+      errors);
+  EXPECT_EQ(errors.to_string(), "");
+  EXPECT_EQ(config.virtual_pfs[0].share.rank, std::nullopt);
+  EXPECT_EQ(config.virtual_pfs[1].share.rank, 0);
+}
+
 TEST(ProxyConfig, APeriodOfAdaptbfNeedsTokensToDivide) {
   EXPECT_EQ(errors_with("policy: adaptbf, adaptbf: {period: 10 ms, least: 100 MiB/s}", ""), "");
   EXPECT_NE(errors_with("policy: adaptbf, adaptbf: {period: 10 ms}", "").find("at least 10 are"),

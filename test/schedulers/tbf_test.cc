@@ -27,7 +27,7 @@ class Model {
     Flow& flow = flows_[index];
     set(flow.bytes, share.rate.count, share.burst.count, now);
     set(flow.operations, share.operations, share.burst_operations, now);
-    flow.rank = share.rank;
+    flow.rank = share.rank.value_or(0);
     flow.realtime = share.realtime;
   }
   void enqueue(const IoRequest& request) {

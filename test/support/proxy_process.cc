@@ -1,5 +1,6 @@
 #include "test/support/proxy_process.h"
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -92,9 +93,14 @@ void ProxyProcess::kill() {
 nlohmann::json ProxyProcess::status() {
   std::filesystem::remove(status_file_);
   const auto deadline = Clock::now() + kPatience;
-  // Asked for again now and then: without descriptors it could not be written.
+  // Asked for again now and then: without descriptors it could not be written. Ever less often: a
+  // long one is written once for each time.
+  int ask_at = 0;
   for (int turn = 0; process_->running() && Clock::now() < deadline; ++turn) {
-    if (turn % 100 == 0) process_->signal(SIGUSR1);
+    if (turn == ask_at) {
+      process_->signal(SIGUSR1);
+      ask_at = std::max(100, 3 * ask_at);
+    }
     const std::string text = read_text(status_file_);
     if (!text.empty()) return nlohmann::json::parse(text);
     std::this_thread::sleep_for(1ms);

@@ -332,6 +332,8 @@ TEST_F(StorageClientTest, WaitsForAServerThatComesBackAndGivesUpOnOneThatDoesNot
   const Result<void> lost = run_task(loop_, client_->write(file, 0, bytes));
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, error_code_of(OpsError::communication));
+  EXPECT_NE(lost.error().message.find("127.0.0.1:" + std::to_string(port)), std::string::npos)
+      << lost.error().message;
 }
 
 TEST_F(StorageClientTest, CloseEndsWhatIsUnderWayAndWhatWaits) {

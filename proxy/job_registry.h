@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "net/async.h"
+#include "proxy/address_block.h"
+
+namespace vpfs::proxy {
+
+// The hint that carries a job's id.
+inline constexpr std::string_view kJobHint = "jobid";
+
+// A job whose id counts, as the configuration has it.
+struct RegisteredJob {
+  std::string jobid;  // as is_good_name() wants it
+  std::vector<std::string>
+      clients;  // addresses or CIDR blocks that its I/O comes from; at least one
+  std::vector<std::uint64_t> uids;  // of its users; none: whoever is at these clients
+
+  bool operator==(const RegisteredJob&) const = default;
+};
+
+// The jobs that were registered, by id. A look-up takes the same time however many there are, and
+// time in proportion to the clients and uids of the one that it finds. Allocates in add() only. Not
+// thread-safe: complete before it is shared.
+class JobRegistry {
+ public:
+  // An error changes nothing and says which part of the entry is wrong: an id that is there already
+  // or no good name, no client, or one that is no address.
+  [[nodiscard]] Result<void> add(const RegisteredJob& job);
+
+  // Whether a request from there may have this job id. The uid is looked at where the job names
+  // uids and the protocol has shown one.
+  [[nodiscard]] bool admits(std::string_view jobid, const asio::ip::address& client,
+                            std::optional<std::uint32_t> uid) const;
+  [[nodiscard]] std::size_t size() const { return jobs_.size(); }
+
+ private:
+  struct Job {
+    std::vector<AddressBlock> clients;
+    std::vector<std::uint64_t> uids;
+  };
+  struct Hash {
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the library's name
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+
+  std::unordered_map<std::string, Job, Hash, std::equal_to<>> jobs_;
+};
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,157 @@
+// Names of virtual PFSes that requests make up: what they may cost.
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "test/support/io_messages.h"
+#include "test/support/proxy_process.h"
+
+namespace vpfs::test {
+namespace {
+
+// What docs/admin.md says that a virtual PFS takes, the status included.
+constexpr std::size_t kStatedSize = 12 * 1024;
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+// Sanitizers keep what was freed, and more beside what was not.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryCounts = false;
+#elif defined(__has_feature)
+constexpr bool kMemoryCounts =
+    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
+#else
+constexpr bool kMemoryCounts = true;
+#endif
+
+class ProxyNames : public ::testing::Test {
+ protected:
+  [[nodiscard]] ProxySettings settings(const std::string& limits) const {
+    return {.upstream = server_.port(),
+            .depth = 1000,
+            .limits = limits,
+            .virtual_pfs = "'job-{jobid}': {weight: 1}",
+            .rules = "[{match: {hint: {jobid: '*'}}, virtual_pfs: 'job-{jobid}'}]"};
+  }
+
+  // One I/O of nothing for each of the jobs that `job` makes of the numbers below `count`.
+  template <typename MakeJob>
+  static void ask(Link& link, int count, const MakeJob& job) {
+    constexpr int kAtOnce = 50;
+    for (int first = 0; first < count; first += kAtOnce) {
+      Buffer requests;
+      Buffer answers;
+      const int end = std::min(first + kAtOnce, count);
+      for (int i = first; i < end; ++i) {
+        const auto tag = static_cast<pvfs2::Tag>(i + 1);
+        const Buffer request = io_request(tag, {.job = job(i)});
+        requests.insert(requests.end(), request.begin(), request.end());
+        const Buffer answer = io_response(tag, 0);
+        answers.insert(answers.end(), answer.begin(), answer.end());
+      }
+      ASSERT_TRUE(link.client.send(requests));
+      for (int i = first; i < end; ++i) ASSERT_TRUE(link.server.receive());
+      ASSERT_TRUE(link.server.send(answers));
+      for (int i = first; i < end; ++i) ASSERT_TRUE(link.client.receive());
+    }
+  }
+
+  FakeDataServer server_;
+};
+
+std::string long_name(int number) {
+  return fmt::format("{}-{}", number, std::string(15'000, 'x'));
+}
+
+TEST_F(ProxyNames, AFloodOfLongOnesIsDefaultsAndTakesNoMemory) {
+  constexpr int kNames = 12'000;
+  ProxyProcess proxy(settings("virtual_pfs: 10000"));
+  Link link = open_link(proxy, server_);
+  ask(link, 100, long_name);
+  const std::size_t before = proxy.memory();
+  ask(link, kNames, long_name);
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  const nlohmann::json now = proxy.status();
+  EXPECT_EQ(now["virtual_pfs"].size(), 1U) << "default alone";
+  EXPECT_EQ(now["virtual_pfs"][0]["done_requests"], kNames + 100);
+  EXPECT_EQ(now["counters"]["names_refused"], kNames + 100);
+  EXPECT_EQ(now["virtual_pfs_refused"], 0) << "they take no place from others either";
+  EXPECT_LT(now.dump(2).size(), 8U * 1024) << "what the status file holds";
+  if (kMemoryCounts)
+    EXPECT_LT(proxy.memory(), before + 4 * kMiB) << "they had " << kNames * 15'000 / kMiB << " MiB";
+  EXPECT_EQ(proxy.lines_with("makes no name for a virtual PFS"), 1U);
+  EXPECT_EQ(proxy.lines_with("xxxxxxxx"), 0U) << "the log has none of them";
+}
+
+// What a connection remembers of its requests, so as not to look at the rules for each.
+TEST_F(ProxyNames, NoConnectionKeepsLongHintsThatRulesLookAt) {
+  constexpr int kLinks = 40;
+  constexpr int kHints = 64;
+  ProxySettings looking = settings("virtual_pfs: 10");
+  looking.virtual_pfs = "jobs: {weight: 1}";
+  looking.rules = "[{match: {hint: {jobid: '*'}}, virtual_pfs: jobs}]";
+  ProxyProcess proxy(looking);
+  std::vector<Link> links;
+  for (int i = 0; i < kLinks; ++i) {
+    links.push_back(open_link(proxy, server_));
+    // One of each size, so that its buffers are there.
+    ask(links.back(), 1, [](int) { return std::string(15'000, 'x'); });
+    ask(links.back(), kHints, [](int number) { return fmt::format("{:0>120}", number); });
+  }
+  const std::size_t before = proxy.memory();
+  for (Link& link : links) ask(link, kHints, long_name);
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  const nlohmann::json now = proxy.status();
+  EXPECT_EQ(now["virtual_pfs"][1]["done_requests"], kLinks * (2 * kHints + 1));
+  EXPECT_EQ(now["counters"]["names_refused"], 0) << "nothing is made of them";
+  const std::size_t after = proxy.memory();
+  std::cout << (after - std::min(before, after)) / kMiB << " MiB more\n";
+  if (kMemoryCounts)
+    EXPECT_LT(after, before + 12 * kMiB)
+        << "they had " << kLinks * kHints * 15'000 / kMiB << " MiB";
+}
+
+TEST_F(ProxyNames, OnlyPrintableTextOfUpTo128BytesMakesOne) {
+  ProxyProcess proxy(settings("virtual_pfs: 10"));
+  Link link = open_link(proxy, server_);
+  const std::vector<std::string> jobs = {
+      std::string(128 - 4, 'a'), std::string(129 - 4, 'a'), "line\nbreak", "\x1b[31mred",
+      "gr\xc3\xbc\xc3\x9f",      std::string("nul\0x", 5),  "a \"b\" \\ c"};
+  ask(link, static_cast<int>(jobs.size()),
+      [&](int i) { return jobs[static_cast<std::size_t>(i)]; });
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  const nlohmann::json now = proxy.status();
+  ASSERT_EQ(now["virtual_pfs"].size(), 3U);
+  EXPECT_EQ(now["virtual_pfs"][1]["name"], "job-" + jobs.front());
+  EXPECT_EQ(now["virtual_pfs"][2]["name"], "job-" + jobs.back());
+  EXPECT_EQ(now["virtual_pfs"][0]["done_requests"], 5);
+  // Those that were seen before count as well.
+  ask(link, 3, [&](int) { return jobs[2]; });
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  EXPECT_EQ(proxy.status()["counters"]["names_refused"], 8);
+}
+
+TEST_F(ProxyNames, TenThousandTakeNoMoreThanTheGuideSays) {
+  constexpr int kNames = 10'000;
+  ProxyProcess proxy(settings(fmt::format("virtual_pfs: {}", kNames)));
+  Link link = open_link(proxy, server_);
+  ask(link, 100, [](int) { return "one"; });
+  (void)proxy.status();
+  const std::size_t before = proxy.memory();
+  const auto name = [](int i) { return fmt::format("{:0>120}", i); };
+  ask(link, kNames, name);
+  ask(link, kNames + 500, name);  // the second time, and more than there is place for
+  const nlohmann::json now = proxy.status();
+  EXPECT_EQ(now["virtual_pfs"].size(), kNames + 1U);
+  EXPECT_GE(now["virtual_pfs_refused"], 500);
+  const std::size_t each = (proxy.memory() - before) / kNames;
+  std::cout << each << " bytes for each virtual PFS\n";
+  if (kMemoryCounts) EXPECT_LT(each, kStatedSize);
+}
+
+}  // namespace
+}  // namespace vpfs::test

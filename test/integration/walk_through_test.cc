@@ -1,0 +1,135 @@
+// docs/walk-through.md, typed as it stands: its commands, in its order, in one shell.
+
+#include <array>
+#include <filesystem>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "test/support/process.h"
+
+namespace vpfs::test {
+namespace {
+
+// Of the two devices together, in MiB/s.
+constexpr double kDevices = 200;
+// Below it the machine is the bottleneck, not what is shared.
+constexpr double kBusy = 0.7;
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
+std::vector<std::string> commands_of(const std::string& guide) {
+  constexpr std::string_view kPrompt = "    $ ";
+  std::vector<std::string> commands;
+  std::istringstream lines(guide);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kPrompt)) commands.push_back(line.substr(kPrompt.size()));
+  }
+  return commands;
+}
+
+// A copy of what the reader has, with ports that are free here for those of the examples.
+class WalkThrough : public ::testing::Test {
+ protected:
+  WalkThrough() {
+    namespace fs = std::filesystem;
+    for (std::size_t i = 0; i < kPorts.size(); ++i) free_.emplace_back();
+    fs::create_directories(directory_.path() / "build/release");
+    fs::create_directory_symlink(VPFS_BIN_DIR, directory_.path() / "build/release/bin");
+    fs::create_directory(directory_.path() / "conf");
+    for (const auto& file : fs::directory_iterator(VPFS_SOURCE_DIR "/conf")) {
+      (void)directory_.write("conf/" + file.path().filename().string(),
+                             with_free_ports(read_text(file.path())));
+    }
+  }
+
+  [[nodiscard]] std::string with_free_ports(std::string text) const {
+    for (std::size_t i = 0; i < kPorts.size(); ++i) {
+      text = replaced(text, fmt::format("127.0.0.1:{}", kPorts[i]), free_[i].address());
+    }
+    return text;
+  }
+
+  // A script that types them, waits after each `&` as a reader does, keeps the results of the
+  // loads, and ends at the first command that fails.
+  [[nodiscard]] std::string script_of(const std::vector<std::string>& commands) const {
+    std::string script = fmt::format("cd {}\nexec > log 2>&1\n", directory_.path().string());
+    script += fmt::format("log={0}/log\nkept={0}\n", directory_.path().string());
+    int ready = 0;
+    int typed = 0;
+    for (const std::string& command : commands) {
+      // The last one removes them.
+      if (command.starts_with("cd ..")) script += "cp *.json $kept\n";
+      script += with_free_ports(command) + "\n";
+      script += fmt::format("[ $? = 0 ] || {{ echo failed: command {}; exit 1; }}\n", ++typed);
+      if (!command.ends_with("&")) continue;
+      script += fmt::format(
+          "for turn in $(seq 300); do [ $(grep -c ': ready \\|ready on\\|ready at' $log) -ge {} ] "
+          "&& break;"
+          " sleep 0.1; done\n",
+          ++ready);
+    }
+    return script + "echo walked\n";
+  }
+
+  // Of the two applications, once a run had the devices busy; nothing where this machine is too
+  // slow.
+  struct Run {
+    double total = 0;
+    double ratio = 0;
+  };
+  [[nodiscard]] Run run(const std::string& name) const {
+    const auto json = nlohmann::json::parse(read_text(directory_.path() / (name + ".json")));
+    const auto rate = [&](std::size_t i) {
+      return json["applications"][i]["mib_per_s"].get<double>();
+    };
+    EXPECT_EQ(json["applications"][0]["name"], "simulation");
+    EXPECT_EQ(json["applications"][0]["errors"], 0);
+    EXPECT_EQ(json["applications"][1]["errors"], 0);
+    return {.total = json["total_mib_per_s"], .ratio = rate(0) / rate(1)};
+  }
+
+  static constexpr std::array kPorts = {3334, 3335, 4334, 4335};
+  TemporaryDirectory directory_;
+  std::vector<ReservedPort> free_;
+};
+
+TEST_F(WalkThrough, DoesWhatItSays) {
+  const auto commands = commands_of(read_text(VPFS_SOURCE_DIR "/docs/walk-through.md"));
+  ASSERT_GE(commands.size(), 15U);
+  Process shell({"bash", directory_.write("walk.sh", script_of(commands))});
+  const auto exit = shell.wait(150s);
+  const std::string log = read_text(directory_.path() / "log");
+  ASSERT_TRUE(exit && exit->ok()) << log << shell.errors();
+  EXPECT_NE(log.find("walked\n"), std::string::npos) << log;
+  for (const char* said : {"proxy-s0.yaml: ok", "proxy-s1.yaml: ok", "\"name\": \"simulation\"",
+                           "\"weight\": 4", "proxy-s1.yaml: reloaded"}) {
+    EXPECT_NE(log.find(said), std::string::npos) << said << "\n" << log;
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory_.path() / "walk"));
+  const Run direct = run("direct");
+  const Run shared = run("shared");
+  const Run more = run("more");
+  for (const Run& each : {direct, shared, more}) {
+    std::cout << each.total << " MiB/s, ratio " << each.ratio << "\n";
+    if (each.total < kBusy * kDevices) GTEST_SKIP() << "this machine is too slow for the devices";
+  }
+  EXPECT_NEAR(direct.ratio, 1.0, 0.1);
+  EXPECT_NEAR(shared.ratio, 2.0, 0.2);
+  EXPECT_NEAR(more.ratio, 4.0, 0.6);
+}
+
+}  // namespace
+}  // namespace vpfs::test

@@ -1,0 +1,85 @@
+#include "proxy/job_config.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace vpfs::proxy {
+namespace {
+
+constexpr const char* kMinimal = "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n";
+
+std::string errors_of(const std::string& jobs) {
+  ConfigErrors errors("p.yaml");
+  (void)parse_config(kMinimal + jobs, errors);
+  return errors.to_string();
+}
+
+std::string errors_of_entry(const std::string& entry) {
+  return errors_of("jobs: registered\nregistered_jobs:\n  - {" + entry + "}\n");
+}
+
+TEST(JobConfig, WithoutItEveryJobIdCounts) {
+  ConfigErrors errors("p.yaml");
+  EXPECT_FALSE(parse_config(kMinimal, errors).registered_jobs);
+  EXPECT_FALSE(parse_config(std::string(kMinimal) + "jobs: trust\n", errors).registered_jobs);
+  EXPECT_EQ(errors.to_string(), "");
+}
+
+TEST(JobConfig, AnEntryHasItsIdItsClientsAndPerhapsItsUsers) {
+  ConfigErrors errors("p.yaml");
+  const Config config =
+      parse_config(std::string(kMinimal) +
+                       "jobs: registered\nregistered_jobs:\n"
+                       "  - {jobid: '4711', client: [10.1.0.0/24, ::1], uid: [1001, 0]}\n"
+                       "  - {jobid: 4712, client: 10.1.1.7}\n",
+                   errors);
+  EXPECT_EQ(errors.to_string(), "");
+  ASSERT_TRUE(config.registered_jobs);
+  EXPECT_EQ(*config.registered_jobs,
+            (std::vector<RegisteredJob>{
+                {.jobid = "4711", .clients = {"10.1.0.0/24", "::1"}, .uids = {1001, 0}},
+                {.jobid = "4712", .clients = {"10.1.1.7"}, .uids = {}}}));
+}
+
+TEST(JobConfig, EveryMistakeIsToldWithItsPlace) {
+  const std::string at = "p.yaml:4: registered_jobs[0].";
+  EXPECT_EQ(errors_of_entry("jobid: a"), at + "client: is missing\n");
+  EXPECT_EQ(errors_of_entry("client: ::1"), at + "jobid: is missing\n");
+  EXPECT_EQ(errors_of_entry("jobid: a, client: []"),
+            at + "client: is empty: the job's id would count nowhere\n");
+  EXPECT_EQ(errors_of_entry("jobid: a, client: [::1, 10.0.0.0/40]"),
+            at + "client: '10.0.0.0/40' is no IP address or CIDR block\n");
+  EXPECT_EQ(errors_of_entry("jobid: a, client: ::1, uid: []"),
+            at + "uid: is empty: leave it out for all users of these clients\n");
+  EXPECT_EQ(errors_of_entry("jobid: a, client: ::1, uid: root"),
+            at + "uid: 'root' is not a number from 0 to 4294967295\n");
+  EXPECT_EQ(errors_of_entry("jobid: \"a\\n\", client: ::1"),
+            at + "jobid: must be 1 to 128 bytes of printable ASCII\n");
+  EXPECT_EQ(errors_of_entry("jobid: a, client: ::1}\n  - {jobid: a, client: ::2"),
+            "p.yaml:5: registered_jobs[1].jobid: the job 'a' is registered already\n");
+}
+
+TEST(JobConfig, ListAndModeBelongTogether) {
+  const std::string none =
+      "p.yaml:2: jobs: no job is in `registered_jobs`, so no job id would count\n";
+  EXPECT_EQ(errors_of("jobs: registered\n"), none);
+  EXPECT_EQ(errors_of("jobs: registered\nregistered_jobs: []\n"), none);
+  EXPECT_EQ(errors_of("registered_jobs: [{jobid: a, client: ::1}]\n"),
+            "p.yaml:2: registered_jobs: means something with `jobs: registered` only\n");
+  EXPECT_EQ(errors_of("jobs: maybe\n"),
+            "p.yaml:2: jobs: \"maybe\" is not one of: trust, registered\n");
+}
+
+TEST(JobConfig, AProtocolWithoutHintsHasNoJobsToRegister) {
+  ConfigErrors errors("p.yaml");
+  (void)parse_config(
+      "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1', protocol: beegfs}\n"
+      "jobs: registered\n"
+      "registered_jobs: [{jobid: a, client: ::1}]\n",
+      errors);
+  EXPECT_EQ(errors.to_string(), "p.yaml:2: jobs: the protocol beegfs shows no job ids\n");
+}
+
+}  // namespace
+}  // namespace vpfs::proxy
