@@ -23,6 +23,7 @@ BENCHMARKS = {
     "edf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "priority": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "node": ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
+    "attacks": ["vpfs-server", "vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
     "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
 }
 BUSY = 0.3
