@@ -65,10 +65,11 @@ class Scene:
     def status(self) -> Status:
         """As the proxy is now."""
         file = self.cluster.status_file("px")
-        before = file.stat().st_mtime_ns if file.exists() else 0
+        # Each takes the place of the one before; times are too coarse to tell them apart.
+        before = file.stat().st_ino if file.exists() else None
         os.kill(self.proxy.pid, signal.SIGUSR1)
         deadline = time.monotonic() + STATUS_PATIENCE
-        while not file.exists() or file.stat().st_mtime_ns == before:
+        while not file.exists() or file.stat().st_ino == before:
             if not self.proxy.running():
                 raise Problem(f"the proxy has ended:\n{self.proxy.last_lines()}")
             if time.monotonic() > deadline:

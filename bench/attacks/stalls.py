@@ -18,6 +18,8 @@ from bench.load import seconds as seconds_text
 
 GRACE = 3.0  # from the stop on until the victim has its half again
 KEPT = 0.9
+# BeeGFS clients send the data of a write at once, those of OrangeFS when they have been asked.
+STOPPED_SIZE = {"orangefs": MIB, "beegfs": 32 * MIB}
 DRIP = 5.0  # seconds between two bytes
 DRIP_SIZE = 8 * MIB
 STALLED_SIZE = 256 << 10
@@ -29,9 +31,9 @@ NODE = 77
 
 def stop_writer(scene: Scene, attacker: Attacker) -> None:
     """An ordinary vpfs-load that writes, and is then stopped as a whole."""
-    # Larger than what sockets keep, so that the data of none are all there; and more than the depth.
-    writer = dataclasses.replace(application(ATTACKER), size=8 * MIB, outstanding=2 * DEPTH, read_percent=0,
-                                 pattern="sequential", file_size=512 * MIB)
+    # More than the depth, and so large that sockets do not keep the data of any as a whole.
+    writer = dataclasses.replace(application(ATTACKER), size=STOPPED_SIZE[scene.protocol], outstanding=2 * DEPTH,
+                                 read_percent=0, pattern="sequential", file_size=128 * MIB)
     config = {"file_system": scene.address, "directory": "/attack", "duration": "1 h", "warm_up": "0 s",
               "interval": seconds_text(INTERVAL), "applications": [writer.config(file_system_at(scene.address))]}
     file = scene.programs.work / "writer.yaml"
@@ -79,7 +81,7 @@ def drip_beegfs(_: Scene, attacker: Attacker) -> None:
 def claim_orangefs(_: Scene, attacker: Attacker) -> None:
     connection = attacker.connect()
     attacker.drain(connection)
-    connection.sendall(orangefs.io(1, orangefs.WRITE, orangefs.FIRST_DATAFILE, orangefs.LONGEST, JOB))
+    connection.sendall(orangefs.io(1, orangefs.WRITE, orangefs.FIRST_DATAFILE, orangefs.MOST_OF_FILE, JOB))
 
 
 def claim_beegfs(_: Scene, attacker: Attacker) -> None:
