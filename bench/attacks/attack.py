@@ -50,8 +50,9 @@ def fact(of: str, what: str, limit: float, unit: str = "") -> Target:
 
 def always(name: str, seen: Outcome) -> list[Row]:
     """After any attack."""
-    return [one_at_most(f"{name}: slots that are not given back", 0, float(str(seen.row["leaked_slots"]))),
-            one_at_most(f"{name}: wrong blocks, failed requests", 0, seen.victim.wrong_blocks + seen.victim.failed)]
+    leaked = float(str(seen.row["leaked_slots"]))
+    return [one_at_most(f"{name}: leaked slots, wrong blocks and failed requests", 0,
+                        leaked + seen.victim.wrong_blocks + seen.victim.failed)]
 
 
 def nothing_else(_: Scene) -> Facts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from bench.attacks import beegfs, orangefs
 from bench.attacks.attack import Attack, victim_mean
 from bench.attacks.attacker import Attacker
+from bench.attacks.floods import flood_for_ever
 from bench.attacks.scene import ATTACKER, Scene, Setting
 from bench.file_systems import uid_of
 from bench.harness import MIB
@@ -59,15 +60,7 @@ def one_byte_orangefs(_: Scene, attacker: Attacker) -> None:
     reader = orangefs.Reader(connection)
     connection.sendall(orangefs.small_write(1, orangefs.FIRST_DATAFILE, bytes(SHORT_FILE), JOB))
     reader.next()
-    attacker.drain(connection)
-    flood = orangefs.TaggedFlood(orangefs.small_read(0, orangefs.FIRST_DATAFILE, 1, JOB), range(1, FLOOD + 1))
-
-    def work() -> None:
-        for number in range(1, 1 << 30):
-            flood.next_round(number)
-            connection.sendall(flood.bytes)
-
-    attacker.start(work)
+    flood_for_ever(attacker, orangefs.small_read(0, orangefs.FIRST_DATAFILE, 1, JOB), FLOOD)
 
 
 def one_byte_beegfs(_: Scene, attacker: Attacker) -> None:

@@ -20,20 +20,25 @@ REFUSED = 4096  # requests in a block
 HELD_LIMIT = 64
 NAMES = 10_000  # as many virtual PFSes as templates may make
 NAME_SIZE = 15_400
-NAME_BLOCK = 100
+NO_RULES_USER = 999  # so that the rule by directory is the first to match
 
 
-def getconfigs(_: Scene, attacker: Attacker) -> None:
-    flood = orangefs.TaggedFlood(orangefs.getconfig(0), range(1, CONFIGS + 1))
-    connection = attacker.connect()
-    attacker.drain(connection)
+def flood_for_ever(attacker: Attacker, one: bytes, count: int) -> None:
+    """The same OrangeFS request again and again on one connection, and on another when that is closed."""
+    flood = orangefs.TaggedFlood(one, range(1, count + 1))
 
     def work() -> None:
+        connection = attacker.connect()
+        attacker.drain(connection)
         for number in range(1, 1 << 30):
             flood.next_round(number)
             connection.sendall(flood.bytes)
 
-    attacker.start(work)
+    attacker.start(work, again=True)
+
+
+def getconfigs(_: Scene, attacker: Attacker) -> None:
+    flood_for_ever(attacker, orangefs.getconfig(0), CONFIGS)
 
 
 def answer_all(port: int, blocks: list[bytearray], answers: int) -> None:
@@ -76,16 +81,7 @@ def colliding_tags(_: Scene, attacker: Attacker) -> None:
 
 
 def refused_orangefs(_: Scene, attacker: Attacker) -> None:
-    connection = attacker.connect()
-    attacker.drain(connection)
-    flood = orangefs.TaggedFlood(orangefs.small_read(0, orangefs.FIRST_DATAFILE, 1, JOB), range(1, REFUSED + 1))
-
-    def work() -> None:
-        for number in range(1, 1 << 30):
-            flood.next_round(number)
-            connection.sendall(flood.bytes)
-
-    attacker.start(work)
+    flood_for_ever(attacker, orangefs.small_read(0, orangefs.FIRST_DATAFILE, 1, JOB), REFUSED)
 
 
 def refused_beegfs(_: Scene, attacker: Attacker) -> None:
@@ -127,16 +123,18 @@ def names_beegfs(_: Scene, attacker: Attacker) -> None:
         connection.sendall(beegfs.hello(NODE))
         attacker.drain(connection)
         for number in range(first, NAMES + 1, DEPTH):
-            connection.sendall(beegfs.file_io(beegfs.READ, 1, NODE, uid_of(ATTACKER), directory=name(number)))
+            connection.sendall(beegfs.file_io(beegfs.READ, 1, NODE, NO_RULES_USER, directory=name(number)))
 
     for first in range(1, DEPTH + 1):
         attacker.start(lambda first=first: work(first))
 
 
-# An attack that no answer ever ends is looked at for as long as it goes on; the server has its part in these.
+# Nothing of these is scheduled: they cost the server's and the proxy's processors something in any case.
 UNSCHEDULED = (victim_every_second(0.5),)
-REFUSING = {"orangefs": Setting(limits={"held_requests": HELD_LIMIT}),
-            "beegfs": Setting(limits={"max_held_per_client": DEPTH})}
+# What the refused reads cost is not the question here: each as much as the device's time for it.
+FAIR = {"cost": {"per_request": "16 KiB"}}
+REFUSING = {"orangefs": Setting(FAIR, {"held_requests": HELD_LIMIT}),
+            "beegfs": Setting(FAIR, {"max_held_per_client": DEPTH})}
 NAMED = {"orangefs": Setting(templates={"job-{jobid}": {"hint": {"jobid": "*"}}}),
          "beegfs": Setting(templates={"dir-{dir}": {"dir": "*"}})}
 KNOWN_NAMES = (resident(100), fact("status_mib", "the status file", 16, " MiB"))

@@ -51,7 +51,8 @@ def settings_of(attacks: list[Attack | SharedNode], quick: bool, proxy: str) -> 
     return machine_settings() | {
         "quick": quick, "proxy": proxy, "policy": f"sfq, depth {DEPTH}, equal weights", "device": DEVICE,
         "victim": f"{victim.outstanding} in flight of {size_name(victim.size)}, random, {victim.read_percent} % reads, verified",
-        "entitled": "half of what the victim has alone", "before": "beside an honest competitor like the victim",
+        "entitled": "half of what the server gives, to the victim alone or to it and an honest competitor",
+        "before": "beside an honest competitor like the victim",
         "during": f"beside the {ATTACKER}, once it has begun and its grace is over; the worst second may begin anywhere",
         "leaked_slots": "outstanding, queued and I/Os in memory when all clients have gone",
         "shared nodes": f"fast: 1 reader of 4 KiB; entitled and before: what it has alone; device {NODE_DEVICE}",

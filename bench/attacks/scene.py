@@ -110,7 +110,7 @@ class Status:
 class Victim:
     """What became of the victim; rates in MiB/s."""
 
-    entitled: float  # half of what the server gives it alone
+    entitled: float  # half of what the server gives, to it alone or to both
     before: float  # beside an honest equal competitor
     mean: float  # during the attack, as is the rest
     worst_second: float
@@ -142,6 +142,16 @@ def worst_second(bins: Bins, interval: float = INTERVAL) -> float:
 
 def seconds_lost(bins: Bins, entitled: float, interval: float = INTERVAL) -> float:
     return sum(max(0.0, 1 - rate / entitled) * interval for _, rate in bins)
+
+
+def timeline(result: dict, name: str, warm_up: float) -> Bins:
+    """Of an application, on the clock of the live lines."""
+    return [(point["t"] + warm_up, point["mib_per_s"]) for point in application_of(result, name)["timeline"]]
+
+
+def between(bins: Bins, first: float, last: float) -> Bins:
+    """Those that lie within it as a whole."""
+    return [(at, rate) for at, rate in bins if first <= at - INTERVAL and at <= last]
 
 
 class Conductor(threading.Thread):
@@ -204,17 +214,14 @@ def attack_victim(scene: Scene, attacker: Attacker, begin: Callable[[], None], s
         began = conductor.began()
     finally:
         attacker.stop()
-    entry = application_of(result, VICTIM)
-    bins = [(point["t"] + WARM_UP, point["mib_per_s"]) for point in entry["timeline"]]
-
-    def between(first: float, last: float) -> Bins:
-        return [(at, rate) for at, rate in bins if first <= at - INTERVAL and at <= last]
-
-    entitled = mean_of(between(WARM_UP + SETTLE, honest_from)) / 2
-    during = between(began + grace, end - INTERVAL)
+    bins = {name: timeline(result, name, WARM_UP) for name in (VICTIM, HONEST)}
+    alone = mean_of(between(bins[VICTIM], WARM_UP + SETTLE, honest_from))
+    before, of_honest = (mean_of(between(bins[name], honest_from + SETTLE, honest_to)) for name in (VICTIM, HONEST))
+    # The larger of both: others may have used this machine during one of them.
+    entitled = max(alone, before + of_honest) / 2
+    during = between(bins[VICTIM], began + grace, end - INTERVAL)
     return Victim(
-        entitled=entitled, before=mean_of(between(honest_from + SETTLE, honest_to)), mean=mean_of(during),
-        worst_second=worst_second(during),
-        seconds_lost=seconds_lost(between(began, end - INTERVAL), entitled),
+        entitled=entitled, before=before, mean=mean_of(during), worst_second=worst_second(during),
+        seconds_lost=seconds_lost(between(bins[VICTIM], began, end - INTERVAL), entitled),
         wrong_blocks=sum(one["verify_failures"] for one in result["applications"]),
         failed=sum(one["errors"] for one in result["applications"]))

@@ -7,9 +7,9 @@ from __future__ import annotations
 import dataclasses
 
 from bench.attacks.attack import Outcome, always
-from bench.attacks.scene import INTERVAL, Bins, Scene, Setting, Victim, mean_of, seconds_lost, worst_second
+from bench.attacks.scene import INTERVAL, Bins, Scene, Setting, Victim, mean_of, seconds_lost, timeline, worst_second
 from bench.harness import Programs
-from bench.load import Application, application_of, run_load
+from bench.load import Application, run_load
 from bench.node import DEVICE, FAST, RATE, WARM_UP
 from bench.report import Row
 from bench.targets import one_at_least
@@ -42,8 +42,10 @@ class SharedNode:
     def applications(self, with_slow: bool) -> list[Application]:
         fast = Application(FAST, 4 << 10, read_percent=100, pattern="random", file_size=1 << 20, node=NODE,
                            connections=self.connections)
-        slow = [Application(name, 64 << 10, SLOW_PROCESSES, read_percent=0 if self.writers else 100, pattern="random",
-                            file_size=4 << 20, node=NODE, connections=self.connections) for name in self._slow_names()]
+        # Small files: at their rate it takes long to write and to verify them.
+        slow = [Application(name, 64 << 10, processes=SLOW_PROCESSES, read_percent=0 if self.writers else 100,
+                            pattern="random", file_size=128 << 10, node=NODE, connections=self.connections)
+                for name in self._slow_names()]
         return [fast, *slow] if with_slow else [fast]
 
     def _slow_names(self) -> list[str]:
@@ -68,7 +70,7 @@ class SharedNode:
     def _measure(self, scene: Scene, with_slow: bool, seconds: float) -> tuple[Bins, dict]:
         result = run_load(scene.programs, "load", scene.address, self.applications(with_slow), seconds,
                           WARM_UP if with_slow else ALONE_WARM_UP, interval=INTERVAL, verify=True, may_fail=True)
-        return [(point["t"], point["mib_per_s"]) for point in application_of(result, FAST)["timeline"]], result
+        return timeline(result, FAST, 0.0), result
 
     def judge(self, seen: Outcome) -> list[Row]:
         name = f"{self.name} ({PROTOCOL})"
