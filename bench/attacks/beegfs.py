@@ -15,9 +15,9 @@ PREFIX = 0x42474653 << 32
 SET_CHANNEL_DIRECT, PEER_INFO = 4001, 4011
 WRITE, WRITE_ANSWER, READ = 3009, 3010, 3019
 CLIENT = 3  # a node type
-NOBODY = 0xFFFFFFFF
+ROOT = 0  # a user
 HAS_ORIGIN = 1
-READ_WRITE = 4
+ACCESS = {READ: 0x21, WRITE: 0x02}  # as captured
 LONGEST = (1 << 63) - 1
 ANSWER_SIZE = HEADER.size + 8
 
@@ -31,7 +31,7 @@ def path_info(owner: int, directory: bytes) -> bytes:
     return struct.pack("<II", HAS_ORIGIN, owner) + aligned_text(directory)
 
 
-def message(kind: int, body: bytes, target: int = 0, user: int = NOBODY) -> bytes:
+def message(kind: int, body: bytes, target: int = 0, user: int = ROOT) -> bytes:
     return HEADER.pack(HEADER.size + len(body), 0, 0, 0, PREFIX, kind, target, user, 0, 0) + body
 
 
@@ -46,10 +46,11 @@ def introduction() -> bytes:
 
 
 def file_io(kind: int, count: int, node: int, user: int, *, entry: bytes = b"A-1", session: int = 1, offset: int = 0,
-            directory: bytes = b"root", target: int = TARGET, header_target: int | None = None) -> bytes:
+            owner: int = 0, directory: bytes = b"root", target: int = TARGET,
+            header_target: int | None = None) -> bytes:
     """A read or a write; `count` bytes follow a write. The server goes by `target`, the header may say another."""
-    body = (struct.pack("<qqI", offset, count, READ_WRITE) + aligned_text(b"%X#" % session + entry)
-            + struct.pack("<I", node) + path_info(user, directory) + struct.pack("<H", target))
+    body = (struct.pack("<qqI", offset, count, ACCESS[kind]) + aligned_text(b"%X#" % session + entry)
+            + struct.pack("<I", node) + path_info(owner, directory) + struct.pack("<H", target))
     return message(kind, body, target if header_target is None else header_target, user)
 
 

@@ -15,8 +15,9 @@ MOST_EAGER = 16384
 IO, GETCONFIG, SMALL_IO = 3, 13, 33
 READ, WRITE = 1, 2
 FS_ID = 1234  # as bench.file_systems gives it to its servers
+ISSUER = b"S:s0"
 METAFILE = 7
-# The embedded server stores a datafile under any handle of its range; these are below those of the files that it creates.
+# The embedded server stores a datafile under any handle of its range. These are below those that it gives to files.
 FIRST_DATAFILE = (1 << 62) + 1000
 ALL_OPERATIONS = 0xFFFFFFFF
 FAR_FUTURE = (1 << 63) - 1
@@ -33,9 +34,9 @@ def text(value: bytes) -> bytes:
     return padded(struct.pack("<I", len(value)) + value + b"\0")
 
 
-def capability(handles: list[int], issuer: bytes = b"S:s0") -> bytes:
+def capability(handles: list[int]) -> bytes:
     """For file I/O on a metafile and its datafiles; everything is allowed. Begins at a multiple of 8."""
-    signed = padded(text(issuer) + struct.pack("<i4xI", FS_ID, 0))
+    signed = padded(text(ISSUER) + struct.pack("<i4xI", FS_ID, 0))
     return padded(signed + struct.pack(f"<QII{len(handles)}Q", FAR_FUTURE, ALL_OPERATIONS, len(handles), *handles))
 
 

@@ -28,8 +28,8 @@ COLUMNS = ["attack", "protocol", "entitled_mib_per_s", "victim_before_mib_per_s"
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench attacks")
     parser.add_argument("--only", action="append", metavar="NAME",
-                        help="attacks whose name has this in it, or whose name and protocol are this: "
-                             + ", ".join(dict.fromkeys(attack.name for attack in ATTACKS)))
+                        help="attacks whose name has this in it; may be given several times. They are: "
+                             + "; ".join(dict.fromkeys(attack.name for attack in ATTACKS)))
     parser.add_argument("--protocol", choices=["orangefs", "beegfs"], action="append", dest="protocols",
                         help="only on this one (default: both)")
     parser.add_argument("--proxy", type=pathlib.Path, help="another vpfs-proxy, to compare with")
@@ -50,10 +50,11 @@ def settings_of(attacks: list[Attack | SharedNode], quick: bool, proxy: str) -> 
     victim = application(VICTIM)
     return machine_settings() | {
         "quick": quick, "proxy": proxy, "policy": f"sfq, depth {DEPTH}, equal weights", "device": DEVICE,
-        "victim": f"{victim.outstanding} in flight of {size_name(victim.size)}, random, {victim.read_percent} % reads, verified",
+        "victim": f"{victim.outstanding} in flight of {size_name(victim.size)}, random, {victim.read_percent} % reads, "
+                  "verified",
         "entitled": "half of what the server gives, to the victim alone or to it and an honest competitor",
         "before": "beside an honest competitor like the victim",
-        "during": f"beside the {ATTACKER}, once it has begun and its grace is over; the worst second may begin anywhere",
+        "during": f"beside the {ATTACKER}, once its grace is over; the worst second may begin anywhere",
         "leaked_slots": "outstanding, queued and I/Os in memory when all clients have gone",
         "shared nodes": f"fast: 1 reader of 4 KiB; entitled and before: what it has alone; device {NODE_DEVICE}",
         "attacks": [{"attack": attack.name, "protocol": attack.protocol, "seconds": length(attack, quick)}

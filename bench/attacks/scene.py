@@ -25,7 +25,7 @@ INTERVAL = 0.25  # of the victim's timeline
 WARM_UP = 1.0
 ALONE, BESIDE = 2.0, 3.0  # how long the victim is alone, and beside an honest competitor
 SETTLE = 0.5  # of each of these times, before it is looked at
-PREPARATION = 3.0  # what the slowest attack needs before it begins
+PREPARATION = 1.0  # what most attacks need before they have begun
 QUIET_PATIENCE = 20.0
 STATUS_PATIENCE = 120.0
 FOREVER = "1 h"
@@ -175,6 +175,8 @@ class Conductor(threading.Thread):
         self._known.wait()
         try:
             self._wait_until(self._begin_at)
+            if self._over.is_set():
+                raise Problem("the victim's run ended before the attack began")
             self._begin()
             self._began = time.monotonic() - (self._origin or 0.0)
             self._wait_until(self._end_at)
@@ -197,14 +199,14 @@ class Conductor(threading.Thread):
 
 
 def attack_victim(scene: Scene, attacker: Attacker, begin: Callable[[], None], seconds: float, grace: float,
-                  lengthens_with: float = PREPARATION) -> Victim:
+                  preparation: float = PREPARATION) -> Victim:
     """The victim alone, beside an honest competitor, and for `seconds` and `grace` under attack.
 
-    What is told of the attack leaves out its first `grace` seconds.
+    What is told of the attack leaves out its first `grace` seconds. `begin` may take as long as `preparation` says.
     """
     honest_from = WARM_UP + ALONE
     honest_to = honest_from + BESIDE
-    end = honest_to + lengthens_with + grace + seconds
+    end = honest_to + preparation + grace + seconds
     honest = dataclasses.replace(application(HONEST), start=honest_from, stop=honest_to)
     conductor = Conductor(begin, attacker.stop, honest_to, end)
     try:

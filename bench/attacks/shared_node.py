@@ -64,8 +64,8 @@ class SharedNode:
                         failed=sum(one["errors"] for one in result["applications"]))
         row = victim.row(self.name, PROTOCOL, scene.leaked_slots(), scene.proxy.peak_rss_mib())
         sent_back = scene.status().excess_requests
-        return Outcome(row, victim, {"alone_ops_per_s": had * OPS_PER_MIB, "beside_ops_per_s": victim.mean * OPS_PER_MIB,
-                                     "sent_back": sent_back})
+        facts = {"alone_ops_per_s": had * OPS_PER_MIB, "beside_ops_per_s": victim.mean * OPS_PER_MIB}
+        return Outcome(row, victim, facts | {"sent_back": sent_back})
 
     def _measure(self, scene: Scene, with_slow: bool, seconds: float) -> tuple[Bins, dict]:
         result = run_load(scene.programs, "load", scene.address, self.applications(with_slow), seconds,
