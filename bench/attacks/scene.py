@@ -194,7 +194,7 @@ class Conductor(threading.Thread):
         self._over.set()
         self.join()
         if self._problem:
-            raise self._problem
+            raise Problem(f"the attack did not begin: {self._problem}") from self._problem
         return self._began
 
 

@@ -63,7 +63,8 @@ class OrangefsMessageTest(unittest.TestCase):
         payload = real[orangefs.HEADER.size:]
         # Who and what it is about are at the offsets of docs/wire-orangefs.md, section 3.
         about = {"ISSUER": payload[20:24], "FS_ID": struct.unpack_from("<i", payload, 104)[0],
-                 "METAFILE": u64(payload, 64), "FAR_FUTURE": u64(payload, 48), "ALL_OPERATIONS": struct.unpack_from("<I", payload, 56)[0]}
+                 "METAFILE": u64(payload, 64), "FAR_FUTURE": u64(payload, 48),
+                 "ALL_OPERATIONS": struct.unpack_from("<I", payload, 56)[0]}
         with mock.patch.multiple(orangefs, **about):
             made = orangefs.io(u64(real, orangefs.TAG_OFFSET), orangefs.READ, u64(payload, 96), u64(payload, 256),
                                offset=u64(payload, 248))
