@@ -4,7 +4,6 @@ from __future__ import annotations
 from bench.attacks import beegfs, orangefs
 from bench.attacks.attack import Attack, victim_mean
 from bench.attacks.attacker import Attacker
-from bench.attacks.floods import flood_for_ever
 from bench.attacks.scene import ATTACKER, Scene, Setting
 from bench.file_systems import uid_of
 from bench.harness import MIB
@@ -14,7 +13,8 @@ SHORT_FILE = 4096
 ASKED = 10 * MIB  # as pvfs2-cp does, whatever the file's size
 JOB = ATTACKER.encode()
 NODE = 77
-FLOOD = 4096  # requests in a block
+WINDOW = 64  # requests that an OrangeFS connection has in flight
+SMALL_CONNECTIONS = 4
 SMALL_READERS = 64  # connections of BeeGFS
 
 
@@ -55,12 +55,22 @@ def short_reads_beegfs(_: Scene, attacker: Attacker) -> None:
 
 
 def one_byte_orangefs(_: Scene, attacker: Attacker) -> None:
-    """As many as the connection takes."""
-    connection = attacker.connect()
-    reader = orangefs.Reader(connection)
-    connection.sendall(orangefs.small_write(1, orangefs.FIRST_DATAFILE, bytes(SHORT_FILE), JOB))
-    reader.next()
-    flood_for_ever(attacker, orangefs.small_read(0, orangefs.FIRST_DATAFILE, 1, JOB), FLOOD)
+    """Always some in flight, and never so many that the proxy refuses any."""
+
+    def work() -> None:
+        connection = attacker.connect()
+        reader = orangefs.Reader(connection)
+        connection.sendall(orangefs.small_write(1, orangefs.FIRST_DATAFILE, bytes(SHORT_FILE), JOB))
+        reader.next()
+        reads = orangefs.TaggedFlood(orangefs.small_read(0, orangefs.FIRST_DATAFILE, 1, JOB), range(1, WINDOW + 1))
+        for number in range(1, 1 << 30):
+            reads.next_round(number)
+            connection.sendall(reads.bytes)
+            for _answer in range(WINDOW):
+                reader.next()
+
+    for _connection in range(SMALL_CONNECTIONS):
+        attacker.start(work, again=True)
 
 
 def one_byte_beegfs(_: Scene, attacker: Attacker) -> None:
