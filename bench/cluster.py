@@ -19,7 +19,8 @@ from bench.harness import Problem, Program, Programs
 class Front:
     """What stands before every server under one name.
 
-    A proxy has a virtual PFS, and a rule, for every job that `weights`, `shares` or `classes` name.
+    A proxy has a virtual PFS, and a rule, for every job that `weights`, `shares` or `classes` name, and behind
+    them those of `templates`.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Front:
     weights: Mapping[str, int] = dataclasses.field(default_factory=dict)  # by job
     shares: Mapping[str, Mapping[str, object]] = dataclasses.field(default_factory=dict)  # what else they are entitled to
     classes: Mapping[str, str] = dataclasses.field(default_factory=dict)  # traffic classes by job
+    templates: Mapping[str, Mapping[str, object]] = dataclasses.field(default_factory=dict)  # what each of them matches
     scheduler: Mapping[str, object] = dataclasses.field(default_factory=dict)  # beside its policy and depth
     proxy: Mapping[str, object] = dataclasses.field(default_factory=dict)  # beside addresses and files
     limits: Mapping[str, object] = dataclasses.field(default_factory=dict)
@@ -35,6 +37,7 @@ class Front:
     depth_bytes: str = "8 MiB"
     splice: bool = False
     protocol: str = "orangefs"  # a Cluster sets it to its own
+    program: str = "vpfs-proxy"  # of a proxy: a path stands for another than that of the build
 
     def proxy_config(self, listen: int, upstream: int, status_file: str) -> dict[str, object]:
         jobs = list(dict.fromkeys([*self.weights, *self.shares, *self.classes]))
@@ -48,8 +51,9 @@ class Front:
             } | dict(self.proxy),
             "limits": dict(self.limits),
             "scheduler": self.scheduler_config(),
-            "virtual_pfs": {job: self.share(job) for job in jobs},
-            "rules": [self._rule(job) for job in jobs],
+            "virtual_pfs": {job: self.share(job) for job in jobs} | {name: {} for name in self.templates},
+            "rules": [self._rule(job) for job in jobs]
+            + [{"match": dict(match), "virtual_pfs": name} for name, match in self.templates.items()],
         }
 
     def scheduler_config(self) -> dict[str, object]:
@@ -138,7 +142,7 @@ class Cluster:
         name = f"{self._prefix}{front.name}{index}"
         config = front.proxy_config(listen, upstream, str(self.status_file(front.name, index)))
         file = self._write(f"{front.name}{index}.yaml", json.dumps(config, indent=1))
-        return self._programs.start(name, "vpfs-proxy", "--config", str(file))
+        return self._programs.start(name, front.program, "--config", str(file))
 
     def _start_haproxy(self, front: Front, index: int, listen: int, upstream: int) -> Program:
         file = self._write(f"{front.name}{index}.cfg", front.haproxy_config(listen, upstream))

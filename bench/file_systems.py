@@ -15,6 +15,7 @@ from bench.harness import Program, Programs
 DIRECT = "direct"
 NAME = "vpfs"
 TARGET = 101  # of every BeeGFS storage server
+OTHER_TARGETS = (102, 103, 104, 105)  # which it has as well
 Device = Mapping[str, object]  # bandwidth, per_request, parallelism
 
 
@@ -82,7 +83,7 @@ class Orangefs:
 
 
 class Beegfs:
-    """One storage server without BeeGFS; clients know of one target only."""
+    """One storage server without BeeGFS; vpfs-load knows of one target only."""
 
     protocol = "beegfs"
     program = "vpfs-bench-beegfs-storage"
@@ -91,8 +92,8 @@ class Beegfs:
     def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
                       prefix: str) -> list[Program]:
         options = [text for name, value in (device or {}).items() for text in (f"--{name.replace('_', '-')}", str(value))]
-        return [programs.start(f"{prefix}server{index}", self.program, "--port", str(port), "--targets", str(TARGET),
-                               *options)
+        targets = ",".join(str(target) for target in (TARGET, *OTHER_TARGETS))
+        return [programs.start(f"{prefix}server{index}", self.program, "--port", str(port), "--targets", targets, *options)
                 for index, port in enumerate(ports[DIRECT])]
 
     def address(self, path: str, port: int) -> str:

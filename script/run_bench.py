@@ -23,6 +23,7 @@ BENCHMARKS = {
     "edf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "priority": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "node": ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
+    "attacks": ["vpfs-server", "vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
     "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
 }
 BUSY = 0.3
@@ -42,7 +43,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="script/bench", description="Runs a benchmark of vpfs.", add_help=False)
     parser.add_argument("-h", "--help", action="store_true", help="show this and the benchmark's own options")
     parser.add_argument("name", choices=BENCHMARKS)
-    parser.add_argument("--quick", action="store_true", help="within 3 minutes: fewer sizes, fewer and shorter runs")
+    parser.add_argument("--quick", action="store_true", help="within 3 minutes (attacks: 10): fewer sizes, fewer and shorter runs")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin", help="where the programs are")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench-out")
     parser.add_argument("--anyway", action="store_true", help="measure on a busy machine too")

@@ -1,0 +1,94 @@
+"""What an attack is, and what must hold while it goes on."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from bench.attacks.attacker import Attacker
+from bench.attacks.scene import DEVICE, PREPARATION, Scene, Setting, Victim, attack_victim
+from bench.harness import Programs
+from bench.report import Row
+from bench.targets import one_at_least, one_at_most
+
+Facts = Mapping[str, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What is seen of one attack: `facts` are the numbers that only this attack has."""
+
+    row: Row
+    victim: Victim
+    facts: Facts
+
+
+Target = Callable[[str, Outcome], Row]  # named so, of what was seen
+
+
+def victim_mean(share: float) -> Target:
+    return lambda name, seen: one_at_least(f"{name}: the victim's mean / its half", share,
+                                           seen.victim.mean / seen.victim.entitled)
+
+
+def victim_every_second(share: float) -> Target:
+    return lambda name, seen: one_at_least(f"{name}: the victim's worst second / its half", share,
+                                           seen.victim.worst_second / seen.victim.entitled)
+
+
+def victim_loses(seconds: float) -> Target:
+    return lambda name, seen: one_at_most(f"{name}: costs the victim, each minute", seconds,
+                                          seen.facts["seconds_lost_per_minute"], " s")
+
+
+def resident(mib: float) -> Target:
+    return lambda name, seen: one_at_most(f"{name}: the proxy's memory", mib, float(str(seen.row["rss_mib"])), " MiB")
+
+
+def fact(of: str, what: str, limit: float, unit: str = "") -> Target:
+    return lambda name, seen: one_at_most(f"{name}: {what}", limit, seen.facts[of], unit)
+
+
+def always(name: str, seen: Outcome) -> list[Row]:
+    """After any attack."""
+    leaked = float(str(seen.row["leaked_slots"]))
+    return [one_at_most(f"{name}: leaked slots, wrong blocks and failed requests", 0,
+                        leaked + seen.victim.wrong_blocks + seen.victim.failed)]
+
+
+def nothing_else(_: Scene) -> Facts:
+    return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Attack:
+    """One attack on a victim of equal weight.
+
+    `begin` returns when the attack goes on, which the Attacker then ends. `after` looks at the proxy when the
+    attacker and the victim have gone; `grace` is how long the attack may have an effect.
+    """
+
+    name: str
+    protocol: str
+    begin: Callable[[Scene, Attacker], None]
+    targets: tuple[Target, ...]
+    setting: Setting = Setting()
+    device: Mapping[str, object] = dataclasses.field(default_factory=lambda: DEVICE)
+    grace: float = 0.0
+    seconds: float = 20.0  # for which it is looked at
+    quick_seconds: float = 6.0
+    preparation: float = PREPARATION  # what begin() needs, at most
+    after: Callable[[Scene], Facts] = nothing_else
+
+    def run(self, programs: Programs, program: str, seconds: float) -> Outcome:
+        scene = Scene(programs, self.protocol, self.setting.front(program), self.device)
+        attacker = Attacker(scene.port)
+        victim = attack_victim(scene, attacker, lambda: self.begin(scene, attacker), seconds, self.grace,
+                               self.preparation)
+        leaked = scene.leaked_slots()
+        facts = {"seconds_lost_per_minute": victim.seconds_lost / max(1.0, (seconds + self.grace) / 60),
+                 "failed_requests": victim.failed, "status_mib": scene.status().mib, **self.after(scene)}
+        return Outcome(victim.row(self.name, self.protocol, leaked, scene.proxy.peak_rss_mib()), victim, facts)
+
+    def judge(self, seen: Outcome) -> list[Row]:
+        name = f"{self.name} ({self.protocol})"
+        return [target(name, seen) for target in self.targets] + always(name, seen)

@@ -1,0 +1,98 @@
+"""script/bench attacks: what a client that misbehaves costs a victim of equal weight.
+
+Each attack has a server and a proxy of its own. The victim is alone first (half of what it has then is what it is
+entitled to), then beside an honest competitor, then beside the attacker.
+"""
+from __future__ import annotations
+
+import argparse
+import pathlib
+
+from bench.attacks import costs, floods, identities, shared_node, stalls
+from bench.attacks.attack import Attack
+from bench.attacks.scene import ATTACKER, DEPTH, DEVICE, VICTIM, application
+from bench.attacks.shared_node import SharedNode
+from bench.harness import Problem, Programs, machine_settings
+from bench.node import DEVICE as NODE_DEVICE
+from bench.report import Row, print_settings, size_name, table, write_json
+from bench.targets import COLUMNS as TARGET_COLUMNS
+
+ATTACKS: list[Attack | SharedNode] = [*stalls.ATTACKS, *costs.ATTACKS, *floods.ATTACKS, *identities.ATTACKS,
+                                      *shared_node.ATTACKS]
+# With --quick one of readers and one of writers stand for all nodes that are shared.
+QUICK_NODES = (SharedNode(2, 12), SharedNode(4, 64, writers=True))
+COLUMNS = ["attack", "protocol", "entitled_mib_per_s", "victim_before_mib_per_s", "victim_mean_mib_per_s",
+           "victim_min_1s_mib_per_s", "leaked_slots", "wrong_blocks", "rss_mib"]
+
+
+def option_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, prog="script/bench attacks")
+    parser.add_argument("--only", action="append", metavar="NAME",
+                        help="attacks whose name has this in it; may be given several times. They are: "
+                             + "; ".join(dict.fromkeys(attack.name for attack in ATTACKS)))
+    parser.add_argument("--protocol", choices=["orangefs", "beegfs"], action="append", dest="protocols",
+                        help="only on this one (default: both)")
+    parser.add_argument("--proxy", type=pathlib.Path, help="another vpfs-proxy, to compare with")
+    return parser
+
+
+def chosen(quick: bool, only: list[str] | None, protocols: list[str] | None) -> list[Attack | SharedNode]:
+    found = [attack for attack in ATTACKS
+             if (not only or any(name in attack.name for name in only))
+             and (not protocols or attack.protocol in protocols)
+             and (only or not quick or not isinstance(attack, SharedNode) or attack in QUICK_NODES)]
+    if not found:
+        raise Problem("no attack has such a name (--help lists them)")
+    return found
+
+
+def settings_of(attacks: list[Attack | SharedNode], quick: bool, proxy: str) -> dict[str, object]:
+    victim = application(VICTIM)
+    return machine_settings() | {
+        "quick": quick, "proxy": proxy, "policy": f"sfq, depth {DEPTH}, equal weights", "device": DEVICE,
+        "victim": f"{victim.outstanding} in flight of {size_name(victim.size)}, random, {victim.read_percent} % reads, "
+                  "verified",
+        "entitled": "half of what the server gives, to the victim alone or to it and an honest competitor",
+        "before": "beside an honest competitor like the victim",
+        "during": f"beside the {ATTACKER}, once its grace is over; the worst second may begin anywhere",
+        "leaked_slots": "outstanding, queued and I/Os in memory when all clients have gone",
+        "shared nodes": f"fast: 1 reader of 4 KiB; entitled and before: what it has alone; device {NODE_DEVICE}",
+        "attacks": [{"attack": attack.name, "protocol": attack.protocol, "seconds": length(attack, quick)}
+                    | ({"grace": attack.grace, "setting": setting_of(attack)} if isinstance(attack, Attack) else {})
+                    for attack in attacks],
+    }
+
+
+def setting_of(attack: Attack) -> dict[str, object]:
+    setting = attack.setting
+    given = {"scheduler": dict(setting.scheduler), "limits": dict(setting.limits), "depth.bytes": setting.depth_bytes,
+             "templates": {name: dict(match) for name, match in setting.templates.items()}}
+    return {name: value for name, value in given.items() if value}
+
+
+def length(attack: Attack | SharedNode, quick: bool) -> float:
+    return attack.quick_seconds if quick else attack.seconds
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
+    attacks = chosen(quick, options.only, options.protocols)
+    program = str(options.proxy.resolve()) if options.proxy else "vpfs-proxy"
+    if options.proxy and not options.proxy.exists():
+        raise Problem(f"{options.proxy} is not there")
+    settings = settings_of(attacks, quick, program)
+    print_settings({name: value for name, value in settings.items() if name != "attacks"})
+    rows: list[Row] = []
+    facts: list[Row] = []
+    targets: list[Row] = []
+    for attack in attacks:
+        with Programs(binaries, out / "attacks") as programs:
+            seen = attack.run(programs, program, length(attack, quick))
+        rows.append(seen.row)
+        facts.append({"attack": attack.name, "protocol": attack.protocol, **seen.facts})
+        verdicts = attack.judge(seen)
+        targets += verdicts
+        print("\n" + table([seen.row], COLUMNS) + "\n\n" + table(verdicts, TARGET_COLUMNS), flush=True)
+        # What there is so far is kept whatever the next one does.
+        write_json(out / "attacks.json", {"settings": settings, "rows": rows, "facts": facts, "targets": targets})
+    print("\n" + table(rows, COLUMNS) + "\n\n" + table(targets, TARGET_COLUMNS))
+    return 0
