@@ -127,13 +127,19 @@ std::string limits_of(const Config& config, const VirtualPfsConfig& pfs) {
                                 share.burst_operations));
   }
   if (share.realtime) parts.push_back("realtime");
-  if (knows(ShareField::rank)) parts.push_back("rank " + std::to_string(share.rank));
+  if (share.rank) parts.push_back("rank " + std::to_string(*share.rank));
   if (share.latency > Duration::zero()) parts.push_back("answers in " + to_string(share.latency));
   if (share.finish_bytes.count > 0) {
     parts.push_back(
         fmt::format("{} within {}", to_string(share.finish_bytes), to_string(pfs.finish_within)));
   }
   return joined(parts);
+}
+
+std::string jobs(const Config& config) {
+  if (!config.registered_jobs) return {};
+  return fmt::format("of jobs it counts {} that are registered, from their clients",
+                     config.registered_jobs->size());
 }
 
 std::vector<Parts> virtual_pfs(const Config& config) {
@@ -215,7 +221,8 @@ void add_table(std::string& text, std::string_view title, const std::vector<Part
 std::string to_summary(const Config& config) {
   std::string text;
   add_lines(text, {place(config), process(config), limits(config), policy(config),
-                   policy_settings(config), cost(config.cost), classes(config.scheduler.classes)});
+                   policy_settings(config), cost(config.cost), classes(config.scheduler.classes),
+                   jobs(config)});
   add_table(text, "virtual PFSes:", virtual_pfs(config));
   add_table(text, "rules, of which the first that matches decides:", rules(config));
   return text;

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from bench.attacks.attacker import Attacker
 from bench.cluster import Cluster, Front
 from bench.harness import Problem, Program, Programs
-from bench.load import Application, application_of, line_time, run_load
+from bench.load import Application, application_of, run_begins, run_load
 from bench.report import Row
 
 VICTIM, HONEST, ATTACKER = "victim", "honest", "attacker"
@@ -166,9 +166,8 @@ class Conductor(threading.Thread):
         self._began = 0.0
 
     def saw_line(self, line: str) -> None:
-        shown = line_time(line)
-        if self._origin is None and shown is not None:
-            self._origin = time.monotonic() - shown
+        if self._origin is None and run_begins(line):
+            self._origin = time.monotonic()
             self._known.set()
 
     def run(self) -> None:
