@@ -24,6 +24,9 @@ struct Counters {
   std::atomic<std::uint64_t> slots_given_up = 0;
   std::atomic<std::uint64_t> write_back_by_file = 0;  // writes of uid 0 known by their file's user
   std::atomic<std::uint64_t> write_back_unknown = 0;  // those of uid 0 that stayed so
+  std::atomic<std::uint64_t> read_by_file = 0;        // the same of reads
+  std::atomic<std::uint64_t> read_unknown = 0;
+  std::atomic<std::uint64_t> connections_unknown_node = 0;  // their I/O is an unknown node's
   std::atomic<std::uint64_t> client_stalls = 0;
   std::atomic<std::uint64_t> server_stalls = 0;
   std::atomic<std::uint64_t> bytes_to_server = 0;
