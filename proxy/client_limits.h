@@ -143,7 +143,7 @@ class ClientLimits {
   static void remember(Client& client, const PendingIo& io, TimePoint now);
 
   Settings settings_;
-  std::vector<Client> clients_;
+  std::deque<Client> clients_;   // none is ever moved: they point into themselves
   std::deque<ClientId> vacant_;  // had no connection at a time, the longest ago first
   std::unordered_map<std::string, ClientId> by_name_;
   std::vector<ClientId> touched_;  // have got a request since the last look

@@ -468,6 +468,18 @@ TEST_F(ClientLimitsTest, TheWorkForARequestDoesNotGrowWithTheApplicationsThatAre
   EXPECT_LE(work_per_request(50'000), few + 4) << "a few for those that are gone";
 }
 
+TEST_F(ClientLimitsTest, ClientsThatComeChangeNothingForThoseThatWait) {
+  const ClientId client = client_with(12);
+  std::vector<PendingIo*> ios;
+  for (int i = 0; i < 8; ++i) ios.push_back(&queue(client, AppId(static_cast<std::uint32_t>(i))));
+  for (int i = 0; i < 2000; ++i) (void)limits_.join("another node " + std::to_string(i));
+  PendingIo& ninth = queue(client, kA);
+  EXPECT_EQ(excess(), &ninth);
+  for (PendingIo* io : ios) limits_.dispatched(*io, now_);
+  for (PendingIo* io : ios) limits_.finished(*io);
+  EXPECT_EQ(limits_.report(client, now_).allowance, 8U);
+}
+
 TEST_F(ClientLimitsTest, ClientsThatComeAndGoDoNotPileUp) {
   for (int i = 0; i < 5000; ++i) limits_.leave(limits_.join("node " + std::to_string(i)));
   EXPECT_LT(limits_.size(), 1100U);
