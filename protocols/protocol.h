@@ -18,6 +18,11 @@ namespace vpfs {
 // Who sent the bytes of a stream.
 enum class Sender : std::uint8_t { client, server };
 
+// The number of a client node that has not introduced itself.
+inline constexpr std::uint32_t kUnknownNode = 0xffffffff;
+// Added to the number of a group of mirrored targets where it stands among those of targets.
+inline constexpr std::uint32_t kMirrorGroup = 0x10000;
+
 // Names one I/O among those of its connection, as long as it is held or outstanding.
 using IoKey = std::uint64_t;
 
@@ -34,10 +39,13 @@ struct IoDescription {
   // What follows, where the protocol shows it. Texts are valid until the next call of next().
   std::optional<std::uint32_t> node = std::nullopt;    // the client's number, one for each mount
   std::optional<std::uint32_t> target = std::nullopt;  // of the data server's storage targets
-  std::optional<std::uint32_t> owner = std::nullopt;   // uid that the directory below belongs to
-  std::string_view directory = {};                     // that the file was created in
+  // What the file itself lies on: a target, or kMirrorGroup + a group. One who asks for a file has
+  // to say it, and cannot say another.
+  std::optional<std::uint32_t> device = std::nullopt;
+  std::optional<std::uint32_t> owner = std::nullopt;  // uid that the directory below belongs to
+  std::string_view directory = {};                    // that the file was created in
   // The file as a node has it open; its uid is zero when the node's kernel writes back what others
-  // wrote through it.
+  // wrote through it, or reads ahead for them.
   std::string_view open_file = {};
   // The same for a request and its repetition, and hardly ever for two others; zero: not known.
   std::uint64_t fingerprint = 0;
@@ -91,6 +99,9 @@ class Conversation {
   // Whether requests that work on names and attributes are held like I/O (not those of mounting and
   // administration); they are not, until this is called.
   virtual void hold_metadata(bool hold) = 0;
+  // Whether the client's address is one of the file system's own servers. They are not, until this
+  // is called; it must not be called once something has been looked at.
+  virtual void trust_peer(bool /*is_server*/) {}
 
   // Looks at the head of one stream, which always starts where the step before ended. Each
   // message is shown until it gives another step than need_more, and then never again.
@@ -134,8 +145,8 @@ class Conversation {
   virtual void forget_answers() {}
 
   // The number of the client node, where its connections carry one request at a time: a node has
-  // few of them, and a held request takes one from all of the node's applications. Nothing where
-  // connections carry many requests, and before the client has told.
+  // few of them, and a held request takes one from all of the node's applications. kUnknownNode
+  // while the client has not told; nothing where connections carry many requests.
   [[nodiscard]] virtual std::optional<std::uint32_t> serial_client() const = 0;
   // Whether nothing but I/O that was held is under way, as far as the protocol shows.
   [[nodiscard]] virtual bool at_rest() const = 0;

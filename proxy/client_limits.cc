@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -16,7 +15,15 @@ constexpr Duration kQuiet = std::chrono::minutes(1);
 // Clients give up a request after 600 s.
 constexpr Duration kComesAgain = std::chrono::seconds(700);
 constexpr std::size_t kMostRemembered = 4096;
+// Those that do not come again any more are looked for so often.
+constexpr Duration kTidying = std::chrono::seconds(10);
+constexpr std::size_t kFewApplications = 64;
 constexpr std::size_t kMostVacant = 1024;
+
+// Greater for the younger one.
+std::pair<TimePoint, std::uint64_t> age_of(const PendingIo& io) {
+  return {io.first_seen, io.order};
+}
 
 }  // namespace
 
@@ -57,24 +64,58 @@ void ClientLimits::leave(ClientId id) {
 }
 
 ClientLimits::Application& ClientLimits::application_of(Client& client, AppId app) {
-  const auto found = std::ranges::find(client.applications, app, &Application::app);
+  const auto found = client.applications.find(app);
   VPFS_ASSERT(found != client.applications.end());
-  return *found;
+  return found->second;
 }
 
-// Makes it if it is new, in the place of those that are not there any more.
+// Makes it if it is new. Those that are not there any more go when there are many.
 ClientLimits::Application& ClientLimits::present_application(Client& client, AppId app,
                                                              TimePoint now) {
-  const auto found = std::ranges::find(client.applications, app, &Application::app);
-  if (found != client.applications.end()) return *found;
-  std::erase_if(client.applications,
-                [&](const Application& each) { return !is_present(each, now); });
-  return client.applications.emplace_back(Application{.app = app});
+  const auto [found, is_new] = client.applications.try_emplace(app);
+  found->second.last_seen = now;
+  if (!client.last || client.last->app != app) client.before = std::exchange(client.last, Seen{});
+  *client.last = {.app = app, .last = now};
+  if (is_new && client.applications.size() >= client.tidy_at) {
+    looks_ += client.applications.size();
+    std::erase_if(client.applications, [&](const auto& each) {
+      return each.second.taken() == 0 && now - each.second.last_seen >= kQuiet;
+    });
+    client.tidy_at = std::max(kFewApplications, 2 * client.applications.size());
+  }
+  return found->second;
 }
 
-bool ClientLimits::is_present(const Application& application, TimePoint now) {
-  return now - application.last_seen < kQuiet || !application.held.empty() ||
-         application.outstanding > 0;
+void ClientLimits::add_held(Client& client, Application& application, PendingIo& io,
+                            TimePoint now) {
+  if (application.taken() == 0) ++client.busy;
+  if (application.held.empty()) {
+    application.held_since = now;
+    application.place = client.waiting.size();
+    client.waiting.push_back(&application);
+    client.taken += application.outstanding;
+  }
+  io.held_at = application.held.size();
+  application.held.push_back(&io);
+  ++client.taken;
+  ++client.held;
+}
+
+// It is the caller's whether the request is at the server from here on.
+void ClientLimits::remove_held(Client& client, PendingIo& io) {
+  Application& application = application_of(client, io.app);
+  VPFS_ASSERT(io.held_at < application.held.size() && application.held[io.held_at] == &io);
+  application.held[io.held_at] = application.held.back();
+  application.held[io.held_at]->held_at = io.held_at;
+  application.held.pop_back();
+  --client.taken;
+  --client.held;
+  if (application.taken() == 0) --client.busy;
+  if (!application.held.empty()) return;
+  client.taken -= application.outstanding;
+  client.waiting[application.place] = client.waiting.back();
+  client.waiting[application.place]->place = application.place;
+  client.waiting.pop_back();
 }
 
 void ClientLimits::queued(PendingIo& io, TimePoint now) {
@@ -90,49 +131,58 @@ void ClientLimits::queued(PendingIo& io, TimePoint now) {
     io.came_again_at_once = io.arrival - found->second.last < kAtOnce;
     client.refused_requests.erase(found);
   }
-  Application& application = present_application(client, io.app, now);
-  application.last_seen = now;
-  application.held.push_back(&io);
+  add_held(client, present_application(client, io.app, now), io, now);
   if (!std::exchange(client.touched, true)) touched_.push_back(io.client);
 }
 
-void ClientLimits::remove_held(PendingIo& io) {
-  std::vector<PendingIo*>& held = application_of(client_of(io), io.app).held;
-  const auto found = std::ranges::find(held, &io);
-  VPFS_ASSERT(found != held.end());
-  *found = held.back();
-  held.pop_back();
-}
-
-void ClientLimits::dispatched(PendingIo& io) {
+void ClientLimits::dispatched(PendingIo& io, TimePoint now) {
   if (io.client == kNoClient) return;
-  remove_held(io);
-  ++application_of(client_of(io), io.app).outstanding;
+  Client& client = client_of(io);
+  remove_held(client, io);
+  Application& application = application_of(client, io.app);
+  if (application.taken() == 0) ++client.busy;
+  if (!application.held.empty()) ++client.taken;
+  ++application.outstanding;
+  application.last_wait = now - io.first_seen;
 }
 
 void ClientLimits::withdrawn(PendingIo& io) {
-  if (io.client != kNoClient) remove_held(io);
+  if (io.client != kNoClient) remove_held(client_of(io), io);
 }
 
 void ClientLimits::finished(const PendingIo& io) {
   if (io.client == kNoClient) return;
-  Application& application = application_of(client_of(io), io.app);
+  Client& client = client_of(io);
+  Application& application = application_of(client, io.app);
   VPFS_ASSERT(application.outstanding > 0);
   --application.outstanding;
+  if (application.taken() == 0) --client.busy;
+  if (!application.held.empty()) --client.taken;
 }
 
-std::size_t ClientLimits::limit_of(const Client& client, TimePoint now) const {
+// One that has something here or at the server is there, however long ago it has asked for it.
+bool ClientLimits::shows_several(const Client& client, TimePoint now) {
+  std::size_t count = client.busy;
+  for (const std::optional<Seen>& seen : {client.last, client.before}) {
+    if (!seen || now - seen->last >= kQuiet) continue;
+    const auto found = client.applications.find(seen->app);
+    if (found == client.applications.end() || found->second.taken() == 0) ++count;
+  }
+  return count > 1;
+}
+
+std::size_t ClientLimits::allowance_of(const Client& client, TimePoint now) const {
   if (!settings_.enabled) return kNoLimit;
   if (settings_.most) return *settings_.most;
-  const auto present = std::ranges::count_if(
-      client.applications, [&](const Application& each) { return is_present(each, now); });
-  if (present < 2) return kNoLimit;
-  return std::max(kLeast, client.most_connections * 2 / 3);
+  const std::size_t allowance = std::max(kLeast, client.most_connections * 2 / 3);
+  if (client.taken <= allowance) return allowance;  // where it is none, it makes no difference
+  return shows_several(client, now) ? allowance : kNoLimit;
 }
 
 void ClientLimits::remember(Client& client, const PendingIo& io, TimePoint now) {
   if (io.fingerprint == 0) return;
-  if (client.refused_requests.size() >= kMostRemembered) {
+  if (client.refused_requests.size() >= kMostRemembered && now - client.tidied >= kTidying) {
+    client.tidied = now;
     std::erase_if(client.refused_requests,
                   [&](const auto& each) { return now - each.second.last >= kComesAgain; });
   }
@@ -147,22 +197,70 @@ bool ClientLimits::may_be_sent_back(const PendingIo& io) {
   return io.kind == IoKind::read ? io.times_refused < kMostTimes : !io.came_again_at_once;
 }
 
+// Where everything that the client has is held, nobody's requests are passed on at once, and nobody
+// may have more than all of the allowance.
+bool ClientLimits::is_slow(const Client& client, const Application& application,
+                           std::size_t allowance, TimePoint now) {
+  if (client.held >= client.most_connections || application.taken() > allowance) return true;
+  if (application.greedy && now - *application.greedy < kGreedy) return true;
+  return !application.last_wait || *application.last_wait >= kPassing ||
+         now - application.held_since >= kPassing;
+}
+
+ClientLimits::Slow ClientLimits::slow_ones(const Client& client, std::size_t allowance,
+                                           TimePoint now) {
+  Slow slow;
+  for (const Application* each : client.waiting) {
+    if (!is_slow(client, *each, allowance, now)) continue;
+    ++slow.count;
+    slow.taken += each->taken();
+  }
+  looks_ += client.waiting.size();
+  return slow;
+}
+
+// Of those that may be sent back.
+PendingIo* ClientLimits::youngest_of(const Application& application) {
+  PendingIo* youngest = nullptr;
+  for (PendingIo* io : application.held) {
+    if (!may_be_sent_back(*io)) continue;
+    if (youngest == nullptr || age_of(*io) > age_of(*youngest)) youngest = io;
+  }
+  looks_ += application.held.size();
+  return youngest;
+}
+
+PendingIo* ClientLimits::choose(Client& client, TimePoint now) {
+  const std::size_t allowance = allowance_of(client, now);
+  if (client.taken <= allowance) return nullptr;
+  const Slow slow = slow_ones(client, allowance, now);
+  if (slow.taken <= allowance) return nullptr;
+  const std::size_t part = std::max<std::size_t>(1, allowance / slow.count);
+  PendingIo* chosen = nullptr;
+  std::size_t most = 0;  // that an application has, of those with more than their part
+  for (Application* each : client.waiting) {
+    const std::size_t beyond = each->taken() > part ? each->taken() : 0;
+    if (beyond < most || !is_slow(client, *each, allowance, now)) continue;
+    PendingIo* const youngest = youngest_of(*each);
+    if (youngest == nullptr) continue;
+    if (chosen != nullptr && beyond == most && age_of(*youngest) < age_of(*chosen)) continue;
+    chosen = youngest;
+    most = beyond;
+  }
+  if (chosen == nullptr) return nullptr;
+  Application& application = application_of(client, chosen->app);
+  if (application.held.size() > part) application.greedy = now;
+  return chosen;
+}
+
 PendingIo* ClientLimits::take_excess(TimePoint now) {
   while (!touched_.empty()) {
     Client& client = clients_[static_cast<std::size_t>(touched_.back())];
-    const std::size_t limit = limit_of(client, now);
-    for (Application& application : client.applications) {
-      if (application.held.empty()) continue;
-      if (application.held.size() + application.outstanding <= limit) continue;
-      const auto youngest = std::ranges::max_element(application.held, {}, [](const PendingIo* io) {
-        return std::tuple(may_be_sent_back(*io), io->first_seen, io->order);
-      });
-      PendingIo& chosen = **youngest;
-      if (!may_be_sent_back(chosen)) continue;
-      remove_held(chosen);
-      remember(client, chosen, now);
+    if (PendingIo* const chosen = choose(client, now)) {
+      remove_held(client, *chosen);
+      remember(client, *chosen, now);
       ++client.refused;
-      return &chosen;
+      return chosen;
     }
     client.touched = false;
     touched_.pop_back();
@@ -172,10 +270,10 @@ PendingIo* ClientLimits::take_excess(TimePoint now) {
 
 ClientLimits::Report ClientLimits::report(ClientId id, TimePoint now) const {
   const Client& client = clients_[static_cast<std::size_t>(id)];
-  const std::size_t limit = limit_of(client, now);
+  const bool is_limited = settings_.enabled && (settings_.most || shows_several(client, now));
   return {.name = client.name,
           .connections = client.connections,
-          .limit = limit == kNoLimit ? std::nullopt : std::optional(limit),
+          .allowance = is_limited ? std::optional(allowance_of(client, now)) : std::nullopt,
           .refused = client.refused};
 }
 

@@ -13,20 +13,26 @@
 namespace vpfs::proxy {
 
 // Where a client node's connections carry one request at a time it has few of them for all of its
-// applications, and each request that is held takes one. This keeps an application from taking
-// them all: of what it has beyond a limit, the youngest requests are to be refused, so that their
-// connections are free and the client comes again with them. A request that comes again is as old
-// as it was the first time, so none of them waits for ever. Clients do not come again for ever, and
-// some do at once: a read is sent back so many times only, and a write that is back in no time
-// stays.
+// applications, and each request that is held takes one. This keeps those that wait from taking
+// them all: a node has an allowance of connections for the requests of its applications that have
+// some held, and what these have at the server counts with it. Beyond it requests are refused, so
+// that their connections are free and the client comes again with them: the youngest of whoever has
+// more than its part of the allowance, or, where nobody has, the youngest of all. An application
+// whose requests are passed on at once takes no part in this.
+//
+// A request that comes again is as old as it was the first time, so none of them waits for ever.
+// Clients do not come again for ever, and some do at once: a read is sent back so many times only,
+// and a write that is back in no time stays.
+//
+// The work for a request does not grow with the applications that a node has shown, only, where
+// it is one too many, with those that have requests held.
 //
 // Not thread-safe: the dispatcher guards it.
 class ClientLimits {
  public:
   struct Settings {
-    // What an application may have held and outstanding from one client. Nothing: two thirds of the
-    // most connections that the client has had open, at least kLeast, and no limit while it shows
-    // one application only.
+    // The allowance of each client. Nothing: two thirds of the most connections that the client has
+    // had open, at least kLeast, and no limit while it shows one application only.
     std::optional<std::size_t> most;
     bool enabled = true;
   };
@@ -37,6 +43,13 @@ class ClientLimits {
   // Writes of its page cache's mapped files come again without a pause: they would be sent back
   // and forth with all their data.
   static constexpr Duration kAtOnce = std::chrono::seconds(1);
+  // An application's requests are passed on at once where its last one has waited less than this,
+  // and it has not had any held for so long without a break: a server that is busy for a moment
+  // makes nobody slow.
+  static constexpr Duration kPassing = std::chrono::milliseconds(100);
+  // But not for so long after it has had more than its part held: what is sent back comes again in
+  // five seconds.
+  static constexpr Duration kGreedy = std::chrono::seconds(6);
 
   void configure(const Settings& settings) { settings_ = settings; }
 
@@ -47,7 +60,7 @@ class ClientLimits {
   // What becomes of a request with a client. A queued one is dispatched() or withdrawn(), a
   // dispatched one finished().
   void queued(PendingIo& io, TimePoint now);
-  void dispatched(PendingIo& io);
+  void dispatched(PendingIo& io, TimePoint now);
   void withdrawn(PendingIo& io);
   void finished(const PendingIo& io);
 
@@ -59,18 +72,29 @@ class ClientLimits {
   struct Report {
     const std::string& name;
     std::size_t connections;
-    std::optional<std::size_t> limit;  // in force
+    std::optional<std::size_t> allowance;  // in force
     std::uint64_t refused;
   };
   [[nodiscard]] std::size_t size() const { return clients_.size(); }
   [[nodiscard]] Report report(ClientId client, TimePoint now) const;
+  // Applications and held requests looked at so far: what the work grows with.
+  [[nodiscard]] std::uint64_t looks() const { return looks_; }
 
  private:
   struct Application {
-    AppId app = {};
-    std::vector<PendingIo*> held;
+    std::vector<PendingIo*> held;  // each at its PendingIo::held_at
     std::size_t outstanding = 0;
+    std::size_t place = 0;      // in Client::waiting, while something is held
+    TimePoint held_since = {};  // since when something is, without a break
     TimePoint last_seen = {};
+    std::optional<Duration> last_wait;  // of what was passed on last
+    std::optional<TimePoint> greedy;    // when it had more than its part held
+
+    [[nodiscard]] std::size_t taken() const { return held.size() + outstanding; }
+  };
+  struct Seen {
+    AppId app = {};
+    TimePoint last = {};
   };
   struct Refused {
     TimePoint first_seen = {};
@@ -81,11 +105,23 @@ class ClientLimits {
     std::string name;
     std::size_t connections = 0;
     std::size_t most_connections = 0;
-    std::vector<Application> applications;
+    std::unordered_map<AppId, Application> applications;
+    std::size_t tidy_at = 64;           // applications
+    std::vector<Application*> waiting;  // those with something held
+    std::size_t taken = 0;              // by these
+    std::size_t held = 0;
+    std::size_t busy = 0;              // applications that have something here or at the server
+    std::optional<Seen> last, before;  // the two that have asked last
     std::unordered_map<std::uint64_t, Refused> refused_requests;  // by fingerprint
+    TimePoint tidied = {};                                        // these
     std::uint64_t refused = 0;
     bool touched = false;
     bool vacant = false;  // is in vacant_
+  };
+  // Of a client's waiting applications those that are not passed on at once.
+  struct Slow {
+    std::size_t count = 0;
+    std::size_t taken = 0;
   };
 
   [[nodiscard]] ClientId make(const std::string& name);
@@ -93,18 +129,25 @@ class ClientLimits {
     return clients_[static_cast<std::size_t>(io.client)];
   }
   [[nodiscard]] static Application& application_of(Client& client, AppId app);
-  [[nodiscard]] static Application& present_application(Client& client, AppId app, TimePoint now);
-  [[nodiscard]] static bool is_present(const Application& application, TimePoint now);
-  [[nodiscard]] std::size_t limit_of(const Client& client, TimePoint now) const;
+  [[nodiscard]] Application& present_application(Client& client, AppId app, TimePoint now);
+  static void add_held(Client& client, Application& application, PendingIo& io, TimePoint now);
+  static void remove_held(Client& client, PendingIo& io);
+  [[nodiscard]] static bool shows_several(const Client& client, TimePoint now);
+  [[nodiscard]] std::size_t allowance_of(const Client& client, TimePoint now) const;
+  [[nodiscard]] static bool is_slow(const Client& client, const Application& application,
+                                    std::size_t allowance, TimePoint now);
+  [[nodiscard]] Slow slow_ones(const Client& client, std::size_t allowance, TimePoint now);
+  [[nodiscard]] PendingIo* youngest_of(const Application& application);
+  [[nodiscard]] PendingIo* choose(Client& client, TimePoint now);
   [[nodiscard]] static bool may_be_sent_back(const PendingIo& io);
   static void remember(Client& client, const PendingIo& io, TimePoint now);
-  void remove_held(PendingIo& io);
 
   Settings settings_;
-  std::vector<Client> clients_;
+  std::deque<Client> clients_;   // none is ever moved: they point into themselves
   std::deque<ClientId> vacant_;  // had no connection at a time, the longest ago first
   std::unordered_map<std::string, ClientId> by_name_;
   std::vector<ClientId> touched_;  // have got a request since the last look
+  std::uint64_t looks_ = 0;
 };
 
 }  // namespace vpfs::proxy

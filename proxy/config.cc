@@ -49,6 +49,22 @@ void check_unchanged(ConfigReader& reader, const Config& config, const Config& r
   check("workers", config.workers == running.workers);
 }
 
+void read_servers(ConfigReader& reader, Config& config) {
+  if (!reader.get("servers", &config.servers)) return;
+  if (config.protocol != "beegfs") {
+    return reader.report(
+        "servers", fmt::format("the protocol {} does not know other servers", config.protocol));
+  }
+  if (config.servers.empty()) {
+    return reader.report("servers", "is empty: leave it out where no other server is to be known");
+  }
+  for (const std::string& server : config.servers) {
+    if (!AddressBlock::parse(server)) {
+      reader.report("servers", fmt::format("'{}' is no IP address or CIDR block", server));
+    }
+  }
+}
+
 void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   read_address(reader, "listen", config.listen);
   if (reader.is("upstream", kOriginal)) {
@@ -57,6 +73,7 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
     read_address(reader, "upstream", config.upstream);
   }
   reader.choose("protocol", &config.protocol, strings(protocol_names()));
+  read_servers(reader, config);
   reader.get("workers", &config.workers, 1, 256);
   reader.get("status_file", &config.status_file);
   reader.get("status_interval", &config.status_interval, milliseconds(100), kLongest);

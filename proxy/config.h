@@ -71,6 +71,8 @@ struct Config {
   std::string listen;
   std::string upstream;  // kOriginal: where each client meant to go
   std::string protocol = "orangefs";
+  // Addresses or CIDR blocks of the file system's other servers, whose I/O passes unscheduled.
+  std::vector<std::string> servers;
   std::uint64_t workers = 1;
   std::string status_file;
   Duration status_interval = std::chrono::seconds(5);

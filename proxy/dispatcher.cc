@@ -44,11 +44,11 @@ AppId Dispatcher::app_of(const Classifier::Match& match, TimePoint now) {
 std::size_t Dispatcher::lane_of(const PendingIo& io, TimePoint now) {
   if (!lane_per_target_) return 0;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (!lanes_[i].target) lanes_[i].target = io.target;
-    if (lanes_[i].target == io.target) return i;
+    if (!lanes_[i].target) lanes_[i].target = io.device;
+    if (lanes_[i].target == io.device) return i;
   }
-  if (lanes_.size() == kMostLanes) return reused_lane(io.target);
-  Lane& lane = lanes_.emplace_back(Lane{.target = io.target, .scheduler = make_scheduler_()});
+  if (lanes_.size() == kMostLanes) return reused_lane(io.device);
+  Lane& lane = lanes_.emplace_back(Lane{.target = io.device, .scheduler = make_scheduler_()});
   for (const AppId app : table_.everybody()) {
     if (table_[app].removed) (void)lane.scheduler->set_share(app, {}, now);
   }
@@ -210,9 +210,10 @@ void Dispatcher::refuse_excess(TimePoint now) {
 void Dispatcher::tell_excess(const PendingIo& io, TimePoint now) {
   const ClientLimits::Report client = clients_.report(io.client, now);
   spdlog::warn(
-      "virtual PFS {}: it has {} of the {} connections of client {}, or more: requests beyond that "
-      "are sent back for a while, so that others have some (limits.max_held_per_client)",
-      table_[io.app].name, client.limit.value_or(0), client.connections, client.name);
+      "virtual PFS {}: it and others that wait have {} of the {} connections of client {}, or "
+      "more: "
+      "requests beyond that are sent back for a while (limits.max_held_per_client)",
+      table_[io.app].name, client.allowance.value_or(0), client.connections, client.name);
 }
 
 TimePoint Dispatcher::release_all(Lane& lane, TimePoint now) {
@@ -226,7 +227,7 @@ TimePoint Dispatcher::release_all(Lane& lane, TimePoint now) {
     ++pfs.outstanding_requests;
     pfs.wait.record(now - io.arrival);
     io.generation = generation_;
-    clients_.dispatched(io);
+    clients_.dispatched(io, now);
     hand_over(io, PendingIo::State::released);
   }
 }

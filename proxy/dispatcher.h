@@ -89,7 +89,7 @@ class Dispatcher {
   // Counts a request that was refused instead of forwarded.
   void count_refused(AppId app);
 
-  // The requests of one target, or of all.
+  // The requests of one target or mirror group (IoDescription::device), or of all.
   struct Lane {
     std::optional<std::uint32_t> target;
     std::unique_ptr<Scheduler> scheduler;

@@ -43,7 +43,7 @@ struct PendingIo : IoRequest {
   Bytes asked = {};                 // what it asks to move; `size` is what is expected of it
   std::vector<std::byte> message;   // the request as it came
   std::uint32_t generation = 0;     // of the scheduler that let it go
-  std::uint32_t target = 0;         // of the data server's storage targets
+  std::uint32_t device = 0;         // of the data server's, as IoDescription has it
   std::size_t lane = 0;             // the dispatcher's scheduler that has it
   ClientId client = kNoClient;
   std::uint64_t fingerprint = 0;  // as IoDescription has it
@@ -51,6 +51,7 @@ struct PendingIo : IoRequest {
   TimePoint first_seen = {};  // when it, or the one that it repeats, came
   std::uint32_t times_refused = 0;
   bool came_again_at_once = false;
+  std::size_t held_at = 0;  // while queued: where ClientLimits has it
   // While outstanding, as last looked at.
   std::uint64_t moved = 0;
   TimePoint last_progress = {};

@@ -69,6 +69,7 @@ Session::~Session() = default;
 
 void Session::start() {
   follow_settings();
+  conversation_->trust_peer(known_by_->is_server(client_endpoint_.address()));
   to_server_.start();
   to_client_.start();
 }
@@ -162,7 +163,7 @@ void Session::count_refusals(const Belonging& who) {
   }
 }
 
-// What a node's kernel writes back has uid 0, whoever wrote it.
+// What a node's kernel writes back and reads ahead has uid 0, whoever it is for.
 std::optional<std::uint32_t> Session::user_of(const IoDescription& io) {
   if (io.open_file.empty() || !io.uid || !known_by_->config.write_back_by_file ||
       !known_by_->classifier.looks_at_uid()) {
@@ -174,9 +175,14 @@ std::optional<std::uint32_t> Session::user_of(const IoDescription& io) {
     seen_file_ = file;
     seen_uid_ = *io.uid;
     if (is_news) shared_.open_files.saw(file, *io.uid);
-  } else if (io.kind == RequestKind::write) {
+  } else {
     const std::optional<std::uint32_t> user = shared_.open_files.only_user(file);
-    ++(user ? shared_.counters.write_back_by_file : shared_.counters.write_back_unknown);
+    Counters& counters = shared_.counters;
+    if (io.kind == RequestKind::write) {
+      ++(user ? counters.write_back_by_file : counters.write_back_unknown);
+    } else {
+      ++(user ? counters.read_by_file : counters.read_unknown);
+    }
     if (user) return user;
   }
   return io.uid;
@@ -185,7 +191,10 @@ std::optional<std::uint32_t> Session::user_of(const IoDescription& io) {
 void Session::join_client() {
   const std::optional<std::uint32_t> number = conversation_->serial_client();
   if (client_id_ != kNoClient || !number) return;
-  std::string name = fmt::format("{} node {}", client_endpoint_.address().to_string(), *number);
+  const bool is_known = *number != kUnknownNode;
+  if (!is_known) ++shared_.counters.connections_unknown_node;
+  std::string name = client_endpoint_.address().to_string();
+  name += is_known ? fmt::format(" node {}", *number) : " unknown node";
   if (!shared_.upstream) {
     // A client has as many connections to each of several servers.
     std::error_code error;
@@ -214,7 +223,7 @@ void Session::hold(std::span<const std::byte> message) {
   io.app = who.app;
   io.traffic_class = who.traffic_class;
   io.kind = io_kind(description.kind);
-  io.target = description.target.value_or(0);
+  io.device = description.device.value_or(0);
   io.client = client_id_;
   io.fingerprint = description.fingerprint;
   estimate(io, description);

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "proxy/address_block.h"
 #include "proxy/classifier.h"
 #include "proxy/config.h"
 #include "proxy/job_registry.h"
@@ -17,7 +21,16 @@ struct Settings {
       : config(std::move(from)),
         jobs(registry_of(config)),
         classifier(config.rules, default_class(config), jobs ? &*jobs : nullptr),
-        cost_model(config.cost) {}
+        cost_model(config.cost) {
+    for (const std::string& server : config.servers) {
+      if (const auto block = AddressBlock::parse(server)) servers.push_back(*block);
+    }
+  }
+
+  // Whether the address is one of the file system's other servers.
+  [[nodiscard]] bool is_server(const asio::ip::address& address) const {
+    return std::ranges::any_of(servers, [&](const auto& block) { return block.contains(address); });
+  }
 
   Settings(const Settings&) = delete;
   Settings& operator=(const Settings&) = delete;
@@ -26,6 +39,7 @@ struct Settings {
   const std::optional<JobRegistry> jobs;  // nothing: every job id counts
   const Classifier classifier;
   const CostModel cost_model;
+  std::vector<AddressBlock> servers;
 
  private:
   static std::optional<JobRegistry> registry_of(const Config& config) {

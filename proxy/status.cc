@@ -53,6 +53,14 @@ void add_report(ordered_json& row, const FlowReport& report) {
   if (report.borrowed) row["borrowed"] = *report.borrowed;
 }
 
+// What a lane is for, by IoDescription::device.
+const char* device_kind(std::uint32_t device) {
+  return device < kMirrorGroup ? "target" : "mirror_group";
+}
+std::uint32_t device_number(std::uint32_t device) {
+  return device % kMirrorGroup;
+}
+
 using Lanes = std::vector<Dispatcher::Lane>;
 
 // The lane where a flow's oldest request waits, if it has any.
@@ -92,7 +100,10 @@ ordered_json describe(const VirtualPfs& pfs, const Lanes& lanes, AppId app, Time
     const WaitReason why = lane->scheduler->why_waiting(app, now);
     row["oldest_waits_us"] = microseconds(now - lane->scheduler->flow(app).oldest->arrival);
     row["oldest_waits_for"] = why.reason;
-    if (lane->target) row["oldest_waits_for_target"] = *lane->target;
+    if (lane->target) {
+      row[std::string("oldest_waits_for_") + device_kind(*lane->target)] =
+          device_number(*lane->target);
+    }
     if (why.eligible) row["oldest_may_go_in_us"] = microseconds(*why.eligible - now);
   }
   return row;
@@ -117,7 +128,7 @@ ordered_json describe(const SchedulerSettings& settings, const Dispatcher::Books
   ordered_json rows = ordered_json::array();
   for (const Dispatcher::Lane& lane : books.lanes) {
     if (!lane.target) continue;  // none has shown yet
-    ordered_json row = {{"target", *lane.target}};
+    ordered_json row = {{device_kind(*lane.target), device_number(*lane.target)}};
     row.update(describe(settings, *lane.scheduler, books.now));
     row["queued"] = lane.scheduler->queued();
     row["outstanding"] = lane.scheduler->outstanding();
@@ -143,7 +154,7 @@ ordered_json describe(const ClientLimits& clients, TimePoint now) {
     const ClientLimits::Report report = clients.report(ClientId{i}, now);
     if (report.connections == 0) continue;
     ordered_json row = {{"client", report.name}, {"connections", report.connections}};
-    if (report.limit) row["max_held"] = *report.limit;
+    if (report.allowance) row["max_held"] = *report.allowance;
     row["excess_requests"] = report.refused;
     rows.push_back(std::move(row));
   }
@@ -165,7 +176,10 @@ ordered_json describe(const Counters& counters) {
           {"bytes_to_client", counters.bytes_to_client.load()},
           {"ios_alive", counters.ios_alive.load()},
           {"write_back_by_file", counters.write_back_by_file.load()},
-          {"write_back_unknown", counters.write_back_unknown.load()}};
+          {"write_back_unknown", counters.write_back_unknown.load()},
+          {"read_by_file", counters.read_by_file.load()},
+          {"read_unknown", counters.read_unknown.load()},
+          {"connections_unknown_node", counters.connections_unknown_node.load()}};
 }
 
 }  // namespace

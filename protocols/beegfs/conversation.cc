@@ -33,6 +33,21 @@ bool is_file_io(MessageType type) {
   return type == MessageType::read_local_file || type == MessageType::write_local_file;
 }
 
+bool is_mirrored(const MessageHeader& header) {
+  const bool is_read = header.type == MessageType::read_local_file;
+  return (header.feature_flags & (is_read ? kReadMirrored : kWriteMirrored)) != 0;
+}
+
+// The header only says in which of the server's queues the request waits: there a client may say
+// anything.
+std::uint16_t target_of(const MessageHeader& header, const FileIo& io) {
+  return is_mirrored(header) ? header.target : io.target;
+}
+
+std::uint32_t device_of(const MessageHeader& header, const FileIo& io) {
+  return io.target + (is_mirrored(header) ? kMirrorGroup : 0);
+}
+
 std::uint64_t fingerprint(const MessageHeader& header, const FileIo& io) {
   std::uint64_t hash = std::hash<std::string_view>{}(io.file_handle);
   for (const std::uint64_t part :
@@ -115,10 +130,9 @@ Step BeegfsConversation::file_io(const MessageHeader& header, std::span<const st
   moved_ = 0;
   data_left_ = is_read_ ? 0 : asked_;
   discard_data_ = false;
-  const std::uint16_t from_mirror = is_read_ ? kReadFromMirror : kWriteToMirror;
   // A write of nothing is never answered: it would keep its slot.
   const bool is_nothing = !is_read_ && asked_ == 0;
-  scheduled_ = client_ && !is_nothing && (is_read_ || (header.feature_flags & from_mirror) == 0);
+  scheduled_ = !is_nothing && (client_ || !is_server_);
   reported_ = scheduled_;
   if (!scheduled_) {
     phase_ = is_read_ ? Phase::read_answer : Phase::write_answer;
@@ -129,8 +143,9 @@ Step BeegfsConversation::file_io(const MessageHeader& header, std::span<const st
            .kind = is_read_ ? RequestKind::read : RequestKind::write,
            .bytes = asked_,
            .uid = header.user == kNoUser ? std::nullopt : std::optional(header.user),
-           .node = io->client,
-           .target = header.target,
+           .node = client_ ? std::optional(io->client) : std::nullopt,
+           .target = target_of(header, *io),
+           .device = device_of(header, *io),
            .directory = io->path.directory,
            .open_file = io->file_handle,
            .fingerprint = fingerprint(header, *io),

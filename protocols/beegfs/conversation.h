@@ -14,8 +14,9 @@
 namespace vpfs::beegfs {
 
 // Follows one BeeGFS connection to a storage server as docs/wire-beegfs.md asks of a proxy. Reads
-// and writes of clients are held, everything else passes, and so does all that other servers send:
-// what a mirror's primary forwards has been paid for there.
+// and writes are held, everything else passes, and so does all that other servers send: what a
+// mirror's primary forwards has been paid for there. Whoever has not said that it is a client is
+// a server only if it is trusted to be one: what it says of itself, in flags too, anybody can say.
 //
 // Requests are answered in order and one at a time: behind a read or a write nothing of the client
 // is looked at before the answer is complete, and no message is passed on before it is whole, but
@@ -23,6 +24,7 @@ namespace vpfs::beegfs {
 class BeegfsConversation final : public Conversation {
  public:
   void hold_metadata(bool) override {}
+  void trust_peer(bool is_server) override { is_server_ = is_server; }
   [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
   [[nodiscard]] const IoDescription& held() const override { return held_; }
   // There are none.
@@ -39,7 +41,9 @@ class BeegfsConversation final : public Conversation {
   [[nodiscard]] bool occupies_server() const override { return true; }
   [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
   void forget(IoKey key) override;
-  [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return client_; }
+  [[nodiscard]] std::optional<std::uint32_t> serial_client() const override {
+    return client_.value_or(kUnknownNode);
+  }
   [[nodiscard]] bool at_rest() const override;
   [[nodiscard]] std::optional<ClientTimeout> client_timeout() const override;
   [[nodiscard]] std::string problem() const override { return problem_; }
@@ -62,6 +66,7 @@ class BeegfsConversation final : public Conversation {
   [[nodiscard]] Step finish(std::uint64_t size, std::uint64_t bytes, bool failed);
   [[nodiscard]] Step lost(std::string problem);
 
+  bool is_server_ = false;               // as trust_peer() says
   std::optional<std::uint32_t> client_;  // once the other side has said that it is one
 
   // The read or write under way.

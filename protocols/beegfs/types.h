@@ -125,6 +125,9 @@ enum class OpsError : std::int32_t {
 
 // Bits of msgFeatureFlags, whose meaning depends on the message type.
 inline constexpr std::uint16_t kWriteHasOwner = 2;
+// The file lies on a mirror group, whose number stands where that of a target would.
+inline constexpr std::uint16_t kWriteMirrored = 8;
+inline constexpr std::uint16_t kReadMirrored = 4;
 inline constexpr std::uint16_t kWriteToMirror = 16;  // a primary forwards it to its secondary
 inline constexpr std::uint16_t kReadFromMirror = 8;
 inline constexpr std::uint16_t kTruncHasOwner = 2;

@@ -188,35 +188,5 @@ TEST_F(ProxiedBeegfs, MistakesOfTheStorageServerReachOnlyTheirClient) {
       proxy_->wait_until([](const nlohmann::json& now) { return now["outstanding"] == 0; }));
 }
 
-// On a node whose connections one application would take.
-TEST_F(ProxiedBeegfs, AnApplicationBesideOneThatIsHeldToACrawlStillGetsConnections) {
-  const std::string fast =
-      "  - {name: b, uid: 1002, node: n1, processes: 1, outstanding: 1, size: 4 KiB,"
-      " read_percent: 100, pattern: random, file_size: 256 KiB}\n";
-  const std::string slow =
-      "  - {name: a, uid: 1001, node: n1, processes: 1, outstanding: 40, size: 16 KiB,"
-      " read_percent: 100, pattern: random, file_size: 1 MiB}\n";
-  StorageSettings storage = device(1000);
-  storage.device->per_request = 1ms;
-  const std::string shares = "a: {rate: 512 KiB/s, burst: 16 KiB}, b: {weight: 1}";
-  begin(storage, shares, 16);
-  LoadRunSettings settings = load_settings(fast);
-  settings.verify = false;  // reading it all back at such a rate takes long
-  settings.warm_up = "500 ms";
-  settings.duration = "2 s";
-  LoadRun lonely(settings);
-  lonely.expect_good_end();
-  settings.applications = slow + fast;
-  settings.duration = "6 s";
-  LoadRun both(settings);
-  both.expect_good_end();
-  expect_nothing_amiss();
-  const double part = both.requests_per_second("b") / lonely.requests_per_second("b");
-  RecordProperty("part_of_what_it_has_alone", std::to_string(part));
-  EXPECT_GE(part, 0.6) << lonely.requests_per_second("b") << " alone";
-  EXPECT_GE(both.mib_per_second("a"), 0.35) << "and the other one goes on";
-  EXPECT_GT(proxy_->status()["counters"]["excess_requests"], 0);
-}
-
 }  // namespace
 }  // namespace vpfs::test

@@ -195,7 +195,7 @@ TEST_F(DispatcherTest, EachTargetHasADepthOfItsOwn) {
   PendingIo& first = io(1);
   PendingIo& second = io(1);
   PendingIo& elsewhere = io(2);
-  elsewhere.target = 102;
+  elsewhere.device = 102;
   EXPECT_EQ(turn({.arrived = {&first, &second, &elsewhere}}),
             (std::vector<PendingIo*>{&first, &elsewhere}));
   dispatcher_->inspect(kStart, [](const Dispatcher::Books& books) {

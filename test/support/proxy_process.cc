@@ -39,18 +39,20 @@ std::string ProxyProcess::text_of(const ProxySettings& settings) const {
     return fmt::format(fmt::runtime(settings.whole), fmt::arg("listen", port_.address()),
                        fmt::arg("upstream", upstream), fmt::arg("status_file", status_file_));
   }
-  const std::string more = settings.scheduler.empty() ? "" : ", " + settings.scheduler;
+  const auto further = [](const std::string& entries) {
+    return entries.empty() ? "" : ", " + entries;
+  };
   return fmt::format(
       "proxy: {{listen: '{}', upstream: '{}', protocol: {}, workers: {}, log_level: debug,\n"
-      "        status_file: '{}', status_interval: 1 h}}\n"
+      "        status_file: '{}', status_interval: 1 h{}}}\n"
       "limits: {{{}}}\n"
       "timeouts: {{{}}}\n"
       "scheduler: {{policy: {}, depth: {{requests: {}, bytes: {}}}{}}}\n"
       "virtual_pfs: {{{}}}\n"
       "rules: {}\n",
-      port_.address(), upstream, settings.protocol, settings.workers, status_file_, settings.limits,
-      settings.timeouts, settings.policy, settings.depth, settings.depth_bytes, more,
-      settings.virtual_pfs, settings.rules);
+      port_.address(), upstream, settings.protocol, settings.workers, status_file_,
+      further(settings.proxy), settings.limits, settings.timeouts, settings.policy, settings.depth,
+      settings.depth_bytes, further(settings.scheduler), settings.virtual_pfs, settings.rules);
 }
 
 void ProxyProcess::reload(const ProxySettings& settings) {

@@ -17,6 +17,7 @@ namespace vpfs::test {
 struct ProxySettings {
   std::uint16_t upstream = 0;
   std::string protocol = "orangefs";
+  std::string proxy;  // "servers: [10.0.0.1]", further entries
   unsigned workers = 1;
   std::string policy = "sfq";
   unsigned depth = 16;

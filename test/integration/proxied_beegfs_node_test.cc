@@ -1,0 +1,154 @@
+// What the clients of a BeeGFS storage server double get of it through a real vpfs-proxy: on a node
+// of few connections beside slow applications, and when they say of themselves what is not true.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "test/support/beegfs/storage.h"
+#include "test/support/load_run.h"
+#include "test/support/proxy_beegfs.h"
+
+namespace vpfs::test {
+namespace {
+
+constexpr std::uint32_t kQuick = 2000;  // uids
+constexpr std::uint32_t kSlow = 3001;   // and those after it
+constexpr int kTasks = 16;              // of each slow application
+
+// A device that takes a millisecond for each request.
+StorageSettings storage_of(std::uint64_t mib_per_second) {
+  return {.device = dataserver::DeviceSettings{
+              .bandwidth = {mib_per_second << 20}, .per_request = 1ms, .parallelism = 8}};
+}
+
+struct Slow {
+  int applications;
+  int connections;
+  int read_percent;
+};
+std::ostream& operator<<(std::ostream& out, const Slow& slow) {
+  return out << slow.applications << (slow.read_percent > 0 ? " readers" : " writers") << ", "
+             << slow.connections << " connections";
+}
+
+class NodeWithSlowApplications : public ::testing::TestWithParam<Slow> {
+ protected:
+  NodeWithSlowApplications()
+      : storage_(storage_of(1000)),
+        proxy_({.upstream = storage_.port(),
+                .protocol = "beegfs",
+                .workers = 2,
+                // Files to be read are written in the first burst.
+                .virtual_pfs = fmt::format("\"slow-{{uid}}\": {{rate: 256 KiB/s, burst: {}}}",
+                                           GetParam().read_percent > 0 ? "16 MiB" : "16 KiB"),
+                .rules = fmt::format("[{{match: {{uid: {}}}, virtual_pfs: default}},"
+                                     " {{match: {{}}, virtual_pfs: \"slow-{{uid}}\"}}]",
+                                     kQuick)}) {}
+
+  [[nodiscard]] std::string quick() const {
+    return fmt::format(
+        "  - {{name: quick, uid: {}, node: n1, connections: {}, outstanding: 1, size: 4 KiB,"
+        " read_percent: 100, pattern: random, file_size: 256 KiB}}\n",
+        kQuick, GetParam().connections);
+  }
+  [[nodiscard]] std::string slow() const {
+    std::string all;
+    for (int i = 0; i < GetParam().applications; ++i) {
+      all += fmt::format(
+          "  - {{name: slow{}, uid: {}, node: n1, connections: {}, outstanding: {}, size: 16 KiB,"
+          " read_percent: {}, pattern: sequential, file_size: 16 MiB}}\n",
+          i, kSlow + static_cast<std::uint32_t>(i), GetParam().connections, kTasks,
+          GetParam().read_percent);
+    }
+    return all;
+  }
+  [[nodiscard]] LoadRunSettings load_settings(const std::string& applications,
+                                              const std::string& duration) const {
+    return {.file_system = fmt::format("beegfs://127.0.0.1:{}/101", proxy_.port()),
+            .applications = applications,
+            .duration = duration,
+            .warm_up = "2 s",
+            .verify = false};  // reading it all back at such a rate takes long
+  }
+
+  // Requests a second of the quick one.
+  [[nodiscard]] double alone() const {
+    LoadRun run(load_settings(quick(), "2 s"));
+    run.expect_good_end();
+    return run.requests_per_second("quick");
+  }
+
+  BeegfsStorage storage_;
+  ProxyProcess proxy_;
+};
+
+TEST_P(NodeWithSlowApplications, LeaveAnotherOneMostOfWhatItHasAlone) {
+  const double before = alone();
+  // What slow ones have not got by the end of the run is cut off.
+  LoadRun together(load_settings(slow() + quick(), "6 s"));
+  (void)together.finish();
+  ASSERT_FALSE(together.results().empty()) << together.text();
+  EXPECT_EQ(together.application("quick")["errors"], 0) << together.text();
+  // The machine may have become busier meanwhile.
+  const double lonely = std::min(before, alone());
+  const double part = together.requests_per_second("quick") / lonely;
+  RecordProperty("part_of_what_it_has_alone", std::to_string(part));
+  EXPECT_GE(part, 0.6) << lonely << " requests a second alone";
+  for (int i = 0; i < GetParam().applications; ++i) {
+    EXPECT_GE(together.mib_per_second(fmt::format("slow{}", i)), 0.15) << i << ": of 0.25";
+  }
+  const nlohmann::json now = proxy_.status();
+  EXPECT_GT(now["counters"]["excess_requests"], 0);
+  EXPECT_EQ(now["counters"]["framing_errors"], 0);
+  EXPECT_EQ(now["virtual_pfs"][0]["excess_requests"], 0) << "of the quick one";
+}
+
+INSTANTIATE_TEST_SUITE_P(Beegfs, NodeWithSlowApplications,
+                         ::testing::Values(Slow{1, 12, 100}, Slow{2, 12, 100}, Slow{4, 12, 0},
+                                           Slow{8, 12, 100}, Slow{8, 12, 0}, Slow{8, 64, 100}),
+                         [](const auto& each) {
+                           return fmt::format("{}{}On{}Connections", each.param.applications,
+                                              each.param.read_percent > 0 ? "Readers" : "Writers",
+                                              each.param.connections);
+                         });
+
+// What is at the server at once is the depth's to say, whatever clients say of themselves.
+TEST(ProxiedBeegfsDepth, HoldsForWhoeverLies) {
+  enum class Lie { target, nobody, server, mirror };
+  constexpr unsigned kDepth = 4;
+  constexpr std::size_t kConnections = 40;
+  for (const Lie lie : {Lie::target, Lie::nobody, Lie::server, Lie::mirror}) {
+    SCOPED_TRACE(static_cast<int>(lie));
+    BeegfsStorage storage(storage_of(100));
+    ProxyProcess proxy({.upstream = storage.port(),
+                        .protocol = "beegfs",
+                        .workers = 2,
+                        .depth = kDepth,
+                        .scheduler = "per_target: true",
+                        .limits = "max_held_per_client: off"});
+    const auto type = lie == Lie::server ? beegfs::NodeType::storage : beegfs::NodeType::client;
+    std::vector<WirePeer> peers;
+    for (std::size_t i = 0; i < kConnections; ++i) {
+      peers.push_back(proxy.connect());
+      IoOf io;
+      if (lie == Lie::target) io.header_target = static_cast<std::uint16_t>(200 + i);
+      if (lie == Lie::mirror) io.flags = beegfs::kReadFromMirror;
+      if (lie != Lie::nobody) ASSERT_TRUE(peers.back().send(introduction(type, 7)));
+      ASSERT_TRUE(peers.back().send(request(io)));
+    }
+    // The file is empty.
+    for (WirePeer& peer : peers) EXPECT_EQ(peer.receive_bytes(8), word(0));
+    ASSERT_TRUE(proxy.wait_for_outstanding(0));
+    EXPECT_EQ(storage.record().reads, kConnections);
+    EXPECT_LE(storage.record().peak_outstanding, kDepth);
+    EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], kConnections);
+  }
+}
+
+}  // namespace
+}  // namespace vpfs::test
