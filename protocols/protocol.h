@@ -95,6 +95,9 @@ class Conversation {
   [[nodiscard]] virtual std::vector<std::byte> refuse(IoKey key) = 0;
   // Bytes of an outstanding I/O that have been seen on their way.
   [[nodiscard]] virtual std::uint64_t moved(IoKey key) = 0;
+  // Whether the end of an outstanding I/O will be seen when its last byte passes. Where not, only
+  // silence tells; this may change with every step of the server's stream. True for other keys.
+  [[nodiscard]] virtual bool end_shows(IoKey key) = 0;
   // An outstanding I/O that made no progress for so long that its end will not be seen any more:
   // forget it; whatever still comes of it passes through.
   virtual void forget(IoKey key) = 0;

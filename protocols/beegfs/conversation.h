@@ -32,6 +32,7 @@ class BeegfsConversation final : public Conversation {
   void released(IoKey key) override;
   [[nodiscard]] std::vector<std::byte> refuse(IoKey key) override;
   [[nodiscard]] std::uint64_t moved(IoKey key) override;
+  [[nodiscard]] bool end_shows(IoKey) override { return true; }
   void forget(IoKey key) override;
   [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return client_; }
   [[nodiscard]] bool at_rest() const override;

@@ -88,6 +88,18 @@ Step Pvfs2Conversation::client_message(const BmiHeader& header, std::span<const 
   return forward(header);
 }
 
+// What the size of a sparse read needs once the datafile's end is known; nothing for all others.
+std::unique_ptr<SparseIo> Pvfs2Conversation::sparse_io(const IoSummary& io) {
+  if (io.op != Op::io || io.io_type != IoType::read) return nullptr;
+  if (io.part.kind != IoPart::Kind::sparse || io.part.requested.bytes == 0) return nullptr;
+  return SparseIo::of(io.fields(), io.elements);
+}
+
+TransferSize Pvfs2Conversation::readable(const Operation& operation, std::int64_t bstream_size) {
+  if (operation.sparse) return operation.sparse->readable(bstream_size);
+  return operation.part.readable(bstream_size).value_or(operation.part.requested);
+}
+
 // Makes a tag ready for a new operation; false when an I/O has it.
 bool Pvfs2Conversation::free_tag(Tag tag) {
   const Operation* const before = operations_.find(tag);
@@ -120,14 +132,12 @@ Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::by
   operations_.insert(header.tag, {.phase = Phase::response,
                                   .op = io->op,
                                   .io_type = io->io_type,
-                                  .exact = io->requested.exact,
-                                  .strip_size = io->strip_size,
-                                  .placement = io->placement,
-                                  .offset = io->offset,
-                                  .aggregate_size = io->aggregate_size});
+                                  .exact = io->part.requested.exact,
+                                  .part = io->part,
+                                  .sparse = sparse_io(*io)});
   held_ = {.key = header.tag,
            .kind = io->io_type == IoType::write ? RequestKind::write : RequestKind::read,
-           .bytes = static_cast<std::uint64_t>(io->requested.bytes),
+           .bytes = static_cast<std::uint64_t>(io->part.requested.bytes),
            .file_system = io->fs_id,
            .uid = several_uids_ ? std::nullopt : uid_};
   held_hints_ = io->hints;
@@ -176,14 +186,10 @@ Step Pvfs2Conversation::io_response(const BmiHeader& header, Operation& operatio
     operation.phase = Phase::write_flow;
     return forward(header);
   }
-  IoSummary io;
-  io.io_type = operation.io_type;
-  io.requested = {.bytes = operation.aggregate_size, .exact = operation.exact};
-  io.strip_size = operation.strip_size;
-  io.placement = operation.placement;
-  io.offset = operation.offset;
-  io.aggregate_size = operation.aggregate_size;
-  operation.expected = io.readable(bstream_size).bytes;
+  const TransferSize size = readable(operation, bstream_size);
+  operation.sparse.reset();
+  operation.exact = size.exact;
+  operation.expected = size.bytes;
   if (operation.expected <= 0) return finish(header, 0, false);
   operation.phase = Phase::read_flow;
   return forward(header);
@@ -193,10 +199,8 @@ Step Pvfs2Conversation::read_data(const BmiHeader& header, Operation& operation)
   const auto size = static_cast<std::int64_t>(header.payload_size);
   operation.moved += size;
   operation.expected -= size;
-  // Where the size is only an upper bound, a message shorter than the flow buffer is the last.
-  const bool last =
-      operation.expected <= 0 || (!operation.exact && header.payload_size < kDefaultFlowBufferSize);
-  return last ? finish(header, operation.moved, false) : forward(header);
+  // Where the size is only an upper bound, the end mostly passes unseen: see end_shows().
+  return operation.expected <= 0 ? finish(header, operation.moved, false) : forward(header);
 }
 
 Step Pvfs2Conversation::write_completion(const BmiHeader& header, const Operation& operation,
@@ -265,7 +269,7 @@ std::vector<std::byte> Pvfs2Conversation::refuse(IoKey key) {
   const Operation* operation = operations_.find(key);
   VPFS_ASSERT(operation != nullptr);
   const Op op = operation->op;
-  operations_.erase(key);
+  forget(key);
   // Clients repeat an IO that fails, whatever the status, ClientRetryLimit times with a delay; only
   // EAGAIN must never be used, which they repeat for ever and at once.
   return error_message(key, op, status_from_errno(ETIMEDOUT));
@@ -276,7 +280,14 @@ std::uint64_t Pvfs2Conversation::moved(IoKey key) {
   return operation == nullptr ? 0 : static_cast<std::uint64_t>(operation->moved);
 }
 
+bool Pvfs2Conversation::end_shows(IoKey key) {
+  const Operation* operation = operations_.find(key);
+  if (operation == nullptr || operation->op != Op::io) return true;
+  return operation->io_type == IoType::write || operation->exact;
+}
+
 void Pvfs2Conversation::forget(IoKey key) {
+  if (Operation* operation = operations_.find(key)) operation->sparse.reset();
   operations_.erase(key);
 }
 

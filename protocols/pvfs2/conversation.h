@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,7 @@ class Pvfs2Conversation final : public Conversation {
   [[nodiscard]] std::vector<std::byte> refuse(IoKey key) override;
   [[nodiscard]] std::uint64_t moved(IoKey key) override;
   void forget(IoKey key) override;
+  [[nodiscard]] bool end_shows(IoKey key) override;
   [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return {}; }
   [[nodiscard]] bool at_rest() const override { return true; }
   [[nodiscard]] std::optional<Duration> client_timeout() const override { return client_timeout_; }
@@ -45,15 +47,15 @@ class Pvfs2Conversation final : public Conversation {
     Phase phase = Phase::response;
     Op op = Op::io;
     IoType io_type = IoType::read;
-    bool exact = true;
-    // What readable() needs of the request; its hints are not kept.
-    std::int64_t strip_size = 0;
-    Placement placement;
-    std::int64_t offset = 0;
-    std::int64_t aggregate_size = 0;
-    std::int64_t expected = 0;  // bytes of a read flow still to come
+    bool exact = true;  // `expected` will be, or is, what a read moves; else an upper bound of it
+    IoPart part;
+    std::unique_ptr<SparseIo> sparse;  // of a sparse read until its response has come
+    std::int64_t expected = 0;         // bytes of a read flow still to come
     std::int64_t moved = 0;
   };
+
+  [[nodiscard]] static std::unique_ptr<SparseIo> sparse_io(const IoSummary& io);
+  [[nodiscard]] static TransferSize readable(const Operation& operation, std::int64_t bstream_size);
 
   [[nodiscard]] Step client_message(const BmiHeader& header, std::span<const std::byte> bytes);
   [[nodiscard]] bool free_tag(Tag tag);
