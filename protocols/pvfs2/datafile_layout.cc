@@ -94,6 +94,7 @@ bool DatafileLayout::add_group(const StripGroup& group) {
   groups_[group_count_++] = group;
   size_in_period_ += group.count * group.size;
   strips_in_period_ += group.count;
+  smallest_strip_ = std::min(smallest_strip_, group.size);
   return true;
 }
 
@@ -215,29 +216,67 @@ std::int64_t DatafileLayout::below(std::int64_t logical) const {
   return bytes;
 }
 
-std::int64_t DatafileLayout::logical_end(std::int64_t physical) const {
-  if (physical <= 0) return 0;
-  if (size_in_period_ == 0) return limit_;
-  const std::int64_t periods = (physical - 1) / size_in_period_;
-  std::int64_t rest = (physical - 1) % size_in_period_;
-  if (periods > limit_ / period_) return limit_;
+DatafileLayout::StripRest DatafileLayout::strip_from(std::int64_t physical) const {
+  std::int64_t rest = physical % size_in_period_;
   for (const StripGroup& group : groups()) {
     const std::int64_t size = group.count * group.size;
     if (rest >= size) {
       rest -= size;
       continue;
     }
-    const std::int64_t in_period =
-        group.begin + rest / group.size * group.step + rest % group.size + 1;
-    return std::min(limit_, periods * period_ + std::min(in_period, period_));
+    const std::int64_t inside = rest % group.size;
+    return {.begin = physical / size_in_period_ * period_ + group.begin +
+                     rest / group.size * group.step + inside,
+            .size = group.size - inside};
   }
-  return limit_;
+  return {.begin = limit_};  // not reached
 }
 
-std::int64_t DatafileLayout::steps(const Runs& runs) const {
+std::int64_t DatafileLayout::logical_end(std::int64_t physical) const {
+  if (physical <= 0) return 0;
+  if (size_in_period_ == 0 || (physical - 1) / size_in_period_ > limit_ / period_) return limit_;
+  return std::min(limit_, strip_from(physical - 1).begin + 1);
+}
+
+// A run takes two translations, each of which looks at all groups.
+DatafileLayout::Plan DatafileLayout::plan(const Runs& runs) const {
   const auto groups = static_cast<std::int64_t>(group_count_);
-  return 1 + std::min(product_or_max(runs.count, 2 * groups),
-                      product_or_max(strips_in_period_, kClosedFormSteps));
+  Plan best{.way = Way::run_by_run, .steps = product_or_max(runs.count, 2 * groups)};
+  if (best.steps <= 64 || runs.size > runs.stride) return best;
+  const std::int64_t end = runs.begin + runs.stride * (runs.count - 1) + runs.size;
+  const std::int64_t strips = (below(end) - below(runs.begin)) / smallest_strip_ + 2;
+  const std::int64_t by_strip = product_or_max(strips, 2 * groups);
+  if (by_strip < best.steps) best = {.way = Way::strip_by_strip, .steps = by_strip};
+  const std::int64_t closed = product_or_max(strips_in_period_, kClosedFormSteps);
+  if (closed < best.steps) best = {.way = Way::closed_form, .steps = closed};
+  return best;
+}
+
+std::int64_t DatafileLayout::counted_by_run(const Runs& runs) const {
+  std::int64_t bytes = 0;
+  for (std::int64_t i = 0; i < runs.count; ++i) {
+    const std::int64_t begin = runs.begin + i * runs.stride;
+    bytes += below(begin + runs.size) - below(begin);
+  }
+  return bytes;
+}
+
+std::int64_t DatafileLayout::counted_by_strip(const Runs& runs) const {
+  const auto bytes_before = [&runs](std::int64_t logical) {
+    if (logical <= runs.begin) return std::int64_t{0};
+    const std::int64_t inside = logical - runs.begin;
+    const std::int64_t whole = inside / runs.stride;
+    if (whole >= runs.count) return runs.count * runs.size;
+    return whole * runs.size + std::min(inside - whole * runs.stride, runs.size);
+  };
+  const std::int64_t end = below(runs.begin + runs.stride * (runs.count - 1) + runs.size);
+  std::int64_t bytes = 0;
+  for (std::int64_t at = below(runs.begin); at < end;) {
+    const StripRest strip = strip_from(at);
+    bytes += bytes_before(strip.begin + strip.size) - bytes_before(strip.begin);
+    at += strip.size;
+  }
+  return bytes;
 }
 
 // below(x) is, but for a constant, the difference of two sums of floor(y / period) over all y below
@@ -261,17 +300,15 @@ std::int64_t DatafileLayout::counted_in_closed_form(const Runs& runs) const {
 
 std::int64_t DatafileLayout::in_runs(const Runs& runs) const {
   if (group_count_ == 0 || runs.size == 0) return 0;
-  const auto groups = static_cast<std::int64_t>(group_count_);
-  if (product_or_max(runs.count, 2 * groups) >
-      product_or_max(strips_in_period_, kClosedFormSteps)) {
-    return counted_in_closed_form(runs);
+  switch (plan(runs).way) {
+    case Way::run_by_run:
+      return counted_by_run(runs);
+    case Way::strip_by_strip:
+      return counted_by_strip(runs);
+    case Way::closed_form:
+      return counted_in_closed_form(runs);
   }
-  std::int64_t bytes = 0;
-  for (std::int64_t i = 0; i < runs.count; ++i) {
-    const std::int64_t begin = runs.begin + i * runs.stride;
-    bytes += below(begin + runs.size) - below(begin);
-  }
-  return bytes;
+  return 0;
 }
 
 }  // namespace vpfs::pvfs2

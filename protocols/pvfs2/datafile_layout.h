@@ -58,7 +58,7 @@ class DatafileLayout {
   // few divisions.
   // REQUIRES: stride > 0 and every run within [0, limit()].
   [[nodiscard]] std::int64_t in_runs(const Runs& runs) const;
-  [[nodiscard]] std::int64_t steps(const Runs& runs) const;
+  [[nodiscard]] std::int64_t steps(const Runs& runs) const { return plan(runs).steps; }
 
  private:
   // `count` strips of `size` bytes, the first at `begin` in the period, `step` from one to the
@@ -81,7 +81,22 @@ class DatafileLayout {
   // Strips are added in the order of the period. False when there are too many.
   [[nodiscard]] bool add_group(const StripGroup& group);
   [[nodiscard]] bool add_strip(std::int64_t begin, std::int64_t size);
+  // Three ways to count, and what each takes.
+  enum class Way : std::uint8_t { run_by_run, strip_by_strip, closed_form };
+  struct Plan {
+    Way way = Way::run_by_run;
+    std::int64_t steps = 0;
+  };
+  [[nodiscard]] Plan plan(const Runs& runs) const;
+  [[nodiscard]] std::int64_t counted_by_run(const Runs& runs) const;
+  [[nodiscard]] std::int64_t counted_by_strip(const Runs& runs) const;
   [[nodiscard]] std::int64_t counted_in_closed_form(const Runs& runs) const;
+  // The logical bytes that the rest of a strip has, from a byte of the datafile on.
+  struct StripRest {
+    std::int64_t begin = 0;
+    std::int64_t size = 0;
+  };
+  [[nodiscard]] StripRest strip_from(std::int64_t physical) const;
   [[nodiscard]] std::span<const StripGroup> groups() const {
     return std::span(groups_).first(group_count_);
   }
@@ -90,6 +105,7 @@ class DatafileLayout {
   std::int64_t limit_;
   std::int64_t size_in_period_ = 0;
   std::int64_t strips_in_period_ = 0;
+  std::int64_t smallest_strip_ = kMostLimit;
   std::size_t group_count_ = 0;
   std::array<StripGroup, kMostGroups> groups_;
 };
