@@ -123,8 +123,9 @@ class Checker {
   [[nodiscard]] bool check() {
     if (elements_.size() == 0 || elements_.size() > kMostElements || !check_type(0)) return false;
     const FileRequestElement whole = elements_[0];
-    // The data server takes the repetitions for `aggregate_size` long, and gives up past `depth`.
-    return nodes_[0].type_bytes > 0 && nodes_[0].type_bytes == whole.aggregate_size &&
+    // The data server takes repetitions for `aggregate_size` long when it looks how many it needs:
+    // they may be longer, where blocks of no elements are gone through. It gives up past `depth`.
+    return whole.aggregate_size > 0 && nodes_[0].type_bytes >= whole.aggregate_size &&
            facts_[0].levels <= whole.depth && !bounded_.exceeded();
   }
 

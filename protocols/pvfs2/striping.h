@@ -61,8 +61,8 @@ struct IoPart {
 [[nodiscard]] IoPart part_of(const IoFields& io, const WireElements& elements);
 [[nodiscard]] IoPart part_of(const IoFields& io, std::span<const FileRequestElement> elements);
 
-// What is left of a read whose part is sparse to find its size later, without its bytes. Up to
-// 24 KiB, less than twice its message.
+// What has to be kept of an IO whose part is sparse to tell later, without its message, what it
+// moves. Up to 24 KiB, less than twice the message.
 class SparseIo {
  public:
   // Nothing unless part_of() says sparse.
@@ -78,6 +78,7 @@ class SparseIo {
   [[nodiscard]] const IoPart& part() const { return part_; }
   [[nodiscard]] const DatafileLayout& layout() const { return layout_; }
   [[nodiscard]] Datatype datatype() const { return Datatype(nodes_); }
+  [[nodiscard]] const Datatype::Range& range() const { return range_; }
 
  private:
   SparseIo(const IoPart& part, const DatafileLayout& layout, const Datatype& datatype,
