@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -46,8 +47,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // A write whose data are arriving.
   struct WriteFlow {
-    pvfs2::Tag tag = 0;
+    WriteFlow(pvfs2::Tag its_tag, const IoPlan& its_plan)
+        : tag(its_tag), plan(its_plan), walk(plan) {}
+
+    pvfs2::Tag tag;
     IoPlan plan;
+    SegmentWalk walk;  // the bytes that have not come yet
     std::int64_t received = 0;
     pvfs2::Status status = 0;     // of the first piece that failed
     std::size_t uncommitted = 0;  // pieces on their way to the store
@@ -67,13 +72,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] net::Task<bool> take_request(pvfs2::BmiHeader header);
   [[nodiscard]] net::Task<bool> take_data(pvfs2::BmiHeader header);
   // Reads the next bytes of a write into the store. False when the connection broke.
-  [[nodiscard]] net::Task<bool> take_piece(WriteFlowPtr flow, std::size_t size);
+  [[nodiscard]] net::Task<bool> take_piece(WriteFlowPtr flow, SegmentWalk::Segment piece);
   [[nodiscard]] net::Task<bool> dispatch(pvfs2::Tag tag, pvfs2::Request request);
   [[nodiscard]] bool start_write(pvfs2::Tag tag, const IoPlan& plan);
 
   [[nodiscard]] net::Task<void> small_read(pvfs2::Tag tag, IoPlan plan);
   [[nodiscard]] net::Task<void> small_write(pvfs2::Tag tag, IoPlan plan,
                                             std::vector<std::byte> data);
+  [[nodiscard]] net::Task<pvfs2::Status> store_piece(pvfs2::Handle handle, std::int64_t offset,
+                                                     std::span<const std::byte> data);
   // Waits until the client has taken enough of what it was sent; false when it is gone.
   [[nodiscard]] net::Task<bool> output_has_room();
   void finish_write(WriteFlow& flow);

@@ -23,6 +23,30 @@ pvfs2::Response io_response(std::int64_t bstream_size) {
   return {.status = 0, .body = pvfs2::IoResponse{.bstream_size = bstream_size}};
 }
 
+// The next `size` bytes of a walk. One run is lent, more are put together.
+net::Task<Outcome<std::vector<BstreamStore::Part>>> read_segments(BstreamStore& store,
+                                                                  pvfs2::Handle handle,
+                                                                  SegmentWalk& walk,
+                                                                  std::size_t size) {
+  SegmentWalk::Segment segment = walk.next(static_cast<std::int64_t>(size));
+  if (std::cmp_equal(segment.size, size))
+    co_return co_await store.read(handle, segment.offset, size);
+  const auto bytes = std::make_shared<std::vector<std::byte>>(size);
+  for (std::size_t done = 0; segment.size > 0;) {
+    auto parts =
+        co_await store.read(handle, segment.offset, static_cast<std::size_t>(segment.size));
+    if (!parts) co_return std::unexpected(parts.error());
+    for (const BstreamStore::Part& part : *parts) {
+      std::memcpy(bytes->data() + done, part.bytes.data(), part.bytes.size());
+      done += part.bytes.size();
+    }
+    segment = walk.next(static_cast<std::int64_t>(size - done));
+  }
+  std::vector<BstreamStore::Part> all;
+  all.push_back({.bytes = *bytes, .owner = bytes});
+  co_return all;
+}
+
 }  // namespace
 
 // The first piece is read before the answer, so that a failing disk is told in the answer; after
@@ -32,15 +56,17 @@ net::Task<void> Connection::run_read(Self self, pvfs2::Tag tag, IoPlan plan) {
   const Outcome<std::int64_t> end = store.size(plan.handle);
   if (!end) co_return self->send_error(tag, pvfs2::Op::io, end.error());
   const std::int64_t total = plan.readable(*end);
+  SegmentWalk walk(plan, *end);
   const auto piece_size = static_cast<std::int64_t>(self->context_.config.flow_buffer_size.count);
   for (std::int64_t done = 0; done < total || done == 0;) {
     const auto size = static_cast<std::size_t>(std::min(piece_size, total - done));
     if (!co_await self->output_has_room()) co_return;
-    auto parts = co_await store.read(plan.handle, plan.offset + done, size);
+    auto parts = co_await read_segments(store, plan.handle, walk, size);
     if (!parts && done == 0) co_return self->send_error(tag, pvfs2::Op::io, parts.error());
     if (!parts) co_return self->give_up("a read failed half-way");
     // A truncation or removal meanwhile: what is missing would go out as zeros.
-    const std::int64_t needed = plan.offset + done + static_cast<std::int64_t>(size);
+    const std::int64_t needed =
+        plan.sparse ? *end : plan.offset + done + static_cast<std::int64_t>(size);
     if (size > 0 && store.size(plan.handle).value_or(0) < needed) {
       co_return self->give_up("a file became shorter while it was read");
     }
@@ -70,9 +96,7 @@ bool Connection::start_write(pvfs2::Tag tag, const IoPlan& plan) {
     send_error(tag, pvfs2::Op::io, end.error());
     return true;
   }
-  const auto flow = std::make_shared<WriteFlow>();
-  flow->tag = tag;
-  flow->plan = plan;
+  const auto flow = std::make_shared<WriteFlow>(tag, plan);
   output_.send(pvfs2::response_message(tag, io_response(*end)));
   if (plan.size == 0) {
     finish_write(*flow);
@@ -97,9 +121,10 @@ net::Task<bool> Connection::take_data(pvfs2::BmiHeader header) {
   // One turn for a message of the usual size; a larger one goes piece by piece.
   auto left = static_cast<std::size_t>(header.payload_size);
   while (left > 0) {
-    const std::size_t size = std::min(left, context_.bstreams.most_window());
-    if (!co_await take_piece(flow, size)) co_return false;
-    left -= size;
+    const std::size_t most = std::min(left, context_.bstreams.most_window());
+    const SegmentWalk::Segment piece = flow->walk.next(static_cast<std::int64_t>(most));
+    if (!co_await take_piece(flow, piece)) co_return false;
+    left -= static_cast<std::size_t>(piece.size);
   }
   if (flow->received == flow->plan.size) {
     write_flows_.erase(header.tag);
@@ -108,20 +133,19 @@ net::Task<bool> Connection::take_data(pvfs2::BmiHeader header) {
   co_return true;
 }
 
-net::Task<bool> Connection::take_piece(WriteFlowPtr flow, std::size_t size) {
-  const std::int64_t offset = flow->plan.offset + flow->received;
+net::Task<bool> Connection::take_piece(WriteFlowPtr flow, SegmentWalk::Segment piece) {
   const bool first = flow->received == 0;
-  const auto counted = static_cast<std::int64_t>(size);
+  const auto size = static_cast<std::size_t>(piece.size);
   while (uncommitted_ >= kMostUncommitted && !shut_) co_await has_room_.wait();
   // After a failure the rest of the data is dropped, and the end of it reports the failure.
   Outcome<BstreamStore::Window> window = std::unexpected(flow->status);
   if (flow->status == 0) {
-    window = co_await context_.bstreams.open_window(flow->plan.handle, offset, size);
+    window = co_await context_.bstreams.open_window(flow->plan.handle, piece.offset, size);
   }
   if (!window) {
     flow->status = window.error();
     if (!co_await input_.discard(size)) co_return false;
-    flow->received += counted;
+    flow->received += piece.size;
     co_return true;
   }
   for (const std::span<std::byte> part : window->parts) {
@@ -131,7 +155,7 @@ net::Task<bool> Connection::take_piece(WriteFlowPtr flow, std::size_t size) {
     }
   }
   ++arrivals_;
-  flow->received += counted;
+  flow->received += piece.size;
   if (context_.bstreams.immediate() && !context_.device.modelled()) {
     const pvfs2::Status status = co_await context_.bstreams.commit(std::move(*window));
     if (status != 0) flow->status = status;
@@ -185,7 +209,8 @@ net::Task<void> Connection::small_read(pvfs2::Tag tag, IoPlan plan) {
     if (size > pvfs2::kMaxEagerSize) {
       co_return send_error(tag, pvfs2::Op::small_io, pvfs2::status_from_errno(EMSGSIZE));
     }
-    parts = co_await store.read(plan.handle, plan.offset, size);
+    SegmentWalk walk(plan, *end);
+    parts = co_await read_segments(store, plan.handle, walk, size);
     if (!parts) co_return send_error(tag, pvfs2::Op::small_io, parts.error());
     // What a truncation took away meanwhile would go out as zeros.
     const Outcome<std::int64_t> now = store.size(plan.handle);
@@ -202,22 +227,30 @@ net::Task<void> Connection::small_read(pvfs2::Tag tag, IoPlan plan) {
   send_parts(pvfs2::small_io_response_head(tag, response), std::move(*parts));
 }
 
+net::Task<pvfs2::Status> Connection::store_piece(pvfs2::Handle handle, std::int64_t offset,
+                                                 std::span<const std::byte> data) {
+  auto window = co_await context_.bstreams.open_window(handle, offset, data.size());
+  if (!window) co_return window.error();
+  for (const std::span<std::byte> part : window->parts) {
+    std::memcpy(part.data(), data.data(), part.size());
+    data = data.subspan(part.size());
+  }
+  co_return co_await context_.bstreams.commit(std::move(*window));
+}
+
 net::Task<void> Connection::small_write(pvfs2::Tag tag, IoPlan plan, std::vector<std::byte> data) {
   if (!std::cmp_equal(data.size(), plan.size)) {
     co_return send_error(tag, pvfs2::Op::small_io, pvfs2::status_from_errno(EINVAL));
   }
   const Outcome<std::int64_t> end = context_.bstreams.size(plan.handle);
   if (!end) co_return send_error(tag, pvfs2::Op::small_io, end.error());
-  if (!data.empty()) {
-    auto window = co_await context_.bstreams.open_window(plan.handle, plan.offset, data.size());
-    if (!window) co_return send_error(tag, pvfs2::Op::small_io, window.error());
-    std::size_t done = 0;
-    for (const std::span<std::byte> part : window->parts) {
-      std::memcpy(part.data(), data.data() + done, part.size());
-      done += part.size();
-    }
-    const pvfs2::Status status = co_await context_.bstreams.commit(std::move(*window));
+  SegmentWalk walk(plan);
+  for (std::span<const std::byte> rest = data; !rest.empty();) {
+    const SegmentWalk::Segment segment = walk.next(static_cast<std::int64_t>(rest.size()));
+    const std::span<const std::byte> piece = rest.first(static_cast<std::size_t>(segment.size));
+    const pvfs2::Status status = co_await store_piece(plan.handle, segment.offset, piece);
     if (status != 0) co_return send_error(tag, pvfs2::Op::small_io, status);
+    rest = rest.subspan(piece.size());
   }
   const Bytes moved{data.size()};
   co_await context_.device.pass(moved, true);

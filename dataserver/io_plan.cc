@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include "dataserver/bstream_store.h"
 #include "dataserver/permissions.h"
-#include "protocols/pvfs2/striping.h"
 
 namespace vpfs::dataserver {
 namespace {
+
+// Each is looked up by itself, while others wait.
+constexpr std::int64_t kMostRuns = 4'000'000;
 
 template <typename Body>
 Outcome<IoPlan> plan(const Body& io, const pvfs2::Request& request, const HandleRanges& ranges,
@@ -21,20 +24,63 @@ Outcome<IoPlan> plan(const Body& io, const pvfs2::Request& request, const Handle
     return std::unexpected(status);
   }
   if (io.file_request_offset < 0 || io.aggregate_size < 0) return refuse(EINVAL);
-  const pvfs2::TransferSize size = pvfs2::requested_bytes(io);
-  const pvfs2::Placement placement{.server_nr = io.server_nr, .server_ct = io.server_ct};
-  if (!size.exact || io.server_nr >= io.server_ct) return refuse(EOPNOTSUPP);
-  const auto offset = pvfs2::physical_offset(io.distribution, placement, io.file_request_offset);
-  if (!offset) return refuse(EOPNOTSUPP);
-  const Outcome<std::int64_t> end = checked_end(*offset, size.bytes);
+  const pvfs2::IoFields fields = pvfs2::fields_of(io);
+  const pvfs2::IoPart part = pvfs2::part_of(fields, io.file_request.elements);
+  if (!part.requested.exact || io.server_nr >= io.server_ct) return refuse(EOPNOTSUPP);
+  const Outcome<std::int64_t> end = checked_end(part.begin, part.end - part.begin);
   if (!end) return std::unexpected(end.error());
-  return IoPlan{.handle = io.handle, .type = io.io_type, .offset = *offset, .size = size.bytes};
+  IoPlan made{
+      .handle = io.handle, .type = io.io_type, .offset = part.begin, .size = part.requested.bytes};
+  if (part.kind == pvfs2::IoPart::Kind::sparse && made.size > 0) {
+    made.sparse = pvfs2::SparseIo::of(fields, io.file_request.elements);
+    const auto span =
+        made.sparse->datatype().span(made.sparse->range(), made.sparse->layout().limit());
+    if (!span || span->runs > kMostRuns) return refuse(EOPNOTSUPP);
+  }
+  return made;
 }
 
 }  // namespace
 
 std::int64_t IoPlan::readable(std::int64_t bstream_size) const {
-  return std::clamp<std::int64_t>(bstream_size - offset, 0, size);
+  if (!sparse) return std::clamp<std::int64_t>(bstream_size - offset, 0, size);
+  const pvfs2::TransferSize known = sparse->readable(bstream_size);
+  if (known.exact) return known.bytes;
+  SegmentWalk walk(*this, bstream_size);
+  std::int64_t bytes = 0;
+  while (const std::int64_t more = walk.next(size).size) bytes += more;
+  return bytes;
+}
+
+SegmentWalk::SegmentWalk(const IoPlan& plan, std::int64_t end)
+    : sparse_(plan.sparse.get()), end_(end) {
+  if (sparse_ != nullptr) {
+    at_ = sparse_->range().offset;
+    stop_ = at_ + sparse_->range().size;
+  } else {
+    run_ = {.offset = plan.offset,
+            .size = std::clamp<std::int64_t>(end - plan.offset, 0, plan.size)};
+  }
+}
+
+SegmentWalk::SegmentWalk(const IoPlan& plan)
+    : SegmentWalk(plan, std::numeric_limits<std::int64_t>::max()) {}
+
+void SegmentWalk::find_run() {
+  const pvfs2::Datatype::Run run = sparse_->datatype().run_at(at_);
+  const std::int64_t size = std::min(run.size, stop_ - at_);
+  const std::int64_t begin = sparse_->layout().below(run.logical);
+  const std::int64_t end = sparse_->layout().below(run.logical + size);
+  run_ = {.offset = begin, .size = std::clamp<std::int64_t>(end_ - begin, 0, end - begin)};
+  at_ = end > begin && end > end_ ? stop_ : at_ + size;
+}
+
+SegmentWalk::Segment SegmentWalk::next(std::int64_t most) {
+  while (run_.size == 0 && at_ < stop_) find_run();
+  const Segment segment{.offset = run_.offset, .size = std::min(run_.size, most)};
+  run_.offset += segment.size;
+  run_.size -= segment.size;
+  return segment;
 }
 
 Outcome<IoPlan> plan_io(const pvfs2::IoRequestBody& io, const pvfs2::Request& request,

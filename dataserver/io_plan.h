@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "dataserver/handle_ranges.h"
 #include "dataserver/outcome.h"
 #include "protocols/pvfs2/message.h"
+#include "protocols/pvfs2/striping.h"
 
 namespace vpfs::dataserver {
 
@@ -14,13 +16,41 @@ struct IoPlan {
   pvfs2::IoType type = pvfs2::IoType::read;
   std::int64_t offset = 0;
   std::int64_t size = 0;
+  // When they are not the one run [offset, offset + size): where they are instead.
+  std::shared_ptr<const pvfs2::SparseIo> sparse;
 
   // Of a read: how much there is when the datafile ends at `bstream_size`.
   [[nodiscard]] std::int64_t readable(std::int64_t bstream_size) const;
 };
 
-// Checks the request and its capability. EOPNOTSUPP for datatypes with holes and for distributions
-// that do not keep a file's bytes in order on each datafile.
+// Gives the bytes of a plan as runs of the datafile, in the order in which they are sent.
+class SegmentWalk {
+ public:
+  struct Segment {
+    std::int64_t offset = 0;
+    std::int64_t size = 0;
+  };
+
+  // As OrangeFS does, a read ends with the first run that goes past the datafile's `end`. A write
+  // has no end. The plan must outlive the walk.
+  SegmentWalk(const IoPlan& plan, std::int64_t end);
+  explicit SegmentWalk(const IoPlan& plan);
+
+  // Of at most `most` bytes; of none after the last.
+  [[nodiscard]] Segment next(std::int64_t most);
+
+ private:
+  void find_run();
+
+  const pvfs2::SparseIo* sparse_;
+  std::int64_t end_;
+  Segment run_;            // what is left of the present run
+  std::int64_t at_ = 0;    // the next position of the datatype's stream
+  std::int64_t stop_ = 0;  // its end
+};
+
+// Checks the request and its capability. EOPNOTSUPP for distributions that are not known, and for
+// datatypes that are malformed or have more than a few million runs.
 [[nodiscard]] Outcome<IoPlan> plan_io(const pvfs2::IoRequestBody& io, const pvfs2::Request& request,
                                       const HandleRanges& ranges, std::uint32_t self);
 [[nodiscard]] Outcome<IoPlan> plan_io(const pvfs2::SmallIoRequest& io,

@@ -128,9 +128,9 @@ class Conversation {
   // Whether an outstanding I/O cannot go on before the client sends file data. `in_mid_message`:
   // the last message of the client's that next() has shown has not come to its end.
   [[nodiscard]] virtual bool awaits_client(IoKey key, bool in_mid_message) = 0;
-  // Whether the end of an outstanding I/O is recognised when its last byte passes. Where it is not,
-  // only silence tells it.
-  [[nodiscard]] virtual bool end_shows(IoKey /*key*/) { return true; }
+  // Whether the end of an outstanding I/O will be seen when its last byte passes. Where not, only
+  // silence tells; this may change with every step of the server's stream. True for other keys.
+  [[nodiscard]] virtual bool end_shows(IoKey key) = 0;
   // Whether a data server has one of a few threads wait for the client of an I/O, so that others
   // cannot be served meanwhile. Then only the end of the connection frees it; clients repeat what
   // they had under way.

@@ -37,6 +37,7 @@ class BeegfsConversation final : public Conversation {
   [[nodiscard]] bool awaits_client(IoKey key, bool in_mid_message) override {
     return key == key_ && phase_ == Phase::write_answer && (data_left_ > 0 || in_mid_message);
   }
+  [[nodiscard]] bool end_shows(IoKey) override { return true; }
   // A worker reads the data of a write, and sends those of a read, to the end.
   [[nodiscard]] bool occupies_server() const override { return true; }
   [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }

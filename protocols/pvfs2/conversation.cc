@@ -93,6 +93,18 @@ Step Pvfs2Conversation::pass(const BmiHeader& header, Op op) {
   return forward(header);
 }
 
+// What the size of a sparse read needs once the datafile's end is known; nothing for all others.
+std::unique_ptr<SparseIo> Pvfs2Conversation::sparse_io(const IoSummary& io) {
+  if (io.op != Op::io || io.io_type != IoType::read) return nullptr;
+  if (io.part.kind != IoPart::Kind::sparse || io.part.requested.bytes == 0) return nullptr;
+  return SparseIo::of(io.fields(), io.elements);
+}
+
+TransferSize Pvfs2Conversation::readable(const Operation& operation, std::int64_t bstream_size) {
+  if (operation.sparse) return operation.sparse->readable(bstream_size);
+  return operation.part.readable(bstream_size).value_or(operation.part.requested);
+}
+
 Step Pvfs2Conversation::used_again(Tag tag) {
   return lost(fmt::format("tag {} of a request that is still under way is used again", tag));
 }
@@ -117,22 +129,19 @@ Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::by
   operations_.insert(header.tag, {.phase = Phase::response,
                                   .op = io->op,
                                   .io_type = io->io_type,
-                                  .exact = io->requested.exact,
-                                  .requested = io->requested.bytes,
-                                  .file = file,
-                                  .strip_size = io->strip_size,
-                                  .placement = io->placement,
-                                  .offset = io->offset,
-                                  .aggregate_size = io->aggregate_size});
+                                  .exact = io->part.requested.exact,
+                                  .part = io->part,
+                                  .sparse = sparse_io(*io),
+                                  .file = file});
   held_ = {.key = header.tag,
            .kind = io->io_type == IoType::write ? RequestKind::write : RequestKind::read,
-           .bytes = static_cast<std::uint64_t>(io->requested.bytes),
+           .bytes = static_cast<std::uint64_t>(io->part.requested.bytes),
            .file_system = io->fs_id,
            .uid = several_uids_ ? std::nullopt : uid_,
            .may_be_short = file != 0 && io->io_type == IoType::read,
            .file = file};
   held_hints_ = io->hints;
-  held_io_ = *io;
+  held_part_ = io->part;
   return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
 }
 
@@ -179,14 +188,10 @@ Step Pvfs2Conversation::io_response(const BmiHeader& header, Operation& operatio
     operation.phase = Phase::write_flow;
     return forward(header);
   }
-  IoSummary io;
-  io.io_type = operation.io_type;
-  io.requested = {.bytes = operation.aggregate_size, .exact = operation.exact};
-  io.strip_size = operation.strip_size;
-  io.placement = operation.placement;
-  io.offset = operation.offset;
-  io.aggregate_size = operation.aggregate_size;
-  operation.expected = io.readable(bstream_size).bytes;
+  const TransferSize size = readable(operation, bstream_size);
+  operation.sparse.reset();
+  operation.exact = size.exact;
+  operation.expected = size.bytes;
   if (operation.expected <= 0) return finish(header, 0, false);
   operation.phase = Phase::read_flow;
   return forward(header);
@@ -196,10 +201,8 @@ Step Pvfs2Conversation::read_data(const BmiHeader& header, Operation& operation)
   const auto size = static_cast<std::int64_t>(header.payload_size);
   operation.moved += size;
   operation.expected -= size;
-  // Where the size is only an upper bound, a message shorter than the flow buffer is the last.
-  const bool last =
-      operation.expected <= 0 || (!operation.exact && header.payload_size < kDefaultFlowBufferSize);
-  return last ? finish(header, operation.moved, false) : forward(header);
+  // Where the size is only an upper bound, the end mostly passes unseen: see end_shows().
+  return operation.expected <= 0 ? finish(header, operation.moved, false) : forward(header);
 }
 
 Step Pvfs2Conversation::write_completion(const BmiHeader& header, const Operation& operation,
@@ -280,7 +283,7 @@ std::vector<std::byte> Pvfs2Conversation::refuse(IoKey key) {
   const Operation* operation = operations_.find(key);
   VPFS_ASSERT(operation != nullptr);
   const Op op = operation->op;
-  operations_.erase(key);
+  forget(key);
   // Clients repeat an IO that fails, whatever the status, ClientRetryLimit times with a delay; only
   // EAGAIN must never be used, which they repeat for ever and at once.
   return error_message(key, op, status_from_errno(ETIMEDOUT));
@@ -296,7 +299,7 @@ bool Pvfs2Conversation::awaits_client(IoKey key, bool in_mid_message) {
   const Operation* const operation = operations_.find(key);
   if (operation == nullptr || operation->phase != Phase::write_flow) return false;
   if (in_mid_message && data_tag_ == key) return true;
-  return operation->moved == 0 || (operation->exact && operation->moved < operation->requested);
+  return operation->moved == 0 || (operation->exact && operation->moved < operation->part.requested.bytes);
 }
 
 bool Pvfs2Conversation::end_shows(IoKey key) {
@@ -307,10 +310,12 @@ bool Pvfs2Conversation::end_shows(IoKey key) {
 std::uint64_t Pvfs2Conversation::held_bytes_of(std::uint64_t size) const {
   constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
   const auto bstream_size = static_cast<std::int64_t>(std::min(size, kLargest));
-  return static_cast<std::uint64_t>(held_io_.readable(bstream_size).bytes);
+  return static_cast<std::uint64_t>(
+      held_part_.readable(bstream_size).value_or(held_part_.requested).bytes);
 }
 
 void Pvfs2Conversation::forget(IoKey key) {
+  if (Operation* operation = operations_.find(key)) operation->sparse.reset();
   operations_.erase(key);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,18 +61,17 @@ class Pvfs2Conversation final : public Conversation {
     Phase phase = Phase::response;
     Op op = Op::io;
     IoType io_type = IoType::read;
-    bool exact = true;
-    std::int64_t requested = 0;              // bytes; where not exact, at most
+    bool exact = true;  // `expected` will be, or is, what a read moves; else an upper bound of it
+    IoPart part;
+    std::unique_ptr<SparseIo> sparse;        // of a sparse read until its response has come
     std::uint64_t file = 0;                  // of an IO; as IoDescription has it
     std::optional<std::uint64_t> file_size;  // as the server told
-    // What readable() needs of the request; its hints are not kept.
-    std::int64_t strip_size = 0;
-    Placement placement;
-    std::int64_t offset = 0;
-    std::int64_t aggregate_size = 0;
-    std::int64_t expected = 0;  // bytes of a read flow still to come
+    std::int64_t expected = 0;               // bytes of a read flow still to come
     std::int64_t moved = 0;
   };
+
+  [[nodiscard]] static std::unique_ptr<SparseIo> sparse_io(const IoSummary& io);
+  [[nodiscard]] static TransferSize readable(const Operation& operation, std::int64_t bstream_size);
 
   [[nodiscard]] Step client_message(const BmiHeader& header, std::span<const std::byte> bytes);
   [[nodiscard]] Step pass(const BmiHeader& header, Op op);
@@ -98,7 +98,7 @@ class Pvfs2Conversation final : public Conversation {
   std::uint64_t data_from_client_ = 0;
   Tag data_tag_ = 0;  // of the client's last message of file data
   IoDescription held_;
-  IoSummary held_io_;  // where that is an IO
+  IoPart held_part_;  // where that is an IO
   HintView held_hints_;
   bool hold_metadata_ = false;
   std::optional<std::uint32_t> uid_;

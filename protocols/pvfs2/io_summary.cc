@@ -60,13 +60,13 @@ HintView view_hints(WireDecoder& in, std::span<const std::byte> payload) {
   return HintView(payload.subspan(begin, in.offset() - begin));
 }
 
-// As the Distribution, with empty text (which sizes do not depend on): so nothing is allocated.
-Distribution distribution_without_text(WireDecoder& in) {
+// As the Distribution, but that its text is borrowed: so nothing is allocated.
+Distribution distribution_without_text(WireDecoder& in, std::string_view& strips) {
   const std::optional<Distribution> found = distribution_named(in.text());
   if (!found) in.fail(DecodeError::bad_value);
   Distribution distribution = found.value_or(BasicDistribution{});
   if (std::holds_alternative<VarStrip>(distribution)) {
-    (void)in.text();
+    strips = in.text();
   } else {
     std::visit([&in](auto& parameters) { in(parameters); }, distribution);
   }
@@ -74,14 +74,11 @@ Distribution distribution_without_text(WireDecoder& in) {
   return distribution;
 }
 
-// The first element of a PVFS_Request; skips the others.
-FileRequestElement whole_of_file_request(WireDecoder& in) {
+WireElements view_elements(WireDecoder& in) {
   constexpr std::size_t kSize = kMinWireSize<FileRequestElement>;
   const std::size_t nested = in.count(kSize);
   in.pad(4);
-  const auto whole = read<FileRequestElement>(in);
-  (void)in.bytes(nested * kSize);
-  return whole;
+  return WireElements(in.bytes((nested + 1) * kSize));
 }
 
 void summarise_body(WireDecoder& in, IoSummary& summary) {
@@ -92,16 +89,10 @@ void summarise_body(WireDecoder& in, IoSummary& summary) {
   if (summary.op == Op::io) in.pad(4);  // flow_type
   summary.placement.server_nr = in.u32();
   summary.placement.server_ct = in.u32();
-  const Distribution distribution = distribution_without_text(in);
-  const FileRequestElement whole = whole_of_file_request(in);
+  summary.distribution = distribution_without_text(in, summary.strips);
+  summary.elements = view_elements(in);
   summary.offset = read<std::int64_t>(in);
   summary.aggregate_size = read<std::int64_t>(in);
-  if (const auto* stripe = std::get_if<SimpleStripe>(&distribution)) {
-    summary.strip_size = stripe->strip_size;
-  }
-  summary.requested = requested_bytes(
-      distribution, summary.placement,
-      {.dense = is_dense(whole), .offset = summary.offset, .size = summary.aggregate_size});
 }
 
 // What only SMALL_IO has at its end: the contents of a write.
@@ -161,13 +152,12 @@ std::optional<std::uint64_t> HintView::number(HintType type) const {
   return found;
 }
 
-TransferSize IoSummary::readable(std::int64_t bstream_size) const {
-  if (!requested.exact) return requested;
-  const Distribution distribution = strip_size == 0
-                                        ? Distribution(BasicDistribution{})
-                                        : Distribution(SimpleStripe{.strip_size = strip_size});
-  return readable_bytes(distribution, placement, {.offset = offset, .size = aggregate_size},
-                        bstream_size);
+IoFields IoSummary::fields() const {
+  return {.distribution = distribution,
+          .strips = strips,
+          .placement = placement,
+          .offset = offset,
+          .size = aggregate_size};
 }
 
 std::optional<Op> peek_operation(std::span<const std::byte> payload) {
@@ -197,6 +187,7 @@ std::expected<IoSummary, DecodeError> summarise_io(std::span<const std::byte> pa
     in.fail(DecodeError::bad_value);
   }
   if (const auto result = in.finish(); !result) return std::unexpected(result.error());
+  summary.part = part_of(summary.fields(), summary.elements);
   return summary;
 }
 

@@ -36,16 +36,17 @@ struct IoSummary {
   FsId fs_id = 0;
   Handle datafile = 0;
   HintView hints;
-  TransferSize requested;  // as requested_bytes()
+  IoPart part;
 
-  // What readable_bytes() needs; `simple` when the size was exact.
-  std::int64_t strip_size = 0;  // 0: basic_dist
+  Distribution distribution;  // without the text of a varstrip_dist
+  std::string_view strips;    // that text
   Placement placement;
+  WireElements elements;
   std::int64_t offset = 0;
   std::int64_t aggregate_size = 0;
 
-  // As readable_bytes() of the full request.
-  [[nodiscard]] TransferSize readable(std::int64_t bstream_size) const;
+  // Borrows from the summary.
+  [[nodiscard]] IoFields fields() const;
 };
 
 // The operation of a request payload, from its first 12 bytes; nothing when the generic header is

@@ -434,10 +434,14 @@ TEST(Server, SaysNoToWhatItDoesNotDo) {
   EXPECT_EQ(session.ask(session.user.request(pvfs2::MgmtEventMonRequest{.event_count = 1})),
             status(ENOSYS));
   EXPECT_EQ(session.ask(session.user.request(pvfs2::StatfsRequest{.fs_id = 99})), status(ENODEV));
-  // A datatype with holes.
+  // A datatype that refers to an element that it does not have.
   const pvfs2::Handle file = session.create("a", 1);
   auto request = session.user.io(session.attributes(file), file, 0, pvfs2::IoType::read, 0, 100);
-  std::get<pvfs2::IoRequestBody>(request.body).file_request.elements[0].num_contig_chunks = 2;
+  auto& io = std::get<pvfs2::IoRequestBody>(request.body);
+  io.file_request.elements[0].ereq = 7;
+  EXPECT_EQ(session.ask(request), status(EOPNOTSUPP));
+  io.file_request = pvfs2::FileRequest::contiguous_bytes();
+  io.distribution = pvfs2::VarStrip{.strips = "nonsense"};
   EXPECT_EQ(session.ask(request), status(EOPNOTSUPP));
 }
 

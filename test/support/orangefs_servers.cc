@@ -37,8 +37,9 @@ std::optional<std::string> OrangefsServers::find_tools() {
   return std::nullopt;
 }
 
-OrangefsServers::OrangefsServers(const std::string& program, const ProxyFor& proxy_for)
-    : ports_(2) {
+OrangefsServers::OrangefsServers(const std::string& program, const ProxyFor& proxy_for,
+                                 const Settings& settings)
+    : ports_(2), settings_(settings) {
   for (const ReservedPort& port : ports_) {
     if (proxy_for) proxies_.push_back(proxy_for(port.number()));
   }
@@ -110,6 +111,7 @@ std::string OrangefsServers::config_text() const {
 	DistrDirServersInitial 1
 	DistrDirServersMax 1
 	DistrDirSplitSize 100
+	FlowBufferSizeBytes {3}
 	<MetaHandleRanges>
 		Range s0 3-2305843009213693953
 		Range s1 2305843009213693954-4611686018427387904
@@ -121,12 +123,13 @@ std::string OrangefsServers::config_text() const {
 	<StorageHints>
 		TroveSyncMeta yes
 		TroveSyncData no
-		TroveMethod alt-aio
+		TroveMethod {4}
 		DBMaxSize 268435456
 	</StorageHints>
 </FileSystem>
 )",
-                                 root, addresses[0], addresses[1]);
+                                 root, addresses[0], addresses[1], settings_.flow_buffer_size,
+                                 settings_.trove_method);
   for (int i = 0; i < 2; ++i) {
     text += fmt::format(
         "<ServerOptions>\n\tServer s{0}\n\tDataStorageSpace {1}/s{0}/data\n"

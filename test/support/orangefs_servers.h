@@ -24,7 +24,13 @@ class OrangefsServers {
   // Given the port of a server: the port of 127.0.0.1 where its proxy listens.
   using ProxyFor = std::function<std::uint16_t(std::uint16_t server)>;
   // With proxies each server has a second address, its proxy's, in the zone tcp-px.
-  explicit OrangefsServers(const std::string& program, const ProxyFor& proxy_for = {});
+  explicit OrangefsServers(const std::string& program, const ProxyFor& proxy_for = {})
+      : OrangefsServers(program, proxy_for, Settings{}) {}
+  struct Settings {
+    std::size_t flow_buffer_size = 262'144;  // FlowBufferSizeBytes
+    std::string trove_method = "alt-aio";
+  };
+  OrangefsServers(const std::string& program, const ProxyFor& proxy_for, const Settings& settings);
 
   [[nodiscard]] std::string address() const;
   // Through the proxies.
@@ -38,6 +44,7 @@ class OrangefsServers {
   TemporaryDirectory directory_;
   std::vector<ReservedPort> ports_;
   std::vector<std::uint16_t> proxies_;
+  Settings settings_;
   std::vector<Process> servers_;
   std::string problems_;
 };

@@ -8,6 +8,7 @@
 #include "protocols/pvfs2/io_summary.h"
 #include "protocols/pvfs2/message.h"
 #include "test/protocols/pvfs2/captured.h"
+#include "test/support/file_requests.h"
 
 // Counts what decoding allocates, by replacing the global operator new of this program.
 namespace {
@@ -85,11 +86,22 @@ TEST(Allocation, NoneForASummary) {
     EXPECT_EQ(allocated_by([&] {
                 const auto summary = summarise_io(payload.bytes);
                 (void)summary->hints.named("jobid");
-                (void)summary->readable(1000);
+                (void)summary->part.readable(1000);
               }),
               0U);
   }
   EXPECT_GT(seen, 0);
+}
+
+TEST(Allocation, NoneForTheSizeOfASparseRequest) {
+  IoRequestBody io{
+      .server_nr = 1, .server_ct = 3, .distribution = TwoDStripe{}, .aggregate_size = 1 << 20};
+  io.file_request =
+      vpfs::test::DatatypeBuilder().hvector(1000, 4, 8).hindexed({1, 3}, {5, 99999}).request();
+  EXPECT_EQ(allocated_by([&] {
+              EXPECT_TRUE(part_of(fields_of(io), io.file_request.elements).requested.exact);
+            }),
+            0U);
 }
 
 }  // namespace

@@ -48,6 +48,11 @@ Problem broken_round_trip(std::span<const std::byte> payload, Decode decode) {
   return std::nullopt;
 }
 
+TransferSize readable(const IoSummary& summary, std::int64_t end) {
+  if (const auto size = summary.part.readable(end)) return *size;
+  return SparseIo::of(summary.fields(), summary.elements)->readable(end);
+}
+
 bool equal(const TransferSize& a, const TransferSize& b) {
   return a.bytes == b.bytes && a.exact == b.exact;
 }
@@ -56,9 +61,9 @@ template <typename Io>
 Problem broken_summary(const Io& io, const Hints& hints, const IoSummary& summary) {
   if (summary.io_type != io.io_type || summary.fs_id != io.fs_id) return "io_type or fs_id";
   if (summary.datafile != io.handle) return "handle";
-  if (!equal(summary.requested, requested_bytes(io))) return "requested bytes";
+  if (!equal(summary.part.requested, requested_bytes(io))) return "requested bytes";
   for (const std::int64_t end : {std::int64_t{0}, std::int64_t{100000}, io.aggregate_size}) {
-    if (!equal(summary.readable(end), readable_bytes(io, end))) return "readable bytes";
+    if (!equal(readable(summary, end), readable_bytes(io, end))) return "readable bytes";
   }
   for (const Hint& hint : hints) {
     if (hint.type == HintType::named) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/file_requests.h"
+
 namespace vpfs::pvfs2 {
 namespace {
 
@@ -62,15 +64,29 @@ TEST(Striping, BasicDistributionIsTheIdentity) {
   EXPECT_EQ(physical_offset(BasicDistribution{}, {.server_nr = 0, .server_ct = 1}, 12345), 12345);
 }
 
-TEST(Striping, OtherDistributionsAndSparseTypesGiveAnUpperBound) {
+TEST(Striping, UnknownDistributionsAndMalformedTypesGiveAnUpperBound) {
   IoRequestBody io = read_of(0, 1000, 100, {.server_nr = 1, .server_ct = 2});
-  io.distribution = TwoDStripe{};
+  io.distribution = VarStrip{.strips = "all of it"};
   EXPECT_EQ(requested_bytes(io).bytes, 1000);
   EXPECT_FALSE(requested_bytes(io).exact);
+  EXPECT_FALSE(readable_bytes(io, 500).exact);
   io = read_of(0, 1000, 100, {.server_nr = 1, .server_ct = 2});
-  io.file_request.elements[0].num_contig_chunks = 2;
+  io.file_request.elements[0].ereq = 7;
   EXPECT_EQ(requested_bytes(io).bytes, 1000);
   EXPECT_FALSE(requested_bytes(io).exact);
+}
+
+TEST(Striping, OfASparseReadTheSizeIsKnownWithoutItsBytes) {
+  IoRequestBody io = read_of(0, 1000, 100, {.server_nr = 1, .server_ct = 2});
+  io.file_request = vpfs::test::DatatypeBuilder().hvector(1000, 1, 8).request();
+  const auto kept = SparseIo::of(fields_of(io), io.file_request.elements);
+  ASSERT_TRUE(kept);
+  for (std::int64_t end = 0; end < 5000; end += 17) {
+    EXPECT_EQ(kept->readable(end).bytes, readable_bytes(io, end).bytes);
+    EXPECT_TRUE(kept->readable(end).exact);
+  }
+  io.file_request = FileRequest::contiguous_bytes();
+  EXPECT_FALSE(SparseIo::of(fields_of(io), io.file_request.elements));
 }
 
 TEST(Striping, TypeThatDoesNotBeginAtItsStartIsNotDense) {
