@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -6,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_reader.h"
 #include "protocols/pvfs2/message.h"
+#include "protocols/pvfs2/striping.h"
 #include "protocols/pvfs2/transcript.h"
 #include "test/protocols/pvfs2/payload_properties.h"
 
@@ -47,6 +50,59 @@ void tell_as_exchange(std::span<const std::byte> payload) {
   require(entries.size() == 3, "a message was lost");
 }
 
+pvfs2::Distribution any_distribution(ByteReader& in) {
+  switch (in.u8() % 3) {
+    case 0:
+      return pvfs2::SimpleStripe{.strip_size = in.i32()};
+    case 1:
+      return pvfs2::BasicDistribution{};
+    default:
+      return pvfs2::TwoDStripe{
+          .groups = in.u8() % 8U, .strip_size = in.i32(), .factor = in.u8() % 8U};
+  }
+}
+
+// The size of a sparse IO, counted run by run.
+std::int64_t bytes_of_runs(const pvfs2::SparseIo& io) {
+  const pvfs2::Datatype::Range range = io.range();
+  std::int64_t bytes = 0;
+  for (std::int64_t at = range.offset; at < range.offset + range.size;) {
+    const pvfs2::Datatype::Run run = io.datatype().run_at(at);
+    const std::int64_t size = std::min(run.size, range.offset + range.size - at);
+    require(size > 0, "a run without bytes");
+    bytes += io.layout().below(run.logical + size) - io.layout().below(run.logical);
+    at += size;
+  }
+  return bytes;
+}
+
+// The bytes as a datatype, and what is asked of it.
+void count_as_datatype(std::span<const std::byte> bytes) {
+  ByteReader in(bytes);
+  const pvfs2::Distribution distribution = any_distribution(in);
+  const pvfs2::Placement placement{.server_nr = in.u8() % 8U, .server_ct = in.u8() % 8U};
+  const pvfs2::IoFields io{.distribution = distribution,
+                           .strips = {},
+                           .placement = placement,
+                           .offset = in.i32(),
+                           .size = in.i32()};
+  const pvfs2::WireElements elements(in.bytes(in.remaining()));
+  const pvfs2::IoPart part = pvfs2::part_of(io, elements);
+  require(part.requested.bytes >= 0 && part.requested.bytes <= std::max<std::int64_t>(io.size, 0),
+          "more bytes than are asked for");
+  const auto sparse = pvfs2::SparseIo::of(io, elements);
+  require((sparse != nullptr) == (part.kind == pvfs2::IoPart::Kind::sparse), "sparse or not");
+  if (!sparse || io.size == 0) return;
+  std::int64_t before = 0;
+  for (std::int64_t end = 1; end < std::int64_t{1} << 40; end *= 3) {
+    const pvfs2::TransferSize size = sparse->readable(end);
+    require(size.bytes >= before && size.bytes <= part.requested.bytes, "a longer file gives less");
+    if (size.exact) before = size.bytes;
+  }
+  if (io.size > 20'000) return;
+  require(bytes_of_runs(*sparse) == part.requested.bytes, "counted is not what the runs have");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -55,5 +111,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(!problem, problem.value_or(""));
   tell_as_streams(bytes);
   if (!bytes.empty()) tell_as_exchange(bytes);
+  count_as_datatype(bytes);
+  // Where the elements are in the commonest IO.
+  constexpr std::size_t kElements = 168;
+  if (bytes.size() > kElements) count_as_datatype(bytes.subspan(kElements - 12));
   return 0;
 }

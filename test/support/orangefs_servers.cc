@@ -112,6 +112,7 @@ std::string OrangefsServers::config_text() const {
 	DistrDirServersMax 1
 	DistrDirSplitSize 100
 	FlowBufferSizeBytes {3}
+	FlowBuffersPerFlow {5}
 	<MetaHandleRanges>
 		Range s0 3-2305843009213693953
 		Range s1 2305843009213693954-4611686018427387904
@@ -129,7 +130,7 @@ std::string OrangefsServers::config_text() const {
 </FileSystem>
 )",
                                  root, addresses[0], addresses[1], settings_.flow_buffer_size,
-                                 settings_.trove_method);
+                                 settings_.trove_method, settings_.flow_buffers);
   for (int i = 0; i < 2; ++i) {
     text += fmt::format(
         "<ServerOptions>\n\tServer s{0}\n\tDataStorageSpace {1}/s{0}/data\n"

@@ -28,6 +28,7 @@ class OrangefsServers {
       : OrangefsServers(program, proxy_for, Settings{}) {}
   struct Settings {
     std::size_t flow_buffer_size = 262'144;  // FlowBufferSizeBytes
+    unsigned flow_buffers = 8;               // FlowBuffersPerFlow
     std::string trove_method = "alt-aio";
   };
   OrangefsServers(const std::string& program, const ProxyFor& proxy_for, const Settings& settings);
