@@ -55,9 +55,6 @@ void read_servers(ConfigReader& reader, Config& config) {
     return reader.report(
         "servers", fmt::format("the protocol {} does not know other servers", config.protocol));
   }
-  if (config.servers.empty()) {
-    return reader.report("servers", "is empty: leave it out where no other server is to be known");
-  }
   for (const std::string& server : config.servers) {
     if (!AddressBlock::parse(server)) {
       reader.report("servers", fmt::format("'{}' is no IP address or CIDR block", server));

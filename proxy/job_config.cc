@@ -17,7 +17,6 @@ namespace {
 void read_clients(ConfigReader& entry, RegisteredJob& job) {
   entry.require("client");
   if (!entry.get("client", &job.clients)) return;
-  if (job.clients.empty()) entry.report("client", "is empty: the job's id would count nowhere");
   for (const std::string& client : job.clients) {
     if (!AddressBlock::parse(client)) {
       entry.report("client", fmt::format("'{}' is no IP address or CIDR block", client));
@@ -28,7 +27,6 @@ void read_clients(ConfigReader& entry, RegisteredJob& job) {
 void read_uids(ConfigReader& entry, RegisteredJob& job) {
   std::vector<std::string> texts;
   if (!entry.get("uid", &texts)) return;
-  if (texts.empty()) entry.report("uid", "is empty: leave it out for all users of these clients");
   for (const std::string& text : texts) {
     std::uint32_t uid = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), uid);

@@ -57,7 +57,7 @@ struct PendingIo : IoRequest {
   TimePoint last_progress = {};
 
   std::uint64_t arrived_in = 0;  // Worker::event()
-  std::size_t pool_index = 0;  // the worker's own
+  std::size_t pool_index = 0;    // the worker's own
   // The worker's list of held requests, in order of arrival.
   PendingIo* next_held = nullptr;
   PendingIo* previous_held = nullptr;

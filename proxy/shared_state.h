@@ -34,7 +34,7 @@ struct Counters {
   // good one; and a job id that is not registered, which rules then do not see.
   std::atomic<std::uint64_t> names_refused = 0;
   std::atomic<std::uint64_t> jobs_not_registered = 0;
-  std::atomic<std::uint64_t> read_by_file = 0;        // the same of reads
+  std::atomic<std::uint64_t> read_by_file = 0;  // the same of reads
   std::atomic<std::uint64_t> read_unknown = 0;
   std::atomic<std::uint64_t> connections_unknown_node = 0;  // their I/O is an unknown node's
   std::atomic<std::uint64_t> client_stalls = 0;

@@ -85,8 +85,8 @@ class Worker {
   void flush_later(Session& session) { to_flush_.push_back(&session); }
   void close_later(std::shared_ptr<Session> session) { to_close_.push_back(std::move(session)); }
 
-  // A number for each event, so that it can be told whether something began in the one that is being
-  // handled.
+  // A number for each event, so that it can be told whether something began in the one that is
+  // being handled.
   [[nodiscard]] std::uint64_t event() const { return event_; }
   // Every handler that calls into a session or a pump ends with this.
   void end_of_event();

@@ -9,8 +9,8 @@ import dataclasses
 from bench.attacks.attack import Outcome, always
 from bench.attacks.scene import INTERVAL, Bins, Scene, Setting, Victim, mean_of, seconds_lost, timeline, worst_second
 from bench.harness import Programs
-from bench.load import Application, run_load
-from bench.node import DEVICE, FAST, RATE, WARM_UP
+from bench.load import Application, application_of, run_load
+from bench.node import DEVICE, QUICK_ONE, RATE, WARM_UP
 from bench.report import Row
 from bench.targets import one_at_least
 
@@ -40,7 +40,7 @@ class SharedNode:
     quick_seconds = 6.0
 
     def applications(self, with_slow: bool) -> list[Application]:
-        fast = Application(FAST, 4 << 10, read_percent=100, pattern="random", file_size=1 << 20, node=NODE,
+        fast = Application(QUICK_ONE, 4 << 10, read_percent=100, pattern="random", file_size=1 << 20, node=NODE,
                            connections=self.connections)
         # Small files: at their rate it takes long to write and to verify them.
         slow = [Application(name, 64 << 10, processes=SLOW_PROCESSES, read_percent=0 if self.writers else 100,
@@ -52,7 +52,7 @@ class SharedNode:
         return [f"slow{index}" for index in range(self.slow)]
 
     def run(self, programs: Programs, program: str, seconds: float) -> Outcome:
-        front = Setting().front(program, (FAST, *self._slow_names()))
+        front = Setting().front(program, (QUICK_ONE, *self._slow_names()))
         shares = {name: {"rate": RATE, "burst": "64 KiB"} for name in self._slow_names()}
         scene = Scene(programs, PROTOCOL, dataclasses.replace(front, shares=shares), DEVICE)
         alone, _ = self._measure(scene, False, seconds)
@@ -61,7 +61,8 @@ class SharedNode:
         victim = Victim(entitled=had, before=had, mean=mean_of(bins), worst_second=worst_second(bins),
                         seconds_lost=seconds_lost(bins, had),
                         wrong_blocks=sum(one["verify_failures"] for one in result["applications"]),
-                        failed=sum(one["errors"] for one in result["applications"]))
+                        # What slow ones have not got by the end of the run is cut off.
+                        failed=application_of(result, QUICK_ONE)["errors"])
         row = victim.row(self.name, PROTOCOL, scene.leaked_slots(), scene.proxy.peak_rss_mib())
         sent_back = scene.status().excess_requests
         facts = {"alone_ops_per_s": had * OPS_PER_MIB, "beside_ops_per_s": victim.mean * OPS_PER_MIB}
@@ -70,7 +71,7 @@ class SharedNode:
     def _measure(self, scene: Scene, with_slow: bool, seconds: float) -> tuple[Bins, dict]:
         result = run_load(scene.programs, "load", scene.address, self.applications(with_slow), seconds,
                           WARM_UP if with_slow else ALONE_WARM_UP, interval=INTERVAL, verify=True, may_fail=True)
-        return timeline(result, FAST, 0.0), result
+        return timeline(result, QUICK_ONE, 0.0), result
 
     def judge(self, seen: Outcome) -> list[Row]:
         name = f"{self.name} ({PROTOCOL})"

@@ -299,7 +299,8 @@ bool Pvfs2Conversation::awaits_client(IoKey key, bool in_mid_message) {
   const Operation* const operation = operations_.find(key);
   if (operation == nullptr || operation->phase != Phase::write_flow) return false;
   if (in_mid_message && data_tag_ == key) return true;
-  return operation->moved == 0 || (operation->exact && operation->moved < operation->part.requested.bytes);
+  return operation->moved == 0 ||
+         (operation->exact && operation->moved < operation->part.requested.bytes);
 }
 
 bool Pvfs2Conversation::end_shows(IoKey key) {

@@ -64,9 +64,8 @@ TEST(ProxyConfig, ServersAreAddressesOfAFileSystemThatHasOthers) {
   EXPECT_EQ(parse_config(with("[10.0.0.0/24, 127.0.0.1, 'fd00::/8']"), errors).servers.size(), 3U);
   EXPECT_EQ(errors.to_string(), "");
   EXPECT_EQ(errors_of(with("127.0.0.1")), "");
-  EXPECT_EQ(
-      errors_of(with("[]")),
-      "p.yaml:3: proxy.servers: is empty: leave it out where no other server is to be known\n");
+  EXPECT_EQ(errors_of(with("[]")),
+            "p.yaml:3: proxy.servers: is empty: give it a value, or leave it out\n");
   EXPECT_EQ(errors_of(with("[10.0.0.1, meta01, 10.0.0.0/33]")),
             "p.yaml:3: proxy.servers: 'meta01' is no IP address or CIDR block\n"
             "p.yaml:3: proxy.servers: '10.0.0.0/33' is no IP address or CIDR block\n");

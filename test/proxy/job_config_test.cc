@@ -47,11 +47,11 @@ TEST(JobConfig, EveryMistakeIsToldWithItsPlace) {
   EXPECT_EQ(errors_of_entry("jobid: a"), at + "client: is missing\n");
   EXPECT_EQ(errors_of_entry("client: ::1"), at + "jobid: is missing\n");
   EXPECT_EQ(errors_of_entry("jobid: a, client: []"),
-            at + "client: is empty: the job's id would count nowhere\n");
+            at + "client: is empty: give it a value, or leave it out\n");
   EXPECT_EQ(errors_of_entry("jobid: a, client: [::1, 10.0.0.0/40]"),
             at + "client: '10.0.0.0/40' is no IP address or CIDR block\n");
   EXPECT_EQ(errors_of_entry("jobid: a, client: ::1, uid: []"),
-            at + "uid: is empty: leave it out for all users of these clients\n");
+            at + "uid: is empty: give it a value, or leave it out\n");
   EXPECT_EQ(errors_of_entry("jobid: a, client: ::1, uid: root"),
             at + "uid: 'root' is not a number from 0 to 4294967295\n");
   EXPECT_EQ(errors_of_entry("jobid: \"a\\n\", client: ::1"),

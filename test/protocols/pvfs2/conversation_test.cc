@@ -252,7 +252,7 @@ TEST(Pvfs2Conversation, SaysOfWhichReadsTheEndWillNotShow) {
   Pvfs2Conversation conversation;
   const VarStrip unknown{.strips = "as it comes"};
   (void)feed(conversation, Sender::client, request_message(1, strided_read(16384, unknown)));
-  EXPECT_FALSE(conversation.end_shows(1));
+  EXPECT_TRUE(conversation.end_shows(1)) << "the response may be the end";
   (void)feed(conversation, Sender::server, io_response(1, 64 << 20));
   EXPECT_FALSE(conversation.end_shows(1));
   EXPECT_FALSE(feed(conversation, Sender::server, raw_message(BmiMode::eager, 1, 1000)).finished);
