@@ -335,6 +335,7 @@ TEST(FileRequest, CyclesAndBadIndexesAreRefused) {
     FileRequest broken = request;
     broken.elements[1].ereq = index;
     EXPECT_FALSE(requested_bytes(hostile_io(broken, 6)).exact) << index;
+    if (index == 1) continue;  // as a sequence that makes sense
     broken = request;
     broken.elements[0].sreq = index;
     EXPECT_FALSE(requested_bytes(hostile_io(broken, 6)).exact) << index;
