@@ -13,7 +13,7 @@ constexpr std::int64_t kMaxInt64 = std::numeric_limits<std::int64_t>::max();
 // twod_stripe and varstrip_dist count stripes in 32 bits.
 constexpr std::int64_t kMostStripes = std::int64_t{1} << 31;
 // A count by closed form takes this many steps for each strip of a period.
-constexpr std::int64_t kClosedFormSteps = 256;
+constexpr std::int64_t kClosedFormSteps = 128;
 // basic_dist is one strip without end; any period tells the same.
 constexpr std::int64_t kAnyPeriod = 65536;
 

@@ -301,6 +301,17 @@ TEST(FileRequest, AVectorOfTwoThousandMillionBlocksIsExact) {
   EXPECT_NEAR(static_cast<double>(found.bytes), static_cast<double>(blocks) / 3, 65536);
 }
 
+TEST(FileRequest, TheLongestListThatClientsSendIsExactHoweverOftenItRepeats) {
+  std::vector<std::int32_t> lengths;
+  std::vector<std::int64_t> displacements;
+  for (int i = 0; i < 100; ++i) {
+    lengths.push_back(1000 + i);
+    displacements.push_back(i * 5000);
+  }
+  const DatatypeBuilder type = DatatypeBuilder().hindexed(lengths, displacements);
+  EXPECT_TRUE(requested_bytes(hostile_io(type.request(), type.size() * 100'000)).exact);
+}
+
 TEST(FileRequest, LoopsWithoutEndArePaidForOnceAndGivenUp) {
   const FileRequestElement byte = FileRequest::contiguous_bytes().elements[0];
   // Every level goes twice through the next one, at odd distances: 2^60 runs.
@@ -324,6 +335,7 @@ TEST(FileRequest, CyclesAndBadIndexesAreRefused) {
     FileRequest broken = request;
     broken.elements[1].ereq = index;
     EXPECT_FALSE(requested_bytes(hostile_io(broken, 6)).exact) << index;
+    if (index == 1) continue;  // as a sequence that makes sense
     broken = request;
     broken.elements[0].sreq = index;
     EXPECT_FALSE(requested_bytes(hostile_io(broken, 6)).exact) << index;
