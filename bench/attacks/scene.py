@@ -26,7 +26,8 @@ WARM_UP = 1.0
 ALONE, BESIDE = 2.0, 3.0  # how long the victim is alone, and beside an honest competitor
 SETTLE = 0.5  # of each of these times, before it is looked at
 PREPARATION = 1.0  # what most attacks need before they have begun
-QUIET_PATIENCE = 20.0
+# Who kept the server waiting may wait for half a minute, and its end does not show before.
+QUIET_PATIENCE = 60.0
 STATUS_PATIENCE = 120.0
 FOREVER = "1 h"
 
