@@ -17,8 +17,7 @@
 namespace vpfs::proxy {
 namespace {
 
-// From this size on a message is spliced: below, one copy is cheaper than the extra system calls.
-// bench/relay has the comparison.
+// From this size on a message is spliced: below, a copy is cheaper than more calls (bench/relay).
 constexpr std::uint64_t kSpliceSize = std::uint64_t{48} * 1024;
 // Enough to see a window of requests, or a response and the header of the data message behind it.
 constexpr std::size_t kPeekSize = 2048;
@@ -32,8 +31,7 @@ constexpr int kPatience = 8;
 constexpr std::size_t kSmallCarry = std::size_t{8} * 1024;
 // Of what is dropped at once, so that others get their turn.
 constexpr std::uint64_t kDiscardSize = std::uint64_t{1024} * 1024;
-// What one stream does before others get their turn: so many reads, or so many messages. Time goes
-// by messages where these are small.
+// What one stream does before others get their turn: so many reads, or so many messages.
 constexpr int kMostTurns = 16;
 constexpr std::size_t kMostMessages = 32;
 

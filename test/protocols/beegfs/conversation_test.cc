@@ -1,3 +1,5 @@
+// Over 500 lines, since all of it stands on one fixture and one set of messages.
+
 #include "protocols/beegfs/conversation.h"
 
 #include <algorithm>
