@@ -135,8 +135,10 @@ class Conversation {
   // cannot be served meanwhile. Then only the end of the connection frees it; clients repeat what
   // they had under way.
   [[nodiscard]] virtual bool occupies_server() const { return false; }
-  // Bytes of file data in all messages of the client's that next() has shown.
+  // Bytes of file data in all messages of the client's that next() has shown, and whether the last
+  // one has some.
   [[nodiscard]] virtual std::uint64_t data_from_client() const = 0;
+  [[nodiscard]] virtual bool client_sends_data() const = 0;
   // An outstanding I/O that made no progress for so long that its end will not be seen any more:
   // forget it; whatever still comes of it passes through.
   virtual void forget(IoKey key) = 0;

@@ -37,9 +37,15 @@ Duration ClientPace::look(TimePoint now, bool server_waits, std::uint64_t total,
       before == TimePoint{} ? Duration::zero() : std::min(now - before, kLongestLook);
   const std::uint64_t moved = total - std::min(std::exchange(total_, total), total);
   moving_ = moved > 0;
+  lagging_for_ = lag_ > Duration::zero() ? lagging_for_ + passed : Duration::zero();
+  moved_meanwhile_ = lag_ > Duration::zero() ? moved_meanwhile_ + moved : 0;
   lag_ = server_waits ? std::max(lag_ + passed - time_for(moved, least), Duration::zero())
                       : Duration::zero();
   return lag_;
+}
+
+bool ClientPace::hardly_moves(BytesPerSecond least) const {
+  return lag_ > Duration::zero() && time_for(moved_meanwhile_, least) < lagging_for_ / 16;
 }
 
 void StallBudgets::fill(Budget& budget, TimePoint now, Duration client_stall) {

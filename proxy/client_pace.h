@@ -24,12 +24,17 @@ class ClientPace {
   Duration look(TimePoint now, bool server_waits, std::uint64_t total, BytesPerSecond least);
   // Whether anything has moved between the last two looks.
   [[nodiscard]] bool moving() const { return moving_; }
+  // Whether, since the lag began, less than a sixteenth of the least rate has: that is no slow
+  // link.
+  [[nodiscard]] bool hardly_moves(BytesPerSecond least) const;
 
  private:
   TimePoint looked_ = {};
   std::uint64_t total_ = 0;
   Duration lag_ = Duration::zero();
   bool moving_ = false;
+  Duration lagging_for_ = Duration::zero();
+  std::uint64_t moved_meanwhile_ = 0;
 };
 
 // How long applications may keep slots at the data server while that waits for their clients.

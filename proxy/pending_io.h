@@ -37,6 +37,7 @@ struct PendingIo : IoRequest {
   bool submitted = false;
   // Of the session's thread: its slot has been given back before its end.
   bool gave_slot_up = false;
+  bool behind_message = false;      // it was let go while a message of its client was half through
   bool on_probation = false;        // it is let go without a slot: its client has stalled lately
   std::uint64_t moved_in_time = 0;  // before that
   bool size_is_estimated = false;   // from what reads like it have given

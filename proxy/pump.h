@@ -57,8 +57,9 @@ class Pump {
   // Whether a message has gone on in part, and how much of it has not come yet.
   [[nodiscard]] bool in_mid_message() const { return !at_boundary(); }
   [[nodiscard]] std::uint64_t left_of_message() const { return forward_left_; }
-  // Whether it is the source's turn: nothing of it is here.
-  [[nodiscard]] bool waits_for_source() const { return reading_ && !writing_ && !has_output(); }
+  // Whether the sink would take more: then it is the source's turn. That nothing is read, because
+  // the source has asked for too much, is its own doing.
+  [[nodiscard]] bool waits_for_source() const { return !writing_ && !has_output(); }
 
   // Since when the sink has taken nothing although something is there for it.
   [[nodiscard]] std::optional<TimePoint> blocked_since() const { return blocked_since_; }

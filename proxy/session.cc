@@ -282,21 +282,34 @@ void Session::submit(PendingIo& io) {
 bool Session::may_submit(const PendingIo& io) {
   // While draining, what comes now is never forwarded: the client repeats it elsewhere.
   if (client_stalled_ || shared_.draining.load(std::memory_order_relaxed)) return false;
-  using Standing = StallBudgets::Standing;
-  const Standing standing =
-      shared_.stalls.standing(io.app, client_endpoint_.address(), worker_.now(), client_stall());
-  if (standing == Standing::good) on_probation_ = false;
-  return standing != Standing::blocked && (!on_probation_ || on_their_way_ == 0);
+  if (standing(io.app) == StallBudgets::Standing::blocked) return false;
+  return !on_probation_ || on_their_way_ == 0;
 }
 
-// As far as they may go.
+StallBudgets::Standing Session::standing(AppId app) {
+  return shared_.stalls.standing(app, client_endpoint_.address(), worker_.now(), client_stall());
+}
+
+PendingIo* Session::parked_io(IoKey key) {
+  PendingIo* const* const found = ios_.find(key);
+  return found != nullptr && (*found)->held && !(*found)->submitted ? *found : nullptr;
+}
+
+// The next ones, as far as they may go.
 void Session::submit_parked() {
   while (!parked_.empty()) {
-    PendingIo* const* const found = ios_.find(parked_.front());
-    const bool waits = found != nullptr && (*found)->held && !(*found)->submitted;
-    if (waits && !may_submit(**found)) return;
+    PendingIo* const io = parked_io(parked_.front());
+    if (io != nullptr && !may_submit(*io)) return;
     parked_.pop_front();
-    if (waits) submit(**found);
+    if (io != nullptr) submit(*io);
+  }
+}
+
+// Of all, those that may go: applications do not wait for each other.
+void Session::submit_all_parked() {
+  std::deque<IoKey> parked = std::exchange(parked_, {});
+  for (const IoKey key : parked) {
+    if (PendingIo* const io = parked_io(key)) submit(*io);  // parks it again if it may not go
   }
 }
 
@@ -334,6 +347,7 @@ void Session::release(PendingIo& io) {
   to_server_.inject_borrowed(io.message);
   io.moved = 0;
   io.last_progress = io.sent;
+  io.behind_message = to_server_.in_mid_message();
   no_longer_held(io);
   ++outstanding_;
   if (io.on_probation) give_slots_up({&io}, worker_.now());
@@ -396,7 +410,8 @@ void Session::finished(const FinishedIo& finished) {
   if (io.gave_slot_up) {
     shared_.counters.late_bytes += finished.bytes - std::min(finished.bytes, io.moved_in_time);
   }
-  if (finished.file != 0 && io.asked.count > kLargeRead) learn_size(finished);
+  const bool may_grow = io.kind == IoKind::write;
+  if (finished.file != 0 && (may_grow || io.asked.count > kLargeRead)) learn_size(finished);
   worker_.ended(io, finished.bytes, finished.failed);
   if (!parked_.empty()) submit_parked();
   learn_client_timeout();

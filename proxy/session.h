@@ -77,7 +77,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void estimate(PendingIo& io, const IoDescription& description);
   void submit(PendingIo& io);
   [[nodiscard]] bool may_submit(const PendingIo& io);
+  [[nodiscard]] StallBudgets::Standing standing(AppId app);
+  [[nodiscard]] PendingIo* parked_io(IoKey key);
   void submit_parked();
+  void submit_all_parked();
   void check_hang_up(TimePoint now);
   void check_answers(TimePoint now);
   void check_client_stall(TimePoint now);
@@ -88,7 +91,7 @@ class Session : public std::enable_shared_from_this<Session> {
     bool for_late_data = false;  // one that has given its slot up does
   };
   [[nodiscard]] Waiting find_waiting(bool client_takes_nothing);
-  [[nodiscard]] bool has_time_left(const std::vector<PendingIo*>& waiting, TimePoint begin,
+  [[nodiscard]] bool has_time_left(const std::vector<PendingIo*>& waiting, Duration lag,
                                    TimePoint now);
   void stall(const std::vector<PendingIo*>& waiting, TimePoint now);
   void park_all(TimePoint now);
@@ -129,10 +132,12 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint32_t seen_uid_ = 0;
   TimePoint hang_up_checked_ = {};
   bool timeout_known_ = false;
-  ClientPace sending_;            // of the client's file data
-  ClientPace taking_;             // of what the client receives
-  bool client_stalled_ = false;   // its requests are parked until it sends or takes something
-  bool on_probation_ = false;     // it did lately: its requests go one by one and without slots
+  ClientPace sending_;           // of the client's file data
+  ClientPace taking_;            // of what the client receives
+  bool client_stalled_ = false;  // its requests are parked until it sends or takes something
+  bool on_probation_ = false;    // it did lately: its requests go one by one and without slots
+  AppId stalled_app_ = {};       // whose standing ends that
+  Duration lag_charged_ = Duration::zero();
   std::size_t on_their_way_ = 0;  // of those
   std::deque<IoKey> parked_;      // held requests that have not been submitted, in order of arrival
   TimePoint stall_told_ = {};

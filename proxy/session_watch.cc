@@ -64,28 +64,36 @@ void Session::check_client_stall(TimePoint now) {
   const bool takes_nothing = to_client_.blocked_since().has_value();
   const Waiting waiting = outstanding_ > 0 ? find_waiting(takes_nothing) : Waiting{};
   const BytesPerSecond least = worker_.settings().config.timeouts.client_min_rate;
-  const std::uint64_t announced = conversation_->data_from_client();
-  const std::uint64_t sent = announced - std::min(announced, to_server_.left_of_message());
+  const std::uint64_t to_come =
+      conversation_->client_sends_data() ? to_server_.left_of_message() : 0;
+  const std::uint64_t sent = conversation_->data_from_client() - to_come;
   const Duration lag = std::max(sending_.look(now, waiting.for_data, sent, least),
                                 taking_.look(now, takes_nothing, to_client_.bytes_moved(), least));
   if (client_stalled_) {
     give_slots_up(waiting.with_slots, now);
     const bool nothing_awaited = !waiting.for_data && !waiting.for_late_data;
     if (!takes_nothing && (sending_.moving() || nothing_awaited)) client_stalled_ = false;
-  } else if (lag > StallBudgets::grace(client_stall()) &&
-             !has_time_left(waiting.with_slots, now - lag, now)) {
-    stall(waiting.with_slots, now);
+  } else if (lag > StallBudgets::grace(client_stall())) {
+    if (!has_time_left(waiting.with_slots, lag, now)) stall(waiting.with_slots, now);
+  } else {
+    lag_charged_ = Duration::zero();
   }
-  if (!client_stalled_) submit_parked();
+  if (on_probation_ && standing(stalled_app_) == StallBudgets::Standing::good) {
+    on_probation_ = false;
+  }
+  if (!client_stalled_ && !parked_.empty()) submit_all_parked();
 }
 
 Session::Waiting Session::find_waiting(bool client_takes_nothing) {
   Waiting waiting;
   const bool clients_turn = to_server_.waits_for_source();
+  const bool some_behind = to_server_.waiting_since().has_value();
   ios_.for_each([&](IoKey key, PendingIo* io) {
     if (io->held) return;
+    io->behind_message = io->behind_message && some_behind;
     const bool for_data =
-        clients_turn && conversation_->awaits_client(key, to_server_.in_mid_message());
+        io->behind_message ||
+        (clients_turn && conversation_->awaits_client(key, to_server_.in_mid_message()));
     if (io->gave_slot_up) {
       waiting.for_late_data |= for_data;
     } else if (for_data || client_takes_nothing) {
@@ -96,10 +104,10 @@ Session::Waiting Session::find_waiting(bool client_takes_nothing) {
   return waiting;
 }
 
-// Takes the time since `begin` from what the applications of `waiting` may cost others.
-bool Session::has_time_left(const std::vector<PendingIo*>& waiting, TimePoint begin,
-                            TimePoint now) {
-  if (waiting.empty()) return held_requests_ == 0 || now - begin < client_stall();
+// Takes what the lag has grown by from what the applications of `waiting` may cost others.
+bool Session::has_time_left(const std::vector<PendingIo*>& waiting, Duration lag, TimePoint now) {
+  if (waiting.empty()) return held_requests_ == 0 || lag < client_stall();
+  const TimePoint begin = now - (lag - std::min(lag, std::exchange(lag_charged_, lag)));
   std::vector<AppId> apps;
   for (const PendingIo* io : waiting) apps.push_back(io->app);
   std::ranges::sort(apps);
@@ -114,6 +122,8 @@ bool Session::has_time_left(const std::vector<PendingIo*>& waiting, TimePoint be
 void Session::stall(const std::vector<PendingIo*>& waiting, TimePoint now) {
   client_stalled_ = true;
   on_probation_ = true;
+  lag_charged_ = Duration::zero();
+  if (!waiting.empty()) stalled_app_ = waiting.front()->app;
   ++shared_.counters.client_stalls;
   park_all(now);
   give_slots_up(waiting, now);
@@ -124,7 +134,9 @@ void Session::stall(const std::vector<PendingIo*>& waiting, TimePoint now) {
               net::to_string(client_endpoint_),
               to_client_.blocked_since() ? "takes no data" : "does not send the data of its writes",
               waiting.size());
-  if (!waiting.empty() && conversation_->occupies_server()) {
+  const BytesPerSecond least = worker_.settings().config.timeouts.client_min_rate;
+  const bool hardly_moves = sending_.hardly_moves(least) || taking_.hardly_moves(least);
+  if (!waiting.empty() && hardly_moves && conversation_->occupies_server()) {
     close("the client kept the data server waiting: it will repeat what was under way");
   }
 }

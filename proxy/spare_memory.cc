@@ -13,8 +13,13 @@ void SpareMemory::look() {
   const struct mallinfo2 now = ::mallinfo2();
   const std::size_t spare = std::min(now.fordblks, free_before_);
   free_before_ = now.fordblks;
-  if (spare < std::max(kMuch, now.uordblks / 4)) return;
+  // What the last look could not give back lies between what is in use.
+  if (spare < kept_ + std::max(kMuch, now.uordblks / 4)) {
+    kept_ = std::min(kept_, now.fordblks);
+    return;
+  }
   (void)::malloc_trim(0);
+  kept_ = ::mallinfo2().fordblks;
   free_before_ = 0;
 }
 

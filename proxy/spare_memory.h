@@ -17,6 +17,7 @@ class SpareMemory {
 
  private:
   std::size_t free_before_ = 0;
+  std::size_t kept_ = 0;  // free, but not given back
 };
 
 }  // namespace vpfs::proxy

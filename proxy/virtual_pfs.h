@@ -22,9 +22,8 @@ class ReadYield {
   void learn(Bytes asked, Bytes given) {
     const auto now = static_cast<std::uint32_t>(Wide{std::min(given.count, asked.count)} * kWhole /
                                                 std::max<std::uint64_t>(asked.count, 1));
-    part_ += now / kSteps;
-    part_ -= part_ / kSteps;
-    if (now == kWhole && part_ > kWhole - kSteps) part_ = kWhole;
+    part_ =
+        now > part_ ? part_ + (now - part_ + kSteps - 1) / kSteps : part_ - (part_ - now) / kSteps;
   }
 
  private:

@@ -19,8 +19,9 @@ namespace vpfs::proxy {
 namespace {
 
 constexpr Duration kSweepInterval = std::chrono::milliseconds(50);
-// Requests that the pool keeps for reuse, with their message buffers.
+// Requests that the pool keeps for reuse, with message buffers of this size at most.
 constexpr std::size_t kMostIdle = 256;
+constexpr std::size_t kMostKept = std::size_t{8} * 1024;
 
 // The upstream leg is local when both of its ends are the same host.
 bool is_local(const net::Socket& socket) {
@@ -159,6 +160,7 @@ PendingIo& Worker::make_held(TimePoint arrival) {
   io.held = true;
   io.submitted = false;
   io.gave_slot_up = false;
+  io.behind_message = false;
   io.on_probation = false;
   io.previous_held = last_held_;
   io.next_held = nullptr;
@@ -179,6 +181,7 @@ void Worker::recycle(PendingIo& io) {
   --shared_.counters.ios_alive;
   if (free_.size() >= kMostIdle) return give_memory_back(io);
   io.message.clear();
+  if (io.message.capacity() > kMostKept) io.message.shrink_to_fit();
   free_.push_back(&io);
 }
 

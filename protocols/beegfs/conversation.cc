@@ -83,6 +83,7 @@ Step BeegfsConversation::client_bytes(std::span<const std::byte> bytes) {
   }
   const std::uint64_t wanted = std::min<std::uint64_t>(header->length, kMostNeeded);
   if (bytes.size() < wanted) return need(wanted);
+  sends_data_ = false;
   return client_message(*header, bytes.first(static_cast<std::size_t>(wanted)));
 }
 
@@ -90,6 +91,7 @@ Step BeegfsConversation::take_data() {
   const std::uint64_t size = std::min(data_left_, kMostData);
   data_left_ -= size;
   data_from_client_ += size;
+  sends_data_ = true;
   if (discard_data_) return {.action = Step::Action::discard, .size = size};
   moved_ += size;
   return forward(size);

@@ -41,6 +41,7 @@ class BeegfsConversation final : public Conversation {
   // A worker reads the data of a write, and sends those of a read, to the end.
   [[nodiscard]] bool occupies_server() const override { return true; }
   [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
+  [[nodiscard]] bool client_sends_data() const override { return sends_data_; }
   void forget(IoKey key) override;
   [[nodiscard]] std::optional<std::uint32_t> serial_client() const override {
     return client_.value_or(kUnknownNode);
@@ -81,6 +82,7 @@ class BeegfsConversation final : public Conversation {
 
   std::uint64_t data_left_ = 0;  // of a write, still to come from the client
   std::uint64_t data_from_client_ = 0;
+  bool sends_data_ = false;  // with its last message
   bool discard_data_ = false;
   // Of messages of other types: answers to come, and of how many nobody knows whether they do.
   std::uint64_t answers_due_ = 0;

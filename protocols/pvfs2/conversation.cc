@@ -36,7 +36,8 @@ Step need(std::uint64_t payload_bytes) {
 // The datafile of an IO, in one number.
 std::uint64_t file_of(const IoSummary& io) {
   const auto fs_id = static_cast<std::uint32_t>(io.fs_id);
-  return (io.datafile ^ (std::uint64_t{fs_id} << 32)) | 1;
+  const std::uint64_t file = io.datafile ^ (fs_id * 0x9e3779b97f4a7c15U);
+  return std::max<std::uint64_t>(file, 1);
 }
 
 }  // namespace
@@ -51,12 +52,14 @@ Step Pvfs2Conversation::next(Sender from, std::span<const std::byte> bytes) {
 }
 
 Step Pvfs2Conversation::client_message(const BmiHeader& header, std::span<const std::byte> bytes) {
+  sends_data_ = false;
   if (header.mode != BmiMode::unexpected) {
     if (Operation* operation = operations_.find(header.tag);
         operation != nullptr && operation->phase == Phase::write_flow) {
       operation->moved += static_cast<std::int64_t>(header.payload_size);
       data_from_client_ += header.payload_size;
       data_tag_ = header.tag;
+      sends_data_ = true;
     }
     return forward(header);
   }
@@ -125,7 +128,7 @@ Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::by
   const auto io = summarise_io(payload);
   if (!io) return forward(header);  // the server will say what is wrong with it
   if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
-  const std::uint64_t file = io->op == Op::io ? file_of(*io) : 0;
+  const std::uint64_t file = file_of(*io);
   operations_.insert(header.tag, {.phase = Phase::response,
                                   .op = io->op,
                                   .io_type = io->io_type,
@@ -138,7 +141,7 @@ Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::by
            .bytes = static_cast<std::uint64_t>(io->part.requested.bytes),
            .file_system = io->fs_id,
            .uid = several_uids_ ? std::nullopt : uid_,
-           .may_be_short = file != 0 && io->io_type == IoType::read,
+           .may_be_short = io->op == Op::io && io->io_type == IoType::read,
            .file = file};
   held_hints_ = io->hints;
   held_part_ = io->part;
@@ -230,7 +233,8 @@ Step Pvfs2Conversation::metadata_response(const BmiHeader& header,
 // The answer itself is nobody's business but for the server's configuration.
 Step Pvfs2Conversation::passing_response(const BmiHeader& header, Op op,
                                          std::span<const std::byte> bytes) {
-  if (op == Op::getconfig && !client_timeout_ && header.payload_size <= kMostConfig) {
+  if (op == Op::getconfig && !client_timeout_ && !answers_lost_ &&
+      header.payload_size <= kMostConfig) {
     if (bytes.size() < kBmiHeaderSize + header.payload_size) return need(header.payload_size);
     learn_config(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(header.payload_size)));
   }
@@ -299,8 +303,8 @@ bool Pvfs2Conversation::awaits_client(IoKey key, bool in_mid_message) {
   const Operation* const operation = operations_.find(key);
   if (operation == nullptr || operation->phase != Phase::write_flow) return false;
   if (in_mid_message && data_tag_ == key) return true;
-  return operation->moved == 0 ||
-         (operation->exact && operation->moved < operation->part.requested.bytes);
+  return operation->moved == 0 || !operation->exact ||
+         operation->moved < operation->part.requested.bytes;
 }
 
 bool Pvfs2Conversation::end_shows(IoKey key) {
@@ -327,6 +331,7 @@ void Pvfs2Conversation::forget_answers() {
   });
   for (const Tag tag : tags) operations_.erase(tag);
   passing_ = 0;
+  answers_lost_ = true;
 }
 
 }  // namespace vpfs::pvfs2

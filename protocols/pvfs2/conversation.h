@@ -40,6 +40,7 @@ class Pvfs2Conversation final : public Conversation {
   [[nodiscard]] bool awaits_client(IoKey key, bool in_mid_message) override;
   [[nodiscard]] bool end_shows(IoKey key) override;
   [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
+  [[nodiscard]] bool client_sends_data() const override { return sends_data_; }
   void forget(IoKey key) override;
   void forget_answers() override;
   [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return {}; }
@@ -96,7 +97,10 @@ class Pvfs2Conversation final : public Conversation {
   FlatTable<Operation> operations_;  // by tag
   std::size_t passing_ = 0;          // of them
   std::uint64_t data_from_client_ = 0;
-  Tag data_tag_ = 0;  // of the client's last message of file data
+  Tag data_tag_ = 0;         // of the client's last message of file data
+  bool sends_data_ = false;  // with its last message
+  // Answers to requests that were forgotten may still come, under tags that are used again.
+  bool answers_lost_ = false;
   IoDescription held_;
   IoPart held_part_;  // where that is an IO
   HintView held_hints_;

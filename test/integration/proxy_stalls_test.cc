@@ -1,6 +1,7 @@
 // Clients that keep the data server waiting: their slots go to others.
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -85,6 +86,38 @@ TEST_F(ProxyStalls, AByteNowAndThenIsNoProgress) {
   });
   EXPECT_TRUE(served);
   EXPECT_TRUE(victim_.server.receive());
+}
+
+// They have been let go, and the data server has not got them.
+TEST_F(ProxyStalls, RequestsBehindHalfAMessageGiveTheirSlotsUp) {
+  Buffer burst;
+  for (Tag tag = 1; tag <= 4; ++tag) {
+    const Buffer request = io_request(tag, {.size = 65536, .job = "a"});
+    burst.insert(burst.end(), request.begin(), request.end());
+  }
+  const Buffer half = data_message(99, Buffer(100));
+  burst.insert(burst.end(), half.begin(), half.begin() + 30);
+  ASSERT_TRUE(staller_.client.send(burst));
+  ASSERT_TRUE(proxy_.wait_until(
+      [](const nlohmann::json& status) { return status["counters"]["slots_given_up"] == 4; }));
+  expect_served(victim_, 1);
+  ASSERT_TRUE(staller_.client.send(std::span(half).subspan(30)));
+  EXPECT_EQ(staller_.server.receive().value().bytes(), half);
+  for (Tag tag = 1; tag <= 4; ++tag) EXPECT_TRUE(staller_.server.receive());
+}
+
+// The proxy reads a client no further that asks for too much. That excuses no write of it.
+TEST_F(ProxyStalls, WhoIsNotReadBecauseItAsksForTooMuchStallsAllTheSame) {
+  start_writes(staller_, 4, "a");
+  std::jthread flood([&] {
+    for (Tag tag = 1000; tag < 40'000; ++tag) {
+      if (!staller_.client.send(getattr_request(tag))) return;
+    }
+  });
+  EXPECT_TRUE(proxy_.wait_until(
+      [](const nlohmann::json& status) { return status["counters"]["slots_given_up"] == 4; }));
+  expect_served(victim_, 1);
+  staller_.server.close();
 }
 
 // After its stall the client has slots for one request at a time, which are not counted.

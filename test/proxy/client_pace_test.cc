@@ -56,6 +56,18 @@ TEST(ClientPace, ThereIsNoLagWhileNobodyWaitsOrTheProxyItselfWasLate) {
   EXPECT_EQ(pace.look(now += kTick, false, 0, kLeast), 0ms);
 }
 
+TEST(ClientPace, ASlowLinkMovesAndADripHardlyDoes) {
+  ClientPace slow;
+  ClientPace drip;
+  TimePoint now = TimePoint{} + 1h;
+  for (std::uint64_t i = 0; i < 40; ++i, now += kTick) {
+    (void)slow.look(now, true, i * 20'000, kLeast);  // 0.4 of the rate
+    (void)drip.look(now, true, i, kLeast);
+  }
+  EXPECT_FALSE(slow.hardly_moves(kLeast));
+  EXPECT_TRUE(drip.hardly_moves(kLeast));
+}
+
 // One connection after the other stalls as soon as slots are to be had: what the application's
 // slots wait in any minute.
 TEST(StallBudgets, StallingInTurnCostsNoMoreThanTheStallInAnyMinute) {

@@ -1,7 +1,5 @@
 // The ends of reads and writes of datatypes with holes, as the conversation sees them.
 
-#include "protocols/pvfs2/conversation.h"
-
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -9,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "protocols/pvfs2/conversation.h"
 #include "protocols/pvfs2/message.h"
 #include "test/protocols/pvfs2/conversation_messages.h"
 #include "test/support/file_requests.h"

@@ -16,7 +16,7 @@ namespace vpfs::pvfs2 {
 using Buffer = std::vector<std::byte>;
 
 inline Request io_request(IoType type, std::int64_t offset, std::int64_t size,
-                   const std::string& job = "") {
+                          const std::string& job = "") {
   Request request;
   request.capability.issuer = "S:s0";
   request.capability.handles = {100, 200};
