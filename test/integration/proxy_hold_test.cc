@@ -36,6 +36,19 @@ TEST(ProxyHold, TakesItsDeadlineFromTheGetconfigThatPasses) {
   EXPECT_TRUE(proxy.logs("requests are held for 80 s at most"));
 }
 
+TEST(ProxyHold, NoTimeoutThatIsLearnedMakesItShorterThanTheLeast) {
+  FakeDataServer server;
+  ProxyProcess proxy({.upstream = server.port()});
+  Link link = open_link(proxy, server);
+  ASSERT_TRUE(link.client.send(getconfig_request(1)));
+  ASSERT_TRUE(link.server.receive());
+  ASSERT_TRUE(link.server.send(getconfig_response(1, 1)));
+  ASSERT_TRUE(link.client.receive());
+  EXPECT_TRUE(
+      proxy.wait_until([](const nlohmann::json& now) { return now["hold_us"] == 60'000'000; }));
+  EXPECT_TRUE(proxy.logs("timeouts: clients give up after 1 s, but hold_min is 1 min"));
+}
+
 // Close to it is too much: what a blocked connection keeps back for a while comes on top.
 TEST(ProxyHold, ConfiguredDeadlineIsKeptWellBelowTheTimeoutOfClients) {
   FakeDataServer server;
