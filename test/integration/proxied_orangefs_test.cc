@@ -35,8 +35,8 @@ class ProxiedOrangefs : public testing::Test {
     }
     tools_ = *tools;
     servers_.emplace(*program, [this](std::uint16_t server) {
-      proxies_.push_back(
-          std::make_unique<ProxyProcess>(ProxySettings{.upstream = server, .depth = 4}));
+      proxies_.push_back(std::make_unique<ProxyProcess>(
+          ProxySettings{.upstream = server, .depth = 4, .timeouts = "hold_min: 10 s"}));
       return proxies_.back()->port();
     });
     direct_ = table("direct", servers_->address());
