@@ -32,8 +32,8 @@ struct alignas(64) IoRequest {
 
   IoRequest* next_queued = nullptr;
   union {
-    IoRequest* previous_queued = nullptr;  // while queued
-    TimePoint sent;                        // from when next() gave it out
+    IoRequest* previous_queued;  // while queued
+    TimePoint sent = {};         // from when next() gave it out
   };
   std::uint64_t order = 0;  // arrival order, breaks ties
   std::uint64_t tag = 0;    // policy's own: cost / weight for SFQ, the deadline for EDF
