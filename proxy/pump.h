@@ -100,7 +100,7 @@ class Pump {
   void append_waiting();
 
   [[nodiscard]] bool at_boundary() const { return forward_left_ == 0; }
-  // Whether nothing is to be read for now.
+  // Whether nothing is to be read until something else changes.
   [[nodiscard]] bool stands_still() const { return (paused_ || waits_) && at_boundary(); }
   void wait_readable();
   void wait_writable();

@@ -58,7 +58,7 @@ TEST_F(ProxyStalls, AWriterThatSendsNothingGivesItsSlotsUpAndItsDataPassWhenThey
   EXPECT_EQ(now["counters"]["slots_given_up"], 4);
   EXPECT_EQ(now["virtual_pfs"][1]["given_up_requests"], 4);
 
-  // What it asks for now waits until it sends again, then goes on alone.
+  // What comes late passes, and is counted.
   for (Tag tag = 1; tag <= 4; ++tag) {
     const Buffer data = data_message(tag, StampedFile{.file = tag}.bytes(0, 1 << 20));
     ASSERT_TRUE(staller_.client.send(data));
