@@ -294,6 +294,10 @@ void ConfigReader::suggest(std::string_view other_word, std::string_view instead
   state_->suggestions.emplace_back(other_word, instead);
 }
 
+void ConfigReader::suggest(std::span<const ConfigWord> words) {
+  for (const ConfigWord& each : words) suggest(each.other, each.instead);
+}
+
 bool ConfigReader::has(std::string_view key) {
   return state_->find(key) != nullptr;
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,6 +54,12 @@ class ConfigErrors {
   Messages warnings_;
   std::map<std::string, int, std::less<>> places_;
   bool final_ = false;
+};
+
+// A word for a key that other systems use, and the key to use instead of it.
+struct ConfigWord {
+  std::string_view other;
+  std::string_view instead;
 };
 
 // A checked view of one YAML mapping.
@@ -108,6 +115,7 @@ class ConfigReader {
 
   // A key by which others know `instead`: when it is unknown here, its error proposes that.
   void suggest(std::string_view other_word, std::string_view instead);
+  void suggest(std::span<const ConfigWord> words);
   // Reports unknown keys now instead of at the end; no key may be asked for after it.
   void finish();
   // Whether nothing has been reported since this reader was made.

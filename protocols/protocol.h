@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/io_kind.h"
 
 // What the proxy sees of a parallel file system's wire protocol. An implementation is pure: bytes
 // in, decisions out. It serves one client connection and the upstream connection that belongs
@@ -26,12 +27,10 @@ inline constexpr std::uint32_t kMirrorGroup = 0x10000;
 // Names one I/O among those of its connection, as long as it is held or outstanding.
 using IoKey = std::uint64_t;
 
-enum class RequestKind : std::uint8_t { read, write, metadata };
-
 // One request, as the protocol shows it.
 struct IoDescription {
   IoKey key = 0;
-  RequestKind kind = RequestKind::read;
+  IoKind kind = IoKind::read;
   std::uint64_t bytes = 0;           // of data that the data server will move; at most, for a read
   std::int64_t file_system = 0;      // zero where the protocol does not show it
   std::optional<std::uint32_t> uid;  // where the protocol shows exactly one

@@ -9,21 +9,15 @@ std::vector<std::string_view> protocol_names() {
   return {"beegfs", "orangefs"};
 }
 
-bool protocol_shows(std::string_view protocol, Attribute attribute) {
-  switch (attribute) {
-    case Attribute::uid:
-      return true;
-    case Attribute::hint:
-    case Attribute::file_system:
-    case Attribute::metadata:
-      return protocol == "orangefs";
-    case Attribute::node:
-    case Attribute::target:
-    case Attribute::owner:
-    case Attribute::directory:
-      return protocol == "beegfs";
+Attributes protocol_attributes(std::string_view protocol) {
+  if (protocol == "orangefs") {
+    return {Attribute::hint, Attribute::file_system, Attribute::uid, Attribute::metadata};
   }
-  return false;
+  if (protocol == "beegfs") {
+    return {Attribute::uid, Attribute::node, Attribute::target, Attribute::owner,
+            Attribute::directory};
+  }
+  return {};
 }
 
 std::unique_ptr<Conversation> make_conversation(std::string_view protocol, std::uint64_t seed) {

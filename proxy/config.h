@@ -9,11 +9,7 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
-#include "protocols/registry.h"
-#include "proxy/client_limits.h"
-#include "proxy/job_registry.h"
-#include "schedulers/cost_model.h"
-#include "schedulers/registry.h"
+#include "stage/config.h"
 
 namespace vpfs::proxy {
 
@@ -22,9 +18,7 @@ struct Limits {
   // Per connection. Beyond it reading stops, or if an I/O of it is at the data server goes on up to
   // four times of it.
   std::size_t held_requests = 4096;
-  Bytes held_bytes = {kMiB};         // the same of the messages
-  std::size_t virtual_pfs = 10'000;  // that templates may make
-  ClientLimits::Settings per_client;
+  Bytes held_bytes = {kMiB};  // the same of the messages
 };
 
 struct Timeouts {
@@ -41,33 +35,10 @@ struct Timeouts {
   BytesPerSecond client_min_rate = {kMiB};
 };
 
-struct VirtualPfsConfig {
-  std::string name;  // may be a template: "job-{jobid}"
-  Share share;       // without finish_by
-  // How long share.finish_bytes may take, from when the proxy learns of it.
-  Duration finish_within = Duration::zero();
-
-  bool operator==(const VirtualPfsConfig&) const = default;
-};
-
-// All conditions that are set must hold; one of the values of each.
-struct RuleConfig {
-  std::vector<std::string> clients;                        // CIDR blocks or addresses
-  std::vector<std::pair<std::string, std::string>> hints;  // name, pattern
-  std::optional<RequestKind> kind;
-  std::vector<std::uint64_t> file_systems;
-  std::vector<std::uint64_t> uids;
-  std::vector<std::uint64_t> nodes;
-  std::vector<std::uint64_t> targets;
-  std::vector<std::uint64_t> owners;
-  std::vector<std::string> directories;  // patterns
-  std::string virtual_pfs;
-  std::uint8_t traffic_class = 0;  // index into Config::scheduler.classes
-};
-
 inline constexpr std::string_view kOriginal = "original";
 
-struct Config {
+// A stage whose I/O is a relayed wire protocol.
+struct Config : stage::Config {
   std::string listen;
   std::string upstream;  // kOriginal: where each client meant to go
   std::string protocol = "orangefs";
@@ -80,17 +51,8 @@ struct Config {
   std::string upstream_congestion = "cubic";
   Limits limits;
   Timeouts timeouts;
-  std::string policy = "sfq";
-  SchedulerSettings scheduler;
-  CostModel::Settings cost;
-  bool schedule_metadata = false;
-  bool scheduler_per_target = false;
   // Whether what a node's kernel writes back belongs to the only user of its file.
   bool write_back_by_file = true;
-  std::vector<VirtualPfsConfig> virtual_pfs;
-  std::vector<RuleConfig> rules;
-  // Nothing: every job id counts (`jobs: trust`).
-  std::optional<std::vector<RegisteredJob>> registered_jobs;
 };
 
 // Reads conf/proxy.yaml's schema. Whatever is wrong goes into `errors`; the result is only good
@@ -99,17 +61,5 @@ struct Config {
 // With `running`, the configuration of a proxy that runs, what cannot change meanwhile is reported.
 [[nodiscard]] Config parse_config(std::string_view text, ConfigErrors& errors,
                                   const Config* running = nullptr);
-
-// Requests that no rule matches belong to the last traffic class.
-[[nodiscard]] std::uint8_t default_class(const Config& config);
-
-// The attribute of a request that a field of a template may name: {"uid"}, ...
-[[nodiscard]] std::optional<Attribute> template_attribute(std::string_view field);
-
-// What is wrong with the braces of a name that may be a template; nothing when nothing is.
-[[nodiscard]] std::optional<std::string> template_problem(std::string_view name);
-
-// The names in braces of a template: {"jobid"} for "job-{jobid}".
-[[nodiscard]] std::vector<std::string> template_fields(std::string_view name);
 
 }  // namespace vpfs::proxy

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "schedulers/registry.h"
+#include "stage/template_name.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -108,7 +109,7 @@ std::string classes(const TrafficClasses& classes) {
   return text + fmt::format("; none waits more than {}", to_string(*classes.max_starvation));
 }
 
-std::string limits_of(const Config& config, const VirtualPfsConfig& pfs) {
+std::string limits_of(const Config& config, const stage::VirtualPfsConfig& pfs) {
   const Share& share = pfs.share;
   const auto knows = [&](ShareField field) { return policy_knows(config.policy, field); };
   Parts parts;
@@ -144,17 +145,18 @@ std::string jobs(const Config& config) {
 
 std::vector<Parts> virtual_pfs(const Config& config) {
   std::vector<Parts> rows;
-  for (const VirtualPfsConfig& each : config.virtual_pfs) {
-    const bool made_by_name = !template_fields(each.name).empty();
+  for (const stage::VirtualPfsConfig& each : config.virtual_pfs) {
+    const bool made_by_name = !stage::template_fields(each.name).empty();
     rows.push_back({each.name, limits_of(config, each) + (made_by_name ? ", one for each" : "")});
   }
-  const bool has_default = std::ranges::find(config.virtual_pfs, "default",
-                                             &VirtualPfsConfig::name) != config.virtual_pfs.end();
+  const bool has_default =
+      std::ranges::find(config.virtual_pfs, "default", &stage::VirtualPfsConfig::name) !=
+      config.virtual_pfs.end();
   if (!has_default) rows.push_back({"default", limits_of(config, {})});
   return rows;
 }
 
-std::string conditions(const RuleConfig& rule) {
+std::string conditions(const stage::RuleConfig& rule) {
   Parts parts;
   const auto add = [&](std::string_view name, const auto& values) {
     if (!values.empty()) parts.push_back(fmt::format("{} {}", name, fmt::join(values, " or ")));
@@ -164,9 +166,9 @@ std::string conditions(const RuleConfig& rule) {
     parts.push_back(fmt::format("hint {}={}", name, pattern));
   }
   if (rule.kind) {
-    parts.emplace_back(*rule.kind == RequestKind::read    ? "reads"
-                       : *rule.kind == RequestKind::write ? "writes"
-                                                          : "metadata operations");
+    parts.emplace_back(*rule.kind == IoKind::read    ? "reads"
+                       : *rule.kind == IoKind::write ? "writes"
+                                                     : "metadata operations");
   }
   add("file system", rule.file_systems);
   add("uid", rule.uids);
@@ -174,7 +176,7 @@ std::string conditions(const RuleConfig& rule) {
   add("target", rule.targets);
   add("owner", rule.owners);
   add("dir", rule.directories);
-  for (const std::string& field : template_fields(rule.virtual_pfs)) {
+  for (const std::string& field : stage::template_fields(rule.virtual_pfs)) {
     const auto named = [&](const auto& hint) { return hint.first == field; };
     if (std::ranges::none_of(rule.hints, named)) parts.push_back("known " + field);
   }
@@ -188,7 +190,7 @@ std::vector<Parts> rules(const Config& config) {
   };
   std::vector<Parts> rows;
   rows.reserve(config.rules.size() + 1);
-  for (const RuleConfig& each : config.rules) {
+  for (const stage::RuleConfig& each : config.rules) {
     rows.push_back({conditions(each), "-> " + each.virtual_pfs + in_class(each.traffic_class)});
   }
   const bool all_matched = !rows.empty() && rows.back().front() == "everything";

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kMostLanes = 64;
 }  // namespace
 
-Dispatcher::Dispatcher(Setup setup, VirtualPfsTable table, std::size_t workers, WakeUp wake_up,
-                       TimePoint now)
+Dispatcher::Dispatcher(Setup setup, stage::VirtualPfsTable table, std::size_t workers,
+                       WakeUp wake_up, TimePoint now)
     : wake_up_(std::move(wake_up)),
       lane_per_target_(setup.lane_per_target),
       cost_model_(setup.cost_model),
@@ -32,10 +32,10 @@ TimePoint Dispatcher::advance(TimePoint now) {
   return last_now_ = std::max(last_now_, now);
 }
 
-AppId Dispatcher::app_of(const Classifier::Match& match, TimePoint now) {
+AppId Dispatcher::app_of(const stage::Classifier::Match& match, TimePoint now) {
   const std::lock_guard lock(mutex_);
   now = advance(now);
-  const VirtualPfsTable::Found found = table_.find_or_make(match, now);
+  const stage::VirtualPfsTable::Found found = table_.find_or_make(match, now);
   if (found.made) set_shares({found.app}, now);
   return found.app;
 }
@@ -77,7 +77,7 @@ void Dispatcher::set_shares(const std::vector<AppId>& apps, TimePoint now) {
 void Dispatcher::set_shares(Lane& lane, const std::vector<AppId>& apps, TimePoint now) {
   std::vector<AppId> refused;
   for (const AppId app : apps) {
-    VirtualPfs& pfs = table_[app];
+    stage::VirtualPfs& pfs = table_[app];
     if (pfs.removed) {
       lane.scheduler->remove(app, now);
     } else if (!lane.scheduler->set_share(app, pfs.share_to_come(now), now)) {
@@ -85,7 +85,7 @@ void Dispatcher::set_shares(Lane& lane, const std::vector<AppId>& apps, TimePoin
     }
   }
   for (const AppId app : refused) {
-    VirtualPfs& pfs = table_[app];
+    stage::VirtualPfs& pfs = table_[app];
     const Result<void> promised = lane.scheduler->set_share(app, pfs.share_to_come(now), now);
     if (promised) continue;
     pfs.refused_promise = promised.error().message;
@@ -135,7 +135,7 @@ void Dispatcher::replace(Lane& lane, TimePoint now) {
 }
 
 void Dispatcher::complete(PendingIo& io, Cost cost, TimePoint now) {
-  VirtualPfs& pfs = table_[io.app];
+  stage::VirtualPfs& pfs = table_[io.app];
   pfs.outstanding_bytes -= io.size;
   --pfs.outstanding_requests;
   clients_.finished(io);
@@ -171,7 +171,7 @@ void Dispatcher::hand_over(PendingIo& io, PendingIo::State state) {
 
 void Dispatcher::end(const Turn::End& end, TimePoint now) {
   PendingIo& io = *end.io;
-  VirtualPfs& pfs = table_[io.app];
+  stage::VirtualPfs& pfs = table_[io.app];
   if (!end.refused) {
     ++pfs.done_requests;
     pfs.done_bytes += Bytes{end.bytes};
@@ -200,7 +200,8 @@ std::optional<TimePoint> Dispatcher::release_all(TimePoint now) {
 }
 
 void Dispatcher::refuse_excess(TimePoint now) {
-  while (PendingIo* const io = clients_.take_excess(now)) {
+  while (stage::Held* const held = clients_.take_excess(now)) {
+    auto* const io = static_cast<PendingIo*>(held);
     if (table_[io->app].excess_requests++ == 0) tell_excess(*io, now);
     leave_queue(*io, now);
     hand_over(*io, PendingIo::State::excess);
@@ -208,7 +209,7 @@ void Dispatcher::refuse_excess(TimePoint now) {
 }
 
 void Dispatcher::tell_excess(const PendingIo& io, TimePoint now) {
-  const ClientLimits::Report client = clients_.report(io.client, now);
+  const stage::ClientLimits::Report client = clients_.report(io.client, now);
   spdlog::warn(
       "virtual PFS {}: it and others that wait have {} of the {} connections of client {}, or "
       "more: "
@@ -221,7 +222,7 @@ TimePoint Dispatcher::release_all(Lane& lane, TimePoint now) {
     const Scheduler::Decision decision = lane.scheduler->next(now);
     if (decision.request == nullptr) return decision.until;
     auto& io = static_cast<PendingIo&>(*decision.request);
-    VirtualPfs& pfs = table_[io.app];
+    stage::VirtualPfs& pfs = table_[io.app];
     pfs.queued_bytes -= io.size;
     pfs.outstanding_bytes += io.size;
     ++pfs.outstanding_requests;
@@ -303,12 +304,12 @@ bool Dispatcher::give_up_slot(PendingIo& io, TimePoint now) {
   return true;
 }
 
-ClientId Dispatcher::join_client(const std::string& name) {
+stage::ClientId Dispatcher::join_client(const std::string& name) {
   const std::lock_guard lock(mutex_);
   return clients_.join(name);
 }
 
-void Dispatcher::leave_client(ClientId client) {
+void Dispatcher::leave_client(stage::ClientId client) {
   const std::lock_guard lock(mutex_);
   clients_.leave(client);
 }

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "proxy/classifier.h"
-#include "proxy/client_limits.h"
 #include "proxy/pending_io.h"
-#include "proxy/virtual_pfs.h"
 #include "schedulers/cost_model.h"
 #include "schedulers/scheduler.h"
+#include "stage/classifier.h"
+#include "stage/client_limits.h"
+#include "stage/virtual_pfs.h"
 
 namespace vpfs::proxy {
 
@@ -50,20 +50,20 @@ class Dispatcher {
     MakeScheduler make_scheduler;
     bool lane_per_target = false;
     CostModel cost_model;
-    ClientLimits::Settings client_limits;
+    stage::ClientLimits::Settings client_limits;
   };
-  Dispatcher(Setup setup, VirtualPfsTable table, std::size_t workers, WakeUp wake_up,
+  Dispatcher(Setup setup, stage::VirtualPfsTable table, std::size_t workers, WakeUp wake_up,
              TimePoint now);
 
-  [[nodiscard]] AppId app_of(const Classifier::Match& match, TimePoint now);
+  [[nodiscard]] AppId app_of(const stage::Classifier::Match& match, TimePoint now);
 
   // What a reload changes. With a new scheduler, requests that wait move into it in the order of
   // their arrival, and what is at the data server counts against its depth.
   struct Change {
     MakeScheduler make_scheduler;  // nothing: those in force stay
     CostModel cost_model;
-    ClientLimits::Settings client_limits;
-    const std::vector<VirtualPfsConfig>& virtual_pfs;
+    stage::ClientLimits::Settings client_limits;
+    const std::vector<stage::VirtualPfsConfig>& virtual_pfs;
     std::size_t most_virtual_pfs;
   };
   void reconfigure(Change change, TimePoint now);
@@ -83,8 +83,8 @@ class Dispatcher {
   // False when it has been given back already.
   [[nodiscard]] bool give_up_slot(PendingIo& io, TimePoint now);
   // As ClientLimits has them.
-  [[nodiscard]] ClientId join_client(const std::string& name);
-  void leave_client(ClientId client);
+  [[nodiscard]] stage::ClientId join_client(const std::string& name);
+  void leave_client(stage::ClientId client);
 
   // Counts a request that was refused instead of forwarded.
   void count_refused(AppId app);
@@ -96,9 +96,9 @@ class Dispatcher {
   };
   // For status: calls `visit` with the lock held.
   struct Books {
-    VirtualPfsTable& table;
+    stage::VirtualPfsTable& table;
     const std::vector<Lane>& lanes;  // at least one
-    const ClientLimits& clients;
+    const stage::ClientLimits& clients;
     TimePoint now;
   };
   void inspect(TimePoint now, const std::function<void(const Books&)>& visit);
@@ -134,8 +134,8 @@ class Dispatcher {
   std::vector<Lane> lanes_;
   std::uint32_t generation_ = 0;  // of the schedulers
   TimePoint last_now_ = {};       // workers read the clock before they wait for the lock
-  VirtualPfsTable table_;
-  ClientLimits clients_;
+  stage::VirtualPfsTable table_;
+  stage::ClientLimits clients_;
   std::vector<std::vector<PendingIo*>> inboxes_;
   std::vector<std::size_t> to_wake_;
 };

@@ -15,8 +15,8 @@
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/host_checks.h"
-#include "proxy/rule_checks.h"
 #include "schedulers/registry.h"
+#include "stage/rule_checks.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -69,8 +69,8 @@ Proxy::Proxy(const Config& config, std::string file, const Clock& clock,
           {.make_scheduler = scheduler_maker(config),
            .lane_per_target = config.scheduler_per_target,
            .cost_model = CostModel(config.cost),
-           .client_limits = config.limits.per_client},
-          VirtualPfsTable(config.virtual_pfs, config.limits.virtual_pfs), config.workers,
+           .client_limits = config.client_limits},
+          stage::VirtualPfsTable(config.virtual_pfs, config.most_virtual_pfs), config.workers,
           [this](std::size_t worker) { workers_[worker]->wake_up(); }, clock.now()) {
   signals_.add(SIGHUP);
   shared_.set_configured_hold(config.timeouts.hold, config.timeouts.hold_min);
@@ -168,7 +168,7 @@ void Proxy::reload() {
   if (text) {
     Config config = parse_config(*text, errors, &settings_->config);
     if (errors.empty()) check_host(config, errors, &settings_->config);
-    if (errors.empty()) warn_of_hidden_rules(config, errors);
+    if (errors.empty()) stage::warn_of_hidden_rules(config, errors);
     for (const std::string& warning : errors.warnings()) spdlog::warn("{}", warning);
     used = errors.empty() ? use(std::move(config))
                           : fail(fmt::format("{}", fmt::join(errors.lines(), "; ")));
@@ -207,9 +207,9 @@ Result<void> Proxy::use(Config config) {
   shared_.set_configured_hold(timeouts.hold, timeouts.hold_min);
   dispatcher_.reconfigure({.make_scheduler = std::move(maker),
                            .cost_model = settings_->cost_model,
-                           .client_limits = settings_->config.limits.per_client,
+                           .client_limits = settings_->config.client_limits,
                            .virtual_pfs = settings_->config.virtual_pfs,
-                           .most_virtual_pfs = settings_->config.limits.virtual_pfs},
+                           .most_virtual_pfs = settings_->config.most_virtual_pfs},
                           shared_.clock.now());
   for (const std::unique_ptr<Worker>& worker : workers_) worker->use(settings_);
   arm_status();

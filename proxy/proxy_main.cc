@@ -17,7 +17,7 @@
 #include "proxy/config_summary.h"
 #include "proxy/host_checks.h"
 #include "proxy/proxy.h"
-#include "proxy/rule_checks.h"
+#include "stage/rule_checks.h"
 
 namespace {
 
@@ -64,7 +64,7 @@ int run(int argc, char** argv) {
     std::cerr << errors.to_string();
     return kBadUsage;
   }
-  vpfs::proxy::warn_of_hidden_rules(config, errors);
+  vpfs::stage::warn_of_hidden_rules(config, errors);
   if (!only_check) return serve(config, path, errors);
   for (const std::string& warning : errors.warnings()) std::cerr << "warning: " << warning << "\n";
   std::cout << path << ": ok\n" << vpfs::proxy::to_summary(config);

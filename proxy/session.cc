@@ -10,7 +10,8 @@
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "protocols/registry.h"
-#include "proxy/virtual_pfs_name.h"
+#include "proxy/client_address.h"
+#include "stage/template_name.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -32,24 +33,13 @@ std::size_t footprint(const PendingIo& io) {
   return sizeof(PendingIo) + io.message.size();
 }
 
-IoKind io_kind(RequestKind kind) {
-  switch (kind) {
-    case RequestKind::read:
-      return IoKind::read;
-    case RequestKind::write:
-      return IoKind::write;
-    case RequestKind::metadata:
-      return IoKind::metadata;
-  }
-  return IoKind::read;
-}
-
 // Texts that a client made long are looked at anew each time, instead of being kept.
-bool may_be_kept(const Identity& identity) {
+bool may_be_kept(const stage::Identity& identity) {
   const auto is_short = [](const std::optional<std::string>& hint) {
-    return !hint || hint->size() <= kLongestName;
+    return !hint || hint->size() <= stage::kLongestName;
   };
-  return identity.directory.size() <= kLongestName && std::ranges::all_of(identity.hints, is_short);
+  return identity.directory.size() <= stage::kLongestName &&
+         std::ranges::all_of(identity.hints, is_short);
 }
 }  // namespace
 
@@ -60,6 +50,7 @@ Session::Session(Worker& worker, net::Socket client, net::Socket server,
       client_(std::move(client)),
       server_(std::move(server)),
       client_endpoint_(std::move(client_endpoint)),
+      client_address_(address_of(client_endpoint_.address())),
       conversation_(make_conversation(worker.settings().config.protocol, worker.table_seed())),
       to_server_(*this, worker, Sender::client, client_, server_),
       to_client_(*this, worker, Sender::server, server_, client_),
@@ -69,7 +60,7 @@ Session::~Session() = default;
 
 void Session::start() {
   follow_settings();
-  conversation_->trust_peer(known_by_->is_server(client_endpoint_.address()));
+  conversation_->trust_peer(known_by_->is_server(client_address_));
   to_server_.start();
   to_client_.start();
 }
@@ -93,7 +84,7 @@ void Session::give_everything_back() {
     worker_.recycle(*io);
   });
   ios_ = FlatTable<PendingIo*>();
-  if (client_id_ != kNoClient) worker_.dispatcher().leave_client(client_id_);
+  if (client_id_ != stage::kNoClient) worker_.dispatcher().leave_client(client_id_);
   worker_.slots_changed();
   update_byte_counters();
   std::error_code ignored;
@@ -101,7 +92,7 @@ void Session::give_everything_back() {
   server_.close(ignored);
 }
 
-bool Session::same_identity(const Identity& known, const IoDescription& io,
+bool Session::same_identity(const stage::Identity& known, const IoDescription& io,
                             std::optional<std::uint32_t> uid) const {
   if (known.kind != io.kind || known.file_system != io.file_system || known.uid != uid ||
       known.node != io.node || known.target != io.target || known.owner != io.owner ||
@@ -128,17 +119,17 @@ Session::Belonging Session::identify(const IoDescription& io) {
   for (const KnownIdentity& known : known_) {
     if (same_identity(known.identity, io, uid)) return known.belongs;
   }
-  Identity identity = {.kind = io.kind,
-                       .file_system = io.file_system,
-                       .uid = uid,
-                       .node = io.node,
-                       .target = io.target,
-                       .owner = io.owner,
-                       .directory = std::string(io.directory)};
+  stage::Identity identity = {.kind = io.kind,
+                              .file_system = io.file_system,
+                              .uid = uid,
+                              .node = io.node,
+                              .target = io.target,
+                              .owner = io.owner,
+                              .directory = std::string(io.directory)};
   for (const std::string& name : known_by_->classifier.hint_names()) {
     identity.hints.emplace_back(conversation_->held_hint(name));
   }
-  const auto match = known_by_->classifier.classify(client_endpoint_.address(), identity);
+  const auto match = known_by_->classifier.classify(client_address_, identity);
   const Belonging belongs = {.app = worker_.dispatcher().app_of(match, worker_.now()),
                              .traffic_class = match.traffic_class,
                              .name_refused = match.name_refused,
@@ -155,7 +146,7 @@ void Session::count_refusals(const Belonging& who) {
     spdlog::warn(
         "client {}: what its requests say makes no name for a virtual PFS (1 to {} bytes of "
         "printable text): such requests count as default",
-        net::to_string(client_endpoint_), kLongestName);
+        net::to_string(client_endpoint_), stage::kLongestName);
   }
   if (who.job_not_registered && shared_.counters.jobs_not_registered++ == 0) {
     spdlog::warn("client {}: its job id is not registered for it: the rules do not see such ids",
@@ -178,7 +169,7 @@ std::optional<std::uint32_t> Session::user_of(const IoDescription& io) {
   } else {
     const std::optional<std::uint32_t> user = shared_.open_files.only_user(file);
     Counters& counters = shared_.counters;
-    if (io.kind == RequestKind::write) {
+    if (io.kind == IoKind::write) {
       ++(user ? counters.write_back_by_file : counters.write_back_unknown);
     } else {
       ++(user ? counters.read_by_file : counters.read_unknown);
@@ -190,7 +181,7 @@ std::optional<std::uint32_t> Session::user_of(const IoDescription& io) {
 
 void Session::join_client() {
   const std::optional<std::uint32_t> number = conversation_->serial_client();
-  if (client_id_ != kNoClient || !number) return;
+  if (client_id_ != stage::kNoClient || !number) return;
   const bool is_known = *number != kUnknownNode;
   if (!is_known) ++shared_.counters.connections_unknown_node;
   std::string name = client_endpoint_.address().to_string();
@@ -222,7 +213,7 @@ void Session::hold(std::span<const std::byte> message) {
   io.key = description.key;
   io.app = who.app;
   io.traffic_class = who.traffic_class;
-  io.kind = io_kind(description.kind);
+  io.kind = description.kind;
   io.device = description.device.value_or(0);
   io.client = client_id_;
   io.fingerprint = description.fingerprint;
@@ -379,7 +370,7 @@ void Session::refuse_to_client(IoKey key, AppId app) {
 // What a client asks for in vain is limited by not reading it. The pause is short: behind the
 // requests may stand the data of writes that have been started.
 void Session::send_refusal(IoKey key) {
-  const std::size_t most = client_id_ == kNoClient ? kMostRefused : kMostSentBack;
+  const std::size_t most = client_id_ == stage::kNoClient ? kMostRefused : kMostSentBack;
   if (++refused_ >= most && !std::exchange(refusing_, true)) to_server_.pause();
   to_client_.inject(conversation_->refuse(key));
   if (to_client_.unsent() > worker_.settings().config.limits.held_bytes.count + kUnsentBesides) {

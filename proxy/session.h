@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/flat_table.h"
-#include "proxy/classifier.h"
 #include "proxy/client_pace.h"
 #include "proxy/pump.h"
 #include "proxy/worker.h"
+#include "stage/classifier.h"
 
 namespace vpfs::proxy {
 
@@ -63,7 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
     bool job_not_registered;
   };
   struct KnownIdentity {
-    Identity identity;
+    stage::Identity identity;
     Belonging belongs;
   };
 
@@ -72,7 +72,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void count_refusals(const Belonging& who);
   void refuse_excess(PendingIo& io);
   void join_client();
-  [[nodiscard]] bool same_identity(const Identity& known, const IoDescription& io,
+  [[nodiscard]] bool same_identity(const stage::Identity& known, const IoDescription& io,
                                    std::optional<std::uint32_t> uid) const;
   void estimate(PendingIo& io, const IoDescription& description);
   void submit(PendingIo& io);
@@ -117,6 +117,7 @@ class Session : public std::enable_shared_from_this<Session> {
   net::Socket client_;
   net::Socket server_;
   const net::Endpoint client_endpoint_;
+  const stage::Address client_address_;
   std::unique_ptr<Conversation> conversation_;
   Pump to_server_;
   Pump to_client_;
@@ -127,7 +128,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t outstanding_ = 0;
   std::vector<KnownIdentity> known_;  // rules are matched once per identity
   SettingsPtr known_by_;              // the settings with those rules
-  ClientId client_id_ = kNoClient;
+  stage::ClientId client_id_ = stage::kNoClient;
   std::uint64_t seen_file_ = 0;  // the last one whose user has been told, and that user
   std::uint32_t seen_uid_ = 0;
   TimePoint hang_up_checked_ = {};

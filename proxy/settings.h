@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "proxy/address_block.h"
-#include "proxy/classifier.h"
 #include "proxy/config.h"
-#include "proxy/job_registry.h"
 #include "schedulers/cost_model.h"
+#include "stage/address.h"
+#include "stage/classifier.h"
+#include "stage/job_registry.h"
 
 namespace vpfs::proxy {
 
@@ -20,15 +20,15 @@ struct Settings {
   explicit Settings(Config from)
       : config(std::move(from)),
         jobs(registry_of(config)),
-        classifier(config.rules, default_class(config), jobs ? &*jobs : nullptr),
+        classifier(config.rules, stage::default_class(config), jobs ? &*jobs : nullptr),
         cost_model(config.cost) {
     for (const std::string& server : config.servers) {
-      if (const auto block = AddressBlock::parse(server)) servers.push_back(*block);
+      if (const auto block = stage::AddressBlock::parse(server)) servers.push_back(*block);
     }
   }
 
   // Whether the address is one of the file system's other servers.
-  [[nodiscard]] bool is_server(const asio::ip::address& address) const {
+  [[nodiscard]] bool is_server(const stage::Address& address) const {
     return std::ranges::any_of(servers, [&](const auto& block) { return block.contains(address); });
   }
 
@@ -36,17 +36,17 @@ struct Settings {
   Settings& operator=(const Settings&) = delete;
 
   const Config config;
-  const std::optional<JobRegistry> jobs;  // nothing: every job id counts
-  const Classifier classifier;
+  const std::optional<stage::JobRegistry> jobs;  // nothing: every job id counts
+  const stage::Classifier classifier;
   const CostModel cost_model;
-  std::vector<AddressBlock> servers;
+  std::vector<stage::AddressBlock> servers;
 
  private:
-  static std::optional<JobRegistry> registry_of(const Config& config) {
+  static std::optional<stage::JobRegistry> registry_of(const Config& config) {
     if (!config.registered_jobs) return std::nullopt;
-    JobRegistry jobs;
+    stage::JobRegistry jobs;
     // REQUIRES: the configuration was read without errors, so none of them is refused.
-    for (const RegisteredJob& job : *config.registered_jobs) (void)jobs.add(job);
+    for (const stage::RegisteredJob& job : *config.registered_jobs) (void)jobs.add(job);
     return jobs;
   }
 };

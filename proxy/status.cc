@@ -76,7 +76,7 @@ const Dispatcher::Lane* lane_of_oldest(const Lanes& lanes, AppId app) {
   return found;
 }
 
-ordered_json describe(const VirtualPfs& pfs, const Lanes& lanes, AppId app, TimePoint now) {
+ordered_json describe(const stage::VirtualPfs& pfs, const Lanes& lanes, AppId app, TimePoint now) {
   std::size_t queued = 0;
   for (const Dispatcher::Lane& lane : lanes) queued += lane.scheduler->flow(app).queued;
   ordered_json row = {{"name", pfs.name}};
@@ -148,10 +148,10 @@ ordered_json describe(const SchedulerSettings& settings, const Dispatcher::Books
 }
 
 // The client nodes that share few connections among their applications.
-ordered_json describe(const ClientLimits& clients, TimePoint now) {
+ordered_json describe(const stage::ClientLimits& clients, TimePoint now) {
   ordered_json rows = ordered_json::array();
   for (std::uint32_t i = 0; i < clients.size(); ++i) {
-    const ClientLimits::Report report = clients.report(ClientId{i}, now);
+    const stage::ClientLimits::Report report = clients.report(stage::ClientId{i}, now);
     if (report.connections == 0) continue;
     ordered_json row = {{"client", report.name}, {"connections", report.connections}};
     if (report.allowance) row["max_held"] = *report.allowance;

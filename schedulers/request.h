@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "base/io_kind.h"
 #include "base/units.h"
 
 namespace vpfs {
@@ -10,8 +11,6 @@ namespace vpfs {
 // A flow of a scheduler: one virtual PFS. Dense small integers, handed out by the proxy's table of
 // virtual PFSes, so that schedulers index arrays with them.
 enum class AppId : std::uint32_t {};
-
-enum class IoKind : std::uint8_t { read, write, metadata };
 
 // What a request takes from the data server, in byte-equivalents (see CostModel).
 using Cost = std::uint64_t;

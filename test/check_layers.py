@@ -13,22 +13,23 @@ MAY_INCLUDE = {
     "base": [],
     "schedulers": ["base"],
     "protocols": ["base"],
+    "stage": ["base", "schedulers"],
     "net": ["base"],
     "client": ["base", "net", "protocols"],
     "control/allocation": ["base", "schedulers"],
     "control/wire": ["base", "net"],
     "control": ["base", "net", "control/allocation", "control/wire"],
-    "proxy": ["base", "net", "protocols", "schedulers", "control/wire"],
+    "proxy": ["base", "net", "protocols", "schedulers", "stage", "control/wire"],
     "dataserver": ["base", "net", "protocols"],
     "load": ["base", "net", "client", "protocols"],
     "decode": ["base", "protocols"],
-    "fuse": ["base", "net", "client", "schedulers", "control/wire"],
+    "fuse": ["base", "net", "client", "schedulers", "stage", "control/wire"],
     "cli": ["base", "net", "control/wire"],
-    "sim": ["base", "schedulers", "control/allocation"],
+    "sim": ["base", "schedulers", "stage", "control/allocation"],
     "bench": None,  # None: anything
     "test": None,
 }
-PURE = ["base", "schedulers", "protocols", "control/allocation", "sim"]  # no I/O, no clock
+PURE = ["base", "schedulers", "protocols", "stage", "control/allocation", "sim"]  # no I/O, no clock
 IO_HEADERS = re.compile(r"^(asio|liburing|fuse|sys/socket|netinet|unistd|thread|mutex|google/)")
 CLOCK_READ = re.compile(r"\b(steady|system|high_resolution)_clock::now\(|\bclock_gettime\(|\bsleep_for\(")
 CLOCK_OWNERS = {"base/system_clock.cc"}

@@ -142,7 +142,7 @@ Step BeegfsConversation::file_io(const MessageHeader& header, std::span<const st
   }
   phase_ = Phase::held;
   held_ = {.key = key_,
-           .kind = is_read_ ? RequestKind::read : RequestKind::write,
+           .kind = is_read_ ? IoKind::read : IoKind::write,
            .bytes = asked_,
            .uid = header.user == kNoUser ? std::nullopt : std::optional(header.user),
            .node = client_ ? std::optional(io->client) : std::nullopt,

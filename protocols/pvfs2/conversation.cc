@@ -118,8 +118,7 @@ Step Pvfs2Conversation::hold_metadata_request(const BmiHeader& header, Op op,
   if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
   if (!hints) return forward(header);  // the server will say what is wrong with it
   operations_.insert(header.tag, {.phase = Phase::metadata, .op = op});
-  held_ = {
-      .key = header.tag, .kind = RequestKind::metadata, .uid = several_uids_ ? std::nullopt : uid_};
+  held_ = {.key = header.tag, .kind = IoKind::metadata, .uid = several_uids_ ? std::nullopt : uid_};
   held_hints_ = *hints;
   return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
 }
@@ -137,7 +136,7 @@ Step Pvfs2Conversation::hold_io(const BmiHeader& header, std::span<const std::by
                                   .sparse = sparse_io(*io),
                                   .file = file});
   held_ = {.key = header.tag,
-           .kind = io->io_type == IoType::write ? RequestKind::write : RequestKind::read,
+           .kind = io->io_type == IoType::write ? IoKind::write : IoKind::read,
            .bytes = static_cast<std::uint64_t>(io->part.requested.bytes),
            .file_system = io->fs_id,
            .uid = several_uids_ ? std::nullopt : uid_,

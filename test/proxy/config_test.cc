@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "schedulers/registry.h"
+#include "stage/template_name.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -217,11 +218,11 @@ TEST(ProxyConfig, AnEmptyConditionIsAMistakeAndDoesNotMatchEverybody) {
 
 TEST(ProxyConfig, BracesOfTemplatesMustPairUp) {
   for (const char* good : {"plain", "job-{jobid}", "{a}{b}", "x{a}y{b}z"}) {
-    EXPECT_FALSE(template_problem(good)) << good;
+    EXPECT_FALSE(stage::template_problem(good)) << good;
   }
   for (const char* bad :
        {"j-{jobid", "j-jobid}", "{}", "a{}b", "{{a}}", "a}b{", "{a}}", "{a{b}}"}) {
-    EXPECT_TRUE(template_problem(bad)) << bad;
+    EXPECT_TRUE(stage::template_problem(bad)) << bad;
   }
   EXPECT_EQ(
       errors_of(kMinimal +
@@ -283,9 +284,9 @@ TEST(ProxyConfig, RulesPutRequestsIntoClasses) {
   const Config config = parse_config(text, errors);
   EXPECT_EQ(errors.to_string(), "");
   EXPECT_EQ(config.rules[0].traffic_class, 0);
-  EXPECT_EQ(config.rules[0].kind, RequestKind::metadata);
+  EXPECT_EQ(config.rules[0].kind, IoKind::metadata);
   EXPECT_EQ(config.rules[1].traffic_class, 1) << "the last one unless said otherwise";
-  EXPECT_EQ(default_class(config), 1);
+  EXPECT_EQ(stage::default_class(config), 1);
   EXPECT_NE(errors_of(text + "  - {virtual_pfs: default, class: slower}\n").find("p.yaml:6:"),
             std::string::npos);
   EXPECT_NE(errors_of(std::string(kMinimal) + "rules: [{virtual_pfs: default, class: fast}]\n")
@@ -344,8 +345,9 @@ TEST(ProxyConfig, HoldIsAutomaticOrADuration) {
 }
 
 TEST(ProxyConfig, TemplateFieldsAreTheNamesInBraces) {
-  EXPECT_EQ(template_fields("job-{jobid}-{user}"), (std::vector<std::string>{"jobid", "user"}));
-  EXPECT_TRUE(template_fields("plain{").empty());
+  EXPECT_EQ(stage::template_fields("job-{jobid}-{user}"),
+            (std::vector<std::string>{"jobid", "user"}));
+  EXPECT_TRUE(stage::template_fields("plain{").empty());
 }
 
 constexpr const char* kBeegfs =
@@ -358,11 +360,11 @@ TEST(ProxyConfig, TheExampleForBeegfsIsGood) {
   EXPECT_EQ(errors.to_string(), "");
   EXPECT_EQ(config.protocol, "beegfs");
   EXPECT_TRUE(config.scheduler_per_target);
-  EXPECT_TRUE(config.limits.per_client.enabled);
-  EXPECT_FALSE(config.limits.per_client.most);
+  EXPECT_TRUE(config.client_limits.enabled);
+  EXPECT_FALSE(config.client_limits.most);
   ASSERT_EQ(config.rules.size(), 3U);
   EXPECT_EQ(config.rules[0].directories, (std::vector<std::string>{"4-5F2A-1", "7-5F2A-*"}));
-  EXPECT_EQ(config.rules[1].kind, RequestKind::read);
+  EXPECT_EQ(config.rules[1].kind, IoKind::read);
   EXPECT_EQ(config.rules[2].virtual_pfs, "user-{uid}");
 }
 
@@ -398,7 +400,7 @@ TEST(ProxyConfig, ALimitPerClientIsANumberOrAWord) {
     const Config config = parse_config(
         std::string(kBeegfs) + "limits: {max_held_per_client: " + value + "}\n", errors);
     EXPECT_EQ(errors.to_string(), "");
-    return config.limits.per_client;
+    return config.client_limits;
   };
   EXPECT_FALSE(limit("off").enabled);
   EXPECT_EQ(limit("5").most, 5U);

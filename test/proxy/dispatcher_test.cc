@@ -25,7 +25,8 @@ class DispatcherTest : public ::testing::Test {
                                .client_limits = {}};
     dispatcher_ = std::make_unique<Dispatcher>(
         std::move(setup),
-        VirtualPfsTable({{.name = "a", .share = {.weight = 2}}, {.name = "b", .share = {}}}, 10),
+        stage::VirtualPfsTable({{.name = "a", .share = {.weight = 2}}, {.name = "b", .share = {}}},
+                               10),
         workers, [this](std::size_t worker) { woken_.push_back(worker); }, kStart);
   }
 
@@ -156,8 +157,8 @@ TEST_F(DispatcherTest, AnotherSchedulerTakesOverInTheOrderOfArrival) {
   }
   ASSERT_EQ(turn({.arrived = {&first, &second}}).size(), 2U);
   EXPECT_TRUE(turn({.arrived = waiting}).empty());
-  const std::vector<VirtualPfsConfig> declared = {{.name = "a", .share = {.weight = 7}},
-                                                  {.name = "c", .share = {}}};
+  const std::vector<stage::VirtualPfsConfig> declared = {{.name = "a", .share = {.weight = 7}},
+                                                         {.name = "c", .share = {}}};
   dispatcher_->reconfigure({.make_scheduler = maker("fifo", 3),
                             .cost_model = CostModel({}),
                             .client_limits = {},
@@ -220,7 +221,7 @@ TEST_F(DispatcherTest, EachTargetHasADepthOfItsOwn) {
 
 TEST_F(DispatcherTest, WhatAClientHasTooManyOfComesBackToBeRefused) {
   make(1, 2);
-  ClientId client{};
+  stage::ClientId client{};
   for (int i = 0; i < 6; ++i) client = dispatcher_->join_client("node");
   std::vector<PendingIo*> all = {&io(2)};
   for (int i = 0; i < 6; ++i) all.push_back(&io(1, 1));

@@ -1,11 +1,15 @@
-#include "proxy/job_config.h"
+#include "stage/job_config.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "proxy/config.h"
+
 namespace vpfs::proxy {
 namespace {
+
+using stage::RegisteredJob;
 
 constexpr const char* kMinimal = "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n";
 
@@ -37,7 +41,7 @@ TEST(JobConfig, AnEntryHasItsIdItsClientsAndPerhapsItsUsers) {
   EXPECT_EQ(errors.to_string(), "");
   ASSERT_TRUE(config.registered_jobs);
   EXPECT_EQ(*config.registered_jobs,
-            (std::vector<RegisteredJob>{
+            (std::vector<stage::RegisteredJob>{
                 {.jobid = "4711", .clients = {"10.1.0.0/24", "::1"}, .uids = {1001, 0}},
                 {.jobid = "4712", .clients = {"10.1.1.7"}, .uids = {}}}));
 }

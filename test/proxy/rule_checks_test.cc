@@ -1,10 +1,12 @@
-#include "proxy/rule_checks.h"
+#include "stage/rule_checks.h"
 
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "proxy/config.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -25,7 +27,7 @@ std::vector<std::string> warnings_of(const std::string& protocol,
   ConfigErrors errors("p.yaml");
   const Config config = parse_config(text, errors);
   EXPECT_EQ(errors.to_string(), "");
-  warn_of_hidden_rules(config, errors);
+  stage::warn_of_hidden_rules(config, errors);
   return errors.warnings();
 }
 

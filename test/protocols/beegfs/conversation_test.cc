@@ -107,7 +107,7 @@ TEST_F(BeegfsConversationTest, AReadSaysWhoAsksForWhat) {
   const Buffer request = read_request(4096, 65536);
   EXPECT_EQ(client(request).action, Action::hold);
   const IoDescription& held = conversation_.held();
-  EXPECT_EQ(held.kind, RequestKind::read);
+  EXPECT_EQ(held.kind, IoKind::read);
   EXPECT_EQ(held.bytes, 65536U);
   EXPECT_EQ(held.uid, 1001U);
   EXPECT_EQ(held.node, 7U);

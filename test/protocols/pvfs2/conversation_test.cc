@@ -28,12 +28,12 @@ TEST(Pvfs2Conversation, HoldsOnlyIoAndSmallIo) {
           .action,
       Step::Action::hold);
   EXPECT_EQ(conversation.held().key, 2U);
-  EXPECT_EQ(conversation.held().kind, RequestKind::read);
+  EXPECT_EQ(conversation.held().kind, IoKind::read);
   EXPECT_EQ(conversation.held().bytes, 1000U);
   EXPECT_EQ(conversation.held().file_system, 7);
   EXPECT_EQ(feed(conversation, Sender::client, request_message(3, small_write(4096))).action,
             Step::Action::hold);
-  EXPECT_EQ(conversation.held().kind, RequestKind::write);
+  EXPECT_EQ(conversation.held().kind, IoKind::write);
   EXPECT_EQ(conversation.held().bytes, 4096U);
 }
 

@@ -1,4 +1,4 @@
-#include "proxy/client_limits.h"
+#include "stage/client_limits.h"
 
 #include <algorithm>
 #include <deque>
@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 namespace {
 
 using std::chrono::seconds;
@@ -26,9 +26,9 @@ class ClientLimitsTest : public ::testing::Test {
     for (std::size_t i = 0; i < connections; ++i) id = limits_.join("10.0.0.1 node 7");
     return id;
   }
-  PendingIo& queue(ClientId client, AppId app, std::uint64_t fingerprint = 0) {
-    ios_.push_back(std::make_unique<PendingIo>());
-    PendingIo& io = *ios_.back();
+  Held& queue(ClientId client, AppId app, std::uint64_t fingerprint = 0) {
+    ios_.push_back(std::make_unique<Held>());
+    Held& io = *ios_.back();
     io.app = app;
     io.client = client;
     io.arrival = now_;
@@ -37,11 +37,11 @@ class ClientLimitsTest : public ::testing::Test {
     limits_.queued(io, now_);
     return io;
   }
-  PendingIo* excess() { return limits_.take_excess(now_); }
+  Held* excess() { return limits_.take_excess(now_); }
 
   ClientLimits limits_;
   TimePoint now_ = TimePoint{} + seconds(1000);
-  std::vector<std::unique_ptr<PendingIo>> ios_;
+  std::vector<std::unique_ptr<Held>> ios_;
 };
 
 TEST_F(ClientLimitsTest, AThirdOfTheConnectionsIsLeftToOthers) {
@@ -50,7 +50,7 @@ TEST_F(ClientLimitsTest, AThirdOfTheConnectionsIsLeftToOthers) {
   for (int i = 0; i < 7; ++i) (void)queue(client, kA);
   EXPECT_EQ(excess(), nullptr);
   EXPECT_EQ(limits_.report(client, now_).allowance, 8U);
-  PendingIo& ninth = queue(client, kA);
+  Held& ninth = queue(client, kA);
   EXPECT_EQ(excess(), &ninth);
   EXPECT_EQ(excess(), nullptr);
   EXPECT_EQ(limits_.report(client, now_).refused, 1U);
@@ -59,13 +59,13 @@ TEST_F(ClientLimitsTest, AThirdOfTheConnectionsIsLeftToOthers) {
 TEST_F(ClientLimitsTest, WhatIsAtTheServerCountsButIsNeverSentBack) {
   const ClientId client = client_with(12);
   (void)queue(client, kB);
-  std::vector<PendingIo*> sent;
+  std::vector<Held*> sent;
   for (int i = 0; i < 10; ++i) {
     sent.push_back(&queue(client, kA));
     limits_.dispatched(*sent.back(), now_);
   }
   EXPECT_EQ(excess(), nullptr);
-  PendingIo& held = queue(client, kA);
+  Held& held = queue(client, kA);
   EXPECT_EQ(excess(), &held);
   for (int i = 0; i < 4; ++i) limits_.finished(*sent[static_cast<std::size_t>(i)]);
   (void)queue(client, kA);
@@ -79,7 +79,7 @@ TEST_F(ClientLimitsTest, AClientWithOneApplicationHasNoLimit) {
   EXPECT_FALSE(limits_.report(client, now_).allowance);
   (void)queue(client, kB);
   int refused = 0;
-  while (PendingIo* const io = excess()) {
+  while (Held* const io = excess()) {
     EXPECT_EQ(io->app, kA);
     ++refused;
   }
@@ -88,7 +88,7 @@ TEST_F(ClientLimitsTest, AClientWithOneApplicationHasNoLimit) {
 
 TEST_F(ClientLimitsTest, AnApplicationThatIsQuietForLongIsNotThere) {
   const ClientId client = client_with(12);
-  PendingIo& once = queue(client, kB);
+  Held& once = queue(client, kB);
   limits_.dispatched(once, now_);
   limits_.finished(once);
   now_ += seconds(61);
@@ -101,15 +101,15 @@ TEST_F(ClientLimitsTest, ARepetitionIsAsOldAsWhatItRepeats) {
   (void)queue(client, kB);
   for (int i = 0; i < 6; ++i) (void)queue(client, kA);
   now_ += seconds(1);
-  PendingIo& late = queue(client, kA);
+  Held& late = queue(client, kA);
   now_ += seconds(1);
-  PendingIo& later = queue(client, kA, 77);
+  Held& later = queue(client, kA, 77);
   EXPECT_EQ(excess(), &later);
   now_ += seconds(5);
   limits_.withdrawn(late);
-  PendingIo& fresh = queue(client, kA);
+  Held& fresh = queue(client, kA);
   EXPECT_EQ(excess(), nullptr);
-  PendingIo& again = queue(client, kA, 77);
+  Held& again = queue(client, kA, 77);
   EXPECT_EQ(excess(), &fresh) << "which came after the one that comes again";
   EXPECT_EQ(again.first_seen, TimePoint{} + seconds(1002));
 }
@@ -120,7 +120,7 @@ TEST_F(ClientLimitsTest, NobodyIsSentBackForEver) {
   const ClientId client = client_with(12);
   struct Reader {
     TimePoint next;
-    PendingIo* held = nullptr;
+    Held* held = nullptr;
     TimePoint since = {};
     std::uint64_t request = 0;
   };
@@ -128,7 +128,7 @@ TEST_F(ClientLimitsTest, NobodyIsSentBackForEver) {
   for (Reader& reader : readers) reader.next = now_;
   std::uint64_t request = 0;
   Duration longest = {};
-  PendingIo& other = queue(client, kB);
+  Held& other = queue(client, kB);
   for (int tick = 0; tick < 6000; ++tick, now_ += std::chrono::milliseconds(100)) {
     limits_.withdrawn(other);
     limits_.queued(other, now_);
@@ -140,7 +140,7 @@ TEST_F(ClientLimitsTest, NobodyIsSentBackForEver) {
       }
       reader.held = &queue(client, kA, reader.request);
     }
-    while (PendingIo* const io = excess()) {
+    while (Held* const io = excess()) {
       for (Reader& reader : readers) {
         if (reader.held != io) continue;
         reader.held = nullptr;
@@ -168,33 +168,33 @@ TEST_F(ClientLimitsTest, AReadIsSentBackSoManyTimesOnly) {
   const ClientId client = client_with(4);
   limits_.dispatched(queue(client, kA, 1), now_);
   for (std::uint32_t times = 0; times < ClientLimits::kMostTimes; ++times) {
-    PendingIo& again = queue(client, kA, 2);
+    Held& again = queue(client, kA, 2);
     ASSERT_EQ(excess(), &again) << times;
     now_ += seconds(5);
   }
   (void)queue(client, kA, 2);
   EXPECT_EQ(excess(), nullptr) << "its client may give it up before long";
-  PendingIo& another = queue(client, kA, 3);
+  Held& another = queue(client, kA, 3);
   EXPECT_EQ(excess(), &another);
 }
 
 TEST_F(ClientLimitsTest, AWriteThatComesAgainAtOnceStays) {
   limits_.configure({.most = 1});
   const ClientId client = client_with(4);
-  const auto write = [&](std::uint64_t fingerprint) -> PendingIo& {
-    PendingIo& io = queue(client, kA, fingerprint);
+  const auto write = [&](std::uint64_t fingerprint) -> Held& {
+    Held& io = queue(client, kA, fingerprint);
     io.kind = IoKind::write;
     return io;
   };
   limits_.dispatched(write(1), now_);
   for (int times = 0; times < 40; ++times) {
-    PendingIo& again = write(2);
+    Held& again = write(2);
     ASSERT_EQ(excess(), &again) << times;
     now_ += seconds(5);
   }
   ASSERT_EQ(excess(), nullptr);
   ASSERT_EQ(excess(), nullptr);
-  PendingIo& once = write(3);
+  Held& once = write(3);
   EXPECT_EQ(excess(), &once);
   now_ += std::chrono::milliseconds(2);
   (void)write(3);
@@ -219,20 +219,20 @@ TEST_F(ClientLimitsTest, TheAllowanceIsDividedAmongThoseThatWait) {
   for (const std::uint32_t applications : {2U, 3U, 4U, 8U}) {
     SCOPED_TRACE(applications);
     std::map<AppId, std::size_t> held;
-    std::vector<PendingIo*> here;
+    std::vector<Held*> here;
     for (int i = 0; i < 16; ++i) {
       for (std::uint32_t app = 1; app <= applications; ++app) {
         here.push_back(&queue(client, AppId{app}));
-        while (PendingIo* const io = excess()) std::erase(here, io);
+        while (Held* const io = excess()) std::erase(here, io);
         EXPECT_LE(here.size(), 8U);
       }
     }
-    for (const PendingIo* io : here) ++held[io->app];
+    for (const Held* io : here) ++held[io->app];
     EXPECT_EQ(here.size(), 8U);
     for (std::uint32_t app = 1; app <= applications; ++app) {
       EXPECT_GE(held[AppId{app}], 8U / applications) << app;
     }
-    for (PendingIo* io : here) limits_.withdrawn(*io);
+    for (Held* io : here) limits_.withdrawn(*io);
     now_ += seconds(61);
   }
 }
@@ -244,12 +244,12 @@ TEST_F(ClientLimitsTest, TheNodesAllowanceMayBeConfigured) {
   EXPECT_EQ(excess(), nullptr);
   for (int i = 0; i < 3; ++i) {
     (void)queue(client, kB);
-    PendingIo* const io = excess();
+    Held* const io = excess();
     ASSERT_NE(io, nullptr);
     EXPECT_EQ(io->app, kA);
     EXPECT_EQ(excess(), nullptr);
   }
-  PendingIo& fourth = queue(client, kB);
+  Held& fourth = queue(client, kB);
   EXPECT_EQ(excess(), &fourth) << "three for each of them";
 }
 
@@ -262,7 +262,7 @@ TEST_F(ClientLimitsTest, WhatNobodyElseAsksForIsNotTakenFromAnybody) {
 
 TEST_F(ClientLimitsTest, OfMoreApplicationsThanTheAllowanceTheOldestRequestsStay) {
   const ClientId client = client_with(12);
-  std::vector<PendingIo*> ios;
+  std::vector<Held*> ios;
   for (std::uint32_t app = 1; app <= 8; ++app) {
     ios.push_back(&queue(client, AppId{app}));
     now_ += seconds(1);
@@ -270,7 +270,7 @@ TEST_F(ClientLimitsTest, OfMoreApplicationsThanTheAllowanceTheOldestRequestsStay
   EXPECT_EQ(excess(), nullptr);
   const TimePoint came = now_;
   for (std::uint32_t app = 9; app <= 20; ++app) {
-    PendingIo& io = queue(client, AppId{app}, 500 + app);
+    Held& io = queue(client, AppId{app}, 500 + app);
     EXPECT_EQ(excess(), &io) << app;
     EXPECT_EQ(excess(), nullptr);
   }
@@ -278,9 +278,9 @@ TEST_F(ClientLimitsTest, OfMoreApplicationsThanTheAllowanceTheOldestRequestsStay
   limits_.dispatched(*ios[0], now_);
   limits_.finished(*ios[0]);
   now_ += seconds(5);
-  PendingIo& young = queue(client, kA);
+  Held& young = queue(client, kA);
   EXPECT_EQ(excess(), nullptr);
-  PendingIo& again = queue(client, AppId{9}, 509);
+  Held& again = queue(client, AppId{9}, 509);
   EXPECT_EQ(again.first_seen, came);
   EXPECT_EQ(excess(), &young);
   EXPECT_EQ(excess(), nullptr);
@@ -293,7 +293,7 @@ TEST_F(ClientLimitsTest, AnApplicationWhoseRequestsArePassedOnIsNotSentBackForOt
   const AppId quick{9};
   for (std::uint32_t app = 1; app <= 8; ++app) (void)queue(client, AppId{app});
   for (int round = 0; round < 1000; ++round, now_ += std::chrono::milliseconds(20)) {
-    PendingIo& io = queue(client, quick);
+    Held& io = queue(client, quick);
     // Known as such from its first request on that was passed on.
     if (round > 0) ASSERT_EQ(excess(), nullptr) << round;
     now_ += std::chrono::milliseconds(round % 5);
@@ -301,10 +301,10 @@ TEST_F(ClientLimitsTest, AnApplicationWhoseRequestsArePassedOnIsNotSentBackForOt
     limits_.finished(io);
   }
   // And one that is not quick any more is one of those that wait.
-  PendingIo& slow = queue(client, quick);
+  Held& slow = queue(client, quick);
   EXPECT_EQ(excess(), nullptr);
   now_ += ClientLimits::kPassing;
-  PendingIo& next = queue(client, quick);
+  Held& next = queue(client, quick);
   EXPECT_EQ(excess(), &next);
   EXPECT_EQ(excess(), &slow);
 }
@@ -312,7 +312,7 @@ TEST_F(ClientLimitsTest, AnApplicationWhoseRequestsArePassedOnIsNotSentBackForOt
 TEST_F(ClientLimitsTest, QuickOnesDoNotTakeEveryConnectionEither) {
   const ClientId client = client_with(12);
   for (std::uint32_t app = 1; app <= 12; ++app) {
-    PendingIo& io = queue(client, AppId{app});
+    Held& io = queue(client, AppId{app});
     limits_.dispatched(io, now_);
     limits_.finished(io);
   }
@@ -379,7 +379,7 @@ class NodeWithSlowApplications {
     std::optional<TimePoint> awake = {};
     bool held = false;
     bool again = false;  // it has been sent back
-    PendingIo io = {};
+    Held io = {};
   };
   void ask(Task& task, TimePoint now) {
     if (!task.again) task.io = {};
@@ -398,7 +398,7 @@ class NodeWithSlowApplications {
       pass_on(task, now);
       task.awake = now + std::chrono::milliseconds(1);
     }
-    while (PendingIo* const io = limits_.take_excess(now)) send_back(*io, now);
+    while (Held* const io = limits_.take_excess(now)) send_back(*io, now);
   }
   void pass_on(Task& task, TimePoint now) {
     limits_.dispatched(task.io, now);
@@ -406,7 +406,7 @@ class NodeWithSlowApplications {
     --held_;
     task = {.app = task.app, .awake = now};
   }
-  void send_back(const PendingIo& io, TimePoint now) {
+  void send_back(const Held& io, TimePoint now) {
     Task& task = *std::ranges::find(tasks_, &io, [](const Task& each) { return &each.io; });
     task.held = false;
     --held_;
@@ -456,9 +456,9 @@ TEST_F(ClientLimitsTest, TheWorkForARequestDoesNotGrowWithTheApplicationsThatAre
   const auto work_per_request = [&](std::uint32_t requests) {
     const std::uint64_t before = limits_.looks();
     for (std::uint32_t i = 0; i < requests; ++i) {
-      PendingIo& io = queue(client, AppId{next++});
+      Held& io = queue(client, AppId{next++});
       bool stays = true;
-      while (PendingIo* const refused = excess()) stays = stays && refused != &io;
+      while (Held* const refused = excess()) stays = stays && refused != &io;
       if (stays) limits_.withdrawn(io);
     }
     return (limits_.looks() - before) / requests;
@@ -470,13 +470,13 @@ TEST_F(ClientLimitsTest, TheWorkForARequestDoesNotGrowWithTheApplicationsThatAre
 
 TEST_F(ClientLimitsTest, ClientsThatComeChangeNothingForThoseThatWait) {
   const ClientId client = client_with(12);
-  std::vector<PendingIo*> ios;
+  std::vector<Held*> ios;
   for (int i = 0; i < 8; ++i) ios.push_back(&queue(client, AppId(static_cast<std::uint32_t>(i))));
   for (int i = 0; i < 2000; ++i) (void)limits_.join("another node " + std::to_string(i));
-  PendingIo& ninth = queue(client, kA);
+  Held& ninth = queue(client, kA);
   EXPECT_EQ(excess(), &ninth);
-  for (PendingIo* io : ios) limits_.dispatched(*io, now_);
-  for (PendingIo* io : ios) limits_.finished(*io);
+  for (Held* io : ios) limits_.dispatched(*io, now_);
+  for (Held* io : ios) limits_.finished(*io);
   EXPECT_EQ(limits_.report(client, now_).allowance, 8U);
 }
 
@@ -489,4 +489,4 @@ TEST_F(ClientLimitsTest, ClientsThatComeAndGoDoNotPileUp) {
 }
 
 }  // namespace
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

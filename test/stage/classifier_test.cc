@@ -1,11 +1,11 @@
-#include "proxy/classifier.h"
+#include "stage/classifier.h"
 
 #include <gtest/gtest.h>
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 namespace {
 
-const asio::ip::address kClient = asio::ip::make_address("10.1.2.3");
+const Address kClient = Address::parse("10.1.2.3").value();
 
 Identity identity(const Classifier& classifier,
                   const std::vector<std::pair<std::string, std::string>>& hints) {
@@ -37,22 +37,22 @@ TEST(Classifier, WithoutAMatchItIsDefault) {
 TEST(Classifier, AllConditionsOfARuleMustHold) {
   const Classifier classifier({{.clients = {"10.0.0.0/8"},
                                 .hints = {{"jobid", "?"}},
-                                .kind = RequestKind::write,
+                                .kind = IoKind::write,
                                 .file_systems = {7},
                                 .uids = {1000},
                                 .virtual_pfs = "x"}});
   Identity good = identity(classifier, {{"jobid", "1"}});
-  good.kind = RequestKind::write;
+  good.kind = IoKind::write;
   good.file_system = 7;
   good.uid = 1000;
   EXPECT_EQ(classifier.classify(kClient, good).virtual_pfs, "x");
-  EXPECT_EQ(classifier.classify(asio::ip::make_address("11.1.2.3"), good).virtual_pfs, "default");
+  EXPECT_EQ(classifier.classify(Address::parse("11.1.2.3").value(), good).virtual_pfs, "default");
   const auto without = [&](auto change) {
     Identity bad = good;
     change(bad);
     return classifier.classify(kClient, bad).virtual_pfs;
   };
-  EXPECT_EQ(without([](Identity& bad) { bad.kind = RequestKind::metadata; }), "default");
+  EXPECT_EQ(without([](Identity& bad) { bad.kind = IoKind::metadata; }), "default");
   EXPECT_EQ(without([](Identity& bad) { bad.file_system = 8; }), "default");
   EXPECT_EQ(without([](Identity& bad) { bad.uid = 1001; }), "default");
   EXPECT_EQ(without([](Identity& bad) { bad.uid.reset(); }), "default");
@@ -71,12 +71,12 @@ TEST(Classifier, TemplatesTakeTheValuesOfHints) {
 TEST(AddressBlock, KnowsPrefixesOfBothFamilies) {
   const auto block = AddressBlock::parse("10.128.0.0/9");
   ASSERT_TRUE(block);
-  EXPECT_TRUE(block->contains(asio::ip::make_address("10.200.0.1")));
-  EXPECT_TRUE(block->contains(asio::ip::make_address("::ffff:10.200.0.1")));
-  EXPECT_FALSE(block->contains(asio::ip::make_address("10.100.0.1")));
-  EXPECT_TRUE(AddressBlock::parse("0.0.0.0/0")->contains(asio::ip::make_address("1.2.3.4")));
-  EXPECT_FALSE(AddressBlock::parse("0.0.0.0/0")->contains(asio::ip::make_address("fd00::1")));
-  EXPECT_TRUE(AddressBlock::parse("fd00::/8")->contains(asio::ip::make_address("fd12::1")));
+  EXPECT_TRUE(block->contains(Address::parse("10.200.0.1").value()));
+  EXPECT_TRUE(block->contains(Address::parse("::ffff:10.200.0.1").value()));
+  EXPECT_FALSE(block->contains(Address::parse("10.100.0.1").value()));
+  EXPECT_TRUE(AddressBlock::parse("0.0.0.0/0")->contains(Address::parse("1.2.3.4").value()));
+  EXPECT_FALSE(AddressBlock::parse("0.0.0.0/0")->contains(Address::parse("fd00::1").value()));
+  EXPECT_TRUE(AddressBlock::parse("fd00::/8")->contains(Address::parse("fd12::1").value()));
   for (const char* bad : {"10.0.0.0/33", "10.0.0.0/", "10.0.0", "host", "10.0.0.0/-1", "::/129"}) {
     EXPECT_FALSE(AddressBlock::parse(bad)) << bad;
   }
@@ -95,7 +95,7 @@ TEST(AddressBlock, CoversTheBlocksThatLieInIt) {
 }
 
 Identity beegfs_identity() {
-  return {.kind = RequestKind::write,
+  return {.kind = IoKind::write,
           .uid = 1001,
           .node = 7,
           .target = 101,
@@ -203,4 +203,4 @@ TEST(Classifier, AJobIdThatIsNotRegisteredIsNotSeenByTheRules) {
 }
 
 }  // namespace
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

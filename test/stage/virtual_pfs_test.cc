@@ -1,8 +1,8 @@
-#include "proxy/virtual_pfs.h"
+#include "stage/virtual_pfs.h"
 
 #include <gtest/gtest.h>
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 namespace {
 
 constexpr TimePoint kNow = TimePoint(std::chrono::seconds(100));
@@ -105,4 +105,4 @@ TEST(ReadYield, FollowsWhatReadsHaveGiven) {
 }
 
 }  // namespace
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/histogram.h"
-#include "proxy/classifier.h"
-#include "proxy/config.h"
 #include "schedulers/scheduler.h"
+#include "stage/classifier.h"
+#include "stage/config.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 
 // What part of the bytes that reads ask for files have, as reads of late have shown.
 class ReadYield {
@@ -99,4 +99,4 @@ class VirtualPfsTable {
   std::uint64_t refused_ = 0;
 };
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

@@ -6,17 +6,16 @@
 #include <string_view>
 #include <vector>
 
-#include "net/async.h"
-#include "proxy/address_block.h"
-#include "proxy/config.h"
-#include "proxy/job_registry.h"
+#include "stage/address.h"
+#include "stage/config.h"
+#include "stage/job_registry.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 
 // What rules look at. `hints` has a value (or nothing) for each of Classifier::hint_names(), in
 // that order; borrowed.
 struct Identity {
-  RequestKind kind = RequestKind::read;
+  IoKind kind = IoKind::read;
   std::int64_t file_system = 0;
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> node = std::nullopt;
@@ -50,7 +49,7 @@ class Classifier {
   };
   // The first rule that matches; "default" if none does, and if the name that the request fills in
   // is no good one (is_good_name()).
-  [[nodiscard]] Match classify(const asio::ip::address& client, const Identity& identity) const;
+  [[nodiscard]] Match classify(const Address& client, const Identity& identity) const;
 
  private:
   struct HintCondition {
@@ -60,7 +59,7 @@ class Classifier {
   struct Rule {
     std::vector<AddressBlock> clients;
     std::vector<HintCondition> hints;
-    std::optional<RequestKind> kind;
+    std::optional<IoKind> kind;
     std::vector<std::uint64_t> file_systems;
     std::vector<std::uint64_t> uids;
     std::vector<std::uint64_t> nodes;
@@ -73,11 +72,11 @@ class Classifier {
     std::uint8_t traffic_class = 0;
   };
 
-  [[nodiscard]] Match first_match(const asio::ip::address& client, const Identity& identity) const;
+  [[nodiscard]] Match first_match(const Address& client, const Identity& identity) const;
   // The place among its hints of a job id that is not registered for it.
-  [[nodiscard]] std::optional<std::size_t> false_job(const asio::ip::address& client,
+  [[nodiscard]] std::optional<std::size_t> false_job(const Address& client,
                                                      const Identity& identity) const;
-  [[nodiscard]] static bool matches(const Rule& rule, const asio::ip::address& client,
+  [[nodiscard]] static bool matches(const Rule& rule, const Address& client,
                                     const Identity& identity);
   [[nodiscard]] std::string fill_in(const Rule& rule, const Identity& identity) const;
   [[nodiscard]] bool demands_hint(const Rule& rule, std::string_view name) const;
@@ -91,4 +90,4 @@ class Classifier {
   bool looks_at_uid_ = false;
 };
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

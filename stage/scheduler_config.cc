@@ -1,14 +1,15 @@
-#include "proxy/scheduler_config.h"
+#include "stage/scheduler_config.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "proxy/config_words.h"
 #include "schedulers/registry.h"
+#include "stage/config_words.h"
+#include "stage/template_name.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 namespace {
 
 using std::chrono::hours;
@@ -220,14 +221,13 @@ void read_scheduler(ConfigReader reader, Config& config, const Config* running) 
     config.schedule_metadata = std::ranges::find(scheduled, "metadata") != scheduled.end();
     if (!has_io || scheduled.size() != (config.schedule_metadata ? 2 : 1)) {
       reader.report("schedule", "must be [io] or [io, metadata]");
-    } else if (config.schedule_metadata && !protocol_shows(config.protocol, Attribute::metadata)) {
-      reader.report("schedule",
-                    fmt::format("the protocol {} has no metadata requests", config.protocol));
+    } else if (config.schedule_metadata && !config.shown.has(Attribute::metadata)) {
+      reader.report("schedule", fmt::format("{} has no metadata requests", config.source));
     }
   }
   reader.get("per_target", &config.scheduler_per_target);
-  if (config.scheduler_per_target && !protocol_shows(config.protocol, Attribute::target)) {
-    reader.report("per_target", fmt::format("the protocol {} shows no targets", config.protocol));
+  if (config.scheduler_per_target && !config.shown.has(Attribute::target)) {
+    reader.report("per_target", fmt::format("{} shows no targets", config.source));
   }
   read_edf(reader.child("edf"), config.scheduler);
   read_adaptbf(reader.child("adaptbf"), config.scheduler.adaptbf);
@@ -261,4 +261,4 @@ void read_shares(ConfigReader& reader, Config& config) {
   });
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

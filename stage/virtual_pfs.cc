@@ -1,6 +1,8 @@
-#include "proxy/virtual_pfs.h"
+#include "stage/virtual_pfs.h"
 
-namespace vpfs::proxy {
+#include "stage/template_name.h"
+
+namespace vpfs::stage {
 namespace {
 
 Share share_of(const VirtualPfsConfig& declared, TimePoint now) {
@@ -112,4 +114,4 @@ std::vector<AppId> VirtualPfsTable::reconfigure(const std::vector<VirtualPfsConf
   return changed;
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

@@ -1,14 +1,14 @@
-#include "proxy/job_registry.h"
+#include "stage/job_registry.h"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 namespace {
 
-asio::ip::address address(const std::string& text) {
-  return asio::ip::make_address(text);
+Address address(const std::string& text) {
+  return Address::parse(text).value();
 }
 
 TEST(JobRegistry, AnIdCountsFromItsClientsOnly) {
@@ -26,7 +26,7 @@ TEST(JobRegistry, AnIdCountsFromItsClientsOnly) {
 TEST(JobRegistry, AUidIsLookedAtWhereItIsKnownAndAskedFor) {
   JobRegistry jobs;
   ASSERT_TRUE(jobs.add({.jobid = "a", .clients = {"0.0.0.0/0"}, .uids = {1001, 1002}}));
-  const asio::ip::address client = address("10.1.0.1");
+  const Address client = address("10.1.0.1");
   EXPECT_TRUE(jobs.admits("a", client, 1002));
   EXPECT_FALSE(jobs.admits("a", client, 1003));
   EXPECT_TRUE(jobs.admits("a", client, std::nullopt));
@@ -52,4 +52,4 @@ TEST(JobRegistry, AnEntryWithAMistakeIsRefusedWhole) {
 }
 
 }  // namespace
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

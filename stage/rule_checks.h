@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/config_reader.h"
-#include "proxy/config.h"
+#include "stage/config.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 
 // Warns of each rule that never applies, because one before it matches all that it would; names the
 // first of those. Tells only what is certain: rules that hide another one together, and patterns
@@ -11,4 +11,4 @@ namespace vpfs::proxy {
 // REQUIRES: `config` passed parse_config() with these errors, and there were none.
 void warn_of_hidden_rules(const Config& config, ConfigErrors& errors);
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

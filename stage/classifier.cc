@@ -1,13 +1,13 @@
-#include "proxy/classifier.h"
+#include "stage/classifier.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <fnmatch.h>
 
-#include "proxy/virtual_pfs_name.h"
+#include "stage/template_name.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 
 namespace {
 
@@ -93,8 +93,7 @@ bool Classifier::demands_hint(const Rule& rule, std::string_view name) const {
   });
 }
 
-bool Classifier::matches(const Rule& rule, const asio::ip::address& client,
-                         const Identity& identity) {
+bool Classifier::matches(const Rule& rule, const Address& client, const Identity& identity) {
   const auto holds = [&](const HintCondition& condition) {
     const std::optional<std::string>& value = identity.hints[condition.index];
     return value && matches_pattern(condition.pattern, *value);
@@ -142,7 +141,7 @@ std::string Classifier::fill_in(const Rule& rule, const Identity& identity) cons
   return filled.append(name);
 }
 
-std::optional<std::size_t> Classifier::false_job(const asio::ip::address& client,
+std::optional<std::size_t> Classifier::false_job(const Address& client,
                                                  const Identity& identity) const {
   if (jobs_ == nullptr || !job_hint_) return std::nullopt;
   const std::optional<std::string>& job = identity.hints[*job_hint_];
@@ -150,8 +149,7 @@ std::optional<std::size_t> Classifier::false_job(const asio::ip::address& client
   return job_hint_;
 }
 
-Classifier::Match Classifier::classify(const asio::ip::address& client,
-                                       const Identity& identity) const {
+Classifier::Match Classifier::classify(const Address& client, const Identity& identity) const {
   const std::optional<std::size_t> hint = false_job(client, identity);
   if (!hint) return first_match(client, identity);
   Identity without = identity;
@@ -161,8 +159,7 @@ Classifier::Match Classifier::classify(const asio::ip::address& client,
   return match;
 }
 
-Classifier::Match Classifier::first_match(const asio::ip::address& client,
-                                          const Identity& identity) const {
+Classifier::Match Classifier::first_match(const Address& client, const Identity& identity) const {
   for (const Rule& rule : rules_) {
     if (!matches(rule, client, identity)) continue;
     std::string name = fill_in(rule, identity);
@@ -179,4 +176,4 @@ Classifier::Match Classifier::first_match(const asio::ip::address& client,
   return {.virtual_pfs = "default", .declared_name = "default", .traffic_class = default_class_};
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

@@ -1,4 +1,4 @@
-#include "proxy/job_config.h"
+#include "stage/job_config.h"
 
 #include <charconv>
 #include <set>
@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "protocols/registry.h"
-#include "proxy/address_block.h"
-#include "proxy/virtual_pfs_name.h"
+#include "base/attributes.h"
+#include "stage/address.h"
+#include "stage/template_name.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 namespace {
 
 void read_clients(ConfigReader& entry, RegisteredJob& job) {
@@ -55,8 +55,8 @@ void read_jobs(ConfigReader& reader, Config& config) {
   std::string mode = "trust";
   reader.choose("jobs", &mode, {"trust", "registered"});
   const bool registered = mode == "registered";
-  if (registered && !protocol_shows(config.protocol, Attribute::hint)) {
-    reader.report("jobs", fmt::format("the protocol {} shows no job ids", config.protocol));
+  if (registered && !config.shown.has(Attribute::hint)) {
+    reader.report("jobs", fmt::format("{} shows no job ids", config.source));
   }
   std::set<std::string> ids;
   std::vector<RegisteredJob> jobs;
@@ -75,4 +75,4 @@ void read_jobs(ConfigReader& reader, Config& config) {
   if (registered) config.registered_jobs = std::move(jobs);
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

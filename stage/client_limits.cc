@@ -1,4 +1,4 @@
-#include "proxy/client_limits.h"
+#include "stage/client_limits.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
@@ -21,7 +21,7 @@ constexpr std::size_t kFewApplications = 64;
 constexpr std::size_t kMostVacant = 1024;
 
 // Greater for the younger one.
-std::pair<TimePoint, std::uint64_t> age_of(const PendingIo& io) {
+std::pair<TimePoint, std::uint64_t> age_of(const Held& io) {
   return {io.first_seen, io.order};
 }
 
@@ -86,8 +86,7 @@ ClientLimits::Application& ClientLimits::present_application(Client& client, App
   return found->second;
 }
 
-void ClientLimits::add_held(Client& client, Application& application, PendingIo& io,
-                            TimePoint now) {
+void ClientLimits::add_held(Client& client, Application& application, Held& io, TimePoint now) {
   if (application.taken() == 0) ++client.busy;
   if (application.held.empty()) {
     application.held_since = now;
@@ -102,7 +101,7 @@ void ClientLimits::add_held(Client& client, Application& application, PendingIo&
 }
 
 // It is the caller's whether the request is at the server from here on.
-void ClientLimits::remove_held(Client& client, PendingIo& io) {
+void ClientLimits::remove_held(Client& client, Held& io) {
   Application& application = application_of(client, io.app);
   VPFS_ASSERT(io.held_at < application.held.size() && application.held[io.held_at] == &io);
   application.held[io.held_at] = application.held.back();
@@ -118,7 +117,7 @@ void ClientLimits::remove_held(Client& client, PendingIo& io) {
   client.waiting.pop_back();
 }
 
-void ClientLimits::queued(PendingIo& io, TimePoint now) {
+void ClientLimits::queued(Held& io, TimePoint now) {
   if (io.client == kNoClient) return;
   Client& client = client_of(io);
   io.first_seen = io.arrival;
@@ -135,7 +134,7 @@ void ClientLimits::queued(PendingIo& io, TimePoint now) {
   if (!std::exchange(client.touched, true)) touched_.push_back(io.client);
 }
 
-void ClientLimits::dispatched(PendingIo& io, TimePoint now) {
+void ClientLimits::dispatched(Held& io, TimePoint now) {
   if (io.client == kNoClient) return;
   Client& client = client_of(io);
   remove_held(client, io);
@@ -146,11 +145,11 @@ void ClientLimits::dispatched(PendingIo& io, TimePoint now) {
   application.last_wait = now - io.first_seen;
 }
 
-void ClientLimits::withdrawn(PendingIo& io) {
+void ClientLimits::withdrawn(Held& io) {
   if (io.client != kNoClient) remove_held(client_of(io), io);
 }
 
-void ClientLimits::finished(const PendingIo& io) {
+void ClientLimits::finished(const Held& io) {
   if (io.client == kNoClient) return;
   Client& client = client_of(io);
   Application& application = application_of(client, io.app);
@@ -179,7 +178,7 @@ std::size_t ClientLimits::allowance_of(const Client& client, TimePoint now) cons
   return shows_several(client, now) ? allowance : kNoLimit;
 }
 
-void ClientLimits::remember(Client& client, const PendingIo& io, TimePoint now) {
+void ClientLimits::remember(Client& client, const Held& io, TimePoint now) {
   if (io.fingerprint == 0) return;
   if (client.refused_requests.size() >= kMostRemembered && now - client.tidied >= kTidying) {
     client.tidied = now;
@@ -193,7 +192,7 @@ void ClientLimits::remember(Client& client, const PendingIo& io, TimePoint now) 
   }
 }
 
-bool ClientLimits::may_be_sent_back(const PendingIo& io) {
+bool ClientLimits::may_be_sent_back(const Held& io) {
   return io.kind == IoKind::read ? io.times_refused < kMostTimes : !io.came_again_at_once;
 }
 
@@ -220,9 +219,9 @@ ClientLimits::Slow ClientLimits::slow_ones(const Client& client, std::size_t all
 }
 
 // Of those that may be sent back.
-PendingIo* ClientLimits::youngest_of(const Application& application) {
-  PendingIo* youngest = nullptr;
-  for (PendingIo* io : application.held) {
+Held* ClientLimits::youngest_of(const Application& application) {
+  Held* youngest = nullptr;
+  for (Held* io : application.held) {
     if (!may_be_sent_back(*io)) continue;
     if (youngest == nullptr || age_of(*io) > age_of(*youngest)) youngest = io;
   }
@@ -230,18 +229,18 @@ PendingIo* ClientLimits::youngest_of(const Application& application) {
   return youngest;
 }
 
-PendingIo* ClientLimits::choose(Client& client, TimePoint now) {
+Held* ClientLimits::choose(Client& client, TimePoint now) {
   const std::size_t allowance = allowance_of(client, now);
   if (client.taken <= allowance) return nullptr;
   const Slow slow = slow_ones(client, allowance, now);
   if (slow.taken <= allowance) return nullptr;
   const std::size_t part = std::max<std::size_t>(1, allowance / slow.count);
-  PendingIo* chosen = nullptr;
+  Held* chosen = nullptr;
   std::size_t most = 0;  // that an application has, of those with more than their part
   for (Application* each : client.waiting) {
     const std::size_t beyond = each->taken() > part ? each->taken() : 0;
     if (beyond < most || !is_slow(client, *each, allowance, now)) continue;
-    PendingIo* const youngest = youngest_of(*each);
+    Held* const youngest = youngest_of(*each);
     if (youngest == nullptr) continue;
     if (chosen != nullptr && beyond == most && age_of(*youngest) < age_of(*chosen)) continue;
     chosen = youngest;
@@ -253,10 +252,10 @@ PendingIo* ClientLimits::choose(Client& client, TimePoint now) {
   return chosen;
 }
 
-PendingIo* ClientLimits::take_excess(TimePoint now) {
+Held* ClientLimits::take_excess(TimePoint now) {
   while (!touched_.empty()) {
     Client& client = clients_[static_cast<std::size_t>(touched_.back())];
-    if (PendingIo* const chosen = choose(client, now)) {
+    if (Held* const chosen = choose(client, now)) {
       remove_held(client, *chosen);
       remember(client, *chosen, now);
       ++client.refused;
@@ -277,4 +276,4 @@ ClientLimits::Report ClientLimits::report(ClientId id, TimePoint now) const {
           .refused = client.refused};
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "proxy/pending_io.h"
+#include "stage/held.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 
 // Where a client node's connections carry one request at a time it has few of them for all of its
 // applications, and each request that is held takes one. This keeps those that wait from taking
@@ -59,14 +59,14 @@ class ClientLimits {
 
   // What becomes of a request with a client. A queued one is dispatched() or withdrawn(), a
   // dispatched one finished().
-  void queued(PendingIo& io, TimePoint now);
-  void dispatched(PendingIo& io, TimePoint now);
-  void withdrawn(PendingIo& io);
-  void finished(const PendingIo& io);
+  void queued(Held& io, TimePoint now);
+  void dispatched(Held& io, TimePoint now);
+  void withdrawn(Held& io);
+  void finished(const Held& io);
 
   // A queued request that is to be refused, still queued; nullptr when there is none. It counts as
   // withdrawn and remembered from here on.
-  [[nodiscard]] PendingIo* take_excess(TimePoint now);
+  [[nodiscard]] Held* take_excess(TimePoint now);
 
   // For status and the log.
   struct Report {
@@ -82,7 +82,7 @@ class ClientLimits {
 
  private:
   struct Application {
-    std::vector<PendingIo*> held;  // each at its PendingIo::held_at
+    std::vector<Held*> held;  // each at its Held::held_at
     std::size_t outstanding = 0;
     std::size_t place = 0;      // in Client::waiting, while something is held
     TimePoint held_since = {};  // since when something is, without a break
@@ -125,22 +125,22 @@ class ClientLimits {
   };
 
   [[nodiscard]] ClientId make(const std::string& name);
-  [[nodiscard]] Client& client_of(const PendingIo& io) {
+  [[nodiscard]] Client& client_of(const Held& io) {
     return clients_[static_cast<std::size_t>(io.client)];
   }
   [[nodiscard]] static Application& application_of(Client& client, AppId app);
   [[nodiscard]] Application& present_application(Client& client, AppId app, TimePoint now);
-  static void add_held(Client& client, Application& application, PendingIo& io, TimePoint now);
-  static void remove_held(Client& client, PendingIo& io);
+  static void add_held(Client& client, Application& application, Held& io, TimePoint now);
+  static void remove_held(Client& client, Held& io);
   [[nodiscard]] static bool shows_several(const Client& client, TimePoint now);
   [[nodiscard]] std::size_t allowance_of(const Client& client, TimePoint now) const;
   [[nodiscard]] static bool is_slow(const Client& client, const Application& application,
                                     std::size_t allowance, TimePoint now);
   [[nodiscard]] Slow slow_ones(const Client& client, std::size_t allowance, TimePoint now);
-  [[nodiscard]] PendingIo* youngest_of(const Application& application);
-  [[nodiscard]] PendingIo* choose(Client& client, TimePoint now);
-  [[nodiscard]] static bool may_be_sent_back(const PendingIo& io);
-  static void remember(Client& client, const PendingIo& io, TimePoint now);
+  [[nodiscard]] Held* youngest_of(const Application& application);
+  [[nodiscard]] Held* choose(Client& client, TimePoint now);
+  [[nodiscard]] static bool may_be_sent_back(const Held& io);
+  static void remember(Client& client, const Held& io, TimePoint now);
 
   Settings settings_;
   std::deque<Client> clients_;   // none is ever moved: they point into themselves
@@ -150,4 +150,4 @@ class ClientLimits {
   std::uint64_t looks_ = 0;
 };
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

@@ -1,13 +1,14 @@
-#include "proxy/rule_checks.h"
+#include "stage/rule_checks.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fnmatch.h>
 
-#include "proxy/address_block.h"
+#include "stage/address.h"
+#include "stage/template_name.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 namespace {
 
 bool is_literal(const std::string& pattern) {
@@ -112,4 +113,4 @@ void warn_of_hidden_rules(const Config& config, ConfigErrors& errors) {
   }
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "net/async.h"
-#include "proxy/address_block.h"
+#include "stage/address.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 
 // The hint that carries a job's id.
 inline constexpr std::string_view kJobHint = "jobid";
@@ -39,7 +38,7 @@ class JobRegistry {
 
   // Whether a request from there may have this job id. The uid is looked at where the job names
   // uids and the protocol has shown one.
-  [[nodiscard]] bool admits(std::string_view jobid, const asio::ip::address& client,
+  [[nodiscard]] bool admits(std::string_view jobid, const Address& client,
                             std::optional<std::uint32_t> uid) const;
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
 
@@ -58,4 +57,4 @@ class JobRegistry {
   std::unordered_map<std::string, Job, Hash, std::equal_to<>> jobs_;
 };
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/config_reader.h"
-#include "proxy/config.h"
+#include "stage/config.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 
 // The mapping `scheduler`: policy, depth, costs, traffic classes and what single policies need.
 void read_scheduler(ConfigReader reader, Config& config, const Config* running);
@@ -11,4 +11,4 @@ void read_scheduler(ConfigReader reader, Config& config, const Config* running);
 // depends on the policy. Promises that cannot be kept together are reported.
 void read_shares(ConfigReader& reader, Config& config);
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

@@ -1,13 +1,13 @@
-#include "proxy/job_registry.h"
+#include "stage/job_registry.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "proxy/virtual_pfs_name.h"
+#include "stage/template_name.h"
 
-namespace vpfs::proxy {
+namespace vpfs::stage {
 
 Result<void> JobRegistry::add(const RegisteredJob& job) {
   if (!is_good_name(job.jobid)) {
@@ -27,7 +27,7 @@ Result<void> JobRegistry::add(const RegisteredJob& job) {
   return {};
 }
 
-bool JobRegistry::admits(std::string_view jobid, const asio::ip::address& client,
+bool JobRegistry::admits(std::string_view jobid, const Address& client,
                          std::optional<std::uint32_t> uid) const {
   const auto found = jobs_.find(jobid);
   if (found == jobs_.end()) return false;
@@ -39,4 +39,4 @@ bool JobRegistry::admits(std::string_view jobid, const asio::ip::address& client
          });
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::stage

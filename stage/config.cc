@@ -1,0 +1,22 @@
+#include "stage/config.h"
+
+namespace vpfs::stage {
+
+void read_stage_limits(ConfigReader& limits, Config& config) {
+  std::uint64_t count = config.most_virtual_pfs;
+  if (limits.get("virtual_pfs", &count, 1, 1'000'000)) config.most_virtual_pfs = count;
+  limits.get("idle", &config.idle, std::chrono::seconds(1), std::chrono::hours(24 * 365));
+  if (limits.is("max_held_per_client", "off")) {
+    config.client_limits.enabled = false;
+  } else if (!limits.is("max_held_per_client", "auto") &&
+             limits.get("max_held_per_client", &count, 1, 1'000'000)) {
+    config.client_limits.most = count;
+  }
+}
+
+std::uint8_t default_class(const Config& config) {
+  const std::size_t count = config.scheduler.classes.classes.size();
+  return static_cast<std::uint8_t>(count == 0 ? 0 : count - 1);
+}
+
+}  // namespace vpfs::stage

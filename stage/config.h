@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/attributes.h"
+#include "base/config_reader.h"
+#include "base/io_kind.h"
+#include "base/units.h"
+#include "schedulers/cost_model.h"
+#include "schedulers/registry.h"
+#include "stage/client_limits.h"
+#include "stage/job_registry.h"
+
+namespace vpfs::stage {
+
+struct VirtualPfsConfig {
+  std::string name;  // may be a template: "job-{jobid}"
+  Share share;       // without finish_by
+  // How long share.finish_bytes may take, from when the stage learns of it.
+  Duration finish_within = Duration::zero();
+
+  bool operator==(const VirtualPfsConfig&) const = default;
+};
+
+// All conditions that are set must hold; one of the values of each.
+struct RuleConfig {
+  std::vector<std::string> clients;                        // CIDR blocks or addresses
+  std::vector<std::pair<std::string, std::string>> hints;  // name, pattern
+  std::optional<IoKind> kind;
+  std::vector<std::uint64_t> file_systems;
+  std::vector<std::uint64_t> uids;
+  std::vector<std::uint64_t> nodes;
+  std::vector<std::uint64_t> targets;
+  std::vector<std::uint64_t> owners;
+  std::vector<std::string> directories;  // patterns
+  std::string virtual_pfs;
+  std::uint8_t traffic_class = 0;  // index into Config::scheduler.classes
+};
+
+// What the configuration of every stage has, whatever its I/O is.
+struct Config {
+  // Where requests come from, as an error names it ("the protocol orangefs"), and what they show
+  // there. Not read from the file: set by the stage's owner, before anything is read.
+  std::string source;
+  Attributes shown;
+
+  std::string policy = "sfq";
+  SchedulerSettings scheduler;
+  CostModel::Settings cost;
+  bool schedule_metadata = false;
+  bool scheduler_per_target = false;
+  std::vector<VirtualPfsConfig> virtual_pfs;
+  std::vector<RuleConfig> rules;
+  // Nothing: every job id counts (`jobs: trust`).
+  std::optional<std::vector<RegisteredJob>> registered_jobs;
+
+  std::size_t most_virtual_pfs = 10'000;  // that templates may make
+  // One that a template made is forgotten when nothing was asked of it for so long.
+  Duration idle = std::chrono::hours(1);
+  ClientLimits::Settings client_limits;
+};
+
+// The keys of the mapping `limits` that are a stage's.
+void read_stage_limits(ConfigReader& limits, Config& config);
+
+// Requests that no rule matches belong to the last traffic class.
+[[nodiscard]] std::uint8_t default_class(const Config& config);
+
+}  // namespace vpfs::stage
