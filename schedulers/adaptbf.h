@@ -50,6 +50,7 @@ class AdapTbf final : public Policy {
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
   void prefetch() const override { tbf_.prefetch(); }
+  [[nodiscard]] HoldClock& holds() override { return tbf_.holds(); }
 
   [[nodiscard]] std::size_t queued() const override { return tbf_.queued(); }
   [[nodiscard]] IoRequest* any_queued() const override { return tbf_.any_queued(); }

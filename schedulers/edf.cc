@@ -165,6 +165,11 @@ void Edf::place(std::uint32_t index, TimePoint now) {
     heap = started ? &started_ : &later_;
     key = started ? deadline_of(flow, start) : start;
   }
+  if (heap == &later_) {
+    flows_.holds().wait_for_limit(index, key, now);
+  } else {
+    flows_.holds().wait_for_turn(index, now);
+  }
   const FlowHeap::Key entry = {.tag = time_tag(key), .order = request.order};
   if (heap->contains(index)) return heap->update(index, entry);
   take_out(index);
@@ -175,6 +180,11 @@ void Edf::take_out(std::uint32_t index) {
   for (FlowHeap* heap : {&started_, &later_, &others_}) {
     if (heap->contains(index)) return heap->erase(index);
   }
+}
+
+void Edf::set_shift(Duration shift) {
+  shift_ = shift;
+  flows_.holds().set_limit_clock(shift);
 }
 
 void Edf::start_due(TimePoint now) {
@@ -211,26 +221,27 @@ void Edf::dispatch(IoRequest& request, TimePoint now) {
   if (flow.promised) {
     // Nothing has started, so what starts later may start now, and everybody's starts with it.
     const TimePoint start = start_of(flow);
-    shift_ = std::max(shift_, start - now);
+    set_shift(std::max(shift_, start - now));
     deadline = deadline_of(flow, start) - shift_;
     flow.bucket.take(request.cost, std::max(time_of(request.tag), flow.since));
   }
   request.tag = time_tag(deadline);
-  flows_.dispatch(flow, request);
+  flows_.dispatch(flow, request, now);
   if (flow.queue.empty()) {
     take_out(index);
   } else {
     place(index, now);
   }
   if (shift_ > kMostShift) rebase(now);
-  if (!started_.empty()) __builtin_prefetch(&flows_[started_.top()]);
-  if (!others_.empty()) __builtin_prefetch(&flows_[others_.top()]);
+  if (!started_.empty()) flows_.prefetch(started_.top());
+  if (!others_.empty()) flows_.prefetch(others_.top());
 }
 
 // Sets the clock of starts back to `now`, and everything that is on it with it. O(all queued).
 void Edf::rebase(TimePoint now) {
   const TimePoint before = on_start_clock(now);
-  const Duration shift = std::exchange(shift_, Duration::zero());
+  const Duration shift = shift_;
+  set_shift(Duration::zero());
   for (std::uint32_t index = 0; index < flows_.size(); ++index) {
     Flow& flow = flows_[index];
     flow.since = time_of(time_tag(flow.since - shift));
@@ -264,7 +275,7 @@ void Edf::complete(const IoRequest& request, Cost /*cost*/, TimePoint now) {
 void Edf::withdraw(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_.of(request);
-  const bool was_head = flows_.withdraw(flow, request);
+  const bool was_head = flows_.withdraw(flow, request, now);
   if (flow.queue.empty()) {
     take_out(index);
   } else if (was_head) {

@@ -56,6 +56,7 @@ class Edf final : public Policy {
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
   void prefetch() const override;
+  [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
 
   [[nodiscard]] std::size_t queued() const override { return flows_.queued(); }
   [[nodiscard]] IoRequest* any_queued() const override {
@@ -91,6 +92,7 @@ class Edf final : public Policy {
   void place(std::uint32_t index, TimePoint now);
   void take_out(std::uint32_t index);
   void start_due(TimePoint now);
+  void set_shift(Duration shift);
   void rebase(TimePoint now);
   // The flow that goes next; they say in which heap it is. REQUIRES: something is queued.
   [[nodiscard]] std::uint32_t choose() const;

@@ -15,13 +15,16 @@ FlowAccount& Fifo::account_of(const IoRequest& request) {
 Result<void> Fifo::set_share(AppId app, const Share& /*share*/, TimePoint /*now*/) {
   const auto index = std::to_underlying(app);
   if (index >= accounts_.size()) accounts_.resize(std::size_t{index} + 1);
+  holds_.grow(accounts_.size());
   return {};
 }
 
-void Fifo::enqueue(IoRequest& request, TimePoint /*now*/) {
+void Fifo::enqueue(IoRequest& request, TimePoint now) {
   request.order = arrivals_++;
   queue_.push_back(request);
-  ++account_of(request).queued;
+  if (account_of(request).queued++ == 0) {
+    holds_.wait_for_turn(std::to_underlying(request.app), now);
+  }
   ++queued_;
 }
 
@@ -29,9 +32,13 @@ Policy::Head Fifo::head(TimePoint /*now*/) {
   return {.request = queue_.front()};
 }
 
-void Fifo::dispatch(IoRequest& request, TimePoint /*now*/) {
+void Fifo::dispatch(IoRequest& request, TimePoint now) {
+  const auto index = std::to_underlying(request.app);
   queue_.remove(request);
-  account_of(request).dispatched();
+  holds_.leave(index, now);
+  FlowAccount& account = account_of(request);
+  account.dispatched();
+  if (account.queued > 0) holds_.wait_for_turn(index, now);
   --queued_;
 }
 
@@ -39,9 +46,9 @@ void Fifo::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) 
   account_of(request).completed();
 }
 
-void Fifo::withdraw(IoRequest& request, TimePoint /*now*/) {
+void Fifo::withdraw(IoRequest& request, TimePoint now) {
   queue_.remove(request);
-  --account_of(request).queued;
+  if (--account_of(request).queued == 0) holds_.leave(std::to_underlying(request.app), now);
   --queued_;
 }
 

@@ -9,6 +9,9 @@ namespace vpfs {
 
 // Sends requests in the order of their arrival, whoever they belong to; shares mean nothing to it.
 // It is what a data server without vpfs does, but for the depth.
+//
+// Only here, a flow's next request goes on with the wait of a head that was withdrawn: whether it
+// was the head is not known in O(1).
 class Fifo final : public Policy {
  public:
   void enqueue(IoRequest& request, TimePoint now) override;
@@ -17,6 +20,8 @@ class Fifo final : public Policy {
   void complete(const IoRequest& request, Cost cost, TimePoint now) override;
   void withdraw(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
+
+  [[nodiscard]] HoldClock& holds() override { return holds_; }
 
   [[nodiscard]] std::size_t queued() const override { return queued_; }
   [[nodiscard]] IoRequest* any_queued() const override { return queue_.front(); }
@@ -29,6 +34,7 @@ class Fifo final : public Policy {
 
   RequestList queue_;
   std::vector<FlowAccount> accounts_;
+  HoldClock holds_;
   std::size_t queued_ = 0;
   std::uint64_t arrivals_ = 0;
 };

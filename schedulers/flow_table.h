@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "schedulers/flow_heap.h"
+#include "schedulers/hold_times.h"
 #include "schedulers/policy.h"
 #include "schedulers/request_list.h"
 
@@ -30,6 +31,7 @@ class FlowTable {
     const std::size_t needed = std::size_t{std::to_underlying(app)} + 1;
     if (needed <= flows_.size()) return false;
     flows_.resize(needed);
+    holds_.grow(needed);
     return true;
   }
 
@@ -53,18 +55,27 @@ class FlowTable {
     ++queued_;
     return is_head;
   }
-  void dispatch(Flow& flow, IoRequest& request) {
+  void dispatch(Flow& flow, IoRequest& request, TimePoint now) {
+    holds_.leave(std::to_underlying(request.app), now);
     flow.queue.remove(request);
     flow.account.dispatched();
     --queued_;
   }
   // True: it was the head.
-  bool withdraw(Flow& flow, IoRequest& request) {
+  bool withdraw(Flow& flow, IoRequest& request, TimePoint now) {
     const bool was_head = flow.queue.front() == &request;
+    if (was_head) holds_.leave(std::to_underlying(request.app), now);
     flow.queue.remove(request);
     --flow.account.queued;
     --queued_;
     return was_head;
+  }
+
+  // Who puts a head in its place tells it what that waits for.
+  [[nodiscard]] HoldClock& holds() { return holds_; }
+  void prefetch(std::uint32_t index) const {
+    __builtin_prefetch(&flows_[index]);
+    holds_.prefetch(index);
   }
 
   [[nodiscard]] std::size_t queued() const { return queued_; }
@@ -83,6 +94,7 @@ class FlowTable {
 
  private:
   std::vector<Flow> flows_;
+  HoldClock holds_;
   std::size_t queued_ = 0;
   std::uint64_t arrivals_ = 0;
 };

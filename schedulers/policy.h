@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "schedulers/hold_times.h"
 #include "schedulers/request.h"
 #include "schedulers/share.h"
 
@@ -93,6 +94,10 @@ class Policy {
   [[nodiscard]] virtual IoRequest* any_queued() const = 0;
   // Fetches what head() will need into the cache; called some time before it.
   virtual void prefetch() const {}
+
+  // For how long the heads of flows were held: the policy says what for, the Scheduler what is
+  // sent.
+  [[nodiscard]] virtual HoldClock& holds() = 0;
 
   // For status; not on the hot path.
   [[nodiscard]] virtual FlowState flow(AppId app) const = 0;

@@ -24,8 +24,7 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
     gate_.set_requests(controller_->depth());
   }
   if (settings_.mode == TrafficClasses::Mode::none || settings_.classes.size() < 2) {
-    classes_.resize(1);
-    classes_.front().policy = make_policy(limits_, {});
+    add_class(make_policy(limits_, {}), Divider{1});
     return;
   }
   limits_.share();
@@ -34,8 +33,13 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
   const bool strict = settings_.mode == TrafficClasses::Mode::strict;
   for (const TrafficClasses::Class& each : settings_.classes) {
     const Part part = strict ? Part{} : Part{.share = each.share, .of = sum};
-    classes_.push_back({.policy = make_policy(limits_, part), .share = Divider(each.share)});
+    add_class(make_policy(limits_, part), Divider(each.share));
   }
+}
+
+void Scheduler::add_class(std::unique_ptr<Policy> policy, Divider share) {
+  HoldClock& holds = policy->holds();
+  classes_.push_back({.policy = std::move(policy), .holds = &holds, .share = share});
 }
 
 void Scheduler::enqueue(IoRequest& request, TimePoint now) {
@@ -58,6 +62,7 @@ Scheduler::Decision Scheduler::next(TimePoint now) {
   IoRequest& request = *choice.request;
   if (!gate_.admits(request.cost)) return {};
   Class& from = classes_[choice.index];
+  for (Class& each : classes_) each.holds->sent(&each == &from, now);
   from.policy->dispatch(request, now);
   gate_.start(request.cost);
   request.sent = now;
@@ -157,13 +162,17 @@ Result<void> Scheduler::set_share(AppId app, const Share& share, TimePoint now) 
   for (Class& each : classes_) {
     Result<void> one = each.policy->set_share(app, share, now);
     if (!one && result) result = std::move(one);
+    each.holds->start(std::to_underlying(app), now);
   }
   return result;
 }
 
 void Scheduler::remove(AppId app, TimePoint now) {
   limits_.set(app, {}, now);
-  for (Class& each : classes_) each.policy->remove(app, now);
+  for (Class& each : classes_) {
+    each.policy->remove(app, now);
+    each.holds->forget(std::to_underlying(app));
+  }
 }
 
 void Scheduler::served_elsewhere(AppId app, Cost cost, TimePoint now) {
@@ -236,6 +245,12 @@ FlowReport Scheduler::report(AppId app, TimePoint now) const {
     if (one.promised) all.promised = all.promised.value_or(true) && *one.promised;
   }
   return all;
+}
+
+HoldTimes Scheduler::held(AppId app, TimePoint now) const {
+  HoldTimes sum;
+  for (const Class& each : classes_) sum += each.holds->held(std::to_underlying(app), now);
+  return sum;
 }
 
 ServerReport Scheduler::server(TimePoint now) const {

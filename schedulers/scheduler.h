@@ -104,11 +104,16 @@ class Scheduler {
   [[nodiscard]] const Depth& depth() const { return gate_.depth(); }
   [[nodiscard]] std::size_t outstanding() const { return gate_.requests(); }
   [[nodiscard]] std::size_t queued() const;
+  // For how long the heads of the flow's queues were held, over all classes, up to now. It only
+  // grows until remove() ends it; set_share() after that begins at zero. A scheduler knows only its
+  // own times: whoever moves requests to another one adds up.
+  [[nodiscard]] HoldTimes held(AppId app, TimePoint now) const;
 
  private:
   // Tags as in Sfq, with the class's share for a weight.
   struct Class {
     std::unique_ptr<Policy> policy;
+    HoldClock* holds = nullptr;  // the policy's
     Divider share{1};
     std::uint64_t tag = 0;        // F of what was sent last
     std::uint64_t remainder = 0;  // of the last division by share
@@ -132,6 +137,7 @@ class Scheduler {
   void charge(Class& one, Cost cost, TimePoint now);
   void give_back(Class& one, std::uint64_t amount);
   static void end_credit_if_idle(Class& one);
+  void add_class(std::unique_ptr<Policy> policy, Divider share);
 
   DepthGate gate_;
   RateLimits limits_;

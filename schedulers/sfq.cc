@@ -87,6 +87,7 @@ void Sfq::place(std::uint32_t index, TimePoint now) {
   const Flow& flow = flows_[index];
   const IoRequest& request = *flow.queue.front();
   if (flow.has_limit || flow.has_min) return place_constrained(index, request, now);
+  flows_.holds().wait_for_turn(index, now);
   change_tag(index, flow.tag);
 }
 
@@ -99,9 +100,11 @@ void Sfq::place_constrained(std::uint32_t index, const IoRequest& request, TimeP
     reserved_.push(index, {.tag = time_tag(due), .order = request.order});
   }
   if (allowed > now) {
+    flows_.holds().wait_for_limit(index, allowed, now);
     if (ready_.contains(index)) ready_.erase(index);
     limited_.push(index, {.tag = time_tag(allowed), .order = request.order});
   } else {
+    flows_.holds().wait_for_turn(index, now);
     flow.tag = std::max(flow.tag, virtual_time_);
     change_tag(index, flow.tag);
   }
@@ -152,7 +155,7 @@ Policy::Head Sfq::head(TimePoint now) {
 void Sfq::dispatch(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
-  flows_.dispatch(flow, request);
+  flows_.dispatch(flow, request, now);
   ++outstanding_;
   if (flow.has_limit) limits_.take(request, now);
   if (flow.has_min) {
@@ -177,7 +180,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
     place(index, now);
   }
   if (virtual_time_ > kRebaseAt) rebase();
-  if (!ready_.empty()) __builtin_prefetch(&flows_[ready_.top()]);
+  if (!ready_.empty()) flows_.prefetch(ready_.top());
 }
 
 void Sfq::prefetch() const {
@@ -234,7 +237,7 @@ void Sfq::served_elsewhere(AppId app, Cost cost, TimePoint /*now*/) {
 
 void Sfq::withdraw(IoRequest& request, TimePoint now) {
   Flow& flow = flows_.of(request);
-  const bool was_head = flows_.withdraw(flow, request);
+  const bool was_head = flows_.withdraw(flow, request, now);
   const auto index = std::to_underlying(request.app);
   if (flow.queue.empty()) {
     flow.tag = subtract_to_zero(flow.tag, std::exchange(flow.credit, 0));

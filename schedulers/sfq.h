@@ -75,6 +75,7 @@ class Sfq final : public Policy {
   void remove(AppId app, TimePoint now) override;
   void served_elsewhere(AppId app, Cost cost, TimePoint now) override;
   void prefetch() const override;
+  [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
 
   [[nodiscard]] std::size_t queued() const override { return flows_.queued(); }
   [[nodiscard]] IoRequest* any_queued() const override {

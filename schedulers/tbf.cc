@@ -71,6 +71,7 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
     // Tokens that were there long before the request give it no precedence over others.
     const TimePoint deadline = std::max(limits_.ready_at(request), request.arrival);
     if (deadline > now) {
+      flows_.holds().wait_for_limit(index, deadline, now);
       key.tag = time_tag(deadline);
       if (ready_.contains(index)) ready_.erase(index);
       waiting_.contains(index) ? waiting_.update(index, key) : waiting_.push(index, key);
@@ -78,6 +79,7 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
     }
     key.tag = due_tag(flow, deadline);
   }
+  flows_.holds().wait_for_turn(index, now);
   if (waiting_.contains(index)) waiting_.erase(index);
   ready_.contains(index) ? ready_.update(index, key) : ready_.push(index, key);
 }
@@ -117,14 +119,14 @@ void Tbf::dispatch(IoRequest& request, TimePoint now) {
 void Tbf::leave(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
-  flows_.dispatch(flow, request);
+  flows_.dispatch(flow, request, now);
   if (!flow.queue.empty()) {
     place(index, now);
   } else {
     ready_.contains(index) ? ready_.erase(index) : waiting_.erase(index);
   }
   if (ready_.empty()) return;
-  __builtin_prefetch(&flows_[ready_.top()]);
+  flows_.prefetch(ready_.top());
   limits_.prefetch(ready_.top());
 }
 
@@ -139,7 +141,7 @@ void Tbf::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {
 void Tbf::withdraw(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_.of(request);
-  const bool was_head = flows_.withdraw(flow, request);
+  const bool was_head = flows_.withdraw(flow, request, now);
   if (flow.queue.empty()) {
     ready_.contains(index) ? ready_.erase(index) : waiting_.erase(index);
   } else if (was_head) {

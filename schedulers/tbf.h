@@ -35,6 +35,7 @@ class Tbf final : public Policy {
   void withdraw(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void prefetch() const override;
+  [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
   // The head whose deadline comes first of those that may not go yet; nullptr: there is none. It
   // may be dispatched without its tokens, which its flow then keeps, where head() has no request.
   [[nodiscard]] IoRequest* earliest_waiting() const;
