@@ -57,11 +57,11 @@ void StallBudgets::fill(Budget& budget, TimePoint now, Duration client_stall) {
   budget.filled = now;
 }
 
-bool StallBudgets::take(AppId app, const asio::ip::address& address, TimePoint begin, TimePoint end,
-                        Duration client_stall) {
+bool StallBudgets::take(stage::VirtualPfsId whose, const asio::ip::address& address,
+                        TimePoint begin, TimePoint end, Duration client_stall) {
   const std::lock_guard lock(mutex_);
   if (end - looked_through_ >= kLookThrough) forget_full_ones(end, client_stall);
-  const auto [at, is_new] = budgets_.try_emplace(Key(app, address));
+  const auto [at, is_new] = budgets_.try_emplace(Key(whose, address));
   Budget& budget = at->second;
   if (is_new) budget = {.left = most(client_stall), .filled = begin, .taken_until = begin};
   known_.store(budgets_.size(), std::memory_order_relaxed);
@@ -75,12 +75,13 @@ bool StallBudgets::take(AppId app, const asio::ip::address& address, TimePoint b
   return budget.left > Duration::zero();
 }
 
-StallBudgets::Standing StallBudgets::standing(AppId app, const asio::ip::address& address,
-                                              TimePoint now, Duration client_stall) {
+StallBudgets::Standing StallBudgets::standing(stage::VirtualPfsId whose,
+                                              const asio::ip::address& address, TimePoint now,
+                                              Duration client_stall) {
   if (known_.load(std::memory_order_relaxed) == 0) return Standing::good;
   const std::lock_guard lock(mutex_);
   if (now - looked_through_ >= kLookThrough) forget_full_ones(now, client_stall);
-  const auto found = budgets_.find(Key(app, address));
+  const auto found = budgets_.find(Key(whose, address));
   if (found == budgets_.end()) return Standing::good;
   Budget& budget = found->second;
   fill(budget, now, client_stall);

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "net/async.h"
-#include "schedulers/request.h"
+#include "stage/held.h"
 
 namespace vpfs::proxy {
 
@@ -54,15 +54,15 @@ class StallBudgets {
 
   // Slots of the application waited for a client at the address between `begin` and `end`; time
   // that several connections waited at once counts once. Returns whether some is left.
-  [[nodiscard]] bool take(AppId app, const asio::ip::address& address, TimePoint begin,
-                          TimePoint end, Duration client_stall);
+  [[nodiscard]] bool take(stage::VirtualPfsId whose, const asio::ip::address& address,
+                          TimePoint begin, TimePoint end, Duration client_stall);
   enum class Standing : std::uint8_t {
     good,
     stalled,  // connections that stalled do not get slots
     blocked,  // no connection does
   };
-  [[nodiscard]] Standing standing(AppId app, const asio::ip::address& address, TimePoint now,
-                                  Duration client_stall);
+  [[nodiscard]] Standing standing(stage::VirtualPfsId whose, const asio::ip::address& address,
+                                  TimePoint now, Duration client_stall);
 
  private:
   struct Budget {
@@ -71,7 +71,7 @@ class StallBudgets {
     TimePoint taken_until = {};
     bool blocked = false;
   };
-  using Key = std::pair<AppId, asio::ip::address>;
+  using Key = std::pair<stage::VirtualPfsId, asio::ip::address>;
 
   static void fill(Budget& budget, TimePoint now, Duration client_stall);
   void forget_full_ones(TimePoint now, Duration client_stall);

@@ -23,13 +23,9 @@ namespace {
 constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
 // So long a start waits for a data server that says nothing.
 constexpr Duration kFirstPatience = std::chrono::seconds(1);
-
-// REQUIRES: make_scheduler() has accepted the policy and its settings.
-Dispatcher::MakeScheduler scheduler_maker(const Config& config) {
-  return [policy = config.policy, settings = config.scheduler] {
-    return std::move(make_scheduler(policy, settings).value());
-  };
-}
+// Between two looks for idle virtual PFSes.
+constexpr Duration kLeastRetiring = std::chrono::milliseconds(100);
+constexpr Duration kMostRetiring = std::chrono::minutes(1);
 }  // namespace
 
 Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string file,
@@ -65,13 +61,10 @@ Proxy::Proxy(const Config& config, std::string file, const Clock& clock,
       status_timer_(context_),
       drain_timer_(context_),
       memory_timer_(context_),
+      retire_timer_(context_),
       dispatcher_(
-          {.make_scheduler = scheduler_maker(config),
-           .lane_per_target = config.scheduler_per_target,
-           .cost_model = CostModel(config.cost),
-           .client_limits = config.client_limits},
-          stage::VirtualPfsTable(config.virtual_pfs, config.most_virtual_pfs), config.workers,
-          [this](std::size_t worker) { workers_[worker]->wake_up(); }, clock.now()) {
+          config, config.workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
+          clock.now()) {
   signals_.add(SIGHUP);
   shared_.set_configured_hold(config.timeouts.hold, config.timeouts.hold_min);
   for (std::size_t i = 0; i < config.workers; ++i) {
@@ -110,6 +103,7 @@ void Proxy::run() {
   await_signal();
   arm_status();
   arm_memory();
+  arm_retiring();
   context_.run();
   for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
   threads.clear();
@@ -192,12 +186,8 @@ Result<std::optional<StatusLock>> Proxy::lock_status(const Config& config) const
 }
 
 Result<void> Proxy::use(Config config) {
-  Dispatcher::MakeScheduler maker;
-  if (config.policy != Proxy::config().policy || config.scheduler != Proxy::config().scheduler) {
-    const auto made = make_scheduler(config.policy, config.scheduler);
-    if (!made) return fail("scheduler.policy: " + made.error().message);
-    maker = scheduler_maker(config);
-  }
+  const auto made = make_scheduler(config.policy, config.scheduler);
+  if (!made) return fail("scheduler.policy: " + made.error().message);
   Result<std::optional<StatusLock>> lock = lock_status(config);
   if (!lock) return std::unexpected(std::move(lock.error()));
   if (*lock || config.status_file.empty()) status_lock_ = std::move(*lock).value_or(StatusLock());
@@ -205,12 +195,7 @@ Result<void> Proxy::use(Config config) {
   set_log_level(settings_->config.log_level);
   const Timeouts& timeouts = settings_->config.timeouts;
   shared_.set_configured_hold(timeouts.hold, timeouts.hold_min);
-  dispatcher_.reconfigure({.make_scheduler = std::move(maker),
-                           .cost_model = settings_->cost_model,
-                           .client_limits = settings_->config.client_limits,
-                           .virtual_pfs = settings_->config.virtual_pfs,
-                           .most_virtual_pfs = settings_->config.most_virtual_pfs},
-                          shared_.clock.now());
+  dispatcher_.reconfigure(settings_->config, shared_.clock.now());
   for (const std::unique_ptr<Worker>& worker : workers_) worker->use(settings_);
   arm_status();
   return {};
@@ -259,11 +244,23 @@ void Proxy::arm_memory() {
   });
 }
 
+// Often enough for what is idle to be gone soon after its time.
+void Proxy::arm_retiring() {
+  const Duration often = std::clamp<Duration>(config().idle / 8, kLeastRetiring, kMostRetiring);
+  retire_timer_.expires_after(often);
+  retire_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    dispatcher_.retire_idle(shared_.clock.now());
+    arm_retiring();
+  });
+}
+
 void Proxy::write_status() {
   const std::string& path = config().status_file;
   if (path.empty()) return;
+  const StatusSnapshot snapshot = status_reader_.read(dispatcher_, shared_.clock.now());
   const Result<void> written =
-      write_status_file(path, status_text(*settings_, reloads_, shared_, dispatcher_));
+      write_status_file(path, status_text(*settings_, reloads_, shared_, snapshot));
   // A full disk is told once, not every few seconds, and again when it is over.
   if (!written && !status_failed_) spdlog::error("{}", written.error().message);
   if (written && status_failed_) spdlog::info("status file {} is written again", path);

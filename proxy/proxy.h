@@ -52,6 +52,7 @@ class Proxy {
   void write_status();
   void arm_status();
   void arm_memory();
+  void arm_retiring();
 
   [[nodiscard]] const Config& config() const { return settings_->config; }
 
@@ -65,10 +66,12 @@ class Proxy {
   asio::steady_timer status_timer_;
   asio::steady_timer drain_timer_;
   asio::steady_timer memory_timer_;
+  asio::steady_timer retire_timer_;
   SpareMemory spare_memory_;
   Dispatcher dispatcher_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::size_t next_worker_ = 0;
+  StatusReader status_reader_;
   bool status_failed_ = false;
   StatusLock status_lock_;
 };

@@ -116,6 +116,7 @@ void Session::follow_settings() {
 
 Session::Belonging Session::identify(const IoDescription& io) {
   const std::optional<std::uint32_t> uid = user_of(io);
+  if (std::exchange(known_in_, worker_.epoch()) != worker_.epoch()) known_.clear();
   for (const KnownIdentity& known : known_) {
     if (same_identity(known.identity, io, uid)) return known.belongs;
   }
@@ -130,7 +131,7 @@ Session::Belonging Session::identify(const IoDescription& io) {
     identity.hints.emplace_back(conversation_->held_hint(name));
   }
   const auto match = known_by_->classifier.classify(client_address_, identity);
-  const Belonging belongs = {.app = worker_.dispatcher().app_of(match, worker_.now()),
+  const Belonging belongs = {.virtual_pfs = worker_.dispatcher().find(match, worker_.now()),
                              .traffic_class = match.traffic_class,
                              .name_refused = match.name_refused,
                              .job_not_registered = match.job_not_registered};
@@ -205,13 +206,18 @@ void Session::hold(std::span<const std::byte> message) {
   if (!to_client_.blocked_since()) client_stalled_ = false;
   const Belonging who = identify(description);
   count_refusals(who);
-  if (holds_far_too_much()) return refuse_to_client(description.key, who.app);
+  if (holds_far_too_much()) {
+    ++shared_.counters.requests_refused;
+    worker_.dispatcher().count_refused(who.virtual_pfs, description.kind, {description.bytes});
+    return send_refusal(description.key);
+  }
   PendingIo& io = worker_.make_held(worker_.now());
   io.arrived_in = worker_.event();
   join_client();
   io.session = this;
   io.key = description.key;
-  io.app = who.app;
+  io.app = who.virtual_pfs.app;
+  io.generation = who.virtual_pfs.generation;
   io.traffic_class = who.traffic_class;
   io.kind = description.kind;
   io.device = description.device.value_or(0);
@@ -262,6 +268,7 @@ bool Session::holds_far_too_much() {
 void Session::submit(PendingIo& io) {
   if (!may_submit(io)) {
     parked_.push_back(io.key);
+    if (!io.is_counted) worker_.parked(io);
     return;
   }
   if (on_probation_) ++on_their_way_;
@@ -273,12 +280,12 @@ void Session::submit(PendingIo& io) {
 bool Session::may_submit(const PendingIo& io) {
   // While draining, what comes now is never forwarded: the client repeats it elsewhere.
   if (client_stalled_ || shared_.draining.load(std::memory_order_relaxed)) return false;
-  if (standing(io.app) == StallBudgets::Standing::blocked) return false;
+  if (standing(io.virtual_pfs()) == StallBudgets::Standing::blocked) return false;
   return !on_probation_ || on_their_way_ == 0;
 }
 
-StallBudgets::Standing Session::standing(AppId app) {
-  return shared_.stalls.standing(app, client_endpoint_.address(), worker_.now(), client_stall());
+StallBudgets::Standing Session::standing(stage::VirtualPfsId whose) {
+  return shared_.stalls.standing(whose, client_endpoint_.address(), worker_.now(), client_stall());
 }
 
 PendingIo* Session::parked_io(IoKey key) {
@@ -330,7 +337,8 @@ void Session::release(PendingIo& io) {
     // Too late: its client may have given up, and a late answer would block its connection.
     forget(io);
     no_longer_held(io);
-    refuse_to_client(io.key, io.app);
+    ++shared_.counters.requests_refused;
+    send_refusal(io.key);
     worker_.released_too_late(io);
     return;
   }
@@ -348,7 +356,8 @@ void Session::release(PendingIo& io) {
 void Session::refuse(PendingIo& io) {
   forget(io);
   no_longer_held(io);
-  refuse_to_client(io.key, io.app);
+  ++shared_.counters.requests_refused;
+  send_refusal(io.key);
   worker_.recycle(io);
 }
 
@@ -359,12 +368,6 @@ void Session::refuse_excess(PendingIo& io) {
   ++shared_.counters.excess_requests;
   send_refusal(io.key);
   worker_.recycle(io);
-}
-
-void Session::refuse_to_client(IoKey key, AppId app) {
-  ++shared_.counters.requests_refused;
-  worker_.dispatcher().count_refused(app);
-  send_refusal(key);
 }
 
 // What a client asks for in vain is limited by not reading it. The pause is short: behind the

@@ -57,7 +57,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   // Where a request belongs, by what it says of itself.
   struct Belonging {
-    AppId app;
+    stage::VirtualPfsId virtual_pfs;
     std::uint8_t traffic_class;
     bool name_refused;
     bool job_not_registered;
@@ -77,7 +77,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void estimate(PendingIo& io, const IoDescription& description);
   void submit(PendingIo& io);
   [[nodiscard]] bool may_submit(const PendingIo& io);
-  [[nodiscard]] StallBudgets::Standing standing(AppId app);
+  [[nodiscard]] StallBudgets::Standing standing(stage::VirtualPfsId whose);
   [[nodiscard]] PendingIo* parked_io(IoKey key);
   void submit_parked();
   void submit_all_parked();
@@ -108,7 +108,6 @@ class Session : public std::enable_shared_from_this<Session> {
   void no_longer_held(PendingIo& io);
   [[nodiscard]] bool holds_more_than(std::size_t times, std::size_t divisor) const;
   [[nodiscard]] bool holds_far_too_much();
-  void refuse_to_client(IoKey key, AppId app);
   void send_refusal(IoKey key);
   void update_byte_counters();
 
@@ -128,6 +127,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t outstanding_ = 0;
   std::vector<KnownIdentity> known_;  // rules are matched once per identity
   SettingsPtr known_by_;              // the settings with those rules
+  std::uint64_t known_in_ = 0;        // the epoch of known_
   stage::ClientId client_id_ = stage::kNoClient;
   std::uint64_t seen_file_ = 0;  // the last one whose user has been told, and that user
   std::uint32_t seen_uid_ = 0;
@@ -137,7 +137,7 @@ class Session : public std::enable_shared_from_this<Session> {
   ClientPace taking_;            // of what the client receives
   bool client_stalled_ = false;  // its requests are parked until it sends or takes something
   bool on_probation_ = false;    // it did lately: its requests go one by one and without slots
-  AppId stalled_app_ = {};       // whose standing ends that
+  stage::VirtualPfsId stalled_;  // whose standing ends that
   Duration lag_charged_ = Duration::zero();
   std::size_t on_their_way_ = 0;  // of those
   std::deque<IoKey> parked_;      // held requests that have not been submitted, in order of arrival

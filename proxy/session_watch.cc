@@ -78,7 +78,7 @@ void Session::check_client_stall(TimePoint now) {
   } else {
     lag_charged_ = Duration::zero();
   }
-  if (on_probation_ && standing(stalled_app_) == StallBudgets::Standing::good) {
+  if (on_probation_ && standing(stalled_) == StallBudgets::Standing::good) {
     on_probation_ = false;
   }
   if (!client_stalled_ && !parked_.empty()) submit_all_parked();
@@ -108,13 +108,13 @@ Session::Waiting Session::find_waiting(bool client_takes_nothing) {
 bool Session::has_time_left(const std::vector<PendingIo*>& waiting, Duration lag, TimePoint now) {
   if (waiting.empty()) return held_requests_ == 0 || lag < client_stall();
   const TimePoint begin = now - (lag - std::min(lag, std::exchange(lag_charged_, lag)));
-  std::vector<AppId> apps;
-  for (const PendingIo* io : waiting) apps.push_back(io->app);
-  std::ranges::sort(apps);
-  apps.erase(std::ranges::unique(apps).begin(), apps.end());
+  std::vector<stage::VirtualPfsId> whose;
+  for (const PendingIo* io : waiting) whose.push_back(io->virtual_pfs());
+  std::ranges::sort(whose);
+  whose.erase(std::ranges::unique(whose).begin(), whose.end());
   bool left = true;
-  for (const AppId app : apps) {
-    left &= shared_.stalls.take(app, client_endpoint_.address(), begin, now, client_stall());
+  for (const stage::VirtualPfsId each : whose) {
+    left &= shared_.stalls.take(each, client_endpoint_.address(), begin, now, client_stall());
   }
   return left;
 }
@@ -123,7 +123,7 @@ void Session::stall(const std::vector<PendingIo*>& waiting, TimePoint now) {
   client_stalled_ = true;
   on_probation_ = true;
   lag_charged_ = Duration::zero();
-  if (!waiting.empty()) stalled_app_ = waiting.front()->app;
+  if (!waiting.empty()) stalled_ = waiting.front()->virtual_pfs();
   ++shared_.counters.client_stalls;
   park_all(now);
   give_slots_up(waiting, now);
@@ -218,6 +218,7 @@ void Session::give_up(const std::vector<PendingIo*>& overdue, TimePoint now) {
   for (PendingIo* io : overdue) {
     conversation_->forget(io->key);
     forget(*io);
+    worker_.dispatcher().abandon(*io, now);
     worker_.recycle(*io);
     --outstanding_;
   }

@@ -20,9 +20,10 @@ std::int64_t microseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
 }
 
-ordered_json latencies(const LatencyHistogram& histogram) {
-  const auto quantile = [&](double q) { return microseconds(histogram.quantile(q)); };
-  return {{"p50", quantile(0.50)}, {"p99", quantile(0.99)}, {"max", microseconds(histogram.max())}};
+ordered_json describe(const StatusSnapshot::Latencies& latencies) {
+  return {{"p50", microseconds(latencies.p50)},
+          {"p99", microseconds(latencies.p99)},
+          {"max", microseconds(latencies.max)}};
 }
 
 // What the share entitles to, as far as it says something.
@@ -61,84 +62,86 @@ std::uint32_t device_number(std::uint32_t device) {
   return device % kMirrorGroup;
 }
 
-using Lanes = std::vector<Dispatcher::Lane>;
-
-// The lane where a flow's oldest request waits, if it has any.
-const Dispatcher::Lane* lane_of_oldest(const Lanes& lanes, AppId app) {
-  const Dispatcher::Lane* found = nullptr;
-  TimePoint arrival = TimePoint::max();
-  for (const Dispatcher::Lane& lane : lanes) {
-    const IoRequest* const oldest = lane.scheduler->flow(app).oldest;
-    if (oldest == nullptr || oldest->arrival >= arrival) continue;
-    arrival = oldest->arrival;
-    found = &lane;
-  }
-  return found;
+ordered_json held_us(const HoldTimes& held) {
+  return {{"limit", microseconds(held.limit)},
+          {"share", microseconds(held.share)},
+          {"depth", microseconds(held.depth)},
+          {"class", microseconds(held.traffic_class)}};
 }
 
-ordered_json describe(const stage::VirtualPfs& pfs, const Lanes& lanes, AppId app, TimePoint now) {
-  std::size_t queued = 0;
-  for (const Dispatcher::Lane& lane : lanes) queued += lane.scheduler->flow(app).queued;
-  ordered_json row = {{"name", pfs.name}};
-  if (pfs.removed) row["removed"] = true;
-  add_share(row, pfs.share);
-  if (lanes.size() == 1) add_report(row, lanes.front().scheduler->report(app, now));
-  if (!pfs.refused_promise.empty()) row["refused_promise"] = pfs.refused_promise;
-  row.update({{"queued_requests", queued},
-              {"queued_bytes", pfs.queued_bytes.count},
-              {"outstanding_requests", pfs.outstanding_requests},
-              {"outstanding_bytes", pfs.outstanding_bytes.count},
-              {"done_requests", pfs.done_requests},
-              {"done_bytes", pfs.done_bytes.count},
-              {"failed_requests", pfs.failed_requests},
-              {"refused_requests", pfs.refused_requests},
-              {"excess_requests", pfs.excess_requests},
-              {"given_up_requests", pfs.given_up_requests},
-              {"wait_us", latencies(pfs.wait)},
-              {"server_us", latencies(pfs.service)}});
-  if (const Dispatcher::Lane* const lane = lane_of_oldest(lanes, app)) {
-    const WaitReason why = lane->scheduler->why_waiting(app, now);
-    row["oldest_waits_us"] = microseconds(now - lane->scheduler->flow(app).oldest->arrival);
-    row["oldest_waits_for"] = why.reason;
-    if (lane->target) {
-      row[std::string("oldest_waits_for_") + device_kind(*lane->target)] =
-          device_number(*lane->target);
-    }
-    if (why.eligible) row["oldest_may_go_in_us"] = microseconds(*why.eligible - now);
+void add_counters(ordered_json& row, const stage::Counters& counters) {
+  const stage::Amount done = counters.done.all();
+  row.update({{"done_requests", done.requests},
+              {"done_bytes", done.bytes},
+              {"failed_requests", counters.failed.all().requests},
+              {"refused_requests", counters.refused.all().requests},
+              {"excess_requests", counters.excess},
+              {"given_up_requests", counters.given_up},
+              {"cost_sent", counters.cost_sent},
+              {"cost_done", counters.cost_done}});
+  row["held_us"] = held_us(counters.held);
+}
+
+ordered_json describe(const StatusSnapshot::Row& from, bool one_lane) {
+  ordered_json row = {{"name", from.info->name}};
+  if (from.info->removed) row["removed"] = true;
+  add_share(row, from.info->share);
+  if (one_lane) add_report(row, from.report);
+  if (!from.info->refused_promise.empty()) row["refused_promise"] = from.info->refused_promise;
+  const stage::Counters& counters = from.counters;
+  row.update({{"queued_requests", counters.queued.requests},
+              {"queued_bytes", counters.queued.bytes},
+              {"outstanding_requests", counters.outstanding.requests},
+              {"outstanding_bytes", counters.outstanding.bytes}});
+  add_counters(row, counters);
+  row["wait_us"] = describe(from.held);
+  row["server_us"] = describe(from.service);
+  if (!from.wait) return row;
+  row["oldest_waits_us"] = microseconds(from.wait->since);
+  row["oldest_waits_for"] = from.wait->reason;
+  if (from.wait->target) {
+    row[std::string("oldest_waits_for_") + device_kind(*from.wait->target)] =
+        device_number(*from.wait->target);
   }
+  if (from.wait->may_go_in) row["oldest_may_go_in_us"] = microseconds(*from.wait->may_go_in);
   return row;
 }
 
-ordered_json describe(const SchedulerSettings& settings, Scheduler& scheduler, TimePoint now) {
-  const Depth& depth = scheduler.depth();
-  ordered_json row = {{"requests", depth.requests}, {"cost", nullptr}};
-  if (depth.cost != UINT64_MAX) row["cost"] = depth.cost;
+// What virtual PFSes did that are no more.
+ordered_json describe(const StatusSnapshot::Retired& retired) {
+  ordered_json row = {{"virtual_pfs", retired.count}};
+  add_counters(row, retired.counters);
+  row["wait_us"] = describe(retired.held);
+  row["server_us"] = describe(retired.service);
+  return row;
+}
+
+ordered_json describe(const SchedulerSettings& settings, const StatusSnapshot::Lane& lane) {
+  ordered_json row = {{"requests", lane.depth.requests}, {"cost", nullptr}};
+  if (lane.depth.cost != UINT64_MAX) row["cost"] = lane.depth.cost;
   if (settings.auto_depth) row["auto"] = true;
   ordered_json all = {{"depth", row}};
-  const ServerReport server = scheduler.server(now);
-  if (server.capacity) {
-    all["capacity"] = *server.capacity;
-    all["capacity_source"] = server.capacity_source;
+  if (lane.server.capacity) {
+    all["capacity"] = *lane.server.capacity;
+    all["capacity_source"] = lane.server.capacity_source;
   }
   return all;
 }
 
 // Of a scheduler per target: what each of them does.
-ordered_json describe(const SchedulerSettings& settings, const Dispatcher::Books& books) {
+ordered_json describe(const SchedulerSettings& settings,
+                      const std::vector<StatusSnapshot::Lane>& lanes) {
   ordered_json rows = ordered_json::array();
-  for (const Dispatcher::Lane& lane : books.lanes) {
+  for (const StatusSnapshot::Lane& lane : lanes) {
     if (!lane.target) continue;  // none has shown yet
     ordered_json row = {{device_kind(*lane.target), device_number(*lane.target)}};
-    row.update(describe(settings, *lane.scheduler, books.now));
-    row["queued"] = lane.scheduler->queued();
-    row["outstanding"] = lane.scheduler->outstanding();
+    row.update(describe(settings, lane));
+    row["queued"] = lane.queued;
+    row["outstanding"] = lane.outstanding;
     ordered_json reports = ordered_json::array();
-    for (std::uint32_t i = 0; i < books.table.size(); ++i) {
-      const FlowState flow = lane.scheduler->flow(AppId{i});
-      if (flow.queued == 0 && flow.outstanding == 0) continue;
-      ordered_json report = {{"name", books.table[AppId{i}].name},
-                             {"queued_requests", flow.queued}};
-      add_report(report, lane.scheduler->report(AppId{i}, books.now));
+    for (const StatusSnapshot::LaneFlow& flow : lane.flows) {
+      ordered_json report = {{"name", flow.info->name}, {"queued_requests", flow.queued}};
+      add_report(report, flow.report);
       reports.push_back(std::move(report));
     }
     row["virtual_pfs"] = std::move(reports);
@@ -148,17 +151,36 @@ ordered_json describe(const SchedulerSettings& settings, const Dispatcher::Books
 }
 
 // The client nodes that share few connections among their applications.
-ordered_json describe(const stage::ClientLimits& clients, TimePoint now) {
+ordered_json describe(const std::vector<StatusSnapshot::Client>& clients) {
   ordered_json rows = ordered_json::array();
-  for (std::uint32_t i = 0; i < clients.size(); ++i) {
-    const stage::ClientLimits::Report report = clients.report(stage::ClientId{i}, now);
-    if (report.connections == 0) continue;
-    ordered_json row = {{"client", report.name}, {"connections", report.connections}};
-    if (report.allowance) row["max_held"] = *report.allowance;
-    row["excess_requests"] = report.refused;
+  for (const StatusSnapshot::Client& client : clients) {
+    ordered_json row = {{"client", client.name}, {"connections", client.connections}};
+    if (client.allowance) row["max_held"] = *client.allowance;
+    row["excess_requests"] = client.refused;
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+void add_stage(ordered_json& status, const Config& config, const StatusSnapshot& snapshot) {
+  status.update(describe(config.scheduler, snapshot.lanes.front()));
+  std::size_t queued = 0;
+  std::size_t outstanding = 0;
+  for (const StatusSnapshot::Lane& lane : snapshot.lanes) {
+    queued += lane.queued;
+    outstanding += lane.outstanding;
+  }
+  status["queued"] = queued;
+  status["outstanding"] = outstanding;
+  ordered_json rows = ordered_json::array();
+  for (const StatusSnapshot::Row& row : snapshot.rows) {
+    rows.push_back(describe(row, snapshot.lanes.size() == 1));
+  }
+  if (snapshot.retired.count > 0) rows.front()["retired"] = describe(snapshot.retired);
+  status["virtual_pfs"] = std::move(rows);
+  if (config.scheduler_per_target) status["targets"] = describe(config.scheduler, snapshot.lanes);
+  if (!snapshot.clients.empty()) status["clients"] = describe(snapshot.clients);
+  status["virtual_pfs_refused"] = snapshot.virtual_pfs_refused;
 }
 
 ordered_json describe(const Counters& counters) {
@@ -185,7 +207,7 @@ ordered_json describe(const Counters& counters) {
 }  // namespace
 
 std::string status_text(const Settings& settings, const Reloads& reloads, SharedState& shared,
-                        Dispatcher& dispatcher) {
+                        const StatusSnapshot& snapshot) {
   const Config& config = settings.config;
   ordered_json status = {
       {"pid", ::getpid()},
@@ -201,26 +223,7 @@ std::string status_text(const Settings& settings, const Reloads& reloads, Shared
   status["connections"] = {{"open", counters.connections_open.load()},
                            {"total", counters.connections_total.load()},
                            {"refused", counters.connections_refused.load()}};
-  dispatcher.inspect(shared.clock.now(), [&](const Dispatcher::Books& books) {
-    const TimePoint now = books.now;
-    status.update(describe(config.scheduler, *books.lanes.front().scheduler, now));
-    std::size_t queued = 0;
-    std::size_t outstanding = 0;
-    for (const Dispatcher::Lane& lane : books.lanes) {
-      queued += lane.scheduler->queued();
-      outstanding += lane.scheduler->outstanding();
-    }
-    status["queued"] = queued;
-    status["outstanding"] = outstanding;
-    ordered_json rows = ordered_json::array();
-    for (std::uint32_t i = 0; i < books.table.size(); ++i) {
-      rows.push_back(describe(books.table[AppId{i}], books.lanes, AppId{i}, now));
-    }
-    status["virtual_pfs"] = std::move(rows);
-    if (config.scheduler_per_target) status["targets"] = describe(config.scheduler, books);
-    if (books.clients.size() > 0) status["clients"] = describe(books.clients, now);
-    status["virtual_pfs_refused"] = books.table.refused();
-  });
+  add_stage(status, config, snapshot);
   status["counters"] = describe(counters);
   return status.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -177,6 +177,7 @@ void Worker::leave_held_list(PendingIo& io) {
 }
 
 void Worker::recycle(PendingIo& io) {
+  VPFS_ASSERT(!io.is_counted);
   leave_held_list(io);
   --shared_.counters.ios_alive;
   if (free_.size() >= kMostIdle) return give_memory_back(io);
@@ -197,12 +198,7 @@ void Worker::end_of_event() {
   while (need_turn_ || !turn_.empty() || !to_flush_.empty() || !to_watch_.empty() ||
          !to_close_.empty()) {
     if (need_turn_ || !turn_.empty()) {
-      need_turn_ = false;
-      released_.clear();
-      ask_again_at(dispatcher_.turn(index_, turn_, now(), released_));
-      for (const Turn::End& each : turn_.ended) recycle(*each.io);
-      turn_.clear();
-      for (PendingIo* io : released_) io->session->release(*io);
+      take_turn();
     }
     flushing_.swap(to_flush_);
     for (Session* session : flushing_) session->flush();
@@ -218,6 +214,17 @@ void Worker::end_of_event() {
     }
   }
   ++event_;
+}
+
+void Worker::take_turn() {
+  released_.clear();
+  const Dispatcher::Next next = dispatcher_.turn(index_, turn_, now(), released_);
+  ask_again_at(next.until);
+  for (const Turn::End& each : turn_.ended) recycle(*each.io);
+  turn_.clear();
+  // The next turn says that it has been forgotten what was known before.
+  need_turn_ = std::exchange(turn_.epoch, next.epoch) != next.epoch;
+  for (PendingIo* io : released_) io->session->release(*io);
 }
 
 void Worker::ask_again_at(std::optional<TimePoint> until) {
@@ -252,7 +259,7 @@ void Worker::refuse_overdue(TimePoint now) {
   for (PendingIo* io = first_held_; io != nullptr && now - io->arrival >= hold;) {
     PendingIo* const next = io->next_held;
     // One that the scheduler has just let go is refused by release().
-    if (dispatcher_.take_back(*io, now)) {
+    if (dispatcher_.refuse(*io, now)) {
       io->session->refuse(*io);
       ++refused;
     }

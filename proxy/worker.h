@@ -66,6 +66,7 @@ class Worker {
 
   // What the event brought; the dispatcher learns it at the end of the event.
   void arrived(PendingIo& io) { turn_.arrived.push_back(&io); }
+  void parked(PendingIo& io) { turn_.parked.push_back(&io); }
   void ended(PendingIo& io, std::uint64_t bytes, bool failed) {
     turn_.ended.push_back({.io = &io, .bytes = bytes, .failed = failed});
   }
@@ -73,6 +74,8 @@ class Worker {
     turn_.ended.push_back({.io = &io, .bytes = 0, .failed = false, .refused = true});
   }
   void slots_changed() { need_turn_ = true; }
+  // Numbers of virtual PFSes that were learnt in an earlier one mean nothing any more.
+  [[nodiscard]] std::uint64_t epoch() const { return turn_.epoch; }
   // A wait costs a system call, which comes after the event's data are on their way.
   void watch_later(Pump& pump) { to_watch_.push_back(&pump); }
   // Tells whether one session has had every event for a while, so that nobody else waits for this
@@ -103,6 +106,7 @@ class Worker {
   void arm_sweep();
   void sweep();
   void refuse_overdue(TimePoint now);
+  void take_turn();
   void ask_again_at(std::optional<TimePoint> until);
   void close_all(const char* reason);
 

@@ -70,12 +70,17 @@ ClientLimits::Application& ClientLimits::application_of(Client& client, AppId ap
 }
 
 // Makes it if it is new. Those that are not there any more go when there are many.
-ClientLimits::Application& ClientLimits::present_application(Client& client, AppId app,
+ClientLimits::Application& ClientLimits::present_application(Client& client, VirtualPfsId id,
                                                              TimePoint now) {
-  const auto [found, is_new] = client.applications.try_emplace(app);
+  const auto [found, is_new] = client.applications.try_emplace(id.app);
+  if (found->second.generation != id.generation) {
+    // One that was retired had the number; it had nothing here any more.
+    VPFS_ASSERT(found->second.taken() == 0);
+    found->second = {.generation = id.generation};
+  }
   found->second.last_seen = now;
-  if (!client.last || client.last->app != app) client.before = std::exchange(client.last, Seen{});
-  *client.last = {.app = app, .last = now};
+  if (!client.last || client.last->id != id) client.before = std::exchange(client.last, Seen{});
+  *client.last = {.id = id, .last = now};
   if (is_new && client.applications.size() >= client.tidy_at) {
     looks_ += client.applications.size();
     std::erase_if(client.applications, [&](const auto& each) {
@@ -130,7 +135,7 @@ void ClientLimits::queued(Held& io, TimePoint now) {
     io.came_again_at_once = io.arrival - found->second.last < kAtOnce;
     client.refused_requests.erase(found);
   }
-  add_held(client, present_application(client, io.app, now), io, now);
+  add_held(client, present_application(client, io.virtual_pfs(), now), io, now);
   if (!std::exchange(client.touched, true)) touched_.push_back(io.client);
 }
 
@@ -164,8 +169,11 @@ bool ClientLimits::shows_several(const Client& client, TimePoint now) {
   std::size_t count = client.busy;
   for (const std::optional<Seen>& seen : {client.last, client.before}) {
     if (!seen || now - seen->last >= kQuiet) continue;
-    const auto found = client.applications.find(seen->app);
-    if (found == client.applications.end() || found->second.taken() == 0) ++count;
+    const auto found = client.applications.find(seen->id.app);
+    const bool is_busy = found != client.applications.end() &&
+                         found->second.generation == seen->id.generation &&
+                         found->second.taken() > 0;
+    if (!is_busy) ++count;
   }
   return count > 1;
 }

@@ -82,7 +82,8 @@ class ClientLimits {
 
  private:
   struct Application {
-    std::vector<Held*> held;  // each at its Held::held_at
+    std::uint32_t generation = 0;  // of its number
+    std::vector<Held*> held;       // each at its Held::held_at
     std::size_t outstanding = 0;
     std::size_t place = 0;      // in Client::waiting, while something is held
     TimePoint held_since = {};  // since when something is, without a break
@@ -93,7 +94,7 @@ class ClientLimits {
     [[nodiscard]] std::size_t taken() const { return held.size() + outstanding; }
   };
   struct Seen {
-    AppId app = {};
+    VirtualPfsId id;
     TimePoint last = {};
   };
   struct Refused {
@@ -129,7 +130,7 @@ class ClientLimits {
     return clients_[static_cast<std::size_t>(io.client)];
   }
   [[nodiscard]] static Application& application_of(Client& client, AppId app);
-  [[nodiscard]] Application& present_application(Client& client, AppId app, TimePoint now);
+  [[nodiscard]] Application& present_application(Client& client, VirtualPfsId id, TimePoint now);
   static void add_held(Client& client, Application& application, Held& io, TimePoint now);
   static void remove_held(Client& client, Held& io);
   [[nodiscard]] static bool shows_several(const Client& client, TimePoint now);

@@ -1,5 +1,8 @@
 #include "stage/virtual_pfs.h"
 
+#include <utility>
+
+#include "base/check.h"
 #include "stage/template_name.h"
 
 namespace vpfs::stage {
@@ -11,11 +14,20 @@ Share share_of(const VirtualPfsConfig& declared, TimePoint now) {
   return share;
 }
 
+bool is_template(const VirtualPfsConfig& declared) {
+  return !template_fields(declared.name).empty();
+}
+
 }  // namespace
 
-Share VirtualPfs::share_to_come(TimePoint now) const {
-  Share rest = share;
-  const Bytes had = done_bytes - done_before;
+VirtualPfsTable::VirtualPfsTable(const std::vector<VirtualPfsConfig>& declared, std::size_t most,
+                                 TimePoint now) {
+  (void)reconfigure(declared, most, now);
+}
+
+Share VirtualPfsTable::share_to_come(AppId app, TimePoint now) const {
+  Share rest = rows_[app].info->share;
+  const Bytes had = Bytes{counters_[app].done.all().bytes} - rows_[app].done_before;
   const bool over = rest.finish_by <= now || had >= rest.finish_bytes;
   rest.finish_bytes = over ? Bytes{} : rest.finish_bytes - had;
   return rest;
@@ -23,54 +35,71 @@ Share VirtualPfs::share_to_come(TimePoint now) const {
 
 std::vector<AppId> VirtualPfsTable::everybody() const {
   std::vector<AppId> apps;
-  for (std::uint32_t i = 0; i < table_.size(); ++i) apps.push_back(AppId{i});
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    if (is_there(AppId{i})) apps.push_back(AppId{i});
+  }
   return apps;
 }
 
-VirtualPfsTable::VirtualPfsTable(const std::vector<VirtualPfsConfig>& declared, std::size_t most) {
-  (void)reconfigure(declared, most, {});
-}
-
-void VirtualPfsTable::start(TimePoint now) {
-  for (VirtualPfs& pfs : table_) pfs.share = share_of(pfs.declared, now);
-}
-
-void VirtualPfsTable::set_most(std::size_t from_templates) {
-  most_ = from_templates;
-  for (const auto& [name, declared] : declared_) {
-    if (template_fields(name).empty()) ++most_;
+AppId VirtualPfsTable::add(const std::string& name, const Declared& declared, TimePoint now) {
+  AppId app{static_cast<std::uint32_t>(size())};
+  if (!free_.empty()) {
+    app = free_.back();
+    free_.pop_back();
+  } else {
+    rows_.add();
+    counters_.add();
   }
-  for (const VirtualPfs& pfs : table_) {
-    // Removed ones of the configuration's own stay in the table.
-    if (template_fields(pfs.declared.name).empty() && !declared_.contains(pfs.name)) ++most_;
-  }
-}
-
-AppId VirtualPfsTable::add(const std::string& name, const VirtualPfsConfig& declared,
-                           TimePoint now) {
-  const AppId app{static_cast<std::uint32_t>(table_.size())};
-  table_.push_back({.name = name, .declared = declared, .share = share_of(declared, now)});
-  by_name_.emplace(name, app);
+  VirtualPfs& made = rows_[app];
+  made.last_used = now;
+  made.from_template = is_template(*declared);
+  if (made.from_template) ++from_templates_;
+  made.info = std::make_shared<const VirtualPfsInfo>(
+      VirtualPfsInfo{.name = name, .declared = declared, .share = share_of(*declared, now)});
+  by_name_.emplace(made.info->name, app);
   return app;
+}
+
+void VirtualPfsTable::replace_info(AppId app, VirtualPfsInfo info) {
+  VirtualPfs& row = rows_[app];
+  const auto old = std::exchange(row.info, std::make_shared<const VirtualPfsInfo>(std::move(info)));
+  auto node = by_name_.extract(old->name);
+  node.key() = row.info->name;
+  by_name_.insert(std::move(node));
+}
+
+void VirtualPfsTable::set_info(AppId app, const Declared& declared, bool removed, TimePoint now) {
+  VirtualPfs& row = rows_[app];
+  replace_info(app, {.name = row.info->name,
+                     .declared = declared,
+                     .share = share_of(*declared, now),
+                     .removed = removed});
+  row.done_before = Bytes{counters_[app].done.all().bytes};
+  const bool was_from_template = std::exchange(row.from_template, is_template(*declared));
+  from_templates_ = from_templates_ - (was_from_template ? 1 : 0) + (row.from_template ? 1 : 0);
+}
+
+void VirtualPfsTable::set_refused_promise(AppId app, std::string why) {
+  if (rows_[app].info->refused_promise == why) return;
+  VirtualPfsInfo info = *rows_[app].info;
+  info.refused_promise = std::move(why);
+  replace_info(app, std::move(info));
 }
 
 VirtualPfsTable::Found VirtualPfsTable::find_or_make(const Classifier::Match& match,
                                                      TimePoint now) {
   const auto known = by_name_.find(match.virtual_pfs);
-  if (known != by_name_.end() && !(*this)[known->second].removed) {
+  if (known != by_name_.end() && !rows_[known->second].info->removed) {
     return {.app = known->second, .made = false};
   }
   const auto declared = declared_.find(match.declared_name);
   if (declared == declared_.end()) return {.app = AppId{0}, .made = false};
   if (known != by_name_.end()) {
-    VirtualPfs& back = (*this)[known->second];
-    back.removed = false;
-    back.declared = declared->second;
-    back.share = share_of(declared->second, now);
-    back.done_before = back.done_bytes;
-    return {.app = known->second, .made = true};
+    const AppId back = known->second;
+    set_info(back, declared->second, false, now);
+    return {.app = back, .made = true};
   }
-  if (table_.size() >= most_) {
+  if (is_template(*declared->second) && from_templates_ >= most_) {
     ++refused_;
     return {.app = AppId{0}, .made = false};
   }
@@ -78,40 +107,62 @@ VirtualPfsTable::Found VirtualPfsTable::find_or_make(const Classifier::Match& ma
 }
 
 // By its own name, else by the template that made it.
-const VirtualPfsConfig* VirtualPfsTable::declaration_of(const VirtualPfs& pfs) const {
-  auto found = declared_.find(pfs.name);
-  if (found == declared_.end()) found = declared_.find(pfs.declared.name);
-  return found == declared_.end() ? nullptr : &found->second;
+VirtualPfsTable::Declared VirtualPfsTable::declaration_of(const VirtualPfsInfo& info) const {
+  auto found = declared_.find(info.name);
+  if (found == declared_.end()) found = declared_.find(info.declared->name);
+  return found == declared_.end() ? nullptr : found->second;
 }
 
 std::vector<AppId> VirtualPfsTable::reconfigure(const std::vector<VirtualPfsConfig>& declared,
                                                 std::size_t most, TimePoint now) {
   declared_.clear();
-  declared_.emplace("default", VirtualPfsConfig{.name = "default", .share = {}});
-  for (const VirtualPfsConfig& each : declared) declared_.insert_or_assign(each.name, each);
-  set_most(most);
+  const auto declare = [&](const VirtualPfsConfig& each) {
+    declared_.insert_or_assign(each.name, std::make_shared<const VirtualPfsConfig>(each));
+  };
+  declare({.name = "default", .share = {}});
+  for (const VirtualPfsConfig& each : declared) declare(each);
+  most_ = most;
 
   std::vector<AppId> changed;
-  for (std::uint32_t i = 0; i < table_.size(); ++i) {
-    VirtualPfs& pfs = table_[i];
-    const VirtualPfsConfig* const now_declared = declaration_of(pfs);
+  for (const AppId app : everybody()) {
+    const VirtualPfsInfo& info = *rows_[app].info;
+    const Declared now_declared = declaration_of(info);
     const bool removed = now_declared == nullptr;
-    if (removed == pfs.removed && (removed || *now_declared == pfs.declared)) continue;
-    pfs.removed = removed;
-    pfs.declared =
-        removed ? VirtualPfsConfig{.name = pfs.declared.name, .share = {}} : *now_declared;
-    pfs.share = share_of(pfs.declared, now);
-    pfs.done_before = pfs.done_bytes;
-    changed.push_back(AppId{i});
+    if (removed == info.removed && (removed || *now_declared == *info.declared)) continue;
+    set_info(app,
+             removed ? std::make_shared<const VirtualPfsConfig>(
+                           VirtualPfsConfig{.name = info.declared->name, .share = {}})
+                     : now_declared,
+             removed, now);
+    changed.push_back(app);
   }
   // "default" first, then in the order of the file.
-  const auto add_if_new = [&](const VirtualPfsConfig& each) {
-    if (!template_fields(each.name).empty() || by_name_.contains(each.name)) return;
-    changed.push_back(add(each.name, each, now));
+  const auto add_if_new = [&](const std::string& name) {
+    const Declared& found = declared_.at(name);
+    if (is_template(*found) || by_name_.contains(name)) return;
+    changed.push_back(add(name, found, now));
   };
-  add_if_new(declared_.at("default"));
-  for (const VirtualPfsConfig& each : declared) add_if_new(each);
+  add_if_new("default");
+  for (const VirtualPfsConfig& each : declared) add_if_new(each.name);
   return changed;
+}
+
+void VirtualPfsTable::retire(AppId app) {
+  VirtualPfs& row = rows_[app];
+  VPFS_ASSERT(app != AppId{0} && row.info != nullptr && row.requests == 0);
+  ++retired_.count;
+  retired_.counters += counters_[app];
+  if (row.histograms) {
+    retired_.histograms.wait.merge(row.histograms->wait);
+    retired_.histograms.service.merge(row.histograms->service);
+  }
+  if (row.from_template) --from_templates_;
+  by_name_.erase(row.info->name);
+  const std::uint32_t next = row.generation + 1;
+  row = VirtualPfs{};
+  row.generation = next;
+  counters_[app] = Counters{};
+  free_.push_back(app);
 }
 
 }  // namespace vpfs::stage

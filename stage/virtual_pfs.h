@@ -2,101 +2,112 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "base/histogram.h"
 #include "schedulers/scheduler.h"
 #include "stage/classifier.h"
 #include "stage/config.h"
+#include "stage/counters.h"
+#include "stage/dense_rows.h"
+#include "stage/held.h"
+#include "stage/read_yield.h"
 
 namespace vpfs::stage {
 
-// What part of the bytes that reads ask for files have, as reads of late have shown.
-class ReadYield {
- public:
-  [[nodiscard]] Bytes expected(Bytes asked) const {
-    return {static_cast<std::uint64_t>(Wide{asked.count} * part_ / kWhole)};
-  }
-  void learn(Bytes asked, Bytes given) {
-    const auto now = static_cast<std::uint32_t>(Wide{std::min(given.count, asked.count)} * kWhole /
-                                                std::max<std::uint64_t>(asked.count, 1));
-    part_ =
-        now > part_ ? part_ + (now - part_ + kSteps - 1) / kSteps : part_ - (part_ - now) / kSteps;
-  }
-
- private:
-  __extension__ using Wide = unsigned __int128;
-  static constexpr std::uint32_t kWhole = 1U << 16;
-  static constexpr std::uint32_t kSteps = 8;
-  std::uint32_t part_ = kWhole;
+// What a virtual PFS is called and entitled to. Immutable, so that readers may keep it.
+struct VirtualPfsInfo {
+  std::string name;
+  std::shared_ptr<const VirtualPfsConfig> declared;  // what made it: its own entry, or a template
+  Share share;                                       // as declared, with finish_by
+  bool removed = false;                              // is in the configuration no more
+  std::string refused_promise;  // why a promise of `share` cannot be kept; "": it can
 };
 
 // One application's share of the data server, and what it got.
 struct VirtualPfs {
-  std::string name;
-  VirtualPfsConfig declared;    // what made it: its own entry, or a template
-  Share share;                  // as declared, with finish_by
-  bool removed = false;         // is in the configuration no more
-  std::string refused_promise;  // why a promise of `share` cannot be kept; "": it can
-
-  std::uint64_t done_requests = 0;
-  Bytes done_bytes;
-  std::uint64_t failed_requests = 0;    // answered with an error by the data server
-  std::uint64_t refused_requests = 0;   // held up to the deadline
-  std::uint64_t excess_requests = 0;    // sent back because their client had too many waiting
-  std::uint64_t given_up_requests = 0;  // outstanding without an end in sight
-  Bytes queued_bytes;
-  Bytes outstanding_bytes;
-  std::uint64_t outstanding_requests = 0;
-  LatencyHistogram wait;     // arrival to dispatch
-  LatencyHistogram service;  // dispatch to the last byte
-  Bytes done_before;         // done_bytes when `share` began
+  std::shared_ptr<const VirtualPfsInfo> info;  // shared with readers; nothing: the number is free
+  std::unique_ptr<Histograms> histograms;      // once something was sent
+  TimePoint last_used = {};
+  Bytes done_before;             // done bytes when the share began
+  std::uint32_t generation = 0;  // of the number
+  std::uint32_t requests = 0;    // that are here, in whatever state
   ReadYield read_yield;
-
-  // The share without what it has had of its "bytes by a time"; that ends with its time.
-  [[nodiscard]] Share share_to_come(TimePoint now) const;
+  std::uint16_t last_lane = 0;  // of its last request
+  bool from_template = false;
+  bool retiring = false;      // its number will be free, unless somebody asks for it
+  bool in_idle_list = false;  // of Stage::find_idle()
 };
 
 // All virtual PFSes by AppId. Those of the configuration are there from the start, "default" is
-// number 0; templates add more. None is ever taken out: one that a reload removes is only marked.
-// Not thread-safe: the dispatcher guards it.
+// number 0; templates add more. One that a reload removes is marked; it stays until it is retired.
 class VirtualPfsTable {
  public:
-  VirtualPfsTable(const std::vector<VirtualPfsConfig>& declared, std::size_t most);
-
-  // From here on times that are counted from the start are counted.
-  void start(TimePoint now);
+  VirtualPfsTable(const std::vector<VirtualPfsConfig>& declared, std::size_t most, TimePoint now);
 
   struct Found {
     AppId app;
     bool made;  // it is new, or back, and has a share that nobody knows yet
   };
   // The virtual PFS of that name, made with its template's share if it is new. Names that are not
-  // declared (any more) get "default", as do new ones once `most` exist.
+  // declared (any more) get "default", as do new ones once `most` from templates exist.
   [[nodiscard]] Found find_or_make(const Classifier::Match& match, TimePoint now);
 
   // Takes on another configuration; tells who is new or has another share, or none any more.
   [[nodiscard]] std::vector<AppId> reconfigure(const std::vector<VirtualPfsConfig>& declared,
                                                std::size_t most, TimePoint now);
 
-  [[nodiscard]] VirtualPfs& operator[](AppId app) { return table_[static_cast<std::size_t>(app)]; }
-  [[nodiscard]] std::size_t size() const { return table_.size(); }
+  // Frees the number, which will be used again with the next generation. What it got is added to
+  // retired(). REQUIRES: nothing refers to it.
+  void retire(AppId app);
+  struct Retired {
+    std::uint64_t count = 0;
+    Counters counters;
+    Histograms histograms;
+  };
+  [[nodiscard]] const Retired& retired() const { return retired_; }
+
+  // Numbers that are or were in use: 0 ... size() - 1.
+  [[nodiscard]] std::size_t size() const { return rows_.size(); }
+  [[nodiscard]] bool is_there(AppId app) const { return rows_[app].info != nullptr; }
+  [[nodiscard]] bool is_there(VirtualPfsId id) const {
+    return is_there(id.app) && rows_[id.app].generation == id.generation;
+  }
+  [[nodiscard]] VirtualPfs& operator[](AppId app) { return rows_[app]; }
+  [[nodiscard]] const VirtualPfs& operator[](AppId app) const { return rows_[app]; }
+  [[nodiscard]] Counters& counters(AppId app) { return counters_[app]; }
+  [[nodiscard]] const Counters& counters(AppId app) const { return counters_[app]; }
+  [[nodiscard]] VirtualPfsId id_of(AppId app) const {
+    return {.app = app, .generation = rows_[app].generation};
+  }
   [[nodiscard]] std::vector<AppId> everybody() const;
+  // The share without what it has had of its "bytes by a time"; that ends with its time.
+  [[nodiscard]] Share share_to_come(AppId app, TimePoint now) const;
+  void set_refused_promise(AppId app, std::string why);
   // How often a new virtual PFS was refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
  private:
-  [[nodiscard]] const VirtualPfsConfig* declaration_of(const VirtualPfs& pfs) const;
-  AppId add(const std::string& name, const VirtualPfsConfig& declared, TimePoint now);
-  void set_most(std::size_t from_templates);
+  using Declared = std::shared_ptr<const VirtualPfsConfig>;
 
-  std::vector<VirtualPfs> table_;
-  std::map<std::string, AppId, std::less<>> by_name_;
-  std::map<std::string, VirtualPfsConfig, std::less<>> declared_;  // templates too
-  std::size_t most_ = 0;
+  [[nodiscard]] Declared declaration_of(const VirtualPfsInfo& info) const;
+  AppId add(const std::string& name, const Declared& declared, TimePoint now);
+  // Another share begins.
+  void set_info(AppId app, const Declared& declared, bool removed, TimePoint now);
+  void replace_info(AppId app, VirtualPfsInfo info);
+
+  DenseRows<VirtualPfs> rows_;
+  DenseRows<Counters> counters_;
+  std::vector<AppId> free_;
+  std::unordered_map<std::string_view, AppId> by_name_;    // the keys are those of the infos
+  std::map<std::string, Declared, std::less<>> declared_;  // templates too
+  std::size_t most_ = 0;                                   // from templates
+  std::size_t from_templates_ = 0;                         // that there are
   std::uint64_t refused_ = 0;
+  Retired retired_;
 };
 
 }  // namespace vpfs::stage

@@ -13,7 +13,7 @@ constexpr BytesPerSecond kLeast = {1'000'000};
 constexpr Duration kTick = 50ms;
 constexpr Duration kStall = 2s;
 const asio::ip::address kNode = asio::ip::make_address("10.0.0.1");
-constexpr AppId kApp{1};
+constexpr stage::VirtualPfsId kApp{.app = AppId{1}};
 using Standing = StallBudgets::Standing;
 
 TEST(ClientPace, LagIsTheTimeThatNothingCame) {
@@ -118,7 +118,7 @@ TEST(StallBudgets, OthersAndOtherNodesAreNotTouched) {
   }
   const TimePoint then = now + 10s;
   EXPECT_EQ(budgets.standing(kApp, kNode, then, kStall), Standing::blocked);
-  EXPECT_EQ(budgets.standing(AppId{2}, kNode, then, kStall), Standing::good);
+  EXPECT_EQ(budgets.standing({.app = AppId{2}}, kNode, then, kStall), Standing::good);
   EXPECT_EQ(budgets.standing(kApp, asio::ip::make_address("10.0.0.2"), then, kStall),
             Standing::good);
 }

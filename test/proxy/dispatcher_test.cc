@@ -3,31 +3,32 @@
 #include <memory>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "schedulers/registry.h"
 
 namespace vpfs::proxy {
 namespace {
 
-constexpr TimePoint kStart{};
+using ::testing::ElementsAre;
 
-Dispatcher::MakeScheduler maker(const std::string& policy, std::uint32_t depth) {
-  return [=] { return std::move(make_scheduler(policy, {.depth = {.requests = depth}}).value()); };
-}
+constexpr TimePoint kStart{};
 
 class DispatcherTest : public ::testing::Test {
  protected:
-  void make(std::uint32_t depth, std::size_t workers = 1, bool lane_per_target = false) {
-    Dispatcher::Setup setup = {.make_scheduler = maker("sfq", depth),
-                               .lane_per_target = lane_per_target,
-                               .cost_model = CostModel({}),
-                               .client_limits = {}};
+  static stage::Config config_of(std::uint32_t depth) {
+    stage::Config config;
+    config.scheduler.depth.requests = depth;
+    config.cost.per_request = {};
+    config.virtual_pfs = {{.name = "a", .share = {.weight = 2}},
+                          {.name = "b", .share = {}},
+                          {.name = "job-{jobid}", .share = {}}};
+    config.idle = std::chrono::seconds(60);
+    return config;
+  }
+  void make(std::uint32_t depth, std::size_t workers = 1) {
     dispatcher_ = std::make_unique<Dispatcher>(
-        std::move(setup),
-        stage::VirtualPfsTable({{.name = "a", .share = {.weight = 2}}, {.name = "b", .share = {}}},
-                               10),
-        workers, [this](std::size_t worker) { woken_.push_back(worker); }, kStart);
+        config_of(depth), workers, [this](std::size_t worker) { woken_.push_back(worker); },
+        kStart);
   }
 
   PendingIo& io(std::uint32_t app, std::size_t worker = 0) {
@@ -42,26 +43,25 @@ class DispatcherTest : public ::testing::Test {
 
   std::vector<PendingIo*> turn(const Turn& what, std::size_t worker = 0) {
     std::vector<PendingIo*> released;
-    (void)dispatcher_->turn(worker, what, kStart, released);
+    next_ = dispatcher_->turn(worker, what, now_, released);
     return released;
   }
+  stage::VirtualPfsId job(const std::string& name) {
+    return dispatcher_->find({.virtual_pfs = name, .declared_name = "job-{jobid}"}, now_);
+  }
+  bool is_there(stage::VirtualPfsId id) {
+    bool is = false;
+    dispatcher_->inspect(
+        now_, [&](stage::Stage& stage, TimePoint) { is = stage.virtual_pfs().is_there(id); });
+    return is;
+  }
 
+  TimePoint now_ = kStart;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::vector<std::unique_ptr<PendingIo>> ios_;
   std::vector<std::size_t> woken_;
+  Dispatcher::Next next_;
 };
-
-TEST_F(DispatcherTest, ReleasesUpToTheDepthAndTheRestAsOthersEnd) {
-  make(2);
-  PendingIo& first = io(1);
-  PendingIo& second = io(1);
-  PendingIo& third = io(1);
-  EXPECT_EQ(turn({.arrived = {&first, &second, &third}}),
-            (std::vector<PendingIo*>{&first, &second}));
-  EXPECT_EQ(turn({.ended = {{.io = &first, .bytes = 1000, .failed = false}}}),
-            (std::vector<PendingIo*>{&third}));
-  EXPECT_EQ(dispatcher_->outstanding(), 2U);
-}
 
 TEST_F(DispatcherTest, WhatBelongsToAnotherWorkerWaitsInItsInbox) {
   make(4, 2);
@@ -69,10 +69,12 @@ TEST_F(DispatcherTest, WhatBelongsToAnotherWorkerWaitsInItsInbox) {
   PendingIo& yours = io(1, 1);
   EXPECT_EQ(turn({.arrived = {&mine, &yours}}), (std::vector<PendingIo*>{&mine}));
   EXPECT_EQ(woken_, (std::vector<std::size_t>{1}));
+  EXPECT_EQ(yours.state, PendingIo::State::released);
   EXPECT_EQ(turn({}, 1), (std::vector<PendingIo*>{&yours}));
+  EXPECT_EQ(yours.state, PendingIo::State::outstanding);
 }
 
-TEST_F(DispatcherTest, AbandonFreesTheSlotInEveryState) {
+TEST_F(DispatcherTest, AbandonTakesARequestOutOfTheInbox) {
   make(1, 2);
   PendingIo& outstanding = io(1);
   PendingIo& queued = io(2);
@@ -100,24 +102,6 @@ TEST_F(DispatcherTest, TakeBackFailsOnceTheRequestIsReleased) {
   EXPECT_EQ(dispatcher_->queued(), 0U);
 }
 
-TEST_F(DispatcherTest, ASlotThatWasGivenUpIsNotFreedTwice) {
-  make(1);
-  PendingIo& slow = io(1);
-  PendingIo& next = io(2);
-  (void)turn({.arrived = {&slow, &next}});
-  EXPECT_TRUE(dispatcher_->give_up_slot(slow, kStart));
-  EXPECT_FALSE(dispatcher_->give_up_slot(slow, kStart));
-  EXPECT_EQ(turn({}), (std::vector<PendingIo*>{&next}));
-  (void)turn({.ended = {{.io = &slow, .bytes = 1000, .failed = false}}});
-  EXPECT_EQ(dispatcher_->outstanding(), 1U);
-  dispatcher_->inspect(kStart, [](const Dispatcher::Books& books) {
-    EXPECT_EQ(books.table[AppId{1}].done_bytes.count, 1000U);
-    EXPECT_EQ(books.table[AppId{1}].outstanding_bytes.count, 0U);
-    EXPECT_EQ(books.table[AppId{1}].given_up_requests, 1U);
-    EXPECT_EQ(books.table[AppId{2}].outstanding_bytes.count, 1000U);
-  });
-}
-
 TEST_F(DispatcherTest, BooksBalanceAfterEverything) {
   make(3);
   for (int round = 0; round < 100; ++round) {
@@ -132,94 +116,30 @@ TEST_F(DispatcherTest, BooksBalanceAfterEverything) {
       out = turn(ends);
     }
   }
-  dispatcher_->inspect(kStart, [](const Dispatcher::Books& books) {
-    EXPECT_EQ(books.lanes[0].scheduler->outstanding(), 0U);
-    EXPECT_EQ(books.lanes[0].scheduler->queued(), 0U);
-    std::uint64_t done = 0;
-    for (std::uint32_t i = 0; i < books.table.size(); ++i) {
-      EXPECT_EQ(books.table[AppId{i}].queued_bytes.count, 0U);
-      EXPECT_EQ(books.table[AppId{i}].outstanding_bytes.count, 0U);
-      done += books.table[AppId{i}].done_requests;
-    }
-    EXPECT_EQ(done, 700U);
-  });
+  EXPECT_EQ(dispatcher_->outstanding() + dispatcher_->queued(), 0U);
+  std::vector<stage::CounterRow> rows;
+  dispatcher_->copy_counters(kStart, rows);
+  std::uint64_t done = 0;
+  for (const stage::CounterRow& row : rows) {
+    EXPECT_EQ(row.counters.queued.bytes + row.counters.outstanding.bytes, 0U);
+    done += row.counters.done.all().requests;
+  }
+  EXPECT_EQ(done, 700U);
 }
 
-// What a reload moves from one scheduler to the next.
-TEST_F(DispatcherTest, AnotherSchedulerTakesOverInTheOrderOfArrival) {
-  make(2);
+TEST_F(DispatcherTest, AReloadWakesAWorkerWhichLetsGoWhatMay) {
+  make(1);
   PendingIo& first = io(1);
   PendingIo& second = io(2);
-  std::vector<PendingIo*> waiting;
-  for (int i = 0; i < 6; ++i) {
-    waiting.push_back(&io(1 + static_cast<std::uint32_t>(i) % 2));
-    waiting.back()->arrival = kStart + std::chrono::seconds(i);
-  }
-  ASSERT_EQ(turn({.arrived = {&first, &second}}).size(), 2U);
-  EXPECT_TRUE(turn({.arrived = waiting}).empty());
-  const std::vector<stage::VirtualPfsConfig> declared = {{.name = "a", .share = {.weight = 7}},
-                                                         {.name = "c", .share = {}}};
-  dispatcher_->reconfigure({.make_scheduler = maker("fifo", 3),
-                            .cost_model = CostModel({}),
-                            .client_limits = {},
-                            .virtual_pfs = declared,
-                            .most_virtual_pfs = 10},
-                           kStart);
+  ASSERT_EQ(turn({.arrived = {&first, &second}}).size(), 1U);
+  stage::Config next = config_of(2);
+  next.policy = "fifo";
+  dispatcher_->reconfigure(next, kStart);
   EXPECT_EQ(woken_, (std::vector<std::size_t>{0}));
-  EXPECT_EQ(dispatcher_->queued(), 6U);
-  EXPECT_EQ(dispatcher_->outstanding(), 2U);
-  std::vector<PendingIo*> order = turn({});
-  EXPECT_EQ(order.size(), 1U) << "two that the scheduler before sent are outstanding";
-  const auto end = [](PendingIo* io) {
-    return Turn::End{.io = io, .bytes = 1000, .failed = false};
-  };
-  for (const std::vector<Turn::End>& ended :
-       {std::vector{end(&first), end(&second)}, std::vector{end(waiting[0]), end(waiting[1])},
-        std::vector{end(waiting[2])}, std::vector{end(waiting[3])}}) {
-    const std::vector<PendingIo*> released = turn({.ended = ended});
-    order.insert(order.end(), released.begin(), released.end());
-  }
-  EXPECT_EQ(order, waiting);
-  (void)turn({.ended = {end(waiting[4]), end(waiting[5])}});
-  EXPECT_EQ(dispatcher_->outstanding(), 0U);
-  dispatcher_->inspect(kStart, [](const Dispatcher::Books& books) {
-    EXPECT_EQ(books.table[AppId{1}].share.weight, 7U);
-    EXPECT_TRUE(books.table[AppId{2}].removed);
-    EXPECT_EQ(books.table[AppId{3}].name, "c");
-    EXPECT_EQ(books.table[AppId{1}].outstanding_requests, 0U);
-    EXPECT_EQ(books.table[AppId{2}].outstanding_bytes.count, 0U);
-  });
+  EXPECT_EQ(turn({}), (std::vector<PendingIo*>{&second}));
 }
 
-TEST_F(DispatcherTest, EachTargetHasADepthOfItsOwn) {
-  make(1, 1, true);
-  PendingIo& first = io(1);
-  PendingIo& second = io(1);
-  PendingIo& elsewhere = io(2);
-  elsewhere.device = 102;
-  EXPECT_EQ(turn({.arrived = {&first, &second, &elsewhere}}),
-            (std::vector<PendingIo*>{&first, &elsewhere}));
-  dispatcher_->inspect(kStart, [](const Dispatcher::Books& books) {
-    ASSERT_EQ(books.lanes.size(), 2U);
-    EXPECT_EQ(books.lanes[0].target, 0U);
-    EXPECT_EQ(books.lanes[1].target, 102U);
-    EXPECT_EQ(books.lanes[0].scheduler->queued(), 1U);
-    EXPECT_EQ(books.lanes[1].scheduler->outstanding(), 1U);
-  });
-  dispatcher_->reconfigure({.make_scheduler = maker("fifo", 1),
-                            .cost_model = CostModel({}),
-                            .client_limits = {},
-                            .virtual_pfs = {},
-                            .most_virtual_pfs = 10},
-                           kStart);
-  EXPECT_EQ(dispatcher_->queued(), 1U);
-  EXPECT_EQ(turn({.ended = {{.io = &elsewhere, .bytes = 1000, .failed = false}}}),
-            (std::vector<PendingIo*>{}));
-  EXPECT_EQ(turn({.ended = {{.io = &first, .bytes = 1000, .failed = false}}}),
-            (std::vector<PendingIo*>{&second}));
-}
-
-TEST_F(DispatcherTest, WhatAClientHasTooManyOfComesBackToBeRefused) {
+TEST_F(DispatcherTest, WhatAClientHasTooManyOfComesBackToItsWorkerToBeRefused) {
   make(1, 2);
   stage::ClientId client{};
   for (int i = 0; i < 6; ++i) client = dispatcher_->join_client("node");
@@ -232,10 +152,38 @@ TEST_F(DispatcherTest, WhatAClientHasTooManyOfComesBackToBeRefused) {
   EXPECT_EQ(excess, (std::vector<PendingIo*>{all[6], all[5]}));
   for (PendingIo* each : excess) EXPECT_EQ(each->state, PendingIo::State::excess);
   EXPECT_EQ(dispatcher_->queued(), 4U);
-  dispatcher_->abandon(*all[1], kStart);
-  EXPECT_EQ(dispatcher_->queued(), 3U);
-  (void)turn({.ended = {{.io = all[0], .bytes = 1, .failed = false}}});
-  EXPECT_EQ(dispatcher_->outstanding(), 1U);
+}
+
+TEST_F(DispatcherTest, NoNumberIsFreeBeforeAllWorkersHaveForgottenIt) {
+  make(1, 2);
+  const stage::VirtualPfsId idle = job("job-1");
+  now_ += std::chrono::seconds(61);
+  dispatcher_->retire_idle(now_);
+  EXPECT_THAT(woken_, ElementsAre(0, 1));
+  (void)turn({}, 0);
+  const std::uint64_t epoch = next_.epoch;
+  EXPECT_EQ(epoch, 1U);
+  (void)turn({.epoch = epoch}, 0);
+  dispatcher_->retire_idle(now_);
+  EXPECT_TRUE(is_there(idle)) << "worker 1 may use it yet";
+  (void)turn({.epoch = epoch}, 1);
+  dispatcher_->retire_idle(now_);
+  EXPECT_FALSE(is_there(idle));
+  EXPECT_EQ(job("job-2").app, idle.app);
+}
+
+TEST_F(DispatcherTest, AWorkerThatUsesANumberWithItsLastTurnBeforeItForgetsItKeepsIt) {
+  make(1);
+  const stage::VirtualPfsId idle = job("job-1");
+  now_ += std::chrono::seconds(61);
+  dispatcher_->retire_idle(now_);
+  PendingIo& late = io(static_cast<std::uint32_t>(idle.app));
+  late.generation = idle.generation;
+  EXPECT_EQ(turn({.parked = {&late}}).size(), 0U);
+  (void)turn({.epoch = next_.epoch});
+  dispatcher_->retire_idle(now_);
+  EXPECT_TRUE(is_there(idle));
+  dispatcher_->abandon(late, now_);
 }
 
 }  // namespace

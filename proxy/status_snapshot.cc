@@ -1,0 +1,177 @@
+#include "proxy/status_snapshot.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace vpfs::proxy {
+namespace {
+
+// How many are copied while others wait for the lock.
+constexpr std::size_t kRows = 16;
+constexpr std::size_t kHistograms = 2;
+constexpr std::size_t kClients = 64;
+
+// Calls visit(stage, now, index) for 0 ... count - 1, each `at_once` of them under the lock.
+template <typename Visitor>
+void in_parts(Dispatcher& dispatcher, TimePoint now, std::size_t count, std::size_t at_once,
+              Visitor&& visit) {
+  for (std::size_t first = 0; first < count; first += at_once) {
+    dispatcher.inspect(now, [&](stage::Stage& stage, TimePoint at) {
+      for (std::size_t i = first; i < std::min(count, first + at_once); ++i) visit(stage, at, i);
+    });
+    std::this_thread::yield();  // whoever waits for the lock goes first
+  }
+}
+
+StatusSnapshot::Latencies latencies(const LatencyHistogram& histogram) {
+  return {.p50 = histogram.quantile(0.50), .p99 = histogram.quantile(0.99), .max = histogram.max()};
+}
+
+// Of the lane where the virtual PFS's oldest request waits, if it has any.
+std::optional<StatusSnapshot::Wait> wait_of(stage::Stage& stage, AppId app, TimePoint now) {
+  stage::Lanes::Lane* found = nullptr;
+  TimePoint arrival = TimePoint::max();
+  for (stage::Lanes::Lane& lane : stage.lanes()) {
+    const IoRequest* const oldest = lane.scheduler->flow(app).oldest;
+    if (oldest == nullptr || oldest->arrival >= arrival) continue;
+    arrival = oldest->arrival;
+    found = &lane;
+  }
+  if (found == nullptr) return std::nullopt;
+  const WaitReason why = found->scheduler->why_waiting(app, now);
+  StatusSnapshot::Wait wait = {
+      .since = now - arrival, .reason = why.reason, .may_go_in = {}, .target = found->target};
+  if (why.eligible) wait.may_go_in = *why.eligible - now;
+  return wait;
+}
+
+}  // namespace
+
+StatusSnapshot StatusReader::read(Dispatcher& dispatcher, TimePoint now) {
+  StatusSnapshot snapshot;
+  read_lanes(dispatcher, now, snapshot);
+  read_rows(dispatcher, now, snapshot);
+  if (snapshot.lanes.size() > 1) read_flows(dispatcher, now, snapshot);
+  read_latencies(dispatcher, now, snapshot);
+  read_clients(dispatcher, now, snapshot);
+  return snapshot;
+}
+
+void StatusReader::read_lanes(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) {
+  to.lanes.reserve(stage::Lanes::kMost);
+  stage::Histograms retired;
+  dispatcher.inspect(now, [&](stage::Stage& stage, TimePoint at) {
+    for (stage::Lanes::Lane& lane : stage.lanes()) {
+      to.lanes.push_back({.target = lane.target,
+                          .depth = lane.scheduler->depth(),
+                          .server = lane.scheduler->server(at),
+                          .queued = lane.scheduler->queued(),
+                          .outstanding = lane.scheduler->outstanding(),
+                          .flows = {}});
+    }
+    const stage::VirtualPfsTable& table = stage.virtual_pfs();
+    to.virtual_pfs_refused = table.refused();
+    to.retired.count = table.retired().count;
+    to.retired.counters = table.retired().counters;
+    retired = table.retired().histograms;
+  });
+  to.retired.held = latencies(retired.wait);
+  to.retired.service = latencies(retired.service);
+}
+
+void StatusReader::read_rows(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) {
+  std::vector<stage::CounterRow> counters;
+  dispatcher.copy_counters(now, counters);
+  apps_.clear();
+  for (const stage::CounterRow& each : counters) {
+    if (!each.is_there) continue;
+    apps_.push_back(each.id.app);
+    to.rows.emplace_back().counters = each.counters;
+  }
+  const bool one_lane = to.lanes.size() == 1;
+  in_parts(dispatcher, now, apps_.size(), kRows,
+           [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+             const AppId app = apps_[i];
+             StatusSnapshot::Row& row = to.rows[i];
+             // Nothing: it has been retired meanwhile.
+             row.info = stage.virtual_pfs()[app].info;
+             if (row.info == nullptr) return;
+             if (one_lane) row.report = stage.lanes()[0].scheduler->report(app, at);
+             if (row.counters.queued.requests > 0) row.wait = wait_of(stage, app, at);
+           });
+}
+
+void StatusReader::read_flows(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) const {
+  for (std::size_t lane = 0; lane < to.lanes.size(); ++lane) {
+    std::vector<StatusSnapshot::LaneFlow>& flows = to.lanes[lane].flows;
+    flows.reserve(apps_.size());
+    in_parts(dispatcher, now, apps_.size(), kRows,
+             [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+               const Scheduler& scheduler = *stage.lanes()[lane].scheduler;
+               const FlowState flow = scheduler.flow(apps_[i]);
+               if (to.rows[i].info == nullptr || flow.queued + flow.outstanding == 0) return;
+               flows.push_back({.info = to.rows[i].info,
+                                .queued = flow.queued,
+                                .report = scheduler.report(apps_[i], at)});
+             });
+  }
+}
+
+void StatusReader::read_latencies(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) {
+  if (!apps_.empty()) {
+    known_.resize(std::max(known_.size(), std::size_t{std::to_underlying(apps_.back())} + 1));
+  }
+  std::vector<std::size_t> changed;  // rows
+  const auto look = [&](stage::Stage& stage, std::size_t i) {
+    const stage::VirtualPfsTable& table = stage.virtual_pfs();
+    const AppId app = apps_[i];
+    Known& known = known_[std::to_underlying(app)];
+    const stage::VirtualPfs& pfs = table[app];
+    if (known.id != table.id_of(app)) known = {.id = table.id_of(app)};
+    if (pfs.histograms == nullptr) return;
+    const std::uint64_t counts = pfs.histograms->wait.count() + pfs.histograms->service.count();
+    if (std::exchange(known.counts, counts) != counts) changed.push_back(i);
+  };
+  changed.reserve(apps_.size());
+  in_parts(dispatcher, now, apps_.size(), kRows,
+           [&](stage::Stage& stage, TimePoint, std::size_t i) { look(stage, i); });
+
+  histograms_.resize(kHistograms);
+  for (std::size_t first = 0; first < changed.size(); first += kHistograms) {
+    const std::size_t count = std::min(kHistograms, changed.size() - first);
+    dispatcher.inspect(now, [&](stage::Stage& stage, TimePoint) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const stage::VirtualPfs& pfs = stage.virtual_pfs()[apps_[changed[first + i]]];
+        if (pfs.histograms != nullptr) histograms_[i] = *pfs.histograms;
+      }
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+      Known& known = known_[std::to_underlying(apps_[changed[first + i]])];
+      known.held = latencies(histograms_[i].wait);
+      known.service = latencies(histograms_[i].service);
+    }
+  }
+  for (std::size_t i = 0; i < apps_.size(); ++i) {
+    const Known& known = known_[std::to_underlying(apps_[i])];
+    to.rows[i].held = known.held;
+    to.rows[i].service = known.service;
+  }
+  std::erase_if(to.rows, [](const StatusSnapshot::Row& row) { return row.info == nullptr; });
+}
+
+void StatusReader::read_clients(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) const {
+  std::size_t count = 0;
+  dispatcher.inspect(now, [&](stage::Stage& stage, TimePoint) { count = stage.clients().size(); });
+  to.clients.reserve(count);
+  in_parts(dispatcher, now, count, kClients, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+    const auto client = stage.clients().report(stage::ClientId{static_cast<std::uint32_t>(i)}, at);
+    if (client.connections == 0) return;
+    to.clients.push_back({.name = client.name,
+                          .connections = client.connections,
+                          .allowance = client.allowance,
+                          .refused = client.refused});
+  });
+}
+
+}  // namespace vpfs::proxy

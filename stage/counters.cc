@@ -1,0 +1,19 @@
+#include "stage/counters.h"
+
+namespace vpfs::stage {
+
+Counters& Counters::operator+=(const Counters& other) {
+  arrived += other.arrived;
+  sent += other.sent;
+  done += other.done;
+  failed += other.failed;
+  refused += other.refused;
+  cost_sent += other.cost_sent;
+  cost_done += other.cost_done;
+  excess += other.excess;
+  given_up += other.given_up;
+  held += other.held;
+  return *this;
+}
+
+}  // namespace vpfs::stage

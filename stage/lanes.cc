@@ -1,0 +1,45 @@
+#include "stage/lanes.h"
+
+#include <utility>
+
+namespace vpfs::stage {
+
+Lanes::Lanes(std::string policy, const SchedulerSettings& settings, bool per_target)
+    : policy_(std::move(policy)), settings_(settings), per_target_(per_target) {
+  lanes_.push_back({.target = std::nullopt, .scheduler = make()});
+}
+
+bool Lanes::use(const std::string& policy, const SchedulerSettings& settings) {
+  if (policy == policy_ && settings == settings_) return false;
+  policy_ = policy;
+  settings_ = settings;
+  return true;
+}
+
+std::unique_ptr<Scheduler> Lanes::make() const {
+  return std::move(make_scheduler(policy_, settings_).value());
+}
+
+Lanes::Found Lanes::find(std::uint32_t target) {
+  if (!per_target_) return {.lane = 0, .made = false};
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (!lanes_[i].target) lanes_[i].target = target;
+    if (lanes_[i].target == target) return {.lane = i, .made = false};
+  }
+  if (lanes_.size() == kMost) return {.lane = reused_for(target), .made = false};
+  lanes_.push_back({.target = target, .scheduler = make()});
+  return {.lane = lanes_.size() - 1, .made = true};
+}
+
+// Whoever names many targets must not take the lanes from those that are there.
+std::size_t Lanes::reused_for(std::uint32_t target) {
+  for (std::size_t i = 1; i < lanes_.size(); ++i) {
+    const Scheduler& scheduler = *lanes_[i].scheduler;
+    if (scheduler.queued() > 0 || scheduler.outstanding() > 0) continue;
+    lanes_[i].target = target;
+    return i;
+  }
+  return 0;
+}
+
+}  // namespace vpfs::stage

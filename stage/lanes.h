@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schedulers/registry.h"
+#include "schedulers/scheduler.h"
+
+namespace vpfs::stage {
+
+// The scheduler of a data server, or one for each of its targets: the lanes, at least one.
+class Lanes {
+ public:
+  struct Lane {
+    std::optional<std::uint32_t> target;  // nothing: of all requests, or none has come yet
+    std::unique_ptr<Scheduler> scheduler;
+  };
+  // A data server has few targets.
+  static constexpr std::size_t kMost = 64;
+
+  // REQUIRES: make_scheduler() accepts the policy and its settings.
+  Lanes(std::string policy, const SchedulerSettings& settings, bool per_target);
+
+  // Takes on another policy or other settings; says whether they are others. The schedulers that
+  // are there stay until each is replaced by make().
+  [[nodiscard]] bool use(const std::string& policy, const SchedulerSettings& settings);
+  [[nodiscard]] std::unique_ptr<Scheduler> make() const;
+
+  struct Found {
+    std::size_t lane;
+    bool made;  // its scheduler knows nobody yet
+  };
+  // The lane for requests of a target. The first target takes the lane that is there from the
+  // start; those beyond kMost share it, or take the place of one that has nothing to do.
+  [[nodiscard]] Found find(std::uint32_t target);
+
+  [[nodiscard]] std::size_t size() const { return lanes_.size(); }
+  [[nodiscard]] Lane& operator[](std::size_t lane) { return lanes_[lane]; }
+  [[nodiscard]] auto begin() { return lanes_.begin(); }
+  [[nodiscard]] auto end() { return lanes_.end(); }
+  [[nodiscard]] auto begin() const { return lanes_.begin(); }
+  [[nodiscard]] auto end() const { return lanes_.end(); }
+  [[nodiscard]] const SchedulerSettings& settings() const { return settings_; }
+  [[nodiscard]] bool per_target() const { return per_target_; }
+
+ private:
+  [[nodiscard]] std::size_t reused_for(std::uint32_t target);
+
+  std::string policy_;
+  SchedulerSettings settings_;
+  bool per_target_;
+  std::vector<Lane> lanes_;
+};
+
+}  // namespace vpfs::stage

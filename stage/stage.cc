@@ -1,0 +1,318 @@
+#include "stage/stage.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace vpfs::stage {
+
+Stage::Stage(const Config& config, TimePoint now)
+    : cost_model_(config.cost),
+      idle_for_(config.idle),
+      table_(config.virtual_pfs, config.most_virtual_pfs, now),
+      lanes_(config.policy, config.scheduler, config.scheduler_per_target) {
+  clients_.configure(config.client_limits);
+  set_shares(table_.everybody(), now);
+}
+
+VirtualPfsId Stage::find(const Classifier::Match& match, TimePoint now) {
+  const VirtualPfsTable::Found found = table_.find_or_make(match, now);
+  if (found.made) set_shares({found.app}, now);
+  VirtualPfs& pfs = table_[found.app];
+  pfs.last_used = now;
+  pfs.retiring = false;
+  return table_.id_of(found.app);
+}
+
+std::size_t Stage::lane_of(const Held& io, TimePoint now) {
+  const Lanes::Found found = lanes_.find(io.device);
+  if (found.made) introduce_everybody(lanes_[found.lane], now);
+  return found.lane;
+}
+
+void Stage::set_shares(const std::vector<AppId>& apps, TimePoint now) {
+  for (const AppId app : apps) table_.set_refused_promise(app, "");
+  for (Lanes::Lane& lane : lanes_) set_shares(lane, apps, now);
+}
+
+// Promises that fit together may not fit beside those that they replace, so those that were refused
+// are asked for again when all others are in force.
+void Stage::set_shares(Lanes::Lane& lane, const std::vector<AppId>& apps, TimePoint now) {
+  std::vector<AppId> refused;
+  for (const AppId app : apps) {
+    if (table_[app].info->removed) {
+      keep_hold_times(lane, app, now);
+      lane.scheduler->remove(app, now);
+    } else if (!lane.scheduler->set_share(app, table_.share_to_come(app, now), now)) {
+      refused.push_back(app);
+    }
+  }
+  for (const AppId app : refused) {
+    const Result<void> promised =
+        lane.scheduler->set_share(app, table_.share_to_come(app, now), now);
+    if (promised) continue;
+    table_.set_refused_promise(app, promised.error().message);
+    notices_.push_back(
+        fmt::format("virtual PFS {}: {}", table_[app].info->name, promised.error().message));
+  }
+}
+
+void Stage::introduce_everybody(Lanes::Lane& lane, TimePoint now) {
+  const std::vector<AppId> everybody = table_.everybody();
+  for (const AppId app : everybody) {
+    // A removed one may still have requests, so the scheduler must know it.
+    if (table_[app].info->removed) (void)lane.scheduler->set_share(app, {}, now);
+  }
+  set_shares(lane, everybody, now);
+}
+
+void Stage::reconfigure(const Config& config, TimePoint now) {
+  cost_model_ = CostModel(config.cost);
+  idle_for_ = config.idle;
+  clients_.configure(config.client_limits);
+  const std::vector<AppId> changed =
+      table_.reconfigure(config.virtual_pfs, config.most_virtual_pfs, now);
+  if (lanes_.use(config.policy, config.scheduler)) {
+    ++schedulers_;
+    for (Lanes::Lane& lane : lanes_) replace(lane, now);
+  } else {
+    set_shares(changed, now);
+  }
+}
+
+void Stage::replace(Lanes::Lane& lane, TimePoint now) {
+  std::vector<IoRequest*> waiting;
+  while (IoRequest* const request = lane.scheduler->any_queued()) {
+    lane.scheduler->withdraw(*request, now);
+    waiting.push_back(request);
+  }
+  std::ranges::sort(waiting, {}, [](const IoRequest* request) {
+    return std::pair(request->arrival, request->order);
+  });
+
+  for (const AppId app : table_.everybody()) keep_hold_times(lane, app, now);
+  std::unique_ptr<Scheduler> scheduler = lanes_.make();
+  scheduler->occupy(lane.scheduler->load());
+  lane.scheduler = std::move(scheduler);
+  introduce_everybody(lane, now);
+  for (IoRequest* request : waiting) lane.scheduler->enqueue(*request, now);
+}
+
+void Stage::keep_hold_times(Lanes::Lane& lane, AppId app, TimePoint now) {
+  table_.counters(app).held += lane.scheduler->held(app, now);
+}
+
+// The request is one of its virtual PFS's from here on.
+VirtualPfs& Stage::enter(Held& io, TimePoint now) {
+  VPFS_DEBUG_ASSERT(table_.is_there(io.virtual_pfs()));
+  VirtualPfs& pfs = table_[io.app];
+  if (std::exchange(io.is_counted, true)) return pfs;
+  if (io.size_is_estimated) {
+    io.size = pfs.read_yield.expected(io.asked);
+    io.cost = cost_model_.cost(io.kind, io.size);
+  }
+  ++pfs.requests;
+  pfs.last_used = now;
+  pfs.retiring = false;
+  table_.counters(io.app).arrived.of(io.kind).add(io.size);
+  return pfs;
+}
+
+// It is no more, and its virtual PFS may go.
+void Stage::leave(Held& io, TimePoint now) {
+  if (!std::exchange(io.is_counted, false)) return;
+  VPFS_DEBUG_ASSERT(table_.is_there(io.virtual_pfs()));
+  VirtualPfs& pfs = table_[io.app];
+  --pfs.requests;
+  pfs.last_used = now;
+}
+
+void Stage::park(Held& io, TimePoint now) {
+  (void)enter(io, now);
+}
+
+void Stage::arrive(Held& io, TimePoint now) {
+  VirtualPfs& pfs = enter(io, now);
+  io.state = Held::State::queued;
+  io.lane = lane_of(io, now);
+  pfs.last_lane = static_cast<std::uint16_t>(io.lane);
+  table_.counters(io.app).queued.add(io.size);
+  clients_.queued(io, now);
+  scheduler_of(io).enqueue(io, now);
+}
+
+// Out of the scheduler without having been let go.
+void Stage::leave_queue(Held& io, TimePoint now) {
+  table_.counters(io.app).queued.take(io.size);
+  scheduler_of(io).withdraw(io, now);
+}
+
+TimePoint Stage::release(TimePoint now, std::vector<Held*>& let_go) {
+  TimePoint until = kNever;
+  for (Lanes::Lane& lane : lanes_) until = std::min(until, release(lane, now, let_go));
+  refuse_excess(now, let_go);
+  return until;
+}
+
+TimePoint Stage::release(Lanes::Lane& lane, TimePoint now, std::vector<Held*>& let_go) {
+  for (;;) {
+    const Scheduler::Decision decision = lane.scheduler->next(now);
+    if (decision.request == nullptr) return decision.until;
+    auto& io = static_cast<Held&>(*decision.request);
+    VirtualPfs& pfs = table_[io.app];
+    Counters& counters = table_.counters(io.app);
+    counters.queued.take(io.size);
+    counters.outstanding.add(io.size);
+    counters.sent.of(io.kind).add(io.size);
+    counters.cost_sent += io.cost;
+    if (!pfs.histograms) pfs.histograms = std::make_unique<Histograms>();
+    pfs.histograms->wait.record(now - io.arrival);
+    io.scheduler = schedulers_;
+    io.state = Held::State::released;
+    clients_.dispatched(io, now);
+    let_go.push_back(&io);
+  }
+}
+
+void Stage::refuse_excess(TimePoint now, std::vector<Held*>& let_go) {
+  while (Held* const io = clients_.take_excess(now)) {
+    Counters& counters = table_.counters(io->app);
+    if (counters.excess++ == 0) {
+      const ClientLimits::Report client = clients_.report(io->client, now);
+      notices_.push_back(fmt::format(
+          "virtual PFS {}: it and others that wait have {} of the {} connections of client {}, or "
+          "more: requests beyond that are sent back for a while (limits.max_held_per_client)",
+          table_[io->app].info->name, client.allowance.value_or(0), client.connections,
+          client.name));
+    }
+    leave_queue(*io, now);
+    leave(*io, now);
+    io->state = Held::State::excess;
+    let_go.push_back(io);
+  }
+}
+
+void Stage::complete(Held& io, Cost cost, TimePoint now) {
+  Counters& counters = table_.counters(io.app);
+  counters.outstanding.take(io.size);
+  counters.cost_done += cost;
+  clients_.finished(io);
+  if (io.scheduler == schedulers_) return scheduler_of(io).complete(io, cost, now);
+  scheduler_of(io).vacate(io.cost);  // an earlier scheduler let it go
+}
+
+void Stage::end(Held& io, const Ended& how, TimePoint now) {
+  VPFS_DEBUG_ASSERT(table_.is_there(io.virtual_pfs()));
+  VirtualPfs& pfs = table_[io.app];
+  Counters& counters = table_.counters(io.app);
+  if (how.refused) {
+    counters.refused.of(io.kind).add(io.size);
+  } else {
+    counters.done.of(io.kind).add(how.moved);
+    if (how.failed) counters.failed.of(io.kind).add(how.moved);
+  }
+  if (io.state != Held::State::given_up) {
+    VPFS_ASSERT(io.state == Held::State::outstanding);
+    const Cost cost = cost_model_.cost(io.kind, how.moved);
+    Cost charged = std::min(cost, io.cost);
+    if (!how.refused) {
+      pfs.histograms->service.record(now - io.sent);
+      if (io.size_is_estimated && !how.failed) pfs.read_yield.learn(io.asked, how.moved);
+      if (cost > io.cost && how.moved > io.size) {
+        const Cost more = cost - io.cost;
+        scheduler_of(io).charge_more(io, {.cost = more, .size = how.moved - io.size}, now);
+        counters.cost_sent += more;
+        counters.cost_done += more;
+      }
+    }
+    complete(io, charged, now);
+  }
+  leave(io, now);
+  io.state = Held::State::parked;
+}
+
+bool Stage::take_back(Held& io, TimePoint now) {
+  if (io.state == Held::State::parked) return true;
+  if (io.state != Held::State::queued) return false;
+  clients_.withdrawn(io);
+  leave_queue(io, now);
+  io.state = Held::State::parked;
+  return true;
+}
+
+bool Stage::refuse(Held& io, TimePoint now) {
+  if (!take_back(io, now)) return false;
+  table_.counters(io.app).refused.of(io.kind).add(io.size);
+  leave(io, now);
+  return true;
+}
+
+void Stage::count_refused(VirtualPfsId id, IoKind kind, Bytes size) {
+  VPFS_DEBUG_ASSERT(table_.is_there(id));
+  Counters& counters = table_.counters(id.app);
+  counters.arrived.of(kind).add(size);
+  counters.refused.of(kind).add(size);
+}
+
+bool Stage::give_up_slot(Held& io, TimePoint now) {
+  if (io.state != Held::State::outstanding) return false;
+  ++table_.counters(io.app).given_up;
+  give_slot_back(io, now);
+  io.state = Held::State::given_up;
+  return true;
+}
+
+void Stage::give_slot_back(Held& io, TimePoint now) {
+  complete(io, io.cost, now);
+}
+
+void Stage::abandon(Held& io, TimePoint now) {
+  switch (io.state) {
+    case Held::State::parked:
+    case Held::State::given_up:
+    case Held::State::excess:
+      break;
+    case Held::State::queued:
+      clients_.withdrawn(io);
+      leave_queue(io, now);
+      break;
+    case Held::State::released:
+    case Held::State::outstanding:
+      give_slot_back(io, now);
+      break;
+  }
+  leave(io, now);
+  io.state = Held::State::parked;
+}
+
+std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies,
+                                 TimePoint now) const {
+  const std::size_t count = std::min(copies.size(), rows() - std::min(first, rows()));
+  for (std::size_t i = 0; i < count; ++i) {
+    const AppId app{static_cast<std::uint32_t>(first + i)};
+    CounterRow& copy = copies[i];
+    copy.id = table_.id_of(app);
+    copy.is_there = table_.is_there(app);
+    copy.counters = table_.counters(app);
+    if (!copy.is_there) continue;
+    for (const Lanes::Lane& lane : lanes_) copy.counters.held += lane.scheduler->held(app, now);
+  }
+  return count;
+}
+
+std::size_t Stage::outstanding() const {
+  std::size_t sum = 0;
+  for (const Lanes::Lane& lane : lanes_) sum += lane.scheduler->outstanding();
+  return sum;
+}
+
+std::size_t Stage::queued() const {
+  std::size_t sum = 0;
+  for (const Lanes::Lane& lane : lanes_) sum += lane.scheduler->queued();
+  return sum;
+}
+
+}  // namespace vpfs::stage
