@@ -85,7 +85,7 @@ void add_counters(ordered_json& row, const stage::Counters& counters) {
 ordered_json describe(const StatusSnapshot::Row& from, bool one_lane) {
   ordered_json row = {{"name", from.info->name}};
   if (from.info->removed) row["removed"] = true;
-  add_share(row, from.info->share);
+  add_share(row, from.info->share());
   if (one_lane) add_report(row, from.report);
   if (!from.info->refused_promise.empty()) row["refused_promise"] = from.info->refused_promise;
   const stage::Counters& counters = from.counters;

@@ -8,10 +8,8 @@
 namespace vpfs::stage {
 namespace {
 
-Share share_of(const VirtualPfsConfig& declared, TimePoint now) {
-  Share share = declared.share;
-  if (share.finish_bytes.count > 0) share.finish_by = now + declared.finish_within;
-  return share;
+TimePoint finish_by(const VirtualPfsConfig& declared, TimePoint now) {
+  return declared.share.finish_bytes.count > 0 ? now + declared.finish_within : TimePoint{};
 }
 
 bool is_template(const VirtualPfsConfig& declared) {
@@ -26,7 +24,7 @@ VirtualPfsTable::VirtualPfsTable(const std::vector<VirtualPfsConfig>& declared, 
 }
 
 Share VirtualPfsTable::share_to_come(AppId app, TimePoint now) const {
-  Share rest = rows_[app].info->share;
+  Share rest = rows_[app].info->share();
   const Bytes had = Bytes{counters_[app].done.all().bytes} - rows_[app].done_before;
   const bool over = rest.finish_by <= now || had >= rest.finish_bytes;
   rest.finish_bytes = over ? Bytes{} : rest.finish_bytes - had;
@@ -55,7 +53,7 @@ AppId VirtualPfsTable::add(const std::string& name, const Declared& declared, Ti
   made.from_template = is_template(*declared);
   if (made.from_template) ++from_templates_;
   made.info = std::make_shared<const VirtualPfsInfo>(
-      VirtualPfsInfo{.name = name, .declared = declared, .share = share_of(*declared, now)});
+      VirtualPfsInfo{.name = name, .declared = declared, .finish_by = finish_by(*declared, now)});
   by_name_.emplace(made.info->name, app);
   return app;
 }
@@ -72,7 +70,7 @@ void VirtualPfsTable::set_info(AppId app, const Declared& declared, bool removed
   VirtualPfs& row = rows_[app];
   replace_info(app, {.name = row.info->name,
                      .declared = declared,
-                     .share = share_of(*declared, now),
+                     .finish_by = finish_by(*declared, now),
                      .removed = removed});
   row.done_before = Bytes{counters_[app].done.all().bytes};
   const bool was_from_template = std::exchange(row.from_template, is_template(*declared));

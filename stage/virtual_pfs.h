@@ -22,9 +22,15 @@ namespace vpfs::stage {
 struct VirtualPfsInfo {
   std::string name;
   std::shared_ptr<const VirtualPfsConfig> declared;  // what made it: its own entry, or a template
-  Share share;                                       // as declared, with finish_by
+  TimePoint finish_by = {};                          // of the share
   bool removed = false;                              // is in the configuration no more
-  std::string refused_promise;  // why a promise of `share` cannot be kept; "": it can
+  std::string refused_promise;  // why a promise of the share cannot be kept; "": it can
+
+  [[nodiscard]] Share share() const {
+    Share share = declared->share;
+    share.finish_by = finish_by;
+    return share;
+  }
 };
 
 // One application's share of the data server, and what it got.

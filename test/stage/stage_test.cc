@@ -201,7 +201,7 @@ TEST_F(StageTest, AReloadMovesWhatWaitsInTheOrderOfArrival) {
     }
   }
   EXPECT_EQ(order, waiting);
-  EXPECT_EQ(stage_->virtual_pfs()[a.app].info->share.weight, 7U);
+  EXPECT_EQ(stage_->virtual_pfs()[a.app].info->share().weight, 7U);
   EXPECT_TRUE(stage_->virtual_pfs()[b.app].info->removed);
   EXPECT_EQ(counters(b).done.all().requests, 4U);
 }

@@ -12,7 +12,7 @@ TEST(VirtualPfsTable, DefaultIsAlwaysThereAndFirst) {
   EXPECT_EQ(table[AppId{0}].info->name, "default");
   EXPECT_EQ(table.find_or_make({"default", "default"}, kNow).app, AppId{0});
   EXPECT_EQ(table.find_or_make({"a", "a"}, kNow).app, AppId{1});
-  EXPECT_EQ(table[AppId{1}].info->share.weight, 3U);
+  EXPECT_EQ(table[AppId{1}].info->share().weight, 3U);
 }
 
 TEST(VirtualPfsTable, ATemplateMakesOneForEachNameWithItsShare) {
@@ -24,7 +24,7 @@ TEST(VirtualPfsTable, ATemplateMakesOneForEachNameWithItsShare) {
   EXPECT_EQ(again.app, one.app);
   EXPECT_TRUE(one.made && two.made);
   EXPECT_FALSE(again.made);
-  EXPECT_EQ(table[two.app].info->share.weight, 5U);
+  EXPECT_EQ(table[two.app].info->share().weight, 5U);
 }
 
 TEST(VirtualPfsTable, BeyondTheLimitNewNamesAreDefault) {
@@ -53,7 +53,7 @@ TEST(VirtualPfsTable, AReloadTellsWhoChangedAndKeepsTheBooks) {
   EXPECT_EQ(table.reconfigure(next, 10, kNow), (std::vector{AppId{1}, job, AppId{4}}));
   EXPECT_TRUE(table[AppId{1}].info->removed);
   EXPECT_FALSE(table[AppId{2}].info->removed);
-  EXPECT_EQ(table[job].info->share.weight, 9U);
+  EXPECT_EQ(table[job].info->share().weight, 9U);
   EXPECT_EQ(table[AppId{4}].info->name, "c");
   EXPECT_TRUE(table.reconfigure(next, 10, kNow).empty()) << "nothing is new";
   // Who still has the old rules gets the default share.
@@ -61,7 +61,7 @@ TEST(VirtualPfsTable, AReloadTellsWhoChangedAndKeepsTheBooks) {
   const std::vector<VirtualPfsConfig> back = {{.name = "a", .share = {.weight = 4}}};
   EXPECT_EQ(table.reconfigure(back, 10, kNow), (std::vector{AppId{1}, AppId{2}, job, AppId{4}}));
   EXPECT_FALSE(table[AppId{1}].info->removed);
-  EXPECT_EQ(table[AppId{1}].info->share.weight, 4U);
+  EXPECT_EQ(table[AppId{1}].info->share().weight, 4U);
   EXPECT_EQ(table.counters(AppId{1}).done.all().requests, 17U);
 }
 
@@ -92,14 +92,14 @@ TEST(VirtualPfsTable, TheTimeToFinishCountsFromWhenItIsLearnt) {
   const VirtualPfsConfig job = {
       .name = "a", .share = {.finish_bytes = {1000}}, .finish_within = seconds(10)};
   VirtualPfsTable table({job}, 10, kNow);
-  EXPECT_EQ(table[AppId{1}].info->share.finish_by, kNow + seconds(10));
+  EXPECT_EQ(table[AppId{1}].info->share().finish_by, kNow + seconds(10));
   EXPECT_TRUE(table.reconfigure({job}, 10, kNow + seconds(5)).empty());
-  EXPECT_EQ(table[AppId{1}].info->share.finish_by, kNow + seconds(10))
+  EXPECT_EQ(table[AppId{1}].info->share().finish_by, kNow + seconds(10))
       << "the same promise goes on";
   VirtualPfsConfig longer = job;
   longer.finish_within = seconds(20);
   EXPECT_EQ(table.reconfigure({longer}, 10, kNow + seconds(5)).size(), 1U);
-  EXPECT_EQ(table[AppId{1}].info->share.finish_by, kNow + seconds(25));
+  EXPECT_EQ(table[AppId{1}].info->share().finish_by, kNow + seconds(25));
 }
 
 TEST(VirtualPfsTable, WhatIsDoneOfSoManyBytesIsNotAskedForAgain) {

@@ -1,0 +1,57 @@
+// What a virtual PFS takes of the process's memory.
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include "stage/stage.h"
+
+namespace vpfs::stage {
+namespace {
+
+// Sanitizers have an allocator of their own, which tells nothing here.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryCounts = false;
+#elif defined(__has_feature)
+constexpr bool kMemoryCounts =
+    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
+#else
+constexpr bool kMemoryCounts = true;
+#endif
+
+constexpr std::size_t kCount = 10'000;
+
+std::size_t allocated() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+class StageMemory : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(StageMemory, AnUnusedVirtualPfsTakesOneKibibyteAtMost) {
+  if (!kMemoryCounts) GTEST_SKIP() << "not with a sanitizer";
+  Config config;
+  config.policy = GetParam();
+  config.virtual_pfs = {{.name = "job-{jobid}", .share = {.weight = 2}}};
+  config.most_virtual_pfs = kCount;
+  Stage stage(config, {});
+  const std::size_t before = allocated();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const std::string name = "job-" + std::to_string(1'000'000 + i);
+    (void)stage.find({.virtual_pfs = name, .declared_name = "job-{jobid}"}, {});
+  }
+  ASSERT_EQ(stage.rows(), kCount + 1);
+  const std::size_t each = (allocated() - before) / kCount;
+  std::cout << GetParam() << ": " << each << " bytes for each of " << kCount << "\n";
+  EXPECT_LE(each, 1024U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, StageMemory,
+                         ::testing::Values("sfq", "tbf", "adaptbf", "edf", "fifo"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace vpfs::stage
