@@ -40,6 +40,11 @@ void Fifo::dispatch(IoRequest& request, TimePoint now) {
   account.dispatched();
   if (account.queued > 0) holds_.wait_for_turn(index, now);
   --queued_;
+  if (queue_.front() != nullptr) __builtin_prefetch(queue_.front());
+}
+
+void Fifo::prefetch() const {
+  if (queue_.front() != nullptr) holds_.prefetch(std::to_underlying(queue_.front()->app));
 }
 
 void Fifo::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {

@@ -27,21 +27,22 @@ Duration HoldTimes::of(HoldReason reason) const {
 void HoldClock::grow(std::size_t flows) {
   if (flows <= rows_.size()) return;
   rows_.resize(flows);
-  fresh_.reserve(rows_.capacity());  // with the growth of rows_
+  fresh_.resize(rows_.size());
 }
 
 void HoldClock::start(std::uint32_t flow, TimePoint now) {
   Row& row = rows_[flow];
   if (row.counts) return;
-  settle(row, now);
   row.times = {};
   row.counts = true;
+  row.until = std::max(row.until, now + limit_clock_ahead_);
+  add(row, now, -1);
 }
 
 HoldTimes HoldClock::held(std::uint32_t flow, TimePoint now) const {
   if (flow >= rows_.size() || !rows_[flow].counts) return {};
   Row row = rows_[flow];
-  settle(row, now);
+  end_state(row, now);
   return row.times;
 }
 

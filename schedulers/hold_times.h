@@ -45,24 +45,23 @@ class HoldClock {
   // REQUIRES (all): grow() was called for the flow.
   // The flow's head, which may be new, waits until its limit allows it, or for its turn.
   void wait_for_limit(std::uint32_t flow, TimePoint until, TimePoint now) {
-    Row& row = begun(flow, now);
-    settle(row, now);
-    row.state = State::limited;
-    row.mark = until.time_since_epoch();
+    Row& row = rows_[flow];
+    end_state(row, now);
+    begin_state(row, State::limited, now);
+    row.until = until;
   }
   void wait_for_turn(std::uint32_t flow, TimePoint now) {
-    Row& row = begun(flow, now);
+    Row& row = rows_[flow];
     if (row.state == State::fresh || row.state == State::passed) return;
-    if (row.state == State::limited) settle_limit(row, now);
-    row.state = State::fresh;
+    begin_state(row, State::fresh, row.state == State::limited ? end_limit(row, now) : now);
     if (row.listed) return;
     row.listed = true;
-    fresh_.push_back(flow);
+    fresh_[fresh_count_++] = flow;
   }
   // The head left the queue.
   void leave(std::uint32_t flow, TimePoint now) {
     Row& row = rows_[flow];
-    settle(row, now);
+    end_state(row, now);
     row.state = State::none;
   }
 
@@ -70,15 +69,13 @@ class HoldClock {
   // every one, before it leaves its queue.
   void sent(bool own, TimePoint now) {
     if (own != own_was_last_) turn(now);
-    for (const std::uint32_t flow : fresh_) {
-      Row& row = rows_[flow];
+    for (; fresh_count_ > 0; --fresh_count_) {
+      Row& row = rows_[fresh_[fresh_count_ - 1]];
       row.listed = false;
       if (row.state != State::fresh) continue;
-      settle(row, now);
-      row.state = State::passed;
-      row.mark = own_time(now);
+      end_state(row, now);
+      begin_state(row, State::passed, now);
     }
-    fresh_.clear();
   }
 
   // From now on times of limits are on a clock that is so much ahead of `now`. No limit may move to
@@ -97,49 +94,52 @@ class HoldClock {
   void prefetch(std::uint32_t flow) const { __builtin_prefetch(&rows_[flow]); }
 
   // How many flows wait for the next send to be told of it; never more than there are.
-  [[nodiscard]] std::size_t fresh() const { return fresh_.size(); }
+  [[nodiscard]] std::size_t fresh() const { return fresh_count_; }
 
  private:
   enum class State : std::uint8_t {
     none,     // no head
-    limited,  // until `mark`, on the clock of limits; after that as fresh, nobody was sent since
+    limited,  // until `until`; after that as fresh, since nobody was sent then
     fresh,    // nobody was sent since the limit allowed it
-    passed,   // somebody was; own_time() was `mark` at `since`
+    passed,   // somebody was
   };
-  // Apart from what a policy keeps of a flow, which would outgrow its cache line.
+  // Apart from what a policy keeps of a flow, which would outgrow its cache line. When a state
+  // begins the time is taken off what the state counts as, and added when it ends.
   struct alignas(64) Row {
-    HoldTimes times;  // up to `since`
-    TimePoint since = {};
-    Duration mark = {};
+    HoldTimes times;
+    TimePoint until = {};  // on the clock of limits
     State state = State::none;
     bool listed = false;  // in fresh_
     bool counts = false;  // between start() and forget()
   };
 
-  Row& begun(std::uint32_t flow, TimePoint now) {
-    Row& row = rows_[flow];
-    if (row.state == State::none) row.since = now;
-    return row;
+  void begin_state(Row& row, State state, TimePoint now) const {
+    row.state = state;
+    add(row, now, -1);
   }
-  void settle_limit(Row& row, TimePoint now) const {
-    const TimePoint until = TimePoint(row.mark - limit_clock_ahead_);
-    const TimePoint allowed = std::max(row.since, std::min(until, now));
-    row.times.limit += allowed - row.since;
-    row.since = allowed;
-  }
-  // Adds what went by up to now.
-  void settle(Row& row, TimePoint now) const {
-    if (row.state == State::limited) settle_limit(row, now);
-    const Duration passed = now - row.since;
-    row.since = now;
-    if (row.state != State::passed) {
-      row.times.depth += row.state == State::none ? Duration::zero() : passed;
-      return;
+  void end_state(Row& row, TimePoint now) const {
+    if (row.state == State::limited) {
+      begin_state(row, State::fresh, end_limit(row, now));
     }
-    const Duration own = own_time(now) - row.mark;
-    row.mark += own;
-    row.times.share += own;
-    row.times.traffic_class += passed - own;
+    add(row, now, 1);
+  }
+  // Since when the head is fresh, or would be at `now`.
+  TimePoint end_limit(Row& row, TimePoint now) const {
+    const TimePoint allowed = std::min(row.until - limit_clock_ahead_, now);
+    add(row, allowed, 1);
+    return allowed;
+  }
+  void add(Row& row, TimePoint now, int sign) const {
+    const Duration time = now.time_since_epoch() * sign;
+    if (row.state == State::passed) {
+      const Duration own = own_time(now) * sign;
+      row.times.share += own;
+      row.times.traffic_class += time - own;
+    } else if (row.state == State::fresh) {
+      row.times.depth += time;
+    } else if (row.state == State::limited) {
+      row.times.limit += time;
+    }
   }
   // For how long the request that was sent last was of this policy, in all.
   [[nodiscard]] Duration own_time(TimePoint now) const {
@@ -152,8 +152,9 @@ class HoldClock {
   }
 
   std::vector<Row> rows_;
-  std::vector<std::uint32_t> fresh_;  // flows that may be fresh, each once
-  Duration own_time_ = {};            // up to own_since_
+  std::vector<std::uint32_t> fresh_;  // the first of them: flows that may be fresh, each once
+  std::size_t fresh_count_ = 0;
+  Duration own_time_ = {};  // up to own_since_
   TimePoint own_since_ = {};
   bool own_was_last_ = false;
   Duration limit_clock_ahead_ = {};

@@ -9,43 +9,71 @@
 namespace vpfs {
 
 // The rate limits of all flows: for each at most one bucket of bytes and one of operations, which
-// both must allow a request. Shared by the policies of all traffic classes, so that a limit holds
-// for everything that a flow does.
+// both must allow a request. Shared by the policies of all traffic classes, and by all schedulers
+// that are made on them, so that a limit holds for everything that a flow does.
+//
+// Where several schedulers (users) wait for the tokens of one flow, they take them in turn,
+// whatever the order in which they are asked and the size of their requests: who has had its turn
+// gives way to those that were refused and have not, until the tokens that they were refused for
+// have come, and then once more for the shortest time. So nobody waits for longer for one that has
+// no room, and the bucket is not full before.
 class RateLimits {
  public:
   // What a request takes from the bucket of bytes.
   enum class Unit : std::uint8_t { bytes, cost };
 
-  explicit RateLimits(Unit unit = Unit::bytes) : unit_(unit) {}
+  // One of those who use the limits together: a number below kMostUsers.
+  using User = std::uint8_t;
+  static constexpr User kMostUsers = 64;
 
-  // Sets or lifts the limits that the share has.
+  explicit RateLimits(Unit unit = Unit::bytes) : unit_(unit) {}
+  RateLimits(const RateLimits&) = delete;
+  RateLimits& operator=(const RateLimits&) = delete;
+
+  // Several policies use these limits from now on, if more than one does. The user's number is free
+  // again when it leaves; users beyond kMostUsers have the last one together.
+  [[nodiscard]] User join();
+  void leave(User user);
+  void share() { shared_ = true; }
+
+  // Sets or lifts the limits that the share has. Those that are set already stay as they are, so
+  // every user may do that. Flows beyond the last one that has a limit take no memory.
   void set(AppId app, const Share& share, TimePoint now);
   // A rate alone, which may be below any that configurations allow: zero lets nothing pass beyond
   // what the bucket holds.
   void set_rate(AppId app, std::uint64_t rate, std::uint64_t burst, bool realtime, TimePoint now);
   void lift(AppId app);
 
-  [[nodiscard]] bool limited(AppId app) const { return limit(app).kinds != 0; }
+  [[nodiscard]] bool limited(AppId app) const {
+    return index(app) < limits_.size() && limit(app).kinds != 0;
+  }
   // When all buckets of the flow allow the request; the past if it has none.
   [[nodiscard]] TimePoint ready_at(const IoRequest& request) const;
-  // Whether a request that was allowed once still is: only the policy of another traffic class may
-  // have used the flow's tokens meanwhile.
-  [[nodiscard]] bool still_allows(const IoRequest& request, TimePoint now) const {
-    return !shared_ || ready_at(request) <= now;
+  // As ready_at(), but later than `now` where the user gives way to another one.
+  [[nodiscard]] TimePoint allowed_at(const IoRequest& request, User user, TimePoint now) {
+    const TimePoint ready = ready_at(request);
+    return users_ > 1 ? in_turn(request.app, user, ready, now) : ready;
   }
-  // Several policies use these limits from now on.
-  void share() { shared_ = true; }
+  // Whether a request that was allowed once still is: only the policy of another traffic class, or
+  // another user, may have taken the flow's tokens meanwhile.
+  [[nodiscard]] bool still_allows(const IoRequest& request, User user, TimePoint now) {
+    return !shared_ || allowed_at(request, user, now) <= now;
+  }
   // Fetches a flow's limit into the cache.
   void prefetch(std::uint32_t index) const {
     if (index < limits_.size()) __builtin_prefetch(&limits_[index]);
   }
-  // REQUIRES (both): limited(request.app).
-  void take(const IoRequest& request, TimePoint now);
+  // Nothing if the flow has no limit.
+  void take(const IoRequest& request, User user, TimePoint now);
   // Beyond what a request took: the flow was given more. Nothing if it has no bucket of bytes.
   void take_more(AppId app, Bytes size, TimePoint now);
-  // The flow, which had nothing queued, has from now on: no token is kept from before.
-  void begin_backlog(AppId app, TimePoint now) { limits_[index(app)].backlog_since = now; }
+  // A queue of a limited flow has something in it from now on, or no longer: each queue of each
+  // user tells it. What comes after no queue had anything keeps no token from before.
+  void begin_backlog(AppId app, TimePoint now);
+  void end_backlog(AppId app);
 
+  // How many flows there is memory for.
+  [[nodiscard]] std::size_t size() const { return limits_.size(); }
   // Of the bucket of bytes. REQUIRES: it has one.
   [[nodiscard]] std::uint64_t rate(AppId app) const { return limit(app).bytes.rate(); }
   // Adds what it knows.
@@ -60,12 +88,24 @@ class RateLimits {
     TimePoint backlog_since = {};
     std::uint8_t kinds = 0;
     bool realtime = false;
+    std::uint32_t queues = 0;  // that have a backlog
     TokenBucket operations;
+    // Sets of users.
+    std::uint64_t served = 0;   // had their turn in this round
+    std::uint64_t refused = 0;  // found no tokens since
+    std::uint64_t polite = 0;   // gave way after `claimed`, the last one at `polite_at`
+    TimePoint polite_at = {};
+    TimePoint claimed = TimePoint::min();  // when the refused ones have their tokens
   };
 
   static std::size_t index(AppId app) { return static_cast<std::size_t>(app); }
   [[nodiscard]] const Limit& limit(AppId app) const { return limits_[index(app)]; }
-  Limit& make(AppId app);
+  // nullptr: the flow has no limit, and is not to get one.
+  Limit* find(AppId app, bool make);
+  [[nodiscard]] TimePoint in_turn(AppId app, User user, TimePoint ready, TimePoint now);
+  [[nodiscard]] static TimePoint taken_from(const Limit& limit, TimePoint now) {
+    return limit.realtime && limit.queues > 0 ? limit.backlog_since : now;
+  }
   void set_bucket(Limit& limit, std::uint8_t kind, std::uint64_t rate, std::uint64_t depth,
                   TimePoint now);
   [[nodiscard]] std::uint64_t amount(const IoRequest& request) const {
@@ -74,6 +114,8 @@ class RateLimits {
 
   Unit unit_;
   bool shared_ = false;
+  std::uint64_t user_set_ = 0;
+  std::size_t users_ = 0;
   std::vector<Limit> limits_;
 };
 

@@ -39,9 +39,12 @@ std::unique_ptr<Policy> make_fifo(const SchedulerSettings&, RateLimits&, Part) {
   return std::make_unique<Fifo>();
 }
 
-template <typename Kind>
-std::unique_ptr<Policy> make_limited(const SchedulerSettings&, RateLimits& limits, Part) {
-  return std::make_unique<Kind>(limits);
+std::unique_ptr<Policy> make_sfq(const SchedulerSettings&, RateLimits& limits, Part part) {
+  return std::make_unique<Sfq>(limits, part.user);
+}
+
+std::unique_ptr<Policy> make_tbf(const SchedulerSettings&, RateLimits& limits, Part part) {
+  return std::make_unique<Tbf>(limits, Duration::zero(), part.user);
 }
 
 // At most D of the largest requests are at the server, and no more cost than the depth allows, or
@@ -74,11 +77,11 @@ constexpr std::array kPolicies = {
     Known{.name = "sfq",
           .fields = knows(ShareField::rate, ShareField::operations, ShareField::min,
                           ShareField::realtime),
-          .make = make_limited<Sfq>},
+          .make = make_sfq},
     Known{.name = "tbf",
           .fields = knows(ShareField::rate, ShareField::operations, ShareField::realtime,
                           ShareField::rank),
-          .make = make_limited<Tbf>},
+          .make = make_tbf},
 };
 
 }  // namespace
@@ -97,7 +100,8 @@ bool policy_knows(std::string_view name, ShareField field) {
 }
 
 Result<std::unique_ptr<Scheduler>> make_scheduler(std::string_view name,
-                                                  const SchedulerSettings& settings) {
+                                                  const SchedulerSettings& settings,
+                                                  RateLimits* shared) {
   std::string known;
   for (const Known& policy : kPolicies) {
     if (policy.name == name) {
@@ -105,7 +109,7 @@ Result<std::unique_ptr<Scheduler>> make_scheduler(std::string_view name,
         return policy.make(settings, limits, part);
       };
       return std::make_unique<Scheduler>(make, settings.depth, settings.auto_depth,
-                                         settings.classes);
+                                         settings.classes, shared);
     }
     known += (known.empty() ? "" : ", ") + std::string(policy.name);
   }

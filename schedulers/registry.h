@@ -44,7 +44,10 @@ enum class ShareField : std::uint8_t {
 // Whether a policy does something with a field; false for unknown policies.
 [[nodiscard]] bool policy_knows(std::string_view name, ShareField field);
 // An unknown name is an error that lists the known ones.
+// `shared`: see Scheduler; the policies that know no rate, and those that make rates of their own
+// or promise something of the server's capacity (`adaptbf`, `edf`), do not look at it.
 [[nodiscard]] Result<std::unique_ptr<Scheduler>> make_scheduler(std::string_view name,
-                                                                const SchedulerSettings& settings);
+                                                                const SchedulerSettings& settings,
+                                                                RateLimits* shared = nullptr);
 
 }  // namespace vpfs

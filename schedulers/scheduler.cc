@@ -15,8 +15,13 @@ constexpr std::uint64_t kRebaseAt = std::uint64_t{1} << 62;
 }  // namespace
 
 Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
-                     std::optional<AutoDepth> auto_depth, TrafficClasses classes)
-    : gate_(depth), settings_(std::move(classes)) {
+                     std::optional<AutoDepth> auto_depth, TrafficClasses classes,
+                     RateLimits* shared)
+    : gate_(depth),
+      own_limits_(shared == nullptr ? std::make_unique<RateLimits>() : nullptr),
+      limits_(shared == nullptr ? *own_limits_ : *shared),
+      user_(limits_.join()),
+      settings_(std::move(classes)) {
   VPFS_ASSERT(settings_.classes.size() <= TrafficClasses::kMost);
   if (auto_depth) {
     controller_.emplace(
@@ -24,7 +29,7 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
     gate_.set_requests(controller_->depth());
   }
   if (settings_.mode == TrafficClasses::Mode::none || settings_.classes.size() < 2) {
-    add_class(make_policy(limits_, {}), Divider{1});
+    add_class(make_policy(limits_, {.user = user_}), Divider{1});
     return;
   }
   limits_.share();
@@ -32,7 +37,8 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
   for (const TrafficClasses::Class& each : settings_.classes) sum += each.share;
   const bool strict = settings_.mode == TrafficClasses::Mode::strict;
   for (const TrafficClasses::Class& each : settings_.classes) {
-    const Part part = strict ? Part{} : Part{.share = each.share, .of = sum};
+    Part part = {.user = user_};
+    if (!strict) part = {.share = each.share, .of = sum, .user = user_};
     add_class(make_policy(limits_, part), Divider(each.share));
   }
 }

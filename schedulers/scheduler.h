@@ -60,11 +60,16 @@ class Scheduler {
   struct Part {
     std::uint32_t share = 1;
     std::uint32_t of = 1;
+    RateLimits::User user = 0;  // of the limits
   };
   using MakePolicy = std::function<std::unique_ptr<Policy>(RateLimits& limits, Part part)>;
 
+  // The limits of flows are those of `shared`, if given, together with all other schedulers on it.
+  // It outlives the scheduler, which has nothing queued when it ends while others go on. A share is
+  // given to each of them.
   Scheduler(const MakePolicy& make_policy, Depth depth, std::optional<AutoDepth> auto_depth,
-            TrafficClasses classes);
+            TrafficClasses classes, RateLimits* shared = nullptr);
+  ~Scheduler() { limits_.leave(user_); }
   Scheduler(const Scheduler&) = delete;  // policies refer to its limits
   Scheduler& operator=(const Scheduler&) = delete;
 
@@ -140,7 +145,9 @@ class Scheduler {
   void add_class(std::unique_ptr<Policy> policy, Divider share);
 
   DepthGate gate_;
-  RateLimits limits_;
+  std::unique_ptr<RateLimits> own_limits_;  // nothing: shared
+  RateLimits& limits_;
+  RateLimits::User user_;
   std::optional<DepthController> controller_;
   TrafficClasses settings_;
   std::vector<Class> classes_;  // at least one

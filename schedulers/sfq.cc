@@ -43,6 +43,7 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   flow.remainder = 0;
   flow.has_limit = share.rate.count > 0 || share.operations > 0;
   if (flow.has_limit) limited_.grow(flows_.size());
+  tell_backlog(flow, index, now);
   const bool had_min = std::exchange(flow.has_min, share.min.count > 0);
   if (flow.has_min) {
     reserved_.grow(flows_.size());
@@ -73,13 +74,19 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
   const bool is_head = flows_.push_back(flow, request);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
   if (!is_head) return;
-  if (flow.has_limit) limits_.begin_backlog(request.app, now);
+  if (flow.has_limit) tell_backlog(flow, std::to_underlying(request.app), now);
   if (flow.has_min) {
     Minimum& minimum = minimums_[std::to_underlying(request.app)];
     minimum.due = std::max(minimum.due, request.arrival);
   }
   flow.tag = std::max(virtual_time_, flow.tag);
   place(std::to_underlying(request.app), now);
+}
+
+void Sfq::tell_backlog(Flow& flow, std::uint32_t index, TimePoint now) {
+  const bool has_one = flow.has_limit && !flow.queue.empty();
+  if (std::exchange(flow.in_backlog, has_one) == has_one) return;
+  has_one ? limits_.begin_backlog(AppId{index}, now) : limits_.end_backlog(AppId{index});
 }
 
 // REQUIRES: the flow has a head; it may be in ready_ with an old key, but in no other heap.
@@ -94,7 +101,7 @@ void Sfq::place(std::uint32_t index, TimePoint now) {
 void Sfq::place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now) {
   Flow& flow = flows_[index];
   TimePoint allowed = TimePoint::min();
-  if (flow.has_limit) allowed = limits_.ready_at(request);
+  if (flow.has_limit) allowed = limits_.allowed_at(request, user_, now);
   if (flow.has_min) {
     const TimePoint due = std::max(minimums_[index].due, allowed);
     reserved_.push(index, {.tag = time_tag(due), .order = request.order});
@@ -144,7 +151,7 @@ Policy::Head Sfq::head(TimePoint now) {
     }
     const std::uint32_t index = by_reservation_ ? reserved_.top() : ready_.top();
     IoRequest& request = *flows_[index].queue.front();
-    if (!flows_[index].has_limit || limits_.still_allows(request, now)) {
+    if (!flows_[index].has_limit || limits_.still_allows(request, user_, now)) {
       return {.request = &request};
     }
     take_out(index);
@@ -157,7 +164,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
   Flow& flow = flows_[index];
   flows_.dispatch(flow, request, now);
   ++outstanding_;
-  if (flow.has_limit) limits_.take(request, now);
+  if (flow.has_limit) limits_.take(request, user_, now);
   if (flow.has_min) {
     reserved_.erase(index);
     minimums_[index].served(request, now);
@@ -173,6 +180,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
   if (flow.queue.empty()) {
     flow.tag = subtract_to_zero(flow.tag, std::exchange(flow.credit, 0));
     ready_.erase(index);
+    if (flow.in_backlog) tell_backlog(flow, index, now);
   } else {
     const Tag used = std::min(flow.credit, request.tag);
     flow.credit -= used;
@@ -242,6 +250,7 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
   if (flow.queue.empty()) {
     flow.tag = subtract_to_zero(flow.tag, std::exchange(flow.credit, 0));
     take_out(index);
+    if (flow.in_backlog) tell_backlog(flow, index, now);
   } else if (was_head) {
     take_out(index);
     place(index, now);

@@ -64,7 +64,7 @@ class Sfq final : public Policy {
   static constexpr Duration kMostDebt = std::chrono::seconds(1);
 
   // `limits` outlives the policy; another one of the same flows may use them too.
-  explicit Sfq(RateLimits& limits) : limits_(limits) {}
+  explicit Sfq(RateLimits& limits, RateLimits::User user = 0) : limits_(limits), user_(user) {}
 
   void enqueue(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Head head(TimePoint now) override;
@@ -99,6 +99,7 @@ class Sfq final : public Policy {
     std::uint32_t remainder = 0;  // of the last division by weight
     bool has_limit = false;
     bool has_min = false;
+    bool in_backlog = false;  // the limits were told that the queue has something in it
 
     // What a request of this cost moves the tags by; carries the remainder.
     Tag tags_of(Cost cost);
@@ -117,6 +118,7 @@ class Sfq final : public Policy {
 
   // A flow whose head is new goes where it belongs; one without a head goes nowhere.
   void place(std::uint32_t index, TimePoint now);
+  void tell_backlog(Flow& flow, std::uint32_t index, TimePoint now);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
   void take_out(std::uint32_t index);
   void allow_due(TimePoint now);
@@ -130,6 +132,7 @@ class Sfq final : public Policy {
   void rebase();
 
   RateLimits& limits_;
+  RateLimits::User user_;  // of the limits
   FlowTable<Flow> flows_;
   std::vector<Minimum> minimums_;  // of each flow, as far as the last one that has a minimum
   std::vector<Delay> delays_;      // of each flow

@@ -29,7 +29,8 @@ int bits_of_slice(Duration slice) {
 
 }  // namespace
 
-Tbf::Tbf(RateLimits& limits, Duration slice) : limits_(limits), slice_bits_(bits_of_slice(slice)) {}
+Tbf::Tbf(RateLimits& limits, Duration slice, RateLimits::User user)
+    : limits_(limits), user_(user), slice_bits_(bits_of_slice(slice)) {}
 
 std::uint64_t Tbf::due_tag(const Flow& flow, TimePoint deadline) const {
   const std::uint64_t time = time_tag(deadline) / 1024;
@@ -59,7 +60,15 @@ void Tbf::set_place(AppId app, std::uint8_t place, TimePoint now) {
 
 void Tbf::limits_changed(AppId app, TimePoint now) {
   const auto index = std::to_underlying(app);
+  tell_backlog(index, now);
   if (!flows_[index].queue.empty()) place(index, now);
+}
+
+void Tbf::tell_backlog(std::uint32_t index, TimePoint now) {
+  Flow& flow = flows_[index];
+  const bool has_one = !flow.queue.empty() && limits_.limited(AppId{index});
+  if (std::exchange(flow.in_backlog, has_one) == has_one) return;
+  has_one ? limits_.begin_backlog(AppId{index}, now) : limits_.end_backlog(AppId{index});
 }
 
 // REQUIRES: the flow has a head. Puts the flow where its head belongs now.
@@ -69,7 +78,7 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
   FlowHeap::Key key = {.tag = kNoLimit | request.order, .order = request.order};
   if (limits_.limited(request.app)) {
     // Tokens that were there long before the request give it no precedence over others.
-    const TimePoint deadline = std::max(limits_.ready_at(request), request.arrival);
+    const TimePoint deadline = std::max(limits_.allowed_at(request, user_, now), request.arrival);
     if (deadline > now) {
       flows_.holds().wait_for_limit(index, deadline, now);
       key.tag = time_tag(deadline);
@@ -89,7 +98,7 @@ void Tbf::enqueue(IoRequest& request, TimePoint now) {
   const bool is_head = flows_.push_back(flow, request);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
   if (!is_head) return;
-  if (limits_.limited(request.app)) limits_.begin_backlog(request.app, now);
+  tell_backlog(std::to_underlying(request.app), now);
   place(std::to_underlying(request.app), now);
 }
 
@@ -98,7 +107,7 @@ Policy::Head Tbf::head(TimePoint now) {
     while (!waiting_.empty() && time_of(waiting_.top_tag()) <= now) place(waiting_.top(), now);
     if (ready_.empty()) return {.until = waiting_.empty() ? kNever : time_of(waiting_.top_tag())};
     IoRequest& request = *flows_[ready_.top()].queue.front();
-    if (limits_.still_allows(request, now)) return {.request = &request};
+    if (limits_.still_allows(request, user_, now)) return {.request = &request};
     place(ready_.top(), now);
   }
 }
@@ -112,7 +121,7 @@ void Tbf::dispatch_without_tokens(IoRequest& request, TimePoint now) {
 }
 
 void Tbf::dispatch(IoRequest& request, TimePoint now) {
-  if (limits_.limited(request.app)) limits_.take(request, now);
+  limits_.take(request, user_, now);
   leave(request, now);
 }
 
@@ -124,6 +133,7 @@ void Tbf::leave(IoRequest& request, TimePoint now) {
     place(index, now);
   } else {
     ready_.contains(index) ? ready_.erase(index) : waiting_.erase(index);
+    if (flow.in_backlog) tell_backlog(index, now);
   }
   if (ready_.empty()) return;
   flows_.prefetch(ready_.top());
@@ -144,6 +154,7 @@ void Tbf::withdraw(IoRequest& request, TimePoint now) {
   const bool was_head = flows_.withdraw(flow, request, now);
   if (flow.queue.empty()) {
     ready_.contains(index) ? ready_.erase(index) : waiting_.erase(index);
+    if (flow.in_backlog) tell_backlog(index, now);
   } else if (was_head) {
     place(index, now);
   }

@@ -25,7 +25,7 @@ class Tbf final : public Policy {
   // `limits` outlives the policy; another one of the same flows may use them too.
   // `slice` is at least kShortestSlice, and is rounded down to a power of two of 1024 ns; zero:
   // places mean nothing.
-  explicit Tbf(RateLimits& limits, Duration slice = Duration::zero());
+  explicit Tbf(RateLimits& limits, Duration slice = Duration::zero(), RateLimits::User user = 0);
   static constexpr Duration kShortestSlice = std::chrono::microseconds(100);
 
   void enqueue(IoRequest& request, TimePoint now) override;
@@ -58,14 +58,17 @@ class Tbf final : public Policy {
   struct Flow : FlowQueue {
     std::uint8_t rank = 0;
     std::uint8_t place = 0;
+    bool in_backlog = false;  // the limits were told that the queue has something in it
   };
 
   [[nodiscard]] std::uint64_t due_tag(const Flow& flow, TimePoint deadline) const;
   void place(std::uint32_t index, TimePoint now);
+  void tell_backlog(std::uint32_t index, TimePoint now);
   void leave(IoRequest& request, TimePoint now);
 
   RateLimits& limits_;
-  int slice_bits_;  // of a deadline in units of 1024 ns; zero: no slices
+  RateLimits::User user_;  // of the limits
+  int slice_bits_;         // of a deadline in units of 1024 ns; zero: no slices
   FlowTable<Flow> flows_;
   FlowHeap ready_;    // due classes by rank and deadline, then classes without a limit by arrival
   FlowHeap waiting_;  // the other backlogged classes by deadline

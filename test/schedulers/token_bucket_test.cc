@@ -267,5 +267,28 @@ TEST(TokenBucket, HoldsSoManyTokensAsMayGo) {
   }
 }
 
+// Every scheduler that shares a limit sets it.
+TEST(TokenBucket, AChangeToWhatItIsAlreadyLosesNothingHoweverOften) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 1000; ++round) {
+    const std::uint64_t rate = 1 + (random() % kMostRate >> random() % 50);
+    const std::uint64_t depth = 1 + (random() >> (10 + random() % 54));
+    TokenBucket bucket(rate, depth);
+    TimePoint now = at(static_cast<std::int64_t>(random() >> 10));
+    bucket.take(1 + random() % depth, now);
+    bucket.take(1 + random() % 1000, now);
+    const TokenBucket before = bucket;
+    now += Duration(static_cast<std::int64_t>(random() % 1'000'000));
+    for (int i = 0; i < 100; ++i) {
+      bucket.change(rate, depth, now);
+      bucket.change(1 + random() % kMostRate, depth, now);
+      bucket.change(rate, depth, now);
+    }
+    ASSERT_LE(bucket.ready_at(depth) - std::max(before.ready_at(depth), now), Duration(1));
+    for (int i = 0; i < 100; ++i) bucket.change(rate, depth, now);
+    ASSERT_EQ(bucket.level(now), before.level(now)) << "round " << round;
+  }
+}
+
 }  // namespace
 }  // namespace vpfs
