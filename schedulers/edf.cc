@@ -77,17 +77,24 @@ Result<std::optional<ArrivalCurve>> Edf::curve_of(AppId app, const Share& share,
                        : "cannot be promised for any time up to a hundred days from now");
 }
 
+// Keeps what the flow asks for now. Flows beyond the last one that ever asked take no memory.
+bool Edf::asks_anew(std::uint32_t index, const Share& asked) {
+  if (index >= asked_.size()) {
+    if (asked == Share{}) return false;
+    asked_.resize(std::size_t{index} + 1);
+  }
+  return std::exchange(asked_[index], asked) != asked;
+}
+
 Result<void> Edf::set_share(AppId app, const Share& share, TimePoint now) {
   const auto index = std::to_underlying(app);
   if (flows_.grow(app)) {
-    asked_.resize(flows_.size());
     for (FlowHeap* heap : {&started_, &later_, &others_}) heap->grow(flows_.size());
   }
   Flow& flow = flows_[index];
   const Share asked = known_part(share);
-  if (std::exchange(asked_[index], asked) == asked && flow.promised && flow.promised_until > now) {
-    return {};
-  }
+  const bool is_old = !asks_anew(index, asked);
+  if (is_old && flow.promised && flow.promised_until > now) return {};
   const Result<std::optional<ArrivalCurve>> curve = curve_of(app, share, now);
   flow.target = std::clamp(share.latency, Duration::zero(), kMostLatency);
   const std::optional<ArrivalCurve> given = curve.value_or(std::nullopt);

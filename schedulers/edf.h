@@ -85,6 +85,7 @@ class Edf final : public Policy {
   [[nodiscard]] static TimePoint start_of(const Flow& flow);
   [[nodiscard]] static TimePoint deadline_of(const Flow& flow, TimePoint start);
   [[nodiscard]] TimePoint on_start_clock(TimePoint now) const { return now + shift_; }
+  [[nodiscard]] bool asks_anew(std::uint32_t index, const Share& asked);
   Result<std::optional<ArrivalCurve>> curve_of(AppId app, const Share& share, TimePoint now);
   void begin_promise(std::uint32_t index, const ArrivalCurve& curve, TimePoint now);
   void end_promise(std::uint32_t index);
@@ -100,7 +101,7 @@ class Edf final : public Policy {
   EdfSettings settings_;
   Admission admission_;
   FlowTable<Flow> flows_;
-  std::vector<Share> asked_;  // by flow: what it was given to set_share()
+  std::vector<Share> asked_;  // by flow: what it was given to set_share(), if that is anything
   FlowHeap started_;          // promised flows whose head has started, by deadline
   FlowHeap later_;            // promised flows whose head has not, by start
   FlowHeap others_;           // flows without a promise, by deadline

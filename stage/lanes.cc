@@ -16,8 +16,8 @@ bool Lanes::use(const std::string& policy, const SchedulerSettings& settings) {
   return true;
 }
 
-std::unique_ptr<Scheduler> Lanes::make() const {
-  return std::move(make_scheduler(policy_, settings_).value());
+std::unique_ptr<Scheduler> Lanes::make() {
+  return std::move(make_scheduler(policy_, settings_, per_target_ ? &limits_ : nullptr).value());
 }
 
 Lanes::Found Lanes::find(std::uint32_t target) {

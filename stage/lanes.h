@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "schedulers/rate_limits.h"
 #include "schedulers/registry.h"
 #include "schedulers/scheduler.h"
 
 namespace vpfs::stage {
 
-// The scheduler of a data server, or one for each of its targets: the lanes, at least one.
+// The scheduler of a data server, or one for each of its targets: the lanes, at least one. All
+// lanes share the limits of the virtual PFSes, so that a cap counts for the data server.
 class Lanes {
  public:
   struct Lane {
@@ -28,7 +30,7 @@ class Lanes {
   // Takes on another policy or other settings; says whether they are others. The schedulers that
   // are there stay until each is replaced by make().
   [[nodiscard]] bool use(const std::string& policy, const SchedulerSettings& settings);
-  [[nodiscard]] std::unique_ptr<Scheduler> make() const;
+  [[nodiscard]] std::unique_ptr<Scheduler> make();
 
   struct Found {
     std::size_t lane;
@@ -53,6 +55,7 @@ class Lanes {
   std::string policy_;
   SchedulerSettings settings_;
   bool per_target_;
+  RateLimits limits_;  // of all lanes; unused where there is one scheduler for all targets
   std::vector<Lane> lanes_;
 };
 

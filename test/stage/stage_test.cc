@@ -293,6 +293,31 @@ TEST_F(StageTest, EachTargetHasADepthOfItsOwn) {
   EXPECT_THAT(let_go(), ElementsAre(&second));
 }
 
+// Eight requests for each of three targets, of one that may have four in a second.
+TEST_F(StageTest, ACapCountsForAllTargetsTogether) {
+  Config config = config_of(100);
+  config.scheduler_per_target = true;
+  config.policy = "tbf";
+  config.virtual_pfs = {{.name = "a", .share = {.rate = {4 * kSize}, .burst = {kSize}}}};
+  make(config);
+  for (std::uint32_t i = 0; i < 24; ++i) {
+    Held& io = request(named("a"));
+    io.device = i % 3;
+    stage_->arrive(io, now_);
+  }
+  std::vector<std::size_t> each(3);
+  std::size_t sent = 0;
+  for (Duration passed = {}; passed <= 3s; passed += 10ms, now_ += 10ms) {
+    for (const Held* io : let_go()) {
+      ++each[io->device];
+      ++sent;
+    }
+    EXPECT_LE(sent, 1 + 4 * passed / 1s + 1);
+  }
+  EXPECT_EQ(sent, 13U);
+  EXPECT_THAT(each, ::testing::Each(::testing::Ge(4U))) << "no target is left out";
+}
+
 class StageRetiringTest : public StageTest {
  protected:
   void SetUp() override {
