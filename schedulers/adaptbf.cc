@@ -96,8 +96,11 @@ void AdapTbf::remove(AppId app, TimePoint now) {
 
 // Others settle what the job owes or is owed.
 void AdapTbf::end_account(std::uint32_t index) {
+  const bool others_settle = allocator_.record(index) != 0;
   allocator_.end(index);
-  for (std::uint32_t job = 0; job < jobs_.size(); ++job) jobs_[job].record = allocator_.record(job);
+  for (std::uint32_t job = 0; others_settle && job < jobs_.size(); ++job) {
+    jobs_[job].record = allocator_.record(job);
+  }
   jobs_[index].lent = jobs_[index].borrowed = 0;
   jobs_[index].ended = false;
 }

@@ -24,6 +24,7 @@ BENCHMARKS = {
     "priority": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "node": ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
     "attacks": ["vpfs-server", "vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
+    "stage": ["vpfs-bench-stage", "vpfs-server", "vpfs-proxy", "vpfs-load"],
     "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
 }
 BUSY = 0.3
