@@ -243,6 +243,7 @@ Sfq::Tag Sfq::ahead(const Flow& flow, Cost cost) const {
 Sfq::Tag Sfq::move_ahead(Flow& flow, Tag by, Tag latest) {
   const Tag before = flow.tag;
   flow.tag = std::max(before, std::min(before + by, latest));
+  VPFS_ASSERT(flow.tag < Tag{1} << 63);
   return flow.tag - before;
 }
 

@@ -287,6 +287,19 @@ TEST_F(SfqElsewhereTest, AMinimumIsKeptBesideADebt) {
   EXPECT_EQ(serve(50), 0);
 }
 
+TEST_F(SfqElsewhereTest, WhatARequestDidBeyondItsChargeCountsAtOnce) {
+  share(0, 1);
+  share(1, 1);
+  add(0, 100);
+  add(1, 100);
+  IoRequest* const request = scheduler_->next(now_).request;
+  ASSERT_EQ(request->app, AppId{0});
+  scheduler_->charge_more(*request, {.cost = 10 * kMiB}, now_);
+  scheduler_->complete(*request, kMiB, now_);
+  EXPECT_EQ(serve(11), 0);
+  EXPECT_NEAR(serve(20), 10, 1);
+}
+
 // What is served because a head was held for too long is owed as well.
 TEST_F(SfqElsewhereTest, ServiceThatWasDueAfterAPeriodDoesNotCancelTheDebt) {
   share(0, 1);
