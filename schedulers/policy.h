@@ -86,8 +86,12 @@ class Policy {
   // Ends a flow's claims and limits; what it has queued leaves by the default share. Its AppId may
   // come back, as another flow's, when nothing of it is queued or outstanding.
   virtual void remove(AppId app, TimePoint now) { (void)set_share(app, {}, now); }
-  // Service that a flow got from other data servers since this was called last.
-  virtual void served_elsewhere(AppId /*app*/, Cost /*cost*/, TimePoint /*now*/) {}
+  // Service that a flow got elsewhere in the last `period`. It keeps no head of the flow waiting
+  // for longer than that.
+  virtual void served_elsewhere(AppId /*app*/, Cost /*cost*/, Duration /*period*/,
+                                TimePoint /*now*/) {}
+  // What a dispatched request did beyond its cost.
+  virtual void charge_more(const IoRequest& /*request*/, Cost /*cost*/) {}
 
   [[nodiscard]] virtual std::size_t queued() const = 0;
   // Some queued request, nullptr when there is none: to withdraw all of them.

@@ -54,6 +54,7 @@ void Scheduler::enqueue(IoRequest& request, TimePoint now) {
   request.traffic_class =
       static_cast<std::uint8_t>(std::min<std::size_t>(request.traffic_class, last));
   Class& to = class_of(request);
+  if (has_classes()) last_class_[std::to_underlying(request.app)] = request.traffic_class;
   if (to.policy->queued() == 0) to.served = now;
   to.policy->enqueue(request, now);
 }
@@ -153,7 +154,7 @@ void Scheduler::complete(const IoRequest& request, Cost cost, TimePoint now) {
 
 void Scheduler::charge_more(const IoRequest& request, Excess more, TimePoint now) {
   limits_.take_more(request.app, more.size, now);
-  class_of(request).policy->served_elsewhere(request.app, more.cost, now);
+  class_of(request).policy->charge_more(request, more.cost);
 }
 
 void Scheduler::withdraw(IoRequest& request, TimePoint now) {
@@ -164,6 +165,8 @@ void Scheduler::withdraw(IoRequest& request, TimePoint now) {
 
 Result<void> Scheduler::set_share(AppId app, const Share& share, TimePoint now) {
   limits_.set(app, share, now);
+  const std::size_t flows = std::size_t{std::to_underlying(app)} + 1;
+  if (has_classes() && flows > last_class_.size()) last_class_.resize(flows);
   Result<void> result;
   for (Class& each : classes_) {
     Result<void> one = each.policy->set_share(app, share, now);
@@ -181,8 +184,19 @@ void Scheduler::remove(AppId app, TimePoint now) {
   }
 }
 
-void Scheduler::served_elsewhere(AppId app, Cost cost, TimePoint now) {
-  for (Class& each : classes_) each.policy->served_elsewhere(app, cost, now);
+void Scheduler::served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now) {
+  const auto waits_in = [&](const Class& each) { return each.policy->flow(app).queued > 0; };
+  auto parts = static_cast<Cost>(std::ranges::count_if(classes_, waits_in));
+  if (parts == 0) {
+    const std::size_t last = has_classes() ? last_class_[std::to_underlying(app)] : 0;
+    return classes_[last].policy->served_elsewhere(app, cost, period, now);
+  }
+  for (Class& each : classes_) {
+    if (!waits_in(each)) continue;
+    const Cost part = cost / parts--;
+    cost -= part;
+    each.policy->served_elsewhere(app, part, period, now);
+  }
 }
 
 IoRequest* Scheduler::any_queued() const {

@@ -91,7 +91,11 @@ class Scheduler {
   // As Policy has them, for the flow in all classes.
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now);
   void remove(AppId app, TimePoint now);
-  void served_elsewhere(AppId app, Cost cost, TimePoint now);
+  // Service that the flow got elsewhere in the last `period`: it counts here as if it had been
+  // given here, but keeps no head of the flow waiting for longer than `period`. It is divided among
+  // the classes in which the flow has something queued; if there is none, the class that it used
+  // last has all of it. Whoever divides it among several schedulers asks them for flow(app).queued.
+  void served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now);
 
   // For a scheduler that takes over from another: some queued request (nullptr: none), and what is
   // outstanding. What was outstanding before counts against the depth until vacate().
@@ -150,7 +154,8 @@ class Scheduler {
   RateLimits::User user_;
   std::optional<DepthController> controller_;
   TrafficClasses settings_;
-  std::vector<Class> classes_;  // at least one
+  std::vector<Class> classes_;            // at least one
+  std::vector<std::uint8_t> last_class_;  // by flow; empty without classes
   std::uint64_t class_time_ = 0;
 };
 

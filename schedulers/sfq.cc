@@ -11,6 +11,9 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
+// So that no time overflows.
+constexpr Duration kLongestPeriod = Duration(std::int64_t{1} << 60);
+
 constexpr std::uint64_t subtract_to_zero(std::uint64_t from, std::uint64_t amount) {
   return from - std::min(from, amount);
 }
@@ -34,8 +37,8 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   VPFS_ASSERT(share.weight >= 1 && share.weight <= Share::kMaxWeight);
   const auto index = std::to_underlying(app);
   if (flows_.grow(app)) {
-    delays_.resize(flows_.size());
     ready_.grow(flows_.size());
+    if (!debts_.empty()) grow_debts();
   }
   Flow& flow = flows_[index];
   take_out(index);
@@ -49,7 +52,7 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
     reserved_.grow(flows_.size());
     if (index >= minimums_.size()) minimums_.resize(std::size_t{index} + 1);
     minimums_[index] = {.rate = Divider(share.min.count), .due = now};
-  } else if (had_min) {
+  } else if (had_min && !flow.in_debt) {
     // What it gave beyond the weight is not taken off what the weight alone gives from now on.
     flow.tag = std::min(flow.tag, virtual_time_);
   }
@@ -60,8 +63,9 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
 }
 
 void Sfq::remove(AppId app, TimePoint now) {
-  (void)set_share(app, {}, now);
   // Nothing that this flow had is held against the next one of its AppId.
+  if (std::to_underlying(app) < flows_.size()) flows_[std::to_underlying(app)].in_debt = false;
+  (void)set_share(app, {}, now);
   Flow& flow = flows_[std::to_underlying(app)];
   flow.tag = std::min(flow.tag, virtual_time_);
   if (!flow.queue.empty()) place(std::to_underlying(app), now);
@@ -79,8 +83,16 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
     Minimum& minimum = minimums_[std::to_underlying(request.app)];
     minimum.due = std::max(minimum.due, request.arrival);
   }
-  flow.tag = std::max(virtual_time_, flow.tag);
+  if (flow.tag <= virtual_time_) {
+    flow.tag = virtual_time_;
+    flow.in_debt = false;
+  }
+  begin_head(flow, std::to_underlying(request.app), now);
   place(std::to_underlying(request.app), now);
+}
+
+void Sfq::begin_head(Flow& flow, std::uint32_t index, TimePoint now) {
+  if (flow.in_debt) debts_[index].due = now + debts_[index].period;
 }
 
 void Sfq::tell_backlog(Flow& flow, std::uint32_t index, TimePoint now) {
@@ -93,7 +105,7 @@ void Sfq::tell_backlog(Flow& flow, std::uint32_t index, TimePoint now) {
 void Sfq::place(std::uint32_t index, TimePoint now) {
   const Flow& flow = flows_[index];
   const IoRequest& request = *flow.queue.front();
-  if (flow.has_limit || flow.has_min) return place_constrained(index, request, now);
+  if (flow.has_limit || flow.has_min || flow.in_debt) return place_constrained(index, request, now);
   flows_.holds().wait_for_turn(index, now);
   change_tag(index, flow.tag);
 }
@@ -102,9 +114,10 @@ void Sfq::place_constrained(std::uint32_t index, const IoRequest& request, TimeP
   Flow& flow = flows_[index];
   TimePoint allowed = TimePoint::min();
   if (flow.has_limit) allowed = limits_.allowed_at(request, user_, now);
-  if (flow.has_min) {
-    const TimePoint due = std::max(minimums_[index].due, allowed);
-    reserved_.push(index, {.tag = time_tag(due), .order = request.order});
+  if (flow.has_min || flow.in_debt) {
+    TimePoint due = flow.has_min ? minimums_[index].due : kNever;
+    if (flow.in_debt) due = std::min(due, debts_[index].due);
+    reserved_.push(index, {.tag = time_tag(std::max(due, allowed)), .order = request.order});
   }
   if (allowed > now) {
     flows_.holds().wait_for_limit(index, allowed, now);
@@ -165,18 +178,20 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
   flows_.dispatch(flow, request, now);
   ++outstanding_;
   if (flow.has_limit) limits_.take(request, user_, now);
-  if (flow.has_min) {
-    reserved_.erase(index);
-    minimums_[index].served(request, now);
-  }
+  const bool by_minimum = by_reservation_ && flow.has_min && minimums_[index].due <= now;
+  if (flow.has_min || flow.in_debt) reserved_.erase(index);
+  if (flow.has_min) minimums_[index].served(request, now);
   if (by_reservation_) {
     // Only what was added to S can be given back.
-    request.tag = move_ahead(flow, request.tag, ahead(flow, kMaxReserved) + request.tag);
+    const Cost most = by_minimum ? kMaxReserved : kMaxCost;
+    request.tag = move_ahead(flow, request.tag, ahead(flow, most) + request.tag);
   } else {
     virtual_time_ = flow.tag;
     flow.tag += request.tag;
+    flow.in_debt = false;
   }
-  largest_finish_ = std::max(largest_finish_, flow.tag);
+  // An idle moment does not pay a debt.
+  if (!flow.in_debt) largest_finish_ = std::max(largest_finish_, flow.tag);
   if (flow.queue.empty()) {
     flow.tag = subtract_to_zero(flow.tag, std::exchange(flow.credit, 0));
     ready_.erase(index);
@@ -185,6 +200,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
     const Tag used = std::min(flow.credit, request.tag);
     flow.credit -= used;
     flow.tag -= used;
+    begin_head(flow, index, now);
     place(index, now);
   }
   if (virtual_time_ > kRebaseAt) rebase();
@@ -227,19 +243,37 @@ Sfq::Tag Sfq::ahead(const Flow& flow, Cost cost) const {
 Sfq::Tag Sfq::move_ahead(Flow& flow, Tag by, Tag latest) {
   const Tag before = flow.tag;
   flow.tag = std::max(before, std::min(before + by, latest));
+  VPFS_ASSERT(flow.tag < Tag{1} << 63);
   return flow.tag - before;
 }
 
-void Sfq::served_elsewhere(AppId app, Cost cost, TimePoint /*now*/) {
+void Sfq::grow_debts() {
+  debts_.resize(flows_.size());
+  reserved_.grow(flows_.size());
+}
+
+void Sfq::served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now) {
+  if (cost == 0) return;
   const auto index = std::to_underlying(app);
   Flow& flow = flows_[index];
-  Delay delay = {.latest = ahead(flow, kMaxDelay)};
-  if (!flow.queue.empty()) {
-    delay.order = flow.queue.front()->order;
-    if (delays_[index].order == delay.order) delay = delays_[index];
-    delays_[index] = delay;
+  if (debts_.empty()) grow_debts();
+  Debt& debt = debts_[index];
+  (void)move_ahead(flow, flow.tags_of(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
+  debt.period = std::clamp(period, Duration::zero(), kLongestPeriod);
+  if (flow.queue.empty()) {
+    flow.in_debt = flow.tag > virtual_time_;
+    return;
   }
-  (void)move_ahead(flow, flow.tags_of(std::min(cost, kMaxDelay)), delay.latest);
+  const TimePoint due = now + debt.period;
+  debt.due = std::exchange(flow.in_debt, true) ? std::min(debt.due, due) : due;
+  take_out(index);
+  place(index, now);
+}
+
+void Sfq::charge_more(const IoRequest& request, Cost cost) {
+  const auto index = std::to_underlying(request.app);
+  Flow& flow = flows_[index];
+  (void)move_ahead(flow, flow.tags_of(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
   if (ready_.contains(index)) change_tag(index, flow.tag);
 }
 
@@ -253,6 +287,7 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
     if (flow.in_backlog) tell_backlog(flow, index, now);
   } else if (was_head) {
     take_out(index);
+    begin_head(flow, index, now);
     place(index, now);
   }
   end_busy_period_if_idle();
@@ -266,7 +301,6 @@ void Sfq::end_busy_period_if_idle() {
 
 void Sfq::rebase() {
   for (Flow& flow : flows_) flow.tag = subtract_to_zero(flow.tag, virtual_time_);
-  for (Delay& delay : delays_) delay.latest = subtract_to_zero(delay.latest, virtual_time_);
   ready_.subtract(virtual_time_);
   largest_finish_ = subtract_to_zero(largest_finish_, virtual_time_);
   virtual_time_ = 0;
@@ -281,9 +315,12 @@ WaitReason Sfq::why_waiting(AppId app, TimePoint now) const {
   }
   if (!reserved_.empty() && time_of(reserved_.top_tag()) <= now) {
     if (reserved_.top() == index) return {.reason = kIsNext};
-    return {.reason = "flows that have not had their minimum go first"};
+    return {.reason =
+                "flows that have not had their minimum, or were held for too long because of "
+                "service elsewhere, go first"};
   }
   if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
+  if (flows_[index].in_debt) return {.reason = "it got more than its share elsewhere"};
   return {.reason = "flows that had less for their weight go first"};
 }
 

@@ -45,19 +45,20 @@ namespace vpfs {
 //     larger of its minimum and its share of what the minimums of the others leave.
 //
 // Service elsewhere [DSFQ]: what a flow got from other servers moves its tag as if it had been
-// served here, at once, but no more than kMaxDelay of cost ahead of v, and the tag of one head no
-// further than that ahead of v as it was when the head was moved first. So every head's turn comes.
+// served here, at once, but no more than kMaxCost ahead of v. That is a debt until v comes up to
+// the tag. While there is one, a head also has an R of its own: the time at which it became the
+// head, or was first put back, and the period that the service was told for. So no head waits for
+// longer because of it, and what is served that way moves S in full: it adds to the debt.
 //
 // Arithmetic. Tags are fixed point with kFractionBits, remainders of the division are carried to
-// the flow's next request. No tag is ever more than one request and kMaxDelay above v, together at
-// most 2^61; v is kept below 2^62 by taking it off all tags when it passes that (O(flows); at
-// 10 GB/s and one flow of weight 1 every seven minutes, and rarer with more weight). So no tag
+// the flow's next request. S of a head is at most kMaxCost and one request above v where it was
+// moved out of the order, and v is S of what was sent in the order; so no tag is more than two
+// times 2^60 above v. v is kept below 2^62 by taking it off all tags when it passes that (O(flows);
+// at 10 GB/s and one flow of weight 1 every seven minutes, and rarer with more weight). So no tag
 // reaches 2^63.
 class Sfq final : public Policy {
  public:
-  // What service elsewhere may put a flow behind at most.
-  static constexpr Cost kMaxDelay = Cost{1} << 30;
-  // What a minimum may put it behind in the order by weight: far more than it gives while the
+  // What a minimum may put a flow behind in the order by weight: far more than it gives while the
   // largest requests block the server.
   static constexpr Cost kMaxReserved = Cost{1} << 26;
   // How far behind its minimum a flow may be and still catch up.
@@ -73,7 +74,8 @@ class Sfq final : public Policy {
   void withdraw(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
-  void served_elsewhere(AppId app, Cost cost, TimePoint now) override;
+  void served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now) override;
+  void charge_more(const IoRequest& request, Cost cost) override;
   void prefetch() const override;
   [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
 
@@ -99,6 +101,7 @@ class Sfq final : public Policy {
     std::uint32_t remainder = 0;  // of the last division by weight
     bool has_limit = false;
     bool has_min = false;
+    bool in_debt = false;     // for service elsewhere
     bool in_backlog = false;  // the limits were told that the queue has something in it
 
     // What a request of this cost moves the tags by; carries the remainder.
@@ -111,21 +114,24 @@ class Sfq final : public Policy {
     void served(const IoRequest& request, TimePoint now);
   };
 
-  struct Delay {
-    std::uint64_t order = ~std::uint64_t{0};  // of the head that it is about
-    Tag latest = 0;                           // how far service elsewhere may move it
+  struct Debt {
+    Duration period = {};  // for how long it may hold a head
+    TimePoint due = {};    // when the present head goes at the latest
   };
 
   // A flow whose head is new goes where it belongs; one without a head goes nowhere.
   void place(std::uint32_t index, TimePoint now);
   void tell_backlog(Flow& flow, std::uint32_t index, TimePoint now);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
+  // The flow has another head.
+  void begin_head(Flow& flow, std::uint32_t index, TimePoint now);
   void take_out(std::uint32_t index);
   void allow_due(TimePoint now);
   [[nodiscard]] bool reservation_is_due(TimePoint now);
   void change_tag(std::uint32_t index, Tag tag);
   // v as it will be when a flow of this weight has got so much more.
   [[nodiscard]] Tag ahead(const Flow& flow, Cost cost) const;
+  void grow_debts();
   static Tag move_ahead(Flow& flow, Tag by, Tag latest);
   void give_back(Flow& flow, std::uint32_t index, Tag amount);
   void end_busy_period_if_idle();
@@ -135,10 +141,11 @@ class Sfq final : public Policy {
   RateLimits::User user_;  // of the limits
   FlowTable<Flow> flows_;
   std::vector<Minimum> minimums_;  // of each flow, as far as the last one that has a minimum
-  std::vector<Delay> delays_;      // of each flow
+  std::vector<Debt> debts_;        // of each flow, once somebody was served elsewhere
   FlowHeap ready_;    // the backlogged flows that may be served, by their heads' (S, arrival order)
   FlowHeap limited_;  // the other backlogged ones, by when their limit allows the head
-  FlowHeap reserved_;  // the backlogged ones that have a minimum, by R, but not before their limit
+  // The backlogged ones that have a minimum or a debt, by R, but not before their limit.
+  FlowHeap reserved_;
   Tag virtual_time_ = 0;
   Tag largest_finish_ = 0;
   std::size_t outstanding_ = 0;

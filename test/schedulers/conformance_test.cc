@@ -72,6 +72,11 @@ class Exercise {
     scheduler_->remove(AppId{app}, now_);
     limited_[app] = false;
   }
+  // What the others did may be as large as a request.
+  void count_elsewhere(std::uint32_t app) {
+    const auto period = Duration(static_cast<std::int64_t>(draw_magnitude(1ULL << 62)));
+    scheduler_->served_elsewhere(AppId{app}, draw_magnitude(kMaxCost), period, now_);
+  }
   void remove_all() {
     for (std::uint32_t app = 0; app < flows(); ++app) remove(app);
   }
@@ -124,6 +129,10 @@ class Exercise {
     IoRequest* const request = outstanding_.back();
     outstanding_.pop_back();
     outstanding_cost_ -= counted(*request);
+    if (draw(8) == 0) {
+      scheduler_->charge_more(*request, {.cost = draw_magnitude(kMaxCost), .size = {draw(kMiB)}},
+                              now_);
+    }
     const Cost done = draw(3) == 0 ? draw(request->cost + 1) : request->cost;
     scheduler_->complete(*request, done, now_);
     free.push_back(request);
@@ -172,6 +181,7 @@ class Exercise {
       ASSERT_EQ(why.reason.empty(), waiting == 0);
       if (why.eligible) ASSERT_GT(*why.eligible, now_) << why.reason;
       (void)scheduler_->report(AppId{app}, now_);
+      ASSERT_GE(scheduler_->held(AppId{app}, now_).sum(), Duration::zero());
     }
   }
 
@@ -265,6 +275,7 @@ TEST_P(Conformance, EveryRequestLeavesExactlyOnceAndInOrder) {
       } else if (choice < 14) {
         const auto app = static_cast<std::uint32_t>(exercise.draw(exercise.flows()));
         exercise.draw(4) == 0 ? exercise.remove(app) : exercise.change_share(app);
+        for (std::uint64_t i = exercise.draw(8); i > 0; --i) exercise.count_elsewhere(app);
       } else {
         exercise.dispatch_all();
       }
