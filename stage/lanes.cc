@@ -1,5 +1,6 @@
 #include "stage/lanes.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vpfs::stage {
@@ -29,6 +30,19 @@ Lanes::Found Lanes::find(std::uint32_t target) {
   if (lanes_.size() == kMost) return {.lane = reused_for(target), .made = false};
   lanes_.push_back({.target = target, .scheduler = make()});
   return {.lane = lanes_.size() - 1, .made = true};
+}
+
+void Lanes::served_elsewhere(AppId app, Cost cost, Duration period, std::size_t last_lane,
+                             TimePoint now) {
+  const auto waits_in = [app](const Lane& lane) { return lane.scheduler->flow(app).queued > 0; };
+  auto count = static_cast<std::uint64_t>(std::ranges::count_if(lanes_, waits_in));
+  if (count == 0) return lanes_[last_lane].scheduler->served_elsewhere(app, cost, period, now);
+  for (Lane& lane : lanes_) {
+    if (!waits_in(lane)) continue;
+    const Cost part = cost / count--;  // so that the parts sum to the whole
+    lane.scheduler->served_elsewhere(app, part, period, now);
+    cost -= part;
+  }
 }
 
 // Whoever names many targets must not take the lanes from those that are there.

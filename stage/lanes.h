@@ -40,6 +40,11 @@ class Lanes {
   // start; those beyond kMost share it, or take the place of one that has nothing to do.
   [[nodiscard]] Found find(std::uint32_t target);
 
+  // As Scheduler has it; divided among the lanes where the flow has something queued. If there is
+  // none, `last_lane` has all of it.
+  void served_elsewhere(AppId app, Cost cost, Duration period, std::size_t last_lane,
+                        TimePoint now);
+
   [[nodiscard]] std::size_t size() const { return lanes_.size(); }
   [[nodiscard]] Lane& operator[](std::size_t lane) { return lanes_[lane]; }
   [[nodiscard]] auto begin() { return lanes_.begin(); }

@@ -288,6 +288,11 @@ void Stage::abandon(Held& io, TimePoint now) {
   io.state = Held::State::parked;
 }
 
+void Stage::served_elsewhere(VirtualPfsId id, Cost cost, Duration period, TimePoint now) {
+  if (!table_.is_there(id)) return;  // whoever reports it does not know yet that it was retired
+  lanes_.served_elsewhere(id.app, cost, period, table_[id.app].last_lane, now);
+}
+
 std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies,
                                  TimePoint now) const {
   const std::size_t count = std::min(copies.size(), rows() - std::min(first, rows()));

@@ -88,7 +88,7 @@ class Stage {
   void abandon(Held& io, TimePoint now);
 
   // Cost that the virtual PFS was served by other data servers in the last `period`; it counts once
-  // for all lanes and traffic classes.
+  // for all lanes and traffic classes. Nothing if it is retired.
   void served_elsewhere(VirtualPfsId id, Cost cost, Duration period, TimePoint now);
 
   // As ClientLimits has them.

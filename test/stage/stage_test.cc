@@ -318,6 +318,38 @@ TEST_F(StageTest, ACapCountsForAllTargetsTogether) {
   EXPECT_THAT(each, ::testing::Each(::testing::Ge(4U))) << "no target is left out";
 }
 
+// Two targets, and two traffic classes at each: what a had elsewhere, b gets here in all.
+TEST_F(StageTest, ServiceElsewhereCountsOnceOverLanesAndClasses) {
+  for (const bool with_classes : {false, true}) {
+    Config config = config_of(1);
+    config.scheduler_per_target = true;
+    config.virtual_pfs = {{.name = "a", .share = {}}, {.name = "b", .share = {}}};
+    if (with_classes) {
+      config.scheduler.classes = {.mode = TrafficClasses::Mode::apportion,
+                                  .classes = {{.name = "x"}, {.name = "y"}}};
+    }
+    make(config);
+    for (std::uint32_t i = 0; i < 1600; ++i) {
+      Held& io = request(named(i % 2 == 0 ? "a" : "b"));
+      io.device = i / 2 % 2;
+      io.traffic_class = with_classes ? i / 4 % 2 : 0;
+      stage_->arrive(io, now_);
+    }
+    constexpr std::uint64_t kElsewhere = 40;
+    stage_->served_elsewhere(named("a"), kElsewhere * kSize, 1h, now_);
+    std::vector<Held*> released = let_go();
+    for (int turn = 0; turn < 200; ++turn) {
+      for (Held* io : std::exchange(released, {})) end(*io);
+      released = let_go();
+    }
+    const auto done = [&](const char* name) { return counters(named(name)).done.all().requests; };
+    EXPECT_NEAR(static_cast<double>(done("b")), static_cast<double>(done("a") + kElsewhere), 6)
+        << (with_classes ? "two classes" : "one class");
+    for (Held& io : requests_) stage_->abandon(io, now_);
+    requests_.clear();
+  }
+}
+
 class StageRetiringTest : public StageTest {
  protected:
   void SetUp() override {
