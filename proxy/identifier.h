@@ -24,8 +24,8 @@ struct Belonging {
 
 // Tells where requests belong. Rules are matched once for each identity, or rather for each set of
 // values that rules look at, as long as it is used now and then. Of one worker, with all of its
-// connections: it keeps 16384 identities or 1 MiB of what they show, and as many of those before,
-// which is at most 4 MiB.
+// connections: it keeps 16384 identities, or 2 MiB of what they show, and as many of those before,
+// which takes at most 6 MiB.
 class Identifier {
  public:
   // `seed`: one that clients cannot know.

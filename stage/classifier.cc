@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
+#include <cstring>
 #include <utility>
 
 #include "stage/template_name.h"
@@ -23,16 +23,24 @@ std::string value_of(const Sight& sight, Attribute attribute) {
   return number ? std::to_string(*number) : std::string();
 }
 
-// The bytes of the number.
-template <typename Number>
-void append(std::string& key, Number number) {
-  const auto bytes = std::bit_cast<std::array<char, sizeof(Number)>>(number);
-  key.append(bytes.data(), bytes.size());
-}
+// The part of a key that has always the same size.
+class FixedPart {
+ public:
+  template <typename Number>
+  void add(Number number) {
+    std::memcpy(bytes_.data() + size_, &number, sizeof number);
+    size_ += sizeof number;
+  }
+  void add(const std::optional<std::uint32_t>& number) {
+    add(std::uint64_t{number.value_or(0)} << 1U | (number ? 1U : 0U));
+  }
+  [[nodiscard]] std::string_view bytes() const { return {bytes_.data(), size_}; }
 
-void append(std::string& key, const std::optional<std::uint32_t>& number) {
-  append(key, std::uint64_t{number.value_or(0)} << 1U | (number ? 1U : 0U));
-}
+ private:
+  // kind, file system, four numbers, and the address
+  std::array<char, 1 + 8 + 4 * 8 + sizeof(Address::Bytes)> bytes_ = {};
+  std::size_t size_ = 0;
+};
 
 }  // namespace
 
@@ -110,19 +118,20 @@ bool Classifier::demands_hint(const Rule& rule, std::string_view name) const {
 
 bool Classifier::append_key(const Address& client, const Identity& identity,
                             std::string& key) const {
-  // What has always the same size first. Texts have theirs before them, and one more than that:
-  // zero stands for a text that is not there.
-  if (looks_at_kind_) append(key, std::to_underlying(identity.kind));
-  if (looked_at_.has(Attribute::file_system)) append(key, identity.file_system);
-  if (looked_at_.has(Attribute::uid)) append(key, identity.uid);
-  if (looked_at_.has(Attribute::node)) append(key, identity.node);
-  if (looked_at_.has(Attribute::target)) append(key, identity.target);
-  if (looked_at_.has(Attribute::owner)) append(key, identity.owner);
-  if (looks_at_client_) append(key, client.bytes());
+  FixedPart fixed;
+  if (looks_at_kind_) fixed.add(std::to_underlying(identity.kind));
+  if (looked_at_.has(Attribute::file_system)) fixed.add(identity.file_system);
+  if (looked_at_.has(Attribute::uid)) fixed.add(identity.uid);
+  if (looked_at_.has(Attribute::node)) fixed.add(identity.node);
+  if (looked_at_.has(Attribute::target)) fixed.add(identity.target);
+  if (looked_at_.has(Attribute::owner)) fixed.add(identity.owner);
+  if (looks_at_client_) fixed.add(client.bytes());
+  key.append(fixed.bytes());
+  // Before each text stands its size and one more: zero stands for one that is not there.
   static_assert(kLongestName < 255);
-  const auto append_text = [&](std::optional<std::string_view> text) {
+  const auto append_text = [&](const std::optional<std::string_view>& text) {
     if (text && text->size() > kLongestName) return false;
-    append(key, static_cast<std::uint8_t>(text ? text->size() + 1 : 0));
+    key.push_back(static_cast<char>(text ? text->size() + 1 : 0));
     if (text) key.append(*text);
     return true;
   };

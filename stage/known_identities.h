@@ -1,8 +1,13 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,15 +24,15 @@ namespace vpfs::stage {
 template <typename Value>
 class KnownIdentities {
  public:
-  // Of each of the two generations; the memory of a full one is about 2 x entries x (24 bytes and a
-  // Value) + bytes of keys.
+  // Of each of the two generations. A full one takes the bytes of keys, and for each entry twice 24
+  // bytes and a Value.
   struct Limits {
     std::size_t entries = std::size_t{16} * 1024;
-    std::size_t bytes = std::size_t{1024} * 1024;
+    std::size_t bytes = std::size_t{2048} * 1024;
   };
 
   explicit KnownIdentities(std::uint64_t seed, const Limits& limits = {})
-      : hash_(seed), limits_(limits) {}
+      : hash_(seed), limits_(limits), recent_(limits), older_(limits) {}
 
   // Null when it is not known; else it counts as used, and is there until the next call.
   [[nodiscard]] const Value* find(std::string_view key) {
@@ -39,7 +44,7 @@ class KnownIdentities {
 
   // REQUIRES: the key is not known.
   void insert(std::string_view key, const Value& value) {
-    if (key.size() <= limits_.bytes) (void)add(hash_(key), key, value);
+    if (key.size() <= limits_.bytes) add(hash_(key), key, value);
   }
 
   // Takes the same time however many are known, and keeps the memory for others.
@@ -53,66 +58,64 @@ class KnownIdentities {
 
  private:
   struct Slot {
-    std::uint64_t hash = 0;
-    std::uint32_t key_at = 0;  // in keys_
-    std::uint32_t key_size = 0;
-    std::uint32_t stamp = 0;  // of when it was filled
-    Value value = {};
+    std::uint64_t hash;
+    std::uint32_t key_at;  // in keys_
+    std::uint32_t key_size;
+    std::uint32_t stamp;  // of when it was filled; zero: never
+    Value value;
   };
+  static_assert(std::is_trivially_copyable_v<Slot> && std::is_aggregate_v<Slot>);
 
-  // Open addressing with linear probing. A slot of another stamp is free.
+  // Open addressing with linear probing; at least half of the slots are free. One of another stamp
+  // is free.
   class Generation {
    public:
+    explicit Generation(const Limits& limits)
+        : mask_(std::bit_ceil(2 * limits.entries) - 1),
+          slots_(static_cast<Slot*>(std::calloc(mask_ + 1, sizeof(Slot)))) {
+      if (slots_ == nullptr) throw std::bad_alloc();
+      keys_.reserve(limits.bytes);
+    }
+
     [[nodiscard]] const Slot* find(std::uint64_t hash, std::string_view key) const {
-      if (used_ == 0) return nullptr;
-      for (std::size_t i = hash & mask();; i = (i + 1) & mask()) {
+      for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
         const Slot& slot = slots_[i];
         if (slot.stamp != stamp_) return nullptr;
         if (slot.hash == hash && key_of(slot) == key) return &slot;
       }
     }
     const Value& insert(std::uint64_t hash, std::string_view key, const Value& value) {
-      if (slots_.size() < 2 * (used_ + 1)) grow();
-      const auto at = static_cast<std::uint32_t>(keys_.size());
+      std::size_t i = hash & mask_;
+      while (slots_[i].stamp == stamp_) i = (i + 1) & mask_;
+      slots_[i] = {.hash = hash,
+                   .key_at = static_cast<std::uint32_t>(keys_.size()),
+                   .key_size = static_cast<std::uint32_t>(key.size()),
+                   .stamp = stamp_,
+                   .value = value};
       keys_.insert(keys_.end(), key.begin(), key.end());
       ++used_;
-      Slot& slot = free_slot(hash);
-      slot = {.hash = hash,
-              .key_at = at,
-              .key_size = static_cast<std::uint32_t>(key.size()),
-              .stamp = stamp_,
-              .value = value};
-      return slot.value;
+      return slots_[i].value;
     }
     void clear() {
       used_ = 0;
       keys_.clear();
       if (++stamp_ != 0) return;
-      for (Slot& slot : slots_) slot.stamp = 0;  // once in 2^32 times
+      for (std::size_t i = 0; i <= mask_; ++i) slots_[i].stamp = 0;  // once in 2^32 times
       stamp_ = 1;
     }
     [[nodiscard]] std::size_t size() const { return used_; }
     [[nodiscard]] std::size_t bytes() const { return keys_.size(); }
 
    private:
-    [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }
+    struct Free {
+      void operator()(Slot* slots) const { std::free(slots); }
+    };
     [[nodiscard]] std::string_view key_of(const Slot& slot) const {
-      return std::string_view(keys_.data(), keys_.size()).substr(slot.key_at, slot.key_size);
-    }
-    [[nodiscard]] Slot& free_slot(std::uint64_t hash) {
-      std::size_t i = hash & mask();
-      while (slots_[i].stamp == stamp_) i = (i + 1) & mask();
-      return slots_[i];
-    }
-    void grow() {
-      const std::vector<Slot> old = std::exchange(
-          slots_, std::vector<Slot>(slots_.empty() ? std::size_t{16} : 2 * slots_.size()));
-      for (const Slot& slot : old) {
-        if (slot.stamp == stamp_) free_slot(slot.hash) = slot;
-      }
+      return {keys_.data() + slot.key_at, slot.key_size};
     }
 
-    std::vector<Slot> slots_;
+    std::size_t mask_;
+    std::unique_ptr<Slot[], Free> slots_;  // from calloc(), which does not touch them
     std::vector<char> keys_;
     std::size_t used_ = 0;
     std::uint32_t stamp_ = 1;
