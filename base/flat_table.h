@@ -18,12 +18,15 @@ class FlatTable {
  public:
   explicit FlatTable(std::uint64_t seed = 0) : seed_(seed) {}
 
-  [[nodiscard]] Value* find(std::uint64_t key) {
+  [[nodiscard]] const Value* find(std::uint64_t key) const {
     if (size_ == 0) return nullptr;
     for (std::size_t i = home(key);; i = after(i)) {
       if (!slots_[i].used) return nullptr;
       if (slots_[i].key == key) return &slots_[i].value;
     }
+  }
+  [[nodiscard]] Value* find(std::uint64_t key) {
+    return const_cast<Value*>(std::as_const(*this).find(key));
   }
 
   // REQUIRES: the key is not there. References stay valid until the next insert or erase.

@@ -59,6 +59,7 @@ class Proxy {
   SharedState shared_;
   const std::string file_;
   SettingsPtr settings_;
+  SettingsPtr settings_before_;  // freed here, which takes longer than a worker should stand still
   Reloads reloads_;
   asio::io_context context_{1};
   std::unique_ptr<net::Listener> listener_;

@@ -103,7 +103,7 @@ void Pump::take_carry() {
 // At a boundary with nothing received: file data need no look to go on, and what waits for its turn
 // or for the other side need not be looked for. False: there is nothing to do for now.
 bool Pump::begin_unseen() {
-  const Step step = session_.conversation().next(from_, {});
+  const Step step = session_.next(from_, {});
   if (step.action == Step::Action::wait) {
     begin_wait();
     return false;
@@ -397,7 +397,7 @@ bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
   }
   while (at < bytes.size()) {
     ++messages_;
-    const Step step = session_.conversation().next(from_, bytes.subspan(at));
+    const Step step = session_.next(from_, bytes.subspan(at));
     const std::size_t here = bytes.size() - at;
     if (step.action == Step::Action::need_more) {
       VPFS_ASSERT(step.size > here && step.size <= Conversation::kMostNeeded);

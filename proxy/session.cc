@@ -15,8 +15,6 @@
 
 namespace vpfs::proxy {
 namespace {
-// Identities that one connection shows at once; the node of a kernel client may show many.
-constexpr std::size_t kMostKnown = 64;
 // Times limits.held_* that a client may have held before its requests are refused at once.
 constexpr std::size_t kOverrun = 4;
 // What a pump keeps of the data server's bytes for a client that takes none.
@@ -31,15 +29,6 @@ constexpr std::size_t kMostSentBack = 2;
 // What a held request takes of the process's memory, about.
 std::size_t footprint(const PendingIo& io) {
   return sizeof(PendingIo) + io.message.size();
-}
-
-// Texts that a client made long are looked at anew each time, instead of being kept.
-bool may_be_kept(const stage::Identity& identity) {
-  const auto is_short = [](const std::optional<std::string>& hint) {
-    return !hint || hint->size() <= stage::kLongestName;
-  };
-  return identity.directory.size() <= stage::kLongestName &&
-         std::ranges::all_of(identity.hints, is_short);
 }
 }  // namespace
 
@@ -59,8 +48,7 @@ Session::Session(Worker& worker, net::Socket client, net::Socket server,
 Session::~Session() = default;
 
 void Session::start() {
-  follow_settings();
-  conversation_->trust_peer(known_by_->is_server(client_address_));
+  conversation_->trust_peer(worker_.settings().is_server(client_address_));
   to_server_.start();
   to_client_.start();
 }
@@ -92,54 +80,24 @@ void Session::give_everything_back() {
   server_.close(ignored);
 }
 
-bool Session::same_identity(const stage::Identity& known, const IoDescription& io,
-                            std::optional<std::uint32_t> uid) const {
-  if (known.kind != io.kind || known.file_system != io.file_system || known.uid != uid ||
-      known.node != io.node || known.target != io.target || known.owner != io.owner ||
-      known.directory != io.directory) {
-    return false;
-  }
-  const std::vector<std::string>& names = known_by_->classifier.hint_names();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (conversation_->held_hint(names[i]) != known.hints[i]) return false;
-  }
-  return true;
+// After a reload other requests may be scheduled. A session that nothing comes to does not learn of
+// it, so that a reload takes no longer with more sessions.
+void Session::take_on_settings() {
+  settings_number_ = worker_.settings_number();
+  conversation_->hold_metadata(worker_.settings().config.schedule_metadata);
 }
 
-// After a reload other rules may hold, and other requests be scheduled.
-void Session::follow_settings() {
-  if (known_by_ == worker_.settings_in_force()) return;
-  known_by_ = worker_.settings_in_force();
-  known_.clear();
-  conversation_->hold_metadata(known_by_->config.schedule_metadata);
-}
-
-Session::Belonging Session::identify(const IoDescription& io) {
-  const std::optional<std::uint32_t> uid = user_of(io);
-  if (std::exchange(known_in_, worker_.epoch()) != worker_.epoch()) known_.clear();
-  for (const KnownIdentity& known : known_) {
-    if (same_identity(known.identity, io, uid)) return known.belongs;
-  }
-  stage::Identity identity = {.kind = io.kind,
-                              .file_system = io.file_system,
-                              .uid = uid,
-                              .node = io.node,
-                              .target = io.target,
-                              .owner = io.owner,
-                              .directory = std::string(io.directory)};
-  for (const std::string& name : known_by_->classifier.hint_names()) {
-    identity.hints.emplace_back(conversation_->held_hint(name));
-  }
-  const auto match = known_by_->classifier.classify(client_address_, identity);
-  const Belonging belongs = {.virtual_pfs = worker_.dispatcher().find(match, worker_.now()),
-                             .traffic_class = match.traffic_class,
-                             .name_refused = match.name_refused,
-                             .job_not_registered = match.job_not_registered};
-  if (may_be_kept(identity)) {
-    if (known_.size() == kMostKnown) known_.erase(known_.begin());
-    known_.push_back({.identity = std::move(identity), .belongs = belongs});
-  }
-  return belongs;
+Belonging Session::identify(const IoDescription& io) {
+  const stage::Identity identity = {.kind = io.kind,
+                                    .file_system = io.file_system,
+                                    .uid = user_of(io),
+                                    .node = io.node,
+                                    .target = io.target,
+                                    .owner = io.owner,
+                                    .directory = io.directory};
+  const auto hint = [this](const std::string& name) { return conversation_->held_hint(name); };
+  return worker_.identifier().identify(worker_.settings(), client_address_, identity, hint,
+                                       worker_.now());
 }
 
 void Session::count_refusals(const Belonging& who) {
@@ -157,8 +115,9 @@ void Session::count_refusals(const Belonging& who) {
 
 // What a node's kernel writes back and reads ahead has uid 0, whoever it is for.
 std::optional<std::uint32_t> Session::user_of(const IoDescription& io) {
-  if (io.open_file.empty() || !io.uid || !known_by_->config.write_back_by_file ||
-      !known_by_->classifier.looks_at_uid()) {
+  const Settings& settings = worker_.settings();
+  if (io.open_file.empty() || !io.uid || !settings.config.write_back_by_file ||
+      !settings.classifier.looks_at_uid()) {
     return io.uid;
   }
   const std::uint64_t file = OpenFileUsers::key(io.node.value_or(0), io.open_file);
@@ -243,7 +202,7 @@ void Session::estimate(PendingIo& io, const IoDescription& description) {
       io.size_is_estimated = false;
     }
   }
-  io.cost = known_by_->cost_model.cost(io.kind, io.size);
+  io.cost = worker_.settings().cost_model.cost(io.kind, io.size);
 }
 
 // Whether limits.held_* x times / divisor are reached.

@@ -8,9 +8,11 @@
 
 #include "base/flat_table.h"
 #include "proxy/client_pace.h"
+#include "proxy/identifier.h"
 #include "proxy/pump.h"
 #include "proxy/worker.h"
-#include "stage/classifier.h"
+#include "stage/address.h"
+#include "stage/held.h"
 
 namespace vpfs::proxy {
 
@@ -28,14 +30,16 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
 
   void start();
-  // Takes on the worker's settings, if they are others than before.
-  void follow_settings();
   // Ends the session with the event that is being handled. Idempotent; the first reason counts.
   void close(const std::string& reason);
   [[nodiscard]] bool closing() const { return closing_; }
 
   // From the pumps.
-  [[nodiscard]] Conversation& conversation() { return *conversation_; }
+  // What to do with the bytes at the head of a stream, by the settings in force.
+  [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) {
+    if (settings_number_ != worker_.settings_number()) take_on_settings();
+    return conversation_->next(from, bytes);
+  }
   void hold(std::span<const std::byte> message);
   void finished(const FinishedIo& io);
   // A stream has been looked at: the other one may have waited for that.
@@ -55,25 +59,12 @@ class Session : public std::enable_shared_from_this<Session> {
   void give_everything_back();
 
  private:
-  // Where a request belongs, by what it says of itself.
-  struct Belonging {
-    stage::VirtualPfsId virtual_pfs;
-    std::uint8_t traffic_class;
-    bool name_refused;
-    bool job_not_registered;
-  };
-  struct KnownIdentity {
-    stage::Identity identity;
-    Belonging belongs;
-  };
-
+  void take_on_settings();
   [[nodiscard]] std::optional<std::uint32_t> user_of(const IoDescription& io);
   [[nodiscard]] Belonging identify(const IoDescription& io);
   void count_refusals(const Belonging& who);
   void refuse_excess(PendingIo& io);
   void join_client();
-  [[nodiscard]] bool same_identity(const stage::Identity& known, const IoDescription& io,
-                                   std::optional<std::uint32_t> uid) const;
   void estimate(PendingIo& io, const IoDescription& description);
   void submit(PendingIo& io);
   [[nodiscard]] bool may_submit(const PendingIo& io);
@@ -125,9 +116,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t held_requests_ = 0;
   std::size_t held_bytes_ = 0;
   std::size_t outstanding_ = 0;
-  std::vector<KnownIdentity> known_;  // rules are matched once per identity
-  SettingsPtr known_by_;              // the settings with those rules
-  std::uint64_t known_in_ = 0;        // the epoch of known_
+  std::uint64_t settings_number_ = 0;  // of those that the conversation knows of
   stage::ClientId client_id_ = stage::kNoClient;
   std::uint64_t seen_file_ = 0;  // the last one whose user has been told, and that user
   std::uint32_t seen_uid_ = 0;

@@ -42,7 +42,8 @@ Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher, S
       sweep_timer_(context_),
       ask_again_(context_),
       scratch_(kScratchSize),
-      table_seed_((std::uint64_t{std::random_device{}()} << 32) | std::random_device{}()) {}
+      table_seed_((std::uint64_t{std::random_device{}()} << 32) | std::random_device{}()),
+      identifier_(dispatcher, table_seed_) {}
 
 Worker::~Worker() = default;
 
@@ -59,8 +60,10 @@ void Worker::adopt(int client_socket, const net::Endpoint& client) {
 
 void Worker::use(SettingsPtr settings) {
   asio::post(context_, [this, settings = std::move(settings)]() mutable {
+    // Sessions take them on when something comes to them.
     settings_ = std::move(settings);
-    for (const std::shared_ptr<Session>& session : sessions_) session->follow_settings();
+    ++settings_number_;
+    identifier_.forget_all();
     need_turn_ = true;
     end_of_event();
   });
@@ -224,6 +227,7 @@ void Worker::take_turn() {
   turn_.clear();
   // The next turn says that it has been forgotten what was known before.
   need_turn_ = std::exchange(turn_.epoch, next.epoch) != next.epoch;
+  if (need_turn_) identifier_.forget_all();
   for (PendingIo* io : released_) io->session->release(*io);
 }
 

@@ -13,6 +13,7 @@
 #include "net/async.h"
 #include "net/splice_pipe.h"
 #include "proxy/dispatcher.h"
+#include "proxy/identifier.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
 
@@ -54,8 +55,10 @@ class Worker {
   [[nodiscard]] SharedState& shared() { return shared_; }
   // In force until the end of the event.
   [[nodiscard]] const Settings& settings() const { return *settings_; }
-  [[nodiscard]] const SettingsPtr& settings_in_force() const { return settings_; }
+  // Another one for each of them.
+  [[nodiscard]] std::uint64_t settings_number() const { return settings_number_; }
   [[nodiscard]] Dispatcher& dispatcher() { return dispatcher_; }
+  [[nodiscard]] Identifier& identifier() { return identifier_; }
   // Of tables whose keys clients choose; they cannot know it.
   [[nodiscard]] std::uint64_t table_seed() const { return table_seed_; }
 
@@ -74,8 +77,6 @@ class Worker {
     turn_.ended.push_back({.io = &io, .bytes = 0, .failed = false, .refused = true});
   }
   void slots_changed() { need_turn_ = true; }
-  // Numbers of virtual PFSes that were learnt in an earlier one mean nothing any more.
-  [[nodiscard]] std::uint64_t epoch() const { return turn_.epoch; }
   // A wait costs a system call, which comes after the event's data are on their way.
   void watch_later(Pump& pump) { to_watch_.push_back(&pump); }
   // Tells whether one session has had every event for a while, so that nobody else waits for this
@@ -114,6 +115,7 @@ class Worker {
   SharedState& shared_;
   Dispatcher& dispatcher_;
   SettingsPtr settings_;
+  std::uint64_t settings_number_ = 1;
   asio::io_context context_{1};  // one thread runs it
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer sweep_timer_;
@@ -126,6 +128,7 @@ class Worker {
   std::unordered_set<std::shared_ptr<Session>> sessions_;  // shared with waits in flight
 
   const std::uint64_t table_seed_;
+  Identifier identifier_;
   std::vector<std::unique_ptr<PendingIo>> pool_;
   std::vector<PendingIo*> free_;  // of the pool
   PendingIo* first_held_ = nullptr;

@@ -1,9 +1,9 @@
 #include "stage/classifier.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
-
-#include <fnmatch.h>
 
 #include "stage/template_name.h"
 
@@ -11,73 +11,96 @@ namespace vpfs::stage {
 
 namespace {
 
+std::vector<std::uint64_t> sorted(std::vector<std::uint64_t> numbers) {
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
 // Of the request; "" when it is not known.
-std::string value_of(const Identity& identity, Attribute attribute) {
-  const auto text = [](const std::optional<std::uint32_t>& number) {
-    return number ? std::to_string(*number) : std::string();
-  };
-  switch (attribute) {
-    case Attribute::uid:
-      return text(identity.uid);
-    case Attribute::node:
-      return text(identity.node);
-    case Attribute::target:
-      return text(identity.target);
-    case Attribute::owner:
-      return text(identity.owner);
-    case Attribute::directory:
-      return identity.directory;
-    default:
-      return {};
+std::string value_of(const Sight& sight, Attribute attribute) {
+  if (attribute == Attribute::directory) return std::string(sight.identity.directory);
+  const std::optional<std::uint32_t> number = sight.number(attribute);
+  return number ? std::to_string(*number) : std::string();
+}
+
+// The part of a key that has always the same size.
+class FixedPart {
+ public:
+  template <typename Number>
+  void add(Number number) {
+    std::memcpy(bytes_.data() + size_, &number, sizeof number);
+    size_ += sizeof number;
   }
-}
+  void add(const std::optional<std::uint32_t>& number) {
+    add(std::uint64_t{number.value_or(0)} << 1U | (number ? 1U : 0U));
+  }
+  [[nodiscard]] std::string_view bytes() const { return {bytes_.data(), size_}; }
 
-// An empty list of wanted ones wants nothing.
-bool is_one_of(const std::vector<std::uint64_t>& wanted,
-               const std::optional<std::uint64_t>& number) {
-  return wanted.empty() || (number && std::ranges::find(wanted, *number) != wanted.end());
-}
-
-bool matches_pattern(const std::string& pattern, const std::string& text) {
-  return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
-}
+ private:
+  // kind, file system, four numbers, and the address
+  std::array<char, 1 + 8 + 4 * 8 + sizeof(Address::Bytes)> bytes_ = {};
+  std::size_t size_ = 0;
+};
 
 }  // namespace
 
 Classifier::Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class,
                        const JobRegistry* jobs)
-    : default_class_(default_class), jobs_(jobs) {
-  for (const RuleConfig& from : rules) {
-    Rule rule;
-    for (const std::string& client : from.clients) {
-      if (const auto block = AddressBlock::parse(client)) rule.clients.push_back(*block);
-    }
-    for (const auto& [name, pattern] : from.hints) {
-      rule.hints.push_back({.index = index_of_hint(name), .pattern = pattern});
-    }
-    rule.kind = from.kind;
-    rule.file_systems = from.file_systems;
-    rule.uids = from.uids;
-    rule.nodes = from.nodes;
-    rule.targets = from.targets;
-    rule.owners = from.owners;
-    rule.directories = from.directories;
-    rule.virtual_pfs = from.virtual_pfs;
-    rule.traffic_class = from.traffic_class;
-    for (const std::string& field : template_fields(rule.virtual_pfs)) {
-      rule.is_template = true;
-      const std::optional<Attribute> attribute = template_attribute(field);
-      if (attribute && !demands_hint(rule, field)) rule.needed.push_back(*attribute);
-    }
-    if (!rule.uids.empty() || std::ranges::find(rule.needed, Attribute::uid) != rule.needed.end()) {
-      looks_at_uid_ = true;
-    }
-    rules_.push_back(std::move(rule));
-  }
+    : rules_(read(rules), hint_names_.size()), default_class_(default_class), jobs_(jobs) {
   const auto job_hint = std::ranges::find(hint_names_, kJobHint);
-  if (job_hint != hint_names_.end()) {
-    job_hint_ = static_cast<std::size_t>(job_hint - hint_names_.begin());
+  if (job_hint == hint_names_.end() || jobs == nullptr) return;
+  job_hint_ = static_cast<std::size_t>(job_hint - hint_names_.begin());
+  looks_at_client_ = true;
+  looked_at_.add(Attribute::uid);
+}
+
+std::vector<Rule> Classifier::read(const std::vector<RuleConfig>& rules) {
+  std::vector<Rule> made;
+  made.reserve(rules.size());
+  for (const RuleConfig& each : rules) made.push_back(read(each));
+  return made;
+}
+
+Rule Classifier::read(const RuleConfig& from) {
+  Rule rule;
+  for (const std::string& client : from.clients) {
+    if (const auto block = AddressBlock::parse(client)) rule.clients.push_back(*block);
   }
+  for (const auto& [name, pattern] : from.hints) {
+    rule.hints.push_back({.index = index_of_hint(name), .pattern = Pattern(pattern)});
+  }
+  rule.kind = from.kind;
+  rule.file_systems = sorted(from.file_systems);
+  rule.uids = sorted(from.uids);
+  rule.nodes = sorted(from.nodes);
+  rule.targets = sorted(from.targets);
+  rule.owners = sorted(from.owners);
+  for (const std::string& each : from.directories) rule.directories.emplace_back(each);
+  rule.virtual_pfs = from.virtual_pfs;
+  rule.traffic_class = from.traffic_class;
+  for (const std::string& field : template_fields(rule.virtual_pfs)) {
+    rule.is_template = true;
+    const std::optional<Attribute> attribute = template_attribute(field);
+    if (attribute && !demands_hint(rule, field)) rule.needed.push_back(*attribute);
+  }
+  note_attributes(rule);
+  return rule;
+}
+
+void Classifier::note_attributes(const Rule& rule) {
+  const auto note = [&](Attribute attribute, bool is_demanded) {
+    const bool is_needed = std::ranges::find(rule.needed, attribute) != rule.needed.end();
+    if (is_demanded || is_needed) looked_at_.add(attribute);
+  };
+  note(Attribute::file_system, !rule.file_systems.empty());
+  note(Attribute::uid, !rule.uids.empty());
+  note(Attribute::node, !rule.nodes.empty());
+  note(Attribute::target, !rule.targets.empty());
+  note(Attribute::owner, !rule.owners.empty());
+  note(Attribute::directory, !rule.directories.empty());
+  looks_at_uid_ = looked_at_.has(Attribute::uid);
+  looks_at_kind_ = looks_at_kind_ || rule.kind;
+  looks_at_client_ = looks_at_client_ || !rule.clients.empty();
 }
 
 std::size_t Classifier::index_of_hint(const std::string& name) {
@@ -88,38 +111,35 @@ std::size_t Classifier::index_of_hint(const std::string& name) {
 }
 
 bool Classifier::demands_hint(const Rule& rule, std::string_view name) const {
-  return std::ranges::any_of(rule.hints, [&](const HintCondition& condition) {
+  return std::ranges::any_of(rule.hints, [&](const Rule::HintCondition& condition) {
     return hint_names_[condition.index] == name;
   });
 }
 
-bool Classifier::matches(const Rule& rule, const Address& client, const Identity& identity) {
-  const auto holds = [&](const HintCondition& condition) {
-    const std::optional<std::string>& value = identity.hints[condition.index];
-    return value && matches_pattern(condition.pattern, *value);
+bool Classifier::append_key(const Address& client, const Identity& identity,
+                            std::string& key) const {
+  FixedPart fixed;
+  if (looks_at_kind_) fixed.add(std::to_underlying(identity.kind));
+  if (looked_at_.has(Attribute::file_system)) fixed.add(identity.file_system);
+  if (looked_at_.has(Attribute::uid)) fixed.add(identity.uid);
+  if (looked_at_.has(Attribute::node)) fixed.add(identity.node);
+  if (looked_at_.has(Attribute::target)) fixed.add(identity.target);
+  if (looked_at_.has(Attribute::owner)) fixed.add(identity.owner);
+  if (looks_at_client_) fixed.add(client.bytes());
+  key.append(fixed.bytes());
+  // Before each text stands its size and one more: zero stands for one that is not there.
+  static_assert(kLongestName < 255);
+  const auto append_text = [&](const std::optional<std::string_view>& text) {
+    if (text && text->size() > kLongestName) return false;
+    key.push_back(static_cast<char>(text ? text->size() + 1 : 0));
+    if (text) key.append(*text);
+    return true;
   };
-  if (rule.kind && *rule.kind != identity.kind) return false;
-  if (!is_one_of(rule.file_systems, static_cast<std::uint64_t>(identity.file_system)) ||
-      !is_one_of(rule.uids, identity.uid) || !is_one_of(rule.nodes, identity.node) ||
-      !is_one_of(rule.targets, identity.target) || !is_one_of(rule.owners, identity.owner)) {
-    return false;
-  }
-  if (!rule.directories.empty() &&
-      std::ranges::none_of(rule.directories, [&](const std::string& pattern) {
-        return !identity.directory.empty() && matches_pattern(pattern, identity.directory);
-      })) {
-    return false;
-  }
-  if (!rule.clients.empty() && std::ranges::none_of(rule.clients, [&](const auto& block) {
-        return block.contains(client);
-      })) {
-    return false;
-  }
-  const auto is_known = [&](Attribute each) { return !value_of(identity, each).empty(); };
-  return std::ranges::all_of(rule.needed, is_known) && std::ranges::all_of(rule.hints, holds);
+  if (looked_at_.has(Attribute::directory) && !append_text(identity.directory)) return false;
+  return std::ranges::all_of(identity.hints, append_text);
 }
 
-std::string Classifier::fill_in(const Rule& rule, const Identity& identity) const {
+std::string Classifier::fill_in(const Rule& rule, const Sight& sight) const {
   std::string_view name = rule.virtual_pfs;
   std::string filled;
   while (!name.empty()) {
@@ -131,10 +151,10 @@ std::string Classifier::fill_in(const Rule& rule, const Identity& identity) cons
     const std::optional<Attribute> attribute = template_attribute(field);
     if (demands_hint(rule, field)) {
       const auto found = std::ranges::find(hint_names_, field);
-      const auto& value = identity.hints[static_cast<std::size_t>(found - hint_names_.begin())];
+      const auto value = sight.hint(static_cast<std::size_t>(found - hint_names_.begin()));
       if (value) filled += *value;
     } else if (attribute) {
-      filled += value_of(identity, *attribute);
+      filled += value_of(sight, *attribute);
     }
     name.remove_prefix(close + 1);
   }
@@ -143,37 +163,39 @@ std::string Classifier::fill_in(const Rule& rule, const Identity& identity) cons
 
 std::optional<std::size_t> Classifier::false_job(const Address& client,
                                                  const Identity& identity) const {
-  if (jobs_ == nullptr || !job_hint_) return std::nullopt;
-  const std::optional<std::string>& job = identity.hints[*job_hint_];
+  if (!job_hint_) return std::nullopt;
+  const std::optional<std::string_view> job = identity.hints[*job_hint_];
   if (!job || jobs_->admits(*job, client, identity.uid)) return std::nullopt;
   return job_hint_;
 }
 
 Classifier::Match Classifier::classify(const Address& client, const Identity& identity) const {
   const std::optional<std::size_t> hint = false_job(client, identity);
-  if (!hint) return first_match(client, identity);
-  Identity without = identity;
-  without.hints[*hint].reset();
-  Match match = first_match(client, without);
-  match.job_not_registered = true;
+  Match match = match_of({.client = client, .identity = identity, .hidden_hint = hint});
+  match.job_not_registered = hint.has_value();
   return match;
 }
 
-Classifier::Match Classifier::first_match(const Address& client, const Identity& identity) const {
-  for (const Rule& rule : rules_) {
-    if (!matches(rule, client, identity)) continue;
-    std::string name = fill_in(rule, identity);
-    if (rule.is_template && !is_good_name(name)) {
-      return {.virtual_pfs = "default",
-              .declared_name = "default",
-              .traffic_class = default_class_,
-              .name_refused = true};
-    }
-    return {.virtual_pfs = std::move(name),
-            .declared_name = rule.virtual_pfs,
-            .traffic_class = rule.traffic_class};
+Classifier::Match Classifier::match_of(const Sight& sight) const {
+  const Rule* const rule = rules_.find(sight);
+  if (rule == nullptr) {
+    return {.virtual_pfs = "default", .declared_name = "default", .traffic_class = default_class_};
   }
-  return {.virtual_pfs = "default", .declared_name = "default", .traffic_class = default_class_};
+  if (!rule->is_template) {
+    return {.virtual_pfs = rule->virtual_pfs,
+            .declared_name = rule->virtual_pfs,
+            .traffic_class = rule->traffic_class};
+  }
+  std::string name = fill_in(*rule, sight);
+  if (!is_good_name(name)) {
+    return {.virtual_pfs = "default",
+            .declared_name = "default",
+            .traffic_class = default_class_,
+            .name_refused = true};
+  }
+  return {.virtual_pfs = std::move(name),
+          .declared_name = rule->virtual_pfs,
+          .traffic_class = rule->traffic_class};
 }
 
 }  // namespace vpfs::stage

@@ -8,24 +8,12 @@
 
 #include "stage/address.h"
 #include "stage/config.h"
+#include "stage/identity.h"
 #include "stage/job_registry.h"
+#include "stage/rule.h"
+#include "stage/rule_index.h"
 
 namespace vpfs::stage {
-
-// What rules look at. `hints` has a value (or nothing) for each of Classifier::hint_names(), in
-// that order; borrowed.
-struct Identity {
-  IoKind kind = IoKind::read;
-  std::int64_t file_system = 0;
-  std::optional<std::uint32_t> uid;
-  std::optional<std::uint32_t> node = std::nullopt;
-  std::optional<std::uint32_t> target = std::nullopt;
-  std::optional<std::uint32_t> owner = std::nullopt;
-  std::string directory = {};  // "": not known
-  std::vector<std::optional<std::string>> hints = {};
-
-  bool operator==(const Identity&) const = default;
-};
 
 // The ordered rules of the configuration. Immutable once made, so all workers share one.
 class Classifier {
@@ -51,43 +39,34 @@ class Classifier {
   // is no good one (is_good_name()).
   [[nodiscard]] Match classify(const Address& client, const Identity& identity) const;
 
- private:
-  struct HintCondition {
-    std::size_t index;  // into hint_names_
-    std::string pattern;
-  };
-  struct Rule {
-    std::vector<AddressBlock> clients;
-    std::vector<HintCondition> hints;
-    std::optional<IoKind> kind;
-    std::vector<std::uint64_t> file_systems;
-    std::vector<std::uint64_t> uids;
-    std::vector<std::uint64_t> nodes;
-    std::vector<std::uint64_t> targets;
-    std::vector<std::uint64_t> owners;
-    std::vector<std::string> directories;
-    std::vector<Attribute> needed;  // by the name's fields
-    std::string virtual_pfs;
-    bool is_template = false;
-    std::uint8_t traffic_class = 0;
-  };
+  // Adds to `key` all that classify() looks at: two requests with the same key have the same match,
+  // False, with a part of it added, when a text is longer than
+  // kLongestName: such keys are not worth being kept.
+  [[nodiscard]] bool append_key(const Address& client, const Identity& identity,
+                                std::string& key) const;
 
-  [[nodiscard]] Match first_match(const Address& client, const Identity& identity) const;
+ private:
+  [[nodiscard]] std::vector<Rule> read(const std::vector<RuleConfig>& rules);
+  [[nodiscard]] Rule read(const RuleConfig& from);
+  void note_attributes(const Rule& rule);
+  [[nodiscard]] Match match_of(const Sight& sight) const;
   // The place among its hints of a job id that is not registered for it.
   [[nodiscard]] std::optional<std::size_t> false_job(const Address& client,
                                                      const Identity& identity) const;
-  [[nodiscard]] static bool matches(const Rule& rule, const Address& client,
-                                    const Identity& identity);
-  [[nodiscard]] std::string fill_in(const Rule& rule, const Identity& identity) const;
+  [[nodiscard]] std::string fill_in(const Rule& rule, const Sight& sight) const;
   [[nodiscard]] bool demands_hint(const Rule& rule, std::string_view name) const;
   std::size_t index_of_hint(const std::string& name);
 
   std::vector<std::string> hint_names_;
-  std::vector<Rule> rules_;
+  // What keys are made of, beside all hints.
+  Attributes looked_at_;
+  bool looks_at_kind_ = false;
+  bool looks_at_client_ = false;
+  bool looks_at_uid_ = false;  // in rules
+  RuleIndex rules_;
   std::uint8_t default_class_;
   const JobRegistry* jobs_;
-  std::optional<std::size_t> job_hint_;  // into hint_names_
-  bool looks_at_uid_ = false;
+  std::optional<std::size_t> job_hint_;  // into hint_names_, when there are jobs
 };
 
 }  // namespace vpfs::stage

@@ -12,7 +12,7 @@
 namespace vpfs {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Watch = std::chrono::steady_clock;
 
 constexpr const char* kTemplate = "job-{jobid}";
 constexpr std::size_t kCounts[] = {100, 1000, 10'000};
@@ -25,7 +25,7 @@ double quantile(std::vector<double>& values, double q) {
   return values[at];
 }
 
-double nanoseconds(Clock::duration time) {
+double nanoseconds(Watch::duration time) {
   return std::chrono::duration<double, std::nano>(time).count();
 }
 
@@ -56,11 +56,11 @@ class UsedStage {
 
   // Calls work(stage) with the lock; how long was it held?
   template <typename Work>
-  Clock::duration locked(Work&& work) {
+  Watch::duration locked(Work&& work) {
     const std::lock_guard lock(mutex_);
-    const Clock::time_point begin = Clock::now();
+    const Watch::time_point begin = Watch::now();
     work(stage_);
-    return Clock::now() - begin;
+    return Watch::now() - begin;
   }
   [[nodiscard]] TimePoint now() const { return now_; }
   void pass(Duration time) { now_ += time; }
@@ -88,15 +88,15 @@ std::vector<RowsSample> measure_copy(std::uint32_t rounds) {
     std::vector<double> whole;
     std::vector<double> longest;
     for (std::uint32_t round = 0; round < rounds; ++round) {
-      Clock::duration most = {};
-      const Clock::time_point begin = Clock::now();
+      Watch::duration most = {};
+      const Watch::time_point begin = Watch::now();
       for (std::size_t first = 0; first < rows.size(); first += kBlock) {
         const auto block = std::span(rows).subspan(first, std::min(kBlock, rows.size() - first));
         most = std::max(most, used.locked([&](stage::Stage& stage) {
           (void)stage.copy_counters(first, block, used.now());
         }));
       }
-      whole.push_back(nanoseconds(Clock::now() - begin));
+      whole.push_back(nanoseconds(Watch::now() - begin));
       longest.push_back(nanoseconds(most) / 1000);
     }
     samples.push_back({.virtual_pfs = count,
@@ -113,19 +113,19 @@ std::vector<RowsSample> measure_retire(std::uint32_t rounds) {
     std::vector<double> each;
     std::vector<double> longest;
     UsedStage used(count);
-    const std::uint32_t few = std::max<std::uint32_t>(rounds * 100 / static_cast<std::uint32_t>(count), 3);
+    const std::uint32_t few =
+        std::max<std::uint32_t>(rounds * 100 / static_cast<std::uint32_t>(count), 3);
     for (std::uint32_t round = 0; round < std::min(few, rounds); ++round) {
       if (round > 0) used.use(count);
       used.pass(std::chrono::hours(2));
-      Clock::duration most = {};
+      Watch::duration most = {};
       for (std::size_t first = 0; first <= count; first += kBlock) {
-        most = std::max(most, used.locked([&](stage::Stage& stage) {
-          stage.find_idle(kBlock, used.now());
-        }));
+        most = std::max(
+            most, used.locked([&](stage::Stage& stage) { stage.find_idle(kBlock, used.now()); }));
       }
       for (std::size_t retired = 0; retired < count; retired += kRetired) {
-        const Clock::duration time = used.locked(
-            [&](stage::Stage& stage) { stage.retire(kRetired, used.now()); });
+        const Watch::duration time =
+            used.locked([&](stage::Stage& stage) { stage.retire(kRetired, used.now()); });
         most = std::max(most, time);
         each.push_back(nanoseconds(time) / static_cast<double>(kRetired));
       }

@@ -142,6 +142,32 @@ TEST_F(ProxyReload, RulesChangeForConnectionsThatAreThere) {
   EXPECT_EQ(proxy.status()["virtual_pfs"][1]["removed"], true);
 }
 
+TEST_F(ProxyReload, AConnectionThatWasIdleMeanwhileFollowsTheNewRulesWithItsFirstRequest) {
+  ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
+  std::vector<Link> links;
+  for (pvfs2::Tag tag = 1; tag <= 4; ++tag) {
+    links.push_back(open_link(proxy, server_));
+    ask(links.back(), tag, "a");
+    serve(links.back(), tag, "a");
+  }
+  ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  ASSERT_EQ(proxy.status()["virtual_pfs"][1]["done_requests"], 4);
+  for (const std::string owner : {"b", "a", "default"}) {
+    ProxySettings other = settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}");
+    other.rules = "[{match: {hint: {jobid: a}}, virtual_pfs: " + owner + "}]";
+    proxy.reload(other);
+    for (Link& link : links) {
+      ask(link, 7, "a");
+      serve(link, 7, "a");
+    }
+    ASSERT_TRUE(proxy.wait_for_outstanding(0));
+  }
+  const nlohmann::json now = proxy.status();
+  EXPECT_EQ(now["virtual_pfs"][0]["done_requests"], 4);
+  EXPECT_EQ(now["virtual_pfs"][1]["done_requests"], 8);
+  EXPECT_EQ(now["virtual_pfs"][2]["done_requests"], 4);
+}
+
 TEST_F(ProxyReload, PromisesThatDoNotFitAreRefusedWithWhatWould) {
   ProxySettings good = settings("edf", 1, "a: {latency: 50 ms, rate: 10 MiB/s}, b: {weight: 1}");
   good.scheduler = "edf: {capacity: 100 MiB/s, largest_request: 1 MiB}";
@@ -190,6 +216,25 @@ TEST_F(ProxyReload, MetadataIsScheduledOnConnectionsThatCarryNothingElse) {
     EXPECT_TRUE(link.client.receive());
     return now["virtual_pfs"][0]["done_requests"] > 0;
   }));
+}
+
+TEST_F(ProxyReload, AConnectionThatWasIdleMeanwhileHasItsFirstMetadataRequestHeld) {
+  ProxySettings with = settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}");
+  ProxyProcess proxy(with);
+  Link busy = open_link(proxy, server_);
+  Link idle = open_link(proxy, server_);
+  ASSERT_TRUE(idle.client.send(getattr_request(1)));
+  ASSERT_TRUE(idle.server.receive());
+  ASSERT_TRUE(idle.server.send(getattr_response(1)));
+  ASSERT_TRUE(idle.client.receive());
+  ask(busy, 1, "a");
+  ASSERT_TRUE(busy.server.receive());
+  with.scheduler = "schedule: [io, metadata]";
+  proxy.reload(with);
+  ASSERT_TRUE(idle.client.send(getattr_request(2)));
+  ASSERT_TRUE(proxy.wait_for_queued(1)) << "the only slot is taken";
+  finish(busy, 1);
+  ASSERT_EQ(idle.server.receive().value().bytes(), getattr_request(2));
 }
 
 }  // namespace

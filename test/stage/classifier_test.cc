@@ -7,17 +7,29 @@ namespace {
 
 const Address kClient = Address::parse("10.1.2.3").value();
 
-Identity identity(const Classifier& classifier,
-                  const std::vector<std::pair<std::string, std::string>>& hints) {
-  Identity made;
-  for (const std::string& name : classifier.hint_names()) {
-    std::optional<std::string> value;
-    for (const auto& [key, text] : hints) {
-      if (key == name) value = text;
+// An identity and what it borrows.
+struct Hinted : Identity {
+  Hinted(const Classifier& classifier,
+         const std::vector<std::pair<std::string, std::string>>& hints)
+      : texts(hints) {
+    for (const std::string& name : classifier.hint_names()) {
+      std::optional<std::string_view> value;
+      for (const auto& [key, text] : texts) {
+        if (key == name) value = text;
+      }
+      values.push_back(value);
     }
-    made.hints.push_back(value);
+    Identity::hints = values;
   }
-  return made;
+  Hinted(const Hinted&) = delete;
+  Hinted& operator=(const Hinted&) = delete;
+
+  std::vector<std::pair<std::string, std::string>> texts;
+  std::vector<std::optional<std::string_view>> values;
+};
+Hinted identity(const Classifier& classifier,
+                const std::vector<std::pair<std::string, std::string>>& hints) {
+  return {classifier, hints};
 }
 
 TEST(Classifier, TheFirstMatchingRuleWins) {
@@ -41,7 +53,7 @@ TEST(Classifier, AllConditionsOfARuleMustHold) {
                                 .file_systems = {7},
                                 .uids = {1000},
                                 .virtual_pfs = "x"}});
-  Identity good = identity(classifier, {{"jobid", "1"}});
+  Hinted good = identity(classifier, {{"jobid", "1"}});
   good.kind = IoKind::write;
   good.file_system = 7;
   good.uid = 1000;
@@ -56,7 +68,8 @@ TEST(Classifier, AllConditionsOfARuleMustHold) {
   EXPECT_EQ(without([](Identity& bad) { bad.file_system = 8; }), "default");
   EXPECT_EQ(without([](Identity& bad) { bad.uid = 1001; }), "default");
   EXPECT_EQ(without([](Identity& bad) { bad.uid.reset(); }), "default");
-  EXPECT_EQ(without([](Identity& bad) { bad.hints[0] = "12"; }), "default");
+  good.values[0] = "12";
+  EXPECT_EQ(classifier.classify(kClient, good).virtual_pfs, "default");
 }
 
 TEST(Classifier, TemplatesTakeTheValuesOfHints) {
@@ -143,7 +156,7 @@ TEST(Classifier, TemplatesMakeOneVirtualPfsForEachValueThatIsKnown) {
 
 TEST(Classifier, AHintThatARuleDemandsGoesBeforeAnAttributeOfItsName) {
   const Classifier classifier({{.hints = {{"uid", "*"}}, .virtual_pfs = "{uid}"}});
-  Identity with_hint = identity(classifier, {{"uid", "hinted"}});
+  Hinted with_hint = identity(classifier, {{"uid", "hinted"}});
   with_hint.uid = 5;
   EXPECT_EQ(classifier.classify(kClient, with_hint).virtual_pfs, "hinted");
 }
@@ -185,7 +198,7 @@ TEST(Classifier, AJobIdThatIsNotRegisteredIsNotSeenByTheRules) {
                                {.hints = {{"user", "ann"}}, .virtual_pfs = "ann"}},
                               0, &jobs);
   const auto match_of = [&](const std::string& job, std::optional<std::uint32_t> uid = {}) {
-    Identity made = identity(classifier, {{"jobid", job}, {"user", "ann"}});
+    Hinted made = identity(classifier, {{"jobid", job}, {"user", "ann"}});
     made.uid = uid;
     return classifier.classify(kClient, made);
   };
@@ -197,9 +210,104 @@ TEST(Classifier, AJobIdThatIsNotRegisteredIsNotSeenByTheRules) {
   EXPECT_EQ(match_of("8").virtual_pfs, "ann") << "of another node";
   EXPECT_EQ(match_of("9").virtual_pfs, "ann");
   EXPECT_TRUE(match_of("9").job_not_registered);
-  const Identity without = identity(classifier, {});
+  const Hinted without = identity(classifier, {});
   EXPECT_EQ(classifier.classify(kClient, without).virtual_pfs, "default");
   EXPECT_FALSE(classifier.classify(kClient, without).job_not_registered);
+}
+
+std::string key_of(const Classifier& classifier, const Address& client, const Identity& identity) {
+  std::string key;
+  EXPECT_TRUE(classifier.append_key(client, identity, key));
+  return key;
+}
+
+TEST(ClassifierKey, IsOfWhatRulesLookAtAndOfNothingElse) {
+  const Address other = Address::parse("10.9.9.9").value();
+  const auto tells_apart = [&](const RuleConfig& rule, auto change, const Address& client) {
+    const Classifier classifier({rule});
+    const Identity before = beegfs_identity();
+    Identity after = before;
+    change(after);
+    return key_of(classifier, kClient, before) != key_of(classifier, client, after);
+  };
+  const auto everything = [](Identity& each) {
+    each = {.kind = IoKind::read, .file_system = 9, .directory = "x"};
+  };
+  EXPECT_FALSE(tells_apart({.virtual_pfs = "all"}, everything, other));
+  const auto same = [](Identity&) {};
+  EXPECT_TRUE(tells_apart({.clients = {"10.0.0.0/8"}, .virtual_pfs = "v"}, same, other));
+  EXPECT_FALSE(tells_apart({.clients = {"10.0.0.0/8"}, .virtual_pfs = "v"}, everything, kClient));
+  const std::vector<std::pair<RuleConfig, void (*)(Identity&)>> cases = {
+      {{.kind = IoKind::read}, [](Identity& each) { each.kind = IoKind::read; }},
+      {{.file_systems = {1}}, [](Identity& each) { each.file_system = 1; }},
+      {{.uids = {1}}, [](Identity& each) { each.uid = 1; }},
+      {{.uids = {1}}, [](Identity& each) { each.uid.reset(); }},
+      {{.nodes = {1}}, [](Identity& each) { each.node = 1; }},
+      {{.targets = {1}}, [](Identity& each) { each.target.reset(); }},
+      {{.owners = {1}}, [](Identity& each) { each.owner = 1; }},
+      {{.directories = {"*"}}, [](Identity& each) { each.directory = "4-68A-2"; }},
+      {{.virtual_pfs = "{uid}"}, [](Identity& each) { each.uid = 2; }},
+      {{.virtual_pfs = "{node}"}, [](Identity& each) { each.node = 2; }},
+      {{.virtual_pfs = "{target}"}, [](Identity& each) { each.target = 2; }},
+      {{.virtual_pfs = "{owner}"}, [](Identity& each) { each.owner = 2; }},
+      {{.virtual_pfs = "{dir}"}, [](Identity& each) { each.directory = ""; }},
+  };
+  for (const auto& [rule, change] : cases) {
+    EXPECT_TRUE(tells_apart(rule, change, kClient)) << &rule - &cases.front().first;
+    EXPECT_FALSE(tells_apart(rule, same, other)) << "the address does not matter";
+  }
+}
+
+// A number that is not known is not zero; a text that is not there is not empty; and no text can
+// look like the end of one and the start of the next.
+TEST(ClassifierKey, IsAnotherForEachIdentity) {
+  const Classifier classifier({{.hints = {{"a", "*"}, {"b", "*"}}, .virtual_pfs = "v"}});
+  const std::vector<std::vector<std::optional<std::string_view>>> all = {
+      {std::nullopt, std::nullopt},
+      {"", std::nullopt},
+      {std::nullopt, ""},
+      {"", ""},
+      {"x", ""},
+      {"", "x"},
+      {"xx", ""},
+      {"x", "x"},
+      {"x\2x", "x"},
+      {"x", "\2xx"}};
+  std::vector<std::string> keys;
+  for (const auto& hints : all) keys.push_back(key_of(classifier, kClient, {.hints = hints}));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(keys[i], keys[j]) << i << " and " << j;
+  }
+}
+
+TEST(ClassifierKey, IsNotMadeOfLongTextsThatRulesLookAt) {
+  const std::string longest(128, 'x');
+  const std::string longer(129, 'x');
+  std::string key;
+  const Classifier by_directory({{.directories = {"*"}, .virtual_pfs = "v"}});
+  EXPECT_TRUE(by_directory.append_key(kClient, {.directory = longest}, key));
+  EXPECT_FALSE(by_directory.append_key(kClient, {.directory = longer}, key));
+  const Classifier by_hint({{.hints = {{"jobid", "*"}}, .virtual_pfs = "v"}});
+  const std::vector<std::optional<std::string_view>> hints = {longer};
+  EXPECT_FALSE(by_hint.append_key(kClient, {.hints = hints}, key));
+  key.clear();
+  EXPECT_TRUE(Classifier({{.virtual_pfs = "v"}}).append_key(kClient, {.directory = longer}, key));
+  EXPECT_EQ(key, "");
+}
+
+TEST(ClassifierKey, HasTheAddressAndTheUserWhereJobsAreRegistered) {
+  const JobRegistry jobs;
+  const std::vector<RuleConfig> rules = {{.hints = {{"jobid", "*"}}, .virtual_pfs = "v"}};
+  const Classifier trusting(rules);
+  const Classifier registered(rules, 0, &jobs);
+  const std::vector<std::optional<std::string_view>> hints = {"7"};
+  const Identity one = {.uid = 1, .hints = hints};
+  const Identity two = {.uid = 2, .hints = hints};
+  const Address other = Address::parse("10.9.9.9").value();
+  EXPECT_EQ(key_of(trusting, kClient, one), key_of(trusting, other, two));
+  EXPECT_NE(key_of(registered, kClient, one), key_of(registered, other, one));
+  EXPECT_NE(key_of(registered, kClient, one), key_of(registered, kClient, two));
+  EXPECT_FALSE(registered.looks_at_uid()) << "no rule does";
 }
 
 }  // namespace

@@ -98,10 +98,9 @@ TEST_F(StageTest, RulesSayWhoseARequestIs) {
   make(config);
   const Classifier classifier(config.rules);
   const auto whose = [&](const std::string& client, std::optional<std::uint32_t> uid,
-                         const std::optional<std::string>& job) {
-    Identity identity = {.uid = uid};
-    identity.hints = {job};
-    const auto match = classifier.classify(Address::parse(client).value(), identity);
+                         std::optional<std::string_view> job) {
+    const auto match = classifier.classify(Address::parse(client).value(),
+                                           {.uid = uid, .hints = std::span(&job, 1)});
     return stage_->virtual_pfs()[stage_->find(match, now_).app].info->name;
   };
   EXPECT_EQ(whose("10.1.2.3", 1001, "7"), "job-7");

@@ -1,0 +1,21 @@
+#include "proxy/identifier.h"
+
+namespace vpfs::proxy {
+
+Belonging Identifier::look_up(const Settings& settings, const stage::Address& client,
+                              const stage::Identity& identity, TimePoint now) {
+  key_.clear();
+  const bool may_be_kept = settings.classifier.append_key(client, identity, key_);
+  if (may_be_kept) {
+    if (const Belonging* const known = known_.find(key_)) return *known;
+  }
+  const stage::Classifier::Match match = settings.classifier.classify(client, identity);
+  const Belonging belongs = {.virtual_pfs = dispatcher_.find(match, now),
+                             .traffic_class = match.traffic_class,
+                             .name_refused = match.name_refused,
+                             .job_not_registered = match.job_not_registered};
+  if (may_be_kept) known_.insert(key_, belongs);
+  return belongs;
+}
+
+}  // namespace vpfs::proxy

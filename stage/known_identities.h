@@ -1,0 +1,139 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "stage/text_hash.h"
+
+namespace vpfs::stage {
+
+// What has been found out about identities, by keys as Classifier::append_key() makes them. Those
+// that have not been used for long are forgotten: it keeps two generations, and when the recent one
+// is full the older one is dropped.
+//
+// A look-up compares whole keys, and takes the same time whatever keys others choose, if they
+// cannot know the seed. It only allocates while it grows to hold more than ever before.
+template <typename Value>
+class KnownIdentities {
+ public:
+  // Of each of the two generations. A full one takes the bytes of keys, and for each entry twice 24
+  // bytes and a Value.
+  struct Limits {
+    std::size_t entries = std::size_t{16} * 1024;
+    std::size_t bytes = std::size_t{2048} * 1024;
+  };
+
+  explicit KnownIdentities(std::uint64_t seed, const Limits& limits = {})
+      : hash_(seed), limits_(limits), recent_(limits), older_(limits) {}
+
+  // Null when it is not known; else it counts as used, and is there until the next call.
+  [[nodiscard]] const Value* find(std::string_view key) {
+    const std::uint64_t hash = hash_(key);
+    if (const Slot* const slot = recent_.find(hash, key)) return &slot->value;
+    const Slot* const slot = older_.find(hash, key);
+    return slot == nullptr ? nullptr : &add(hash, key, slot->value);
+  }
+
+  // REQUIRES: the key is not known.
+  void insert(std::string_view key, const Value& value) {
+    if (key.size() <= limits_.bytes) add(hash_(key), key, value);
+  }
+
+  // Takes the same time however many are known, and keeps the memory for others.
+  void forget_all() {
+    recent_.clear();
+    older_.clear();
+  }
+
+  // Those that may be found.
+  [[nodiscard]] std::size_t size() const { return recent_.size() + older_.size(); }
+
+ private:
+  struct Slot {
+    std::uint64_t hash;
+    std::uint32_t key_at;  // in keys_
+    std::uint32_t key_size;
+    std::uint32_t stamp;  // of when it was filled; zero: never
+    Value value;
+  };
+  static_assert(std::is_trivially_copyable_v<Slot> && std::is_aggregate_v<Slot>);
+
+  // Open addressing with linear probing; at least half of the slots are free. One of another stamp
+  // is free.
+  class Generation {
+   public:
+    explicit Generation(const Limits& limits)
+        : mask_(std::bit_ceil(2 * limits.entries) - 1),
+          slots_(static_cast<Slot*>(std::calloc(mask_ + 1, sizeof(Slot)))) {
+      if (slots_ == nullptr) throw std::bad_alloc();
+      keys_.reserve(limits.bytes);
+    }
+
+    [[nodiscard]] const Slot* find(std::uint64_t hash, std::string_view key) const {
+      for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
+        const Slot& slot = slots_[i];
+        if (slot.stamp != stamp_) return nullptr;
+        if (slot.hash == hash && key_of(slot) == key) return &slot;
+      }
+    }
+    const Value& insert(std::uint64_t hash, std::string_view key, const Value& value) {
+      std::size_t i = hash & mask_;
+      while (slots_[i].stamp == stamp_) i = (i + 1) & mask_;
+      slots_[i] = {.hash = hash,
+                   .key_at = static_cast<std::uint32_t>(keys_.size()),
+                   .key_size = static_cast<std::uint32_t>(key.size()),
+                   .stamp = stamp_,
+                   .value = value};
+      keys_.insert(keys_.end(), key.begin(), key.end());
+      ++used_;
+      return slots_[i].value;
+    }
+    void clear() {
+      used_ = 0;
+      keys_.clear();
+      if (++stamp_ != 0) return;
+      for (std::size_t i = 0; i <= mask_; ++i) slots_[i].stamp = 0;  // once in 2^32 times
+      stamp_ = 1;
+    }
+    [[nodiscard]] std::size_t size() const { return used_; }
+    [[nodiscard]] std::size_t bytes() const { return keys_.size(); }
+
+   private:
+    struct Free {
+      void operator()(Slot* slots) const { std::free(slots); }
+    };
+    [[nodiscard]] std::string_view key_of(const Slot& slot) const {
+      return {keys_.data() + slot.key_at, slot.key_size};
+    }
+
+    std::size_t mask_;
+    std::unique_ptr<Slot[], Free> slots_;  // from calloc(), which does not touch them
+    std::vector<char> keys_;
+    std::size_t used_ = 0;
+    std::uint32_t stamp_ = 1;
+  };
+
+  // The value may be of the older generation, which may be dropped here.
+  const Value& add(std::uint64_t hash, std::string_view key, Value value) {
+    if (recent_.size() >= limits_.entries || recent_.bytes() + key.size() > limits_.bytes) {
+      std::swap(recent_, older_);
+      recent_.clear();
+    }
+    return recent_.insert(hash, key, value);
+  }
+
+  TextHash hash_;
+  Limits limits_;
+  Generation recent_;
+  Generation older_;
+};
+
+}  // namespace vpfs::stage

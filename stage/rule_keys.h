@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "stage/rule.h"
+#include "stage/text_hash.h"
+
+// By which values of a request a rule can be found.
+namespace vpfs::stage {
+
+// One thing that a request may show.
+struct RuleKey {
+  enum class Look : std::uint8_t {
+    kind,
+    file_system,
+    number,   // of the attribute `of`: uid, node, target, owner
+    known,    // the attribute `of`
+    address,  // its first `of` bits
+    // The following are of the text `of`: a hint, or, behind all hints, the directory.
+    there,
+    whole,
+    prefix,
+    suffix,
+    infix,
+  };
+  Look look = Look::kind;
+  std::uint32_t of = 0;
+  std::uint64_t value = 0;  // of texts: a hash, and of an infix its bytes
+  std::size_t size = 0;     // of the text, or the part of it
+
+  // The same for the same thing, and hardly ever for two others.
+  [[nodiscard]] std::uint64_t number() const {
+    const auto place = std::uint64_t{of} << 8U | static_cast<std::uint64_t>(look);
+    return value ^ (place + 1) * 0x9e3779b97f4a7c15;
+  }
+};
+
+// The longest prefixes and suffixes that are looked at, and the sizes of infixes. A literal part of
+// a pattern has infixes of the larger size, if it is large enough: fewer texts have them.
+inline constexpr std::size_t kLongestAffix = 32;
+inline constexpr std::size_t kInfix = 4;
+inline constexpr std::size_t kSmallInfix = 3;
+
+[[nodiscard]] inline RuleKey infix_key(std::size_t text, std::string_view bytes) {
+  std::uint64_t value = bytes.size();
+  for (const char each : bytes) value = value << 8U | static_cast<std::uint8_t>(each);
+  return {.look = RuleKey::Look::infix,
+          .of = static_cast<std::uint32_t>(text),
+          .value = value,
+          .size = bytes.size()};
+}
+[[nodiscard]] RuleKey address_key(int prefix, const Address& address);
+
+// A request that matches the rule shows, for each of its conditions, one of the condition's values:
+// all keys of that value.
+using RuleValue = std::vector<RuleKey>;
+using RuleCondition = std::vector<RuleValue>;  // without any, nothing fulfils it
+// `hints`: how many Identity::hints there are. Those that tell most come first.
+[[nodiscard]] std::vector<RuleCondition> conditions_of(const Rule& rule, std::size_t hints,
+                                                       const TextHash& hash);
+
+}  // namespace vpfs::stage
