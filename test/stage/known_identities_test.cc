@@ -100,7 +100,7 @@ TEST(KnownIdentities, ForgetsAllAtOnceAndKeepsItsMemory) {
       known.insert(key, i);
       EXPECT_EQ(*known.find(key), i);
     }
-      EXPECT_EQ(allocation_count() - before, reserved);
+    EXPECT_EQ(allocation_count() - before, reserved);
     EXPECT_EQ(known.size(), 150);
     known.forget_all();
     EXPECT_EQ(known.size(), 0);
