@@ -10,8 +10,8 @@ const Address kClient = Address::parse("10.1.2.3").value();
 // An identity and what it borrows.
 struct Hinted : Identity {
   Hinted(const Classifier& classifier,
-         const std::vector<std::pair<std::string, std::string>>& hints)
-      : texts(hints) {
+         const std::vector<std::pair<std::string, std::string>>& shown)
+      : texts(shown) {
     for (const std::string& name : classifier.hint_names()) {
       std::optional<std::string_view> value;
       for (const auto& [key, text] : texts) {
@@ -284,7 +284,7 @@ TEST(ClassifierKey, IsNotMadeOfLongTextsThatRulesLookAt) {
   const std::string longest(128, 'x');
   const std::string longer(129, 'x');
   std::string key;
-  const Classifier by_directory({{.directories = {"*"}, .virtual_pfs = "v"}});
+  const Classifier by_directory({RuleConfig{.directories = {"*"}, .virtual_pfs = "v"}});
   EXPECT_TRUE(by_directory.append_key(kClient, {.directory = longest}, key));
   EXPECT_FALSE(by_directory.append_key(kClient, {.directory = longer}, key));
   const Classifier by_hint({{.hints = {{"jobid", "*"}}, .virtual_pfs = "v"}});

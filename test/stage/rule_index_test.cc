@@ -239,6 +239,26 @@ TEST(RuleIndex, FindsTheFirstOfThousandsOfRulesByWhatStandsInTheMiddleOfTexts) {
   }
 }
 
+// Of long ones the index only looks at a part.
+TEST(RuleIndex, FindsPatternsWithLongStartsAndEnds) {
+  std::vector<RuleConfig> rules;
+  for (const std::size_t size : {31U, 32U, 33U, 40U, 100U}) {
+    const std::string same(size - 1, '=');
+    rules.push_back({.directories = {"a" + same + "*"}, .virtual_pfs = fmt::format("a{}", size)});
+    rules.push_back({.directories = {"*" + same + "z"}, .virtual_pfs = fmt::format("z{}", size)});
+  }
+  std::ranges::reverse(rules);
+  const Classifier classifier(rules);
+  const TryInTurn in_turn(rules, {}, 0, nullptr);
+  for (std::size_t size = 1; size < 110; ++size) {
+    const std::string same(size - 1, '=');
+    for (const std::string& text : {"a" + same, "a" + same + "x", same + "z", "x" + same + "z"}) {
+      const Identity identity = {.directory = text};
+      expect_equal(classifier.classify({}, identity), in_turn.classify({}, identity));
+    }
+  }
+}
+
 TEST(RuleIndex, ATextMayRepeatWhatManyRulesDemand) {
   std::vector<RuleConfig> rules;
   for (int i = 0; i < 1000; ++i) {
