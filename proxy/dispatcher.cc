@@ -98,6 +98,7 @@ void Dispatcher::retire_idle(TimePoint now) {
       more = stage.has_idle() && everybody_knows_the_epoch();
       if (more) stage.retire(kRetired, at);
     });
+    std::this_thread::yield();
   }
   std::size_t rows = 0;
   inspect(now, [&](stage::Stage& stage, TimePoint) {
@@ -110,6 +111,7 @@ void Dispatcher::retire_idle(TimePoint now) {
       found = stage.has_idle();
       if (found && looked + kRows >= rows) ++epoch_;
     });
+    std::this_thread::yield();
   }
   if (!found) return;
   for (std::size_t worker = 0; worker < inboxes_.size(); ++worker) wake_up_(worker);
@@ -117,12 +119,16 @@ void Dispatcher::retire_idle(TimePoint now) {
 
 void Dispatcher::copy_counters(TimePoint now, std::vector<stage::CounterRow>& rows) {
   std::size_t count = 0;
-  inspect(now, [&](stage::Stage& stage, TimePoint) { count = stage.rows(); });
+  std::size_t at_once = kRows;
+  inspect(now, [&](stage::Stage& stage, TimePoint) {
+    count = stage.rows();
+    at_once = std::max<std::size_t>(kRows / stage.queues_of_each(), 1);
+  });
   rows.resize(count);
-  for (std::size_t first = 0; first < count; first += kRows) {
-    const auto block = std::span(rows).subspan(first, std::min(kRows, count - first));
+  for (std::size_t first = 0; first < count; first += at_once) {
+    const auto block = std::span(rows).subspan(first, std::min(at_once, count - first));
     inspect(now, [&](stage::Stage& stage, TimePoint at) { stage.copy_counters(first, block, at); });
-    std::this_thread::yield();  // whoever waits for the lock goes first
+    std::this_thread::yield();  // so that whoever waits for the lock may get it
   }
 }
 

@@ -14,7 +14,9 @@ Belonging Identifier::look_up(const Settings& settings, const stage::Address& cl
                              .traffic_class = match.traffic_class,
                              .name_refused = match.name_refused,
                              .job_not_registered = match.job_not_registered};
-  if (may_be_kept) known_.insert(key_, belongs);
+  // One that is "default" because there are as many as may be, is so only until some have gone.
+  const bool is_for_now = belongs.virtual_pfs.app == AppId{0} && match.declared_name != "default";
+  if (may_be_kept && !is_for_now) known_.insert(key_, belongs);
   return belongs;
 }
 

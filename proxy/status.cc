@@ -97,7 +97,7 @@ ordered_json describe(const StatusSnapshot::Row& from, bool one_lane) {
   row["wait_us"] = describe(from.held);
   row["server_us"] = describe(from.service);
   if (!from.wait) return row;
-  row["oldest_waits_us"] = microseconds(from.wait->since);
+  if (from.wait->since) row["oldest_waits_us"] = microseconds(*from.wait->since);
   row["oldest_waits_for"] = from.wait->reason;
   if (from.wait->target) {
     row[std::string("oldest_waits_for_") + device_kind(*from.wait->target)] =

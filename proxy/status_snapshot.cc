@@ -8,7 +8,7 @@ namespace vpfs::proxy {
 namespace {
 
 // How many are copied while others wait for the lock.
-constexpr std::size_t kRows = 16;
+constexpr std::size_t kRows = 8;
 constexpr std::size_t kHistograms = 2;
 constexpr std::size_t kClients = 64;
 
@@ -20,7 +20,7 @@ void in_parts(Dispatcher& dispatcher, TimePoint now, std::size_t count, std::siz
     dispatcher.inspect(now, [&](stage::Stage& stage, TimePoint at) {
       for (std::size_t i = first; i < std::min(count, first + at_once); ++i) visit(stage, at, i);
     });
-    std::this_thread::yield();  // whoever waits for the lock goes first
+    std::this_thread::yield();  // so that whoever waits for the lock may get it
   }
 }
 
@@ -38,7 +38,13 @@ std::optional<StatusSnapshot::Wait> wait_of(stage::Stage& stage, AppId app, Time
     arrival = oldest->arrival;
     found = &lane;
   }
-  if (found == nullptr) return std::nullopt;
+  if (found == nullptr) {
+    // It stands far back in a common queue.
+    return StatusSnapshot::Wait{.since = std::nullopt,
+                                .reason = "requests that came earlier go first",
+                                .may_go_in = {},
+                                .target = {}};
+  }
   const WaitReason why = found->scheduler->why_waiting(app, now);
   StatusSnapshot::Wait wait = {
       .since = now - arrival, .reason = why.reason, .may_go_in = {}, .target = found->target};
@@ -83,20 +89,19 @@ void StatusReader::read_lanes(Dispatcher& dispatcher, TimePoint now, StatusSnaps
 void StatusReader::read_rows(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) {
   std::vector<stage::CounterRow> counters;
   dispatcher.copy_counters(now, counters);
-  apps_.clear();
+  ids_.clear();
   for (const stage::CounterRow& each : counters) {
     if (!each.is_there) continue;
-    apps_.push_back(each.id.app);
+    ids_.push_back(each.id);
     to.rows.emplace_back().counters = each.counters;
   }
   const bool one_lane = to.lanes.size() == 1;
-  in_parts(dispatcher, now, apps_.size(), kRows,
+  in_parts(dispatcher, now, ids_.size(), kRows,
            [&](stage::Stage& stage, TimePoint at, std::size_t i) {
-             const AppId app = apps_[i];
+             const AppId app = ids_[i].app;
              StatusSnapshot::Row& row = to.rows[i];
-             // Nothing: it has been retired meanwhile.
+             if (!stage.virtual_pfs().is_there(ids_[i])) return;  // it was retired meanwhile
              row.info = stage.virtual_pfs()[app].info;
-             if (row.info == nullptr) return;
              if (one_lane) row.report = stage.lanes()[0].scheduler->report(app, at);
              if (row.counters.queued.requests > 0) row.wait = wait_of(stage, app, at);
            });
@@ -105,36 +110,36 @@ void StatusReader::read_rows(Dispatcher& dispatcher, TimePoint now, StatusSnapsh
 void StatusReader::read_flows(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) const {
   for (std::size_t lane = 0; lane < to.lanes.size(); ++lane) {
     std::vector<StatusSnapshot::LaneFlow>& flows = to.lanes[lane].flows;
-    flows.reserve(apps_.size());
-    in_parts(dispatcher, now, apps_.size(), kRows,
+    flows.reserve(ids_.size());
+    in_parts(dispatcher, now, ids_.size(), kRows,
              [&](stage::Stage& stage, TimePoint at, std::size_t i) {
                const Scheduler& scheduler = *stage.lanes()[lane].scheduler;
-               const FlowState flow = scheduler.flow(apps_[i]);
+               const FlowState flow = scheduler.flow(ids_[i].app);
                if (to.rows[i].info == nullptr || flow.queued + flow.outstanding == 0) return;
                flows.push_back({.info = to.rows[i].info,
                                 .queued = flow.queued,
-                                .report = scheduler.report(apps_[i], at)});
+                                .report = scheduler.report(ids_[i].app, at)});
              });
   }
 }
 
 void StatusReader::read_latencies(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) {
-  if (!apps_.empty()) {
-    known_.resize(std::max(known_.size(), std::size_t{std::to_underlying(apps_.back())} + 1));
+  if (!ids_.empty()) {
+    known_.resize(std::max(known_.size(), std::size_t{std::to_underlying(ids_.back().app)} + 1));
   }
   std::vector<std::size_t> changed;  // rows
   const auto look = [&](stage::Stage& stage, std::size_t i) {
     const stage::VirtualPfsTable& table = stage.virtual_pfs();
-    const AppId app = apps_[i];
-    Known& known = known_[std::to_underlying(app)];
-    const stage::VirtualPfs& pfs = table[app];
-    if (known.id != table.id_of(app)) known = {.id = table.id_of(app)};
+    if (!table.is_there(ids_[i])) return;
+    Known& known = known_[std::to_underlying(ids_[i].app)];
+    const stage::VirtualPfs& pfs = table[ids_[i].app];
+    if (known.id != ids_[i]) known = {.id = ids_[i]};
     if (pfs.histograms == nullptr) return;
     const std::uint64_t counts = pfs.histograms->wait.count() + pfs.histograms->service.count();
     if (std::exchange(known.counts, counts) != counts) changed.push_back(i);
   };
-  changed.reserve(apps_.size());
-  in_parts(dispatcher, now, apps_.size(), kRows,
+  changed.reserve(ids_.size());
+  in_parts(dispatcher, now, ids_.size(), kRows,
            [&](stage::Stage& stage, TimePoint, std::size_t i) { look(stage, i); });
 
   histograms_.resize(kHistograms);
@@ -142,18 +147,19 @@ void StatusReader::read_latencies(Dispatcher& dispatcher, TimePoint now, StatusS
     const std::size_t count = std::min(kHistograms, changed.size() - first);
     dispatcher.inspect(now, [&](stage::Stage& stage, TimePoint) {
       for (std::size_t i = 0; i < count; ++i) {
-        const stage::VirtualPfs& pfs = stage.virtual_pfs()[apps_[changed[first + i]]];
-        if (pfs.histograms != nullptr) histograms_[i] = *pfs.histograms;
+        const stage::VirtualPfsId id = ids_[changed[first + i]];
+        const stage::VirtualPfsTable& table = stage.virtual_pfs();
+        if (table.is_there(id)) histograms_[i] = *table[id.app].histograms;
       }
     });
     for (std::size_t i = 0; i < count; ++i) {
-      Known& known = known_[std::to_underlying(apps_[changed[first + i]])];
+      Known& known = known_[std::to_underlying(ids_[changed[first + i]].app)];
       known.held = latencies(histograms_[i].wait);
       known.service = latencies(histograms_[i].service);
     }
   }
-  for (std::size_t i = 0; i < apps_.size(); ++i) {
-    const Known& known = known_[std::to_underlying(apps_[i])];
+  for (std::size_t i = 0; i < ids_.size(); ++i) {
+    const Known& known = known_[std::to_underlying(ids_[i].app)];
     to.rows[i].held = known.held;
     to.rows[i].service = known.service;
   }

@@ -21,7 +21,7 @@ struct StatusSnapshot {
   };
   // Why the oldest request waits.
   struct Wait {
-    Duration since = {};                  // its arrival
+    std::optional<Duration> since;        // its arrival, where it is known
     std::string_view reason;              // a static text
     std::optional<Duration> may_go_in;    // where the wait is for a time
     std::optional<std::uint32_t> target;  // of the lane
@@ -88,7 +88,7 @@ class StatusReader {
   void read_clients(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) const;
 
   std::vector<Known> known_;                   // by number
-  std::vector<AppId> apps_;                    // of the snapshot's rows
+  std::vector<stage::VirtualPfsId> ids_;       // of the snapshot's rows
   std::vector<stage::Histograms> histograms_;  // copies, for a few rows at a time
 };
 

@@ -1,5 +1,6 @@
 #include "proxy/worker.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -19,6 +20,8 @@ namespace vpfs::proxy {
 namespace {
 
 constexpr Duration kSweepInterval = std::chrono::milliseconds(50);
+constexpr std::size_t kSweptAtOnce = 500;  // sessions, about
+constexpr std::size_t kMostSweepParts = 25;
 // Requests that the pool keeps for reuse, with message buffers of this size at most.
 constexpr std::size_t kMostIdle = 256;
 constexpr std::size_t kMostKept = std::size_t{8} * 1024;
@@ -241,19 +244,33 @@ void Worker::ask_again_at(std::optional<TimePoint> until) {
   });
 }
 
+// Many sessions are looked at in several parts, so that none of them keeps the thread for long.
 void Worker::arm_sweep() {
-  sweep_timer_.expires_after(kSweepInterval);
-  sweep_timer_.async_wait([this](std::error_code error) {
+  const std::size_t parts =
+      std::clamp<std::size_t>(sessions_.size() / kSweptAtOnce, 1, kMostSweepParts);
+  sweep_timer_.expires_after(kSweepInterval / parts);
+  sweep_timer_.async_wait([this, parts](std::error_code error) {
     if (error || stopping_) return;
-    sweep();
+    sweep(parts);
     arm_sweep();
   });
 }
 
-void Worker::sweep() {
+// Each part is of as many places of the table. Sessions that come and go may move others to another
+// place, which are then looked at twice in a round, or once in two.
+void Worker::sweep(std::size_t parts) {
   const TimePoint now = shared_.clock.now();
-  refuse_overdue(now);
-  for (const std::shared_ptr<Session>& session : sessions_) session->check_time(now);
+  const std::size_t places = sessions_.bucket_count();
+  if (swept_ >= places) {
+    swept_ = 0;
+    refuse_overdue(now);
+  }
+  for (const std::size_t end = std::min(places, swept_ + places / parts + 1); swept_ < end;
+       ++swept_) {
+    for (auto each = sessions_.begin(swept_); each != sessions_.end(swept_); ++each) {
+      (*each)->check_time(now);
+    }
+  }
   end_of_event();
 }
 

@@ -105,7 +105,7 @@ class Worker {
   void refused(const net::Endpoint& client, const Result<net::Endpoint>& upstream,
                const std::string& problem);
   void arm_sweep();
-  void sweep();
+  void sweep(std::size_t parts);
   void refuse_overdue(TimePoint now);
   void take_turn();
   void ask_again_at(std::optional<TimePoint> until);
@@ -142,6 +142,7 @@ class Worker {
   std::vector<std::shared_ptr<Session>> to_close_;
   const Session* last_session_ = nullptr;  // only compared
   std::size_t events_in_a_row_ = 0;
+  std::size_t swept_ = 0;  // places of sessions_ in this round
   std::uint64_t event_ = 1;
   bool need_turn_ = false;
   bool stopping_ = false;

@@ -6,6 +6,11 @@
 
 namespace vpfs {
 
+namespace {
+// In the queue, for the oldest request of a flow.
+constexpr int kMostLooked = 64;
+}  // namespace
+
 FlowAccount& Fifo::account_of(const IoRequest& request) {
   const auto index = std::to_underlying(request.app);
   VPFS_ASSERT(index < accounts_.size());
@@ -61,8 +66,10 @@ const IoRequest* Fifo::oldest_of(AppId app) const {
   const auto index = std::to_underlying(app);
   if (index >= accounts_.size() || accounts_[index].queued == 0) return nullptr;
   const IoRequest* request = queue_.front();
-  while (request != nullptr && request->app != app) request = request->next_queued;
-  return request;
+  for (int looked = 0; looked < kMostLooked; ++looked, request = request->next_queued) {
+    if (request == nullptr || request->app == app) return request;
+  }
+  return nullptr;
 }
 
 FlowState Fifo::flow(AppId app) const {

@@ -20,7 +20,9 @@ inline constexpr TimePoint kNever = TimePoint::max();
 struct FlowState {
   std::size_t queued = 0;
   std::size_t outstanding = 0;
-  const IoRequest* oldest = nullptr;  // the head of the flow's queue
+  // The head of the flow's queue. A policy that would have to look for it far back in a common
+  // queue does not.
+  const IoRequest* oldest = nullptr;
 };
 
 // Why a flow's head request has not been sent. `eligible` is set where the wait is for a time.

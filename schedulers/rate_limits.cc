@@ -35,6 +35,9 @@ RateLimits::Limit* RateLimits::find(AppId app, bool make) {
 
 void RateLimits::set_bucket(Limit& limit, std::uint8_t kind, std::uint64_t rate,
                             std::uint64_t depth, TimePoint now) {
+  // What users were refused for, and until when, was by the limit before.
+  limit.served = limit.refused = limit.polite = 0;
+  limit.claimed = TimePoint::min();
   if (rate == 0) {
     limit.kinds &= static_cast<std::uint8_t>(~kind);
     return;
@@ -51,8 +54,8 @@ void RateLimits::set(AppId app, const Share& share, TimePoint now) {
   if (limit == nullptr) return;
   const auto change = [&](std::uint8_t kind, std::uint64_t rate, std::uint64_t depth) {
     const TokenBucket& bucket = kind == kBytes ? limit->bytes : limit->operations;
-    const bool same =
-        (limit->kinds & kind) != 0 && bucket.rate() == rate && bucket.depth() == depth;
+    const bool is_set = (limit->kinds & kind) != 0;
+    const bool same = is_set ? bucket.rate() == rate && bucket.depth() == depth : rate == 0;
     if (!same) set_bucket(*limit, kind, rate, depth, now);
   };
   change(kBytes, share.rate.count, std::max<std::uint64_t>(share.burst.count, 1));

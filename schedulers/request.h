@@ -8,7 +8,7 @@
 
 namespace vpfs {
 
-// A flow of a scheduler: one virtual PFS. Dense small integers, handed out by the proxy's table of
+// A flow of a scheduler: one virtual PFS. Dense small integers, handed out by the stage's table of
 // virtual PFSes, so that schedulers index arrays with them.
 enum class AppId : std::uint32_t {};
 

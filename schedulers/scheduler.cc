@@ -182,6 +182,9 @@ void Scheduler::remove(AppId app, TimePoint now) {
     each.policy->remove(app, now);
     each.holds->forget(std::to_underlying(app));
   }
+  if (has_classes() && std::to_underlying(app) < last_class_.size()) {
+    last_class_[std::to_underlying(app)] = 0;
+  }
 }
 
 void Scheduler::served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now) {

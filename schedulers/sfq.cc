@@ -114,10 +114,9 @@ void Sfq::place_constrained(std::uint32_t index, const IoRequest& request, TimeP
   Flow& flow = flows_[index];
   TimePoint allowed = TimePoint::min();
   if (flow.has_limit) allowed = limits_.allowed_at(request, user_, now);
-  if (flow.has_min || flow.in_debt) {
-    TimePoint due = flow.has_min ? minimums_[index].due : kNever;
-    if (flow.in_debt) due = std::min(due, debts_[index].due);
-    reserved_.push(index, {.tag = time_tag(std::max(due, allowed)), .order = request.order});
+  if (flow.has_min) {
+    const TimePoint due = std::max(minimums_[index].due, allowed);
+    reserved_.push(index, {.tag = time_tag(due), .order = request.order});
   }
   if (allowed > now) {
     flows_.holds().wait_for_limit(index, allowed, now);
@@ -126,12 +125,38 @@ void Sfq::place_constrained(std::uint32_t index, const IoRequest& request, TimeP
   } else {
     flows_.holds().wait_for_turn(index, now);
     flow.tag = std::max(flow.tag, virtual_time_);
-    change_tag(index, flow.tag);
+    place_in_order(index, now);
+  }
+}
+
+void Sfq::place_in_order(std::uint32_t index, TimePoint now) {
+  const Flow& flow = flows_[index];
+  if (!flow.in_debt) return change_tag(index, flow.tag);
+  const bool is_held = debts_[index].due > now;
+  change_tag(index, is_held ? flow.tag : tag_without_debt(index));
+  if (is_held == indebted_.contains(index)) return;
+  const FlowHeap::Key due = {.tag = time_tag(debts_[index].due),
+                             .order = flow.queue.front()->order};
+  is_held ? indebted_.push(index, due) : indebted_.erase(index);
+}
+
+void Sfq::tag_has_changed(std::uint32_t index) {
+  const bool is_free = flows_[index].in_debt && !indebted_.contains(index);
+  change_tag(index, is_free ? tag_without_debt(index) : flows_[index].tag);
+}
+
+Sfq::Tag Sfq::tag_without_debt(std::uint32_t index) const {
+  return std::max(virtual_time_, subtract_to_zero(flows_[index].tag, debts_[index].owed));
+}
+
+void Sfq::end_holds_by_debt(TimePoint now) {
+  while (!indebted_.empty() && time_of(indebted_.top_tag()) <= now) {
+    place_in_order(indebted_.top(), now);
   }
 }
 
 void Sfq::take_out(std::uint32_t index) {
-  for (FlowHeap* heap : {&ready_, &limited_, &reserved_}) {
+  for (FlowHeap* heap : {&ready_, &limited_, &reserved_, &indebted_}) {
     if (heap->contains(index)) heap->erase(index);
   }
 }
@@ -158,6 +183,7 @@ bool Sfq::reservation_is_due(TimePoint now) {
 Policy::Head Sfq::head(TimePoint now) {
   for (;;) {
     allow_due(now);
+    end_holds_by_debt(now);
     by_reservation_ = reservation_is_due(now);
     if (!by_reservation_ && ready_.empty()) {
       return {.until = limited_.empty() ? kNever : time_of(limited_.top_tag())};
@@ -178,20 +204,24 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
   flows_.dispatch(flow, request, now);
   ++outstanding_;
   if (flow.has_limit) limits_.take(request, user_, now);
-  const bool by_minimum = by_reservation_ && flow.has_min && minimums_[index].due <= now;
-  if (flow.has_min || flow.in_debt) reserved_.erase(index);
-  if (flow.has_min) minimums_[index].served(request, now);
+  if (flow.has_min) {
+    reserved_.erase(index);
+    minimums_[index].served(request, now);
+  }
+  if (flow.in_debt && indebted_.contains(index)) indebted_.erase(index);
   if (by_reservation_) {
     // Only what was added to S can be given back.
-    const Cost most = by_minimum ? kMaxReserved : kMaxCost;
-    request.tag = move_ahead(flow, request.tag, ahead(flow, most) + request.tag);
+    request.tag = move_ahead(flow, request.tag, ahead(flow, kMaxReserved) + request.tag);
   } else {
-    virtual_time_ = flow.tag;
+    virtual_time_ = flow.in_debt ? ready_.top_tag() : flow.tag;
+    if (flow.in_debt) {
+      debts_[index].owed = flow.tag - virtual_time_;
+      flow.in_debt = debts_[index].owed > 0;
+    }
     flow.tag += request.tag;
-    flow.in_debt = false;
   }
   // An idle moment does not pay a debt.
-  if (!flow.in_debt) largest_finish_ = std::max(largest_finish_, flow.tag);
+  largest_finish_ = std::max(largest_finish_, flow.in_debt ? tag_without_debt(index) : flow.tag);
   if (flow.queue.empty()) {
     flow.tag = subtract_to_zero(flow.tag, std::exchange(flow.credit, 0));
     ready_.erase(index);
@@ -232,7 +262,7 @@ void Sfq::give_back(Flow& flow, std::uint32_t index, Tag amount) {
   flow.tag -= used;
   // Saturates where more than 16 of the largest requests at weight 1 come back at once.
   if (__builtin_add_overflow(flow.credit, amount - used, &flow.credit)) flow.credit = ~Tag{0};
-  if (ready_.contains(index)) change_tag(index, flow.tag);
+  if (ready_.contains(index)) tag_has_changed(index);
 }
 
 Sfq::Tag Sfq::ahead(const Flow& flow, Cost cost) const {
@@ -249,7 +279,7 @@ Sfq::Tag Sfq::move_ahead(Flow& flow, Tag by, Tag latest) {
 
 void Sfq::grow_debts() {
   debts_.resize(flows_.size());
-  reserved_.grow(flows_.size());
+  indebted_.grow(flows_.size());
 }
 
 void Sfq::served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now) {
@@ -258,10 +288,14 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now)
   Flow& flow = flows_[index];
   if (debts_.empty()) grow_debts();
   Debt& debt = debts_[index];
-  (void)move_ahead(flow, flow.tags_of(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
+  flow.tag = std::max(flow.tag, virtual_time_);
+  const Tag before = flow.in_debt ? flow.tag - tag_without_debt(index) : 0;
+  debt.owed =
+      before + move_ahead(flow, flow.tags_of(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
   debt.period = std::clamp(period, Duration::zero(), kLongestPeriod);
+  if (debt.owed == 0) return;
   if (flow.queue.empty()) {
-    flow.in_debt = flow.tag > virtual_time_;
+    flow.in_debt = true;
     return;
   }
   const TimePoint due = now + debt.period;
@@ -274,7 +308,7 @@ void Sfq::charge_more(const IoRequest& request, Cost cost) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
   (void)move_ahead(flow, flow.tags_of(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
-  if (ready_.contains(index)) change_tag(index, flow.tag);
+  if (ready_.contains(index)) tag_has_changed(index);
 }
 
 void Sfq::withdraw(IoRequest& request, TimePoint now) {
@@ -315,12 +349,10 @@ WaitReason Sfq::why_waiting(AppId app, TimePoint now) const {
   }
   if (!reserved_.empty() && time_of(reserved_.top_tag()) <= now) {
     if (reserved_.top() == index) return {.reason = kIsNext};
-    return {.reason =
-                "flows that have not had their minimum, or were held for too long because of "
-                "service elsewhere, go first"};
+    return {.reason = "flows that have not had their minimum go first"};
   }
   if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
-  if (flows_[index].in_debt) return {.reason = "it got more than its share elsewhere"};
+  if (indebted_.contains(index)) return {.reason = "it got more than its share elsewhere"};
   return {.reason = "flows that had less for their weight go first"};
 }
 

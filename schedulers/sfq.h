@@ -46,9 +46,9 @@ namespace vpfs {
 //
 // Service elsewhere [DSFQ]: what a flow got from other servers moves its tag as if it had been
 // served here, at once, but no more than kMaxCost ahead of v. That is a debt until v comes up to
-// the tag. While there is one, a head also has an R of its own: the time at which it became the
-// head, or was first put back, and the period that the service was told for. So no head waits for
-// longer because of it, and what is served that way moves S in full: it adds to the debt.
+// the tag. It holds no head for longer than the period that the service was told for, counted from
+// when the head was first put back, or became the head: after that the head stands in the order
+// where it would be without the debt, which stays. So the flow never gets more than by its weight.
 //
 // Arithmetic. Tags are fixed point with kFractionBits, remainders of the division are carried to
 // the flow's next request. S of a head is at most kMaxCost and one request above v where it was
@@ -101,7 +101,7 @@ class Sfq final : public Policy {
     std::uint32_t remainder = 0;  // of the last division by weight
     bool has_limit = false;
     bool has_min = false;
-    bool in_debt = false;     // for service elsewhere
+    bool in_debt = false;     // for service elsewhere, which is a part of `tag`
     bool in_backlog = false;  // the limits were told that the queue has something in it
 
     // What a request of this cost moves the tags by; carries the remainder.
@@ -115,8 +115,9 @@ class Sfq final : public Policy {
   };
 
   struct Debt {
+    Tag owed = 0;          // of Flow::tag, as far as that is above v
     Duration period = {};  // for how long it may hold a head
-    TimePoint due = {};    // when the present head goes at the latest
+    TimePoint due = {};    // when it does not hold the present head any longer
   };
 
   // A flow whose head is new goes where it belongs; one without a head goes nowhere.
@@ -125,6 +126,12 @@ class Sfq final : public Policy {
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
   // The flow has another head.
   void begin_head(Flow& flow, std::uint32_t index, TimePoint now);
+  // Puts a head that its limit allows into the order.
+  void place_in_order(std::uint32_t index, TimePoint now);
+  // The tag of a flow without its debt.
+  [[nodiscard]] Tag tag_without_debt(std::uint32_t index) const;
+  void end_holds_by_debt(TimePoint now);
+  void tag_has_changed(std::uint32_t index);
   void take_out(std::uint32_t index);
   void allow_due(TimePoint now);
   [[nodiscard]] bool reservation_is_due(TimePoint now);
@@ -144,8 +151,8 @@ class Sfq final : public Policy {
   std::vector<Debt> debts_;        // of each flow, once somebody was served elsewhere
   FlowHeap ready_;    // the backlogged flows that may be served, by their heads' (S, arrival order)
   FlowHeap limited_;  // the other backlogged ones, by when their limit allows the head
-  // The backlogged ones that have a minimum or a debt, by R, but not before their limit.
-  FlowHeap reserved_;
+  FlowHeap reserved_;  // the backlogged ones that have a minimum, by R, but not before their limit
+  FlowHeap indebted_;  // those of ready_ that a debt holds, by when it does not any longer
   Tag virtual_time_ = 0;
   Tag largest_finish_ = 0;
   std::size_t outstanding_ = 0;

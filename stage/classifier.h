@@ -39,9 +39,9 @@ class Classifier {
   // is no good one (is_good_name()).
   [[nodiscard]] Match classify(const Address& client, const Identity& identity) const;
 
-  // Adds to `key` all that classify() looks at: two requests with the same key have the same match,
-  // False, with a part of it added, when a text is longer than
-  // kLongestName: such keys are not worth being kept.
+  // Adds to `key` all that classify() looks at: two requests with the same key have the same match.
+  // False, with a part of it added, when a text is longer than kLongestName: such keys are not
+  // worth being kept.
   [[nodiscard]] bool append_key(const Address& client, const Identity& identity,
                                 std::string& key) const;
 

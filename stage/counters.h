@@ -54,8 +54,8 @@ struct Counters {
   Amounts failed;   // answered with an error
   Amounts refused;  // held up to the deadline, or more than a client may have held
 
-  // What was charged; cost_done once it was known what a request took. Their difference is what is
-  // outstanding.
+  // What was charged when requests were sent, and what they took in the end. One that moved less
+  // than was expected took less, so their difference is no measure of what is outstanding.
   Cost cost_sent = 0;
   Cost cost_done = 0;
 

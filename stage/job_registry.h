@@ -20,8 +20,8 @@ inline constexpr std::string_view kJobHint = "jobid";
 // A job whose id counts, as the configuration has it.
 struct RegisteredJob {
   std::string jobid;  // as is_good_name() wants it
-  std::vector<std::string>
-      clients;  // addresses or CIDR blocks that its I/O comes from; at least one
+  // Addresses or CIDR blocks that its I/O comes from; at least one.
+  std::vector<std::string> clients;
   std::vector<std::uint64_t> uids;  // of its users; none: whoever is at these clients
 
   bool operator==(const RegisteredJob&) const = default;

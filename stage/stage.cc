@@ -77,6 +77,7 @@ void Stage::reconfigure(const Config& config, TimePoint now) {
       table_.reconfigure(config.virtual_pfs, config.most_virtual_pfs, now);
   if (lanes_.use(config.policy, config.scheduler)) {
     ++schedulers_;
+    for (const AppId app : table_.everybody()) table_.set_refused_promise(app, "");
     for (Lanes::Lane& lane : lanes_) replace(lane, now);
   } else {
     set_shares(changed, now);
@@ -223,7 +224,10 @@ void Stage::end(Held& io, const Ended& how, TimePoint now) {
       if (io.size_is_estimated && !how.failed) pfs.read_yield.learn(io.asked, how.moved);
       if (cost > io.cost && how.moved > io.size) {
         const Cost more = cost - io.cost;
-        scheduler_of(io).charge_more(io, {.cost = more, .size = how.moved - io.size}, now);
+        // Another scheduler knows nothing of the request, not even its traffic class.
+        if (io.scheduler == schedulers_) {
+          scheduler_of(io).charge_more(io, {.cost = more, .size = how.moved - io.size}, now);
+        }
         counters.cost_sent += more;
         counters.cost_done += more;
       }
@@ -306,6 +310,12 @@ std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies
     for (const Lanes::Lane& lane : lanes_) copy.counters.held += lane.scheduler->held(app, now);
   }
   return count;
+}
+
+std::size_t Stage::queues_of_each() const {
+  const TrafficClasses& classes = lanes_.settings().classes;
+  const bool has_classes = classes.mode != TrafficClasses::Mode::none;
+  return lanes_.size() * (has_classes ? std::max<std::size_t>(classes.classes.size(), 1) : 1);
 }
 
 std::size_t Stage::outstanding() const {

@@ -103,6 +103,8 @@ class Stage {
   // Frees at most `most` of their numbers.
   void retire(std::size_t most, TimePoint now);
 
+  // Queues of each virtual PFS, one for each lane and traffic class: what copying a row grows with.
+  [[nodiscard]] std::size_t queues_of_each() const;
   // Rows that copy_counters() knows. Free numbers count.
   [[nodiscard]] std::size_t rows() const { return table_.size(); }
   // Copies the rows from `first` on, as far as there are; says how many.

@@ -73,6 +73,7 @@ void VirtualPfsTable::set_info(AppId app, const Declared& declared, bool removed
                      .finish_by = finish_by(*declared, now),
                      .removed = removed});
   row.done_before = Bytes{counters_[app].done.all().bytes};
+  row.retiring = false;  // it may be one of the configuration's now
   const bool was_from_template = std::exchange(row.from_template, is_template(*declared));
   from_templates_ = from_templates_ - (was_from_template ? 1 : 0) + (row.from_template ? 1 : 0);
 }

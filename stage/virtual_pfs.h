@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "schedulers/scheduler.h"
@@ -108,7 +107,7 @@ class VirtualPfsTable {
   DenseRows<VirtualPfs> rows_;
   DenseRows<Counters> counters_;
   std::vector<AppId> free_;
-  std::unordered_map<std::string_view, AppId> by_name_;    // the keys are those of the infos
+  std::map<std::string_view, AppId> by_name_;              // the keys are those of the infos
   std::map<std::string, Declared, std::less<>> declared_;  // templates too
   std::size_t most_ = 0;                                   // from templates
   std::size_t from_templates_ = 0;                         // that there are

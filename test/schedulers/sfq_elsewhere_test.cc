@@ -352,5 +352,30 @@ TEST(SfqElsewhere, NoHeadWaitsForLongerThanThePeriodWhateverIsOwed) {
   }
 }
 
+// Told again and again, of little or with a short period: no flow gets more than by its weight.
+TEST_F(SfqElsewhereTest, ADebtNeverGivesAFlowMoreThanItsWeight) {
+  using namespace std::chrono_literals;
+  for (const Duration period : {Duration(0ns), Duration(500us), Duration(10ms)}) {
+    SCOPED_TRACE(::testing::Message() << period.count() << " ns");
+    scheduler_ = make_scheduler("sfq", {.depth = {.requests = 1}}).value();
+    requests_.clear();
+    share(0, 1);
+    share(1, 100);
+    add(0, 3000);
+    add(1, 3000);
+    TimePoint now{};
+    int first = 0;
+    for (int i = 0; i < 2000; ++i, now += 1ms) {
+      if (i % 10 == 0) scheduler_->served_elsewhere(AppId{0}, 1, period, now);
+      IoRequest* const request = scheduler_->next(now).request;
+      ASSERT_NE(request, nullptr);
+      if (request->app == AppId{0}) ++first;
+      scheduler_->complete(*request, request->cost, now);
+    }
+    EXPECT_LE(first, 2000 / 101 + 2);
+    EXPECT_GE(first, 2000 / 101 - 2) << "and little less, for a few bytes";
+  }
+}
+
 }  // namespace
 }  // namespace vpfs

@@ -248,6 +248,36 @@ TEST_P(SharedLimits, AShareThatIsGivenAgainInEveryLaneChangesNothing) {
   for (std::size_t lane = 0; lane < 4; ++lane) EXPECT_GE(lanes.sent(lane), kRate / 2) << lane;
 }
 
+// Both lanes have had their turn, and the request that one of them was refused is withdrawn.
+TEST_P(SharedLimits, ALimitThatIsRaisedAllowsAtOnceWhateverLanesWereRefusedBefore) {
+  RateLimits limits;
+  const Share slow = {.rate = {1000}, .burst = {4 * kMiB}};
+  const auto one = make_scheduler(GetParam(), kSettings, &limits).value();
+  const auto other = make_scheduler(GetParam(), kSettings, &limits).value();
+  std::vector<IoRequest> requests(4);
+  for (IoRequest& request : requests) request = {.size = {4 * kMiB}, .cost = 4 * kMiB};
+  for (Scheduler* each : {one.get(), other.get()}) {
+    ASSERT_TRUE(each->set_share(AppId{0}, slow, {}).has_value());
+  }
+  TimePoint now = TimePoint{} + 1h;
+  const auto serve = [&](Scheduler& lane, IoRequest& request) {
+    lane.enqueue(request, now);
+    return lane.next(now).request == &request;
+  };
+  ASSERT_TRUE(serve(*other, requests[0]));
+  now += 2h;
+  ASSERT_TRUE(serve(*one, requests[1]));
+  ASSERT_FALSE(serve(*other, requests[2]));
+  other->withdraw(requests[2], now + 1min);
+  const Share fast = {.rate = {kGiB}, .burst = {4 * kMiB}};
+  now += 2min;
+  for (Scheduler* each : {one.get(), other.get()}) {
+    ASSERT_TRUE(each->set_share(AppId{0}, fast, now).has_value());
+  }
+  now += 10s;
+  EXPECT_TRUE(serve(*one, requests[3]));
+}
+
 TEST_P(SharedLimits, WhatWasChargedMoreInOneLaneIsMissingInTheOthers) {
   RateLimits limits;
   const auto one = make_scheduler(GetParam(), kSettings, &limits).value();

@@ -295,7 +295,9 @@ TEST_F(ClientLimitsTest, AnApplicationWhoseRequestsArePassedOnIsNotSentBackForOt
   for (int round = 0; round < 1000; ++round, now_ += std::chrono::milliseconds(20)) {
     Held& io = queue(client, quick);
     // Known as such from its first request on that was passed on.
-    if (round > 0) ASSERT_EQ(excess(), nullptr) << round;
+    if (round > 0) {
+      ASSERT_EQ(excess(), nullptr) << round;
+    }
     now_ += std::chrono::milliseconds(round % 5);
     limits_.dispatched(io, now_);
     limits_.finished(io);

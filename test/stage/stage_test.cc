@@ -205,6 +205,37 @@ TEST_F(StageTest, AReloadMovesWhatWaitsInTheOrderOfArrival) {
   EXPECT_EQ(counters(b).done.all().requests, 4U);
 }
 
+TEST_F(StageTest, AReloadToFewerTrafficClassesKnowsWhatIsOutstandingOfTheOthers) {
+  Config config = config_of(4);
+  config.scheduler.classes = {.mode = TrafficClasses::Mode::strict,
+                              .classes = {{.name = "x"}, {.name = "y"}, {.name = "z"}}};
+  make(config);
+  Held& io = request(named("a"));
+  io.traffic_class = 2;
+  stage_->arrive(io, now_);
+  ASSERT_EQ(let_go().size(), 1U);
+  config.scheduler.classes.classes.pop_back();
+  stage_->reconfigure(config, now_);
+  stage_->end(io, {.moved = {100 * kSize}}, now_);
+  EXPECT_EQ(stage_->outstanding(), 0U);
+  EXPECT_EQ(counters(named("a")).cost_done, 100 * kSize);
+}
+
+TEST_F(StageTest, APromiseThatAReloadMakesGoodIsNoLongerToldAsRefused) {
+  Config config = config_of(4);
+  config.policy = "edf";
+  config.scheduler.capacity = 10;
+  config.virtual_pfs = {
+      {.name = "a", .share = {.rate = {100 * kMiB}, .burst = {kMiB}, .latency = 1s}}};
+  make(config);
+  const auto refused = [&] { return stage_->virtual_pfs()[named("a").app].info->refused_promise; };
+  EXPECT_NE(refused(), "");
+  EXPECT_EQ(stage_->take_notices().size(), 1U);
+  config.scheduler.capacity = kGiB;
+  stage_->reconfigure(config, now_);
+  EXPECT_EQ(refused(), "");
+}
+
 TEST_F(StageTest, WhatAClientHasTooManyOfIsGivenBackToBeRefused) {
   make(config_of(1));
   ClientId client{};
@@ -406,6 +437,24 @@ TEST_F(StageRetiringTest, WhoIsAskedForBeforeEverybodyHasForgottenItStays) {
   EXPECT_TRUE(stage_->virtual_pfs().is_there(used_again));
   EXPECT_FALSE(stage_->virtual_pfs().is_there(gone));
   stage_->abandon(io, now_);
+}
+
+TEST_F(StageRetiringTest, OneThatAReloadBringsBackBeforeItIsRetiredStays) {
+  const VirtualPfsId a = named("a");
+  const VirtualPfsId first = job(1);
+  Config without = config_of(1);
+  without.virtual_pfs = {{.name = "job-{jobid}", .share = {}}};
+  without.idle = 60s;
+  stage_->reconfigure(without, now_);
+  now_ += 61s;
+  stage_->find_idle(100, now_);
+  Config with = without;
+  with.virtual_pfs.push_back({.name = "a", .share = {}});
+  with.virtual_pfs.push_back({.name = "job-1", .share = {.weight = 9}});
+  stage_->reconfigure(with, now_);
+  while (stage_->has_idle()) stage_->retire(1, now_);
+  EXPECT_TRUE(stage_->virtual_pfs().is_there(a));
+  EXPECT_TRUE(stage_->virtual_pfs().is_there(first));
 }
 
 TEST_F(StageRetiringTest, OneThatTheConfigurationHasNoMoreIsRetiredToo) {
