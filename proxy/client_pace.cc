@@ -78,7 +78,7 @@ bool StallBudgets::take(stage::VirtualPfsId whose, const asio::ip::address& addr
 StallBudgets::Standing StallBudgets::standing(stage::VirtualPfsId whose,
                                               const asio::ip::address& address, TimePoint now,
                                               Duration client_stall) {
-  if (known_.load(std::memory_order_relaxed) == 0) return Standing::good;
+  if (nobody_stalled()) return Standing::good;
   const std::lock_guard lock(mutex_);
   if (now - looked_through_ >= kLookThrough) forget_full_ones(now, client_stall);
   const auto found = budgets_.find(Key(whose, address));

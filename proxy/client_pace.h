@@ -56,6 +56,8 @@ class StallBudgets {
   // that several connections waited at once counts once. Returns whether some is left.
   [[nodiscard]] bool take(stage::VirtualPfsId whose, const asio::ip::address& address,
                           TimePoint begin, TimePoint end, Duration client_stall);
+  // Whether all that have stalled have all of their time again.
+  [[nodiscard]] bool nobody_stalled() const { return known_.load(std::memory_order_relaxed) == 0; }
   enum class Standing : std::uint8_t {
     good,
     stalled,  // connections that stalled do not get slots

@@ -7,7 +7,8 @@ Belonging Identifier::look_up(const Settings& settings, const stage::Address& cl
   key_.clear();
   const bool may_be_kept = settings.classifier.append_key(client, identity, key_);
   if (may_be_kept) {
-    if (const Belonging* const known = known_.find(key_)) return *known;
+    if (last_ && key_ == last_key_) return *last_;
+    if (const Belonging* const known = known_.find(key_)) return remember_last(*known);
   }
   const stage::Classifier::Match match = settings.classifier.classify(client, identity);
   const Belonging belongs = {.virtual_pfs = dispatcher_.find(match, now),
@@ -16,8 +17,15 @@ Belonging Identifier::look_up(const Settings& settings, const stage::Address& cl
                              .job_not_registered = match.job_not_registered};
   // One that is "default" because there are as many as may be, is so only until some have gone.
   const bool is_for_now = belongs.virtual_pfs.app == AppId{0} && match.declared_name != "default";
-  if (may_be_kept && !is_for_now) known_.insert(key_, belongs);
-  return belongs;
+  if (!may_be_kept || is_for_now) return belongs;
+  known_.insert(key_, belongs);
+  return remember_last(belongs);
+}
+
+// Requests of one application come one after another, mostly.
+const Belonging& Identifier::remember_last(const Belonging& belongs) {
+  last_key_ = key_;
+  return last_.emplace(belongs);
 }
 
 }  // namespace vpfs::proxy

@@ -43,17 +43,25 @@ class Identifier {
 
   // What was found out counts no more: other rules hold, or a virtual PFS has gone. Takes the same
   // time however much it is.
-  void forget_all() { known_.forget_all(); }
+  void forget_all() {
+    known_.forget_all();
+    last_.reset();
+  }
 
  private:
   [[nodiscard]] Belonging look_up(const Settings& settings, const stage::Address& client,
                                   const stage::Identity& identity, TimePoint now);
+
+  // Of key_.
+  const Belonging& remember_last(const Belonging& belongs);
 
   Dispatcher& dispatcher_;
   stage::KnownIdentities<Belonging> known_;
   // Reused from call to call.
   std::vector<std::optional<std::string_view>> hints_;
   std::string key_;
+  std::string last_key_;
+  std::optional<Belonging> last_;  // what was asked for last, by last_key_
 };
 
 }  // namespace vpfs::proxy

@@ -87,7 +87,7 @@ void Session::take_on_settings() {
   conversation_->hold_metadata(worker_.settings().config.schedule_metadata);
 }
 
-Belonging Session::identify(const IoDescription& io) {
+Belonging Session::identify(const IoDescription& io, TimePoint now) {
   const stage::Identity identity = {.kind = io.kind,
                                     .file_system = io.file_system,
                                     .uid = user_of(io),
@@ -96,8 +96,7 @@ Belonging Session::identify(const IoDescription& io) {
                                     .owner = io.owner,
                                     .directory = io.directory};
   const auto hint = [this](const std::string& name) { return conversation_->held_hint(name); };
-  return worker_.identifier().identify(worker_.settings(), client_address_, identity, hint,
-                                       worker_.now());
+  return worker_.identifier().identify(worker_.settings(), client_address_, identity, hint, now);
 }
 
 void Session::count_refusals(const Belonging& who) {
@@ -163,14 +162,15 @@ void Session::hold(std::span<const std::byte> message) {
   }
   // It sends again, or nothing is there for it to take.
   if (!to_client_.blocked_since()) client_stalled_ = false;
-  const Belonging who = identify(description);
+  const TimePoint now = worker_.now();
+  const Belonging who = identify(description, now);
   count_refusals(who);
   if (holds_far_too_much()) {
     ++shared_.counters.requests_refused;
     worker_.dispatcher().count_refused(who.virtual_pfs, description.kind, {description.bytes});
     return send_refusal(description.key);
   }
-  PendingIo& io = worker_.make_held(worker_.now());
+  PendingIo& io = worker_.make_held(now);
   io.arrived_in = worker_.event();
   join_client();
   io.session = this;
@@ -244,6 +244,7 @@ bool Session::may_submit(const PendingIo& io) {
 }
 
 StallBudgets::Standing Session::standing(stage::VirtualPfsId whose) {
+  if (shared_.stalls.nobody_stalled()) return StallBudgets::Standing::good;
   return shared_.stalls.standing(whose, client_endpoint_.address(), worker_.now(), client_stall());
 }
 

@@ -61,7 +61,7 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   void take_on_settings();
   [[nodiscard]] std::optional<std::uint32_t> user_of(const IoDescription& io);
-  [[nodiscard]] Belonging identify(const IoDescription& io);
+  [[nodiscard]] Belonging identify(const IoDescription& io, TimePoint now);
   void count_refusals(const Belonging& who);
   void refuse_excess(PendingIo& io);
   void join_client();
