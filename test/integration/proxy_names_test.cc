@@ -1,8 +1,10 @@
 // Names of virtual PFSes that requests make up: what they may cost.
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -151,6 +153,44 @@ TEST_F(ProxyNames, TenThousandTakeNoMoreThanTheGuideSays) {
   const std::size_t each = (proxy.memory() - before) / kNames;
   std::cout << each << " bytes for each virtual PFS\n";
   if (kMemoryCounts) EXPECT_LT(each, kStatedSize);
+}
+
+// Jobs that come and go: their rows and numbers are there for others, their sums stay, and a job
+// that found no place gets its own virtual PFS when there is one.
+TEST_F(ProxyNames, JobsThatAreIdleMakePlaceForOthers) {
+  constexpr int kPlaces = 20;
+  ProxyProcess proxy(settings(fmt::format("virtual_pfs: {}, idle: 1 s", kPlaces)));
+  Link link = open_link(proxy, server_);
+  const auto names = [&] {
+    std::vector<std::string> found;
+    for (const auto& row : proxy.status()["virtual_pfs"]) found.push_back(row["name"]);
+    return found;
+  };
+  const auto has = [&](const std::string& name) {
+    const std::vector<std::string> now = names();
+    return std::ranges::find(now, name) != now.end();
+  };
+  ask(link, kPlaces, [](int i) { return fmt::format("old{}", i); });
+  EXPECT_EQ(names().size(), kPlaces + 1U);
+  ask(link, 1, [](int) { return "late"; });
+  EXPECT_FALSE(has("job-late")) << "there is no place";
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!has("job-late") && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ask(link, 1, [](int) { return "late"; });
+  }
+  EXPECT_TRUE(has("job-late"));
+  while (has("job-old0") && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ask(link, 1, [](int) { return "late"; });
+  }
+  const nlohmann::json status = proxy.status();
+  EXPECT_EQ(names(), (std::vector<std::string>{"default", "job-late"}));
+  const nlohmann::json& retired = status["virtual_pfs"][0]["retired"];
+  EXPECT_EQ(retired["virtual_pfs"], kPlaces);
+  EXPECT_EQ(retired["done_requests"], kPlaces);
+  ask(link, kPlaces, [](int i) { return fmt::format("new{}", i); });
+  EXPECT_TRUE(has("job-new0"));
 }
 
 }  // namespace
