@@ -10,7 +10,7 @@ namespace vpfs {
 // which the measurement takes as Dispatcher does.
 struct RowsSample {
   std::size_t virtual_pfs;
-  double ns_p50;       // copy: of all; retire: of each
+  double ns_p50;  // copy: of all; retire: of each
   double ns_p99;
   double lock_us_max;  // the longest that a round holds the lock at a time, median over the rounds
 };

@@ -78,7 +78,8 @@ class Churn {
       if (app == AppId{0}) continue;  // "default" has no job
       const std::uint64_t bytes = stage_.virtual_pfs().counters(app).done.all().bytes;
       const Job& job = jobs_[name];
-      ASSERT_EQ(bytes, job.done - job.done_before(stage_.virtual_pfs()[app].generation, app)) << name;
+      ASSERT_EQ(bytes, job.done - job.done_before(stage_.virtual_pfs()[app].generation, app))
+          << name;
       done += bytes;
     }
     ASSERT_EQ(done, done_);
@@ -119,8 +120,7 @@ class Churn {
     if (const auto found = worker.known.find(name); found != worker.known.end()) {
       return found->second;
     }
-    const VirtualPfsId id =
-        stage_.find({.virtual_pfs = name, .declared_name = kTemplate}, now_);
+    const VirtualPfsId id = stage_.find({.virtual_pfs = name, .declared_name = kTemplate}, now_);
     jobs_[name].before.try_emplace(id, jobs_[name].done);
     return worker.known[name] = id;
   }
@@ -147,8 +147,10 @@ class Churn {
     std::vector<Held*> released;
     (void)stage_.release(now_, released);
     for (Held* io : released) {
-      if (io->state == Held::State::excess) std::erase_if(requests_, [&](auto& each) { return &each == io; });
-      else if (random_() % 4 != 0) Stage::took_over(*io);
+      if (io->state == Held::State::excess)
+        std::erase_if(requests_, [&](auto& each) { return &each == io; });
+      else if (random_() % 4 != 0)
+        Stage::took_over(*io);
     }
   }
 
