@@ -9,19 +9,10 @@
 
 #include "test/support/io_messages.h"
 #include "test/support/proxy_process.h"
+#include "test/support/sanitizers.h"
 
 namespace vpfs::test {
 namespace {
-
-// Sanitizers keep freed memory for a while, and books of all memory.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMemoryIsFreed = false;
-#elif defined(__has_feature)
-constexpr bool kMemoryIsFreed =
-    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
-#else
-constexpr bool kMemoryIsFreed = true;
-#endif
 
 void expect_works(Link& link, pvfs2::Tag tag) {
   const Buffer data = StampedFile{.file = 77, .generation = tag}.bytes(0, 8192);
@@ -48,7 +39,7 @@ TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
   expect_works(busy, 2);
   EXPECT_EQ(proxy.open_files(), files + 2 * kCount);
   const std::size_t full = proxy.memory();
-  if (kMemoryIsFreed) EXPECT_LT(full - memory, 32U << 20);
+  if (!kHasSanitizer) EXPECT_LT(full - memory, 32U << 20);
   RecordProperty("kib_of_a_thousand", std::to_string((full - memory) / 1024));
   silent.clear();
   ASSERT_TRUE(
@@ -60,7 +51,7 @@ TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
   for (std::size_t i = 0; i < kCount; ++i) silent.push_back(open_link(proxy, server));
   ASSERT_TRUE(proxy.wait_until(
       [](const nlohmann::json& now) { return now["connections"]["open"] == kCount + 1; }));
-  if (kMemoryIsFreed) EXPECT_LT(proxy.memory(), full + (4U << 20));
+  if (!kHasSanitizer) EXPECT_LT(proxy.memory(), full + (4U << 20));
 }
 
 TEST(ProxyResourceFaults, ConnectionsOverTheLimitAreClosedAtOnceWithOneLine) {
@@ -185,7 +176,7 @@ TEST(ProxyResourceFaults, KilledProxyServesAgainAfterItsRestart) {
 }
 
 TEST(ProxyResourceFaults, MemoryOfAPeakIsGivenBack) {
-  if (!kMemoryIsFreed) GTEST_SKIP() << "sanitizers keep memory";
+  if (kHasSanitizer) GTEST_SKIP() << "sanitizers keep memory";
   constexpr int kConnections = 32;
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});

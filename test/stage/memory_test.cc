@@ -8,19 +8,10 @@
 #include <malloc.h>
 
 #include "stage/stage.h"
+#include "test/support/sanitizers.h"
 
 namespace vpfs::stage {
 namespace {
-
-// Sanitizers have an allocator of their own, which tells nothing here.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMemoryCounts = false;
-#elif defined(__has_feature)
-constexpr bool kMemoryCounts =
-    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
-#else
-constexpr bool kMemoryCounts = true;
-#endif
 
 constexpr std::size_t kCount = 10'000;
 
@@ -32,7 +23,7 @@ std::size_t allocated() {
 class StageMemory : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(StageMemory, AnUnusedVirtualPfsTakesOneKibibyteAtMost) {
-  if (!kMemoryCounts) GTEST_SKIP() << "not with a sanitizer";
+  if (kHasSanitizer) GTEST_SKIP() << "not with a sanitizer";
   Config config;
   config.policy = GetParam();
   config.virtual_pfs = {{.name = "job-{jobid}", .share = {.weight = 2}}};
