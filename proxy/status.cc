@@ -20,10 +20,13 @@ std::int64_t microseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
 }
 
+// Of what there are thousands, fields are assigned one by one: a list of them is copied twice.
 ordered_json describe(const StatusSnapshot::Latencies& latencies) {
-  return {{"p50", microseconds(latencies.p50)},
-          {"p99", microseconds(latencies.p99)},
-          {"max", microseconds(latencies.max)}};
+  ordered_json row;
+  row["p50"] = microseconds(latencies.p50);
+  row["p99"] = microseconds(latencies.p99);
+  row["max"] = microseconds(latencies.max);
+  return row;
 }
 
 // What the share entitles to, as far as it says something.
@@ -63,36 +66,39 @@ std::uint32_t device_number(std::uint32_t device) {
 }
 
 ordered_json held_us(const HoldTimes& held) {
-  return {{"limit", microseconds(held.limit)},
-          {"share", microseconds(held.share)},
-          {"depth", microseconds(held.depth)},
-          {"class", microseconds(held.traffic_class)}};
+  ordered_json row;
+  row["limit"] = microseconds(held.limit);
+  row["share"] = microseconds(held.share);
+  row["depth"] = microseconds(held.depth);
+  row["class"] = microseconds(held.traffic_class);
+  return row;
 }
 
 void add_counters(ordered_json& row, const stage::Counters& counters) {
   const stage::Amount done = counters.done.all();
-  row.update({{"done_requests", done.requests},
-              {"done_bytes", done.bytes},
-              {"failed_requests", counters.failed.all().requests},
-              {"refused_requests", counters.refused.all().requests},
-              {"excess_requests", counters.excess},
-              {"given_up_requests", counters.given_up},
-              {"cost_sent", counters.cost_sent},
-              {"cost_done", counters.cost_done}});
+  row["done_requests"] = done.requests;
+  row["done_bytes"] = done.bytes;
+  row["failed_requests"] = counters.failed.all().requests;
+  row["refused_requests"] = counters.refused.all().requests;
+  row["excess_requests"] = counters.excess;
+  row["given_up_requests"] = counters.given_up;
+  row["cost_sent"] = counters.cost_sent;
+  row["cost_done"] = counters.cost_done;
   row["held_us"] = held_us(counters.held);
 }
 
 ordered_json describe(const StatusSnapshot::Row& from, bool one_lane) {
-  ordered_json row = {{"name", from.info->name}};
+  ordered_json row;
+  row["name"] = from.info->name;
   if (from.info->removed) row["removed"] = true;
   add_share(row, from.info->share());
   if (one_lane) add_report(row, from.report);
   if (!from.info->refused_promise.empty()) row["refused_promise"] = from.info->refused_promise;
   const stage::Counters& counters = from.counters;
-  row.update({{"queued_requests", counters.queued.requests},
-              {"queued_bytes", counters.queued.bytes},
-              {"outstanding_requests", counters.outstanding.requests},
-              {"outstanding_bytes", counters.outstanding.bytes}});
+  row["queued_requests"] = counters.queued.requests;
+  row["queued_bytes"] = counters.queued.bytes;
+  row["outstanding_requests"] = counters.outstanding.requests;
+  row["outstanding_bytes"] = counters.outstanding.bytes;
   add_counters(row, counters);
   row["wait_us"] = describe(from.held);
   row["server_us"] = describe(from.service);
