@@ -228,7 +228,7 @@ void Worker::take_turn() {
   ask_again_at(next.until);
   for (const Turn::End& each : turn_.ended) recycle(*each.io);
   turn_.clear();
-  // The next turn says that it has been forgotten what was known before.
+  // Another turn tells the dispatcher that the old numbers are forgotten.
   need_turn_ = std::exchange(turn_.epoch, next.epoch) != next.epoch;
   if (need_turn_) identifier_.forget_all();
   for (PendingIo* io : released_) io->session->release(*io);
@@ -244,7 +244,7 @@ void Worker::ask_again_at(std::optional<TimePoint> until) {
   });
 }
 
-// Many sessions are looked at in several parts, so that none of them keeps the thread for long.
+// Many sessions are checked in several parts, so that no check keeps the thread for long.
 void Worker::arm_sweep() {
   const std::size_t parts =
       std::clamp<std::size_t>(sessions_.size() / kSweptAtOnce, 1, kMostSweepParts);
@@ -256,8 +256,8 @@ void Worker::arm_sweep() {
   });
 }
 
-// Each part is of as many places of the table. Sessions that come and go may move others to another
-// place, which are then looked at twice in a round, or once in two.
+// A part is a range of the table's buckets. When the table grows, sessions change places: some are
+// then checked twice in a round, others only in the next one.
 void Worker::sweep(std::size_t parts) {
   const TimePoint now = shared_.clock.now();
   const std::size_t places = sessions_.bucket_count();

@@ -55,7 +55,7 @@ class Worker {
   [[nodiscard]] SharedState& shared() { return shared_; }
   // In force until the end of the event.
   [[nodiscard]] const Settings& settings() const { return *settings_; }
-  // Another one for each of them.
+  // Changes with every reload.
   [[nodiscard]] std::uint64_t settings_number() const { return settings_number_; }
   [[nodiscard]] Dispatcher& dispatcher() { return dispatcher_; }
   [[nodiscard]] Identifier& identifier() { return identifier_; }
@@ -142,7 +142,7 @@ class Worker {
   std::vector<std::shared_ptr<Session>> to_close_;
   const Session* last_session_ = nullptr;  // only compared
   std::size_t events_in_a_row_ = 0;
-  std::size_t swept_ = 0;  // places of sessions_ in this round
+  std::size_t swept_ = 0;  // buckets of sessions_ in this round
   std::uint64_t event_ = 1;
   bool need_turn_ = false;
   bool stopping_ = false;

@@ -12,11 +12,10 @@ namespace vpfs {
 // both must allow a request. Shared by the policies of all traffic classes, and by all schedulers
 // that are made on them, so that a limit holds for everything that a flow does.
 //
-// Where several schedulers (users) wait for the tokens of one flow, they take them in turn,
-// whatever the order in which they are asked and the size of their requests: who has had its turn
-// gives way to those that were refused and have not, until the tokens that they were refused for
-// have come, and then once more for the shortest time. So nobody waits for longer for one that has
-// no room, and the bucket is not full before.
+// Several schedulers (users) that wait for the tokens of one flow take turns, whatever the order in
+// which they are asked and however large their requests are. A user that has had its turn gives way
+// to those that were refused and have not: until the tokens that they need have come, and then once
+// more for the shortest time. So a user that has no room holds the others up no longer than that.
 class RateLimits {
  public:
   // What a request takes from the bucket of bytes.

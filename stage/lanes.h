@@ -52,7 +52,6 @@ class Lanes {
   [[nodiscard]] auto begin() const { return lanes_.begin(); }
   [[nodiscard]] auto end() const { return lanes_.end(); }
   [[nodiscard]] const SchedulerSettings& settings() const { return settings_; }
-  [[nodiscard]] bool per_target() const { return per_target_; }
 
  private:
   [[nodiscard]] std::size_t reused_for(std::uint32_t target);
