@@ -12,8 +12,8 @@
 #include "base/config_file.h"
 #include "base/log.h"
 #include "base/system_clock.h"
-#include "dataserver/config_summary.h"
-#include "dataserver/server.h"
+#include "dataserver/orangefs/config_summary.h"
+#include "dataserver/orangefs/server.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 

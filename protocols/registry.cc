@@ -1,7 +1,7 @@
 #include "protocols/registry.h"
 
 #include "protocols/beegfs/conversation.h"
-#include "protocols/pvfs2/conversation.h"
+#include "protocols/orangefs/conversation.h"
 
 namespace vpfs {
 
@@ -21,7 +21,7 @@ Attributes protocol_attributes(std::string_view protocol) {
 }
 
 std::unique_ptr<Conversation> make_conversation(std::string_view protocol, std::uint64_t seed) {
-  if (protocol == "orangefs") return std::make_unique<pvfs2::Pvfs2Conversation>(seed);
+  if (protocol == "orangefs") return std::make_unique<orangefs::OrangefsConversation>(seed);
   if (protocol == "beegfs") return std::make_unique<beegfs::BeegfsConversation>();
   return nullptr;
 }

@@ -16,7 +16,7 @@
 
 #include "base/units.h"
 #include "net/socket_options.h"
-#include "protocols/pvfs2/bmi_header.h"
+#include "protocols/orangefs/bmi_header.h"
 
 namespace vpfs::bench {
 namespace {
@@ -28,8 +28,8 @@ constexpr std::size_t kScratch = 512 * kKiB;
 constexpr std::size_t kUnitsPerSend = 16;
 
 void append_message(std::vector<std::byte>& out, std::size_t payload) {
-  const auto header = pvfs2::encode(pvfs2::BmiHeader{
-      .mode = pvfs2::expected_mode(payload), .tag = pvfs2::Tag{1}, .payload_size = payload});
+  const auto header = orangefs::encode(orangefs::BmiHeader{
+      .mode = orangefs::expected_mode(payload), .tag = orangefs::Tag{1}, .payload_size = payload});
   out.insert(out.end(), header.begin(), header.end());
   out.resize(out.size() + payload);
 }
@@ -56,14 +56,14 @@ void prepare(int socket, const std::string& congestion_control) {
 
 std::vector<std::byte> request_of(const Workload& workload) {
   std::vector<std::byte> out;
-  append_message(out, kRequestSize - pvfs2::kBmiHeaderSize);
+  append_message(out, kRequestSize - orangefs::kBmiHeaderSize);
   if (workload.write) append_data(out, workload.size);
   return out;
 }
 
 std::vector<std::byte> answer_of(const Workload& workload) {
   std::vector<std::byte> out;
-  append_message(out, kAnswerSize - pvfs2::kBmiHeaderSize);
+  append_message(out, kAnswerSize - orangefs::kBmiHeaderSize);
   if (!workload.write) append_data(out, workload.size);
   return out;
 }

@@ -203,13 +203,13 @@ void MessageWalk::pass(std::span<const std::byte> bytes) {
       bytes = bytes.subspan(here);
       continue;
     }
-    const std::size_t wanted = std::min(pvfs2::kBmiHeaderSize - partial_, bytes.size());
+    const std::size_t wanted = std::min(orangefs::kBmiHeaderSize - partial_, bytes.size());
     std::memcpy(header_ + partial_, bytes.data(), wanted);
     partial_ += wanted;
     bytes = bytes.subspan(wanted);
-    if (partial_ < pvfs2::kBmiHeaderSize) return;
-    const auto header = pvfs2::decode_bmi_header(header_);
-    if (!header) throw std::runtime_error(pvfs2::describe(header.error()));
+    if (partial_ < orangefs::kBmiHeaderSize) return;
+    const auto header = orangefs::decode_bmi_header(header_);
+    if (!header) throw std::runtime_error(orangefs::describe(header.error()));
     partial_ = 0;
     remaining_ = header->payload_size;
     largest_ = std::max(largest_, remaining_);

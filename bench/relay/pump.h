@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "net/splice_pipe.h"
-#include "protocols/pvfs2/bmi_header.h"
+#include "protocols/orangefs/bmi_header.h"
 
 namespace vpfs::bench {
 
@@ -28,7 +28,7 @@ class MessageWalk {
   [[nodiscard]] std::uint64_t largest() const { return largest_; }
 
  private:
-  std::byte header_[pvfs2::kBmiHeaderSize] = {};
+  std::byte header_[orangefs::kBmiHeaderSize] = {};
   std::size_t partial_ = 0;
   std::uint64_t remaining_ = 0;
   std::uint64_t largest_ = 0;

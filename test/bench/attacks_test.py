@@ -56,10 +56,10 @@ def u64(content: bytes, at: int) -> int:
 
 class OrangefsMessageTest(unittest.TestCase):
     def test_a_getconfig_is_that_of_a_real_client(self) -> None:
-        self.assertEqual(orangefs.getconfig(1), captured_orangefs("pvfs2/ping.pcap", orangefs.GETCONFIG))
+        self.assertEqual(orangefs.getconfig(1), captured_orangefs("orangefs/ping.pcap", orangefs.GETCONFIG))
 
     def test_a_read_is_that_of_a_real_client(self) -> None:
-        real = captured_orangefs("pvfs2/sread.pcap", orangefs.IO)
+        real = captured_orangefs("orangefs/sread.pcap", orangefs.IO)
         payload = real[orangefs.HEADER.size:]
         # Who and what it is about are at the offsets of docs/wire-orangefs.md, section 3.
         about = {"ISSUER": payload[20:24], "FS_ID": struct.unpack_from("<i", payload, 104)[0],
@@ -71,7 +71,7 @@ class OrangefsMessageTest(unittest.TestCase):
         self.assertEqual(made, real)
 
     def test_a_hint_of_text_is_written_as_a_real_client_does(self) -> None:
-        payload = captured_orangefs("pvfs2/hints_4k_64k.pcap", orangefs.IO)[orangefs.HEADER.size:]
+        payload = captured_orangefs("orangefs/hints_4k_64k.pcap", orangefs.IO)[orangefs.HEADER.size:]
         at = payload.index(struct.pack("<II", 3, 3))  # there are three, the first is the file
         file, text = payload[at + 8:at + 16], payload[at + 16:]
         made = orangefs.hints(u64(file, 0), b"job42")

@@ -7,14 +7,14 @@
 
 #include <gtest/gtest.h>
 
-#include "protocols/pvfs2/errors.h"
+#include "protocols/orangefs/errors.h"
+#include "test/support/orangefs_user.h"
 #include "test/support/process.h"
-#include "test/support/pvfs2_user.h"
 
 namespace vpfs::test {
 namespace {
 
-constexpr pvfs2::FsId kId = 1234;
+constexpr orangefs::FsId kId = 1234;
 
 class DirectoryServer : public testing::Test {
  protected:
@@ -34,47 +34,47 @@ class DirectoryServer : public testing::Test {
     return server;
   }
   template <typename Body>
-  static Body get(Pvfs2WireClient& client, const pvfs2::Request& request) {
+  static Body get(OrangefsWireClient& client, const orangefs::Request& request) {
     const auto response = client.call(request);
     const Body* body = response ? std::get_if<Body>(&response->body) : nullptr;
-    EXPECT_NE(body, nullptr) << (response ? pvfs2::describe_status(response->status) : "closed");
+    EXPECT_NE(body, nullptr) << (response ? orangefs::describe_status(response->status) : "closed");
     return body == nullptr ? Body{} : *body;
   }
-  pvfs2::Attributes attributes(Pvfs2WireClient& client, pvfs2::Handle handle) {
-    return get<pvfs2::AttributesResponse>(client, user_.getattr(handle)).attributes;
+  orangefs::Attributes attributes(OrangefsWireClient& client, orangefs::Handle handle) {
+    return get<orangefs::AttributesResponse>(client, user_.getattr(handle)).attributes;
   }
 
   TemporaryDirectory directory_;
   ReservedPort port_;
   std::string config_;
-  Pvfs2User user_{kId};
+  OrangefsUser user_{kId};
 };
 
 TEST_F(DirectoryServer, KillLosesNothingThatWasAcknowledged) {
-  std::map<std::string, pvfs2::Handle> made;
+  std::map<std::string, orangefs::Handle> made;
   for (int round = 0; round < 3; ++round) {
     Process server = start();
-    Pvfs2WireClient client(port_.number());
-    const pvfs2::Attributes root = attributes(client, Pvfs2User::kRoot);
+    OrangefsWireClient client(port_.number());
+    const orangefs::Attributes root = attributes(client, OrangefsUser::kRoot);
     for (const auto& [name, handle] : made) {
       const auto found =
-          get<pvfs2::LookupPathResponse>(client, user_.lookup(Pvfs2User::kRoot, name));
-      ASSERT_EQ(found.handles, std::vector<pvfs2::Handle>{handle});
-      const pvfs2::Attributes file = attributes(client, handle);
+          get<orangefs::LookupPathResponse>(client, user_.lookup(OrangefsUser::kRoot, name));
+      ASSERT_EQ(found.handles, std::vector<orangefs::Handle>{handle});
+      const orangefs::Attributes file = attributes(client, handle);
       const auto data =
-          get<pvfs2::SmallIoResponse>(client, user_.small_read(file, handle, 0, 0, 1000));
+          get<orangefs::SmallIoResponse>(client, user_.small_read(file, handle, 0, 0, 1000));
       EXPECT_EQ(std::string(reinterpret_cast<const char*>(data.data.data()), data.data.size()),
                 "data of " + name);
     }
     for (int i = 0; i < 20; ++i) {
       const std::string name = "f" + std::to_string(round) + "-" + std::to_string(i);
-      const auto created = get<pvfs2::CreateResponse>(client, user_.create(root, 1));
-      const pvfs2::Handle handle = created.metafile_handle;
-      ASSERT_EQ(client.call(user_.link(root, Pvfs2User::kRoot, name, handle))->status, 0);
-      const pvfs2::Attributes file = attributes(client, handle);
+      const auto created = get<orangefs::CreateResponse>(client, user_.create(root, 1));
+      const orangefs::Handle handle = created.metafile_handle;
+      ASSERT_EQ(client.call(user_.link(root, OrangefsUser::kRoot, name, handle))->status, 0);
+      const orangefs::Attributes file = attributes(client, handle);
       ASSERT_EQ(client.call(user_.small_write(file, handle, 0, 0, "data of " + name))->status, 0);
       const auto flush = user_.request(
-          pvfs2::FlushRequest{.handle = file.datafiles[0], .fs_id = kId}, file.capability);
+          orangefs::FlushRequest{.handle = file.datafiles[0], .fs_id = kId}, file.capability);
       ASSERT_EQ(client.call(flush)->status, 0);
       made[name] = handle;
     }
@@ -86,8 +86,8 @@ TEST_F(DirectoryServer, KillLosesNothingThatWasAcknowledged) {
 
 TEST_F(DirectoryServer, EndsCleanlyWhenAsked) {
   Process server = start();
-  Pvfs2WireClient client(port_.number());
-  attributes(client, Pvfs2User::kRoot);
+  OrangefsWireClient client(port_.number());
+  attributes(client, OrangefsUser::kRoot);
   server.signal(SIGTERM);
   const auto exit = server.wait();
   ASSERT_TRUE(exit);
@@ -127,15 +127,15 @@ TEST_F(DirectoryServer, AFailingDiskFailsTheWriteAndLeavesTheRest) {
       {"/bin/sh", "-c",
        "ulimit -f 512; trap '' XFSZ; exec " VPFS_BIN_DIR "/vpfs-server --config " + config_});
   ASSERT_TRUE(server.wait_for_line("ready on")) << server.errors();
-  Pvfs2WireClient client(port_.number());
-  const pvfs2::Attributes root = attributes(client, Pvfs2User::kRoot);
-  const auto created = get<pvfs2::CreateResponse>(client, user_.create(root, 1));
-  const pvfs2::Handle handle = created.metafile_handle;
-  const pvfs2::Attributes file = attributes(client, handle);
+  OrangefsWireClient client(port_.number());
+  const orangefs::Attributes root = attributes(client, OrangefsUser::kRoot);
+  const auto created = get<orangefs::CreateResponse>(client, user_.create(root, 1));
+  const orangefs::Handle handle = created.metafile_handle;
+  const orangefs::Attributes file = attributes(client, handle);
   ASSERT_EQ(client.call(user_.small_write(file, handle, 0, 0, "before"))->status, 0);
   EXPECT_EQ(client.call(user_.small_write(file, handle, 0, 1 << 20, "past"))->status,
-            pvfs2::status_from_errno(ENOSPC));
-  const auto data = get<pvfs2::SmallIoResponse>(client, user_.small_read(file, handle, 0, 0, 6));
+            orangefs::status_from_errno(ENOSPC));
+  const auto data = get<orangefs::SmallIoResponse>(client, user_.small_read(file, handle, 0, 0, 6));
   EXPECT_EQ(data.result_size, 6);
 }
 

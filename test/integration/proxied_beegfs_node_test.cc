@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "test/support/beegfs/storage.h"
+#include "test/support/beegfs_storage.h"
 #include "test/support/load_run.h"
 #include "test/support/proxy_beegfs.h"
 

@@ -12,22 +12,22 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "test/protocols/pvfs2/striping_model.h"
+#include "test/protocols/orangefs/striping_model.h"
 #include "test/support/file_requests.h"
+#include "test/support/orangefs_user.h"
 #include "test/support/process.h"
 #include "test/support/proxy_process.h"
-#include "test/support/pvfs2_user.h"
 
 namespace vpfs::test {
 namespace {
 
-using pvfs2::IoType;
-using pvfs2::test::random_striping;
-using pvfs2::test::StripingModel;
+using orangefs::IoType;
+using orangefs::test::random_striping;
+using orangefs::test::StripingModel;
 
 using Bytes = std::vector<std::byte>;
 
-constexpr pvfs2::FsId kFileSystem = 1234;
+constexpr orangefs::FsId kFileSystem = 1234;
 
 // What one data server is asked for.
 struct Part {
@@ -73,23 +73,24 @@ class ProxiedDatatypes : public testing::TestWithParam<std::size_t> {
   void SetUp() override {
     ASSERT_TRUE(server_->wait_for_line("ready on")) << server_->errors();
     client_.emplace(proxy_.port());
-    const auto root = get<pvfs2::AttributesResponse>(user_.getattr(Pvfs2User::kRoot)).attributes;
-    file_ = get<pvfs2::CreateResponse>(user_.create(root, 1)).metafile_handle;
-    ASSERT_EQ(client_->call(user_.link(root, Pvfs2User::kRoot, "a", file_))->status, 0);
-    attributes_ = get<pvfs2::AttributesResponse>(user_.getattr(file_)).attributes;
+    const auto root =
+        get<orangefs::AttributesResponse>(user_.getattr(OrangefsUser::kRoot)).attributes;
+    file_ = get<orangefs::CreateResponse>(user_.create(root, 1)).metafile_handle;
+    ASSERT_EQ(client_->call(user_.link(root, OrangefsUser::kRoot, "a", file_))->status, 0);
+    attributes_ = get<orangefs::AttributesResponse>(user_.getattr(file_)).attributes;
   }
 
   template <typename Body>
-  Body get(const pvfs2::Request& request) {
+  Body get(const orangefs::Request& request) {
     auto response = client_->call(request);
     const Body* body = response ? std::get_if<Body>(&response->body) : nullptr;
     EXPECT_NE(body, nullptr);
     return body == nullptr ? Body{} : *body;
   }
 
-  [[nodiscard]] pvfs2::Request request(const Part& part, IoType type) const {
-    pvfs2::Request request = user_.io(attributes_, file_, 0, type, part.offset, part.size);
-    fill(std::get<pvfs2::IoRequestBody>(request.body), part);
+  [[nodiscard]] orangefs::Request request(const Part& part, IoType type) const {
+    orangefs::Request request = user_.io(attributes_, file_, 0, type, part.offset, part.size);
+    fill(std::get<orangefs::IoRequestBody>(request.body), part);
     return request;
   }
   template <typename Body>
@@ -99,12 +100,12 @@ class ProxiedDatatypes : public testing::TestWithParam<std::size_t> {
     body.distribution = part.striping.distribution;
     body.file_request = part.type.request();
   }
-  [[nodiscard]] pvfs2::Request dense(IoType type, std::int64_t size) const {
+  [[nodiscard]] orangefs::Request dense(IoType type, std::int64_t size) const {
     return user_.io(attributes_, file_, 0, type, 0, size);
   }
 
-  void write(const pvfs2::Request& request, std::span<const std::byte> data) {
-    const pvfs2::Tag tag = client_->send(request);
+  void write(const orangefs::Request& request, std::span<const std::byte> data) {
+    const orangefs::Tag tag = client_->send(request);
     const auto ready = client_->receive_response(tag);
     ASSERT_TRUE(ready && ready->status == 0);
     for (std::size_t done = 0; done < data.size(); done += GetParam()) {
@@ -112,12 +113,12 @@ class ProxiedDatatypes : public testing::TestWithParam<std::size_t> {
     }
     const auto end = client_->receive_response(tag);
     ASSERT_TRUE(end && end->status == 0);
-    EXPECT_EQ(std::get<pvfs2::WriteCompletionResponse>(end->body).total_completed,
+    EXPECT_EQ(std::get<orangefs::WriteCompletionResponse>(end->body).total_completed,
               static_cast<std::int64_t>(data.size()));
   }
 
-  void expect_read(const pvfs2::Request& request, const Bytes& wanted) {
-    const pvfs2::Tag tag = client_->send(request);
+  void expect_read(const orangefs::Request& request, const Bytes& wanted) {
+    const orangefs::Tag tag = client_->send(request);
     const auto ready = client_->receive_response(tag);
     ASSERT_TRUE(ready && ready->status == 0);
     Bytes data;
@@ -135,7 +136,7 @@ class ProxiedDatatypes : public testing::TestWithParam<std::size_t> {
     const auto size = static_cast<std::int64_t>(contents.size());
     ASSERT_EQ(client_
                   ->call(user_.request(
-                      pvfs2::TruncateRequest{
+                      orangefs::TruncateRequest{
                           .handle = attributes_.datafiles[0], .fs_id = kFileSystem, .size = size},
                       attributes_.capability, file_))
                   ->status,
@@ -152,10 +153,10 @@ class ProxiedDatatypes : public testing::TestWithParam<std::size_t> {
   TemporaryDirectory directory_;
   ProxyProcess proxy_;
   std::optional<Process> server_;
-  std::optional<Pvfs2WireClient> client_;
-  Pvfs2User user_{kFileSystem};
-  pvfs2::Handle file_ = 0;
-  pvfs2::Attributes attributes_;
+  std::optional<OrangefsWireClient> client_;
+  OrangefsUser user_{kFileSystem};
+  orangefs::Handle file_ = 0;
+  orangefs::Attributes attributes_;
 };
 
 // Some KiB of bytes in blocks of 1 to 9 K, with holes, in order.
@@ -177,11 +178,11 @@ Part random_part(std::mt19937_64& random) {
   Part part{.type = blocks(random), .striping = random_striping(random)};
   // Strips of some KiB instead of some bytes.
   for (auto& strip : part.striping.period) strip.size *= 1000;
-  if (auto* stripe = std::get_if<pvfs2::SimpleStripe>(&part.striping.distribution)) {
+  if (auto* stripe = std::get_if<orangefs::SimpleStripe>(&part.striping.distribution)) {
     stripe->strip_size *= 1000;
-  } else if (auto* two = std::get_if<pvfs2::TwoDStripe>(&part.striping.distribution)) {
+  } else if (auto* two = std::get_if<orangefs::TwoDStripe>(&part.striping.distribution)) {
     two->strip_size *= 1000;
-  } else if (auto* varying = std::get_if<pvfs2::VarStrip>(&part.striping.distribution)) {
+  } else if (auto* varying = std::get_if<orangefs::VarStrip>(&part.striping.distribution)) {
     varying->strips.clear();
     for (const auto& strip : part.striping.period) {
       varying->strips += fmt::format("{}:{};", strip.server, strip.size);
@@ -237,7 +238,7 @@ TEST_P(ProxiedDatatypes, BytesGoWhereTheyBelong) {
 
 TEST_P(ProxiedDatatypes, SmallRequestsDoTheSame) {
   const Part part{.type = DatatypeBuilder().contiguous(10).hvector(30, 1, 25),
-                  .striping = {.distribution = pvfs2::SimpleStripe{.strip_size = 64},
+                  .striping = {.distribution = orangefs::SimpleStripe{.strip_size = 64},
                                .servers = 2,
                                .period = {{.server = 0, .size = 64}, {.server = 1, .size = 64}}},
                   .server = 1,
@@ -249,18 +250,19 @@ TEST_P(ProxiedDatatypes, SmallRequestsDoTheSame) {
   overwrite(contents);
   const Bytes data = random_data(random, places.size());
   const std::string text(reinterpret_cast<const char*>(data.data()), data.size());
-  pvfs2::Request small = user_.small_write(attributes_, file_, 0, part.offset, text);
-  auto& body = std::get<pvfs2::SmallIoRequest>(small.body);
+  orangefs::Request small = user_.small_write(attributes_, file_, 0, part.offset, text);
+  auto& body = std::get<orangefs::SmallIoRequest>(small.body);
   fill(body, part);
   body.aggregate_size = part.size;
-  EXPECT_EQ(get<pvfs2::SmallIoResponse>(small).result_size, static_cast<std::int64_t>(data.size()));
+  EXPECT_EQ(get<orangefs::SmallIoResponse>(small).result_size,
+            static_cast<std::int64_t>(data.size()));
   for (std::size_t i = 0; i < places.size(); ++i) {
     contents[static_cast<std::size_t>(places[i])] = data[i];
   }
   expect_read(dense(IoType::read, 2000), contents);
   small = user_.small_read(attributes_, file_, 0, part.offset, part.size);
-  fill(std::get<pvfs2::SmallIoRequest>(small.body), part);
-  EXPECT_EQ(get<pvfs2::SmallIoResponse>(small).data, data);
+  fill(std::get<orangefs::SmallIoRequest>(small.body), part);
+  EXPECT_EQ(get<orangefs::SmallIoResponse>(small).data, data);
   expect_slots_are_back();
 }
 
@@ -272,7 +274,7 @@ TEST_P(ProxiedDatatypes, WholeBuffersAndNothingAtAllEndAtOnce) {
   overwrite(contents);
   const auto block = static_cast<std::int32_t>(GetParam() / 4);
   Part part{.type = DatatypeBuilder().contiguous(block).hvector(8, 1, 2 * block),
-            .striping = {.distribution = pvfs2::BasicDistribution{}},
+            .striping = {.distribution = orangefs::BasicDistribution{}},
             .size = 8 * block};
   Bytes wanted;
   for (const std::int64_t at : part.places())
@@ -281,9 +283,10 @@ TEST_P(ProxiedDatatypes, WholeBuffersAndNothingAtAllEndAtOnce) {
   expect_read(request(part, IoType::read), wanted);
   part.offset = 16 * block;  // past the end
   expect_read(request(part, IoType::read), {});
-  part.striping = {.distribution = pvfs2::TwoDStripe{.groups = 2, .strip_size = 65536, .factor = 4},
-                   .servers = 2,
-                   .period = {}};
+  part.striping = {
+      .distribution = orangefs::TwoDStripe{.groups = 2, .strip_size = 65536, .factor = 4},
+      .servers = 2,
+      .period = {}};
   part.type = DatatypeBuilder().contiguous(1);
   part.offset = 0;
   part.size = static_cast<std::int64_t>(GetParam());

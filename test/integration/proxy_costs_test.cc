@@ -13,7 +13,7 @@
 namespace vpfs::test {
 namespace {
 
-using pvfs2::Tag;
+using orangefs::Tag;
 
 constexpr std::int64_t kAsked = 10 << 20;
 constexpr std::int64_t kHas = 4096;

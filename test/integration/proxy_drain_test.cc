@@ -12,7 +12,7 @@
 namespace vpfs::test {
 namespace {
 
-using pvfs2::IoType;
+using orangefs::IoType;
 
 bool refuses_connections(std::uint16_t port) {
   try {

@@ -11,8 +11,8 @@
 namespace vpfs::test {
 namespace {
 
-using pvfs2::IoType;
-using pvfs2::Op;
+using orangefs::IoType;
+using orangefs::Op;
 
 Buffer random_bytes(std::size_t size, std::mt19937_64& random) {
   Buffer bytes(size);
@@ -31,9 +31,9 @@ Buffer stream_of_messages(std::uint64_t seed, bool with_requests) {
   std::vector<std::size_t> sizes = {0,      1,      23,     24,      25,        4096, 16384, 16385,
                                     49'127, 49'152, 65'536, 262'144, 1'048'576, 0,    16};
   for (int i = 0; i < 200; ++i) sizes.push_back(random() % 2000);
-  sizes.push_back(pvfs2::kMaxMessageSize);
+  sizes.push_back(orangefs::kMaxMessageSize);
   for (int i = 0; i < 20; ++i) sizes.push_back(random() % 300'000);
-  pvfs2::Tag tag = 1000;
+  orangefs::Tag tag = 1000;
   for (const std::size_t size : sizes) {
     append(stream, data_message(++tag, random_bytes(size, random)));
     if (with_requests && tag % 3 == 0) append(stream, getattr_request(++tag));
@@ -86,7 +86,7 @@ TEST(ProxyForwarding, FlowDataMayLookLikeProtocolMessages) {
   ProxyProcess proxy({.upstream = server.port(), .depth = 2});
   Link link = open_link(proxy, server);
   const Buffer request = small_read_request(9, {.size = 100});
-  const Buffer refusal = pvfs2::error_message(2, Op::io, pvfs2::Status{-1073741826});
+  const Buffer refusal = orangefs::error_message(2, Op::io, orangefs::Status{-1073741826});
   const auto size = static_cast<std::int64_t>(request.size());
   const auto refusal_size = static_cast<std::int64_t>(refusal.size());
 
@@ -105,7 +105,7 @@ TEST(ProxyForwarding, FlowDataMayLookLikeProtocolMessages) {
   ASSERT_TRUE(link.client.send(io_request(2, {.size = refusal_size * 3})));
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(link.server.send(io_response(2, refusal_size * 3)));
-  const std::span<const std::byte> error = std::span(refusal).subspan(pvfs2::kBmiHeaderSize);
+  const std::span<const std::byte> error = std::span(refusal).subspan(orangefs::kBmiHeaderSize);
   const std::vector<Buffer> data = {
       data_message(2, error), data_message(2, refusal), data_message(2, write_completion(2, 7)),
       data_message(2, Buffer(static_cast<std::size_t>(refusal_size) * 2 - error.size() -
@@ -127,7 +127,7 @@ TEST(ProxyForwarding, FlowDataMayLookLikeProtocolMessages) {
 
 TEST(ProxyForwarding, StartedFlowsMoveWhileTheSchedulerIsFull) {
   constexpr std::size_t kFlow = 8U << 20;
-  constexpr std::size_t kPart = pvfs2::kDefaultFlowBufferSize;
+  constexpr std::size_t kPart = orangefs::kDefaultFlowBufferSize;
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2});
   Link link = open_link(proxy, server);
@@ -137,7 +137,7 @@ TEST(ProxyForwarding, StartedFlowsMoveWhileTheSchedulerIsFull) {
   ASSERT_TRUE(link.client.send(io_request(2, {.size = kFlow})));
   ASSERT_TRUE(link.client.send(io_request(3, {.size = kFlow})));
   ASSERT_TRUE(proxy.wait_for_queued(1));
-  for (const pvfs2::Tag tag : {1U, 2U}) {
+  for (const orangefs::Tag tag : {1U, 2U}) {
     EXPECT_EQ(link.server.receive().value().header.tag, tag);
     ASSERT_TRUE(link.server.send(io_response(tag, kFlow)));
     EXPECT_EQ(link.client.receive().value().bytes(), io_response(tag, kFlow));
@@ -159,17 +159,17 @@ TEST(ProxyForwarding, StartedFlowsMoveWhileTheSchedulerIsFull) {
 
 // They stand behind requests that are held, on the same connection.
 TEST(ProxyForwarding, DataOfStartedWritesPassTheLimitOfHeldRequests) {
-  constexpr pvfs2::Tag kWrites = 6;
+  constexpr orangefs::Tag kWrites = 6;
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2, .limits = "held_requests: 2"});
   Link link = open_link(proxy, server);
-  const auto request = [](pvfs2::Tag tag) {
+  const auto request = [](orangefs::Tag tag) {
     return io_request(tag, {.type = IoType::write, .size = 65536});
   };
-  for (pvfs2::Tag tag = 1; tag <= kWrites; ++tag) ASSERT_TRUE(link.client.send(request(tag)));
-  for (const pvfs2::Tag tag : {1U, 2U})
+  for (orangefs::Tag tag = 1; tag <= kWrites; ++tag) ASSERT_TRUE(link.client.send(request(tag)));
+  for (const orangefs::Tag tag : {1U, 2U})
     EXPECT_EQ(link.server.receive().value().bytes(), request(tag));
-  for (pvfs2::Tag tag = 1; tag <= kWrites; ++tag) {
+  for (orangefs::Tag tag = 1; tag <= kWrites; ++tag) {
     const Buffer data = data_message(tag, StampedFile{.file = tag}.bytes(0, 65536));
     ASSERT_TRUE(link.server.send(io_response(tag, 0)));
     EXPECT_EQ(link.client.receive().value().bytes(), io_response(tag, 0));
@@ -186,13 +186,13 @@ TEST(ProxyForwarding, EqualRequestsAreNotTakenForRepetitions) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port()});
   Link link = open_link(proxy, server);
-  for (const pvfs2::Tag tag : {1U, 2U, 3U}) {
+  for (const orangefs::Tag tag : {1U, 2U, 3U}) {
     ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096})));
   }
-  for (const pvfs2::Tag tag : {1U, 2U, 3U}) {
+  for (const orangefs::Tag tag : {1U, 2U, 3U}) {
     EXPECT_EQ(link.server.receive().value().bytes(), small_read_request(tag, {.size = 4096}));
   }
-  for (const pvfs2::Tag tag : {1U, 2U, 3U}) {
+  for (const orangefs::Tag tag : {1U, 2U, 3U}) {
     const Buffer answer = small_read_response(tag, StampedFile{.file = tag}.bytes(0, 4096));
     ASSERT_TRUE(link.server.send(answer));
     EXPECT_EQ(link.client.receive().value().bytes(), answer);

@@ -13,8 +13,8 @@
 namespace vpfs::test {
 namespace {
 
-using pvfs2::IoType;
-using pvfs2::Op;
+using orangefs::IoType;
+using orangefs::Op;
 
 // Has a GETCONFIG pass, so that the proxy knows how long clients wait.
 void show_client_timeout(Link& link, ProxyProcess& proxy, unsigned seconds) {
@@ -91,14 +91,14 @@ TEST(ProxyHold, FarMoreThanTheLimitOfHeldRequestsIsRefusedAtOnce) {
   Link link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {})));
   ASSERT_TRUE(link.server.receive());
-  for (pvfs2::Tag tag = 2; tag <= 12; ++tag) ASSERT_TRUE(link.client.send(io_request(tag, {})));
-  for (pvfs2::Tag tag = 10; tag <= 12; ++tag) {
+  for (orangefs::Tag tag = 2; tag <= 12; ++tag) ASSERT_TRUE(link.client.send(io_request(tag, {})));
+  for (orangefs::Tag tag = 10; tag <= 12; ++tag) {
     const WireMessage answer = link.client.receive().value();
     EXPECT_TRUE(is_error_response(answer, Op::io));
     EXPECT_EQ(answer.header.tag, tag);
   }
   // The others are served.
-  for (pvfs2::Tag tag = 1; tag <= 9; ++tag) {
+  for (orangefs::Tag tag = 1; tag <= 9; ++tag) {
     ASSERT_TRUE(link.server.send(io_response(tag, 0)));
     EXPECT_EQ(link.client.receive().value().bytes(), io_response(tag, 0));
     if (tag < 9) EXPECT_EQ(link.server.receive().value().bytes(), io_request(tag + 1, {}));
@@ -112,7 +112,7 @@ TEST(ProxyHold, FarMoreThanTheLimitOfHeldRequestsIsRefusedAtOnce) {
 // Around the deadline a request is either forwarded or refused, never both and never neither.
 TEST(ProxyHold, SlotsThatComeFreeAroundTheDeadlineForwardOrRefuse) {
   constexpr auto kHold = 100ms;
-  constexpr pvfs2::Tag kEach = 16;
+  constexpr orangefs::Tag kEach = 16;
   FakeDataServer server;
   ProxyProcess proxy(
       {.upstream = server.port(), .workers = 3, .depth = kEach, .timeouts = "hold: 100 ms"});
@@ -121,24 +121,24 @@ TEST(ProxyHold, SlotsThatComeFreeAroundTheDeadlineForwardOrRefuse) {
   for (int round = 0; round < 8; ++round) {
     Link busy = open_link(proxy, server);
     Link link = open_link(proxy, server);
-    for (pvfs2::Tag tag = 1; tag <= kEach; ++tag) {
+    for (orangefs::Tag tag = 1; tag <= kEach; ++tag) {
       ASSERT_TRUE(busy.client.send(io_request(tag, {})));
       ASSERT_TRUE(busy.server.receive());
     }
     const auto start = std::chrono::steady_clock::now();
-    for (pvfs2::Tag tag = 1; tag <= kEach; ++tag) {
+    for (orangefs::Tag tag = 1; tag <= kEach; ++tag) {
       ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096})));
     }
     // Slots come free from before the deadline until after the sweep that looks for it.
-    for (pvfs2::Tag tag = 1; tag <= kEach; ++tag) {
+    for (orangefs::Tag tag = 1; tag <= kEach; ++tag) {
       std::this_thread::sleep_until(start + kHold - 10ms +
                                     (round + 5 * static_cast<int>(tag)) * 1ms);
       ASSERT_TRUE(busy.server.send(io_response(tag, 0)));
     }
-    std::set<pvfs2::Tag> answered;
+    std::set<orangefs::Tag> answered;
     while (answered.size() < kEach) {
       if (link.server.readable(1ms)) {
-        const pvfs2::Tag tag = link.server.receive().value().header.tag;
+        const orangefs::Tag tag = link.server.receive().value().header.tag;
         ASSERT_FALSE(answered.contains(tag)) << "forwarded though it had been refused";
         ASSERT_TRUE(link.server.send(small_read_response(tag, Buffer(4096))));
       }
@@ -156,8 +156,8 @@ TEST(ProxyHold, SlotsThatComeFreeAroundTheDeadlineForwardOrRefuse) {
 }
 
 // Reads all that still comes out of a closing connection; the tags of its requests.
-std::set<pvfs2::Tag> requests_until_the_end(WirePeer& server) {
-  std::set<pvfs2::Tag> tags;
+std::set<orangefs::Tag> requests_until_the_end(WirePeer& server) {
+  std::set<orangefs::Tag> tags;
   while (const auto message = server.receive()) {
     if (operation_of_request(*message) == Op::io) tags.insert(message->header.tag);
   }

@@ -12,7 +12,7 @@
 namespace vpfs::test {
 namespace {
 
-using pvfs2::Op;
+using orangefs::Op;
 
 constexpr const char* kOneJob = "[{match: {hint: {jobid: a}}, virtual_pfs: a}]";
 
@@ -27,7 +27,7 @@ TEST(ProxyLimits, ALimitHoldsForAllConnectionsToTheMillisecondWithoutPolling) {
   std::vector<Link> links;
   links.push_back(open_link(proxy, server));
   links.push_back(open_link(proxy, server));
-  for (pvfs2::Tag tag = 1; tag <= 5; ++tag) {
+  for (orangefs::Tag tag = 1; tag <= 5; ++tag) {
     for (Link& link : links) ASSERT_TRUE(link.client.send(io_request(tag, {.job = "a"})));
   }
   // In order of arrival at the proxy, which is not known: so each link's requests are awaited.
@@ -85,7 +85,8 @@ TEST(ProxyLimits, ScheduledMetadataWaitsForItsSlotAndEndsWithItsAnswer) {
   ASSERT_TRUE(link.server.send(io_response(3, 0)));
   ASSERT_TRUE(link.client.receive());
   ASSERT_EQ(link.server.receive().value().bytes(), getattr_request(2));
-  ASSERT_TRUE(link.server.send(pvfs2::error_message(2, Op::getattr, pvfs2::Status{-1073741826})));
+  ASSERT_TRUE(
+      link.server.send(orangefs::error_message(2, Op::getattr, orangefs::Status{-1073741826})));
   ASSERT_TRUE(link.client.receive());
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   const nlohmann::json row = proxy.status()["virtual_pfs"][1];

@@ -40,7 +40,7 @@ class ProxyNames : public ::testing::Test {
       Buffer answers;
       const int end = std::min(first + kAtOnce, count);
       for (int i = first; i < end; ++i) {
-        const auto tag = static_cast<pvfs2::Tag>(i + 1);
+        const auto tag = static_cast<orangefs::Tag>(i + 1);
         const Buffer request = io_request(tag, {.job = job(i)});
         requests.insert(requests.end(), request.begin(), request.end());
         const Buffer answer = io_response(tag, 0);

@@ -12,10 +12,10 @@
 namespace vpfs::test {
 namespace {
 
-using pvfs2::IoType;
+using orangefs::IoType;
 
 // One small read through `link`, with its data looked at.
-void expect_works(Link& link, pvfs2::Tag tag) {
+void expect_works(Link& link, orangefs::Tag tag) {
   const StampedFile file = {.file = 77, .generation = tag};
   ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 8192})));
   const auto request = link.server.receive();
@@ -39,7 +39,7 @@ TEST(ProxyPeerFaults, ClientThatVanishesWithRequestsHeldLeavesNothing) {
   Link other = open_link(proxy, server);
   for (const bool reset : {false, true}) {
     Link link = open_link(proxy, server);
-    for (pvfs2::Tag tag = 1; tag <= 50; ++tag) {
+    for (orangefs::Tag tag = 1; tag <= 50; ++tag) {
       ASSERT_TRUE(link.client.send(small_write_request(tag, {}, Buffer(4096))));
     }
     ASSERT_TRUE(proxy.wait_for_queued(48));
@@ -63,7 +63,7 @@ TEST(ProxyPeerFaults, ClientThatVanishesBeyondTheLimitOfHeldRequestsLeavesNothin
     ASSERT_TRUE(other.server.receive());
     Link link = open_link(proxy, server);
     Buffer burst;
-    for (pvfs2::Tag tag = 1; tag <= 5; ++tag) {
+    for (orangefs::Tag tag = 1; tag <= 5; ++tag) {
       const Buffer request = io_request(tag, {});
       burst.insert(burst.end(), request.begin(), request.end());
     }
@@ -108,7 +108,7 @@ TEST(ProxyPeerFaults, ClientThatNeverReadsGivesItsSlotsToOthers) {
   ASSERT_TRUE(other.server.receive());
   ASSERT_TRUE(other.server.send(small_read_response(1, Buffer(4096))));
   ASSERT_TRUE(other.client.receive());
-  for (pvfs2::Tag tag = 2; tag < 20; ++tag) expect_works(other, tag);
+  for (orangefs::Tag tag = 2; tag < 20; ++tag) expect_works(other, tag);
   const nlohmann::json now = proxy.status();
   EXPECT_EQ(now["counters"]["client_stalls"], 1);
   EXPECT_EQ(now["counters"]["slots_given_up"], 1);
@@ -172,7 +172,7 @@ TEST(ProxyPeerFaults, DataServerThatClosesInMidMessageEndsThatConnectionOnly) {
   Buffer answer = io_response(1, 1U << 20);
   const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
   answer.insert(answer.end(), data.begin(), data.end());
-  pvfs2::Tag tag = 0;
+  orangefs::Tag tag = 0;
   // In the first header, in the response, in the header of the data, in the data, after them.
   for (const std::size_t size : {std::size_t{10}, std::size_t{30}, io_response(1, 0).size() + 7,
                                  std::size_t{100'000}, answer.size()}) {
@@ -241,7 +241,7 @@ TEST(ProxyPeerFaults, NonsenseFromEitherSideEndsThatConnectionWithOneLine) {
   ProxyProcess proxy({.upstream = server.port(), .depth = 2});
   const std::size_t files = proxy.open_files();
   Link other = open_link(proxy, server);
-  pvfs2::Tag tag = 0;
+  orangefs::Tag tag = 0;
   std::uint64_t errors = 0;
   for (const bool from_client : {true, false}) {
     for (const Nonsense& each : nonsense(from_client)) {
@@ -296,14 +296,15 @@ TEST(ProxyPeerFaults, MangledRequestsWithSoundFramingPassOrAreHeldAndEndWell) {
   ProxyProcess proxy({.upstream = server.port()});
   Link link = open_link(proxy, server);
   std::mt19937_64 random(12);
-  for (pvfs2::Tag tag = 1; tag <= 300; ++tag) {
+  for (orangefs::Tag tag = 1; tag <= 300; ++tag) {
     Buffer request = io_request(tag, {.size = 100'000, .job = "x"});
     for (int flip = 0; flip < 3; ++flip) {
       request[24 + random() % (request.size() - 24)] = static_cast<std::byte>(random());
     }
     ASSERT_TRUE(link.client.send(request));
     ASSERT_EQ(link.server.receive().value().bytes(), request);
-    const Buffer answer = pvfs2::error_message(tag, pvfs2::Op::io, pvfs2::Status{-1073741846});
+    const Buffer answer =
+        orangefs::error_message(tag, orangefs::Op::io, orangefs::Status{-1073741846});
     ASSERT_TRUE(link.server.send(answer));
     ASSERT_EQ(link.client.receive().value().bytes(), answer);
   }
@@ -328,7 +329,7 @@ TEST(ProxyPeerFaults, HalfAMessageAndSilenceHoldUpNobodyElse) {
     halves.push_back(open_link(proxy, server));
     ASSERT_TRUE(halves.back().server.send(std::span(data).first(size)));
   }
-  for (pvfs2::Tag tag = 1; tag <= 5; ++tag) expect_works(other, tag);
+  for (orangefs::Tag tag = 1; tag <= 5; ++tag) expect_works(other, tag);
   EXPECT_EQ(proxy.status()["connections"]["open"], halves.size() + 1);
   halves.clear();
   expect_idle_after(proxy, other, files);

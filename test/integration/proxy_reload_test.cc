@@ -11,7 +11,7 @@
 namespace vpfs::test {
 namespace {
 
-using pvfs2::Op;
+using orangefs::Op;
 
 constexpr const char* kRules =
     "[{match: {hint: {jobid: a}}, virtual_pfs: a}, {match: {hint: {jobid: b}}, virtual_pfs: b}]";
@@ -28,15 +28,15 @@ class ProxyReload : public ::testing::Test {
             .rules = kRules};
   }
   static IoSpec job(const std::string& name) { return {.size = 65536, .job = name}; }
-  static void ask(Link& link, pvfs2::Tag tag, const std::string& name) {
+  static void ask(Link& link, orangefs::Tag tag, const std::string& name) {
     ASSERT_TRUE(link.client.send(io_request(tag, job(name))));
   }
   // The server gets the request, and answers that there is nothing to read.
-  static void serve(Link& link, pvfs2::Tag tag, const std::string& name) {
+  static void serve(Link& link, orangefs::Tag tag, const std::string& name) {
     ASSERT_EQ(link.server.receive().value().bytes(), io_request(tag, job(name)));
     finish(link, tag);
   }
-  static void finish(Link& link, pvfs2::Tag tag) {
+  static void finish(Link& link, orangefs::Tag tag) {
     ASSERT_TRUE(link.server.send(io_response(tag, 0)));
     ASSERT_EQ(link.client.receive().value().bytes(), io_response(tag, 0));
   }
@@ -63,7 +63,7 @@ TEST_F(ProxyReload, WeightsChangeWithoutTouchingAConnection) {
 TEST_F(ProxyReload, AnotherPolicyTakesOverWhatWaitsAndWhatIsOutstanding) {
   ProxyProcess proxy(settings("fifo", 1, "a: {weight: 1}, b: {weight: 1}"));
   Link link = open_link(proxy, server_);
-  pvfs2::Tag tag = 1;
+  orangefs::Tag tag = 1;
   for (const std::string policy : {"sfq", "tbf", "adaptbf", "edf", "fifo"}) {
     ask(link, tag, "a");
     ASSERT_EQ(link.server.receive().value().bytes(), io_request(tag, job("a")));
@@ -89,7 +89,7 @@ TEST_F(ProxyReload, AnotherPolicyTakesOverWhatWaitsAndWhatIsOutstanding) {
 TEST_F(ProxyReload, ADeeperDepthLetsWaitingRequestsGoAtOnce) {
   ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
   Link link = open_link(proxy, server_);
-  for (pvfs2::Tag tag = 1; tag <= 3; ++tag) ask(link, tag, "a");
+  for (orangefs::Tag tag = 1; tag <= 3; ++tag) ask(link, tag, "a");
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(proxy.wait_for_queued(2));
   proxy.reload(settings("sfq", 3, "a: {weight: 1}, b: {weight: 1}"));
@@ -133,7 +133,7 @@ TEST_F(ProxyReload, RulesChangeForConnectionsThatAreThere) {
   swapped.rules = "[{match: {hint: {jobid: a}}, virtual_pfs: c}]";
   proxy.reload(swapped);
   // The workers take the new rules on with their next event.
-  pvfs2::Tag tag = 2;
+  orangefs::Tag tag = 2;
   EXPECT_TRUE(proxy.wait_until([&](const nlohmann::json& now) {
     ask(link, tag, "a");
     serve(link, tag++, "a");
@@ -145,7 +145,7 @@ TEST_F(ProxyReload, RulesChangeForConnectionsThatAreThere) {
 TEST_F(ProxyReload, AConnectionThatWasIdleMeanwhileFollowsTheNewRulesWithItsFirstRequest) {
   ProxyProcess proxy(settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}"));
   std::vector<Link> links;
-  for (pvfs2::Tag tag = 1; tag <= 4; ++tag) {
+  for (orangefs::Tag tag = 1; tag <= 4; ++tag) {
     links.push_back(open_link(proxy, server_));
     ask(links.back(), tag, "a");
     serve(links.back(), tag, "a");
@@ -208,7 +208,7 @@ TEST_F(ProxyReload, MetadataIsScheduledOnConnectionsThatCarryNothingElse) {
   ASSERT_TRUE(link.server.receive());
   with.scheduler = "schedule: [io, metadata]";
   proxy.reload(with);
-  pvfs2::Tag tag = 2;
+  orangefs::Tag tag = 2;
   EXPECT_TRUE(proxy.wait_until([&](const nlohmann::json& now) {
     EXPECT_TRUE(link.client.send(getattr_request(tag)));
     EXPECT_TRUE(link.server.receive());

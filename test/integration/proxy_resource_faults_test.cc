@@ -14,7 +14,7 @@
 namespace vpfs::test {
 namespace {
 
-void expect_works(Link& link, pvfs2::Tag tag) {
+void expect_works(Link& link, orangefs::Tag tag) {
   const Buffer data = StampedFile{.file = 77, .generation = tag}.bytes(0, 8192);
   ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 8192})));
   const auto request = link.server.receive();
@@ -148,7 +148,7 @@ TEST(ProxyResourceFaults, StatusFileThatCannotBeWrittenIsOneLineAndNoHarm) {
     ProxyProcess proxy({.upstream = server.port(), .status_file = path});
     Link link = open_link(proxy, server);
     std::filesystem::remove_all(folder);
-    for (pvfs2::Tag tag = 1; tag <= 5; ++tag) {
+    for (orangefs::Tag tag = 1; tag <= 5; ++tag) {
       proxy.process().signal(SIGUSR1);
       expect_works(link, tag);
     }
@@ -188,7 +188,7 @@ TEST(ProxyResourceFaults, MemoryOfAPeakIsGivenBack) {
   std::vector<Link> links;
   for (int i = 0; i < kConnections; ++i) {
     links.push_back(open_link(proxy, server));
-    for (pvfs2::Tag tag = 1; tag <= 100; ++tag) {
+    for (orangefs::Tag tag = 1; tag <= 100; ++tag) {
       const Buffer request = small_write_request(tag, {}, Buffer(6000));
       if (links.back().client.flood(request, 1, 100ms) == 0) break;
     }

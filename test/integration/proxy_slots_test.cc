@@ -11,24 +11,24 @@
 namespace vpfs::test {
 namespace {
 
-using pvfs2::IoType;
-using pvfs2::Op;
+using orangefs::IoType;
+using orangefs::Op;
 
 TEST(ProxySlots, ReadEndsAtTheEndOfTheDatafile) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
   Link link = open_link(proxy, server);
-  for (pvfs2::Tag tag = 1; tag <= 4; ++tag) {
+  for (orangefs::Tag tag = 1; tag <= 4; ++tag) {
     ASSERT_TRUE(link.client.send(io_request(tag, {.size = 65536})));
   }
-  const auto next_is = [&](pvfs2::Tag tag) {
+  const auto next_is = [&](orangefs::Tag tag) {
     return link.server.receive().value().bytes() == io_request(tag, {.size = 65536});
   };
   ASSERT_TRUE(next_is(1));
   // 5000 bytes are there, then none, then an error.
-  const std::vector<Buffer> answers = {io_response(1, 5000), data_message(1, Buffer(5000)),
-                                       io_response(2, 0),
-                                       pvfs2::error_message(3, Op::io, pvfs2::Status{-1073741829})};
+  const std::vector<Buffer> answers = {
+      io_response(1, 5000), data_message(1, Buffer(5000)), io_response(2, 0),
+      orangefs::error_message(3, Op::io, orangefs::Status{-1073741829})};
   ASSERT_TRUE(link.server.send(answers[0]));
   EXPECT_EQ(link.client.receive().value().bytes(), answers[0]);
   EXPECT_EQ(proxy.status()["queued"], 3);
@@ -71,7 +71,7 @@ class ProxyWorkers : public ::testing::TestWithParam<unsigned> {};
 // many are outstanding as the depth allows: no more, and no fewer while others wait.
 void serve_at_depth(ProxyProcess& proxy, std::span<WirePeer> servers, std::size_t requests,
                     std::size_t depth) {
-  std::vector<std::pair<std::size_t, pvfs2::Tag>> outstanding;
+  std::vector<std::pair<std::size_t, orangefs::Tag>> outstanding;
   for (std::size_t arrived = 0, answered = 0; answered < requests; ++answered) {
     while (outstanding.size() < std::min(depth, requests - answered)) {
       const auto from = first_readable(servers, 10s);
@@ -102,7 +102,7 @@ TEST_P(ProxyWorkers, DepthHoldsOverAllWorkers) {
     Link link = open_link(proxy, server);
     clients.push_back(std::move(link.client));
     servers.push_back(std::move(link.server));
-    for (pvfs2::Tag tag = 1; tag <= kEach; ++tag) {
+    for (orangefs::Tag tag = 1; tag <= kEach; ++tag) {
       ASSERT_TRUE(clients.back().send(small_read_request(tag, {.size = 4096})));
     }
   }
@@ -131,7 +131,7 @@ TEST(ProxySlots, TwoHintsShareTwoToOneWithinTheBoundOfSfq) {
                       .rules = "[{match: {hint: {jobid: a}}, virtual_pfs: two},"
                                " {match: {hint: {jobid: b}}, virtual_pfs: one}]"});
   Link blocker = open_link(proxy, server);
-  for (pvfs2::Tag tag = 1; tag <= kDepth; ++tag) {
+  for (orangefs::Tag tag = 1; tag <= kDepth; ++tag) {
     ASSERT_TRUE(blocker.client.send(io_request(tag, {})));
     ASSERT_TRUE(blocker.server.receive());
   }
@@ -139,14 +139,14 @@ TEST(ProxySlots, TwoHintsShareTwoToOneWithinTheBoundOfSfq) {
   std::vector<WirePeer> servers;
   for (const char* job : {"a", "b"}) {
     Link link = open_link(proxy, server);
-    for (pvfs2::Tag tag = 1; tag <= kEach; ++tag) {
+    for (orangefs::Tag tag = 1; tag <= kEach; ++tag) {
       ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096, .job = job})));
     }
     clients.push_back(std::move(link.client));
     servers.push_back(std::move(link.server));
   }
   ASSERT_TRUE(proxy.wait_for_queued(2 * kEach));
-  for (pvfs2::Tag tag = 1; tag <= kDepth; ++tag) {
+  for (orangefs::Tag tag = 1; tag <= kDepth; ++tag) {
     ASSERT_TRUE(blocker.server.send(io_response(tag, 0)));
   }
   // Both are backlogged as long as neither has had all of its requests served.
@@ -154,7 +154,7 @@ TEST(ProxySlots, TwoHintsShareTwoToOneWithinTheBoundOfSfq) {
   for (int total = 0; total < 240; ++total) {
     const auto from = first_readable(servers, 10s);
     ASSERT_TRUE(from);
-    const pvfs2::Tag tag = servers[*from].receive().value().header.tag;
+    const orangefs::Tag tag = servers[*from].receive().value().header.tag;
     ASSERT_TRUE(servers[*from].send(small_read_response(tag, Buffer(4096))));
     ++served[*from];
     // |W_a/2 - W_b/1| <= (D+1)(c/2 + c/1), in requests of one size, doubled. What is in our hands
@@ -177,15 +177,15 @@ TEST(ProxySlots, FifoServesInTheOrderOfArrivalWhateverTheWeights) {
   ASSERT_TRUE(one.client.send(io_request(100, {})));
   ASSERT_TRUE(one.server.receive());
   // By turns on two connections, each known to have arrived before the next is sent.
-  constexpr pvfs2::Tag kRequests = 12;
-  for (pvfs2::Tag tag = 1; tag <= kRequests; ++tag) {
+  constexpr orangefs::Tag kRequests = 12;
+  for (orangefs::Tag tag = 1; tag <= kRequests; ++tag) {
     Link& link = tag % 2 == 0 ? one : two;
     const char* const job = tag % 3 == 0 ? "much" : "little";
     ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096, .job = job})));
     ASSERT_TRUE(proxy.wait_for_queued(tag));
   }
   ASSERT_TRUE(one.server.send(io_response(100, 0)));
-  for (pvfs2::Tag tag = 1; tag <= kRequests; ++tag) {
+  for (orangefs::Tag tag = 1; tag <= kRequests; ++tag) {
     WirePeer& from = tag % 2 == 0 ? one.server : two.server;
     const auto request = from.receive();
     ASSERT_TRUE(request);
@@ -200,7 +200,7 @@ TEST(ProxySlots, CloseOnEitherSideClosesTheOtherAndFreesTheSlots) {
   for (const bool by_client : {true, false}) {
     Link closing = open_link(proxy, server);
     Link other = open_link(proxy, server);
-    for (pvfs2::Tag tag = 1; tag <= 4; ++tag) {
+    for (orangefs::Tag tag = 1; tag <= 4; ++tag) {
       ASSERT_TRUE(closing.client.send(io_request(tag, {})));
     }
     ASSERT_TRUE(proxy.wait_for_queued(2));

@@ -12,8 +12,8 @@
 namespace vpfs::test {
 namespace {
 
-using pvfs2::IoType;
-using pvfs2::Tag;
+using orangefs::IoType;
+using orangefs::Tag;
 
 constexpr const char* kTwoJobs = "[{match: {hint: {jobid: a}}, virtual_pfs: a}]";
 

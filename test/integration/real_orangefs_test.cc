@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/system_clock.h"
-#include "client/file_system.h"
+#include "client/orangefs/file_system.h"
 #include "test/support/client_checks.h"
 #include "test/support/orangefs_servers.h"
 #include "test/support/run_task.h"

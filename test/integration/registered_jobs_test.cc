@@ -114,7 +114,7 @@ TEST(RegisteredJobsOfUsers, TheUidThatAConnectionHasShownMustBeTheJobs) {
                               "  - {{jobid: mine, client: 127.0.0.1, uid: [1000, 1001]}}\n"
                               "  - {{jobid: theirs, client: 127.0.0.1, uid: 1001}}\n")});
   Link link = open_link(proxy, server);
-  pvfs2::Tag tag = 0;
+  orangefs::Tag tag = 0;
   const auto pass = [&](const Buffer& request, const Buffer& answer) {
     EXPECT_TRUE(link.client.send(request));
     EXPECT_TRUE(link.server.receive());

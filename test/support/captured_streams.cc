@@ -7,9 +7,9 @@
 #include <span>
 #include <stdexcept>
 
-#include "decode/pcap_reader.h"
-#include "decode/tcp_segment.h"
-#include "decode/tcp_stream.h"
+#include "tools/decode/pcap_reader.h"
+#include "tools/decode/tcp_segment.h"
+#include "tools/decode/tcp_stream.h"
 
 namespace vpfs::test {
 namespace {

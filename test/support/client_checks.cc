@@ -18,7 +18,7 @@ namespace vpfs::test {
 namespace {
 
 using client::FileSystem;
-using pvfs2::Handle;
+using orangefs::Handle;
 using Memory = std::vector<std::byte>;
 
 constexpr std::uint32_t kMode = 0644;
@@ -112,7 +112,7 @@ void check_names(asio::io_context& loop, FileSystem& fs) {
   ASSERT_TRUE(link) << problem_of(link);
   EXPECT_EQ(run_task(loop, fs.readlink(*link)).value_or(""), "file");
   EXPECT_EQ(errno_of(run_task(loop, fs.readlink(*file))), EINVAL);
-  EXPECT_EQ(run_task(loop, fs.stat(*link))->type, pvfs2::ObjectType::symlink);
+  EXPECT_EQ(run_task(loop, fs.stat(*link))->type, orangefs::ObjectType::symlink);
 
   EXPECT_TRUE(run_task(loop, fs.rename(top, "file", *directory, "moved")));
   EXPECT_EQ(errno_of(run_task(loop, fs.lookup(top, "file"))), ENOENT);
@@ -135,7 +135,7 @@ void check_attributes(asio::io_context& loop, FileSystem& fs) {
   ASSERT_TRUE(file);
   auto stat = run_task(loop, fs.stat(*file));
   ASSERT_TRUE(stat) << problem_of(stat);
-  EXPECT_EQ(stat->type, pvfs2::ObjectType::metafile);
+  EXPECT_EQ(stat->type, orangefs::ObjectType::metafile);
   EXPECT_EQ(stat->permissions, 0640U);
   EXPECT_EQ(stat->size, 0U);
   client::AttributeChanges changes;
@@ -151,7 +151,7 @@ void check_attributes(asio::io_context& loop, FileSystem& fs) {
   EXPECT_EQ(stat->uid, 1234U);
   EXPECT_EQ(stat->mtime, 1'000'000'000U);
   EXPECT_EQ(stat->atime, 1'100'000'000U);
-  EXPECT_EQ(run_task(loop, fs.stat(scratch.handle()))->type, pvfs2::ObjectType::directory);
+  EXPECT_EQ(run_task(loop, fs.stat(scratch.handle()))->type, orangefs::ObjectType::directory);
   const auto status = run_task(loop, fs.statfs());
   ASSERT_TRUE(status) << problem_of(status);
   EXPECT_GT(status->bytes_total, 0U);

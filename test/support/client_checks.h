@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "client/file_system.h"
+#include "client/orangefs/file_system.h"
 #include "net/async.h"
 
 // What a client must be able to do on any server of the protocol, embedded or real. Each check

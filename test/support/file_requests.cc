@@ -7,11 +7,11 @@
 namespace vpfs::test {
 namespace {
 
-std::int64_t extent_of(const pvfs2::FileRequestElement& fields) {
+std::int64_t extent_of(const orangefs::FileRequestElement& fields) {
   return fields.ub - fields.lb;
 }
 
-bool is_one_run(const pvfs2::FileRequestElement& fields) {
+bool is_one_run(const orangefs::FileRequestElement& fields) {
   return fields.num_contig_chunks == 1 && fields.aggregate_size == extent_of(fields);
 }
 
@@ -19,7 +19,7 @@ bool is_one_run(const pvfs2::FileRequestElement& fields) {
 
 DatatypeBuilder::DatatypeBuilder()
     : head_(std::make_shared<Element>(
-          Element{.fields = pvfs2::FileRequest::contiguous_bytes().elements[0]})),
+          Element{.fields = orangefs::FileRequest::contiguous_bytes().elements[0]})),
       bytes_{0} {}
 
 DatatypeBuilder::DatatypeBuilder(ElementPtr head, std::vector<std::int64_t> bytes)
@@ -28,10 +28,10 @@ DatatypeBuilder::DatatypeBuilder(ElementPtr head, std::vector<std::int64_t> byte
 DatatypeBuilder::Element DatatypeBuilder::block_of(const ElementPtr& old, std::int64_t offset,
                                                    std::int32_t length, std::int64_t stride,
                                                    std::int32_t count) {
-  const pvfs2::FileRequestElement& of = old->fields;
+  const orangefs::FileRequestElement& of = old->fields;
   const std::int64_t block = length * extent_of(of);
   Element element{.ereq = old};
-  pvfs2::FileRequestElement& made = element.fields;
+  orangefs::FileRequestElement& made = element.fields;
   made.offset = offset;
   made.num_ereqs = length;
   made.num_blocks = count;
@@ -65,7 +65,7 @@ DatatypeBuilder DatatypeBuilder::hvector(std::int32_t count, std::int32_t length
 }
 
 DatatypeBuilder DatatypeBuilder::resized(std::int64_t lower_bound, std::int64_t new_extent) const {
-  const pvfs2::FileRequestElement& old = head_->fields;
+  const orangefs::FileRequestElement& old = head_->fields;
   const bool wraps_only = head_->ereq && !head_->sreq && old.offset == 0 && old.num_ereqs == 1 &&
                           old.num_blocks == 1 && old.stride == 0;
   Element element = block_of(wraps_only ? head_->ereq : head_, 0, 1, 0, 1);
@@ -88,7 +88,7 @@ DatatypeBuilder DatatypeBuilder::structure(const std::vector<Member>& members) {
     const Member& member = members[i];
     Element element = block_of(member.type->head_, member.displacement, member.length, 0, 1);
     if (rest) {
-      pvfs2::FileRequestElement& made = element.fields;
+      orangefs::FileRequestElement& made = element.fields;
       made.lb = std::min(made.lb, rest->fields.lb);
       made.ub = std::max(made.ub, rest->fields.ub);
       made.depth = std::max(made.depth, rest->fields.depth);
@@ -119,8 +119,8 @@ int DatatypeBuilder::depth() const {
   return head_->fields.depth;
 }
 
-pvfs2::FileRequest DatatypeBuilder::request() const {
-  pvfs2::FileRequest request;
+orangefs::FileRequest DatatypeBuilder::request() const {
+  orangefs::FileRequest request;
   std::map<const Element*, std::int32_t> placed;
   const auto place = [&](const auto& self, const ElementPtr& element) -> std::int32_t {
     if (!element) return -1;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "protocols/pvfs2/basic_types.h"
+#include "protocols/orangefs/basic_types.h"
 
 // Datatypes for tests: made like those of OrangeFS's client library, with the bytes that they mean.
 namespace vpfs::test {
@@ -36,13 +36,13 @@ class DatatypeBuilder {
   // Where its bytes are, from its start, in their order.
   [[nodiscard]] const std::vector<std::int64_t>& bytes() const { return bytes_; }
   // As it is sent.
-  [[nodiscard]] pvfs2::FileRequest request() const;
+  [[nodiscard]] orangefs::FileRequest request() const;
 
  private:
   struct Element;
   using ElementPtr = std::shared_ptr<const Element>;
   struct Element {
-    pvfs2::FileRequestElement fields;
+    orangefs::FileRequestElement fields;
     ElementPtr ereq;
     ElementPtr sreq;
   };

@@ -4,12 +4,12 @@
 #include <array>
 #include <cstring>
 
-#include "protocols/pvfs2/io_summary.h"
+#include "protocols/orangefs/io_summary.h"
 
 namespace vpfs::test {
 namespace {
 
-using namespace pvfs2;
+using namespace orangefs;
 
 constexpr Handle kMetafile = 100;
 constexpr Handle kDatafile = 200;

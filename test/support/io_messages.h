@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "protocols/pvfs2/message.h"
+#include "protocols/orangefs/message.h"
 #include "test/support/wire_peer.h"
 
 // The messages that tests of the proxy exchange, and data that tell where they belong.
@@ -25,31 +25,31 @@ struct StampedFile {
                                      std::uint64_t offset);
 
 struct IoSpec {
-  pvfs2::IoType type = pvfs2::IoType::read;
+  orangefs::IoType type = orangefs::IoType::read;
   std::int64_t offset = 0;
   std::int64_t size = 65536;
-  std::string job;             // the hint jobid; "" sends none
-  pvfs2::Handle datafile = 0;  // zero: the one that all tests use
+  std::string job;                // the hint jobid; "" sends none
+  orangefs::Handle datafile = 0;  // zero: the one that all tests use
 };
 
-[[nodiscard]] Buffer io_request(pvfs2::Tag tag, const IoSpec& spec);
-[[nodiscard]] Buffer small_read_request(pvfs2::Tag tag, const IoSpec& spec);
-[[nodiscard]] Buffer small_write_request(pvfs2::Tag tag, const IoSpec& spec, const Buffer& data);
-[[nodiscard]] Buffer getattr_request(pvfs2::Tag tag);
-[[nodiscard]] Buffer getconfig_request(pvfs2::Tag tag);
+[[nodiscard]] Buffer io_request(orangefs::Tag tag, const IoSpec& spec);
+[[nodiscard]] Buffer small_read_request(orangefs::Tag tag, const IoSpec& spec);
+[[nodiscard]] Buffer small_write_request(orangefs::Tag tag, const IoSpec& spec, const Buffer& data);
+[[nodiscard]] Buffer getattr_request(orangefs::Tag tag);
+[[nodiscard]] Buffer getconfig_request(orangefs::Tag tag);
 
-[[nodiscard]] Buffer io_response(pvfs2::Tag tag, std::int64_t bstream_size);
-[[nodiscard]] Buffer small_read_response(pvfs2::Tag tag, const Buffer& data);
-[[nodiscard]] Buffer small_write_response(pvfs2::Tag tag, std::int64_t written);
-[[nodiscard]] Buffer write_completion(pvfs2::Tag tag, std::int64_t written);
-[[nodiscard]] Buffer getattr_response(pvfs2::Tag tag);
+[[nodiscard]] Buffer io_response(orangefs::Tag tag, std::int64_t bstream_size);
+[[nodiscard]] Buffer small_read_response(orangefs::Tag tag, const Buffer& data);
+[[nodiscard]] Buffer small_write_response(orangefs::Tag tag, std::int64_t written);
+[[nodiscard]] Buffer write_completion(orangefs::Tag tag, std::int64_t written);
+[[nodiscard]] Buffer getattr_response(orangefs::Tag tag);
 // With ClientJobBMITimeoutSecs in the text.
-[[nodiscard]] Buffer getconfig_response(pvfs2::Tag tag, unsigned client_timeout_seconds);
+[[nodiscard]] Buffer getconfig_response(orangefs::Tag tag, unsigned client_timeout_seconds);
 // Raw bytes under a tag, EAGER or RENDEZVOUS by their size.
-[[nodiscard]] Buffer data_message(pvfs2::Tag tag, std::span<const std::byte> data);
+[[nodiscard]] Buffer data_message(orangefs::Tag tag, std::span<const std::byte> data);
 
-[[nodiscard]] std::optional<pvfs2::Op> operation_of_request(const WireMessage& message);
+[[nodiscard]] std::optional<orangefs::Op> operation_of_request(const WireMessage& message);
 // Whether it is the response of a failed `op`, in the protocol's terms.
-[[nodiscard]] bool is_error_response(const WireMessage& message, pvfs2::Op op);
+[[nodiscard]] bool is_error_response(const WireMessage& message, orangefs::Op op);
 
 }  // namespace vpfs::test

@@ -140,8 +140,8 @@ Buffer WirePeer::receive_bytes(std::size_t size) {
 
 std::optional<WireMessage> WirePeer::receive(milliseconds patience) {
   if (!readable(patience)) return std::nullopt;
-  const Buffer head = receive_bytes(pvfs2::kBmiHeaderSize);
-  const auto header = pvfs2::decode_bmi_header(head);
+  const Buffer head = receive_bytes(orangefs::kBmiHeaderSize);
+  const auto header = orangefs::decode_bmi_header(head);
   if (!header) return std::nullopt;
   WireMessage message = {.header = *header, .payload = receive_bytes(header->payload_size)};
   if (message.payload.size() != header->payload_size) return std::nullopt;

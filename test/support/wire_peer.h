@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "protocols/pvfs2/bmi_header.h"
+#include "protocols/orangefs/bmi_header.h"
 
 // Either end of one OrangeFS connection, in the hands of a test: blocking, with deadlines.
 namespace vpfs::test {
@@ -18,7 +18,7 @@ using Buffer = std::vector<std::byte>;
 inline constexpr std::chrono::seconds kPatience{20};
 
 struct WireMessage {
-  pvfs2::BmiHeader header;
+  orangefs::BmiHeader header;
   Buffer payload;
 
   // As it came, header included.

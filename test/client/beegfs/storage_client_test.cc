@@ -10,7 +10,7 @@
 
 #include "base/system_clock.h"
 #include "client/beegfs/ops_error_code.h"
-#include "test/support/beegfs/storage.h"
+#include "test/support/beegfs_storage.h"
 #include "test/support/run_task.h"
 
 namespace vpfs::client {

@@ -1,0 +1,365 @@
+#include "client/orangefs/file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "client/orangefs/object.h"
+#include "protocols/orangefs/errors.h"
+
+namespace vpfs::client {
+namespace {
+
+// The largest part of one datafile that goes by SMALL_IO (docs/wire-orangefs.md section 5).
+constexpr std::uint64_t kSmallWrite = 6768;
+constexpr std::uint64_t kSmallRead = 16344;
+constexpr std::uint64_t kLargestOffset = std::uint64_t{1} << 62;
+
+constexpr std::uint64_t small_limit(orangefs::IoType type) {
+  return type == orangefs::IoType::read ? kSmallRead : kSmallWrite;
+}
+
+template <typename Body>
+Body io_body(const orangefs::Attributes& attributes, orangefs::FsId fs_id, orangefs::IoType type,
+             std::size_t index) {
+  Body body;
+  body.handle = attributes.datafiles[index];
+  body.fs_id = fs_id;
+  body.io_type = type;
+  body.server_nr = static_cast<std::uint32_t>(index);
+  body.server_ct = static_cast<std::uint32_t>(attributes.datafiles.size());
+  body.distribution = attributes.distribution;
+  body.file_request = orangefs::FileRequest::contiguous_bytes();
+  return body;
+}
+
+}  // namespace
+
+const RequestTemplate& File::Target::request(orangefs::IoType type, bool small) const {
+  if (type == orangefs::IoType::read) return small ? small_read : read;
+  return small ? small_write : write;
+}
+
+// One read or write on its way: attempts, each with a part for every target that is not done yet.
+struct File::Progress {
+  // A part that ended before the range did.
+  struct Short {
+    std::size_t target = 0;
+    std::uint64_t moved = 0;
+  };
+
+  void start(std::shared_ptr<const Layout> current);
+  [[nodiscard]] IoPart::Plan plan(const Target& target) const;
+
+  Transfer wanted;
+  std::uint64_t flow_buffer_size = 0;
+  Duration patience = {};
+
+  std::shared_ptr<const Layout> layout = {};
+  bool small = true;
+  std::vector<std::size_t> todo = {};
+  std::vector<Short> shorts = {};
+  std::uint64_t moved = 0;
+
+  std::vector<std::shared_ptr<Connection>> connections = {};  // of this attempt, as in `todo`
+  std::deque<IoPart> parts = {};                              // likewise
+  std::error_code failure = {};                               // of the transport
+  std::size_t failed_server = 0;                              // where that was
+  orangefs::Status status = 0;
+};
+
+IoPart::Plan File::Progress::plan(const Target& target) const {
+  return {.type = wanted.type,
+          .small = small,
+          .offset = static_cast<std::int64_t>(wanted.offset),
+          .size = wanted.size,
+          .strip_size = layout->strip_size,
+          .placement = target.placement,
+          .flow_buffer_size = flow_buffer_size,
+          .patience = patience};
+}
+
+void File::Progress::start(std::shared_ptr<const Layout> current) {
+  layout = std::move(current);
+  small = true;
+  todo.clear();
+  shorts.clear();
+  moved = 0;
+  for (std::size_t i = 0; i < layout->targets.size(); ++i) {
+    const std::uint64_t size = IoPart::bytes_on_datafile(plan(layout->targets[i]));
+    if (size == 0) continue;
+    todo.push_back(i);
+    small = small && size <= small_limit(wanted.type);
+  }
+}
+
+net::Task<Result<std::unique_ptr<File>>> File::open(Session& session, orangefs::Handle handle) {
+  std::unique_ptr<File> file(new File(session, handle));
+  Result<void> good = co_await file->refresh();
+  if (!good) co_return std::unexpected(std::move(good.error()));
+  co_return file;
+}
+
+Result<void> File::use(orangefs::Attributes attributes) {
+  if (attributes.type != orangefs::ObjectType::metafile) {
+    const bool directory = attributes.type == orangefs::ObjectType::directory;
+    return fail("not a file", std::make_error_code(directory ? std::errc::is_a_directory
+                                                             : std::errc::invalid_argument));
+  }
+  if (attributes.datafiles.empty()) {
+    return fail("a file without datafiles", std::make_error_code(std::errc::io_error));
+  }
+  const Result<std::int64_t> strip_size = strip_size_of(attributes);
+  if (!strip_size) return std::unexpected(strip_size.error());
+  Layout layout{.attributes = std::move(attributes), .strip_size = *strip_size};
+  layout.stuffed = is_stuffed(layout.attributes);
+  for (std::size_t i = 0; i < layout.attributes.datafiles.size(); ++i) {
+    const Result<std::size_t> server = session_.server_of(layout.attributes.datafiles[i]);
+    if (!server) return std::unexpected(server.error());
+    layout.targets.push_back(make_target(layout, i));
+    layout.targets.back().server = *server;
+  }
+  layout_ = std::make_shared<const Layout>(std::move(layout));
+  return {};
+}
+
+File::Target File::make_target(const Layout& layout, std::size_t index) const {
+  const auto request = [&](auto body) {
+    return RequestTemplate({.capability = layout.attributes.capability,
+                            .hints = session_.hints(handle_),
+                            .body = std::move(body)});
+  };
+  const auto io = [&](orangefs::IoType type) {
+    return request(
+        io_body<orangefs::IoRequestBody>(layout.attributes, session_.config().fs_id, type, index));
+  };
+  const auto small_io = [&](orangefs::IoType type) {
+    return request(
+        io_body<orangefs::SmallIoRequest>(layout.attributes, session_.config().fs_id, type, index));
+  };
+  const std::size_t count = layout.attributes.datafiles.size();
+  return {.server = 0,
+          .placement = {.server_nr = static_cast<std::uint32_t>(index),
+                        .server_ct = static_cast<std::uint32_t>(count)},
+          .read = io(orangefs::IoType::read),
+          .write = io(orangefs::IoType::write),
+          .small_read = small_io(orangefs::IoType::read),
+          .small_write = small_io(orangefs::IoType::write)};
+}
+
+net::Task<Result<void>> File::refresh() {
+  Result<orangefs::Attributes> attributes = co_await get_attributes(session_, handle_);
+  if (!attributes) co_return std::unexpected(std::move(attributes.error()));
+  co_return use(std::move(*attributes));
+}
+
+net::Task<Result<void>> File::reach(orangefs::IoType type, std::uint64_t end) {
+  if (!layout_->stuffed || end <= static_cast<std::uint64_t>(layout_->strip_size)) {
+    co_return Result<void>();
+  }
+  // Somebody else may have done it already; a read must then look at all datafiles.
+  if (type == orangefs::IoType::read) co_return co_await refresh();
+  Result<orangefs::Attributes> attributes =
+      co_await unstuff(session_, handle_, layout_->attributes.capability);
+  if (!attributes) co_return std::unexpected(std::move(attributes.error()));
+  co_return use(std::move(*attributes));
+}
+
+net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
+  if (wanted.size == 0) co_return 0;
+  if (wanted.offset > kLargestOffset || wanted.size > kLargestOffset) {
+    co_return fail("an offset that no file can have",
+                   std::make_error_code(std::errc::file_too_large));
+  }
+  if (layout_->stuffed) {
+    Result<void> good = co_await reach(wanted.type, wanted.offset + wanted.size);
+    if (!good) co_return std::unexpected(std::move(good.error()));
+  }
+  Progress progress{.wanted = wanted,
+                    .flow_buffer_size = session_.config().flow_buffer_size,
+                    .patience = session_.config().job_timeout};
+  progress.start(layout_);
+  const char* const what = wanted.type == orangefs::IoType::read ? "read" : "write";
+  bool renewed = false;
+  for (std::uint32_t attempts = 0;; ++attempts) {
+    co_await attempt(progress);
+    Verdict verdict = judge(progress);
+    if (verdict == Verdict::done) break;
+    if (verdict == Verdict::renew && !renewed) {
+      renewed = true;
+      Result<void> good = co_await refresh();
+      if (!good) co_return std::unexpected(std::move(good.error()));
+      progress.start(layout_);
+      continue;
+    }
+    if (verdict == Verdict::again && co_await session_.retry_after(progress.failure, attempts)) {
+      continue;
+    }
+    if (progress.failure) {
+      const std::string& server = session_.config().servers[progress.failed_server].host_port;
+      co_return transport_error(fmt::format("{} at {}", what, server), progress.failure);
+    }
+    co_return status_error(what, progress.status);
+  }
+  if (progress.shorts.empty()) co_return wanted.size;
+  if (wanted.type == orangefs::IoType::write) {
+    co_return fail("write: the server wrote only a part",
+                   std::make_error_code(std::errc::io_error));
+  }
+  co_return co_await end_of_short_read(progress);
+}
+
+// Serves every target in `todo` at once.
+net::Task<> File::attempt(Progress& progress) {
+  progress.parts.clear();
+  progress.connections.clear();
+  progress.failure = co_await connect(progress);
+  if (progress.failure) co_return;
+  Latch latch(session_.executor());
+  for (std::size_t i = 0; i < progress.todo.size(); ++i) {
+    const Target& target = progress.layout->targets[progress.todo[i]];
+    progress.parts.emplace_back(progress.plan(target), progress.wanted.bytes, latch);
+    progress.parts.back().begin(std::move(progress.connections[i]),
+                                target.request(progress.wanted.type, progress.small));
+  }
+  co_await latch.wait();
+}
+
+net::Task<std::error_code> File::connect(Progress& progress) {
+  bool waited = false;
+  for (const std::size_t index : progress.todo) {
+    const std::size_t server = progress.layout->targets[index].server;
+    std::shared_ptr<Connection> connection = session_.pool().ready(server);
+    if (!connection) {
+      waited = true;
+      Result<std::shared_ptr<Connection>> made = co_await session_.pool().connect(server);
+      if (!made) {
+        progress.failed_server = server;
+        co_return made.error().code;
+      }
+      connection = std::move(*made);
+    }
+    progress.connections.push_back(std::move(connection));
+  }
+  if (!waited) co_return std::error_code();
+  for (std::size_t i = 0; i < progress.todo.size(); ++i) {
+    if (progress.connections[i]->usable()) continue;
+    progress.failed_server = progress.layout->targets[progress.todo[i]].server;
+    co_return std::make_error_code(std::errc::connection_reset);
+  }
+  co_return std::error_code();
+}
+
+// Books what the attempt has achieved; what it has not stays in `todo`.
+File::Verdict File::judge(Progress& progress) {
+  if (progress.failure) return Verdict::again;
+  std::vector<std::size_t> rest;
+  Verdict verdict = Verdict::done;
+  for (std::size_t i = 0; i < progress.todo.size(); ++i) {
+    const IoPart& part = progress.parts[i];
+    if (part.good()) {
+      progress.moved += part.moved();
+      if (part.moved() < part.wanted()) {
+        progress.shorts.push_back({.target = progress.todo[i], .moved = part.moved()});
+      }
+      continue;
+    }
+    rest.push_back(progress.todo[i]);
+    const int number = orangefs::errno_from_status(part.status());
+    Verdict here = Verdict::failed;
+    if (part.failure()) {
+      progress.failure = part.failure();
+      progress.failed_server = progress.layout->targets[progress.todo[i]].server;
+      here = Verdict::again;
+    } else if (number == EAGAIN) {
+      here = Verdict::renew;
+    } else if (number == ETIMEDOUT) {
+      here = Verdict::again;
+    }
+    progress.status = part.status();
+    verdict = std::max(verdict, here);
+  }
+  progress.todo = std::move(rest);
+  return verdict;
+}
+
+// Some datafile ended inside the range. Either the file does, or that is a hole.
+net::Task<Result<std::uint64_t>> File::end_of_short_read(const Progress& progress) {
+  const Layout& layout = *progress.layout;
+  if (layout.targets.size() == 1) co_return progress.moved;
+  const Transfer& wanted = progress.wanted;
+  const Result<std::uint64_t> size = co_await file_size(session_, handle_, layout.attributes);
+  if (!size) co_return std::unexpected(size.error());
+  if (*size <= wanted.offset) co_return 0;
+  const std::uint64_t end = std::min(wanted.size, *size - wanted.offset);
+  if (wanted.bytes.into.empty()) co_return end;
+  for (const Progress::Short& part : progress.shorts) {
+    StripWalk walk(layout.strip_size, layout.targets[part.target].placement,
+                   static_cast<std::int64_t>(wanted.offset), wanted.size);
+    for (std::uint64_t done = 0; done < part.moved;) done += walk.next(part.moved - done)->size;
+    while (const std::optional<StripWalk::Piece> hole = walk.next(wanted.size)) {
+      const auto memory = wanted.bytes.into.subspan(static_cast<std::size_t>(hole->position),
+                                                    static_cast<std::size_t>(hole->size));
+      std::fill(memory.begin(), memory.end(), std::byte{0});
+    }
+  }
+  co_return end;
+}
+
+net::Task<Result<std::uint64_t>> File::read(std::uint64_t offset, std::span<std::byte> into) {
+  const Transfer wanted{.type = orangefs::IoType::read,
+                        .offset = offset,
+                        .size = into.size(),
+                        .bytes = {.into = into, .from = {}, .file = {}}};
+  co_return co_await transfer(wanted);
+}
+
+net::Task<Result<std::uint64_t>> File::discard(std::uint64_t offset, std::uint64_t size) {
+  const Transfer wanted{
+      .type = orangefs::IoType::read, .offset = offset, .size = size, .bytes = {}};
+  co_return co_await transfer(wanted);
+}
+
+net::Task<Result<void>> File::write(std::uint64_t offset, std::span<const std::byte> from) {
+  const Transfer wanted{.type = orangefs::IoType::write,
+                        .offset = offset,
+                        .size = from.size(),
+                        .bytes = {.into = {}, .from = from, .file = {}}};
+  Result<std::uint64_t> written = co_await transfer(wanted);
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  co_return Result<void>();
+}
+
+net::Task<Result<void>> File::write(std::uint64_t offset, net::OutputQueue::FilePart from) {
+  const Transfer wanted{.type = orangefs::IoType::write,
+                        .offset = offset,
+                        .size = from.size,
+                        .bytes = {.into = {}, .from = {}, .file = from}};
+  Result<std::uint64_t> written = co_await transfer(wanted);
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  co_return Result<void>();
+}
+
+net::Task<Result<std::uint64_t>> File::size() {
+  Result<void> good = co_await refresh();
+  if (!good) co_return std::unexpected(std::move(good.error()));
+  co_return co_await file_size(session_, handle_, layout_->attributes);
+}
+
+net::Task<Result<void>> File::truncate(std::uint64_t size) {
+  Result<void> good = co_await refresh();
+  if (!good) co_return good;
+  good = co_await client::truncate(session_, handle_, layout_->attributes, size);
+  if (!good) co_return good;
+  co_return co_await refresh();
+}
+
+net::Task<Result<void>> File::flush() {
+  co_return co_await client::flush(session_, handle_, layout_->attributes.datafiles);
+}
+
+}  // namespace vpfs::client

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include "base/result.h"
+#include "client/orangefs/io_part.h"
+#include "client/orangefs/request_template.h"
+#include "client/orangefs/session.h"
+#include "net/async.h"
+#include "net/output_queue.h"
+#include "protocols/orangefs/basic_types.h"
+
+namespace vpfs::client {
+
+// An open file. Any number of reads and writes may be under way at once, from one strand.
+//
+// Memory and files given to an operation are borrowed until its coroutine returns. The session must
+// outlive the file, and the file its operations.
+class File {
+ public:
+  [[nodiscard]] static net::Task<Result<std::unique_ptr<File>>> open(Session& session,
+                                                                     orangefs::Handle handle);
+
+  // Each returns the number of bytes up to the end of the file; holes read as zeros.
+  [[nodiscard]] net::Task<Result<std::uint64_t>> read(std::uint64_t offset,
+                                                      std::span<std::byte> into);
+  // A read whose data are dropped without being copied to user space.
+  [[nodiscard]] net::Task<Result<std::uint64_t>> discard(std::uint64_t offset, std::uint64_t size);
+
+  // Each writes everything or fails.
+  [[nodiscard]] net::Task<Result<void>> write(std::uint64_t offset,
+                                              std::span<const std::byte> from);
+  // The kernel sends the bytes of a local file.
+  [[nodiscard]] net::Task<Result<void>> write(std::uint64_t offset,
+                                              net::OutputQueue::FilePart from);
+
+  [[nodiscard]] net::Task<Result<std::uint64_t>> size();
+  [[nodiscard]] net::Task<Result<void>> truncate(std::uint64_t size);
+  [[nodiscard]] net::Task<Result<void>> flush();
+  [[nodiscard]] orangefs::Handle handle() const { return handle_; }
+
+ private:
+  struct Target {
+    std::size_t server = 0;
+    orangefs::Placement placement;
+    RequestTemplate read;
+    RequestTemplate write;
+    RequestTemplate small_read;
+    RequestTemplate small_write;
+
+    [[nodiscard]] const RequestTemplate& request(orangefs::IoType type, bool small) const;
+  };
+  struct Layout {
+    orangefs::Attributes attributes;
+    std::int64_t strip_size = 0;
+    bool stuffed = false;
+    std::vector<Target> targets;
+  };
+  struct Transfer {
+    orangefs::IoType type = orangefs::IoType::read;
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    IoBytes bytes;
+  };
+  struct Progress;
+  enum class Verdict { done, renew, again, failed };
+
+  File(Session& session, orangefs::Handle handle) : session_(session), handle_(handle) {}
+
+  [[nodiscard]] Result<void> use(orangefs::Attributes attributes);
+  [[nodiscard]] Target make_target(const Layout& layout, std::size_t index) const;
+  // Asks for the attributes again: a new capability, perhaps more datafiles.
+  [[nodiscard]] net::Task<Result<void>> refresh();
+  // Makes the layout one that can reach the byte before `end`.
+  [[nodiscard]] net::Task<Result<void>> reach(orangefs::IoType type, std::uint64_t end);
+
+  [[nodiscard]] net::Task<Result<std::uint64_t>> transfer(Transfer wanted);
+  [[nodiscard]] net::Task<> attempt(Progress& progress);
+  [[nodiscard]] net::Task<std::error_code> connect(Progress& progress);
+  [[nodiscard]] static Verdict judge(Progress& progress);
+  [[nodiscard]] net::Task<Result<std::uint64_t>> end_of_short_read(const Progress& progress);
+
+  Session& session_;
+  orangefs::Handle handle_;
+  std::shared_ptr<const Layout> layout_;  // shared with the operations that began with it
+};
+
+}  // namespace vpfs::client

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <system_error>
+
+#include "base/byte_reader.h"
+#include "client/latch.h"
+#include "client/orangefs/connection.h"
+#include "client/orangefs/exchange.h"
+#include "client/orangefs/request_template.h"
+#include "client/orangefs/strip_walk.h"
+#include "net/output_queue.h"
+#include "protocols/orangefs/striping.h"
+#include "protocols/orangefs/types.h"
+
+namespace vpfs::client {
+
+// Where the bytes of an I/O come from or go to; byte 0 belongs to the I/O's offset.
+struct IoBytes {
+  // Reads: empty drops what arrives, without a copy.
+  std::span<std::byte> into = {};
+  // Writes: from memory, or from a file when its size is not zero.
+  std::span<const std::byte> from = {};
+  net::OutputQueue::FilePart file = {};
+};
+
+// The part of a read or write that one datafile serves: SMALL_IO or IO with its flow.
+//
+// Borrows connection, latch, template and the memory of `bytes` until the latch has counted its
+// end; then no part of the program holds a reference to that memory any more.
+class IoPart final : public Exchange {
+ public:
+  struct Plan {
+    orangefs::IoType type = orangefs::IoType::read;
+    bool small = false;
+    std::int64_t offset = 0;  // of the whole I/O in the file
+    std::uint64_t size = 0;
+    std::int64_t strip_size = 0;  // 0: one datafile holds everything
+    orangefs::Placement placement;
+    std::uint64_t flow_buffer_size = orangefs::kDefaultFlowBufferSize;
+    Duration patience = std::chrono::seconds(300);
+  };
+
+  // What the range of a plan has on its datafile.
+  [[nodiscard]] static std::uint64_t bytes_on_datafile(const Plan& plan);
+
+  IoPart(const Plan& plan, const IoBytes& bytes, Latch& latch);
+  ~IoPart() override;
+
+  void begin(std::shared_ptr<Connection> connection, const RequestTemplate& request);
+
+  // After the latch. A failure is of the transport, a status is the server's.
+  [[nodiscard]] std::error_code failure() const { return failure_; }
+  [[nodiscard]] orangefs::Status status() const { return status_; }
+  [[nodiscard]] bool good() const { return !failure_ && status_ == 0; }
+  // Bytes that were read or written, of so many.
+  [[nodiscard]] std::uint64_t moved() const { return moved_; }
+  [[nodiscard]] std::uint64_t wanted() const { return wanted_; }
+
+ private:
+  // Tells its part when the last message that borrows the caller's bytes is gone.
+  struct Guard {
+    explicit Guard(IoPart& owner) : part(&owner) {}
+    ~Guard() { part->data_released(); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+    IoPart* part;
+  };
+  enum class Phase { response, read_flow, write_completion, ended };
+
+  [[nodiscard]] bool reads_in_bulk() const override {
+    return plan_.type == orangefs::IoType::read && !plan_.small;
+  }
+  [[nodiscard]] bool expects_data() const override { return phase_ == Phase::read_flow; }
+  [[nodiscard]] bool on_response(std::span<const std::byte> payload) override;
+  [[nodiscard]] bool on_data(std::uint64_t size) override;
+  [[nodiscard]] Room next_room(std::uint64_t most) override;
+  void on_data_end() override;
+  void on_failure(std::error_code error) override;
+
+  [[nodiscard]] bool on_small_io(ByteReader& in);
+  [[nodiscard]] bool on_io(ByteReader& in);
+  void send_flow();
+  void add_pieces(net::OutputQueue::Message message, std::uint64_t size,
+                  const std::shared_ptr<Guard>& guard);
+  void take(std::uint64_t size);
+  void end();
+  void data_released();
+
+  Plan plan_;
+  IoBytes bytes_;
+  Latch& latch_;
+  StripWalk walk_;
+  std::shared_ptr<Connection> connection_;
+  Phase phase_ = Phase::response;
+  std::uint64_t wanted_ = 0;
+  std::uint64_t remaining_ = 0;  // of the flow
+  std::uint64_t moved_ = 0;
+  bool borrowed_ = false;  // messages in the output queue refer to the caller's bytes
+  orangefs::Status status_ = 0;
+  std::error_code failure_;
+};
+
+}  // namespace vpfs::client

@@ -1,0 +1,161 @@
+#include "client/orangefs/object.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "client/orangefs/strip_walk.h"
+#include "protocols/orangefs/striping.h"
+
+namespace vpfs::client {
+namespace {
+
+orangefs::Placement placement(std::size_t index, std::size_t count) {
+  return {.server_nr = static_cast<std::uint32_t>(index),
+          .server_ct = static_cast<std::uint32_t>(count)};
+}
+
+// The same request body for each of `handles`, changed by `adapt(body, index)`.
+template <typename Body, typename Adapt>
+Result<std::vector<Session::Addressed>> for_each_handle(
+    const Session& session, const std::vector<orangefs::Handle>& handles, orangefs::Handle object,
+    const orangefs::Capability& capability, Adapt adapt) {
+  std::vector<Session::Addressed> requests;
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    const Result<std::size_t> server = session.server_of(handles[i]);
+    if (!server) return std::unexpected(server.error());
+    Body body;
+    body.fs_id = session.config().fs_id;
+    adapt(body, i);
+    requests.push_back(
+        {.server = *server,
+         .request = {
+             .capability = capability, .hints = session.hints(object), .body = std::move(body)}});
+  }
+  return requests;
+}
+
+}  // namespace
+
+net::Task<Result<orangefs::Attributes>> get_attributes(Session& session, orangefs::Handle handle,
+                                                       std::uint32_t mask) {
+  const Result<std::size_t> server = session.server_of(handle);
+  if (!server) co_return std::unexpected(server.error());
+  orangefs::Request request{.capability = {},
+                            .hints = session.hints(handle),
+                            .body = orangefs::GetattrRequest{.handle = handle,
+                                                             .fs_id = session.config().fs_id,
+                                                             .attribute_mask = mask,
+                                                             .credential = session.credential()}};
+  Result<orangefs::Response> response = co_await session.call(*server, std::move(request));
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  co_return std::move(std::get<orangefs::AttributesResponse>(response->body).attributes);
+}
+
+bool is_stuffed(const orangefs::Attributes& metafile) {
+  return (metafile.mask & orangefs::kAttrMetaUnstuffed) == 0;
+}
+
+Result<std::int64_t> strip_size_of(const orangefs::Attributes& metafile) {
+  if (const auto* stripes = std::get_if<orangefs::SimpleStripe>(&metafile.distribution)) {
+    if (stripes->strip_size > 0) return stripes->strip_size;
+    return fail("a file's strip size is not positive", std::make_error_code(std::errc::io_error));
+  }
+  if (std::holds_alternative<orangefs::BasicDistribution>(metafile.distribution)) return 0;
+  return fail("a file has a distribution other than simple_stripe and basic_dist",
+              std::make_error_code(std::errc::not_supported));
+}
+
+Result<void> all_good(const std::vector<Result<orangefs::Response>>& results) {
+  for (const Result<orangefs::Response>& result : results) {
+    if (!result) return std::unexpected(result.error());
+  }
+  return {};
+}
+
+net::Task<Result<std::uint64_t>> file_size(Session& session, orangefs::Handle handle,
+                                           orangefs::Attributes metafile) {
+  if (is_stuffed(metafile)) {
+    co_return static_cast<std::uint64_t>(std::max(metafile.stuffed_size, 0));
+  }
+  const Result<std::int64_t> strip_size = strip_size_of(metafile);
+  if (!strip_size) co_return std::unexpected(strip_size.error());
+  const std::vector<orangefs::Handle>& datafiles = metafile.datafiles;
+  // Each server is asked for its own part; nothing then depends on connections between servers.
+  Result<std::vector<Session::Addressed>> requests =
+      for_each_handle<orangefs::TreeGetFileSizeRequest>(
+          session, datafiles, handle, {},
+          [&](orangefs::TreeGetFileSizeRequest& body, std::size_t i) {
+            body.credential = session.credential();
+            body.handles = {datafiles[i]};
+          });
+  if (!requests) co_return std::unexpected(std::move(requests.error()));
+  const auto results = co_await session.call_all(std::move(*requests));
+  if (Result<void> good = all_good(results); !good) {
+    co_return std::unexpected(std::move(good.error()));
+  }
+  std::int64_t size = 0;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto& body = std::get<orangefs::TreeGetFileSizeResponse>(results[i]->body);
+    if (!body.errors.empty() && body.errors[0] != 0) {
+      co_return status_error("size of a datafile", body.errors[0]);
+    }
+    if (body.sizes.empty()) continue;
+    size = std::max(size, logical_end(*strip_size, placement(i, results.size()), body.sizes[0]));
+  }
+  co_return static_cast<std::uint64_t>(size);
+}
+
+net::Task<Result<orangefs::Attributes>> unstuff(Session& session, orangefs::Handle handle,
+                                                orangefs::Capability capability) {
+  const Result<std::size_t> server = session.server_of(handle);
+  if (!server) co_return std::unexpected(server.error());
+  constexpr std::uint32_t kMask = orangefs::kAttrType | orangefs::kAttrMetaDistribution |
+                                  orangefs::kAttrMetaDatafiles |
+                                  orangefs::kAttrMetaMirrorDatafiles | orangefs::kAttrCapability;
+  orangefs::Request request{.capability = std::move(capability),
+                            .hints = session.hints(handle),
+                            .body = orangefs::UnstuffRequest{.handle = handle,
+                                                             .fs_id = session.config().fs_id,
+                                                             .attribute_mask = kMask,
+                                                             .credential = session.credential()}};
+  Result<orangefs::Response> response = co_await session.call(*server, std::move(request));
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  co_return std::move(std::get<orangefs::AttributesResponse>(response->body).attributes);
+}
+
+net::Task<Result<void>> truncate(Session& session, orangefs::Handle handle,
+                                 orangefs::Attributes metafile, std::uint64_t size) {
+  const Result<std::int64_t> strip_size = strip_size_of(metafile);
+  if (!strip_size) co_return std::unexpected(strip_size.error());
+  if (is_stuffed(metafile) && *strip_size > 0 && size > static_cast<std::uint64_t>(*strip_size)) {
+    Result<orangefs::Attributes> larger = co_await unstuff(session, handle, metafile.capability);
+    if (!larger) co_return std::unexpected(std::move(larger.error()));
+    metafile = std::move(*larger);
+  }
+  const std::vector<orangefs::Handle>& datafiles = metafile.datafiles;
+  Result<std::vector<Session::Addressed>> requests = for_each_handle<orangefs::TruncateRequest>(
+      session, datafiles, handle, metafile.capability,
+      [&](orangefs::TruncateRequest& body, std::size_t i) {
+        body.handle = datafiles[i];
+        body.size = orangefs::physical_offset(metafile.distribution, placement(i, datafiles.size()),
+                                              static_cast<std::int64_t>(size))
+                        .value_or(0);
+      });
+  if (!requests) co_return std::unexpected(std::move(requests.error()));
+  co_return all_good(co_await session.call_all(std::move(*requests)));
+}
+
+net::Task<Result<void>> flush(Session& session, orangefs::Handle handle,
+                              std::vector<orangefs::Handle> datafiles) {
+  datafiles.push_back(handle);
+  Result<std::vector<Session::Addressed>> requests = for_each_handle<orangefs::FlushRequest>(
+      session, datafiles, handle, {},
+      [&](orangefs::FlushRequest& body, std::size_t i) { body.handle = datafiles[i]; });
+  if (!requests) co_return std::unexpected(std::move(requests.error()));
+  co_return all_good(co_await session.call_all(std::move(*requests)));
+}
+
+}  // namespace vpfs::client

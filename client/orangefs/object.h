@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "client/orangefs/session.h"
+#include "net/async.h"
+#include "protocols/orangefs/basic_types.h"
+
+// Steps that several operations on files and directories are made of.
+namespace vpfs::client {
+
+// All that a GETATTR can tell but sizes, as the reference client asks for it.
+inline constexpr std::uint32_t kEverything =
+    orangefs::kAttrCommonAll | orangefs::kAttrMetaDistribution | orangefs::kAttrMetaDatafiles |
+    orangefs::kAttrMetaMirrorDatafiles | orangefs::kAttrSymlinkTarget | orangefs::kAttrDirentCount |
+    orangefs::kAttrDirHint | orangefs::kAttrDistDir | orangefs::kAttrCapability;
+
+[[nodiscard]] net::Task<Result<orangefs::Attributes>> get_attributes(
+    Session& session, orangefs::Handle handle, std::uint32_t mask = kEverything);
+
+// From its metafile's attributes.
+[[nodiscard]] bool is_stuffed(const orangefs::Attributes& metafile);
+// Bytes in a strip; 0 when one datafile holds everything; an error for distributions that we cannot
+// read or write.
+[[nodiscard]] Result<std::int64_t> strip_size_of(const orangefs::Attributes& metafile);
+// Asks the datafiles, unless the file is stuffed.
+[[nodiscard]] net::Task<Result<std::uint64_t>> file_size(Session& session, orangefs::Handle handle,
+                                                         orangefs::Attributes metafile);
+// Makes room for more than the first strip; gives the new attributes, capability included.
+[[nodiscard]] net::Task<Result<orangefs::Attributes>> unstuff(Session& session,
+                                                              orangefs::Handle handle,
+                                                              orangefs::Capability capability);
+// Cuts or extends, with attributes that have a capability.
+[[nodiscard]] net::Task<Result<void>> truncate(Session& session, orangefs::Handle handle,
+                                               orangefs::Attributes metafile, std::uint64_t size);
+// Puts on stable storage what was written.
+[[nodiscard]] net::Task<Result<void>> flush(Session& session, orangefs::Handle handle,
+                                            std::vector<orangefs::Handle> datafiles);
+
+// The first error among the results of Session::call_all().
+[[nodiscard]] Result<void> all_good(const std::vector<Result<orangefs::Response>>& results);
+
+}  // namespace vpfs::client

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "client/orangefs/connection.h"
+#include "net/async.h"
+
+namespace vpfs::client {
+
+// The connections of one client to the servers of its file system: a fixed number to each, made
+// when first needed and again when lost, used in turn. Belongs to one strand.
+class ServerPool {
+ public:
+  ServerPool(asio::any_io_executor executor, const Clock& clock, Duration connect_patience,
+             std::size_t connections);
+  ~ServerPool();
+  ServerPool(const ServerPool&) = delete;
+  ServerPool& operator=(const ServerPool&) = delete;
+
+  // Servers are numbered from zero in the order of add().
+  void add(net::Endpoint server);
+
+  // The next connection in turn if it is there already; else null, and connect() makes it.
+  [[nodiscard]] std::shared_ptr<Connection> ready(std::size_t server);
+  [[nodiscard]] net::Task<Result<std::shared_ptr<Connection>>> connect(std::size_t server);
+
+  // Ends all exchanges; no connection is made from here on.
+  void close();
+
+ private:
+  struct Slot {
+    std::shared_ptr<Connection> connection;
+    std::shared_ptr<asio::steady_timer> connecting;  // shared by those who wait for this connect
+  };
+  struct Server {
+    net::Endpoint endpoint;
+    std::vector<Slot> slots;
+    std::size_t turn = 0;
+  };
+
+  asio::any_io_executor executor_;
+  const Clock& clock_;
+  Duration connect_patience_;
+  std::size_t connections_;
+  std::vector<Server> servers_;
+  bool closed_ = false;
+};
+
+}  // namespace vpfs::client

@@ -1,0 +1,228 @@
+#include "client/orangefs/session.h"
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "client/orangefs/call.h"
+#include "net/endpoint.h"
+#include "protocols/orangefs/errors.h"
+
+namespace vpfs::client {
+namespace {
+
+constexpr Duration kGetconfigTimeout = std::chrono::seconds(30);
+constexpr std::uint64_t kCredentialLifetime = 3600;  // seconds
+constexpr int kMountAttempts = 3;
+constexpr Duration kMountPause = std::chrono::milliseconds(100);
+
+std::string host_name() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+net::Task<> pause(asio::any_io_executor executor, Duration duration) {
+  asio::steady_timer timer(executor, duration);
+  (void)co_await timer.async_wait(net::kUseTask);
+}
+
+struct Answer {
+  std::error_code failure;
+  std::optional<orangefs::Response> response;
+};
+
+// One attempt on one connection.
+net::Task<Answer> attempt(ServerPool& pool, const asio::any_io_executor& executor,
+                          std::size_t server, const orangefs::Request& request, Duration patience) {
+  std::shared_ptr<Connection> connection = pool.ready(server);
+  if (!connection) {
+    Result<std::shared_ptr<Connection>> made = co_await pool.connect(server);
+    if (!made) co_return Answer{.failure = made.error().code, .response = {}};
+    connection = std::move(*made);
+    if (!connection->usable()) {
+      co_return Answer{.failure = std::make_error_code(std::errc::connection_reset),
+                       .response = {}};
+    }
+  }
+  Latch latch(executor);
+  Call call(*connection, latch);
+  call.begin(request, patience);
+  co_await latch.wait();
+  co_return Answer{.failure = call.failure(), .response = std::move(call.response())};
+}
+
+}  // namespace
+
+std::unexpected<Error> status_error(std::string_view what, orangefs::Status status) {
+  const int number = orangefs::errno_from_status(status);
+  return fail(fmt::format("{}: {}", what, orangefs::describe_status(status)),
+              {number == 0 ? EIO : number, std::generic_category()});
+}
+
+// Both compare equal to the same std::errc; the category tells them apart.
+std::unexpected<Error> transport_error(std::string_view what, std::error_code failure) {
+  return fail(fmt::format("{}: {}", what, failure.message()),
+              {failure.value(), std::system_category()});
+}
+
+bool is_transport_error(const Error& error) {
+  return error.code.category() == std::system_category();
+}
+
+Session::Session(asio::any_io_executor executor, SessionOptions options, const Clock& clock)
+    : executor_(std::move(executor)),
+      options_(std::move(options)),
+      clock_(clock),
+      pool_(executor_, clock, options_.connect_timeout, options_.connections),
+      host_(host_name()) {}
+
+net::Task<Result<std::unique_ptr<Session>>> Session::open(MountAddress address,
+                                                          SessionOptions options,
+                                                          const Clock& clock) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  auto session = std::make_unique<Session>(executor, std::move(options), clock);
+  Result<void> good = co_await session->set_up(std::move(address));
+  if (!good) {
+    session->close();
+    co_return std::unexpected(std::move(good.error()));
+  }
+  co_return session;
+}
+
+net::Task<Result<void>> Session::set_up(MountAddress address) {
+  Result<net::Endpoint> first = net::resolve_endpoint(address.host_port);
+  if (!first) co_return std::unexpected(std::move(first.error()));
+  ServerPool bootstrap(executor_, clock_, options_.connect_timeout, 1);
+  bootstrap.add(*first);
+  Result<std::string> text = co_await config_from(bootstrap, 0, address.host_port);
+  if (!text) {
+    co_return fail(fmt::format("cannot mount {}://{}/{}: {}", address.scheme, address.host_port,
+                               address.file_system, text.error().message),
+                   text.error().code);
+  }
+  Result<FsConfig> config = parse_fs_config(*text, address.file_system, address.scheme);
+  if (!config) co_return std::unexpected(std::move(config.error()));
+  config_ = std::move(*config);
+  config_.job_timeout = options_.job_timeout.value_or(config_.job_timeout);
+  config_.retry_limit = options_.retry_limit.value_or(config_.retry_limit);
+  config_.retry_delay = options_.retry_delay.value_or(config_.retry_delay);
+  for (const FsConfig::Server& server : config_.servers) {
+    Result<net::Endpoint> endpoint = net::resolve_endpoint(server.host_port);
+    if (!endpoint) co_return std::unexpected(std::move(endpoint.error()));
+    pool_.add(*endpoint);
+  }
+  for (std::size_t i = 0; i < config_.servers.size(); ++i) {
+    const Result<std::string> other = co_await config_from(pool_, i, config_.servers[i].host_port);
+    if (!other) {
+      co_return fail(fmt::format("cannot mount {}://{}/{}: {}", address.scheme, address.host_port,
+                                 address.file_system, other.error().message),
+                     other.error().code);
+    }
+    if (*other != *text) {
+      co_return fail(fmt::format("server {} has another configuration than {}",
+                                 config_.servers[i].host_port, address.host_port),
+                     std::make_error_code(std::errc::invalid_argument));
+    }
+  }
+  co_return Result<void>();
+}
+
+net::Task<Result<std::string>> Session::config_from(ServerPool& pool, std::size_t server,
+                                                    std::string_view host_port) {
+  const orangefs::Request request{.capability = {}, .hints = {}, .body = orangefs::EmptyRequest{}};
+  for (int attempts = 1;; ++attempts) {
+    Answer answer = co_await attempt(pool, executor_, server, request, kGetconfigTimeout);
+    if (answer.response) {
+      auto* const body = std::get_if<orangefs::GetconfigResponse>(&answer.response->body);
+      if (body == nullptr) co_return status_error("GETCONFIG", answer.response->status);
+      co_return std::move(body->config);
+    }
+    if (attempts == kMountAttempts) {
+      co_return transport_error(fmt::format("GETCONFIG to {}", host_port), answer.failure);
+    }
+    co_await pause(executor_, kMountPause);
+  }
+}
+
+net::Task<Result<orangefs::Response>> Session::call(std::size_t server, orangefs::Request request,
+                                                    bool* repeated) {
+  const std::string_view what = orangefs::name(orangefs::op_of(request.body));
+  for (std::uint32_t attempts = 0;; ++attempts) {
+    Answer answer = co_await attempt(pool_, executor_, server, request, config_.job_timeout);
+    if (answer.response) {
+      if (answer.response->status != 0) co_return status_error(what, answer.response->status);
+      co_return std::move(*answer.response);
+    }
+    if (!co_await retry_after(answer.failure, attempts)) {
+      co_return transport_error(fmt::format("{} to {}", what, config_.servers[server].host_port),
+                                answer.failure);
+    }
+    if (repeated != nullptr) *repeated = true;
+  }
+}
+
+net::Task<std::vector<Result<orangefs::Response>>> Session::call_all(
+    std::vector<Addressed> requests) {
+  std::vector<Result<orangefs::Response>> results(requests.size());
+  Latch latch(executor_);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    latch.expect();
+    asio::co_spawn(executor_, call(requests[i].server, std::move(requests[i].request)),
+                   [&results, &latch, i](const std::exception_ptr& problem,
+                                         Result<orangefs::Response> result) {
+                     results[i] =
+                         problem ? fail("a request failed unexpectedly") : std::move(result);
+                     latch.done();
+                   });
+  }
+  co_await latch.wait();
+  co_return results;
+}
+
+net::Task<bool> Session::retry_after(std::error_code failure, std::uint32_t attempts) {
+  const bool final =
+      failure == std::errc::connection_aborted || failure == std::errc::protocol_not_supported;
+  if (final || attempts >= config_.retry_limit) co_return false;
+  if (failure != std::errc::timed_out) co_await pause(executor_, config_.retry_delay);
+  co_return true;
+}
+
+Result<std::size_t> Session::server_of(orangefs::Handle handle) const {
+  if (const std::optional<std::size_t> server = config_.server_of(handle)) return *server;
+  return fail(fmt::format("no server holds handle {}", handle),
+              std::make_error_code(std::errc::invalid_argument));
+}
+
+orangefs::Credential Session::credential() const {
+  return {.uid = options_.uid,
+          .groups = {options_.gid},
+          .issuer = "C:" + host_,
+          .timeout = static_cast<std::uint64_t>(std::time(nullptr)) + kCredentialLifetime,
+          .signature = {},
+          .certificate = {}};
+}
+
+orangefs::Hints Session::hints(orangefs::Handle object) const {
+  orangefs::Hints hints;
+  hints.push_back({.type = orangefs::HintType::handle,
+                   .raw_type = static_cast<std::uint32_t>(orangefs::HintType::handle),
+                   .number = object,
+                   .key = {},
+                   .text = {}});
+  if (!options_.jobid.empty()) {
+    hints.push_back({.type = orangefs::HintType::named,
+                     .raw_type = 0,
+                     .number = 0,
+                     .key = "jobid",
+                     .text = options_.jobid});
+  }
+  return hints;
+}
+
+}  // namespace vpfs::client

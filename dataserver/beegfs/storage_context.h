@@ -1,0 +1,94 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "client/fifo_slots.h"
+#include "dataserver/beegfs/storage_settings.h"
+#include "dataserver/signal.h"
+#include "dataserver/store/device_model.h"
+#include "dataserver/store/memory_bstream_store.h"
+
+namespace vpfs::dataserver {
+
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
+};
+template <typename Value>
+using TextMap = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
+
+// A target of a storage server: its chunk files, its workers, its device.
+class StorageTarget {
+ public:
+  // An open chunk file.
+  struct Handle {
+    orangefs::Handle bstream = 0;
+    std::int64_t next_offset = 0;   // of a read in sequence
+    std::uint64_t in_sequence = 0;  // bytes
+  };
+
+  // Numbers of chunk files come from `next_bstream`, which all targets share.
+  StorageTarget(asio::io_context& loop, const StorageSettings& settings,
+                orangefs::Handle& next_bstream);
+
+  [[nodiscard]] client::FifoSlots& workers() { return workers_; }
+  [[nodiscard]] std::optional<dataserver::DeviceModel>& device() { return device_; }
+
+  // "<session>#<entry>".
+  [[nodiscard]] Handle& handle(std::string_view text);
+  void forget_handle(std::string_view text);
+  // The chunk file of an entry id, made by the asking.
+  [[nodiscard]] orangefs::Handle chunk_file(std::string_view entry);
+
+ private:
+  client::FifoSlots workers_;
+  std::optional<dataserver::DeviceModel> device_;
+  orangefs::Handle& next_bstream_;
+  TextMap<orangefs::Handle> entries_;
+  TextMap<Handle> handles_;
+};
+
+// What the sessions of a storage server share. Belongs to one strand.
+class StorageContext {
+ public:
+  StorageContext(asio::io_context& event_loop, const StorageSettings& chosen,
+                 const Clock& time_source);
+
+  [[nodiscard]] StorageTarget* find_target(std::uint16_t id);
+  // Who takes requests with that number in the header.
+  [[nodiscard]] client::FifoSlots& workers(std::uint16_t target);
+  // The fault that the next request of that type has.
+  [[nodiscard]] std::optional<StorageFault> take_fault(beegfs::MessageType type);
+  // Ends everything that waits here.
+  void stop();
+
+  asio::io_context& loop;
+  const StorageSettings& settings;
+  const Clock& clock;
+  dataserver::MemoryBstreamStore store;
+  std::deque<StorageFault> faults;
+  StorageRecord record;
+  bool stopped = false;
+
+  // One thread reads all headers: while it waits for the rest of one, nobody else's is read.
+  bool listener_waits = false;
+  dataserver::Signal listener_free;
+
+ private:
+  orangefs::Handle next_bstream_ = 1;
+  std::map<std::uint16_t, StorageTarget> targets_;
+  client::FifoSlots other_workers_;
+};
+
+}  // namespace vpfs::dataserver

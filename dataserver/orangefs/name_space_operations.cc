@@ -1,0 +1,203 @@
+// The operations on names: what exists, and what it is called.
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "dataserver/orangefs/operations.h"
+#include "dataserver/orangefs/permissions.h"
+
+namespace vpfs::dataserver {
+namespace {
+
+using orangefs::Attributes;
+using orangefs::Handle;
+using orangefs::ObjectType;
+using orangefs::Op;
+using orangefs::Response;
+using orangefs::Status;
+
+Status denied() {
+  return orangefs::status_from_errno(EACCES);
+}
+
+constexpr std::uint32_t kChangeEntries = orangefs::kCapWrite | orangefs::kCapExecute;
+
+// The values of Layout::algorithm.
+constexpr std::int32_t kLayoutList = 4;
+constexpr std::int32_t kLayoutLocal = 5;
+
+}  // namespace
+
+std::vector<std::uint32_t> Operations::place(const orangefs::CreateRequest& body) {
+  const std::uint32_t servers = context_.ranges.servers();
+  const std::vector<std::string>& named = body.layout.servers;
+  std::vector<std::uint32_t> placement;
+  if (body.layout.algorithm == kLayoutList) {
+    for (const std::string& address : named) {
+      for (std::uint32_t i = 0; i < servers; ++i) {
+        const auto& addresses = context_.config.servers[i].addresses;
+        const bool known = std::ranges::find(addresses, address) != addresses.end();
+        if (known && std::ranges::find(placement, i) == placement.end()) placement.push_back(i);
+      }
+    }
+    if (!placement.empty()) return placement;
+  }
+  std::uint32_t count = servers;
+  if (body.num_datafiles > 0) {
+    count = std::min(count, static_cast<std::uint32_t>(body.num_datafiles));
+  } else if (context_.config.datafiles != 0) {
+    count = std::min(count, static_cast<std::uint32_t>(context_.config.datafiles));
+  }
+  const bool local = body.layout.algorithm == kLayoutLocal;
+  const std::uint32_t first = local ? context_.self : (context_.self + next_first_server_++);
+  for (std::uint32_t i = 0; i < count; ++i) placement.push_back((first + i) % servers);
+  return placement;
+}
+
+Operations::Reply Operations::run(const orangefs::CreateRequest& body, const Request& request) {
+  if (!permits(request.capability, orangefs::kCapCreate))
+    return ready(failure(Op::create, denied()));
+  orangefs::CreateResponse created;
+  if (body.attributes.type == ObjectType::symlink) {
+    const Outcome<Handle> link = context_.metadata.create_symlink(body.attributes);
+    if (!link) return ready(failure(Op::create, link.error()));
+    created.metafile_handle = *link;
+    created.attributes = *shown(*link, orangefs::kAttrCommonAll, nullptr);
+  } else {
+    const Outcome<Attributes> file =
+        context_.metadata.create_file(body.attributes, place(body), &created.metafile_handle);
+    if (!file) return ready(failure(Op::create, file.error()));
+    created.attributes = *file;
+  }
+  return settled({.status = 0, .body = std::move(created)});
+}
+
+Operations::Reply Operations::run(const orangefs::MkdirRequest& body, const Request& request) {
+  if (!permits(request.capability, orangefs::kCapCreate))
+    return ready(failure(Op::mkdir, denied()));
+  const Outcome<Handle> directory = context_.metadata.create_directory(body.attributes);
+  if (!directory) return ready(failure(Op::mkdir, directory.error()));
+  return settled(
+      {.status = 0, .body = orangefs::MkdirResponse{.handle = *directory, .capability = {}}});
+}
+
+// Clients make symbolic links with it: a handle first, its attributes by SETATTR.
+Operations::Reply Operations::run(const orangefs::BatchCreateRequest& body,
+                                  const Request& request) {
+  constexpr std::uint32_t kMostAtOnce = 1024;
+  const std::uint32_t either = orangefs::kCapCreate | orangefs::kCapBatchCreate;
+  if ((request.capability.op_mask & either) == 0) return ready(failure(Op::batch_create, denied()));
+  if (body.object_type != ObjectType::symlink || body.count > kMostAtOnce) {
+    return ready(failure(Op::batch_create, orangefs::status_from_errno(EOPNOTSUPP)));
+  }
+  orangefs::BatchCreateResponse created;
+  for (std::uint32_t i = 0; i < body.count; ++i) {
+    const Outcome<Handle> link = context_.metadata.create_symlink({});
+    if (!link) return ready(failure(Op::batch_create, link.error()));
+    created.handles.push_back(*link);
+  }
+  return settled({.status = 0, .body = std::move(created)});
+}
+
+Operations::Reply Operations::run(const orangefs::RemoveRequest& body, const Request& request) {
+  if (const Status status = check_hinted(request, orangefs::kCapRemove)) {
+    return ready(failure(Op::remove, status));
+  }
+  if (!is_ours(body.handle)) {
+    return ready(failure(Op::remove, orangefs::status_from_errno(ENOENT)));
+  }
+  if (HandleRanges::is_datafile(body.handle)) {
+    return ready(answer(Op::remove, context_.bstreams.remove(body.handle)));
+  }
+  const Outcome<Attributes> removed = context_.metadata.remove(body.handle);
+  if (!removed) return ready(failure(Op::remove, removed.error()));
+  // Clients remove the datafiles themselves, before this (TREE_REMOVE).
+  return settled(answer(Op::remove, 0));
+}
+
+Operations::Reply Operations::run(const orangefs::LookupPathRequest& body,
+                                  const Request& /*request*/) {
+  orangefs::LookupPathResponse found;
+  Handle directory = body.starting_handle;
+  std::string_view rest = body.path;
+  Status problem = 0;
+  for (;;) {
+    rest.remove_prefix(std::min(rest.find_first_not_of('/'), rest.size()));
+    if (rest.empty()) break;
+    const std::string_view name = rest.substr(0, rest.find('/'));
+    const Outcome<Attributes> object = context_.metadata.attributes(directory);
+    if (!object) {
+      problem = object.error();
+      break;
+    }
+    if (object->type != ObjectType::directory) {
+      problem = orangefs::status_from_errno(ENOTDIR);
+      break;
+    }
+    if ((permitted_operations(*object, body.credential) & orangefs::kCapExecute) == 0) {
+      problem = denied();
+      break;
+    }
+    const Outcome<Handle> entry =
+        context_.metadata.find_entry(object->distributed.dirdata_handles.front(), name);
+    if (!entry) {
+      problem = entry.error();
+      break;
+    }
+    found.handles.push_back(*entry);
+    rest.remove_prefix(name.size());
+    if (!is_ours(*entry)) break;
+    Outcome<Attributes> attributes = shown(*entry, body.attribute_mask, &body.credential);
+    if (!attributes) break;
+    const bool may_go_on = attributes->type == ObjectType::directory;
+    found.attributes.push_back(std::move(*attributes));
+    if (!may_go_on) break;
+    directory = *entry;
+  }
+  // What was found so far is an answer: the client goes on from there and meets the problem then.
+  if (found.handles.empty()) {
+    return ready(
+        failure(Op::lookup_path, problem != 0 ? problem : orangefs::status_from_errno(EINVAL)));
+  }
+  return ready(Response{.status = 0, .body = std::move(found)});
+}
+
+Operations::Reply Operations::run(const orangefs::CrdirentRequest& body, const Request& request) {
+  if (!permits(request.capability, kChangeEntries)) return ready(failure(Op::crdirent, denied()));
+  const Status status =
+      context_.metadata.add_entry(body.dirdata_handle, body.name, body.new_handle);
+  if (status != 0) return ready(failure(Op::crdirent, status));
+  return settled(answer(Op::crdirent, 0));
+}
+
+Operations::Reply Operations::run(const orangefs::RmdirentRequest& body, const Request& request) {
+  if (!permits(request.capability, kChangeEntries)) return ready(failure(Op::rmdirent, denied()));
+  const Outcome<Handle> entry = context_.metadata.remove_entry(body.dirdata_handle, body.name);
+  if (!entry) return ready(failure(Op::rmdirent, entry.error()));
+  return settled(
+      {.status = 0, .body = orangefs::HandleResponse{.op = Op::rmdirent, .handle = *entry}});
+}
+
+Operations::Reply Operations::run(const orangefs::ChdirentRequest& body, const Request& request) {
+  if (!permits(request.capability, kChangeEntries)) return ready(failure(Op::chdirent, denied()));
+  const Outcome<Handle> before =
+      context_.metadata.change_entry(body.dirdata_handle, body.name, body.new_handle);
+  if (!before) return ready(failure(Op::chdirent, before.error()));
+  return settled(
+      {.status = 0, .body = orangefs::HandleResponse{.op = Op::chdirent, .handle = *before}});
+}
+
+Operations::Reply Operations::run(const orangefs::ReaddirRequest& body, const Request& request) {
+  if (!permits(request.capability, orangefs::kCapRead))
+    return ready(failure(Op::readdir, denied()));
+  Outcome<orangefs::ReaddirResponse> listing =
+      context_.metadata.entries(body.handle, body.token, body.dirent_limit);
+  if (!listing) return ready(failure(Op::readdir, listing.error()));
+  return ready(Response{.status = 0, .body = std::move(*listing)});
+}
+
+}  // namespace vpfs::dataserver

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "dataserver/orangefs/server_context.h"
+#include "protocols/orangefs/message.h"
+
+namespace vpfs::dataserver {
+
+// Every operation but IO and SMALL_IO: a request in, its response out.
+class Operations {
+ public:
+  explicit Operations(ServerContext& context) : context_(context) {}
+
+  // `request` lives until the task ends.
+  [[nodiscard]] net::Task<orangefs::Response> handle(const orangefs::Request& request);
+
+ private:
+  using Reply = net::Task<orangefs::Response>;
+  using Request = orangefs::Request;
+
+  // The name space: name_space_operations.cc.
+  Reply run(const orangefs::CreateRequest& body, const Request& request);
+  Reply run(const orangefs::MkdirRequest& body, const Request& request);
+  Reply run(const orangefs::BatchCreateRequest& body, const Request& request);
+  Reply run(const orangefs::RemoveRequest& body, const Request& request);
+  Reply run(const orangefs::LookupPathRequest& body, const Request& request);
+  Reply run(const orangefs::CrdirentRequest& body, const Request& request);
+  Reply run(const orangefs::RmdirentRequest& body, const Request& request);
+  Reply run(const orangefs::ChdirentRequest& body, const Request& request);
+  Reply run(const orangefs::ReaddirRequest& body, const Request& request);
+  // Attributes: attribute_operations.cc.
+  Reply run(const orangefs::GetattrRequest& body, const Request& request);
+  Reply run(const orangefs::SetattrRequest& body, const Request& request);
+  Reply run(const orangefs::ListattrRequest& body, const Request& request);
+  Reply run(const orangefs::UnstuffRequest& body, const Request& request);
+  Reply run(const orangefs::TruncateRequest& body, const Request& request);
+  Reply run(const orangefs::FlushRequest& body, const Request& request);
+  // Extended attributes: extended_operations.cc.
+  Reply run(const orangefs::GeteattrRequest& body, const Request& request);
+  Reply run(const orangefs::SeteattrRequest& body, const Request& request);
+  Reply run(const orangefs::DeleattrRequest& body, const Request& request);
+  Reply run(const orangefs::ListeattrRequest& body, const Request& request);
+  // Requests about objects on several servers: tree_operations.cc.
+  Reply run(const orangefs::TreeRemoveRequest& body, const Request& request);
+  Reply run(const orangefs::TreeGetFileSizeRequest& body, const Request& request);
+  Reply run(const orangefs::TreeGetattrRequest& body, const Request& request);
+  Reply run(const orangefs::TreeSetattrRequest& body, const Request& request);
+  // The server itself: system_operations.cc.
+  Reply run(const orangefs::EmptyRequest& body, const Request& request);
+  Reply run(const orangefs::StatfsRequest& body, const Request& request);
+  Reply run(const orangefs::MgmtSetparamRequest& body, const Request& request);
+  Reply run(const orangefs::MgmtIterateHandlesRequest& body, const Request& request);
+  // What this server does not do.
+  template <typename Body>
+  Reply run(const Body& body, const Request& request);
+
+  // The attributes of an object of this server as a GETATTR with `mask` shows them, datafiles
+  // included. With a credential and the mask bit they hold a capability.
+  [[nodiscard]] Outcome<orangefs::Attributes> shown(orangefs::Handle handle, std::uint32_t mask,
+                                                    const orangefs::Credential* credential);
+  [[nodiscard]] std::vector<std::uint32_t> place(const orangefs::CreateRequest& body);
+  [[nodiscard]] bool is_ours(orangefs::Handle handle) const;
+  // The reply to an operation that needs no waiting.
+  Reply ready(orangefs::Response response);
+  // As ready(), once all changes are durable; or the response says why they are not.
+  Reply settled(orangefs::Response response);
+  [[nodiscard]] orangefs::Status may_set(const orangefs::Attributes& object,
+                                         const orangefs::SetattrRequest& body,
+                                         const Request& request);
+  // Which of `handles` (by index) lie where: one list per server; EINVAL when one is nobody's.
+  [[nodiscard]] Outcome<std::vector<std::vector<std::size_t>>> by_server(
+      std::span<const orangefs::Handle> handles) const;
+
+  ServerContext& context_;
+  std::uint32_t next_first_server_ = 0;
+};
+
+[[nodiscard]] orangefs::Response failure(orangefs::Op op, orangefs::Status status);
+// Status only; zero is success.
+[[nodiscard]] orangefs::Response answer(orangefs::Op op, orangefs::Status status);
+
+}  // namespace vpfs::dataserver

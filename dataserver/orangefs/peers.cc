@@ -1,0 +1,141 @@
+#include "dataserver/orangefs/peers.h"
+
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <asio/steady_timer.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "dataserver/signal.h"
+#include "net/endpoint.h"
+#include "net/input_stream.h"
+#include "net/output_queue.h"
+
+namespace vpfs::dataserver {
+namespace {
+constexpr std::size_t kInputSize = 64 * 1024;
+constexpr std::size_t kMostResponse = kInputSize - orangefs::kBmiHeaderSize;
+}  // namespace
+
+// One connection to another server.
+class Peers::Link : public std::enable_shared_from_this<Link> {
+ public:
+  Link(asio::io_context& context, net::Socket socket)
+      : context_(context),
+        socket_(std::move(socket)),
+        input_(socket_, kInputSize),
+        output_(socket_) {}
+
+  void start() { asio::co_spawn(context_, read_responses(shared_from_this()), asio::detached); }
+  [[nodiscard]] bool open() const { return output_.open(); }
+
+  net::Task<Outcome<orangefs::Response>> call(orangefs::Request request, Duration patience) {
+    const auto self = shared_from_this();
+    const orangefs::Tag tag = next_tag_++;
+    asio::steady_timer timer(context_, patience);
+    Waiting waiting{.timer = &timer, .response = std::nullopt};
+    waiting_.emplace(tag, &waiting);
+    output_.send(orangefs::request_message(tag, request));
+    const auto [cancelled] = co_await timer.async_wait(net::kUseTask);
+    waiting_.erase(tag);
+    if (waiting.response) co_return std::move(*waiting.response);
+    if (!cancelled) {
+      close();
+      co_return refuse(ETIMEDOUT);
+    }
+    co_return refuse(ECONNRESET);
+  }
+
+  void close() {
+    std::error_code ignored;
+    output_.close();
+    socket_.close(ignored);
+    for (auto& [tag, waiting] : waiting_) waiting->timer->cancel();
+  }
+
+ private:
+  struct Waiting {
+    asio::steady_timer* timer;
+    std::optional<orangefs::Response> response;
+  };
+
+  // Static, so that the coroutine owns the link.
+  static net::Task<void> read_responses(std::shared_ptr<Link> self) {
+    while (co_await self->read_response()) {
+    }
+    self->close();
+  }
+
+  net::Task<bool> read_response() {
+    if (!co_await input_.fill(orangefs::kBmiHeaderSize)) co_return false;
+    const auto header = orangefs::decode_bmi_header(input_.buffered(), kMostResponse);
+    if (!header) {
+      spdlog::warn("another server: {}", orangefs::describe(header.error()));
+      co_return false;
+    }
+    input_.consume(orangefs::kBmiHeaderSize);
+    const auto size = static_cast<std::size_t>(header->payload_size);
+    if (!co_await input_.fill(size)) co_return false;
+    auto response = orangefs::decode_response(input_.buffered().first(size));
+    input_.consume(size);
+    if (!response) {
+      spdlog::warn("another server: {}", orangefs::describe(response.error()));
+      co_return false;
+    }
+    if (const auto found = waiting_.find(header->tag); found != waiting_.end()) {
+      found->second->response = std::move(*response);
+      found->second->timer->cancel();
+    }
+    co_return true;
+  }
+
+  asio::io_context& context_;
+  net::Socket socket_;
+  net::InputStream input_;
+  net::OutputQueue output_;
+  orangefs::Tag next_tag_ = 1;
+  std::map<orangefs::Tag, Waiting*> waiting_;
+};
+
+Peers::Peers(asio::io_context& context, std::vector<net::Endpoint> endpoints, Duration patience)
+    : context_(context),
+      endpoints_(std::move(endpoints)),
+      patience_(patience),
+      links_(endpoints_.size()) {}
+
+Peers::~Peers() {
+  close();
+}
+
+void Peers::close() {
+  closed_ = true;
+  for (const std::shared_ptr<Link>& link : links_) {
+    if (link) link->close();
+  }
+}
+
+net::Task<Outcome<orangefs::Response>> Peers::call(std::uint32_t server,
+                                                   orangefs::Request request) {
+  if (!links_[server] || !links_[server]->open()) {
+    Result<net::Socket> socket = co_await net::connect(endpoints_[server], patience_);
+    if (closed_) co_return refuse(ECONNRESET);
+    if (!socket) {
+      spdlog::warn("{}", socket.error().message);
+      co_return refuse(socket.error().code == std::errc::timed_out ? ETIMEDOUT : ECONNREFUSED);
+    }
+    // Another call may have connected meanwhile.
+    if (!links_[server] || !links_[server]->open()) {
+      links_[server] = std::make_shared<Link>(context_, std::move(*socket));
+      links_[server]->start();
+    }
+  }
+  const std::shared_ptr<Link> link = links_[server];
+  Outcome<orangefs::Response> response = co_await link->call(std::move(request), patience_);
+  if (response && response->status != 0) co_return std::unexpected(response->status);
+  co_return response;
+}
+
+}  // namespace vpfs::dataserver

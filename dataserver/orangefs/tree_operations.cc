@@ -1,0 +1,152 @@
+// The operations whose handles lie on several servers: this one does its part and asks the others
+// for theirs.
+
+#include <cerrno>
+#include <utility>
+
+#include "dataserver/orangefs/operations.h"
+#include "dataserver/orangefs/permissions.h"
+
+namespace vpfs::dataserver {
+namespace {
+
+using orangefs::Attributes;
+using orangefs::Handle;
+using orangefs::Op;
+using orangefs::Response;
+using orangefs::Status;
+
+std::vector<Handle> pick(const std::vector<Handle>& handles,
+                         const std::vector<std::size_t>& which) {
+  std::vector<Handle> picked;
+  picked.reserve(which.size());
+  for (const std::size_t index : which) picked.push_back(handles[index]);
+  return picked;
+}
+
+// The same request about some of its handles.
+template <typename Body>
+orangefs::Request part_of(const orangefs::Request& request, const Body& body,
+                          const std::vector<std::size_t>& which) {
+  Body part = body;
+  part.handles = pick(body.handles, which);
+  return {.capability = request.capability, .hints = request.hints, .body = std::move(part)};
+}
+
+}  // namespace
+
+Operations::Reply Operations::run(const orangefs::TreeGetFileSizeRequest& body,
+                                  const Request& request) {
+  const auto lists = by_server(body.handles);
+  if (!lists) co_return failure(Op::tree_get_file_size, lists.error());
+  orangefs::TreeGetFileSizeResponse all;
+  all.caller_index = body.caller_index;
+  all.sizes.resize(body.handles.size());
+  all.errors.resize(body.handles.size());
+  for (std::uint32_t server = 0; server < lists->size(); ++server) {
+    const std::vector<std::size_t>& mine = (*lists)[server];
+    if (mine.empty()) continue;
+    if (server == context_.self) {
+      for (const std::size_t i : mine) {
+        const Outcome<std::int64_t> size = context_.bstreams.size(body.handles[i]);
+        all.sizes[i] = size.value_or(0);
+        all.errors[i] = size ? 0 : size.error();
+      }
+      continue;
+    }
+    auto call = context_.peers.call(server, part_of(request, body, mine));
+    const Outcome<Response> response = co_await std::move(call);
+    const auto* part =
+        response ? std::get_if<orangefs::TreeGetFileSizeResponse>(&response->body) : nullptr;
+    const bool fits = part != nullptr && part->sizes.size() == mine.size();
+    const Status status = response ? orangefs::status_from_errno(EPROTO) : response.error();
+    for (std::size_t k = 0; k < mine.size(); ++k) {
+      all.sizes[mine[k]] = fits ? part->sizes[k] : 0;
+      all.errors[mine[k]] = fits ? part->errors[k] : status;
+    }
+  }
+  co_return Response{.status = 0, .body = std::move(all)};
+}
+
+Operations::Reply Operations::run(const orangefs::TreeRemoveRequest& body, const Request& request) {
+  if (const Status status = check_hinted(request, orangefs::kCapRemove)) {
+    co_return failure(Op::tree_remove, status);
+  }
+  const auto lists = by_server(body.handles);
+  if (!lists) co_return failure(Op::tree_remove, lists.error());
+  orangefs::TreeStatusResponse all{.op = Op::tree_remove,
+                                   .caller_index = body.caller_index,
+                                   .statuses = std::vector<Status>(body.handles.size())};
+  for (std::uint32_t server = 0; server < lists->size(); ++server) {
+    const std::vector<std::size_t>& mine = (*lists)[server];
+    if (mine.empty()) continue;
+    if (server == context_.self) {
+      for (const std::size_t i : mine) {
+        all.statuses[i] = HandleRanges::is_datafile(body.handles[i])
+                              ? context_.bstreams.remove(body.handles[i])
+                              : orangefs::status_from_errno(EINVAL);
+      }
+      continue;
+    }
+    auto call = context_.peers.call(server, part_of(request, body, mine));
+    const Outcome<Response> response = co_await std::move(call);
+    const auto* part =
+        response ? std::get_if<orangefs::TreeStatusResponse>(&response->body) : nullptr;
+    const bool fits = part != nullptr && part->statuses.size() == mine.size();
+    const Status status = response ? orangefs::status_from_errno(EPROTO) : response.error();
+    for (std::size_t k = 0; k < mine.size(); ++k) {
+      all.statuses[mine[k]] = fits ? part->statuses[k] : status;
+    }
+  }
+  co_return Response{.status = 0, .body = std::move(all)};
+}
+
+Operations::Reply Operations::run(const orangefs::TreeGetattrRequest& body,
+                                  const Request& request) {
+  const auto lists = by_server(body.handles);
+  if (!lists) co_return failure(Op::tree_getattr, lists.error());
+  orangefs::TreeGetattrResponse all;
+  all.caller_index = body.caller_index;
+  all.attributes.resize(body.handles.size());
+  all.errors.resize(body.handles.size());
+  for (std::uint32_t server = 0; server < lists->size(); ++server) {
+    const std::vector<std::size_t>& mine = (*lists)[server];
+    if (mine.empty()) continue;
+    if (server == context_.self) {
+      for (const std::size_t i : mine) {
+        Outcome<Attributes> object = shown(body.handles[i], body.attribute_mask, &body.credential);
+        all.errors[i] = object ? 0 : object.error();
+        if (object) all.attributes[i] = std::move(*object);
+      }
+      continue;
+    }
+    auto call = context_.peers.call(server, part_of(request, body, mine));
+    const Outcome<Response> response = co_await std::move(call);
+    const auto* part =
+        response ? std::get_if<orangefs::TreeGetattrResponse>(&response->body) : nullptr;
+    const bool fits = part != nullptr && part->attributes.size() == mine.size();
+    const Status status = response ? orangefs::status_from_errno(EPROTO) : response.error();
+    for (std::size_t k = 0; k < mine.size(); ++k) {
+      all.errors[mine[k]] = fits ? part->errors[k] : status;
+      if (fits) all.attributes[mine[k]] = part->attributes[k];
+    }
+  }
+  co_return Response{.status = 0, .body = std::move(all)};
+}
+
+// Only directories' dirdata are set so, and those lie on the directory's server.
+Operations::Reply Operations::run(const orangefs::TreeSetattrRequest& body,
+                                  const Request& request) {
+  if (!permits(request.capability, orangefs::kCapSetattr)) {
+    co_return failure(Op::tree_setattr, orangefs::status_from_errno(EACCES));
+  }
+  orangefs::TreeStatusResponse all{
+      .op = Op::tree_setattr, .caller_index = body.caller_index, .statuses = {}};
+  for (const Handle handle : body.handles) {
+    all.statuses.push_back(context_.metadata.set_attributes(handle, body.attributes));
+  }
+  Response response{.status = 0, .body = std::move(all)};
+  co_return co_await settled(std::move(response));
+}
+
+}  // namespace vpfs::dataserver

@@ -1,0 +1,311 @@
+#include "dataserver/store/directory_bstream_store.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/check.h"
+
+namespace vpfs::dataserver {
+namespace {
+
+constexpr std::size_t kMostOpenFiles = 512;
+constexpr std::size_t kMostSpareBuffers = 64;
+constexpr std::size_t kMostFresh = 65536;
+constexpr std::align_val_t kPageSize{4096};
+
+// What the disk says becomes what the client is told; the rest is EIO.
+orangefs::Status status_of(int error) {
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    return orangefs::status_from_errno(ENOSPC);
+  }
+  if (error != EIO) {
+    spdlog::warn("data files: {}", std::generic_category().message(error));
+  }
+  return orangefs::status_from_errno(EIO);
+}
+
+bool sync_directory(const std::string& path) {
+  const int directory = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return false;
+  const bool synced = ::fsync(directory) == 0;
+  ::close(directory);
+  return synced;
+}
+
+}  // namespace
+
+// Page-aligned buffers of one size; a few are kept for the next user.
+class DirectoryBstreamStore::BufferStock : public std::enable_shared_from_this<BufferStock> {
+ public:
+  explicit BufferStock(std::size_t size) : size_(size) {}
+  ~BufferStock() {
+    for (std::byte* buffer : spare_) ::operator delete(buffer, kPageSize);
+  }
+  BufferStock(const BufferStock&) = delete;
+  BufferStock& operator=(const BufferStock&) = delete;
+
+  [[nodiscard]] std::shared_ptr<std::byte> take() {
+    std::byte* buffer = nullptr;
+    if (spare_.empty()) {
+      buffer = static_cast<std::byte*>(::operator new(size_, kPageSize));
+    } else {
+      buffer = spare_.back();
+      spare_.pop_back();
+    }
+    return {buffer, [stock = shared_from_this()](std::byte* back) { stock->give_back(back); }};
+  }
+
+ private:
+  void give_back(std::byte* buffer) {
+    if (spare_.size() < kMostSpareBuffers) {
+      spare_.push_back(buffer);
+    } else {
+      ::operator delete(buffer, kPageSize);
+    }
+  }
+
+  std::size_t size_;
+  std::vector<std::byte*> spare_;
+};
+
+DirectoryBstreamStore::File::~File() {
+  ::close(descriptor);
+}
+
+Result<std::unique_ptr<DirectoryBstreamStore>> DirectoryBstreamStore::open(
+    asio::io_context& context, const std::string& directory, Bytes capacity, Bytes buffer_size) {
+  auto ring = IoRing::open(context);
+  if (!ring) return std::unexpected(ring.error());
+  std::unique_ptr<DirectoryBstreamStore> store(
+      new DirectoryBstreamStore(directory, capacity, buffer_size, std::move(*ring)));
+  if (auto counted = store->take_stock(); !counted) return std::unexpected(counted.error());
+  return store;
+}
+
+DirectoryBstreamStore::DirectoryBstreamStore(std::string directory, Bytes capacity,
+                                             Bytes buffer_size, std::unique_ptr<IoRing> ring)
+    : directory_(std::move(directory)),
+      capacity_(capacity),
+      buffer_size_(buffer_size.count),
+      ring_(std::move(ring)),
+      stock_(std::make_shared<BufferStock>(buffer_size_)) {}
+
+DirectoryBstreamStore::~DirectoryBstreamStore() = default;
+
+Result<void> DirectoryBstreamStore::take_stock() {
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator entries(directory_, error);
+  for (; !error && entries != std::filesystem::recursive_directory_iterator();
+       entries.increment(error)) {
+    if (entries->is_regular_file(error)) used_ += entries->file_size(error);
+    // Files of a process that was killed before it made their names durable.
+    if (entries->is_directory(error) && !sync_directory(entries->path())) {
+      return fail(fmt::format("cannot sync {}", entries->path().string()));
+    }
+  }
+  if (error) return fail(fmt::format("cannot read {}: {}", directory_, error.message()), error);
+  return {};
+}
+
+std::string DirectoryBstreamStore::directory_of(orangefs::Handle handle) const {
+  return fmt::format("{}/{:02x}", directory_, handle & 0xffU);
+}
+std::string DirectoryBstreamStore::path_of(orangefs::Handle handle) const {
+  return fmt::format("{}/{:016x}", directory_of(handle), handle);
+}
+
+Outcome<DirectoryBstreamStore::FilePtr> DirectoryBstreamStore::file(orangefs::Handle handle,
+                                                                    bool make) {
+  if (const auto cached = files_.find(handle); cached != files_.end()) {
+    recent_.splice(recent_.begin(), recent_, cached->second.place);
+    return cached->second.file;
+  }
+  const std::string path = path_of(handle);
+  int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const bool missing = descriptor < 0 && errno == ENOENT;
+  if (missing && !make) return nullptr;
+  if (missing) descriptor = create(handle);
+  if (descriptor < 0) return std::unexpected(status_of(errno));
+  auto opened = std::make_shared<File>(descriptor, 0);
+  struct stat about = {};
+  if (::fstat(descriptor, &about) != 0) return std::unexpected(status_of(errno));
+  opened->size = about.st_size;
+  remember(handle, opened);
+  return opened;
+}
+
+int DirectoryBstreamStore::create(orangefs::Handle handle) {
+  const std::string path = path_of(handle);
+  const auto open_new = [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640); };
+  int descriptor = open_new();
+  if (descriptor < 0 && errno == ENOENT && ::mkdir(directory_of(handle).c_str(), 0750) == 0) {
+    descriptor = open_new();
+  }
+  if (fresh_.size() < kMostFresh) {
+    fresh_.insert(handle);
+  } else {
+    all_fresh_ = true;
+  }
+  return descriptor;
+}
+
+void DirectoryBstreamStore::remember(orangefs::Handle handle, const FilePtr& file) {
+  recent_.push_front(handle);
+  files_[handle] = {.file = file, .place = recent_.begin()};
+  // Only what nobody uses may go: two File objects of one file would not agree on its length.
+  auto oldest = recent_.end();
+  while (files_.size() > kMostOpenFiles && oldest != recent_.begin()) {
+    --oldest;
+    const auto cached = files_.find(*oldest);
+    if (cached->second.file.use_count() > 1 || *oldest == handle) continue;
+    oldest = recent_.erase(oldest);
+    files_.erase(cached);
+  }
+}
+
+void DirectoryBstreamStore::resized(File& file, std::int64_t size) {
+  used_ += static_cast<std::uint64_t>(size - file.size);
+  file.size = size;
+}
+
+Outcome<std::int64_t> DirectoryBstreamStore::size(orangefs::Handle handle) {
+  const Outcome<FilePtr> found = file(handle, false);
+  if (!found) return std::unexpected(found.error());
+  return *found ? (*found)->size : 0;
+}
+
+net::Task<Outcome<std::vector<BstreamStore::Part>>> DirectoryBstreamStore::read(
+    orangefs::Handle handle, std::int64_t offset, std::size_t size) {
+  VPFS_ASSERT(size <= buffer_size_);
+  if (size == 0) co_return std::vector<Part>{};
+  const Outcome<FilePtr> found = file(handle, false);
+  if (!found) co_return std::unexpected(found.error());
+  const FilePtr& opened = *found;
+  const std::shared_ptr<std::byte> buffer = stock_->take();
+  const std::span<std::byte> bytes(buffer.get(), size);
+  std::size_t done = 0;
+  while (opened && done < size) {
+    const int count = co_await ring_->read(opened->descriptor, bytes.subspan(done),
+                                           offset + static_cast<std::int64_t>(done));
+    if (count == -EINTR || count == -EAGAIN) continue;
+    if (count < 0) co_return std::unexpected(status_of(-count));
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  std::ranges::fill(bytes.subspan(done), std::byte{0});
+  std::vector<Part> parts;
+  parts.push_back({.bytes = bytes, .owner = buffer});
+  co_return parts;
+}
+
+net::Task<Outcome<BstreamStore::Window>> DirectoryBstreamStore::open_window(orangefs::Handle handle,
+                                                                            std::int64_t offset,
+                                                                            std::size_t size) {
+  const Outcome<std::int64_t> end = checked_end(offset, static_cast<std::int64_t>(size));
+  if (!end) co_return std::unexpected(end.error());
+  VPFS_ASSERT(size <= buffer_size_);
+  const Outcome<FilePtr> opened = file(handle, true);
+  if (!opened) co_return std::unexpected(opened.error());
+  const std::int64_t growth = std::max<std::int64_t>(*end - (*opened)->size, 0);
+  if (used_ + static_cast<std::uint64_t>(growth) > capacity_.count) co_return refuse(ENOSPC);
+  const std::shared_ptr<std::byte> buffer = stock_->take();
+  Window window{.handle = handle, .offset = offset, .size = size, .parts = {}, .owners = {}};
+  window.parts.emplace_back(buffer.get(), size);
+  window.owners = {*opened, buffer};
+  co_return window;
+}
+
+net::Task<orangefs::Status> DirectoryBstreamStore::commit(Window window) {
+  const auto opened = std::static_pointer_cast<File>(window.owners.front());
+  const std::span<const std::byte> bytes = window.parts.front();
+  const std::uint64_t truncations = opened->truncations;
+  std::size_t done = 0;
+  orangefs::Status status = 0;
+  while (done < bytes.size() && status == 0) {
+    const int count = co_await ring_->write(opened->descriptor, bytes.subspan(done),
+                                            window.offset + static_cast<std::int64_t>(done));
+    if (count == -EINTR || count == -EAGAIN) continue;
+    if (count <= 0) status = status_of(count == 0 ? EIO : -count);
+    if (count > 0) done += static_cast<std::size_t>(count);
+  }
+  if (done == 0 || opened->removed) co_return status;
+  const std::int64_t end = window.offset + static_cast<std::int64_t>(done);
+  if (opened->truncations != truncations) {
+    // Which came first, the kernel knows.
+    struct stat about = {};
+    if (::fstat(opened->descriptor, &about) != 0) co_return status_of(errno);
+    resized(*opened, about.st_size);
+  } else if (end > opened->size) {
+    resized(*opened, end);
+  }
+  co_return status;
+}
+
+void DirectoryBstreamStore::abandon(Window /*window*/) {}
+
+orangefs::Status DirectoryBstreamStore::truncate(orangefs::Handle handle, std::int64_t size) {
+  if (const auto end = checked_end(0, size); !end) return end.error();
+  const Outcome<FilePtr> opened = file(handle, size > 0);
+  if (!opened) return opened.error();
+  if (!*opened) return 0;
+  const std::int64_t growth = std::max<std::int64_t>(size - (*opened)->size, 0);
+  if (used_ + static_cast<std::uint64_t>(growth) > capacity_.count) {
+    return orangefs::status_from_errno(ENOSPC);
+  }
+  if (::ftruncate((*opened)->descriptor, size) != 0) return status_of(errno);
+  ++(*opened)->truncations;
+  resized(**opened, size);
+  return 0;
+}
+
+orangefs::Status DirectoryBstreamStore::remove(orangefs::Handle handle) {
+  const Outcome<FilePtr> found = file(handle, false);
+  if (!found) return found.error();
+  if (!*found) return 0;
+  if (::unlink(path_of(handle).c_str()) != 0 && errno != ENOENT) return status_of(errno);
+  resized(**found, 0);
+  (*found)->removed = true;
+  fresh_.erase(handle);
+  const auto cached = files_.find(handle);
+  recent_.erase(cached->second.place);
+  files_.erase(cached);
+  return 0;
+}
+
+net::Task<orangefs::Status> DirectoryBstreamStore::flush(orangefs::Handle handle) {
+  const Outcome<FilePtr> found = file(handle, false);
+  if (!found) co_return found.error();
+  const FilePtr& opened = *found;
+  if (!opened) co_return 0;
+  if (const int code = co_await ring_->sync(opened->descriptor); code < 0) {
+    co_return status_of(-code);
+  }
+  if (!all_fresh_ && !fresh_.contains(handle)) co_return 0;
+  if (!sync_directory(directory_of(handle)) || !sync_directory(directory_)) {
+    co_return status_of(EIO);
+  }
+  fresh_.erase(handle);
+  co_return 0;
+}
+
+BstreamStore::Space DirectoryBstreamStore::space() {
+  const std::uint64_t left = capacity_.count - std::min(capacity_.count, used_);
+  struct statvfs disk = {};
+  std::uint64_t on_disk = left;
+  if (::statvfs(directory_.c_str(), &disk) == 0) on_disk = disk.f_bavail * disk.f_frsize;
+  return {.total = capacity_, .available = Bytes{std::min(left, on_disk)}};
+}
+
+}  // namespace vpfs::dataserver

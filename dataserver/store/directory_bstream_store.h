@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/result.h"
+#include "dataserver/store/bstream_store.h"
+#include "dataserver/store/io_ring.h"
+
+namespace vpfs::dataserver {
+
+// One file per bstream, read and written through io_uring by way of the page cache:
+// <directory>/<last two hex digits of the handle>/<handle in hex>.
+//
+// The capacity counts the lengths of the files. Buffers are as large as one data message and come
+// back to a stock; how many are out is bounded by the connections.
+class DirectoryBstreamStore final : public BstreamStore {
+ public:
+  // `directory` exists and nobody else changes it.
+  [[nodiscard]] static Result<std::unique_ptr<DirectoryBstreamStore>> open(
+      asio::io_context& context, const std::string& directory, Bytes capacity, Bytes buffer_size);
+  ~DirectoryBstreamStore() override;
+
+  Outcome<std::int64_t> size(orangefs::Handle handle) override;
+  net::Task<Outcome<std::vector<Part>>> read(orangefs::Handle handle, std::int64_t offset,
+                                             std::size_t size) override;
+  net::Task<Outcome<Window>> open_window(orangefs::Handle handle, std::int64_t offset,
+                                         std::size_t size) override;
+  net::Task<orangefs::Status> commit(Window window) override;
+  void abandon(Window window) override;
+  std::size_t most_window() const override { return buffer_size_; }
+  orangefs::Status truncate(orangefs::Handle handle, std::int64_t size) override;
+  orangefs::Status remove(orangefs::Handle handle) override;
+  net::Task<orangefs::Status> flush(orangefs::Handle handle) override;
+  Space space() override;
+  bool immediate() const override { return false; }
+
+ private:
+  class BufferStock;
+  // An open file; closed with its last user.
+  struct File {
+    File(int opened, std::int64_t length) : descriptor(opened), size(length) {}
+    ~File();
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+
+    int descriptor;
+    std::int64_t size;
+    std::uint64_t truncations = 0;
+    bool removed = false;
+  };
+  using FilePtr = std::shared_ptr<File>;  // shared with the operations that use it
+  struct Cached {
+    FilePtr file;
+    std::list<orangefs::Handle>::iterator place;
+  };
+
+  DirectoryBstreamStore(std::string directory, Bytes capacity, Bytes buffer_size,
+                        std::unique_ptr<IoRing> ring);
+  [[nodiscard]] Result<void> take_stock();
+  [[nodiscard]] std::string directory_of(orangefs::Handle handle) const;
+  [[nodiscard]] std::string path_of(orangefs::Handle handle) const;
+  // A null pointer when there is no such file and it is not to be made.
+  [[nodiscard]] Outcome<FilePtr> file(orangefs::Handle handle, bool make);
+  [[nodiscard]] int create(orangefs::Handle handle);
+  void remember(orangefs::Handle handle, const FilePtr& file);
+  // The file has another length now.
+  void resized(File& file, std::int64_t size);
+
+  std::string directory_;
+  Bytes capacity_;
+  std::size_t buffer_size_;
+  std::uint64_t used_ = 0;
+  std::unique_ptr<IoRing> ring_;
+  std::shared_ptr<BufferStock> stock_;  // shared with the buffers that are out
+  // Files whose names may not be on the disk yet; when there are too many to remember, all count.
+  std::unordered_set<orangefs::Handle> fresh_;
+  bool all_fresh_ = false;
+  std::list<orangefs::Handle> recent_;  // of the cached files, the latest used first
+  std::unordered_map<orangefs::Handle, Cached> files_;
+};
+
+}  // namespace vpfs::dataserver

@@ -1,0 +1,89 @@
+#include "dataserver/store/storage_directory.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace vpfs::dataserver {
+namespace {
+
+constexpr int kFormat = 1;
+
+// What the mark says; servers of another file system, place or version have another one.
+std::string mark_of(const ServerConfig& config, std::uint32_t self) {
+  return fmt::format("vpfs-server directory, format {}\nfile system {}, server {} of {}\n", kFormat,
+                     config.id, self, config.servers.size());
+}
+
+std::string last_problem() {
+  return std::generic_category().message(errno);
+}
+
+// Puts a file in place so that after a crash it is there whole or not at all.
+Result<void> write_durably(const std::string& path, const std::string& text) {
+  const std::string draft = path + ".new";
+  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+  if (file < 0) return fail(fmt::format("cannot write {}: {}", draft, last_problem()));
+  const bool written =
+      std::cmp_equal(::write(file, text.data(), text.size()), text.size()) && ::fsync(file) == 0;
+  ::close(file);
+  if (!written || ::rename(draft.c_str(), path.c_str()) != 0) {
+    return fail(fmt::format("cannot write {}: {}", path, last_problem()));
+  }
+  return {};
+}
+
+Result<void> check_mark(const std::string& path, const std::string& mark, bool empty) {
+  std::ifstream file(path);
+  if (!file) {
+    if (!empty) return fail(fmt::format("{} is missing: not a directory of vpfs-server", path));
+    return write_durably(path, mark);
+  }
+  const std::string found{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (found == mark) return {};
+  return fail(fmt::format("{} says\n{}but this server expects\n{}", path, found, mark));
+}
+
+}  // namespace
+
+Result<StorageDirectory> StorageDirectory::open(const ServerConfig& config, std::uint32_t self) {
+  const std::string path = fmt::format("{}/{}", config.path, config.servers[self].alias);
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return fail(fmt::format("cannot make {}: {}", path, error.message()), error);
+
+  const std::string lock_path = path + "/lock";
+  const bool new_directory =
+      std::filesystem::is_empty(path, error) || !std::filesystem::exists(path + "/metadata", error);
+  const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  if (lock < 0) return fail(fmt::format("cannot open {}: {}", lock_path, last_problem()));
+  StorageDirectory directory(path, lock);
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    return fail(fmt::format("{} is in use by another vpfs-server", path));
+  }
+  const auto mark = check_mark(path + "/format", mark_of(config, self), new_directory);
+  if (!mark) return std::unexpected(mark.error());
+  for (const std::string& part : {directory.metadata_path(), directory.data_path()}) {
+    std::filesystem::create_directories(part, error);
+    if (error) return fail(fmt::format("cannot make {}: {}", part, error.message()), error);
+  }
+  return directory;
+}
+
+StorageDirectory::StorageDirectory(std::string path, int lock)
+    : path_(std::move(path)), lock_(lock) {}
+StorageDirectory::StorageDirectory(StorageDirectory&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+StorageDirectory::~StorageDirectory() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+}  // namespace vpfs::dataserver

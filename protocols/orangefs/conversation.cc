@@ -1,0 +1,338 @@
+#include "protocols/orangefs/conversation.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/byte_reader.h"
+#include "base/check.h"
+#include "protocols/orangefs/errors.h"
+#include "protocols/orangefs/server_config.h"
+
+namespace vpfs::orangefs {
+namespace {
+
+// Generic header, op, status and one i64: all that IO and WRITE_COMPLETION responses have.
+constexpr std::uint64_t kResponseHead = 24;
+// All of a response whose status is not 0.
+constexpr std::uint64_t kFailedResponse = 16;
+// Generic header and op.
+constexpr std::uint64_t kRequestHead = 12;
+// A GETCONFIG response is at most 64 KiB of text; a longer one is not looked at.
+constexpr std::uint64_t kMostConfig = std::uint64_t{80} * 1024;
+
+Step forward(const BmiHeader& header) {
+  return {.action = Step::Action::forward, .size = kBmiHeaderSize + header.payload_size};
+}
+
+Step need(std::uint64_t payload_bytes) {
+  return {.action = Step::Action::need_more, .size = kBmiHeaderSize + payload_bytes};
+}
+
+// The datafile of an IO, in one number.
+std::uint64_t file_of(const IoSummary& io) {
+  const auto fs_id = static_cast<std::uint32_t>(io.fs_id);
+  const std::uint64_t file = io.datafile ^ (fs_id * 0x9e3779b97f4a7c15U);
+  return std::max<std::uint64_t>(file, 1);
+}
+
+}  // namespace
+
+Step OrangefsConversation::next(Sender from, std::span<const std::byte> bytes) {
+  const auto header = decode_bmi_header(bytes);
+  if (!header) {
+    if (header.error() == BmiError::need_more) return need(0);
+    return lost(describe(header.error()));
+  }
+  return from == Sender::client ? client_message(*header, bytes) : server_message(*header, bytes);
+}
+
+Step OrangefsConversation::client_message(const BmiHeader& header,
+                                          std::span<const std::byte> bytes) {
+  sends_data_ = false;
+  if (header.mode != BmiMode::unexpected) {
+    if (Operation* operation = operations_.find(header.tag);
+        operation != nullptr && operation->phase == Phase::write_flow) {
+      operation->moved += static_cast<std::int64_t>(header.payload_size);
+      data_from_client_ += header.payload_size;
+      data_tag_ = header.tag;
+      sends_data_ = true;
+    }
+    return forward(header);
+  }
+  if (header.payload_size > kMaxEagerSize) {
+    return lost(fmt::format("a request of {} bytes; the protocol allows {}", header.payload_size,
+                            kMaxEagerSize));
+  }
+  if (header.payload_size < kRequestHead) return forward(header);
+  const std::span<const std::byte> payload = bytes.subspan(kBmiHeaderSize);
+  if (payload.size() < kRequestHead) return need(kRequestHead);
+  const std::optional<Op> op = peek_operation(payload);
+  if (!op) return forward(header);
+
+  const bool is_io = *op == Op::io || *op == Op::small_io;
+  const bool is_held = is_io || (hold_metadata_ && is_metadata(*op));
+  if (is_held || carries_credential(*op)) {
+    if (payload.size() < header.payload_size) return need(header.payload_size);
+    const auto whole = payload.first(static_cast<std::size_t>(header.payload_size));
+    if (is_io) return hold_io(header, whole);
+    learn_uid(whole);
+    if (is_held) return hold_metadata_request(header, *op, whole);
+  }
+  return pass(header, *op);
+}
+
+// A request that is not held. The data of writes that have been started may stand behind it, but
+// the server answers these requests without them.
+Step OrangefsConversation::pass(const BmiHeader& header, Op op) {
+  if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
+  if (!has_answer(op)) return forward(header);
+  if (passing_ >= kMostPassing) return {.action = Step::Action::wait};
+  operations_.insert(header.tag, {.phase = Phase::passing, .op = op});
+  ++passing_;
+  return forward(header);
+}
+
+// What the size of a sparse read needs once the datafile's end is known; nothing for all others.
+std::unique_ptr<SparseIo> OrangefsConversation::sparse_io(const IoSummary& io) {
+  if (io.op != Op::io || io.io_type != IoType::read) return nullptr;
+  if (io.part.kind != IoPart::Kind::sparse || io.part.requested.bytes == 0) return nullptr;
+  return SparseIo::of(io.fields(), io.elements);
+}
+
+TransferSize OrangefsConversation::readable(const Operation& operation, std::int64_t bstream_size) {
+  if (operation.sparse) return operation.sparse->readable(bstream_size);
+  return operation.part.readable(bstream_size).value_or(operation.part.requested);
+}
+
+Step OrangefsConversation::used_again(Tag tag) {
+  return lost(fmt::format("tag {} of a request that is still under way is used again", tag));
+}
+
+Step OrangefsConversation::hold_metadata_request(const BmiHeader& header, Op op,
+                                                 std::span<const std::byte> payload) {
+  const auto hints = hints_of_request(payload);
+  if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
+  if (!hints) return forward(header);  // the server will say what is wrong with it
+  operations_.insert(header.tag, {.phase = Phase::metadata, .op = op});
+  held_ = {.key = header.tag, .kind = IoKind::metadata, .uid = several_uids_ ? std::nullopt : uid_};
+  held_hints_ = *hints;
+  return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
+}
+
+Step OrangefsConversation::hold_io(const BmiHeader& header, std::span<const std::byte> payload) {
+  const auto io = summarise_io(payload);
+  if (!io) return forward(header);  // the server will say what is wrong with it
+  if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
+  const std::uint64_t file = file_of(*io);
+  operations_.insert(header.tag, {.phase = Phase::response,
+                                  .op = io->op,
+                                  .io_type = io->io_type,
+                                  .exact = io->part.requested.exact,
+                                  .part = io->part,
+                                  .sparse = sparse_io(*io),
+                                  .file = file});
+  held_ = {.key = header.tag,
+           .kind = io->io_type == IoType::write ? IoKind::write : IoKind::read,
+           .bytes = static_cast<std::uint64_t>(io->part.requested.bytes),
+           .file_system = io->fs_id,
+           .uid = several_uids_ ? std::nullopt : uid_,
+           .may_be_short = io->op == Op::io && io->io_type == IoType::read,
+           .file = file};
+  held_hints_ = io->hints;
+  held_part_ = io->part;
+  return {.action = Step::Action::hold, .size = kBmiHeaderSize + header.payload_size};
+}
+
+Step OrangefsConversation::server_message(const BmiHeader& header,
+                                          std::span<const std::byte> bytes) {
+  if (header.mode == BmiMode::unexpected) {
+    return lost("a request from the server's side");
+  }
+  Operation* operation = operations_.find(header.tag);
+  if (operation == nullptr) return forward(header);
+  switch (operation->phase) {
+    case Phase::response:
+      return io_response(header, *operation, bytes);
+    case Phase::read_flow:
+      return read_data(header, *operation);
+    case Phase::write_flow:
+      return write_completion(header, *operation, bytes);
+    case Phase::metadata:
+      return metadata_response(header, bytes);
+    case Phase::passing:
+      return passing_response(header, operation->op, bytes);
+  }
+  return forward(header);
+}
+
+Step OrangefsConversation::io_response(const BmiHeader& header, Operation& operation,
+                                       std::span<const std::byte> bytes) {
+  // SMALL_IO: io_type, pad, bstream_size, result_size before the data.
+  const std::uint64_t wanted = std::min<std::uint64_t>(header.payload_size, 40);
+  if (bytes.size() < kBmiHeaderSize + wanted) return need(wanted);
+  ByteReader in(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(wanted)));
+  in.skip(8);
+  const Op op{in.i32()};
+  const Status status = in.i32();
+  if (in.failed() || status != 0 || op != operation.op) return finish(header, 0, true);
+  if (op == Op::small_io) {
+    in.skip(16);
+    const std::int64_t result_size = in.i64();
+    return finish(header, in.failed() ? 0 : result_size, in.failed());
+  }
+  const std::int64_t bstream_size = in.i64();
+  if (in.failed()) return finish(header, 0, true);
+  operation.file_size = static_cast<std::uint64_t>(std::max<std::int64_t>(bstream_size, 0));
+  if (operation.io_type == IoType::write) {
+    operation.phase = Phase::write_flow;
+    return forward(header);
+  }
+  const TransferSize size = readable(operation, bstream_size);
+  operation.sparse.reset();
+  operation.exact = size.exact;
+  operation.expected = size.bytes;
+  if (operation.expected <= 0) return finish(header, 0, false);
+  operation.phase = Phase::read_flow;
+  return forward(header);
+}
+
+Step OrangefsConversation::read_data(const BmiHeader& header, Operation& operation) {
+  const auto size = static_cast<std::int64_t>(header.payload_size);
+  operation.moved += size;
+  operation.expected -= size;
+  // Where the size is only an upper bound, the end mostly passes unseen: see end_shows().
+  return operation.expected <= 0 ? finish(header, operation.moved, false) : forward(header);
+}
+
+Step OrangefsConversation::write_completion(const BmiHeader& header, const Operation& operation,
+                                            std::span<const std::byte> bytes) {
+  const std::uint64_t wanted = std::min(header.payload_size, kResponseHead);
+  if (bytes.size() < kBmiHeaderSize + wanted) return need(wanted);
+  ByteReader in(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(wanted)));
+  in.skip(12);
+  const Status status = in.i32();
+  const std::int64_t total = in.i64();
+  const bool failed = in.failed() || status != 0;
+  return finish(header, failed ? operation.moved : total, failed);
+}
+
+Step OrangefsConversation::metadata_response(const BmiHeader& header,
+                                             std::span<const std::byte> bytes) {
+  const std::uint64_t wanted = std::min<std::uint64_t>(header.payload_size, kFailedResponse);
+  if (bytes.size() < kBmiHeaderSize + wanted) return need(wanted);
+  ByteReader in(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(wanted)));
+  in.skip(12);
+  const Status status = in.i32();
+  return finish(header, 0, in.failed() || status != 0);
+}
+
+// The answer itself is nobody's business but for the server's configuration.
+Step OrangefsConversation::passing_response(const BmiHeader& header, Op op,
+                                            std::span<const std::byte> bytes) {
+  if (op == Op::getconfig && !client_timeout_ && !answers_lost_ &&
+      header.payload_size <= kMostConfig) {
+    if (bytes.size() < kBmiHeaderSize + header.payload_size) return need(header.payload_size);
+    learn_config(bytes.subspan(kBmiHeaderSize, static_cast<std::size_t>(header.payload_size)));
+  }
+  operations_.erase(header.tag);
+  --passing_;
+  return forward(header);
+}
+
+void OrangefsConversation::learn_config(std::span<const std::byte> payload) {
+  const auto response = decode_response(payload);
+  if (!response) return;
+  const auto* const body = std::get_if<GetconfigResponse>(&response->body);
+  if (body == nullptr) return;
+  const ServerConfig config = parse_server_config(body->config);
+  if (!config.client_job_timeout || config.file_systems.empty()) return;
+  client_timeout_ = ClientTimeout{.timeout = *config.client_job_timeout, .file_systems = {}};
+  client_timeout_->file_systems.assign(config.file_systems.begin(), config.file_systems.end());
+}
+
+Step OrangefsConversation::finish(const BmiHeader& header, std::int64_t bytes, bool failed) {
+  Step step = forward(header);
+  step.finished = FinishedIo{.key = header.tag,
+                             .bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)),
+                             .failed = failed};
+  const Operation* const operation = operations_.find(header.tag);
+  step.finished->file = operation->file;
+  if (operation->io_type == IoType::read) step.finished->file_size = operation->file_size;
+  operations_.erase(header.tag);
+  return step;
+}
+
+Step OrangefsConversation::lost(std::string problem) {
+  problem_ = std::move(problem);
+  return {.action = Step::Action::lost_framing};
+}
+
+void OrangefsConversation::learn_uid(std::span<const std::byte> payload) {
+  if (several_uids_) return;
+  const std::optional<std::uint32_t> uid = peek_uid(payload);
+  if (!uid) return;
+  if (uid_ && *uid_ != *uid) several_uids_ = true;
+  uid_ = uid;
+}
+
+std::optional<std::string_view> OrangefsConversation::held_hint(std::string_view name) const {
+  return held_hints_.named(name);
+}
+
+std::vector<std::byte> OrangefsConversation::refuse(IoKey key) {
+  const Operation* operation = operations_.find(key);
+  VPFS_ASSERT(operation != nullptr);
+  const Op op = operation->op;
+  forget(key);
+  // Clients repeat an IO that fails, whatever the status, ClientRetryLimit times with a delay; only
+  // EAGAIN must never be used, which they repeat for ever and at once.
+  return error_message(key, op, status_from_errno(ETIMEDOUT));
+}
+
+std::uint64_t OrangefsConversation::moved(IoKey key) {
+  const Operation* operation = operations_.find(key);
+  return operation == nullptr ? 0 : static_cast<std::uint64_t>(operation->moved);
+}
+
+// After the positive answer of a write the server has nothing to do but for the client's data.
+bool OrangefsConversation::awaits_client(IoKey key, bool in_mid_message) {
+  const Operation* const operation = operations_.find(key);
+  if (operation == nullptr || operation->phase != Phase::write_flow) return false;
+  if (in_mid_message && data_tag_ == key) return true;
+  return operation->moved == 0 || !operation->exact ||
+         operation->moved < operation->part.requested.bytes;
+}
+
+bool OrangefsConversation::end_shows(IoKey key) {
+  const Operation* const operation = operations_.find(key);
+  return operation == nullptr || operation->phase != Phase::read_flow || operation->exact;
+}
+
+std::uint64_t OrangefsConversation::held_bytes_of(std::uint64_t size) const {
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  const auto bstream_size = static_cast<std::int64_t>(std::min(size, kLargest));
+  return static_cast<std::uint64_t>(
+      held_part_.readable(bstream_size).value_or(held_part_.requested).bytes);
+}
+
+void OrangefsConversation::forget(IoKey key) {
+  if (Operation* operation = operations_.find(key)) operation->sparse.reset();
+  operations_.erase(key);
+}
+
+void OrangefsConversation::forget_answers() {
+  std::vector<Tag> tags;
+  operations_.for_each([&](Tag tag, const Operation& operation) {
+    if (operation.phase == Phase::passing) tags.push_back(tag);
+  });
+  for (const Tag tag : tags) operations_.erase(tag);
+  passing_ = 0;
+  answers_lost_ = true;
+}
+
+}  // namespace vpfs::orangefs

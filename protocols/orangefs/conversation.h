@@ -1,0 +1,114 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/flat_table.h"
+#include "protocols/orangefs/bmi_header.h"
+#include "protocols/orangefs/io_summary.h"
+#include "protocols/protocol.h"
+
+namespace vpfs::orangefs {
+
+// Follows one OrangeFS connection as sections 5 and 6 of docs/wire-orangefs.md ask of a proxy: IO
+// and SMALL_IO are held, everything else passes (metadata requests are held too when asked for),
+// and the state of a tag tells flow data from responses.
+//
+// What passes unscheduled is known by its tag as long as its answer is awaited, so that no answer
+// is taken for another one's. Beyond kMostPassing of them the client's stream waits for answers.
+//
+// An unknown tag or an undecodable body is no fault here: with sound framing it passes.
+class OrangefsConversation final : public Conversation {
+ public:
+  static constexpr std::size_t kMostPassing = 1024;
+
+  // As FlatTable has the seed.
+  explicit OrangefsConversation(std::uint64_t seed = 0) : operations_(seed) {}
+
+  void hold_metadata(bool hold) override { hold_metadata_ = hold; }
+  [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
+  [[nodiscard]] const IoDescription& held() const override { return held_; }
+  [[nodiscard]] std::uint64_t held_bytes_of(std::uint64_t size) const override;
+  [[nodiscard]] std::optional<std::string_view> held_hint(std::string_view name) const override;
+  void released(IoKey) override {}
+  [[nodiscard]] std::vector<std::byte> refuse(IoKey key) override;
+  [[nodiscard]] std::uint64_t moved(IoKey key) override;
+  [[nodiscard]] bool awaits_client(IoKey key, bool in_mid_message) override;
+  [[nodiscard]] bool end_shows(IoKey key) override;
+  [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
+  [[nodiscard]] bool client_sends_data() const override { return sends_data_; }
+  void forget(IoKey key) override;
+  void forget_answers() override;
+  [[nodiscard]] std::optional<std::uint32_t> serial_client() const override { return {}; }
+  [[nodiscard]] bool at_rest() const override { return true; }
+  [[nodiscard]] std::optional<ClientTimeout> client_timeout() const override {
+    return client_timeout_;
+  }
+  [[nodiscard]] std::string problem() const override { return problem_; }
+
+ private:
+  enum class Phase : std::uint8_t {
+    response,    // IO or SMALL_IO: the server's first answer is awaited
+    read_flow,   // server messages of this tag are file data
+    write_flow,  // client messages of this tag are file data; WRITE_COMPLETION is awaited
+    metadata,    // the answer of a metadata request that was held is awaited
+    passing,     // the answer of a request that was not held is awaited
+  };
+  struct Operation {
+    Phase phase = Phase::response;
+    Op op = Op::io;
+    IoType io_type = IoType::read;
+    bool exact = true;  // `expected` will be, or is, what a read moves; else an upper bound of it
+    IoPart part;
+    std::unique_ptr<SparseIo> sparse;        // of a sparse read until its response has come
+    std::uint64_t file = 0;                  // of an IO; as IoDescription has it
+    std::optional<std::uint64_t> file_size;  // as the server told
+    std::int64_t expected = 0;               // bytes of a read flow still to come
+    std::int64_t moved = 0;
+  };
+
+  [[nodiscard]] static std::unique_ptr<SparseIo> sparse_io(const IoSummary& io);
+  [[nodiscard]] static TransferSize readable(const Operation& operation, std::int64_t bstream_size);
+
+  [[nodiscard]] Step client_message(const BmiHeader& header, std::span<const std::byte> bytes);
+  [[nodiscard]] Step pass(const BmiHeader& header, Op op);
+  [[nodiscard]] Step used_again(Tag tag);
+  [[nodiscard]] Step hold_metadata_request(const BmiHeader& header, Op op,
+                                           std::span<const std::byte> payload);
+  [[nodiscard]] Step hold_io(const BmiHeader& header, std::span<const std::byte> payload);
+  [[nodiscard]] Step server_message(const BmiHeader& header, std::span<const std::byte> bytes);
+  [[nodiscard]] Step io_response(const BmiHeader& header, Operation& operation,
+                                 std::span<const std::byte> bytes);
+  [[nodiscard]] Step read_data(const BmiHeader& header, Operation& operation);
+  [[nodiscard]] Step write_completion(const BmiHeader& header, const Operation& operation,
+                                      std::span<const std::byte> bytes);
+  [[nodiscard]] Step metadata_response(const BmiHeader& header, std::span<const std::byte> bytes);
+  [[nodiscard]] Step passing_response(const BmiHeader& header, Op op,
+                                      std::span<const std::byte> bytes);
+  [[nodiscard]] Step finish(const BmiHeader& header, std::int64_t bytes, bool failed);
+  [[nodiscard]] Step lost(std::string problem);
+  void learn_uid(std::span<const std::byte> payload);
+  void learn_config(std::span<const std::byte> payload);
+
+  FlatTable<Operation> operations_;  // by tag
+  std::size_t passing_ = 0;          // of them
+  std::uint64_t data_from_client_ = 0;
+  Tag data_tag_ = 0;         // of the client's last message of file data
+  bool sends_data_ = false;  // with its last message
+  // Answers to requests that were forgotten may still come, under tags that are used again.
+  bool answers_lost_ = false;
+  IoDescription held_;
+  IoPart held_part_;  // where that is an IO
+  HintView held_hints_;
+  bool hold_metadata_ = false;
+  std::optional<std::uint32_t> uid_;
+  bool several_uids_ = false;
+  std::optional<ClientTimeout> client_timeout_;
+  std::string problem_;
+};
+
+}  // namespace vpfs::orangefs

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+// Sums over the quotients of an arithmetic progression, in logarithmic time.
+namespace vpfs::orangefs {
+
+__extension__ using Wide = unsigned __int128;
+
+// With q(i) = floor((step * i + start) / divisor) and i from 0 to count - 1; all modulo 2^128.
+struct FloorSums {
+  Wide q = 0;          // sum of q(i)
+  Wide twice_i_q = 0;  // 2 * sum of i * q(i)
+  Wide q_squared = 0;  // sum of q(i)^2
+};
+
+// REQUIRES: divisor > 0, and all of count, step, start and divisor below 2^63. Takes at most 130
+// steps: it goes the way of Euclid's algorithm for step and divisor.
+[[nodiscard]] FloorSums floor_sums(std::uint64_t count, std::uint64_t step, std::uint64_t start,
+                                   std::uint64_t divisor);
+
+}  // namespace vpfs::orangefs

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "protocols/orangefs/datafile_layout.h"
+#include "protocols/orangefs/file_request.h"
+#include "protocols/orangefs/requests.h"
+
+// How many bytes one data server moves for an IO or SMALL_IO (docs/wire-orangefs.md section 4).
+namespace vpfs::orangefs {
+
+// The length of a datafile that holds this server's part of the logical bytes [0, logical): the
+// datafile offset of the first byte at or past `logical`. Nothing for distributions that
+// DatafileLayout does not know.
+[[nodiscard]] std::optional<std::int64_t> physical_offset(const Distribution& distribution,
+                                                          Placement placement,
+                                                          std::int64_t logical);
+
+// Bytes that one server moves for an IO or SMALL_IO.
+struct TransferSize {
+  std::int64_t bytes = 0;
+  bool exact = true;  // false: `bytes` is an upper bound
+};
+
+// The fields of an IO that say what it moves. Borrows from it.
+struct IoFields {
+  const Distribution& distribution;
+  std::string_view strips;  // of a varstrip_dist
+  Placement placement;
+  std::int64_t offset = 0;  // file_request_offset
+  std::int64_t size = 0;    // aggregate_size
+};
+
+// The part of an IO that one datafile has. A small value, whatever the IO's datatype.
+struct IoPart {
+  enum class Kind : std::uint8_t {
+    unknown,  // `requested` is all that is known
+    dense,    // one run of the datafile, [begin, end)
+    sparse,   // bytes within [begin, end), not all of them
+  };
+  Kind kind = Kind::unknown;
+  bool ordered = true;  // its bytes come in the order of the file, none twice
+  // Before the datafile's end is taken into account. Exact unless the distribution is unknown or
+  // the datatype malformed or too complex; then aggregate_size. Negative or overflowing fields give
+  // an upper bound of zero.
+  TransferSize requested;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  // What a read moves when the datafile is `bstream_size` long. Nothing for a sparse part that this
+  // cuts: see SparseIo. An upper bound for one that is not ordered, too: how much OrangeFS sends
+  // of it past the first byte that is missing depends on its buffers.
+  [[nodiscard]] std::optional<TransferSize> readable(std::int64_t bstream_size) const;
+};
+
+// Work is bounded by kMostSteps. Allocates nothing.
+[[nodiscard]] IoPart part_of(const IoFields& io, const WireElements& elements);
+[[nodiscard]] IoPart part_of(const IoFields& io, std::span<const FileRequestElement> elements);
+
+// What has to be kept of an IO whose part is sparse to tell later, without its message, what it
+// moves. Up to 24 KiB, less than twice the message.
+class SparseIo {
+ public:
+  // Nothing unless part_of() says sparse.
+  [[nodiscard]] static std::unique_ptr<SparseIo> of(const IoFields& io,
+                                                    const WireElements& elements);
+  [[nodiscard]] static std::unique_ptr<SparseIo> of(const IoFields& io,
+                                                    std::span<const FileRequestElement> elements);
+
+  // As IoPart::readable(), always with a result; an upper bound, too, when it would take more than
+  // kMostSteps.
+  [[nodiscard]] TransferSize readable(std::int64_t bstream_size) const;
+
+  [[nodiscard]] const IoPart& part() const { return part_; }
+  [[nodiscard]] const DatafileLayout& layout() const { return layout_; }
+  [[nodiscard]] Datatype datatype() const { return Datatype(nodes_); }
+  [[nodiscard]] const Datatype::Range& range() const { return range_; }
+
+ private:
+  SparseIo(const IoPart& part, const DatafileLayout& layout, const Datatype& datatype,
+           const Datatype::Range& range);
+  template <typename Elements>
+  [[nodiscard]] static std::unique_ptr<SparseIo> made_of(const IoFields& io,
+                                                         const Elements& elements);
+
+  IoPart part_;
+  DatafileLayout layout_;
+  Datatype::Range range_;
+  std::vector<DatatypeNode> nodes_;
+};
+
+// Of whole bodies, for those who have them.
+[[nodiscard]] IoFields fields_of(const IoRequestBody& io);
+[[nodiscard]] IoFields fields_of(const SmallIoRequest& io);
+[[nodiscard]] TransferSize requested_bytes(const IoRequestBody& io);
+[[nodiscard]] TransferSize requested_bytes(const SmallIoRequest& io);
+[[nodiscard]] TransferSize readable_bytes(const IoRequestBody& io, std::int64_t bstream_size);
+[[nodiscard]] TransferSize readable_bytes(const SmallIoRequest& io, std::int64_t bstream_size);
+
+}  // namespace vpfs::orangefs

@@ -1,0 +1,123 @@
+#include "test/tools/decode/capture_builder.h"
+
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+namespace vpfs::test {
+namespace {
+
+void big(std::vector<std::byte>& out, std::uint64_t value, std::size_t size) {
+  for (std::size_t i = size; i > 0; --i)
+    out.push_back(static_cast<std::byte>(value >> 8 * (i - 1)));
+}
+
+void link_header(std::vector<std::byte>& out, LinkType link, std::uint16_t ether_type) {
+  switch (link) {
+    case LinkType::ethernet:
+      out.resize(out.size() + 12);
+      break;
+    case LinkType::linux_sll:
+      out.resize(out.size() + 14);
+      break;
+    case LinkType::linux_sll2:
+      big(out, ether_type, 2);
+      out.resize(out.size() + 18);
+      return;
+    case LinkType::raw_ip:
+      return;
+  }
+  big(out, ether_type, 2);
+}
+
+void address(std::vector<std::byte>& out, const HostPort& host) {
+  for (std::size_t i = 0; i < (host.is_ipv6 ? 16U : 4U); ++i) big(out, host.address[i], 1);
+}
+
+void ip_header(std::vector<std::byte>& out, const TcpSegment& segment, std::size_t tcp_size) {
+  if (segment.from.is_ipv6) {
+    big(out, 0x60000000, 4);
+    big(out, tcp_size, 2);
+    big(out, 6, 1);
+    big(out, 64, 1);
+  } else {
+    big(out, 0x4500, 2);
+    big(out, 20 + tcp_size, 2);
+    big(out, 0, 4);
+    big(out, 64, 1);
+    big(out, 6, 1);
+    big(out, 0, 2);
+  }
+  address(out, segment.from);
+  address(out, segment.to);
+}
+
+}  // namespace
+
+HostPort ipv4_host(std::uint8_t last, std::uint16_t port) {
+  return {.address = {10, 0, 0, last}, .port = port};
+}
+
+HostPort ipv6_host(std::uint8_t last, std::uint16_t port) {
+  HostPort host{.address = {0xfe, 0x80}, .is_ipv6 = true, .port = port};
+  host.address.back() = last;
+  return host;
+}
+
+std::vector<std::byte> packet_of(LinkType link, const TcpSegment& segment) {
+  std::vector<std::byte> packet;
+  link_header(packet, link, segment.from.is_ipv6 ? 0x86dd : 0x0800);
+  ip_header(packet, segment, 20 + segment.payload.size());
+  big(packet, segment.from.port, 2);
+  big(packet, segment.to.port, 2);
+  big(packet, segment.sequence, 4);
+  big(packet, 0, 4);
+  big(packet, 0x50, 1);
+  big(packet, (segment.syn ? 2U : 0U) | (segment.ack ? 0x10U : 0U), 1);
+  big(packet, 0, 6);
+  packet.insert(packet.end(), segment.payload.begin(), segment.payload.end());
+  return packet;
+}
+
+CaptureBuilder::CaptureBuilder(Format format) : format_(format) {
+  u32(format.nanoseconds ? 0xa1b23c4d : 0xa1b2c3d4);
+  for (int i = 0; i < 4; ++i) u32(0);
+  u32(static_cast<std::uint32_t>(format.link));
+}
+
+void CaptureBuilder::u32(std::uint32_t value) {
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const std::uint32_t shift = format_.big_endian ? 24 - 8 * i : 8 * i;
+    bytes_.push_back(static_cast<std::byte>(value >> shift));
+  }
+}
+
+CaptureBuilder& CaptureBuilder::add(const TcpSegment& segment) {
+  const std::vector<std::byte> packet = packet_of(format_.link, segment);
+  return add_packet(packet, packet.size());
+}
+
+CaptureBuilder& CaptureBuilder::add_packet(std::span<const std::byte> packet,
+                                           std::size_t original_size) {
+  u32(1000);
+  u32(packets_++ * (format_.nanoseconds ? 1000000 : 1000));
+  u32(static_cast<std::uint32_t>(packet.size()));
+  u32(static_cast<std::uint32_t>(original_size));
+  bytes_.insert(bytes_.end(), packet.begin(), packet.end());
+  return *this;
+}
+
+std::string write_file(std::string_view name, std::span<const std::byte> bytes) {
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) /
+      (std::string("vpfs-") + test->test_suite_name() + "-" + test->name());
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path path = folder / name;
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  return path.string();
+}
+
+}  // namespace vpfs::test

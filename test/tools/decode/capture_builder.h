@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/decode/pcap_reader.h"
+#include "tools/decode/tcp_segment.h"
+
+// Makes captures for tests.
+namespace vpfs::test {
+
+[[nodiscard]] HostPort ipv4_host(std::uint8_t last, std::uint16_t port);
+[[nodiscard]] HostPort ipv6_host(std::uint8_t last, std::uint16_t port);
+
+// A packet with the segment in it, as the link type wraps it.
+[[nodiscard]] std::vector<std::byte> packet_of(LinkType link, const TcpSegment& segment);
+
+class CaptureBuilder {
+ public:
+  struct Format {
+    LinkType link = LinkType::ethernet;
+    bool big_endian = false;
+    bool nanoseconds = false;
+  };
+
+  CaptureBuilder() : CaptureBuilder(Format{}) {}
+  explicit CaptureBuilder(Format format);
+
+  // Packets come a millisecond apart.
+  CaptureBuilder& add(const TcpSegment& segment);
+  CaptureBuilder& add_packet(std::span<const std::byte> packet, std::size_t original_size);
+  [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  void u32(std::uint32_t value);
+
+  Format format_;
+  std::uint32_t packets_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+// Writes a file into a folder of its own for this test, and returns its path.
+[[nodiscard]] std::string write_file(std::string_view name, std::span<const std::byte> bytes);
+
+}  // namespace vpfs::test

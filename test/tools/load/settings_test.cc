@@ -1,0 +1,120 @@
+#include "tools/load/settings.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "test/support/process.h"
+
+namespace vpfs::load {
+namespace {
+
+using namespace std::chrono_literals;
+
+LoadSettings read(const std::string& text, ConfigErrors& errors, const Overrides& overrides = {}) {
+  return read_settings(text, overrides, errors);
+}
+
+std::string complaints(const std::string& text) {
+  ConfigErrors errors("load.yaml");
+  (void)read(text, errors);
+  return errors.to_string();
+}
+
+TEST(LoadSettings, TheExampleIsGood) {
+  ConfigErrors errors("load.yaml");
+  const LoadSettings settings = read(test::read_text(VPFS_SOURCE_DIR "/conf/load.yaml"), errors);
+  EXPECT_TRUE(errors.empty()) << errors.to_string();
+  EXPECT_EQ(std::get<client::MountAddress>(settings.mount).file_system, "vpfs");
+  EXPECT_EQ(settings.run_length(), 11s);
+  ASSERT_EQ(settings.applications.size(), 2U);
+  EXPECT_EQ(settings.applications[0].outstanding, 8U);
+  EXPECT_EQ(settings.applications[1].stop, 11s);
+  EXPECT_EQ(settings.applications[1].burst->length, 1s);
+}
+
+TEST(LoadSettings, TheCommandLineWins) {
+  ConfigErrors errors("load.yaml");
+  const Overrides overrides{.file_system = "tcp-px://127.0.0.1:9/other",
+                            .duration = 3s,
+                            .warm_up = 0s,
+                            .interval = 100ms};
+  const LoadSettings settings =
+      read("file_system: tcp://127.0.0.1:1/vpfs\napplications: [{name: a}]\n", errors, overrides);
+  EXPECT_TRUE(errors.empty()) << errors.to_string();
+  EXPECT_EQ(std::get<client::MountAddress>(settings.mount).scheme, "tcp-px");
+  EXPECT_EQ(settings.run_length(), 3s);
+  EXPECT_EQ(settings.interval, 100ms);
+}
+
+TEST(LoadSettings, AnApplicationsJobidIsItsNameUnlessSaidOtherwise) {
+  ConfigErrors errors("load.yaml");
+  const LoadSettings settings = read(
+      "file_system: tcp://127.0.0.1:1/vpfs\napplications: [{name: a}, {name: b, jobid: \"\"}]\n",
+      errors);
+  EXPECT_TRUE(errors.empty()) << errors.to_string();
+  EXPECT_EQ(settings.applications[0].jobid, "a");
+  EXPECT_EQ(settings.applications[1].jobid, "");
+}
+
+TEST(LoadSettings, OfBeegfsHaveTargetsNodesAndManyConnections) {
+  ConfigErrors errors("load.yaml");
+  const LoadSettings settings = read(
+      "file_system: beegfs://127.0.0.1:8003/101\nuid: 5\n"
+      "applications: [{name: a, node: n}, {name: b, node: n, uid: 7}, {name: c, connections: 2}]\n",
+      errors);
+  EXPECT_TRUE(errors.empty()) << errors.to_string();
+  EXPECT_EQ(std::get<client::StorageAddress>(settings.mount).target, 101U);
+  EXPECT_EQ(settings.applications[0].connections, 12U);
+  EXPECT_EQ(settings.applications[0].uid, 5U);
+  EXPECT_EQ(settings.applications[1].uid, 7U);
+  EXPECT_EQ(settings.applications[1].node, "n");
+  EXPECT_EQ(settings.applications[2].connections, 2U);
+}
+
+TEST(LoadSettings, ANodeHasOneNumberOfConnectionsAndIsOnlyForBeegfs) {
+  const std::string differing = complaints(
+      "file_system: beegfs://127.0.0.1:8003/101\n"
+      "applications: [{name: a, node: n}, {name: b, node: n, connections: 3}]\n");
+  EXPECT_NE(differing.find("applications[1].connections: differs from that of a"),
+            std::string::npos)
+      << differing;
+  const std::string elsewhere =
+      complaints("file_system: tcp://127.0.0.1:1/vpfs\napplications: [{name: a, node: n}]\n");
+  EXPECT_NE(elsewhere.find("applications[0].node"), std::string::npos) << elsewhere;
+  const std::string no_target =
+      complaints("file_system: beegfs://127.0.0.1:1\napplications: [{name: a}]\n");
+  EXPECT_NE(no_target.find("file_system: 'beegfs://127.0.0.1:1' is not beegfs://"),
+            std::string::npos)
+      << no_target;
+}
+
+TEST(LoadSettings, ReportsAllErrorsAtOnceWithTheirLines) {
+  const std::string text =
+      "file_system: 127.0.0.1/vpfs\n"
+      "verify: true\n"
+      "durration: 5 s\n"
+      "applications:\n"
+      "  - name: a\n"
+      "    size: 5000\n"
+      "    read_percent: 101\n"
+      "  - name: a\n"
+      "    stop: 0 s\n"
+      "    file_size: 1 KiB\n";
+  const std::string found = complaints(text);
+  for (const char* complaint :
+       {"load.yaml:1: file_system", "load.yaml:3: durration", "load.yaml:6: applications[0].size",
+        "load.yaml:7: applications[0].read_percent", "load.yaml:8: applications[1].name",
+        "load.yaml:9: applications[1].stop", "load.yaml:10: applications[1].file_size"}) {
+    EXPECT_NE(found.find(complaint), std::string::npos) << complaint << " in\n" << found;
+  }
+}
+
+TEST(LoadSettings, NeedsAFileSystemAndAnApplication) {
+  const std::string found = complaints("duration: 1 s\n");
+  EXPECT_NE(found.find("file_system"), std::string::npos);
+  EXPECT_NE(found.find("applications"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace vpfs::load

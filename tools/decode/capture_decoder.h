@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocols/transcript.h"
+#include "tools/decode/tcp_segment.h"
+#include "tools/decode/tcp_stream.h"
+
+namespace vpfs {
+
+// What a capture holds. `ok()` when every byte of every stream was decoded.
+struct CaptureTotals {
+  std::map<std::string, std::uint64_t> messages;  // by TranscriptEntry::kind, without faults
+  std::uint64_t stream_bytes = 0;
+  std::uint64_t decoded_bytes = 0;
+  std::uint64_t faults = 0;
+  std::uint64_t connections = 0;
+
+  [[nodiscard]] bool ok() const { return faults == 0 && stream_bytes == decoded_bytes; }
+};
+
+// Takes the packets of one capture in their order, finds the connections and their protocols, and
+// hands every message to `report` as soon as it is complete.
+class CaptureDecoder {
+ public:
+  struct Options {
+    std::set<std::uint16_t> ports;  // look at connections with one of these only; empty: at all
+    bool details = false;
+  };
+  struct Line {
+    std::chrono::nanoseconds time{0};  // since the first packet
+    std::size_t connection = 0;
+    // Of a line about a message; null for one about the connection, whose text is `about`.
+    const TranscriptEntry* entry = nullptr;
+    std::string about;
+    bool fault = false;
+  };
+  using Report = std::function<void(const Line&)>;
+
+  CaptureDecoder(Options options, Report report)
+      : options_(std::move(options)), report_(std::move(report)) {}
+
+  void add(LinkType link, const Packet& packet);
+  // The capture ends here. REQUIRES: called once, at the end.
+  [[nodiscard]] CaptureTotals finish();
+
+ private:
+  struct Chunk {
+    std::size_t side = 0;
+    std::chrono::nanoseconds time{0};
+    std::vector<std::byte> bytes;
+  };
+  // Sides are 0 for the one that sent the first packet and 1 for the other.
+  struct Connection {
+    std::size_t number = 0;
+    std::array<HostPort, 2> hosts;
+    std::array<TcpStream, 2> streams;
+    std::size_t client = 0;
+    bool began = false;  // its SYN is in the capture, so `client` is certain
+    bool unknown = false;
+    std::unique_ptr<Transcript> transcript;
+    std::array<std::vector<std::byte>, 2> first_bytes;
+    std::vector<Chunk> waiting;  // until the protocol is known
+
+    [[nodiscard]] Sender sender(std::size_t side) const {
+      return side == client ? Sender::client : Sender::server;
+    }
+  };
+
+  Connection& connection_of(const TcpSegment& segment);
+  void deliver(Connection& connection, Chunk chunk);
+  void recognise(Connection& connection, std::size_t side);
+  void begin(Connection& connection, const TranscriptKind& kind);
+  void tell(const Connection& connection, const std::vector<TranscriptEntry>& entries,
+            std::chrono::nanoseconds time);
+  void tell(const Connection& connection, std::string about, bool fault);
+  void finish(Connection& connection);
+
+  Options options_;
+  Report report_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::map<std::pair<HostPort, HostPort>, Connection*> by_hosts_;  // lower address first
+  bool any_ = false;
+  std::chrono::nanoseconds begin_{0};
+  std::chrono::nanoseconds now_{0};
+  CaptureTotals totals_;
+};
+
+}  // namespace vpfs

@@ -1,0 +1,101 @@
+#include "tools/load/orangefs_mount.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/orangefs/file.h"
+
+namespace vpfs::load {
+namespace {
+
+constexpr std::uint32_t kFilePermissions = 0644;
+constexpr std::uint32_t kDirectoryPermissions = 0777;
+
+class OrangefsFile final : public RemoteFile {
+ public:
+  OrangefsFile(client::FileSystem& file_system, orangefs::Handle directory, std::string name,
+               std::unique_ptr<client::File> file)
+      : file_system_(file_system),
+        directory_(directory),
+        name_(std::move(name)),
+        file_(std::move(file)) {}
+
+  net::Task<Result<std::uint64_t>> read(std::uint64_t offset, std::span<std::byte> into) override {
+    return file_->read(offset, into);
+  }
+  net::Task<Result<std::uint64_t>> discard(std::uint64_t offset, std::uint64_t size) override {
+    return file_->discard(offset, size);
+  }
+  net::Task<Result<void>> write(std::uint64_t offset, std::span<const std::byte> from) override {
+    return file_->write(offset, from);
+  }
+  net::Task<Result<void>> write(std::uint64_t offset, net::OutputQueue::FilePart from) override {
+    return file_->write(offset, from);
+  }
+  net::Task<Result<void>> remove() override { return file_system_.remove(directory_, name_); }
+
+ private:
+  client::FileSystem& file_system_;
+  orangefs::Handle directory_;
+  std::string name_;
+  std::unique_ptr<client::File> file_;
+};
+
+}  // namespace
+
+net::Task<Result<void>> OrangefsMount::connect() {
+  client::SessionOptions options;
+  options.connections = application_.connections;
+  options.jobid = application_.jobid;
+  options.uid = application_.uid;
+  options.gid = settings_.gid;
+  Result<std::unique_ptr<client::FileSystem>> mounted =
+      co_await client::FileSystem::mount(address_, std::move(options), clock_);
+  if (!mounted) co_return std::unexpected(std::move(mounted.error()));
+  file_system_ = std::move(*mounted);
+  co_return Result<void>();
+}
+
+void OrangefsMount::close() {
+  if (file_system_) file_system_->close();
+}
+
+net::Task<Result<orangefs::Handle>> OrangefsMount::directory() {
+  orangefs::Handle handle = file_system_->root();
+  const std::string& path = settings_.directory;
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    std::string name = path.substr(begin, end - begin);
+    begin = end + 1;
+    if (name.empty()) continue;
+    Result<orangefs::Handle> next = co_await file_system_->lookup(handle, name);
+    if (!next && next.error().code == std::errc::no_such_file_or_directory) {
+      next = co_await file_system_->mkdir(handle, name, kDirectoryPermissions);
+    }
+    if (!next && next.error().code == std::errc::file_exists) {
+      next = co_await file_system_->lookup(handle, name);  // another process was faster
+    }
+    if (!next) co_return next;
+    handle = *next;
+  }
+  co_return handle;
+}
+
+net::Task<Result<std::unique_ptr<RemoteFile>>> OrangefsMount::make_file(
+    std::string name, const ApplicationSettings& application) {
+  Result<orangefs::Handle> parent = co_await directory();
+  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  Result<void> removed = co_await file_system_->remove(*parent, name);
+  if (!removed && removed.error().code != std::errc::no_such_file_or_directory) {
+    co_return std::unexpected(std::move(removed.error()));
+  }
+  Result<orangefs::Handle> made = co_await file_system_->create(
+      *parent, name, kFilePermissions, static_cast<std::uint32_t>(application.datafiles));
+  if (!made) co_return std::unexpected(std::move(made.error()));
+  Result<std::unique_ptr<client::File>> file = co_await file_system_->open(*made);
+  if (!file) co_return std::unexpected(std::move(file.error()));
+  co_return std::make_unique<OrangefsFile>(*file_system_, *parent, std::move(name),
+                                           std::move(*file));
+}
+
+}  // namespace vpfs::load

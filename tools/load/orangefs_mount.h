@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "client/orangefs/file_system.h"
+#include "client/orangefs/mount_address.h"
+#include "tools/load/mount.h"
+
+namespace vpfs::load {
+
+// A file system of the OrangeFS protocol. Its I/O carries the application's jobid.
+class OrangefsMount final : public Mount {
+ public:
+  OrangefsMount(const client::MountAddress& address, const LoadSettings& settings,
+                const ApplicationSettings& application, const Clock& clock)
+      : address_(address), settings_(settings), application_(application), clock_(clock) {}
+
+  net::Task<Result<void>> connect() override;
+  net::Task<Result<std::unique_ptr<RemoteFile>>> make_file(
+      std::string name, const ApplicationSettings& application) override;
+  void close() override;
+
+ private:
+  [[nodiscard]] net::Task<Result<orangefs::Handle>> directory();
+
+  const client::MountAddress& address_;
+  const LoadSettings& settings_;
+  const ApplicationSettings& application_;
+  const Clock& clock_;
+  std::unique_ptr<client::FileSystem> file_system_;
+};
+
+}  // namespace vpfs::load

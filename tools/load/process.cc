@@ -1,0 +1,222 @@
+#include "tools/load/process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "client/latch.h"
+#include "tools/load/block_pattern.h"
+#include "tools/load/text_hash.h"
+
+namespace vpfs::load {
+namespace {
+
+constexpr std::uint64_t kFillers = 4;
+constexpr Duration kAfterError = std::chrono::milliseconds(10);
+// Whoever waits for its time looks that often whether the run has ended.
+constexpr Duration kLongestPause = std::chrono::milliseconds(100);
+
+net::Task<> pause(Duration duration) {
+  asio::steady_timer timer(co_await asio::this_coro::executor, duration);
+  (void)co_await timer.async_wait(net::kUseTask);
+}
+
+// Runs `count` coroutines made by `make(index)` at once.
+template <typename Make>
+net::Task<> all_of(std::uint64_t count, Make make) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  client::Latch latch(executor);
+  const auto done = [&latch](const std::exception_ptr& problem) {
+    if (problem) std::rethrow_exception(problem);
+    latch.done();
+  };
+  for (std::uint64_t i = 0; i < count; ++i) {
+    latch.expect();
+    asio::co_spawn(executor, make(i), done);
+  }
+  co_await latch.wait();
+}
+
+}  // namespace
+
+Process::Process(const Context& context, std::uint64_t number, Mount& mount, Meter& meter)
+    : settings_(context.settings),
+      application_(context.application),
+      filler_(context.filler),
+      clock_(context.clock),
+      mount_(mount),
+      meter_(meter),
+      schedule_(application_, context.end),
+      slots_(application_.file_size.count / application_.size.count, application_.pattern,
+             settings_.seed ^ hash_of(fmt::format("{}/{}", application_.name, number)),
+             settings_.verify),
+      name_(fmt::format("{}.{}", application_.name, number)),
+      file_id_(hash_of(settings_.directory + "/" + name_)) {}
+
+void Process::failed(const Error& error) {
+  meter_.failed();
+  if (std::exchange(reported_, true)) return;
+  spdlog::error("{}/{}: {} (further errors are only counted)", settings_.directory, name_,
+                error.message);
+}
+
+net::Task<Result<void>> Process::prepare() {
+  Result<void> mounted = co_await mount_.connect();
+  if (!mounted) co_return mounted;
+  Result<std::unique_ptr<RemoteFile>> made = co_await mount_.make_file(name_, application_);
+  if (!made) co_return std::unexpected(std::move(made.error()));
+  file_ = std::move(*made);
+  if (application_.read_percent == 0) co_return Result<void>();
+  const auto filler = [this](std::uint64_t first) { return fill(first, kFillers); };
+  co_await all_of(kFillers, filler);
+  if (fill_error_) co_return std::unexpected(std::move(*fill_error_));
+  co_return Result<void>();
+}
+
+net::Task<> Process::fill(std::uint64_t first_slot, std::uint64_t step) {
+  // Small requests are filled many at once; to verify, one by one.
+  const std::uint64_t size = application_.size.count;
+  const std::uint64_t together = settings_.verify ? 1 : std::max<std::uint64_t>(1, kMiB / size);
+  std::vector<std::byte> buffer;
+  for (std::uint64_t slot = first_slot * together; slot < slots_.count(); slot += step * together) {
+    Result<void> good;
+    if (settings_.verify) {
+      good = co_await write(slot, buffer);
+    } else {
+      const std::uint64_t bytes = std::min(together, slots_.count() - slot) * size;
+      good = co_await file_->write(slot * size, filler_.part(static_cast<std::size_t>(bytes)));
+    }
+    if (!good) {
+      fill_error_ = std::move(good.error());
+      co_return;
+    }
+  }
+}
+
+net::Task<> Process::run(TimePoint origin) {
+  const auto worker = [this, origin](std::uint64_t) { return work(origin); };
+  co_await all_of(application_.outstanding, worker);
+}
+
+net::Task<> Process::work(TimePoint origin) {
+  std::vector<std::byte> buffer;
+  for (;;) {
+    const Duration now = clock_.now() - origin;
+    const std::optional<Duration> when = schedule_.next(now);
+    if (!when) co_return;
+    if (*when > now) {
+      co_await pause(std::min(*when - now, kLongestPause));
+    } else {
+      co_await one_request(origin, buffer);
+    }
+  }
+}
+
+net::Task<> Process::one_request(TimePoint origin, std::vector<std::byte>& buffer) {
+  const bool is_read = slots_.chance(application_.read_percent);
+  const std::uint64_t slot = slots_.take();
+  const std::uint64_t generation = settings_.verify ? slots_.generation(slot) : 0;
+  const TimePoint begin = clock_.now();
+  // Named before the conditional: each branch awaits a coroutine of its own.
+  Result<void> good;
+  if (is_read) {
+    good = co_await read(slot, buffer);
+  } else {
+    good = co_await write(slot, buffer);
+  }
+  const TimePoint end = clock_.now();
+  if (good) {
+    meter_.completed(end - origin, end - begin, application_.size.count);
+    if (is_read && generation > 0) verify(slot, buffer, generation);
+  } else {
+    failed(good.error());
+  }
+  slots_.give_back(slot);
+  if (!good) co_await pause(kAfterError);
+}
+
+net::Task<Result<void>> Process::read(std::uint64_t slot, std::vector<std::byte>& buffer) {
+  const std::uint64_t size = application_.size.count;
+  Result<std::uint64_t> got;
+  if (settings_.verify) {
+    buffer.resize(static_cast<std::size_t>(size));
+    got = co_await file_->read(slot * size, buffer);
+  } else {
+    got = co_await file_->discard(slot * size, size);
+  }
+  if (!got) co_return std::unexpected(std::move(got.error()));
+  if (*got != size) {
+    co_return fail(fmt::format("read of {} bytes at {} gave {}", size, slot * size, *got));
+  }
+  co_return Result<void>();
+}
+
+net::Task<Result<void>> Process::write(std::uint64_t slot, std::vector<std::byte>& buffer) {
+  const auto size = static_cast<std::size_t>(application_.size.count);
+  const std::uint64_t offset = slot * size;
+  if (!settings_.verify) {
+    if (size <= filler_.memory().size()) {
+      co_return co_await file_->write(offset, filler_.memory().first(size));
+    }
+    co_return co_await file_->write(offset, filler_.part(size));
+  }
+  buffer.resize(size);
+  const std::uint64_t block = block_size(size);
+  for (std::size_t at = 0; at < size; at += block) {
+    fill_block(
+        std::span(buffer).subspan(at, block),
+        {.file = file_id_, .offset = offset + at, .generation = slots_.next_generation(slot)});
+  }
+  Result<void> good = co_await file_->write(offset, std::span<const std::byte>(buffer));
+  if (good) {
+    slots_.written(slot);
+  } else {
+    slots_.lost_track_of(slot);
+  }
+  co_return good;
+}
+
+void Process::verify(std::uint64_t slot, std::span<const std::byte> data,
+                     std::uint64_t generation) {
+  const std::uint64_t block = block_size(data.size());
+  const std::uint64_t offset = slot * application_.size.count;
+  std::uint64_t failures = 0;
+  for (std::size_t at = 0; at < data.size(); at += block) {
+    const BlockIdentity expected{.file = file_id_, .offset = offset + at, .generation = generation};
+    if (const auto damage = find_damage(data.subspan(at, block), expected)) {
+      ++failures;
+      spdlog::error("wrong data in {}/{} at offset {}: {}", settings_.directory, name_, offset + at,
+                    *damage);
+    }
+  }
+  meter_.verified(data.size() / block, failures);
+}
+
+net::Task<> Process::finish() {
+  if (settings_.verify) {
+    const auto checker = [this](std::uint64_t first) { return check(first, kFillers); };
+    co_await all_of(kFillers, checker);
+  }
+  if (settings_.keep_files) co_return;
+  const Result<void> removed = co_await file_->remove();
+  if (!removed) failed(removed.error());
+}
+
+net::Task<> Process::check(std::uint64_t first_slot, std::uint64_t step) {
+  std::vector<std::byte> buffer;
+  for (std::uint64_t slot = first_slot; slot < slots_.count(); slot += step) {
+    if (slots_.generation(slot) == 0) continue;
+    const Result<void> good = co_await read(slot, buffer);
+    if (good) {
+      verify(slot, buffer, slots_.generation(slot));
+    } else {
+      failed(good.error());
+    }
+  }
+}
+
+}  // namespace vpfs::load
