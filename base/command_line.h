@@ -5,8 +5,10 @@
 
 #include <CLI/CLI.hpp>
 
-// What the command lines of all programs have in common. Only for *_main.cc, which define
-// VPFS_VERSION: the option library takes its time to compile.
+#include "base/version.h"
+
+// What the command lines of all programs have in common. Only for *_main.cc: the option library
+// takes seconds to compile.
 namespace vpfs {
 
 inline constexpr int kBadUsage = 2;  // also the exit code for a configuration with mistakes
@@ -17,7 +19,7 @@ inline constexpr int kBadUsage = 2;  // also the exit code for a configuration w
 [[nodiscard]] inline std::optional<int> parse_command_line(CLI::App& app,
                                                            const std::string& program, int argc,
                                                            char** argv) {
-  app.set_version_flag("--version", program + " " VPFS_VERSION);
+  app.set_version_flag("--version", program + " " + std::string(version()));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

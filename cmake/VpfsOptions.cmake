@@ -1,5 +1,8 @@
 # The compiler settings that every target shares.
-option(VPFS_WERROR "Treat compiler warnings as errors" ON)
+option(VPFS_TESTS "Build the tests (needs GoogleTest)" OFF)
+option(VPFS_BENCHMARKS "Build the programs that script/bench runs" OFF)
+option(VPFS_WERROR "Treat compiler warnings as errors" OFF)
+option(VPFS_CCACHE "Compile through ccache" OFF)
 option(VPFS_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 set(VPFS_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 
@@ -8,11 +11,16 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
 
-find_program(VPFS_CCACHE ccache)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+
 if(VPFS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(VPFS_CCACHE_PROGRAM ccache REQUIRED)
   # The sloppiness lets ccache serve objects that were built with a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${VPFS_CCACHE})
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      ${VPFS_CCACHE_PROGRAM})
 endif()
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)

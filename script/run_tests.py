@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Builds vpfs in several ways and runs its tests in each; prints one total.
+"""Builds vpfs in several ways and runs its tests in each; prints what each part took and one total.
 
-  script/test           dev and asan: everything; tsan: what has threads; the dev programs' demo
+  script/test           dev: everything; asan: everything but timing; tsan: what has threads;
+                        fuzz targets for some seconds each
   script/test --quick   dev build, unit tests only
   script/test --full    also GCC with its unit tests, and clang-tidy over every source
 
 The last line is 'N passed, N failed', with ', N skipped' when tests were skipped. A build that fails
-counts as one failure. Complete output is in build/logs/.
+counts as one failure, and so does a part that leaves files in its temporary directory. Complete
+output is in build/logs/.
 """
 from __future__ import annotations
 
@@ -14,42 +16,60 @@ import argparse
 import dataclasses
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LOGS = ROOT / "build" / "logs"
+BUILD = ROOT / "build"
+LOGS = BUILD / "logs"
 
 # Directories of tests where threads meet; under tsan only these are built and run.
-THREADED = ["test/net", "test/proxy", "test/client", "test/dataserver", "test/integration"]
-PROGRAMS = ["vpfs-server", "vpfs-proxy", "vpfs-load"]
+THREADED = ["test/net", "test/proxy", "test/client", "test/dataserver"]
 TEST_LINES_SHOWN = 60
 
 
 @dataclasses.dataclass
-class Step:
-    """One preset: what to build and which tests to run in it."""
+class Tests:
+    """One call of ctest in the tree of a preset."""
 
-    preset: str
-    targets: list[str] = dataclasses.field(default_factory=list)  # none: all
+    name: str
     labels: str = ""  # regular expression of ctest labels; none: all
-    folders: list[str] = dataclasses.field(default_factory=lambda: [""])  # below the build directory
-    run_tests: bool = True
-
-
-QUICK = [Step("dev", labels="unit")]
-NORMAL = [
-    Step("dev"),
-    Step("asan"),
-    Step("tsan", targets=[f"{folder}/all" for folder in THREADED] + PROGRAMS, folders=THREADED),
-]
-FULL = NORMAL + [Step("gcc", labels="unit"), Step("tidy", run_tests=False)]
+    without: str = ""  # the same of those to leave out
+    folder: str = ""  # below the build directory
+    alone: bool = False  # one test at a time
+    programs: str = ""  # the preset whose programs are started; none: its own
 
 
 @dataclasses.dataclass
-class Total:
+class Part:
+    """A preset: what to build in it and which tests to run."""
+
+    preset: str
+    tests: list[Tests]
+    targets: list[str] = dataclasses.field(default_factory=list)  # none: all
+
+
+# programs_test has nothing of its own to sanitize: the one of the dev build starts the programs of
+# the sanitizers' builds.
+def programs_of(preset: str) -> Tests:
+    return Tests(f"{preset}-programs", labels="programs", programs=preset)
+
+
+UNIT = Tests("unit", labels="unit")
+DEV = Part("dev", [Tests("dev", without="timing"), Tests("dev-timing", labels="timing", alone=True)])
+ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
+TSAN = Part("tsan", [Tests(f"tsan-{folder[5:]}", folder=folder) for folder in THREADED]
+            + [programs_of("tsan")],
+            targets=[f"{folder}/all" for folder in THREADED] + ["programs"])
+NORMAL = [DEV, ASAN, TSAN]
+FULL = NORMAL + [Part("gcc", [Tests("gcc", labels="unit")]), Part("tidy", [])]
+
+
+@dataclasses.dataclass
+class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
@@ -57,6 +77,11 @@ class Total:
     def line(self) -> str:
         skipped = f", {self.skipped} skipped" if self.skipped else ""
         return f"{self.passed} passed, {self.failed} failed{skipped}"
+
+    def add(self, other: Count) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
 
     def add_junit(self, file: pathlib.Path) -> list[str]:
         """Adds ctest's results; returns the names of the tests that failed."""
@@ -77,8 +102,9 @@ class Total:
 class Runner:
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
-        self.total = Total()
+        self.total = Count()
         self.start = time.monotonic()
+        self.took: list[tuple[str, float, str]] = []  # name, seconds, result
         # Sanitizers: every report is a failure, and says where.
         self.environment = os.environ | {
             "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:halt_on_error=1",
@@ -91,50 +117,70 @@ class Runner:
         seconds = int(time.monotonic() - self.start)
         print(f"[{seconds // 60:2d}:{seconds % 60:02d}] {text}", flush=True)
 
-    def run(self, log: str, *command: str) -> bool:
+    def run(self, log: str, command: list[str], more: dict[str, str] | None = None) -> bool:
         """Runs a command with its output in build/logs/LOG.log; shows the end of it on failure."""
         file = LOGS / f"{log}.log"
         with file.open("wb") as out:
-            code = subprocess.run(
-                command, cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=out
-            ).returncode
+            code = subprocess.run(command, cwd=ROOT, env=self.environment | (more or {}),
+                                  stdin=subprocess.DEVNULL, stdout=out, stderr=out).returncode
         if code != 0:
             lines = file.read_text(errors="replace").splitlines()
             print("\n".join(lines[-TEST_LINES_SHOWN:]))
             print(f"        {command[0]} ended with {code}; all of it: {file.relative_to(ROOT)}", flush=True)
         return code == 0
 
-    def build(self, step: Step) -> bool:
-        self.heading(f"{step.preset}: build")
-        preset = step.preset
-        good = self.run(f"{preset}-configure", "cmake", "--preset", preset)
-        targets = ["--target", *step.targets] if step.targets else []
-        build = ["cmake", "--build", f"build/{preset}", "-j", str(self.jobs), *targets]
-        if good and self.run(f"{preset}-build", *build):
-            return True
-        self.total.failed += 1
-        return False
+    def build(self, part: Part) -> bool:
+        preset = part.preset
+        self.heading(f"{preset}: build")
+        began = time.monotonic()
+        targets = ["--target", *part.targets] if part.targets else []
+        good = (self.run(f"{preset}-configure", ["cmake", "--preset", preset])
+                and self.run(f"{preset}-build",
+                             ["cmake", "--build", f"build/{preset}", "-j", str(self.jobs), *targets]))
+        self.took.append((f"{preset}: build", time.monotonic() - began, "" if good else "FAILED"))
+        self.total.failed += not good
+        return good
 
-    def test(self, step: Step) -> None:
-        for folder in step.folders:
-            name = f"{step.preset}-{folder.replace('/', '-') or 'tests'}"
-            junit = LOGS / f"{name}.xml"
-            junit.unlink(missing_ok=True)
-            self.heading(f"{step.preset}: tests {folder}".rstrip())
-            labels = ["-L", step.labels] if step.labels else []
-            directory = f"build/{step.preset}/{folder}"
-            self.run(name, "ctest", "--test-dir", directory, "-j", str(self.jobs), "--timeout", "300",
-                     "--no-tests=ignore", "--output-junit", str(junit), *labels)
-            if not junit.exists():
-                self.total.failed += 1
-                print(f"        ctest left no results in {directory}")
-                continue
-            for failed in self.total.add_junit(junit):
-                print(f"        FAILED {step.preset}: {failed}")
+    def test(self, preset: str, tests: Tests) -> None:
+        self.heading(f"{preset}: tests {tests.name}")
+        began = time.monotonic()
+        directory = BUILD / ("dev" if tests.programs else preset) / tests.folder
+        junit = LOGS / f"{tests.name}.xml"
+        junit.unlink(missing_ok=True)
+        scratch = BUILD / "tmp" / tests.name
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        more = {"TMPDIR": str(scratch)}
+        if tests.programs:
+            more["VPFS_PROGRAMS"] = str(BUILD / tests.programs / "bin")
+        command = ["ctest", "--test-dir", str(directory), "-j", "1" if tests.alone else str(self.jobs),
+                   "--timeout", "300", "--no-tests=ignore", "--output-junit", str(junit)]
+        command += ["-L", tests.labels] if tests.labels else []
+        command += ["-LE", tests.without] if tests.without else []
+        self.run(f"{tests.name}-tests", command, more)
+        count = Count()
+        if junit.exists():
+            for failed in count.add_junit(junit):
+                print(f"        FAILED {tests.name}: {failed}")
+        else:
+            count.failed += 1
+            print(f"        ctest left no results in {directory}")
+        if left := sorted(path.name for path in scratch.iterdir()):
+            count.failed += 1
+            print(f"        FAILED {tests.name}: left behind in its temporary directory: {', '.join(left[:10])}")
+        self.took.append((f"{preset}: tests {tests.name}", time.monotonic() - began, count.line()))
+        self.total.add(count)
 
-    def step(self, step: Step) -> None:
-        if self.build(step) and step.run_tests:
-            self.test(step)
+    def part(self, part: Part) -> None:
+        if self.build(part):
+            for tests in part.tests:
+                self.test(part.preset, tests)
+
+    def summary(self) -> None:
+        self.heading("done; what each part took:")
+        for name, seconds, result in self.took:
+            print(f"        {name:28} {int(seconds) // 60:3d}:{int(seconds) % 60:02d}  {result}".rstrip())
+        print(self.total.line())
 
 
 def main() -> int:
@@ -147,10 +193,9 @@ def main() -> int:
 
     LOGS.mkdir(parents=True, exist_ok=True)
     runner = Runner(options.jobs)
-    for step in QUICK if options.quick else FULL if options.full else NORMAL:
-        runner.step(step)
-    runner.heading("done")
-    print(runner.total.line())
+    for part in [Part("dev", [UNIT])] if options.quick else FULL if options.full else NORMAL:
+        runner.part(part)
+    runner.summary()
     return 1 if runner.total.failed or not runner.total.passed else 0
 
 

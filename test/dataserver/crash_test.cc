@@ -9,6 +9,7 @@
 
 #include "protocols/orangefs/errors.h"
 #include "test/support/orangefs_user.h"
+#include "test/support/places.h"
 #include "test/support/process.h"
 
 namespace vpfs::test {
@@ -29,7 +30,7 @@ class DirectoryServer : public testing::Test {
                                    directory_.path().string() + "/store}\n");
   }
   Process start() {
-    Process server({VPFS_BIN_DIR "/vpfs-server", "--config", config_});
+    Process server({program("vpfs-server"), "--config", config_});
     EXPECT_TRUE(server.wait_for_line("ready on")) << server.errors();
     return server;
   }
@@ -102,7 +103,7 @@ TEST_F(DirectoryServer, ASecondProcessOnTheDirectoryIsTurnedAway) {
                        "servers:\n  - {alias: s0, addresses: [\"tcp://127.0.0.1:0\"]}\n"
                        "storage: {engine: directory, path: " +
                            directory_.path().string() + "/store}\n");
-  Process second({VPFS_BIN_DIR "/vpfs-server", "--config", again});
+  Process second({program("vpfs-server"), "--config", again});
   const auto exit = second.wait();
   ASSERT_TRUE(exit);
   EXPECT_EQ(exit->code, 2);
@@ -113,7 +114,7 @@ TEST_F(DirectoryServer, ABadConfigurationIsOneListOfErrors) {
   const std::string bad = directory_.write("bad.yaml",
                                            "file_system: {id: none, colour: red}\n"
                                            "servers: []\n");
-  Process server({VPFS_BIN_DIR "/vpfs-server", "--config", bad, "--check-config"});
+  Process server({program("vpfs-server"), "--config", bad, "--check-config"});
   const auto exit = server.wait();
   ASSERT_TRUE(exit);
   EXPECT_EQ(exit->code, 2);
@@ -123,9 +124,9 @@ TEST_F(DirectoryServer, ABadConfigurationIsOneListOfErrors) {
 
 // A full disk, by a limit on the size of files: every write past it fails in the kernel.
 TEST_F(DirectoryServer, AFailingDiskFailsTheWriteAndLeavesTheRest) {
-  Process server(
-      {"/bin/sh", "-c",
-       "ulimit -f 512; trap '' XFSZ; exec " VPFS_BIN_DIR "/vpfs-server --config " + config_});
+  Process server({"/bin/sh", "-c",
+                  "ulimit -f 512; trap '' XFSZ; exec " + test::program("vpfs-server") +
+                      " --config " + config_});
   ASSERT_TRUE(server.wait_for_line("ready on")) << server.errors();
   OrangefsWireClient client(port_.number());
   const orangefs::Attributes root = attributes(client, OrangefsUser::kRoot);

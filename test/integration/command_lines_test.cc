@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/version.h"
+#include "test/support/places.h"
 #include "test/support/process.h"
 
 namespace vpfs::test {
@@ -31,7 +33,7 @@ Outcome run(const std::vector<std::string>& command,
 }
 
 Outcome program(const std::string& name, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), VPFS_BIN_DIR "/" + name);
+  arguments.insert(arguments.begin(), test::program(name));
   return run(arguments);
 }
 
@@ -43,7 +45,7 @@ TEST(CommandLines, EveryProgramTellsItsVersionWithoutAConfiguration) {
   for (const std::string& name : kPrograms) {
     const Outcome outcome = program(name, {"--version"});
     EXPECT_EQ(outcome.code, 0) << name;
-    EXPECT_EQ(outcome.output, name + " " VPFS_VERSION "\n");
+    EXPECT_EQ(outcome.output, name + " " + std::string(version()) + "\n");
   }
 }
 
@@ -90,7 +92,7 @@ TEST(CommandLines, EachReasonWhyAConfigurationCannotBeReadIsToldApart) {
 }
 
 TEST(CommandLines, ACheckSaysOkAndWhatTheFileWillDo) {
-  const std::string conf = VPFS_SOURCE_DIR "/conf/";
+  const std::string conf = source("conf/");
   const Outcome proxy = program("vpfs-proxy", {"--config", conf + "sfq.yaml", "--check-config"});
   EXPECT_EQ(proxy.code, 0) << proxy.errors;
   EXPECT_EQ(proxy.errors, "");
@@ -148,9 +150,9 @@ TEST(CommandLines, AListOfNoServersOrApplicationsIsAMistake) {
 // and build.
 TEST(CommandLines, HelpOfAScriptInstallsAndBuildsNothing) {
   const TemporaryDirectory directory;
-  const std::filesystem::path source = VPFS_SOURCE_DIR;
+  const std::filesystem::path tree = source("");
   for (const char* folder : {"script", "bench"}) {
-    std::filesystem::copy(source / folder, directory.path() / folder,
+    std::filesystem::copy(tree / folder, directory.path() / folder,
                           std::filesystem::copy_options::recursive);
   }
   std::filesystem::create_directory(directory.path() / "stubs");

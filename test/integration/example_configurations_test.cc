@@ -18,6 +18,7 @@
 
 #include "test/support/beegfs_storage.h"
 #include "test/support/load_run.h"
+#include "test/support/places.h"
 #include "test/support/proxy_process.h"
 
 namespace vpfs::test {
@@ -63,7 +64,7 @@ std::string scaled_down(const std::string& text) {
   return scaled.append(last, text.cend());
 }
 
-const std::string kFolder = std::string(VPFS_SOURCE_DIR) + "/conf/";
+const std::string kFolder = source("conf/");
 
 // An example as ProxySettings::whole wants it.
 std::string example(const std::string& name) {
@@ -87,7 +88,7 @@ class ExampleConfigurations : public ::testing::Test {
                     "storage: {{engine: memory}}\n"
                     "device: {{bandwidth: {} MiB/s}}\n",
                     server_port_.address(), proxy_->port(), kDevice));
-    Process server({VPFS_BIN_DIR "/vpfs-server", "--config", config, "--server", "s0"});
+    Process server({program("vpfs-server"), "--config", config, "--server", "s0"});
     ASSERT_TRUE(server.wait_for_line("ready on")) << server.errors();
     measure(fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_->port()), applications);
     EXPECT_TRUE(server.stop().ok()) << server.errors();

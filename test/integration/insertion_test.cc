@@ -17,6 +17,7 @@
 
 #include "test/support/load_run.h"
 #include "test/support/network_namespaces.h"
+#include "test/support/places.h"
 #include "test/support/process.h"
 
 namespace vpfs::test {
@@ -45,7 +46,7 @@ class Insertion : public ::testing::Test {
                     "        status_file: '{}', status_interval: 100 ms}}\n"
                     "scheduler: {{policy: sfq, depth: {{requests: 8}}}}\n{}",
                     both ? "[::]" : "0.0.0.0", port, upstream, protocol, status_file_, more));
-    proxy_.emplace(hosts_->at_servers({VPFS_BIN_DIR "/vpfs-proxy", "--config", config}));
+    proxy_.emplace(hosts_->at_servers({program("vpfs-proxy"), "--config", config}));
     ASSERT_TRUE(proxy_->wait_for_line("ready at")) << proxy_->errors();
   }
   // Of the one virtual PFS; as the proxy has written it last.
@@ -64,7 +65,7 @@ class Insertion : public ::testing::Test {
   }
 
   std::string insert(const std::string& kind, const Command& arguments) {
-    Command command = {VPFS_SOURCE_DIR "/script/insert-" + kind};
+    Command command = {source("script/insert-") + kind};
     command.insert(command.end(), arguments.begin(), arguments.end());
     std::string output;
     EXPECT_TRUE(run(hosts_->at_servers(command), &output).ok()) << output;
@@ -97,10 +98,10 @@ class Insertion : public ::testing::Test {
 
 TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
   Process storage(hosts_->at_servers(
-      {VPFS_BIN_DIR "/vpfs-bench-beegfs-storage", "--port", "8003", "--any-address"}));
+      {program("vpfs-bench-beegfs-storage"), "--port", "8003", "--any-address"}));
   ASSERT_TRUE(storage.wait_for_line("ready on")) << storage.errors();
   std::string refused;
-  EXPECT_FALSE(run(hosts_->at_servers({VPFS_SOURCE_DIR "/script/insert-beegfs"}), &refused).ok());
+  EXPECT_FALSE(run(hosts_->at_servers({source("script/insert-beegfs")}), &refused).ok());
   EXPECT_NE(refused.find("nothing listens at port 9003"), std::string::npos) << refused;
 
   start_proxy("beegfs", 9003, "original");
@@ -125,7 +126,7 @@ TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
 // A client that has sent its request only waits: it has to be told that its connection is over.
 TEST_F(Insertion, RemovingEndsTheWaitOfWhoIsHeld) {
   Process storage(hosts_->at_servers(
-      {VPFS_BIN_DIR "/vpfs-bench-beegfs-storage", "--port", "8003", "--any-address"}));
+      {program("vpfs-bench-beegfs-storage"), "--port", "8003", "--any-address"}));
   ASSERT_TRUE(storage.wait_for_line("ready on")) << storage.errors();
   start_proxy("beegfs", 9003, "original",
               "virtual_pfs: {default: {rate: 64 KiB/s, burst: 64 KiB}}\n");
@@ -153,7 +154,7 @@ TEST_F(Insertion, OrangefsIsInsertedAndRemovedUnderLoad) {
                        "servers: [{alias: s0, addresses: ['tcp://10.77.0.1:3334']}]\n"
                        "storage: {engine: memory}\n");
   Process server(
-      hosts_->at_servers({VPFS_BIN_DIR "/vpfs-server", "--config", config, "--server", "s0"}));
+      hosts_->at_servers({program("vpfs-server"), "--config", config, "--server", "s0"}));
   ASSERT_TRUE(server.wait_for_line("ready on")) << server.errors();
   start_proxy("orangefs", 4334, "10.77.0.1:3334");
   const std::string address = "tcp://10.77.0.1:3334/vpfs";
@@ -182,7 +183,7 @@ TEST(InsertionScript, SaysWhatItWouldDoAndWhatIsWrong) {
     EXPECT_EQ(run(command, &output).code, code) << output;
     return output;
   };
-  const std::string beegfs = VPFS_SOURCE_DIR "/script/insert-beegfs";
+  const std::string beegfs = source("script/insert-beegfs");
   const std::string rules = output_of({beegfs, "8003:9003", "8013:9013", "--dry-run"}, 0);
   EXPECT_NE(rules.find("== syn redirect to :9013"), std::string::npos);
   EXPECT_NE(rules.find("ip daddr != 127.0.0.0/8 tcp dport 8003 tcp flags"), std::string::npos);
@@ -192,7 +193,7 @@ TEST(InsertionScript, SaysWhatItWouldDoAndWhatIsWrong) {
   TemporaryDirectory directory;
   const std::string fs_conf =
       directory.write("fs.conf", "<Aliases>\n  Alias s0 tcp://h0:3334,tcp-x://h0:1\n</Aliases>\n");
-  const std::string orangefs = VPFS_SOURCE_DIR "/script/insert-orangefs";
+  const std::string orangefs = source("script/insert-orangefs");
   EXPECT_NE(output_of({orangefs, "--zones", fs_conf}, 0)
                 .find("Alias s0 tcp://h0:3334,tcp-px://h0:4334\n"),
             std::string::npos);

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/support/orangefs_servers.h"
+#include "test/support/places.h"
 #include "test/support/proxy_process.h"
 
 namespace vpfs::test {
@@ -40,8 +41,8 @@ class OrangefsDatatypes : public testing::TestWithParam<Setting> {
     client_ = (directory_.path() / "datatype_client").string();
     const std::string library = (prefix / "lib").string();
     Process compiler({"cc", "-O1", "-I" + (prefix / "include").string(),
-                      VPFS_SOURCE_DIR "/test/integration/datatype_client.c", "-o", client_,
-                      "-L" + library, "-lpvfs2", "-Wl,-rpath," + library});
+                      source("test/integration/datatype_client.c"), "-o", client_, "-L" + library,
+                      "-lpvfs2", "-Wl,-rpath," + library});
     const auto exit = compiler.wait(60s);
     ASSERT_TRUE(exit && exit->ok()) << compiler.errors();
     start_servers(*program, *tools);

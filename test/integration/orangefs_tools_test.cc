@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "test/support/orangefs_servers.h"
+#include "test/support/places.h"
 #include "test/support/process.h"
 
 namespace vpfs::test {
@@ -52,8 +53,8 @@ class OrangefsTools : public testing::TestWithParam<Setting> {
 
   void start() {
     for (int i = 0; i < GetParam().servers; ++i) {
-      servers_.emplace_back(std::vector<std::string>{VPFS_BIN_DIR "/vpfs-server", "--config",
-                                                     config_, "--server", "s" + std::to_string(i)});
+      servers_.emplace_back(std::vector<std::string>{program("vpfs-server"), "--config", config_,
+                                                     "--server", "s" + std::to_string(i)});
     }
     for (Process& server : servers_) {
       ASSERT_TRUE(server.wait_for_line("ready on")) << server.errors();

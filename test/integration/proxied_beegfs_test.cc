@@ -67,32 +67,6 @@ class ProxiedBeegfs : public ::testing::Test {
     return proxy_->wait_until(
         [&](const auto& now) { return now["virtual_pfs"][1]["done_requests"] >= count; });
   }
-  // The bytes of the first application over those of the second, from a time in which both always
-  // had something waiting: shares are of what is fought for. Nothing on a machine that does not
-  // get there.
-  [[nodiscard]] std::optional<double> ratio_while_both_wait() {
-    constexpr std::uint64_t kBacklog = 2;
-    using Clock = std::chrono::steady_clock;
-    const auto deadline = Clock::now() + 10s;
-    Clock::time_point begun = {};
-    nlohmann::json before;
-    while (Clock::now() < deadline) {
-      const nlohmann::json now = proxy_->status()["virtual_pfs"];
-      const auto got = [&](std::size_t i) {
-        return now[i]["done_bytes"].get<double>() - before[i]["done_bytes"].get<double>();
-      };
-      if (now[1]["queued_requests"] < kBacklog || now[2]["queued_requests"] < kBacklog) {
-        before = nullptr;
-      } else if (before.is_null()) {
-        before = now;
-        begun = Clock::now();
-      } else if (Clock::now() - begun >= 1500ms) {
-        return got(1) / got(2);
-      }
-      std::this_thread::sleep_for(5ms);
-    }
-    return std::nullopt;
-  }
 
   std::optional<BeegfsStorage> storage_;
   std::optional<ProxyProcess> proxy_;
@@ -101,35 +75,6 @@ class ProxiedBeegfs : public ::testing::Test {
 std::string busy(const std::string& name, std::uint32_t uid, const std::string& more) {
   return fmt::format("  - {{name: {}, uid: {}, processes: 2, outstanding: 8, {}}}\n", name, uid,
                      more);
-}
-
-TEST_F(ProxiedBeegfs, SharesByUserHoldWhileTheDataStayWhole) {
-  struct Case {
-    const char* io;
-    const char* file_size;
-    std::uint64_t mib_per_second;
-  };
-  int judged = 0;
-  for (const Case& each : {Case{"size: 64 KiB, read_percent: 0", "1 MiB", 10},
-                           Case{"size: 64 KiB, read_percent: 100", "1 MiB", 10},
-                           Case{"size: 128 KiB, read_percent: 50", "2 MiB", 12},
-                           Case{"size: 4 KiB, read_percent: 50", "256 KiB", 1}}) {
-    SCOPED_TRACE(each.io);
-    begin(device(each.mib_per_second), "a: {weight: 2}, b: {weight: 1}", 4);
-    const std::string io = fmt::format("{}, file_size: {}", each.io, each.file_size);
-    const auto running = load(busy("a", 1001, io) + busy("b", 1002, io));
-    ASSERT_TRUE(running->wait_until_begun()) << running->text();
-    const std::optional<double> ratio = ratio_while_both_wait();
-    running->expect_good_stop();
-    expect_nothing_amiss();
-    if (ratio) {
-      ++judged;
-      EXPECT_NEAR(*ratio, 2.0, 0.25);
-    }
-    proxy_.reset();
-    storage_.reset();
-  }
-  if (judged == 0) GTEST_SKIP() << "this machine cannot keep such a slow device busy";
 }
 
 // Policies, depths and targets change under verified load, and no connection notices.

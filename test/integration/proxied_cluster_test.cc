@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/support/load_run.h"
+#include "test/support/places.h"
 #include "test/support/proxy_process.h"
 
 namespace vpfs::test {
@@ -40,7 +41,7 @@ class ProxiedCluster : public ::testing::Test {
                     "client_timeouts: {{job: 10 s, flow: 10 s, retry_limit: 100,"
                     " retry_delay: 50 ms}}\n{}",
                     server_port_.address(), proxy_.port(), storage, more));
-    server_.emplace(std::vector<std::string>{VPFS_BIN_DIR "/vpfs-server", "--config", config});
+    server_.emplace(std::vector<std::string>{program("vpfs-server"), "--config", config});
     ASSERT_TRUE(server_->wait_for_line("ready on")) << server_->errors();
   }
 

@@ -15,6 +15,7 @@
 #include "test/protocols/orangefs/striping_model.h"
 #include "test/support/file_requests.h"
 #include "test/support/orangefs_user.h"
+#include "test/support/places.h"
 #include "test/support/process.h"
 #include "test/support/proxy_process.h"
 
@@ -67,7 +68,7 @@ class ProxiedDatatypes : public testing::TestWithParam<std::size_t> {
                                    "servers: [{{alias: s0, addresses: ['tcp://{}']}}]\n"
                                    "storage: {{engine: memory}}\n",
                                    kFileSystem, GetParam(), server_port_.address()));
-    server_.emplace(std::vector<std::string>{VPFS_BIN_DIR "/vpfs-server", "--config", config});
+    server_.emplace(std::vector<std::string>{program("vpfs-server"), "--config", config});
   }
 
   void SetUp() override {

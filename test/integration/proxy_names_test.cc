@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "test/support/io_messages.h"
+#include "test/support/places.h"
 #include "test/support/proxy_process.h"
-#include "test/support/sanitizers.h"
 
 namespace vpfs::test {
 namespace {
@@ -74,7 +74,7 @@ TEST_F(ProxyNames, AFloodOfLongOnesIsDefaultsAndTakesNoMemory) {
   EXPECT_EQ(now["counters"]["names_refused"], kNames + 100);
   EXPECT_EQ(now["virtual_pfs_refused"], 0) << "they take no place from others either";
   EXPECT_LT(now.dump(2).size(), 8U * 1024) << "what the status file holds";
-  if (!kHasSanitizer)
+  if (!programs_have_sanitizer())
     EXPECT_LT(proxy.memory(), before + 4 * kMiB) << "they had " << kNames * 15'000 / kMiB << " MiB";
   EXPECT_EQ(proxy.lines_with("makes no name for a virtual PFS"), 1U);
   EXPECT_EQ(proxy.lines_with("xxxxxxxx"), 0U) << "the log has none of them";
@@ -103,7 +103,7 @@ TEST_F(ProxyNames, NoConnectionKeepsLongHintsThatRulesLookAt) {
   EXPECT_EQ(now["counters"]["names_refused"], 0) << "nothing is made of them";
   const std::size_t after = proxy.memory();
   std::cout << (after - std::min(before, after)) / kMiB << " MiB more\n";
-  if (!kHasSanitizer)
+  if (!programs_have_sanitizer())
     EXPECT_LT(after, before + 12 * kMiB)
         << "they had " << kLinks * kHints * 15'000 / kMiB << " MiB";
 }
@@ -129,21 +129,22 @@ TEST_F(ProxyNames, OnlyPrintableTextOfUpTo128BytesMakesOne) {
 }
 
 TEST_F(ProxyNames, TenThousandTakeNoMoreThanTheGuideSays) {
-  constexpr int kNames = kHasSanitizer ? 2000 : 10'000;  // a status of more takes them many seconds
-  ProxyProcess proxy(settings(fmt::format("virtual_pfs: {}", kNames)));
+  // A sanitizer's status of more takes many seconds.
+  const int names = programs_have_sanitizer() ? 2000 : 10'000;
+  ProxyProcess proxy(settings(fmt::format("virtual_pfs: {}", names)));
   Link link = open_link(proxy, server_);
   ask(link, 100, [](int) { return "one"; });
   (void)proxy.status();
   const std::size_t before = proxy.memory();
   const auto name = [](int i) { return fmt::format("{:0>120}", i); };
-  ask(link, kNames, name);
-  ask(link, kNames + 500, name);  // the second time, and more than there is place for
+  ask(link, names, name);
+  ask(link, names + 500, name);  // the second time, and more than there is place for
   const nlohmann::json now = proxy.status();
-  EXPECT_EQ(now["virtual_pfs"].size(), kNames + 1U);
+  EXPECT_EQ(now["virtual_pfs"].size(), static_cast<std::size_t>(names) + 1);
   EXPECT_GE(now["virtual_pfs_refused"], 500);
-  const std::size_t each = (proxy.memory() - before) / kNames;
+  const std::size_t each = (proxy.memory() - before) / static_cast<std::size_t>(names);
   std::cout << each << " bytes for each virtual PFS\n";
-  if (!kHasSanitizer) EXPECT_LT(each, kStatedSize);
+  if (!programs_have_sanitizer()) EXPECT_LT(each, kStatedSize);
 }
 
 // Jobs that come and go: their rows and numbers are there for others, their sums stay, and a job

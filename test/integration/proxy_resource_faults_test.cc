@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "test/support/io_messages.h"
+#include "test/support/places.h"
 #include "test/support/proxy_process.h"
-#include "test/support/sanitizers.h"
 
 namespace vpfs::test {
 namespace {
@@ -39,7 +39,7 @@ TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
   expect_works(busy, 2);
   EXPECT_EQ(proxy.open_files(), files + 2 * kCount);
   const std::size_t full = proxy.memory();
-  if (!kHasSanitizer) EXPECT_LT(full - memory, 32U << 20);
+  if (!programs_have_sanitizer()) EXPECT_LT(full - memory, 32U << 20);
   RecordProperty("kib_of_a_thousand", std::to_string((full - memory) / 1024));
   silent.clear();
   ASSERT_TRUE(
@@ -51,7 +51,7 @@ TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
   for (std::size_t i = 0; i < kCount; ++i) silent.push_back(open_link(proxy, server));
   ASSERT_TRUE(proxy.wait_until(
       [](const nlohmann::json& now) { return now["connections"]["open"] == kCount + 1; }));
-  if (!kHasSanitizer) EXPECT_LT(proxy.memory(), full + (4U << 20));
+  if (!programs_have_sanitizer()) EXPECT_LT(proxy.memory(), full + (4U << 20));
 }
 
 TEST(ProxyResourceFaults, ConnectionsOverTheLimitAreClosedAtOnceWithOneLine) {
@@ -176,7 +176,7 @@ TEST(ProxyResourceFaults, KilledProxyServesAgainAfterItsRestart) {
 }
 
 TEST(ProxyResourceFaults, MemoryOfAPeakIsGivenBack) {
-  if (kHasSanitizer) GTEST_SKIP() << "sanitizers keep memory";
+  if (programs_have_sanitizer()) GTEST_SKIP() << "sanitizers keep memory";
   constexpr int kConnections = 32;
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});

@@ -17,16 +17,20 @@ using orangefs::Tag;
 
 constexpr const char* kTwoJobs = "[{match: {hint: {jobid: a}}, virtual_pfs: a}]";
 
-// Starts `count` writes of 1 MiB that the data server has answered, and whose data are to come.
+// Starts `count` writes of 1 MiB that the data server has answered, and whose data are to come. The
+// answers leave together, so that all of them wait from the same time.
 void start_writes(Link& link, Tag count, const std::string& job) {
+  Buffer answers;
   for (Tag tag = 1; tag <= count; ++tag) {
     ASSERT_TRUE(
         link.client.send(io_request(tag, {.type = IoType::write, .size = 1 << 20, .job = job})));
     const auto request = link.server.receive();
     ASSERT_TRUE(request);
-    ASSERT_TRUE(link.server.send(io_response(request->header.tag, 0)));
-    ASSERT_TRUE(link.client.receive());
+    const Buffer answer = io_response(request->header.tag, 0);
+    answers.insert(answers.end(), answer.begin(), answer.end());
   }
+  ASSERT_TRUE(link.server.send(answers));
+  for (Tag tag = 1; tag <= count; ++tag) ASSERT_TRUE(link.client.receive());
 }
 
 // A request of the victim's comes to the data server, and is answered.
@@ -53,10 +57,10 @@ TEST_F(ProxyStalls, AWriterThatSendsNothingGivesItsSlotsUpAndItsDataPassWhenThey
   start_writes(staller_, 4, "a");
   expect_served(victim_, 1);
   EXPECT_TRUE(proxy_.logs("does not send the data of its writes: 4 of its requests give up"));
-  nlohmann::json now = proxy_.status();
-  EXPECT_EQ(now["outstanding"], 0);
-  EXPECT_EQ(now["counters"]["slots_given_up"], 4);
-  EXPECT_EQ(now["virtual_pfs"][1]["given_up_requests"], 4);
+  EXPECT_TRUE(proxy_.wait_until([](const nlohmann::json& now) {
+    return now["outstanding"] == 0 && now["counters"]["slots_given_up"] == 4 &&
+           now["virtual_pfs"][1]["given_up_requests"] == 4;
+  }));
 
   // What comes late passes, and is counted.
   for (Tag tag = 1; tag <= 4; ++tag) {
@@ -66,12 +70,11 @@ TEST_F(ProxyStalls, AWriterThatSendsNothingGivesItsSlotsUpAndItsDataPassWhenThey
     ASSERT_TRUE(staller_.server.send(write_completion(tag, 1 << 20)));
     ASSERT_TRUE(staller_.client.receive());
   }
-  ASSERT_TRUE(proxy_.wait_until(
-      [](const nlohmann::json& status) { return status["counters"]["late_bytes"] == 4 << 20; }));
-  now = proxy_.status();
-  EXPECT_EQ(now["virtual_pfs"][1]["done_requests"], 4);
-  EXPECT_EQ(now["virtual_pfs"][1]["done_bytes"], 4 << 20);
-  EXPECT_EQ(now["counters"]["ios_alive"], 0);
+  ASSERT_TRUE(proxy_.wait_until([](const nlohmann::json& now) {
+    return now["counters"]["late_bytes"] == 4 << 20 && now["counters"]["ios_alive"] == 0 &&
+           now["virtual_pfs"][1]["done_requests"] == 4;
+  }));
+  EXPECT_EQ(proxy_.status()["virtual_pfs"][1]["done_bytes"], 4 << 20);
   start_writes(staller_, 1, "a");
 }
 

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include "test/support/io_messages.h"
+#include "test/support/places.h"
 #include "test/support/proxy_process.h"
 
 namespace vpfs::test {
@@ -27,7 +28,7 @@ class Started {
  public:
   explicit Started(const std::string& text)
       : config_(directory_.write("p.yaml", text)),
-        process_({VPFS_BIN_DIR "/vpfs-proxy", "--config", config_}) {}
+        process_({program("vpfs-proxy"), "--config", config_}) {}
 
   [[nodiscard]] bool ready() {
     return process_.wait_for_line("vpfs-proxy: ready at", 3 * kPatience);

@@ -15,6 +15,7 @@
 #include "test/support/beegfs_servers.h"
 #include "test/support/load_run.h"
 #include "test/support/network_namespaces.h"
+#include "test/support/places.h"
 
 namespace vpfs::test {
 namespace {
@@ -50,7 +51,7 @@ class RealBeegfs : public ::testing::Test {
                     "        {{match: {{uid: 1002}}, virtual_pfs: b}}]\n",
                     upstream, status_file_, scheduler));
     std::filesystem::remove(status_file_);  // that of one before says nothing about this one
-    proxy_.emplace(hosts_->at_servers({VPFS_BIN_DIR "/vpfs-proxy", "--config", config}));
+    proxy_.emplace(hosts_->at_servers({program("vpfs-proxy"), "--config", config}));
     ASSERT_TRUE(proxy_->wait_for_line("ready at")) << proxy_->errors();
   }
   [[nodiscard]] nlohmann::json status() const {
@@ -134,7 +135,7 @@ TEST_F(RealBeegfs, IsInsertedAndRemovedUnderLoad) {
   start_proxy("policy: sfq, depth: {requests: 8}", "original");
   const auto running = load(8003, 1, kBoth);
   ASSERT_TRUE(running->wait_until_begun()) << running->text();
-  const std::string script = VPFS_SOURCE_DIR "/script/insert-beegfs";
+  const std::string script = source("script/insert-beegfs");
   std::string output;
   ASSERT_TRUE(run(hosts_->at_servers({script, "--cut"}), &output).ok()) << output;
   EXPECT_TRUE(wait_for_requests(100));

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "test/support/places.h"
 #include "test/support/process.h"
 
 namespace vpfs::test {
@@ -47,9 +48,9 @@ class WalkThrough : public ::testing::Test {
     namespace fs = std::filesystem;
     for (std::size_t i = 0; i < kPorts.size(); ++i) free_.emplace_back();
     fs::create_directories(directory_.path() / "build/release");
-    fs::create_directory_symlink(VPFS_BIN_DIR, directory_.path() / "build/release/bin");
+    fs::create_directory_symlink(program_directory(), directory_.path() / "build/release/bin");
     fs::create_directory(directory_.path() / "conf");
-    for (const auto& file : fs::directory_iterator(VPFS_SOURCE_DIR "/conf")) {
+    for (const auto& file : fs::directory_iterator(source("conf"))) {
       (void)directory_.write("conf/" + file.path().filename().string(),
                              with_free_ports(read_text(file.path())));
     }
@@ -107,7 +108,7 @@ class WalkThrough : public ::testing::Test {
 };
 
 TEST_F(WalkThrough, DoesWhatItSays) {
-  const auto commands = commands_of(read_text(VPFS_SOURCE_DIR "/docs/walk-through.md"));
+  const auto commands = commands_of(read_text(source("docs/walk-through.md")));
   ASSERT_GE(commands.size(), 15U);
   Process shell({"bash", directory_.write("walk.sh", script_of(commands))});
   const auto exit = shell.wait(150s);

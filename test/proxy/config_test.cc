@@ -8,6 +8,7 @@
 
 #include "schedulers/registry.h"
 #include "stage/template_name.h"
+#include "test/support/places.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -29,8 +30,7 @@ constexpr const char* kMinimal = "proxy: {listen: '127.0.0.1:0', upstream: '127.
 
 TEST(ProxyConfig, TheExampleIsGood) {
   ConfigErrors errors("conf/proxy.yaml");
-  const Config config =
-      parse_config(read_file(std::string(VPFS_SOURCE_DIR) + "/conf/proxy.yaml"), errors);
+  const Config config = parse_config(read_file(test::source("conf/proxy.yaml")), errors);
   EXPECT_EQ(errors.to_string(), "");
   EXPECT_EQ(config.listen, "127.0.0.1:4334");
   EXPECT_EQ(config.policy, "sfq");
@@ -46,8 +46,7 @@ TEST(ProxyConfig, TheExampleIsGood) {
 
 TEST(ProxyConfig, EveryExampleOfAPolicyIsGood) {
   for (const std::string_view policy : scheduler_names()) {
-    const std::string path =
-        std::string(VPFS_SOURCE_DIR) + "/conf/" + std::string(policy) + ".yaml";
+    const std::string path = test::source("conf/") + std::string(policy) + ".yaml";
     ConfigErrors errors(path);
     const Config config = parse_config(read_file(path), errors);
     EXPECT_EQ(errors.to_string(), "");
@@ -355,8 +354,7 @@ constexpr const char* kBeegfs =
 
 TEST(ProxyConfig, TheExampleForBeegfsIsGood) {
   ConfigErrors errors("conf/beegfs.yaml");
-  const Config config =
-      parse_config(read_file(std::string(VPFS_SOURCE_DIR) + "/conf/beegfs.yaml"), errors);
+  const Config config = parse_config(read_file(test::source("conf/beegfs.yaml")), errors);
   EXPECT_EQ(errors.to_string(), "");
   EXPECT_EQ(config.protocol, "beegfs");
   EXPECT_TRUE(config.scheduler_per_target);

@@ -7,6 +7,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "test/support/places.h"
 #include "tools/decode/pcap_reader.h"
 #include "tools/decode/tcp_segment.h"
 #include "tools/decode/tcp_stream.h"
@@ -18,7 +19,7 @@ using Connection = std::pair<HostPort, HostPort>;  // client, server
 
 std::vector<std::string> capture_files(std::string_view folder) {
   std::vector<std::string> files;
-  const std::filesystem::path data = VPFS_SOURCE_DIR "/test/data";
+  const std::filesystem::path data = source("test/data");
   for (const auto& entry : std::filesystem::directory_iterator(data / folder)) {
     const std::string file = entry.path().string();
     if (file.ends_with(".pcap") || file.ends_with(".pcap.gz")) files.push_back(file);

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "test/support/places.h"
+
 namespace vpfs::test {
 namespace {
 
@@ -44,7 +46,7 @@ EmbeddedServers::EmbeddedServers(int count, const std::string& extra,
 
 Process EmbeddedServers::start(std::size_t index) const {
   Process server(
-      {VPFS_BIN_DIR "/vpfs-server", "--config", config_, "--server", fmt::format("s{}", index)});
+      {program("vpfs-server"), "--config", config_, "--server", fmt::format("s{}", index)});
   for (int i = 0; i < 5000 && server.running() && !answers(ports_[index].number()); ++i) {
     std::this_thread::sleep_for(2ms);
   }

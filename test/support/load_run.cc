@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "test/support/places.h"
+
 namespace vpfs::test {
 
 LoadRun::LoadRun(const LoadRunSettings& settings, const Place& place)
@@ -18,7 +20,7 @@ LoadRun::LoadRun(const LoadRunSettings& settings, const Place& place)
       fmt::format("file_system: {}\nduration: {}\nwarm_up: {}\nverify: {}\n{}applications:\n{}",
                   settings.file_system, settings.duration.empty() ? "1 h" : settings.duration,
                   settings.warm_up, settings.verify, settings.more, settings.applications));
-  const std::vector<std::string> command = {VPFS_BIN_DIR "/vpfs-load", "--config", config, "--json",
+  const std::vector<std::string> command = {program("vpfs-load"), "--config", config, "--json",
                                             results_file_};
   process_.emplace(place ? place(command) : command);
 }

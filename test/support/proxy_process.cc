@@ -11,6 +11,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "test/support/places.h"
+
 namespace vpfs::test {
 namespace {
 
@@ -74,7 +76,7 @@ ProxyProcess::~ProxyProcess() {
 }
 
 void ProxyProcess::start() {
-  std::vector<std::string> command = {VPFS_BIN_DIR "/vpfs-proxy", "--config", config_};
+  std::vector<std::string> command = {program("vpfs-proxy"), "--config", config_};
   if (open_files_) {
     command = {
         "sh",       "-c",       fmt::format("ulimit -n {} && exec \"$0\" \"$@\"", *open_files_),

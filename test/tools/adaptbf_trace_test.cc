@@ -6,13 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/support/places.h"
 #include "test/support/process.h"
 
 // The program adaptbf_trace.
 namespace vpfs {
 namespace {
 
-const std::string kProgram = VPFS_BIN_DIR "/adaptbf_trace";
+const std::string kProgram = test::program("adaptbf_trace");
 const std::string kHeader = "period,job,nodes,demand\n";
 
 struct Outcome {

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/support/places.h"
+
 namespace vpfs::dataserver {
 namespace {
 
@@ -24,7 +26,7 @@ const std::string kGood =
     "  - {alias: s0, addresses: ['tcp://127.0.0.1:3334']}\n";
 
 TEST(ServerConfig, TheExampleIsGood) {
-  std::ifstream file(VPFS_SOURCE_DIR "/conf/server.yaml");
+  std::ifstream file(test::source("conf/server.yaml"));
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   ConfigErrors errors("conf/server.yaml");
   const ServerConfig config = parse_server_config(text, errors);

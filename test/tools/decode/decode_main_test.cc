@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/support/places.h"
 #include "test/support/process.h"
 #include "test/tools/decode/capture_builder.h"
 
@@ -17,8 +18,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::filesystem::path kData = VPFS_SOURCE_DIR "/test/data/orangefs";
-const std::filesystem::path kBeegfsData = VPFS_SOURCE_DIR "/test/data/beegfs";
+const std::filesystem::path kData = test::source("test/data/orangefs");
+const std::filesystem::path kBeegfsData = test::source("test/data/beegfs");
 
 struct Outcome {
   int code = -1;
@@ -27,7 +28,7 @@ struct Outcome {
 };
 
 Outcome decode(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), VPFS_BIN_DIR "/vpfs-decode");
+  arguments.insert(arguments.begin(), test::program("vpfs-decode"));
   test::Process process(arguments);
   const auto exit = process.wait();
   return {.code = exit ? exit->code : -1, .output = process.output(), .errors = process.errors()};

@@ -11,6 +11,7 @@
 
 #include "test/support/beegfs_storage.h"
 #include "test/support/load_run.h"
+#include "test/support/places.h"
 #include "test/support/process.h"
 
 namespace vpfs::load {
@@ -116,7 +117,7 @@ TEST(BeegfsProgram, NothingToMountIsOneClearLine) {
 }
 
 TEST(BeegfsProgram, RunsOnTheServerOfTheBenchmarks) {
-  test::Process server({VPFS_BIN_DIR "/vpfs-bench-beegfs-storage", "--targets", "7,101",
+  test::Process server({test::program("vpfs-bench-beegfs-storage"), "--targets", "7,101",
                         "--bandwidth", "400 MiB/s", "--per-request", "20 us", "--parallelism",
                         "4"});
   ASSERT_TRUE(server.wait_for_line("ready on 127.0.0.1:")) << server.errors();
@@ -130,7 +131,7 @@ TEST(BeegfsProgram, RunsOnTheServerOfTheBenchmarks) {
 
 TEST(BeegfsProgram, TheServerOfTheBenchmarksRefusesNonsense) {
   for (const char* option : {"--bandwidth", "--capacity", "--targets", "--speed"}) {
-    test::Process server({VPFS_BIN_DIR "/vpfs-bench-beegfs-storage", option, "fast"});
+    test::Process server({test::program("vpfs-bench-beegfs-storage"), option, "fast"});
     const auto exit = server.wait();
     ASSERT_TRUE(exit) << option;
     EXPECT_EQ(exit->code, 2) << option;

@@ -17,6 +17,7 @@
 #include "net/async.h"
 #include "protocols/orangefs/bmi_header.h"
 #include "test/support/embedded_servers.h"
+#include "test/support/places.h"
 #include "test/support/process.h"
 
 namespace vpfs::load {
@@ -92,7 +93,7 @@ class DamagingRelay {
 class Program : public testing::Test {
  protected:
   test::Process run(const std::string& config, std::vector<std::string> options) {
-    std::vector<std::string> command = {VPFS_BIN_DIR "/vpfs-load", "--config",
+    std::vector<std::string> command = {test::program("vpfs-load"), "--config",
                                         scratch_.write("load.yaml", config)};
     command.insert(command.end(), options.begin(), options.end());
     return test::Process(command);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/places.h"
 #include "test/support/process.h"
 
 namespace vpfs::load {
@@ -23,7 +24,7 @@ std::string complaints(const std::string& text) {
 
 TEST(LoadSettings, TheExampleIsGood) {
   ConfigErrors errors("load.yaml");
-  const LoadSettings settings = read(test::read_text(VPFS_SOURCE_DIR "/conf/load.yaml"), errors);
+  const LoadSettings settings = read(test::read_text(test::source("conf/load.yaml")), errors);
   EXPECT_TRUE(errors.empty()) << errors.to_string();
   EXPECT_EQ(std::get<client::MountAddress>(settings.mount).file_system, "vpfs");
   EXPECT_EQ(settings.run_length(), 11s);

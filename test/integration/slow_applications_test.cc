@@ -1,5 +1,5 @@
-// What the clients of a BeeGFS storage server double get of it through a real vpfs-proxy: on a node
-// of few connections beside slow applications, and when they say of themselves what is not true.
+// What an application gets of a BeeGFS storage server through a real vpfs-proxy when it shares the
+// few connections of its node with slow applications.
 
 #include <algorithm>
 #include <string>
@@ -116,39 +116,6 @@ INSTANTIATE_TEST_SUITE_P(Beegfs, NodeWithSlowApplications,
                                               each.param.read_percent > 0 ? "Readers" : "Writers",
                                               each.param.connections);
                          });
-
-// What is at the server at once is the depth's to say, whatever clients say of themselves.
-TEST(ProxiedBeegfsDepth, HoldsForWhoeverLies) {
-  enum class Lie { target, nobody, server, mirror };
-  constexpr unsigned kDepth = 4;
-  constexpr std::size_t kConnections = 40;
-  for (const Lie lie : {Lie::target, Lie::nobody, Lie::server, Lie::mirror}) {
-    SCOPED_TRACE(static_cast<int>(lie));
-    BeegfsStorage storage(storage_of(100));
-    ProxyProcess proxy({.upstream = storage.port(),
-                        .protocol = "beegfs",
-                        .workers = 2,
-                        .depth = kDepth,
-                        .scheduler = "per_target: true",
-                        .limits = "max_held_per_client: off"});
-    const auto type = lie == Lie::server ? beegfs::NodeType::storage : beegfs::NodeType::client;
-    std::vector<WirePeer> peers;
-    for (std::size_t i = 0; i < kConnections; ++i) {
-      peers.push_back(proxy.connect());
-      IoOf io;
-      if (lie == Lie::target) io.header_target = static_cast<std::uint16_t>(200 + i);
-      if (lie == Lie::mirror) io.flags = beegfs::kReadFromMirror;
-      if (lie != Lie::nobody) ASSERT_TRUE(peers.back().send(introduction(type, 7)));
-      ASSERT_TRUE(peers.back().send(request(io)));
-    }
-    // The file is empty.
-    for (WirePeer& peer : peers) EXPECT_EQ(peer.receive_bytes(8), word(0));
-    ASSERT_TRUE(proxy.wait_for_outstanding(0));
-    EXPECT_EQ(storage.record().reads, kConnections);
-    EXPECT_LE(storage.record().peak_outstanding, kDepth);
-    EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], kConnections);
-  }
-}
 
 }  // namespace
 }  // namespace vpfs::test
