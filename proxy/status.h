@@ -17,7 +17,7 @@ struct Reloads {
   std::string last_error;  // "" when the last one went well
 };
 
-// The proxy's state as JSON text; docs/admin.md explains the fields.
+// The proxy's state as JSON text; docs/admin/numbers.md explains the fields.
 [[nodiscard]] std::string status_text(const Settings& settings, const Reloads& reloads,
                                       SharedState& shared, const StatusSnapshot& snapshot);
 

@@ -17,7 +17,7 @@
 namespace vpfs::test {
 namespace {
 
-// What docs/admin.md says that a virtual PFS takes, the status included.
+// What docs/admin/sizing.md says that a virtual PFS takes, the status included.
 constexpr std::size_t kStatedSize = 12 * 1024;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 

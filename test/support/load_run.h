@@ -43,7 +43,7 @@ class LoadRun {
   // Everything it has written.
   [[nodiscard]] std::string text() const { return process_->output() + process_->errors(); }
 
-  // Of a run that has ended; see docs/admin.md.
+  // Of a run that has ended; see docs/tools.md.
   [[nodiscard]] const nlohmann::json& results() const { return results_; }
   [[nodiscard]] const nlohmann::json& application(const std::string& name) const;
   [[nodiscard]] double mib_per_second(const std::string& name) const;

@@ -24,7 +24,7 @@ struct RunResult {
   [[nodiscard]] bool good() const;
 };
 
-// What `--json` writes; docs/admin.md describes it.
+// What `--json` writes; docs/tools.md describes it.
 [[nodiscard]] std::string to_json(const LoadSettings& settings, const RunResult& result);
 // For people, one line an application.
 [[nodiscard]] std::string to_table(const LoadSettings& settings, const RunResult& result);
