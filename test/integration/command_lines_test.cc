@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,30 @@ TEST(CommandLines, HelpNeedsNothingElse) {
     const Outcome outcome = program(name, {"--help"});
     EXPECT_EQ(outcome.code, 0) << name;
     EXPECT_THAT(outcome.output, HasSubstr("--version")) << name;
+  }
+}
+
+// What the first group of `pattern` matches, wherever the pattern matches in `text`.
+std::set<std::string> matches(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator each(text.begin(), text.end(), regex), end; each != end; ++each) {
+    found.insert((*each)[1].str());
+  }
+  return found;
+}
+
+// The pages are in mdoc(7), where `.Fl -config` is --config. Examples have options as they are
+// typed.
+TEST(CommandLines, ManualPagesHaveTheOptionsOfTheProgramsAndNoOthers) {
+  for (const std::string& name : kPrograms) {
+    const bool is_server = name == "vpfs-proxy" || name == "vpfs-server";
+    const std::string page = read_text(source("docs/man/" + name + (is_server ? ".8" : ".1")));
+    const std::string help = program(name, {"--help"}).output;
+    EXPECT_EQ(matches(page, R"((?:Fl |\| |\s-)-([a-z][-a-z]*))"),
+              matches(help, R"([\s,]--([a-z][-a-z]*))"))
+        << name;
+    EXPECT_EQ(matches(page, R"(Fl ([a-z])\b)"), matches(help, R"(\s-([a-z])\b)")) << name;
   }
 }
 
