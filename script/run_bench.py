@@ -11,6 +11,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench import interpreter  # noqa: E402
+
+interpreter.with_packages()
+
 from bench.harness import Problem, busy_share, require_programs, run_main  # noqa: E402
 from bench.report import result_name  # noqa: E402
 
