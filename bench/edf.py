@@ -146,11 +146,11 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             seen[policy].append(measure(binaries, out / "edf", policy, seconds))
     rows = [row_of(policy, runs) for policy, runs in seen.items()]
     print("\n" + table(rows, COLUMNS), flush=True)
+    targets = check(rows, seen["edf"])
+    print("\n" + table(targets, TARGET_COLUMNS))
+    write_json(out / "edf.json", {"settings": settings, "rows": rows, "runs": seen, "targets": targets})
     plot.save(out / "edf", lambda: figure(seen, rows, plot.caption(
         settings, f"one server of {RATE}, depth {DEPTH['depth_requests']} requests and {DEPTH['depth_bytes']}",
         f"{READS.processes} readers every {READS.burst.interval * 1000:.0f} ms, {WRITES.processes * WRITES.outstanding} "
         f"writes of 1 MiB in flight", f"{options.runs} x {seconds:g} s of each policy, after {WARM_UP:g} s of warm-up")))
-    targets = check(rows, seen["edf"])
-    print("\n" + table(targets, TARGET_COLUMNS))
-    write_json(out / "edf.json", {"settings": settings, "rows": rows, "runs": seen, "targets": targets})
     return 0

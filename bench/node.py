@@ -149,11 +149,11 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     rows = rounds.rows(cases(options.slow, options.connections), one,
                        lambda case: {**case._asdict(), "operation": case.operation if case.slow else ""}, NUMBERS)
     print("\n" + table(rows, [*Case._fields, *NUMBERS]), flush=True)
+    targets = check(rows)
+    print("\n" + table(targets, TARGET_COLUMNS))
+    write_json(out / "node.json", {"settings": settings, "rows": rows, "targets": targets})
     plot.save(out / "node", lambda: figure(rows, plot.caption(
         settings, f"BeeGFS; each slow one {TASKS} requests of {SIZE >> 10} KiB at a time, held to {RATE}",
         "the quick one: 1 reader of 4 KiB", f"one server of {DEVICE['bandwidth']}, {DEVICE['per_request']} each request",
         f"medians of {rounds.runs} x {rounds.seconds:g} s after {WARM_UP:g} s of warm-up")))
-    targets = check(rows)
-    print("\n" + table(targets, TARGET_COLUMNS))
-    write_json(out / "node.json", {"settings": settings, "rows": rows, "targets": targets})
     return 0

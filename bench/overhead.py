@@ -244,13 +244,14 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     memory: list[Row] = []
     if not options.only_rows:
         limited = limited_rows(binaries, work, plan.with_settled_device())
-        print("\nstorage-limited, " + str(DEVICE["bandwidth"]) + "\n" + "\n\n".join(case_table(list(case.values())) for case in overhead_targets.groups(limited)), flush=True)
+        for case in overhead_targets.groups(limited):
+            print(f"\nstorage-limited, {DEVICE['bandwidth']}: " + case_table(list(case.values())), flush=True)
         memory = memory_rows(binaries, work, plan)
         print("\nresident memory\n" + table(memory, ["size", "connections", "requests", "mib_per_s", "rss_mib"]))
 
-    draw(out / name, rows, memory, settings, plan)
     targets = overhead_targets.check(rows, limited, memory)
     print("\n" + table(targets, ["target", "required", "measured", "verdict"]))
     write_json(out / f"{name}.json", {"settings": settings, "rows": rows, "storage_limited": limited,
                                      "memory": memory, "targets": targets})
+    draw(out / name, rows, memory, settings, plan)
     return 0

@@ -1,6 +1,7 @@
 """The overhead benchmark's rows as figures: a column of panels for each operation, a row for each load."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,10 @@ def number_of(rows: Sequence[Row], field: str, path: str, size: str) -> float | 
     return next((row.get(field) for row in rows if row["path"] == path and row["size"] == size), None)
 
 
+def percent(part: float, whole: float) -> float:
+    return 100 * part / whole if whole > 0 else math.nan
+
+
 def grid(title: str, rows: Sequence[Row], caption: str) -> tuple[plot.Sheet, list[tuple]]:
     """A sheet with a panel for the rows of each load and operation; and of each panel what it shows."""
     ops, found = values(rows, "op"), loads(rows)
@@ -54,7 +59,7 @@ def throughput_figure(rows: Sequence[Row], caption: str) -> Figure:
     sheet, panels = grid("Throughput through a proxy", rows, caption)
     sizes, paths = values(rows, "size"), [path for path in values(rows, "path") if path != DIRECT]
     for panel, title, part, lowest, leftmost in panels:
-        own = [{**row, "part": 100 * number(row, "mib_per_s") / number(case[DIRECT], "mib_per_s")}
+        own = [{**row, "part": percent(number(row, "mib_per_s"), number(case[DIRECT], "mib_per_s"))}
                for case in groups(part) for row in case.values()]
         plot.bars(panel, sizes, {path: [number_of(own, "part", path, size) for size in sizes] for path in paths}, looks(paths))
         plot.target(panel, 100, "without any proxy")
@@ -80,7 +85,7 @@ def cpu_ratio_figure(rows: Sequence[Row], caption: str) -> Figure:
     sizes, proxies = values(rows, "size"), [path for path in values(rows, "path") if path in PROXIES]
     rival = best_haproxy("cpu_s_per_gib", min)
     for panel, title, part, lowest, leftmost in panels:
-        own = [{**case[path], "part": 100 * number(case[path], "cpu_s_per_gib") / rival(case)}
+        own = [{**case[path], "part": percent(number(case[path], "cpu_s_per_gib"), rival(case))}
                for case in groups(part) for path in proxies]
         plot.bars(panel, sizes, {path: [number_of(own, "part", path, size) for size in sizes] for path in proxies},
                   looks(proxies))

@@ -129,7 +129,8 @@ class Sheet:
         handles = dict(sorted(handles.items(), key=lambda item: getattr(item[1], "get_gid", str)() == WANTED))
         for columns in range(len(handles), 0, -1):
             legend = self._legend.legend(handles.values(), handles.keys(), loc="lower left", bbox_to_anchor=(LEFT, 0),
-                                         bbox_transform=place, borderaxespad=0, borderpad=0, ncol=columns, columnspacing=1.6, handlelength=2.4)
+                                         bbox_transform=place, borderaxespad=0, borderpad=0, ncol=columns,
+                                         columnspacing=1.6, handlelength=2.4)
             extent = legend.get_window_extent(self._canvas.get_renderer())
             if extent.width <= LEGEND_WIDTH * self.figure.bbox.width:
                 # The layout keeps room for its height, but not beside the panels for its width.
@@ -314,6 +315,10 @@ def tail(histogram: Sequence[tuple[float, float]]) -> Points:
     return points
 
 
+def available() -> bool:
+    return importlib.util.find_spec("matplotlib") is not None
+
+
 class Notice:
     """Says once that there are no plots."""
 
@@ -329,7 +334,7 @@ class Notice:
 
 def save(file: pathlib.Path, make: Callable[[], Figure]) -> list[pathlib.Path]:
     """Writes FILE.svg and FILE.png of what `make` draws; without matplotlib a note instead, once."""
-    if importlib.util.find_spec("matplotlib") is None:
+    if not available():
         Notice.give()
         return []
     file.parent.mkdir(parents=True, exist_ok=True)

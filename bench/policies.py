@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import pathlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -49,7 +50,7 @@ def rows_of(case: Case, seen: Seen) -> list[Row]:
         row = fields | {"policy": policy} | {field: median([run[field] for run in runs if field in run]) for field in NUMBERS}
         for name, field in RATIOS.items():
             ratios = ratios_to_fifo(seen, policy, field)
-            row |= {name: median(ratios), f"{name}_range": [min(ratios), max(ratios)] if ratios else None}
+            row |= {name: median(ratios), f"{name}_range": [min(ratios, default=math.nan), max(ratios, default=math.nan)]}
         rows.append(row)
     return rows
 
@@ -116,10 +117,10 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             part = rows_of(case, seen)
             rows += part
             print("\n" + table(part, COLUMNS), flush=True)
-    plot.save(out / "policies", lambda: figure(rows, plot.caption(
-        settings, "one server with its files in memory; one application, one connection, 16 requests in flight",
-        f"medians of {plan.runs} rounds of {plan.seconds:g} s each, the lines from the least to the most of them")))
     targets = check(rows)
     print("\n" + table(targets, TARGET_COLUMNS))
     write_json(out / "policies.json", {"settings": settings, "rows": rows, "targets": targets})
+    plot.save(out / "policies", lambda: figure(rows, plot.caption(
+        settings, "one server with its files in memory; one application, one connection, 16 requests in flight",
+        f"medians of {plan.runs} rounds of {plan.seconds:g} s each, the lines from the least to the most of them")))
     return 0

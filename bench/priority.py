@@ -136,11 +136,11 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     rows = rounds.rows(itertools.product(LOADS, MODES), one, lambda case: {"reads": case[0], "classes": case[1]}, NUMBERS)
     for load in LOADS:
         print(f"\nreads {load}\n" + load_table([row for row in rows if row["reads"] == load]), flush=True)
+    targets = check(rows)
+    print("\n" + table(targets, TARGET_COLUMNS))
+    write_json(out / "priority.json", {"settings": settings, "rows": rows, "targets": targets})
     plot.save(out / "priority", lambda: figure(rows, plot.caption(
         settings, f"one server of {DEVICE['bandwidth']}, depth {DEPTH['depth_requests']} requests and {DEPTH['depth_bytes']}",
         f"policy {POLICY} inside a class", "reads of 4 KiB now and then, of 64 KiB all the time; writes of 1 MiB",
         f"medians of {rounds.runs} x {rounds.seconds:g} s, after {WARM_UP:g} s of warm-up")))
-    targets = check(rows)
-    print("\n" + table(targets, TARGET_COLUMNS))
-    write_json(out / "priority.json", {"settings": settings, "rows": rows, "targets": targets})
     return 0

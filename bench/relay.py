@@ -101,10 +101,10 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
         part = rows_of(binaries / "vpfs-bench-relay", op, size, load, runs, seconds)
         rows += part
         print("\n" + table(part, COLUMNS), flush=True)
+    write_json(out / "relay.json", {"settings": settings, "rows": rows})
     for load in loads:
         plot.save(out / f"relay-{load[0]}x{load[1]}", lambda load=load: figure(rows, load, plot.caption(
             settings, f"{load[0]} in flight on each of {load[1]} connections",
             "a model client, relay and server of one thread each, cubic",
             f"medians of {runs} interleaved runs of {seconds:g} s")))
-    write_json(out / "relay.json", {"settings": settings, "rows": rows})
     return 0

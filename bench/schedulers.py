@@ -88,12 +88,12 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
     fresh = measure(binaries, out / "schedulers" / "fresh.json", quick, 0)
     print("\nsettled", flush=True)
     settled = measure(binaries, out / "schedulers" / "settled.json", quick, TURNS)
-    plot.save(out / "schedulers", lambda: figure(fresh["rows"], settled["rows"], plot.caption(
-        settings, "enqueue, next and complete of one request; requests of 4 KiB to 1 MiB, weights 1 to 100",
-        f"medians of {fresh['settings']['rounds']} interleaved rounds of {fresh['settings']['requests']:,} requests",
-        "the limits are for the machine that they were set on")))
     targets = check(fresh["rows"]) + check(settled["rows"], ", settled")
     print("\n" + table(targets, TARGET_COLUMNS))
     write_json(out / "schedulers.json", {"settings": settings | fresh["settings"], "rows": fresh["rows"],
                                          "settled": settled["rows"], "targets": targets})
+    plot.save(out / "schedulers", lambda: figure(fresh["rows"], settled["rows"], plot.caption(
+        settings, "enqueue, next and complete of one request; requests of 4 KiB to 1 MiB, weights 1 to 100",
+        f"medians of {fresh['settings']['rounds']} interleaved rounds of {fresh['settings']['requests']:,} requests",
+        "the limits are for the machine that they were set on")))
     return 0

@@ -268,10 +268,10 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         first = len(lines) - len(plan.cases)
         print("\n".join(lines[0 if len(rows) == 1 else first + len(rows) - 1:first + len(rows)]), flush=True)
     judge(rows)
+    write_json(out / f"{name}.json", {"settings": settings, "rows": rows})
     plot.save(out / name, lambda: figure(rows, plot.caption(
         settings, f"{protocol}, all servers together {TOTAL_MIB_PER_S} MiB/s and {PER_REQUEST} each request",
         f"depth {DEPTHS[protocol]['depth_requests']} requests and {DEPTHS[protocol]['depth_bytes']} of each proxy",
         "policy sfq, both applications always have requests waiting", f"{plan.runs} x {plan.seconds:g} s of each point, after "
         f"{WARM_UP:g} s of warm-up")))
-    write_json(out / f"{name}.json", {"settings": settings, "rows": rows})
     return 0

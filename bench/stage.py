@@ -138,12 +138,12 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
     print("\n" + table(parts, COLUMNS), flush=True)
     status = measure_status(binaries, out, plan)
     print("\n" + table(status, STATUS_COLUMNS))
+    targets = check(parts, status)
+    print("\n" + table(targets, TARGET_COLUMNS))
+    write_json(out / "stage.json", {"settings": settings, "rows": parts, "status": status, "targets": targets})
     plot.save(out / "stage-rules", lambda: rules_figure(parts, plot.caption(
         settings, "medians over batches of calls, by the attribute that the rules look at")))
     plot.save(out / "stage-status", lambda: status_figure(parts, status, plot.caption(
         settings, f"a status every {INTERVAL}", "reads: one connection with 16 in flight",
         f"medians of {plan.runs} interleaved runs of {plan.seconds:g} s")))
-    targets = check(parts, status)
-    print("\n" + table(targets, TARGET_COLUMNS))
-    write_json(out / "stage.json", {"settings": settings, "rows": parts, "status": status, "targets": targets})
     return 0
