@@ -162,7 +162,7 @@ def lines(panel: Axes, series: Mapping[str, Points], look_of: Mapping[str, Look]
         every = max(1, len(points) // MARKED_POINTS)
         panel.plot(xs, ys, color=own.colour, marker=own.marker, label=name, linestyle="-" if joined else "none",
                    markevery=(index * every // len(series), every), markeredgecolor="white", markeredgewidth=0.6,
-                   markersize=5.5 if joined else 6.5)
+                   markersize=5.5 if joined else 6.5, zorder=2 if joined else 3)
 
 
 def bins(points: Points) -> Points:
@@ -219,7 +219,7 @@ def dots(panel: Axes, names: Sequence[str], series: Mapping[str, Sequence[float 
         own = look(index)
         known = [(value, place) for place, value in enumerate(values) if value is not None]
         panel.plot(*zip(*known), color=own.colour, marker=own.marker, linestyle="none", label=name, markersize=6.5,
-                   markeredgecolor="white", markeredgewidth=0.6)
+                   markeredgecolor="white", markeredgewidth=0.6, zorder=3)
     panel.set_yticks(range(len(names)), names)
     panel.set_ylim(len(names) - 0.4, -0.6)
     panel.tick_params(axis="y", length=0)

@@ -75,7 +75,8 @@ def overhead_rows() -> list[dict[str, object]]:
     for index, (op, size, load, path) in enumerate(cases):
         rows.append(overhead.Case(op, size, *load).fields() | {
             "path": path, "mib_per_s": wave(index, 400, 900), "ops_per_s": wave(index, 400, 900),
-            "p50_us": wave(index, 20, 9e3), "p99_us": wave(index, 90, 3e5), "cpu_s_per_gib": None if path == DIRECT else wave(index, 0.3, 15)})
+            "p50_us": wave(index, 20, 9e3), "p99_us": wave(index, 90, 3e5),
+            "cpu_s_per_gib": None if path == DIRECT else wave(index, 0.3, 15)})
     return rows
 
 
