@@ -10,12 +10,13 @@ import argparse
 import dataclasses
 import pathlib
 
+from bench import plot
 from bench.adaptbf_experiments import (
-    BORROWER, BURST_WRITERS, CONTROLS, DEPTH, DEVICE, EXPERIMENTS, LENDERS, PAYBACK, PERIOD, PERIODS, PRIORITY,
-    REDISTRIBUTION, SETTLE, SMALL_WRITE, TOKEN, WRITE, WRITERS, Experiment, Series, bandwidths, burst_rates, csv_text, front,
-    mean_between, phase_rates, share_error, value_at)
+    BORROWER, BURST_WRITERS, CAPACITY_MIB_PER_S, CONTROLS, DEPTH, DEVICE, EXPERIMENTS, LENDERS, PAYBACK, PERIOD, PERIODS,
+    PRIORITY, REDISTRIBUTION, SETTLE, SMALL_WRITE, TOKEN, WRITE, WRITERS, Experiment, Series, bandwidths, burst_rates,
+    csv_text, front, mean_between, phase_rates, share_error, value_at)
+from bench.adaptbf_figures import controls_figure, run_figure, sentence, sweep_figure, with_total
 from bench.adaptbf_targets import check_payback, check_priority, check_redistribution, check_sweep
-from bench.chart import Line, Phase, line_chart
 from bench.cluster import Cluster
 from bench.harness import MIB, Programs, machine_settings, median
 from bench.load import Application, check_errors, run_load
@@ -121,25 +122,21 @@ class Bench:
             check_errors(result)
             return Run(experiment, self._plan.scale, result, statuses, proxy.cpu_seconds() - cpu)
 
-    def draw(self, run: Run, name: str, title: str) -> None:
-        """CSV and SVG of bandwidth and, where there are any, records over time."""
-        rates = run.bandwidths()
-        total = [(points[0][0], sum(value for _, value in points)) for points in zip(*rates.values())]
-        (self._out / f"{name}.csv").write_text(csv_text(rates | {"total": total}))
-        (self._out / f"{name}.svg").write_text(self._chart(run, title, "MiB/s", rates | {"total": total}))
-        records = run.records()
+    def draw(self, run: Run, name: str, title: str, caption: str) -> None:
+        """CSV and figures of bandwidth and, where there are any, records over time."""
+        rates, records = run.bandwidths(), run.records()
+        (self._out / f"{name}.csv").write_text(csv_text(with_total(rates)))
         if all(records.values()):
             (self._out / f"{name}-records.csv").write_text(csv_text(records))
-            (self._out / f"{name}-records.svg").write_text(
-                self._chart(run, f"{title}: records", "tokens lent less borrowed", records))
+        plot.save(self._out / name,
+                  lambda: run_figure(title, caption, run.experiment, run.scale, rates, records))
 
-    @staticmethod
-    def _chart(run: Run, title: str, unit: str, series: dict[str, Series]) -> str:
-        phases = [Phase(f"{begin:g} to {end:g} s" if index else f"to {end:g} s", begin, end)
-                  for index, (begin, end) in enumerate(run.experiment.phases(run.scale))]
-        end = phases[-1].end
-        return line_chart(title, unit, phases,
-                          [Line(name, [[(min(t, end), value) for t, value in line]]) for name, line in series.items()])
+    def draw_controls(self, experiment: Experiment, rates: dict[str, dict[str, Series]], caption: str) -> None:
+        plot.save(self._out / f"adaptbf-{experiment.name}",
+                  lambda: controls_figure(experiment, caption, self._plan.scale, rates, CONTROLS))
+
+    def draw_sweep(self, by_period: dict[float, dict[str, float]], caption: str) -> None:
+        plot.save(self._out / "adaptbf-d", lambda: sweep_figure(caption, by_period))
 
 
 def medians(runs: list[dict[str, float]]) -> dict[str, float]:
@@ -200,6 +197,14 @@ def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
     }
 
 
+def caption_of(settings: Row, plan: Plan) -> str:
+    return plot.caption(
+        settings, f"one server of {CAPACITY_MIB_PER_S} MiB/s, depth {DEPTH['depth_requests']} requests and "
+                  f"{DEPTH['depth_bytes']}", f"period {PERIOD * 1000:.0f} ms unless it is named, tokens of {TOKEN}",
+        f"all times of the paper divided by {plan.scale:g}", f"means of {plan.interval:g} s",
+        f"{plan.runs} run{'s' if plan.runs > 1 else ''} of each; over time: the last one")
+
+
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench adaptbf")
     parser.add_argument("--experiments", nargs="+", choices=[*EXPERIMENTS, "d"], default=[*EXPERIMENTS, "d"],
@@ -209,28 +214,33 @@ def option_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run_experiment(bench: Bench, experiment: Experiment, plan: Plan) -> dict[str, list[dict[str, float]]]:
+def run_experiment(bench: Bench, experiment: Experiment, plan: Plan, caption: str) -> dict[str, list[dict[str, float]]]:
     seen: dict[str, list[dict[str, float]]] = {control: [] for control in CONTROLS}
+    last: dict[str, dict[str, Series]] = {}
     for _ in range(plan.runs):
         for control in CONTROLS:
             run = bench.measure(experiment, control)
             seen[control].append(run.facts())
-            bench.draw(run, f"adaptbf-{experiment.name}-{control}", f"{experiment.title} ({control})")
+            last[control] = run.bandwidths()
+            bench.draw(run, f"adaptbf-{experiment.name}-{control}", f"{sentence(experiment.title)} ({control})", caption)
+    bench.draw_controls(experiment, last, caption)
     by_control = {control: medians(runs) for control, runs in seen.items()}
     print(f"\n{experiment.name}: {experiment.title}\n" + phase_table(experiment, by_control, plan.scale), flush=True)
     print("\n" + latency_table(experiment, by_control), flush=True)
     return seen
 
 
-def run_sweep(bench: Bench, plan: Plan) -> dict[float, list[dict[str, float]]]:
+def run_sweep(bench: Bench, plan: Plan, caption: str) -> dict[float, list[dict[str, float]]]:
     seen: dict[float, list[dict[str, float]]] = {period: [] for period in plan.periods}
     for _ in range(plan.runs):
         for period in plan.periods:
             run = bench.measure(PAYBACK, "adaptbf", period)
             seen[period].append(run.facts())
-            bench.draw(run, f"adaptbf-d-{period * 1000:.0f}ms", f"{PAYBACK.title} (period {period * 1000:.0f} ms)")
-    print("\nd: experiment c with other periods\n" + sweep_table({period: medians(runs) for period, runs in seen.items()}),
-          flush=True)
+            bench.draw(run, f"adaptbf-d-{period * 1000:.0f}ms", f"{sentence(PAYBACK.title)} (period {period * 1000:.0f} ms)",
+                       caption)
+    by_period = {period: medians(runs) for period, runs in seen.items()}
+    bench.draw_sweep(by_period, caption)
+    print("\nd: experiment c with other periods\n" + sweep_table(by_period), flush=True)
     return seen
 
 
@@ -240,17 +250,17 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     settings = settings_of(plan, quick)
     print_settings(settings)
     print(f"about {plan.seconds() / 60:.1f} minutes", flush=True)
-    bench = Bench(binaries, out, plan)
+    bench, caption = Bench(binaries, out, plan), caption_of(settings, plan)
     checks = {PRIORITY.name: check_priority, PAYBACK.name: check_payback,
               REDISTRIBUTION.name: lambda by_control: check_redistribution(by_control, REDISTRIBUTION.jobs[:-1])}
     found: dict[str, object] = {}
     targets: list[Row] = []
     for experiment in [EXPERIMENTS[name] for name in plan.experiments if name in EXPERIMENTS]:
-        seen = run_experiment(bench, experiment, plan)
+        seen = run_experiment(bench, experiment, plan, caption)
         found[experiment.name] = seen
         targets += checks[experiment.name]({control: medians(runs) for control, runs in seen.items()})
     if "d" in plan.experiments:
-        sweep = run_sweep(bench, plan)
+        sweep = run_sweep(bench, plan, caption)
         found["d"] = {f"{period * 1000:.0f} ms": runs for period, runs in sweep.items()}
         targets += check_sweep({period: medians(runs) for period, runs in sweep.items()})
     print("\n" + table(targets, TARGET_COLUMNS))

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from bench import plot
 from bench.cluster import Cluster, Front
 from bench.harness import Programs, machine_settings, median
 from bench.load import Application, Burst, application_of, check_errors, late_requests, run_load
@@ -16,6 +18,9 @@ from bench.report import Row, print_settings, table, write_json
 from bench.status import read_status, virtual_pfs_of
 from bench.targets import COLUMNS as TARGET_COLUMNS
 from bench.targets import one_at_least, one_at_most, verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 RATE = "200 MiB/s"
 DEVICE = {"bandwidth": RATE, "per_request": "50 us", "parallelism": 4}
@@ -36,6 +41,8 @@ SECONDS, QUICK_SECONDS = 60.0, 5.0
 NUMBERS = ["reads_per_s", "p50_ms", "p99_ms", "max_ms", "late", "late_percent", "deadline_misses", "worst_tardiness_ms",
            "read_mib_per_s", "flood_mib_per_s", "total_mib_per_s"]
 COLUMNS = ["policy", *NUMBERS]
+HISTOGRAM = "read_histogram_us"  # the upper end of each bucket and how many reads are in it
+Facts = Mapping[str, object]
 
 
 def front(policy: str) -> Front:
@@ -45,7 +52,7 @@ def front(policy: str) -> Front:
     return Front("px", "proxy", policy, {INTERACTIVE: 1, FLOOD: 1}, **DEPTH)
 
 
-def facts_of(result: dict, status: dict | None) -> dict[str, float | None]:
+def facts_of(result: dict, status: dict | None) -> Facts:
     reads, flood = application_of(result, INTERACTIVE), application_of(result, FLOOD)
     late, requests = late_requests(reads, LATENCY * 1e6)
     own = virtual_pfs_of(status, INTERACTIVE) if status else {}
@@ -58,10 +65,11 @@ def facts_of(result: dict, status: dict | None) -> dict[str, float | None]:
         "promised": own.get("promised"),
         "read_mib_per_s": reads["mib_per_s"], "flood_mib_per_s": flood["mib_per_s"],
         "total_mib_per_s": result["total_mib_per_s"],
+        HISTOGRAM: reads["latency_us"]["histogram"],
     }
 
 
-def measure(binaries: pathlib.Path, work: pathlib.Path, policy: str, seconds: float) -> dict[str, float | None]:
+def measure(binaries: pathlib.Path, work: pathlib.Path, policy: str, seconds: float) -> Facts:
     with Programs(binaries, work) as programs:
         cluster = Cluster(programs, 1, [front(policy)], DEVICE)
         cluster.start("px")
@@ -71,7 +79,7 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, policy: str, seconds: fl
         return facts_of(result, read_status(cluster.status_file("px")) if policy == "edf" else None)
 
 
-def row_of(policy: str, runs: Sequence[dict[str, float | None]]) -> Row:
+def row_of(policy: str, runs: Sequence[Facts]) -> Row:
     """Medians, but of what must never happen the sum, and of maxima the largest."""
     combine = {"late": sum, "deadline_misses": sum, "max_ms": max, "worst_tardiness_ms": max}
     row: dict[str, object] = {"policy": policy}
@@ -81,7 +89,7 @@ def row_of(policy: str, runs: Sequence[dict[str, float | None]]) -> Row:
     return row
 
 
-def check(rows: Sequence[Row], runs: Sequence[dict[str, float | None]]) -> list[Row]:
+def check(rows: Sequence[Row], runs: Sequence[Facts]) -> list[Row]:
     """`runs` are those under edf."""
     of = {str(row["policy"]): row for row in rows}
     misses = of["edf"]["deadline_misses"]
@@ -93,6 +101,23 @@ def check(rows: Sequence[Row], runs: Sequence[dict[str, float | None]]) -> list[
         one_at_most(f"edf: reads above {LATENCY * 1000:.0f} ms as the client sees them", 0, float(of["edf"]["late"])),
         one_at_least("edf: total / the best policy's", 0.97, float(of["edf"]["total_mib_per_s"]) / best),
     ]
+
+
+def figure(seen: Mapping[str, Sequence[Facts]], rows: Sequence[Row], caption: str) -> Figure:
+    sheet = plot.Sheet("A promised latency beside a flood of writes", caption, columns=2, heights=[3.2])
+    left, right = sheet.panels
+    looks = plot.looks(list(seen))
+    plot.lines(left, {policy: [(upper / 1000, part) for upper, part in plot.tail([bucket for run in runs
+                                                                                  for bucket in run[HISTOGRAM]])]
+                      for policy, runs in seen.items()}, looks)
+    plot.limit(left, LATENCY * 1000, f"promised: {LATENCY * 1000:.0f} ms")
+    plot.logarithmic(left, "x")
+    plot.logarithmic(left, "y")
+    plot.label(left, "latency (ms)", "reads that took longer (%)", "Interactive reads of 4 KiB")
+    plot.bars(right, ["reads", "flood", "total"],
+              {str(row["policy"]): [row[f"{who}_mib_per_s"] for who in ("read", "flood", "total")] for row in rows}, looks)
+    plot.label(right, y="bandwidth (MiB/s)", title="What each side gets")
+    return sheet.finish()
 
 
 def option_parser() -> argparse.ArgumentParser:
@@ -115,7 +140,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "deadline_misses": "as the proxy counts them, warm-up included",
     }
     print_settings(settings)
-    seen: dict[str, list[dict[str, float | None]]] = {policy: [] for policy in POLICIES}
+    seen: dict[str, list[Facts]] = {policy: [] for policy in POLICIES}
     for _ in range(options.runs):
         for policy in POLICIES:
             seen[policy].append(measure(binaries, out / "edf", policy, seconds))
@@ -124,4 +149,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     targets = check(rows, seen["edf"])
     print("\n" + table(targets, TARGET_COLUMNS))
     write_json(out / "edf.json", {"settings": settings, "rows": rows, "runs": seen, "targets": targets})
+    plot.save(out / "edf", lambda: figure(seen, rows, plot.caption(
+        settings, f"one server of {RATE}, depth {DEPTH['depth_requests']} requests and {DEPTH['depth_bytes']}",
+        f"{READS.processes} readers every {READS.burst.interval * 1000:.0f} ms, {WRITES.processes * WRITES.outstanding} "
+        f"writes of 1 MiB in flight", f"{options.runs} x {seconds:g} s of each policy, after {WARM_UP:g} s of warm-up")))
     return 0

@@ -9,8 +9,9 @@ import argparse
 import itertools
 import pathlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from bench import plot
 from bench.cluster import Cluster, Front
 from bench.harness import Problem, Programs, machine_settings
 from bench.load import Application, application_of, run_load
@@ -19,6 +20,9 @@ from bench.rounds import STATISTIC, Facts, Rounds
 from bench.status import read_status
 from bench.targets import COLUMNS as TARGET_COLUMNS
 from bench.targets import at_least
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 QUICK_ONE = "quick"
 RATE = "256 KiB/s"  # what each slow one may have: 16 requests each second
@@ -87,6 +91,29 @@ def check(rows: Sequence[Row]) -> list[Row]:
             for connections in alone]
 
 
+def figure(rows: Sequence[Row], caption: str) -> Figure:
+    connections = list(dict.fromkeys(row["connections"] for row in rows))
+    sheet = plot.Sheet("A quick application on a node that it shares with slow ones", caption, rows=2,
+                       columns=len(connections), heights=[2.2, 2.0], share_x=True, share_y=True)
+    for index, (upper, lower, count) in enumerate(zip(sheet.panels, sheet.panels[len(connections):], connections)):
+        own = [row for row in rows if row["connections"] == count]
+        alone = next(row for row in own if row["slow"] == 0)
+        for operation in (READ, WRITE):
+            of = [alone, *(row for row in own if row["slow"] != 0 and row["operation"] == operation)]
+            name = f"slow ones {operation}"
+            looks = plot.looks([f"slow ones {READ}", f"slow ones {WRITE}"])
+            plot.lines(upper, {name: [(row["slow"], 100 * row["quick_ops_per_s"] / alone["quick_ops_per_s"]) for row in of]},
+                       looks)
+            plot.lines(lower, {name: [(row["slow"], row["quick_p99_ms"]) for row in of]}, looks)
+        plot.target(upper, 100 * PART, f"at least {100 * PART:.0f} % of what it has alone")
+        for panel in (upper, lower):
+            panel.set_xticks(sorted({int(row["slow"]) for row in own}))
+        plot.label(upper, "", "requests/s, of alone (%)" if index == 0 else "", f"{count} connections")
+        plot.label(lower, "slow applications (number)", "p99 latency (ms)" if index == 0 else "")
+    plot.from_zero(sheet.panels)
+    return sheet.finish()
+
+
 def cases(slow: Sequence[int], connections: Sequence[int]) -> list[Case]:
     all_cases = (Case(*each) for each in itertools.product(connections, [0, *slow], [READ, WRITE]))
     return [case for case in all_cases if case.slow or case.operation == READ]
@@ -125,4 +152,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     targets = check(rows)
     print("\n" + table(targets, TARGET_COLUMNS))
     write_json(out / "node.json", {"settings": settings, "rows": rows, "targets": targets})
+    plot.save(out / "node", lambda: figure(rows, plot.caption(
+        settings, f"BeeGFS; each slow one {TASKS} requests of {SIZE >> 10} KiB at a time, held to {RATE}",
+        "the quick one: 1 reader of 4 KiB", f"one server of {DEVICE['bandwidth']}, {DEVICE['per_request']} each request",
+        f"medians of {rounds.runs} x {rounds.seconds:g} s after {WARM_UP:g} s of warm-up")))
     return 0

@@ -9,15 +9,19 @@ import argparse
 import dataclasses
 import itertools
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from bench import overhead_targets
+from bench import overhead_figures, overhead_targets, plot
 from bench.cluster import DIRECT, Cluster, Front
 from bench.file_systems import FILE_SYSTEMS
 from bench.harness import Programs, machine_settings, median, require_programs
 from bench.load import Application, quantile_us, run_load
 from bench.meter import CpuMeter
 from bench.report import Row, print_settings, result_name, size_name, table, write_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FRONTS = [
     Front("proxy-fifo", "proxy", "fifo", {"a": 1, "b": 1}, depth_requests=64, depth_bytes="64 MiB"),
@@ -34,6 +38,7 @@ DEVICE = {"bandwidth": "400 MiB/s", "parallelism": 4}
 MEMORY_CONNECTIONS = [64, 1000]
 COLUMNS = ["op", "size", "outstanding", "connections", "path", "mib_per_s", "ops_per_s", "p50_us", "p99_us",
            "cpu_s_per_gib", "rss_mib", "client_cpu_s_per_gib", "server_cpu_s_per_gib"]
+NUMBERS = COLUMNS[5:]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +131,7 @@ class Bench:
         rows = []
         for path, runs in seen.items():
             row: dict[str, object] = case.fields() | {"path": path}
-            for column in COLUMNS[5:]:
+            for column in NUMBERS:
                 values = [run[column] for run in runs if column in run]
                 row[column] = median(values) if values else None
             rows.append(row)
@@ -157,6 +162,31 @@ def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[
                          "requests": sum(app["requests"] for app in result["applications"]),
                          "rss_mib": proxy.peak_rss_mib()})
     return rows
+
+
+def case_table(rows: Sequence[Row]) -> str:
+    """Of the paths of one case, which stands above them."""
+    first = rows[0]
+    load = overhead_figures.load_name((first["outstanding"], first["connections"]))
+    return f"{first['op']} {first['size']}, {load}\n" + table(rows, ["path", *NUMBERS])
+
+
+def draw(file: pathlib.Path, rows: Sequence[Row], memory: Sequence[Row], settings: Row, plan: Plan) -> None:
+    """FILE-throughput, FILE-cpu and so on."""
+    haproxy = "HAProxy mode tcp" if plan.protocol == "orangefs" else "HAProxy mode tcp, BeeGFS messages"
+    caption = plot.caption(settings, "one server with its files in memory", f"one vpfs-proxy of 1 worker, depth "
+                           f"{FRONTS[0].depth_requests} requests and {FRONTS[0].depth_bytes}", haproxy,
+                           f"medians of {plan.runs} interleaved runs of {plan.seconds:g} s after {plan.warm_up:g} s of warm-up")
+
+    def save(kind: str, make: Callable[[Sequence[Row], str], Figure], of: Sequence[Row]) -> None:
+        if of:
+            plot.save(file.parent / f"{file.name}-{kind}", lambda: make(of, caption))
+
+    save("throughput", overhead_figures.throughput_figure, rows)
+    save("cpu", overhead_figures.cpu_figure, rows)
+    save("cpu-ratio", overhead_figures.cpu_ratio_figure, rows)
+    save("latency", overhead_figures.latency_figure, rows)
+    save("memory", overhead_figures.memory_figure, memory)
 
 
 def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
@@ -209,12 +239,13 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         for op, size, (outstanding, connections) in itertools.product(plan.ops, plan.sizes, plan.loads):
             part = bench.rows(Case(op, size, outstanding, connections))
             rows += part
-            print("\n" + table(part, COLUMNS), flush=True)
+            print("\n" + case_table(part), flush=True)
     limited: list[Row] = []
     memory: list[Row] = []
     if not options.only_rows:
         limited = limited_rows(binaries, work, plan.with_settled_device())
-        print("\nstorage-limited, " + str(DEVICE["bandwidth"]) + "\n" + table(limited, COLUMNS), flush=True)
+        for case in overhead_targets.groups(limited):
+            print(f"\nstorage-limited, {DEVICE['bandwidth']}: " + case_table(list(case.values())), flush=True)
         memory = memory_rows(binaries, work, plan)
         print("\nresident memory\n" + table(memory, ["size", "connections", "requests", "mib_per_s", "rss_mib"]))
 
@@ -222,4 +253,5 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     print("\n" + table(targets, ["target", "required", "measured", "verdict"]))
     write_json(out / f"{name}.json", {"settings": settings, "rows": rows, "storage_limited": limited,
                                      "memory": memory, "targets": targets})
+    draw(out / name, rows, memory, settings, plan)
     return 0

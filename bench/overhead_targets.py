@@ -9,6 +9,8 @@ from bench.targets import at_least, at_most
 
 PROXIES = ["proxy-fifo", "proxy-sfq"]
 SMALL = "4 KiB"
+CPU_OF_HAPROXY = 1.3
+RESIDENT_MIB = {64: 8.0, 1000: 64.0}  # at most, by the number of connections
 KEY = ("op", "size", "outstanding", "connections")
 Group = dict[str, Row]  # the rows of one case by path
 
@@ -52,7 +54,7 @@ def check_proxy(cases: Sequence[Group], proxy: str) -> list[Row]:
                  against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy"))),
         at_least(f"{proxy}, 64 KiB and more: throughput / haproxy-splice", 0.95,
                  against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy-splice"))),
-        at_most(f"{proxy}, 64 KiB and more: CPU per GiB / better haproxy", 1.3,
+        at_most(f"{proxy}, 64 KiB and more: CPU per GiB / better haproxy", CPU_OF_HAPROXY,
                 against(large, proxy, "cpu_s_per_gib", best_haproxy("cpu_s_per_gib", min))),
         at_least(f"{proxy}, 64 KiB and more: geometric mean / haproxy", 1.0,
                  against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy")), mean=True),
@@ -71,7 +73,7 @@ def check(rows: Sequence[Row], limited: Sequence[Row], memory: Sequence[Row]) ->
         found.append(at_least(f"{proxy}, storage-limited: throughput / direct", 0.99,
                               [number(case[proxy], "mib_per_s") / number(case[DIRECT], "mib_per_s")
                                for case in groups(limited)]))
-    for connections, limit in ((64, 8.0), (1000, 64.0)):
+    for connections, limit in RESIDENT_MIB.items():
         found.append(at_most(f"resident MiB with {connections} connections", limit,
                              [number(row, "rss_mib") for row in memory if row["connections"] == connections]))
     return found

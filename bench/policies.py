@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import pathlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from bench import plot
 from bench.cluster import Front
 from bench.harness import Programs, machine_settings, median
 from bench.overhead import Bench, Case, Plan
 from bench.report import Row, print_settings, table, write_json
 from bench.targets import COLUMNS as TARGET_COLUMNS
 from bench.targets import one_at_least, one_at_most
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 POLICIES = ["fifo", "sfq", "tbf", "edf", "adaptbf"]
 FRONTS = [Front(policy, "proxy", policy, {"a": 1}, depth_requests=64, depth_bytes="64 MiB") for policy in POLICIES]
@@ -29,18 +35,43 @@ COLUMNS = ["op", "size", "policy", *NUMBERS, "throughput_of_fifo", "cpu_of_fifo"
 Seen = dict[str, list[dict[str, float]]]  # the runs of each policy, by round
 
 
-def ratio_to_fifo(seen: Seen, policy: str, field: str) -> float:
-    """The median over rounds of the ratio within a round: what drifts does so for both."""
-    return median([own[field] / fifo[field] for own, fifo in zip(seen[policy], seen["fifo"])
-                   if field in own and field in fifo])
+RATIOS = {"throughput_of_fifo": "ops_per_s", "cpu_of_fifo": "cpu_s_per_gib"}
+
+
+def ratios_to_fifo(seen: Seen, policy: str, field: str) -> list[float]:
+    """Within each round: what drifts does so for both."""
+    return [own[field] / fifo[field] for own, fifo in zip(seen[policy], seen["fifo"]) if field in own and field in fifo]
 
 
 def rows_of(case: Case, seen: Seen) -> list[Row]:
     fields = {field: value for field, value in case.fields().items() if field in COLUMNS}
-    return [fields | {"policy": policy} | {field: median([run[field] for run in runs if field in run]) for field in NUMBERS}
-            | {"throughput_of_fifo": ratio_to_fifo(seen, policy, "ops_per_s"),
-               "cpu_of_fifo": ratio_to_fifo(seen, policy, "cpu_s_per_gib")}
-            for policy, runs in seen.items()]
+    rows: list[Row] = []
+    for policy, runs in seen.items():
+        row = fields | {"policy": policy} | {field: median([run[field] for run in runs if field in run]) for field in NUMBERS}
+        for name, field in RATIOS.items():
+            ratios = ratios_to_fifo(seen, policy, field)
+            row |= {name: median(ratios), f"{name}_range": [min(ratios, default=math.nan), max(ratios, default=math.nan)]}
+        rows.append(row)
+    return rows
+
+
+def figure(rows: Sequence[Row], caption: str) -> Figure:
+    sheet = plot.Sheet("What each policy costs the data path, against fifo", caption, columns=2, heights=[3.2], share_y=True)
+    others = [policy for policy in POLICIES if policy != "fifo"]
+    cases = list(dict.fromkeys(f"{row['op']} {row['size']}" for row in rows))
+    looks = plot.looks(POLICIES)
+    for panel, name, title in zip(sheet.panels, RATIOS, ("Requests per second: higher is better",
+                                                         "Processor time: lower is better")):
+        of = {policy: [row for row in rows if row["policy"] == policy] for policy in others}
+        points = plot.beside({policy: [row[name] for row in own] for policy, own in of.items()})
+        for policy, own in of.items():
+            plot.spread(panel, points[policy], [row[f"{name}_range"] for row in own], looks[policy])
+        plot.lines(panel, points, looks, joined=False)
+        plot.band(panel, 1 - TOLERANCE, 1 + TOLERANCE, f"within {TOLERANCE * 100:.0f} %")
+        plot.target(panel, 1.0, "as fifo")
+        plot.categories(panel, cases)
+        plot.label(panel, "", "ratio to fifo (×)" if panel is sheet.panels[0] else "", title)
+    return sheet.finish()
 
 
 def check(rows: Sequence[Row]) -> list[Row]:
@@ -89,4 +120,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     targets = check(rows)
     print("\n" + table(targets, TARGET_COLUMNS))
     write_json(out / "policies.json", {"settings": settings, "rows": rows, "targets": targets})
+    plot.save(out / "policies", lambda: figure(rows, plot.caption(
+        settings, "one server with its files in memory; one application, one connection, 16 requests in flight",
+        f"medians of {plan.runs} rounds of {plan.seconds:g} s each, the lines from the least to the most of them")))
     return 0

@@ -9,7 +9,9 @@ import dataclasses
 import itertools
 import pathlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from bench import plot
 from bench.cluster import Cluster, Front
 from bench.edf import DEPTH, DEVICE, INTERACTIVE, READS, WARM_UP, WRITES
 from bench.harness import Programs, machine_settings
@@ -18,6 +20,9 @@ from bench.report import Row, print_settings, table, write_json
 from bench.rounds import STATISTIC, Facts, Rounds
 from bench.targets import COLUMNS as TARGET_COLUMNS
 from bench.targets import one_at_least, one_at_most, verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 POLICY = "fifo"
 BULK = "bulk"
@@ -36,8 +41,8 @@ LOADS = {
         dataclasses.replace(READS, size=64 << 10, outstanding=16, processes=2, file_size=16 << 20, burst=None), BULK_WRITES],
 }
 FULL, QUICK = Rounds(seconds=4, runs=5), Rounds(seconds=2, runs=1)
-NUMBERS = [f"{name} {field}" for name, field in itertools.product(
-    [INTERACTIVE, BULK], ["mib_per_s", "ops_per_s", "p50_ms", "p99_ms", "max_ms"])] + ["total_mib_per_s"]
+FIELDS = ["mib_per_s", "ops_per_s", "p50_ms", "p99_ms", "max_ms"]
+NUMBERS = [f"{name} {field}" for name, field in itertools.product([INTERACTIVE, BULK], FIELDS)] + ["total_mib_per_s"]
 
 
 def front(mode: str) -> Front:
@@ -77,6 +82,33 @@ def check(rows: Sequence[Row]) -> list[Row]:
     return lines
 
 
+def load_table(rows: Sequence[Row]) -> str:
+    """A line for each class."""
+    return table([{"classes": row["classes"], "class": name, "total_mib_per_s": row["total_mib_per_s"]}
+                  | {field: row[f"{name} {field}"] for field in FIELDS}
+                  for row in rows for name in (INTERACTIVE, BULK)], ["classes", "class", *FIELDS, "total_mib_per_s"])
+
+
+def figure(rows: Sequence[Row], caption: str) -> Figure:
+    of = {load: [row for row in rows if row["reads"] == load] for load in LOADS}
+    rare, steady = of.values()
+    sheet = plot.Sheet("Traffic classes: small reads beside large writes", caption, columns=2, heights=[3.0])
+    left, right = sheet.panels
+    quantiles = {"p50": "median latency", "p99": "p99 latency", "max": "longest latency"}
+    names = [*quantiles.values(), "reads", "writes"]
+    looks = {name: plot.look(index) for index, name in enumerate(names)}
+    plot.lines(left, plot.beside({name: [row[f"{INTERACTIVE} {field}_ms"] for row in rare]
+                                  for field, name in quantiles.items()}), looks, joined=False)
+    plot.categories(left, [str(row["classes"]) for row in rare])
+    plot.logarithmic(left, "y")
+    plot.label(left, "classes", "latency (ms)", "Reads now and then: their latency")
+    plot.bars(right, [str(row["classes"]) for row in steady],
+              {"reads": [row[f"{INTERACTIVE} mib_per_s"] for row in steady],
+               "writes": [row[f"{BULK} mib_per_s"] for row in steady]}, looks)
+    plot.label(right, "classes", "bandwidth (MiB/s)", "Reads all the time: who gets what")
+    return sheet.finish()
+
+
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench priority")
     FULL.add_options(parser, QUICK)
@@ -103,8 +135,12 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
 
     rows = rounds.rows(itertools.product(LOADS, MODES), one, lambda case: {"reads": case[0], "classes": case[1]}, NUMBERS)
     for load in LOADS:
-        print(f"\nreads {load}\n" + table([row for row in rows if row["reads"] == load], ["classes", *NUMBERS]), flush=True)
+        print(f"\nreads {load}\n" + load_table([row for row in rows if row["reads"] == load]), flush=True)
     targets = check(rows)
     print("\n" + table(targets, TARGET_COLUMNS))
     write_json(out / "priority.json", {"settings": settings, "rows": rows, "targets": targets})
+    plot.save(out / "priority", lambda: figure(rows, plot.caption(
+        settings, f"one server of {DEVICE['bandwidth']}, depth {DEPTH['depth_requests']} requests and {DEPTH['depth_bytes']}",
+        f"policy {POLICY} inside a class", "reads of 4 KiB now and then, of 64 KiB all the time; writes of 1 MiB",
+        f"medians of {rounds.runs} x {rounds.seconds:g} s, after {WARM_UP:g} s of warm-up")))
     return 0

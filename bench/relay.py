@@ -8,9 +8,15 @@ import itertools
 import json
 import pathlib
 import subprocess
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from bench import plot
 from bench.harness import Problem, machine_settings, median
 from bench.report import Row, print_settings, size_name, table, write_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 VARIANTS = {
     "direct": "no relay",
@@ -55,6 +61,29 @@ def rows_of(program: pathlib.Path, op: str, size: int, load: tuple[int, int], ru
     return rows
 
 
+def figure(rows: Sequence[Row], load: tuple[int, int], caption: str) -> Figure:
+    sheet = plot.Sheet("What moving bytes costs, by mechanism", caption, rows=2, columns=2, heights=[2.5], share_x=True,
+                       share_y=True)
+    own = [row for row in rows if (row["outstanding"], row["connections"]) == load]
+    sizes = [size for size in map(size_name, SIZES) if any(row["size"] == size for row in own)]
+    relays = [variant for variant in VARIANTS if variant != "direct"]
+    looks = plot.looks(relays)
+    for panel, (field, op) in zip(sheet.panels, itertools.product(["of_direct", "cpu_s_per_gib"], ["read", "write"])):
+        factor = 100 if field == "of_direct" else 1
+        of = {(row["variant"], row["size"]): float(row[field]) * factor
+              for row in own if row["op"] == op and row[field] is not None}
+        plot.lines(panel, {variant: [(place, of[variant, size]) for place, size in enumerate(sizes) if (variant, size) in of]
+                           for variant in relays}, looks)
+        plot.categories(panel, sizes)
+        if field == "of_direct":
+            plot.target(panel, 100, "no relay")
+            plot.label(panel, "", "throughput (% of direct)" if op == "read" else "", op)
+        else:
+            plot.label(panel, "operation size", "CPU time (s/GiB)" if op == "read" else "")
+    plot.from_zero(sheet.panels)
+    return sheet.finish()
+
+
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
     runs, seconds = (3, 0.25) if quick else (5, 1.0)
     loads = [(16, 8)] if quick else [(1, 1), (16, 8)]
@@ -73,4 +102,9 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
         rows += part
         print("\n" + table(part, COLUMNS), flush=True)
     write_json(out / "relay.json", {"settings": settings, "rows": rows})
+    for load in loads:
+        plot.save(out / f"relay-{load[0]}x{load[1]}", lambda load=load: figure(rows, load, plot.caption(
+            settings, f"{load[0]} in flight on each of {load[1]} connections",
+            "a model client, relay and server of one thread each, cubic",
+            f"medians of {runs} interleaved runs of {seconds:g} s")))
     return 0

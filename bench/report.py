@@ -3,9 +3,22 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 
+import tabulate
+
+tabulate.MIN_PADDING = 0  # a column need not be wider than its heading
+
 Row = Mapping[str, object]
+Cells = list[list[str]]
+
+LINE = 100  # columns of a terminal
+NARROWEST = 16  # of a column whose text is wrapped
+UNITS = {"mib_per_s": "MiB/s", "ops_per_s": "op/s", "s_per_gib": "s/GiB", "per_s": "/s", "percent": "%", "mib": "MiB",
+         "cpu": "CPU", "rss": "RSS"}
+UNIT = re.compile(r"(?<![a-z])(" + "|".join(UNITS) + r")(?![a-z])")
 
 
 def cell(value: object) -> str:
@@ -17,17 +30,49 @@ def cell(value: object) -> str:
     return str(value)
 
 
+def heading(column: str) -> str:
+    """The name of a field as people write it: "cpu_s_per_gib" -> "CPU s/GiB"."""
+    return UNIT.sub(lambda match: UNITS[match[1]], column).replace("_", " ").replace(" /s", "/s")
+
+
+def wrapped(text: str, width: int) -> str:
+    return "\n".join(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False))
+
+
+def widths_of(cells: Cells, headings: Sequence[str]) -> list[int]:
+    """Each column is as wide as its cells, or as the longest word of its heading."""
+    return [max([*(len(line[index]) for line in cells), *map(len, name.split())], default=0)
+            for index, name in enumerate(headings)]
+
+
+def fit(widths: Sequence[int], texts: Sequence[bool]) -> list[int]:
+    """Columns of text become narrower, the widest first, until all fit into a line."""
+    found = list(widths)
+    while sum(found) + 2 * (len(found) - 1) > LINE:
+        widest = max((index for index, text in enumerate(texts) if text), key=lambda index: found[index], default=None)
+        if widest is None or found[widest] <= NARROWEST:
+            break
+        found[widest] -= 1
+    return found
+
+
 def table(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    """Right-aligned columns under their names."""
-    lines = [list(columns)] + [[cell(row.get(column)) for column in columns] for row in rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths)) for line in lines)
+    """Text is left-aligned and wrapped where the table would be too wide; all else is right-aligned."""
+    cells = [[cell(row.get(column)) for column in columns] for row in rows]
+    texts = [all(isinstance(row.get(column, ""), str) for row in rows) for column in columns]
+    headings = [heading(column) for column in columns]
+    widths = fit(widths_of(cells, headings), texts)
+    return tabulate.tabulate(
+        [[wrapped(text, width) if is_text else text for text, width, is_text in zip(line, widths, texts)] for line in cells],
+        [wrapped(name, width) for name, width in zip(headings, widths)],
+        tablefmt="simple", disable_numparse=True, colalign=["left" if text else "right" for text in texts] if rows else None)
 
 
 def print_settings(settings: Mapping[str, object]) -> None:
-    width = max(len(name) for name in settings)
-    for name, value in settings.items():
-        print(f"  {name.ljust(width)}  {json.dumps(value) if isinstance(value, (dict, list)) else value}")
+    room = LINE - max(len(name) for name in settings) - 4
+    pairs = [(name, wrapped(json.dumps(value) if isinstance(value, (dict, list)) else str(value), room))
+             for name, value in settings.items()]
+    print(textwrap.indent(tabulate.tabulate(pairs, tablefmt="plain", disable_numparse=True), "  "))
 
 
 def write_json(file: pathlib.Path, content: object) -> None:

@@ -5,11 +5,16 @@ import json
 import pathlib
 import subprocess
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from bench import plot
 from bench.harness import Problem, machine_settings
 from bench.report import Row, print_settings, table, write_json
 from bench.targets import COLUMNS as TARGET_COLUMNS
 from bench.targets import verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 YARDSTICK = "priority_queue"
 TURNS = 4
@@ -37,6 +42,26 @@ def check(rows: Sequence[Row], state: str = "") -> list[Row]:
                                  f"{own:.0f} ns, {own / yardstick:.2f} of its {yardstick:.0f} ns",
                                  own <= limit or own / yardstick <= allowed))
     return lines
+
+
+def figure(fresh: Sequence[Row], settled: Sequence[Row], caption: str) -> Figure:
+    sheet = plot.Sheet("What one request costs in a scheduler", caption, columns=2, heights=[3.4], share_y=True)
+    flows = [float(row["flows"]) for row in fresh]
+    policies = list(dict.fromkeys(str(row["policy"]) for row in fresh))
+    policies.sort(key=lambda policy: plot.POLICIES.index(policy) if policy in plot.POLICIES else len(plot.POLICIES))
+    looks = plot.looks(policies)
+    for panel, rows, title in zip(sheet.panels, (fresh, settled), ("New flows", f"Settled: {TURNS} turns of each flow before")):
+        plot.lines(panel, {policy: [(row["flows"], row["ns_per_request"]) for row in rows if row["policy"] == policy]
+                           for policy in policies}, looks)
+        for policy, limits in LIMITS_NS.items():
+            for count, limit in limits.items():
+                plot.target(panel, limit, span=(count / 2.2, count * 2.2), colour=looks[policy].colour)
+        plot.explain_targets(panel, "limit of the policy in its colour (tbf and edf: the same)")
+        plot.doubling(panel, flows)
+        plot.label(panel, "flows (number)", "time per request (ns)" if panel is sheet.panels[0] else "", title)
+    for panel in sheet.panels:
+        plot.logarithmic(panel, "y")
+    return sheet.finish()
 
 
 def measure(binaries: pathlib.Path, file: pathlib.Path, quick: bool, turns: int) -> dict:
@@ -67,4 +92,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
     print("\n" + table(targets, TARGET_COLUMNS))
     write_json(out / "schedulers.json", {"settings": settings | fresh["settings"], "rows": fresh["rows"],
                                          "settled": settled["rows"], "targets": targets})
+    plot.save(out / "schedulers", lambda: figure(fresh["rows"], settled["rows"], plot.caption(
+        settings, "enqueue, next and complete of one request; requests of 4 KiB to 1 MiB, weights 1 to 100",
+        f"medians of {fresh['settings']['rounds']} interleaved rounds of {fresh['settings']['requests']:,} requests",
+        "the limits are for the machine that they were set on")))
     return 0

@@ -11,12 +11,18 @@ import dataclasses
 import itertools
 import math
 import pathlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from bench import plot
 from bench.cluster import Cluster, Front
 from bench.file_systems import FILE_SYSTEMS
 from bench.harness import Programs, machine_settings, median, require_programs
 from bench.load import Application, application_of, run_load
 from bench.report import Row, print_settings, result_name, size_name, table, write_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WEIGHTS = [1, 2, 4, 8, 16, 32]
 SIZES = [4 << 10, 64 << 10, 1 << 20]
@@ -39,6 +45,9 @@ OUTSTANDING_AT_RANDOM = 512
 OUTSTANDING_OF_BEEGFS = 48
 WARM_UP = 3.0
 INTERVAL = 0.25
+ALLOWED_PERCENT = {8: 1.0, math.inf: 3.0}  # that the ratio may be off, for weights up to so many
+TOTAL_OF_FIFO = 0.98
+WANTED = f"wanted (total: at least {TOTAL_OF_FIFO:g})"
 COLUMNS = ["case", "op", "size", "servers", "target", "achieved", "error_percent", "allowed_percent", "total_vs_fifo",
            "mib_per_s"]
 
@@ -51,6 +60,10 @@ class Case:
     weight: int = 1
     case: str = "backlogged"  # or "16 against 1", "comes and goes"
     protocol: str = "orangefs"
+
+    def fields(self) -> dict[str, object]:
+        return {"case": self.case, "op": self.op, "size": size_name(self.size), "servers": self.servers,
+                "target": float(self.weight), "allowed_percent": self.allowed_percent()}
 
     def applications(self, seconds: float) -> list[Application]:
         def application(name: str, outstanding: int, processes: int, start: float = 0.0,
@@ -85,7 +98,7 @@ class Case:
         """What the ratio may be off; none where one application cannot keep its queues full."""
         if self.case == "16 against 1":
             return None
-        return 1.0 if self.weight <= 8 else 3.0
+        return next(percent for most, percent in ALLOWED_PERCENT.items() if self.weight <= most)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,20 +182,50 @@ class Bench:
         results = [self._measure(case, "sfq") for _ in range(self._runs)]
         achieved = median([shared_ratio(result, case, self._seconds) for result in results])
         total = median([result["total_mib_per_s"] for result in results])
-        return {
-            "case": case.case, "op": case.op, "size": size_name(case.size), "servers": case.servers,
-            "target": float(case.weight), "achieved": achieved,
-            "error_percent": abs(achieved / case.weight - 1) * 100, "allowed_percent": case.allowed_percent(),
-            "total_vs_fifo": total / fifo, "mib_per_s": total,
-        }
+        return case.fields() | {"achieved": achieved, "error_percent": abs(achieved / case.weight - 1) * 100,
+                                "total_vs_fifo": total / fifo, "mib_per_s": total}
 
 
 def judge(rows: list[Row]) -> None:
     held = [row for row in rows if row["allowed_percent"] is not None]
     off = [row for row in held if not row["error_percent"] <= row["allowed_percent"]]
-    slow = [row for row in rows if not row["total_vs_fifo"] >= 0.98]
+    slow = [row for row in rows if not row["total_vs_fifo"] >= TOTAL_OF_FIFO]
     print(f"\nratio within what is allowed: {len(held) - len(off)} of {len(held)} rows")
-    print(f"total at least 0.98 of fifo: {len(rows) - len(slow)} of {len(rows)} rows")
+    print(f"total at least {TOTAL_OF_FIFO} of fifo: {len(rows) - len(slow)} of {len(rows)} rows")
+
+
+def figure(rows: Sequence[Row], caption: str) -> Figure:
+    """The signed error of each ratio, and the total, by the wanted ratio; a column for each number of servers."""
+    own = [row for row in rows if row["case"] == "backlogged"]
+    servers = sorted({int(row["servers"]) for row in own})
+    weights = sorted({float(row["target"]) for row in own})
+    kinds = list(dict.fromkeys(f"{row['op']} {row['size']}" for row in own))
+    looks = plot.looks(kinds)
+    sheet = plot.Sheet("Achieved against wanted shares of two applications", caption, rows=2, columns=len(servers),
+                       heights=[2.4, 2.0], share_x=True, share_y=True)
+    edges = [min(weights) / 1.5, *(most for most in ALLOWED_PERCENT if min(weights) < most < max(weights)), max(weights) * 1.5]
+    for index, (upper, lower, count) in enumerate(zip(sheet.panels, sheet.panels[len(servers):], servers)):
+        for place, kind in enumerate(kinds):
+            # A little beside each other, that no point hides another.
+            shift = 1.06 ** (place - (len(kinds) - 1) / 2)
+            of = [row for row in own if row["servers"] == count and f"{row['op']} {row['size']}" == kind]
+            for panel, value in ((upper, lambda row: (row["achieved"] / row["target"] - 1) * 100),
+                                 (lower, lambda row: row["total_vs_fifo"])):
+                plot.lines(panel, {kind: [(row["target"] * shift, value(row)) for row in of]}, looks, joined=False)
+        for begin, end in itertools.pairwise(edges):
+            allowed = next(percent for most, percent in ALLOWED_PERCENT.items() if end <= most or most == math.inf)
+            plot.band(upper, -allowed, allowed, "allowed" if begin == edges[0] else "", (begin, end))
+        plot.target(upper, 0, WANTED)
+        plot.target(lower, TOTAL_OF_FIFO, WANTED)
+        for panel in (upper, lower):
+            plot.doubling(panel, weights)
+            panel.set_xlim(edges[0], edges[-1])
+        most_off = max(4.0, *(abs(end) for other in sheet.panels[:len(servers)] for end in other.get_ylim()))
+        upper.set_ylim(-most_off, most_off)
+        plot.label(upper, "", "error of the ratio (%)" if index == 0 else "",
+                   "1 server" if count == 1 else f"{count} servers")
+        plot.label(lower, "wanted ratio (a:b)", "total / fifo's (×)" if index == 0 else "")
+    return sheet.finish()
 
 
 def load_text(protocol: str) -> str:
@@ -220,8 +263,15 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     rows: list[Row] = []
     for case in plan.cases:
         rows.append(bench.row(case))
-        # One line as soon as it is known, under the names of the first.
-        print("\n".join(table(rows, COLUMNS).splitlines()[0 if len(rows) == 1 else -1:]), flush=True)
+        # One line as soon as it is known, under the headings; what is to come makes all columns as wide as they will be.
+        lines = table([*rows, *(case.fields() for case in plan.cases[len(rows):])], COLUMNS).splitlines()
+        first = len(lines) - len(plan.cases)
+        print("\n".join(lines[0 if len(rows) == 1 else first + len(rows) - 1:first + len(rows)]), flush=True)
     judge(rows)
     write_json(out / f"{name}.json", {"settings": settings, "rows": rows})
+    plot.save(out / name, lambda: figure(rows, plot.caption(
+        settings, f"{protocol}, all servers together {TOTAL_MIB_PER_S} MiB/s and {PER_REQUEST} each request",
+        f"depth {DEPTHS[protocol]['depth_requests']} requests and {DEPTHS[protocol]['depth_bytes']} of each proxy",
+        "policy sfq, both applications always have requests waiting", f"{plan.runs} x {plan.seconds:g} s of each point, after "
+        f"{WARM_UP:g} s of warm-up")))
     return 0

@@ -10,7 +10,9 @@ import json
 import pathlib
 import subprocess
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from bench import plot
 from bench.cluster import Front
 from bench.harness import Problem, Programs, machine_settings, median
 from bench.overhead import Bench, Case, Plan
@@ -18,6 +20,10 @@ from bench.report import Row, print_settings, table, write_json
 from bench.targets import COLUMNS as TARGET_COLUMNS
 from bench.targets import one_at_most
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLASSIFY_US, COPY_US, LOCK_US, P99_OF_NONE = 1.0, 200.0, 10.0, 1.05  # at most
 COLUMNS = ["case", "rules", "attribute", "virtual_pfs", "ns_p50", "ns_p99", "lock_us_max"]
 MANY = 1000
 INTERVAL = "1 s"
@@ -58,18 +64,63 @@ def measure_status(binaries: pathlib.Path, out: pathlib.Path, plan: Plan) -> lis
             for name, runs in seen.items()]
 
 
+def rows_of(parts: Sequence[dict], case: str) -> list[dict]:
+    return [row for row in parts if row["case"] == case]
+
+
 def check(parts: Sequence[dict], status: Sequence[Row]) -> list[Row]:
-    rows = lambda case: [row for row in parts if row["case"] == case]  # noqa: E731
-    classified = [row for row in rows("classify") if row["rules"] == 1000]
-    copied = next(row for row in rows("copy") if row["virtual_pfs"] == 1000)
+    classified = [row for row in rows_of(parts, "classify") if row["rules"] == 1000]
+    copies = rows_of(parts, "copy")
+    copied = next(row for row in copies if row["virtual_pfs"] == 1000)
     slowest = max(classified, key=lambda row: row["ns_p50"])
     return [
-        one_at_most(f"1,000 rules that do not match, slowest attribute ({slowest['attribute']})", 1.0, slowest["ns_p50"] / 1000, " us"),
-        one_at_most("copying the counters of 1,000 virtual PFSes", 200.0, copied["ns_p50"] / 1000, " us"),
-        one_at_most("longest lock while 128 rows are copied", 10.0, max(row["lock_us_max"] for row in rows("copy")), " us"),
-        one_at_most(f"p99 of 4 KiB reads with the status of {MANY} / without status", 1.05,
+        one_at_most(f"1,000 rules that do not match, slowest attribute ({slowest['attribute']})", CLASSIFY_US,
+                    slowest["ns_p50"] / 1000, " us"),
+        one_at_most("copying the counters of 1,000 virtual PFSes", COPY_US, copied["ns_p50"] / 1000, " us"),
+        one_at_most("longest lock while 128 rows are copied", LOCK_US, max(row["lock_us_max"] for row in copies), " us"),
+        one_at_most(f"p99 of 4 KiB reads with the status of {MANY} / without status", P99_OF_NONE,
                     float(next(row for row in status if row["proxy"] == ALL)["p99_of_none"])),
     ]
+
+
+def rules_figure(parts: Sequence[dict], caption: str) -> Figure:
+    """By attribute, the slowest with the most rules first; each number of rules is a series."""
+    rows = rows_of(parts, "classify")
+    counts = sorted({row["rules"] for row in rows})
+    of = {(row["attribute"], row["rules"]): row["ns_p50"] for row in rows}
+    attributes = sorted({row["attribute"] for row in rows}, key=lambda name: -of.get((name, counts[-1]), 0.0))
+    sheet = plot.Sheet("Finding the rule of a request when none matches", caption, heights=[0.6 + 0.2 * len(attributes)])
+    (panel,) = sheet.panels
+    plot.dots(panel, [name.replace("_", " ") for name in attributes],
+              {f"{count:,} rules": [of.get((name, count)) for name in attributes] for count in counts})
+    plot.limit(panel, CLASSIFY_US * 1000, f"at most {CLASSIFY_US * 1000:,.0f} ns")
+    plot.logarithmic(panel, "x")
+    panel.grid(axis="x")
+    plot.label(panel, "median time (ns)")
+    return sheet.finish()
+
+
+def status_figure(parts: Sequence[dict], status: Sequence[Row], caption: str) -> Figure:
+    sheet = plot.Sheet("What a status of many virtual PFSes costs", caption, columns=2, heights=[2.9])
+    left, right = sheet.panels
+    copies = rows_of(parts, "copy")
+    names = ["median of a copy", "p99 of a copy", "longest lock", "p50 of a read", "p99 of a read"]
+    looks = {name: plot.look(index) for index, name in enumerate(names)}
+    counts = [row["virtual_pfs"] for row in copies]
+    for name, field, factor in (("median of a copy", "ns_p50", 1000), ("p99 of a copy", "ns_p99", 1000),
+                                ("longest lock", "lock_us_max", 1)):
+        plot.lines(left, {name: [(row["virtual_pfs"], row[field] / factor) for row in copies]}, looks)
+    plot.target(left, COPY_US, colour=looks["median of a copy"].colour, text="copy")
+    plot.target(left, LOCK_US, colour=looks["longest lock"].colour, text="lock")
+    plot.explain_targets(left, "at most wanted")
+    plot.doubling(left, counts)
+    plot.logarithmic(left, "y")
+    plot.label(left, "virtual PFSes (number)", "time (µs)", "Copying their counters")
+    plot.bars(right, [str(row["proxy"]).replace("-", " ") for row in status],
+              {name: [row[field] for row in status] for name, field in (("p50 of a read", "p50_us"),
+                                                                        ("p99 of a read", "p99_us"))}, looks)
+    plot.label(right, y="latency (µs)", title="Reads of 4 KiB beside it")
+    return sheet.finish()
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
@@ -90,4 +141,9 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
     targets = check(parts, status)
     print("\n" + table(targets, TARGET_COLUMNS))
     write_json(out / "stage.json", {"settings": settings, "rows": parts, "status": status, "targets": targets})
+    plot.save(out / "stage-rules", lambda: rules_figure(parts, plot.caption(
+        settings, "medians over batches of calls, by the attribute that the rules look at")))
+    plot.save(out / "stage-status", lambda: status_figure(parts, status, plot.caption(
+        settings, f"a status every {INTERVAL}", "reads: one connection with 16 in flight",
+        f"medians of {plan.runs} interleaved runs of {plan.seconds:g} s")))
     return 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a benchmark of bench/: prints its settings and a table, writes bench-out/NAME.json."""
+"""Runs a benchmark of bench/: prints its settings and tables, writes bench-out/NAME.json and figures."""
 from __future__ import annotations
 
 import argparse
@@ -11,6 +11,11 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from bench import interpreter  # noqa: E402
+
+interpreter.with_packages()
+
+from bench import plot  # noqa: E402
 from bench.harness import Problem, busy_share, require_programs, run_main  # noqa: E402
 from bench.report import result_name  # noqa: E402
 
@@ -66,7 +71,8 @@ def main() -> int:
     start = time.monotonic()
     code = benchmark.run(options.bin.resolve(), options.out, options.quick, *extra)
     name = result_name(options.name, getattr(extra[0], "protocol", "orangefs") if extra else "orangefs")
-    print(f"\n{options.out / name}.json, {time.monotonic() - start:.0f} s")
+    figures = f", figures {name}*.svg and .png beside it" if plot.available() else ""
+    print(f"\n{options.out / name}.json{figures}, {time.monotonic() - start:.0f} s")
     return code
 
 

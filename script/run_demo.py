@@ -10,15 +10,23 @@ import argparse
 import pathlib
 import shutil
 import sys
+from typing import TYPE_CHECKING
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench.chart import Line, Phase, line_chart  # noqa: E402
+from bench import interpreter  # noqa: E402
+
+interpreter.with_packages()
+
+from bench import plot  # noqa: E402
 from bench.cluster import DIRECT, Cluster, Front  # noqa: E402
-from bench.harness import MIB, Problem, Programs, busy_share, require_programs, run_main  # noqa: E402
+from bench.harness import MIB, Problem, Programs, busy_share, machine_settings, require_programs, run_main  # noqa: E402
 from bench.load import Application, application_of, line_rates, line_time, run_load  # noqa: E402
 from bench.report import table, write_json  # noqa: E402
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SERVERS = 2
 DEVICE_MIB_PER_S = 200  # of each server: far below what two processors can move
@@ -62,17 +70,30 @@ class LiveLines:
         return "   " + "█" * mine + "░" * (24 - mine)
 
 
-def chart(results: dict[str, dict], seconds: float) -> str:
-    phases, lines = [], [Line(app.name, []) for app in APPLICATIONS]
+def figure(results: dict[str, dict], seconds: float) -> Figure:
+    names = [app.name for app in APPLICATIONS]
+    sheet = plot.Sheet("Two applications on one parallel file system", plot.caption(
+        machine_settings(),
+        f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s, policy sfq, depth {PROXIES.depth_requests} requests and "
+        f"{PROXIES.depth_bytes} of each proxy",
+        "writes of 1 MiB, " + " and ".join(f"{app.processes * app.outstanding} in flight of the {app.name}"
+                                           for app in APPLICATIONS),
+        f"{seconds:g} s each, after {WARM_UP:g} s of warm-up"), heights=[3.2])
+    (panel,) = sheet.panels
+    looks = plot.looks(names)
     for index, (path, result) in enumerate(results.items()):
         start = index * seconds
-        total, shares = result["total_mib_per_s"], sum(WEIGHTS.values())
-        targets = [] if path == DIRECT else [total * WEIGHTS[app.name] / shares for app in APPLICATIONS]
-        phases.append(Phase(PHASES[path], start, start + seconds, targets))
-        for line in lines:
-            timeline = application_of(result, line.name)["timeline"]
-            line.parts.append([(min(start + point["t"], start + seconds), point["mib_per_s"]) for point in timeline])
-    return line_chart("Two applications on one parallel file system", "MiB/s", phases, lines)
+        for name in names:
+            timeline = [(point["t"], point["mib_per_s"]) for point in application_of(result, name)["timeline"]]
+            plot.lines(panel, {name: [(start + t, rate) for t, rate in plot.bins(timeline)]}, looks)
+            if path != DIRECT:
+                wanted = result["total_mib_per_s"] * WEIGHTS[name] / sum(WEIGHTS.values())
+                plot.target(panel, wanted, f"{WEIGHTS[name]}/{sum(WEIGHTS.values())} of the total",
+                            (start, start + seconds), looks[name].colour, f"{wanted:.0f}")
+    plot.phases(panel, [(index * seconds, (index + 1) * seconds, PHASES[path]) for index, path in enumerate(results)])
+    panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
+    plot.label(panel, "time (s)", "bandwidth (MiB/s)")
+    return sheet.finish()
 
 
 def summary(results: dict[str, dict]) -> list[dict[str, object]]:
@@ -132,8 +153,9 @@ def main() -> int:
                      "warm_up_seconds": WARM_UP},
         "phases": {PHASES[path]: result for path, result in results.items()},
     })
-    (out / "shares.svg").write_text(chart(results, options.seconds))
-    print(f"\n{options.out / 'shares.svg'} shows it over time; {options.out / 'result.json'} has the numbers")
+    drawn = plot.save(out / "shares", lambda: figure(results, options.seconds))
+    shown = f"{options.out / 'shares.svg'} shows it over time; " if drawn else ""
+    print(f"\n{shown}{options.out / 'result.json'} has the numbers")
     capacity = SERVERS * DEVICE_MIB_PER_S
     if verdict == "FAIL" and results["px"]["total_mib_per_s"] < 0.8 * capacity:
         print(f"This machine did not keep {capacity} MiB/s of storage busy; shares show only under pressure.")

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from bench import plot
 from bench.attacks import costs, floods, identities, shared_node, stalls
 from bench.attacks.attack import Attack
 from bench.attacks.scene import ATTACKER, DEPTH, DEVICE, VICTIM, application
@@ -16,6 +19,9 @@ from bench.harness import Problem, Programs, machine_settings
 from bench.node import DEVICE as NODE_DEVICE
 from bench.report import Row, print_settings, size_name, table, write_json
 from bench.targets import COLUMNS as TARGET_COLUMNS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ATTACKS: list[Attack | SharedNode] = [*stalls.ATTACKS, *costs.ATTACKS, *floods.ATTACKS, *identities.ATTACKS,
                                       *shared_node.ATTACKS]
@@ -70,6 +76,21 @@ def setting_of(attack: Attack) -> dict[str, object]:
     return {name: value for name, value in given.items() if value}
 
 
+def figure(rows: Sequence[Row], caption: str) -> Figure:
+    names = [f"{row['attack']} ({row['protocol']})" for row in rows]
+    sheet = plot.Sheet("What a victim has beside a client that misbehaves", caption, heights=[0.5 + 0.21 * len(rows)])
+    (panel,) = sheet.panels
+    fields = {"beside an honest client": "victim_before_mib_per_s", "mean during the attack": "victim_mean_mib_per_s",
+              "worst second of it": "victim_min_1s_mib_per_s"}
+    plot.dots(panel, names, {name: [100 * float(row[field]) / float(row["entitled_mib_per_s"]) for row in rows]
+                             for name, field in fields.items()})
+    plot.limit(panel, 100, "entitled to")
+    panel.set_xlim(0, max(110, panel.get_xlim()[1]))
+    panel.grid(axis="x")
+    plot.label(panel, "bandwidth, of what it is entitled to (%)")
+    return sheet.finish()
+
+
 def length(attack: Attack | SharedNode, quick: bool) -> float:
     return attack.quick_seconds if quick else attack.seconds
 
@@ -94,5 +115,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         print("\n" + table([seen.row], COLUMNS) + "\n\n" + table(verdicts, TARGET_COLUMNS), flush=True)
         # What there is so far is kept whatever the next one does.
         write_json(out / "attacks.json", {"settings": settings, "rows": rows, "facts": facts, "targets": targets})
+    plot.save(out / "attacks", lambda: figure(rows, plot.caption(
+        settings, f"victim: {settings['victim']}", f"policy {settings['policy']}",
+        f"one server of {DEVICE['bandwidth']}, {DEVICE['per_request']} each request")))
     print("\n" + table(rows, COLUMNS) + "\n\n" + table(targets, TARGET_COLUMNS))
     return 0

@@ -13,6 +13,11 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from bench import interpreter  # noqa: E402
+
+if __name__ == "__main__":
+    interpreter.with_packages()
+
 from bench.attacks import beegfs, orangefs, scene  # noqa: E402
 from bench.attacks.attack import Attack, Outcome, victim_every_second, victim_loses  # noqa: E402
 from bench.attacks.attacker import Attacker  # noqa: E402

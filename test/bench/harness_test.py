@@ -9,21 +9,27 @@ import socket
 import sys
 import tempfile
 import unittest
-import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "script")]
 
+from bench import interpreter  # noqa: E402
+
+if __name__ == "__main__":
+    interpreter.with_packages()
+
 from bench import adaptbf_experiments, adaptbf_targets, edf, overhead_targets, policies, priority, rounds  # noqa: E402
-from bench import schedulers, sharing  # noqa: E402
-from bench.chart import Line, Phase, line_chart, tick_step  # noqa: E402
+from bench import node, overhead, schedulers, sharing  # noqa: E402
+from bench.attacks.run import COLUMNS as attack_columns  # noqa: E402
 from bench.cluster import Front  # noqa: E402
 from bench.file_systems import FILE_SYSTEMS, file_system_at, uid_of  # noqa: E402
 from bench.harness import PortReservation, Problem, Programs  # noqa: E402
 from bench.load import Application, Burst, late_requests, line_rates, line_time, quantile_us  # noqa: E402
 from bench.meter import utilisation  # noqa: E402
-from bench.report import size_name, table  # noqa: E402
+from bench.report import LINE, heading, size_name, table  # noqa: E402
 from bench.status import read_status, virtual_pfs_of  # noqa: E402
+from bench.targets import COLUMNS as TARGET_COLUMNS  # noqa: E402
+from bench.targets import verdict  # noqa: E402
 from run_tests import Total  # noqa: E402
 
 
@@ -70,27 +76,41 @@ class ReportTest(unittest.TestCase):
 
     def test_columns_are_aligned_and_what_is_missing_is_a_dash(self) -> None:
         text = table([{"a": 1.234, "b": None}, {"a": 12345.6}], ["a", "b"])
-        self.assertEqual(text, "    a  b\n 1.23  -\n12346  -")
+        self.assertEqual(text, "    a  b\n-----  -\n 1.23  -\n12346  -")
+
+    def test_text_is_left_aligned_and_numbers_in_text_stay_as_they_are(self) -> None:
+        text = table([{"what": "1.50", "n": 1}, {"what": "yes", "n": 20}], ["what", "n"])
+        self.assertEqual(text.splitlines()[2:], ["1.50   1", "yes   20"])
+
+    def test_headings_are_words_with_units_and_take_no_more_room_than_the_cells(self) -> None:
+        self.assertEqual([heading(column) for column in ("client_cpu_s_per_gib", "victim_min_1s_mib_per_s", "rss_mib", "p99_ms",
+                                                         "reads_per_s", "error_percent", "total MiB/s")],
+                         ["client CPU s/GiB", "victim min 1s MiB/s", "RSS MiB", "p99 ms", "reads/s", "error %", "total MiB/s"])
+        self.assertEqual(table([{"total_mib_per_s": 400.0}], ["total_mib_per_s"]).splitlines()[:2], ["total", "MiB/s"])
+
+    def test_a_table_with_long_text_fits_into_a_line_of_a_terminal(self) -> None:
+        rows = [verdict("proxy-fifo, 64 KiB and more: throughput / haproxy-splice " * 2, ">= 1.00",
+                        "worst 0.97, 13 of 24 rows below", False)]
+        lines = table(rows, TARGET_COLUMNS).splitlines()
+        self.assertLessEqual(max(map(len, lines)), LINE)
+        self.assertIn("haproxy-splice", " ".join(lines))
+
+    def test_every_table_of_a_benchmark_fits_into_a_line_of_a_terminal(self) -> None:
+        row = {column: 12345.6 for column in [*overhead.COLUMNS, *edf.COLUMNS, *sharing.COLUMNS, *policies.COLUMNS,
+                                              *node.NUMBERS, *priority.NUMBERS]}
+        case = overhead.Case("write", 64 << 10, 16, 8).fields() | {"path": "haproxy-splice"}
+        attack = dict.fromkeys(attack_columns, 12345.6) | {"attack": "header's target lies", "protocol": "orangefs"}
+        texts = [overhead.case_table([row | case]), priority.load_table([row | {"classes": "strict, at most 100 ms"}]),
+                 table([row | {"policy": "adaptbf"}], edf.COLUMNS), table([row | {"case": "16 against 1"}], sharing.COLUMNS),
+                 table([row | {"policy": "adaptbf"}], policies.COLUMNS), table([row], [*node.Case._fields, *node.NUMBERS]),
+                 table([attack], attack_columns)]
+        for text in texts:
+            self.assertLessEqual(max(map(len, text.splitlines())), LINE, text)
 
     def test_processor_time_comes_from_the_middle_of_the_measured_time(self) -> None:
         # One processor in use, but for a busy start before the measured second.
         samples = [(t / 100, {"proxy": 50.0 if t < 90 else 50.0 + (t - 90) / 100}) for t in range(201)]
         self.assertAlmostEqual(utilisation(samples, 1.0, 2.0)["proxy"], 1.0)
-
-    def test_a_chart_is_well_formed_and_has_a_line_for_each_application(self) -> None:
-        lines = [Line("a <1>", [[(1, 10.0), (2, 20.0)], [(3, 30.0), (4, 5.0)]]), Line("b", [[(1, 1.0)]])]
-        root = ElementTree.fromstring(line_chart("t", "MiB/s", [Phase("one", 0, 2), Phase("two", 2, 4, [1, 2])], lines))
-        self.assertEqual(len(root.findall("{*}polyline")), 3)
-
-    def test_a_chart_has_room_for_what_is_below_zero_and_for_every_name(self) -> None:
-        lines = [Line(f"job{index}", [[(0, -900.0), (9, 400.0)]]) for index in range(6)]
-        root = ElementTree.fromstring(line_chart("t", "tokens", [Phase("all", 0, 9)], lines))
-        heights = [float(point.split(",")[1]) for line in root.findall("{*}polyline") for point in line.get("points").split()]
-        self.assertTrue(all(70 <= height <= 385 for height in heights))
-        self.assertTrue(all(float(text.get("x")) < 900 for text in root.findall("{*}text")))
-
-    def test_ticks_are_round_numbers(self) -> None:
-        self.assertEqual([tick_step(top) for top in (6, 7, 400, 0.09)], [1, 2, 100, 0.02])
 
 
 class JunitTest(unittest.TestCase):
@@ -228,7 +248,7 @@ class BenchTest(unittest.TestCase):
     def test_a_ratio_to_fifo_is_taken_within_each_round(self) -> None:
         seen = {"fifo": [{"ops_per_s": 100.0}, {"ops_per_s": 50.0}, {"ops_per_s": 100.0}],
                 "sfq": [{"ops_per_s": 99.0}, {"ops_per_s": 49.5}, {"ops_per_s": 60.0}]}
-        self.assertAlmostEqual(policies.ratio_to_fifo(seen, "sfq", "ops_per_s"), 0.99)
+        self.assertEqual(policies.ratios_to_fifo(seen, "sfq", "ops_per_s"), [0.99, 0.99, 0.6])
 
     def test_edf_misses_are_summed_over_runs_and_other_numbers_are_medians(self) -> None:
         run = dict.fromkeys(edf.NUMBERS, 1.0)

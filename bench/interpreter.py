@@ -1,0 +1,47 @@
+"""Which Python runs the scripts: the first python3 of the PATH may lack packages that the distribution's has."""
+import importlib.util
+import os
+import subprocess
+import sys
+
+PACKAGES = {"tabulate": "python3-tabulate", "matplotlib": "python3-matplotlib"}  # and those that bring them
+NEEDED = "tabulate"  # without the other there are no plots, but everything else
+DISTRIBUTION = "/usr/bin/python3"
+QUESTION = ("import importlib.util, sys\n"
+            "print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))")
+
+
+def lacking_here():
+    return [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+
+
+def lacking(python):
+    """The packages that another interpreter has not got: all of them if it cannot be run."""
+    try:
+        done = subprocess.run([python, "-c", QUESTION, *PACKAGES], capture_output=True, text=True)
+    except OSError:
+        return list(PACKAGES)
+    return done.stdout.split() if done.returncode == 0 else list(PACKAGES)
+
+
+def best():
+    """This interpreter, unless the distribution's has more of the packages."""
+    here = lacking_here()
+    return DISTRIBUTION if here and len(lacking(DISTRIBUTION)) < len(here) else sys.executable
+
+
+def with_packages():
+    """Starts the running script again with the better interpreter; ends it if none will do.
+
+    For scripts, before they import anything that needs a package.
+    """
+    python = best()
+    if python != sys.executable:
+        os.execv(python, [python, *sys.argv])
+    if NEEDED in lacking_here():
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {python} has no package '{NEEDED}': "
+                 f"install {PACKAGES[NEEDED]} (script/bootstrap does)")
+
+
+if __name__ == "__main__":
+    print(best())
