@@ -1,4 +1,4 @@
-// What every program and script does with the command lines that a newcomer types.
+// How programs and scripts treat the command lines that a newcomer types.
 
 #include <chrono>
 #include <filesystem>
@@ -59,7 +59,7 @@ TEST(CommandLines, HelpNeedsNothingElse) {
   }
 }
 
-// What the first group of `pattern` matches, wherever the pattern matches in `text`.
+// The first group of every match of `pattern` in `text`.
 std::set<std::string> matches(const std::string& text, const std::string& pattern) {
   const std::regex regex(pattern);
   std::set<std::string> found;
@@ -69,8 +69,7 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
   return found;
 }
 
-// The pages are in mdoc(7), where `.Fl -config` is --config. Examples have options as they are
-// typed.
+// The pages are in mdoc(7): `.Fl -config` is --config. Examples spell options as they are typed.
 TEST(CommandLines, ManualPagesHaveTheOptionsOfTheProgramsAndNoOthers) {
   for (const std::string& name : kPrograms) {
     const bool is_server = name == "vpfs-proxy" || name == "vpfs-server";
@@ -172,7 +171,7 @@ TEST(CommandLines, AListOfNoServersOrApplicationsIsAMistake) {
             load + ":2: applications: must name at least one\n");
 }
 
-// A copy of the scripts in a folder where nothing is built, and without the programs that install
+// Runs a copy of the scripts in a folder without a build. Stubs replace the programs that install
 // and build.
 TEST(CommandLines, HelpOfAScriptInstallsAndBuildsNothing) {
   const TemporaryDirectory directory;
