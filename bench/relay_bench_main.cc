@@ -1,5 +1,5 @@
-// vpfs-bench-relay: one run of the model of bench/relay/model.h through one way of relaying. Prints
-// one line of JSON. bench/relay.py runs it for every variant, in turn.
+// vpfs-bench-relay runs the model of bench/relay/model.h once through one relay mechanism and
+// prints one line of JSON. bench/relay.py runs it for every mechanism in turn.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -27,7 +27,7 @@ using namespace vpfs::bench;
 using Sockets = std::vector<std::pair<int, int>>;
 
 struct Variant {
-  std::optional<Mechanism> mechanism;  // none: io_uring, or direct where there is no buffer
+  std::optional<Mechanism> mechanism;  // none: io_uring, or direct if there is no buffer
   std::size_t buffer = 0;
 };
 
@@ -56,7 +56,7 @@ struct Outcome {
   double relay_cpu_s_per_gib = 0;
 };
 
-// Runs both peers, and the relay between them, until `duration` has passed.
+// Runs both peers and the relay between them for `duration`.
 class Run {
  public:
   Run(const Workload& workload, const Variant& variant, const std::string& congestion_control)
@@ -91,7 +91,7 @@ class Run {
     stop = true;
     client_thread.join();
     server_thread.join();
-    // The relay ends with its first connection, whichever side it waits for.
+    // The relay ends with the first connection that ends, whichever side it waits for.
     for (const int socket : client_sockets_) ::shutdown(socket, SHUT_RDWR);
     for (const int socket : server_sockets_) ::shutdown(socket, SHUT_RDWR);
     relay_thread.join();
@@ -127,7 +127,7 @@ class Run {
 };
 
 int run(int argc, char** argv) {
-  CLI::App app("One run of a model client and server through one way of relaying.");
+  CLI::App app("Runs a model client and server once through one relay mechanism.");
   std::string variant = "direct";
   std::string congestion_control = "cubic";
   std::string op = "read";
@@ -137,9 +137,9 @@ int run(int argc, char** argv) {
   names.reserve(kVariants.size());
   for (const auto& [name, unused] : kVariants) names.push_back(name);
   app.add_option("--variant", variant)->check(CLI::IsMember(names));
-  app.add_option("--congestion-control", congestion_control, "\"\": the system's");
+  app.add_option("--congestion-control", congestion_control, "empty: the system's");
   app.add_option("--op", op)->check(CLI::IsMember({"read", "write"}));
-  app.add_option("--size", workload.size, "bytes of one operation")->check(CLI::PositiveNumber);
+  app.add_option("--size", workload.size, "bytes per operation")->check(CLI::PositiveNumber);
   app.add_option("--outstanding", workload.outstanding)->check(CLI::PositiveNumber);
   app.add_option("--connections", workload.connections)->check(CLI::PositiveNumber);
   app.add_option("--seconds", seconds)->check(CLI::PositiveNumber);
@@ -160,7 +160,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ::signal(SIGPIPE, SIG_IGN);  // splice into a closed socket raises it
+  ::signal(SIGPIPE, SIG_IGN);  // splicing into a closed socket raises it
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {

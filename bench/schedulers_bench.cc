@@ -1,7 +1,6 @@
-// What one request costs in a scheduler: enqueue, next and complete, while all flows are
-// backlogged and time goes on with every request. Beside the policies runs a bare
-// std::priority_queue with start tags: the ratio to it is what can be compared from machine to
-// machine.
+// The cost of one request in a scheduler: enqueue, next and complete, with all flows backlogged and
+// time advancing at every request. A bare std::priority_queue with start tags is the yardstick. The
+// ratio to it can be compared between machines.
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -28,24 +27,24 @@ constexpr std::uint32_t kDepth = 4;
 constexpr std::uint32_t kQueuedPerFlow = 2;
 constexpr std::string_view kYardstick = "priority_queue";
 
-// The modelled server does one request of the mean cost in every step of time.
+// The modelled server serves one request of mean cost per step.
 constexpr Duration kStep = std::chrono::microseconds(10);
 constexpr Cost kMeanCost = 4 * kKiB + kMiB / 2;
 constexpr std::uint64_t kThroughput = kMeanCost * (std::chrono::seconds(1) / kStep);
-// Below some requests, so that a bucket has to fill before its flow is due again.
+// Smaller than some requests, so that a bucket must fill before its flow is due again.
 constexpr Bytes kBurst = {kMiB / 2};
-// All rates together, in parts of what the server does: most flows are due at any time.
+// The sum of all rates, in percent of the server's throughput. Most flows are due at any time.
 constexpr std::uint64_t kRatesPercent = 400;
 constexpr std::uint64_t kMinimumsPercent = 50;
 constexpr std::uint64_t kPromisedPercent = 50;
-// Promises are made one by one, each against all others: more would take minutes to set up.
+// Each new promise is checked against all others, so more would take minutes to set up.
 constexpr std::uint32_t kMostPromised = 1000;
 constexpr std::uint64_t kAdapTbfCapacityPercent = 125;
 
 struct Settings {
-  std::uint64_t requests = 300'000;  // of each measurement
-  std::uint32_t rounds = 7;          // the median counts
-  std::uint64_t turns = 0;           // of every flow before the measurement
+  std::uint64_t requests = 300'000;  // per measurement
+  std::uint32_t rounds = 7;          // the result is their median
+  std::uint64_t turns = 0;           // turns of every flow before the measurement
   std::vector<std::uint32_t> flows = {1, 10, 1000, 100'000};
 };
 
@@ -74,7 +73,7 @@ Cost random_cost(std::mt19937_64& random) {
   return 4 * kKiB + random() % kMiB;
 }
 
-// What flow `flow` of `flows` has of `percent` of the server's throughput, by its weight.
+// The rate of flow `flow` of `flows`, if weights divide `percent` of the server's throughput.
 std::uint64_t rate_of(std::uint32_t flow, std::uint32_t flows, std::uint64_t percent) {
   std::uint64_t weights = 0;
   for (std::uint32_t cycle = 0; cycle < 100; ++cycle) {
@@ -83,7 +82,7 @@ std::uint64_t rate_of(std::uint32_t flow, std::uint32_t flows, std::uint64_t per
   return std::max<std::uint64_t>(kThroughput / weights * percent / 100 * weight_of(flow), 1);
 }
 
-// A policy, and what of it the flows make use of.
+// A policy, and the share that each flow has in it.
 struct Variant {
   std::string_view name;
   std::string_view policy;
@@ -105,7 +104,7 @@ Share constrained_share(std::uint32_t flow, std::uint32_t flows) {
   share.min = {rate_of(flow, flows, kMinimumsPercent)};
   return share;
 }
-// Latencies of which the shortest is four times what the server needs for all bursts and its depth.
+// The shortest latency is four times what the server needs for all bursts and its depth.
 Share deadline_share(std::uint32_t flow, std::uint32_t flows) {
   const std::uint32_t promised = std::min(flows, kMostPromised);
   const std::uint64_t bursts = promised * kBurst.count + kDepth * (4 * kKiB + kMiB);
@@ -133,7 +132,8 @@ SchedulerSettings scheduler_settings() {
   return settings;
 }
 
-// Every flow keeps kQueuedPerFlow requests queued; kDepth are outstanding and come back in order.
+// Every flow keeps kQueuedPerFlow requests queued. kDepth requests are outstanding and complete in
+// order.
 class PolicyLoad {
  public:
   PolicyLoad(const Variant& variant, std::uint32_t flows)
@@ -182,7 +182,7 @@ class PolicyLoad {
   TimePoint now_ = TimePoint{} + std::chrono::seconds(1);
 };
 
-// The least that any tag-based scheduler does: take the smallest tag, add one behind it.
+// The minimum of any tag-based scheduler: take the smallest tag and insert a larger one.
 class YardstickLoad {
  public:
   explicit YardstickLoad(std::uint32_t flows) {
@@ -224,7 +224,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What reading the clock twice shows when nothing is between.
+// The difference of two clock readings with nothing in between.
 double clock_cost(const Clock& clock) {
   std::vector<double> readings;
   for (int i = 0; i < 10'000; ++i) {
@@ -259,7 +259,7 @@ Sample measure(Load load, const Settings& settings, std::uint32_t flows, const C
   return sample;
 }
 
-// The median of each number.
+// The median of each figure.
 Sample median(const std::vector<Sample>& samples) {
   const auto of = [&](auto number) {
     std::vector<double> values;
@@ -293,7 +293,7 @@ nlohmann::json row_of(std::string_view name, std::uint32_t flows, const Sample& 
   return row;
 }
 
-// Rounds are interleaved over policies, so that a slow moment of the machine touches all of them.
+// A round measures all policies in turn, so that a slow moment of the machine affects all of them.
 nlohmann::json run(const Settings& settings) {
   const SystemClock clock;
   nlohmann::json rows = nlohmann::json::array();
@@ -322,7 +322,7 @@ nlohmann::json shown_settings(const Settings& settings) {
           {"flows", settings.flows},
           {"depth", kDepth},
           {"queued_per_flow", kQueuedPerFlow},
-          {"warm_up", "a quarter of the requests, and the turns of every flow"},
+          {"warm_up", "a quarter of the requests, plus the turns of every flow"},
           {"turns", settings.turns},
           {"weights", "1 to 100"},
           {"cost", "4 KiB to 1 MiB and 4 KiB, at random"},
@@ -343,22 +343,22 @@ nlohmann::json shown_settings(const Settings& settings) {
 }
 
 int bench(int argc, char** argv) {
-  CLI::App app{"Nanoseconds per request of every scheduling policy."};
+  CLI::App app{"Measures the nanoseconds per request of every scheduling policy."};
   Settings settings;
   std::string json_file;
   bool quick = false;
-  app.add_option("--requests", settings.requests, "requests of each measurement")
+  app.add_option("--requests", settings.requests, "requests per measurement")
       ->check(CLI::Range(1000U, 1'000'000'000U));
-  app.add_option("--rounds", settings.rounds, "measurements of each row; the median counts")
+  app.add_option("--rounds", settings.rounds, "measurements per row; the result is their median")
       ->check(CLI::Range(1, 1000));
   app.add_option("--turns", settings.turns,
-                 "turns that every flow has before: without any, many flows still stand in the "
-                 "order in which they began")
+                 "turns of every flow before the measurement; without them, many flows are still "
+                 "in their initial order")
       ->check(CLI::Range(0, 1000));
   app.add_option("--flows", settings.flows, "numbers of backlogged flows")
       ->check(CLI::Range(1, 10'000'000));
   app.add_option("--json", json_file, "write settings and rows to this file");
-  app.add_flag("--quick", quick, "a few rounds of fewer requests");
+  app.add_flag("--quick", quick, "fewer rounds and fewer requests");
   CLI11_PARSE(app, argc, argv);
   if (quick) {
     settings.requests = std::min<std::uint64_t>(settings.requests, 100'000);

@@ -1,5 +1,5 @@
-// What the parts of a stage cost that lie on the way of each request. One line of JSON for each
-// sample; `case` says which part it is of.
+// Measures the parts of a stage that every request passes. Prints one line of JSON per sample;
+// `case` names the part.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -72,13 +72,12 @@ int main(int argc, char** argv) {
   std::vector<std::string> names;
   for (const vpfs::Case& each : vpfs::kCases) names.emplace_back(each.name);
   CLI::App app("Measures the parts of a stage.");
-  app.add_option("case", wanted, "which ones; all if none is named")->check(CLI::IsMember(names));
-  app.add_option("--batches", settings.batches, "how many times are measured for each sample")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--rounds", settings.rounds, "how often rows are copied, or retired")
+  app.add_option("case", wanted, "parts to measure (default: all)")->check(CLI::IsMember(names));
+  app.add_option("--batches", settings.batches, "batches per sample")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", settings.rounds, "how often rows are copied or retired")
       ->check(CLI::PositiveNumber);
   bool quick = false;
-  app.add_flag("--quick", quick, "a tenth of all that");
+  app.add_flag("--quick", quick, "a tenth of the batches and rounds");
   CLI11_PARSE(app, argc, argv);
   if (quick) {
     settings.batches = std::max(settings.batches / 10, 1U);

@@ -1,5 +1,4 @@
-# Where `cmake --install` puts things: the GNU directories below the prefix, all of it below DESTDIR
-# when that is set.
+# `cmake --install` uses the GNU directories below the prefix, and DESTDIR in front of all paths.
 include(GNUInstallDirs)
 
 option(VPFS_STRIP "Strip the programs that are installed" ON)

@@ -1,4 +1,4 @@
-# The compiler settings that every target shares.
+# Options of the build, and the compiler settings that all targets share.
 option(VPFS_TESTS "Build the tests (needs GoogleTest)" OFF)
 option(VPFS_BENCHMARKS "Build the programs that script/bench runs" OFF)
 option(VPFS_WERROR "Treat compiler warnings as errors" OFF)
@@ -17,7 +17,7 @@ endif()
 
 if(VPFS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(VPFS_CCACHE_PROGRAM ccache REQUIRED)
-  # The sloppiness lets ccache serve objects that were built with a precompiled header.
+  # Without these, ccache does not cache objects that use a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
       ${VPFS_CCACHE_PROGRAM})
@@ -28,12 +28,12 @@ if(VPFS_WERROR)
   add_compile_options(-Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # asio 1.22 does not recognise the coroutines of clang with libstdc++ by itself.
+  # asio 1.22 does not detect coroutines in clang with libstdc++.
   add_compile_definitions(ASIO_HAS_CO_AWAIT=1 ASIO_HAS_STD_COROUTINE=1)
   add_compile_options(-Xclang -fno-pch-timestamp)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 reports false positives of these kinds in its own library and in coroutine frames.
+  # GCC 12 has false positives of these kinds in its own library and in coroutine frames.
   add_compile_options(-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
                       -Wno-array-bounds -Wno-tsan)
 endif()
@@ -41,8 +41,8 @@ if(VPFS_SANITIZE)
   add_compile_options(-fsanitize=${VPFS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${VPFS_SANITIZE})
   if(VPFS_SANITIZE MATCHES undefined)
-    # This check opens a pipe whenever it sees a type for the first time, so it reports sound code where
-    # a test has taken all descriptors away.
+    # This check opens a pipe when it first sees a type. If a test has used up all descriptors, it
+    # reports correct code.
     add_compile_options(-fno-sanitize=vptr)
   endif()
 endif()

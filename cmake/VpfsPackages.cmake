@@ -1,4 +1,4 @@
-# Everything comes from the distribution's packages (script/bootstrap installs them).
+# All dependencies are packages of the distribution; script/bootstrap installs them.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(spdlog REQUIRED)

@@ -1,4 +1,4 @@
-# vpfs_library(NAME SOURCES ... LINK ...): the one library of a folder.
+# vpfs_library(NAME SOURCES ... LINK ...): a folder's library.
 function(vpfs_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
@@ -6,8 +6,8 @@ function(vpfs_library name)
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-# vpfs_program(NAME SOURCES ... LINK ... [INSTALL]): a program; all of them land in <build>/bin. The
-# target `programs` builds them without the tests. INSTALL: it is for users.
+# vpfs_program(NAME SOURCES ... LINK ... [INSTALL]): a program in <build>/bin. The target `programs`
+# builds all of them, without tests. INSTALL is for programs that users need.
 add_custom_target(programs)
 function(vpfs_program name)
   cmake_parse_arguments(ARG "INSTALL" "" "SOURCES;LINK" ${ARGN})

@@ -1,21 +1,21 @@
-# How tests are built. There are three kinds:
+# There are three kinds of test programs:
 #
-#   vpfs_test(...)           tests parts of vpfs within its own process; built with every sanitizer.
-#   programs_test            starts programs of vpfs and has nothing of its own to sanitize. It is built
-#                            once, without a sanitizer; VPFS_PROGRAMS says whose programs it starts.
-#   timing_test              the same for what compares rates, shares or times by the clock on the wall:
-#                            it runs once, without a sanitizer, and with nothing beside it.
+#   vpfs_test(...)           tests code within its own process; built with every sanitizer.
+#   programs_test            starts programs and has nothing of its own to sanitize. It is built once,
+#                            without a sanitizer. VPFS_PROGRAMS chooses the programs that it starts.
+#   timing_test              like programs_test, but compares rates, shares or times by the wall clock.
+#                            It runs once, with the programs of dev, and nothing else runs meanwhile.
 include(GoogleTest)
 
-# Names the places that only a build knows; see test/support/places.h.
+# Defines paths that only the build knows, for test/support/places.h.
 function(vpfs_test_places target)
   target_compile_definitions(${target} PRIVATE VPFS_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                                VPFS_BIN_DIR="${PROJECT_BINARY_DIR}/bin")
 endfunction()
 
 # vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration] [TIMEOUT seconds] [ASIO]): one
-# GoogleTest program; every TEST in it is a test of ctest. ASIO says that it links asio, which decides
-# whose precompiled headers it shares: they halve the time to build it.
+# GoogleTest program. Every TEST in it is a test of ctest. ASIO is for programs that link asio: it
+# chooses between two sets of precompiled headers, which halve the build time.
 function(vpfs_test name)
   cmake_parse_arguments(ARG "ASIO" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(NOT ARG_LABEL)
@@ -43,7 +43,8 @@ function(vpfs_test_executable name asio)
   endif()
 endfunction()
 
-# vpfs_programs_test(NAME): programs_test or timing_test; folders add to it with vpfs_program_tests().
+# vpfs_programs_test(NAME LABEL): makes programs_test or timing_test. Folders add sources to them with
+# vpfs_program_tests().
 function(vpfs_programs_test name label)
   if(VPFS_SANITIZE)
     return()

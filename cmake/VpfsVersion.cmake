@@ -1,7 +1,7 @@
-# Writes OUTPUT, the source of vpfs::version(), when what it says has changed. Run at each build with
+# Writes OUTPUT, the source of vpfs::version(), if the version has changed. Every build runs it with
 # -DSOURCE=, -DOUTPUT= and -DVERSION=.
 #
-# The commit comes from git; in a tarball that `git archive` made it stands in commit.txt.
+# The commit comes from git, or from commit.txt in a tarball that `git archive` made.
 file(STRINGS ${SOURCE}/cmake/commit.txt commit LIMIT_COUNT 1)
 if(commit MATCHES "^.Format")
   set(commit "")

@@ -1,7 +1,7 @@
 """Puts vpfs-proxy in front of a data server of this host by redirecting the server's port with nftables.
 
-Live and fail-open: taking the table out restores the direct way at once. New connections go where the
-table says; those that are there already stay as they are, unless --cut closes them.
+The redirection works on a live system and fails open: removing the table restores the direct way at once. The table
+applies to new connections. Existing ones stay as they are, unless --cut closes them.
 """
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Kind:
     name: str
     server: str
     redirect: str  # default
-    # Whether local programs (a metadata server on the same host) are redirected too. They are where they use
-    # an address that others see; the proxy itself uses the loopback address.
+    # Whether connections of local programs, such as a metadata server, are redirected too. Connections to the
+    # loopback address never are: the proxy uses it.
     local: bool
 
 
@@ -41,7 +41,7 @@ class Redirect:
 
 
 class Problem(Exception):
-    """What the administrator has to know; ends the program with 1."""
+    """An error for the administrator; the program exits with 1."""
 
 
 def port(text: str) -> int:
@@ -68,14 +68,14 @@ def table_name(kind: Kind) -> str:
     return f"vpfs_{kind.name}"
 
 
-# Of local programs' connections those that do not use the loopback address.
+# Matches connections of local programs, except those to the loopback address.
 AWAY = {"ipv4": "ip daddr != 127.0.0.0/8", "ipv6": "ip6 daddr != ::1"}
-# Where the kernel has not tracked connections before, those that are there look new to it in mid-stream.
+# Matches only the first packet. When the kernel begins to track connections, packets of existing ones look new to it.
 BEGINNING = "tcp flags & (fin | syn | rst | ack) == syn"
 
 
 def ruleset(kind: Kind, redirects: Sequence[Redirect], interface: str | None, families: Sequence[str] = ("ipv4",)) -> str:
-    """One transaction: whatever a table of that name had is replaced."""
+    """One transaction, which replaces a table of the same name."""
     table = table_name(kind)
     incoming = f'iifname "{interface}" ' if interface else ""
     lines = [f"table inet {table}", f"delete table inet {table}", f"table inet {table} {{",
@@ -121,8 +121,8 @@ def redirects_in_force(kind: Kind) -> list[Redirect]:
 
 
 def release_rules(kind: Kind, redirects: Sequence[Redirect]) -> str:
-    """The chains stay, and a rule for each port that needs the kernel to track connections: else it would no longer
-    translate what goes through the proxy."""
+    """Keeps the chains, and one rule per port that makes the kernel track connections. Without it, the kernel would
+    stop translating connections through the proxy."""
     table = table_name(kind)
     return f"flush table inet {table}\n" + "".join(
         f'add rule inet {table} prerouting ct state established accept comment "{each.server}:{each.proxy}"\n'
@@ -134,8 +134,8 @@ def redirects_released(kind: Kind) -> list[Redirect]:
 
 
 def listens(number: int, family: str = "ipv4") -> bool:
-    """Whether a redirected client of that family would find somebody: it comes to an address that others see. Asked of
-    the kernel, since a connection of ours would look like a client's."""
+    """Whether a redirected client of that family would be accepted: somebody must listen at an address other than
+    loopback. The kernel is asked, since a test connection would look like a client's."""
     listing = run("ss", "-Htln", f"sport = :{number}").stdout
     hosts = [line.split()[3].rpartition(":")[0] for line in listing.splitlines() if len(line.split()) >= 4]
     if "*" in hosts:
@@ -145,12 +145,12 @@ def listens(number: int, family: str = "ipv4") -> bool:
 
 
 def families_of(redirects: Sequence[Redirect]) -> list[str]:
-    """IPv6 clients are redirected only where every proxy takes them; else they go on as before."""
+    """IPv6 clients are redirected only if every proxy accepts IPv6; otherwise they go directly as before."""
     return ["ipv4"] + (["ipv6"] if all(listens(each.proxy, "ipv6") for each in redirects) else [])
 
 
 def connections_to(number: int) -> list[tuple[str, str]]:
-    """(here, there) of connections to a port of this host that did not come from its own loopback."""
+    """The (local, remote) addresses of connections to a port of this host, except those over loopback."""
     listing = run("ss", "-Htn", "state", "established", f"sport = :{number}").stdout
     pairs = [tuple(line.split()[-2:]) for line in listing.splitlines() if len(line.split()) >= 4]
     return [(here, there) for here, there in pairs if not is_loopback(there)]
@@ -167,7 +167,7 @@ def is_loopback(address: str) -> bool:
 
 
 def cut(number: int) -> int:
-    """Closes the connections to a port; both ends are told. How many cannot be closed?"""
+    """Closes the connections to a port, and tells both ends. Returns how many could not be closed."""
     for _ in range(10):
         found = connections_to(number)
         if not found:
@@ -194,11 +194,11 @@ def insert(kind: Kind, options: argparse.Namespace) -> None:
     require_root()
     for each in options.redirects:
         if not listens(each.proxy) and not options.anyway:
-            raise Problem(f"nothing listens at port {each.proxy}: start vpfs-proxy first (or --anyway), else every "
-                          "new connection is refused")
+            raise Problem(f"nothing listens at port {each.proxy}, so new connections would be refused: start vpfs-proxy "
+                          "first (--anyway inserts all the same)")
     nft(rules)
     if "ipv6" not in families:
-        print("the proxy takes no IPv6 connections: those go directly (let it listen at [::])")
+        print("the proxy accepts no IPv6, so IPv6 connections go directly (to change this, let it listen at [::])")
     for each in options.redirects:
         left = cut(each.server) if options.cut else 0
         if left:
@@ -216,17 +216,17 @@ def remove(kind: Kind, options: argparse.Namespace) -> None:
     if not is_inserted(kind):
         print("not inserted: nothing to remove")
         return
-    # Without the table the kernel stops translating, and a client that waits for its answer would hear nothing more of
-    # its connection. So what goes through the proxy is closed while it still hears that.
+    # Without the table the kernel stops translating, and a waiting client would hear nothing more. So connections
+    # through the proxy are closed first, while both ends still notice.
     redirects = redirects_in_force(kind) or redirects_released(kind)
     nft(release_rules(kind, redirects))
     left = sum(cut(each.proxy) for each in redirects)
     nft(f"delete table inet {table_name(kind)}\n")
-    print("removed: everything goes to the server itself; clients that went through the proxy connect again and repeat "
-          "what was under way")
+    print("removed: all connections go directly to the server; clients of the proxy connect again and repeat what was "
+          "under way")
     if left:
-        print(f"{left} connections through the proxy could not be closed {NEEDS_DESTROY}: who waits there for an answer "
-              "does so until its own time-out")
+        print(f"{left} connections through the proxy could not be closed {NEEDS_DESTROY}: their clients wait until "
+              "their own time-out")
 
 
 def release(kind: Kind, options: argparse.Namespace) -> None:
@@ -238,15 +238,15 @@ def release(kind: Kind, options: argparse.Namespace) -> None:
         print("not inserted: nothing to release")
         return
     nft(release_rules(kind, redirects_in_force(kind) or redirects_released(kind)))
-    print("released: new connections go to the server itself; those through the proxy stay until their clients close "
-          "them or the proxy has drained (SIGTERM). Then --remove.")
+    print("released: new connections go directly to the server; those through the proxy stay until their clients close "
+          "them or the proxy has drained (SIGTERM); then run --remove")
 
 
 def report(kind: Kind, each: Redirect) -> None:
     direct = len(connections_to(each.server))
     proxy = "listening" if listens(each.proxy) else "NOT LISTENING: connections are refused"
-    print(f"port {each.server} -> {each.proxy}: proxy {proxy}; {direct} connections of before go to the "
-          f"{kind.server} directly" + ("" if direct == 0 else ", until they are closed (--cut)"))
+    print(f"port {each.server} -> {each.proxy}: proxy {proxy}; {direct} older connections go directly to "
+          f"the {kind.server}" + ("" if direct == 0 else ", until they are closed (--cut closes them)"))
 
 
 def status(kind: Kind, _options: argparse.Namespace) -> None:
@@ -262,7 +262,7 @@ def status(kind: Kind, _options: argparse.Namespace) -> None:
 
 
 def zone_lines(file: pathlib.Path, redirects: Sequence[Redirect]) -> str:
-    """The aliases of an fs.conf with the proxies' addresses as a zone of their own."""
+    """The aliases of an fs.conf, with the proxies' addresses added as a zone."""
     try:
         text = file.read_text(errors="replace")
     except OSError as error:
@@ -293,29 +293,30 @@ def show_zones(_kind: Kind, options: argparse.Namespace) -> None:
 def parser_for(kind: Kind) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"script/insert-{kind.name}",
-        description=f"Redirects the TCP port of this host's {kind.server} to vpfs-proxy (nftables), live; without it "
-                    "clients reach the server as before.",
+        description=f"Redirects the TCP port of this host's {kind.server} to vpfs-proxy with nftables, on a live "
+                    "system. Once removed, clients reach the server as before.",
         epilog="vpfs-proxy listens at PROXY_PORT on all addresses, with `upstream: 127.0.0.1:SERVER_PORT`, or with "
-               "`upstream: original` where one proxy serves several ports.")
+               "`upstream: original` if one proxy serves several ports.")
     parser.add_argument("redirects", nargs="*", type=redirect, default=[redirect(kind.redirect)],
-                        metavar="SERVER_PORT:PROXY_PORT", help=f"several are possible (default {kind.redirect})")
+                        metavar="SERVER_PORT:PROXY_PORT",
+                        help=f"ports to redirect; several pairs are possible (default {kind.redirect})")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--remove", dest="act", action="store_const", const=remove,
-                      help="restore the direct way for all, at once: connections through the proxy are closed")
+                      help="restore the direct way for all at once; connections through the proxy are closed")
     what.add_argument("--release", dest="act", action="store_const", const=release,
-                      help="only for new connections: those that go through the proxy stay as they are")
+                      help="restore the direct way for new connections; those through the proxy stay")
     what.add_argument("--status", dest="act", action="store_const", const=status,
-                      help="what is redirected, and who still goes directly")
+                      help="show what is redirected, and how many connections still go directly")
     if kind.name == "orangefs":
         parser.add_argument("--zones", type=pathlib.Path, metavar="FS_CONF",
-                            help="instead of redirecting print the lines for fs.conf that give the proxies a zone of "
-                                 "their own: only clients that mount it go through them")
+                            help="redirect nothing; print lines for fs.conf that give the proxies their own zone, so "
+                                 "that only clients that mount this zone use them")
     parser.add_argument("--dry-run", action="store_true", help="print the rules and change nothing")
-    parser.add_argument("--interface", help="redirect only what comes in there")
+    parser.add_argument("--interface", help="redirect only connections from this interface")
     parser.add_argument("--cut", action="store_true",
-                        help="close the connections that go to the server directly: clients connect again at once and "
+                        help="close existing connections to the server; clients connect again, through the proxy, and "
                              "repeat what was under way")
-    parser.add_argument("--anyway", action="store_true", help="also when nothing listens at the proxy's port")
+    parser.add_argument("--anyway", action="store_true", help="insert even if nothing listens at the proxy's port")
     parser.set_defaults(act=insert, zones=None)
     return parser
 

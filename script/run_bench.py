@@ -36,7 +36,7 @@ BUSY = 0.3
 
 
 def print_help(parser: argparse.ArgumentParser) -> None:
-    """Also what each benchmark understands, or only the one that is named."""
+    """Prints the help of this script, and of the named benchmark or of all."""
     parser.print_help()
     for name in [name for name in BENCHMARKS if name in sys.argv] or BENCHMARKS:
         benchmark = importlib.import_module(f"bench.{name}")
@@ -49,10 +49,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="script/bench", description="Runs a benchmark of vpfs.", add_help=False)
     parser.add_argument("-h", "--help", action="store_true", help="show this and the benchmark's own options")
     parser.add_argument("name", choices=BENCHMARKS)
-    parser.add_argument("--quick", action="store_true", help="within 3 minutes (attacks: 10): fewer sizes, fewer and shorter runs")
+    parser.add_argument("--quick", action="store_true",
+                        help="fewer sizes, fewer and shorter runs: at most 3 minutes (attacks: 10)")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin", help="where the programs are")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench-out")
-    parser.add_argument("--anyway", action="store_true", help="measure on a busy machine too")
+    parser.add_argument("--anyway", action="store_true", help="measure even on a busy machine")
     if {"-h", "--help"} & set(sys.argv[1:]):
         print_help(parser)
         return 0
@@ -61,7 +62,8 @@ def main() -> int:
     require_programs(options.bin, BENCHMARKS[options.name])
     busy = busy_share()
     if busy > BUSY and not options.anyway:
-        raise Problem(f"others use {busy:.0%} of this machine's processors: numbers would mean little (--anyway measures)")
+        raise Problem(f"other programs use {busy:.0%} of the processors, so numbers would mean little "
+                      "(--anyway measures all the same)")
     benchmark = importlib.import_module(f"bench.{options.name}")
     extra = [benchmark.option_parser().parse_args(rest)] if hasattr(benchmark, "option_parser") else []
     if rest and not extra:

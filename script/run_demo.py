@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The main job in half a minute: two applications on one file system, without and with shares.
+"""Shows in half a minute what vpfs does: two applications on one file system, without and with shares.
 
-Two embedded servers stand for a parallel file system whose devices are the bottleneck. First both
-applications reach them directly, then through a vpfs-proxy before each server, at 2:1.
+Two embedded servers are a parallel file system whose devices are the bottleneck. Both applications
+use them directly at first, then through a vpfs-proxy in front of each server, at 2:1.
 """
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SERVERS = 2
-DEVICE_MIB_PER_S = 200  # of each server: far below what two processors can move
+DEVICE_MIB_PER_S = 200  # of each server, and far below what two processors can move
 DEVICE = {"bandwidth": f"{DEVICE_MIB_PER_S} MiB/s", "per_request": "50 us", "parallelism": 1}
 WEIGHTS = {"simulation": 2, "analysis": 1}
 TARGET = WEIGHTS["simulation"] / WEIGHTS["analysis"]
 TOLERANCE_PERCENT = 2.0
-# The analysis is the greedy one: four times the processes and requests in flight.
+# The analysis is greedy: it has four times the processes and requests in flight.
 APPLICATIONS = [
     Application("simulation", size=MIB, processes=2, outstanding=16),
     Application("analysis", size=MIB, processes=8, outstanding=16),
@@ -125,20 +125,21 @@ def measure(options: argparse.Namespace, work: pathlib.Path) -> dict[str, dict]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="script/demo", description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=10, help="of each of the two phases (default 10)")
+    parser.add_argument("--seconds", type=float, default=10, help="length of each of the two phases (default 10)")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin", help="where the programs are")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "demo-out")
-    parser.add_argument("--anyway", action="store_true", help="run on a busy machine too")
+    parser.add_argument("--anyway", action="store_true", help="run even on a busy machine")
     options = parser.parse_args()
 
     require_programs(options.bin, ["vpfs-server", "vpfs-proxy", "vpfs-load"])
     busy = busy_share()
     if busy > BUSY and not options.anyway:
-        raise Problem(f"others use {busy:.0%} of this machine's processors: wait until it is quieter (or --anyway)")
+        raise Problem(f"other programs use {busy:.0%} of the processors: wait until they are done "
+                      "(--anyway runs all the same)")
     out = options.out.resolve()
     shutil.rmtree(out / "run", ignore_errors=True)
-    print(f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s each; both applications write as fast as they can,")
-    print("the analysis with four times the processes of the simulation. The simulation is to have twice its bandwidth.\n")
+    print(f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s each; both applications write as fast as they can.")
+    print("The analysis has four times the processes, but the simulation is to have twice the bandwidth.\n")
     results = measure(options, out / "run")
 
     rows = summary(results)
@@ -158,7 +159,7 @@ def main() -> int:
     print(f"\n{shown}{options.out / 'result.json'} has the numbers")
     capacity = SERVERS * DEVICE_MIB_PER_S
     if verdict == "FAIL" and results["px"]["total_mib_per_s"] < 0.8 * capacity:
-        print(f"This machine did not keep {capacity} MiB/s of storage busy; shares show only under pressure.")
+        print(f"This machine did not keep {capacity} MiB/s of storage busy. Without pressure there is nothing to share.")
     print(f"RESULT target={TARGET:.2f} achieved={achieved:.2f} error={error:.1f}% {verdict}")
     return 0 if verdict == "PASS" else 1
 

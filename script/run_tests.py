@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Builds vpfs in several ways and runs its tests in each; prints what each part took and one total.
+"""Builds vpfs with several presets and runs its tests; prints the time of each part and one total.
 
-  script/test           dev: everything; asan: everything but timing; tsan: what has threads;
-                        fuzz targets for some seconds each
+  script/test           dev: all tests; asan: all but timing; tsan: folders with threads;
+                        each fuzz target for some seconds
   script/test --quick   dev build, unit tests only
   script/test --full    also GCC with its unit tests, and clang-tidy over every source
 
-The last line is 'N passed, N failed', with ', N skipped' when tests were skipped. A build that fails
-counts as one failure, and so does a part that leaves files in its temporary directory. Complete
-output is in build/logs/.
+The last line is 'N passed, N failed', with ', N skipped' if tests were skipped. A failed build counts
+as one failure. So does a part whose tests leave files in their temporary directory. Complete output
+is in build/logs/.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 LOGS = BUILD / "logs"
 
-# Directories of tests where threads meet; under tsan only these are built and run.
+# Test directories with threads. The tsan part builds and runs only these.
 THREADED = ["test/net", "test/proxy", "test/client", "test/dataserver"]
 TEST_LINES_SHOWN = 60
 
@@ -36,11 +36,11 @@ class Tests:
     """One call of ctest in the tree of a preset."""
 
     name: str
-    labels: str = ""  # regular expression of ctest labels; none: all
-    without: str = ""  # the same of those to leave out
+    labels: str = ""  # regular expression of ctest labels; empty: all
+    without: str = ""  # labels to leave out
     folder: str = ""  # below the build directory
     alone: bool = False  # one test at a time
-    programs: str = ""  # the preset whose programs are started; none: its own
+    programs: str = ""  # the preset whose programs are started; empty: its own
 
 
 @dataclasses.dataclass
@@ -49,11 +49,11 @@ class Part:
 
     preset: str
     tests: list[Tests]
-    targets: list[str] = dataclasses.field(default_factory=list)  # none: all
+    targets: list[str] = dataclasses.field(default_factory=list)  # empty: all
 
 
-# programs_test has nothing of its own to sanitize: the one of the dev build starts the programs of
-# the sanitizers' builds.
+# programs_test has nothing of its own to sanitize. The one of the dev build starts the sanitized
+# programs.
 def programs_of(preset: str) -> Tests:
     return Tests(f"{preset}-programs", labels="programs", programs=preset)
 
@@ -93,7 +93,7 @@ class Count:
                 self.passed += 1
             elif case.get("status") == "disabled" or reason.startswith("SKIP_"):
                 self.skipped += 1
-            else:  # also a test whose program is not there: ctest calls that "notrun"
+            else:  # also a test whose program is missing, which ctest calls "notrun"
                 self.failed += 1
                 failed.append(case.get("name", "?"))
         return failed
@@ -105,7 +105,7 @@ class Runner:
         self.total = Count()
         self.start = time.monotonic()
         self.took: list[tuple[str, float, str]] = []  # name, seconds, result
-        # Sanitizers: every report is a failure, and says where.
+        # Every report of a sanitizer is a failure with a stack trace.
         self.environment = os.environ | {
             "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:halt_on_error=1",
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -118,7 +118,7 @@ class Runner:
         print(f"[{seconds // 60:2d}:{seconds % 60:02d}] {text}", flush=True)
 
     def run(self, log: str, command: list[str], more: dict[str, str] | None = None) -> bool:
-        """Runs a command with its output in build/logs/LOG.log; shows the end of it on failure."""
+        """Runs a command and writes its output to build/logs/LOG.log; on failure, shows the end of it."""
         file = LOGS / f"{log}.log"
         with file.open("wb") as out:
             code = subprocess.run(command, cwd=ROOT, env=self.environment | (more or {}),
@@ -126,7 +126,7 @@ class Runner:
         if code != 0:
             lines = file.read_text(errors="replace").splitlines()
             print("\n".join(lines[-TEST_LINES_SHOWN:]))
-            print(f"        {command[0]} ended with {code}; all of it: {file.relative_to(ROOT)}", flush=True)
+            print(f"        {command[0]} exited with {code}; complete output: {file.relative_to(ROOT)}", flush=True)
         return code == 0
 
     def build(self, part: Part) -> bool:
@@ -167,7 +167,7 @@ class Runner:
             print(f"        ctest left no results in {directory}")
         if left := sorted(path.name for path in scratch.iterdir()):
             count.failed += 1
-            print(f"        FAILED {tests.name}: left behind in its temporary directory: {', '.join(left[:10])}")
+            print(f"        FAILED {tests.name}: files left in the temporary directory: {', '.join(left[:10])}")
         self.took.append((f"{preset}: tests {tests.name}", time.monotonic() - began, count.line()))
         self.total.add(count)
 
@@ -177,7 +177,7 @@ class Runner:
                 self.test(part.preset, tests)
 
     def summary(self) -> None:
-        self.heading("done; what each part took:")
+        self.heading("done; time of each part:")
         for name, seconds, result in self.took:
             print(f"        {name:28} {int(seconds) // 60:3d}:{int(seconds) % 60:02d}  {result}".rstrip())
         print(self.total.line())

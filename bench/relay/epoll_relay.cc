@@ -11,7 +11,7 @@
 namespace vpfs::bench {
 namespace {
 
-// A pump and whether it waits in the list of those that can go on.
+// A pump, and whether it is in the list of pumps that can continue.
 struct Runner {
   std::unique_ptr<Pump> pump;
   bool listed = false;
@@ -67,7 +67,7 @@ class EpollRelay {
     ready_.push_back(&runner);
   }
 
-  // An event of either socket may let both directions go on.
+  // An event of either socket may unblock both directions.
   bool collect() {
     std::array<epoll_event, 64> events = {};
     const int count = ::epoll_wait(poll_, events.data(), static_cast<int>(events.size()),

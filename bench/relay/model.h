@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-// A model of a client and a data server that say no more than what costs something to relay:
-// requests of 300 bytes, answers of 40, file data in messages of at most 256 KiB.
+// A model of a client and a data server that exchange only what matters for the cost of relaying:
+// requests of 300 bytes, answers of 40 bytes, and file data in messages of at most 256 KiB.
 namespace vpfs::bench {
 
 struct Workload {
@@ -18,7 +18,7 @@ struct Workload {
   std::size_t connections = 1;
 };
 
-// All messages of one operation in one direction.
+// All messages of one operation, for each direction.
 [[nodiscard]] std::vector<std::byte> request_of(const Workload& workload);
 [[nodiscard]] std::vector<std::byte> answer_of(const Workload& workload);
 
@@ -26,23 +26,23 @@ struct Workload {
 // congestion control ("": the system's). Throws std::system_error.
 [[nodiscard]] std::pair<int, int> connected_sockets(const std::string& congestion_control);
 
-// One side of the model on one thread: sends `initial` units on every socket, and one more for
-// every unit that it has received whole. Sockets are borrowed.
+// One side of the model, on one thread. It sends `initial` units on every socket, and then one for
+// every unit that it has received completely. Sockets are borrowed.
 class Peer {
  public:
   Peer(const std::vector<int>& sockets, std::vector<std::byte> sent_unit,
        std::size_t received_unit_size, std::size_t initial);
 
-  // Until `stop`, or a connection ends.
+  // Runs until `stop` is set or a connection ends.
   void run(const std::atomic<bool>& stop);
   [[nodiscard]] std::uint64_t units_received() const { return units_received_; }
 
  private:
   struct Connection {
     int socket = -1;
-    std::size_t received = 0;   // of the current unit
-    std::size_t units_due = 0;  // to send
-    std::size_t sent = 0;       // of the first of them
+    std::size_t received = 0;   // bytes of the current unit
+    std::size_t units_due = 0;  // units to send
+    std::size_t sent = 0;       // bytes of the first of these
   };
 
   // False when the connection has ended.

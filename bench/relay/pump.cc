@@ -16,7 +16,7 @@ constexpr std::uint64_t kSpliceAbove = 32 * kKiB;
 constexpr std::size_t kSmallBuffer = 8 * kKiB;
 constexpr std::size_t kSmallWindow = 2048;
 
-// What a failed system call means for a pump.
+// The state of a pump after a failed system call.
 Pump::State after_error() {
   return errno == EAGAIN || errno == EINTR ? Pump::State::blocked : Pump::State::ended;
 }
@@ -42,15 +42,15 @@ class CopyPump final : public Pump {
     return begin_ == end_ && drained ? State::blocked : State::more;
   }
 
-  // Payload of the message in which the stream stands; zero while something is buffered. The caller
-  // moves that much itself.
+  // The rest of the current message's payload, which the caller then moves itself. Zero if the
+  // message is small or something is buffered.
   [[nodiscard]] std::uint64_t hand_over() {
     if (begin_ != end_ || walk_.remaining() <= kSpliceAbove) return 0;
     const std::uint64_t rest = walk_.remaining();
     walk_.skip(rest);
     return rest;
   }
-  // Nothing is buffered and the stream stands between two messages.
+  // Whether nothing is buffered and the stream is between two messages.
   [[nodiscard]] bool at_boundary() const {
     return begin_ == end_ && walk_.remaining() == 0 && walk_.partial_header() == 0;
   }
@@ -64,7 +64,7 @@ class CopyPump final : public Pump {
   MessageWalk walk_;
 };
 
-// Moves `rest` bytes from one socket to another through a pipe, a turn at a time.
+// Moves bytes from one socket to another through a pipe, one turn at a time.
 class Splicer {
  public:
   Splicer(int from, int to) : from_(from), to_(to), pipe_(net::SplicePipe::make()) {
@@ -78,7 +78,7 @@ class Splicer {
     if (rest_ > 0) {
       const ssize_t got = pipe_->fill_from(from_, rest_);
       if (got == 0) return Pump::State::ended;
-      // A full pipe says EAGAIN as well; draining it decides what to wait for.
+      // A full pipe also gives EAGAIN. Draining it shows which socket to wait for.
       if (got < 0 && (pipe_->size() == 0 || errno != EAGAIN)) return after_error();
       if (got > 0) rest_ -= static_cast<std::uint64_t>(got);
     }
@@ -136,7 +136,7 @@ class RecvSplicePump final : public Pump {
   Splicer splicer_;
 };
 
-// Peeks at `window` bytes and splices all whole messages whose headers are in them.
+// Peeks at `window` bytes and splices all messages whose headers are complete in them.
 class PeekSplicePump : public Pump {
  public:
   PeekSplicePump(int from, int to, std::size_t window)
@@ -166,8 +166,8 @@ class PeekSplicePump : public Pump {
   std::uint64_t largest_seen_ = 0;
 };
 
-// vpfs-proxy's way: copies, until a message shows that splicing pays; then peeks and splices until
-// only small messages are in view.
+// The mechanism of vpfs-proxy: copies until a message is large enough to splice, then peeks and
+// splices until it sees only small messages.
 class PeekOrCopyPump final : public PeekSplicePump {
  public:
   PeekOrCopyPump(int from, int to, std::size_t window, std::size_t buffer)

@@ -32,7 +32,7 @@ struct Request {
   std::optional<std::string_view> hint;
 };
 
-// What all rules demand of one attribute.
+// An attribute, and how rules match it.
 struct Demand {
   const char* name;
   void (*add)(RuleConfig& rule, std::uint32_t number);
@@ -88,7 +88,7 @@ constexpr std::array kAttributes = {
                 rule.uids = {5'000 + i / 32};
                 rule.nodes = {i % 32};
               }},
-    // Every fourth rule by something else.
+    // Rules match four different attributes in turn.
     Demand{"mixed", [](RuleConfig& rule, std::uint32_t i) {
                 if (i % 4 == 0) rule.hints = {{"jobid", hint_of("job-{}-*", i)}};
                 if (i % 4 == 1) rule.clients = {fmt::format("10.1.{}.0/24", i % 250)};
@@ -97,7 +97,7 @@ constexpr std::array kAttributes = {
               }},
 };
 
-// They look like what rules demand, but none matches.
+// Requests that resemble the rules, but match none.
 std::vector<Request> requests(std::string_view attribute) {
   std::vector<Request> made(kBatch);
   for (std::uint32_t i = 0; i < kBatch; ++i) {

@@ -29,7 +29,7 @@ double nanoseconds(Watch::duration time) {
   return std::chrono::duration<double, std::nano>(time).count();
 }
 
-// A stage whose virtual PFSes have all had a read of 4 KiB.
+// A stage whose virtual PFSes have each served a read of 4 KiB.
 class UsedStage {
  public:
   explicit UsedStage(std::size_t count) : stage_(config_of(count), now_) { use(count); }
@@ -54,7 +54,7 @@ class UsedStage {
     }
   }
 
-  // Calls work(stage) with the lock; how long was it held?
+  // Calls work(stage) under the lock, and returns how long the lock was held.
   template <typename Work>
   Watch::duration locked(Work&& work) {
     const std::lock_guard lock(mutex_);

@@ -6,18 +6,18 @@
 
 namespace vpfs {
 
-// What it takes to read or retire many virtual PFSes while others wait for the lock of the stage,
-// which the measurement takes as Dispatcher does.
+// The cost of reading or retiring many virtual PFSes. The measurement takes the stage's lock as
+// Dispatcher does, while others would wait for it.
 struct RowsSample {
   std::size_t virtual_pfs;
-  double ns_p50;  // copy: of all; retire: of each
+  double ns_p50;  // copy: for all; retire: for each
   double ns_p99;
-  double lock_us_max;  // the longest that a round holds the lock at a time, median over the rounds
+  double lock_us_max;  // longest time that a round holds the lock, median over the rounds
 };
 
-// Copies all counters, 128 rows at a time. Every virtual PFS has been used.
+// Copies the counters of all virtual PFSes, 128 rows at a time. All have been used.
 [[nodiscard]] std::vector<RowsSample> measure_copy(std::uint32_t rounds);
-// Finds virtual PFSes that are idle, 128 rows at a time, and retires them, 4 at a time.
+// Looks for idle virtual PFSes, 128 rows at a time, and retires them, 4 at a time.
 [[nodiscard]] std::vector<RowsSample> measure_retire(std::uint32_t rounds);
 
 }  // namespace vpfs

@@ -108,8 +108,7 @@ TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
   const auto load = start_load("a", "beegfs://10.77.0.1:8003/101", 8);
   ASSERT_TRUE(load->wait_until_begun()) << load->text();
   const std::string inserted = insert("beegfs", {"--cut"});
-  EXPECT_NE(inserted.find("proxy listening; 0 connections of before"), std::string::npos)
-      << inserted;
+  EXPECT_NE(inserted.find("proxy listening; 0 older connections"), std::string::npos) << inserted;
   EXPECT_TRUE(wait_for_proxied_requests(200));
   EXPECT_NE(insert("beegfs", {"--status"}).find("port 8003 -> 9003: proxy listening"),
             std::string::npos);
