@@ -1,8 +1,9 @@
 #include "test/tools/decode/capture_builder.h"
 
+#include <filesystem>
 #include <fstream>
 
-#include <gtest/gtest.h>
+#include "test/support/process.h"
 
 namespace vpfs::test {
 namespace {
@@ -108,12 +109,8 @@ CaptureBuilder& CaptureBuilder::add_packet(std::span<const std::byte> packet,
 }
 
 std::string write_file(std::string_view name, std::span<const std::byte> bytes) {
-  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) /
-      (std::string("vpfs-") + test->test_suite_name() + "-" + test->name());
-  std::filesystem::create_directories(folder);
-  const std::filesystem::path path = folder / name;
+  static const TemporaryDirectory scratch;  // removed when the test program ends
+  const std::filesystem::path path = scratch.path() / name;
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()),
              static_cast<std::streamsize>(bytes.size()));

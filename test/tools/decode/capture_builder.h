@@ -44,7 +44,7 @@ class CaptureBuilder {
   std::vector<std::byte> bytes_;
 };
 
-// Writes a file into a folder of its own for this test, and returns its path.
+// Writes a file into a directory that is removed when the test program ends; returns its path.
 [[nodiscard]] std::string write_file(std::string_view name, std::span<const std::byte> bytes);
 
 }  // namespace vpfs::test
