@@ -7,6 +7,12 @@
 
 namespace vpfs {
 
+std::uint64_t Scheduler::Part::of_whole(std::uint64_t whole) const {
+  __extension__ using Wide = unsigned __int128;
+  if (whole == 0) return 0;
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(Wide{whole} * share / of), 1);
+}
+
 Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
                      std::optional<AutoDepth> auto_depth, TrafficClasses classes,
                      RateLimits* shared)
@@ -227,24 +233,9 @@ WaitReason Scheduler::why_waiting(AppId app, TimePoint now) {
                         : "a higher traffic class goes first"};
 }
 
-FlowReport Scheduler::report(AppId app, TimePoint now) const {
-  FlowReport all;
-  for (const Class& each : classes_) {
-    const FlowReport one = each.policy->report(app, now);
-    // Limits are the same in all classes; what one class alone knows adds up.
-    all.tokens = one.tokens;
-    all.operation_tokens = one.operation_tokens;
-    all.worst_tardiness = std::max(all.worst_tardiness, one.worst_tardiness);
-    const auto add = [](auto& sum, const auto& part) {
-      if (part) sum = sum.value_or(0) + *part;
-    };
-    add(all.rate, one.rate);
-    add(all.deadline_misses, one.deadline_misses);
-    add(all.record, one.record);
-    add(all.lent, one.lent);
-    add(all.borrowed, one.borrowed);
-    if (one.promised) all.promised = all.promised.value_or(true) && *one.promised;
-  }
+StatusFields Scheduler::report(AppId app, TimePoint now) const {
+  StatusFields all = classes_.front().policy->report(app, now);
+  for (std::size_t i = 1; i < classes_.size(); ++i) all.join(classes_[i].policy->report(app, now));
   return all;
 }
 
@@ -254,15 +245,11 @@ HoldTimes Scheduler::held(AppId app, TimePoint now) const {
   return sum;
 }
 
-ServerReport Scheduler::server(TimePoint now) const {
-  ServerReport all;
-  for (const Class& each : classes_) {
-    const ServerReport one = each.policy->server(now);
-    if (!one.capacity) continue;
-    const bool adds = settings_.mode == TrafficClasses::Mode::apportion;
-    all.capacity = adds ? all.capacity.value_or(0) + *one.capacity : *one.capacity;
-    all.capacity_source = one.capacity_source;
-  }
+StatusFields Scheduler::server(TimePoint now) const {
+  // Only classes that apportion the server know a part of it each.
+  if (settings_.mode != TrafficClasses::Mode::apportion) return classes_.back().policy->server(now);
+  StatusFields all;
+  for (const Class& each : classes_) all.join(each.policy->server(now));
   return all;
 }
 

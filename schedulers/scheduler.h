@@ -62,6 +62,10 @@ class Scheduler {
     std::uint32_t share = 1;
     std::uint32_t of = 1;
     RateLimits::User user = 0;  // of the limits
+
+    // The part of something that the data server has as a whole; zero stays zero, and nothing else
+    // becomes it.
+    [[nodiscard]] std::uint64_t of_whole(std::uint64_t whole) const;
   };
   using MakePolicy = std::function<std::unique_ptr<Policy>(RateLimits& limits, Part part)>;
 
@@ -109,8 +113,8 @@ class Scheduler {
   [[nodiscard]] FlowState flow(AppId app) const;
   // Of the flow's oldest request; an empty reason when it has none.
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now);
-  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const;
-  [[nodiscard]] ServerReport server(TimePoint now) const;
+  [[nodiscard]] StatusFields report(AppId app, TimePoint now) const;
+  [[nodiscard]] StatusFields server(TimePoint now) const;
   [[nodiscard]] const Depth& depth() const { return gate_.depth(); }
   [[nodiscard]] std::size_t outstanding() const { return gate_.requests(); }
   [[nodiscard]] std::size_t queued() const;

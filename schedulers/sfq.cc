@@ -14,7 +14,16 @@ __extension__ using Wide = unsigned __int128;
 // So that no time overflows.
 constexpr Duration kLongestPeriod = Duration(std::int64_t{1} << 60);
 
+std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits& limits, Scheduler::Part part) {
+  return std::make_unique<Sfq>(limits, part.user);
+}
+
 }  // namespace
+
+constinit const PolicyKind Sfq::kKind = {.name = "sfq",
+                                         .share_fields = {ShareField::rate, ShareField::operations,
+                                                          ShareField::min, ShareField::realtime},
+                                         .make = make};
 
 void Sfq::Minimum::served(const IoRequest& request, TimePoint now) {
   // Without bytes (metadata) its cost counts.
@@ -334,12 +343,6 @@ WaitReason Sfq::why_waiting(AppId app, TimePoint now) const {
   if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
   if (indebted_.contains(index)) return {.reason = "it got more than its share elsewhere"};
   return {.reason = "flows that had less for their weight go first"};
-}
-
-FlowReport Sfq::report(AppId app, TimePoint now) const {
-  FlowReport report;
-  limits_.report(app, now, report);
-  return report;
 }
 
 }  // namespace vpfs

@@ -7,6 +7,7 @@
 #include "schedulers/flow_heap.h"
 #include "schedulers/flow_table.h"
 #include "schedulers/policy.h"
+#include "schedulers/policy_kind.h"
 #include "schedulers/rate_limits.h"
 #include "schedulers/start_tag.h"
 
@@ -59,6 +60,8 @@ namespace vpfs {
 // reaches 2^63.
 class Sfq final : public Policy {
  public:
+  static const PolicyKind kKind;
+
   // What a minimum may put a flow behind in the order by weight: far more than it gives while the
   // largest requests block the server.
   static constexpr Cost kMaxReserved = Cost{1} << 26;
@@ -86,7 +89,9 @@ class Sfq final : public Policy {
   }
   [[nodiscard]] FlowState flow(AppId app) const override { return flows_.state(app); }
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
-  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
+  [[nodiscard]] StatusFields report(AppId app, TimePoint now) const override {
+    return limits_.report(app, now);
+  }
 
  private:
   using Tag = StartTag::Tag;

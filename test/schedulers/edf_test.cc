@@ -34,8 +34,8 @@ class Random {
 SchedulerSettings settings_of(std::uint32_t depth, Cost largest) {
   SchedulerSettings settings;
   settings.depth.requests = depth;
-  settings.capacity = kCapacity;
-  settings.largest_request = largest;
+  settings.own.of<EdfSettings>().capacity = kCapacity;
+  settings.own.of<EdfSettings>().largest_request = largest;
   return settings;
 }
 
@@ -94,7 +94,7 @@ TEST(Edf, APromiseCountsWhatMayStandAtTheServer) {
 
 TEST(Edf, NothingIsPromisedWithoutACapacity) {
   SchedulerSettings settings = settings_of(4, 1000);
-  settings.capacity = 0;
+  settings.own.of<EdfSettings>().capacity = 0;
   PromiseSimulation simulation(settings, kCapacity, 1);
   EXPECT_FALSE(simulation.set_share(0, curve(1000, 1000, 1s)));
   EXPECT_FALSE(simulation.set_share(1, finish(1000, TimePoint{} + 10s)));
@@ -102,8 +102,8 @@ TEST(Edf, NothingIsPromisedWithoutACapacity) {
   simulation.flood(0, 4, 1000, 1000);
   simulation.run_until(TimePoint{} + 1s);
   EXPECT_EQ(simulation.watch(0).done, 1'000'000U) << "served all the same";
-  EXPECT_EQ(simulation.scheduler().report(AppId{0}, simulation.now()).promised, false);
-  EXPECT_FALSE(simulation.scheduler().server(simulation.now()).capacity);
+  EXPECT_EQ(simulation.scheduler().report(AppId{0}, simulation.now()).get<bool>("promised"), false);
+  EXPECT_FALSE(simulation.scheduler().server(simulation.now()).integer("capacity"));
 }
 
 TEST(Edf, ARefusalSaysWhatIsWrong) {
@@ -235,7 +235,7 @@ TEST(Edf, BytesPromisedByATimeAreDoneByThen) {
       const PromiseSimulation::Watch& watch = simulation.watch(flow);
       ASSERT_EQ(watch.done, bytes) << "seed " << seed << ", flow " << flow;
       ASSERT_LE(watch.last_end, by + kRounding) << "seed " << seed << ", flow " << flow;
-      ASSERT_EQ(simulation.scheduler().report(AppId{flow}, by).deadline_misses, 0U);
+      ASSERT_EQ(simulation.scheduler().report(AppId{flow}, by).integer("deadline_misses"), 0U);
       latest = std::max(latest, static_cast<double>((watch.last_end - start).count()) /
                                     static_cast<double>((by - start).count()));
     }
@@ -258,8 +258,8 @@ TEST(Edf, APromiseThatIsOverLeavesItsCapacityToOthers) {
   const auto report = [&](std::uint32_t flow) {
     return simulation.scheduler().report(AppId{flow}, simulation.now());
   };
-  EXPECT_EQ(report(0).promised, false) << "its target stays";
-  EXPECT_EQ(report(2).promised, std::nullopt) << "it has none";
+  EXPECT_EQ(report(0).get<bool>("promised"), false) << "its target stays";
+  EXPECT_EQ(report(2).get<bool>("promised"), std::nullopt) << "it has none";
 }
 
 TEST(Edf, AskingAgainForTheSameBytesChangesNothing) {
@@ -282,7 +282,8 @@ TEST(Edf, APromiseBeginsWhenItIsGiven) {
   simulation.run_until(TimePoint{} + 2s);
   EXPECT_EQ(simulation.watch(1).misses, 0U) << "what waited longer is not more urgent";
   EXPECT_LE(simulation.worst_lateness(), kRounding);
-  EXPECT_EQ(simulation.scheduler().report(AppId{0}, simulation.now()).deadline_misses, 0U);
+  EXPECT_EQ(simulation.scheduler().report(AppId{0}, simulation.now()).integer("deadline_misses"),
+            0U);
 }
 
 TEST(Edf, ASmallerBurstOwesNothingForALargerOne) {
@@ -348,7 +349,9 @@ TEST(Edf, CurvesMayChangeComeAndGoWhileEveryoneIsBacklogged) {
     ASSERT_FALSE(simulation.out_of_order()) << "seed " << seed;
     ASSERT_EQ(simulation.scheduler().queued(), 0U);
     for (std::uint32_t flow = 0; flow < flows; ++flow) {
-      ASSERT_LE(simulation.scheduler().report(AppId{flow}, simulation.now()).worst_tardiness,
+      ASSERT_LE(simulation.scheduler()
+                    .report(AppId{flow}, simulation.now())
+                    .get<Duration>("worst_tardiness"),
                 kRounding)
           << "seed " << seed;
     }
@@ -379,22 +382,24 @@ TEST(Edf, MissesAndTardinessAreCountedExactly) {
     }
     simulation.drain();
     for (std::uint32_t flow = 0; flow < 4; ++flow) {
-      const FlowReport report = simulation.scheduler().report(AppId{flow}, simulation.now());
+      const StatusFields report = simulation.scheduler().report(AppId{flow}, simulation.now());
       const PromiseSimulation::Watch& watch = simulation.watch(flow);
       if (flow == 3) {
-        ASSERT_EQ(report.deadline_misses, std::nullopt) << "it has no target";
+        ASSERT_EQ(report.integer("deadline_misses"), std::nullopt) << "it has no target";
         continue;
       }
-      ASSERT_EQ(report.deadline_misses, watch.misses) << "seed " << seed << ", flow " << flow;
-      ASSERT_EQ(report.worst_tardiness, std::max(watch.worst_tardiness, 0ns)) << "seed " << seed;
+      ASSERT_EQ(report.integer("deadline_misses"), watch.misses)
+          << "seed " << seed << ", flow " << flow;
+      ASSERT_EQ(report.get<Duration>("worst_tardiness"), std::max(watch.worst_tardiness, 0ns))
+          << "seed " << seed;
       misses += watch.misses;
       kept += watch.requests - watch.misses;
     }
     simulation.remove(0);
     ASSERT_TRUE(simulation.set_share(0, {.latency = 1s}));
-    const FlowReport report = simulation.scheduler().report(AppId{0}, simulation.now());
-    ASSERT_EQ(report.deadline_misses, 0U) << "another flow's";
-    ASSERT_EQ(report.worst_tardiness, 0ns);
+    const StatusFields report = simulation.scheduler().report(AppId{0}, simulation.now());
+    ASSERT_EQ(report.integer("deadline_misses"), 0U) << "another flow's";
+    ASSERT_EQ(report.get<Duration>("worst_tardiness"), 0ns);
   }
   std::cout << "seeds from " << kSeed << ": " << misses << " missed, " << kept << " kept\n";
   EXPECT_GT(misses, 1000U);
@@ -409,7 +414,7 @@ TEST(Edf, AFlowWithoutATargetWaitsForNoMoreThanTheCurvesLeaveUnclaimed) {
   for (std::uint64_t seed = kSeed; seed < kSeed + 150; ++seed) {
     Random random(seed);
     SchedulerSettings settings = settings_of(static_cast<std::uint32_t>(random(1, 8)), 1000);
-    settings.default_latency = std::chrono::milliseconds(random(1, 50));
+    settings.own.of<EdfSettings>().default_latency = std::chrono::milliseconds(random(1, 50));
     PromiseSimulation simulation(settings, kCapacity, seed);
     const Cost ahead = settings.depth.requests * Cost{1000};
     const std::uint64_t flows = random(1, 4);
@@ -428,8 +433,8 @@ TEST(Edf, AFlowWithoutATargetWaitsForNoMoreThanTheCurvesLeaveUnclaimed) {
     const double seconds =
         static_cast<double>(ahead + bursts) / static_cast<double>(kCapacity - rates) +
         static_cast<double>(ahead) / static_cast<double>(kCapacity);
-    const Duration bound =
-        settings.default_latency + Duration(static_cast<std::int64_t>(seconds * 1e9));
+    const Duration bound = settings.own.of<EdfSettings>().default_latency +
+                           Duration(static_cast<std::int64_t>(seconds * 1e9));
     ASSERT_LE(simulation.watch(0).longest, bound) << "seed " << seed;
     ASSERT_GT(simulation.watch(0).requests, 0U) << "seed " << seed;
     longest = std::max(longest, static_cast<double>(simulation.watch(0).longest.count()) /
@@ -442,8 +447,8 @@ TEST(Edf, DecidesAtExtremeTimes) {
   for (const Duration at :
        {0ns, 1ns, Duration(std::int64_t{1} << 61), Duration(std::int64_t{1} << 62)}) {
     SchedulerSettings settings = settings_of(2, kMaxCost);
-    settings.capacity = Share::kMaxRate;
-    settings.default_latency = Duration::max();
+    settings.own.of<EdfSettings>().capacity = Share::kMaxRate;
+    settings.own.of<EdfSettings>().default_latency = Duration::max();
     PromiseSimulation simulation(settings, Share::kMaxRate, 1);
     simulation.set_now(TimePoint{} + at);
     ASSERT_TRUE(simulation.set_share(0, curve(1, 1, Duration::max())));
@@ -458,9 +463,11 @@ TEST(Edf, DecidesAtExtremeTimes) {
     simulation.drain();
     for (std::uint32_t flow = 0; flow < 5; ++flow) {
       EXPECT_EQ(simulation.watch(flow).requests, 20U);
-      EXPECT_EQ(
-          simulation.scheduler().report(AppId{flow}, simulation.now()).deadline_misses.value_or(0),
-          0U);
+      EXPECT_EQ(simulation.scheduler()
+                    .report(AppId{flow}, simulation.now())
+                    .integer("deadline_misses")
+                    .value_or(0),
+                0U);
     }
     EXPECT_FALSE(simulation.idled());
     EXPECT_FALSE(simulation.out_of_order());

@@ -412,13 +412,13 @@ TEST_F(TbfTest, SaysWhyAClassWaitsAndUntilWhen) {
   EXPECT_EQ(scheduler_->why_waiting(kA, now_).reason, kIsNext);
   EXPECT_EQ(scheduler_->why_waiting(kB, now_).reason,
             "classes whose tokens are due, and earlier requests, go first");
-  EXPECT_EQ(scheduler_->report(kA, now_).tokens, 500);
-  EXPECT_EQ(scheduler_->report(kB, now_).tokens, std::nullopt);
+  EXPECT_EQ(scheduler_->report(kA, now_).integer("tokens"), 500);
+  EXPECT_EQ(scheduler_->report(kB, now_).integer("tokens"), std::nullopt);
   EXPECT_EQ(scheduler_->next(now_).request->app, kA);
   const WaitReason why = scheduler_->why_waiting(kA, now_);
   EXPECT_EQ(why.reason, "tokens of its rate limit");
   EXPECT_EQ(why.eligible, at(500ms));
-  EXPECT_EQ(scheduler_->report(kA, at(100ms)).tokens, 100);
+  EXPECT_EQ(scheduler_->report(kA, at(100ms)).integer("tokens"), 100);
   EXPECT_EQ(scheduler_->why_waiting(kB, now_).reason, kIsNext);
   now_ = at(500ms);
   share(kB, {.operations = 1, .rank = 0});

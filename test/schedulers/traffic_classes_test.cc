@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedulers/adaptbf.h"
 #include "schedulers/registry.h"
 #include "schedulers/token_bucket.h"
 #include "test/support/drift_watch.h"
@@ -52,7 +53,7 @@ TrafficClasses make_classes(Mode mode, const std::vector<std::uint32_t>& shares,
 std::unique_ptr<Scheduler> make(std::string_view policy, Depth depth,
                                 const TrafficClasses& classes) {
   SchedulerSettings settings = {.depth = depth, .classes = classes};
-  settings.adaptbf.capacity.configured = Share::kMaxRate;
+  settings.own.of<AdapTbfSettings>().capacity.configured = Share::kMaxRate;
   return make_scheduler(policy, settings).value();
 }
 
@@ -388,7 +389,7 @@ TEST_F(TrafficClassesTest, StatusSpeaksOfAFlowInAllClasses) {
   now_ += 20ms;
   EXPECT_EQ(reason(0), kIsNext) << "its class has waited for too long";
   EXPECT_EQ(reason(1), "a traffic class that has waited for too long goes first");
-  EXPECT_EQ(scheduler_->report(AppId{0}, now_).tokens, 1000);
+  EXPECT_EQ(scheduler_->report(AppId{0}, now_).integer("tokens"), 1000);
 }
 
 TEST_F(TrafficClassesTest, ALimitHoldsOverTheClassesOfAFlowTogether) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "schedulers/adaptbf.h"
+
 namespace vpfs {
 
 JobSimulation::JobSimulation(const SchedulerSettings& settings, ModelledServer::Settings server,
@@ -13,7 +15,7 @@ JobSimulation::JobSimulation(const SchedulerSettings& settings, ModelledServer::
 
 void JobSimulation::set_job(std::uint32_t job, std::uint64_t nodes) {
   if (job >= jobs_.size()) jobs_.resize(job + 1);
-  (void)scheduler_->set_share(AppId{job}, {.nodes = nodes}, now_);
+  (void)scheduler_->set_share(AppId{job}, {.own = {{"nodes", nodes}}}, now_);
   dispatch();
 }
 
@@ -90,7 +92,7 @@ void JobSimulation::wait(TimePoint until) {
     ++faults_.no_time;
     return;
   }
-  const Duration period = settings_.adaptbf.period;
+  const Duration period = settings_.own.of<AdapTbfSettings>().period;
   const Duration in_period = (now_ - first_) % period;
   if (until <= now_ || until > now_ - in_period + period) ++faults_.too_late;
   ask_again_ = until;
@@ -101,7 +103,8 @@ void JobSimulation::check_records() {
   ++steps_;
   if (steps_ > 4000 && steps_ % 64 != 0) return;
   std::int64_t sum = 0;
-  for (std::uint32_t job = 0; job < jobs_.size(); ++job) sum += report(job).record.value_or(0);
+  for (std::uint32_t job = 0; job < jobs_.size(); ++job)
+    sum += report(job).integer("record").value_or(0);
   if (sum != 0) ++faults_.records_not_zero;
 }
 
@@ -132,7 +135,8 @@ bool JobSimulation::step(TimePoint end) {
     now_ = at;
     const std::size_t queued = scheduler_->queued();
     dispatch();
-    const bool period_ended = (at - first_) % settings_.adaptbf.period == Duration::zero();
+    const bool period_ended =
+        (at - first_) % settings_.own.of<AdapTbfSettings>().period == Duration::zero();
     if (scheduler_->queued() == queued && !period_ended) ++faults_.too_early;
     return true;
   }

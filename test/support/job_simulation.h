@@ -7,6 +7,7 @@
 #include <queue>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedulers/registry.h"
@@ -43,11 +44,14 @@ class JobSimulation {
   [[nodiscard]] Cost done(std::uint32_t job) const { return jobs_[job].done; }
   [[nodiscard]] Cost done() const;
   [[nodiscard]] std::uint64_t requests(std::uint32_t job) const { return jobs_[job].requests; }
-  [[nodiscard]] FlowReport report(std::uint32_t job) const {
+  [[nodiscard]] StatusFields report(std::uint32_t job) const {
     return scheduler_->report(AppId{job}, now_);
   }
   [[nodiscard]] std::uint64_t capacity() const {
-    return scheduler_->server(now_).capacity.value_or(0);
+    return static_cast<std::uint64_t>(scheduler_->server(now_).integer("capacity").value_or(0));
+  }
+  [[nodiscard]] std::string_view capacity_source() const {
+    return scheduler_->server(now_).get<std::string_view>("capacity_source").value_or("");
   }
 
   // What should never be; empty when nothing of it was.
