@@ -39,7 +39,7 @@ SchedulerSettings settings_of(std::uint64_t capacity, Duration period = 100ms) {
   return settings;
 }
 
-ModelledServer::Settings server(std::uint64_t speed = kSpeed) {
+sim::Device::Settings server(std::uint64_t speed = kSpeed) {
   return {.parallelism = 2, .cost_per_second = speed};
 }
 

@@ -122,7 +122,7 @@ TEST(Edf, TheEarliestTimeThatARefusalNamesIsAccepted) {
   Random random(kSeed);
   for (int round = 0; round < 1000; ++round) {
     PromiseSimulation simulation(settings_of(1, 1000), kCapacity, 1);
-    simulation.set_now(TimePoint{} + std::chrono::microseconds(random(0, 1'000'000'000)));
+    simulation.skip_to(TimePoint{} + std::chrono::microseconds(random(0, 1'000'000'000)));
     EXPECT_TRUE(simulation.set_share(0, curve(random(1, 10'000), random(1, 500'000), 1s)));
     const Cost size = random(1, std::uint64_t{1} << random(10, 35));
     const Result<void> refused = simulation.set_share(1, curve(size, 400'000, 1us));
@@ -181,7 +181,7 @@ TEST(Edf, PromisesHoldHoweverFarTheClockOfStartsMoves) {
     EXPECT_GT(simulation.watch(2).done, 1'000'000U) << rate;
     // And when its bucket has had the time to fill, the first one has its burst.
     simulation.drain();
-    simulation.set_now(simulation.now() + std::chrono::seconds(20'000 / rate + 1));
+    simulation.skip_to(simulation.now() + std::chrono::seconds(20'000 / rate + 1));
     simulation.flood(2, 10, 10'000, 10'000);
     for (int i = 0; i < 20; ++i) simulation.arrive(0, simulation.now(), 1000);
     const std::uint64_t requests = simulation.watch(0).requests;
@@ -201,7 +201,7 @@ TEST(Edf, BytesPromisedByATimeAreDoneByThen) {
     const Cost largest = random(1, 50) * 1000;
     PromiseSimulation simulation(settings_of(static_cast<std::uint32_t>(random(1, 8)), largest),
                                  kCapacity, seed);
-    simulation.set_now(TimePoint{} + std::chrono::milliseconds(random(0, 100'000)));
+    simulation.skip_to(TimePoint{} + std::chrono::milliseconds(random(0, 100'000)));
     ASSERT_TRUE(simulation.set_share(0, curve(largest, random(1, 400'000), 2s)));
     ASSERT_TRUE(simulation.set_share(1, {}));
     using Promise = std::pair<Cost, TimePoint>;
@@ -251,9 +251,9 @@ TEST(Edf, APromiseThatIsOverLeavesItsCapacityToOthers) {
   ASSERT_TRUE(simulation.set_share(
       2, {.burst = {1000}, .finish_bytes = {1000}, .finish_by = TimePoint{} + 10s}));
   EXPECT_FALSE(simulation.set_share(1, curve(1000, 500'000, 1s)));
-  simulation.set_now(TimePoint{} + 10s - 1ns);
+  simulation.skip_to(TimePoint{} + 10s - 1ns);
   EXPECT_FALSE(simulation.set_share(1, curve(1000, 500'000, 1s)));
-  simulation.set_now(TimePoint{} + 10s);
+  simulation.skip_to(TimePoint{} + 10s);
   EXPECT_TRUE(simulation.set_share(1, curve(1000, 900'000, 1s))) << "though it never came";
   const auto report = [&](std::uint32_t flow) {
     return simulation.scheduler().report(AppId{flow}, simulation.now());
@@ -266,7 +266,7 @@ TEST(Edf, AskingAgainForTheSameBytesChangesNothing) {
   PromiseSimulation simulation(settings_of(1, 1000), kCapacity, 1);
   const Share share = finish(8'000'000, TimePoint{} + 10s);
   ASSERT_TRUE(simulation.set_share(0, share));
-  simulation.set_now(TimePoint{} + 9s);  // most of them are done
+  simulation.skip_to(TimePoint{} + 9s);  // most of them are done
   EXPECT_TRUE(simulation.set_share(0, share));
   EXPECT_FALSE(simulation.set_share(0, finish(8'000'001, TimePoint{} + 10s)));
 }
@@ -450,7 +450,7 @@ TEST(Edf, DecidesAtExtremeTimes) {
     settings.own.of<EdfSettings>().capacity = Share::kMaxRate;
     settings.own.of<EdfSettings>().default_latency = Duration::max();
     PromiseSimulation simulation(settings, Share::kMaxRate, 1);
-    simulation.set_now(TimePoint{} + at);
+    simulation.skip_to(TimePoint{} + at);
     ASSERT_TRUE(simulation.set_share(0, curve(1, 1, Duration::max())));
     ASSERT_TRUE(simulation.set_share(1, curve(kMaxCost, Share::kMaxRate / 2, 10ms)));
     ASSERT_TRUE(simulation.set_share(2, {.latency = Duration::max()}));

@@ -147,10 +147,9 @@ void run_watched(std::uint64_t seed, bool changes, bool realtime) {
   for (FlowWork& work : flows) work.share.realtime = realtime && draw.one_in(2);
   const Depth depth = {.requests = std::uint32_t{1} << draw(0, 5),
                        .cost = draw.one_in(3) ? draw(kMiB, 16 * kMiB) : UINT64_MAX};
-  const ModelledServer::Settings server = {
-      .parallelism = static_cast<std::uint32_t>(draw(1, 4)),
-      .cost_per_second = draw(5, 500) * kMiB,
-      .per_request = std::chrono::microseconds(draw(20, 2000))};
+  const sim::Device::Settings server = {.parallelism = static_cast<std::uint32_t>(draw(1, 4)),
+                                        .cost_per_second = draw(5, 500) * kMiB,
+                                        .per_request = std::chrono::microseconds(draw(20, 2000))};
   const auto scheduler = make_scheduler("tbf", {.depth = depth}).value();
   Model model(flows.size());
   std::vector<Watched> watched;

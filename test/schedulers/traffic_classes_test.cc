@@ -91,8 +91,8 @@ double apportioned_drift(std::string_view policy, std::uint64_t seed, std::uint3
     work.short_percent = short_percent;
     if (tiny) work.least_size = work.most_size = draw(1, 3);
   }
-  const ModelledServer::Settings server = {.parallelism = static_cast<std::uint32_t>(draw(1, 4)),
-                                           .cost_per_second = tiny ? 2'000 : draw(100, 800) * kMiB};
+  const sim::Device::Settings server = {.parallelism = static_cast<std::uint32_t>(draw(1, 4)),
+                                        .cost_per_second = tiny ? 2'000 : draw(100, 800) * kMiB};
   FlowSimulation simulation(*scheduler, server, flows, seed);
   DriftWatch drift(shares);
   std::vector<std::uint64_t> queued(shares.size(), 0);
@@ -280,7 +280,7 @@ TEST(TrafficClasses, StrictWithAStarvationBoundKeepsItAndSendsNothingBefore) {
         largest = std::max(largest, flows[i].most_size);
       }
       const auto depth = static_cast<std::uint32_t>(draw(1, 8));
-      const ModelledServer::Settings server = {
+      const sim::Device::Settings server = {
           .parallelism = static_cast<std::uint32_t>(draw(1, depth)),
           .cost_per_second = draw(50, 500) * kMiB};
       const auto scheduler =
