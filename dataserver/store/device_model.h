@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/pipe.h"
 #include "dataserver/orangefs/server_config.h"
 
 namespace vpfs::dataserver {
@@ -19,10 +20,8 @@ class DeviceModel {
   [[nodiscard]] TimePoint finish(TimePoint now, Bytes size, bool fixed_time);
 
  private:
-  [[nodiscard]] Duration transfer_time(Bytes size) const;
-
   DeviceSettings settings_;
-  TimePoint pipe_free_ = TimePoint::min();
+  Pipe pipe_;
   std::vector<TimePoint> slots_;  // when each is free
 };
 

@@ -126,7 +126,7 @@ class JunitTest(unittest.TestCase):
         self.assertEqual(total.line(), "1 passed, 2 failed, 1 skipped")
 
     def test_without_skipped_tests_the_line_ends_after_failed(self) -> None:
-        self.assertEqual(Total(passed=3).line(), "3 passed, 0 failed")
+        self.assertEqual(Count(passed=3).line(), "3 passed, 0 failed")
 
 
 class LoadTest(unittest.TestCase):
