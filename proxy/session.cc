@@ -40,7 +40,8 @@ Session::Session(Worker& worker, net::Socket client, net::Socket server,
       server_(std::move(server)),
       client_endpoint_(std::move(client_endpoint)),
       client_address_(address_of(client_endpoint_.address())),
-      conversation_(make_conversation(worker.settings().config.protocol, worker.table_seed())),
+      conversation_(
+          find_protocol(worker.settings().config.protocol)->make_conversation(worker.table_seed())),
       to_server_(*this, worker, Sender::client, client_, server_),
       to_client_(*this, worker, Sender::server, server_, client_),
       ios_(worker.table_seed()) {}
