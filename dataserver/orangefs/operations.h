@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dataserver/orangefs/server_context.h"
+#include "dataserver/orangefs/status.h"
 #include "protocols/orangefs/message.h"
 
 namespace vpfs::dataserver {
@@ -66,9 +67,8 @@ class Operations {
   Reply ready(orangefs::Response response);
   // As ready(), once all changes are durable; or the response says why they are not.
   Reply settled(orangefs::Response response);
-  [[nodiscard]] orangefs::Status may_set(const orangefs::Attributes& object,
-                                         const orangefs::SetattrRequest& body,
-                                         const Request& request);
+  [[nodiscard]] Outcome<void> may_set(const orangefs::Attributes& object,
+                                      const orangefs::SetattrRequest& body, const Request& request);
   // Which of `handles` (by index) lie where: one list per server; EINVAL when one is nobody's.
   [[nodiscard]] Outcome<std::vector<std::vector<std::size_t>>> by_server(
       std::span<const orangefs::Handle> handles) const;
@@ -78,6 +78,7 @@ class Operations {
 };
 
 [[nodiscard]] orangefs::Response failure(orangefs::Op op, orangefs::Status status);
+[[nodiscard]] orangefs::Response failure(orangefs::Op op, std::errc error);
 // Status only; zero is success.
 [[nodiscard]] orangefs::Response answer(orangefs::Op op, orangefs::Status status);
 

@@ -50,16 +50,16 @@ Operations::Reply Operations::run(const orangefs::TreeGetFileSizeRequest& body,
       for (const std::size_t i : mine) {
         const Outcome<std::int64_t> size = context_.bstreams.size(body.handles[i]);
         all.sizes[i] = size.value_or(0);
-        all.errors[i] = size ? 0 : size.error();
+        all.errors[i] = status_of(size);
       }
       continue;
     }
     auto call = context_.peers.call(server, part_of(request, body, mine));
-    const Outcome<Response> response = co_await std::move(call);
+    const auto response = co_await std::move(call);
     const auto* part =
         response ? std::get_if<orangefs::TreeGetFileSizeResponse>(&response->body) : nullptr;
     const bool fits = part != nullptr && part->sizes.size() == mine.size();
-    const Status status = response ? orangefs::status_from_errno(EPROTO) : response.error();
+    const Status status = response ? status_of(EPROTO) : response.error();
     for (std::size_t k = 0; k < mine.size(); ++k) {
       all.sizes[mine[k]] = fits ? part->sizes[k] : 0;
       all.errors[mine[k]] = fits ? part->errors[k] : status;
@@ -69,8 +69,8 @@ Operations::Reply Operations::run(const orangefs::TreeGetFileSizeRequest& body,
 }
 
 Operations::Reply Operations::run(const orangefs::TreeRemoveRequest& body, const Request& request) {
-  if (const Status status = check_hinted(request, orangefs::kCapRemove)) {
-    co_return failure(Op::tree_remove, status);
+  if (const auto allowed = check_hinted(request, orangefs::kCapRemove); !allowed) {
+    co_return failure(Op::tree_remove, allowed.error());
   }
   const auto lists = by_server(body.handles);
   if (!lists) co_return failure(Op::tree_remove, lists.error());
@@ -83,17 +83,17 @@ Operations::Reply Operations::run(const orangefs::TreeRemoveRequest& body, const
     if (server == context_.self) {
       for (const std::size_t i : mine) {
         all.statuses[i] = HandleRanges::is_datafile(body.handles[i])
-                              ? context_.bstreams.remove(body.handles[i])
-                              : orangefs::status_from_errno(EINVAL);
+                              ? status_of(context_.bstreams.remove(body.handles[i]))
+                              : status_of(EINVAL);
       }
       continue;
     }
     auto call = context_.peers.call(server, part_of(request, body, mine));
-    const Outcome<Response> response = co_await std::move(call);
+    const auto response = co_await std::move(call);
     const auto* part =
         response ? std::get_if<orangefs::TreeStatusResponse>(&response->body) : nullptr;
     const bool fits = part != nullptr && part->statuses.size() == mine.size();
-    const Status status = response ? orangefs::status_from_errno(EPROTO) : response.error();
+    const Status status = response ? status_of(EPROTO) : response.error();
     for (std::size_t k = 0; k < mine.size(); ++k) {
       all.statuses[mine[k]] = fits ? part->statuses[k] : status;
     }
@@ -115,17 +115,17 @@ Operations::Reply Operations::run(const orangefs::TreeGetattrRequest& body,
     if (server == context_.self) {
       for (const std::size_t i : mine) {
         Outcome<Attributes> object = shown(body.handles[i], body.attribute_mask, &body.credential);
-        all.errors[i] = object ? 0 : object.error();
+        all.errors[i] = status_of(object);
         if (object) all.attributes[i] = std::move(*object);
       }
       continue;
     }
     auto call = context_.peers.call(server, part_of(request, body, mine));
-    const Outcome<Response> response = co_await std::move(call);
+    const auto response = co_await std::move(call);
     const auto* part =
         response ? std::get_if<orangefs::TreeGetattrResponse>(&response->body) : nullptr;
     const bool fits = part != nullptr && part->attributes.size() == mine.size();
-    const Status status = response ? orangefs::status_from_errno(EPROTO) : response.error();
+    const Status status = response ? status_of(EPROTO) : response.error();
     for (std::size_t k = 0; k < mine.size(); ++k) {
       all.errors[mine[k]] = fits ? part->errors[k] : status;
       if (fits) all.attributes[mine[k]] = part->attributes[k];
@@ -138,12 +138,12 @@ Operations::Reply Operations::run(const orangefs::TreeGetattrRequest& body,
 Operations::Reply Operations::run(const orangefs::TreeSetattrRequest& body,
                                   const Request& request) {
   if (!permits(request.capability, orangefs::kCapSetattr)) {
-    co_return failure(Op::tree_setattr, orangefs::status_from_errno(EACCES));
+    co_return failure(Op::tree_setattr, status_of(EACCES));
   }
   orangefs::TreeStatusResponse all{
       .op = Op::tree_setattr, .caller_index = body.caller_index, .statuses = {}};
   for (const Handle handle : body.handles) {
-    all.statuses.push_back(context_.metadata.set_attributes(handle, body.attributes));
+    all.statuses.push_back(status_of(context_.metadata.set_attributes(handle, body.attributes)));
   }
   Response response{.status = 0, .body = std::move(all)};
   co_return co_await settled(std::move(response));

@@ -5,7 +5,7 @@
 namespace vpfs::dataserver {
 
 DeviceModel::DeviceModel(const DeviceSettings& settings)
-    : settings_(settings), slots_(settings.parallelism, TimePoint::min()) {}
+    : settings_(settings), free_at_(settings.parallelism, TimePoint::min()) {}
 
 Duration DeviceModel::transfer_time(Bytes size) const {
   constexpr std::uint64_t kNanoseconds = 1'000'000'000;
@@ -20,14 +20,14 @@ Duration DeviceModel::transfer_time(Bytes size) const {
 
 TimePoint DeviceModel::finish(TimePoint now, Bytes size, bool fixed_time) {
   TimePoint ready = now;
-  auto slot = slots_.end();
+  auto next = free_at_.end();
   if (fixed_time) {
-    slot = std::ranges::min_element(slots_);
-    ready = std::max(now, *slot) + settings_.per_request;
+    next = std::ranges::min_element(free_at_);
+    ready = std::max(now, *next) + settings_.per_request;
   }
   const TimePoint done = std::max(ready, pipe_free_) + transfer_time(size);
   pipe_free_ = done;
-  if (slot != slots_.end()) *slot = done;
+  if (next != free_at_.end()) *next = done;
   return done;
 }
 
