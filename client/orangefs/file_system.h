@@ -68,7 +68,7 @@ class FileSystem {
   // Closes; see Session about operations that still run.
   ~FileSystem();
 
-  [[nodiscard]] const FsConfig& config() const { return session_->config(); }
+  [[nodiscard]] const MountConfig& config() const { return session_->config(); }
   [[nodiscard]] Session& session() { return *session_; }
   [[nodiscard]] orangefs::Handle root() const { return config().root; }
   void close() { session_->close(); }

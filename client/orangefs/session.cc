@@ -106,13 +106,13 @@ net::Task<Result<void>> Session::set_up(MountAddress address) {
                                address.file_system, text.error().message),
                    text.error().code);
   }
-  Result<FsConfig> config = parse_fs_config(*text, address.file_system, address.scheme);
+  Result<MountConfig> config = read_mount_config(*text, address.file_system, address.scheme);
   if (!config) co_return std::unexpected(std::move(config.error()));
   config_ = std::move(*config);
   config_.job_timeout = options_.job_timeout.value_or(config_.job_timeout);
   config_.retry_limit = options_.retry_limit.value_or(config_.retry_limit);
   config_.retry_delay = options_.retry_delay.value_or(config_.retry_delay);
-  for (const FsConfig::Server& server : config_.servers) {
+  for (const MountConfig::Server& server : config_.servers) {
     Result<net::Endpoint> endpoint = net::resolve_endpoint(server.host_port);
     if (!endpoint) co_return std::unexpected(std::move(endpoint.error()));
     pool_.add(*endpoint);

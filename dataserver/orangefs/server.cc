@@ -48,7 +48,7 @@ Server::Server(asio::io_context& context, ServerConfig config, std::uint32_t sel
     : config_(std::move(config)),
       listener_(std::move(listener)),
       ranges_(static_cast<std::uint32_t>(config_.servers.size())),
-      config_text_(fs_config_text(config_, ranges_)),
+      config_text_(orangefs::write_fs_config(fs_config(config_, ranges_))),
       engine_(std::move(engine)),
       metadata_(*engine_.metadata, ranges_, self, std::move(wall_clock)),
       peers_(context, std::move(endpoints), kPeerPatience),
