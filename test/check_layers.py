@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "dataserver": ["base", "net", "dataserver/orangefs"],
     "dataserver/store": ["base", "net"],
     "dataserver/orangefs": ["base", "net", "protocols", "dataserver/store"],
-    "dataserver/beegfs": ["base", "net", "client", "protocols", "dataserver/store"],
+    "dataserver/beegfs": ["base", "net", "protocols", "dataserver/store"],
     "tools/adaptbf_trace": ["base", "schedulers"],
     "tools/decode": ["base", "protocols"],
     "tools/load": ["base", "net", "client", "protocols"],

@@ -50,7 +50,7 @@ net::Task<Answer> attempt(ServerPool& pool, const asio::any_io_executor& executo
                        .response = {}};
     }
   }
-  Latch latch(executor);
+  net::Latch latch(executor);
   Call call(*connection, latch);
   call.begin(request, patience);
   co_await latch.wait();
@@ -170,7 +170,7 @@ net::Task<Result<orangefs::Response>> Session::call(std::size_t server, orangefs
 net::Task<std::vector<Result<orangefs::Response>>> Session::call_all(
     std::vector<Addressed> requests) {
   std::vector<Result<orangefs::Response>> results(requests.size());
-  Latch latch(executor_);
+  net::Latch latch(executor_);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     latch.expect();
     asio::co_spawn(executor_, call(requests[i].server, std::move(requests[i].request)),

@@ -50,7 +50,7 @@ StorageTarget* StorageContext::find_target(std::uint16_t id) {
   return found == targets_.end() ? nullptr : &found->second;
 }
 
-client::FifoSlots& StorageContext::workers(std::uint16_t target) {
+net::Permits& StorageContext::workers(std::uint16_t target) {
   StorageTarget* const found = find_target(target);
   return found == nullptr ? other_workers_ : found->workers();
 }

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "client/fifo_slots.h"
 #include "dataserver/beegfs/storage_settings.h"
 #include "dataserver/store/device_model.h"
 #include "dataserver/store/memory_bstream_store.h"
+#include "net/permits.h"
 #include "net/signal.h"
 
 namespace vpfs::dataserver {
@@ -41,7 +41,7 @@ class StorageTarget {
   // Numbers of chunk files come from `next_bstream`, which all targets share.
   StorageTarget(asio::io_context& loop, const StorageSettings& settings, BstreamId& next_bstream);
 
-  [[nodiscard]] client::FifoSlots& workers() { return workers_; }
+  [[nodiscard]] net::Permits& workers() { return workers_; }
   [[nodiscard]] std::optional<DeviceModel>& device() { return device_; }
 
   // "<session>#<entry>".
@@ -51,7 +51,7 @@ class StorageTarget {
   [[nodiscard]] BstreamId chunk_file(std::string_view entry);
 
  private:
-  client::FifoSlots workers_;
+  net::Permits workers_;
   std::optional<DeviceModel> device_;
   BstreamId& next_bstream_;
   TextMap<BstreamId> entries_;
@@ -66,7 +66,7 @@ class StorageContext {
 
   [[nodiscard]] StorageTarget* find_target(std::uint16_t id);
   // Who takes requests with that number in the header.
-  [[nodiscard]] client::FifoSlots& workers(std::uint16_t target);
+  [[nodiscard]] net::Permits& workers(std::uint16_t target);
   // The fault that the next request of that type has.
   [[nodiscard]] std::optional<StorageFault> take_fault(beegfs::MessageType type);
   // Ends everything that waits here.
@@ -87,7 +87,7 @@ class StorageContext {
  private:
   BstreamId next_bstream_ = 1;
   std::map<std::uint16_t, StorageTarget> targets_;
-  client::FifoSlots other_workers_;
+  net::Permits other_workers_;
 };
 
 }  // namespace vpfs::dataserver

@@ -177,7 +177,7 @@ net::Task<bool> StorageSession::take_request() {
   const std::optional<beegfs::MessageHeader> header = co_await take_header();
   if (!header) co_return false;
   note_request(*header);
-  client::FifoSlots& workers = context_.workers(header->target);
+  net::Permits& workers = context_.workers(header->target);
   bool good = false;
   if (co_await workers.take()) {
     good = co_await handle(*header);
