@@ -19,6 +19,7 @@
 namespace {
 
 using namespace vpfs;
+using namespace vpfs::dataserver;
 
 constexpr int kBadUsage = 2;
 

@@ -56,9 +56,9 @@ bool Operations::is_ours(orangefs::Handle handle) const {
   return context_.ranges.server_of(handle) == context_.self;
 }
 
-Outcome<std::vector<std::vector<std::size_t>>> Operations::by_server(
+Outcome<Operations::HandlesByServer> Operations::by_server(
     std::span<const orangefs::Handle> handles) const {
-  std::vector<std::vector<std::size_t>> lists(context_.ranges.servers());
+  HandlesByServer lists(context_.ranges.servers());
   for (std::size_t i = 0; i < handles.size(); ++i) {
     const auto server = context_.ranges.server_of(handles[i]);
     if (!server) return refuse(EINVAL);

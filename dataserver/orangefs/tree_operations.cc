@@ -1,11 +1,13 @@
 // The operations whose handles lie on several servers: this one does its part and asks the others
 // for theirs.
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
 #include "dataserver/orangefs/operations.h"
 #include "dataserver/orangefs/permissions.h"
+#include "net/gather.h"
 
 namespace vpfs::dataserver {
 namespace {
@@ -33,7 +35,46 @@ orangefs::Request part_of(const orangefs::Request& request, const Body& body,
   return {.capability = request.capability, .hints = request.hints, .body = std::move(part)};
 }
 
+// How many objects a response is about.
+std::size_t count_of(const orangefs::TreeGetFileSizeResponse& part) {
+  return std::min(part.sizes.size(), part.errors.size());
+}
+std::size_t count_of(const orangefs::TreeStatusResponse& part) {
+  return part.statuses.size();
+}
+std::size_t count_of(const orangefs::TreeGetattrResponse& part) {
+  return std::min(part.attributes.size(), part.errors.size());
+}
+
 }  // namespace
+
+template <typename Part, typename Body>
+net::Task<Operations::Parts<Part>> Operations::ask_others(const Body& body, const Request& request,
+                                                          const HandlesByServer& lists) {
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t server = 0; server < lists.size(); ++server) {
+    if (server != context_.self && !lists[server].empty()) others.push_back(server);
+  }
+  const auto ask_one = [&](std::size_t i) {
+    return context_.peers.call(others[i], part_of(request, body, lists[others[i]]));
+  };
+  auto responses = co_await net::gather(others.size(), kMostServers, ask_one);
+  Parts<Part> parts(lists.size());
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    std::expected<Part, Status>& part = parts[others[i]];
+    if (!responses[i]) {
+      part = std::unexpected(responses[i].error());
+      continue;
+    }
+    auto* const answer = std::get_if<Part>(&responses[i]->body);
+    if (answer != nullptr && count_of(*answer) == lists[others[i]].size()) {
+      part = std::move(*answer);
+    } else {
+      part = std::unexpected(status_of(EPROTO));
+    }
+  }
+  co_return parts;
+}
 
 Operations::Reply Operations::run(const orangefs::TreeGetFileSizeRequest& body,
                                   const Request& request) {
@@ -43,6 +84,7 @@ Operations::Reply Operations::run(const orangefs::TreeGetFileSizeRequest& body,
   all.caller_index = body.caller_index;
   all.sizes.resize(body.handles.size());
   all.errors.resize(body.handles.size());
+  const auto parts = co_await ask_others<orangefs::TreeGetFileSizeResponse>(body, request, *lists);
   for (std::uint32_t server = 0; server < lists->size(); ++server) {
     const std::vector<std::size_t>& mine = (*lists)[server];
     if (mine.empty()) continue;
@@ -54,15 +96,10 @@ Operations::Reply Operations::run(const orangefs::TreeGetFileSizeRequest& body,
       }
       continue;
     }
-    auto call = context_.peers.call(server, part_of(request, body, mine));
-    const auto response = co_await std::move(call);
-    const auto* part =
-        response ? std::get_if<orangefs::TreeGetFileSizeResponse>(&response->body) : nullptr;
-    const bool fits = part != nullptr && part->sizes.size() == mine.size();
-    const Status status = response ? status_of(EPROTO) : response.error();
+    const auto& part = parts[server];
     for (std::size_t k = 0; k < mine.size(); ++k) {
-      all.sizes[mine[k]] = fits ? part->sizes[k] : 0;
-      all.errors[mine[k]] = fits ? part->errors[k] : status;
+      all.sizes[mine[k]] = part ? part->sizes[k] : 0;
+      all.errors[mine[k]] = part ? part->errors[k] : part.error();
     }
   }
   co_return Response{.status = 0, .body = std::move(all)};
@@ -77,6 +114,7 @@ Operations::Reply Operations::run(const orangefs::TreeRemoveRequest& body, const
   orangefs::TreeStatusResponse all{.op = Op::tree_remove,
                                    .caller_index = body.caller_index,
                                    .statuses = std::vector<Status>(body.handles.size())};
+  const auto parts = co_await ask_others<orangefs::TreeStatusResponse>(body, request, *lists);
   for (std::uint32_t server = 0; server < lists->size(); ++server) {
     const std::vector<std::size_t>& mine = (*lists)[server];
     if (mine.empty()) continue;
@@ -88,14 +126,9 @@ Operations::Reply Operations::run(const orangefs::TreeRemoveRequest& body, const
       }
       continue;
     }
-    auto call = context_.peers.call(server, part_of(request, body, mine));
-    const auto response = co_await std::move(call);
-    const auto* part =
-        response ? std::get_if<orangefs::TreeStatusResponse>(&response->body) : nullptr;
-    const bool fits = part != nullptr && part->statuses.size() == mine.size();
-    const Status status = response ? status_of(EPROTO) : response.error();
+    const auto& part = parts[server];
     for (std::size_t k = 0; k < mine.size(); ++k) {
-      all.statuses[mine[k]] = fits ? part->statuses[k] : status;
+      all.statuses[mine[k]] = part ? part->statuses[k] : part.error();
     }
   }
   co_return Response{.status = 0, .body = std::move(all)};
@@ -109,6 +142,7 @@ Operations::Reply Operations::run(const orangefs::TreeGetattrRequest& body,
   all.caller_index = body.caller_index;
   all.attributes.resize(body.handles.size());
   all.errors.resize(body.handles.size());
+  const auto parts = co_await ask_others<orangefs::TreeGetattrResponse>(body, request, *lists);
   for (std::uint32_t server = 0; server < lists->size(); ++server) {
     const std::vector<std::size_t>& mine = (*lists)[server];
     if (mine.empty()) continue;
@@ -120,15 +154,10 @@ Operations::Reply Operations::run(const orangefs::TreeGetattrRequest& body,
       }
       continue;
     }
-    auto call = context_.peers.call(server, part_of(request, body, mine));
-    const auto response = co_await std::move(call);
-    const auto* part =
-        response ? std::get_if<orangefs::TreeGetattrResponse>(&response->body) : nullptr;
-    const bool fits = part != nullptr && part->attributes.size() == mine.size();
-    const Status status = response ? status_of(EPROTO) : response.error();
+    const auto& part = parts[server];
     for (std::size_t k = 0; k < mine.size(); ++k) {
-      all.errors[mine[k]] = fits ? part->errors[k] : status;
-      if (fits) all.attributes[mine[k]] = part->attributes[k];
+      all.errors[mine[k]] = part ? part->errors[k] : part.error();
+      if (part) all.attributes[mine[k]] = part->attributes[k];
     }
   }
   co_return Response{.status = 0, .body = std::move(all)};
