@@ -7,17 +7,17 @@ namespace vpfs::dataserver {
 DeviceModel::DeviceModel(const DeviceSettings& settings)
     : settings_(settings),
       pipe_(std::min(settings.bandwidth.count, Pipe::kMostPerSecond)),
-      slots_(settings.parallelism, TimePoint::min()) {}
+      free_at_(settings.parallelism, TimePoint::min()) {}
 
 TimePoint DeviceModel::finish(TimePoint now, Bytes size, bool fixed_time) {
   TimePoint ready = now;
-  auto slot = slots_.end();
+  auto next = free_at_.end();
   if (fixed_time) {
-    slot = std::ranges::min_element(slots_);
-    ready = std::max(now, *slot) + settings_.per_request;
+    next = std::ranges::min_element(free_at_);
+    ready = std::max(now, *next) + settings_.per_request;
   }
   const TimePoint done = pipe_.pass(size.count, ready);
-  if (slot != slots_.end()) *slot = done;
+  if (next != free_at_.end()) *next = done;
   return done;
 }
 

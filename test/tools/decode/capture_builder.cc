@@ -1,5 +1,6 @@
 #include "test/tools/decode/capture_builder.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "client/fifo_slots.h"
+#include "net/permits.h"
 
 #include <vector>
 
@@ -6,47 +6,47 @@
 
 #include "test/support/run_task.h"
 
-namespace vpfs::client {
+namespace vpfs::net {
 namespace {
 
 using test::drain;
 
-class FifoSlotsTest : public testing::Test {
+class PermitsTest : public testing::Test {
  protected:
   void take(int number) {
     const auto note = [this, number](const std::exception_ptr&, bool granted) {
       (granted ? granted_ : refused_).push_back(number);
     };
-    asio::co_spawn(loop_, slots_.take(), note);
+    asio::co_spawn(loop_, permits_.take(), note);
     drain(loop_);
   }
 
   asio::io_context loop_;
-  FifoSlots slots_{loop_.get_executor(), 2};
+  Permits permits_{loop_.get_executor(), 2};
   std::vector<int> granted_;
   std::vector<int> refused_;
 };
 
-TEST_F(FifoSlotsTest, GoToWhoeverWaitsLongest) {
+TEST_F(PermitsTest, GoToWhoeverWaitsLongest) {
   for (int i = 0; i < 5; ++i) take(i);
   EXPECT_EQ(granted_, (std::vector<int>{0, 1}));
-  EXPECT_EQ(slots_.waiting(), 3U);
-  slots_.give_back();
+  EXPECT_EQ(permits_.waiting(), 3U);
+  permits_.give_back();
   take(5);
   EXPECT_EQ(granted_, (std::vector<int>{0, 1, 2}));
-  for (int i = 0; i < 3; ++i) slots_.give_back();
+  for (int i = 0; i < 3; ++i) permits_.give_back();
   drain(loop_);
   EXPECT_EQ(granted_, (std::vector<int>{0, 1, 2, 3, 4, 5}));
-  EXPECT_EQ(slots_.waiting(), 0U);
+  EXPECT_EQ(permits_.waiting(), 0U);
 }
 
-TEST_F(FifoSlotsTest, CloseRefusesThoseWhoWaitAndThoseWhoCome) {
+TEST_F(PermitsTest, CloseRefusesThoseWhoWaitAndThoseWhoCome) {
   for (int i = 0; i < 4; ++i) take(i);
-  slots_.close();
+  permits_.close();
   take(4);
   EXPECT_EQ(granted_, (std::vector<int>{0, 1}));
   EXPECT_EQ(refused_, (std::vector<int>{2, 3, 4}));
 }
 
 }  // namespace
-}  // namespace vpfs::client
+}  // namespace vpfs::net

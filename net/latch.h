@@ -5,7 +5,7 @@
 
 #include "net/async.h"
 
-namespace vpfs::client {
+namespace vpfs::net {
 
 // Counts events that are still to come, and lets one coroutine wait for the last of them.
 //
@@ -20,7 +20,7 @@ class Latch {
   void expect() { ++pending_; }
   // The waiter resumes in a later turn of the event loop, never inside this call.
   void done();
-  [[nodiscard]] net::Task<> wait();
+  [[nodiscard]] Task<> wait();
 
  private:
   using Waiter = asio::async_result<asio::use_awaitable_t<>, void()>::handler_type;
@@ -30,4 +30,4 @@ class Latch {
   std::optional<Waiter> waiter_;
 };
 
-}  // namespace vpfs::client
+}  // namespace vpfs::net

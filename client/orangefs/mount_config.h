@@ -14,9 +14,8 @@
 
 namespace vpfs::client {
 
-// What a client takes from the text that GETCONFIG returns (the servers' fs.conf): everything about
-// one of its file systems.
-struct FsConfig {
+// What a client takes from its servers' fs.conf: everything about one of the file systems there.
+struct MountConfig {
   struct Server {
     std::string alias;
     std::string host_port;  // its address in the zone of the mount
@@ -40,9 +39,9 @@ struct FsConfig {
   [[nodiscard]] std::optional<std::size_t> server_of(orangefs::Handle handle) const;
 };
 
-// `scheme` is that of the mount address. Options that a client has no use for are skipped. The
-// error names the line.
-[[nodiscard]] Result<FsConfig> parse_fs_config(std::string_view text, std::string_view file_system,
-                                               std::string_view scheme);
+// Of the text that GETCONFIG returns. `scheme` is that of the mount address.
+[[nodiscard]] Result<MountConfig> read_mount_config(std::string_view text,
+                                                    std::string_view file_system,
+                                                    std::string_view scheme);
 
 }  // namespace vpfs::client

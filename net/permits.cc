@@ -1,14 +1,14 @@
-#include "client/fifo_slots.h"
+#include "net/permits.h"
 
 #include <utility>
 
 #include <asio/post.hpp>
 
-namespace vpfs::client {
+namespace vpfs::net {
 
-net::Task<bool> FifoSlots::take() {
+Task<bool> Permits::take() {
   if (closed_) co_return false;
-  // Nobody waits while a slot is free: a slot that is given back goes to a waiter at once.
+  // Nobody waits while a permit is free: one that is given back goes to a waiter at once.
   if (free_ > 0) {
     --free_;
     co_return true;
@@ -18,7 +18,7 @@ net::Task<bool> FifoSlots::take() {
       keep, asio::use_awaitable);
 }
 
-void FifoSlots::give_back() {
+void Permits::give_back() {
   if (waiters_.empty()) {
     ++free_;
     return;
@@ -28,13 +28,13 @@ void FifoSlots::give_back() {
   wake(std::move(next), true);
 }
 
-void FifoSlots::close() {
+void Permits::close() {
   closed_ = true;
   for (Waiter& waiter : std::exchange(waiters_, {})) wake(std::move(waiter), false);
 }
 
-void FifoSlots::wake(Waiter waiter, bool granted) {
+void Permits::wake(Waiter waiter, bool granted) {
   asio::post(executor_, [waiter = std::move(waiter), granted]() mutable { waiter(granted); });
 }
 
-}  // namespace vpfs::client
+}  // namespace vpfs::net

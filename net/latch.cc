@@ -1,4 +1,4 @@
-#include "client/latch.h"
+#include "net/latch.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace vpfs::client {
+namespace vpfs::net {
 
 void Latch::done() {
   VPFS_ASSERT(pending_ > 0);
@@ -16,11 +16,11 @@ void Latch::done() {
   asio::post(executor_, std::move(waiter));
 }
 
-net::Task<> Latch::wait() {
+Task<> Latch::wait() {
   if (pending_ == 0) co_return;
   VPFS_ASSERT(!waiter_);
   const auto keep = [this](Waiter waiter) { waiter_.emplace(std::move(waiter)); };
   co_await asio::async_initiate<const asio::use_awaitable_t<>, void()>(keep, asio::use_awaitable);
 }
 
-}  // namespace vpfs::client
+}  // namespace vpfs::net

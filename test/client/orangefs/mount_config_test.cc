@@ -1,4 +1,4 @@
-#include "client/orangefs/fs_config.h"
+#include "client/orangefs/mount_config.h"
 
 #include <string>
 
@@ -67,8 +67,8 @@ constexpr const char* kTwoServers = R"(
 </FileSystem>
 )";
 
-TEST(FsConfig, TakesItsFileSystemAndZone) {
-  const auto config = parse_fs_config(kTwoServers, "orangefs", "tcp-px");
+TEST(MountConfig, TakesItsFileSystemAndZone) {
+  const auto config = read_mount_config(kTwoServers, "orangefs", "tcp-px");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->fs_id, 863887773);
   EXPECT_EQ(config->root, 1048576U);
@@ -80,8 +80,8 @@ TEST(FsConfig, TakesItsFileSystemAndZone) {
   EXPECT_EQ(config->servers[1].host_port, "127.0.0.1:4432");
 }
 
-TEST(FsConfig, TakesClientTimeoutsAndRetries) {
-  const auto config = parse_fs_config(kTwoServers, "orangefs", "tcp");
+TEST(MountConfig, TakesClientTimeoutsAndRetries) {
+  const auto config = read_mount_config(kTwoServers, "orangefs", "tcp");
   ASSERT_TRUE(config);
   EXPECT_EQ(config->job_timeout, 30s);
   EXPECT_EQ(config->flow_timeout, 40s);
@@ -89,8 +89,8 @@ TEST(FsConfig, TakesClientTimeoutsAndRetries) {
   EXPECT_EQ(config->retry_delay, 250ms);
 }
 
-TEST(FsConfig, FindsTheServerOfAHandle) {
-  const auto config = parse_fs_config(kTwoServers, "orangefs", "tcp");
+TEST(MountConfig, FindsTheServerOfAHandle) {
+  const auto config = read_mount_config(kTwoServers, "orangefs", "tcp");
   ASSERT_TRUE(config);
   EXPECT_EQ(config->server_of(3), 0U);
   EXPECT_EQ(config->server_of(2305843009213693953), 0U);
@@ -101,11 +101,11 @@ TEST(FsConfig, FindsTheServerOfAHandle) {
   EXPECT_EQ(config->server_of(9223372036854775807), std::nullopt);
 }
 
-TEST(FsConfig, HasTheProtocolsDefaults) {
+TEST(MountConfig, HasTheProtocolsDefaults) {
   const std::string least =
       "<Aliases>\nAlias s tcp://h:1\n</Aliases>\n<FileSystem>\nName f\nID -5\nRootHandle 4\n"
       "<MetaHandleRanges>\nRange s 3-9\n</MetaHandleRanges>\n</FileSystem>\n";
-  const auto config = parse_fs_config(least, "f", "tcp");
+  const auto config = read_mount_config(least, "f", "tcp");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->fs_id, -5);
   EXPECT_EQ(config->flow_buffer_size, 262144U);
@@ -121,7 +121,7 @@ struct Bad {
   const char* complaint;
 };
 
-TEST(FsConfig, EveryErrorNamesItsPlace) {
+TEST(MountConfig, EveryErrorNamesItsPlace) {
   for (const Bad& bad : {
            Bad{"ClientRetryLimit 7", "ClientRetryLimit many", "line 9: ClientRetryLimit"},
            Bad{"FlowBufferSizeBytes 65536", "FlowBufferSizeBytes 0", "FlowBufferSizeBytes"},
@@ -135,17 +135,17 @@ TEST(FsConfig, EveryErrorNamesItsPlace) {
     const std::size_t at = text.find(bad.from);
     ASSERT_NE(at, std::string::npos) << bad.from;
     text.replace(at, std::string(bad.from).size(), bad.to);
-    const auto config = parse_fs_config(text, "orangefs", "tcp");
+    const auto config = read_mount_config(text, "orangefs", "tcp");
     ASSERT_FALSE(config) << bad.to;
     EXPECT_NE(config.error().message.find(bad.complaint), std::string::npos)
         << config.error().message;
   }
 }
 
-TEST(FsConfig, ReportsAMissingFileSystemOrZone) {
-  EXPECT_NE(parse_fs_config(kTwoServers, "none", "tcp").error().message.find("'none'"),
+TEST(MountConfig, ReportsAMissingFileSystemOrZone) {
+  EXPECT_NE(read_mount_config(kTwoServers, "none", "tcp").error().message.find("'none'"),
             std::string::npos);
-  EXPECT_NE(parse_fs_config(kTwoServers, "orangefs", "tcp-x").error().message.find("tcp-x://"),
+  EXPECT_NE(read_mount_config(kTwoServers, "orangefs", "tcp-x").error().message.find("tcp-x://"),
             std::string::npos);
 }
 

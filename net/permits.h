@@ -5,19 +5,19 @@
 
 #include "net/async.h"
 
-namespace vpfs::client {
+namespace vpfs::net {
 
-// A number of slots that coroutines of one strand take and give back; whoever waits longest gets
+// A number of permits that coroutines of one strand take and give back; whoever waits longest gets
 // the next. Waiters are not cancellable, but close() ends them. Outlives its waiters.
-class FifoSlots {
+class Permits {
  public:
-  FifoSlots(asio::any_io_executor executor, std::size_t slots)
-      : executor_(std::move(executor)), free_(slots) {}
-  FifoSlots(const FifoSlots&) = delete;
-  FifoSlots& operator=(const FifoSlots&) = delete;
+  Permits(asio::any_io_executor executor, std::size_t permits)
+      : executor_(std::move(executor)), free_(permits) {}
+  Permits(const Permits&) = delete;
+  Permits& operator=(const Permits&) = delete;
 
   // False when closed, and then nothing is taken.
-  [[nodiscard]] net::Task<bool> take();
+  [[nodiscard]] Task<bool> take();
   // The waiter resumes in a later turn of the event loop, never inside this call.
   void give_back();
   void close();
@@ -34,4 +34,4 @@ class FifoSlots {
   bool closed_ = false;
 };
 
-}  // namespace vpfs::client
+}  // namespace vpfs::net
