@@ -41,8 +41,8 @@ Session::Session(Worker& worker, net::Socket client, net::Socket server,
       client_endpoint_(std::move(client_endpoint)),
       client_address_(address_of(client_endpoint_.address())),
       conversation_(make_conversation(worker.settings().config.protocol, worker.table_seed())),
-      to_server_(*this, worker, Sender::client, client_, server_),
-      to_client_(*this, worker, Sender::server, server_, client_),
+      to_server_(*this, worker.pump_thread(), Sender::client, client_, server_),
+      to_client_(*this, worker.pump_thread(), Sender::server, server_, client_),
       ios_(worker.table_seed()) {}
 
 Session::~Session() = default;
@@ -62,6 +62,8 @@ void Session::close(const std::string& reason) {
   const auto level = outstanding_ + held_requests_ > 0 ? spdlog::level::warn : spdlog::level::debug;
   spdlog::log(level, "client {}: connection closed: {} ({} requests held, {} at the data server)",
               net::to_string(client_endpoint_), reason, held_requests_, outstanding_);
+  to_server_.stop();
+  to_client_.stop();
   worker_.close_later(shared_from_this());
 }
 
@@ -78,6 +80,11 @@ void Session::give_everything_back() {
   std::error_code ignored;
   client_.close(ignored);
   server_.close(ignored);
+}
+
+Step Session::next(Sender from, std::span<const std::byte> bytes) {
+  if (settings_number_ != worker_.settings_number()) take_on_settings();
+  return conversation_->next(from, bytes);
 }
 
 // After a reload other requests may be scheduled. A session that nothing comes to does not learn of
@@ -161,7 +168,7 @@ void Session::hold(std::span<const std::byte> message) {
     return close("the client used the tag of an I/O that is still under way again");
   }
   // It sends again, or nothing is there for it to take.
-  if (!to_client_.blocked_since()) client_stalled_ = false;
+  if (!to_client_.output().blocked_since()) client_stalled_ = false;
   const TimePoint now = worker_.now();
   const Belonging who = identify(description, now);
   count_refusals(who);
@@ -336,7 +343,8 @@ void Session::send_refusal(IoKey key) {
   const std::size_t most = client_id_ == stage::kNoClient ? kMostRefused : kMostSentBack;
   if (++refused_ >= most && !std::exchange(refusing_, true)) to_server_.pause();
   to_client_.inject(conversation_->refuse(key));
-  if (to_client_.unsent() > worker_.settings().config.limits.held_bytes.count + kUnsentBesides) {
+  if (to_client_.output().unsent() >
+      worker_.settings().config.limits.held_bytes.count + kUnsentBesides) {
     return close("the client does not take the answers to its requests");
   }
   if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);

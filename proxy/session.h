@@ -10,6 +10,7 @@
 #include "proxy/client_pace.h"
 #include "proxy/identifier.h"
 #include "proxy/pump.h"
+#include "proxy/pump_owner.h"
 #include "proxy/worker.h"
 #include "stage/address.h"
 #include "stage/held.h"
@@ -21,8 +22,8 @@ namespace vpfs::proxy {
 //   client ──to_server_──> parse ──hold()──> Worker ──> Dispatcher ──> release() ──> server
 //   server ──to_client_──> parse ──finished()──> Worker ──> Dispatcher
 //
-// Belongs to its worker's thread. Waits in flight keep it alive; close() makes them end.
-class Session : public std::enable_shared_from_this<Session> {
+// Belongs to its worker's thread. Waits in flight keep it alive; after close() they end.
+class Session final : public PumpOwner, public std::enable_shared_from_this<Session> {
  public:
   Session(Worker& worker, net::Socket client, net::Socket server, net::Endpoint client_endpoint);
   ~Session();
@@ -32,23 +33,16 @@ class Session : public std::enable_shared_from_this<Session> {
   void start();
   // Ends the session with the event that is being handled. Idempotent; the first reason counts.
   void close(const std::string& reason);
-  [[nodiscard]] bool closing() const { return closing_; }
-
   // From the pumps.
-  // What to do with the bytes at the head of a stream, by the settings in force.
-  [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) {
-    if (settings_number_ != worker_.settings_number()) take_on_settings();
-    return conversation_->next(from, bytes);
-  }
-  void hold(std::span<const std::byte> message);
-  void finished(const FinishedIo& io);
-  // A stream has been looked at: the other one may have waited for that.
-  void stepped(Sender from);
-  void lost_framing(Sender from);
-  void source_ended(Sender from, std::error_code error);
-  void sink_failed(Sender from, std::error_code error);
-  // The receiver of what `from` sends takes data again after it had taken none for a while.
-  void sink_moved(Sender from);
+  [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
+  void hold(std::span<const std::byte> message) override;
+  void finished(const FinishedIo& io) override;
+  void stepped(Sender from) override;
+  void sink_moved(Sender from) override;
+  void lost_framing(Sender from) override;
+  void source_ended(Sender from, std::error_code error) override;
+  void sink_failed(Sender from, std::error_code error) override;
+  [[nodiscard]] std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
 
   // From the worker.
   void release(PendingIo& io);

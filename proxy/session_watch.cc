@@ -48,7 +48,7 @@ void Session::check_hang_up(TimePoint now) {
 
 // A server that never answers what it was asked must not keep the client's stream for ever.
 void Session::check_answers(TimePoint now) {
-  const std::uint64_t seen = to_client_.bytes_moved();
+  const std::uint64_t seen = to_client_.output().bytes_sent();
   if (!to_server_.waits() || std::exchange(answers_seen_, seen) != seen) answers_moved_ = now;
   if (now - answers_moved_ < worker_.settings().config.timeouts.service) return;
   answers_moved_ = now;
@@ -61,14 +61,15 @@ void Session::check_answers(TimePoint now) {
 // its application has used up what it may cost them. What has been started goes on without a slot;
 // the rest of the client's requests wait until it moves again.
 void Session::check_client_stall(TimePoint now) {
-  const bool takes_nothing = to_client_.blocked_since().has_value();
+  const bool takes_nothing = to_client_.output().blocked_since().has_value();
   const Waiting waiting = outstanding_ > 0 ? find_waiting(takes_nothing) : Waiting{};
   const BytesPerSecond least = worker_.settings().config.timeouts.client_min_rate;
   const std::uint64_t to_come =
       conversation_->client_sends_data() ? to_server_.left_of_message() : 0;
   const std::uint64_t sent = conversation_->data_from_client() - to_come;
-  const Duration lag = std::max(sending_.look(now, waiting.for_data, sent, least),
-                                taking_.look(now, takes_nothing, to_client_.bytes_moved(), least));
+  const Duration lag =
+      std::max(sending_.look(now, waiting.for_data, sent, least),
+               taking_.look(now, takes_nothing, to_client_.output().bytes_sent(), least));
   if (client_stalled_) {
     give_slots_up(waiting.with_slots, now);
     const bool nothing_awaited = !waiting.for_data && !waiting.for_late_data;
@@ -87,7 +88,7 @@ void Session::check_client_stall(TimePoint now) {
 Session::Waiting Session::find_waiting(bool client_takes_nothing) {
   Waiting waiting;
   const bool clients_turn = to_server_.waits_for_source();
-  const bool some_behind = to_server_.waiting_since().has_value();
+  const bool some_behind = to_server_.output().waiting_since().has_value();
   ios_.for_each([&](IoKey key, PendingIo* io) {
     if (io->held) return;
     io->behind_message = io->behind_message && some_behind;
@@ -132,7 +133,8 @@ void Session::stall(const std::vector<PendingIo*>& waiting, TimePoint now) {
   spdlog::log(is_news ? spdlog::level::warn : spdlog::level::debug,
               "client {} {}: {} of its requests give up their slots until it does",
               net::to_string(client_endpoint_),
-              to_client_.blocked_since() ? "takes no data" : "does not send the data of its writes",
+              to_client_.output().blocked_since() ? "takes no data"
+                                                  : "does not send the data of its writes",
               waiting.size());
   const BytesPerSecond least = worker_.settings().config.timeouts.client_min_rate;
   const bool hardly_moves = sending_.hardly_moves(least) || taking_.hardly_moves(least);
@@ -176,10 +178,10 @@ void Session::check_server_stall(TimePoint now) {
   const auto too_long = [&](std::optional<TimePoint> since) {
     return since && now - *since >= most;
   };
-  if (too_long(to_server_.blocked_since())) {
+  if (too_long(to_server_.output().blocked_since())) {
     ++shared_.counters.server_stalls;
     close("the data server takes no data");
-  } else if (too_long(to_server_.waiting_since())) {
+  } else if (too_long(to_server_.output().waiting_since())) {
     ++shared_.counters.client_stalls;
     close("the client stopped in mid-message with a request of its own behind it");
   }
@@ -190,7 +192,7 @@ void Session::check_service_time(TimePoint now) {
   std::vector<PendingIo*> silent;
   std::vector<PendingIo*> over;
   std::vector<PendingIo*> overdue;
-  const bool client_takes = !to_client_.blocked_since().has_value();
+  const bool client_takes = !to_client_.output().blocked_since().has_value();
   ios_.for_each([&](IoKey key, PendingIo* io) {
     if (io->held) return;
     const std::uint64_t moved = conversation_->moved(key);
@@ -233,17 +235,17 @@ void Session::check_drain() {
     if (io->held && io->submitted) ++promised;
   });
   const auto is_done = [](const Pump& pump) {
-    return !pump.has_output() && !pump.in_mid_message();
+    return pump.output().empty() && !pump.in_mid_message();
   };
   const bool delivered = is_done(to_client_) && is_done(to_server_);
   if (promised == 0 && delivered && conversation_->at_rest()) close("the proxy drains");
 }
 
 void Session::update_byte_counters() {
-  shared_.counters.bytes_to_server += to_server_.bytes_moved() - counted_to_server_;
-  shared_.counters.bytes_to_client += to_client_.bytes_moved() - counted_to_client_;
-  counted_to_server_ = to_server_.bytes_moved();
-  counted_to_client_ = to_client_.bytes_moved();
+  shared_.counters.bytes_to_server += to_server_.output().bytes_sent() - counted_to_server_;
+  shared_.counters.bytes_to_client += to_client_.output().bytes_sent() - counted_to_client_;
+  counted_to_server_ = to_server_.output().bytes_sent();
+  counted_to_client_ = to_client_.output().bytes_sent();
 }
 
 }  // namespace vpfs::proxy
