@@ -162,6 +162,7 @@ PendingIo& Worker::make_held(TimePoint arrival) {
   PendingIo& io = *free_.back();
   free_.pop_back();
   io.arrival = arrival;
+  io.number = ++requests_;
   io.state = PendingIo::State::parked;
   io.worker = index_;
   io.held = true;

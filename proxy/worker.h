@@ -103,6 +103,7 @@ class Worker {
   Identifier identifier_;
   std::vector<std::unique_ptr<PendingIo>> pool_;
   std::vector<PendingIo*> free_;  // of the pool
+  std::uint64_t requests_ = 0;    // so far
   PendingIo* first_held_ = nullptr;
   PendingIo* last_held_ = nullptr;
 

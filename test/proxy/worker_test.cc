@@ -34,7 +34,7 @@ class WorkerTest : public ::testing::Test {
     ConfigErrors errors("worker_test");
     Config config = parse_config(
         "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n"
-        "timeouts: {connect: 5 s}\n"
+        "timeouts: {client_stall: 400 ms}\n"
         "scheduler: {policy: fifo, depth: {requests: " +
             std::to_string(depth) + "}}\n",
         errors);
@@ -178,6 +178,35 @@ TEST_F(WorkerTest, ASlotThatComesTooLateIsNotUsed) {
   EXPECT_EQ(shared_.counters.requests_refused, 1U);
   ASSERT_TRUE(comes_to(0, 0));
   EXPECT_FALSE(server.readable(0ms));
+}
+
+// All that came in one event has the same time of arrival, so that tells no order.
+TEST_F(WorkerTest, RequestsThatAStallTakesBackKeepTheirOrder) {
+  constexpr std::size_t kData = 1 << 20;
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  ASSERT_TRUE(client.send(test::io_request(100, {.type = orangefs::IoType::write, .size = kData})));
+  ASSERT_TRUE(server.receive());
+  ASSERT_TRUE(server.send(test::io_response(100, 0)));
+  ASSERT_TRUE(client.receive());
+  Buffer burst;
+  for (const unsigned tag : {9U, 7U, 8U, 5U}) {
+    const Buffer request = read_of(tag);
+    burst.insert(burst.end(), request.begin(), request.end());
+  }
+  ASSERT_TRUE(client.send(burst));
+  ASSERT_TRUE(comes_to(1, 4));
+  ASSERT_TRUE(wait_until([&] {
+    clock_.advance(1ms);
+    return shared_.counters.client_stalls == 1;
+  }));
+  ASSERT_TRUE(comes_to(0, 0));
+  // It sends its data after all.
+  ASSERT_TRUE(client.send(test::data_message(100, Buffer(kData))));
+  ASSERT_TRUE(server.receive());
+  ASSERT_TRUE(server.send(test::write_completion(100, kData)));
+  ASSERT_TRUE(client.receive());
+  for (const unsigned tag : {9U, 7U, 8U, 5U}) serve(server, client, tag);
 }
 
 TEST_F(WorkerTest, AReloadLetsGoWhatMayGoNow) {
