@@ -1,7 +1,9 @@
-// What every program and script does with the command lines that a newcomer types.
+// How programs and scripts treat the command lines that a newcomer types.
 
 #include <chrono>
 #include <filesystem>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +56,29 @@ TEST(CommandLines, HelpNeedsNothingElse) {
     const Outcome outcome = program(name, {"--help"});
     EXPECT_EQ(outcome.code, 0) << name;
     EXPECT_THAT(outcome.output, HasSubstr("--version")) << name;
+  }
+}
+
+// The first group of every match of `pattern` in `text`.
+std::set<std::string> matches(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator each(text.begin(), text.end(), regex), end; each != end; ++each) {
+    found.insert((*each)[1].str());
+  }
+  return found;
+}
+
+// The pages are in mdoc(7): `.Fl -config` is --config. Examples spell options as they are typed.
+TEST(CommandLines, ManualPagesHaveTheOptionsOfTheProgramsAndNoOthers) {
+  for (const std::string& name : kPrograms) {
+    const bool is_server = name == "vpfs-proxy" || name == "vpfs-server";
+    const std::string page = read_text(source("docs/man/" + name + (is_server ? ".8" : ".1")));
+    const std::string help = program(name, {"--help"}).output;
+    EXPECT_EQ(matches(page, R"((?:Fl |\| |\s-)-([a-z][-a-z]*))"),
+              matches(help, R"([\s,]--([a-z][-a-z]*))"))
+        << name;
+    EXPECT_EQ(matches(page, R"(Fl ([a-z])\b)"), matches(help, R"(\s-([a-z])\b)")) << name;
   }
 }
 
@@ -146,7 +171,7 @@ TEST(CommandLines, AListOfNoServersOrApplicationsIsAMistake) {
             load + ":2: applications: must name at least one\n");
 }
 
-// A copy of the scripts in a folder where nothing is built, and without the programs that install
+// Runs a copy of the scripts in a folder without a build. Stubs replace the programs that install
 // and build.
 TEST(CommandLines, HelpOfAScriptInstallsAndBuildsNothing) {
   const TemporaryDirectory directory;

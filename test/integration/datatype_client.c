@@ -21,7 +21,7 @@ struct run {
   int64_t size;
 };
 
-/* One datatype: as the library has it, and the bytes that it means. */
+/* One datatype: the library's request, and the bytes that it selects. */
 struct datatype {
   const char* name;
   PVFS_Request request;
@@ -121,7 +121,7 @@ static struct datatype resized(void) {
   return type;
 }
 
-/* The place in the file of a position in the stream that the type's repetitions make. */
+/* Maps a position in the stream of repetitions of `type` to its place in the file. */
 static int64_t place_of(const struct datatype* type, int64_t position) {
   const int64_t place = position / type->size * type->extent;
   int64_t rest = position % type->size;
@@ -169,7 +169,7 @@ static void read_and_compare(const struct datatype* type, int64_t offset, int64_
     ++expected;
     if (bad < 0 && buffer[i] != model[place]) bad = i;
   }
-  /* Past the end of the file the library counts bytes of such types that there are not. */
+  /* Past the end of the file, the library counts bytes that do not exist. */
   if (bad < 0 && expected == size && completed != size) bad = completed;
   tell("read", type, offset, size, completed, hash_of(buffer, expected), bad);
 }
@@ -211,9 +211,9 @@ static void make_file(PVFS_object_ref directory, const char* name, const char* d
   model_size = 0;
 }
 
-/* OrangeFS's directio loses bytes where two flow buffers share a block of 4 KiB. So types of whole
- * blocks are written in one piece, inside the file and, with holes, past its end; others in pieces
- * that fit into a buffer. */
+/* OrangeFS's directio loses bytes if two flow buffers share a block of 4 KiB. So only types of whole
+ * blocks are written in large pieces, within the file and (with holes) past its end. Others are
+ * written in pieces that fit into one buffer. */
 static void write_somewhere(const struct datatype* type, int64_t stripe) {
   int whole_blocks = type->extent % 4096 == 0;
   for (int i = 0; i < type->run_count; ++i) {
@@ -228,10 +228,10 @@ static void write_somewhere(const struct datatype* type, int64_t stripe) {
   }
 }
 
-/* Everything that the type can meet in a file of some MiB. */
+/* Reads and writes with the type: at the start, inside, across the end, and past it. */
 static void exercise(const struct datatype* type) {
   const struct datatype bytes = contiguous(1);
-  const int64_t stripe = kFileSize / type->extent * type->size; /* of the stream in the file */
+  const int64_t stripe = kFileSize / type->extent * type->size; /* stream bytes that fit into the file */
   write_pattern(&bytes, 0, kFileSize);
   read_and_compare(&bytes, 0, kFileSize);
   read_and_compare(type, 0, stripe);
@@ -244,7 +244,7 @@ static void exercise(const struct datatype* type) {
   read_and_compare(type, stripe / 2, stripe);
 }
 
-/* Bytes far away from each other, and nothing between them. */
+/* A file of two pieces that are far apart. */
 static void exercise_holes(const struct datatype* type) {
   const struct datatype bytes = contiguous(1);
   write_pattern(&bytes, 3 << 20, 5000);
@@ -253,12 +253,12 @@ static void exercise_holes(const struct datatype* type) {
   read_and_compare(&bytes, 0, kFileSize);
 }
 
-/* What a proxy that only knows an upper bound cannot see the end of: parts of whole flow buffers,
- * and of nothing. More of them than a server works on at a time. */
+/* Transfers whose end a proxy cannot see if it knows only an upper bound: each server's part is a
+ * multiple of the flow buffer, or empty. There are more of them than a server works on at a time. */
 static void exercise_whole_buffers(void) {
   const struct datatype bytes = contiguous(1);
   const struct datatype halves = vector(64, 32768, 65536);
-  const struct datatype first_strips = vector(32, 65536, 131072); /* one server's, all of them */
+  const struct datatype first_strips = vector(32, 65536, 131072); /* all on one server */
   write_pattern(&bytes, 0, kFileSize);
   for (int i = 0; i < 20; ++i) {
     read_and_compare(&halves, 0, 2 << 20);
@@ -270,7 +270,7 @@ static void exercise_whole_buffers(void) {
 
 int main(int argc, char** argv) {
   char path[PVFS_NAME_MAX];
-  char name[64]; /* not that of a run before, of which the server may still do something */
+  char name[64]; /* unique: the server may still work on an earlier run's file */
   PVFS_fs_id file_system;
   PVFS_sysresp_lookup directory;
   if (argc != 3) return 2;
@@ -296,7 +296,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < sizeof types / sizeof *types; ++i) {
     make_file(directory.ref, name, argv[2]);
     exercise(&types[i]);
-    /* OrangeFS takes a twod_stripe file for as long as its datafiles together: shorter, with holes. */
+    /* OrangeFS takes the sum of the datafiles for the size of a twod_stripe file: too small for holes. */
     if (strcmp(argv[2], "twod_stripe") == 0) continue;
     make_file(directory.ref, name, argv[2]);
     exercise_holes(&types[i]);

@@ -1,5 +1,5 @@
-// The examples of conf/ for a few seconds each, on verified I/O: what they promise is what they do.
-// All their rates and sizes are divided by 16, so that any machine is fast enough.
+// Runs each example of conf/ for a few seconds on verified I/O, and checks that it does what it
+// promises. Rates and sizes are divided by 16, so that any machine is fast enough.
 
 #include <algorithm>
 #include <chrono>
@@ -25,20 +25,20 @@ namespace vpfs::test {
 namespace {
 
 constexpr double kScale = 16;
-// What the examples speak of: 400 MiB/s and a little more, and requests of 1 MiB.
+// The examples assume a little more than 400 MiB/s and requests of 1 MiB; here divided by kScale.
 constexpr double kDevice = 28;  // MiB/s
 constexpr const char* kRequest = "64 KiB";
 
-// What a machine that is busy with other things lets through of a rate: tokens beyond the burst are
-// lost while nobody can be served.
+// On a busy machine an application may get only this part of its rate: while nobody is served,
+// tokens beyond the burst are lost.
 constexpr double kLeastPart = 0.7;
-// And what a realtime class catches up of what the machine was late with before the measurement.
+// A realtime class may exceed its rate by this much to make up for delays before the measurement.
 constexpr double kMostPart = 1.15;
 constexpr int kSeconds = 3;
 
-// MiB/s, and MiB that may come at once.
+// `measured` and `rate` are in MiB/s, `burst` in MiB.
 void expect_limited(double measured, double rate, double burst) {
-  // What is at the data server when the measurement begins ends in it.
+  // Requests that are outstanding when the measurement begins end within it.
   const double depth = 8 / kScale;
   EXPECT_LE(measured, kMostPart * rate + (burst + depth + 1 / kScale) / kSeconds);
   EXPECT_GE(measured, kLeastPart * rate);
@@ -66,7 +66,7 @@ std::string scaled_down(const std::string& text) {
 
 const std::string kFolder = source("conf/");
 
-// An example as ProxySettings::whole wants it.
+// An example in the form of ProxySettings::whole.
 std::string example(const std::string& name) {
   std::string text = read_text(kFolder + name + ".yaml");
   text = replaced(replaced(scaled_down(text), "{", "{{"), "}", "}}");
@@ -76,7 +76,7 @@ std::string example(const std::string& name) {
   return std::regex_replace(text, std::regex("\n  upstream: [^\n]*"), "\n  upstream: {upstream}");
 }
 
-// One data server that does kDevice behind one proxy with an example's configuration.
+// A data server of kDevice behind a proxy that runs an example's configuration.
 class ExampleConfigurations : public ::testing::Test {
  protected:
   void run(const std::string& name, const std::string& applications) {
@@ -93,7 +93,7 @@ class ExampleConfigurations : public ::testing::Test {
     measure(fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_->port()), applications);
     EXPECT_TRUE(server.stop().ok()) << server.errors();
   }
-  // The same before a BeeGFS storage server, with an example in `text`.
+  // The same in front of a BeeGFS storage server, with the configuration `text`.
   void run_beegfs(const std::string& text, const std::string& applications) {
     const dataserver::DeviceSettings device = {
         .bandwidth = {static_cast<std::uint64_t>(kDevice) << 20},
@@ -108,19 +108,19 @@ class ExampleConfigurations : public ::testing::Test {
                                   .applications = applications,
                                   .duration = fmt::format("{} s", kSeconds),
                                   .warm_up = "1 s",
-                                  // On a slow machine tbf leaves nothing to those without a rate.
+                                  // On a slow machine, tbf serves nobody who has no rate.
                                   .everybody_served = false});
     watch_queues();
     load_->expect_good_end();
     status_ = proxy_->status();
   }
 
-  // MiB/s, as the application saw it.
+  // MiB/s, measured by the application.
   [[nodiscard]] double rate(const std::string& application) const {
     return load_->mib_per_second(application);
   }
-  // Whether there was something to share out among them: a busy device, and requests of each that
-  // waited all the time. Else this machine is too slow for what the example promises.
+  // Whether the named virtual PFSes competed: the device was busy, and each had requests waiting
+  // all the time. If not, this machine is too slow to check what the example promises.
   [[nodiscard]] bool fought_for_the_device(const std::vector<std::string>& names) const {
     return load_->total_mib_per_second() >= 0.9 * kDevice &&
            std::ranges::none_of(names, [this](const auto& name) { return idle_.contains(name); });
@@ -129,7 +129,7 @@ class ExampleConfigurations : public ::testing::Test {
     return fmt::format("this machine does {:.1f} of the device's {} MiB/s; not always busy: {}",
                        load_->total_mib_per_second(), kDevice, fmt::join(idle_, " "));
   }
-  // Looks who has nothing waiting, as long as the run is measured.
+  // During the measurement, records which virtual PFSes have nothing waiting.
   void watch_queues() {
     ASSERT_TRUE(load_->wait_until_begun()) << load_->text();
     const auto begin = std::chrono::steady_clock::now() + 1s;
@@ -155,7 +155,7 @@ class ExampleConfigurations : public ::testing::Test {
         kRequest, outstanding);
   }
 
-  // With the file's directory, and the user who writes it.
+  // An application of the user `uid`, whose files are in `directory`.
   static std::string beegfs_user(const std::string& name, const std::string& directory,
                                  unsigned uid, unsigned read_percent = 0) {
     return fmt::format(
@@ -168,7 +168,7 @@ class ExampleConfigurations : public ::testing::Test {
   ReservedPort server_port_;
   std::optional<ProxyProcess> proxy_;
   std::optional<LoadRun> load_;
-  std::set<std::string> idle_;  // virtual PFSes that had nothing waiting once
+  std::set<std::string> idle_;  // virtual PFSes whose queue was empty at some time
   nlohmann::json status_;
 };
 
@@ -215,7 +215,7 @@ TEST_F(ExampleConfigurations, EdfKeepsThePromisedLatencyBesideAFlood) {
   const nlohmann::json interactive = virtual_pfs("interactive");
   EXPECT_EQ(interactive["promised"], true);
   if (!fought_for_the_device({"default"})) GTEST_SKIP() << too_slow();
-  // None when the machine itself is never late.
+  // Deadlines are missed only if the machine itself is late.
   EXPECT_LE(interactive["deadline_misses"].get<double>(),
             0.01 * interactive["done_requests"].get<double>());
   EXPECT_LT(interactive["wait_us"]["p99"].get<double>(),
@@ -235,7 +235,7 @@ TEST_F(ExampleConfigurations, ProxySharesTwoToOneAndEveryOtherJobHasWeightOne) {
 TEST_F(ExampleConfigurations, ClassesServeInteractiveWorkFirstAndStarveNobody) {
   run("classes", writer("simulation", "simulation", 64) + writer("analysis", "analysis", 64));
   if (!fought_for_the_device({"analysis"})) GTEST_SKIP() << too_slow();
-  // A request a second, and two that wait at the ends of the time.
+  // One request per second, and one more at each end of the measurement.
   EXPECT_LE(load_->requests_per_second("simulation"), 1.0 + 2.0 / kSeconds);
   EXPECT_GT(load_->requests_per_second("simulation"), 0);
   EXPECT_GE(rate("analysis"), 0.9 * kDevice);
@@ -259,7 +259,7 @@ TEST_F(ExampleConfigurations, BeegfsHoldsTheReadsOfBackupsToTheirRate) {
   expect_limited(rate("reader"), 100 / kScale, 3 / kScale);
 }
 
-// The proxies of docs/walk-through.md are measured by its own test.
+// walk_through_test.cc measures the proxies of docs/walk-through.md.
 TEST(Examples, EveryOneOfAProxyIsMeasured) {
   const std::set<std::string> measured = {"adaptbf", "beegfs",   "classes",  "edf", "fifo",
                                           "proxy",   "proxy-s0", "proxy-s1", "sfq", "tbf"};

@@ -1,5 +1,5 @@
-// A client that claims many job ids: with `jobs: trust` they take the victim's bandwidth, with
-// `jobs: registered` they do not.
+// A client claims many job ids. With `jobs: trust` it takes the victim's bandwidth that way, with
+// `jobs: registered` it does not.
 
 #include <iostream>
 #include <optional>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kFalseIds = 50;
 
-// As ProxySettings::whole wants it. `jobs` is the top-level part in question.
+// In the form of ProxySettings::whole. `jobs` has the top-level keys under test.
 std::string configuration(const std::string& jobs) {
   return "proxy: {{listen: {listen}, upstream: {upstream}, status_file: '{status_file}'}}\n"
          "scheduler:\n"
@@ -40,7 +40,7 @@ constexpr const char* kRegistered =
     "  - {{jobid: victim, client: 127.0.0.0/8}}\n"
     "  - {{jobid: elsewhere, client: [10.9.9.9, 10.8.0.0/16]}}\n";
 
-// One victim, and one client that claims kFalseIds jobs, one of which is another node's.
+// One victim, and one client that claims kFalseIds jobs. One of these belongs to another node.
 std::string applications() {
   std::string all = "  - {name: victim, size: 64 KiB, outstanding: 64, file_size: 8 MiB}\n";
   for (int i = 1; i <= kFalseIds; ++i) {
@@ -65,7 +65,7 @@ class FalseJobIds : public ::testing::Test {
     if (!server_->wait_for_line("ready on")) throw std::runtime_error(server_->errors());
   }
 
-  // Of all that is done in some seconds.
+  // The victim's fraction of all bytes in a run of a few seconds.
   [[nodiscard]] double victims_part() {
     LoadRun load({.file_system = fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_.port()),
                   .applications = applications(),

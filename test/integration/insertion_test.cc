@@ -1,5 +1,5 @@
-// script/insert-beegfs and script/insert-orangefs between a client and a server in network
-// namespaces, under verified load.
+// Runs script/insert-beegfs and script/insert-orangefs under verified load, between a client and a
+// server in network namespaces.
 
 #include <algorithm>
 #include <cstdio>
@@ -38,7 +38,7 @@ class Insertion : public ::testing::Test {
   void start_proxy(const std::string& protocol, std::uint16_t port, const std::string& upstream,
                    const std::string& more = "") {
     status_file_ = (directory_.path() / "status.json").string();
-    // Both families, as conf/beegfs.yaml has it, where this kernel knows both.
+    // IPv4 and IPv6, as in conf/beegfs.yaml, if this kernel has both.
     const bool both = std::filesystem::exists("/proc/net/if_inet6");
     const std::string config = directory_.write(
         "proxy.yaml",
@@ -49,7 +49,7 @@ class Insertion : public ::testing::Test {
     proxy_.emplace(hosts_->at_servers({program("vpfs-proxy"), "--config", config}));
     ASSERT_TRUE(proxy_->wait_for_line("ready at")) << proxy_->errors();
   }
-  // Of the one virtual PFS; as the proxy has written it last.
+  // Sees the row of the only virtual PFS in the newest status file.
   using Condition = std::function<bool(const nlohmann::json& virtual_pfs)>;
   [[nodiscard]] bool wait_until(const Condition& condition) const {
     const auto deadline = std::chrono::steady_clock::now() + 20s;
@@ -72,7 +72,7 @@ class Insertion : public ::testing::Test {
     return output;
   }
 
-  // Goes on until it is stopped.
+  // The load runs until it is stopped.
   [[nodiscard]] std::unique_ptr<LoadRun> start_load(const std::string& name,
                                                     const std::string& file_system,
                                                     unsigned outstanding) const {
@@ -123,7 +123,7 @@ TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
   EXPECT_EQ(insert("beegfs", {"--status"}), "not inserted\n");
 }
 
-// A client that has sent its request only waits: it has to be told that its connection is over.
+// A client that waits for an answer notices only if its connection is closed.
 TEST_F(Insertion, RemovingEndsTheWaitOfWhoIsHeld) {
   Process storage(hosts_->at_servers(
       {program("vpfs-bench-beegfs-storage"), "--port", "8003", "--any-address"}));
@@ -143,7 +143,7 @@ TEST_F(Insertion, RemovingEndsTheWaitOfWhoIsHeld) {
     return pfs["queued_requests"] == 0 && pfs["outstanding_requests"] == 0;
   }));
   EXPECT_EQ(proxy_->errors().find("refused: data server"), std::string::npos)
-      << "the script's look is no client: " << proxy_->errors();
+      << "the script's check is not a client: " << proxy_->errors();
   EXPECT_TRUE(proxy_->stop(30s).ok()) << proxy_->errors();
 }
 

@@ -1,5 +1,5 @@
-// Datatypes with holes, read and written by OrangeFS's own client library, directly and through
-// vpfs-proxy: the same bytes, and no slot that stays behind.
+// OrangeFS's own client library reads and writes datatypes with holes, directly and through
+// vpfs-proxy. The bytes are the same, and all slots come back.
 
 #include <filesystem>
 #include <memory>
@@ -56,7 +56,7 @@ class OrangefsDatatypes : public testing::TestWithParam<Setting> {
               std::make_unique<ProxyProcess>(ProxySettings{.upstream = server, .depth = 4}));
           return proxies_.back()->port();
         },
-        // With alt-aio most of the runs come to a standstill, with more buffers some.
+        // With alt-aio most runs hang in OrangeFS itself; with more buffers some do.
         OrangefsServers::Settings{.flow_buffer_size = GetParam().flow_buffer_size,
                                   .flow_buffers = 2,
                                   .trove_method = "directio"});
@@ -73,8 +73,9 @@ class OrangefsDatatypes : public testing::TestWithParam<Setting> {
     return directory_.write(name, address + " /v pvfs2 defaults,noauto 0 0\n");
   }
 
-  // What the client printed. Strided reads now and then wait for ever in OrangeFS's own servers,
-  // without any proxy, so one good run of some is asked for. A proxy that keeps slots has none.
+  // Returns what the client printed. Even without a proxy, OrangeFS's servers sometimes never
+  // answer a strided read, so one good run in five is enough. A proxy that lost slots would have
+  // none.
   std::string run(const std::string& mounts) {
     for (int attempt = 0; attempt < 5; ++attempt) {
       Process client({client_, "/v/", GetParam().distribution}, {{"PVFS2TAB_FILE", mounts}});

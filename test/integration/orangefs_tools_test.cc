@@ -61,7 +61,7 @@ class OrangefsTools : public testing::TestWithParam<Setting> {
     }
   }
 
-  // As run_orangefs_tool().
+  // Like run_orangefs_tool().
   std::string tool(const std::string& name, std::vector<std::string> arguments) {
     return run_orangefs_tool(tools_ + "/" + name, std::move(arguments), tab_);
   }
@@ -116,7 +116,7 @@ TEST_P(OrangefsTools, ListsWhatTheyMade) {
   EXPECT_THAT(tool("pvfs2-statfs", {"-m", "/v"}), HasSubstr("bytes available"));
 }
 
-// Runs a shell script in a mount and compares what it prints with a plain directory.
+// Runs a shell script in a mount and in a plain directory, and compares their output.
 TEST_P(OrangefsTools, AFuseMountBehavesAsAPlainDirectory) {
   if (!std::filesystem::exists(tools_ + "/pvfs2fuse")) GTEST_SKIP() << "no pvfs2fuse";
   if (::access("/dev/fuse", R_OK | W_OK) != 0) GTEST_SKIP() << "no /dev/fuse";

@@ -1,4 +1,4 @@
-// BeeGFS clients that lie about themselves, before a real vpfs-proxy.
+// BeeGFS clients that lie about themselves, against a real vpfs-proxy.
 
 #include <string>
 #include <vector>
@@ -12,14 +12,14 @@
 namespace vpfs::test {
 namespace {
 
-// The depth bounds what is at the server, whatever clients claim.
+// Whatever clients claim, the depth bounds the requests at the server.
 TEST(ProxiedBeegfsDepth, HoldsForWhoeverLies) {
   enum class Lie { target, nobody, server, mirror };
   constexpr unsigned kDepth = 4;
   constexpr std::size_t kConnections = 40;
   for (const Lie lie : {Lie::target, Lie::nobody, Lie::server, Lie::mirror}) {
     SCOPED_TRACE(static_cast<int>(lie));
-    // Each request takes a millisecond of the device.
+    // The device takes a millisecond per request.
     BeegfsStorage storage({.device = dataserver::DeviceSettings{
                                .bandwidth = {100 << 20}, .per_request = 1ms, .parallelism = 8}});
     ProxyProcess proxy({.upstream = storage.port(),
@@ -38,7 +38,7 @@ TEST(ProxiedBeegfsDepth, HoldsForWhoeverLies) {
       if (lie != Lie::nobody) ASSERT_TRUE(peers.back().send(introduction(type, 7)));
       ASSERT_TRUE(peers.back().send(request(io)));
     }
-    // The file is empty.
+    // The file is empty, so every read gives 0 bytes.
     for (WirePeer& peer : peers) EXPECT_EQ(peer.receive_bytes(8), word(0));
     ASSERT_TRUE(proxy.wait_for_outstanding(0));
     EXPECT_EQ(storage.record().reads, kConnections);

@@ -1,5 +1,5 @@
-// vpfs-load through a real vpfs-proxy to a BeeGFS storage server double: verified data, shares, and
-// what becomes of them when things break.
+// vpfs-load through a real vpfs-proxy to a BeeGFS storage server double: verified data and shares,
+// also while something breaks.
 
 #include <chrono>
 #include <memory>
@@ -50,7 +50,7 @@ class ProxiedBeegfs : public ::testing::Test {
     return {.file_system = fmt::format("beegfs://127.0.0.1:{}/{}", proxy_->port(), target),
             .applications = applications};
   }
-  // Starts vpfs-load, which goes on until it is stopped.
+  // Starts vpfs-load, which runs until it is stopped.
   [[nodiscard]] std::unique_ptr<LoadRun> load(const std::string& applications,
                                               std::uint16_t target = 101) const {
     return std::make_unique<LoadRun>(load_settings(applications, target));
@@ -59,7 +59,7 @@ class ProxiedBeegfs : public ::testing::Test {
     EXPECT_EQ(storage_->record().headers_in_pieces, 0U);
     EXPECT_EQ(proxy_->status()["counters"]["framing_errors"], 0);
   }
-  // Of the first application, since the proxy began.
+  // Requests of the first application since the proxy started.
   [[nodiscard]] std::uint64_t requests_done() {
     return proxy_->status()["virtual_pfs"][1]["done_requests"];
   }
@@ -77,7 +77,7 @@ std::string busy(const std::string& name, std::uint32_t uid, const std::string& 
                      more);
 }
 
-// Policies, depths and targets change under verified load, and no connection notices.
+// Policies, depths and targets change under verified load without harm to any connection.
 TEST_F(ProxiedBeegfs, ReloadsUnderLoadHarmNothing) {
   begin(device(60), "a: {weight: 2}, b: {weight: 1}", 4, "per_target: true");
   const auto running =

@@ -1,5 +1,5 @@
-// vpfs-load, with every block verified, through vpfs-proxy to vpfs-server, while one of them dies
-// or has too little of something.
+// vpfs-load runs through vpfs-proxy to vpfs-server and verifies every block, while one of the three
+// dies or lacks a resource.
 
 #include <optional>
 #include <string>
@@ -51,7 +51,8 @@ class ProxiedCluster : public ::testing::Test {
             .applications = applications,
             .duration = duration};
   }
-  // The proxy has served `requests` since it was started: so the load is well under way.
+  // Waits until the proxy has served this many requests since its start, so that the load is well
+  // under way.
   [[nodiscard]] bool wait_for_progress(std::uint64_t requests) {
     return proxy_.wait_until([&](const nlohmann::json& now) { return done_in(now) >= requests; });
   }
@@ -115,7 +116,7 @@ TEST_F(ProxiedCluster, FullDiskFailsTheWriterAndNobodyElse) {
       "  - {name: a, size: 64 KiB, outstanding: 8, read_percent: 0, file_size: 64 MiB}\n"
       "  - {name: b, size: 4 KiB, outstanding: 8, read_percent: 100, file_size: 1 MiB}\n"));
   ASSERT_TRUE(proxy_.wait_until([](const nlohmann::json& now) {
-    const auto& pfs = now["virtual_pfs"];  // "default" is the first
+    const auto& pfs = now["virtual_pfs"];  // the first is "default"
     return pfs[1]["failed_requests"] > 0 && pfs[2]["done_requests"] > 300;
   }));
   EXPECT_FALSE(load.stop().ok());
@@ -130,7 +131,7 @@ TEST_F(ProxiedCluster, FullDiskFailsTheWriterAndNobodyElse) {
   EXPECT_EQ(pfs[2]["failed_requests"], 0);
   EXPECT_TRUE(proxy_.wait_until_idle());
 
-  // With the writer's file gone there is room again.
+  // The writer's file is removed, so there is room again.
   LoadRun again(load_settings(
       "  - {name: b, size: 4 KiB, outstanding: 8, read_percent: 50, file_size: 1 MiB}\n",
       "300 ms"));

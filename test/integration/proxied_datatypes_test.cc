@@ -1,5 +1,6 @@
-// Reads and writes of datatypes with holes, over every distribution, to vpfs-server through
-// vpfs-proxy: the right bytes, in full flow buffers, and a slot that comes back with the last one.
+// Reads and writes datatypes with holes, over every distribution, through vpfs-proxy to
+// vpfs-server. The bytes are right, flow buffers are full, and the slot comes back with the last
+// byte.
 
 #include <algorithm>
 #include <memory>
@@ -30,7 +31,7 @@ using Bytes = std::vector<std::byte>;
 
 constexpr orangefs::FsId kFileSystem = 1234;
 
-// What one data server is asked for.
+// One data server's part of a request.
 struct Part {
   DatatypeBuilder type;
   StripingModel striping;
@@ -38,7 +39,7 @@ struct Part {
   std::int64_t offset = 0;
   std::int64_t size = 0;
 
-  // The datafile offsets that it moves, in order.
+  // The datafile offsets of its bytes, in order.
   [[nodiscard]] std::vector<std::int64_t> places() const {
     const std::vector<std::int64_t> logical = stream_bytes(type, offset, size);
     const std::int64_t end = logical.empty() ? 0 : *std::ranges::max_element(logical) + 1;
@@ -57,11 +58,11 @@ Bytes random_data(std::mt19937_64& random, std::size_t size) {
   return data;
 }
 
-// A file with one datafile on a server behind a proxy. Requests say which part of which striping it
-// is; data servers believe that.
+// A file with one datafile on a server behind a proxy. Requests claim that it is one part of a
+// larger striping; data servers believe them.
 class ProxiedDatatypes : public testing::TestWithParam<std::size_t> {
  protected:
-  // Depth 1: as long as a slot is not back, nothing else is served.
+  // With depth 1, nothing else is served until the slot comes back.
   ProxiedDatatypes() : proxy_({.upstream = server_port_.number(), .depth = 1}) {
     const std::string config = directory_.write(
         "server.yaml", fmt::format("file_system: {{name: vpfs, id: {}, flow_buffer_size: {}}}\n"
@@ -132,7 +133,7 @@ class ProxiedDatatypes : public testing::TestWithParam<std::size_t> {
     EXPECT_TRUE(data == wanted);
   }
 
-  // The datafile becomes `contents`.
+  // Replaces the datafile's contents.
   void overwrite(const Bytes& contents) {
     const auto size = static_cast<std::int64_t>(contents.size());
     ASSERT_EQ(client_
@@ -160,7 +161,7 @@ class ProxiedDatatypes : public testing::TestWithParam<std::size_t> {
   orangefs::Attributes attributes_;
 };
 
-// Some KiB of bytes in blocks of 1 to 9 K, with holes, in order.
+// Some KiB in blocks of 1 to 9000 bytes, with holes, in order.
 DatatypeBuilder blocks(std::mt19937_64& random) {
   const auto length = static_cast<std::int32_t>(1 + random() % 9000);
   const auto hole = static_cast<std::int64_t>(random() % 9000);
@@ -177,7 +178,7 @@ DatatypeBuilder blocks(std::mt19937_64& random) {
 
 Part random_part(std::mt19937_64& random) {
   Part part{.type = blocks(random), .striping = random_striping(random)};
-  // Strips of some KiB instead of some bytes.
+  // Makes strips of some KiB; they were some bytes.
   for (auto& strip : part.striping.period) strip.size *= 1000;
   if (auto* stripe = std::get_if<orangefs::SimpleStripe>(&part.striping.distribution)) {
     stripe->strip_size *= 1000;
@@ -267,7 +268,7 @@ TEST_P(ProxiedDatatypes, SmallRequestsDoTheSame) {
   expect_slots_are_back();
 }
 
-// The reads of which a proxy could not see the end.
+// Reads whose end a proxy could miss.
 TEST_P(ProxiedDatatypes, WholeBuffersAndNothingAtAllEndAtOnce) {
   std::mt19937_64 random(2);
   const std::size_t size = 4 * GetParam();
@@ -291,7 +292,7 @@ TEST_P(ProxiedDatatypes, WholeBuffersAndNothingAtAllEndAtOnce) {
   part.type = DatatypeBuilder().contiguous(1);
   part.offset = 0;
   part.size = static_cast<std::int64_t>(GetParam());
-  // The first 256 KiB are the first group's, which is this server.
+  // The first 256 KiB belong to the first group, which is this server.
   expect_read(request(part, IoType::read),
               Bytes(contents.begin(),
                     contents.begin() +

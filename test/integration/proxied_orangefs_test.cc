@@ -1,4 +1,5 @@
-// vpfs-proxy before OrangeFS's own servers, used by its own programs and by the client library.
+// vpfs-proxy in front of OrangeFS's own servers, used by OrangeFS's own programs and by the client
+// library.
 
 #include <filesystem>
 #include <memory>
@@ -41,8 +42,8 @@ class ProxiedOrangefs : public testing::Test {
     });
     direct_ = table("direct", servers_->address());
     proxied_ = table("proxied", servers_->proxied_address());
-    // Servers take seconds to start and to have their pools of handles filled.
-    // Until then pvfs2-ping may say that there are problems, and still end with 0.
+    // Servers need seconds to start and to fill their pools of handles. Until then pvfs2-ping may
+    // report problems, and still exit with 0.
     std::string ping;
     for (int i = 0; i < 100 && !ping.contains(kSound); ++i) {
       ping = tool(direct_, "pvfs2-ping", {"-m", "/v"});
@@ -66,7 +67,7 @@ class ProxiedOrangefs : public testing::Test {
   }
   std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
 
-  // As run_orangefs_tool().
+  // Like run_orangefs_tool().
   std::string tool(const std::string& mounts, const std::string& name,
                    std::vector<std::string> arguments) {
     return run_orangefs_tool(tools_ + "/" + name, std::move(arguments), mounts);

@@ -1,5 +1,4 @@
-// Whose I/O it is at a BeeGFS storage server, and of which target: what the proxy believes of what
-// is said of it.
+// What the proxy believes of a BeeGFS request: whose I/O it is, and for which target.
 
 #include <string>
 #include <vector>
@@ -35,7 +34,7 @@ TEST_F(ProxyBeegfs, WhatTheConfiguredServersSendPassesThoughTheDepthIsUsedUp) {
   answer(primary, beegfs::write_answer(100));
   EXPECT_EQ(proxy.status()["virtual_pfs"][0]["done_requests"], 0);
   EXPECT_EQ(proxy.status()["counters"]["connections_unknown_node"], 0);
-  // A client there is a client.
+  // A client at a server's address is still a client.
   Link client = open(proxy);
   const Buffer claims = request({.flags = kReadFromMirror});
   ASSERT_TRUE(client.client.send(claims));
@@ -61,14 +60,15 @@ TEST_F(ProxyBeegfs, WhoeverDoesNotIntroduceItselfWaitsItsTurnAsAnUnknownNode) {
   ASSERT_TRUE(says_meta.client.send(mirror + pattern(10, 1)));
   ASSERT_TRUE(proxy.wait_for_queued(2));
   const nlohmann::json now = proxy.status();
-  EXPECT_EQ(now["virtual_pfs"][0]["queued_requests"], 1) << "node 7 says nobody but itself";
+  EXPECT_EQ(now["virtual_pfs"][0]["queued_requests"], 1)
+      << "only node 7 itself can say that it is node 7";
   EXPECT_EQ(now["virtual_pfs"][2]["queued_requests"], 1);
   EXPECT_EQ(now["counters"]["connections_unknown_node"], 2);
   ASSERT_EQ(now["clients"].size(), 2U);
   EXPECT_EQ(now["clients"][1]["client"], "127.0.0.1 unknown node");
   EXPECT_EQ(now["clients"][1]["connections"], 2);
   answer(first, read_answer(pattern(kSmall, 1)));
-  // One after the other, in either order.
+  // The two are served one after the other, in either order.
   const bool reads_first = [&] {
     while (!silent.server.readable(milliseconds(10))) {
       if (says_meta.server.readable(milliseconds(10))) return false;
@@ -102,7 +102,7 @@ TEST_F(ProxyBeegfs, AReloadSaysWhoIsAServerOfNewConnectionsOnly) {
   expect_served(before, read_request());
 }
 
-// Of a file's own target, though its header names another one.
+// The request belongs to the target in its body, although its header names another one.
 TEST_F(ProxyBeegfs, WhatTheHeaderSaysGivesNobodyAnotherTargetsSlots) {
   ProxySettings per_target = settings();
   per_target.scheduler = "per_target: true";
@@ -116,7 +116,7 @@ TEST_F(ProxyBeegfs, WhatTheHeaderSaysGivesNobodyAnotherTargetsSlots) {
   ASSERT_TRUE(proxy.wait_for_queued(1));
   const nlohmann::json now = proxy.status();
   EXPECT_EQ(now["targets"].size(), 1U);
-  EXPECT_EQ(now["virtual_pfs"][1]["queued_requests"], 1) << "rules look at that target too";
+  EXPECT_EQ(now["virtual_pfs"][1]["queued_requests"], 1) << "rules see that target too";
   answer(first, read_answer(pattern(kSmall, 1)));
   expect_served(liar, lie);
 }
@@ -175,7 +175,7 @@ TEST_F(ProxyBeegfs, AWriteBackOfNobodyBelongsToTheOnlyUserOfItsFile) {
         {.type = MessageType::write_local_file, .count = 10, .user = user, .handle = handle});
     ASSERT_TRUE(link.client.send(message + pattern(10, 1)));
     ASSERT_EQ(link.server.receive_bytes(message.size() + 10), message + pattern(10, 1))
-        << "what goes to the server is what came";
+        << "the request is forwarded unchanged";
     answer(link, beegfs::write_answer(10));
   };
   write(1002, "1#a");
@@ -192,7 +192,7 @@ TEST_F(ProxyBeegfs, AWriteBackOfNobodyBelongsToTheOnlyUserOfItsFile) {
   EXPECT_EQ(now["counters"]["write_back_unknown"], 2);
 }
 
-// Read ahead for somebody by the node's kernel, or by root himself.
+// The node's kernel reads ahead for a user with uid 0; root's own reads look the same.
 TEST_F(ProxyBeegfs, AReadOfNobodyBelongsToTheOnlyUserOfItsFile) {
   ProxySettings both = settings(4);
   ProxyProcess proxy(both);
@@ -240,7 +240,7 @@ TEST_F(ProxyBeegfs, WhatApplicationsHoldOfANodesConnectionsIsBounded) {
   ASSERT_TRUE(proxy.wait_for_queued(2));
   ASSERT_TRUE(links[2].client.send(request({.offset = 8192})));
   EXPECT_EQ(links[2].client.receive_bytes(8), word(-3));
-  // Another application has half of it.
+  // Half of the allowance belongs to another application.
   ASSERT_TRUE(links[3].client.send(read_request(1002)));
   EXPECT_EQ(links[1].client.receive_bytes(8), word(-3));
   ASSERT_TRUE(proxy.wait_for_queued(2));
@@ -250,7 +250,7 @@ TEST_F(ProxyBeegfs, WhatApplicationsHoldOfANodesConnectionsIsBounded) {
   EXPECT_EQ(now["virtual_pfs"][2]["queued_requests"], 1);
   ASSERT_EQ(now["clients"].size(), 2U);
   EXPECT_EQ(now["clients"][1]["client"], "127.0.0.1 node 7");
-  EXPECT_EQ(now["clients"][1]["connections"], 4) << "those that have asked for something";
+  EXPECT_EQ(now["clients"][1]["connections"], 4) << "only connections that have sent a request";
   EXPECT_EQ(now["clients"][1]["max_held"], 2);
   EXPECT_TRUE(proxy.logs("max_held_per_client"));
   answer(first, read_answer(pattern(kSmall, 1)));

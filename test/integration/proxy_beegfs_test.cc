@@ -1,4 +1,4 @@
-// The proxy before a BeeGFS storage server whose part a test plays by hand.
+// The proxy in front of a BeeGFS storage server that the test plays.
 
 #include "test/support/proxy_beegfs.h"
 
@@ -67,7 +67,8 @@ TEST_F(ProxyBeegfs, ReadsAndWritesOfAllSizesArriveUnchanged) {
     server.join();
   }
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
-  EXPECT_EQ(proxy.status()["virtual_pfs"][1]["done_requests"], 11) << "a write of nothing is none";
+  EXPECT_EQ(proxy.status()["virtual_pfs"][1]["done_requests"], 11)
+      << "an empty write does not count";
   EXPECT_EQ(proxy.status()["virtual_pfs"][1]["failed_requests"], 0);
 }
 
@@ -91,7 +92,7 @@ TEST_F(ProxyBeegfs, AHeldWriteIsItsHeaderAndItsDataStayInTheSocket) {
   answer(second, beegfs::write_answer(static_cast<std::int64_t>(size)));
 }
 
-// Requests of one connection go one at a time, whoever sends two.
+// Even if a client sends two requests at once, a connection has one at a time at the server.
 TEST_F(ProxyBeegfs, RequestsThatAreSentTogetherGoOneAfterTheOther) {
   ProxyProcess proxy(settings(4));
   Link link = open(proxy);
@@ -125,7 +126,7 @@ TEST_F(ProxyBeegfs, WhatIsHeldForTooLongIsAnsweredSoThatItsClientComesAgain) {
   sender.join();
   EXPECT_EQ(proxy.status()["counters"]["requests_refused"], 2);
   answer(first, read_answer(pattern(kSmall, 1)));
-  // Nothing of them has been forwarded, and both connections go on.
+  // Nothing of the refused requests was forwarded, and both connections still work.
   for (Link* link : {&reader, &writer}) {
     EXPECT_FALSE(link->server.readable(milliseconds(20)));
     ASSERT_TRUE(link->client.send(read_request()));
@@ -152,7 +153,7 @@ TEST_F(ProxyBeegfs, TheWorkOfAClientThatHasGoneIsDropped) {
   EXPECT_TRUE(proxy.wait_until_idle());
 }
 
-// A client that repeats a write elsewhere must not find the first one come behind it.
+// An abandoned write must not arrive after its retry on another connection.
 TEST_F(ProxyBeegfs, AWriteWhoseClientHasGoneIsNotPassedOnLate) {
   ProxyProcess proxy(settings());
   Link first = open(proxy);
@@ -161,7 +162,7 @@ TEST_F(ProxyBeegfs, AWriteWhoseClientHasGoneIsNotPassedOnLate) {
     for (int round = 0; round < 5; ++round) {
       Link second = open(proxy);
       ASSERT_TRUE(second.client.send(write_request() + pattern(kSmall, 1)));
-      // For what has just come the client is not looked for.
+      // Requests held for less are forwarded without checking for a hang-up.
       ASSERT_TRUE(proxy.wait_until([](const auto& now) {
         return now["queued"] == 1 && now["virtual_pfs"][1]["oldest_waits_us"] >= 1000;
       }));

@@ -1,4 +1,5 @@
-// What requests cost that do less, or need more of the proxy, than they seem to.
+// The cost of requests that move less than they ask for, or take more of the proxy than they seem
+// to.
 
 #include <chrono>
 #include <string>
@@ -18,7 +19,7 @@ using orangefs::Tag;
 constexpr std::int64_t kAsked = 10 << 20;
 constexpr std::int64_t kHas = 4096;
 
-// One read of a small file that asks for much.
+// Reads a small file with a request for much more.
 void read_small_file(Link& link, Tag tag) {
   ASSERT_TRUE(link.client.send(io_request(tag, {.size = kAsked})));
   ASSERT_TRUE(link.server.receive());
@@ -53,7 +54,7 @@ TEST(ProxyCosts, AReadLargerThanTheDepthDoesNotGoAlone) {
   EXPECT_TRUE(proxy.wait_for_outstanding(3));
 }
 
-// A job reads one file after the other, each by a process of its own.
+// A job reads many files, each once and in a new process.
 TEST(ProxyCosts, ReadsOfFilesThatNobodyKnowsCostWhatSuchReadsHaveGiven) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 16, .depth_bytes = "8 MiB"});
@@ -71,7 +72,7 @@ TEST(ProxyCosts, ReadsOfFilesThatNobodyKnowsCostWhatSuchReadsHaveGiven) {
   EXPECT_TRUE(proxy.wait_for_outstanding(16));
 }
 
-// Its requests are refused as fast as they come otherwise, and nobody else is served.
+// Without this, the proxy would do nothing but refuse the flooder's requests.
 TEST(ProxyCosts, WhoIsRefusedIsReadSlowly) {
   constexpr int kRefused = 640;
   FakeDataServer server;
@@ -86,7 +87,7 @@ TEST(ProxyCosts, WhoIsRefusedIsReadSlowly) {
   ASSERT_TRUE(proxy.wait_until([](const nlohmann::json& status) {
     return status["counters"]["requests_refused"] >= kRefused;
   }));
-  // 64 between two looks at the time, which are 50 ms apart, and what had been received by then.
+  // At most 64 are refused every 50 ms, plus those that had been received already.
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 200ms);
   flooder.server.close();
 }

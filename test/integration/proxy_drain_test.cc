@@ -1,5 +1,4 @@
-// SIGTERM: what is at the data server is finished, nothing new is begun, and the proxy exits with
-// 0.
+// On SIGTERM outstanding requests finish, no new one is forwarded, and the proxy exits with 0.
 
 #include <csignal>
 #include <thread>
@@ -47,7 +46,7 @@ TEST(ProxyDrain, OutstandingRequestsFinishAndNewOnesAreNotForwarded) {
   EXPECT_EQ(link.server.receive().value().bytes(), data);
   ASSERT_TRUE(link.server.send(write_completion(1, 65536)));
   EXPECT_EQ(link.client.receive().value().bytes(), write_completion(1, 65536));
-  // What was in the scheduler before is served as well; what came after is not.
+  // Requests already in the scheduler are served too; later ones are not.
   EXPECT_EQ(link.server.receive().value().bytes(), io_request(2, {}));
   ASSERT_TRUE(link.server.send(io_response(2, 0)));
   EXPECT_EQ(link.client.receive().value().bytes(), io_response(2, 0));
@@ -72,7 +71,7 @@ TEST(ProxyDrain, DataThatTheClientHasNotTakenYetStillReachIt) {
   ASSERT_TRUE(proxy.logs("draining"));
   for (std::size_t i = 0; i < sent; ++i) {
     const auto received = link.client.receive(5s);
-    ASSERT_TRUE(received) << "message " << i << " of " << sent << " does not come";
+    ASSERT_TRUE(received) << "message " << i << " of " << sent << " is missing";
     ASSERT_TRUE(received->bytes() == message);
   }
   EXPECT_EQ(link.client.receive().value().bytes(), answer);

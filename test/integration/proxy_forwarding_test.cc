@@ -1,4 +1,4 @@
-// What vpfs-proxy lets pass, byte for byte, against a scripted data server.
+// What vpfs-proxy forwards, byte for byte, against a scripted data server.
 
 #include <random>
 #include <thread>
@@ -24,7 +24,7 @@ void append(Buffer& stream, const Buffer& message) {
   stream.insert(stream.end(), message.begin(), message.end());
 }
 
-// Messages of all sizes that matter, with metadata requests between them.
+// Messages of every relevant size, with metadata requests in between.
 Buffer stream_of_messages(std::uint64_t seed, bool with_requests) {
   std::mt19937_64 random(seed);
   Buffer stream;
@@ -94,7 +94,7 @@ TEST(ProxyForwarding, FlowDataMayLookLikeProtocolMessages) {
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(link.server.send(io_response(1, 0)));
   ASSERT_TRUE(link.client.receive());
-  // Data that would be a request of their own, and such a header without anything behind it.
+  // Data that look like a request.
   for (const Buffer& message : {data_message(1, request), data_message(1, request)}) {
     ASSERT_TRUE(link.client.send(message));
     EXPECT_EQ(link.server.receive().value().bytes(), message);
@@ -150,14 +150,14 @@ TEST(ProxyForwarding, StartedFlowsMoveWhileTheSchedulerIsFull) {
         [&] { EXPECT_TRUE(link.server.send(data_message(2, read.bytes(at, kPart)))); });
     ASSERT_EQ(problem_of(link.client.receive().value().payload, read, at), "");
   }
-  // The read has ended with its last byte; the write has not.
+  // The read ended with its last byte; the write waits for its acknowledgement.
   EXPECT_EQ(link.server.receive().value().bytes(), io_request(3, {.size = kFlow}));
   EXPECT_TRUE(proxy.wait_for_outstanding(2));
   ASSERT_TRUE(link.server.send(write_completion(1, kFlow)));
   EXPECT_TRUE(proxy.wait_for_outstanding(1));
 }
 
-// They stand behind requests that are held, on the same connection.
+// These data follow held requests on the same connection.
 TEST(ProxyForwarding, DataOfStartedWritesPassTheLimitOfHeldRequests) {
   constexpr orangefs::Tag kWrites = 6;
   FakeDataServer server;
@@ -197,7 +197,7 @@ TEST(ProxyForwarding, EqualRequestsAreNotTakenForRepetitions) {
     ASSERT_TRUE(link.server.send(answer));
     EXPECT_EQ(link.client.receive().value().bytes(), answer);
   }
-  // The same tag once more: its operation is over.
+  // The tag may be used again, since its operation has ended.
   ASSERT_TRUE(link.client.send(small_read_request(1, {.size = 4096})));
   EXPECT_EQ(link.server.receive().value().header.tag, 1);
 }
@@ -220,7 +220,7 @@ TEST(ProxyForwarding, EqualTagsOfTwoConnectionsDoNotMix) {
   EXPECT_EQ(one.client.receive().value().bytes(), for_one);
 }
 
-// The tail of what a full socket did not take must not wait for more to come from the sender.
+// The last bytes behind a full socket must not wait for the sender's next message.
 TEST(ProxyForwarding, ReceiverThatPausesGetsTheLastByteToo) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .timeouts = "client_stall: 1 h"});
@@ -229,7 +229,7 @@ TEST(ProxyForwarding, ReceiverThatPausesGetsTheLastByteToo) {
   const std::size_t sent = fill_client_side(proxy, link, message);
   for (std::size_t i = 0; i < sent; ++i) {
     const auto received = link.client.receive(5s);
-    ASSERT_TRUE(received) << "message " << i << " of " << sent << " does not come";
+    ASSERT_TRUE(received) << "message " << i << " of " << sent << " is missing";
     ASSERT_TRUE(received->bytes() == message);
   }
 }

@@ -1,4 +1,5 @@
-// Requests that are held for too long: refused in the protocol's terms, and never forwarded.
+// Requests that are held for too long are refused with an error of the protocol, and never
+// forwarded.
 
 #include <map>
 #include <set>
@@ -16,7 +17,7 @@ namespace {
 using orangefs::IoType;
 using orangefs::Op;
 
-// Has a GETCONFIG pass, so that the proxy knows how long clients wait.
+// Passes a GETCONFIG through the proxy, from which it learns the clients' time-out.
 void show_client_timeout(Link& link, ProxyProcess& proxy, unsigned seconds) {
   ASSERT_TRUE(link.client.send(getconfig_request(1'000)));
   ASSERT_TRUE(link.server.receive());
@@ -49,7 +50,7 @@ TEST(ProxyHold, NoTimeoutThatIsLearnedMakesItShorterThanTheLeast) {
   EXPECT_TRUE(proxy.logs("timeouts: clients give up after 1 s, but hold_min is 1 min"));
 }
 
-// Close to it is too much: what a blocked connection keeps back for a while comes on top.
+// The deadline needs a margin below the time-out: a blocked connection may delay a request further.
 TEST(ProxyHold, ConfiguredDeadlineIsKeptWellBelowTheTimeoutOfClients) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .timeouts = "hold: 950 ms, hold_min: 100 ms"});
@@ -71,7 +72,7 @@ TEST(ProxyHold, HeldPastTheDeadlineIsRefusedAndNeverForwarded) {
   EXPECT_TRUE(is_error_response(link.client.receive().value(), Op::io));
   EXPECT_TRUE(is_error_response(link.client.receive().value(), Op::small_io));
 
-  // The slot is free again, and still they are not forwarded; what comes later is.
+  // The slot is free again. The refused requests are still not forwarded; a new one is.
   ASSERT_TRUE(link.server.send(io_response(1, 0)));
   EXPECT_EQ(link.client.receive().value().bytes(), io_response(1, 0));
   ASSERT_TRUE(link.client.send(io_request(4, {})));
@@ -97,7 +98,7 @@ TEST(ProxyHold, FarMoreThanTheLimitOfHeldRequestsIsRefusedAtOnce) {
     EXPECT_TRUE(is_error_response(answer, Op::io));
     EXPECT_EQ(answer.header.tag, tag);
   }
-  // The others are served.
+  // The other requests are served.
   for (orangefs::Tag tag = 1; tag <= 9; ++tag) {
     ASSERT_TRUE(link.server.send(io_response(tag, 0)));
     EXPECT_EQ(link.client.receive().value().bytes(), io_response(tag, 0));
@@ -109,7 +110,7 @@ TEST(ProxyHold, FarMoreThanTheLimitOfHeldRequestsIsRefusedAtOnce) {
   EXPECT_EQ(proxy.status()["counters"]["requests_refused"], 3);
 }
 
-// Around the deadline a request is either forwarded or refused, never both and never neither.
+// At the deadline a request is either forwarded or refused: never both, and never neither.
 TEST(ProxyHold, SlotsThatComeFreeAroundTheDeadlineForwardOrRefuse) {
   constexpr auto kHold = 100ms;
   constexpr orangefs::Tag kEach = 16;
@@ -129,7 +130,7 @@ TEST(ProxyHold, SlotsThatComeFreeAroundTheDeadlineForwardOrRefuse) {
     for (orangefs::Tag tag = 1; tag <= kEach; ++tag) {
       ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 4096})));
     }
-    // Slots come free from before the deadline until after the sweep that looks for it.
+    // Slots come free from shortly before the deadline until after the sweep that enforces it.
     for (orangefs::Tag tag = 1; tag <= kEach; ++tag) {
       std::this_thread::sleep_until(start + kHold - 10ms +
                                     (round + 5 * static_cast<int>(tag)) * 1ms);
@@ -155,7 +156,7 @@ TEST(ProxyHold, SlotsThatComeFreeAroundTheDeadlineForwardOrRefuse) {
   EXPECT_EQ(proxy.status()["counters"]["requests_refused"], refused);
 }
 
-// Reads all that still comes out of a closing connection; the tags of its requests.
+// Reads a closing connection to its end and returns the tags of its requests.
 std::set<orangefs::Tag> requests_until_the_end(WirePeer& server) {
   std::set<orangefs::Tag> tags;
   while (const auto message = server.receive()) {
@@ -170,13 +171,13 @@ TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
   Link link = open_link(proxy, server);
   Link other = open_link(proxy, server);
   show_client_timeout(link, proxy, 1);
-  // Something that fills the upstream socket, then a request that goes behind it.
+  // Fills the upstream socket until the proxy closes the connection.
   const std::size_t sent = link.client.flood(data_message(5, Buffer(100)), 1'000'000, 60ms);
   ASSERT_GT(sent, 1000U);
   ASSERT_TRUE(proxy.logs("the data server takes no data"));
   EXPECT_TRUE(link.client.closed_by_peer());
 
-  // With the request right behind what fills the socket: it is in the proxy when that closes.
+  // A request follows what fills the socket, so the proxy has it when it closes the connection.
   Link again = open_link(proxy, server);
   const Buffer big = data_message(5, Buffer(16U << 20));
   ASSERT_EQ(again.client.flood(big, 1, 20ms), 1U);
@@ -194,8 +195,8 @@ TEST(ProxyHold, ReleasedRequestIsNotKeptForADataServerThatTakesNothing) {
   EXPECT_TRUE(proxy.wait_until_idle());
 }
 
-// A released request waits for the end of the message that is half through. When its client takes
-// longer than its own time-out for that, the request is too late.
+// A released request waits for the end of a half-sent message. If the client takes longer than its
+// own time-out to send the rest, the request is too late.
 TEST(ProxyHold, ReleasedRequestIsNotForwardedLateBehindHalfAMessage) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 2, .timeouts = "hold_min: 100 ms"});

@@ -1,4 +1,4 @@
-// Requests that wait for time to pass, and metadata operations that wait at all.
+// Requests that wait for their rate limit, and metadata operations that are scheduled.
 
 #include <set>
 #include <string>
@@ -16,7 +16,7 @@ using orangefs::Op;
 
 constexpr const char* kOneJob = "[{match: {hint: {jobid: a}}, virtual_pfs: a}]";
 
-// Ten requests at 20 each second, on two connections that different workers serve.
+// Ten requests at 20 per second, on two connections of different workers.
 TEST(ProxyLimits, ALimitHoldsForAllConnectionsToTheMillisecondWithoutPolling) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(),
@@ -30,7 +30,7 @@ TEST(ProxyLimits, ALimitHoldsForAllConnectionsToTheMillisecondWithoutPolling) {
   for (orangefs::Tag tag = 1; tag <= 5; ++tag) {
     for (Link& link : links) ASSERT_TRUE(link.client.send(io_request(tag, {.job = "a"})));
   }
-  // In order of arrival at the proxy, which is not known: so each link's requests are awaited.
+  // The order of arrival at the proxy is unknown, so the test receives from each link in turn.
   ASSERT_TRUE(proxy.wait_for_queued(9));
   const nlohmann::json waiting = proxy.status()["virtual_pfs"][1];
   EXPECT_EQ(waiting["oldest_waits_for"], "tokens of its rate limit");
@@ -41,14 +41,14 @@ TEST(ProxyLimits, ALimitHoldsForAllConnectionsToTheMillisecondWithoutPolling) {
   for (Link& link : links) {
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(link.server.receive());
   }
-  // Nine intervals of 50 ms, on the proxy's own clock; never early.
+  // Nine intervals of 50 ms by the proxy's clock, and never earlier.
   const auto longest = proxy.status()["virtual_pfs"][1]["wait_us"]["max"].get<std::int64_t>();
-  EXPECT_GE(longest, 450'000 - 25'000);  // the requests themselves took a moment to arrive
-  EXPECT_LE(longest, 450'000 + 100'000) << "far too late, also for a busy machine";
+  EXPECT_GE(longest, 450'000 - 25'000);  // the requests took a moment to arrive
+  EXPECT_LE(longest, 450'000 + 100'000) << "too late even for a busy machine";
   for (Link& link : links) link.client.close();
   ASSERT_TRUE(proxy.wait_until_idle());
   const double seconds = proxy.process().stop().cpu().count();
-  EXPECT_LT(seconds, 1.0) << "waits without polling";
+  EXPECT_LT(seconds, 1.0) << "the proxy polls while it waits";
 }
 
 TEST(ProxyLimits, MetadataPassesUnlessTheConfigurationSchedulesIt) {
@@ -58,7 +58,7 @@ TEST(ProxyLimits, MetadataPassesUnlessTheConfigurationSchedulesIt) {
   Link link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {})));
   ASSERT_TRUE(link.client.send(getattr_request(2)));
-  // In either order: I/O goes by the scheduler.
+  // Either order is right: only I/O goes through the scheduler.
   const std::multiset<Buffer> received = {link.server.receive().value().bytes(),
                                           link.server.receive().value().bytes()};
   EXPECT_EQ(received, (std::multiset<Buffer>{io_request(1, {}), getattr_request(2)}));
@@ -80,7 +80,7 @@ TEST(ProxyLimits, ScheduledMetadataWaitsForItsSlotAndEndsWithItsAnswer) {
   ASSERT_TRUE(proxy.wait_for_queued(2));
   ASSERT_TRUE(link.server.send(getattr_response(1)));
   EXPECT_EQ(link.client.receive().value().bytes(), getattr_response(1));
-  // `default` had nothing yet, so it is its turn.
+  // `default` has had nothing so far, so its turn is next.
   ASSERT_EQ(link.server.receive().value().bytes(), io_request(3, {}));
   ASSERT_TRUE(link.server.send(io_response(3, 0)));
   ASSERT_TRUE(link.client.receive());
@@ -92,7 +92,7 @@ TEST(ProxyLimits, ScheduledMetadataWaitsForItsSlotAndEndsWithItsAnswer) {
   const nlohmann::json row = proxy.status()["virtual_pfs"][1];
   EXPECT_EQ(row["done_requests"], 2);
   EXPECT_EQ(row["failed_requests"], 1);
-  // Mounting is never held.
+  // The GETCONFIG of a mount is never held.
   ASSERT_TRUE(link.client.send(getconfig_request(4)));
   EXPECT_TRUE(link.server.receive());
 }

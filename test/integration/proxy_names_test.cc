@@ -1,4 +1,4 @@
-// Names of virtual PFSes that requests make up: what they may cost.
+// What names of virtual PFSes may cost if requests invent them.
 
 #include <algorithm>
 #include <chrono>
@@ -17,7 +17,7 @@
 namespace vpfs::test {
 namespace {
 
-// What docs/admin/sizing.md says that a virtual PFS takes, the status included.
+// Memory per virtual PFS, status included, as docs/admin/sizing.md states it.
 constexpr std::size_t kStatedSize = 12 * 1024;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
@@ -31,7 +31,7 @@ class ProxyNames : public ::testing::Test {
             .rules = "[{match: {hint: {jobid: '*'}}, virtual_pfs: 'job-{jobid}'}]"};
   }
 
-  // One I/O of nothing for each of the jobs that `job` makes of the numbers below `count`.
+  // Serves an empty I/O for each of the jobs job(0) to job(count - 1).
   template <typename MakeJob>
   static void ask(Link& link, int count, const MakeJob& job) {
     constexpr int kAtOnce = 50;
@@ -69,18 +69,19 @@ TEST_F(ProxyNames, AFloodOfLongOnesIsDefaultsAndTakesNoMemory) {
   ask(link, kNames, long_name);
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   const nlohmann::json now = proxy.status();
-  EXPECT_EQ(now["virtual_pfs"].size(), 1U) << "default alone";
+  EXPECT_EQ(now["virtual_pfs"].size(), 1U) << "only default";
   EXPECT_EQ(now["virtual_pfs"][0]["done_requests"], kNames + 100);
   EXPECT_EQ(now["counters"]["names_refused"], kNames + 100);
-  EXPECT_EQ(now["virtual_pfs_refused"], 0) << "they take no place from others either";
-  EXPECT_LT(now.dump(2).size(), 8U * 1024) << "what the status file holds";
+  EXPECT_EQ(now["virtual_pfs_refused"], 0) << "they use up no row either";
+  EXPECT_LT(now.dump(2).size(), 8U * 1024) << "the status file must stay small";
   if (!programs_have_sanitizer())
-    EXPECT_LT(proxy.memory(), before + 4 * kMiB) << "they had " << kNames * 15'000 / kMiB << " MiB";
+    EXPECT_LT(proxy.memory(), before + 4 * kMiB)
+        << "the names have " << kNames * 15'000 / kMiB << " MiB";
   EXPECT_EQ(proxy.lines_with("makes no name for a virtual PFS"), 1U);
-  EXPECT_EQ(proxy.lines_with("xxxxxxxx"), 0U) << "the log has none of them";
+  EXPECT_EQ(proxy.lines_with("xxxxxxxx"), 0U) << "the log shows none of the names";
 }
 
-// What a connection remembers of its requests, so as not to look at the rules for each.
+// A connection remembers which rule its hints matched. Long hints must not be kept there.
 TEST_F(ProxyNames, NoConnectionKeepsLongHintsThatRulesLookAt) {
   constexpr int kLinks = 40;
   constexpr int kHints = 64;
@@ -91,7 +92,7 @@ TEST_F(ProxyNames, NoConnectionKeepsLongHintsThatRulesLookAt) {
   std::vector<Link> links;
   for (int i = 0; i < kLinks; ++i) {
     links.push_back(open_link(proxy, server_));
-    // One of each size, so that its buffers are there.
+    // One hint of each size first, so that the buffers are allocated.
     ask(links.back(), 1, [](int) { return std::string(15'000, 'x'); });
     ask(links.back(), kHints, [](int number) { return fmt::format("{:0>120}", number); });
   }
@@ -100,12 +101,12 @@ TEST_F(ProxyNames, NoConnectionKeepsLongHintsThatRulesLookAt) {
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   const nlohmann::json now = proxy.status();
   EXPECT_EQ(now["virtual_pfs"][1]["done_requests"], kLinks * (2 * kHints + 1));
-  EXPECT_EQ(now["counters"]["names_refused"], 0) << "nothing is made of them";
+  EXPECT_EQ(now["counters"]["names_refused"], 0) << "no virtual PFS is named after them";
   const std::size_t after = proxy.memory();
   std::cout << (after - std::min(before, after)) / kMiB << " MiB more\n";
   if (!programs_have_sanitizer())
     EXPECT_LT(after, before + 12 * kMiB)
-        << "they had " << kLinks * kHints * 15'000 / kMiB << " MiB";
+        << "the hints have " << kLinks * kHints * 15'000 / kMiB << " MiB";
 }
 
 TEST_F(ProxyNames, OnlyPrintableTextOfUpTo128BytesMakesOne) {
@@ -122,14 +123,14 @@ TEST_F(ProxyNames, OnlyPrintableTextOfUpTo128BytesMakesOne) {
   EXPECT_EQ(now["virtual_pfs"][1]["name"], "job-" + jobs.front());
   EXPECT_EQ(now["virtual_pfs"][2]["name"], "job-" + jobs.back());
   EXPECT_EQ(now["virtual_pfs"][0]["done_requests"], 5);
-  // Those that were seen before count as well.
+  // A name counts each time that it is refused.
   ask(link, 3, [&](int) { return jobs[2]; });
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   EXPECT_EQ(proxy.status()["counters"]["names_refused"], 8);
 }
 
 TEST_F(ProxyNames, TenThousandTakeNoMoreThanTheGuideSays) {
-  // A sanitizer's status of more takes many seconds.
+  // With a sanitizer, the status of more names takes many seconds.
   const int names = programs_have_sanitizer() ? 2000 : 10'000;
   ProxyProcess proxy(settings(fmt::format("virtual_pfs: {}", names)));
   Link link = open_link(proxy, server_);
@@ -138,7 +139,7 @@ TEST_F(ProxyNames, TenThousandTakeNoMoreThanTheGuideSays) {
   const std::size_t before = proxy.memory();
   const auto name = [](int i) { return fmt::format("{:0>120}", i); };
   ask(link, names, name);
-  ask(link, names + 500, name);  // the second time, and more than there is place for
+  ask(link, names + 500, name);  // the same again, and 500 beyond the limit
   const nlohmann::json now = proxy.status();
   EXPECT_EQ(now["virtual_pfs"].size(), static_cast<std::size_t>(names) + 1);
   EXPECT_GE(now["virtual_pfs_refused"], 500);
@@ -147,8 +148,8 @@ TEST_F(ProxyNames, TenThousandTakeNoMoreThanTheGuideSays) {
   if (!programs_have_sanitizer()) EXPECT_LT(each, kStatedSize);
 }
 
-// Jobs that come and go: their rows and numbers are there for others, their sums stay, and a job
-// that found no place gets its own virtual PFS when there is one.
+// Retired jobs free their rows for others, and their sums stay. A job that was refused for lack of
+// a row gets its own virtual PFS as soon as one is free.
 TEST_F(ProxyNames, JobsThatAreIdleMakePlaceForOthers) {
   constexpr int kPlaces = 20;
   ProxyProcess proxy(settings(fmt::format("virtual_pfs: {}, idle: 3 s", kPlaces)));
@@ -165,7 +166,7 @@ TEST_F(ProxyNames, JobsThatAreIdleMakePlaceForOthers) {
   ask(link, kPlaces, [](int i) { return fmt::format("old{}", i); });
   EXPECT_EQ(names().size(), kPlaces + 1U);
   ask(link, 1, [](int) { return "late"; });
-  EXPECT_FALSE(has("job-late")) << "there is no place";
+  EXPECT_FALSE(has("job-late")) << "no row is free";
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(40);
   while (!has("job-late") && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

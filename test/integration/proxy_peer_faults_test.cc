@@ -1,5 +1,5 @@
-// Clients and data servers that vanish, stall or talk nonsense: each costs its own connection at
-// most, frees its slots, and leaves one line in the log.
+// Clients and data servers that vanish, stall or send garbage. Each loses at most its own
+// connection, frees its slots, and leaves one line in the log.
 
 #include <random>
 #include <thread>
@@ -14,7 +14,7 @@ namespace {
 
 using orangefs::IoType;
 
-// One small read through `link`, with its data looked at.
+// Serves one small read through `link` and checks its data.
 void expect_works(Link& link, orangefs::Tag tag) {
   const StampedFile file = {.file = 77, .generation = tag};
   ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 8192})));
@@ -28,7 +28,7 @@ void expect_works(Link& link, orangefs::Tag tag) {
 void expect_idle_after(ProxyProcess& proxy, Link& last, std::size_t files_before) {
   last.client.close();
   EXPECT_TRUE(proxy.wait_until_idle());
-  // The pool of pipes keeps some, empty.
+  // The pool keeps some empty pipes.
   EXPECT_LE(proxy.open_files(), files_before + 8);
 }
 
@@ -53,7 +53,7 @@ TEST(ProxyPeerFaults, ClientThatVanishesWithRequestsHeldLeavesNothing) {
   expect_idle_after(proxy, other, files);
 }
 
-// Beyond limits.held_requests the proxy reads no more: it learns of the end when it reads again.
+// Beyond limits.held_requests the proxy stops reading, so it sees the end only when it reads again.
 TEST(ProxyPeerFaults, ClientThatVanishesBeyondTheLimitOfHeldRequestsLeavesNothing) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1, .limits = "held_requests: 4"});
@@ -74,7 +74,7 @@ TEST(ProxyPeerFaults, ClientThatVanishesBeyondTheLimitOfHeldRequestsLeavesNothin
     if (!garbage) link.client.close();
     ASSERT_TRUE(other.server.send(io_response(1, 0)));
     ASSERT_TRUE(other.client.receive());
-    // As slots come free the proxy reads on, finds more requests, and behind them the end.
+    // As slots come free, the proxy reads on: first more requests, then the end.
     while (const auto request = link.server.receive()) {
       if (!link.server.send(io_response(request->header.tag, 0))) break;
     }
@@ -112,9 +112,9 @@ TEST(ProxyPeerFaults, ClientThatNeverReadsGivesItsSlotsToOthers) {
   const nlohmann::json now = proxy.status();
   EXPECT_EQ(now["counters"]["client_stalls"], 1);
   EXPECT_EQ(now["counters"]["slots_given_up"], 1);
-  EXPECT_LT(proxy.memory(), 256U << 20) << "the data are kept in memory";
+  EXPECT_LT(proxy.memory(), 256U << 20) << "the proxy must not keep the data in memory";
 
-  // It reads after all: every byte is there, and its other request is served.
+  // When the client reads at last, it gets every byte, and its other request is served.
   EXPECT_EQ(link.client.receive().value().bytes(), io_response(1, kFlow));
   for (std::size_t at = 0; at < kFlow; at += 262'144) {
     ASSERT_EQ(problem_of(link.client.receive().value().payload, file, at), "");
@@ -133,7 +133,7 @@ TEST(ProxyPeerFaults, RequestThatTheDataServerNeverAnswersGivesItsSlotBack) {
   ASSERT_TRUE(link.server.receive());
   expect_works(other, 1);
   EXPECT_TRUE(proxy.logs("1 of its requests made no progress for 200 ms"));
-  // When the answer comes after all, it passes.
+  // A late answer still passes.
   const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 4096));
   ASSERT_TRUE(link.server.send(io_response(1, 4096)));
   ASSERT_TRUE(link.server.send(data));
@@ -145,7 +145,7 @@ TEST(ProxyPeerFaults, RequestThatTheDataServerNeverAnswersGivesItsSlotBack) {
   EXPECT_TRUE(proxy.wait_until_idle());
 }
 
-// timeouts.service is about I/Os without progress, not about long ones.
+// timeouts.service applies to I/Os without progress, not to long ones.
 TEST(ProxyPeerFaults, SlowFlowKeepsItsSlotAsLongAsItMoves) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1, .timeouts = "service: 400 ms"});
@@ -173,7 +173,8 @@ TEST(ProxyPeerFaults, DataServerThatClosesInMidMessageEndsThatConnectionOnly) {
   const Buffer data = data_message(1, StampedFile{.file = 1}.bytes(0, 262'144));
   answer.insert(answer.end(), data.begin(), data.end());
   orangefs::Tag tag = 0;
-  // In the first header, in the response, in the header of the data, in the data, after them.
+  // The server closes in the first header, in the response, in the header of the data, in the data,
+  // or after them.
   for (const std::size_t size : {std::size_t{10}, std::size_t{30}, io_response(1, 0).size() + 7,
                                  std::size_t{100'000}, answer.size()}) {
     Link link = open_link(proxy, server);
@@ -183,7 +184,7 @@ TEST(ProxyPeerFaults, DataServerThatClosesInMidMessageEndsThatConnectionOnly) {
     ASSERT_TRUE(link.server.receive());
     ASSERT_TRUE(link.server.send(std::span(answer).first(size)));
     link.server.close();
-    // A prefix of what was sent, and not a byte more.
+    // The client got a prefix of what was sent, and not a byte more.
     const Buffer came = link.client.receive_bytes(answer.size());
     ASSERT_LE(came.size(), size);
     EXPECT_TRUE(std::equal(came.begin(), came.end(), answer.begin()));
@@ -194,7 +195,7 @@ TEST(ProxyPeerFaults, DataServerThatClosesInMidMessageEndsThatConnectionOnly) {
 }
 
 TEST(ProxyPeerFaults, DataServerThatIsNotThereIsOneLineAndOtherwiseRetried) {
-  const ReservedPort port;  // nobody listens there, and nobody else gets it meanwhile
+  const ReservedPort port;  // nobody listens there, and nobody else can take it
   ProxyProcess proxy({.upstream = port.number()});
   const std::size_t files = proxy.open_files();
   WirePeer refused = proxy.connect();
@@ -264,7 +265,7 @@ TEST(ProxyPeerFaults, TagOfAnIoUnderWayUsedAgainEndsThatConnection) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
   Link other = open_link(proxy, server);
-  // Of a held request, by an operation that is not held.
+  // The tag of a held request is used by an operation that is not held.
   Link link = open_link(proxy, server);
   ASSERT_TRUE(link.client.send(io_request(1, {})));
   ASSERT_TRUE(link.server.receive());
@@ -274,7 +275,7 @@ TEST(ProxyPeerFaults, TagOfAnIoUnderWayUsedAgainEndsThatConnection) {
   EXPECT_TRUE(link.client.closed_by_peer());
   EXPECT_TRUE(link.server.closed_by_peer());
   expect_works(other, 1);
-  // Of a read whose last data are on their way.
+  // The tag of a read is used again while its last data are under way.
   link = open_link(proxy, server);
   const Buffer data = data_message(7, StampedFile{.file = 2}.bytes(0, 100'000));
   ASSERT_TRUE(link.client.send(io_request(7, {.size = 100'000})));

@@ -1,4 +1,4 @@
-// What SIGHUP changes while requests are held and outstanding, and what it leaves alone.
+// What SIGHUP changes, and what it does not, while requests are held and outstanding.
 
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ class ProxyReload : public ::testing::Test {
   static void ask(Link& link, orangefs::Tag tag, const std::string& name) {
     ASSERT_TRUE(link.client.send(io_request(tag, job(name))));
   }
-  // The server gets the request, and answers that there is nothing to read.
+  // The server receives the request and answers that there is nothing to read.
   static void serve(Link& link, orangefs::Tag tag, const std::string& name) {
     ASSERT_EQ(link.server.receive().value().bytes(), io_request(tag, job(name)));
     finish(link, tag);
@@ -54,12 +54,12 @@ TEST_F(ProxyReload, WeightsChangeWithoutTouchingAConnection) {
   EXPECT_EQ(now["connections"]["open"], 1);
   ask(link, 1, "a");
   serve(link, 1, "a");
-  // The client has its answer before the books are written.
+  // The client may have its answer before the proxy has counted it.
   ASSERT_TRUE(proxy.wait_for_outstanding(0));
   EXPECT_EQ(proxy.status()["virtual_pfs"][1]["done_requests"], 1);
 }
 
-// Through every policy and back, with a request at the data server and others waiting.
+// Changes through all policies while one request is outstanding and others wait.
 TEST_F(ProxyReload, AnotherPolicyTakesOverWhatWaitsAndWhatIsOutstanding) {
   ProxyProcess proxy(settings("fifo", 1, "a: {weight: 1}, b: {weight: 1}"));
   Link link = open_link(proxy, server_);
@@ -74,7 +74,7 @@ TEST_F(ProxyReload, AnotherPolicyTakesOverWhatWaitsAndWhatIsOutstanding) {
     const nlohmann::json now = proxy.status();
     EXPECT_EQ(now["policy"], policy);
     EXPECT_EQ(now["queued"], 2);
-    EXPECT_EQ(now["outstanding"], 1) << "what the policy before sent counts against the depth";
+    EXPECT_EQ(now["outstanding"], 1) << "requests that the old policy sent count against the depth";
     EXPECT_EQ(now["virtual_pfs"][1]["outstanding_requests"], 1);
     finish(link, tag);
     serve(link, tag + 1, "b");
@@ -132,7 +132,7 @@ TEST_F(ProxyReload, RulesChangeForConnectionsThatAreThere) {
   ProxySettings swapped = settings("sfq", 1, "b: {weight: 1}, c: {weight: 5}");
   swapped.rules = "[{match: {hint: {jobid: a}}, virtual_pfs: c}]";
   proxy.reload(swapped);
-  // The workers take the new rules on with their next event.
+  // Workers use the new rules from their next event on.
   orangefs::Tag tag = 2;
   EXPECT_TRUE(proxy.wait_until([&](const nlohmann::json& now) {
     ask(link, tag, "a");
@@ -180,7 +180,7 @@ TEST_F(ProxyReload, PromisesThatDoNotFitAreRefusedWithWhatWould) {
   EXPECT_TRUE(proxy.logs("virtual_pfs.b.latency: cannot be promised: the earliest that can is"));
 }
 
-// What fits together does not fit one after the other: each new promise beside the other's old one.
+// The two new promises fit together, but neither fits beside the other's old one.
 TEST_F(ProxyReload, PromisesThatFitTogetherReplaceOthersInAnyOrder) {
   const auto promises = [this](int a, int b) {
     ProxySettings made = settings(

@@ -1,4 +1,4 @@
-// vpfs-proxy when the machine has too little of something: connections, descriptors, disk.
+// vpfs-proxy when connections, descriptors or disk space run out.
 
 #include <csignal>
 #include <filesystem>
@@ -47,7 +47,7 @@ TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
   expect_works(busy, 3);
   EXPECT_EQ(proxy.open_files(), files);
 
-  // A second thousand needs no more memory than the first did.
+  // The second thousand reuses the memory of the first.
   for (std::size_t i = 0; i < kCount; ++i) silent.push_back(open_link(proxy, server));
   ASSERT_TRUE(proxy.wait_until(
       [](const nlohmann::json& now) { return now["connections"]["open"] == kCount + 1; }));
@@ -70,8 +70,8 @@ TEST(ProxyResourceFaults, ConnectionsOverTheLimitAreClosedAtOnceWithOneLine) {
   expect_works(two, 1);
 }
 
-// A new connection whose request (of tag 1) was answered. Those that other clients left in the
-// backlogs come before it: they end, but may take the last descriptors once more.
+// Returns a new connection whose request (tag 1) was answered. Connections that other clients left
+// in the backlogs come first: they end, but may use up the descriptors once more.
 std::optional<Link> first_link_that_is_served(const ProxyProcess& proxy, FakeDataServer& server) {
   const Buffer request = small_read_request(1, {.size = 4096});
   const Buffer response = small_read_response(1, Buffer(4096));
@@ -92,8 +92,8 @@ std::optional<Link> first_link_that_is_served(const ProxyProcess& proxy, FakeDat
 TEST(ProxyResourceFaults, OutOfDescriptorsRefusesNewConnectionsOnly) {
   const ReservedPort port;
   ProxyProcess proxy({.upstream = port.number(), .open_files = 64});
-  // The first such log line is written while there are descriptors: UBSan needs some to look at the
-  // types in it.
+  // This line is logged while descriptors are left: UBSan needs some when it first sees the types
+  // in it.
   EXPECT_TRUE(proxy.connect().closed_by_peer());
   EXPECT_TRUE(proxy.logs("data server: connect to "));
   FakeDataServer server(port.number());
@@ -102,14 +102,14 @@ TEST(ProxyResourceFaults, OutOfDescriptorsRefusesNewConnectionsOnly) {
   const std::size_t files = proxy.open_files();
   std::vector<WirePeer> clients;
   for (int i = 0; i < 100; ++i) clients.push_back(proxy.connect());
-  // Some find nothing left, neither for themselves nor for their upstream connections.
+  // For some, no descriptor is left for the client or for the upstream connection.
   const auto refused = first_readable(clients, kPatience);
   ASSERT_TRUE(refused);
   EXPECT_TRUE(clients[*refused].closed_by_peer());
   EXPECT_TRUE(proxy.logs("Too many open files") || proxy.logs("out of file descriptors"));
   expect_works(busy, 2);
 
-  // Large messages, which would go through a pipe, are copied instead.
+  // Large messages are copied, since there is no pipe to splice them through.
   constexpr std::size_t kSize = 1U << 20;
   const StampedFile file = {.file = 5};
   ASSERT_TRUE(busy.client.send(io_request(3, {.size = kSize})));
@@ -125,7 +125,7 @@ TEST(ProxyResourceFaults, OutOfDescriptorsRefusesNewConnectionsOnly) {
   ASSERT_TRUE(
       proxy.wait_until([](const nlohmann::json& now) { return now["connections"]["open"] == 1; }));
   std::optional<Link> again = first_link_that_is_served(proxy, server);
-  ASSERT_TRUE(again) << "new connections are still refused";
+  ASSERT_TRUE(again) << "new connections must be served again";
   expect_works(*again, 2);
   again->client.close();
   busy.client.close();
@@ -137,9 +137,9 @@ TEST(ProxyResourceFaults, StatusFileThatCannotBeWrittenIsOneLineAndNoHarm) {
   FakeDataServer server;
   TemporaryDirectory directory;
   const std::string status = (directory.path() / "status.json").string();
-  // The new text goes to a file beside it first: here onto a disk that is full.
+  // The status is written to FILE.new first. Here that is a full disk.
   std::filesystem::create_symlink("/dev/full", status + ".new");
-  // And a folder that is there at the start only.
+  // This folder is removed after the start.
   const std::filesystem::path folder = directory.path() / "folder";
   const std::vector<std::pair<std::string, std::string>> paths = {
       {status, "No space left on device"}, {folder / "status.json", "cannot be written"}};
@@ -199,9 +199,9 @@ TEST(ProxyResourceFaults, MemoryOfAPeakIsGivenBack) {
   ASSERT_TRUE(busy.server.send(io_response(2, 0)));
   const auto until = std::chrono::steady_clock::now() + 60s;
   while (proxy.memory() > idle * 3 / 2 && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(50ms);  // between two looks
+    std::this_thread::sleep_for(50ms);  // until the next look
   }
-  EXPECT_LE(proxy.memory(), idle * 3 / 2) << "at the peak " << peak;
+  EXPECT_LE(proxy.memory(), idle * 3 / 2) << "the peak was " << peak;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Whom vpfs-proxy lets to the data server and when a slot is free again, against a scripted server.
+// Which requests vpfs-proxy forwards, and when their slots are free again, against a scripted
+// server.
 
 #include <string>
 #include <vector>
@@ -25,7 +26,7 @@ TEST(ProxySlots, ReadEndsAtTheEndOfTheDatafile) {
     return link.server.receive().value().bytes() == io_request(tag, {.size = 65536});
   };
   ASSERT_TRUE(next_is(1));
-  // 5000 bytes are there, then none, then an error.
+  // The answers: 5000 bytes, then none, then an error.
   const std::vector<Buffer> answers = {
       io_response(1, 5000), data_message(1, Buffer(5000)), io_response(2, 0),
       orangefs::error_message(3, Op::io, orangefs::Status{-1073741829})};
@@ -67,23 +68,23 @@ TEST(ProxySlots, WriteEndsWithItsCompletion) {
 
 class ProxyWorkers : public ::testing::TestWithParam<unsigned> {};
 
-// Serves `requests` small reads on `servers`, never two at a time without need, and checks that as
-// many are outstanding as the depth allows: no more, and no fewer while others wait.
+// Answers `requests` small reads on `servers`, one at a time. Checks that exactly as many are
+// outstanding as the depth allows, as long as others wait.
 void serve_at_depth(ProxyProcess& proxy, std::span<WirePeer> servers, std::size_t requests,
                     std::size_t depth) {
   std::vector<std::pair<std::size_t, orangefs::Tag>> outstanding;
   for (std::size_t arrived = 0, answered = 0; answered < requests; ++answered) {
     while (outstanding.size() < std::min(depth, requests - answered)) {
       const auto from = first_readable(servers, 10s);
-      ASSERT_TRUE(from) << "a slot is free and nothing comes";
+      ASSERT_TRUE(from) << "a slot is free, but no request comes";
       outstanding.emplace_back(*from, servers[*from].receive().value().header.tag);
       ++arrived;
     }
-    // The answer before this turn may still be on its way.
+    // The previous answer may still be under way.
     EXPECT_TRUE(proxy.wait_for_outstanding(outstanding.size()));
     EXPECT_EQ(proxy.status()["queued"], requests - arrived);
-    EXPECT_FALSE(first_readable(servers, 0ms)) << "more than the depth";
-    // In no order in particular.
+    EXPECT_FALSE(first_readable(servers, 0ms)) << "more requests than the depth allows";
+    // The order of answers is arbitrary.
     const auto [connection, tag] = outstanding[answered * 7 % outstanding.size()];
     std::erase(outstanding, std::pair(connection, tag));
     const Buffer data = StampedFile{.file = connection, .generation = tag}.bytes(0, 4096);
@@ -149,7 +150,7 @@ TEST(ProxySlots, TwoHintsShareTwoToOneWithinTheBoundOfSfq) {
   for (orangefs::Tag tag = 1; tag <= kDepth; ++tag) {
     ASSERT_TRUE(blocker.server.send(io_response(tag, 0)));
   }
-  // Both are backlogged as long as neither has had all of its requests served.
+  // Both stay backlogged until one of them has no requests left.
   std::array<int, 2> served = {0, 0};
   for (int total = 0; total < 240; ++total) {
     const auto from = first_readable(servers, 10s);
@@ -157,8 +158,8 @@ TEST(ProxySlots, TwoHintsShareTwoToOneWithinTheBoundOfSfq) {
     const orangefs::Tag tag = servers[*from].receive().value().header.tag;
     ASSERT_TRUE(servers[*from].send(small_read_response(tag, Buffer(4096))));
     ++served[*from];
-    // |W_a/2 - W_b/1| <= (D+1)(c/2 + c/1), in requests of one size, doubled. What is in our hands
-    // counts as served, so the bound has room for one more of each.
+    // |W_a/2 - W_b/1| <= (D+1)(c/2 + c/1), doubled, in requests of equal size. The request in hand
+    // counts as served, so the bound allows one more of each.
     EXPECT_LE(std::abs(served[0] - 2 * served[1]), static_cast<int>(3 * (kDepth + 1) + 3));
   }
   EXPECT_GT(served[0], 140);
@@ -176,7 +177,7 @@ TEST(ProxySlots, FifoServesInTheOrderOfArrivalWhateverTheWeights) {
   Link two = open_link(proxy, server);
   ASSERT_TRUE(one.client.send(io_request(100, {})));
   ASSERT_TRUE(one.server.receive());
-  // By turns on two connections, each known to have arrived before the next is sent.
+  // Two connections send in turn. Each request has arrived before the next one is sent.
   constexpr orangefs::Tag kRequests = 12;
   for (orangefs::Tag tag = 1; tag <= kRequests; ++tag) {
     Link& link = tag % 2 == 0 ? one : two;
@@ -208,7 +209,7 @@ TEST(ProxySlots, CloseOnEitherSideClosesTheOtherAndFreesTheSlots) {
     ASSERT_TRUE(proxy.wait_for_queued(3));
     (by_client ? closing.client : closing.server).close();
     EXPECT_TRUE((by_client ? closing.server : closing.client).closed_by_peer());
-    // Of another connection, which is unharmed.
+    // The slot goes to another connection, which is unharmed.
     EXPECT_EQ(other.server.receive().value().bytes(), io_request(1, {.size = 777}));
     EXPECT_TRUE(proxy.logs(by_client ? "connection closed: closed by the client"
                                      : "connection closed: data server: "));

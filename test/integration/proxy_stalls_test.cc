@@ -1,4 +1,4 @@
-// Clients that keep the data server waiting: their slots go to others.
+// Clients that keep the data server waiting lose their slots to others.
 
 #include <string>
 #include <thread>
@@ -17,8 +17,8 @@ using orangefs::Tag;
 
 constexpr const char* kTwoJobs = "[{match: {hint: {jobid: a}}, virtual_pfs: a}]";
 
-// Starts `count` writes of 1 MiB that the data server has answered, and whose data are to come. The
-// answers leave together, so that all of them wait from the same time.
+// Starts `count` writes of 1 MiB: the data server has answered, and the data are still to come. All
+// answers leave together, so that all writes stall from the same time.
 void start_writes(Link& link, Tag count, const std::string& job) {
   Buffer answers;
   for (Tag tag = 1; tag <= count; ++tag) {
@@ -33,10 +33,10 @@ void start_writes(Link& link, Tag count, const std::string& job) {
   for (Tag tag = 1; tag <= count; ++tag) ASSERT_TRUE(link.client.receive());
 }
 
-// A request of the victim's comes to the data server, and is answered.
+// The victim's request reaches the data server and is answered.
 void expect_served(Link& victim, Tag tag) {
   ASSERT_TRUE(victim.client.send(small_read_request(tag, {.size = 4096})));
-  ASSERT_TRUE(victim.server.receive()) << "no slot for the victim";
+  ASSERT_TRUE(victim.server.receive()) << "the victim has no slot";
   ASSERT_TRUE(victim.server.send(small_read_response(tag, Buffer(4096))));
   ASSERT_TRUE(victim.client.receive());
 }
@@ -62,7 +62,7 @@ TEST_F(ProxyStalls, AWriterThatSendsNothingGivesItsSlotsUpAndItsDataPassWhenThey
            now["virtual_pfs"][1]["given_up_requests"] == 4;
   }));
 
-  // What comes late passes, and is counted.
+  // Late data still pass, and are counted.
   for (Tag tag = 1; tag <= 4; ++tag) {
     const Buffer data = data_message(tag, StampedFile{.file = tag}.bytes(0, 1 << 20));
     ASSERT_TRUE(staller_.client.send(data));
@@ -91,7 +91,7 @@ TEST_F(ProxyStalls, AByteNowAndThenIsNoProgress) {
   EXPECT_TRUE(victim_.server.receive());
 }
 
-// They have been let go, and the data server has not got them.
+// The proxy has released these requests, but cannot forward them.
 TEST_F(ProxyStalls, RequestsBehindHalfAMessageGiveTheirSlotsUp) {
   Buffer burst;
   for (Tag tag = 1; tag <= 4; ++tag) {
@@ -109,7 +109,8 @@ TEST_F(ProxyStalls, RequestsBehindHalfAMessageGiveTheirSlotsUp) {
   for (Tag tag = 1; tag <= 4; ++tag) EXPECT_TRUE(staller_.server.receive());
 }
 
-// The proxy reads a client no further that asks for too much. That excuses no write of it.
+// The proxy stops reading a client that sends too many requests. The client's writes still count as
+// stalled.
 TEST_F(ProxyStalls, WhoIsNotReadBecauseItAsksForTooMuchStallsAllTheSame) {
   start_writes(staller_, 4, "a");
   std::jthread flood([&] {
@@ -123,7 +124,7 @@ TEST_F(ProxyStalls, WhoIsNotReadBecauseItAsksForTooMuchStallsAllTheSame) {
   staller_.server.close();
 }
 
-// After its stall the client has slots for one request at a time, which are not counted.
+// After its stall the client may have one request at a time, which takes no slot from others.
 TEST_F(ProxyStalls, WhoStallsAgainAndAgainTakesNoSlotFromOthers) {
   start_writes(staller_, 4, "a");
   ASSERT_TRUE(proxy_.logs("4 of its requests give up their slots"));
@@ -146,7 +147,7 @@ TEST_F(ProxyStalls, AnotherConnectionOfTheApplicationGoesOn) {
     ASSERT_TRUE(other.client.send(small_read_request(tag, {.size = 4096, .job = "a"})));
     ASSERT_TRUE(other.server.receive());
   }
-  EXPECT_EQ(proxy_.status()["outstanding"], 4) << "with slots";
+  EXPECT_EQ(proxy_.status()["outstanding"], 4) << "requests with a slot";
 }
 
 }  // namespace

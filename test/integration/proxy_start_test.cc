@@ -1,5 +1,5 @@
-// What a proxy refuses, warns of and leaves to others when it starts and when it reads its
-// configuration again.
+// What a proxy refuses and what it warns of, at its start and at a reload; and what two proxies
+// must not share.
 
 #include <csignal>
 #include <optional>
@@ -23,7 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A proxy as an administrator starts it, with a configuration of one's own.
+// A proxy started with a configuration file, as an administrator does.
 class Started {
  public:
   explicit Started(const std::string& text)
@@ -39,7 +39,7 @@ class Started {
     if (!std::regex_search(output, found, std::regex(R"(ready at \S*:(\d+) )"))) return 0;
     return static_cast<std::uint16_t>(std::stoi(found[1]));
   }
-  // Of a start that is refused.
+  // Waits for the end of a start that is refused.
   [[nodiscard]] int exit_code() {
     const auto exit = process_.wait();
     return exit ? exit->code : -1;
@@ -135,7 +135,7 @@ TEST(ProxyStart, OneStatusFileHasOneProxyAndItsSuccessorWhenThatHasEnded) {
   EXPECT_TRUE(fourth.ready()) << fourth.process().errors();
 }
 
-// IPv4 clients of [::] have mapped addresses; rules see IPv4.
+// IPv4 clients of [::] have mapped addresses, but rules see IPv4.
 TEST(ProxyStart, ListeningOnAllIpv6AddressesServesIpv4AsWhatItIs) {
   const int probe = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in6 address = {};
@@ -242,7 +242,7 @@ TEST_F(ProxyReloadChecks, AStatusFileThatCannotBeHadIsRefusedAndTheProxyGoesOn) 
                      "proxy: {{listen: '{listen}', upstream: '{upstream}', status_file: "
                      "'{status_file}', upstream_congestion: qubic}}\n"),
               HasSubstr(":1: proxy.upstream_congestion: 'qubic' is not "));
-  EXPECT_EQ(reload(proxy, good_), "") << "the file before is still its own";
+  EXPECT_EQ(reload(proxy, good_), "") << "the proxy still has its old status file";
   const Link link = open_link(proxy, server_);
   EXPECT_EQ(proxy.status()["connections"]["open"], 1);
 }

@@ -1,4 +1,4 @@
-// vpfs-proxy before a real BeeGFS storage server, with vpfs-load as its client.
+// vpfs-proxy in front of a real BeeGFS storage server, with vpfs-load as the client.
 
 #include <cstdio>
 #include <filesystem>
@@ -50,7 +50,7 @@ class RealBeegfs : public ::testing::Test {
                     "rules: [{{match: {{uid: 1001}}, virtual_pfs: a}},\n"
                     "        {{match: {{uid: 1002}}, virtual_pfs: b}}]\n",
                     upstream, status_file_, scheduler));
-    std::filesystem::remove(status_file_);  // that of one before says nothing about this one
+    std::filesystem::remove(status_file_);  // of an earlier proxy
     proxy_.emplace(hosts_->at_servers({program("vpfs-proxy"), "--config", config}));
     ASSERT_TRUE(proxy_->wait_for_line("ready at")) << proxy_->errors();
   }
@@ -59,7 +59,7 @@ class RealBeegfs : public ::testing::Test {
     return nlohmann::json::parse(file);
   }
 
-  // Requests of the application b that the proxy has done.
+  // Waits until the proxy has done this many requests of application b.
   [[nodiscard]] bool wait_for_requests(std::uint64_t count) const {
     const auto deadline = std::chrono::steady_clock::now() + 60s;
     while (std::chrono::steady_clock::now() < deadline) {

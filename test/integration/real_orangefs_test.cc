@@ -13,7 +13,7 @@ namespace {
 
 using test::run_task;
 
-// The client library on OrangeFS's own servers: two of them, with stuffed files and striping.
+// The client library on two of OrangeFS's own servers, with stuffed files and striping.
 class RealOrangefs : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -27,7 +27,7 @@ class RealOrangefs : public testing::Test {
     if (!servers) GTEST_SKIP() << "no OrangeFS: set VPFS_ORANGEFS_PREFIX, or PATH to pvfs2-server";
     const auto address = parse_mount_address(servers->address());
     ASSERT_TRUE(address);
-    // Servers take seconds to start and to have their pools of handles filled.
+    // Servers need seconds to start and to fill their pools of handles.
     for (int attempt = 0; attempt < 100 && !file_system_; ++attempt) {
       auto mounted = run_task(loop_, FileSystem::mount(*address, {}, clock_));
       if (mounted && run_task(loop_, (*mounted)->stat((*mounted)->root()))) {

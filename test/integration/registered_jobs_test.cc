@@ -10,7 +10,7 @@
 namespace vpfs::test {
 namespace {
 
-// As ProxySettings::whole wants it.
+// In the form of ProxySettings::whole.
 const std::string kConfiguration =
     "proxy: {{listen: {listen}, upstream: {upstream}, status_file: '{status_file}'}}\n"
     "virtual_pfs: {{'job-{{jobid}}': {{weight: 1}}}}\n"
@@ -20,7 +20,7 @@ const std::string kConfiguration =
     "  - {{jobid: mine, client: 127.0.0.1, uid: [1000, 1001]}}\n"
     "  - {{jobid: theirs, client: 127.0.0.1, uid: 1001}}\n";
 
-// A connection shows a uid by its metadata requests: 1000, in those of this test.
+// A connection shows its uid in metadata requests. In this test the uid is 1000.
 TEST(RegisteredJobs, TheUidThatAConnectionHasShownMustBeTheJobs) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .whole = kConfiguration});
@@ -36,7 +36,7 @@ TEST(RegisteredJobs, TheUidThatAConnectionHasShownMustBeTheJobs) {
     ++tag;
     pass(io_request(tag, {.job = job}), io_response(tag, 0));
   };
-  ask("theirs");  // nobody knows whose connection it is
+  ask("theirs");  // the connection has shown no uid yet
   ++tag;
   pass(getattr_request(tag), getattr_response(tag));
   ask("mine");

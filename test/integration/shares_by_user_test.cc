@@ -1,5 +1,4 @@
-// Two users of a BeeGFS storage server share it two to one through a real vpfs-proxy, on verified
-// data.
+// Two users share a BeeGFS storage server two to one through a real vpfs-proxy, with verified data.
 
 #include <chrono>
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace {
 struct Case {
   const char* name;
   const char* io;
-  std::uint64_t mib_per_second;  // of the device: slow enough for any machine to keep it busy
+  std::uint64_t mib_per_second;  // of the device, which any machine can keep busy
 };
 std::ostream& operator<<(std::ostream& out, const Case& each) {
   return out << each.io;
@@ -30,8 +29,8 @@ std::ostream& operator<<(std::ostream& out, const Case& each) {
 
 class SharesByUser : public ::testing::TestWithParam<Case> {
  protected:
-  // The bytes of the first user over those of the second, from a time in which both always had
-  // something waiting: shares are of what is fought for. Nothing when there is no such time.
+  // The bytes of the first user over those of the second, while both had requests waiting: shares
+  // hold only then. Nothing if there was no such time.
   [[nodiscard]] std::optional<double> ratio_while_both_wait() {
     constexpr std::uint64_t kBacklog = 2;
     using Clock = std::chrono::steady_clock;

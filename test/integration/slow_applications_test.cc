@@ -1,4 +1,4 @@
-// What an application gets of a BeeGFS storage server through a real vpfs-proxy when it shares the
+// What an application gets from a BeeGFS storage server through a real vpfs-proxy, if it shares the
 // few connections of its node with slow applications.
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace vpfs::test {
 namespace {
 
 constexpr std::uint32_t kQuick = 2000;  // uids
-constexpr std::uint32_t kSlow = 3001;   // and those after it
+constexpr std::uint32_t kSlow = 3001;   // and up
 constexpr int kTasks = 16;              // of each slow application
 
-// A device that takes a millisecond for each request.
+// A device that takes a millisecond per request.
 StorageSettings storage_of(std::uint64_t mib_per_second) {
   return {.device = dataserver::DeviceSettings{
               .bandwidth = {mib_per_second << 20}, .per_request = 1ms, .parallelism = 8}};
@@ -43,7 +43,7 @@ class NodeWithSlowApplications : public ::testing::TestWithParam<Slow> {
         proxy_({.upstream = storage_.port(),
                 .protocol = "beegfs",
                 .workers = 2,
-                // Files to be read are written in the first burst.
+                // The burst of readers has room for their files, which are written first.
                 .virtual_pfs = fmt::format("\"slow-{{uid}}\": {{rate: 256 KiB/s, burst: {}}}",
                                            GetParam().read_percent > 0 ? "16 MiB" : "16 KiB"),
                 .rules = fmt::format("[{{match: {{uid: {}}}, virtual_pfs: default}},"
@@ -73,10 +73,10 @@ class NodeWithSlowApplications : public ::testing::TestWithParam<Slow> {
             .applications = applications,
             .duration = duration,
             .warm_up = "2 s",
-            .verify = false};  // reading it all back at such a rate takes long
+            .verify = false};  // reading everything back at this rate would take long
   }
 
-  // Requests a second of the quick one.
+  // The quick application's requests per second if it runs alone.
   [[nodiscard]] double alone() const {
     LoadRun run(load_settings(quick(), "2 s"));
     run.expect_good_end();
@@ -89,23 +89,25 @@ class NodeWithSlowApplications : public ::testing::TestWithParam<Slow> {
 
 TEST_P(NodeWithSlowApplications, LeaveAnotherOneMostOfWhatItHasAlone) {
   const double before = alone();
-  // What slow ones have not got by the end of the run is cut off.
+  // The end of the run cuts off requests of slow applications.
   LoadRun together(load_settings(slow() + quick(), "6 s"));
   (void)together.finish();
   ASSERT_FALSE(together.results().empty()) << together.text();
   EXPECT_EQ(together.application("quick")["errors"], 0) << together.text();
-  // The machine may have become busier meanwhile.
+  // Measured again, since the machine may be busier now.
   const double lonely = std::min(before, alone());
   const double part = together.requests_per_second("quick") / lonely;
   RecordProperty("part_of_what_it_has_alone", std::to_string(part));
-  EXPECT_GE(part, 0.6) << lonely << " requests a second alone";
+  EXPECT_GE(part, 0.6) << lonely << " requests per second alone";
   for (int i = 0; i < GetParam().applications; ++i) {
-    EXPECT_GE(together.mib_per_second(fmt::format("slow{}", i)), 0.15) << i << ": of 0.25";
+    EXPECT_GE(together.mib_per_second(fmt::format("slow{}", i)), 0.15)
+        << "slow" << i << " may have 0.25";
   }
   const nlohmann::json now = proxy_.status();
   EXPECT_GT(now["counters"]["excess_requests"], 0);
   EXPECT_EQ(now["counters"]["framing_errors"], 0);
-  EXPECT_EQ(now["virtual_pfs"][0]["excess_requests"], 0) << "of the quick one";
+  EXPECT_EQ(now["virtual_pfs"][0]["excess_requests"], 0)
+      << "the quick application has none sent back";
 }
 
 INSTANTIATE_TEST_SUITE_P(Beegfs, NodeWithSlowApplications,

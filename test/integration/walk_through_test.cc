@@ -1,4 +1,4 @@
-// docs/walk-through.md, typed as it stands: its commands, in its order, in one shell.
+// Types the commands of docs/walk-through.md as they stand, in order, into one shell.
 
 #include <array>
 #include <filesystem>
@@ -18,9 +18,9 @@
 namespace vpfs::test {
 namespace {
 
-// Of the two devices together, in MiB/s.
+// Bandwidth of the two devices together, in MiB/s.
 constexpr double kDevices = 200;
-// Below it the machine is the bottleneck, not what is shared.
+// Below this part of kDevices, the machine is the bottleneck, not the devices.
 constexpr double kBusy = 0.7;
 
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
@@ -41,7 +41,7 @@ std::vector<std::string> commands_of(const std::string& guide) {
   return commands;
 }
 
-// A copy of what the reader has, with ports that are free here for those of the examples.
+// A copy of what the reader has, with free ports in place of those of the examples.
 class WalkThrough : public ::testing::Test {
  protected:
   WalkThrough() {
@@ -63,15 +63,15 @@ class WalkThrough : public ::testing::Test {
     return text;
   }
 
-  // A script that types them, waits after each `&` as a reader does, keeps the results of the
-  // loads, and ends at the first command that fails.
+  // A script that runs the commands, waits after each `&` as a reader does, keeps the results of
+  // the loads, and stops at the first command that fails.
   [[nodiscard]] std::string script_of(const std::vector<std::string>& commands) const {
     std::string script = fmt::format("cd {}\nexec > log 2>&1\n", directory_.path().string());
     script += fmt::format("log={0}/log\nkept={0}\n", directory_.path().string());
     int ready = 0;
     int typed = 0;
     for (const std::string& command : commands) {
-      // The last one removes them.
+      // This command removes the results.
       if (command.starts_with("cd ..")) script += "cp *.json $kept\n";
       script += with_free_ports(command) + "\n";
       script += fmt::format("[ $? = 0 ] || {{ echo failed: command {}; exit 1; }}\n", ++typed);
@@ -85,8 +85,7 @@ class WalkThrough : public ::testing::Test {
     return script + "echo walked\n";
   }
 
-  // Of the two applications, once a run had the devices busy; nothing where this machine is too
-  // slow.
+  // The total bandwidth of a run, and the ratio of its two applications.
   struct Run {
     double total = 0;
     double ratio = 0;

@@ -4,8 +4,8 @@
 
 namespace vpfs {
 
-// How often this program has allocated so far. A test program that lists allocation_count.cc among
-// its sources has its global operator new replaced by one that counts.
+// The number of allocations of this program so far. allocation_count.cc replaces the global
+// operator new of a test program by one that counts.
 [[nodiscard]] std::uint64_t allocation_count();
 
 }  // namespace vpfs

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kManagementPort = 8008;
 
-// A server without a machine id takes one from a block device. Where it can read neither, it
+// Without a machine id, a server takes the id of a block device. If it can read neither, it
 // believes libblkid's cache.
 std::vector<std::pair<std::string, std::string>> machine_id(const TemporaryDirectory& directory) {
   if (::access("/sys/class/dmi/id/product_uuid", R_OK) == 0) return {};

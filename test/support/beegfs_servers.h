@@ -11,23 +11,24 @@
 
 namespace vpfs::test {
 
-// A real BeeGFS management server and storage server with two targets in a scratch directory, on
-// the host of servers: they use no loopback interface, and need ports that nobody else has.
+// A real BeeGFS management server and a storage server with two targets, in a scratch directory.
+// They run on the servers' host of TwoHosts, since BeeGFS offers clients no loopback address and
+// these ports are fixed.
 class BeegfsServers {
  public:
   static constexpr std::uint16_t kStoragePort = 8003;
 
-  // The folder of beegfs-mgmtd and beegfs-storage below VPFS_BEEGFS_PREFIX; nothing without it.
+  // The folder of beegfs-mgmtd and beegfs-storage below VPFS_BEEGFS_PREFIX, if that is set.
   [[nodiscard]] static std::optional<std::string> find();
 
-  // Returns when the storage server takes connections; else errors() says why not.
+  // Returns when the storage server accepts connections. If it does not, errors() says why.
   BeegfsServers(const std::string& folder, const TwoHosts& hosts);
 
   [[nodiscard]] bool ready() const { return ready_; }
   [[nodiscard]] std::string errors() const;
-  // Bytes in the chunk files of a target, which are numbered from 1.
+  // Bytes in the chunk files of a target. Targets are numbered from 1.
   [[nodiscard]] std::uint64_t stored_bytes(std::size_t target) const;
-  // Whether the storage server ends well when it is told to.
+  // Stops the storage server; true if it exits with 0.
   [[nodiscard]] bool stop();
 
  private:

@@ -14,13 +14,13 @@ using dataserver::StorageFault;
 using dataserver::StorageRecord;
 using dataserver::StorageSettings;
 
-// A storage server within the test's process that the test can wait for.
+// A storage server within the test's process. The test can wait for what it has seen.
 class BeegfsStorage : public dataserver::BeegfsStorage {
  public:
   using dataserver::BeegfsStorage::BeegfsStorage;
 
   using Condition = std::function<bool(const StorageRecord& record)>;
-  // Asks until `condition` holds; false when it does not in time.
+  // Polls record() until `condition` holds; false when time runs out.
   [[nodiscard]] bool wait_until(const Condition& condition,
                                 Duration patience = std::chrono::seconds(20)) {
     const SystemClock clock;

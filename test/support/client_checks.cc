@@ -34,7 +34,7 @@ std::string problem_of(const Result<T>& result) {
   return result ? "" : result.error().message;
 }
 
-// A directory of its own for one check, gone with all files in it at the end.
+// A new directory for one check, removed with its files at the end.
 class Scratch {
  public:
   Scratch(asio::io_context& loop, FileSystem& file_system, std::string name)
@@ -221,7 +221,7 @@ void check_data(asio::io_context& loop, FileSystem& fs, std::uint64_t seed) {
   EXPECT_EQ(run_task(loop, file->size()).value_or(0), copy.size());
   EXPECT_EQ(run_task(loop, fs.stat(file->handle()))->size, copy.size());
   EXPECT_TRUE(run_task(loop, file->flush()));
-  // Another opening of the file, which knows nothing of its past, sees the same.
+  // A second open() of the file has no cached state, and sees the same.
   auto other = run_task(loop, fs.open(file->handle()));
   ASSERT_TRUE(other);
   Memory all(copy.size());

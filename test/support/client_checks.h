@@ -5,8 +5,8 @@
 #include "client/orangefs/file_system.h"
 #include "net/async.h"
 
-// What a client must be able to do on any server of the protocol, embedded or real. Each check
-// makes and removes its own files, and reports through GoogleTest.
+// Checks of a client that hold on every server of the protocol, embedded or real. Each check makes
+// and removes its own files, and reports through GoogleTest.
 namespace vpfs::test {
 
 void check_names(asio::io_context& loop, client::FileSystem& file_system);

@@ -8,8 +8,8 @@
 
 namespace vpfs {
 
-// Watches, for every pair of parties (flows, or traffic classes) and over every interval in which
-// both are backlogged, how far the cost done drifts from their weights.
+// Measures how far the cost done for two parties (flows, or traffic classes) drifts from their
+// weights: for every pair, and over every interval in which both are backlogged.
 class DriftWatch {
  public:
   explicit DriftWatch(const std::vector<std::uint32_t>& weights)
@@ -17,7 +17,7 @@ class DriftWatch {
     for (const std::uint32_t weight : weights) parties_.push_back({.weight = weight});
   }
 
-  // A request of the party has arrived.
+  // A request of the party with this cost has arrived.
   void charged(std::size_t party, Cost cost) {
     parties_[party].largest = std::max(parties_[party].largest, cost);
   }

@@ -9,20 +9,20 @@
 
 namespace vpfs::test {
 
-// A file system "vpfs" of embedded servers (vpfs-server, memory engine) on free ports of loopback.
+// A file system "vpfs" of embedded servers (vpfs-server, memory engine) on free loopback ports.
 class EmbeddedServers {
  public:
-  // `extra` is added to the configuration. `proxies` are ports of 127.0.0.1, one for each server:
-  // its address in the zone tcp-px.
+  // `extra` is added to the configuration. `proxies` has one port of 127.0.0.1 for each server: its
+  // address in the zone tcp-px.
   explicit EmbeddedServers(int count, const std::string& extra = "",
                            const std::vector<std::uint16_t>& proxies = {});
 
   [[nodiscard]] std::string address() const;
   [[nodiscard]] std::uint16_t port(std::size_t index) const { return ports_[index].number(); }
   [[nodiscard]] Process& server(std::size_t index) { return servers_[index]; }
-  // What they wrote to standard error.
+  // The servers' standard error.
   [[nodiscard]] std::string errors() const;
-  // Starts a server that has ended once more.
+  // Starts a server again that has ended.
   void restart(std::size_t index);
 
  private:

@@ -20,9 +20,8 @@
 
 namespace vpfs::test {
 
-// A server of the OrangeFS protocol that does what a test tells it, on a port of its own and on the
-// test's event loop. GETCONFIG it answers by itself; all other requests and flow data go to the
-// test's functions.
+// A server of the OrangeFS protocol on the test's event loop. It answers GETCONFIG by itself. All
+// other requests and flow data go to functions of the test.
 class FakeOrangefsServer {
  public:
   class Peer {
@@ -53,7 +52,7 @@ class FakeOrangefsServer {
     }
 
     net::Socket socket;
-    bool reading = true;  // false: takes no more from the client
+    bool reading = true;  // false: reads no more from the client
   };
   struct Incoming {
     orangefs::Tag tag = 0;

@@ -6,7 +6,7 @@
 
 #include "protocols/orangefs/basic_types.h"
 
-// Datatypes for tests: made like those of OrangeFS's client library, with the bytes that they mean.
+// Datatypes for tests, built as OrangeFS's client library does, with the bytes that they select.
 namespace vpfs::test {
 
 class DatatypeBuilder {
@@ -14,7 +14,7 @@ class DatatypeBuilder {
   // One byte.
   DatatypeBuilder();
   [[nodiscard]] DatatypeBuilder contiguous(std::int32_t count) const;
-  // `count` blocks of `length` elements, `stride` bytes from one to the next.
+  // `count` blocks of `length` elements. Blocks start `stride` bytes apart.
   [[nodiscard]] DatatypeBuilder hvector(std::int32_t count, std::int32_t length,
                                         std::int64_t stride) const;
   [[nodiscard]] DatatypeBuilder resized(std::int64_t lower_bound, std::int64_t extent) const;
@@ -26,16 +26,16 @@ class DatatypeBuilder {
   };
   // REQUIRES: at least one member.
   [[nodiscard]] static DatatypeBuilder structure(const std::vector<Member>& members);
-  // Members of this type.
+  // A structure whose members have this type.
   [[nodiscard]] DatatypeBuilder hindexed(const std::vector<std::int32_t>& lengths,
                                          const std::vector<std::int64_t>& displacements) const;
 
   [[nodiscard]] std::int64_t extent() const;
   [[nodiscard]] std::int64_t size() const { return static_cast<std::int64_t>(bytes_.size()); }
   [[nodiscard]] int depth() const;
-  // Where its bytes are, from its start, in their order.
+  // The offsets of its bytes from its start, in order.
   [[nodiscard]] const std::vector<std::int64_t>& bytes() const { return bytes_; }
-  // As it is sent.
+  // The datatype as the protocol sends it.
   [[nodiscard]] orangefs::FileRequest request() const;
 
  private:

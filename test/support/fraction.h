@@ -81,7 +81,7 @@ class Natural {
     }
     trim();
   }
-  // Leaves the rest in *this.
+  // Leaves the remainder in *this.
   Natural divide_by(const Natural& divisor) {
     if (*this < divisor) return 0;
     if (limbs() <= 2) {
@@ -127,7 +127,7 @@ class Fraction {
       : negative_(value < 0), top_(static_cast<std::uint64_t>(value < 0 ? -value : value)) {}
   Fraction(Natural top, Natural bottom, bool negative = false)
       : negative_(negative && top != 0), top_(std::move(top)), bottom_(std::move(bottom)) {
-    if (bottom_.limbs() > 6) return;  // beyond, cancelling costs more than it saves
+    if (bottom_.limbs() > 6) return;  // for larger ones, reducing costs more than it saves
     const Natural divisor = greatest_common_divisor(top_, bottom_);
     top_ = top_.divide_by(divisor);
     bottom_ = bottom_.divide_by(divisor);

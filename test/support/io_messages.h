@@ -8,11 +8,11 @@
 #include "protocols/orangefs/message.h"
 #include "test/support/wire_peer.h"
 
-// The messages that tests of the proxy exchange, and data that tell where they belong.
+// The messages that tests of the proxy exchange, and file data that identify themselves.
 namespace vpfs::test {
 
-// A file's bytes as they were written for the `generation`-th time: every block of 4 KiB carries
-// file, offset, generation and a checksum of the rest, whatever piece of it is looked at.
+// The bytes of a file after its `generation`-th write. Every block of 4 KiB has the file, its
+// offset, the generation, and a checksum of the rest.
 struct StampedFile {
   std::uint64_t file = 0;
   std::uint64_t generation = 0;
@@ -20,7 +20,7 @@ struct StampedFile {
   // The `size` bytes at `offset`.
   [[nodiscard]] Buffer bytes(std::uint64_t offset, std::size_t size) const;
 };
-// What is wrong with `bytes`, which were read at `offset`; empty when nothing is.
+// Describes what is wrong with `bytes`, read at `offset`; empty if nothing is.
 [[nodiscard]] std::string problem_of(std::span<const std::byte> bytes, const StampedFile& expected,
                                      std::uint64_t offset);
 
@@ -29,7 +29,7 @@ struct IoSpec {
   std::int64_t offset = 0;
   std::int64_t size = 65536;
   std::string job;                // the hint jobid; "" sends none
-  orangefs::Handle datafile = 0;  // zero: the one that all tests use
+  orangefs::Handle datafile = 0;  // 0: the datafile that all tests use
 };
 
 [[nodiscard]] Buffer io_request(orangefs::Tag tag, const IoSpec& spec);
@@ -43,13 +43,13 @@ struct IoSpec {
 [[nodiscard]] Buffer small_write_response(orangefs::Tag tag, std::int64_t written);
 [[nodiscard]] Buffer write_completion(orangefs::Tag tag, std::int64_t written);
 [[nodiscard]] Buffer getattr_response(orangefs::Tag tag);
-// With ClientJobBMITimeoutSecs in the text.
+// The configuration text sets ClientJobBMITimeoutSecs.
 [[nodiscard]] Buffer getconfig_response(orangefs::Tag tag, unsigned client_timeout_seconds);
-// Raw bytes under a tag, EAGER or RENDEZVOUS by their size.
+// Flow data under a tag. Their size decides between EAGER and RENDEZVOUS.
 [[nodiscard]] Buffer data_message(orangefs::Tag tag, std::span<const std::byte> data);
 
 [[nodiscard]] std::optional<orangefs::Op> operation_of_request(const WireMessage& message);
-// Whether it is the response of a failed `op`, in the protocol's terms.
+// Whether `message` is the protocol's response to a failed `op`.
 [[nodiscard]] bool is_error_response(const WireMessage& message, orangefs::Op op);
 
 }  // namespace vpfs::test

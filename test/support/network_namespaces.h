@@ -9,11 +9,11 @@ namespace vpfs::test {
 
 using Command = std::vector<std::string>;
 
-// Runs it to its end; `output` gets what it wrote.
+// Runs `command` to its end. `output`, if given, receives what it wrote.
 Process::Exit run(const Command& command, std::string* output = nullptr);
 
-// Two hosts as network namespaces with a wire between them: one for servers at 10.77.0.1 and one
-// for clients at 10.77.0.2. Their ports are theirs alone.
+// Two connected network namespaces that stand for hosts: servers at 10.77.0.1, clients
+// at 10.77.0.2. Nobody else uses their ports.
 class TwoHosts {
  public:
   TwoHosts();
@@ -21,9 +21,9 @@ class TwoHosts {
   TwoHosts(const TwoHosts&) = delete;
   TwoHosts& operator=(const TwoHosts&) = delete;
 
-  // Why it could not be made; empty: it was.
+  // Why they could not be made; empty if they could.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  // The command as one of that host.
+  // Makes the command that runs `command` on that host.
   [[nodiscard]] Command at_servers(const Command& command) const { return at(servers_, command); }
   [[nodiscard]] Command at_clients(const Command& command) const { return at(clients_, command); }
 

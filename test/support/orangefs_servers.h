@@ -11,19 +11,18 @@
 
 namespace vpfs::test {
 
-// Two real OrangeFS servers with a file system "orangefs" in a scratch directory.
+// Two real OrangeFS servers of a file system "orangefs", in a scratch directory.
 class OrangefsServers {
  public:
-  // Where the installation is: VPFS_ORANGEFS_PREFIX, or pvfs2-server on PATH; nothing when neither.
-  // Gives the path of pvfs2-server.
+  // The path of pvfs2-server, below VPFS_ORANGEFS_PREFIX or on PATH; nothing if neither has it.
   [[nodiscard]] static std::optional<std::string> find();
 
-  // Where its tools are (pvfs2-cp and its like); nothing as above.
+  // The folder of its tools (pvfs2-cp and others); nothing if there is no pvfs2-server.
   [[nodiscard]] static std::optional<std::string> find_tools();
 
-  // Given the port of a server: the port of 127.0.0.1 where its proxy listens.
+  // Maps a server's port to the port of 127.0.0.1 where its proxy listens.
   using ProxyFor = std::function<std::uint16_t(std::uint16_t server)>;
-  // With proxies each server has a second address, its proxy's, in the zone tcp-px.
+  // If there are proxies, each server's second address is its proxy's, in the zone tcp-px.
   explicit OrangefsServers(const std::string& program, const ProxyFor& proxy_for = {})
       : OrangefsServers(program, proxy_for, Settings{}) {}
   struct Settings {
@@ -34,9 +33,9 @@ class OrangefsServers {
   OrangefsServers(const std::string& program, const ProxyFor& proxy_for, const Settings& settings);
 
   [[nodiscard]] std::string address() const;
-  // Through the proxies.
+  // The mount address through the proxies.
   [[nodiscard]] std::string proxied_address() const;
-  // Why it does not work, if it does not.
+  // Why the servers do not work; empty if they do.
   [[nodiscard]] std::string errors() const;
 
  private:
@@ -50,13 +49,13 @@ class OrangefsServers {
   std::string problems_;
 };
 
-// Runs a tool of OrangeFS's with a mount table. What it printed, both ways; "FAILED: " before it
-// when it did not succeed.
+// Runs one of OrangeFS's tools with a mount table. Returns its output and errors, after "FAILED: "
+// if it did not succeed.
 [[nodiscard]] std::string run_orangefs_tool(const std::string& program,
                                             std::vector<std::string> arguments,
                                             const std::string& mount_table);
 
-// The same for the same size.
+// Equal sizes give equal bytes.
 [[nodiscard]] std::string random_bytes(std::size_t size);
 
 }  // namespace vpfs::test

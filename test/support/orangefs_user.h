@@ -9,8 +9,8 @@
 
 namespace vpfs::test {
 
-// A user's requests about a file system, with credential, capability and hint as the client library
-// of OrangeFS sends them. Makes requests; who sends them is the test's business.
+// Builds a user's requests with credential, capability and hint, as OrangeFS's client library does.
+// The test sends them.
 class OrangefsUser {
  public:
   static constexpr orangefs::Handle kRoot = 1048576;
@@ -38,7 +38,7 @@ class OrangefsUser {
     }
     return made;
   }
-  // Asks for everything that a GETATTR can show.
+  // Asks for all attributes that a GETATTR can return.
   [[nodiscard]] orangefs::Request getattr(orangefs::Handle handle) const {
     return request(orangefs::GetattrRequest{.handle = handle,
                                             .fs_id = fs_id_,
@@ -76,7 +76,7 @@ class OrangefsUser {
                                   .fs_id = fs_id_},
         parent.capability);
   }
-  // A plain byte range of datafile `server_nr` of a file.
+  // A contiguous byte range of datafile `server_nr` of a file.
   [[nodiscard]] orangefs::Request io(const orangefs::Attributes& file, orangefs::Handle handle,
                                      std::uint32_t server_nr, orangefs::IoType type,
                                      std::int64_t offset, std::int64_t size) const {

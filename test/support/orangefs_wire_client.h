@@ -20,9 +20,8 @@
 
 namespace vpfs::test {
 
-// Speaks the OrangeFS protocol to a port of this host, one blocking call at a time: what tests of
-// servers and proxies drive them with. A test that waits for an answer that does not come gets
-// "nothing" after `patience`.
+// Speaks the OrangeFS protocol to a loopback port with blocking calls. Tests of servers and proxies
+// use it. A call gives up after `patience` and returns nothing.
 class OrangefsWireClient {
  public:
   struct Message {
@@ -51,7 +50,7 @@ class OrangefsWireClient {
       : socket_(std::exchange(other.socket_, -1)), last_tag_(other.last_tag_) {}
   OrangefsWireClient& operator=(OrangefsWireClient&&) = delete;
 
-  // False when the other side does not take it any more.
+  // False when the other side takes no more.
   bool send_bytes(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -60,7 +59,7 @@ class OrangefsWireClient {
     }
     return true;
   }
-  // Sends a request under a new tag, and returns that.
+  // Sends a request under a new tag and returns the tag.
   orangefs::Tag send(const orangefs::Request& request) {
     const orangefs::Tag tag = ++last_tag_;
     send_bytes(orangefs::request_message(tag, request));
@@ -73,7 +72,7 @@ class OrangefsWireClient {
     send_bytes(data);
   }
 
-  // The next message, whatever it is; nothing at the end of the stream or of the patience.
+  // The next message of any kind; nothing at the end of the stream or of `patience`.
   std::optional<Message> receive() {
     std::vector<std::byte> head(orangefs::kBmiHeaderSize);
     if (!receive_bytes(head)) return std::nullopt;
@@ -95,8 +94,8 @@ class OrangefsWireClient {
   std::optional<orangefs::Response> call(const orangefs::Request& request) {
     return receive_response(send(request));
   }
-  // True when the other side has closed, within the patience and without sending anything more; by
-  // a reset where it left something of ours unread.
+  // True if the other side closes within `patience` and sends nothing more. It may close by a
+  // reset, which happens if it has unread data.
   bool closed_by_other_side() {
     std::byte byte{};
     const ssize_t received = ::recv(socket_, &byte, 1, 0);

@@ -14,7 +14,7 @@ std::string program(std::string_view name) {
   return (program_directory() / name).string();
 }
 
-// CMake leaves the name of the sanitizer beside the programs.
+// CMake writes the name of the sanitizer beside the programs.
 bool programs_have_sanitizer() {
   std::ifstream file(program_directory() / "sanitizer.txt");
   std::string name;

@@ -6,12 +6,12 @@
 
 namespace vpfs::test {
 
-// The path of a program of vpfs: in the directory that VPFS_PROGRAMS names, else in the build that
-// the test belongs to. So one build of the tests drives the programs of every sanitizer.
+// The path of a program of vpfs: in the directory that VPFS_PROGRAMS names, or else in the test's
+// own build. So one build of the tests drives the programs of every sanitizer.
 [[nodiscard]] std::string program(std::string_view name);
 // Where program() looks.
 [[nodiscard]] std::filesystem::path program_directory();
-// Whether those programs were built with a sanitizer: they are slow and keep memory that was freed.
+// Whether these programs have a sanitizer, which slows them down and keeps freed memory.
 [[nodiscard]] bool programs_have_sanitizer();
 
 // A file of the source tree: source("conf/proxy.yaml").

@@ -11,30 +11,30 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-// What integration tests need of the operating system: programs, free ports, a scratch directory.
-// Nothing here outlives its object: programs are killed, ports freed, directories removed.
+// Programs, free ports and scratch directories for integration tests. Each object cleans up at its
+// end: programs are killed, ports freed, directories removed.
 namespace vpfs::test {
 
 using namespace std::chrono_literals;
 
-// A program that runs beside the test. It dies with the test program, however that ends.
+// A program that runs beside the test. It is killed when the test program ends in any way.
 class Process {
  public:
   struct Exit {
-    int code = -1;   // of exit(); -1 when a signal ended it
-    int signal = 0;  // that ended it, or 0
+    int code = -1;   // exit code; -1 if a signal ended the program
+    int signal = 0;  // the signal that ended it, or 0
     rusage usage = {};
 
     [[nodiscard]] bool ok() const { return code == 0; }
     [[nodiscard]] std::chrono::duration<double> cpu() const;
   };
 
-  // Starts `command[0]` (searched on PATH when it has no slash) with empty standard input, and
-  // `environment` added to the test's own. A program that cannot be started exits with 127 and says
-  // so in errors().
+  // Starts `command[0]` (found on PATH if it has no slash) with empty standard input. `environment`
+  // is added to the test's own. A program that cannot be started exits with 127, and errors() says
+  // why.
   explicit Process(std::vector<std::string> command,
                    const std::vector<std::pair<std::string, std::string>>& environment = {});
-  // Kills what still runs.
+  // Kills the program if it still runs.
   ~Process();
   Process(Process&& other) noexcept;
   Process& operator=(Process&& other) noexcept;
@@ -42,20 +42,20 @@ class Process {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] bool running();
 
-  // What it has written so far.
+  // The program's standard output and standard error so far.
   [[nodiscard]] std::string output() const;
   [[nodiscard]] std::string errors() const;
-  // Waits until output() or errors() has a complete line that contains `text`; false when the
-  // program ends or the time passes before that.
+  // Waits until output() or errors() has a complete line that contains `text`. False if the program
+  // ends or time runs out before.
   [[nodiscard]] bool wait_for_line(const std::string& text,
                                    std::chrono::milliseconds patience = 10s);
 
   void signal(int number) const;
-  // Waits for the end; nothing when it still runs after `patience`.
+  // Waits for the end; nothing if the program still runs after `patience`.
   std::optional<Exit> wait(std::chrono::milliseconds patience = 30s);
-  // SIGTERM, and SIGKILL when that has no effect in time.
+  // Sends SIGTERM, and SIGKILL if the program does not end in time.
   Exit stop(std::chrono::milliseconds patience = 10s);
-  // SIGKILL.
+  // Sends SIGKILL.
   Exit kill();
 
  private:
@@ -67,8 +67,8 @@ class Process {
   std::optional<Exit> exit_;
 };
 
-// A TCP port of 127.0.0.1 that nobody else is given while this lives, and on which a server that
-// sets SO_REUSEADDR (all of ours do) can listen meanwhile.
+// A TCP port of 127.0.0.1 that the kernel gives to nobody else during the object's life. A server
+// that sets SO_REUSEADDR (all of ours do) can listen on it meanwhile.
 class ReservedPort {
  public:
   ReservedPort();
@@ -76,7 +76,7 @@ class ReservedPort {
   ReservedPort(ReservedPort&& other) noexcept;
   ReservedPort& operator=(ReservedPort&&) = delete;
 
-  // `count` ports with numbers in a row.
+  // `count` ports with consecutive numbers.
   [[nodiscard]] static std::vector<ReservedPort> in_a_row(std::size_t count);
 
   [[nodiscard]] std::uint16_t number() const { return number_; }
@@ -90,7 +90,7 @@ class ReservedPort {
   std::uint16_t number_ = 0;
 };
 
-// A new empty directory, removed with all in it.
+// A new empty directory, removed with its contents.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 inline constexpr milliseconds kQuiet{150};
 inline constexpr std::size_t kSmall = 4096;
 
-// A read or a write of one client, as its message says it.
+// The fields of a client's read or write message.
 struct IoOf {
   beegfs::MessageType type = beegfs::MessageType::read_local_file;
   std::int64_t offset = 0;
@@ -31,7 +31,7 @@ struct IoOf {
   std::uint16_t target = 101;
   std::string handle = "1#5-68A-1";
   std::uint16_t flags = 0;
-  std::optional<std::uint16_t> header_target = {};  // if another one stands in the header
+  std::optional<std::uint16_t> header_target = {};  // if the header names another target
 };
 
 inline Buffer request(const IoOf& io) {
@@ -77,7 +77,7 @@ inline Buffer read_answer(const Buffer& data) {
   return word(static_cast<std::int64_t>(data.size())) + data + word(0);
 }
 
-// What a connection begins with.
+// The first messages of a connection.
 inline Buffer introduction(beegfs::NodeType type, std::uint32_t node) {
   Buffer direct;
   ByteWriter(direct).u32(0);
@@ -89,7 +89,7 @@ inline Buffer introduction(beegfs::NodeType type, std::uint32_t node) {
          beegfs::make_message({.type = beegfs::MessageType::peer_info}, peer);
 }
 
-// The proxy before a storage server whose part a test plays by hand.
+// The proxy in front of a storage server that the test plays.
 class ProxyBeegfs : public ::testing::Test {
  protected:
   [[nodiscard]] ProxySettings settings(unsigned depth = 1) const {
@@ -109,7 +109,7 @@ class ProxyBeegfs : public ::testing::Test {
     EXPECT_EQ(link.server.receive_bytes(hello.size()), hello);
     return link;
   }
-  // A request at the server, so that a depth of 1 is used up.
+  // Makes a request outstanding, which uses up a depth of 1.
   static void occupy(Link& link, const Buffer& message = read_request()) {
     ASSERT_TRUE(link.client.send(message));
     ASSERT_EQ(link.server.receive_bytes(message.size()), message);

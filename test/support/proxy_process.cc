@@ -97,8 +97,8 @@ void ProxyProcess::kill() {
 nlohmann::json ProxyProcess::status() {
   std::filesystem::remove(status_file_);
   const auto deadline = Clock::now() + kPatience;
-  // Asked for again now and then: without descriptors it could not be written. Ever less often: a
-  // long one is written once for each time.
+  // The request is repeated, since a proxy without descriptors could not write the status.
+  // Intervals grow, since each request makes the proxy write a status that may be long.
   int ask_at = 0;
   for (int turn = 0; process_->running() && Clock::now() < deadline; ++turn) {
     if (turn == ask_at) {

@@ -13,30 +13,30 @@
 
 namespace vpfs::test {
 
-// What a test sets of a proxy's configuration; the texts are YAML flow mappings without braces.
+// The configuration of a proxy under test. The texts are YAML flow mappings without braces.
 struct ProxySettings {
   std::uint16_t upstream = 0;
   std::string protocol = "orangefs";
-  std::string proxy;  // "servers: [10.0.0.1]", further entries
+  std::string proxy;  // further entries: "servers: [10.0.0.1]"
   unsigned workers = 1;
   std::string policy = "sfq";
   unsigned depth = 16;
   std::string depth_bytes = "1 GiB";
-  std::string scheduler;  // "schedule: [io, metadata]", further entries
+  std::string scheduler;  // further entries: "schedule: [io, metadata]"
   std::string timeouts;   // "hold: 300 ms"
   std::string limits;     // "connections: 10"
   std::string virtual_pfs = "default: {weight: 1}";
   std::string rules = "[]";  // a flow sequence
-  // The status file, if not one in the scratch directory.
+  // The status file; empty: one in the scratch directory.
   std::string status_file;
   std::optional<unsigned> open_files;  // ulimit -n
-  // Instead of all of the above but `upstream`: a whole configuration with {listen}, {upstream} and
-  // {status_file} where these belong.
+  // A whole configuration that replaces all of the above except `upstream`. {listen}, {upstream}
+  // and {status_file} in it are filled in.
   std::string whole;
 };
 
-// A real vpfs-proxy on a free port. When it goes out of scope it must have ended well or
-// be ended by a SIGTERM with exit code 0: so leaks that a sanitizer finds fail the test.
+// A real vpfs-proxy on a free port. Its destructor sends SIGTERM if it still runs, and fails the
+// test if it does not exit with 0. So a leak that a sanitizer finds fails the test.
 class ProxyProcess {
  public:
   explicit ProxyProcess(const ProxySettings& settings);
@@ -50,17 +50,17 @@ class ProxyProcess {
   }
   [[nodiscard]] Process& process() { return *process_; }
 
-  // Asks for a fresh status by SIGUSR1.
+  // Requests a fresh status by SIGUSR1 and reads it.
   [[nodiscard]] nlohmann::json status();
   using Condition = std::function<bool(const nlohmann::json& status)>;
-  // Polls status() until it holds; false when it does not in time.
+  // Polls status() until `condition` holds; false when time runs out.
   [[nodiscard]] bool wait_until(const Condition& condition);
-  // Nothing is held, outstanding, alive or connected.
+  // Waits until no request is held or outstanding, no I/O is alive, and no client is connected.
   [[nodiscard]] bool wait_until_idle();
   [[nodiscard]] bool wait_for_queued(std::size_t requests);
   [[nodiscard]] bool wait_for_outstanding(std::size_t requests);
 
-  // A line with `text` in the log, now or soon.
+  // Waits for a line with `text` in the log.
   [[nodiscard]] bool logs(const std::string& text) {
     return process_->wait_for_line(text, kPatience);
   }
@@ -69,10 +69,10 @@ class ProxyProcess {
   // Resident memory, in bytes.
   [[nodiscard]] std::size_t memory() const;
 
-  // kill -9 and a new start at the same port with the same configuration.
+  // SIGKILL, and a new start with the same port and configuration.
   void kill();
   void start();
-  // Writes the configuration anew and sends SIGHUP; returns when the proxy has looked at it.
+  // Writes the new configuration and sends SIGHUP. Returns when the proxy has read it.
   void reload(const ProxySettings& settings);
   [[nodiscard]] const std::string& config() const { return config_; }
 
@@ -96,9 +96,9 @@ struct Link {
 [[nodiscard]] Link open_link(const ProxyProcess& proxy, FakeDataServer& server,
                              int client_receive_buffer = 0);
 
-// Has the server send copies of `message` to a client that does not read, until its socket takes no
-// more and the rest is in the proxy's memory, not in the server's socket. Returns how many. `link`
-// is the only connection that moves bytes meanwhile.
+// The server sends copies of `message` to a client that does not read, until the client's socket is
+// full and the proxy holds the rest in memory. Returns the number of copies. `link` must be the
+// only connection that moves bytes meanwhile.
 [[nodiscard]] std::size_t fill_client_side(ProxyProcess& proxy, Link& link, const Buffer& message);
 
 }  // namespace vpfs::test

@@ -7,9 +7,9 @@
 
 namespace vpfs {
 
-// Compares the service of one flow with a rate, exactly and over every interval at once: service
-// less rate x time is one number that goes up with each request and down with time, and what an
-// interval got too much or too little is the difference of two of its values.
+// Compares the service of a flow with a rate, exactly and over every interval. It tracks one
+// number, service - rate x time, which rises with each request and falls with time. The difference
+// of two of its values is the excess or the deficit of the interval between.
 class RateWatch {
  public:
   __extension__ using Wide = __int128;
@@ -26,7 +26,7 @@ class RateWatch {
     look(now);
     rate_ = rate;
   }
-  // Intervals that got less are looked for between these two calls.
+  // Deficits count only between these two calls.
   void begin_backlog(TimePoint now) {
     look(now);
     backlogged_ = true;
@@ -60,9 +60,9 @@ class RateWatch {
   std::uint64_t rate_;
   TimePoint since_;
   bool backlogged_ = false;
-  Wide value_ = 0;  // service less what the rate makes of the time, in parts of 10^9
-  Wide least_ = 0;  // of value_ before requests
-  Wide most_ = 0;   // of value_ in this backlog
+  Wide value_ = 0;  // service - rate x time, in parts of 10^9
+  Wide least_ = 0;  // smallest value_ so far
+  Wide most_ = 0;   // largest value_ in this backlog
   Wide most_over_ = 0;
   Wide most_under_ = 0;
 };

@@ -11,14 +11,14 @@
 
 namespace vpfs::test {
 
-// One side of a captured connection, shown to the conversation as its bytes arrived; what is held
-// goes on at once.
+// Feeds one side of a captured connection to a conversation, as its bytes arrived. Held requests
+// are released at once.
 class Replay {
  public:
   Replay(Conversation& conversation, const CapturedStream& stream)
       : conversation_(conversation), stream_(stream) {}
 
-  // `size` more bytes are there, of which the conversation sees at most `window` at a time.
+  // `size` more bytes arrive. The conversation sees at most `window` of them at a time.
   void arrive(std::size_t size, std::size_t window) {
     available_ += size;
     while (at_ < available_) {
@@ -55,7 +55,7 @@ class Replay {
   Conversation& conversation_;
   const CapturedStream& stream_;
   std::size_t available_ = 0;
-  std::size_t at_ = 0;  // may be ahead of what is there: data need no look
+  std::size_t at_ = 0;  // may be beyond available_: payload is skipped unseen
   int held_ = 0;
   int finished_ = 0;
   int failed_ = 0;

@@ -8,8 +8,7 @@
 
 namespace vpfs::test {
 
-// Runs the loop until `task` is done and returns its result; what else lives on the loop runs
-// along.
+// Runs the loop, with everything on it, until `task` is done. Returns the task's result.
 template <typename T>
 T run_task(asio::io_context& loop, net::Task<T> task) {
   std::optional<T> result;
@@ -36,7 +35,7 @@ inline void run_task(asio::io_context& loop, net::Task<> task) {
   }
 }
 
-// Lets everything that is ready run.
+// Runs everything that is ready.
 inline void drain(asio::io_context& loop) {
   loop.restart();
   loop.poll();

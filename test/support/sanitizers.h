@@ -2,8 +2,8 @@
 
 namespace vpfs {
 
-// Whether this program was built with a sanitizer that has an allocator of its own: it keeps what
-// was freed, and more beside what was not, so memory tells nothing.
+// Whether this program has a sanitizer with its own allocator. That keeps freed memory and adds to
+// every allocation, so measured memory says nothing.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kHasSanitizer = true;
 #elif defined(__has_feature)

@@ -1,1 +1,1 @@
-// Nothing: the target has precompiled headers, and needs a source to belong to.
+// Empty. The target exists for its precompiled headers, and a target needs a source.

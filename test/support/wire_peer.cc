@@ -42,7 +42,7 @@ bool wait_for(int socket, short events, milliseconds patience) {
   }
 }
 
-// Sends what is taken at once; -1 when the connection is gone.
+// Sends without blocking and returns the number of bytes; -1 when the connection is gone.
 ssize_t send_some(int socket, std::span<const std::byte> bytes) {
   const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
@@ -94,7 +94,7 @@ bool WirePeer::send(std::span<const std::byte> bytes) {
 }
 
 bool WirePeer::send_fragments(std::span<const std::byte> bytes, std::mt19937_64& random) {
-  // Mostly a few bytes, now and then a lot: both within headers and past many messages.
+  // Pieces end within headers, or span many messages.
   while (!bytes.empty()) {
     const std::size_t most = std::array<std::size_t, 4>{3, 40, 5000, 400'000}[random() % 4];
     const std::size_t size = std::min<std::size_t>(bytes.size(), 1 + random() % most);
@@ -203,7 +203,7 @@ FakeDataServer::~FakeDataServer() {
 
 WirePeer FakeDataServer::accept(milliseconds patience) {
   WirePeer peer;
-  // A proxy looks at its start whether the server is there, and closes that connection at once.
+  // At its start a proxy probes the server with a connection that it closes at once; skip it.
   do {
     if (!wait_for(socket_, POLLIN, patience)) return {};
     peer = WirePeer(::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC));

@@ -10,7 +10,7 @@
 
 #include "protocols/orangefs/bmi_header.h"
 
-// Either end of one OrangeFS connection, in the hands of a test: blocking, with deadlines.
+// One end of a connection, driven by a test: blocking, with deadlines.
 namespace vpfs::test {
 
 using Buffer = std::vector<std::byte>;
@@ -21,7 +21,7 @@ struct WireMessage {
   orangefs::BmiHeader header;
   Buffer payload;
 
-  // As it came, header included.
+  // The message as received, header included.
   [[nodiscard]] Buffer bytes() const;
 };
 
@@ -30,33 +30,33 @@ class WirePeer {
   WirePeer() = default;
   // Takes a connected socket.
   explicit WirePeer(int socket) : socket_(socket) {}
-  // To 127.0.0.1. With `receive_buffer` the kernel holds about that many bytes for us.
+  // Connects to 127.0.0.1. `receive_buffer` limits the bytes that the kernel holds for this end.
   [[nodiscard]] static WirePeer connect(std::uint16_t port, int receive_buffer = 0);
   ~WirePeer() { close(); }
   WirePeer(WirePeer&& other) noexcept;
   WirePeer& operator=(WirePeer&& other) noexcept;
 
-  // False when the other side has closed, or takes nothing for `kPatience`.
+  // False if the other side has closed, or takes nothing for `kPatience`.
   bool send(std::span<const std::byte> bytes);
-  // As send(), in fragments of random sizes.
+  // Like send(), in fragments of random sizes.
   bool send_fragments(std::span<const std::byte> bytes, std::mt19937_64& random);
-  // Sends copies of `message` until the other side has taken none for `quiet`; returns how many
-  // were sent whole. What is left of the last one is sent by finish_send().
+  // Sends copies of `message` until the other side has taken nothing for `quiet`. Returns how many
+  // were sent whole. finish_send() sends the rest of the last one.
   std::size_t flood(std::span<const std::byte> message, std::size_t most,
                     std::chrono::milliseconds quiet);
   bool finish_send();
 
-  // The next whole message; nothing at the end of the stream, on garbage, or when time is over.
+  // The next whole message; nothing at the end of the stream, on garbage, or when time runs out.
   [[nodiscard]] std::optional<WireMessage> receive(std::chrono::milliseconds patience = kPatience);
-  // Exactly that many bytes, or what came before the end.
+  // Exactly that many bytes, or fewer if the stream ends before.
   [[nodiscard]] Buffer receive_bytes(std::size_t size);
-  // Whether something (or the end) is there to be received by then.
+  // Whether data or the end of the stream can be received within that time.
   [[nodiscard]] bool readable(std::chrono::milliseconds patience) const;
-  // Waits for the other side to close, dropping what still comes.
+  // Waits for the other side to close, and drops what it still sends.
   [[nodiscard]] bool closed_by_peer(std::chrono::milliseconds patience = kPatience);
 
   void close();
-  // Closes with a reset, as the end of a killed process with unread data does.
+  // Closes with a reset, as when a process is killed with unread data.
   void reset();
   [[nodiscard]] int socket() const { return socket_; }
 
@@ -65,21 +65,21 @@ class WirePeer {
   Buffer unsent_;
 };
 
-// Waits until one of the peers has something to receive; its index.
+// Waits until one of the peers has something to receive, and returns its index.
 [[nodiscard]] std::optional<std::size_t> first_readable(std::span<WirePeer> peers,
                                                         std::chrono::milliseconds patience);
 
-// A listening socket whose connections a test serves by hand: the data server of a script.
+// A data server that the test plays: a listening socket whose connections the test serves.
 class FakeDataServer {
  public:
-  // Port 0: a free one.
+  // Port 0: any free port.
   explicit FakeDataServer(std::uint16_t port = 0);
   ~FakeDataServer();
   FakeDataServer(const FakeDataServer&) = delete;
   FakeDataServer& operator=(const FakeDataServer&) = delete;
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
-  // The next connection; a peer without a socket when none comes in time.
+  // The next connection; a peer without a socket if none comes in time.
   [[nodiscard]] WirePeer accept(std::chrono::milliseconds patience = kPatience);
 
  private:

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Fails when `cmake --install` of a build does not install what it should, where it should.
+
+Run from the repository root: check_install.py BUILD BINDIR DOCDIR MANDIR STRIP, where STRIP is what
+the build has for VPFS_STRIP. It installs below a temporary directory and writes nothing elsewhere.
+"""
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PREFIX = pathlib.Path("/usr")
+
+
+def expected(bin_dir: pathlib.Path, doc_dir: pathlib.Path, man_dir: pathlib.Path) -> dict[pathlib.Path, pathlib.Path | None]:
+    """Each path to be installed and its source; None for a program. A program has a manual page."""
+    files: dict[pathlib.Path, pathlib.Path | None] = {}
+    for page in pathlib.Path("docs/man").iterdir():
+        files[bin_dir / page.stem] = None
+        files[man_dir / f"man{page.suffix[1:]}" / page.name] = page
+    for file in pathlib.Path("conf").glob("*.yaml"):
+        files[doc_dir / "examples" / file.name] = file
+    for file in pathlib.Path("docs").rglob("*.md"):
+        files[doc_dir / file.relative_to("docs")] = file
+    for name in ("README.md", "CHANGELOG.md", "LICENSE"):
+        files[doc_dir / name] = pathlib.Path(name)
+    return files
+
+
+def install(build: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
+    """Installs below the directory that it returns.
+
+    CMake writes the list of what it installed into the build directory, where it would replace the
+    list of a real installation. A copy of the install script writes it elsewhere.
+    """
+    script = (build / "cmake_install.cmake").read_text()
+    script, lists = re.subn(rf'file\(WRITE "{re.escape(str(build))}/', f'file(WRITE "{scratch}/', script)
+    if lists == 0:
+        raise SystemExit("test/check_install.py: cmake_install.cmake does not write a list where one was expected")
+    (scratch / "cmake_install.cmake").write_text(script)
+    there = scratch / "destdir"
+    subprocess.run(["cmake", "--install", str(scratch), "--prefix", str(PREFIX)],
+                   env=os.environ | {"DESTDIR": str(there)}, stdout=subprocess.DEVNULL, check=True)
+    return there
+
+
+def output(*command: str | pathlib.Path) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def check_program(installed: pathlib.Path, built: pathlib.Path, strip: bool) -> list[str]:
+    problems = []
+    if output(installed, "--version") != output(built, "--version"):
+        problems.append(f"{installed.name}: --version differs from the built program's")
+    if strip and ".symtab" in output("readelf", "--section-headers", "--wide", installed):
+        problems.append(f"{installed.name}: is not stripped")
+    return problems
+
+
+def main() -> int:
+    build = pathlib.Path(sys.argv[1]).resolve()
+    directories = [PREFIX / argument for argument in sys.argv[2:5]]
+    strip = sys.argv[5].upper() in ("ON", "TRUE", "YES", "1")
+    wanted = expected(*directories)
+    problems = []
+    with tempfile.TemporaryDirectory(prefix="vpfs-install-") as scratch:
+        there = install(build, pathlib.Path(scratch))
+        found = {pathlib.Path("/") / file.relative_to(there) for file in there.rglob("*") if file.is_file()}
+        problems += [f"{path}: is not installed" for path in sorted(wanted.keys() - found)]
+        problems += [f"{path}: is installed, but not expected" for path in sorted(found - wanted.keys())]
+        for path in sorted(wanted.keys() & found):
+            file, source = there / path.relative_to("/"), wanted[path]
+            if source is None:
+                problems += check_program(file, build / "bin" / path.name, strip)
+            elif file.read_bytes() != source.read_bytes():
+                problems.append(f"{path}: differs from {source}")
+    print("\n".join(problems) or "install: ok")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
