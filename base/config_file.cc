@@ -13,22 +13,15 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{16} * 1024 * 1024;
 
-std::unexpected<Error> failed(const std::string& path, int number) {
-  const std::error_code error(number, std::generic_category());
-  return fail(fmt::format("{}: cannot be read: {}", path, error.message()), error);
-}
-
-}  // namespace
-
-Result<std::string> read_config_file(const std::string& path) {
+Result<std::string> read_text(const std::string& path) {
+  const auto failed = [](int number) {
+    return fail("cannot be read: " + std::generic_category().message(number));
+  };
   std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown)) {
-    return fail(path + ": is a directory, not a file",
-                std::make_error_code(std::errc::is_a_directory));
-  }
+  if (std::filesystem::is_directory(path, unknown)) return fail("is a directory, not a file");
   const auto close = [](std::FILE* file) { (void)std::fclose(file); };
   const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "re"));
-  if (file == nullptr) return failed(path, errno);
+  if (file == nullptr) return failed(errno);
 
   std::string text;
   char part[4096];
@@ -36,13 +29,22 @@ Result<std::string> read_config_file(const std::string& path) {
     size = std::fread(part, 1, sizeof part, file.get());
     text.append(part, size);
     if (text.size() > kMostBytes) {
-      return fail(fmt::format("{}: is larger than {} MiB, so it is no configuration", path,
-                              kMostBytes >> 20));
+      return fail(
+          fmt::format("is larger than {} MiB, so it is no configuration", kMostBytes >> 20));
     }
   }
-  if (std::ferror(file.get()) != 0) return failed(path, errno);
-  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return fail(path + ": is empty");
+  if (std::ferror(file.get()) != 0) return failed(errno);
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return fail("is empty");
   return text;
+}
+
+}  // namespace
+
+std::optional<std::string> read_config_text(ConfigErrors& errors) {
+  Result<std::string> text = read_text(errors.file());
+  if (text) return std::move(*text);
+  errors.add_final(0, text.error().message);
+  return std::nullopt;
 }
 
 }  // namespace vpfs

@@ -72,9 +72,10 @@ void ConfigErrors::insert(Messages& messages, int line, std::string_view key,
                           std::string_view text) const {
   if (final_) return;
   const auto place = std::ranges::upper_bound(messages.numbers, line);
+  const std::string where = line == 0 ? file_ : fmt::format("{}:{}", file_, line);
   const std::string subject = key.empty() ? "" : fmt::format("{}: ", key);
   messages.lines.insert(messages.lines.begin() + (place - messages.numbers.begin()),
-                        fmt::format("{}:{}: {}{}", file_, line, subject, text));
+                        fmt::format("{}: {}{}", where, subject, text));
   messages.numbers.insert(place, line);
 }
 

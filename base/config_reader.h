@@ -17,12 +17,12 @@ namespace vpfs {
 
 // Everything wrong with one configuration text, and beside it warnings, each as "FILE:LINE: KEY:
 // what is wrong". KEY is the whole path ("scheduler.depth.bytes", "rules[0].match", lists counted
-// from 0); it is left out where the text as a whole is wrong.
+// from 0); it is left out where the text as a whole is wrong, and line 0 where there is no text.
 class ConfigErrors {
  public:
   explicit ConfigErrors(std::string file) : file_(std::move(file)) {}
   void add(int line, std::string_view key, std::string_view problem);
-  // The text cannot be parsed: this is the only error, whatever is added after it.
+  // The text cannot be read or parsed: this is the only error, whatever is added after it.
   void add_final(int line, std::string_view problem);
   // For checks after the reading: the line is where `key` (its whole path) stands, else that of the
   // mapping around it.
@@ -30,6 +30,7 @@ class ConfigErrors {
   // Something that is allowed and hardly meant.
   void warn(std::string_view key, std::string_view text);
 
+  [[nodiscard]] const std::string& file() const { return file_; }
   // Whether there is no error; warnings do not count.
   [[nodiscard]] bool empty() const { return errors_.lines.empty(); }
   // Sorted by line number, for one line in the order of reporting.

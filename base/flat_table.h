@@ -21,8 +21,8 @@ class FlatTable {
   [[nodiscard]] const Value* find(std::uint64_t key) const {
     if (size_ == 0) return nullptr;
     for (std::size_t i = home(key);; i = after(i)) {
-      if (!slots_[i].used) return nullptr;
-      if (slots_[i].key == key) return &slots_[i].value;
+      if (!cells_[i].used) return nullptr;
+      if (cells_[i].key == key) return &cells_[i].value;
     }
   }
   [[nodiscard]] Value* find(std::uint64_t key) {
@@ -31,29 +31,29 @@ class FlatTable {
 
   // REQUIRES: the key is not there. References stay valid until the next insert or erase.
   Value& insert(std::uint64_t key, Value value) {
-    if (slots_.size() < 2 * (size_ + 1)) grow();
+    if (cells_.size() < 2 * (size_ + 1)) grow();
     std::size_t i = home(key);
-    while (slots_[i].used) i = after(i);
-    slots_[i] = {.key = key, .value = std::move(value), .used = true};
+    while (cells_[i].used) i = after(i);
+    cells_[i] = {.key = key, .value = std::move(value), .used = true};
     ++size_;
-    return slots_[i].value;
+    return cells_[i].value;
   }
 
   void erase(std::uint64_t key) {
     if (size_ == 0) return;
     std::size_t hole = home(key);
-    while (slots_[hole].used && slots_[hole].key != key) hole = after(hole);
-    if (!slots_[hole].used) return;
+    while (cells_[hole].used && cells_[hole].key != key) hole = after(hole);
+    if (!cells_[hole].used) return;
     // Close the gap: move back every later entry of the run that may not stand behind a hole.
-    for (std::size_t i = after(hole); slots_[i].used; i = after(i)) {
-      const std::size_t distance_home = (i - home(slots_[i].key)) & mask();
+    for (std::size_t i = after(hole); cells_[i].used; i = after(i)) {
+      const std::size_t distance_home = (i - home(cells_[i].key)) & mask();
       const std::size_t distance_hole = (i - hole) & mask();
       if (distance_home >= distance_hole) {
-        slots_[hole] = std::move(slots_[i]);
+        cells_[hole] = std::move(cells_[i]);
         hole = i;
       }
     }
-    slots_[hole].used = false;
+    cells_[hole].used = false;
     --size_;
   }
 
@@ -61,21 +61,21 @@ class FlatTable {
   // meanwhile.
   template <typename Visitor>
   void for_each(Visitor&& visit) {
-    for (Slot& slot : slots_) {
-      if (slot.used) visit(slot.key, slot.value);
+    for (Cell& cell : cells_) {
+      if (cell.used) visit(cell.key, cell.value);
     }
   }
 
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
-  struct Slot {
+  struct Cell {
     std::uint64_t key = 0;
     Value value = {};
     bool used = false;
   };
 
-  [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }
+  [[nodiscard]] std::size_t mask() const { return cells_.size() - 1; }
   [[nodiscard]] std::size_t after(std::size_t i) const { return (i + 1) & mask(); }
   [[nodiscard]] std::size_t home(std::uint64_t key) const {
     std::uint64_t hash = (key ^ seed_) * 0x9e3779b97f4a7c15U;
@@ -84,16 +84,16 @@ class FlatTable {
   }
 
   void grow() {
-    std::vector<Slot> old = std::move(slots_);
-    slots_ = std::vector<Slot>(old.empty() ? 8 : 2 * old.size());
+    std::vector<Cell> old = std::move(cells_);
+    cells_ = std::vector<Cell>(old.empty() ? 8 : 2 * old.size());
     size_ = 0;
-    for (Slot& slot : old) {
-      if (slot.used) insert(slot.key, std::move(slot.value));
+    for (Cell& cell : old) {
+      if (cell.used) insert(cell.key, std::move(cell.value));
     }
   }
 
   std::uint64_t seed_;
-  std::vector<Slot> slots_;
+  std::vector<Cell> cells_;
   std::size_t size_ = 0;
 };
 

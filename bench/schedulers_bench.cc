@@ -18,6 +18,8 @@
 
 #include "base/check.h"
 #include "base/system_clock.h"
+#include "schedulers/adaptbf.h"
+#include "schedulers/edf.h"
 #include "schedulers/registry.h"
 
 namespace vpfs {
@@ -93,7 +95,7 @@ Share weight_share(std::uint32_t flow, std::uint32_t /*flows*/) {
   return {.weight = weight_of(flow)};
 }
 Share nodes_share(std::uint32_t flow, std::uint32_t /*flows*/) {
-  return {.nodes = weight_of(flow)};
+  return {.own = {{"nodes", weight_of(flow)}}};
 }
 Share limited_share(std::uint32_t flow, std::uint32_t flows) {
   return {.rate = {rate_of(flow, flows, kRatesPercent)}, .burst = kBurst};
@@ -127,8 +129,10 @@ constexpr std::array kVariants = {
 
 SchedulerSettings scheduler_settings() {
   SchedulerSettings settings = {
-      .depth = {.requests = kDepth}, .capacity = kThroughput, .largest_request = 4 * kKiB + kMiB};
-  settings.adaptbf.capacity.configured = kThroughput * kAdapTbfCapacityPercent / 100;
+      .depth = {.requests = kDepth},
+      .own = {EdfSettings{.capacity = kThroughput, .largest_request = 4 * kKiB + kMiB}}};
+  settings.own.of<AdapTbfSettings>().capacity.configured =
+      kThroughput * kAdapTbfCapacityPercent / 100;
   return settings;
 }
 

@@ -41,17 +41,9 @@ int complain(const std::string& message) {
 }
 
 std::optional<ServerConfig> load(const std::string& path) {
-  const Result<std::string> text = read_config_file(path);
-  if (!text) {
-    fmt::print(stderr, "{}\n", text.error().message);
-    return std::nullopt;
-  }
   ConfigErrors errors(path);
-  ServerConfig config = parse_server_config(*text, errors);
-  if (!errors.empty()) {
-    fmt::print(stderr, "{}", errors.to_string());
-    return std::nullopt;
-  }
+  std::optional<ServerConfig> config = load_config(errors, parse_server_config);
+  if (!config) fmt::print(stderr, "{}", errors.to_string());
   return config;
 }
 

@@ -4,27 +4,24 @@
 #include <array>
 #include <cerrno>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include <asio/post.hpp>
-#include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "base/check.h"
+#include "net/signal.h"
 
 namespace vpfs::net {
 
 struct OutputQueue::State : std::enable_shared_from_this<OutputQueue::State> {
   enum class Outcome { progress, would_block, failed };
-  struct Waiter {
-    std::uint64_t limit;
-    asio::steady_timer* wake_up;
-  };
 
-  explicit State(Socket& stream) : socket(stream) {}
+  explicit State(Socket& stream) : socket(stream), drained(stream.get_executor()) {}
 
   void schedule_flush();
   void flush();
@@ -39,7 +36,8 @@ struct OutputQueue::State : std::enable_shared_from_this<OutputQueue::State> {
   std::deque<Message> messages;
   std::size_t front_done = 0;  // bytes of the front message that are written
   std::uint64_t pending = 0;
-  std::vector<Waiter> waiters;
+  Signal drained;                              // to the limit of a waiter, or closed
+  std::optional<std::uint64_t> highest_limit;  // of those who wait
   bool flush_scheduled = false;
   bool closed = false;
 };
@@ -155,11 +153,9 @@ void OutputQueue::State::written(std::size_t size) {
 }
 
 void OutputQueue::State::wake_waiters() {
-  std::erase_if(waiters, [this](const Waiter& waiter) {
-    const bool wake = closed || pending <= waiter.limit;
-    if (wake) waiter.wake_up->cancel();
-    return wake;
-  });
+  if (!highest_limit || (!closed && pending > *highest_limit)) return;
+  highest_limit.reset();
+  drained.notify_all();
 }
 
 void OutputQueue::State::shut() {
@@ -198,12 +194,8 @@ std::uint64_t OutputQueue::pending() const {
 Task<bool> OutputQueue::wait_until_pending_at_most(std::uint64_t limit) {
   const std::shared_ptr<State> state = state_;  // outlives the wait even if the queue does not
   while (!state->closed && state->pending > limit) {
-    asio::steady_timer wake_up(state->socket.get_executor(), asio::steady_timer::time_point::max());
-    state->waiters.push_back({.limit = limit, .wake_up = &wake_up});
-    (void)co_await wake_up.async_wait(kUseTask);
-    // A cancelled coroutine leaves by itself, before anyone woke it.
-    std::erase_if(state->waiters,
-                  [&](const State::Waiter& waiter) { return waiter.wake_up == &wake_up; });
+    state->highest_limit = std::max(state->highest_limit.value_or(limit), limit);
+    co_await state->drained.wait();
     const asio::cancellation_state cancelled = co_await asio::this_coro::cancellation_state;
     if (cancelled.cancelled() != asio::cancellation_type::none) co_return false;
   }

@@ -1,29 +1,44 @@
 #include "protocols/registry.h"
 
+#include <algorithm>
+#include <array>
+
 #include "protocols/beegfs/conversation.h"
+#include "protocols/beegfs/transcript.h"
 #include "protocols/orangefs/conversation.h"
+#include "protocols/orangefs/transcript.h"
 
 namespace vpfs {
+namespace {
 
-std::vector<std::string_view> protocol_names() {
-  return {"beegfs", "orangefs"};
+constexpr std::array kProtocols = {
+    Protocol{.name = "beegfs",
+             .attributes = {Attribute::uid, Attribute::node, Attribute::target, Attribute::owner,
+                            Attribute::directory},
+             .make_conversation = [](std::uint64_t) -> std::unique_ptr<Conversation> {
+               return std::make_unique<beegfs::BeegfsConversation>();
+             },
+             .recognise = beegfs::recognise,
+             .make_transcript = beegfs::make_transcript},
+    Protocol{.name = "orangefs",
+             .attributes = {Attribute::hint, Attribute::file_system, Attribute::uid,
+                            Attribute::metadata},
+             .make_conversation = [](std::uint64_t seed) -> std::unique_ptr<Conversation> {
+               return std::make_unique<orangefs::OrangefsConversation>(seed);
+             },
+             .recognise = orangefs::recognise,
+             .make_transcript = orangefs::make_transcript},
+};
+
+}  // namespace
+
+std::span<const Protocol> protocols() {
+  return kProtocols;
 }
 
-Attributes protocol_attributes(std::string_view protocol) {
-  if (protocol == "orangefs") {
-    return {Attribute::hint, Attribute::file_system, Attribute::uid, Attribute::metadata};
-  }
-  if (protocol == "beegfs") {
-    return {Attribute::uid, Attribute::node, Attribute::target, Attribute::owner,
-            Attribute::directory};
-  }
-  return {};
-}
-
-std::unique_ptr<Conversation> make_conversation(std::string_view protocol, std::uint64_t seed) {
-  if (protocol == "orangefs") return std::make_unique<orangefs::OrangefsConversation>(seed);
-  if (protocol == "beegfs") return std::make_unique<beegfs::BeegfsConversation>();
-  return nullptr;
+const Protocol* find_protocol(std::string_view name) {
+  const auto* const found = std::ranges::find(kProtocols, name, &Protocol::name);
+  return found == kProtocols.end() ? nullptr : found;
 }
 
 }  // namespace vpfs

@@ -1,21 +1,30 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "base/attributes.h"
 #include "protocols/protocol.h"
+#include "protocols/transcript.h"
 
 namespace vpfs {
 
-// The protocols by the names that configurations use: "beegfs", "orangefs".
-[[nodiscard]] std::vector<std::string_view> protocol_names();
-// What rules can look at; nothing for an unknown name.
-[[nodiscard]] Attributes protocol_attributes(std::string_view protocol);
-// A conversation for one new connection; nothing for an unknown name. `seed` is one that peers
-// cannot know (see FlatTable).
-[[nodiscard]] std::unique_ptr<Conversation> make_conversation(std::string_view protocol,
-                                                              std::uint64_t seed = 0);
+// All that the programs know of a wire protocol.
+struct Protocol {
+  std::string_view name;  // as configurations and vpfs-decode give it
+  Attributes attributes;  // that its requests show, so that rules can look at them
+  // A conversation for one new connection. Peers cannot know the seed (see FlatTable).
+  std::unique_ptr<Conversation> (*make_conversation)(std::uint64_t seed);
+  Recognition (*recognise)(std::span<const std::byte> first_bytes);
+  std::unique_ptr<Transcript> (*make_transcript)(bool with_details);
+};
+
+// Every protocol, sorted by name.
+[[nodiscard]] std::span<const Protocol> protocols();
+// Null for an unknown name.
+[[nodiscard]] const Protocol* find_protocol(std::string_view name);
 
 }  // namespace vpfs

@@ -2,11 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "protocols/protocol.h"
@@ -44,14 +42,5 @@ struct Recognition {
   // Set where the bytes can only come from that side.
   std::optional<Sender> from = std::nullopt;
 };
-
-struct TranscriptKind {
-  std::string_view name;
-  Recognition (*recognise)(std::span<const std::byte> first_bytes);
-  std::unique_ptr<Transcript> (*make)(bool with_details);
-};
-
-// Every protocol that can be told.
-[[nodiscard]] std::span<const TranscriptKind> transcript_kinds();
 
 }  // namespace vpfs

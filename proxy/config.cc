@@ -22,9 +22,10 @@ using std::chrono::seconds;
 constexpr Duration kShortest = milliseconds(1);
 constexpr Duration kLongest = hours(24);
 
-template <typename Names>
-std::vector<std::string> strings(const Names& names) {
-  return {names.begin(), names.end()};
+std::vector<std::string> protocol_names() {
+  std::vector<std::string> names;
+  for (const Protocol& protocol : protocols()) names.emplace_back(protocol.name);
+  return names;
 }
 
 // The form only: names are looked up at the start.
@@ -69,9 +70,9 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   } else {
     read_address(reader, "upstream", config.upstream);
   }
-  reader.choose("protocol", &config.protocol, strings(protocol_names()));
+  reader.choose("protocol", &config.protocol, protocol_names());
   config.source = fmt::format("the protocol {}", config.protocol);
-  config.shown = protocol_attributes(config.protocol);
+  config.shown = find_protocol(config.protocol)->attributes;
   read_servers(reader, config);
   reader.get("workers", &config.workers, 1, 256);
   reader.get("status_file", &config.status_file);

@@ -23,10 +23,6 @@ std::string counted(std::uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string rate_of(std::uint64_t per_second) {
-  return to_string(BytesPerSecond{per_second});
-}
-
 std::string place(const Config& config) {
   const std::string server = config.upstream == kOriginal
                                  ? "the port that each client was redirected from"
@@ -80,19 +76,8 @@ std::string policy(const Config& config) {
 
 // What only the chosen policy looks at.
 std::string policy_settings(const Config& config) {
-  const SchedulerSettings& settings = config.scheduler;
-  if (policy_knows(config.policy, ShareField::latency)) {
-    if (settings.capacity == 0) return "nothing is promised: edf.capacity is not set";
-    return fmt::format("promises count on {} and requests of {} at most",
-                       rate_of(settings.capacity), to_string(Bytes{settings.largest_request}));
-  }
-  if (!policy_knows(config.policy, ShareField::nodes)) return "";
-  const CapacityEstimate::Settings& capacity = settings.adaptbf.capacity;
-  return fmt::format(
-      "rates are set every {} from a capacity of {}", to_string(settings.adaptbf.period),
-      capacity.configured > 0
-          ? rate_of(capacity.configured)
-          : fmt::format("{} to {}, measured", rate_of(capacity.least), rate_of(capacity.most)));
+  const PolicyKind& policy = policy_of(config);
+  return policy.summary == nullptr ? "" : policy.summary(config.scheduler);
 }
 
 std::string classes(const TrafficClasses& classes) {
@@ -111,13 +96,17 @@ std::string classes(const TrafficClasses& classes) {
 
 std::string limits_of(const Config& config, const stage::VirtualPfsConfig& pfs) {
   const Share& share = pfs.share;
-  const auto knows = [&](ShareField field) { return policy_knows(config.policy, field); };
   Parts parts;
-  if (knows(ShareField::nodes)) {
-    parts.push_back("nodes " + std::to_string(share.nodes > 0 ? share.nodes : share.weight));
-  } else {
-    parts.push_back("weight " + std::to_string(share.weight));
+  bool has_weight = true;
+  for (const ShareWord& word : policy_of(config).share_words) {
+    std::optional<std::uint64_t> value = share.own_value(word.name);
+    if (word.replaces_weight) {
+      has_weight = false;
+      if (!value) value = share.weight;
+    }
+    if (value) parts.push_back(fmt::format("{} {}", word.name, *value));
   }
+  if (has_weight) parts.insert(parts.begin(), "weight " + std::to_string(share.weight));
   if (share.min.count > 0) parts.push_back("at least " + to_string(share.min));
   if (share.rate.count > 0) {
     parts.push_back(

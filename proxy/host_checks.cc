@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/config_file.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
+#include "stage/rule_checks.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -91,6 +93,15 @@ void check_host(const Config& config, ConfigErrors& errors, const Config* runnin
     }
   }
   if (running == nullptr) check_addresses(config, errors);
+}
+
+std::optional<Config> load_config_file(ConfigErrors& errors, const Config* running) {
+  return load_config(errors, [running](std::string_view text, ConfigErrors& found) {
+    Config config = parse_config(text, found, running);
+    if (found.empty()) check_host(config, found, running);
+    if (found.empty()) stage::warn_of_hidden_rules(config, found);
+    return config;
+  });
 }
 
 }  // namespace vpfs::proxy

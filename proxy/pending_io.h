@@ -32,6 +32,7 @@ struct PendingIo : stage::Held {
   std::uint64_t moved = 0;
   TimePoint last_progress = {};
 
+  std::uint64_t number = 0;      // in order of arrival; requests of one event arrive at one time
   std::uint64_t arrived_in = 0;  // Worker::event()
   std::size_t pool_index = 0;    // the worker's own
   // The worker's list of held requests, in order of arrival.

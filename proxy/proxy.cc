@@ -10,13 +10,11 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include "base/config_file.h"
 #include "base/log.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/host_checks.h"
 #include "schedulers/registry.h"
-#include "stage/rule_checks.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -157,16 +155,10 @@ void Proxy::await_signal() {
 void Proxy::reload() {
   ++reloads_.tried;
   ConfigErrors errors(file_);
-  const Result<std::string> text = read_config_file(file_);
-  Result<void> used = text ? Result<void>() : fail(text.error().message);
-  if (text) {
-    Config config = parse_config(*text, errors, &settings_->config);
-    if (errors.empty()) check_host(config, errors, &settings_->config);
-    if (errors.empty()) stage::warn_of_hidden_rules(config, errors);
-    for (const std::string& warning : errors.warnings()) spdlog::warn("{}", warning);
-    used = errors.empty() ? use(std::move(config))
-                          : fail(fmt::format("{}", fmt::join(errors.lines(), "; ")));
-  }
+  std::optional<Config> config = load_config_file(errors, &settings_->config);
+  for (const std::string& warning : errors.warnings()) spdlog::warn("{}", warning);
+  const Result<void> used =
+      config ? use(std::move(*config)) : fail(fmt::format("{}", fmt::join(errors.lines(), "; ")));
   reloads_.last_error = used ? "" : used.error().message;
   if (used) {
     spdlog::info("{}: reloaded", file_);

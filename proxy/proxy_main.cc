@@ -2,13 +2,13 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 #include <unistd.h>
 
 #include "base/command_line.h"
-#include "base/config_file.h"
 #include "base/log.h"
 #include "base/system_clock.h"
 #include "net/endpoint.h"
@@ -17,7 +17,6 @@
 #include "proxy/config_summary.h"
 #include "proxy/host_checks.h"
 #include "proxy/proxy.h"
-#include "stage/rule_checks.h"
 
 namespace {
 
@@ -52,22 +51,15 @@ int run(int argc, char** argv) {
   app.add_flag("--check-config", only_check, "say what the configuration will do, and exit");
   if (const auto code = vpfs::parse_command_line(app, "vpfs-proxy", argc, argv)) return *code;
   if (path.empty()) return vpfs::missing_option(app, "--config");
-  const vpfs::Result<std::string> text = vpfs::read_config_file(path);
-  if (!text) {
-    std::cerr << text.error().message << "\n";
-    return kBadUsage;
-  }
   vpfs::ConfigErrors errors(path);
-  const vpfs::proxy::Config config = vpfs::proxy::parse_config(*text, errors);
-  if (errors.empty()) vpfs::proxy::check_host(config, errors);
-  if (!errors.empty()) {
+  const std::optional<vpfs::proxy::Config> config = vpfs::proxy::load_config_file(errors);
+  if (!config) {
     std::cerr << errors.to_string();
     return kBadUsage;
   }
-  vpfs::stage::warn_of_hidden_rules(config, errors);
-  if (!only_check) return serve(config, path, errors);
+  if (!only_check) return serve(*config, path, errors);
   for (const std::string& warning : errors.warnings()) std::cerr << "warning: " << warning << "\n";
-  std::cout << path << ": ok\n" << vpfs::proxy::to_summary(config);
+  std::cout << path << ": ok\n" << vpfs::proxy::to_summary(*config);
   return 0;
 }
 

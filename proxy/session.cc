@@ -10,8 +10,6 @@
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "protocols/registry.h"
-#include "proxy/client_address.h"
-#include "stage/template_name.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -33,35 +31,39 @@ std::size_t footprint(const PendingIo& io) {
 }  // namespace
 
 Session::Session(Worker& worker, net::Socket client, net::Socket server,
-                 net::Endpoint client_endpoint)
+                 const net::Endpoint& client_endpoint)
     : worker_(worker),
       shared_(worker.shared()),
       client_(std::move(client)),
       server_(std::move(server)),
-      client_endpoint_(std::move(client_endpoint)),
-      client_address_(address_of(client_endpoint_.address())),
-      conversation_(make_conversation(worker.settings().config.protocol, worker.table_seed())),
-      to_server_(*this, worker, Sender::client, client_, server_),
-      to_client_(*this, worker, Sender::server, server_, client_),
-      ios_(worker.table_seed()) {}
+      identity_(client_endpoint, shared_, worker.dispatcher(), worker.identifier()),
+      conversation_(
+          find_protocol(worker.settings().config.protocol)->make_conversation(worker.table_seed())),
+      to_server_(*this, worker.pump_thread(), Sender::client, client_, server_),
+      to_client_(*this, worker.pump_thread(), Sender::server, server_, client_),
+      ios_(worker.table_seed()),
+      client_stall_(shared_.stalls, client_endpoint.address()) {}
 
 Session::~Session() = default;
 
 void Session::start() {
-  conversation_->trust_peer(worker_.settings().is_server(client_address_));
+  conversation_->trust_peer(worker_.settings().is_server(identity_.address()));
   to_server_.start();
   to_client_.start();
 }
 
-Duration Session::client_stall() const {
-  return worker_.settings().config.timeouts.client_stall;
+ClientStallWatch::Limits Session::stall_limits() const {
+  const Timeouts& timeouts = worker_.settings().config.timeouts;
+  return {.least_rate = timeouts.client_min_rate, .client_stall = timeouts.client_stall};
 }
 
 void Session::close(const std::string& reason) {
   if (std::exchange(closing_, true)) return;
   const auto level = outstanding_ + held_requests_ > 0 ? spdlog::level::warn : spdlog::level::debug;
   spdlog::log(level, "client {}: connection closed: {} ({} requests held, {} at the data server)",
-              net::to_string(client_endpoint_), reason, held_requests_, outstanding_);
+              net::to_string(identity_.endpoint()), reason, held_requests_, outstanding_);
+  to_server_.stop();
+  to_client_.stop();
   worker_.close_later(shared_from_this());
 }
 
@@ -72,12 +74,17 @@ void Session::give_everything_back() {
     worker_.recycle(*io);
   });
   ios_ = FlatTable<PendingIo*>();
-  if (client_id_ != stage::kNoClient) worker_.dispatcher().leave_client(client_id_);
+  identity_.leave();
   worker_.slots_changed();
   update_byte_counters();
   std::error_code ignored;
   client_.close(ignored);
   server_.close(ignored);
+}
+
+Step Session::next(Sender from, std::span<const std::byte> bytes) {
+  if (settings_number_ != worker_.settings_number()) take_on_settings();
+  return conversation_->next(from, bytes);
 }
 
 // After a reload other requests may be scheduled. A session that nothing comes to does not learn of
@@ -87,70 +94,16 @@ void Session::take_on_settings() {
   conversation_->hold_metadata(worker_.settings().config.schedule_metadata);
 }
 
-Belonging Session::identify(const IoDescription& io, TimePoint now) {
-  const stage::Identity identity = {.kind = io.kind,
-                                    .file_system = io.file_system,
-                                    .uid = user_of(io),
-                                    .node = io.node,
-                                    .target = io.target,
-                                    .owner = io.owner,
-                                    .directory = io.directory};
-  const auto hint = [this](const std::string& name) { return conversation_->held_hint(name); };
-  return worker_.identifier().identify(worker_.settings(), client_address_, identity, hint, now);
-}
-
-void Session::count_refusals(const Belonging& who) {
-  if (who.name_refused && shared_.counters.names_refused++ == 0) {
-    spdlog::warn(
-        "client {}: what its requests say makes no name for a virtual PFS (1 to {} bytes of "
-        "printable text): such requests count as default",
-        net::to_string(client_endpoint_), stage::kLongestName);
-  }
-  if (who.job_not_registered && shared_.counters.jobs_not_registered++ == 0) {
-    spdlog::warn("client {}: its job id is not registered for it: the rules do not see such ids",
-                 net::to_string(client_endpoint_));
-  }
-}
-
-// What a node's kernel writes back and reads ahead has uid 0, whoever it is for.
-std::optional<std::uint32_t> Session::user_of(const IoDescription& io) {
-  const Settings& settings = worker_.settings();
-  if (io.open_file.empty() || !io.uid || !settings.config.write_back_by_file ||
-      !settings.classifier.looks_at_uid()) {
-    return io.uid;
-  }
-  const std::uint64_t file = OpenFileUsers::key(io.node.value_or(0), io.open_file);
-  if (*io.uid != 0) {
-    const bool is_news = file != seen_file_ || *io.uid != seen_uid_;
-    seen_file_ = file;
-    seen_uid_ = *io.uid;
-    if (is_news) shared_.open_files.saw(file, *io.uid);
-  } else {
-    const std::optional<std::uint32_t> user = shared_.open_files.only_user(file);
-    Counters& counters = shared_.counters;
-    if (io.kind == IoKind::write) {
-      ++(user ? counters.write_back_by_file : counters.write_back_unknown);
-    } else {
-      ++(user ? counters.read_by_file : counters.read_unknown);
-    }
-    if (user) return user;
-  }
-  return io.uid;
-}
-
 void Session::join_client() {
-  const std::optional<std::uint32_t> number = conversation_->serial_client();
-  if (client_id_ != stage::kNoClient || !number) return;
-  const bool is_known = *number != kUnknownNode;
-  if (!is_known) ++shared_.counters.connections_unknown_node;
-  std::string name = client_endpoint_.address().to_string();
-  name += is_known ? fmt::format(" node {}", *number) : " unknown node";
+  const std::optional<std::uint32_t> node = conversation_->serial_client();
+  if (!node) return;
+  std::optional<std::uint16_t> server_port;
   if (!shared_.upstream) {
     // A client has as many connections to each of several servers.
     std::error_code error;
-    name += fmt::format(" to port {}", server_.remote_endpoint(error).port());
+    server_port = server_.remote_endpoint(error).port();
   }
-  client_id_ = worker_.dispatcher().join_client(name);
+  identity_.join(node, server_port);
 }
 
 void Session::hold(std::span<const std::byte> message) {
@@ -161,10 +114,10 @@ void Session::hold(std::span<const std::byte> message) {
     return close("the client used the tag of an I/O that is still under way again");
   }
   // It sends again, or nothing is there for it to take.
-  if (!to_client_.blocked_since()) client_stalled_ = false;
+  if (!to_client_.output().blocked_since()) (void)client_stall_.moves_again();
   const TimePoint now = worker_.now();
-  const Belonging who = identify(description, now);
-  count_refusals(who);
+  const auto hint = [this](const std::string& name) { return conversation_->held_hint(name); };
+  const Belonging who = identity_.identify(description, hint, worker_.settings(), now);
   if (holds_far_too_much()) {
     ++shared_.counters.requests_refused;
     worker_.dispatcher().count_refused(who.virtual_pfs, description.kind, {description.bytes});
@@ -172,7 +125,7 @@ void Session::hold(std::span<const std::byte> message) {
   }
   PendingIo& io = worker_.make_held(now);
   io.arrived_in = worker_.event();
-  join_client();
+  if (identity_.id() == stage::kNoClient) join_client();
   io.session = this;
   io.key = description.key;
   io.app = who.virtual_pfs.app;
@@ -180,7 +133,7 @@ void Session::hold(std::span<const std::byte> message) {
   io.traffic_class = who.traffic_class;
   io.kind = description.kind;
   io.device = description.device.value_or(0);
-  io.client = client_id_;
+  io.client = identity_.id();
   io.fingerprint = description.fingerprint;
   estimate(io, description);
   io.message.assign(message.begin(), message.end());
@@ -219,7 +172,7 @@ bool Session::holds_far_too_much() {
   if (!holds_more_than(kOverrun, 1)) return false;
   if (!std::exchange(overrun_told_, true)) {
     spdlog::warn("client {}: {} requests of {} bytes are held: further ones are refused",
-                 net::to_string(client_endpoint_), held_requests_, held_bytes_);
+                 net::to_string(identity_.endpoint()), held_requests_, held_bytes_);
   }
   return true;
 }
@@ -230,22 +183,21 @@ void Session::submit(PendingIo& io) {
     if (!io.is_counted) worker_.parked(io);
     return;
   }
-  if (on_probation_) ++on_their_way_;
-  io.on_probation = on_probation_;
+  io.on_probation = client_stall_.on_probation();
+  if (io.on_probation) ++on_their_way_;
   io.submitted = true;
   worker_.arrived(io);
 }
 
 bool Session::may_submit(const PendingIo& io) {
   // While draining, what comes now is never forwarded: the client repeats it elsewhere.
-  if (client_stalled_ || shared_.draining.load(std::memory_order_relaxed)) return false;
-  if (standing(io.virtual_pfs()) == StallBudgets::Standing::blocked) return false;
-  return !on_probation_ || on_their_way_ == 0;
-}
-
-StallBudgets::Standing Session::standing(stage::VirtualPfsId whose) {
-  if (shared_.stalls.nobody_stalled()) return StallBudgets::Standing::good;
-  return shared_.stalls.standing(whose, client_endpoint_.address(), worker_.now(), client_stall());
+  if (client_stall_.stalled() || shared_.draining.load(std::memory_order_relaxed)) return false;
+  const Duration stall = stall_limits().client_stall;
+  if (client_stall_.standing(io.virtual_pfs(), stall, worker_.now()) ==
+      StallBudgets::Standing::blocked) {
+    return false;
+  }
+  return !client_stall_.on_probation() || on_their_way_ == 0;
 }
 
 PendingIo* Session::parked_io(IoKey key) {
@@ -333,10 +285,11 @@ void Session::refuse_excess(PendingIo& io) {
 // What a client asks for in vain is limited by not reading it. The pause is short: behind the
 // requests may stand the data of writes that have been started.
 void Session::send_refusal(IoKey key) {
-  const std::size_t most = client_id_ == stage::kNoClient ? kMostRefused : kMostSentBack;
+  const std::size_t most = identity_.id() == stage::kNoClient ? kMostRefused : kMostSentBack;
   if (++refused_ >= most && !std::exchange(refusing_, true)) to_server_.pause();
   to_client_.inject(conversation_->refuse(key));
-  if (to_client_.unsent() > worker_.settings().config.limits.held_bytes.count + kUnsentBesides) {
+  if (to_client_.output().unsent() >
+      worker_.settings().config.limits.held_bytes.count + kUnsentBesides) {
     return close("the client does not take the answers to its requests");
   }
   if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
@@ -409,8 +362,7 @@ void Session::sink_failed(Sender from, std::error_code error) {
 }
 
 void Session::sink_moved(Sender from) {
-  if (from != Sender::server || !std::exchange(client_stalled_, false)) return;
-  submit_parked();
+  if (from == Sender::server && client_stall_.moves_again()) submit_parked();
 }
 
 }  // namespace vpfs::proxy

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "base/flat_table.h"
-#include "proxy/client_pace.h"
-#include "proxy/identifier.h"
+#include "proxy/client_identity.h"
+#include "proxy/client_stall_watch.h"
 #include "proxy/pump.h"
+#include "proxy/pump_owner.h"
+#include "proxy/watchdogs.h"
 #include "proxy/worker.h"
-#include "stage/address.h"
 #include "stage/held.h"
 
 namespace vpfs::proxy {
@@ -21,10 +22,11 @@ namespace vpfs::proxy {
 //   client ──to_server_──> parse ──hold()──> Worker ──> Dispatcher ──> release() ──> server
 //   server ──to_client_──> parse ──finished()──> Worker ──> Dispatcher
 //
-// Belongs to its worker's thread. Waits in flight keep it alive; close() makes them end.
-class Session : public std::enable_shared_from_this<Session> {
+// Belongs to its worker's thread. Waits in flight keep it alive; after close() they end.
+class Session final : public PumpOwner, public std::enable_shared_from_this<Session> {
  public:
-  Session(Worker& worker, net::Socket client, net::Socket server, net::Endpoint client_endpoint);
+  Session(Worker& worker, net::Socket client, net::Socket server,
+          const net::Endpoint& client_endpoint);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -32,23 +34,16 @@ class Session : public std::enable_shared_from_this<Session> {
   void start();
   // Ends the session with the event that is being handled. Idempotent; the first reason counts.
   void close(const std::string& reason);
-  [[nodiscard]] bool closing() const { return closing_; }
-
   // From the pumps.
-  // What to do with the bytes at the head of a stream, by the settings in force.
-  [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) {
-    if (settings_number_ != worker_.settings_number()) take_on_settings();
-    return conversation_->next(from, bytes);
-  }
-  void hold(std::span<const std::byte> message);
-  void finished(const FinishedIo& io);
-  // A stream has been looked at: the other one may have waited for that.
-  void stepped(Sender from);
-  void lost_framing(Sender from);
-  void source_ended(Sender from, std::error_code error);
-  void sink_failed(Sender from, std::error_code error);
-  // The receiver of what `from` sends takes data again after it had taken none for a while.
-  void sink_moved(Sender from);
+  [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
+  void hold(std::span<const std::byte> message) override;
+  void finished(const FinishedIo& io) override;
+  void stepped(Sender from) override;
+  void sink_moved(Sender from) override;
+  void lost_framing(Sender from) override;
+  void source_ended(Sender from, std::error_code error) override;
+  void sink_failed(Sender from, std::error_code error) override;
+  [[nodiscard]] std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
 
   // From the worker.
   void release(PendingIo& io);
@@ -60,15 +55,11 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   void take_on_settings();
-  [[nodiscard]] std::optional<std::uint32_t> user_of(const IoDescription& io);
-  [[nodiscard]] Belonging identify(const IoDescription& io, TimePoint now);
-  void count_refusals(const Belonging& who);
   void refuse_excess(PendingIo& io);
   void join_client();
   void estimate(PendingIo& io, const IoDescription& description);
   void submit(PendingIo& io);
   [[nodiscard]] bool may_submit(const PendingIo& io);
-  [[nodiscard]] StallBudgets::Standing standing(stage::VirtualPfsId whose);
   [[nodiscard]] PendingIo* parked_io(IoKey key);
   void submit_parked();
   void submit_all_parked();
@@ -82,12 +73,10 @@ class Session : public std::enable_shared_from_this<Session> {
     bool for_late_data = false;  // one that has given its slot up does
   };
   [[nodiscard]] Waiting find_waiting(bool client_takes_nothing);
-  [[nodiscard]] bool has_time_left(const std::vector<PendingIo*>& waiting, Duration lag,
-                                   TimePoint now);
   void stall(const std::vector<PendingIo*>& waiting, TimePoint now);
   void park_all(TimePoint now);
   void give_slots_up(const std::vector<PendingIo*>& waiting, TimePoint now);
-  [[nodiscard]] Duration client_stall() const;
+  [[nodiscard]] ClientStallWatch::Limits stall_limits() const;
   void learn_size(const FinishedIo& finished);
   void check_server_stall(TimePoint now);
   void check_service_time(TimePoint now);
@@ -106,8 +95,7 @@ class Session : public std::enable_shared_from_this<Session> {
   SharedState& shared_;
   net::Socket client_;
   net::Socket server_;
-  const net::Endpoint client_endpoint_;
-  const stage::Address client_address_;
+  ClientIdentity identity_;
   std::unique_ptr<Conversation> conversation_;
   Pump to_server_;
   Pump to_client_;
@@ -117,25 +105,14 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t held_bytes_ = 0;
   std::size_t outstanding_ = 0;
   std::uint64_t settings_number_ = 0;  // of those that the conversation knows of
-  stage::ClientId client_id_ = stage::kNoClient;
-  std::uint64_t seen_file_ = 0;  // the last one whose user has been told, and that user
-  std::uint32_t seen_uid_ = 0;
-  TimePoint hang_up_checked_ = {};
   bool timeout_known_ = false;
-  ClientPace sending_;           // of the client's file data
-  ClientPace taking_;            // of what the client receives
-  bool client_stalled_ = false;  // its requests are parked until it sends or takes something
-  bool on_probation_ = false;    // it did lately: its requests go one by one and without slots
-  stage::VirtualPfsId stalled_;  // whose standing ends that
-  Duration lag_charged_ = Duration::zero();
-  std::size_t on_their_way_ = 0;  // of those
+  HangUpWatch hang_up_;
+  AnswerWatch answers_;
+  ClientStallWatch client_stall_;
+  std::size_t on_their_way_ = 0;  // of those that were let go on probation
   std::deque<IoKey> parked_;      // held requests that have not been submitted, in order of arrival
-  TimePoint stall_told_ = {};
-  // When the data server's stream has moved last, while the client's waits for answers.
-  TimePoint answers_moved_ = {};
-  std::uint64_t answers_seen_ = 0;
-  std::size_t refused_ = 0;  // since the last look at the time
-  bool refusing_ = false;    // nothing is read until then: it has been refused enough
+  std::size_t refused_ = 0;       // since the last look at the time
+  bool refusing_ = false;         // nothing is read until then: it has been refused enough
   bool overrun_told_ = false;
   bool flush_pending_ = false;
   bool closing_ = false;

@@ -40,21 +40,21 @@ void add_share(ordered_json& row, const Share& share) {
   if (share.min.count > 0) row["min"] = share.min.count;
   if (share.latency > Duration::zero()) row["latency_us"] = microseconds(share.latency);
   if (share.finish_bytes.count > 0) row["finish_bytes"] = share.finish_bytes.count;
-  if (share.nodes > 0) row["nodes"] = share.nodes;
+  for (const Share::Own& own : share.own) row[std::string(own.word)] = own.value;
 }
 
-void add_report(ordered_json& row, const FlowReport& report) {
-  if (report.tokens) row["tokens"] = *report.tokens;
-  if (report.operation_tokens) row["operation_tokens"] = *report.operation_tokens;
-  if (report.rate) row["rate_now"] = *report.rate;
-  if (report.promised) row["promised"] = *report.promised;
-  if (report.deadline_misses) {
-    row["deadline_misses"] = *report.deadline_misses;
-    row["worst_tardiness_us"] = microseconds(report.worst_tardiness);
+// What a policy says.
+void add_fields(ordered_json& row, const StatusFields& fields) {
+  for (const StatusField& field : fields) {
+    const auto add = [&](const auto& value) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Duration>) {
+        row[std::string(field.name) + "_us"] = microseconds(value);
+      } else {
+        row[std::string(field.name)] = value;
+      }
+    };
+    std::visit(add, field.value);
   }
-  if (report.record) row["record"] = *report.record;
-  if (report.lent) row["lent"] = *report.lent;
-  if (report.borrowed) row["borrowed"] = *report.borrowed;
 }
 
 // What a lane is for, by IoDescription::device.
@@ -92,7 +92,7 @@ ordered_json describe(const StatusSnapshot::Row& from, bool one_lane) {
   row["name"] = from.info->name;
   if (from.info->removed) row["removed"] = true;
   add_share(row, from.info->share());
-  if (one_lane) add_report(row, from.report);
+  if (one_lane) add_fields(row, from.report);
   if (!from.info->refused_promise.empty()) row["refused_promise"] = from.info->refused_promise;
   const stage::Counters& counters = from.counters;
   row["queued_requests"] = counters.queued.requests;
@@ -127,10 +127,7 @@ ordered_json describe(const SchedulerSettings& settings, const StatusSnapshot::L
   if (lane.depth.cost != UINT64_MAX) row["cost"] = lane.depth.cost;
   if (settings.auto_depth) row["auto"] = true;
   ordered_json all = {{"depth", row}};
-  if (lane.server.capacity) {
-    all["capacity"] = *lane.server.capacity;
-    all["capacity_source"] = lane.server.capacity_source;
-  }
+  add_fields(all, lane.server);
   return all;
 }
 
@@ -147,7 +144,7 @@ ordered_json describe(const SchedulerSettings& settings,
     ordered_json reports = ordered_json::array();
     for (const StatusSnapshot::LaneFlow& flow : lane.flows) {
       ordered_json report = {{"name", flow.info->name}, {"queued_requests", flow.queued}};
-      add_report(report, flow.report);
+      add_fields(report, flow.report);
       reports.push_back(std::move(report));
     }
     row["virtual_pfs"] = std::move(reports);

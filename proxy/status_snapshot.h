@@ -29,7 +29,7 @@ struct StatusSnapshot {
   struct Row {
     std::shared_ptr<const stage::VirtualPfsInfo> info;
     stage::Counters counters;
-    FlowReport report;  // with one lane
+    StatusFields report;  // with one lane
     std::optional<Wait> wait;
     Latencies held;
     Latencies service;
@@ -37,12 +37,12 @@ struct StatusSnapshot {
   struct LaneFlow {
     std::shared_ptr<const stage::VirtualPfsInfo> info;
     std::size_t queued = 0;
-    FlowReport report;
+    StatusFields report;
   };
   struct Lane {
     std::optional<std::uint32_t> target;
     Depth depth;
-    ServerReport server;
+    StatusFields server;
     std::size_t queued = 0;
     std::size_t outstanding = 0;
     std::vector<LaneFlow> flows;  // with something queued or outstanding; with several lanes

@@ -44,7 +44,7 @@ Worker::Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher, S
       work_(asio::make_work_guard(context_)),
       sweep_timer_(context_),
       ask_again_(context_),
-      scratch_(kScratchSize),
+      pump_thread_(shared.clock, calls_, [this] { end_of_event(); }),
       table_seed_((std::uint64_t{std::random_device{}()} << 32) | std::random_device{}()),
       identifier_(dispatcher, table_seed_) {}
 
@@ -63,26 +63,27 @@ void Worker::adopt(int client_socket, const net::Endpoint& client) {
 
 void Worker::use(SettingsPtr settings) {
   asio::post(context_, [this, settings = std::move(settings)]() mutable {
+    const PumpThread::Event event(pump_thread_);
     // Sessions take them on when something comes to them.
     settings_ = std::move(settings);
     ++settings_number_;
     identifier_.forget_all();
     need_turn_ = true;
-    end_of_event();
   });
 }
 
 void Worker::wake_up() {
   asio::post(context_, [this] {
+    const PumpThread::Event event(pump_thread_);
     need_turn_ = true;
-    end_of_event();
   });
 }
 
 void Worker::stop() {
   asio::post(context_, [this] {
+    const PumpThread::Event event(pump_thread_);
     stopping_ = true;
-    close_all("the proxy ends");
+    for (const std::shared_ptr<Session>& session : sessions_) session->close("the proxy ends");
     sweep_timer_.cancel();
     ask_again_.cancel();
     work_.reset();
@@ -103,6 +104,7 @@ net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
   } else {
     server_side = std::unexpected(upstream.error());
   }
+  const PumpThread::Event event(pump_thread_);
   if (error || !server_side || stopping_) {
     if (!server_side) {
       ++counters.upstream_failures;
@@ -125,7 +127,6 @@ net::Task<> Worker::open_session(int client_socket, net::Endpoint client) {
       std::make_shared<Session>(*this, std::move(client_side), std::move(*server_side), client);
   sessions_.insert(session);
   session->start();
-  end_of_event();
 }
 
 void Worker::refused(const net::Endpoint& client, const Result<net::Endpoint>& upstream,
@@ -161,6 +162,7 @@ PendingIo& Worker::make_held(TimePoint arrival) {
   PendingIo& io = *free_.back();
   free_.pop_back();
   io.arrival = arrival;
+  io.number = ++requests_;
   io.state = PendingIo::State::parked;
   io.worker = index_;
   io.held = true;
@@ -201,7 +203,7 @@ void Worker::give_memory_back(PendingIo& io) {
 }
 
 void Worker::end_of_event() {
-  while (need_turn_ || !turn_.empty() || !to_flush_.empty() || !to_watch_.empty() ||
+  while (need_turn_ || !turn_.empty() || !to_flush_.empty() || pump_thread_.has_waits() ||
          !to_close_.empty()) {
     if (need_turn_ || !turn_.empty()) {
       take_turn();
@@ -211,15 +213,13 @@ void Worker::end_of_event() {
     flushing_.clear();
     // A flush may have read on: what arrived then is the dispatcher's before its session ends.
     if (!turn_.empty()) continue;
-    for (Pump* pump : to_watch_) pump->watch();
-    to_watch_.clear();
+    pump_thread_.start_waits();
     for (const std::shared_ptr<Session>& session : std::exchange(to_close_, {})) {
       session->give_everything_back();
       sessions_.erase(session);
       --shared_.counters.connections_open;
     }
   }
-  ++event_;
 }
 
 void Worker::take_turn() {
@@ -239,8 +239,8 @@ void Worker::ask_again_at(std::optional<TimePoint> until) {
   ask_again_.expires_at(*until);
   ask_again_.async_wait([this](std::error_code error) {
     if (error) return;
+    const PumpThread::Event event(pump_thread_);
     need_turn_ = true;
-    end_of_event();
   });
 }
 
@@ -251,7 +251,10 @@ void Worker::arm_sweep() {
   sweep_timer_.expires_after(kSweepInterval / parts);
   sweep_timer_.async_wait([this, parts](std::error_code error) {
     if (error || stopping_) return;
-    sweep(parts);
+    {
+      const PumpThread::Event event(pump_thread_);
+      sweep(parts);
+    }
     arm_sweep();
   });
 }
@@ -259,19 +262,17 @@ void Worker::arm_sweep() {
 // A part is a range of the table's buckets. When the table grows, sessions change places: some are
 // then checked twice in a round, others only in the next one.
 void Worker::sweep(std::size_t parts) {
-  const TimePoint now = shared_.clock.now();
   const std::size_t places = sessions_.bucket_count();
   if (swept_ >= places) {
     swept_ = 0;
-    refuse_overdue(now);
+    refuse_overdue(now());
   }
   for (const std::size_t end = std::min(places, swept_ + places / parts + 1); swept_ < end;
        ++swept_) {
     for (auto each = sessions_.begin(swept_); each != sessions_.end(swept_); ++each) {
-      (*each)->check_time(now);
+      (*each)->check_time(now());
     }
   }
-  end_of_event();
 }
 
 void Worker::refuse_overdue(TimePoint now) {
@@ -293,11 +294,6 @@ void Worker::refuse_overdue(TimePoint now) {
         "server or a limit lets through",
         refused, to_string(hold));
   }
-}
-
-void Worker::close_all(const char* reason) {
-  for (const std::shared_ptr<Session>& session : sessions_) session->close(reason);
-  end_of_event();
 }
 
 }  // namespace vpfs::proxy

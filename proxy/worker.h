@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -11,15 +10,15 @@
 #include <asio/steady_timer.hpp>
 
 #include "net/async.h"
-#include "net/splice_pipe.h"
 #include "proxy/dispatcher.h"
 #include "proxy/identifier.h"
+#include "proxy/pump_thread.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
+#include "proxy/socket_calls.h"
 
 namespace vpfs::proxy {
 
-class Pump;
 class Session;
 
 // One thread's part of the proxy: its sessions, their buffers, and their dealings with the
@@ -41,17 +40,10 @@ class Worker {
   void stop();
 
   // For sessions and pumps, while an event is handled.
-  [[nodiscard]] std::span<std::byte> scratch() { return scratch_; }
-  struct Run {
-    std::size_t offset;
-    std::size_t size;
-  };
-  [[nodiscard]] std::vector<Run>& runs() { return runs_; }
-  // What one call sends to one socket; the bytes are borrowed.
-  using Parts = std::vector<std::span<const std::byte>>;
-  [[nodiscard]] Parts& parts() { return parts_; }
-  [[nodiscard]] net::PipePool& pipes() { return pipes_; }
-  [[nodiscard]] TimePoint now() const { return shared_.clock.now(); }
+  [[nodiscard]] PumpThread& pump_thread() { return pump_thread_; }
+  // Of the event, and its number.
+  [[nodiscard]] TimePoint now() const { return pump_thread_.now(); }
+  [[nodiscard]] std::uint64_t event() const { return pump_thread_.event(); }
   [[nodiscard]] SharedState& shared() { return shared_; }
   // In force until the end of the event.
   [[nodiscard]] const Settings& settings() const { return *settings_; }
@@ -77,28 +69,10 @@ class Worker {
     turn_.ended.push_back({.io = &io, .bytes = 0, .failed = false, .refused = true});
   }
   void slots_changed() { need_turn_ = true; }
-  // A wait costs a system call, which comes after the event's data are on their way.
-  void watch_later(Pump& pump) { to_watch_.push_back(&pump); }
-  // Tells whether one session has had every event for a while, so that nobody else waits for this
-  // thread.
-  [[nodiscard]] bool alone() const { return events_in_a_row_ >= kAlone; }
-  void event_of(const Session& session) {
-    events_in_a_row_ = &session == last_session_ ? events_in_a_row_ + 1 : 0;
-    last_session_ = &session;
-  }
   void flush_later(Session& session) { to_flush_.push_back(&session); }
   void close_later(std::shared_ptr<Session> session) { to_close_.push_back(std::move(session)); }
 
-  // A number for each event, so that it can be told whether something began in the one that is
-  // being handled.
-  [[nodiscard]] std::uint64_t event() const { return event_; }
-  // Every handler that calls into a session or a pump ends with this.
-  void end_of_event();
-
  private:
-  static constexpr std::size_t kAlone = 16;
-  static constexpr std::size_t kScratchSize = std::size_t{256} * 1024;
-
   net::Task<> open_session(int client_socket, net::Endpoint client);
   [[nodiscard]] Result<net::Endpoint> upstream_of(net::Socket& client) const;
   void give_memory_back(PendingIo& io);
@@ -109,7 +83,7 @@ class Worker {
   void refuse_overdue(TimePoint now);
   void take_turn();
   void ask_again_at(std::optional<TimePoint> until);
-  void close_all(const char* reason);
+  void end_of_event();
 
   const std::size_t index_;
   SharedState& shared_;
@@ -121,16 +95,15 @@ class Worker {
   asio::steady_timer sweep_timer_;
   asio::steady_timer ask_again_;
 
-  std::vector<std::byte> scratch_;
-  std::vector<Run> runs_;
-  Parts parts_;
-  net::PipePool pipes_;
+  SocketCalls calls_;
+  PumpThread pump_thread_;
   std::unordered_set<std::shared_ptr<Session>> sessions_;  // shared with waits in flight
 
   const std::uint64_t table_seed_;
   Identifier identifier_;
   std::vector<std::unique_ptr<PendingIo>> pool_;
   std::vector<PendingIo*> free_;  // of the pool
+  std::uint64_t requests_ = 0;    // so far
   PendingIo* first_held_ = nullptr;
   PendingIo* last_held_ = nullptr;
 
@@ -138,12 +111,8 @@ class Worker {
   std::vector<PendingIo*> released_;
   std::vector<Session*> to_flush_;
   std::vector<Session*> flushing_;
-  std::vector<Pump*> to_watch_;
   std::vector<std::shared_ptr<Session>> to_close_;
-  const Session* last_session_ = nullptr;  // only compared
-  std::size_t events_in_a_row_ = 0;
   std::size_t swept_ = 0;  // buckets of sessions_ in this round
-  std::uint64_t event_ = 1;
   bool need_turn_ = false;
   bool stopping_ = false;
 };

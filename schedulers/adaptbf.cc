@@ -1,11 +1,15 @@
 #include "schedulers/adaptbf.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/check.h"
+#include "base/units.h"
 
 namespace vpfs {
 namespace {
@@ -17,7 +21,73 @@ constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 40;
 std::uint64_t rounded_up(Cost cost, Cost token) {
   return std::min(cost / token + (cost % token > 0 ? 1 : 0), kMostTokens);
 }
+
+// A period needs tokens to divide.
+void check_tokens(ConfigReader& reader, const AdapTbfSettings& settings) {
+  const CapacityEstimate::Settings& capacity = settings.capacity;
+  const std::uint64_t lowest = capacity.configured > 0 ? capacity.configured : capacity.least;
+  const double tokens = static_cast<double>(lowest) / static_cast<double>(settings.token) *
+                        std::chrono::duration<double>(settings.period).count();
+  if (tokens >= 10) return;
+  reader.report(capacity.configured > 0 ? "capacity" : "least",
+                fmt::format("is {:.1f} tokens in a period, at least 10 are needed: a smaller "
+                            "token, a longer period or more capacity",
+                            tokens));
+}
+
+// The nodes of a job are its priority.
+constexpr std::array kWords = {
+    ShareWord{.name = "nodes", .least = 1, .most = 1'000'000, .replaces_weight = true}};
+
+std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits&, Scheduler::Part part) {
+  auto adaptbf = settings.own.of<AdapTbfSettings>();
+  adaptbf.capacity.configured = part.of_whole(adaptbf.capacity.configured);
+  return std::make_unique<AdapTbf>(adaptbf);
+}
+
+void read(ConfigReader& scheduler, SchedulerSettings& all) {
+  auto& settings = all.own.of<AdapTbfSettings>();
+  CapacityEstimate::Settings& capacity = settings.capacity;
+  settings.work_conserving = true;
+  capacity.least = 10 * kMiB;
+  ConfigReader reader = scheduler.child("adaptbf");
+  constexpr BytesPerSecond kLeast = {kKiB};
+  constexpr BytesPerSecond kMost = {Share::kMaxRate};
+  reader.get("work_conserving", &settings.work_conserving);
+  reader.get("period", &settings.period, std::chrono::milliseconds(1), std::chrono::minutes(1));
+  Bytes token = {settings.token};
+  if (reader.get("token", &token, {1}, {kGiB})) settings.token = token.count;
+  BytesPerSecond rate = {};
+  if (!reader.is("capacity", "auto") && reader.get("capacity", &rate, kLeast, kMost)) {
+    capacity.configured = rate.count;
+  }
+  if (reader.get("least", &rate, kLeast, kMost)) capacity.least = rate.count;
+  if (reader.get("most", &rate, kLeast, kMost)) capacity.most = rate.count;
+  if (capacity.least > capacity.most) reader.report("least", "is more than `most`");
+  check_tokens(reader, settings);
+  scheduler.suggest("capacity", "adaptbf.capacity");
+  scheduler.suggest("period", "adaptbf.period");
+}
+
+std::string summary(const SchedulerSettings& all) {
+  const auto rate = [](std::uint64_t per_second) { return to_string(BytesPerSecond{per_second}); };
+  const auto settings = all.own.of<AdapTbfSettings>();
+  const CapacityEstimate::Settings& capacity = settings.capacity;
+  return fmt::format(
+      "rates are set every {} from a capacity of {}", to_string(settings.period),
+      capacity.configured > 0
+          ? rate(capacity.configured)
+          : fmt::format("{} to {}, measured", rate(capacity.least), rate(capacity.most)));
+}
+
 }  // namespace
+
+constinit const PolicyKind AdapTbf::kKind = {.name = "adaptbf",
+                                             .share_fields = {ShareField::rank},
+                                             .share_words = kWords,
+                                             .make = make,
+                                             .read = read,
+                                             .summary = summary};
 
 AdapTbf::AdapTbf(const AdapTbfSettings& settings)
     : settings_(settings),
@@ -36,7 +106,7 @@ Result<void> AdapTbf::set_share(AppId app, const Share& share, TimePoint now) {
     demands_.reserve(jobs_.capacity());
   }
   if (jobs_[index].ended) end_account(static_cast<std::uint32_t>(app));
-  jobs_[index].nodes = share.nodes > 0 ? share.nodes : share.weight;
+  jobs_[index].nodes = share.own_value(kWords[0].name).value_or(share.weight);
   if (!jobs_[index].has_bucket) limits_.lift(app);
   const Result<void> set = tbf_.set_share(app, {.rank = share.rank}, now);
   set_level(static_cast<std::uint32_t>(app), share.rank ? 0 : jobs_[index].nodes, now);
@@ -230,21 +300,24 @@ WaitReason AdapTbf::why_waiting(AppId app, TimePoint now) const {
   return why;
 }
 
-FlowReport AdapTbf::report(AppId app, TimePoint now) const {
+StatusFields AdapTbf::report(AppId app, TimePoint now) const {
   const auto index = static_cast<std::size_t>(app);
   if (index >= jobs_.size()) return {};
-  FlowReport report;
-  limits_.report(app, now, report);
+  StatusFields fields = limits_.report(app, now);
   const Job& job = jobs_[index];
-  report.rate = job.has_bucket ? limits_.rate(app) : 0;
-  report.record = job.record;
-  report.lent = job.lent;
-  report.borrowed = job.borrowed;
-  return report;
+  const auto add = [&](std::string_view name, auto value) {
+    fields.add(
+        {.name = name, .value = static_cast<std::int64_t>(value), .join = StatusField::Join::sum});
+  };
+  add("rate_now", job.has_bucket ? limits_.rate(app) : 0);
+  add("record", job.record);
+  add("lent", job.lent);
+  add("borrowed", job.borrowed);
+  return fields;
 }
 
-ServerReport AdapTbf::server(TimePoint /*now*/) const {
-  return {.capacity = capacity_.value(), .capacity_source = capacity_.source()};
+StatusFields AdapTbf::server(TimePoint /*now*/) const {
+  return server_capacity(capacity_.value(), capacity_.source());
 }
 
 }  // namespace vpfs

@@ -6,6 +6,7 @@
 #include "schedulers/adaptbf_allocator.h"
 #include "schedulers/capacity_estimate.h"
 #include "schedulers/policy.h"
+#include "schedulers/policy_kind.h"
 #include "schedulers/rate_limits.h"
 #include "schedulers/tbf.h"
 
@@ -40,6 +41,8 @@ struct AdapTbfSettings {
 // conserving, that goes to the others, and buckets only decide who goes first.
 class AdapTbf final : public Policy {
  public:
+  static const PolicyKind kKind;
+
   explicit AdapTbf(const AdapTbfSettings& settings);
 
   void enqueue(IoRequest& request, TimePoint now) override;
@@ -56,8 +59,8 @@ class AdapTbf final : public Policy {
   [[nodiscard]] IoRequest* any_queued() const override { return tbf_.any_queued(); }
   [[nodiscard]] FlowState flow(AppId app) const override { return tbf_.flow(app); }
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
-  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
-  [[nodiscard]] ServerReport server(TimePoint now) const override;
+  [[nodiscard]] StatusFields report(AppId app, TimePoint now) const override;
+  [[nodiscard]] StatusFields server(TimePoint now) const override;
 
  private:
   struct Job {

@@ -37,11 +37,55 @@ Duration printable(Duration time) {
   return std::chrono::ceil<std::chrono::hours>(time);
 }
 
+// At most D of the largest requests are at the server, and no more cost than the depth allows, or
+// two of them.
+std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits&, Scheduler::Part part) {
+  auto edf = settings.own.of<EdfSettings>();
+  const std::uint32_t depth =
+      settings.auto_depth ? settings.auto_depth->most : settings.depth.requests;
+  const Cost largest = std::min(edf.largest_request, kMaxCost);
+  const Cost ahead = std::min(depth * largest, std::max(settings.depth.cost, 2 * largest));
+  edf.capacity = part.of_whole(edf.capacity);
+  return std::make_unique<Edf>(edf, ahead);
+}
+
+void read(ConfigReader& scheduler, SchedulerSettings& settings) {
+  auto& edf = settings.own.of<EdfSettings>();
+  ConfigReader reader = scheduler.child("edf");
+  BytesPerSecond capacity = {};
+  if (reader.get("capacity", &capacity, {kKiB}, {Share::kMaxRate})) edf.capacity = capacity.count;
+  Bytes largest = {edf.largest_request};
+  if (reader.get("largest_request", &largest, {1}, {kMaxCost})) {
+    edf.largest_request = largest.count;
+  }
+  reader.get("default_latency", &edf.default_latency, std::chrono::milliseconds(1),
+             std::chrono::hours(24));
+  if (edf.capacity > 0 && settings.auto_depth) {
+    scheduler.report("depth", "promises need a depth that does not change by itself");
+  }
+}
+
+std::string summary(const SchedulerSettings& settings) {
+  const auto edf = settings.own.of<EdfSettings>();
+  if (edf.capacity == 0) return "nothing is promised: edf.capacity is not set";
+  return fmt::format("promises count on {} and requests of {} at most",
+                     to_string(BytesPerSecond{edf.capacity}),
+                     to_string(Bytes{edf.largest_request}));
+}
+
 }  // namespace
 
-Edf::Edf(const EdfSettings& settings)
-    : settings_(settings),
-      admission_(std::max<std::uint64_t>(settings.capacity, 1), settings.ahead) {
+// Promises are of bytes alone.
+constinit const PolicyKind Edf::kKind = {
+    .name = "edf",
+    .share_fields = {ShareField::rate, ShareField::latency, ShareField::finish},
+    .per_request = {},
+    .make = make,
+    .read = read,
+    .summary = summary};
+
+Edf::Edf(const EdfSettings& settings, Cost ahead)
+    : settings_(settings), admission_(std::max<std::uint64_t>(settings.capacity, 1), ahead) {
   settings_.default_latency = std::min(settings.default_latency, kMostLatency);
 }
 
@@ -303,22 +347,27 @@ WaitReason Edf::why_waiting(AppId app, TimePoint now) const {
   return {.reason = "requests with an earlier deadline go first"};
 }
 
-FlowReport Edf::report(AppId app, TimePoint now) const {
+StatusFields Edf::report(AppId app, TimePoint now) const {
+  using Join = StatusField::Join;
+  StatusFields fields;
   const auto index = std::to_underlying(app);
-  if (index >= flows_.size()) return {};
+  if (index >= flows_.size()) return fields;
   const Flow& flow = flows_[index];
-  FlowReport report;
-  if (flow.promised) report.tokens = flow.bucket.level(on_start_clock(now));
-  if (!flow.has_deadlines()) return report;
-  report.deadline_misses = flow.misses;
-  report.worst_tardiness = flow.worst_tardiness;
-  report.promised = flow.promised;
-  return report;
+  if (flow.promised) {
+    fields.add({.name = "tokens", .value = flow.bucket.level(on_start_clock(now))});
+  }
+  if (!flow.has_deadlines()) return fields;
+  fields.add({.name = "promised", .value = flow.promised, .join = Join::every});
+  fields.add({.name = "deadline_misses",
+              .value = static_cast<std::int64_t>(flow.misses),
+              .join = Join::sum});
+  fields.add({.name = "worst_tardiness", .value = flow.worst_tardiness, .join = Join::largest});
+  return fields;
 }
 
-ServerReport Edf::server(TimePoint /*now*/) const {
+StatusFields Edf::server(TimePoint /*now*/) const {
   if (settings_.capacity == 0) return {};
-  return {.capacity = settings_.capacity, .capacity_source = "configured"};
+  return server_capacity(settings_.capacity, "configured");
 }
 
 }  // namespace vpfs

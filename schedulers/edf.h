@@ -8,14 +8,19 @@
 #include "schedulers/flow_heap.h"
 #include "schedulers/flow_table.h"
 #include "schedulers/policy.h"
+#include "schedulers/policy_kind.h"
 #include "schedulers/token_bucket.h"
 
 namespace vpfs {
 
+// What promises are made of.
 struct EdfSettings {
   std::uint64_t capacity = 0;  // of the data server, cost/s; zero: unknown, nothing is promised
-  Cost ahead = 0;              // see Admission
+  // Promises take it into account: one that is larger may make the server late.
+  Cost largest_request = 4 * kMiB;
   Duration default_latency = std::chrono::seconds(1);  // of flows without a target
+
+  bool operator==(const EdfSettings&) const = default;
 };
 
 // Earliest deadline first over arrival curves [FACADE] [PCLOCK].
@@ -45,7 +50,10 @@ struct EdfSettings {
 // withdrawn requests are never charged.
 class Edf final : public Policy {
  public:
-  explicit Edf(const EdfSettings& settings);
+  static const PolicyKind kKind;
+
+  // `ahead`: see Admission.
+  Edf(const EdfSettings& settings, Cost ahead);
 
   void enqueue(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Head head(TimePoint now) override;
@@ -64,8 +72,8 @@ class Edf final : public Policy {
   }
   [[nodiscard]] FlowState flow(AppId app) const override { return flows_.state(app); }
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
-  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
-  [[nodiscard]] ServerReport server(TimePoint now) const override;
+  [[nodiscard]] StatusFields report(AppId app, TimePoint now) const override;
+  [[nodiscard]] StatusFields server(TimePoint now) const override;
 
  private:
   struct alignas(64) Flow : FlowQueue {

@@ -9,7 +9,13 @@ namespace vpfs {
 namespace {
 // In the queue, for the oldest request of a flow.
 constexpr int kMostLooked = 64;
+
+std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits&, Scheduler::Part) {
+  return std::make_unique<Fifo>();
+}
 }  // namespace
+
+constinit const PolicyKind Fifo::kKind = {.name = "fifo", .make = make};
 
 FlowAccount& Fifo::account_of(const IoRequest& request) {
   const auto index = std::to_underlying(request.app);

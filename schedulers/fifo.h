@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "schedulers/policy.h"
+#include "schedulers/policy_kind.h"
 #include "schedulers/request_list.h"
 
 namespace vpfs {
@@ -14,6 +15,8 @@ namespace vpfs {
 // was the head is not known in O(1).
 class Fifo final : public Policy {
  public:
+  static const PolicyKind kKind;
+
   void enqueue(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Head head(TimePoint now) override;
   void dispatch(IoRequest& request, TimePoint now) override;

@@ -10,6 +10,7 @@
 #include "schedulers/hold_times.h"
 #include "schedulers/request.h"
 #include "schedulers/share.h"
+#include "schedulers/status_fields.h"
 
 namespace vpfs {
 
@@ -33,25 +34,6 @@ struct WaitReason {
 
 // The WaitReason of a head request that nothing stands before.
 inline constexpr std::string_view kIsNext = "is the next to be sent";
-
-// What a policy knows of a flow beyond its queue, for status; what it does not know is empty.
-struct FlowReport {
-  std::optional<std::int64_t> tokens;            // bytes that may go now; below zero: still owed
-  std::optional<std::int64_t> operation_tokens;  // the same of operations
-  std::optional<std::uint64_t> rate;             // bytes/s that the policy has set by itself
-  std::optional<std::uint64_t> deadline_misses;
-  Duration worst_tardiness = Duration::zero();
-  std::optional<bool> promised;        // whether the flow's deadlines were admitted
-  std::optional<std::int64_t> record;  // tokens lent less tokens borrowed
-  std::optional<std::uint64_t> lent;   // since the start
-  std::optional<std::uint64_t> borrowed;
-};
-
-// What a policy knows of the data server.
-struct ServerReport {
-  std::optional<std::uint64_t> capacity;  // cost/s
-  std::string_view capacity_source;       // a static text
-};
 
 // Decides in which order the requests of one traffic class go to the data server, and when each may
 // go at the earliest. How much is outstanding there is the Scheduler's business, which owns the
@@ -109,8 +91,10 @@ class Policy {
   [[nodiscard]] virtual FlowState flow(AppId app) const = 0;
   // Why the head of a flow's queue waits, if the depth is no reason. REQUIRES: it has one.
   [[nodiscard]] virtual WaitReason why_waiting(AppId app, TimePoint now) const = 0;
-  [[nodiscard]] virtual FlowReport report(AppId /*app*/, TimePoint /*now*/) const { return {}; }
-  [[nodiscard]] virtual ServerReport server(TimePoint /*now*/) const { return {}; }
+  // What the policy knows of a flow beyond its queue.
+  [[nodiscard]] virtual StatusFields report(AppId /*app*/, TimePoint /*now*/) const { return {}; }
+  // What it knows of the data server.
+  [[nodiscard]] virtual StatusFields server(TimePoint /*now*/) const { return {}; }
 };
 
 }  // namespace vpfs

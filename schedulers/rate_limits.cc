@@ -140,11 +140,15 @@ void RateLimits::take_more(AppId app, Bytes size, TimePoint now) {
   if ((of.kinds & kBytes) != 0) of.bytes.take(size.count, taken_from(of, now));
 }
 
-void RateLimits::report(AppId app, TimePoint now, FlowReport& report) const {
-  if (index(app) >= limits_.size()) return;
+StatusFields RateLimits::report(AppId app, TimePoint now) const {
+  StatusFields fields;
+  if (index(app) >= limits_.size()) return fields;
   const Limit& of = limit(app);
-  if ((of.kinds & kBytes) != 0) report.tokens = of.bytes.level(now);
-  if ((of.kinds & kOperations) != 0) report.operation_tokens = of.operations.level(now);
+  if ((of.kinds & kBytes) != 0) fields.add({.name = "tokens", .value = of.bytes.level(now)});
+  if ((of.kinds & kOperations) != 0) {
+    fields.add({.name = "operation_tokens", .value = of.operations.level(now)});
+  }
+  return fields;
 }
 
 }  // namespace vpfs

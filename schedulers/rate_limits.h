@@ -75,8 +75,8 @@ class RateLimits {
   [[nodiscard]] std::size_t size() const { return limits_.size(); }
   // Of the bucket of bytes. REQUIRES: it has one.
   [[nodiscard]] std::uint64_t rate(AppId app) const { return limit(app).bytes.rate(); }
-  // Adds what it knows.
-  void report(AppId app, TimePoint now, FlowReport& report) const;
+  // The tokens of a flow, for status.
+  [[nodiscard]] StatusFields report(AppId app, TimePoint now) const;
 
  private:
   static constexpr std::uint8_t kBytes = 1;

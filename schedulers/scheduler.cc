@@ -6,13 +6,12 @@
 #include "base/check.h"
 
 namespace vpfs {
-namespace {
 
-constexpr int kFractionBits = 20;
-// As in Sfq: one request moves a tag by at most 2^60, so none reaches 2^63.
-constexpr std::uint64_t kRebaseAt = std::uint64_t{1} << 62;
-
-}  // namespace
+std::uint64_t Scheduler::Part::of_whole(std::uint64_t whole) const {
+  __extension__ using Wide = unsigned __int128;
+  if (whole == 0) return 0;
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(Wide{whole} * share / of), 1);
+}
 
 Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
                      std::optional<AutoDepth> auto_depth, TrafficClasses classes,
@@ -29,7 +28,7 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
     gate_.set_requests(controller_->depth());
   }
   if (settings_.mode == TrafficClasses::Mode::none || settings_.classes.size() < 2) {
-    add_class(make_policy(limits_, {.user = user_}), Divider{1});
+    add_class(make_policy(limits_, {.user = user_}), 1);
     return;
   }
   limits_.share();
@@ -39,13 +38,13 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
   for (const TrafficClasses::Class& each : settings_.classes) {
     Part part = {.user = user_};
     if (!strict) part = {.share = each.share, .of = sum, .user = user_};
-    add_class(make_policy(limits_, part), Divider(each.share));
+    add_class(make_policy(limits_, part), each.share);
   }
 }
 
-void Scheduler::add_class(std::unique_ptr<Policy> policy, Divider share) {
+void Scheduler::add_class(std::unique_ptr<Policy> policy, std::uint32_t share) {
   HoldClock& holds = policy->holds();
-  classes_.push_back({.policy = std::move(policy), .holds = &holds, .share = share});
+  classes_.push_back({.policy = std::move(policy), .holds = &holds, .start = StartTag(share)});
 }
 
 void Scheduler::enqueue(IoRequest& request, TimePoint now) {
@@ -101,7 +100,7 @@ Scheduler::Choice Scheduler::choose_among_classes(TimePoint now) {
 // Whether it is the turn of `one` and not of a class that stands before it in the configuration.
 bool Scheduler::goes_before(const Class& one, const Class& earlier, TimePoint now) const {
   if (settings_.mode == TrafficClasses::Mode::apportion) {
-    return std::max(one.tag, class_time_) < std::max(earlier.tag, class_time_);
+    return std::max(one.start.tag, class_time_) < std::max(earlier.start.tag, class_time_);
   }
   return starves(one, now) && (!starves(earlier, now) || one.served < earlier.served);
 }
@@ -113,30 +112,14 @@ bool Scheduler::starves(const Class& one, TimePoint now) const {
 // S = max(v, F before), v := S, F = S + cost / share.
 void Scheduler::charge(Class& one, Cost cost, TimePoint now) {
   one.served = now;
-  class_time_ = std::max(one.tag, class_time_);
-  const Divider::Result amount = one.share.divide((cost << kFractionBits) + one.remainder);
-  one.remainder = amount.remainder;
-  one.tag = class_time_ + amount.quotient;
-  const std::uint64_t used = std::min(one.credit, amount.quotient);
-  one.tag -= used;
-  one.credit -= used;
-  end_credit_if_idle(one);
-  if (class_time_ <= kRebaseAt) return;
-  for (Class& each : classes_) each.tag -= std::min(each.tag, class_time_);
+  StartTag& start = one.start;
+  class_time_ = std::max(start.tag, class_time_);
+  const StartTag::Tag amount = start.next_amount(cost);
+  start.tag = class_time_ + amount;
+  one.policy->queued() == 0 ? start.end_backlog() : start.use_credit(amount);
+  if (class_time_ <= StartTag::kRebaseAt) return;
+  for (Class& each : classes_) each.start.rebase(class_time_);
   class_time_ = 0;
-}
-
-// As in Sfq: what would move the tag below v moves the tags of the class's next requests.
-void Scheduler::give_back(Class& one, std::uint64_t amount) {
-  const std::uint64_t used = std::min(amount, std::max(one.tag, class_time_) - class_time_);
-  one.tag -= used;
-  if (__builtin_add_overflow(one.credit, amount - used, &one.credit)) one.credit = UINT64_MAX;
-  end_credit_if_idle(one);
-}
-
-void Scheduler::end_credit_if_idle(Class& one) {
-  if (one.policy->queued() != 0) return;
-  one.tag -= std::min(one.tag, std::exchange(one.credit, 0));
 }
 
 void Scheduler::complete(const IoRequest& request, Cost cost, TimePoint now) {
@@ -145,7 +128,8 @@ void Scheduler::complete(const IoRequest& request, Cost cost, TimePoint now) {
   of.policy->prefetch();
   gate_.finish(request.cost);
   if (has_classes() && cost < request.cost) {
-    give_back(of, of.share.divide((request.cost - cost) << kFractionBits).quotient);
+    of.start.give_back(of.start.amount_of(request.cost - cost), class_time_,
+                       of.policy->queued() > 0);
   }
   if (!controller_) return;
   controller_->completed(request.sent, gate_.requests(), now);
@@ -160,7 +144,7 @@ void Scheduler::charge_more(const IoRequest& request, Excess more, TimePoint now
 void Scheduler::withdraw(IoRequest& request, TimePoint now) {
   Class& of = class_of(request);
   of.policy->withdraw(request, now);
-  end_credit_if_idle(of);
+  if (of.policy->queued() == 0) of.start.end_backlog();
 }
 
 Result<void> Scheduler::set_share(AppId app, const Share& share, TimePoint now) {
@@ -249,24 +233,9 @@ WaitReason Scheduler::why_waiting(AppId app, TimePoint now) {
                         : "a higher traffic class goes first"};
 }
 
-FlowReport Scheduler::report(AppId app, TimePoint now) const {
-  FlowReport all;
-  for (const Class& each : classes_) {
-    const FlowReport one = each.policy->report(app, now);
-    // Limits are the same in all classes; what one class alone knows adds up.
-    all.tokens = one.tokens;
-    all.operation_tokens = one.operation_tokens;
-    all.worst_tardiness = std::max(all.worst_tardiness, one.worst_tardiness);
-    const auto add = [](auto& sum, const auto& part) {
-      if (part) sum = sum.value_or(0) + *part;
-    };
-    add(all.rate, one.rate);
-    add(all.deadline_misses, one.deadline_misses);
-    add(all.record, one.record);
-    add(all.lent, one.lent);
-    add(all.borrowed, one.borrowed);
-    if (one.promised) all.promised = all.promised.value_or(true) && *one.promised;
-  }
+StatusFields Scheduler::report(AppId app, TimePoint now) const {
+  StatusFields all = classes_.front().policy->report(app, now);
+  for (std::size_t i = 1; i < classes_.size(); ++i) all.join(classes_[i].policy->report(app, now));
   return all;
 }
 
@@ -276,15 +245,11 @@ HoldTimes Scheduler::held(AppId app, TimePoint now) const {
   return sum;
 }
 
-ServerReport Scheduler::server(TimePoint now) const {
-  ServerReport all;
-  for (const Class& each : classes_) {
-    const ServerReport one = each.policy->server(now);
-    if (!one.capacity) continue;
-    const bool adds = settings_.mode == TrafficClasses::Mode::apportion;
-    all.capacity = adds ? all.capacity.value_or(0) + *one.capacity : *one.capacity;
-    all.capacity_source = one.capacity_source;
-  }
+StatusFields Scheduler::server(TimePoint now) const {
+  // Only classes that apportion the server know a part of it each.
+  if (settings_.mode != TrafficClasses::Mode::apportion) return classes_.back().policy->server(now);
+  StatusFields all;
+  for (const Class& each : classes_) all.join(each.policy->server(now));
   return all;
 }
 

@@ -13,6 +13,7 @@
 #include "schedulers/depth_gate.h"
 #include "schedulers/policy.h"
 #include "schedulers/rate_limits.h"
+#include "schedulers/start_tag.h"
 
 namespace vpfs {
 
@@ -61,6 +62,10 @@ class Scheduler {
     std::uint32_t share = 1;
     std::uint32_t of = 1;
     RateLimits::User user = 0;  // of the limits
+
+    // The part of something that the data server has as a whole; zero stays zero, and nothing else
+    // becomes it.
+    [[nodiscard]] std::uint64_t of_whole(std::uint64_t whole) const;
   };
   using MakePolicy = std::function<std::unique_ptr<Policy>(RateLimits& limits, Part part)>;
 
@@ -108,8 +113,8 @@ class Scheduler {
   [[nodiscard]] FlowState flow(AppId app) const;
   // Of the flow's oldest request; an empty reason when it has none.
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now);
-  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const;
-  [[nodiscard]] ServerReport server(TimePoint now) const;
+  [[nodiscard]] StatusFields report(AppId app, TimePoint now) const;
+  [[nodiscard]] StatusFields server(TimePoint now) const;
   [[nodiscard]] const Depth& depth() const { return gate_.depth(); }
   [[nodiscard]] std::size_t outstanding() const { return gate_.requests(); }
   [[nodiscard]] std::size_t queued() const;
@@ -119,15 +124,11 @@ class Scheduler {
   [[nodiscard]] HoldTimes held(AppId app, TimePoint now) const;
 
  private:
-  // Tags as in Sfq, with the class's share for a weight.
   struct Class {
     std::unique_ptr<Policy> policy;
     HoldClock* holds = nullptr;  // the policy's
-    Divider share{1};
-    std::uint64_t tag = 0;        // F of what was sent last
-    std::uint64_t remainder = 0;  // of the last division by share
-    std::uint64_t credit = 0;     // zero while nothing is queued
-    TimePoint served = {};        // when it was, or when the class last had nothing queued
+    StartTag start;              // with the class's share for a weight
+    TimePoint served = {};       // when it was, or when the class last had nothing queued
   };
   struct Choice {
     std::size_t index = 0;
@@ -144,9 +145,7 @@ class Scheduler {
   [[nodiscard]] bool goes_before(const Class& one, const Class& earlier, TimePoint now) const;
   [[nodiscard]] bool starves(const Class& one, TimePoint now) const;
   void charge(Class& one, Cost cost, TimePoint now);
-  void give_back(Class& one, std::uint64_t amount);
-  static void end_credit_if_idle(Class& one);
-  void add_class(std::unique_ptr<Policy> policy, Divider share);
+  void add_class(std::unique_ptr<Policy> policy, std::uint32_t share);
 
   DepthGate gate_;
   std::unique_ptr<RateLimits> own_limits_;  // nothing: shared
@@ -156,7 +155,7 @@ class Scheduler {
   TrafficClasses settings_;
   std::vector<Class> classes_;            // at least one
   std::vector<std::uint8_t> last_class_;  // by flow; empty without classes
-  std::uint64_t class_time_ = 0;
+  StartTag::Tag class_time_ = 0;          // v of the classes
 };
 
 }  // namespace vpfs

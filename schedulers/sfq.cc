@@ -14,17 +14,16 @@ __extension__ using Wide = unsigned __int128;
 // So that no time overflows.
 constexpr Duration kLongestPeriod = Duration(std::int64_t{1} << 60);
 
-constexpr std::uint64_t subtract_to_zero(std::uint64_t from, std::uint64_t amount) {
-  return from - std::min(from, amount);
+std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits& limits, Scheduler::Part part) {
+  return std::make_unique<Sfq>(limits, part.user);
 }
 
 }  // namespace
 
-Sfq::Tag Sfq::Flow::tags_of(Cost cost) {
-  const Divider::Result exact = weight.divide((cost << kFractionBits) + remainder);
-  remainder = static_cast<std::uint32_t>(exact.remainder);
-  return exact.quotient;
-}
+constinit const PolicyKind Sfq::kKind = {.name = "sfq",
+                                         .share_fields = {ShareField::rate, ShareField::operations,
+                                                          ShareField::min, ShareField::realtime},
+                                         .make = make};
 
 void Sfq::Minimum::served(const IoRequest& request, TimePoint now) {
   // Without bytes (metadata) its cost counts.
@@ -42,8 +41,7 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   }
   Flow& flow = flows_[index];
   take_out(index);
-  flow.weight = Divider(share.weight);
-  flow.remainder = 0;
+  flow.set_weight(share.weight);
   flow.has_limit = share.rate.count > 0 || share.operations > 0;
   if (flow.has_limit) limited_.grow(flows_.size());
   tell_backlog(flow, index, now);
@@ -74,7 +72,7 @@ void Sfq::remove(AppId app, TimePoint now) {
 void Sfq::enqueue(IoRequest& request, TimePoint now) {
   VPFS_ASSERT(request.cost >= 1 && request.cost <= kMaxCost);
   Flow& flow = flows_.of(request);
-  request.tag = flow.tags_of(request.cost);
+  request.tag = flow.next_amount(request.cost);
   const bool is_head = flows_.push_back(flow, request);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
   if (!is_head) return;
@@ -146,7 +144,7 @@ void Sfq::tag_has_changed(std::uint32_t index) {
 }
 
 Sfq::Tag Sfq::tag_without_debt(std::uint32_t index) const {
-  return std::max(virtual_time_, subtract_to_zero(flows_[index].tag, debts_[index].owed));
+  return std::max(virtual_time_, StartTag::subtract_to_zero(flows_[index].tag, debts_[index].owed));
 }
 
 void Sfq::end_holds_by_debt(TimePoint now) {
@@ -223,17 +221,15 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
   // An idle moment does not pay a debt.
   largest_finish_ = std::max(largest_finish_, flow.in_debt ? tag_without_debt(index) : flow.tag);
   if (flow.queue.empty()) {
-    flow.tag = subtract_to_zero(flow.tag, std::exchange(flow.credit, 0));
+    flow.end_backlog();
     ready_.erase(index);
     if (flow.in_backlog) tell_backlog(flow, index, now);
   } else {
-    const Tag used = std::min(flow.credit, request.tag);
-    flow.credit -= used;
-    flow.tag -= used;
+    flow.use_credit(request.tag);
     begin_head(flow, index, now);
     place(index, now);
   }
-  if (virtual_time_ > kRebaseAt) rebase();
+  if (virtual_time_ > StartTag::kRebaseAt) rebase();
   if (!ready_.empty()) flows_.prefetch(ready_.top());
 }
 
@@ -254,19 +250,12 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint /*now*/) {
 }
 
 void Sfq::give_back(Flow& flow, std::uint32_t index, Tag amount) {
-  if (flow.queue.empty()) {
-    flow.tag = subtract_to_zero(flow.tag, amount);
-    return;
-  }
-  const Tag used = std::min(amount, subtract_to_zero(flow.tag, virtual_time_));
-  flow.tag -= used;
-  // Saturates where more than 16 of the largest requests at weight 1 come back at once.
-  if (__builtin_add_overflow(flow.credit, amount - used, &flow.credit)) flow.credit = ~Tag{0};
+  flow.give_back(amount, virtual_time_, !flow.queue.empty());
   if (ready_.contains(index)) tag_has_changed(index);
 }
 
 Sfq::Tag Sfq::ahead(const Flow& flow, Cost cost) const {
-  return virtual_time_ + flow.weight.divide(cost << kFractionBits).quotient;
+  return virtual_time_ + flow.amount_of(cost);
 }
 
 // Service that was not given by S moves it all the same, but not beyond `latest`. By how much?
@@ -291,7 +280,7 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now)
   flow.tag = std::max(flow.tag, virtual_time_);
   const Tag before = flow.in_debt ? flow.tag - tag_without_debt(index) : 0;
   debt.owed =
-      before + move_ahead(flow, flow.tags_of(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
+      before + move_ahead(flow, flow.next_amount(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
   debt.period = std::clamp(period, Duration::zero(), kLongestPeriod);
   if (debt.owed == 0) return;
   if (flow.queue.empty()) {
@@ -307,7 +296,7 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now)
 void Sfq::charge_more(const IoRequest& request, Cost cost) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
-  (void)move_ahead(flow, flow.tags_of(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
+  (void)move_ahead(flow, flow.next_amount(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
   if (ready_.contains(index)) tag_has_changed(index);
 }
 
@@ -316,7 +305,7 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
   const bool was_head = flows_.withdraw(flow, request, now);
   const auto index = std::to_underlying(request.app);
   if (flow.queue.empty()) {
-    flow.tag = subtract_to_zero(flow.tag, std::exchange(flow.credit, 0));
+    flow.end_backlog();
     take_out(index);
     if (flow.in_backlog) tell_backlog(flow, index, now);
   } else if (was_head) {
@@ -330,13 +319,13 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
 void Sfq::end_busy_period_if_idle() {
   if (flows_.queued() != 0 || outstanding_ != 0) return;
   virtual_time_ = std::max(virtual_time_, largest_finish_);
-  if (virtual_time_ > kRebaseAt) rebase();
+  if (virtual_time_ > StartTag::kRebaseAt) rebase();
 }
 
 void Sfq::rebase() {
-  for (Flow& flow : flows_) flow.tag = subtract_to_zero(flow.tag, virtual_time_);
+  for (Flow& flow : flows_) flow.rebase(virtual_time_);
   ready_.subtract(virtual_time_);
-  largest_finish_ = subtract_to_zero(largest_finish_, virtual_time_);
+  largest_finish_ = StartTag::subtract_to_zero(largest_finish_, virtual_time_);
   virtual_time_ = 0;
 }
 
@@ -354,12 +343,6 @@ WaitReason Sfq::why_waiting(AppId app, TimePoint now) const {
   if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
   if (indebted_.contains(index)) return {.reason = "it got more than its share elsewhere"};
   return {.reason = "flows that had less for their weight go first"};
-}
-
-FlowReport Sfq::report(AppId app, TimePoint now) const {
-  FlowReport report;
-  limits_.report(app, now, report);
-  return report;
 }
 
 }  // namespace vpfs

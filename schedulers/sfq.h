@@ -7,7 +7,9 @@
 #include "schedulers/flow_heap.h"
 #include "schedulers/flow_table.h"
 #include "schedulers/policy.h"
+#include "schedulers/policy_kind.h"
 #include "schedulers/rate_limits.h"
+#include "schedulers/start_tag.h"
 
 namespace vpfs {
 
@@ -58,6 +60,8 @@ namespace vpfs {
 // reaches 2^63.
 class Sfq final : public Policy {
  public:
+  static const PolicyKind kKind;
+
   // What a minimum may put a flow behind in the order by weight: far more than it gives while the
   // largest requests block the server.
   static constexpr Cost kMaxReserved = Cost{1} << 26;
@@ -85,28 +89,20 @@ class Sfq final : public Policy {
   }
   [[nodiscard]] FlowState flow(AppId app) const override { return flows_.state(app); }
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
-  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
+  [[nodiscard]] StatusFields report(AppId app, TimePoint now) const override {
+    return limits_.report(app, now);
+  }
 
  private:
-  using Tag = std::uint64_t;
-  static constexpr int kFractionBits = 20;  // so that even one byte at kMaxWeight is not free
-  static constexpr Tag kRebaseAt = Tag{1} << 62;
-  static_assert(kMaxCost << kFractionBits == Tag{1} << 60);
-  static_assert((Tag{1} << kFractionBits) >= Share::kMaxWeight);
+  using Tag = StartTag::Tag;
 
-  struct alignas(64) Flow : FlowQueue {
-    Tag tag = 0;     // S of the head; while the queue is empty, F of what was sent last
-    Tag credit = 0;  // zero while the queue is empty
-    Divider weight{1};
-    std::uint32_t remainder = 0;  // of the last division by weight
+  struct alignas(64) Flow : FlowQueue, StartTag {
     bool has_limit = false;
     bool has_min = false;
     bool in_debt = false;     // for service elsewhere, which is a part of `tag`
     bool in_backlog = false;  // the limits were told that the queue has something in it
-
-    // What a request of this cost moves the tags by; carries the remainder.
-    Tag tags_of(Cost cost);
   };
+  static_assert(sizeof(Flow) == 64);
   struct Minimum {
     Divider rate{1};
     TimePoint due = {};  // R of the next request

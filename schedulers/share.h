@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -39,8 +42,18 @@ struct Share {
   Bytes finish_bytes = {};
   TimePoint finish_by = {};
 
-  // Nodes of the job, its priority under AdapTBF; zero: the weight stands for it.
-  std::uint64_t nodes = 0;
+  // What only one policy knows: its ShareWords, as far as the share has them.
+  struct Own {
+    std::string_view word;  // a static text
+    std::uint64_t value = 0;
+
+    bool operator==(const Own&) const = default;
+  };
+  std::vector<Own> own = {};
+  [[nodiscard]] std::optional<std::uint64_t> own_value(std::string_view word) const {
+    const auto found = std::ranges::find(own, word, &Own::word);
+    return found == own.end() ? std::nullopt : std::optional(found->value);
+  }
 
   bool operator==(const Share&) const = default;
 };

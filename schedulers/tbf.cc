@@ -27,7 +27,16 @@ int bits_of_slice(Duration slice) {
   return bits;
 }
 
+std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits& limits, Scheduler::Part part) {
+  return std::make_unique<Tbf>(limits, Duration::zero(), part.user);
+}
+
 }  // namespace
+
+constinit const PolicyKind Tbf::kKind = {.name = "tbf",
+                                         .share_fields = {ShareField::rate, ShareField::operations,
+                                                          ShareField::realtime, ShareField::rank},
+                                         .make = make};
 
 Tbf::Tbf(RateLimits& limits, Duration slice, RateLimits::User user)
     : limits_(limits), user_(user), slice_bits_(bits_of_slice(slice)) {}
@@ -170,12 +179,6 @@ WaitReason Tbf::why_waiting(AppId app, TimePoint now) const {
   }
   if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
   return {.reason = "classes whose tokens are due, and earlier requests, go first"};
-}
-
-FlowReport Tbf::report(AppId app, TimePoint now) const {
-  FlowReport report;
-  limits_.report(app, now, report);
-  return report;
 }
 
 }  // namespace vpfs

@@ -6,6 +6,7 @@
 #include "schedulers/flow_heap.h"
 #include "schedulers/flow_table.h"
 #include "schedulers/policy.h"
+#include "schedulers/policy_kind.h"
 #include "schedulers/rate_limits.h"
 
 namespace vpfs {
@@ -22,6 +23,8 @@ namespace vpfs {
 //   - nobody else may go: not work conserving, by design.
 class Tbf final : public Policy {
  public:
+  static const PolicyKind kKind;
+
   // `limits` outlives the policy; another one of the same flows may use them too.
   // `slice` is at least kShortestSlice, and is rounded down to a power of two of 1024 ns; zero:
   // places mean nothing.
@@ -52,7 +55,9 @@ class Tbf final : public Policy {
   }
   [[nodiscard]] FlowState flow(AppId app) const override { return flows_.state(app); }
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
-  [[nodiscard]] FlowReport report(AppId app, TimePoint now) const override;
+  [[nodiscard]] StatusFields report(AppId app, TimePoint now) const override {
+    return limits_.report(app, now);
+  }
 
  private:
   struct Flow : FlowQueue {

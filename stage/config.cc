@@ -1,6 +1,14 @@
 #include "stage/config.h"
 
+#include "base/check.h"
+
 namespace vpfs::stage {
+
+const PolicyKind& policy_of(const Config& config) {
+  const PolicyKind* const found = find_policy(config.policy, config.policies);
+  VPFS_ASSERT(found != nullptr);
+  return *found;
+}
 
 void read_stage_limits(ConfigReader& limits, Config& config) {
   std::uint64_t count = config.most_virtual_pfs;

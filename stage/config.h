@@ -48,6 +48,8 @@ struct Config {
   std::string source;
   Attributes shown;
 
+  // The policies that there are; set by the stage's owner, too.
+  PolicyKinds policies = known_policies();
   std::string policy = "sfq";
   SchedulerSettings scheduler;
   CostModel::Settings cost;
@@ -63,6 +65,9 @@ struct Config {
   Duration idle = std::chrono::hours(1);
   ClientLimits::Settings client_limits;
 };
+
+// REQUIRES: config.policy is one of config.policies.
+[[nodiscard]] const PolicyKind& policy_of(const Config& config);
 
 // The keys of the mapping `limits` that are a stage's.
 void read_stage_limits(ConfigReader& limits, Config& config);

@@ -1,5 +1,6 @@
 #include "stage/config_words.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -15,8 +16,6 @@ constexpr ConfigWord kScheduler[] = {{"algorithm", "policy"},
                                      {"requests", "depth.requests"},
                                      {"bytes", "depth.bytes"},
                                      {"per_request", "cost.per_request"},
-                                     {"capacity", "adaptbf.capacity"},
-                                     {"period", "adaptbf.period"},
                                      {"metadata", "schedule: [io, metadata]"}};
 
 constexpr ConfigWord kShare[] = {{"iops", "operations"},    {"ops", "operations"},
@@ -78,6 +77,13 @@ constexpr ConfigWord kMatch[] = {{"jobid", "hint: {jobid: ...}"},
                                  {"mount", "node"},
                                  {"ost", "target"}};
 
+// By which a policy prefers one share to another.
+std::string_view priority_word(const PolicyKind& policy) {
+  const auto own = std::ranges::find(policy.share_words, true, &ShareWord::replaces_weight);
+  if (own != policy.share_words.end()) return own->name;
+  return policy.knows(ShareField::rank) ? "rank" : "weight";
+}
+
 }  // namespace
 
 void suggest_scheduler_words(ConfigReader& reader) {
@@ -86,10 +92,7 @@ void suggest_scheduler_words(ConfigReader& reader) {
 
 void suggest_share_words(ConfigReader& entry, const Config& config) {
   entry.suggest(kShare);
-  const auto knows = [&](ShareField field) { return policy_knows(config.policy, field); };
-  const std::string_view priority = knows(ShareField::nodes)  ? "nodes"
-                                    : knows(ShareField::rank) ? "rank"
-                                                              : "weight";
+  const std::string_view priority = priority_word(policy_of(config));
   entry.suggest("priority", priority);
   entry.suggest("prio", priority);
   for (const std::string_view condition : {"uid", "client", "operation", "owner", "dir", "node"}) {

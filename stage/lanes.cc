@@ -1,24 +1,23 @@
 #include "stage/lanes.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace vpfs::stage {
 
-Lanes::Lanes(std::string policy, const SchedulerSettings& settings, bool per_target)
-    : policy_(std::move(policy)), settings_(settings), per_target_(per_target) {
+Lanes::Lanes(const PolicyKind& policy, const SchedulerSettings& settings, bool per_target)
+    : policy_(&policy), settings_(settings), per_target_(per_target) {
   lanes_.push_back({.target = std::nullopt, .scheduler = make()});
 }
 
-bool Lanes::use(const std::string& policy, const SchedulerSettings& settings) {
-  if (policy == policy_ && settings == settings_) return false;
-  policy_ = policy;
+bool Lanes::use(const PolicyKind& policy, const SchedulerSettings& settings) {
+  if (&policy == policy_ && settings == settings_) return false;
+  policy_ = &policy;
   settings_ = settings;
   return true;
 }
 
 std::unique_ptr<Scheduler> Lanes::make() {
-  return std::move(make_scheduler(policy_, settings_, per_target_ ? &limits_ : nullptr).value());
+  return make_scheduler(*policy_, settings_, per_target_ ? &limits_ : nullptr);
 }
 
 Lanes::Found Lanes::find(std::uint32_t target) {

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "schedulers/rate_limits.h"
@@ -24,12 +23,12 @@ class Lanes {
   // A data server has few targets.
   static constexpr std::size_t kMost = 64;
 
-  // REQUIRES: make_scheduler() accepts the policy and its settings.
-  Lanes(std::string policy, const SchedulerSettings& settings, bool per_target);
+  // `policy` outlives the lanes.
+  Lanes(const PolicyKind& policy, const SchedulerSettings& settings, bool per_target);
 
   // Takes on another policy or other settings; says whether they are others. The schedulers that
   // are there stay until each is replaced by make().
-  [[nodiscard]] bool use(const std::string& policy, const SchedulerSettings& settings);
+  [[nodiscard]] bool use(const PolicyKind& policy, const SchedulerSettings& settings);
   [[nodiscard]] std::unique_ptr<Scheduler> make();
 
   struct Found {
@@ -56,7 +55,7 @@ class Lanes {
  private:
   [[nodiscard]] std::size_t reused_for(std::uint32_t target);
 
-  std::string policy_;
+  const PolicyKind* policy_;
   SchedulerSettings settings_;
   bool per_target_;
   RateLimits limits_;  // of all lanes; unused where there is one scheduler for all targets

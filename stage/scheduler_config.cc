@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -26,13 +27,6 @@ void read_factor(ConfigReader& reader, std::string_view key, std::uint32_t& perm
   if (reader.get(key, &factor, 0.001, 1000.0)) {
     permille = static_cast<std::uint32_t>(std::lround(factor * 1000.0));
   }
-}
-
-// What a request without data takes of a real server, in bytes that it could move meanwhile:
-// OrangeFS 2.10 with data in memory shows 110 KiB for reads and 150 KiB for writes, and servers
-// that move data more slowly show less (docs/schedulers.md). Promises are of bytes alone.
-Bytes usual_per_request(const Config& config) {
-  return policy_knows(config.policy, ShareField::finish) ? Bytes{} : Bytes{64 * kKiB};
 }
 
 void read_cost(ConfigReader cost, CostModel::Settings& settings) {
@@ -106,83 +100,50 @@ void read_classes(ConfigReader classes, TrafficClasses& settings) {
   }
 }
 
-void read_edf(ConfigReader edf, SchedulerSettings& settings) {
-  BytesPerSecond capacity = {};
-  if (edf.get("capacity", &capacity, {kKiB}, kMostRate)) settings.capacity = capacity.count;
-  Bytes largest = {settings.largest_request};
-  if (edf.get("largest_request", &largest, {1}, {kMaxCost})) {
-    settings.largest_request = largest.count;
-  }
-  edf.get("default_latency", &settings.default_latency, milliseconds(1), kLongest);
-}
-
-void read_adaptbf(ConfigReader adaptbf, AdapTbfSettings& settings) {
-  settings.work_conserving = true;
-  adaptbf.get("work_conserving", &settings.work_conserving);
-  adaptbf.get("period", &settings.period, milliseconds(1), std::chrono::minutes(1));
-  Bytes token = {settings.token};
-  if (adaptbf.get("token", &token, {1}, {kGiB})) settings.token = token.count;
-  CapacityEstimate::Settings& capacity = settings.capacity;
-  BytesPerSecond rate = {};
-  if (!adaptbf.is("capacity", "auto") && adaptbf.get("capacity", &rate, {kKiB}, kMostRate)) {
-    capacity.configured = rate.count;
-  }
-  capacity.least = 10 * kMiB;
-  if (adaptbf.get("least", &rate, {kKiB}, kMostRate)) capacity.least = rate.count;
-  if (adaptbf.get("most", &rate, {kKiB}, kMostRate)) capacity.most = rate.count;
-  if (capacity.least > capacity.most) adaptbf.report("least", "is more than `most`");
-  const std::uint64_t lowest = capacity.configured > 0 ? capacity.configured : capacity.least;
-  const double tokens = static_cast<double>(lowest) / static_cast<double>(settings.token) *
-                        std::chrono::duration<double>(settings.period).count();
-  if (tokens < 10) {
-    adaptbf.report(capacity.configured > 0 ? "capacity" : "least",
-                   fmt::format("is {:.1f} tokens in a period, at least 10 are needed: a smaller "
-                               "token, a longer period or more capacity",
-                               tokens));
-  }
-}
-
 // Reports a key that the policy would ignore.
-bool allowed(ConfigReader& entry, std::string_view key, const Config& config, ShareField field) {
+bool allowed(ConfigReader& entry, std::string_view key, const PolicyKind& policy, bool is_known) {
   if (!entry.has(key)) return false;
-  if (policy_knows(config.policy, field)) return true;
-  entry.report(key, fmt::format("means nothing to the policy {}", config.policy));
-  return false;
+  if (!is_known) entry.report(key, fmt::format("means nothing to the policy {}", policy.name));
+  return is_known;
+}
+bool allowed(ConfigReader& entry, std::string_view key, const PolicyKind& policy,
+             ShareField field) {
+  return allowed(entry, key, policy, policy.knows(field));
 }
 
-void read_limits(ConfigReader& entry, const Config& config, Share& share) {
-  const bool has_rate = allowed(entry, "rate", config, ShareField::rate) &&
+void read_limits(ConfigReader& entry, const PolicyKind& policy, Share& share) {
+  const bool has_rate = allowed(entry, "rate", policy, ShareField::rate) &&
                         entry.get("rate", &share.rate, kLeastRate, kMostRate);
-  const bool has_operations = allowed(entry, "operations", config, ShareField::operations) &&
+  const bool has_operations = allowed(entry, "operations", policy, ShareField::operations) &&
                               entry.get("operations", &share.operations, 1, 1'000'000'000);
   const bool has_burst = entry.get("burst", &share.burst, {1}, {16 * kGiB});
   if (has_burst && !has_rate && !entry.has("finish")) entry.report("burst", "needs a rate");
   if (entry.get("burst_operations", &share.burst_operations, 1, 1'000'000'000) && !has_operations) {
     entry.report("burst_operations", "needs `operations`");
   }
-  if (allowed(entry, "realtime", config, ShareField::realtime) &&
+  if (allowed(entry, "realtime", policy, ShareField::realtime) &&
       entry.get("realtime", &share.realtime) && !has_rate && !has_operations) {
     entry.report("realtime", "needs a rate or `operations`");
   }
-  if (allowed(entry, "min", config, ShareField::min)) {
+  if (allowed(entry, "min", policy, ShareField::min)) {
     entry.get("min", &share.min, kLeastRate, kMostRate);
   }
   if (has_rate && share.min > share.rate) entry.report("min", "is more than `rate`");
   std::uint64_t rank = 0;
-  if (allowed(entry, "rank", config, ShareField::rank) &&
+  if (allowed(entry, "rank", policy, ShareField::rank) &&
       entry.get("rank", &rank, 0, Share::kMaxRank)) {
     share.rank = static_cast<std::uint8_t>(rank);
   }
 }
 
-void read_deadlines(ConfigReader& entry, const Config& config, VirtualPfsConfig& made) {
+void read_deadlines(ConfigReader& entry, const PolicyKind& policy, VirtualPfsConfig& made) {
   Share& share = made.share;
-  if (allowed(entry, "latency", config, ShareField::latency)) {
+  if (allowed(entry, "latency", policy, ShareField::latency)) {
     entry.get("latency", &share.latency, microseconds(1), kLongest);
-  } else if (share.rate.count > 0 && policy_knows(config.policy, ShareField::latency)) {
+  } else if (share.rate.count > 0 && policy.knows(ShareField::latency)) {
     entry.report("rate", "the policy needs a latency with it: together they are a promise");
   }
-  if (!allowed(entry, "finish", config, ShareField::finish)) return;
+  if (!allowed(entry, "finish", policy, ShareField::finish)) return;
   ConfigReader finish = entry.child("finish");
   finish.require("bytes");
   finish.get("bytes", &share.finish_bytes, {1}, {std::uint64_t{1} << 60});
@@ -191,17 +152,32 @@ void read_deadlines(ConfigReader& entry, const Config& config, VirtualPfsConfig&
   if (share.rate.count > 0) finish.report("bytes", "cannot stand beside a rate");
 }
 
+// The words that single policies know.
+void read_own_words(ConfigReader& entry, const Config& config, const PolicyKind& policy,
+                    Share& share) {
+  for (const ShareWord& word : policy.share_words) {
+    std::uint64_t value = 0;
+    if (entry.get(word.name, &value, word.least, word.most)) {
+      share.own.push_back({.word = word.name, .value = value});
+    }
+  }
+  for (const PolicyKind* const other : config.policies) {
+    for (const ShareWord& word : other->share_words) {
+      (void)allowed(entry, word.name, policy, policy.knows(word.name));
+    }
+  }
+}
+
 VirtualPfsConfig read_share(const std::string& name, ConfigReader& entry, const Config& config) {
   VirtualPfsConfig made = {.name = name, .share = {}};
   std::uint64_t weight = 1;
   if (entry.get("weight", &weight, 1, Share::kMaxWeight)) {
     made.share.weight = static_cast<std::uint32_t>(weight);
   }
-  read_limits(entry, config, made.share);
-  read_deadlines(entry, config, made);
-  if (allowed(entry, "nodes", config, ShareField::nodes)) {
-    entry.get("nodes", &made.share.nodes, 1, 1'000'000);
-  }
+  const PolicyKind& policy = policy_of(config);
+  read_limits(entry, policy, made.share);
+  read_deadlines(entry, policy, made);
+  read_own_words(entry, config, policy, made.share);
   suggest_share_words(entry, config);
   return made;
 }
@@ -209,10 +185,10 @@ VirtualPfsConfig read_share(const std::string& name, ConfigReader& entry, const 
 }  // namespace
 
 void read_scheduler(ConfigReader reader, Config& config, const Config* running) {
-  const std::vector<std::string_view> names = scheduler_names();
+  const std::vector<std::string_view> names = scheduler_names(config.policies);
   reader.choose("policy", &config.policy, {names.begin(), names.end()});
   read_depth(reader, config.scheduler);
-  config.cost.per_request = usual_per_request(config);
+  config.cost.per_request = policy_of(config).per_request;
   read_cost(reader.child("cost"), config.cost);
   read_classes(reader.child("classes"), config.scheduler.classes);
   std::vector<std::string> scheduled;
@@ -229,21 +205,19 @@ void read_scheduler(ConfigReader reader, Config& config, const Config* running) 
   if (config.scheduler_per_target && !config.shown.has(Attribute::target)) {
     reader.report("per_target", fmt::format("{} shows no targets", config.source));
   }
-  read_edf(reader.child("edf"), config.scheduler);
-  read_adaptbf(reader.child("adaptbf"), config.scheduler.adaptbf);
+  for (const PolicyKind* const policy : config.policies) {
+    if (policy->read != nullptr) policy->read(reader, config.scheduler);
+  }
   suggest_scheduler_words(reader);
   reader.finish();
   if (running != nullptr && reader.flawless() &&
       config.scheduler_per_target != running->scheduler_per_target) {
     reader.report("per_target", "cannot change while the proxy runs: restart it");
   }
-  if (config.scheduler.capacity > 0 && config.scheduler.auto_depth) {
-    reader.report("depth", "promises need a depth that does not change by itself");
-  }
 }
 
 void read_shares(ConfigReader& reader, Config& config) {
-  auto trial = make_scheduler(config.policy, config.scheduler);
+  const std::unique_ptr<Scheduler> trial = make_scheduler(policy_of(config), config.scheduler);
   std::uint32_t next = 0;
   reader.for_each_named("virtual_pfs", [&](const std::string& name, ConfigReader& entry) {
     VirtualPfsConfig made = read_share(name, entry, config);
@@ -251,8 +225,8 @@ void read_shares(ConfigReader& reader, Config& config) {
     Share share = made.share;
     share.finish_by = TimePoint{} + made.finish_within;
     // Of templates nobody knows how many there will be: they are admitted one by one, later.
-    if (trial && template_fields(name).empty()) {
-      const Result<void> promised = (*trial)->set_share(AppId{next++}, share, {});
+    if (template_fields(name).empty()) {
+      const Result<void> promised = trial->set_share(AppId{next++}, share, {});
       if (!promised) {
         entry.report(entry.has("latency") ? "latency" : "finish", promised.error().message);
       }

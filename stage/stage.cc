@@ -13,7 +13,7 @@ Stage::Stage(const Config& config, TimePoint now)
     : cost_model_(config.cost),
       idle_for_(config.idle),
       table_(config.virtual_pfs, config.most_virtual_pfs, now),
-      lanes_(config.policy, config.scheduler, config.scheduler_per_target) {
+      lanes_(policy_of(config), config.scheduler, config.scheduler_per_target) {
   clients_.configure(config.client_limits);
   set_shares(table_.everybody(), now);
 }
@@ -75,7 +75,7 @@ void Stage::reconfigure(const Config& config, TimePoint now) {
   clients_.configure(config.client_limits);
   const std::vector<AppId> changed =
       table_.reconfigure(config.virtual_pfs, config.most_virtual_pfs, now);
-  if (lanes_.use(config.policy, config.scheduler)) {
+  if (lanes_.use(policy_of(config), config.scheduler)) {
     ++schedulers_;
     for (const AppId app : table_.everybody()) table_.set_refused_promise(app, "");
     for (Lanes::Lane& lane : lanes_) replace(lane, now);

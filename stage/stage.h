@@ -37,7 +37,8 @@ struct CounterRow {
 // release() gave it back as excess.
 class Stage {
  public:
-  // REQUIRES: make_scheduler() accepts the policy and its settings.
+  // REQUIRES: config.policy is one of config.policies, which outlive the stage. The same of
+  // reconfigure().
   Stage(const Config& config, TimePoint now);
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;

@@ -59,10 +59,11 @@ StorageClient::StorageClient(asio::any_io_executor executor, StorageClientOption
       options_(std::move(options)),
       clock_(clock),
       free_connections_(executor_, options_.connections),
-      slots_(options_.connections),
+      connections_(options_.connections),
+      closing_(executor_),
       watch_(executor_),
       alive_(std::make_shared<const bool>(true)) {
-  for (std::size_t i = slots_.size(); i > 0; --i) idle_.push_back(i - 1);
+  for (std::size_t i = connections_.size(); i > 0; --i) idle_.push_back(i - 1);
 }
 
 StorageClient::~StorageClient() {
@@ -74,29 +75,22 @@ void StorageClient::close() {
   watch_.cancel();
   free_connections_.close();
   drop_idle();
-  for (Slot& slot : slots_) {
-    if (slot.connection) slot.connection->close();
+  for (PooledConnection& pooled : connections_) {
+    if (pooled.connection) pooled.connection->close();
   }
-  for (asio::steady_timer* const timer : pauses_) timer->cancel();
+  closing_.notify_all();
 }
 
-void StorageClient::drop(Slot& slot) {
-  if (!slot.connection) return;
-  slot.connection = nullptr;
+void StorageClient::drop(PooledConnection& pooled) {
+  if (!pooled.connection) return;
+  pooled.connection = nullptr;
   ++counters_.lost;
 }
 
 void StorageClient::drop_idle() {
-  for (Slot& slot : slots_) {
-    if (!slot.busy) drop(slot);
+  for (PooledConnection& pooled : connections_) {
+    if (!pooled.busy) drop(pooled);
   }
-}
-
-net::Task<> StorageClient::pause(Duration duration) {
-  asio::steady_timer timer(executor_, duration);
-  pauses_.push_back(&timer);
-  (void)co_await timer.async_wait(net::kUseTask);
-  std::erase(pauses_, &timer);
 }
 
 void StorageClient::watch_deadlines() {
@@ -105,9 +99,9 @@ void StorageClient::watch_deadlines() {
   watch_.async_wait([this, alive = std::weak_ptr(alive_)](std::error_code error) {
     if (error || alive.expired() || closed_) return;
     const TimePoint now = clock_.now();
-    for (Slot& slot : slots_) {
-      if (slot.busy && slot.connection && slot.connection->deadline() <= now) {
-        slot.connection->close();
+    for (PooledConnection& pooled : connections_) {
+      if (pooled.busy && pooled.connection && pooled.connection->deadline() <= now) {
+        pooled.connection->close();
       }
     }
     watch_deadlines();
@@ -136,27 +130,27 @@ net::Task<StorageClient::Outcome> StorageClient::exchange(StorageConnection& con
 net::Task<StorageClient::Outcome> StorageClient::try_once(const Operation& operation) {
   const std::size_t index = idle_.back();
   idle_.pop_back();
-  Slot& slot = slots_[index];
-  slot.busy = true;
-  if (!slot.connection) {
+  PooledConnection& pooled = connections_[index];
+  pooled.busy = true;
+  if (!pooled.connection) {
     const StorageIntroduction introduction{.node = options_.node, .secret = options_.secret};
     auto opened =
         co_await StorageConnection::open(options_.server, introduction, options_.connect_patience);
     if (opened) {
       if (counters_.opened++ == 0) watch_deadlines();
-      slot.connection = std::move(*opened);
+      pooled.connection = std::move(*opened);
     } else {
       spdlog::debug("{}", opened.error().message);
     }
   }
   Outcome outcome;
-  if (slot.connection && !closed_) {
-    slot.connection->set_deadline(clock_.now() + options_.timeout);
-    outcome = co_await exchange(*slot.connection, operation);
+  if (pooled.connection && !closed_) {
+    pooled.connection->set_deadline(clock_.now() + options_.timeout);
+    outcome = co_await exchange(*pooled.connection, operation);
   }
-  slot.busy = false;
+  pooled.busy = false;
   if (!outcome) {
-    drop(slot);
+    drop(pooled);
     drop_idle();
   }
   idle_.push_back(index);
@@ -173,7 +167,7 @@ net::Task<Result<std::uint64_t>> StorageClient::perform(const Operation& operati
     if (outcome && *outcome >= 0) co_return static_cast<std::uint64_t>(*outcome);
     const OpsError error = outcome ? error_in(*outcome) : OpsError::communication;
     if (error == OpsError::again && operation.type == MessageType::write_local_file) {
-      co_await pause(options_.retry_delay);
+      (void)co_await closing_.wait_for(options_.retry_delay);
       continue;
     }
     const TimePoint now = clock_.now();
@@ -187,7 +181,7 @@ net::Task<Result<std::uint64_t>> StorageClient::perform(const Operation& operati
       }
       co_return std::unexpected(std::move(problem));
     }
-    if (!first) co_await pause(delay_after(elapsed));
+    if (!first) (void)co_await closing_.wait_for(delay_after(elapsed));
   }
 }
 

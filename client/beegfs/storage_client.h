@@ -13,9 +13,10 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "client/beegfs/storage_connection.h"
-#include "client/fifo_slots.h"
 #include "net/async.h"
 #include "net/output_queue.h"
+#include "net/permits.h"
+#include "net/signal.h"
 #include "protocols/beegfs/file_io.h"
 #include "protocols/beegfs/message_header.h"
 
@@ -99,7 +100,7 @@ class StorageClient {
     beegfs::MessageType answer = {};
     bool long_result = false;  // 64 bits
   };
-  struct Slot {
+  struct PooledConnection {
     std::unique_ptr<StorageConnection> connection;  // null: not open
     bool busy = false;
   };
@@ -117,18 +118,17 @@ class StorageClient {
   [[nodiscard]] net::Task<Outcome> try_once(const Operation& operation);
   [[nodiscard]] net::Task<Outcome> exchange(StorageConnection& connection,
                                             const Operation& operation);
-  [[nodiscard]] net::Task<> pause(Duration duration);
-  void drop(Slot& slot);
+  void drop(PooledConnection& pooled);
   void drop_idle();
   void watch_deadlines();
 
   asio::any_io_executor executor_;
   StorageClientOptions options_;
   const Clock& clock_;
-  FifoSlots free_connections_;
-  std::vector<Slot> slots_;
-  std::vector<std::size_t> idle_;  // slots; the last was used last
-  std::vector<asio::steady_timer*> pauses_;
+  net::Permits free_connections_;
+  std::vector<PooledConnection> connections_;
+  std::vector<std::size_t> idle_;  // which of connections_; the last was used last
+  net::Signal closing_;
   asio::steady_timer watch_;
   std::shared_ptr<const bool> alive_;  // shared with the handler of watch_
   Counters counters_;

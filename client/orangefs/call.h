@@ -3,9 +3,9 @@
 #include <optional>
 #include <system_error>
 
-#include "client/latch.h"
 #include "client/orangefs/connection.h"
 #include "client/orangefs/exchange.h"
+#include "net/latch.h"
 #include "protocols/orangefs/message.h"
 
 namespace vpfs::client {
@@ -14,7 +14,7 @@ namespace vpfs::client {
 class Call final : public Exchange {
  public:
   // `latch` counts the end of this call; both outlive it.
-  Call(Connection& connection, Latch& latch) : connection_(connection), latch_(latch) {}
+  Call(Connection& connection, net::Latch& latch) : connection_(connection), latch_(latch) {}
 
   void begin(const orangefs::Request& request, Duration patience);
 
@@ -27,7 +27,7 @@ class Call final : public Exchange {
   void on_failure(std::error_code error) override;
 
   Connection& connection_;
-  Latch& latch_;
+  net::Latch& latch_;
   orangefs::Op op_ = orangefs::Op::invalid;
   std::optional<orangefs::Response> response_;
   std::error_code failure_;

@@ -219,7 +219,7 @@ net::Task<> File::attempt(Progress& progress) {
   progress.connections.clear();
   progress.failure = co_await connect(progress);
   if (progress.failure) co_return;
-  Latch latch(session_.executor());
+  net::Latch latch(session_.executor());
   for (std::size_t i = 0; i < progress.todo.size(); ++i) {
     const Target& target = progress.layout->targets[progress.todo[i]];
     progress.parts.emplace_back(progress.plan(target), progress.wanted.bytes, latch);

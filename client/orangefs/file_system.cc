@@ -136,7 +136,7 @@ net::Task<Result<std::unique_ptr<File>>> FileSystem::open(orangefs::Handle handl
 }
 
 std::size_t FileSystem::next_metadata_server() {
-  const std::vector<FsConfig::Server>& servers = config().servers;
+  const std::vector<MountConfig::Server>& servers = config().servers;
   do {
     turn_ = (turn_ + 1) % servers.size();
   } while (servers[turn_].meta.empty());
@@ -217,7 +217,7 @@ net::Task<Result<orangefs::Handle>> FileSystem::create(orangefs::Handle director
   Result<Directory> parent = co_await directory(directory_handle);
   if (!parent) co_return std::unexpected(std::move(parent.error()));
   std::uint32_t holders = 0;
-  for (const FsConfig::Server& server : config().servers) holders += server.data.empty() ? 0 : 1;
+  for (const MountConfig::Server& server : config().servers) holders += server.data.empty() ? 0 : 1;
   if (datafiles == 0) datafiles = config().default_datafiles;
   if (datafiles == 0 || datafiles > holders) datafiles = holders;
 

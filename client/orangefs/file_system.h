@@ -68,7 +68,7 @@ class FileSystem {
   // Closes; see Session about operations that still run.
   ~FileSystem();
 
-  [[nodiscard]] const FsConfig& config() const { return session_->config(); }
+  [[nodiscard]] const MountConfig& config() const { return session_->config(); }
   [[nodiscard]] Session& session() { return *session_; }
   [[nodiscard]] orangefs::Handle root() const { return config().root; }
   void close() { session_->close(); }
@@ -121,6 +121,9 @@ class FileSystem {
   };
 
   [[nodiscard]] net::Task<Result<Directory>> directory(orangefs::Handle handle);
+  // The entries of a directory that one of its dirdata objects holds.
+  [[nodiscard]] net::Task<Result<std::vector<DirectoryEntry>>> entries_at(
+      orangefs::Handle place, const Directory& directory);
   // The server with metadata whose turn it is to hold a new object.
   [[nodiscard]] std::size_t next_metadata_server();
   // A request to the server that holds `target`, about `object`.

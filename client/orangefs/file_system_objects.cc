@@ -1,11 +1,13 @@
 // The second half of FileSystem: renaming, listing, attributes of all kinds.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <variant>
 
 #include "client/orangefs/directory_hash.h"
 #include "client/orangefs/file_system.h"
 #include "client/orangefs/object.h"
+#include "net/gather.h"
 
 namespace vpfs::client {
 namespace {
@@ -14,6 +16,7 @@ namespace {
 constexpr std::uint64_t kListStart = 0x7ffffffe;
 constexpr std::uint64_t kListEnd = 0x7ffffffd;
 constexpr std::uint32_t kEntriesAtOnce = 128;
+constexpr std::size_t kMostPlacesAtOnce = 64;
 constexpr std::int64_t kLargestValue = 8192;  // of an extended attribute
 constexpr std::int64_t kLargestKey = 256;
 constexpr std::size_t kKeysAtOnce = 8;  // more are invalid
@@ -93,22 +96,34 @@ net::Task<Result<void>> FileSystem::replace(const Directory& source, std::string
 }
 
 net::Task<Result<std::vector<DirectoryEntry>>> FileSystem::readdir(orangefs::Handle handle) {
-  Result<Directory> found = co_await directory(handle);
-  if (!found) co_return std::unexpected(std::move(found.error()));
+  const Result<Directory> found = co_await directory(handle);
+  if (!found) co_return std::unexpected(found.error());
+  const std::vector<orangefs::Handle>& places = found->layout.dirdata_handles;
+  const auto list_one = [&](std::size_t i) { return entries_at(places[i], *found); };
+  auto parts = co_await net::gather(places.size(), kMostPlacesAtOnce, list_one);
   std::vector<DirectoryEntry> entries;
-  for (const orangefs::Handle place : found->layout.dirdata_handles) {
-    for (std::uint64_t token = kListStart; token != kListEnd;) {
-      const orangefs::ReaddirRequest body{
-          .handle = place, .fs_id = config().fs_id, .dirent_limit = kEntriesAtOnce, .token = token};
-      Result<orangefs::Response> response = co_await ask(place, handle, found->capability, body);
-      if (!response) co_return std::unexpected(std::move(response.error()));
-      auto& part = std::get<orangefs::ReaddirResponse>(response->body);
-      for (auto& entry : part.entries) {
-        entries.push_back({.name = std::move(entry.name), .handle = entry.handle});
-      }
-      if (part.entries.size() < kEntriesAtOnce) break;
-      token = part.token;
+  for (Result<std::vector<DirectoryEntry>>& part : parts) {
+    if (!part) co_return std::unexpected(std::move(part.error()));
+    std::ranges::move(*part, std::back_inserter(entries));
+  }
+  co_return entries;
+}
+
+net::Task<Result<std::vector<DirectoryEntry>>> FileSystem::entries_at(orangefs::Handle place,
+                                                                      const Directory& directory) {
+  std::vector<DirectoryEntry> entries;
+  for (std::uint64_t token = kListStart; token != kListEnd;) {
+    const orangefs::ReaddirRequest body{
+        .handle = place, .fs_id = config().fs_id, .dirent_limit = kEntriesAtOnce, .token = token};
+    Result<orangefs::Response> response =
+        co_await ask(place, directory.handle, directory.capability, body);
+    if (!response) co_return std::unexpected(std::move(response.error()));
+    auto& part = std::get<orangefs::ReaddirResponse>(response->body);
+    for (auto& entry : part.entries) {
+      entries.push_back({.name = std::move(entry.name), .handle = entry.handle});
     }
+    if (part.entries.size() < kEntriesAtOnce) break;
+    token = part.token;
   }
   co_return entries;
 }

@@ -33,7 +33,7 @@ std::uint64_t IoPart::bytes_on_datafile(const Plan& plan) {
          physical(plan, plan.offset);
 }
 
-IoPart::IoPart(const Plan& plan, const IoBytes& bytes, Latch& latch)
+IoPart::IoPart(const Plan& plan, const IoBytes& bytes, net::Latch& latch)
     : plan_(plan),
       bytes_(bytes),
       latch_(latch),

@@ -6,11 +6,11 @@
 #include <system_error>
 
 #include "base/byte_reader.h"
-#include "client/latch.h"
 #include "client/orangefs/connection.h"
 #include "client/orangefs/exchange.h"
 #include "client/orangefs/request_template.h"
 #include "client/orangefs/strip_walk.h"
+#include "net/latch.h"
 #include "net/output_queue.h"
 #include "protocols/orangefs/striping.h"
 #include "protocols/orangefs/types.h"
@@ -46,7 +46,7 @@ class IoPart final : public Exchange {
   // What the range of a plan has on its datafile.
   [[nodiscard]] static std::uint64_t bytes_on_datafile(const Plan& plan);
 
-  IoPart(const Plan& plan, const IoBytes& bytes, Latch& latch);
+  IoPart(const Plan& plan, const IoBytes& bytes, net::Latch& latch);
   ~IoPart() override;
 
   void begin(std::shared_ptr<Connection> connection, const RequestTemplate& request);
@@ -91,7 +91,7 @@ class IoPart final : public Exchange {
 
   Plan plan_;
   IoBytes bytes_;
-  Latch& latch_;
+  net::Latch& latch_;
   StripWalk walk_;
   std::shared_ptr<Connection> connection_;
   Phase phase_ = Phase::response;

@@ -4,12 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include <asio/steady_timer.hpp>
-
 #include "base/clock.h"
 #include "base/result.h"
 #include "client/orangefs/connection.h"
 #include "net/async.h"
+#include "net/signal.h"
 
 namespace vpfs::client {
 
@@ -34,20 +33,20 @@ class ServerPool {
   void close();
 
  private:
-  struct Slot {
+  struct PooledConnection {
     std::shared_ptr<Connection> connection;
-    std::shared_ptr<asio::steady_timer> connecting;  // shared by those who wait for this connect
+    std::shared_ptr<net::Signal> connecting;  // shared by those who wait for this connect
   };
   struct Server {
     net::Endpoint endpoint;
-    std::vector<Slot> slots;
+    std::vector<PooledConnection> connections;
     std::size_t turn = 0;
   };
 
   asio::any_io_executor executor_;
   const Clock& clock_;
   Duration connect_patience_;
-  std::size_t connections_;
+  std::size_t connections_to_each_;
   std::vector<Server> servers_;
   bool closed_ = false;
 };

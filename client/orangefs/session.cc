@@ -12,6 +12,8 @@
 
 #include "client/orangefs/call.h"
 #include "net/endpoint.h"
+#include "net/gather.h"
+#include "net/latch.h"
 #include "protocols/orangefs/errors.h"
 
 namespace vpfs::client {
@@ -19,6 +21,7 @@ namespace {
 
 constexpr Duration kGetconfigTimeout = std::chrono::seconds(30);
 constexpr std::uint64_t kCredentialLifetime = 3600;  // seconds
+constexpr std::size_t kMostAtOnce = 256;             // requests of one operation
 constexpr int kMountAttempts = 3;
 constexpr Duration kMountPause = std::chrono::milliseconds(100);
 
@@ -50,7 +53,7 @@ net::Task<Answer> attempt(ServerPool& pool, const asio::any_io_executor& executo
                        .response = {}};
     }
   }
-  Latch latch(executor);
+  net::Latch latch(executor);
   Call call(*connection, latch);
   call.begin(request, patience);
   co_await latch.wait();
@@ -106,19 +109,24 @@ net::Task<Result<void>> Session::set_up(MountAddress address) {
                                address.file_system, text.error().message),
                    text.error().code);
   }
-  Result<FsConfig> config = parse_fs_config(*text, address.file_system, address.scheme);
+  Result<MountConfig> config = read_mount_config(*text, address.file_system, address.scheme);
   if (!config) co_return std::unexpected(std::move(config.error()));
   config_ = std::move(*config);
   config_.job_timeout = options_.job_timeout.value_or(config_.job_timeout);
   config_.retry_limit = options_.retry_limit.value_or(config_.retry_limit);
   config_.retry_delay = options_.retry_delay.value_or(config_.retry_delay);
-  for (const FsConfig::Server& server : config_.servers) {
+  for (const MountConfig::Server& server : config_.servers) {
     Result<net::Endpoint> endpoint = net::resolve_endpoint(server.host_port);
     if (!endpoint) co_return std::unexpected(std::move(endpoint.error()));
     pool_.add(*endpoint);
   }
-  for (std::size_t i = 0; i < config_.servers.size(); ++i) {
-    const Result<std::string> other = co_await config_from(pool_, i, config_.servers[i].host_port);
+  const auto ask_one = [this](std::size_t i) {
+    return config_from(pool_, i, config_.servers[i].host_port);
+  };
+  const std::vector<Result<std::string>> others =
+      co_await net::gather(config_.servers.size(), kMostAtOnce, ask_one);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const Result<std::string>& other = others[i];
     if (!other) {
       co_return fail(fmt::format("cannot mount {}://{}/{}: {}", address.scheme, address.host_port,
                                  address.file_system, other.error().message),
@@ -169,20 +177,10 @@ net::Task<Result<orangefs::Response>> Session::call(std::size_t server, orangefs
 
 net::Task<std::vector<Result<orangefs::Response>>> Session::call_all(
     std::vector<Addressed> requests) {
-  std::vector<Result<orangefs::Response>> results(requests.size());
-  Latch latch(executor_);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    latch.expect();
-    asio::co_spawn(executor_, call(requests[i].server, std::move(requests[i].request)),
-                   [&results, &latch, i](const std::exception_ptr& problem,
-                                         Result<orangefs::Response> result) {
-                     results[i] =
-                         problem ? fail("a request failed unexpectedly") : std::move(result);
-                     latch.done();
-                   });
-  }
-  co_await latch.wait();
-  co_return results;
+  const auto call_one = [&](std::size_t i) {
+    return call(requests[i].server, std::move(requests[i].request));
+  };
+  co_return co_await net::gather(requests.size(), kMostAtOnce, call_one);
 }
 
 net::Task<bool> Session::retry_after(std::error_code failure, std::uint32_t attempts) {

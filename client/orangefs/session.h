@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "client/orangefs/fs_config.h"
 #include "client/orangefs/mount_address.h"
+#include "client/orangefs/mount_config.h"
 #include "client/orangefs/server_pool.h"
 #include "net/async.h"
 #include "protocols/orangefs/message.h"
@@ -67,7 +67,7 @@ class Session {
   [[nodiscard]] Result<std::size_t> server_of(orangefs::Handle handle) const;
   [[nodiscard]] orangefs::Credential credential() const;
   [[nodiscard]] orangefs::Hints hints(orangefs::Handle object) const;
-  [[nodiscard]] const FsConfig& config() const { return config_; }
+  [[nodiscard]] const MountConfig& config() const { return config_; }
   [[nodiscard]] const SessionOptions& options() const { return options_; }
   [[nodiscard]] ServerPool& pool() { return pool_; }
   [[nodiscard]] const asio::any_io_executor& executor() const { return executor_; }
@@ -82,7 +82,7 @@ class Session {
   asio::any_io_executor executor_;
   SessionOptions options_;
   const Clock& clock_;
-  FsConfig config_;
+  MountConfig config_;
   ServerPool pool_;
   std::string host_;
 };

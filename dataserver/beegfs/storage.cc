@@ -82,7 +82,7 @@ StorageRecord BeegfsStorage::record() {
 
 net::Task<> BeegfsStorage::write_whole(std::uint16_t target, const std::string& entry,
                                        std::span<const std::byte> bytes) {
-  const orangefs::Handle file = context_.find_target(target)->chunk_file(entry);
+  const BstreamId file = context_.find_target(target)->chunk_file(entry);
   (void)context_.store.remove(file);
   std::int64_t offset = 0;
   while (!bytes.empty()) {
@@ -100,7 +100,7 @@ net::Task<> BeegfsStorage::write_whole(std::uint16_t target, const std::string& 
 
 net::Task<std::vector<std::byte>> BeegfsStorage::read_whole(std::uint16_t target,
                                                             const std::string& entry) {
-  const orangefs::Handle file = context_.find_target(target)->chunk_file(entry);
+  const BstreamId file = context_.find_target(target)->chunk_file(entry);
   const auto size = static_cast<std::size_t>(context_.store.size(file).value_or(0));
   const auto parts = co_await context_.store.read(file, 0, size);
   std::vector<std::byte> bytes;

@@ -146,7 +146,7 @@ Message storage_path(StorageContext& context, ByteReader in) {
   const bool known = context.find_target(in.u16()) != nullptr;
   if (in.failed()) return std::nullopt;
   constexpr std::int64_t kInodes = 1'000'000;
-  const dataserver::BstreamStore::Space space = context.store.space();
+  const BstreamStore::Space space = context.store.space();
   std::vector<std::byte> body;
   ByteWriter out(body);
   out.i32(std::to_underlying(known ? OpsError::success : OpsError::unknown_target));

@@ -6,12 +6,12 @@
 namespace vpfs::dataserver {
 
 StorageTarget::StorageTarget(asio::io_context& loop, const StorageSettings& settings,
-                             orangefs::Handle& next_bstream)
+                             BstreamId& next_bstream)
     : workers_(loop.get_executor(), settings.workers), next_bstream_(next_bstream) {
   if (settings.device) device_.emplace(*settings.device);
 }
 
-orangefs::Handle StorageTarget::chunk_file(std::string_view entry) {
+BstreamId StorageTarget::chunk_file(std::string_view entry) {
   const auto found = entries_.find(entry);
   if (found != entries_.end()) return found->second;
   return entries_.emplace(entry, next_bstream_++).first->second;
@@ -37,7 +37,7 @@ StorageContext::StorageContext(asio::io_context& event_loop, const StorageSettin
       settings(chosen),
       clock(time_source),
       store(chosen.capacity),
-      listener_free(event_loop),
+      listener_free(event_loop.get_executor()),
       other_workers_(event_loop.get_executor(), chosen.workers) {
   for (const std::uint16_t id : settings.targets) {
     targets_.emplace(std::piecewise_construct, std::forward_as_tuple(id),
@@ -50,7 +50,7 @@ StorageTarget* StorageContext::find_target(std::uint16_t id) {
   return found == targets_.end() ? nullptr : &found->second;
 }
 
-client::FifoSlots& StorageContext::workers(std::uint16_t target) {
+net::Permits& StorageContext::workers(std::uint16_t target) {
   StorageTarget* const found = find_target(target);
   return found == nullptr ? other_workers_ : found->workers();
 }

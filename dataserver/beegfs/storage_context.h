@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "client/fifo_slots.h"
 #include "dataserver/beegfs/storage_settings.h"
-#include "dataserver/signal.h"
 #include "dataserver/store/device_model.h"
 #include "dataserver/store/memory_bstream_store.h"
+#include "net/permits.h"
+#include "net/signal.h"
 
 namespace vpfs::dataserver {
 
@@ -33,29 +33,28 @@ class StorageTarget {
  public:
   // An open chunk file.
   struct Handle {
-    orangefs::Handle bstream = 0;
+    BstreamId bstream = 0;
     std::int64_t next_offset = 0;   // of a read in sequence
     std::uint64_t in_sequence = 0;  // bytes
   };
 
   // Numbers of chunk files come from `next_bstream`, which all targets share.
-  StorageTarget(asio::io_context& loop, const StorageSettings& settings,
-                orangefs::Handle& next_bstream);
+  StorageTarget(asio::io_context& loop, const StorageSettings& settings, BstreamId& next_bstream);
 
-  [[nodiscard]] client::FifoSlots& workers() { return workers_; }
-  [[nodiscard]] std::optional<dataserver::DeviceModel>& device() { return device_; }
+  [[nodiscard]] net::Permits& workers() { return workers_; }
+  [[nodiscard]] std::optional<DeviceModel>& device() { return device_; }
 
   // "<session>#<entry>".
   [[nodiscard]] Handle& handle(std::string_view text);
   void forget_handle(std::string_view text);
   // The chunk file of an entry id, made by the asking.
-  [[nodiscard]] orangefs::Handle chunk_file(std::string_view entry);
+  [[nodiscard]] BstreamId chunk_file(std::string_view entry);
 
  private:
-  client::FifoSlots workers_;
-  std::optional<dataserver::DeviceModel> device_;
-  orangefs::Handle& next_bstream_;
-  TextMap<orangefs::Handle> entries_;
+  net::Permits workers_;
+  std::optional<DeviceModel> device_;
+  BstreamId& next_bstream_;
+  TextMap<BstreamId> entries_;
   TextMap<Handle> handles_;
 };
 
@@ -67,7 +66,7 @@ class StorageContext {
 
   [[nodiscard]] StorageTarget* find_target(std::uint16_t id);
   // Who takes requests with that number in the header.
-  [[nodiscard]] client::FifoSlots& workers(std::uint16_t target);
+  [[nodiscard]] net::Permits& workers(std::uint16_t target);
   // The fault that the next request of that type has.
   [[nodiscard]] std::optional<StorageFault> take_fault(beegfs::MessageType type);
   // Ends everything that waits here.
@@ -76,19 +75,19 @@ class StorageContext {
   asio::io_context& loop;
   const StorageSettings& settings;
   const Clock& clock;
-  dataserver::MemoryBstreamStore store;
+  MemoryBstreamStore store;
   std::deque<StorageFault> faults;
   StorageRecord record;
   bool stopped = false;
 
   // One thread reads all headers: while it waits for the rest of one, nobody else's is read.
   bool listener_waits = false;
-  dataserver::Signal listener_free;
+  net::Signal listener_free;
 
  private:
-  orangefs::Handle next_bstream_ = 1;
+  BstreamId next_bstream_ = 1;
   std::map<std::uint16_t, StorageTarget> targets_;
-  client::FifoSlots other_workers_;
+  net::Permits other_workers_;
 };
 
 }  // namespace vpfs::dataserver

@@ -19,6 +19,7 @@
 namespace {
 
 using namespace vpfs;
+using namespace vpfs::dataserver;
 
 constexpr int kBadUsage = 2;
 
@@ -44,11 +45,11 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--capacity", options.capacity, "of all targets together");
 }
 
-Result<dataserver::StorageSettings> settings_of(const Options& options) {
-  dataserver::StorageSettings settings{.port = options.port,
-                                       .any_address = options.any_address,
-                                       .targets = options.targets,
-                                       .record = false};
+Result<StorageSettings> settings_of(const Options& options) {
+  StorageSettings settings{.port = options.port,
+                           .any_address = options.any_address,
+                           .targets = options.targets,
+                           .record = false};
   const Result<Bytes> capacity = parse_bytes(options.capacity);
   if (!capacity) return fail("--capacity: " + capacity.error().message);
   settings.capacity = *capacity;
@@ -71,7 +72,7 @@ int run(const Options& options) {
     fmt::print(stderr, "{}\n", logging.error().message);
     return kBadUsage;
   }
-  Result<dataserver::StorageSettings> settings = settings_of(options);
+  Result<StorageSettings> settings = settings_of(options);
   if (!settings) {
     fmt::print(stderr, "vpfs-bench-beegfs-storage: {}\n", settings.error().message);
     return kBadUsage;
@@ -81,7 +82,7 @@ int run(const Options& options) {
   asio::io_context loop(1);
   asio::signal_set signals(loop, SIGTERM, SIGINT);
   signals.async_wait([](std::error_code, int) {});
-  dataserver::BeegfsStorage storage(std::move(*settings));
+  BeegfsStorage storage(std::move(*settings));
   fmt::print("ready on 127.0.0.1:{}\n", storage.port());
   (void)std::fflush(stdout);
   loop.run();

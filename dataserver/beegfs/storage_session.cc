@@ -177,7 +177,7 @@ net::Task<bool> StorageSession::take_request() {
   const std::optional<beegfs::MessageHeader> header = co_await take_header();
   if (!header) co_return false;
   note_request(*header);
-  client::FifoSlots& workers = context_.workers(header->target);
+  net::Permits& workers = context_.workers(header->target);
   bool good = false;
   if (co_await workers.take()) {
     good = co_await handle(*header);
@@ -281,7 +281,7 @@ net::Task<bool> StorageSession::take_data(const beegfs::FileIo& io, Write& plan)
   constexpr std::uint64_t kPiece = kMiB;
   const bool cut = plan.fault && plan.fault->kind == StorageFault::Kind::cut_data;
   const std::uint64_t end = cut ? std::min(plan.fault->bytes, plan.size) : plan.size;
-  const orangefs::Handle bstream = plan.target->handle(io.file_handle).bstream;
+  const BstreamId bstream = plan.target->handle(io.file_handle).bstream;
   for (std::uint64_t done = 0; done < end;) {
     const std::uint64_t size = std::min(end - done, kPiece);
     const std::int64_t offset = io.offset + static_cast<std::int64_t>(done);
@@ -301,7 +301,7 @@ net::Task<bool> StorageSession::take_data(const beegfs::FileIo& io, Write& plan)
   co_return !cut || drop("as told, in the middle of a write's data");
 }
 
-net::Task<bool> StorageSession::take_window(dataserver::BstreamStore::Window window) {
+net::Task<bool> StorageSession::take_window(BstreamStore::Window window) {
   for (const std::span<std::byte> part : window.parts) {
     if (!co_await read_within(part, context_.settings.data_patience)) {
       context_.store.abandon(std::move(window));

@@ -39,7 +39,7 @@ class StorageSession : public std::enable_shared_from_this<StorageSession> {
   };
   struct Read {
     StorageTarget* target = nullptr;
-    orangefs::Handle bstream = 0;
+    BstreamId bstream = 0;
     std::int64_t offset = 0;
     std::uint64_t asked = 0;
     std::uint64_t readable = 0;
@@ -54,7 +54,7 @@ class StorageSession : public std::enable_shared_from_this<StorageSession> {
   [[nodiscard]] net::Task<bool> handle_io(const beegfs::MessageHeader& header);
   [[nodiscard]] net::Task<bool> write(const beegfs::FileIo& io, Write plan);
   [[nodiscard]] net::Task<bool> take_data(const beegfs::FileIo& io, Write& plan);
-  [[nodiscard]] net::Task<bool> take_window(dataserver::BstreamStore::Window window);
+  [[nodiscard]] net::Task<bool> take_window(BstreamStore::Window window);
   [[nodiscard]] net::Task<bool> read(Read plan);
   [[nodiscard]] net::Task<bool> send_piece(const Read& plan, std::uint64_t done,
                                            std::uint64_t size);

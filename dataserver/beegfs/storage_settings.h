@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "dataserver/orangefs/server_config.h"
+#include "dataserver/store/device_model.h"
 #include "protocols/beegfs/message_header.h"
 
 namespace vpfs::dataserver {
@@ -27,7 +27,7 @@ struct StorageSettings {
   Duration data_patience = std::chrono::seconds(90);
   // Asked of every connection before anything else.
   std::optional<std::uint64_t> secret = {};
-  std::optional<dataserver::DeviceSettings> device = {};  // of each target
+  std::optional<DeviceSettings> device = {};  // of each target
   Bytes capacity = {4 * kGiB};
   bool record = true;  // what every connection asked for
 };

@@ -14,13 +14,8 @@ using orangefs::Handle;
 using orangefs::ObjectType;
 using orangefs::Op;
 using orangefs::Response;
-using orangefs::Status;
 
 constexpr std::uint64_t kCapabilityLifetime = 600;  // seconds
-
-Status status_of(int error) {
-  return orangefs::status_from_errno(error);
-}
 
 // The handles that a capability for an object speaks of.
 std::vector<Handle> covered(Handle handle, const Attributes& object) {
@@ -101,17 +96,17 @@ Operations::Reply Operations::run(const orangefs::ListattrRequest& body,
   orangefs::ListattrResponse list;
   for (const Handle handle : body.handles) {
     Outcome<Attributes> object = shown(handle, body.attribute_mask, nullptr);
-    list.errors.push_back(object ? 0 : object.error());
+    list.errors.push_back(status_of(object));
     list.attributes.push_back(object ? std::move(*object) : Attributes{});
   }
   return ready(Response{.status = 0, .body = std::move(list)});
 }
 
-Status Operations::may_set(const Attributes& object, const orangefs::SetattrRequest& body,
-                           const Request& request) {
+Outcome<void> Operations::may_set(const Attributes& object, const orangefs::SetattrRequest& body,
+                                  const Request& request) {
   // A symbolic link comes from BATCH_CREATE without owner and target; its maker sets them.
   const bool unfinished = object.type == ObjectType::symlink && object.symlink_target.empty();
-  if (unfinished) return 0;
+  if (unfinished) return {};
   const std::uint32_t permitted = request.capability.op_mask;
   const std::uint32_t mask = body.attributes.mask;
   const auto needs = [&](std::uint32_t attributes, std::uint32_t any_of) {
@@ -124,24 +119,24 @@ Status Operations::may_set(const Attributes& object, const orangefs::SetattrRequ
   if (!needs(owners, orangefs::kCapSetattr) ||
       !needs(orangefs::kAttrAtime, write_or_set | orangefs::kCapRead) ||
       !needs(orangefs::kAttrMtime | orangefs::kAttrMtimeSet | orangefs::kAttrCtime, write_or_set)) {
-    return status_of(EACCES);
+    return refuse(EACCES);
   }
   const orangefs::Credential& who = body.credential;
-  if (who.uid == 0) return 0;
+  if (who.uid == 0) return {};
   const bool gives_away = (mask & orangefs::kAttrUid) != 0 && body.attributes.uid != object.uid;
   const bool changes_group = (mask & orangefs::kAttrGid) != 0 && body.attributes.gid != object.gid;
   if (gives_away || (changes_group && !is_member(who, body.attributes.gid))) {
-    return status_of(EPERM);
+    return refuse(EPERM);
   }
-  return 0;
+  return {};
 }
 
 Operations::Reply Operations::run(const orangefs::SetattrRequest& body, const Request& request) {
   const Outcome<Attributes> object = context_.metadata.attributes(body.handle);
   if (!object) return ready(failure(Op::setattr, object.error()));
-  Status status = may_set(*object, body, request);
-  if (status == 0) status = context_.metadata.set_attributes(body.handle, body.attributes);
-  if (status != 0) return ready(failure(Op::setattr, status));
+  Outcome<void> set = may_set(*object, body, request);
+  if (set) set = context_.metadata.set_attributes(body.handle, body.attributes);
+  if (!set) return ready(failure(Op::setattr, set.error()));
   return settled(answer(Op::setattr, 0));
 }
 
@@ -152,16 +147,16 @@ Operations::Reply Operations::run(const orangefs::TruncateRequest& body, const R
   if (!is_ours(body.handle) || !HandleRanges::is_datafile(body.handle)) {
     return ready(failure(Op::truncate, status_of(ENOENT)));
   }
-  return ready(answer(Op::truncate, context_.bstreams.truncate(body.handle, body.size)));
+  return ready(answer(Op::truncate, status_of(context_.bstreams.truncate(body.handle, body.size))));
 }
 
 Operations::Reply Operations::run(const orangefs::FlushRequest& body, const Request& /*request*/) {
   if (!is_ours(body.handle)) co_return failure(Op::flush, status_of(ENOENT));
   const bool datafile = HandleRanges::is_datafile(body.handle);
-  net::Task<Status> flushed =
+  net::Task<Outcome<void>> flushing =
       datafile ? context_.bstreams.flush(body.handle) : context_.metadata.durable();
-  const Status status = co_await std::move(flushed);
-  co_return answer(Op::flush, status);
+  const Outcome<void> flushed = co_await std::move(flushing);
+  co_return answer(Op::flush, status_of(flushed));
 }
 
 }  // namespace vpfs::dataserver

@@ -30,7 +30,7 @@ Connection::Connection(ServerContext& context, Operations& operations, net::Sock
       peer_(describe_peer(socket_)),
       input_(socket_, kInputSize),
       output_(socket_),
-      has_room_(context.io) {}
+      has_room_(context.io.get_executor()) {}
 
 void Connection::start(std::function<void()> closed) {
   closed_ = std::move(closed);
@@ -119,8 +119,7 @@ net::Task<bool> Connection::take_request(orangefs::BmiHeader header) {
     spdlog::warn("{}: a request that cannot be decoded: {}", peer_,
                  orangefs::describe(request.error()));
     const bool unknown = request.error() == orangefs::DecodeError::unknown_operation;
-    send_error(header.tag, orangefs::Op::proto_error,
-               orangefs::status_from_errno(unknown ? ENOSYS : EPROTO));
+    send_error(header.tag, orangefs::Op::proto_error, status_of(unknown ? ENOSYS : EPROTO));
     co_return true;
   }
   co_return co_await dispatch(header.tag, std::move(*request));
@@ -131,8 +130,7 @@ net::Task<bool> Connection::dispatch(orangefs::Tag tag, orangefs::Request reques
   if (auto* small = std::get_if<orangefs::SmallIoRequest>(&request.body)) {
     const auto plan = plan_io(*small, request, context_.ranges, context_.self);
     if (!plan || small->fs_id != context_.config.id) {
-      send_error(tag, orangefs::Op::small_io,
-                 plan ? orangefs::status_from_errno(ENODEV) : plan.error());
+      send_error(tag, orangefs::Op::small_io, plan ? status_of(ENODEV) : status_of(plan.error()));
       co_return true;
     }
     net::Task<void> task = run_small_io(shared_from_this(), tag, *plan, std::move(small->data));
@@ -146,7 +144,7 @@ net::Task<bool> Connection::dispatch(orangefs::Tag tag, orangefs::Request reques
   if (const auto* io = std::get_if<orangefs::IoRequestBody>(&request.body)) {
     const auto plan = plan_io(*io, request, context_.ranges, context_.self);
     if (!plan || io->fs_id != context_.config.id) {
-      send_error(tag, orangefs::Op::io, plan ? orangefs::status_from_errno(ENODEV) : plan.error());
+      send_error(tag, orangefs::Op::io, plan ? status_of(ENODEV) : status_of(plan.error()));
       co_return true;
     }
     if (plan->type == orangefs::IoType::write) co_return start_write(tag, *plan);
@@ -171,6 +169,10 @@ net::Task<bool> Connection::output_has_room() {
 
 void Connection::send_error(orangefs::Tag tag, orangefs::Op op, orangefs::Status status) {
   output_.send(orangefs::error_message(tag, op, status));
+}
+
+void Connection::send_error(orangefs::Tag tag, orangefs::Op op, std::errc error) {
+  send_error(tag, op, status_of(error));
 }
 
 void Connection::send_parts(std::vector<std::byte> head, std::vector<BstreamStore::Part> parts) {

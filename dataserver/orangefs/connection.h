@@ -9,9 +9,9 @@
 
 #include "dataserver/orangefs/io_plan.h"
 #include "dataserver/orangefs/operations.h"
-#include "dataserver/signal.h"
 #include "net/input_stream.h"
 #include "net/output_queue.h"
+#include "net/signal.h"
 
 namespace vpfs::dataserver {
 
@@ -54,7 +54,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     IoPlan plan;
     SegmentWalk walk;  // the bytes that have not come yet
     std::int64_t received = 0;
-    orangefs::Status status = 0;  // of the first piece that failed
+    Outcome<void> stored;         // the first piece that failed says why
     std::size_t uncommitted = 0;  // pieces on their way to the store
   };
   using WriteFlowPtr = std::shared_ptr<WriteFlow>;  // shared with the pieces under way
@@ -79,13 +79,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] net::Task<void> small_read(orangefs::Tag tag, IoPlan plan);
   [[nodiscard]] net::Task<void> small_write(orangefs::Tag tag, IoPlan plan,
                                             std::vector<std::byte> data);
-  [[nodiscard]] net::Task<orangefs::Status> store_piece(orangefs::Handle handle,
-                                                        std::int64_t offset,
-                                                        std::span<const std::byte> data);
+  [[nodiscard]] net::Task<Outcome<void>> store_piece(orangefs::Handle handle, std::int64_t offset,
+                                                     std::span<const std::byte> data);
   // Waits until the client has taken enough of what it was sent; false when it is gone.
   [[nodiscard]] net::Task<bool> output_has_room();
   void finish_write(WriteFlow& flow);
   void send_error(orangefs::Tag tag, orangefs::Op op, orangefs::Status status);
+  void send_error(orangefs::Tag tag, orangefs::Op op, std::errc error);
   // `head` first, then the parts.
   void send_parts(std::vector<std::byte> head, std::vector<BstreamStore::Part> parts);
   // Runs a coroutine beside the reader; counted until it ends.
@@ -101,7 +101,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::unordered_map<orangefs::Tag, WriteFlowPtr> write_flows_;
   std::size_t running_ = 0;
   std::size_t uncommitted_ = 0;
-  Signal has_room_;
+  net::Signal has_room_;
   std::function<void()> closed_;
   bool reading_ = false;
   bool in_message_ = false;

@@ -138,12 +138,12 @@ net::Task<bool> Connection::take_piece(WriteFlowPtr flow, SegmentWalk::Segment p
   const auto size = static_cast<std::size_t>(piece.size);
   while (uncommitted_ >= kMostUncommitted && !shut_) co_await has_room_.wait();
   // After a failure the rest of the data is dropped, and the end of it reports the failure.
-  Outcome<BstreamStore::Window> window = std::unexpected(flow->status);
-  if (flow->status == 0) {
+  Outcome<BstreamStore::Window> window = refuse(ECANCELED);
+  if (flow->stored) {
     window = co_await context_.bstreams.open_window(flow->plan.handle, piece.offset, size);
   }
   if (!window) {
-    flow->status = window.error();
+    if (flow->stored) flow->stored = std::unexpected(window.error());
     if (!co_await input_.discard(size)) co_return false;
     flow->received += piece.size;
     co_return true;
@@ -157,8 +157,8 @@ net::Task<bool> Connection::take_piece(WriteFlowPtr flow, SegmentWalk::Segment p
   ++arrivals_;
   flow->received += piece.size;
   if (context_.bstreams.immediate() && !context_.device.modelled()) {
-    const orangefs::Status status = co_await context_.bstreams.commit(std::move(*window));
-    if (status != 0) flow->status = status;
+    const Outcome<void> stored = co_await context_.bstreams.commit(std::move(*window));
+    if (flow->stored) flow->stored = stored;
     co_return true;
   }
   ++flow->uncommitted;
@@ -170,19 +170,20 @@ net::Task<bool> Connection::take_piece(WriteFlowPtr flow, SegmentWalk::Segment p
 net::Task<void> Connection::settle_piece(Self self, WriteFlowPtr flow, BstreamStore::Window window,
                                          bool first) {
   const Bytes size{window.size};
-  const orangefs::Status status = co_await self->context_.bstreams.commit(std::move(window));
+  const Outcome<void> stored = co_await self->context_.bstreams.commit(std::move(window));
   --self->uncommitted_;
   self->has_room_.notify_all();
-  if (status != 0 && flow->status == 0) flow->status = status;
+  if (flow->stored) flow->stored = stored;
   co_await self->context_.device.pass(size, first);
   --flow->uncommitted;
   if (flow->uncommitted == 0 && flow->received == flow->plan.size) self->finish_write(*flow);
 }
 
 void Connection::finish_write(WriteFlow& flow) {
-  if (flow.status != 0) {
-    spdlog::warn("a write of {} failed: {}", peer_, orangefs::describe_status(flow.status));
-    return send_error(flow.tag, orangefs::Op::write_completion, flow.status);
+  if (!flow.stored) {
+    const orangefs::Status status = status_of(flow.stored);
+    spdlog::warn("a write of {} failed: {}", peer_, orangefs::describe_status(status));
+    return send_error(flow.tag, orangefs::Op::write_completion, status);
   }
   orangefs::Response response;
   response.body = orangefs::WriteCompletionResponse{.total_completed = flow.plan.size};
@@ -207,7 +208,7 @@ net::Task<void> Connection::small_read(orangefs::Tag tag, IoPlan plan) {
     size = static_cast<std::size_t>(plan.readable(*end));
     // The response is one message; a client that wants more must use IO.
     if (size > orangefs::kMaxEagerSize) {
-      co_return send_error(tag, orangefs::Op::small_io, orangefs::status_from_errno(EMSGSIZE));
+      co_return send_error(tag, orangefs::Op::small_io, status_of(EMSGSIZE));
     }
     SegmentWalk walk(plan, *end);
     parts = co_await read_segments(store, plan.handle, walk, size);
@@ -227,10 +228,10 @@ net::Task<void> Connection::small_read(orangefs::Tag tag, IoPlan plan) {
   send_parts(orangefs::small_io_response_head(tag, response), std::move(*parts));
 }
 
-net::Task<orangefs::Status> Connection::store_piece(orangefs::Handle handle, std::int64_t offset,
-                                                    std::span<const std::byte> data) {
+net::Task<Outcome<void>> Connection::store_piece(orangefs::Handle handle, std::int64_t offset,
+                                                 std::span<const std::byte> data) {
   auto window = co_await context_.bstreams.open_window(handle, offset, data.size());
-  if (!window) co_return window.error();
+  if (!window) co_return std::unexpected(window.error());
   for (const std::span<std::byte> part : window->parts) {
     std::memcpy(part.data(), data.data(), part.size());
     data = data.subspan(part.size());
@@ -241,7 +242,7 @@ net::Task<orangefs::Status> Connection::store_piece(orangefs::Handle handle, std
 net::Task<void> Connection::small_write(orangefs::Tag tag, IoPlan plan,
                                         std::vector<std::byte> data) {
   if (!std::cmp_equal(data.size(), plan.size)) {
-    co_return send_error(tag, orangefs::Op::small_io, orangefs::status_from_errno(EINVAL));
+    co_return send_error(tag, orangefs::Op::small_io, status_of(EINVAL));
   }
   const Outcome<std::int64_t> end = context_.bstreams.size(plan.handle);
   if (!end) co_return send_error(tag, orangefs::Op::small_io, end.error());
@@ -249,8 +250,8 @@ net::Task<void> Connection::small_write(orangefs::Tag tag, IoPlan plan,
   for (std::span<const std::byte> rest = data; !rest.empty();) {
     const SegmentWalk::Segment segment = walk.next(static_cast<std::int64_t>(rest.size()));
     const std::span<const std::byte> piece = rest.first(static_cast<std::size_t>(segment.size));
-    const orangefs::Status status = co_await store_piece(plan.handle, segment.offset, piece);
-    if (status != 0) co_return send_error(tag, orangefs::Op::small_io, status);
+    const Outcome<void> stored = co_await store_piece(plan.handle, segment.offset, piece);
+    if (!stored) co_return send_error(tag, orangefs::Op::small_io, stored.error());
     rest = rest.subspan(piece.size());
   }
   const Bytes moved{data.size()};

@@ -21,10 +21,6 @@ constexpr std::int32_t kMustBe = 2;
 constexpr std::uint64_t kListStart = 0x7ffffffe;
 constexpr std::uint64_t kListEnd = 0x7ffffffd;
 
-Status status_of(int error) {
-  return orangefs::status_from_errno(error);
-}
-
 }  // namespace
 
 Operations::Reply Operations::run(const orangefs::GeteattrRequest& body,
@@ -35,7 +31,7 @@ Operations::Reply Operations::run(const orangefs::GeteattrRequest& body,
   for (std::size_t i = 0; i < body.keys.size(); ++i) {
     Outcome<std::string> value = context_.metadata.extended(body.handle, body.keys[i]);
     if (value && std::cmp_greater(value->size(), body.value_sizes[i])) value = refuse(ERANGE);
-    last = value ? 0 : value.error();
+    last = status_of(value);
     any = any || value.has_value();
     found.errors.push_back(last);
     found.values.push_back(value ? std::move(*value) : std::string());
@@ -50,16 +46,17 @@ Operations::Reply Operations::run(const orangefs::SeteattrRequest& body, const R
   Metadata::IfPresent rule = Metadata::IfPresent::replace;
   if (body.flags == kMustNotBe) rule = Metadata::IfPresent::must_not_be;
   if (body.flags == kMustBe) rule = Metadata::IfPresent::must_be;
-  const Status status = context_.metadata.set_extended(body.handle, body.keys, body.values, rule);
-  if (status != 0) return ready(failure(Op::seteattr, status));
+  const Outcome<void> set =
+      context_.metadata.set_extended(body.handle, body.keys, body.values, rule);
+  if (!set) return ready(failure(Op::seteattr, set.error()));
   return settled(answer(Op::seteattr, 0));
 }
 
 Operations::Reply Operations::run(const orangefs::DeleattrRequest& body, const Request& request) {
   if (!permits(request.capability, orangefs::kCapSetattr))
     return ready(failure(Op::deleattr, status_of(EACCES)));
-  const Status status = context_.metadata.remove_extended(body.handle, body.key);
-  if (status != 0) return ready(failure(Op::deleattr, status));
+  const Outcome<void> removed = context_.metadata.remove_extended(body.handle, body.key);
+  if (!removed) return ready(failure(Op::deleattr, removed.error()));
   return settled(answer(Op::deleattr, 0));
 }
 

@@ -20,9 +20,8 @@ Outcome<IoPlan> plan(const Body& io, const orangefs::Request& request, const Han
     return refuse(ENOENT);
   }
   const bool write = io.io_type == orangefs::IoType::write;
-  if (const auto status = check_hinted(request, write ? orangefs::kCapWrite : orangefs::kCapRead)) {
-    return std::unexpected(status);
-  }
+  const auto allowed = check_hinted(request, write ? orangefs::kCapWrite : orangefs::kCapRead);
+  if (!allowed) return std::unexpected(allowed.error());
   if (io.file_request_offset < 0 || io.aggregate_size < 0) return refuse(EINVAL);
   const orangefs::IoFields fields = orangefs::fields_of(io);
   const orangefs::IoPart part = orangefs::part_of(fields, io.file_request.elements);

@@ -12,11 +12,6 @@ namespace {
 using orangefs::Attributes;
 using orangefs::Handle;
 using orangefs::ObjectType;
-using orangefs::Status;
-
-Status status_of(int error) {
-  return orangefs::status_from_errno(error);
-}
 
 // Owner and permissions of a new object; all times are now.
 Attributes fresh(const Attributes& wanted, ObjectType type, std::uint64_t now) {
@@ -51,14 +46,14 @@ std::uint64_t Metadata::now_seconds() const {
       std::chrono::duration_cast<std::chrono::seconds>(clock_()).count());
 }
 
-Status Metadata::open() {
-  if (ranges_.server_of(HandleRanges::kRoot) != self_) return 0;
+Outcome<void> Metadata::open() {
+  if (ranges_.server_of(HandleRanges::kRoot) != self_) return {};
   const Outcome<Attributes> root = attributes(HandleRanges::kRoot);
-  if (root) return 0;
-  if (root.error() != status_of(ENOENT)) return root.error();
+  if (root) return {};
+  if (root.error() != std::errc::no_such_file_or_directory) return std::unexpected(root.error());
   ChangeSet changes(store_);
   const Outcome<std::uint64_t> serial = take_serials(changes, 1);
-  if (!serial) return serial.error();
+  if (!serial) return std::unexpected(serial.error());
   Attributes wanted;
   wanted.permissions = 0777;
   make_directory(changes, HandleRanges::kRoot, ranges_.meta_handle(self_, *serial), wanted);
@@ -70,7 +65,7 @@ Outcome<std::uint64_t> Metadata::take_serials(ChangeSet& changes, std::uint64_t 
   const Outcome<std::string> kept = store_.get(kSerialKey);
   if (kept) {
     next = std::max(next, from_big_endian(*kept));
-  } else if (kept.error() != status_of(ENOENT)) {
+  } else if (kept.error() != std::errc::no_such_file_or_directory) {
     return std::unexpected(kept.error());
   }
   if (next + count > ranges_.serial_limit()) return refuse(ENOSPC);
@@ -88,9 +83,9 @@ Outcome<Attributes> Metadata::attributes(Handle handle) {
   return decode_attributes(*bytes);
 }
 
-Status Metadata::set_attributes(Handle handle, const Attributes& wanted) {
+Outcome<void> Metadata::set_attributes(Handle handle, const Attributes& wanted) {
   Outcome<Attributes> object = attributes(handle);
-  if (!object) return object.error();
+  if (!object) return std::unexpected(object.error());
   const std::uint64_t now = now_seconds();
   const auto has = [&](std::uint32_t bit) { return (wanted.mask & bit) != 0; };
   if (has(orangefs::kAttrUid)) object->uid = wanted.uid;
@@ -99,7 +94,7 @@ Status Metadata::set_attributes(Handle handle, const Attributes& wanted) {
   if (has(orangefs::kAttrAtime)) object->atime = has(orangefs::kAttrAtimeSet) ? wanted.atime : now;
   if (has(orangefs::kAttrMtime)) object->mtime = has(orangefs::kAttrMtimeSet) ? wanted.mtime : now;
   if (has(orangefs::kAttrSymlinkTarget)) {
-    if (object->type != ObjectType::symlink) return status_of(EINVAL);
+    if (object->type != ObjectType::symlink) return refuse(EINVAL);
     set_target(*object, wanted.symlink_target);
   }
   object->ctime = now;
@@ -110,7 +105,7 @@ Status Metadata::set_attributes(Handle handle, const Attributes& wanted) {
     // Clients take a directory's times from its dirdata.
     const Handle entries = object->distributed.dirdata_handles.front();
     Outcome<Attributes> kept = dirdata(entries);
-    if (!kept) return kept.error();
+    if (!kept) return std::unexpected(kept.error());
     kept->mtime = object->mtime;
     kept->ctime = now;
     put_object(changes, entries, *kept);
@@ -133,7 +128,7 @@ Outcome<Attributes> Metadata::create_file(const Attributes& wanted,
   }
   *handle = ranges_.meta_handle(self_, *serial);
   put_object(changes, *handle, file);
-  if (const Status status = changes.apply()) return std::unexpected(status);
+  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
   return file;
 }
 
@@ -159,7 +154,7 @@ Outcome<Handle> Metadata::create_directory(const Attributes& wanted) {
   if (!serial) return std::unexpected(serial.error());
   const Handle directory = ranges_.meta_handle(self_, *serial);
   make_directory(changes, directory, ranges_.meta_handle(self_, *serial + 1), wanted);
-  if (const Status status = changes.apply()) return std::unexpected(status);
+  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
   return directory;
 }
 
@@ -172,7 +167,7 @@ Outcome<Handle> Metadata::create_symlink(const Attributes& wanted) {
   set_target(link, wanted.symlink_target);
   const Handle handle = ranges_.meta_handle(self_, *serial);
   put_object(changes, handle, link);
-  if (const Status status = changes.apply()) return std::unexpected(status);
+  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
   return handle;
 }
 
@@ -189,20 +184,21 @@ Outcome<Attributes> Metadata::remove(Handle handle) {
     changes.erase(object_key(entries));
     changes.erase(order_key(entries, 0));
   }
-  if (const Status status = erase_with_prefix(changes, extended_key(handle, ""))) {
-    return std::unexpected(status);
+  if (const auto done = erase_with_prefix(changes, extended_key(handle, "")); !done) {
+    return std::unexpected(done.error());
   }
   changes.erase(object_key(handle));
-  if (const Status status = changes.apply()) return std::unexpected(status);
+  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
   return object;
 }
 
-Status Metadata::erase_with_prefix(ChangeSet& changes, std::string_view prefix) {
+Outcome<void> Metadata::erase_with_prefix(ChangeSet& changes, std::string_view prefix) {
   std::string from(prefix);
   for (;;) {
     const Outcome<KeyValueStore::Entry> entry = store_.first_from(from);
-    if (!entry) return entry.error() == status_of(ENOENT) ? 0 : entry.error();
-    if (!entry->key.starts_with(prefix)) return 0;
+    if (!entry && entry.error() != std::errc::no_such_file_or_directory)
+      return std::unexpected(entry.error());
+    if (!entry || !entry->key.starts_with(prefix)) return {};
     changes.erase(entry->key);
     from = entry->key + '\0';
   }
@@ -213,7 +209,8 @@ Outcome<std::vector<Handle>> Metadata::handles(Handle from, std::uint32_t limit)
   std::string next = object_key(from);
   while (found.size() < limit) {
     const Outcome<KeyValueStore::Entry> entry = store_.first_from(next);
-    if (!entry && entry.error() != status_of(ENOENT)) return std::unexpected(entry.error());
+    if (!entry && entry.error() != std::errc::no_such_file_or_directory)
+      return std::unexpected(entry.error());
     if (!entry || !entry->key.starts_with("o")) break;
     found.push_back(from_big_endian(std::string_view(entry->key).substr(1)));
     next = entry->key + '\0';

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "dataserver/orangefs/handle_ranges.h"
+#include "dataserver/orangefs/wall_clock.h"
 #include "dataserver/store/key_value_store.h"
-#include "dataserver/wall_clock.h"
 #include "protocols/orangefs/responses.h"
 
 namespace vpfs::dataserver {
@@ -26,16 +26,16 @@ class Metadata {
   Metadata(KeyValueStore& store, const HandleRanges& ranges, std::uint32_t self, WallClock clock);
 
   // Makes the root directory where it belongs to this server and is not there yet.
-  [[nodiscard]] orangefs::Status open();
-  [[nodiscard]] net::Task<orangefs::Status> durable() { return store_.make_durable(); }
+  [[nodiscard]] Outcome<void> open();
+  [[nodiscard]] net::Task<Outcome<void>> durable() { return store_.make_durable(); }
   [[nodiscard]] std::uint64_t now_seconds() const;
 
   // All attributes of an object, mask saying which; without a capability.
   [[nodiscard]] Outcome<orangefs::Attributes> attributes(orangefs::Handle handle);
   // Owner, permissions, times and (of a symbolic link) the target as the mask says; times without
   // their _SET bit mean now.
-  [[nodiscard]] orangefs::Status set_attributes(orangefs::Handle handle,
-                                                const orangefs::Attributes& wanted);
+  [[nodiscard]] Outcome<void> set_attributes(orangefs::Handle handle,
+                                             const orangefs::Attributes& wanted);
 
   // Each makes an object that no directory names yet, owned as `wanted` says. Datafiles come to
   // lie on the servers `placement`, in that order.
@@ -49,8 +49,8 @@ class Metadata {
 
   [[nodiscard]] Outcome<orangefs::Handle> find_entry(orangefs::Handle dirdata,
                                                      std::string_view name);
-  [[nodiscard]] orangefs::Status add_entry(orangefs::Handle dirdata, std::string_view name,
-                                           orangefs::Handle target);
+  [[nodiscard]] Outcome<void> add_entry(orangefs::Handle dirdata, std::string_view name,
+                                        orangefs::Handle target);
   // The handle that the entry had.
   [[nodiscard]] Outcome<orangefs::Handle> remove_entry(orangefs::Handle dirdata,
                                                        std::string_view name);
@@ -65,10 +65,10 @@ class Metadata {
 
   enum class IfPresent { replace, must_not_be, must_be };
   [[nodiscard]] Outcome<std::string> extended(orangefs::Handle handle, std::string_view key);
-  [[nodiscard]] orangefs::Status set_extended(orangefs::Handle handle,
-                                              std::span<const std::string> keys,
-                                              std::span<const std::string> values, IfPresent rule);
-  [[nodiscard]] orangefs::Status remove_extended(orangefs::Handle handle, std::string_view key);
+  [[nodiscard]] Outcome<void> set_extended(orangefs::Handle handle,
+                                           std::span<const std::string> keys,
+                                           std::span<const std::string> values, IfPresent rule);
+  [[nodiscard]] Outcome<void> remove_extended(orangefs::Handle handle, std::string_view key);
   [[nodiscard]] Outcome<std::vector<std::string>> extended_keys(orangefs::Handle handle);
 
   // Up to `limit` handles of metadata objects from `from` on, ascending.
@@ -85,7 +85,7 @@ class Metadata {
                      int difference);
   void make_directory(ChangeSet& changes, orangefs::Handle directory, orangefs::Handle dirdata,
                       const orangefs::Attributes& wanted);
-  [[nodiscard]] orangefs::Status erase_with_prefix(ChangeSet& changes, std::string_view prefix);
+  [[nodiscard]] Outcome<void> erase_with_prefix(ChangeSet& changes, std::string_view prefix);
 
   KeyValueStore& store_;
   const HandleRanges& ranges_;

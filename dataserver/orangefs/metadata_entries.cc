@@ -12,7 +12,6 @@ namespace {
 using orangefs::Attributes;
 using orangefs::Handle;
 using orangefs::ObjectType;
-using orangefs::Status;
 
 constexpr std::size_t kMostNameSize = 255;
 constexpr std::size_t kMostExtendedKeySize = 256;
@@ -27,17 +26,13 @@ constexpr std::uint64_t kFirstNumber = 0x80000000;
 // Clients keep 48 bits of a token.
 constexpr std::uint64_t kEndOfNumbers = 1ULL << 47;
 
-Status status_of(int error) {
-  return orangefs::status_from_errno(error);
-}
-
-Status check_name(std::string_view name) {
-  if (name.size() > kMostNameSize) return status_of(ENAMETOOLONG);
+Outcome<void> check_name(std::string_view name) {
+  if (name.size() > kMostNameSize) return refuse(ENAMETOOLONG);
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string_view::npos ||
       name.find('\0') != std::string_view::npos) {
-    return status_of(EINVAL);
+    return refuse(EINVAL);
   }
-  return 0;
+  return {};
 }
 
 }  // namespace
@@ -56,7 +51,7 @@ void Metadata::touch_dirdata(ChangeSet& changes, Handle handle, Attributes attri
 }
 
 Outcome<Handle> Metadata::find_entry(Handle dirdata, std::string_view name) {
-  if (const Status status = check_name(name)) return std::unexpected(status);
+  if (const auto done = check_name(name); !done) return std::unexpected(done.error());
   const Outcome<std::string> bytes = store_.get(entry_key(dirdata, name));
   if (!bytes) return std::unexpected(bytes.error());
   const Outcome<EntryValue> entry = decode_entry_value(*bytes);
@@ -64,19 +59,20 @@ Outcome<Handle> Metadata::find_entry(Handle dirdata, std::string_view name) {
   return entry->target;
 }
 
-Status Metadata::add_entry(Handle dirdata_handle, std::string_view name, Handle target) {
-  if (const Status status = check_name(name)) return status;
+Outcome<void> Metadata::add_entry(Handle dirdata_handle, std::string_view name, Handle target) {
+  if (const auto done = check_name(name); !done) return std::unexpected(done.error());
   const Outcome<Attributes> directory = dirdata(dirdata_handle);
-  if (!directory) return directory.error();
+  if (!directory) return std::unexpected(directory.error());
   const Outcome<std::string> present = store_.get(entry_key(dirdata_handle, name));
-  if (present) return status_of(EEXIST);
-  if (present.error() != status_of(ENOENT)) return present.error();
+  if (present) return refuse(EEXIST);
+  if (present.error() != std::errc::no_such_file_or_directory)
+    return std::unexpected(present.error());
 
   const std::string counter = order_key(dirdata_handle, 0);
   std::uint64_t number = kFirstNumber;
   const Outcome<std::string> kept = store_.get(counter);
   if (kept) number = from_big_endian(*kept);
-  if (number >= kEndOfNumbers) return status_of(EMLINK);
+  if (number >= kEndOfNumbers) return refuse(EMLINK);
 
   ChangeSet changes(store_);
   changes.put(counter, big_endian(number + 1));
@@ -87,7 +83,7 @@ Status Metadata::add_entry(Handle dirdata_handle, std::string_view name, Handle 
 }
 
 Outcome<Handle> Metadata::remove_entry(Handle dirdata_handle, std::string_view name) {
-  if (const Status status = check_name(name)) return std::unexpected(status);
+  if (const auto done = check_name(name); !done) return std::unexpected(done.error());
   const Outcome<Attributes> directory = dirdata(dirdata_handle);
   if (!directory) return std::unexpected(directory.error());
   const Outcome<std::string> bytes = store_.get(entry_key(dirdata_handle, name));
@@ -99,13 +95,13 @@ Outcome<Handle> Metadata::remove_entry(Handle dirdata_handle, std::string_view n
   changes.erase(entry_key(dirdata_handle, name));
   changes.erase(order_key(dirdata_handle, entry->number));
   touch_dirdata(changes, dirdata_handle, *directory, -1);
-  if (const Status status = changes.apply()) return std::unexpected(status);
+  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
   return entry->target;
 }
 
 Outcome<Handle> Metadata::change_entry(Handle dirdata_handle, std::string_view name,
                                        Handle target) {
-  if (const Status status = check_name(name)) return std::unexpected(status);
+  if (const auto done = check_name(name); !done) return std::unexpected(done.error());
   const Outcome<Attributes> directory = dirdata(dirdata_handle);
   if (!directory) return std::unexpected(directory.error());
   const Outcome<std::string> bytes = store_.get(entry_key(dirdata_handle, name));
@@ -118,7 +114,7 @@ Outcome<Handle> Metadata::change_entry(Handle dirdata_handle, std::string_view n
   ChangeSet changes(store_);
   changes.put(entry_key(dirdata_handle, name), encode(*entry));
   touch_dirdata(changes, dirdata_handle, *directory, 0);
-  if (const Status status = changes.apply()) return std::unexpected(status);
+  if (const auto done = changes.apply(); !done) return std::unexpected(done.error());
   return before;
 }
 
@@ -136,10 +132,11 @@ Outcome<orangefs::ReaddirResponse> Metadata::entries(Handle dirdata_handle, std:
   limit = std::min(limit, kMostEntriesAtOnce);
   while (response.entries.size() < limit) {
     const Outcome<KeyValueStore::Entry> next = store_.first_from(from);
-    if (!next && next.error() != status_of(ENOENT)) return std::unexpected(next.error());
+    if (!next && next.error() != std::errc::no_such_file_or_directory)
+      return std::unexpected(next.error());
     if (!next || !next->key.starts_with(prefix)) return response;
     const Outcome<Handle> target = find_entry(dirdata_handle, next->value);
-    if (!target) return std::unexpected(status_of(EIO));
+    if (!target) return refuse(EIO);
     response.entries.push_back({.name = next->value, .handle = *target});
     from = next->key + '\0';
   }
@@ -154,27 +151,28 @@ Outcome<std::string> Metadata::extended(Handle handle, std::string_view key) {
   return store_.get(extended_key(handle, key));
 }
 
-Status Metadata::set_extended(Handle handle, std::span<const std::string> keys,
-                              std::span<const std::string> values, IfPresent rule) {
+Outcome<void> Metadata::set_extended(Handle handle, std::span<const std::string> keys,
+                                     std::span<const std::string> values, IfPresent rule) {
   const Outcome<Attributes> object = attributes(handle);
-  if (!object) return object.error();
-  if (keys.size() != values.size()) return status_of(EINVAL);
+  if (!object) return std::unexpected(object.error());
+  if (keys.size() != values.size()) return refuse(EINVAL);
   ChangeSet changes(store_);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (keys[i].empty()) return status_of(EINVAL);
-    if (values[i].size() > kMostExtendedValueSize) return status_of(ENOSPC);
+    if (keys[i].empty()) return refuse(EINVAL);
+    if (values[i].size() > kMostExtendedValueSize) return refuse(ENOSPC);
     const Outcome<std::string> present = extended(handle, keys[i]);
-    if (!present && present.error() != status_of(ENOENT)) return present.error();
-    if (present && rule == IfPresent::must_not_be) return status_of(EEXIST);
-    if (!present && rule == IfPresent::must_be) return status_of(ENODATA);
+    if (!present && present.error() != std::errc::no_such_file_or_directory)
+      return std::unexpected(present.error());
+    if (present && rule == IfPresent::must_not_be) return refuse(EEXIST);
+    if (!present && rule == IfPresent::must_be) return refuse(ENODATA);
     changes.put(extended_key(handle, keys[i]), values[i]);
   }
   return changes.apply();
 }
 
-Status Metadata::remove_extended(Handle handle, std::string_view key) {
+Outcome<void> Metadata::remove_extended(Handle handle, std::string_view key) {
   const Outcome<std::string> present = extended(handle, key);
-  if (!present) return present.error();
+  if (!present) return std::unexpected(present.error());
   ChangeSet changes(store_);
   changes.erase(extended_key(handle, key));
   return changes.apply();
@@ -188,7 +186,8 @@ Outcome<std::vector<std::string>> Metadata::extended_keys(Handle handle) {
   std::string from = prefix;
   for (;;) {
     const Outcome<KeyValueStore::Entry> next = store_.first_from(from);
-    if (!next && next.error() != status_of(ENOENT)) return std::unexpected(next.error());
+    if (!next && next.error() != std::errc::no_such_file_or_directory)
+      return std::unexpected(next.error());
     if (!next || !next->key.starts_with(prefix)) return keys;
     keys.push_back(next->key.substr(prefix.size()));
     from = next->key + '\0';

@@ -18,12 +18,8 @@ using orangefs::Handle;
 using orangefs::ObjectType;
 using orangefs::Op;
 using orangefs::Response;
-using orangefs::Status;
 
-Status denied() {
-  return orangefs::status_from_errno(EACCES);
-}
-
+constexpr std::errc kDenied = std::errc::permission_denied;
 constexpr std::uint32_t kChangeEntries = orangefs::kCapWrite | orangefs::kCapExecute;
 
 // The values of Layout::algorithm.
@@ -60,7 +56,7 @@ std::vector<std::uint32_t> Operations::place(const orangefs::CreateRequest& body
 
 Operations::Reply Operations::run(const orangefs::CreateRequest& body, const Request& request) {
   if (!permits(request.capability, orangefs::kCapCreate))
-    return ready(failure(Op::create, denied()));
+    return ready(failure(Op::create, kDenied));
   orangefs::CreateResponse created;
   if (body.attributes.type == ObjectType::symlink) {
     const Outcome<Handle> link = context_.metadata.create_symlink(body.attributes);
@@ -77,8 +73,7 @@ Operations::Reply Operations::run(const orangefs::CreateRequest& body, const Req
 }
 
 Operations::Reply Operations::run(const orangefs::MkdirRequest& body, const Request& request) {
-  if (!permits(request.capability, orangefs::kCapCreate))
-    return ready(failure(Op::mkdir, denied()));
+  if (!permits(request.capability, orangefs::kCapCreate)) return ready(failure(Op::mkdir, kDenied));
   const Outcome<Handle> directory = context_.metadata.create_directory(body.attributes);
   if (!directory) return ready(failure(Op::mkdir, directory.error()));
   return settled(
@@ -90,9 +85,9 @@ Operations::Reply Operations::run(const orangefs::BatchCreateRequest& body,
                                   const Request& request) {
   constexpr std::uint32_t kMostAtOnce = 1024;
   const std::uint32_t either = orangefs::kCapCreate | orangefs::kCapBatchCreate;
-  if ((request.capability.op_mask & either) == 0) return ready(failure(Op::batch_create, denied()));
+  if ((request.capability.op_mask & either) == 0) return ready(failure(Op::batch_create, kDenied));
   if (body.object_type != ObjectType::symlink || body.count > kMostAtOnce) {
-    return ready(failure(Op::batch_create, orangefs::status_from_errno(EOPNOTSUPP)));
+    return ready(failure(Op::batch_create, status_of(EOPNOTSUPP)));
   }
   orangefs::BatchCreateResponse created;
   for (std::uint32_t i = 0; i < body.count; ++i) {
@@ -104,14 +99,14 @@ Operations::Reply Operations::run(const orangefs::BatchCreateRequest& body,
 }
 
 Operations::Reply Operations::run(const orangefs::RemoveRequest& body, const Request& request) {
-  if (const Status status = check_hinted(request, orangefs::kCapRemove)) {
-    return ready(failure(Op::remove, status));
+  if (const auto allowed = check_hinted(request, orangefs::kCapRemove); !allowed) {
+    return ready(failure(Op::remove, allowed.error()));
   }
   if (!is_ours(body.handle)) {
-    return ready(failure(Op::remove, orangefs::status_from_errno(ENOENT)));
+    return ready(failure(Op::remove, status_of(ENOENT)));
   }
   if (HandleRanges::is_datafile(body.handle)) {
-    return ready(answer(Op::remove, context_.bstreams.remove(body.handle)));
+    return ready(answer(Op::remove, status_of(context_.bstreams.remove(body.handle))));
   }
   const Outcome<Attributes> removed = context_.metadata.remove(body.handle);
   if (!removed) return ready(failure(Op::remove, removed.error()));
@@ -124,7 +119,7 @@ Operations::Reply Operations::run(const orangefs::LookupPathRequest& body,
   orangefs::LookupPathResponse found;
   Handle directory = body.starting_handle;
   std::string_view rest = body.path;
-  Status problem = 0;
+  std::errc problem = std::errc::invalid_argument;
   for (;;) {
     rest.remove_prefix(std::min(rest.find_first_not_of('/'), rest.size()));
     if (rest.empty()) break;
@@ -135,11 +130,11 @@ Operations::Reply Operations::run(const orangefs::LookupPathRequest& body,
       break;
     }
     if (object->type != ObjectType::directory) {
-      problem = orangefs::status_from_errno(ENOTDIR);
+      problem = std::errc::not_a_directory;
       break;
     }
     if ((permitted_operations(*object, body.credential) & orangefs::kCapExecute) == 0) {
-      problem = denied();
+      problem = kDenied;
       break;
     }
     const Outcome<Handle> entry =
@@ -160,22 +155,21 @@ Operations::Reply Operations::run(const orangefs::LookupPathRequest& body,
   }
   // What was found so far is an answer: the client goes on from there and meets the problem then.
   if (found.handles.empty()) {
-    return ready(
-        failure(Op::lookup_path, problem != 0 ? problem : orangefs::status_from_errno(EINVAL)));
+    return ready(failure(Op::lookup_path, problem));
   }
   return ready(Response{.status = 0, .body = std::move(found)});
 }
 
 Operations::Reply Operations::run(const orangefs::CrdirentRequest& body, const Request& request) {
-  if (!permits(request.capability, kChangeEntries)) return ready(failure(Op::crdirent, denied()));
-  const Status status =
+  if (!permits(request.capability, kChangeEntries)) return ready(failure(Op::crdirent, kDenied));
+  const Outcome<void> added =
       context_.metadata.add_entry(body.dirdata_handle, body.name, body.new_handle);
-  if (status != 0) return ready(failure(Op::crdirent, status));
+  if (!added) return ready(failure(Op::crdirent, added.error()));
   return settled(answer(Op::crdirent, 0));
 }
 
 Operations::Reply Operations::run(const orangefs::RmdirentRequest& body, const Request& request) {
-  if (!permits(request.capability, kChangeEntries)) return ready(failure(Op::rmdirent, denied()));
+  if (!permits(request.capability, kChangeEntries)) return ready(failure(Op::rmdirent, kDenied));
   const Outcome<Handle> entry = context_.metadata.remove_entry(body.dirdata_handle, body.name);
   if (!entry) return ready(failure(Op::rmdirent, entry.error()));
   return settled(
@@ -183,7 +177,7 @@ Operations::Reply Operations::run(const orangefs::RmdirentRequest& body, const R
 }
 
 Operations::Reply Operations::run(const orangefs::ChdirentRequest& body, const Request& request) {
-  if (!permits(request.capability, kChangeEntries)) return ready(failure(Op::chdirent, denied()));
+  if (!permits(request.capability, kChangeEntries)) return ready(failure(Op::chdirent, kDenied));
   const Outcome<Handle> before =
       context_.metadata.change_entry(body.dirdata_handle, body.name, body.new_handle);
   if (!before) return ready(failure(Op::chdirent, before.error()));
@@ -192,8 +186,7 @@ Operations::Reply Operations::run(const orangefs::ChdirentRequest& body, const R
 }
 
 Operations::Reply Operations::run(const orangefs::ReaddirRequest& body, const Request& request) {
-  if (!permits(request.capability, orangefs::kCapRead))
-    return ready(failure(Op::readdir, denied()));
+  if (!permits(request.capability, orangefs::kCapRead)) return ready(failure(Op::readdir, kDenied));
   Outcome<orangefs::ReaddirResponse> listing =
       context_.metadata.entries(body.handle, body.token, body.dirent_limit);
   if (!listing) return ready(failure(Op::readdir, listing.error()));

@@ -16,6 +16,9 @@ Response answer(Op op, Status status) {
 Response failure(Op op, Status status) {
   return answer(op, status);
 }
+Response failure(Op op, std::errc error) {
+  return answer(op, status_of(error));
+}
 
 net::Task<Response> Operations::handle(const Request& request) {
   const orangefs::FsId fs_id = context_.config.id;
@@ -25,7 +28,7 @@ net::Task<Response> Operations::handle(const Request& request) {
     return false;
   };
   if (std::visit(foreign, request.body)) {
-    co_return failure(op, orangefs::status_from_errno(ENODEV));
+    co_return failure(op, status_of(ENODEV));
   }
   const auto dispatch = [this, &request](const auto& body) { return run(body, request); };
   Reply reply = std::visit(dispatch, request.body);
@@ -34,7 +37,7 @@ net::Task<Response> Operations::handle(const Request& request) {
 
 template <typename Body>
 Operations::Reply Operations::run(const Body& /*body*/, const Request& request) {
-  co_return failure(orangefs::op_of(request.body), orangefs::status_from_errno(ENOSYS));
+  co_return failure(orangefs::op_of(request.body), status_of(ENOSYS));
 }
 
 // What it tells may be somebody else's change that is not durable yet, so it waits as that does.
@@ -43,8 +46,8 @@ Operations::Reply Operations::ready(Response response) {
 }
 
 Operations::Reply Operations::settled(Response response) {
-  if (const Status status = co_await context_.metadata.durable()) {
-    co_return failure(orangefs::op_of(response.body), status);
+  if (const Outcome<void> kept = co_await context_.metadata.durable(); !kept) {
+    co_return failure(orangefs::op_of(response.body), kept.error());
   }
   co_return response;
 }
@@ -53,9 +56,9 @@ bool Operations::is_ours(orangefs::Handle handle) const {
   return context_.ranges.server_of(handle) == context_.self;
 }
 
-Outcome<std::vector<std::vector<std::size_t>>> Operations::by_server(
+Outcome<Operations::HandlesByServer> Operations::by_server(
     std::span<const orangefs::Handle> handles) const {
-  std::vector<std::vector<std::size_t>> lists(context_.ranges.servers());
+  HandlesByServer lists(context_.ranges.servers());
   for (std::size_t i = 0; i < handles.size(); ++i) {
     const auto server = context_.ranges.server_of(handles[i]);
     if (!server) return refuse(EINVAL);

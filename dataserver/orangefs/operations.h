@@ -1,9 +1,11 @@
 #pragma once
 
+#include <expected>
 #include <span>
 #include <vector>
 
 #include "dataserver/orangefs/server_context.h"
+#include "dataserver/orangefs/status.h"
 #include "protocols/orangefs/message.h"
 
 namespace vpfs::dataserver {
@@ -66,18 +68,26 @@ class Operations {
   Reply ready(orangefs::Response response);
   // As ready(), once all changes are durable; or the response says why they are not.
   Reply settled(orangefs::Response response);
-  [[nodiscard]] orangefs::Status may_set(const orangefs::Attributes& object,
-                                         const orangefs::SetattrRequest& body,
-                                         const Request& request);
-  // Which of `handles` (by index) lie where: one list per server; EINVAL when one is nobody's.
-  [[nodiscard]] Outcome<std::vector<std::vector<std::size_t>>> by_server(
-      std::span<const orangefs::Handle> handles) const;
+  [[nodiscard]] Outcome<void> may_set(const orangefs::Attributes& object,
+                                      const orangefs::SetattrRequest& body, const Request& request);
+  // For each server the handles that lie there, as indices.
+  using HandlesByServer = std::vector<std::vector<std::size_t>>;
+  // EINVAL when a handle is nobody's.
+  [[nodiscard]] Outcome<HandlesByServer> by_server(std::span<const orangefs::Handle> handles) const;
+  // For each server what it answers about its handles, or why that is not known.
+  template <typename Part>
+  using Parts = std::vector<std::expected<Part, orangefs::Status>>;
+  // Asks all other servers that hold some of the handles, at once.
+  template <typename Part, typename Body>
+  [[nodiscard]] net::Task<Parts<Part>> ask_others(const Body& body, const Request& request,
+                                                  const HandlesByServer& lists);
 
   ServerContext& context_;
   std::uint32_t next_first_server_ = 0;
 };
 
 [[nodiscard]] orangefs::Response failure(orangefs::Op op, orangefs::Status status);
+[[nodiscard]] orangefs::Response failure(orangefs::Op op, std::errc error);
 // Status only; zero is success.
 [[nodiscard]] orangefs::Response answer(orangefs::Op op, orangefs::Status status);
 

@@ -5,19 +5,23 @@
 #include <optional>
 #include <utility>
 
-#include <asio/steady_timer.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "dataserver/signal.h"
 #include "net/endpoint.h"
 #include "net/input_stream.h"
 #include "net/output_queue.h"
+#include "net/signal.h"
+#include "protocols/orangefs/errors.h"
 
 namespace vpfs::dataserver {
 namespace {
 constexpr std::size_t kInputSize = 64 * 1024;
 constexpr std::size_t kMostResponse = kInputSize - orangefs::kBmiHeaderSize;
+
+std::unexpected<orangefs::Status> no_answer(int error) {
+  return std::unexpected(orangefs::status_from_errno(error));
+}
 }  // namespace
 
 // One connection to another server.
@@ -32,33 +36,33 @@ class Peers::Link : public std::enable_shared_from_this<Link> {
   void start() { asio::co_spawn(context_, read_responses(shared_from_this()), asio::detached); }
   [[nodiscard]] bool open() const { return output_.open(); }
 
-  net::Task<Outcome<orangefs::Response>> call(orangefs::Request request, Duration patience) {
+  net::Task<Reply> call(orangefs::Request request, Duration patience) {
     const auto self = shared_from_this();
     const orangefs::Tag tag = next_tag_++;
-    asio::steady_timer timer(context_, patience);
-    Waiting waiting{.timer = &timer, .response = std::nullopt};
+    Waiting waiting(context_);
     waiting_.emplace(tag, &waiting);
     output_.send(orangefs::request_message(tag, request));
-    const auto [cancelled] = co_await timer.async_wait(net::kUseTask);
+    const bool in_time = co_await waiting.ended.wait_for(patience);
     waiting_.erase(tag);
     if (waiting.response) co_return std::move(*waiting.response);
-    if (!cancelled) {
+    if (!in_time) {
       close();
-      co_return refuse(ETIMEDOUT);
+      co_return no_answer(ETIMEDOUT);
     }
-    co_return refuse(ECONNRESET);
+    co_return no_answer(ECONNRESET);
   }
 
   void close() {
     std::error_code ignored;
     output_.close();
     socket_.close(ignored);
-    for (auto& [tag, waiting] : waiting_) waiting->timer->cancel();
+    for (auto& [tag, waiting] : waiting_) waiting->ended.notify_all();
   }
 
  private:
   struct Waiting {
-    asio::steady_timer* timer;
+    explicit Waiting(asio::io_context& context) : ended(context.get_executor()) {}
+    net::Signal ended;
     std::optional<orangefs::Response> response;
   };
 
@@ -87,7 +91,7 @@ class Peers::Link : public std::enable_shared_from_this<Link> {
     }
     if (const auto found = waiting_.find(header->tag); found != waiting_.end()) {
       found->second->response = std::move(*response);
-      found->second->timer->cancel();
+      found->second->ended.notify_all();
     }
     co_return true;
   }
@@ -117,14 +121,13 @@ void Peers::close() {
   }
 }
 
-net::Task<Outcome<orangefs::Response>> Peers::call(std::uint32_t server,
-                                                   orangefs::Request request) {
+net::Task<Peers::Reply> Peers::call(std::uint32_t server, orangefs::Request request) {
   if (!links_[server] || !links_[server]->open()) {
     Result<net::Socket> socket = co_await net::connect(endpoints_[server], patience_);
-    if (closed_) co_return refuse(ECONNRESET);
+    if (closed_) co_return no_answer(ECONNRESET);
     if (!socket) {
       spdlog::warn("{}", socket.error().message);
-      co_return refuse(socket.error().code == std::errc::timed_out ? ETIMEDOUT : ECONNREFUSED);
+      co_return no_answer(socket.error().code == std::errc::timed_out ? ETIMEDOUT : ECONNREFUSED);
     }
     // Another call may have connected meanwhile.
     if (!links_[server] || !links_[server]->open()) {
@@ -133,7 +136,7 @@ net::Task<Outcome<orangefs::Response>> Peers::call(std::uint32_t server,
     }
   }
   const std::shared_ptr<Link> link = links_[server];
-  Outcome<orangefs::Response> response = co_await link->call(std::move(request), patience_);
+  Reply response = co_await link->call(std::move(request), patience_);
   if (response && response->status != 0) co_return std::unexpected(response->status);
   co_return response;
 }

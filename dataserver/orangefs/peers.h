@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <vector>
 
 #include "base/clock.h"
-#include "dataserver/store/outcome.h"
 #include "net/async.h"
+#include "net/endpoint.h"
 #include "protocols/orangefs/message.h"
 
 namespace vpfs::dataserver {
@@ -21,11 +22,12 @@ class Peers {
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
+  using Reply = std::expected<orangefs::Response, orangefs::Status>;
+
   // Sends a request and waits for its response, at most the patience given. The status of a
   // response that says no is the error; without an answer it is ETIMEDOUT, ECONNREFUSED or
   // ECONNRESET.
-  [[nodiscard]] net::Task<Outcome<orangefs::Response>> call(std::uint32_t server,
-                                                            orangefs::Request request);
+  [[nodiscard]] net::Task<Reply> call(std::uint32_t server, orangefs::Request request);
   void close();
 
  private:

@@ -11,14 +11,14 @@ bool is_member(const orangefs::Credential& credential, std::uint32_t group) {
   return std::ranges::find(credential.groups, group) != credential.groups.end();
 }
 
-orangefs::Status check_hinted(const orangefs::Request& request, std::uint32_t operations) {
-  if (!permits(request.capability, operations)) return orangefs::status_from_errno(EACCES);
+Outcome<void> check_hinted(const orangefs::Request& request, std::uint32_t operations) {
+  if (!permits(request.capability, operations)) return refuse(EACCES);
   const auto hint =
       std::ranges::find(request.hints, orangefs::HintType::handle, &orangefs::Hint::type);
-  if (hint == request.hints.end()) return orangefs::status_from_errno(EINVAL);
+  if (hint == request.hints.end()) return refuse(EINVAL);
   const std::vector<orangefs::Handle>& covered = request.capability.handles;
   const bool covers = std::ranges::find(covered, hint->number) != covered.end();
-  return covers ? 0 : orangefs::status_from_errno(EACCES);
+  return covers ? Outcome<void>() : refuse(EACCES);
 }
 
 std::uint32_t permitted_operations(const orangefs::Attributes& object,

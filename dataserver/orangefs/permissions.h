@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "protocols/orangefs/errors.h"
+#include "dataserver/store/outcome.h"
 #include "protocols/orangefs/message.h"
 
 namespace vpfs::dataserver {
@@ -22,8 +22,8 @@ namespace vpfs::dataserver {
 // For operations whose capability speaks of another object than the request's handle (IO: of the
 // metafile; REMOVE: of the parent directory): that object is named by the handle hint. EINVAL
 // without the hint; EACCES when the capability does not cover it or does not permit `operations`.
-[[nodiscard]] orangefs::Status check_hinted(const orangefs::Request& request,
-                                            std::uint32_t operations);
+[[nodiscard]] Outcome<void> check_hinted(const orangefs::Request& request,
+                                         std::uint32_t operations);
 
 [[nodiscard]] bool is_member(const orangefs::Credential& credential, std::uint32_t group);
 

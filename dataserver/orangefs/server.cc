@@ -30,14 +30,14 @@ Result<std::unique_ptr<Server>> Server::open(asio::io_context& context, ServerCo
     if (!endpoint) return std::unexpected(endpoint.error());
     endpoints.push_back(*endpoint);
   }
-  auto engine = open_engine(context, config, self);
+  auto engine = open_engine(context, config.engine_settings(self));
   if (!engine) return std::unexpected(engine.error());
   std::unique_ptr<Server> server(new Server(context, std::move(config), self, std::move(listener),
                                             clock, std::move(wall_clock), std::move(*engine),
                                             std::move(endpoints)));
-  if (const orangefs::Status status = server->metadata_.open()) {
-    return fail(
-        fmt::format("cannot make the root directory: {}", orangefs::describe_status(status)));
+  if (const Outcome<void> opened = server->metadata_.open(); !opened) {
+    return fail(fmt::format("cannot make the root directory: {}",
+                            std::make_error_code(opened.error()).message()));
   }
   return server;
 }
@@ -48,7 +48,7 @@ Server::Server(asio::io_context& context, ServerConfig config, std::uint32_t sel
     : config_(std::move(config)),
       listener_(std::move(listener)),
       ranges_(static_cast<std::uint32_t>(config_.servers.size())),
-      config_text_(fs_config_text(config_, ranges_)),
+      config_text_(orangefs::write_fs_config(fs_config(config_, ranges_))),
       engine_(std::move(engine)),
       metadata_(*engine_.metadata, ranges_, self, std::move(wall_clock)),
       peers_(context, std::move(endpoints), kPeerPatience),

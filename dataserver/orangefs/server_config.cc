@@ -134,6 +134,14 @@ std::optional<std::uint32_t> ServerConfig::find_server(std::string_view alias) c
   return static_cast<std::uint32_t>(found - servers.begin());
 }
 
+EngineSettings ServerConfig::engine_settings(std::uint32_t self) const {
+  return {.kind = engine,
+          .capacity = capacity,
+          .directory = fmt::format("{}/{}", path, servers[self].alias),
+          .owner = fmt::format("file system {}, server {} of {}", id, self, servers.size()),
+          .buffer_size = flow_buffer_size};
+}
+
 ServerConfig parse_server_config(std::string_view text, ConfigErrors& errors) {
   ServerConfig config;
   ConfigReader reader(text, errors);

@@ -8,17 +8,10 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
+#include "dataserver/store/device_model.h"
+#include "dataserver/store/engine.h"
 
 namespace vpfs::dataserver {
-
-enum class EngineKind { memory, directory };
-
-// Of the modelled device behind an engine.
-struct DeviceSettings {
-  BytesPerSecond bandwidth;
-  Duration per_request = Duration::zero();
-  std::uint64_t parallelism = 1;
-};
 
 struct ServerAddress {
   std::string alias;
@@ -40,7 +33,7 @@ struct ServerConfig {
   EngineKind engine = EngineKind::memory;
   std::string path;
   Bytes capacity{4 * kGiB};
-  std::optional<DeviceSettings> device;
+  std::optional<DeviceSettings> device;  // the modelled device behind the engine
 
   Duration client_job_timeout = std::chrono::seconds(300);
   Duration client_flow_timeout = std::chrono::seconds(300);
@@ -49,6 +42,8 @@ struct ServerConfig {
   std::string log_level = "info";
 
   [[nodiscard]] std::optional<std::uint32_t> find_server(std::string_view alias) const;
+  // Of the server `self`, in <path>/<alias>.
+  [[nodiscard]] EngineSettings engine_settings(std::uint32_t self) const;
 };
 
 inline constexpr std::size_t kMostServers = 64;

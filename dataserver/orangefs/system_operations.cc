@@ -12,11 +12,6 @@ namespace {
 
 using orangefs::Op;
 using orangefs::Response;
-using orangefs::Status;
-
-Status status_of(int error) {
-  return orangefs::status_from_errno(error);
-}
 
 // The parameters of MGMT_SETPARAM that pvfs2-ping asks about.
 constexpr std::int32_t kFileSystemCheck = 2;

@@ -9,12 +9,14 @@
 #include "base/units.h"
 #include "dataserver/store/outcome.h"
 #include "net/async.h"
-#include "protocols/orangefs/types.h"
 
 namespace vpfs::dataserver {
 
-// The data of one server: a sparse run of bytes (bstream) per datafile handle. Any handle is an
-// empty bstream until it is written, and again after it was removed.
+// Names a bstream; a protocol maps its own names to it.
+using BstreamId = std::uint64_t;
+
+// The data of one server: sparse runs of bytes (bstreams). Any id is an empty bstream until it is
+// written, and again after it was removed.
 //
 // Belongs to one strand.
 class BstreamStore {
@@ -26,7 +28,7 @@ class BstreamStore {
   };
   // Where the bytes of one write are to be put, in this order, before commit().
   struct Window {
-    orangefs::Handle handle = 0;
+    BstreamId id = 0;
     std::int64_t offset = 0;
     std::size_t size = 0;
     std::vector<std::span<std::byte>> parts;
@@ -39,27 +41,26 @@ class BstreamStore {
 
   virtual ~BstreamStore() = default;
 
-  [[nodiscard]] virtual Outcome<std::int64_t> size(orangefs::Handle handle) = 0;
+  [[nodiscard]] virtual Outcome<std::int64_t> size(BstreamId id) = 0;
   // Exactly `size` bytes, at most most_window(); where the bstream has none they are zero.
-  [[nodiscard]] virtual net::Task<Outcome<std::vector<Part>>> read(orangefs::Handle handle,
+  [[nodiscard]] virtual net::Task<Outcome<std::vector<Part>>> read(BstreamId id,
                                                                    std::int64_t offset,
                                                                    std::size_t size) = 0;
   // Opens a window of 1 to most_window() bytes; may wait for memory. ENOSPC when there is no room.
   // Every window comes back through commit() or abandon().
-  [[nodiscard]] virtual net::Task<Outcome<Window>> open_window(orangefs::Handle handle,
-                                                               std::int64_t offset,
+  [[nodiscard]] virtual net::Task<Outcome<Window>> open_window(BstreamId id, std::int64_t offset,
                                                                std::size_t size) = 0;
   // The window is filled: after it, reads see the bytes.
-  [[nodiscard]] virtual net::Task<orangefs::Status> commit(Window window) = 0;
+  [[nodiscard]] virtual net::Task<Outcome<void>> commit(Window window) = 0;
   // The window may be filled in part, and no more will come.
   virtual void abandon(Window window) = 0;
   [[nodiscard]] virtual std::size_t most_window() const = 0;
 
-  [[nodiscard]] virtual orangefs::Status truncate(orangefs::Handle handle, std::int64_t size) = 0;
+  [[nodiscard]] virtual Outcome<void> truncate(BstreamId id, std::int64_t size) = 0;
   // A bstream that never was is no error.
-  [[nodiscard]] virtual orangefs::Status remove(orangefs::Handle handle) = 0;
+  [[nodiscard]] virtual Outcome<void> remove(BstreamId id) = 0;
   // What was committed before survives a crash after it.
-  [[nodiscard]] virtual net::Task<orangefs::Status> flush(orangefs::Handle handle) = 0;
+  [[nodiscard]] virtual net::Task<Outcome<void>> flush(BstreamId id) = 0;
   [[nodiscard]] virtual Space space() = 0;
 
   // True: no operation ever suspends for long, so a connection may await it in its own order.

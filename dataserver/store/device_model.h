@@ -1,11 +1,19 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/clock.h"
-#include "dataserver/orangefs/server_config.h"
+#include "base/pipe.h"
+#include "base/units.h"
 
 namespace vpfs::dataserver {
+
+struct DeviceSettings {
+  BytesPerSecond bandwidth;
+  Duration per_request = Duration::zero();
+  std::uint64_t parallelism = 1;
+};
 
 // Says when a device would have finished a request: a fixed time, of which `parallelism` requests
 // may be in at once, then a transfer through one pipe of the given bandwidth. Requests are taken
@@ -19,11 +27,9 @@ class DeviceModel {
   [[nodiscard]] TimePoint finish(TimePoint now, Bytes size, bool fixed_time);
 
  private:
-  [[nodiscard]] Duration transfer_time(Bytes size) const;
-
   DeviceSettings settings_;
-  TimePoint pipe_free_ = TimePoint::min();
-  std::vector<TimePoint> slots_;  // when each is free
+  Pipe pipe_;
+  std::vector<TimePoint> free_at_;  // one for each request that may be in at once
 };
 
 }  // namespace vpfs::dataserver

@@ -26,14 +26,12 @@ constexpr std::size_t kMostFresh = 65536;
 constexpr std::align_val_t kPageSize{4096};
 
 // What the disk says becomes what the client is told; the rest is EIO.
-orangefs::Status status_of(int error) {
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    return orangefs::status_from_errno(ENOSPC);
-  }
+std::unexpected<std::errc> disk_error(int error) {
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) return refuse(ENOSPC);
   if (error != EIO) {
     spdlog::warn("data files: {}", std::generic_category().message(error));
   }
-  return orangefs::status_from_errno(EIO);
+  return refuse(EIO);
 }
 
 bool sync_directory(const std::string& path) {
@@ -119,57 +117,56 @@ Result<void> DirectoryBstreamStore::take_stock() {
   return {};
 }
 
-std::string DirectoryBstreamStore::directory_of(orangefs::Handle handle) const {
-  return fmt::format("{}/{:02x}", directory_, handle & 0xffU);
+std::string DirectoryBstreamStore::directory_of(BstreamId id) const {
+  return fmt::format("{}/{:02x}", directory_, id & 0xffU);
 }
-std::string DirectoryBstreamStore::path_of(orangefs::Handle handle) const {
-  return fmt::format("{}/{:016x}", directory_of(handle), handle);
+std::string DirectoryBstreamStore::path_of(BstreamId id) const {
+  return fmt::format("{}/{:016x}", directory_of(id), id);
 }
 
-Outcome<DirectoryBstreamStore::FilePtr> DirectoryBstreamStore::file(orangefs::Handle handle,
-                                                                    bool make) {
-  if (const auto cached = files_.find(handle); cached != files_.end()) {
+Outcome<DirectoryBstreamStore::FilePtr> DirectoryBstreamStore::file(BstreamId id, bool make) {
+  if (const auto cached = files_.find(id); cached != files_.end()) {
     recent_.splice(recent_.begin(), recent_, cached->second.place);
     return cached->second.file;
   }
-  const std::string path = path_of(handle);
+  const std::string path = path_of(id);
   int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   const bool missing = descriptor < 0 && errno == ENOENT;
   if (missing && !make) return nullptr;
-  if (missing) descriptor = create(handle);
-  if (descriptor < 0) return std::unexpected(status_of(errno));
+  if (missing) descriptor = create(id);
+  if (descriptor < 0) return disk_error(errno);
   auto opened = std::make_shared<File>(descriptor, 0);
   struct stat about = {};
-  if (::fstat(descriptor, &about) != 0) return std::unexpected(status_of(errno));
+  if (::fstat(descriptor, &about) != 0) return disk_error(errno);
   opened->size = about.st_size;
-  remember(handle, opened);
+  remember(id, opened);
   return opened;
 }
 
-int DirectoryBstreamStore::create(orangefs::Handle handle) {
-  const std::string path = path_of(handle);
+int DirectoryBstreamStore::create(BstreamId id) {
+  const std::string path = path_of(id);
   const auto open_new = [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640); };
   int descriptor = open_new();
-  if (descriptor < 0 && errno == ENOENT && ::mkdir(directory_of(handle).c_str(), 0750) == 0) {
+  if (descriptor < 0 && errno == ENOENT && ::mkdir(directory_of(id).c_str(), 0750) == 0) {
     descriptor = open_new();
   }
   if (fresh_.size() < kMostFresh) {
-    fresh_.insert(handle);
+    fresh_.insert(id);
   } else {
     all_fresh_ = true;
   }
   return descriptor;
 }
 
-void DirectoryBstreamStore::remember(orangefs::Handle handle, const FilePtr& file) {
-  recent_.push_front(handle);
-  files_[handle] = {.file = file, .place = recent_.begin()};
+void DirectoryBstreamStore::remember(BstreamId id, const FilePtr& file) {
+  recent_.push_front(id);
+  files_[id] = {.file = file, .place = recent_.begin()};
   // Only what nobody uses may go: two File objects of one file would not agree on its length.
   auto oldest = recent_.end();
   while (files_.size() > kMostOpenFiles && oldest != recent_.begin()) {
     --oldest;
     const auto cached = files_.find(*oldest);
-    if (cached->second.file.use_count() > 1 || *oldest == handle) continue;
+    if (cached->second.file.use_count() > 1 || *oldest == id) continue;
     oldest = recent_.erase(oldest);
     files_.erase(cached);
   }
@@ -180,17 +177,18 @@ void DirectoryBstreamStore::resized(File& file, std::int64_t size) {
   file.size = size;
 }
 
-Outcome<std::int64_t> DirectoryBstreamStore::size(orangefs::Handle handle) {
-  const Outcome<FilePtr> found = file(handle, false);
+Outcome<std::int64_t> DirectoryBstreamStore::size(BstreamId id) {
+  const Outcome<FilePtr> found = file(id, false);
   if (!found) return std::unexpected(found.error());
   return *found ? (*found)->size : 0;
 }
 
-net::Task<Outcome<std::vector<BstreamStore::Part>>> DirectoryBstreamStore::read(
-    orangefs::Handle handle, std::int64_t offset, std::size_t size) {
+net::Task<Outcome<std::vector<BstreamStore::Part>>> DirectoryBstreamStore::read(BstreamId id,
+                                                                                std::int64_t offset,
+                                                                                std::size_t size) {
   VPFS_ASSERT(size <= buffer_size_);
   if (size == 0) co_return std::vector<Part>{};
-  const Outcome<FilePtr> found = file(handle, false);
+  const Outcome<FilePtr> found = file(id, false);
   if (!found) co_return std::unexpected(found.error());
   const FilePtr& opened = *found;
   const std::shared_ptr<std::byte> buffer = stock_->take();
@@ -200,7 +198,7 @@ net::Task<Outcome<std::vector<BstreamStore::Part>>> DirectoryBstreamStore::read(
     const int count = co_await ring_->read(opened->descriptor, bytes.subspan(done),
                                            offset + static_cast<std::int64_t>(done));
     if (count == -EINTR || count == -EAGAIN) continue;
-    if (count < 0) co_return std::unexpected(status_of(-count));
+    if (count < 0) co_return disk_error(-count);
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }
@@ -210,94 +208,94 @@ net::Task<Outcome<std::vector<BstreamStore::Part>>> DirectoryBstreamStore::read(
   co_return parts;
 }
 
-net::Task<Outcome<BstreamStore::Window>> DirectoryBstreamStore::open_window(orangefs::Handle handle,
+net::Task<Outcome<BstreamStore::Window>> DirectoryBstreamStore::open_window(BstreamId id,
                                                                             std::int64_t offset,
                                                                             std::size_t size) {
   const Outcome<std::int64_t> end = checked_end(offset, static_cast<std::int64_t>(size));
   if (!end) co_return std::unexpected(end.error());
   VPFS_ASSERT(size <= buffer_size_);
-  const Outcome<FilePtr> opened = file(handle, true);
+  const Outcome<FilePtr> opened = file(id, true);
   if (!opened) co_return std::unexpected(opened.error());
   const std::int64_t growth = std::max<std::int64_t>(*end - (*opened)->size, 0);
   if (used_ + static_cast<std::uint64_t>(growth) > capacity_.count) co_return refuse(ENOSPC);
   const std::shared_ptr<std::byte> buffer = stock_->take();
-  Window window{.handle = handle, .offset = offset, .size = size, .parts = {}, .owners = {}};
+  Window window{.id = id, .offset = offset, .size = size, .parts = {}, .owners = {}};
   window.parts.emplace_back(buffer.get(), size);
   window.owners = {*opened, buffer};
   co_return window;
 }
 
-net::Task<orangefs::Status> DirectoryBstreamStore::commit(Window window) {
+net::Task<Outcome<void>> DirectoryBstreamStore::commit(Window window) {
   const auto opened = std::static_pointer_cast<File>(window.owners.front());
   const std::span<const std::byte> bytes = window.parts.front();
   const std::uint64_t truncations = opened->truncations;
   std::size_t done = 0;
-  orangefs::Status status = 0;
-  while (done < bytes.size() && status == 0) {
+  Outcome<void> written;
+  while (done < bytes.size() && written) {
     const int count = co_await ring_->write(opened->descriptor, bytes.subspan(done),
                                             window.offset + static_cast<std::int64_t>(done));
     if (count == -EINTR || count == -EAGAIN) continue;
-    if (count <= 0) status = status_of(count == 0 ? EIO : -count);
+    if (count <= 0) written = disk_error(count == 0 ? EIO : -count);
     if (count > 0) done += static_cast<std::size_t>(count);
   }
-  if (done == 0 || opened->removed) co_return status;
+  if (done == 0 || opened->removed) co_return written;
   const std::int64_t end = window.offset + static_cast<std::int64_t>(done);
   if (opened->truncations != truncations) {
     // Which came first, the kernel knows.
     struct stat about = {};
-    if (::fstat(opened->descriptor, &about) != 0) co_return status_of(errno);
+    if (::fstat(opened->descriptor, &about) != 0) co_return disk_error(errno);
     resized(*opened, about.st_size);
   } else if (end > opened->size) {
     resized(*opened, end);
   }
-  co_return status;
+  co_return written;
 }
 
 void DirectoryBstreamStore::abandon(Window /*window*/) {}
 
-orangefs::Status DirectoryBstreamStore::truncate(orangefs::Handle handle, std::int64_t size) {
-  if (const auto end = checked_end(0, size); !end) return end.error();
-  const Outcome<FilePtr> opened = file(handle, size > 0);
-  if (!opened) return opened.error();
-  if (!*opened) return 0;
+Outcome<void> DirectoryBstreamStore::truncate(BstreamId id, std::int64_t size) {
+  if (const auto end = checked_end(0, size); !end) return std::unexpected(end.error());
+  const Outcome<FilePtr> opened = file(id, size > 0);
+  if (!opened) return std::unexpected(opened.error());
+  if (!*opened) return {};
   const std::int64_t growth = std::max<std::int64_t>(size - (*opened)->size, 0);
   if (used_ + static_cast<std::uint64_t>(growth) > capacity_.count) {
-    return orangefs::status_from_errno(ENOSPC);
+    return refuse(ENOSPC);
   }
-  if (::ftruncate((*opened)->descriptor, size) != 0) return status_of(errno);
+  if (::ftruncate((*opened)->descriptor, size) != 0) return disk_error(errno);
   ++(*opened)->truncations;
   resized(**opened, size);
-  return 0;
+  return {};
 }
 
-orangefs::Status DirectoryBstreamStore::remove(orangefs::Handle handle) {
-  const Outcome<FilePtr> found = file(handle, false);
-  if (!found) return found.error();
-  if (!*found) return 0;
-  if (::unlink(path_of(handle).c_str()) != 0 && errno != ENOENT) return status_of(errno);
+Outcome<void> DirectoryBstreamStore::remove(BstreamId id) {
+  const Outcome<FilePtr> found = file(id, false);
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return {};
+  if (::unlink(path_of(id).c_str()) != 0 && errno != ENOENT) return disk_error(errno);
   resized(**found, 0);
   (*found)->removed = true;
-  fresh_.erase(handle);
-  const auto cached = files_.find(handle);
+  fresh_.erase(id);
+  const auto cached = files_.find(id);
   recent_.erase(cached->second.place);
   files_.erase(cached);
-  return 0;
+  return {};
 }
 
-net::Task<orangefs::Status> DirectoryBstreamStore::flush(orangefs::Handle handle) {
-  const Outcome<FilePtr> found = file(handle, false);
-  if (!found) co_return found.error();
+net::Task<Outcome<void>> DirectoryBstreamStore::flush(BstreamId id) {
+  const Outcome<FilePtr> found = file(id, false);
+  if (!found) co_return std::unexpected(found.error());
   const FilePtr& opened = *found;
-  if (!opened) co_return 0;
+  if (!opened) co_return Outcome<void>();
   if (const int code = co_await ring_->sync(opened->descriptor); code < 0) {
-    co_return status_of(-code);
+    co_return disk_error(-code);
   }
-  if (!all_fresh_ && !fresh_.contains(handle)) co_return 0;
-  if (!sync_directory(directory_of(handle)) || !sync_directory(directory_)) {
-    co_return status_of(EIO);
+  if (!all_fresh_ && !fresh_.contains(id)) co_return Outcome<void>();
+  if (!sync_directory(directory_of(id)) || !sync_directory(directory_)) {
+    co_return disk_error(EIO);
   }
-  fresh_.erase(handle);
-  co_return 0;
+  fresh_.erase(id);
+  co_return Outcome<void>();
 }
 
 BstreamStore::Space DirectoryBstreamStore::space() {

@@ -15,7 +15,7 @@
 namespace vpfs::dataserver {
 
 // One file per bstream, read and written through io_uring by way of the page cache:
-// <directory>/<last two hex digits of the handle>/<handle in hex>.
+// <directory>/<last two hex digits of the id>/<id in hex>.
 //
 // The capacity counts the lengths of the files. Buffers are as large as one data message and come
 // back to a stock; how many are out is bounded by the connections.
@@ -26,17 +26,17 @@ class DirectoryBstreamStore final : public BstreamStore {
       asio::io_context& context, const std::string& directory, Bytes capacity, Bytes buffer_size);
   ~DirectoryBstreamStore() override;
 
-  Outcome<std::int64_t> size(orangefs::Handle handle) override;
-  net::Task<Outcome<std::vector<Part>>> read(orangefs::Handle handle, std::int64_t offset,
+  Outcome<std::int64_t> size(BstreamId id) override;
+  net::Task<Outcome<std::vector<Part>>> read(BstreamId id, std::int64_t offset,
                                              std::size_t size) override;
-  net::Task<Outcome<Window>> open_window(orangefs::Handle handle, std::int64_t offset,
+  net::Task<Outcome<Window>> open_window(BstreamId id, std::int64_t offset,
                                          std::size_t size) override;
-  net::Task<orangefs::Status> commit(Window window) override;
+  net::Task<Outcome<void>> commit(Window window) override;
   void abandon(Window window) override;
   std::size_t most_window() const override { return buffer_size_; }
-  orangefs::Status truncate(orangefs::Handle handle, std::int64_t size) override;
-  orangefs::Status remove(orangefs::Handle handle) override;
-  net::Task<orangefs::Status> flush(orangefs::Handle handle) override;
+  Outcome<void> truncate(BstreamId id, std::int64_t size) override;
+  Outcome<void> remove(BstreamId id) override;
+  net::Task<Outcome<void>> flush(BstreamId id) override;
   Space space() override;
   bool immediate() const override { return false; }
 
@@ -57,18 +57,18 @@ class DirectoryBstreamStore final : public BstreamStore {
   using FilePtr = std::shared_ptr<File>;  // shared with the operations that use it
   struct Cached {
     FilePtr file;
-    std::list<orangefs::Handle>::iterator place;
+    std::list<BstreamId>::iterator place;
   };
 
   DirectoryBstreamStore(std::string directory, Bytes capacity, Bytes buffer_size,
                         std::unique_ptr<IoRing> ring);
   [[nodiscard]] Result<void> take_stock();
-  [[nodiscard]] std::string directory_of(orangefs::Handle handle) const;
-  [[nodiscard]] std::string path_of(orangefs::Handle handle) const;
+  [[nodiscard]] std::string directory_of(BstreamId id) const;
+  [[nodiscard]] std::string path_of(BstreamId id) const;
   // A null pointer when there is no such file and it is not to be made.
-  [[nodiscard]] Outcome<FilePtr> file(orangefs::Handle handle, bool make);
-  [[nodiscard]] int create(orangefs::Handle handle);
-  void remember(orangefs::Handle handle, const FilePtr& file);
+  [[nodiscard]] Outcome<FilePtr> file(BstreamId id, bool make);
+  [[nodiscard]] int create(BstreamId id);
+  void remember(BstreamId id, const FilePtr& file);
   // The file has another length now.
   void resized(File& file, std::int64_t size);
 
@@ -79,10 +79,10 @@ class DirectoryBstreamStore final : public BstreamStore {
   std::unique_ptr<IoRing> ring_;
   std::shared_ptr<BufferStock> stock_;  // shared with the buffers that are out
   // Files whose names may not be on the disk yet; when there are too many to remember, all count.
-  std::unordered_set<orangefs::Handle> fresh_;
+  std::unordered_set<BstreamId> fresh_;
   bool all_fresh_ = false;
-  std::list<orangefs::Handle> recent_;  // of the cached files, the latest used first
-  std::unordered_map<orangefs::Handle, Cached> files_;
+  std::list<BstreamId> recent_;  // of the cached files, the latest used first
+  std::unordered_map<BstreamId, Cached> files_;
 };
 
 }  // namespace vpfs::dataserver

@@ -13,14 +13,13 @@ namespace {
 // LMDB reserves that much address space, and no more disk than it needs.
 constexpr Bytes kMostMetadata{64 * kGiB};
 
-Result<Engine> open_directory_engine(asio::io_context& context, const ServerConfig& config,
-                                     std::uint32_t self) {
-  auto directory = StorageDirectory::open(config, self);
+Result<Engine> open_directory_engine(asio::io_context& context, const EngineSettings& settings) {
+  auto directory = StorageDirectory::open(settings.directory, settings.owner);
   if (!directory) return std::unexpected(directory.error());
   auto metadata = LmdbKeyValueStore::open(context, directory->metadata_path(), kMostMetadata);
   if (!metadata) return std::unexpected(metadata.error());
-  auto bstreams = DirectoryBstreamStore::open(context, directory->data_path(), config.capacity,
-                                              config.flow_buffer_size);
+  auto bstreams = DirectoryBstreamStore::open(context, directory->data_path(), settings.capacity,
+                                              settings.buffer_size);
   if (!bstreams) return std::unexpected(bstreams.error());
   return Engine{.directory = std::move(*directory),
                 .metadata = std::move(*metadata),
@@ -29,12 +28,11 @@ Result<Engine> open_directory_engine(asio::io_context& context, const ServerConf
 
 }  // namespace
 
-Result<Engine> open_engine(asio::io_context& context, const ServerConfig& config,
-                           std::uint32_t self) {
-  if (config.engine == EngineKind::directory) return open_directory_engine(context, config, self);
+Result<Engine> open_engine(asio::io_context& context, const EngineSettings& settings) {
+  if (settings.kind == EngineKind::directory) return open_directory_engine(context, settings);
   return Engine{.directory = std::nullopt,
                 .metadata = std::make_unique<MemoryKeyValueStore>(),
-                .bstreams = std::make_unique<MemoryBstreamStore>(config.capacity)};
+                .bstreams = std::make_unique<MemoryBstreamStore>(settings.capacity)};
 }
 
 }  // namespace vpfs::dataserver

@@ -1,16 +1,26 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
-#include "dataserver/orangefs/server_config.h"
 #include "dataserver/store/bstream_store.h"
 #include "dataserver/store/key_value_store.h"
 #include "dataserver/store/storage_directory.h"
 
 namespace vpfs::dataserver {
+
+enum class EngineKind { memory, directory };
+
+struct EngineSettings {
+  EngineKind kind = EngineKind::memory;
+  Bytes capacity{4 * kGiB};
+  // Of the directory engine:
+  std::string directory;  // of this server alone
+  std::string owner;      // see StorageDirectory::open
+  Bytes buffer_size{256 * kKiB};
+};
 
 // Where one server keeps its metadata and its data.
 struct Engine {
@@ -19,8 +29,7 @@ struct Engine {
   std::unique_ptr<BstreamStore> bstreams;
 };
 
-// The engine that the configuration names, for the server `self`. Used on the strand of `context`.
-[[nodiscard]] Result<Engine> open_engine(asio::io_context& context, const ServerConfig& config,
-                                         std::uint32_t self);
+// Used on the strand of `context`.
+[[nodiscard]] Result<Engine> open_engine(asio::io_context& context, const EngineSettings& settings);
 
 }  // namespace vpfs::dataserver

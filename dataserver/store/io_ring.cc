@@ -27,7 +27,7 @@ Result<std::unique_ptr<IoRing>> IoRing::open(asio::io_context& context) {
 }
 
 IoRing::IoRing(asio::io_context& context)
-    : context_(context), event_(context), has_room_(context) {}
+    : context_(context), event_(context), has_room_(context.get_executor()) {}
 
 IoRing::~IoRing() {
   if (ready_) ::io_uring_queue_exit(&ring_);

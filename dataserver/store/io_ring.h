@@ -8,7 +8,7 @@
 #include <liburing.h>
 
 #include "base/result.h"
-#include "dataserver/signal.h"
+#include "net/signal.h"
 
 namespace vpfs::dataserver {
 
@@ -33,8 +33,8 @@ class IoRing {
 
  private:
   struct Operation {
-    explicit Operation(asio::io_context& context) : done(context) {}
-    Signal done;
+    explicit Operation(asio::io_context& context) : done(context.get_executor()) {}
+    net::Signal done;
     int result = 0;
     bool finished = false;
   };
@@ -49,7 +49,7 @@ class IoRing {
   io_uring ring_ = {};
   bool ready_ = false;
   asio::posix::stream_descriptor event_;
-  Signal has_room_;
+  net::Signal has_room_;
   unsigned under_way_ = 0;
   bool waiting_ = false;
 };

@@ -28,25 +28,24 @@ class KeyValueStore {
   // The first entry at or after `from`; ENOENT when there is none.
   [[nodiscard]] virtual Outcome<Entry> first_from(std::string_view from) = 0;
 
-  [[nodiscard]] virtual orangefs::Status begin() = 0;
+  [[nodiscard]] virtual Outcome<void> begin() = 0;
   // Within a change set. A failed one leaves nothing to do but undo().
-  [[nodiscard]] virtual orangefs::Status put(std::string_view key, std::string_view value) = 0;
+  [[nodiscard]] virtual Outcome<void> put(std::string_view key, std::string_view value) = 0;
   // A missing key is no error.
-  [[nodiscard]] virtual orangefs::Status erase(std::string_view key) = 0;
-  [[nodiscard]] virtual orangefs::Status apply() = 0;
+  [[nodiscard]] virtual Outcome<void> erase(std::string_view key) = 0;
+  [[nodiscard]] virtual Outcome<void> apply() = 0;
   virtual void undo() = 0;
 
   // Waits until everything applied so far survives a crash. Sets that were applied in one turn of
   // the event loop become durable together.
-  [[nodiscard]] virtual net::Task<orangefs::Status> make_durable() = 0;
+  [[nodiscard]] virtual net::Task<Outcome<void>> make_durable() = 0;
 };
 
 // An open change set; undone unless applied.
 class ChangeSet {
  public:
-  explicit ChangeSet(KeyValueStore& store) : store_(store), status_(store.begin()) {
-    open_ = status_ == 0;
-  }
+  explicit ChangeSet(KeyValueStore& store)
+      : store_(store), result_(store.begin()), open_(result_.has_value()) {}
   ~ChangeSet() {
     if (open_) store_.undo();
   }
@@ -55,21 +54,21 @@ class ChangeSet {
 
   // Errors stick: the first one is what apply() returns.
   void put(std::string_view key, std::string_view value) {
-    if (status_ == 0) status_ = store_.put(key, value);
+    if (result_) result_ = store_.put(key, value);
   }
   void erase(std::string_view key) {
-    if (status_ == 0) status_ = store_.erase(key);
+    if (result_) result_ = store_.erase(key);
   }
-  [[nodiscard]] orangefs::Status apply() {
-    if (status_ != 0) return status_;
+  [[nodiscard]] Outcome<void> apply() {
+    if (!result_) return result_;
     open_ = false;
     return store_.apply();
   }
 
  private:
   KeyValueStore& store_;
-  orangefs::Status status_;
-  bool open_ = false;
+  Outcome<void> result_;
+  bool open_;
 };
 
 }  // namespace vpfs::dataserver

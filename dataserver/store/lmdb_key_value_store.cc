@@ -17,19 +17,19 @@ std::string text_of(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
 }
 
-orangefs::Status status_of(int code) {
+Outcome<void> result_of(int code) {
   switch (code) {
     case MDB_SUCCESS:
-      return 0;
+      return {};
     case MDB_NOTFOUND:
-      return orangefs::status_from_errno(ENOENT);
+      return refuse(ENOENT);
     case MDB_MAP_FULL:
     case MDB_TXN_FULL:
     case ENOSPC:
-      return orangefs::status_from_errno(ENOSPC);
+      return refuse(ENOSPC);
     default:
       spdlog::error("metadata store: {}", ::mdb_strerror(code));
-      return orangefs::status_from_errno(EIO);
+      return refuse(EIO);
   }
 }
 
@@ -80,7 +80,7 @@ template <typename Read>
 auto LmdbKeyValueStore::reading(Read read) -> decltype(read(nullptr)) {
   if (change_ != nullptr) return read(change_);
   if (group_txn_ != nullptr) return read(group_txn_);
-  if (const int code = ::mdb_txn_renew(reader_)) return std::unexpected(status_of(code));
+  if (const int code = ::mdb_txn_renew(reader_)) return std::unexpected(result_of(code).error());
   auto result = read(reader_);
   ::mdb_txn_reset(reader_);
   return result;
@@ -91,7 +91,7 @@ Outcome<std::string> LmdbKeyValueStore::get(std::string_view key) {
     MDB_val wanted = value_of(key);
     MDB_val found = {};
     const int code = ::mdb_get(transaction, table_, &wanted, &found);
-    if (code != 0) return std::unexpected(status_of(code));
+    if (code != 0) return std::unexpected(result_of(code).error());
     return text_of(found);
   });
 }
@@ -100,48 +100,52 @@ Outcome<KeyValueStore::Entry> LmdbKeyValueStore::first_from(std::string_view fro
   return reading([&](MDB_txn* transaction) -> Outcome<Entry> {
     MDB_cursor* cursor = nullptr;
     if (const int code = ::mdb_cursor_open(transaction, table_, &cursor)) {
-      return std::unexpected(status_of(code));
+      return std::unexpected(result_of(code).error());
     }
     MDB_val key = value_of(from);
     MDB_val found = {};
     const int code = ::mdb_cursor_get(cursor, &key, &found, MDB_SET_RANGE);
-    Outcome<Entry> entry = std::unexpected(status_of(code));
-    if (code == 0) entry = Entry{.key = text_of(key), .value = text_of(found)};
+    Outcome<Entry> entry;
+    if (const Outcome<void> result = result_of(code)) {
+      entry = Entry{.key = text_of(key), .value = text_of(found)};
+    } else {
+      entry = std::unexpected(result.error());
+    }
     ::mdb_cursor_close(cursor);
     return entry;
   });
 }
 
-orangefs::Status LmdbKeyValueStore::begin() {
+Outcome<void> LmdbKeyValueStore::begin() {
   if (group_txn_ == nullptr) {
     const int code = ::mdb_txn_begin(environment_, nullptr, 0, &group_txn_);
-    if (code != 0) return status_of(code);
+    if (code != 0) return result_of(code);
   }
-  return status_of(::mdb_txn_begin(environment_, group_txn_, 0, &change_));
+  return result_of(::mdb_txn_begin(environment_, group_txn_, 0, &change_));
 }
 
-orangefs::Status LmdbKeyValueStore::put(std::string_view key, std::string_view value) {
+Outcome<void> LmdbKeyValueStore::put(std::string_view key, std::string_view value) {
   MDB_val name = value_of(key);
   MDB_val content = value_of(value);
-  return status_of(::mdb_put(change_, table_, &name, &content, 0));
+  return result_of(::mdb_put(change_, table_, &name, &content, 0));
 }
 
-orangefs::Status LmdbKeyValueStore::erase(std::string_view key) {
+Outcome<void> LmdbKeyValueStore::erase(std::string_view key) {
   MDB_val name = value_of(key);
   const int code = ::mdb_del(change_, table_, &name, nullptr);
-  return code == MDB_NOTFOUND ? 0 : status_of(code);
+  return code == MDB_NOTFOUND ? Outcome<void>() : result_of(code);
 }
 
-orangefs::Status LmdbKeyValueStore::apply() {
+Outcome<void> LmdbKeyValueStore::apply() {
   const int code = ::mdb_txn_commit(std::exchange(change_, nullptr));
-  if (code != 0) return status_of(code);
+  if (code != 0) return result_of(code);
   if (!group_) {
     group_ = std::make_shared<Group>(context_);
     asio::post(context_, [this, group = std::weak_ptr(group_)] {
       if (!group.expired()) commit_group();
     });
   }
-  return 0;
+  return {};
 }
 
 void LmdbKeyValueStore::undo() {
@@ -150,16 +154,16 @@ void LmdbKeyValueStore::undo() {
 
 void LmdbKeyValueStore::commit_group() {
   if (group_txn_ == nullptr) return;
-  const orangefs::Status status = status_of(::mdb_txn_commit(std::exchange(group_txn_, nullptr)));
+  const Outcome<void> result = result_of(::mdb_txn_commit(std::exchange(group_txn_, nullptr)));
   if (const std::shared_ptr<Group> group = std::exchange(group_, nullptr)) {
-    group->result = status;
+    group->result = result;
     group->committed.notify_all();
   }
 }
 
-net::Task<orangefs::Status> LmdbKeyValueStore::make_durable() {
+net::Task<Outcome<void>> LmdbKeyValueStore::make_durable() {
   const std::shared_ptr<Group> group = group_;
-  if (!group) co_return 0;
+  if (!group) co_return Outcome<void>();
   while (!group->result) co_await group->committed.wait();
   co_return *group->result;
 }

@@ -8,8 +8,8 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "dataserver/signal.h"
 #include "dataserver/store/key_value_store.h"
+#include "net/signal.h"
 
 namespace vpfs::dataserver {
 
@@ -29,19 +29,19 @@ class LmdbKeyValueStore final : public KeyValueStore {
 
   Outcome<std::string> get(std::string_view key) override;
   Outcome<Entry> first_from(std::string_view from) override;
-  orangefs::Status begin() override;
-  orangefs::Status put(std::string_view key, std::string_view value) override;
-  orangefs::Status erase(std::string_view key) override;
-  orangefs::Status apply() override;
+  Outcome<void> begin() override;
+  Outcome<void> put(std::string_view key, std::string_view value) override;
+  Outcome<void> erase(std::string_view key) override;
+  Outcome<void> apply() override;
   void undo() override;
-  net::Task<orangefs::Status> make_durable() override;
+  net::Task<Outcome<void>> make_durable() override;
 
  private:
   // The change sets that are committed together.
   struct Group {
-    explicit Group(asio::io_context& context) : committed(context) {}
-    Signal committed;
-    std::optional<orangefs::Status> result;
+    explicit Group(asio::io_context& context) : committed(context.get_executor()) {}
+    net::Signal committed;
+    std::optional<Outcome<void>> result;
   };
 
   LmdbKeyValueStore(asio::io_context& context, MDB_env* environment);

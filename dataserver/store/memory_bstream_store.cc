@@ -62,15 +62,16 @@ class MemoryBstreamStore::Chunk {
   std::size_t counted_ = 0;
 };
 
-Outcome<std::int64_t> MemoryBstreamStore::size(orangefs::Handle handle) {
-  const auto found = bstreams_.find(handle);
+Outcome<std::int64_t> MemoryBstreamStore::size(BstreamId id) {
+  const auto found = bstreams_.find(id);
   return found == bstreams_.end() ? 0 : found->second.size;
 }
 
-net::Task<Outcome<std::vector<BstreamStore::Part>>> MemoryBstreamStore::read(
-    orangefs::Handle handle, std::int64_t offset, std::size_t size) {
+net::Task<Outcome<std::vector<BstreamStore::Part>>> MemoryBstreamStore::read(BstreamId id,
+                                                                             std::int64_t offset,
+                                                                             std::size_t size) {
   std::vector<Part> parts;
-  const auto found = bstreams_.find(handle);
+  const auto found = bstreams_.find(id);
   for_each_piece(offset, size, [&](std::uint64_t index, std::size_t within, std::size_t piece) {
     if (found != bstreams_.end()) {
       const auto chunk = found->second.chunks.find(index);
@@ -84,12 +85,12 @@ net::Task<Outcome<std::vector<BstreamStore::Part>>> MemoryBstreamStore::read(
   co_return parts;
 }
 
-net::Task<Outcome<BstreamStore::Window>> MemoryBstreamStore::open_window(orangefs::Handle handle,
+net::Task<Outcome<BstreamStore::Window>> MemoryBstreamStore::open_window(BstreamId id,
                                                                          std::int64_t offset,
                                                                          std::size_t size) {
   const Outcome<std::int64_t> end = checked_end(offset, static_cast<std::int64_t>(size));
   if (!end) co_return std::unexpected(end.error());
-  Bstream& bstream = bstreams_[handle];
+  Bstream& bstream = bstreams_[id];
   Bytes more;
   for_each_piece(offset, size, [&](std::uint64_t index, std::size_t within, std::size_t piece) {
     const auto found = bstream.chunks.find(index);
@@ -99,7 +100,7 @@ net::Task<Outcome<BstreamStore::Window>> MemoryBstreamStore::open_window(orangef
   if (used_ + more > capacity_) co_return refuse(ENOSPC);
   used_ += more;
 
-  Window window{.handle = handle, .offset = offset, .size = size, .parts = {}, .owners = {}};
+  Window window{.id = id, .offset = offset, .size = size, .parts = {}, .owners = {}};
   for_each_piece(offset, size, [&](std::uint64_t index, std::size_t within, std::size_t piece) {
     std::shared_ptr<Chunk>& chunk = bstream.chunks[index];
     if (!chunk) chunk = std::make_shared<Chunk>();
@@ -110,9 +111,9 @@ net::Task<Outcome<BstreamStore::Window>> MemoryBstreamStore::open_window(orangef
   co_return window;
 }
 
-net::Task<orangefs::Status> MemoryBstreamStore::commit(Window window) {
+net::Task<Outcome<void>> MemoryBstreamStore::commit(Window window) {
   // A bstream that was removed meanwhile stays removed.
-  if (const auto found = bstreams_.find(window.handle); found != bstreams_.end()) {
+  if (const auto found = bstreams_.find(window.id); found != bstreams_.end()) {
     Bstream& bstream = found->second;
     std::size_t part = 0;
     for_each_piece(window.offset, window.size,
@@ -129,12 +130,12 @@ net::Task<orangefs::Status> MemoryBstreamStore::commit(Window window) {
                    });
     bstream.size = std::max(bstream.size, window.offset + static_cast<std::int64_t>(window.size));
   }
-  co_return 0;
+  co_return Outcome<void>();
 }
 
 void MemoryBstreamStore::abandon(Window window) {
   // What lies past the end must read as zeros should the bstream grow over it.
-  const Outcome<std::int64_t> end = size(window.handle);
+  const Outcome<std::int64_t> end = size(window.id);
   std::int64_t position = window.offset;
   for (const std::span<std::byte> part : window.parts) {
     const std::int64_t keep = std::clamp<std::int64_t>(end.value_or(0) - position, 0,
@@ -153,9 +154,9 @@ void MemoryBstreamStore::drop_chunks(Bstream& bstream, std::uint64_t first_index
   bstream.chunks.erase(first, bstream.chunks.end());
 }
 
-orangefs::Status MemoryBstreamStore::truncate(orangefs::Handle handle, std::int64_t size) {
-  if (const auto end = checked_end(0, size); !end) return end.error();
-  Bstream& bstream = bstreams_[handle];
+Outcome<void> MemoryBstreamStore::truncate(BstreamId id, std::int64_t size) {
+  if (const auto end = checked_end(0, size); !end) return std::unexpected(end.error());
+  Bstream& bstream = bstreams_[id];
   if (size < bstream.size) {
     const auto end = static_cast<std::uint64_t>(size);
     drop_chunks(bstream, (end + kChunkSize - 1) / kChunkSize);
@@ -170,19 +171,19 @@ orangefs::Status MemoryBstreamStore::truncate(orangefs::Handle handle, std::int6
     }
   }
   bstream.size = size;
-  return 0;
+  return {};
 }
 
-orangefs::Status MemoryBstreamStore::remove(orangefs::Handle handle) {
-  const auto found = bstreams_.find(handle);
-  if (found == bstreams_.end()) return 0;
+Outcome<void> MemoryBstreamStore::remove(BstreamId id) {
+  const auto found = bstreams_.find(id);
+  if (found == bstreams_.end()) return {};
   drop_chunks(found->second, 0);
   bstreams_.erase(found);
-  return 0;
+  return {};
 }
 
-net::Task<orangefs::Status> MemoryBstreamStore::flush(orangefs::Handle /*handle*/) {
-  co_return 0;
+net::Task<Outcome<void>> MemoryBstreamStore::flush(BstreamId /*id*/) {
+  co_return Outcome<void>();
 }
 
 BstreamStore::Space MemoryBstreamStore::space() {

@@ -22,17 +22,17 @@ class MemoryBstreamStore final : public BstreamStore {
 
   explicit MemoryBstreamStore(Bytes capacity) : capacity_(capacity) {}
 
-  Outcome<std::int64_t> size(orangefs::Handle handle) override;
-  net::Task<Outcome<std::vector<Part>>> read(orangefs::Handle handle, std::int64_t offset,
+  Outcome<std::int64_t> size(BstreamId id) override;
+  net::Task<Outcome<std::vector<Part>>> read(BstreamId id, std::int64_t offset,
                                              std::size_t size) override;
-  net::Task<Outcome<Window>> open_window(orangefs::Handle handle, std::int64_t offset,
+  net::Task<Outcome<Window>> open_window(BstreamId id, std::int64_t offset,
                                          std::size_t size) override;
-  net::Task<orangefs::Status> commit(Window window) override;
+  net::Task<Outcome<void>> commit(Window window) override;
   void abandon(Window window) override;
   std::size_t most_window() const override { return 16 * kMiB; }
-  orangefs::Status truncate(orangefs::Handle handle, std::int64_t size) override;
-  orangefs::Status remove(orangefs::Handle handle) override;
-  net::Task<orangefs::Status> flush(orangefs::Handle handle) override;
+  Outcome<void> truncate(BstreamId id, std::int64_t size) override;
+  Outcome<void> remove(BstreamId id) override;
+  net::Task<Outcome<void>> flush(BstreamId id) override;
   Space space() override;
   bool immediate() const override { return true; }
 
@@ -47,7 +47,7 @@ class MemoryBstreamStore final : public BstreamStore {
 
   Bytes capacity_;
   Bytes used_;
-  std::unordered_map<orangefs::Handle, Bstream> bstreams_;
+  std::unordered_map<BstreamId, Bstream> bstreams_;
 };
 
 }  // namespace vpfs::dataserver

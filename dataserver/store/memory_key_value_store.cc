@@ -16,9 +16,9 @@ Outcome<KeyValueStore::Entry> MemoryKeyValueStore::first_from(std::string_view f
   return Entry{.key = found->first, .value = found->second};
 }
 
-orangefs::Status MemoryKeyValueStore::begin() {
+Outcome<void> MemoryKeyValueStore::begin() {
   before_.clear();
-  return 0;
+  return {};
 }
 
 void MemoryKeyValueStore::remember(std::string_view key) {
@@ -27,21 +27,21 @@ void MemoryKeyValueStore::remember(std::string_view key) {
       key, found == entries_.end() ? std::nullopt : std::optional<std::string>(found->second));
 }
 
-orangefs::Status MemoryKeyValueStore::put(std::string_view key, std::string_view value) {
+Outcome<void> MemoryKeyValueStore::put(std::string_view key, std::string_view value) {
   remember(key);
   entries_.insert_or_assign(std::string(key), std::string(value));
-  return 0;
+  return {};
 }
 
-orangefs::Status MemoryKeyValueStore::erase(std::string_view key) {
+Outcome<void> MemoryKeyValueStore::erase(std::string_view key) {
   remember(key);
   if (const auto found = entries_.find(key); found != entries_.end()) entries_.erase(found);
-  return 0;
+  return {};
 }
 
-orangefs::Status MemoryKeyValueStore::apply() {
+Outcome<void> MemoryKeyValueStore::apply() {
   before_.clear();
-  return 0;
+  return {};
 }
 
 void MemoryKeyValueStore::undo() {
@@ -55,8 +55,8 @@ void MemoryKeyValueStore::undo() {
   before_.clear();
 }
 
-net::Task<orangefs::Status> MemoryKeyValueStore::make_durable() {
-  co_return 0;
+net::Task<Outcome<void>> MemoryKeyValueStore::make_durable() {
+  co_return Outcome<void>();
 }
 
 }  // namespace vpfs::dataserver

@@ -15,12 +15,12 @@ class MemoryKeyValueStore final : public KeyValueStore {
  public:
   Outcome<std::string> get(std::string_view key) override;
   Outcome<Entry> first_from(std::string_view from) override;
-  orangefs::Status begin() override;
-  orangefs::Status put(std::string_view key, std::string_view value) override;
-  orangefs::Status erase(std::string_view key) override;
-  orangefs::Status apply() override;
+  Outcome<void> begin() override;
+  Outcome<void> put(std::string_view key, std::string_view value) override;
+  Outcome<void> erase(std::string_view key) override;
+  Outcome<void> apply() override;
   void undo() override;
-  net::Task<orangefs::Status> make_durable() override;
+  net::Task<Outcome<void>> make_durable() override;
 
  private:
   void remember(std::string_view key);

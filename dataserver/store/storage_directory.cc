@@ -17,10 +17,8 @@ namespace {
 
 constexpr int kFormat = 1;
 
-// What the mark says; servers of another file system, place or version have another one.
-std::string mark_of(const ServerConfig& config, std::uint32_t self) {
-  return fmt::format("vpfs-server directory, format {}\nfile system {}, server {} of {}\n", kFormat,
-                     config.id, self, config.servers.size());
+std::string mark_of(std::string_view owner) {
+  return fmt::format("vpfs-server directory, format {}\n{}\n", kFormat, owner);
 }
 
 std::string last_problem() {
@@ -54,8 +52,7 @@ Result<void> check_mark(const std::string& path, const std::string& mark, bool e
 
 }  // namespace
 
-Result<StorageDirectory> StorageDirectory::open(const ServerConfig& config, std::uint32_t self) {
-  const std::string path = fmt::format("{}/{}", config.path, config.servers[self].alias);
+Result<StorageDirectory> StorageDirectory::open(const std::string& path, std::string_view owner) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) return fail(fmt::format("cannot make {}: {}", path, error.message()), error);
@@ -69,7 +66,7 @@ Result<StorageDirectory> StorageDirectory::open(const ServerConfig& config, std:
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
     return fail(fmt::format("{} is in use by another vpfs-server", path));
   }
-  const auto mark = check_mark(path + "/format", mark_of(config, self), new_directory);
+  const auto mark = check_mark(path + "/format", mark_of(owner), new_directory);
   if (!mark) return std::unexpected(mark.error());
   for (const std::string& part : {directory.metadata_path(), directory.data_path()}) {
     std::filesystem::create_directories(part, error);

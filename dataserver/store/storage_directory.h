@@ -1,21 +1,21 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
-#include "dataserver/orangefs/server_config.h"
 
 namespace vpfs::dataserver {
 
-// The directory of one server: <path>/<alias>, with the metadata below it in `metadata` and the
-// bstreams in `data`. Locked by the process that uses it, and marked with the version of the format
-// and the place in its file system, which must not change.
+// The directory of one server, with the metadata below it in `metadata` and the bstreams in `data`.
+// Locked by the process that uses it, and marked with the version of the format and with its
+// owner, which must not change.
 class StorageDirectory {
  public:
-  // Makes it when it is not there. The error names the directory and what stands against its use.
-  [[nodiscard]] static Result<StorageDirectory> open(const ServerConfig& config,
-                                                     std::uint32_t self);
+  // Makes it when it is not there. `owner` is one line that says whose it is. The error names the
+  // directory and what stands against its use.
+  [[nodiscard]] static Result<StorageDirectory> open(const std::string& path,
+                                                     std::string_view owner);
   StorageDirectory(StorageDirectory&& other) noexcept;
   StorageDirectory& operator=(StorageDirectory&&) = delete;
   ~StorageDirectory();

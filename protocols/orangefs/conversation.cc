@@ -11,7 +11,7 @@
 #include "base/byte_reader.h"
 #include "base/check.h"
 #include "protocols/orangefs/errors.h"
-#include "protocols/orangefs/server_config.h"
+#include "protocols/orangefs/fs_config.h"
 
 namespace vpfs::orangefs {
 namespace {
@@ -249,10 +249,15 @@ void OrangefsConversation::learn_config(std::span<const std::byte> payload) {
   if (!response) return;
   const auto* const body = std::get_if<GetconfigResponse>(&response->body);
   if (body == nullptr) return;
-  const ServerConfig config = parse_server_config(body->config);
-  if (!config.client_job_timeout || config.file_systems.empty()) return;
-  client_timeout_ = ClientTimeout{.timeout = *config.client_job_timeout, .file_systems = {}};
-  client_timeout_->file_systems.assign(config.file_systems.begin(), config.file_systems.end());
+  // What cannot be read is the server's and its clients' business.
+  const FsConfig config = read_fs_config(body->config).config;
+  const Duration timeout = config.client_job_timeout.value_or(Duration::zero());
+  if (timeout <= Duration::zero()) return;
+  ClientTimeout learned{.timeout = timeout, .file_systems = {}};
+  for (const FsConfig::FileSystem& file_system : config.file_systems) {
+    if (file_system.id) learned.file_systems.push_back(*file_system.id);
+  }
+  if (!learned.file_systems.empty()) client_timeout_ = std::move(learned);
 }
 
 Step OrangefsConversation::finish(const BmiHeader& header, std::int64_t bytes, bool failed) {

@@ -30,7 +30,7 @@ from bench.report import LINE, heading, size_name, table  # noqa: E402
 from bench.status import read_status, virtual_pfs_of  # noqa: E402
 from bench.targets import COLUMNS as TARGET_COLUMNS  # noqa: E402
 from bench.targets import verdict  # noqa: E402
-from run_tests import Total  # noqa: E402
+from run_tests import Count  # noqa: E402
 
 
 class ProgramsTest(unittest.TestCase):
@@ -121,12 +121,12 @@ class JunitTest(unittest.TestCase):
                        '<testcase name="d" status="notrun"><skipped message="Unable to find executable"/></testcase>'
                        '</testsuite>')
             file.flush()
-            total = Total()
+            total = Count()
             self.assertEqual(total.add_junit(pathlib.Path(file.name)), ["b", "d"])
         self.assertEqual(total.line(), "1 passed, 2 failed, 1 skipped")
 
     def test_without_skipped_tests_the_line_ends_after_failed(self) -> None:
-        self.assertEqual(Total(passed=3).line(), "3 passed, 0 failed")
+        self.assertEqual(Count(passed=3).line(), "3 passed, 0 failed")
 
 
 class LoadTest(unittest.TestCase):

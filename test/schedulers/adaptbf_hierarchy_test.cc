@@ -2,6 +2,7 @@
 
 #include <array>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,6 +16,10 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kSpeed = 400 * kMiB;
 
+Share of_nodes(std::uint64_t nodes, std::optional<std::uint8_t> rank = std::nullopt) {
+  return {.rank = rank, .own = {{"nodes", nodes}}};
+}
+
 // Jobs with these shares, which all had a request in the period before: who goes first of those
 // that ask in the order of their numbers, `gap` apart, on a server that was busy until then.
 std::vector<std::uint32_t> order_of(const std::vector<Share>& shares, Duration gap = 1us) {
@@ -22,9 +27,9 @@ std::vector<std::uint32_t> order_of(const std::vector<Share>& shares, Duration g
   AdapTbf policy({.period = kPeriod, .capacity = {.configured = kSpeed}});
   std::deque<IoRequest> requests;
   TimePoint now = TimePoint{} + 10s;
-  const auto ask = [&](std::uint32_t job) {
+  const auto ask = [&](std::uint32_t index) {
     IoRequest& made = requests.emplace_back();
-    made.app = AppId{job};
+    made.app = AppId{index};
     made.size = {64 * kKiB};
     made.cost = 64 * kKiB;
     made.arrival = now;
@@ -51,27 +56,26 @@ std::vector<std::uint32_t> order_of(const std::vector<Share>& shares, Duration g
 
 TEST(AdapTbfHierarchy, RanksFollowNodesUnlessTheShareSaysOtherwise) {
   using Order = std::vector<std::uint32_t>;
-  EXPECT_EQ(order_of({{.nodes = 2}, {.nodes = 3}, {.nodes = 1}, {.nodes = 100}}),
-            (Order{3, 1, 0, 2}));
-  EXPECT_EQ(order_of({{.weight = 2}, {.weight = 3}, {.nodes = 1}}), (Order{1, 0, 2}))
+  EXPECT_EQ(order_of({of_nodes(2), of_nodes(3), of_nodes(1), of_nodes(100)}), (Order{3, 1, 0, 2}));
+  EXPECT_EQ(order_of({{.weight = 2}, {.weight = 3}, of_nodes(1)}), (Order{1, 0, 2}))
       << "the weight stands for the nodes";
-  EXPECT_EQ(order_of({{.nodes = 5}, {.nodes = 5}, {.nodes = 6}}), (Order{2, 0, 1}));
-  EXPECT_EQ(order_of({{.nodes = 2}, {.rank = 0, .nodes = 1}, {.nodes = 3}}), (Order{1, 2, 0}))
+  EXPECT_EQ(order_of({of_nodes(5), of_nodes(5), of_nodes(6)}), (Order{2, 0, 1}));
+  EXPECT_EQ(order_of({of_nodes(2), of_nodes(1, 0), of_nodes(3)}), (Order{1, 2, 0}))
       << "beside the highest";
-  EXPECT_EQ(order_of({{.nodes = 2}, {.rank = 1, .nodes = 9}, {.nodes = 3}}), (Order{2, 0, 1}));
-  EXPECT_EQ(order_of({{.rank = 2, .nodes = 9}, {.rank = 1, .nodes = 1}}), (Order{1, 0}));
+  EXPECT_EQ(order_of({of_nodes(2), of_nodes(9, 1), of_nodes(3)}), (Order{2, 0, 1}));
+  EXPECT_EQ(order_of({of_nodes(9, 2), of_nodes(1, 1)}), (Order{1, 0}));
 }
 
 TEST(AdapTbfHierarchy, AHundredNumbersOfNodesAreAHierarchyToo) {
   std::vector<Share> shares;
-  for (std::uint64_t job = 0; job < 100; ++job) shares.push_back({.nodes = job + 1});
+  for (std::uint64_t job = 0; job < 100; ++job) shares.push_back(of_nodes(job + 1));
   const std::vector<std::uint32_t> order = order_of(shares, 100ns);
   for (std::uint32_t i = 0; i < 63; ++i) EXPECT_EQ(order[i], 99 - i);
   for (std::uint32_t i = 63; i < 100; ++i) EXPECT_EQ(order[i], i - 63) << "these stand together";
 }
 
 TEST(AdapTbfHierarchy, WhoseTokensCameASliceBeforeGoesFirstWhateverTheNodes) {
-  EXPECT_EQ(order_of({{.nodes = 1}, {.nodes = 1000}}, 1ms), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(order_of({of_nodes(1), of_nodes(1000)}, 1ms), (std::vector<std::uint32_t>{0, 1}));
 }
 
 TEST(AdapTbfHierarchy, TheHierarchyFollowsSharesThatChange) {
@@ -104,15 +108,15 @@ TEST(AdapTbfHierarchy, TheHierarchyFollowsSharesThatChange) {
     now += 100ms;
     return first;
   };
-  ASSERT_TRUE(policy.set_share(AppId{0}, {.nodes = 4}, now));
-  ASSERT_TRUE(policy.set_share(AppId{1}, {.nodes = 5}, now));
+  ASSERT_TRUE(policy.set_share(AppId{0}, of_nodes(4), now));
+  ASSERT_TRUE(policy.set_share(AppId{1}, of_nodes(5), now));
   EXPECT_EQ(first_of(0, 1), 1U);
-  ASSERT_TRUE(policy.set_share(AppId{0}, {.nodes = 6}, now));
+  ASSERT_TRUE(policy.set_share(AppId{0}, of_nodes(6), now));
   EXPECT_EQ(first_of(1, 0), 0U);
-  ASSERT_TRUE(policy.set_share(AppId{1}, {.rank = 0, .nodes = 5}, now));
+  ASSERT_TRUE(policy.set_share(AppId{1}, of_nodes(5, 0), now));
   EXPECT_EQ(first_of(1, 0), 1U) << "both stand first";
   policy.remove(AppId{0}, now);
-  ASSERT_TRUE(policy.set_share(AppId{1}, {.nodes = 2}, now));
+  ASSERT_TRUE(policy.set_share(AppId{1}, of_nodes(2), now));
   EXPECT_EQ(first_of(0, 1), 1U) << "what has ended is a job of one node";
 }
 

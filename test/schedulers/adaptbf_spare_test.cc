@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedulers/adaptbf.h"
 #include "test/support/job_simulation.h"
 
 namespace vpfs {
@@ -16,8 +17,8 @@ constexpr Cost kRequest = 256 * kKiB;
 
 SchedulerSettings settings(std::uint64_t capacity, bool work_conserving) {
   SchedulerSettings made = {.depth = {.requests = 8}};
-  made.adaptbf.capacity.configured = capacity;
-  made.adaptbf.work_conserving = work_conserving;
+  made.own.of<AdapTbfSettings>().capacity.configured = capacity;
+  made.own.of<AdapTbfSettings>().work_conserving = work_conserving;
   return made;
 }
 
@@ -72,7 +73,7 @@ TEST(AdapTbfSpare, SharesFollowTheNodesWhileAllPress) {
 TEST(AdapTbfSpare, WhoComesBackIsServedBeforeWhoeverTookTheSpare) {
   const auto scheduler = make_scheduler("adaptbf", settings(kSpeed, true)).value();
   for (std::uint32_t job = 0; job < 2; ++job) {
-    (void)scheduler->set_share(AppId{job}, {.nodes = 1}, {});
+    (void)scheduler->set_share(AppId{job}, {.own = {{"nodes", 1}}}, {});
   }
   std::vector<IoRequest> flood(200);
   TimePoint now = {};

@@ -34,12 +34,12 @@ class Random {
 SchedulerSettings settings_of(std::uint64_t capacity, Duration period = 100ms) {
   SchedulerSettings settings;
   settings.depth.requests = 8;
-  settings.adaptbf.period = period;
-  settings.adaptbf.capacity.configured = capacity;
+  settings.own.of<AdapTbfSettings>().period = period;
+  settings.own.of<AdapTbfSettings>().capacity.configured = capacity;
   return settings;
 }
 
-ModelledServer::Settings server(std::uint64_t speed = kSpeed) {
+sim::Device::Settings server(std::uint64_t speed = kSpeed) {
   return {.parallelism = 2, .cost_per_second = speed};
 }
 
@@ -130,10 +130,11 @@ TEST(AdapTbf, AJobWithLittleDemandLendsAndIsPaidBack) {
   const double expected = used_by_equations(640, 10);
   EXPECT_NEAR(static_cast<double>(simulation.done() - before) / (4.0 * kSpeed), expected, 0.03);
   EXPECT_GT(simulation.done(1) - others, 2 * kSpeed * 4 / 5) << "twice what its node is";
-  const std::int64_t lent = simulation.report(0).record.value_or(0);
+  const std::int64_t lent = simulation.report(0).integer("record").value_or(0);
   EXPECT_GT(lent, 0);
-  EXPECT_EQ(simulation.report(1).record.value_or(0), -lent);
-  EXPECT_EQ(simulation.report(0).lent.value_or(0), simulation.report(1).borrowed.value_or(0));
+  EXPECT_EQ(simulation.report(1).integer("record").value_or(0), -lent);
+  EXPECT_EQ(simulation.report(0).integer("lent").value_or(0),
+            simulation.report(1).integer("borrowed").value_or(0));
 
   simulation.flood(0, 2000, 64 * kKiB, 64 * kKiB);
   simulation.flood(1, 2000, 64 * kKiB, 64 * kKiB);
@@ -141,9 +142,9 @@ TEST(AdapTbf, AJobWithLittleDemandLendsAndIsPaidBack) {
   const Cost lender = simulation.done(0);
   const Cost debtor = simulation.done(1);
   simulation.run_for(1s);
-  EXPECT_LT(simulation.report(0).record.value_or(0), lent);
+  EXPECT_LT(simulation.report(0).integer("record").value_or(0), lent);
   EXPECT_GT(simulation.done(0) - lender, 4 * (simulation.done(1) - debtor)) << "above its share";
-  EXPECT_GT(simulation.report(0).borrowed.value_or(0), 0U);
+  EXPECT_GT(simulation.report(0).integer("borrowed").value_or(0), 0U);
   EXPECT_EQ(simulation.faults(), kNoFaults);
 }
 
@@ -168,18 +169,18 @@ TEST(AdapTbf, AJobThatWasIdleIsServedWithoutABucketUntilThePeriodEnds) {
   simulation.set_job(1, 1);
   simulation.flood(0, 100, 64 * kKiB, 64 * kKiB);
   simulation.run_until(TimePoint{} + 1010ms);
-  EXPECT_EQ(simulation.report(1).rate, 0U);
-  EXPECT_FALSE(simulation.report(1).tokens);
+  EXPECT_EQ(simulation.report(1).integer("rate_now"), 0U);
+  EXPECT_FALSE(simulation.report(1).integer("tokens"));
   simulation.flood(1, 100, 64 * kKiB, 64 * kKiB);
   const Cost first = simulation.done(0);
   simulation.run_until(TimePoint{} + 1090ms);
   // The capacity is half of what the server does: the idle half is there for it, without tokens.
   EXPECT_GT(simulation.done(1), kSpeed / 2 * 70 / 1000);
   EXPECT_GT(simulation.done(0) - first, kSpeed / 2 * 70 / 1000) << "classes with tokens go first";
-  EXPECT_EQ(simulation.report(1).rate, 0U);
+  EXPECT_EQ(simulation.report(1).integer("rate_now"), 0U);
   simulation.run_until(TimePoint{} + 1100ms);
-  EXPECT_GT(simulation.report(1).rate, 0U);
-  EXPECT_TRUE(simulation.report(1).tokens);
+  EXPECT_GT(simulation.report(1).integer("rate_now"), 0U);
+  EXPECT_TRUE(simulation.report(1).integer("tokens"));
   EXPECT_EQ(simulation.faults(), kNoFaults);
 }
 
@@ -190,8 +191,7 @@ TEST(AdapTbf, WithoutABudgetEveryoneIsServed) {
   simulation.flood(0, 10, 64 * kKiB, 64 * kKiB);
   simulation.run_for(99ms);
   EXPECT_GT(simulation.done(0), kSpeed / 11);
-  EXPECT_EQ(simulation.scheduler().server(simulation.now()).capacity_source,
-            "nothing measured yet");
+  EXPECT_EQ(simulation.capacity_source(), "nothing measured yet");
 }
 
 // With a token for each period, or none: whoever has none is asked about again when the period ends
@@ -202,11 +202,12 @@ TEST(AdapTbf, AJobWithoutTokensIsNotStuck) {
     Random random(seed);
     const Duration period = std::array<Duration, 3>{1ms, 100ms, 2s}[seed % 3];
     SchedulerSettings settings = settings_of(0, period);
-    settings.adaptbf.token = 64 * kKiB;
+    settings.own.of<AdapTbfSettings>().token = 64 * kKiB;
     const std::uint64_t tokens = random(1, 3);
     const auto per_second =
         static_cast<double>(tokens * 64 * kKiB) * 1e9 / static_cast<double>(period.count());
-    settings.adaptbf.capacity.configured = static_cast<std::uint64_t>(per_second) + 1;
+    settings.own.of<AdapTbfSettings>().capacity.configured =
+        static_cast<std::uint64_t>(per_second) + 1;
     JobSimulation simulation(settings, server(), seed);
     const std::uint64_t jobs = random(2, 5);
     for (std::uint32_t job = 0; job < jobs; ++job) {
@@ -233,7 +234,7 @@ TEST(AdapTbf, TheMeasuredCapacityIsTheServersFromBothSides) {
       const Cost request = speed / 1600;
       // The budget is whole tokens: it can follow the capacity no closer than by one of them.
       SchedulerSettings settings = settings_of(0);
-      settings.adaptbf.token = request;
+      settings.own.of<AdapTbfSettings>().token = request;
       JobSimulation simulation(settings, server(speed), 1);
       simulation.set_job(0, 1);
       simulation.set_job(1, 3);
@@ -265,7 +266,7 @@ TEST(AdapTbf, TheMeasuredCapacityIsTheServersFromBothSides) {
                 << " to " << highest << "\n";
       EXPECT_GT(lowest, 0.95);
       EXPECT_LT(highest, 1.05);
-      EXPECT_EQ(simulation.scheduler().server(simulation.now()).capacity_source, "measured");
+      EXPECT_EQ(simulation.capacity_source(), "measured");
       EXPECT_EQ(simulation.faults(), kNoFaults);
     }
   }
@@ -292,7 +293,7 @@ TEST(AdapTbf, APeriodMayBeAMillisecondOrSeconds) {
   for (const Duration period : {Duration(1ms), Duration(2s)}) {
     for (const std::uint64_t capacity : {kSpeed, std::uint64_t{0}}) {
       SchedulerSettings settings = settings_of(capacity, period);
-      settings.adaptbf.token = 4 * kKiB;
+      settings.own.of<AdapTbfSettings>().token = 4 * kKiB;
       JobSimulation simulation(settings, server(), 1);
       const Cost request = period < 1s ? 16 * kKiB : 256 * kKiB;
       simulation.set_job(0, 1);
@@ -312,7 +313,7 @@ TEST(AdapTbf, APeriodMayBeAMillisecondOrSeconds) {
 
 TEST(AdapTbf, RequestsMayBeLargerThanAPeriodsTokens) {
   SchedulerSettings settings = settings_of(kSpeed, 1ms);
-  settings.adaptbf.token = 16 * kKiB;
+  settings.own.of<AdapTbfSettings>().token = 16 * kKiB;
   JobSimulation simulation(settings, server(), 1);
   simulation.set_job(0, 1);
   simulation.set_job(1, 3);
@@ -326,14 +327,14 @@ TEST(AdapTbf, RequestsMayBeLargerThanAPeriodsTokens) {
 TEST(AdapTbf, TheMeasuredCapacityStaysWithinItsLimits) {
   for (const bool is_low : {true, false}) {
     SchedulerSettings settings = settings_of(0);
-    settings.adaptbf.capacity.least = is_low ? 2 * kSpeed : kSpeed / 8;
-    settings.adaptbf.capacity.most = is_low ? 4 * kSpeed : kSpeed / 2;
+    settings.own.of<AdapTbfSettings>().capacity.least = is_low ? 2 * kSpeed : kSpeed / 8;
+    settings.own.of<AdapTbfSettings>().capacity.most = is_low ? 4 * kSpeed : kSpeed / 2;
     JobSimulation simulation(settings, server(), 1);
     simulation.set_job(0, 1);
     simulation.flood(0, 200, 64 * kKiB, 64 * kKiB);
     simulation.run_for(5s);
     EXPECT_EQ(simulation.capacity(), is_low ? 2 * kSpeed : kSpeed / 2);
-    EXPECT_EQ(simulation.scheduler().server(simulation.now()).capacity_source,
+    EXPECT_EQ(simulation.capacity_source(),
               is_low ? "measured, at the lower limit" : "measured, at the upper limit");
   }
 }
@@ -351,11 +352,11 @@ TEST(AdapTbf, NodesChangeAndJobsLeaveWhileEveryoneIsBacklogged) {
   simulation.remove(0);
   simulation.run_for(2s);
   EXPECT_EQ(simulation.scheduler().flow(AppId{0}).queued, 0U) << "what it had queued has left";
-  EXPECT_EQ(simulation.report(0).record, 0);
-  EXPECT_EQ(simulation.report(0).lent, 0U);
-  EXPECT_EQ(simulation.report(0).borrowed, 0U);
+  EXPECT_EQ(simulation.report(0).integer("record"), 0);
+  EXPECT_EQ(simulation.report(0).integer("lent"), 0U);
+  EXPECT_EQ(simulation.report(0).integer("borrowed"), 0U);
   simulation.set_job(0, 7);
-  EXPECT_EQ(simulation.report(0).record, 0) << "another job's";
+  EXPECT_EQ(simulation.report(0).integer("record"), 0) << "another job's";
   simulation.flood(0, 200, 256 * kKiB, 256 * kKiB);
   simulation.run_for(2s);
   EXPECT_LT(worst_error(simulation, {7, 6, 1}, 5s), 0.02);
@@ -371,16 +372,16 @@ TEST(AdapTbf, WhatARemovedJobLeftQueuedIsNotChargedToTheNextOneOfItsNumber) {
   simulation.run_for(1s);
   simulation.flood(0, 0, 1, 1);
   simulation.remove(0);
-  EXPECT_EQ(simulation.report(0).record, 0);
+  EXPECT_EQ(simulation.report(0).integer("record"), 0);
   std::int64_t left = 0;
   while (simulation.scheduler().flow(AppId{0}).queued > 0) {
     simulation.run_for(1ms);
-    left = simulation.report(0).record.value_or(0);
+    left = simulation.report(0).integer("record").value_or(0);
   }
   EXPECT_LT(left, 0) << "it went on borrowing";
   simulation.set_job(0, 2);
-  EXPECT_EQ(simulation.report(0).record, 0);
-  EXPECT_EQ(simulation.report(0).borrowed, 0U);
+  EXPECT_EQ(simulation.report(0).integer("record"), 0);
+  EXPECT_EQ(simulation.report(0).integer("borrowed"), 0U);
   EXPECT_EQ(simulation.faults(), kNoFaults);
 }
 
@@ -392,7 +393,7 @@ TEST(AdapTbf, NothingIsLostOrStuckWhateverJobsDo) {
     SchedulerSettings settings =
         settings_of(random(0, 1) == 0 ? 0 : random(1, 1000) * kMiB, period);
     settings.depth.requests = static_cast<std::uint32_t>(random(1, 16));
-    settings.adaptbf.token = std::uint64_t{1} << random(0, 22);
+    settings.own.of<AdapTbfSettings>().token = std::uint64_t{1} << random(0, 22);
     JobSimulation simulation(settings, server(random(1, 1000) * kMiB), seed);
     simulation.jump(std::chrono::milliseconds(random(0, 10'000)));
     const auto jobs = static_cast<std::uint32_t>(random(1, 6));
@@ -448,8 +449,8 @@ TEST(AdapTbf, TimeMayJumpByHours) {
       for (int idle = 0; idle < 3; ++idle) {
         simulation.jump(1000h);
         simulation.arrive(0, 64 * kKiB);
-        EXPECT_EQ(simulation.report(0).rate, 0U) << "nobody has a bucket";
-        EXPECT_EQ(simulation.report(1).rate, 0U);
+        EXPECT_EQ(simulation.report(0).integer("rate_now"), 0U) << "nobody has a bucket";
+        EXPECT_EQ(simulation.report(1).integer("rate_now"), 0U);
         if (idle > 0) {
           EXPECT_EQ(simulation.capacity(), measured) << "idle time shows nothing";
         }

@@ -9,27 +9,30 @@
 
 #include <gtest/gtest.h>
 
+#include "schedulers/adaptbf.h"
+#include "schedulers/edf.h"
 #include "schedulers/registry.h"
 #include "test/support/allocation_count.h"
+#include "test/support/round_robin.h"
 
 namespace vpfs {
 namespace {
 
 SchedulerSettings settings_of(Depth depth) {
   return {.depth = depth,
-          .capacity = 1000 * kMiB,
-          .adaptbf = {.capacity = {.configured = Share::kMaxRate}}};
+          .own = {EdfSettings{.capacity = 1000 * kMiB},
+                  AdapTbfSettings{.capacity = {.configured = Share::kMaxRate}}}};
 }
 
 // A scheduler under random use beside a plain record of what must be true of it.
 class Exercise {
  public:
-  Exercise(std::string_view policy, const SchedulerSettings& settings, std::uint32_t flows,
+  Exercise(const PolicyKind& policy, const SchedulerSettings& settings, std::uint32_t flows,
            std::uint64_t seed)
       : policy_(policy),
-        scheduler_(std::move(make_scheduler(policy, settings).value())),
+        scheduler_(make_scheduler(policy, settings)),
         depth_(settings.depth),
-        conserving_(settings.adaptbf.work_conserving),
+        conserving_(settings.own.of<AdapTbfSettings>().work_conserving),
         classes_(settings.classes.mode == TrafficClasses::Mode::none
                      ? 1
                      : settings.classes.classes.size()),
@@ -62,7 +65,7 @@ class Exercise {
         share.latency = Duration(static_cast<std::int64_t>(draw_magnitude(1U << 30)));
       if (draw(4) == 0) share.finish_bytes = {draw_magnitude(kGiB)};
       share.finish_by = now_ + std::chrono::seconds(draw(1000));
-      share.nodes = draw_magnitude(1U << 20);
+      share.own = {{"nodes", draw_magnitude(1U << 20)}};
     }
     limited_[app] = share.rate.count > 0 || share.operations > 0;
     (void)scheduler_->set_share(AppId{app}, share, now_);
@@ -208,16 +211,16 @@ class Exercise {
   // Work conserving but for limits; who waits for a time says for which.
   void check_nothing_may_go() {
     if (!every_head_fits()) return;
-    const bool waits_for_time = policy_ == "adaptbf"
+    const bool waits_for_time = policy_.name == "adaptbf"
                                     ? !conserving_
-                                    : (policy_knows(policy_, ShareField::operations) &&
+                                    : (policy_.knows(ShareField::operations) &&
                                        std::ranges::find(limited_, true) != limited_.end());
     ASSERT_TRUE(waits_for_time) << "not work conserving";
     ASSERT_NE(until_, kNever) << "would wait for ever";
     ASSERT_GT(until_, now_);
   }
 
-  std::string_view policy_;
+  const PolicyKind& policy_;
   std::unique_ptr<Scheduler> scheduler_;
   Depth depth_;
   bool conserving_;  // adaptbf
@@ -242,10 +245,11 @@ TrafficClasses random_classes(std::uint64_t seed) {
   return classes;
 }
 
-class Conformance : public ::testing::TestWithParam<std::string_view> {};
+class Conformance : public ::testing::TestWithParam<const PolicyKind*> {};
 
-INSTANTIATE_TEST_SUITE_P(EveryPolicy, Conformance, ::testing::ValuesIn(scheduler_names()),
-                         [](const auto& name) { return std::string(name.param); });
+// Also of a policy that vpfs does not know.
+INSTANTIATE_TEST_SUITE_P(EveryPolicy, Conformance, ::testing::ValuesIn(policies_with_round_robin()),
+                         [](const auto& policy) { return std::string(policy.param->name); });
 
 // Shares change while flows are backlogged, requests are withdrawn from anywhere, complete in any
 // order and with any part of their cost done; weights span 1:1'000'000 and costs 1 B to 1 TiB.
@@ -257,8 +261,8 @@ TEST_P(Conformance, EveryRequestLeavesExactlyOnceAndInOrder) {
                          .cost = shape() % 3 == 0 ? UINT64_MAX : std::uint64_t{1} << shape() % 44};
     SchedulerSettings settings = settings_of(depth);
     settings.classes = random_classes(seed);
-    settings.adaptbf.work_conserving = seed % 2 == 0;
-    Exercise exercise(GetParam(), settings, static_cast<std::uint32_t>(1 + shape() % 12), seed);
+    settings.own.of<AdapTbfSettings>().work_conserving = seed % 2 == 0;
+    Exercise exercise(*GetParam(), settings, static_cast<std::uint32_t>(1 + shape() % 12), seed);
     std::vector<IoRequest> requests(64);
     std::vector<IoRequest*> free;
     for (IoRequest& request : requests) free.push_back(&request);
@@ -321,9 +325,9 @@ std::size_t busy_period(Scheduler& scheduler, std::vector<IoRequest>& requests,
 
 TEST_P(Conformance, NothingAllocatesOnceItIsWarm) {
   constexpr std::uint32_t kFlows = 300;
-  const auto scheduler = make_scheduler(GetParam(), settings_of({.requests = 8})).value();
+  const auto scheduler = make_scheduler(*GetParam(), settings_of({.requests = 8}));
   for (std::uint32_t app = 0; app < kFlows; ++app) {
-    Share share = {.weight = app + 1, .burst = {1000}, .nodes = app + 1};
+    Share share = {.weight = app + 1, .burst = {1000}, .own = {{"nodes", app + 1}}};
     if (app % 3 == 0) share.rate = {1000 * kKiB};
     if (app % 5 == 0) share.min = {100 * kKiB};
     if (app % 10 == 0) share.latency = std::chrono::seconds(10);
@@ -344,7 +348,7 @@ TEST_P(Conformance, NothingAllocatesOnceItIsWarm) {
 }
 
 TEST_P(Conformance, AnIdleSchedulerHasNothingToSay) {
-  const auto scheduler = make_scheduler(GetParam(), {}).value();
+  const auto scheduler = make_scheduler(*GetParam(), {});
   EXPECT_EQ(scheduler->next({}).request, nullptr);
   EXPECT_EQ(scheduler->next({}).until, kNever);
   EXPECT_EQ(scheduler->queued(), 0U);
@@ -354,7 +358,7 @@ TEST_P(Conformance, AnIdleSchedulerHasNothingToSay) {
 }
 
 TEST_P(Conformance, FlowsMayAppearInAnyOrderWhileOthersAreBacklogged) {
-  const auto scheduler = make_scheduler(GetParam(), settings_of({.requests = 1})).value();
+  const auto scheduler = make_scheduler(*GetParam(), settings_of({.requests = 1}));
   std::vector<IoRequest> requests(20);
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
     const AppId app{(i * 37) % 101};
@@ -372,8 +376,7 @@ TEST_P(Conformance, FlowsMayAppearInAnyOrderWhileOthersAreBacklogged) {
 }
 
 TEST_P(Conformance, OneRequestLargerThanTheDepthStillPasses) {
-  const auto scheduler =
-      make_scheduler(GetParam(), settings_of({.requests = 4, .cost = 1})).value();
+  const auto scheduler = make_scheduler(*GetParam(), settings_of({.requests = 4, .cost = 1}));
   (void)scheduler->set_share(AppId{0}, {}, {});
   std::vector<IoRequest> requests(3);
   for (IoRequest& request : requests) {

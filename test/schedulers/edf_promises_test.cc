@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
+#include "schedulers/edf.h"
 #include "test/support/promise_simulation.h"
 
 namespace vpfs {
@@ -89,9 +90,10 @@ class Workload {
   [[nodiscard]] std::uint64_t reported_misses() {
     std::uint64_t misses = 0;
     for (std::uint32_t flow = 0; flow < inside_.size(); ++flow) {
-      const FlowReport report = simulation_.scheduler().report(AppId{flow}, simulation_.now());
-      if (report.worst_tardiness > PromiseSimulation::kRounding)
-        misses += report.deadline_misses.value_or(0);
+      const StatusFields report = simulation_.scheduler().report(AppId{flow}, simulation_.now());
+      if (report.get<Duration>("worst_tardiness") > PromiseSimulation::kRounding) {
+        misses += static_cast<std::uint64_t>(report.integer("deadline_misses").value_or(0));
+      }
     }
     return misses;
   }
@@ -100,16 +102,16 @@ class Workload {
   SchedulerSettings settings() {
     SchedulerSettings made;
     made.depth.requests = static_cast<std::uint32_t>(std::uint64_t{1} << random_(0, 6));
-    made.largest_request = 64 * kKiB << random_(0, 6);
+    made.own.of<EdfSettings>().largest_request = 64 * kKiB << random_(0, 6);
     if (random_(0, 2) == 0) made.depth.cost = random_(64 * kKiB, 32 * kMiB);
-    made.capacity = capacity_;
-    made.default_latency = std::chrono::milliseconds(random_(1, 1000));
+    made.own.of<EdfSettings>().capacity = capacity_;
+    made.own.of<EdfSettings>().default_latency = std::chrono::milliseconds(random_(1, 1000));
     return made;
   }
 
   void add_curve() {
     const Cost largest = std::uint64_t{1} << random_(12, 16 + 6);
-    request_.push_back(std::min(largest, settings_.largest_request));
+    request_.push_back(std::min(largest, settings_.own.of<EdfSettings>().largest_request));
     const Cost burst = request_.back() * random_(1, 8);
     const std::uint64_t rate = std::max<std::uint64_t>(rate_left_ * random_(2, 60) / 100, 1000);
     const double fill = static_cast<double>(burst) / static_cast<double>(capacity_);
@@ -138,7 +140,7 @@ class Workload {
   }
 
   void add_floods() {
-    const Cost largest = settings_.largest_request;
+    const Cost largest = settings_.own.of<EdfSettings>().largest_request;
     for (std::uint64_t i = random_(1, 3); i > 0; --i) {
       Share share;
       if (floods_ == Floods::everyone && i > 1) share.latency = Duration(1us);
@@ -181,7 +183,7 @@ class Workload {
       }
     }
     // Floods are cut off there, so that each workload has some hundred requests at most.
-    const double request = static_cast<double>(settings_.largest_request) / 2;
+    const double request = static_cast<double>(settings_.own.of<EdfSettings>().largest_request) / 2;
     const Duration enough(
         static_cast<std::int64_t>(100 * request / static_cast<double>(capacity_) * 1e9));
     horizon_ = std::min(horizon_, together + std::max(enough, Duration(1ms)));

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "schedulers/adaptbf.h"
+#include "schedulers/edf.h"
 #include "schedulers/registry.h"
 
 namespace vpfs {
@@ -18,8 +20,8 @@ constexpr std::uint64_t kSize = kMiB;
 class HoldTimesTest : public ::testing::TestWithParam<std::string_view> {
  protected:
   void make(std::string_view policy, SchedulerSettings settings = {.depth = {.requests = 1}}) {
-    settings.capacity = 1000 * kMiB;
-    settings.adaptbf.capacity.configured = 1000 * kMiB;
+    settings.own.of<EdfSettings>().capacity = 1000 * kMiB;
+    settings.own.of<AdapTbfSettings>().capacity.configured = 1000 * kMiB;
     scheduler_ = make_scheduler(policy, settings).value();
   }
   void share(std::uint32_t flow, const Share& share = {}) {
@@ -178,7 +180,7 @@ TEST_F(HoldTimesTest, ALimitThatIsSetWhileTheHeadWaitsCountsFromThenOn) {
 
 TEST_F(HoldTimesTest, AdapTbfHoldsByTheBucketsThatItSets) {
   make("adaptbf");
-  share(0, {.nodes = 1});
+  share(0, {.own = {{"nodes", 1}}});
   for (int i = 0; i < 40; ++i) add(0);
   ASSERT_EQ(send_next(), 0);
   // In the next period the job has 100 MiB, and a quarter of that may go at once.
@@ -298,8 +300,8 @@ class Driver {
         classes_(std::max<std::size_t>(settings.classes.classes.size(), 1)),
         random_(seed) {
     settings.depth.requests = static_cast<std::uint32_t>(1 + draw(4));
-    settings.capacity = 1000 * kMiB;
-    settings.adaptbf.capacity.configured = 100 * kMiB;
+    settings.own.of<EdfSettings>().capacity = 1000 * kMiB;
+    settings.own.of<AdapTbfSettings>().capacity.configured = 100 * kMiB;
     scheduler_ = make_scheduler(policy, settings).value();
     for (std::uint32_t flow = 0; flow < kFlows; ++flow) change_share(flow, false);
     queues_.resize(kFlows * classes_);
@@ -328,7 +330,7 @@ class Driver {
     EXPECT_GT(total_.depth, Duration::zero());
     EXPECT_GT(total_.share, Duration::zero());
     if (classes_ > 1) EXPECT_GT(total_.traffic_class, Duration::zero());
-    if (with_limits && policy_knows(policy_, ShareField::operations)) {
+    if (with_limits && find_policy(policy_)->knows(ShareField::operations)) {
       EXPECT_GT(total_.limit, Duration::zero());
     }
   }

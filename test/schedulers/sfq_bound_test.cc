@@ -1,12 +1,16 @@
 // The fairness bound of SFQ(D) over random workloads in virtual time (docs/schedulers.md).
 #include <cmath>
 #include <iostream>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "schedulers/cost_model.h"
 #include "schedulers/registry.h"
-#include "test/support/sharing_simulation.h"
+#include "test/support/drift_watch.h"
+#include "test/support/flow_simulation.h"
 
 namespace vpfs {
 namespace {
@@ -17,8 +21,8 @@ using namespace std::chrono_literals;
 // different prices, some flows on and off, some with few outstanding, on a random server.
 struct Workload {
   Depth depth;
-  ModelledServer::Settings server;
-  std::vector<FlowPlan> plans;
+  sim::Device::Settings server;
+  std::vector<FlowWork> flows;
 };
 
 Workload random_workload(std::uint64_t seed, std::uint32_t short_percent) {
@@ -37,20 +41,21 @@ Workload random_workload(std::uint64_t seed, std::uint32_t short_percent) {
                          .write_factor_permille = static_cast<std::uint32_t>(draw(500, 3000))});
   const std::uint64_t flows = draw(2, 8);
   for (std::uint64_t i = 0; i < flows; ++i) {
-    FlowPlan plan;
-    plan.weight = static_cast<std::uint32_t>(std::pow(10.0, static_cast<double>(draw(0, 30)) / 10));
-    plan.outstanding = static_cast<std::uint32_t>(draw(1, 3) == 1 ? draw(1, 4) : draw(8, 150));
+    FlowWork flow;
+    flow.share.weight =
+        static_cast<std::uint32_t>(std::pow(10.0, static_cast<double>(draw(0, 30)) / 10));
+    flow.outstanding = static_cast<std::uint32_t>(draw(1, 3) == 1 ? draw(1, 4) : draw(8, 150));
     const IoKind kind = draw(0, 1) == 0 ? IoKind::read : IoKind::write;
     const std::uint64_t size = 4 * kKiB << draw(0, 10);
-    plan.least_cost = model.cost(kind, Bytes{draw(0, 1) == 0 ? size : 4 * kKiB});
-    plan.most_cost = model.cost(kind, Bytes{size});
-    plan.short_percent = draw(0, 1) == 0 ? 0 : short_percent;
-    plan.first = std::chrono::milliseconds(draw(0, 20));
+    flow.least_size = model.cost(kind, Bytes{draw(0, 1) == 0 ? size : 4 * kKiB});
+    flow.most_size = model.cost(kind, Bytes{size});
+    flow.short_percent = draw(0, 1) == 0 ? 0 : short_percent;
+    flow.first = std::chrono::milliseconds(draw(0, 20));
     if (draw(0, 2) == 0) {
-      plan.active = std::chrono::milliseconds(draw(1, 100));
-      plan.pause = std::chrono::milliseconds(draw(1, 100));
+      flow.active = std::chrono::milliseconds(draw(1, 100));
+      flow.pause = std::chrono::milliseconds(draw(1, 100));
     }
-    workload.plans.push_back(plan);
+    workload.flows.push_back(flow);
   }
   return workload;
 }
@@ -59,9 +64,19 @@ Workload random_workload(std::uint64_t seed, std::uint32_t short_percent) {
 double drift(std::string_view policy, std::uint64_t seed, std::uint32_t short_percent) {
   const Workload workload = random_workload(seed, short_percent);
   const auto scheduler = make_scheduler(policy, {.depth = workload.depth}).value();
-  SharingSimulation simulation(*scheduler, workload.server, workload.plans, seed);
-  simulation.run(400);
-  return simulation.worst_drift() / (workload.depth.requests + 1);
+  std::vector<std::uint32_t> weights;
+  for (const FlowWork& flow : workload.flows) weights.push_back(flow.share.weight);
+  DriftWatch watch(weights);
+  FlowSimulation simulation(*scheduler, workload.server, workload.flows, seed);
+  simulation.on_enqueue = [&](const IoRequest& request) {
+    watch.charged(std::to_underlying(request.app), request.cost);
+  };
+  simulation.on_backlog = [&](std::uint32_t flow, bool has) { watch.backlog(flow, has); };
+  simulation.on_done = [&](const IoRequest& request, Cost done) {
+    watch.done(std::to_underlying(request.app), done);
+  };
+  simulation.run_requests(400);
+  return watch.worst() / (workload.depth.requests + 1);
 }
 
 double worst_drift(std::string_view policy, std::uint64_t first_seed, std::uint64_t seeds,
@@ -100,12 +115,17 @@ TEST(SfqBound, TheRatioConvergesToTheWeights) {
   for (const std::uint32_t weight : {1U, 2U, 8U, 32U}) {
     for (const std::uint32_t short_percent : {0U, 100U}) {
       const auto scheduler = make_scheduler("sfq", {.depth = {.requests = 16}}).value();
-      const FlowPlan heavy = {.weight = weight, .outstanding = 200, .short_percent = short_percent};
-      const FlowPlan light = {.weight = 1, .outstanding = 40};
-      SharingSimulation simulation(*scheduler, {.parallelism = 4}, {heavy, light}, weight);
-      simulation.run(2'000);
+      const FlowWork heavy = {.share = {.weight = weight},
+                              .outstanding = 200,
+                              .least_size = 4 * kKiB,
+                              .most_size = 4 * kMiB,
+                              .short_percent = short_percent};
+      const FlowWork light = {
+          .share = {}, .outstanding = 40, .least_size = 4 * kKiB, .most_size = 4 * kMiB};
+      FlowSimulation simulation(*scheduler, {.parallelism = 4}, {heavy, light}, weight);
+      simulation.run_requests(2'000);
       const Cost first[] = {simulation.done(0), simulation.done(1)};
-      simulation.run(30'000);
+      simulation.run_requests(30'000);
       const double ratio = static_cast<double>(simulation.done(0) - first[0]) /
                            static_cast<double>(simulation.done(1) - first[1]);
       // What the bound leaves open: D + 1 requests of each flow.
@@ -120,15 +140,17 @@ TEST(SfqBound, TheRatioConvergesToTheWeights) {
 // A flow that had nothing to send for a long time gets its weight's part and no more.
 TEST(SfqBound, AnIdleFlowThatReturnsGetsNoCredit) {
   const auto scheduler = make_scheduler("sfq", {.depth = {.requests = 4}}).value();
-  const FlowPlan steady = {.weight = 1, .least_cost = kMiB, .most_cost = kMiB};
-  FlowPlan late = steady;
+  const FlowWork steady = {.share = {}, .outstanding = 8, .least_size = kMiB, .most_size = kMiB};
+  FlowWork late = steady;
   late.first = 60s;
-  SharingSimulation simulation(*scheduler, {.cost_per_second = 100 * kMiB}, {steady, late}, 1);
+  FlowSimulation simulation(*scheduler, {.cost_per_second = 100 * kMiB}, {steady, late}, 1);
   std::uint64_t counts[2] = {0, 0};
-  simulation.run(6000);  // until the second one begins
+  simulation.run_requests(6000);  // until the second one begins
   ASSERT_LT(simulation.done(1), 10 * kMiB);
-  simulation.on_done = [&](std::uint32_t flow, Cost) { ++counts[flow]; };
-  simulation.run(40);
+  simulation.on_done = [&](const IoRequest& request, Cost) {
+    ++counts[std::to_underlying(request.app)];
+  };
+  simulation.run_requests(40);
   EXPECT_NEAR(static_cast<double>(counts[0]), static_cast<double>(counts[1]), 10);
 }
 

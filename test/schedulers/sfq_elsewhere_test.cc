@@ -39,8 +39,7 @@ class Cluster {
       }
       schedulers_.push_back(make_scheduler("sfq", {.depth = {.requests = kDepth}}).value());
       simulations_.push_back(std::make_unique<FlowSimulation>(
-          *schedulers_.back(), ModelledServer::Settings{.cost_per_second = capacity}, works,
-          server));
+          *schedulers_.back(), sim::Device::Settings{.cost_per_second = capacity}, works, server));
     }
   }
 

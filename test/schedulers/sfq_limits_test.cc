@@ -46,7 +46,7 @@ FlowWork random_work(Draw& draw) {
 
 struct Server {
   std::uint32_t depth;
-  ModelledServer::Settings settings;
+  sim::Device::Settings settings;
 };
 
 Server random_server(Draw& draw) {

@@ -9,7 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "schedulers/registry.h"
-#include "test/support/modelled_server.h"
+#include "sim/device/device.h"
+#include "sim/engine/engine.h"
 #include "test/support/rate_watch.h"
 
 namespace vpfs {
@@ -36,44 +37,42 @@ class Lanes {
       : watch_(share.rate.count > 0 ? share.rate.count : share.operations) {
     by_bytes_ = share.rate.count > 0;
     for (const LaneWork& work : works) {
-      Lane& lane = lanes_.emplace_back();
-      lane.work = work;
+      Lane& lane = lanes_.emplace_back(work);
       lane.scheduler = make_scheduler(policy, settings, &limits_).value();
-      lane.server =
-          std::make_unique<ModelledServer>(ModelledServer::Settings{.cost_per_second = work.speed});
       lane.in_flight.resize(flows);
       lane.sent.resize(flows);
     }
     for (Lane& lane : lanes_) {
-      (void)lane.scheduler->set_share(AppId{0}, share, now_);
+      (void)lane.scheduler->set_share(AppId{0}, share, engine_.now());
       for (std::uint32_t flow = 1; flow < flows; ++flow) {
-        (void)lane.scheduler->set_share(AppId{flow}, {}, now_);
+        (void)lane.scheduler->set_share(AppId{flow}, {}, engine_.now());
       }
     }
   }
 
   void run(Duration length) {
-    const TimePoint end = now_ + length;
+    const TimePoint end = engine_.now() + length;
     for (;;) {
       TimePoint next = end;
       for (Lane& lane : lanes_) {
         refill(lane);
         next = std::min(next, send(lane));
-        if (lane.server->next_finish()) next = std::min(next, *lane.server->next_finish());
-        if (TimePoint{} + lane.work.first > now_) {
+        if (TimePoint{} + lane.work.first > engine_.now()) {
           next = std::min(next, TimePoint{} + lane.work.first);
         }
       }
-      if (before_step) before_step(now_);
-      ASSERT_GT(next, now_);
-      now_ = next;
-      if (now_ == end) return;
-      for (Lane& lane : lanes_) finish(lane);
+      next = std::min(next, engine_.next());
+      if (before_step) before_step(engine_.now());
+      ASSERT_GT(next, engine_.now());
+      engine_.skip_to(next);
+      if (next == end) return;
+      while (engine_.step(next)) {
+      }
     }
   }
   // Gives its share to the flow again, in every lane.
   void set_share(const Share& share) {
-    for (Lane& lane : lanes_) (void)lane.scheduler->set_share(AppId{0}, share, now_);
+    for (Lane& lane : lanes_) (void)lane.scheduler->set_share(AppId{0}, share, engine_.now());
   }
   void set_outstanding(std::size_t lane, std::uint32_t outstanding) {
     lanes_[lane].work.outstanding = outstanding;
@@ -95,15 +94,17 @@ class Lanes {
 
  private:
   struct Lane {
+    explicit Lane(const LaneWork& from) : work(from), device({.cost_per_second = from.speed}) {}
+
     LaneWork work;
     std::unique_ptr<Scheduler> scheduler;
-    std::unique_ptr<ModelledServer> server;
+    sim::Device device;
     std::vector<std::uint32_t> in_flight;  // by flow
     std::vector<std::uint64_t> sent;       // bytes, or operations
   };
 
   void refill(Lane& lane) {
-    if (now_ < TimePoint{} + lane.work.first) return;
+    if (engine_.now() < TimePoint{} + lane.work.first) return;
     for (std::uint32_t flow = 0; flow < lane.in_flight.size(); ++flow) {
       for (; lane.in_flight[flow] < lane.work.outstanding; ++lane.in_flight[flow]) {
         IoRequest& request = storage_.emplace_back();
@@ -112,28 +113,26 @@ class Lanes {
                    .traffic_class = static_cast<std::uint8_t>(random_() % 2),
                    .size = {size},
                    .cost = size,
-                   .arrival = now_};
-        lane.scheduler->enqueue(request, now_);
+                   .arrival = engine_.now()};
+        lane.scheduler->enqueue(request, engine_.now());
       }
     }
   }
   TimePoint send(Lane& lane) {
     for (;;) {
-      const Scheduler::Decision decision = lane.scheduler->next(now_);
+      const Scheduler::Decision decision = lane.scheduler->next(engine_.now());
       if (decision.request == nullptr) return decision.until;
       const auto flow = std::to_underlying(decision.request->app);
       const std::uint64_t amount = by_bytes_ ? decision.request->size.count : 1;
       lane.sent[flow] += amount;
-      if (flow == 0) watch_.served(amount, now_);
-      lane.server->start(*decision.request, decision.request->cost, now_);
+      if (flow == 0) watch_.served(amount, engine_.now());
+      engine_.at(lane.device.serve(decision.request->cost, engine_.now()),
+                 [this, &lane, request = decision.request] { finish(lane, *request); });
     }
   }
-  void finish(Lane& lane) {
-    while (lane.server->next_finish() == now_) {
-      const ModelledServer::Finished done = lane.server->finish_one(now_);
-      lane.scheduler->complete(*done.request, done.cost, now_);
-      --lane.in_flight[std::to_underlying(done.request->app)];
-    }
+  void finish(Lane& lane, const IoRequest& request) {
+    lane.scheduler->complete(request, request.cost, engine_.now());
+    --lane.in_flight[std::to_underlying(request.app)];
   }
 
   RateLimits limits_;
@@ -142,7 +141,7 @@ class Lanes {
   std::deque<IoRequest> storage_;
   std::mt19937_64 random_{1};
   RateWatch watch_;
-  TimePoint now_ = {};
+  sim::Engine engine_;
 };
 
 const Share kLimited = {.rate = {kRate}, .burst = kBurst};

@@ -147,10 +147,9 @@ void run_watched(std::uint64_t seed, bool changes, bool realtime) {
   for (FlowWork& work : flows) work.share.realtime = realtime && draw.one_in(2);
   const Depth depth = {.requests = std::uint32_t{1} << draw(0, 5),
                        .cost = draw.one_in(3) ? draw(kMiB, 16 * kMiB) : UINT64_MAX};
-  const ModelledServer::Settings server = {
-      .parallelism = static_cast<std::uint32_t>(draw(1, 4)),
-      .cost_per_second = draw(5, 500) * kMiB,
-      .per_request = std::chrono::microseconds(draw(20, 2000))};
+  const sim::Device::Settings server = {.parallelism = static_cast<std::uint32_t>(draw(1, 4)),
+                                        .cost_per_second = draw(5, 500) * kMiB,
+                                        .per_request = std::chrono::microseconds(draw(20, 2000))};
   const auto scheduler = make_scheduler("tbf", {.depth = depth}).value();
   Model model(flows.size());
   std::vector<Watched> watched;
@@ -412,13 +411,13 @@ TEST_F(TbfTest, SaysWhyAClassWaitsAndUntilWhen) {
   EXPECT_EQ(scheduler_->why_waiting(kA, now_).reason, kIsNext);
   EXPECT_EQ(scheduler_->why_waiting(kB, now_).reason,
             "classes whose tokens are due, and earlier requests, go first");
-  EXPECT_EQ(scheduler_->report(kA, now_).tokens, 500);
-  EXPECT_EQ(scheduler_->report(kB, now_).tokens, std::nullopt);
+  EXPECT_EQ(scheduler_->report(kA, now_).integer("tokens"), 500);
+  EXPECT_EQ(scheduler_->report(kB, now_).integer("tokens"), std::nullopt);
   EXPECT_EQ(scheduler_->next(now_).request->app, kA);
   const WaitReason why = scheduler_->why_waiting(kA, now_);
   EXPECT_EQ(why.reason, "tokens of its rate limit");
   EXPECT_EQ(why.eligible, at(500ms));
-  EXPECT_EQ(scheduler_->report(kA, at(100ms)).tokens, 100);
+  EXPECT_EQ(scheduler_->report(kA, at(100ms)).integer("tokens"), 100);
   EXPECT_EQ(scheduler_->why_waiting(kB, now_).reason, kIsNext);
   now_ = at(500ms);
   share(kB, {.operations = 1, .rank = 0});

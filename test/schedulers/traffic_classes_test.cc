@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedulers/adaptbf.h"
 #include "schedulers/registry.h"
 #include "schedulers/token_bucket.h"
 #include "test/support/drift_watch.h"
@@ -52,7 +53,7 @@ TrafficClasses make_classes(Mode mode, const std::vector<std::uint32_t>& shares,
 std::unique_ptr<Scheduler> make(std::string_view policy, Depth depth,
                                 const TrafficClasses& classes) {
   SchedulerSettings settings = {.depth = depth, .classes = classes};
-  settings.adaptbf.capacity.configured = Share::kMaxRate;
+  settings.own.of<AdapTbfSettings>().capacity.configured = Share::kMaxRate;
   return make_scheduler(policy, settings).value();
 }
 
@@ -90,8 +91,8 @@ double apportioned_drift(std::string_view policy, std::uint64_t seed, std::uint3
     work.short_percent = short_percent;
     if (tiny) work.least_size = work.most_size = draw(1, 3);
   }
-  const ModelledServer::Settings server = {.parallelism = static_cast<std::uint32_t>(draw(1, 4)),
-                                           .cost_per_second = tiny ? 2'000 : draw(100, 800) * kMiB};
+  const sim::Device::Settings server = {.parallelism = static_cast<std::uint32_t>(draw(1, 4)),
+                                        .cost_per_second = tiny ? 2'000 : draw(100, 800) * kMiB};
   FlowSimulation simulation(*scheduler, server, flows, seed);
   DriftWatch drift(shares);
   std::vector<std::uint64_t> queued(shares.size(), 0);
@@ -279,7 +280,7 @@ TEST(TrafficClasses, StrictWithAStarvationBoundKeepsItAndSendsNothingBefore) {
         largest = std::max(largest, flows[i].most_size);
       }
       const auto depth = static_cast<std::uint32_t>(draw(1, 8));
-      const ModelledServer::Settings server = {
+      const sim::Device::Settings server = {
           .parallelism = static_cast<std::uint32_t>(draw(1, depth)),
           .cost_per_second = draw(50, 500) * kMiB};
       const auto scheduler =
@@ -388,7 +389,7 @@ TEST_F(TrafficClassesTest, StatusSpeaksOfAFlowInAllClasses) {
   now_ += 20ms;
   EXPECT_EQ(reason(0), kIsNext) << "its class has waited for too long";
   EXPECT_EQ(reason(1), "a traffic class that has waited for too long goes first");
-  EXPECT_EQ(scheduler_->report(AppId{0}, now_).tokens, 1000);
+  EXPECT_EQ(scheduler_->report(AppId{0}, now_).integer("tokens"), 1000);
 }
 
 TEST_F(TrafficClassesTest, ALimitHoldsOverTheClassesOfAFlowTogether) {

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedulers/edf.h"
 #include "stage/stage.h"
 
 namespace vpfs::stage {
@@ -24,7 +25,7 @@ Config config_of(const std::string& policy) {
   Config config;
   config.policy = policy;
   config.scheduler.depth.requests = 6;
-  config.scheduler.capacity = 100 * kMiB;
+  config.scheduler.own.of<EdfSettings>().capacity = 100 * kMiB;
   config.scheduler_per_target = true;
   config.cost.per_request = {};
   config.virtual_pfs = {{.name = kTemplate, .share = {.weight = 2}}};

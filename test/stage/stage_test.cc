@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "schedulers/edf.h"
+
 namespace vpfs::stage {
 namespace {
 
@@ -224,14 +226,14 @@ TEST_F(StageTest, AReloadToFewerTrafficClassesKnowsWhatIsOutstandingOfTheOthers)
 TEST_F(StageTest, APromiseThatAReloadMakesGoodIsNoLongerToldAsRefused) {
   Config config = config_of(4);
   config.policy = "edf";
-  config.scheduler.capacity = 10;
+  config.scheduler.own.of<EdfSettings>().capacity = 10;
   config.virtual_pfs = {
       {.name = "a", .share = {.rate = {100 * kMiB}, .burst = {kMiB}, .latency = 1s}}};
   make(config);
   const auto refused = [&] { return stage_->virtual_pfs()[named("a").app].info->refused_promise; };
   EXPECT_NE(refused(), "");
   EXPECT_EQ(stage_->take_notices().size(), 1U);
-  config.scheduler.capacity = kGiB;
+  config.scheduler.own.of<EdfSettings>().capacity = kGiB;
   stage_->reconfigure(config, now_);
   EXPECT_EQ(refused(), "");
 }

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "client/latch.h"
+#include "net/latch.h"
 #include "test/support/run_task.h"
 
 namespace vpfs::test {
@@ -265,7 +265,7 @@ void check_concurrent_io(asio::io_context& loop, FileSystem& fs) {
   ASSERT_EQ(::write(descriptor, data.data(), data.size()), static_cast<ssize_t>(data.size()));
   Memory back(data.size());
   for (const bool writing : {true, false}) {
-    client::Latch latch(loop.get_executor());
+    net::Latch latch(loop.get_executor());
     for (std::size_t i = 0; i < kParts; ++i) {
       latch.expect();
       const std::uint64_t offset = i * kPart;

@@ -11,7 +11,9 @@ DepthSimulation::DepthSimulation(Server server, Demand demand, std::uint64_t see
       random_(seed),
       controller_(controller),
       fixed_depth_(fixed_depth) {
-  if (demand_.on > Duration::zero()) toggle_ = TimePoint(demand_.on);
+  if (demand_.on > Duration::zero())
+    engine_.after(
+        demand_.on, [this] { toggle(); }, kToggle);
 }
 
 void DepthSimulation::set_server(const Server& server) {
@@ -22,36 +24,28 @@ void DepthSimulation::set_server(const Server& server) {
 void DepthSimulation::run(Duration until) {
   const TimePoint end(until);
   dispatch();
-  for (;;) {
-    const TimePoint next = events_.empty() ? TimePoint::max() : events_.top().at;
-    if (std::min(next, toggle_) > end) break;
-    if (toggle_ <= next) {
-      now_ = toggle_;
-      on_ = !on_;
-      toggle_ += on_ ? demand_.on : demand_.off;
-    } else {
-      const Event event = events_.top();
-      events_.pop();
-      now_ = event.at;
-      handle(event);
-    }
-    dispatch();
-  }
-  now_ = end;
+  while (engine_.step(end)) dispatch();
+  engine_.skip_to(end);
 }
 
-void DepthSimulation::handle(const Event& event) {
-  if (!event.served) {
-    --busy_;
-    fill();
-    if (event.outside > Duration::zero()) {
-      events_.push({now_ + event.outside, order_++, event.sent, {}, true});
-      return;
-    }
-  }
+void DepthSimulation::toggle() {
+  on_ = !on_;
+  engine_.after(
+      on_ ? demand_.on : demand_.off, [this] { toggle(); }, kToggle);
+}
+
+void DepthSimulation::end_service(TimePoint sent, Duration outside) {
+  --busy_;
+  fill();
+  if (outside == Duration::zero()) return reply(sent);
+  engine_.after(
+      outside, [this, sent] { reply(sent); }, kService);
+}
+
+void DepthSimulation::reply(TimePoint sent) {
   --outstanding_;
   ++done_;
-  if (controller_ != nullptr) controller_->completed(event.sent, outstanding_, now_);
+  if (controller_ != nullptr) controller_->completed(sent, outstanding_, engine_.now());
 }
 
 void DepthSimulation::dispatch() {
@@ -59,13 +53,13 @@ void DepthSimulation::dispatch() {
     const std::uint32_t depth = controller_ != nullptr ? controller_->depth() : fixed_depth_;
     if (outstanding_ >= depth) return;
     if (!on_ || outstanding_ >= demand_.in_flight) {
-      if (controller_ != nullptr) controller_->starved(now_);
+      if (controller_ != nullptr) controller_->starved(engine_.now());
       return;
     }
     ++outstanding_;
-    waiting_.push_back(now_);
+    waiting_.push_back(engine_.now());
     fill();
-    if (controller_ != nullptr) controller_->dispatched(outstanding_, now_);
+    if (controller_ != nullptr) controller_->dispatched(outstanding_, engine_.now());
   }
 }
 
@@ -81,8 +75,10 @@ void DepthSimulation::fill() {
                  (100 * server_.parallelism);
     }
     ++busy_;
-    events_.push({now_ + service, order_++, waiting_.front(), outside, false});
+    const TimePoint sent = waiting_.front();
     waiting_.pop_front();
+    engine_.after(
+        service, [this, sent, outside] { end_service(sent, outside); }, kService);
   }
 }
 

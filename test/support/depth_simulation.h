@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <deque>
-#include <queue>
 #include <random>
 
 #include "schedulers/depth_controller.h"
+#include "sim/engine/engine.h"
 
 namespace vpfs {
 
@@ -46,20 +46,15 @@ class DepthSimulation {
   [[nodiscard]] std::uint64_t done() const { return done_; }
 
  private:
-  struct Event {
-    TimePoint at;
-    std::uint64_t order;  // among equal times
-    TimePoint sent;
-    Duration outside;  // from the end of the service to the reply
-    bool served;       // already: this is the reply
-    bool operator<(const Event& other) const {
-      return at != other.at ? at > other.at : order > other.order;
-    }
-  };
+  // Of events at one time.
+  enum Rank : sim::Engine::Rank { kToggle, kService };
 
   void dispatch();
   void fill();
-  void handle(const Event& event);
+  void toggle();
+  // `outside`: how long the reply is on its way.
+  void end_service(TimePoint sent, Duration outside);
+  void reply(TimePoint sent);
   [[nodiscard]] Duration draw_service();
 
   Server server_;
@@ -67,14 +62,11 @@ class DepthSimulation {
   std::mt19937_64 random_;
   DepthController* controller_;
   std::uint32_t fixed_depth_;
-  TimePoint now_ = {};
-  TimePoint toggle_ = TimePoint::max();
+  sim::Engine engine_;
   bool on_ = true;
-  std::priority_queue<Event> events_;
   std::deque<TimePoint> waiting_;
   std::uint32_t busy_ = 0;
   std::uint32_t outstanding_ = 0;
-  std::uint64_t order_ = 0;
   std::uint64_t done_ = 0;
 };
 

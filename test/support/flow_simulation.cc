@@ -5,75 +5,75 @@
 
 namespace vpfs {
 
-FlowSimulation::FlowSimulation(Scheduler& scheduler, ModelledServer::Settings server,
+FlowSimulation::FlowSimulation(Scheduler& scheduler, sim::Device::Settings device,
                                std::vector<FlowWork> flows, std::uint64_t seed)
-    : scheduler_(scheduler), server_(server), random_(seed) {
+    : scheduler_(scheduler), device_(device), random_(seed) {
   for (std::uint32_t flow = 0; flow < flows.size(); ++flow) {
-    (void)scheduler_.set_share(AppId{flow}, flows[flow].share, now_);
-    starts_.push({.time = TimePoint{} + flows[flow].first, .flow = flow});
+    (void)scheduler_.set_share(AppId{flow}, flows[flow].share, now());
+    start_at(TimePoint{} + flows[flow].first, flow);
     states_.push_back({.work = std::move(flows[flow])});
   }
 }
 
 void FlowSimulation::at(TimePoint time, std::function<void()> action) {
-  actions_.emplace(time, std::move(action));
+  engine_.at(time, std::move(action), kAction);
+}
+
+void FlowSimulation::start_at(TimePoint time, std::uint32_t flow) {
+  engine_.at(
+      time, [this, flow] { refill(flow); }, kStart);
 }
 
 void FlowSimulation::run(Duration length) {
-  const TimePoint end = now_ + length;
-  dispatch(now_);
-  for (TimePoint next = next_event(); next <= end; next = next_event()) {
-    const bool is_wake = next == wake_;
-    if (is_wake) ask_just_before(next);
-    now_ = next;
-    const bool alone = is_wake && (!server_.next_finish() || *server_.next_finish() > next) &&
-                       (starts_.empty() || starts_.top().time > next) &&
-                       (actions_.empty() || actions_.begin()->first > next);
-    if (!alone) take_event();
-    const std::uint64_t sent = dispatch(now_);
-    // Unless a request came up that the depth does not admit.
-    if (alone && sent == 0 && (wake_ != kNever || scheduler_.outstanding() == 0)) ++idle_answers_;
+  const TimePoint end = now() + length;
+  dispatch();
+  while (step(end)) {
   }
-  now_ = end;
+  engine_.skip_to(end);
 }
 
-TimePoint FlowSimulation::next_event() const {
-  TimePoint next = std::min(wake_, server_.next_finish().value_or(kNever));
-  if (!starts_.empty()) next = std::min(next, starts_.top().time);
-  if (!actions_.empty()) next = std::min(next, actions_.begin()->first);
-  return next;
+void FlowSimulation::run_requests(std::uint64_t requests) {
+  const std::uint64_t end = completed_ + requests;
+  dispatch();
+  while (completed_ < end && step(kNever - Duration(1))) {
+  }
 }
 
-void FlowSimulation::take_event() {
-  if (!actions_.empty() && actions_.begin()->first == now_) {
-    const auto action = actions_.extract(actions_.begin());
-    action.mapped()();
-  } else if (!starts_.empty() && starts_.top().time == now_) {
-    while (!starts_.empty() && starts_.top().time == now_) {
-      const Start start = starts_.top();
-      starts_.pop();
-      refill(start.flow);
-    }
-  } else {
-    finish();
+bool FlowSimulation::step(TimePoint end) {
+  const TimePoint next = std::min(wake_, engine_.next());
+  if (next > end) return false;
+  const bool is_wake = next == wake_;
+  if (is_wake) ask_just_before(next);
+  const bool alone = is_wake && engine_.next() > next;
+  engine_.skip_to(next);
+  if (!alone) {
+    // Flows that start at one time are there before anything is sent.
+    do {
+      engine_.step(next);
+    } while (engine_.next_is_now(kStart));
   }
+  const std::uint64_t sent = dispatch();
+  // Unless a request came up that the depth does not admit.
+  if (alone && sent == 0 && (wake_ != kNever || scheduler_.outstanding() == 0)) ++idle_answers_;
+  return true;
 }
 
 void FlowSimulation::ask_just_before(TimePoint time) {
   const TimePoint before = time - Duration(1);
-  if (before <= now_) return;
-  if (dispatch(before) > 0) ++late_answers_;
+  if (before <= now()) return;
+  engine_.skip_to(before);
+  if (dispatch() > 0) ++late_answers_;
   wake_ = time;
 }
 
 bool FlowSimulation::active(const FlowWork& work) const {
   if (work.pause == Duration::zero()) return true;
-  return (now_.time_since_epoch() - work.first) % (work.active + work.pause) < work.active;
+  return (now().time_since_epoch() - work.first) % (work.active + work.pause) < work.active;
 }
 
 TimePoint FlowSimulation::next_start(const FlowWork& work) const {
   const Duration cycle = work.active + work.pause;
-  const auto cycles = (now_.time_since_epoch() - work.first) / cycle + 1;
+  const auto cycles = (now().time_since_epoch() - work.first) / cycle + 1;
   return TimePoint{} + work.first + cycles * cycle;
 }
 
@@ -81,7 +81,7 @@ void FlowSimulation::refill(std::uint32_t flow) {
   State& state = states_[flow];
   const FlowWork& work = state.work;
   if (!active(work)) {
-    if (state.in_flight == 0) starts_.push({.time = next_start(work), .flow = flow});
+    if (state.in_flight == 0) start_at(next_start(work), flow);
     return;
   }
   while (state.in_flight < work.outstanding) {
@@ -93,18 +93,17 @@ void FlowSimulation::refill(std::uint32_t flow) {
                .traffic_class = work.classes[random_() % work.classes.size()],
                .size = {size},
                .cost = std::max<Cost>(size * work.cost_permille / 1000, 1),
-               .arrival = now_};
+               .arrival = now()};
     ++state.in_flight;
     if (state.queued++ == 0) on_backlog(flow, true);
     on_enqueue(request);
-    scheduler_.enqueue(request, now_);
+    scheduler_.enqueue(request, now());
   }
 }
 
-std::uint64_t FlowSimulation::dispatch(TimePoint now) {
-  now_ = now;
+std::uint64_t FlowSimulation::dispatch() {
   for (std::uint64_t sent = 0;; ++sent) {
-    const Scheduler::Decision decision = scheduler_.next(now_);
+    const Scheduler::Decision decision = scheduler_.next(now());
     if (decision.request == nullptr) {
       wake_ = decision.until;
       if (wake_ != kNever) ++waits_;
@@ -119,18 +118,20 @@ std::uint64_t FlowSimulation::dispatch(TimePoint now) {
     on_sent(request);
     if (--state.queued == 0) on_backlog(flow, false);
     const bool is_short = random_() % 100 < state.work.short_percent;
-    server_.start(request, is_short ? random_() % (request.cost + 1) : request.cost, now_);
+    const Cost done = is_short ? random_() % (request.cost + 1) : request.cost;
+    engine_.at(
+        device_.serve(done, now()), [this, &request, done] { finish(request, done); }, kEnd);
   }
 }
 
-void FlowSimulation::finish() {
-  const ModelledServer::Finished finished = server_.finish_one(now_);
-  const auto flow = std::to_underlying(finished.request->app);
-  scheduler_.complete(*finished.request, finished.cost, now_);
-  on_done(*finished.request, finished.cost);
-  states_[flow].done += finished.cost;
+void FlowSimulation::finish(IoRequest& request, Cost done) {
+  const auto flow = std::to_underlying(request.app);
+  scheduler_.complete(request, done, now());
+  on_done(request, done);
+  states_[flow].done += done;
   --states_[flow].in_flight;
-  free_.push_back(finished.request);
+  ++completed_;
+  free_.push_back(&request);
   refill(flow);
 }
 

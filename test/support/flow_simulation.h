@@ -3,13 +3,12 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
-#include <queue>
 #include <random>
 #include <vector>
 
 #include "schedulers/scheduler.h"
-#include "test/support/modelled_server.h"
+#include "sim/device/device.h"
+#include "sim/engine/engine.h"
 
 namespace vpfs {
 
@@ -27,18 +26,20 @@ struct FlowWork {
   std::vector<std::uint8_t> classes = {0};  // each request belongs to one of these
 };
 
-// Applications in closed loop against one scheduler and one modelled server, in virtual time, that
-// asks a scheduler again when it said so. Flow i is AppId i. Tests look on through the hooks.
+// Applications in closed loop against one scheduler and one device, in virtual time, that asks a
+// scheduler again when it said so. Flow i is AppId i. Tests look on through the hooks.
 class FlowSimulation {
  public:
-  FlowSimulation(Scheduler& scheduler, ModelledServer::Settings server, std::vector<FlowWork> flows,
+  FlowSimulation(Scheduler& scheduler, sim::Device::Settings device, std::vector<FlowWork> flows,
                  std::uint64_t seed);
 
   void run(Duration length);
-  void run_until(TimePoint end) { run(end - now_); }
+  void run_until(TimePoint end) { run(end - now()); }
+  // Until so many more requests are done.
+  void run_requests(std::uint64_t requests);
   // Calls `action` at that time, before the scheduler is asked.
   void at(TimePoint time, std::function<void()> action);
-  [[nodiscard]] TimePoint now() const { return now_; }
+  [[nodiscard]] TimePoint now() const { return engine_.now(); }
   [[nodiscard]] std::size_t queued(std::uint32_t flow) const { return states_[flow].queued; }
   [[nodiscard]] Cost sent_cost(std::uint32_t flow) const { return states_[flow].sent_cost; }
   [[nodiscard]] std::uint64_t sent_bytes(std::uint32_t flow) const {
@@ -70,31 +71,28 @@ class FlowSimulation {
     Cost sent_cost = 0;
     Cost done = 0;
   };
-  struct Start {
-    TimePoint time;
-    std::uint32_t flow;
-    bool operator>(const Start& other) const { return time > other.time; }
-  };
+  // Of events at one time.
+  enum Rank : sim::Engine::Rank { kAction, kStart, kEnd };
 
   [[nodiscard]] bool active(const FlowWork& work) const;
   [[nodiscard]] TimePoint next_start(const FlowWork& work) const;
-  [[nodiscard]] TimePoint next_event() const;
-  void take_event();
+  // The next event; false: there is none up to `end`.
+  bool step(TimePoint end);
   void refill(std::uint32_t flow);
-  std::uint64_t dispatch(TimePoint now);
-  void finish();
+  void start_at(TimePoint time, std::uint32_t flow);
+  std::uint64_t dispatch();
+  void finish(IoRequest& request, Cost done);
   void ask_just_before(TimePoint time);
 
   Scheduler& scheduler_;
-  ModelledServer server_;
+  sim::Engine engine_;
+  sim::Device device_;
   std::vector<State> states_;
   std::deque<IoRequest> storage_;
   std::vector<IoRequest*> free_;
-  std::priority_queue<Start, std::vector<Start>, std::greater<>> starts_;
-  std::multimap<TimePoint, std::function<void()>> actions_;
   std::mt19937_64 random_;
-  TimePoint now_ = {};
-  TimePoint wake_ = kNever;
+  TimePoint wake_ = kNever;  // when to ask the scheduler again
+  std::uint64_t completed_ = 0;
   std::uint64_t late_answers_ = 0;
   std::uint64_t idle_answers_ = 0;
   std::uint64_t waits_ = 0;

@@ -1,24 +1,27 @@
 #include "test/support/job_simulation.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "schedulers/adaptbf.h"
 
 namespace vpfs {
 
-JobSimulation::JobSimulation(const SchedulerSettings& settings, ModelledServer::Settings server,
+JobSimulation::JobSimulation(const SchedulerSettings& settings, sim::Device::Settings device,
                              std::uint64_t seed)
     : settings_(settings),
       scheduler_(make_scheduler("adaptbf", settings).value()),
-      server_(server),
+      device_(device),
       random_(seed) {}
 
 void JobSimulation::set_job(std::uint32_t job, std::uint64_t nodes) {
   if (job >= jobs_.size()) jobs_.resize(job + 1);
-  (void)scheduler_->set_share(AppId{job}, {.nodes = nodes}, now_);
+  (void)scheduler_->set_share(AppId{job}, {.own = {{"nodes", nodes}}}, now());
   dispatch();
 }
 
 void JobSimulation::remove(std::uint32_t job) {
-  scheduler_->remove(AppId{job}, now_);
+  scheduler_->remove(AppId{job}, now());
   dispatch();
 }
 
@@ -35,8 +38,18 @@ void JobSimulation::trickle(std::uint32_t job, Duration interval, Cost cost) {
   jobs_[job].trickled = cost;
   ++jobs_[job].source;
   if (interval > Duration::zero()) {
-    drops_.push({.at = now_ + interval, .job = job, .source = jobs_[job].source});
+    drop_at(now() + interval, job, jobs_[job].source);
   }
+}
+
+void JobSimulation::drop_at(TimePoint time, std::uint32_t index, std::uint64_t source) {
+  const auto drop = [this, index, source] {
+    const Job& job = jobs_[index];
+    if (source != job.source) return;
+    enqueue(index, job.trickled);
+    drop_at(now() + job.interval, index, source);
+  };
+  engine_.at(time, drop, kDrop);
 }
 
 void JobSimulation::arrive(std::uint32_t job, Cost cost) {
@@ -52,10 +65,10 @@ void JobSimulation::enqueue(std::uint32_t job, Cost cost) {
   request.app = AppId{job};
   request.cost = cost;
   request.size = Bytes{cost};
-  request.arrival = now_;
+  request.arrival = now();
   request.number = jobs_[job].arrived++;
   ++jobs_[job].in_flight;
-  scheduler_->enqueue(request, now_);
+  scheduler_->enqueue(request, now());
 }
 
 void JobSimulation::refill(std::uint32_t index) {
@@ -67,9 +80,9 @@ void JobSimulation::refill(std::uint32_t index) {
 
 void JobSimulation::dispatch() {
   ask_again_ = kNever;
-  first_ = std::min(first_, now_);
+  first_ = std::min(first_, now());
   for (;;) {
-    const Scheduler::Decision decision = scheduler_->next(now_);
+    const Scheduler::Decision decision = scheduler_->next(now());
     if (decision.request == nullptr) {
       if (scheduler_->queued() > 0 && scheduler_->outstanding() < settings_.depth.requests) {
         wait(decision.until);
@@ -80,7 +93,9 @@ void JobSimulation::dispatch() {
     Job& job = jobs_[std::to_underlying(request.app)];
     if (request.number != job.sent) ++faults_.out_of_order;
     ++job.sent;
-    server_.start(request, request.cost * 1000 / speed_permille_, now_);
+    const TimePoint end = device_.serve(request.cost * 1000 / speed_permille_, now());
+    engine_.at(
+        end, [this, &request] { finish(request); }, kEnd);
   }
   check_records();
 }
@@ -90,9 +105,9 @@ void JobSimulation::wait(TimePoint until) {
     ++faults_.no_time;
     return;
   }
-  const Duration period = settings_.adaptbf.period;
-  const Duration in_period = (now_ - first_) % period;
-  if (until <= now_ || until > now_ - in_period + period) ++faults_.too_late;
+  const Duration period = settings_.own.of<AdapTbfSettings>().period;
+  const Duration in_period = (now() - first_) % period;
+  if (until <= now() || until > now() - in_period + period) ++faults_.too_late;
   ask_again_ = until;
 }
 
@@ -101,14 +116,14 @@ void JobSimulation::check_records() {
   ++steps_;
   if (steps_ > 4000 && steps_ % 64 != 0) return;
   std::int64_t sum = 0;
-  for (std::uint32_t job = 0; job < jobs_.size(); ++job) sum += report(job).record.value_or(0);
+  for (std::uint32_t job = 0; job < jobs_.size(); ++job)
+    sum += report(job).integer("record").value_or(0);
   if (sum != 0) ++faults_.records_not_zero;
 }
 
-void JobSimulation::finish() {
-  auto& request = static_cast<Tracked&>(*server_.finish_one(now_).request);
+void JobSimulation::finish(Tracked& request) {
   const auto index = std::to_underlying(request.app);
-  scheduler_->complete(request, request.cost, now_);
+  scheduler_->complete(request, request.cost, now());
   jobs_[index].done += request.cost;
   ++jobs_[index].requests;
   --jobs_[index].in_flight;
@@ -117,45 +132,32 @@ void JobSimulation::finish() {
 }
 
 bool JobSimulation::step(TimePoint end) {
-  TimePoint at = server_.next_finish().value_or(kNever);
-  if (!drops_.empty()) at = std::min(at, drops_.top().at);
-  const bool asks = ask_again_ <= at;
-  if (asks) at = ask_again_;
-  at = std::max(at, now_);
+  const bool asks = ask_again_ <= engine_.next();
+  const TimePoint at = std::max(std::min(ask_again_, engine_.next()), now());
   if (at == kNever || at > end) return false;
-  if (asks) {
-    // Not a nanosecond earlier; and then there is something, or a period has ended.
-    if (at - Duration(1) > now_ && scheduler_->next(at - Duration(1)).request != nullptr) {
-      ++faults_.missed;
-      return false;
-    }
-    now_ = at;
-    const std::size_t queued = scheduler_->queued();
+  if (!asks) {
+    engine_.step(at);
     dispatch();
-    const bool period_ended = (at - first_) % settings_.adaptbf.period == Duration::zero();
-    if (scheduler_->queued() == queued && !period_ended) ++faults_.too_early;
     return true;
   }
-  now_ = at;
-  if (server_.next_finish() == now_) {
-    finish();
-  } else {
-    const Drop drop = drops_.top();
-    drops_.pop();
-    const Job& job = jobs_[drop.job];
-    if (drop.source == job.source) {
-      enqueue(drop.job, job.trickled);
-      drops_.push({.at = now_ + job.interval, .job = drop.job, .source = drop.source});
-    }
+  // Not a nanosecond earlier; and then there is something, or a period has ended.
+  if (at - Duration(1) > now() && scheduler_->next(at - Duration(1)).request != nullptr) {
+    ++faults_.missed;
+    return false;
   }
+  engine_.skip_to(at);
+  const std::size_t queued = scheduler_->queued();
   dispatch();
+  const bool period_ended =
+      (at - first_) % settings_.own.of<AdapTbfSettings>().period == Duration::zero();
+  if (scheduler_->queued() == queued && !period_ended) ++faults_.too_early;
   return true;
 }
 
 void JobSimulation::run_until(TimePoint end) {
   while (step(end)) {
   }
-  now_ = std::max(now_, end);
+  engine_.skip_to(end);
 }
 
 void JobSimulation::drain() {

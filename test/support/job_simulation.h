@@ -2,24 +2,24 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
-#include <queue>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedulers/registry.h"
-#include "test/support/modelled_server.h"
+#include "sim/device/device.h"
+#include "sim/engine/engine.h"
 
 namespace vpfs {
 
-// Jobs against a scheduler of the policy `adaptbf` and one modelled data server in virtual time. It
-// asks again when the scheduler said that it should, and checks after every step what must always
+// Jobs against a scheduler of the policy `adaptbf` and one device in virtual time. It asks
+// again when the scheduler said that it should, and checks after every step what must always
 // be so.
 class JobSimulation {
  public:
-  JobSimulation(const SchedulerSettings& settings, ModelledServer::Settings server,
+  JobSimulation(const SchedulerSettings& settings, sim::Device::Settings device,
                 std::uint64_t seed);
 
   void set_job(std::uint32_t job, std::uint64_t nodes);
@@ -29,25 +29,28 @@ class JobSimulation {
   // A request each `interval` from now on; zero ends that.
   void trickle(std::uint32_t job, Duration interval, Cost cost);
   void arrive(std::uint32_t job, Cost cost);
-  // For requests sent from now on, in thousandths of the server's own speed.
+  // For requests sent from now on, in thousandths of the device's own speed.
   void set_speed(std::uint64_t permille) { speed_permille_ = permille; }
   void run_until(TimePoint end);
-  void run_for(Duration time) { run_until(now_ + time); }
+  void run_for(Duration time) { run_until(now() + time); }
   // Lets go of all sources and runs until nothing is left.
   void drain();
   // With nothing queued or at the server.
-  void jump(Duration time) { now_ += time; }
+  void jump(Duration time) { engine_.skip_to(now() + time); }
 
-  [[nodiscard]] TimePoint now() const { return now_; }
+  [[nodiscard]] TimePoint now() const { return engine_.now(); }
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] Cost done(std::uint32_t job) const { return jobs_[job].done; }
   [[nodiscard]] Cost done() const;
   [[nodiscard]] std::uint64_t requests(std::uint32_t job) const { return jobs_[job].requests; }
-  [[nodiscard]] FlowReport report(std::uint32_t job) const {
-    return scheduler_->report(AppId{job}, now_);
+  [[nodiscard]] StatusFields report(std::uint32_t job) const {
+    return scheduler_->report(AppId{job}, now());
   }
   [[nodiscard]] std::uint64_t capacity() const {
-    return scheduler_->server(now_).capacity.value_or(0);
+    return static_cast<std::uint64_t>(scheduler_->server(now()).integer("capacity").value_or(0));
+  }
+  [[nodiscard]] std::string_view capacity_source() const {
+    return scheduler_->server(now()).get<std::string_view>("capacity_source").value_or("");
   }
 
   // What should never be; empty when nothing of it was.
@@ -78,31 +81,28 @@ class JobSimulation {
     std::uint64_t requests = 0;
     Cost done = 0;
   };
-  struct Drop {
-    TimePoint at;
-    std::uint32_t job;
-    std::uint64_t source;
-    bool operator>(const Drop& other) const { return at > other.at; }
-  };
+  // Of events at one time.
+  enum Rank : sim::Engine::Rank { kEnd, kDrop };
 
   void enqueue(std::uint32_t job, Cost cost);
   void refill(std::uint32_t job);
   void dispatch();
   void wait(TimePoint until);
-  void finish();
+  // A request of a trickle comes at that time.
+  void drop_at(TimePoint time, std::uint32_t job, std::uint64_t source);
+  void finish(Tracked& request);
   void check_records();
   bool step(TimePoint end);
 
   SchedulerSettings settings_;
   std::unique_ptr<Scheduler> scheduler_;
-  ModelledServer server_;
+  sim::Engine engine_;
+  sim::Device device_;
   std::uint64_t speed_permille_ = 1000;
   std::mt19937_64 random_;
   std::vector<Job> jobs_;
   std::deque<Tracked> storage_;
   std::vector<Tracked*> free_;
-  std::priority_queue<Drop, std::vector<Drop>, std::greater<>> drops_;
-  TimePoint now_ = {};
   TimePoint first_ = kNever;  // when the first period began
   TimePoint ask_again_ = kNever;
   std::uint64_t steps_ = 0;

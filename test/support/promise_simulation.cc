@@ -24,36 +24,15 @@ TimePoint time_point(Wide count) {
 
 }  // namespace
 
-void ExactServer::start(IoRequest& request, TimePoint now) {
-  free_at_ = std::max(free_at_, nanoseconds(now) * rate_) + Wide{request.cost} * kNanoseconds;
-  jobs_.push_back({.request = &request, .end = time_point(free_at_ / rate_)});
-}
-
-std::optional<TimePoint> ExactServer::next_finish() const {
-  if (jobs_.empty()) return std::nullopt;
-  return jobs_.front().end;
-}
-
-IoRequest& ExactServer::finish_one() {
-  IoRequest* const request = jobs_.front().request;
-  jobs_.pop_front();
-  return *request;
-}
-
-void ExactServer::set_rate(std::uint64_t cost_per_second) {
-  free_at_ = free_at_ / rate_ * cost_per_second;
-  rate_ = cost_per_second;
-}
-
 PromiseSimulation::PromiseSimulation(const SchedulerSettings& settings,
                                      std::uint64_t cost_per_second, std::uint64_t seed)
     : settings_(settings),
       scheduler_(make_scheduler("edf", settings).value()),
-      server_(cost_per_second),
+      device_({.cost_per_second = cost_per_second}),
       random_(seed) {}
 
 Result<void> PromiseSimulation::set_share(std::uint32_t index, const Share& share) {
-  Result<void> result = scheduler_->set_share(AppId{index}, share, now_);
+  Result<void> result = scheduler_->set_share(AppId{index}, share, now());
   if (index >= flows_.size()) flows_.resize(index + 1);
   Flow& flow = flows_[index];
   const bool had_one = flow.promised;
@@ -61,22 +40,23 @@ Result<void> PromiseSimulation::set_share(std::uint32_t index, const Share& shar
   flow.promised = result && share.rate.count > 0 && share.latency > Duration::zero();
   if (!flow.promised || (had_one && before == share)) return result;
   // What is missing in the bucket stays so, up to an empty one; a new one is full.
-  const Wide missing = had_one ? flow.full_at - nanoseconds(now_) * before.rate.count : 0;
-  flow.full_at = nanoseconds(now_) * share.rate.count +
+  const Wide missing = had_one ? flow.full_at - nanoseconds(now()) * before.rate.count : 0;
+  flow.full_at = nanoseconds(now()) * share.rate.count +
                  std::clamp<Wide>(missing, 0, Wide{share.burst.count} * kNanoseconds);
-  flow.since = now_;
+  flow.since = now();
   flow.curve = ++curves_;
   return result;
 }
 
 void PromiseSimulation::remove(std::uint32_t flow) {
-  scheduler_->remove(AppId{flow}, now_);
+  scheduler_->remove(AppId{flow}, now());
   flows_[flow].promised = false;
 }
 
 void PromiseSimulation::arrive(std::uint32_t flow, TimePoint at, Cost cost) {
-  VPFS_ASSERT(at >= now_);
-  arrivals_.push({.at = at, .order = arrival_count_++, .flow = flow, .cost = cost});
+  VPFS_ASSERT(at >= now());
+  engine_.at(
+      at, [this, flow, cost] { enqueue(flow, cost); }, kArrival);
 }
 
 void PromiseSimulation::flood(std::uint32_t flow, std::uint32_t in_flight, Cost least, Cost most) {
@@ -100,11 +80,11 @@ void PromiseSimulation::enqueue(std::uint32_t index, Cost cost) {
   Tracked& request = free_request();
   request.app = AppId{index};
   request.cost = cost;
-  request.arrival = now_;
+  request.arrival = now();
   request.number = flow.arrived++;
   ++flow.in_flight;
   flow.queued.push_back(&request);
-  scheduler_->enqueue(request, now_);
+  scheduler_->enqueue(request, now());
 }
 
 void PromiseSimulation::refill(std::uint32_t index) {
@@ -121,22 +101,23 @@ bool PromiseSimulation::withdraw_one(std::uint32_t index) {
   flow.queued.pop_back();
   --flow.in_flight;
   --flow.arrived;
-  scheduler_->withdraw(request, now_);
+  scheduler_->withdraw(request, now());
   free_.push_back(&request);
   return true;
 }
 
 void PromiseSimulation::dispatch() {
-  while (IoRequest* const next = scheduler_->next(now_).request) {
+  while (IoRequest* const next = scheduler_->next(now()).request) {
     auto& request = static_cast<Tracked&>(*next);
     Flow& flow = flows_[std::to_underlying(request.app)];
     out_of_order_ = out_of_order_ || flow.queued.front() != &request ||
-                    request.number != flow.sent || request.arrival > now_;
+                    request.number != flow.sent || request.arrival > now();
     ++flow.sent;
     flow.queued.pop_front();
     if (flow.promised) note_sent(flow, request);
     outstanding_ += request.cost;
-    server_.start(request, now_);
+    engine_.at(
+        device_.serve(request.cost, now()), [this, &request] { finish(request); }, kEnd);
   }
   if (scheduler_->queued() == 0 || scheduler_->outstanding() >= settings_.depth.requests) return;
   // With a depth in cost, no head is larger than what any head may be.
@@ -161,30 +142,29 @@ void PromiseSimulation::note_sent(Flow& flow, Tracked& request) {
   request.deadline = request.start + std::min(flow.share.latency, kMostLatency) +
                      Duration(static_cast<std::int64_t>(beyond / rate));
   const Wide charged = std::max(flow.full_at, nanoseconds(from) * rate) + cost * kNanoseconds;
-  const Wide empty = nanoseconds(now_) * rate + std::max(burst, cost) * kNanoseconds;
+  const Wide empty = nanoseconds(now()) * rate + std::max(burst, cost) * kNanoseconds;
   flow.full_at = std::min(charged, empty);
 }
 
-void PromiseSimulation::finish() {
-  auto& request = static_cast<Tracked&>(server_.finish_one());
+void PromiseSimulation::finish(Tracked& request) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
   Watch& watch = flow.watch;
-  scheduler_->complete(request, request.cost, now_);
+  scheduler_->complete(request, request.cost, now());
   outstanding_ -= request.cost;
   --flow.in_flight;
   ++completed_;
   ++watch.requests;
   watch.done += request.cost;
-  watch.last_end = now_;
-  const Duration taken = now_ - request.arrival;
+  watch.last_end = now();
+  const Duration taken = now() - request.arrival;
   watch.longest = std::max(watch.longest, taken);
   watch.misses += taken > flow.share.latency ? 1 : 0;
   watch.worst_tardiness = std::max(watch.worst_tardiness, taken - flow.share.latency);
   if (request.curve > 0) {
-    watch.worst_lateness = std::max(watch.worst_lateness, now_ - request.deadline);
+    watch.worst_lateness = std::max(watch.worst_lateness, now() - request.deadline);
     watch.tightest = std::max(watch.tightest,
-                              static_cast<double>((now_ - request.start).count()) /
+                              static_cast<double>((now() - request.start).count()) /
                                   static_cast<double>((request.deadline - request.start).count()));
   }
   free_.push_back(&request);
@@ -192,22 +172,13 @@ void PromiseSimulation::finish() {
 }
 
 bool PromiseSimulation::step(TimePoint end) {
-  const std::optional<TimePoint> finished = server_.next_finish();
-  const bool arrives = !arrivals_.empty() && (!finished || arrivals_.top().at <= *finished);
-  if (!arrives && !finished) return false;
-  const TimePoint at = std::max(arrives ? arrivals_.top().at : *finished, now_);
-  if (at > end) return false;
-  now_ = at;
-  if (arrives) {
-    // What comes at one moment comes before anything of it is sent, on a whim.
-    do {
-      const Arrival arrival = arrivals_.top();
-      arrivals_.pop();
-      enqueue(arrival.flow, arrival.cost);
-    } while (!arrivals_.empty() && arrivals_.top().at == now_ && random_() % 2 == 0);
-  } else {
-    finish();
-  }
+  const TimePoint at = engine_.next();
+  if (at == kNever || at > end) return false;
+  engine_.skip_to(at);
+  const bool arrives = engine_.next_is_now(kArrival);
+  engine_.step(at);
+  // What comes at one moment comes before anything of it is sent, on a whim.
+  while (arrives && engine_.next_is_now(kArrival) && random_() % 2 == 0) engine_.step(at);
   dispatch();
   return true;
 }
@@ -215,7 +186,7 @@ bool PromiseSimulation::step(TimePoint end) {
 void PromiseSimulation::run_until(TimePoint end) {
   while (step(end)) {
   }
-  now_ = std::max(now_, end);
+  engine_.skip_to(end);
 }
 
 void PromiseSimulation::drain() {

@@ -4,42 +4,16 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
-#include <queue>
 #include <random>
 #include <vector>
 
 #include "schedulers/registry.h"
+#include "sim/device/device.h"
+#include "sim/engine/engine.h"
 
 namespace vpfs {
 
-// A data server that does one request at a time in the order of start(), at a rate that is exact:
-// no part of a nanosecond is lost or won between requests.
-class ExactServer {
- public:
-  explicit ExactServer(std::uint64_t cost_per_second) : rate_(cost_per_second) {}
-
-  void start(IoRequest& request, TimePoint now);
-  // When the next request will be finished, rounded down; nothing when idle.
-  [[nodiscard]] std::optional<TimePoint> next_finish() const;
-  IoRequest& finish_one();
-  // For requests that start() is called for from now on.
-  void set_rate(std::uint64_t cost_per_second);
-
- private:
-  __extension__ using Wide = __int128;
-
-  struct Job {
-    IoRequest* request;
-    TimePoint end;
-  };
-
-  std::uint64_t rate_;
-  Wide free_at_ = 0;  // in parts of a nanosecond, of which one has rate_
-  std::deque<Job> jobs_;
-};
-
-// Flows with arrival curves, and others, against one scheduler and one data server in virtual time.
+// Flows with arrival curves, and others, against one scheduler and one device in virtual time.
 //
 // For every request of a flow with a promise the simulation works out by itself when it has to be
 // done at the latest, from the flow's arrivals and from when its earlier requests were sent: the
@@ -74,14 +48,14 @@ class PromiseSimulation {
   void flood(std::uint32_t flow, std::uint32_t in_flight, Cost least, Cost most);
   // Takes back a queued request of the flow, the youngest; answers whether there was one.
   bool withdraw_one(std::uint32_t flow);
-  void set_rate(std::uint64_t cost_per_second) { server_.set_rate(cost_per_second); }
+  void set_rate(std::uint64_t cost_per_second) { device_.set_rate(cost_per_second); }
   void run_until(TimePoint end);
   // Lets go of floods and runs until nothing is left.
   void drain();
 
-  [[nodiscard]] TimePoint now() const { return now_; }
+  [[nodiscard]] TimePoint now() const { return engine_.now(); }
   // With no request on the way.
-  void set_now(TimePoint now) { now_ = now; }
+  void skip_to(TimePoint time) { engine_.skip_to(time); }
   [[nodiscard]] const Watch& watch(std::uint32_t flow) const { return flows_[flow].watch; }
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
@@ -116,37 +90,28 @@ class PromiseSimulation {
     std::deque<Tracked*> queued;
     Watch watch;
   };
-  struct Arrival {
-    TimePoint at;
-    std::uint64_t order;
-    std::uint32_t flow;
-    Cost cost;
-    bool operator>(const Arrival& other) const {
-      return at != other.at ? at > other.at : order > other.order;
-    }
-  };
+  // Of events at one time.
+  enum Rank : sim::Engine::Rank { kArrival, kEnd };
 
   Tracked& free_request();
   void enqueue(std::uint32_t flow, Cost cost);
   void refill(std::uint32_t flow);
   void dispatch();
-  void finish();
+  void finish(Tracked& request);
   void note_sent(Flow& flow, Tracked& request);
   bool step(TimePoint end);
 
   SchedulerSettings settings_;
   std::unique_ptr<Scheduler> scheduler_;
-  ExactServer server_;
+  sim::Engine engine_;
+  sim::Device device_;  // one request at a time
   std::mt19937_64 random_;
   std::vector<Flow> flows_;
   std::deque<Tracked> storage_;
   std::vector<Tracked*> free_;
-  std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
-  std::uint64_t arrival_count_ = 0;
   std::uint64_t curves_ = 0;
   std::uint64_t completed_ = 0;
   Cost outstanding_ = 0;
-  TimePoint now_ = {};
   bool idled_ = false;
   bool out_of_order_ = false;
 };

@@ -56,24 +56,24 @@ void CaptureDecoder::deliver(Connection& connection, Chunk chunk) {
 
 void CaptureDecoder::recognise(Connection& connection, std::size_t side) {
   bool open = false;
-  for (const TranscriptKind& kind : transcript_kinds()) {
-    const Recognition found = kind.recognise(connection.first_bytes[side]);
+  for (const Protocol& protocol : protocols()) {
+    const Recognition found = protocol.recognise(connection.first_bytes[side]);
     if (found.match == Recognition::Match::need_more) open = true;
     if (found.match != Recognition::Match::yes) continue;
     if (found.from && !connection.began) {
       connection.client = *found.from == Sender::client ? side : 1 - side;
     }
-    return begin(connection, kind);
+    return begin(connection, protocol);
   }
   connection.unknown = !open;
 }
 
-void CaptureDecoder::begin(Connection& connection, const TranscriptKind& kind) {
-  connection.transcript = kind.make(options_.details);
+void CaptureDecoder::begin(Connection& connection, const Protocol& protocol) {
+  connection.transcript = protocol.make_transcript(options_.details);
   const HostPort& client = connection.hosts[connection.client];
   const HostPort& server = connection.hosts[1 - connection.client];
   tell(connection,
-       to_string(client) + " -> " + to_string(server) + " " + std::string(kind.name) +
+       to_string(client) + " -> " + to_string(server) + " " + std::string(protocol.name) +
            (connection.began ? "" : ", began before the capture"),
        false);
   for (Chunk& chunk : std::exchange(connection.waiting, {})) deliver(connection, std::move(chunk));

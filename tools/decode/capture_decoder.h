@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "protocols/transcript.h"
+#include "protocols/registry.h"
 #include "tools/decode/tcp_segment.h"
 #include "tools/decode/tcp_stream.h"
 
@@ -79,7 +79,7 @@ class CaptureDecoder {
   Connection& connection_of(const TcpSegment& segment);
   void deliver(Connection& connection, Chunk chunk);
   void recognise(Connection& connection, std::size_t side);
-  void begin(Connection& connection, const TranscriptKind& kind);
+  void begin(Connection& connection, const Protocol& protocol);
   void tell(const Connection& connection, const std::vector<TranscriptEntry>& entries,
             std::chrono::nanoseconds time);
   void tell(const Connection& connection, std::string about, bool fault);

@@ -91,7 +91,8 @@ int run(int argc, char** argv) {
       "Prints the messages of packet captures, one line each. Exits with 0 when every byte of "
       "every TCP stream was decoded, with 1 when something was not or a file cannot be read, with "
       "2 when the command line is wrong."};
-  app.add_option("FILE", options.files, "captures: pcap, or pcap compressed with gzip; required");
+  app.add_option("FILE", options.files,
+                 "captures: pcap or pcapng, compressed with gzip or not; required");
   app.add_flag("-q,--quiet", options.quiet, "print faults and totals only");
   app.add_flag("-v,--verbose", options.verbose, "print every field of every message");
   app.add_option("--ports", options.ports, "look only at connections with one of these ports")

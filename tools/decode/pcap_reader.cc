@@ -2,108 +2,139 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
+#include <pcap/pcap.h>
+#include <sys/types.h>
 #include <zlib.h>
 
 namespace vpfs {
 namespace {
 
-constexpr std::size_t kFileHeaderSize = 24;
-constexpr std::size_t kPacketHeaderSize = 16;
-constexpr std::uint32_t kMicrosecondMagic = 0xa1b2c3d4;
-constexpr std::uint32_t kNanosecondMagic = 0xa1b23c4d;
-constexpr std::uint32_t kPcapngMagic = 0x0a0d0d0a;
-// More than any capture tool writes in one packet.
-constexpr std::uint32_t kMaxPacketSize = 1U << 20;
+// By libpcap's number for it.
+std::optional<LinkType> link_type_of(int number) {
+  switch (number) {
+    case DLT_EN10MB:
+      return LinkType::ethernet;
+    case DLT_RAW:
+    case DLT_IPV4:
+    case DLT_IPV6:
+      return LinkType::raw_ip;
+    case DLT_NULL:
+    case DLT_LOOP:
+      return LinkType::loopback;
+    case DLT_LINUX_SLL:
+      return LinkType::linux_sll;
+    case DLT_LINUX_SLL2:
+      return LinkType::linux_sll2;
+    default:
+      return std::nullopt;
+  }
+}
 
-bool is_known(LinkType type) {
-  return type == LinkType::ethernet || type == LinkType::raw_ip || type == LinkType::linux_sll ||
-         type == LinkType::linux_sll2;
+std::string name_of(int link_type) {
+  const char* const name = pcap_datalink_val_to_name(link_type);
+  return std::to_string(link_type) + (name == nullptr ? "" : std::string(" (") + name + ")");
 }
 
 }  // namespace
 
-void PcapReader::CloseFile::operator()(void* file) const {
-  gzclose(static_cast<gzFile>(file));
+// The file behind libpcap's stream. zlib passes on what is not compressed.
+struct PcapReader::File {
+  gzFile gzip = nullptr;
+  bool any = false;     // bytes have been read
+  std::string problem;  // why no more can be
+
+  File() = default;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (gzip != nullptr) gzclose(gzip);
+  }
+
+  [[nodiscard]] ssize_t read(char* into, std::size_t size) {
+    const int got = gzread(gzip, into, static_cast<unsigned>(size));
+    int code = Z_OK;
+    const char* const message = gzerror(gzip, &code);
+    if (got < 0 || code != Z_OK) {
+      problem = code == Z_ERRNO ? std::generic_category().message(errno) : message;
+      errno = EIO;
+      return -1;
+    }
+    any = any || got > 0;
+    return got;
+  }
+};
+
+void PcapReader::CloseCapture::operator()(void* capture) const {
+  pcap_close(static_cast<pcap_t*>(capture));
 }
 
-std::uint32_t PcapReader::u32(std::span<const std::byte> bytes) const {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < 4; ++i) {
-    const std::size_t at = big_endian_ ? i : 3 - i;
-    value = value << 8 | std::to_integer<std::uint32_t>(bytes[at]);
-  }
-  return value;
-}
+PcapReader::PcapReader(std::string path)
+    : path_(std::move(path)), file_(std::make_unique<File>()) {}
+PcapReader::PcapReader(PcapReader&&) noexcept = default;
+PcapReader& PcapReader::operator=(PcapReader&&) noexcept = default;
+PcapReader::~PcapReader() = default;
 
 Result<PcapReader> PcapReader::open(const std::string& path) {
   PcapReader reader(path);
   errno = 0;
-  reader.file_.reset(gzopen(path.c_str(), "rb"));
-  if (reader.file_ == nullptr) {
+  reader.file_->gzip = gzopen(path.c_str(), "rb");
+  if (reader.file_->gzip == nullptr) {
     const std::error_code code(errno != 0 ? errno : ENOMEM, std::generic_category());
     return fail(path + ": cannot open: " + code.message(), code);
   }
-  if (const Result<void> header = reader.read_file_header(); !header) {
-    return std::unexpected(header.error());
+  if (const Result<void> started = reader.start(); !started) {
+    return std::unexpected(started.error());
   }
   return reader;
 }
 
-Result<void> PcapReader::read_file_header() {
-  std::array<std::byte, kFileHeaderSize> header{};
-  const Result<std::size_t> size = read(header);
-  if (!size) return std::unexpected(size.error());
-  if (*size == 0) return fail(path_ + ": the file is empty");
-  const std::span<const std::byte> bytes(header);
-  for (const bool big_endian : {false, true}) {
-    big_endian_ = big_endian;
-    const std::uint32_t magic = u32(bytes);
-    if (magic == kPcapngMagic) return fail(path_ + ": pcapng; convert it: editcap -F pcap IN OUT");
-    nanoseconds_ = magic == kNanosecondMagic;
-    if (magic != kMicrosecondMagic && !nanoseconds_) continue;
-    if (*size < header.size()) return fail(path_ + ": ends in the file header");
-    link_type_ = static_cast<LinkType>(u32(bytes.subspan(20)) & 0xffffU);
-    if (is_known(link_type_)) return {};
-    return fail(path_ + ": unknown link type " + std::to_string(std::to_underlying(link_type_)));
+// Reads the header of the file.
+Result<void> PcapReader::start() {
+  const cookie_io_functions_t functions = {
+      .read = [](void* file, char* into,
+                 std::size_t size) { return static_cast<File*>(file)->read(into, size); },
+      .write = nullptr,
+      .seek = nullptr,
+      .close = nullptr};
+  std::FILE* const stream = fopencookie(file_.get(), "rb", functions);
+  if (stream == nullptr) return fail(path_ + ": out of memory");
+  std::array<char, PCAP_ERRBUF_SIZE> problem = {};
+  pcap_t* const capture =
+      pcap_fopen_offline_with_tstamp_precision(stream, PCAP_TSTAMP_PRECISION_NANO, problem.data());
+  if (capture == nullptr) {
+    std::fclose(stream);
+    if (!file_->problem.empty()) return fail(path_ + ": " + file_->problem);
+    if (!file_->any) return fail(path_ + ": the file is empty");
+    return fail(path_ + ": not a capture: " + problem.data());
   }
-  return fail(path_ + ": not a pcap file");
-}
-
-Result<std::size_t> PcapReader::read(std::span<std::byte> into) {
-  const int size =
-      gzread(static_cast<gzFile>(file_.get()), into.data(), static_cast<unsigned>(into.size()));
-  int code = Z_OK;
-  const char* message = gzerror(static_cast<gzFile>(file_.get()), &code);
-  if (code == Z_OK && size >= 0) return static_cast<std::size_t>(size);
-  if (code == Z_ERRNO) message = "read error";
-  return fail(path_ + ": after packet " + std::to_string(packets_) + ": " + message);
+  capture_.reset(capture);
+  const int number = pcap_datalink(capture);
+  const std::optional<LinkType> link_type = link_type_of(number);
+  if (!link_type) return fail(path_ + ": unknown link type " + name_of(number));
+  link_type_ = *link_type;
+  return {};
 }
 
 Result<std::optional<Packet>> PcapReader::next() {
-  std::array<std::byte, kPacketHeaderSize> header{};
-  const Result<std::size_t> header_size = read(header);
-  if (!header_size) return std::unexpected(header_size.error());
-  if (*header_size == 0) return std::nullopt;
-  const std::string place = path_ + ": packet " + std::to_string(packets_ + 1);
-  if (*header_size < header.size()) return fail(place + ": the file ends in its header");
-  const std::span<const std::byte> bytes(header);
-  const std::uint32_t held = u32(bytes.subspan(8));
-  const std::uint32_t original = u32(bytes.subspan(12));
-  if (held > kMaxPacketSize) return fail(place + ": impossible size " + std::to_string(held));
-  packet_.resize(held);
-  const Result<std::size_t> size = read(packet_);
-  if (!size) return std::unexpected(size.error());
-  if (*size < held) return fail(place + ": the file ends in the packet");
+  auto* const capture = static_cast<pcap_t*>(capture_.get());
+  pcap_pkthdr* header = nullptr;
+  const u_char* bytes = nullptr;
+  const int outcome = pcap_next_ex(capture, &header, &bytes);
+  if (outcome == PCAP_ERROR_BREAK) return std::nullopt;
   ++packets_;
-  const std::chrono::nanoseconds fraction = nanoseconds_
-                                                ? std::chrono::nanoseconds(u32(bytes.subspan(4)))
-                                                : std::chrono::microseconds(u32(bytes.subspan(4)));
-  return Packet{.time = std::chrono::seconds(u32(bytes)) + fraction,
-                .bytes = packet_,
-                .cut = held < original};
+  if (outcome != 1) {
+    const std::string problem = file_->problem.empty() ? pcap_geterr(capture) : file_->problem;
+    return fail(path_ + ": packet " + std::to_string(packets_) + ": " + problem);
+  }
+  // With nanoseconds asked for, tv_usec has them.
+  return Packet{.time = std::chrono::seconds(header->ts.tv_sec) +
+                        std::chrono::nanoseconds(header->ts.tv_usec),
+                .bytes = std::as_bytes(std::span(bytes, header->caplen)),
+                .cut = header->caplen < header->len};
 }
 
 }  // namespace vpfs

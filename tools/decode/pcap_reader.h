@@ -7,17 +7,18 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 
 namespace vpfs {
 
-enum class LinkType : std::uint32_t {
-  ethernet = 1,
-  raw_ip = 101,
-  linux_sll = 113,
-  linux_sll2 = 276
+// What stands before the IP packet in a captured packet.
+enum class LinkType {
+  ethernet,
+  raw_ip,
+  loopback,  // the address family, in four bytes
+  linux_sll,
+  linux_sll2,
 };
 
 struct Packet {
@@ -26,34 +27,34 @@ struct Packet {
   bool cut = false;                  // the capture does not hold all of the packet
 };
 
-// Reads a pcap file (either byte order, microseconds or nanoseconds), compressed with gzip or not.
+// Reads a capture file with libpcap: pcap or pcapng, compressed with gzip or not.
 class PcapReader {
  public:
-  // Every error names the file.
+  // Every error names the file, and errors of next() the packet, counted from 1.
   [[nodiscard]] static Result<PcapReader> open(const std::string& path);
+
+  PcapReader(PcapReader&&) noexcept;
+  PcapReader& operator=(PcapReader&&) noexcept;
+  ~PcapReader();
 
   [[nodiscard]] LinkType link_type() const { return link_type_; }
   // The next packet; none at the end of the file.
   [[nodiscard]] Result<std::optional<Packet>> next();
 
  private:
-  struct CloseFile {
-    void operator()(void* file) const;
+  struct File;
+  struct CloseCapture {
+    void operator()(void* capture) const;
   };
 
-  explicit PcapReader(std::string path) : path_(std::move(path)) {}
-  [[nodiscard]] Result<void> read_file_header();
-  // Fills `into` as far as the file goes.
-  [[nodiscard]] Result<std::size_t> read(std::span<std::byte> into);
-  [[nodiscard]] std::uint32_t u32(std::span<const std::byte> bytes) const;
+  explicit PcapReader(std::string path);
+  [[nodiscard]] Result<void> start();
 
   std::string path_;
-  std::unique_ptr<void, CloseFile> file_;  // a gzFile
+  std::unique_ptr<File> file_;
+  std::unique_ptr<void, CloseCapture> capture_;  // a pcap_t; reads file_, so it goes first
   LinkType link_type_ = LinkType::ethernet;
-  bool big_endian_ = false;
-  bool nanoseconds_ = false;
   std::uint64_t packets_ = 0;
-  std::vector<std::byte> packet_;
 };
 
 }  // namespace vpfs

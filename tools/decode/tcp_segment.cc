@@ -33,10 +33,17 @@ struct IpPacket {
   Bytes8 bytes;
 };
 
+// Its first bits tell the version.
+IpPacket bare_ip(Bytes8 packet) {
+  return {.ether_type = u8(packet, 0) >> 4 == 6 ? kEtherIpv6 : kEtherIpv4, .bytes = packet};
+}
+
 IpPacket ip_packet(LinkType link, Bytes8 packet) {
   switch (link) {
     case LinkType::raw_ip:
-      return {.ether_type = u8(packet, 0) >> 4 == 6 ? kEtherIpv6 : kEtherIpv4, .bytes = packet};
+      return bare_ip(packet);
+    case LinkType::loopback:
+      return bare_ip(from(packet, 4));
     case LinkType::linux_sll:
       return {.ether_type = u16(packet, 14), .bytes = from(packet, 16)};
     case LinkType::linux_sll2:

@@ -65,16 +65,12 @@ std::optional<vpfs::load::LoadSettings> settings_of(const Options& options) {
   overrides.duration = duration_option("--duration", options.duration, problems);
   overrides.warm_up = duration_option("--warm-up", options.warm_up, problems);
   overrides.interval = duration_option("--interval", options.interval, problems);
-  const vpfs::Result<std::string> text = vpfs::read_config_file(options.config);
-  if (!text) problems += text.error().message + "\n";
-  vpfs::load::LoadSettings settings;
-  if (problems.empty()) {
-    vpfs::ConfigErrors errors(options.config);
-    settings = vpfs::load::read_settings(*text, overrides, errors);
-    if (!errors.empty()) problems = errors.to_string();
-  }
+  vpfs::ConfigErrors errors(options.config);
+  auto settings = vpfs::load_config(errors, [&](std::string_view text, vpfs::ConfigErrors& found) {
+    return vpfs::load::read_settings(text, overrides, found);
+  });
+  problems += errors.to_string();
   if (problems.empty()) return settings;
-  if (!problems.ends_with('\n')) problems += '\n';
   fmt::print(stderr, "{}", problems);
   return std::nullopt;
 }

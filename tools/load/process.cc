@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "client/latch.h"
+#include "net/latch.h"
 #include "tools/load/block_pattern.h"
 #include "tools/load/text_hash.h"
 
@@ -29,7 +29,7 @@ net::Task<> pause(Duration duration) {
 template <typename Make>
 net::Task<> all_of(std::uint64_t count, Make make) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  client::Latch latch(executor);
+  net::Latch latch(executor);
   const auto done = [&latch](const std::exception_ptr& problem) {
     if (problem) std::rethrow_exception(problem);
     latch.done();
@@ -51,9 +51,9 @@ Process::Process(const Context& context, std::uint64_t number, Mount& mount, Met
       mount_(mount),
       meter_(meter),
       schedule_(application_, context.end),
-      slots_(application_.file_size.count / application_.size.count, application_.pattern,
-             settings_.seed ^ hash_of(fmt::format("{}/{}", application_.name, number)),
-             settings_.verify),
+      places_(application_.file_size.count / application_.size.count, application_.pattern,
+              settings_.seed ^ hash_of(fmt::format("{}/{}", application_.name, number)),
+              settings_.verify),
       name_(fmt::format("{}.{}", application_.name, number)),
       file_id_(hash_of(settings_.directory + "/" + name_)) {}
 
@@ -77,18 +77,19 @@ net::Task<Result<void>> Process::prepare() {
   co_return Result<void>();
 }
 
-net::Task<> Process::fill(std::uint64_t first_slot, std::uint64_t step) {
+net::Task<> Process::fill(std::uint64_t first_place, std::uint64_t step) {
   // Small requests are filled many at once; to verify, one by one.
   const std::uint64_t size = application_.size.count;
   const std::uint64_t together = settings_.verify ? 1 : std::max<std::uint64_t>(1, kMiB / size);
   std::vector<std::byte> buffer;
-  for (std::uint64_t slot = first_slot * together; slot < slots_.count(); slot += step * together) {
+  for (std::uint64_t place = first_place * together; place < places_.count();
+       place += step * together) {
     Result<void> good;
     if (settings_.verify) {
-      good = co_await write(slot, buffer);
+      good = co_await write(place, buffer);
     } else {
-      const std::uint64_t bytes = std::min(together, slots_.count() - slot) * size;
-      good = co_await file_->write(slot * size, filler_.part(static_cast<std::size_t>(bytes)));
+      const std::uint64_t bytes = std::min(together, places_.count() - place) * size;
+      good = co_await file_->write(place * size, filler_.part(static_cast<std::size_t>(bytes)));
     }
     if (!good) {
       fill_error_ = std::move(good.error());
@@ -117,47 +118,47 @@ net::Task<> Process::work(TimePoint origin) {
 }
 
 net::Task<> Process::one_request(TimePoint origin, std::vector<std::byte>& buffer) {
-  const bool is_read = slots_.chance(application_.read_percent);
-  const std::uint64_t slot = slots_.take();
-  const std::uint64_t generation = settings_.verify ? slots_.generation(slot) : 0;
+  const bool is_read = places_.chance(application_.read_percent);
+  const std::uint64_t place = places_.take();
+  const std::uint64_t generation = settings_.verify ? places_.generation(place) : 0;
   const TimePoint begin = clock_.now();
   // Named before the conditional: each branch awaits a coroutine of its own.
   Result<void> good;
   if (is_read) {
-    good = co_await read(slot, buffer);
+    good = co_await read(place, buffer);
   } else {
-    good = co_await write(slot, buffer);
+    good = co_await write(place, buffer);
   }
   const TimePoint end = clock_.now();
   if (good) {
     meter_.completed(end - origin, end - begin, application_.size.count);
-    if (is_read && generation > 0) verify(slot, buffer, generation);
+    if (is_read && generation > 0) verify(place, buffer, generation);
   } else {
     failed(good.error());
   }
-  slots_.give_back(slot);
+  places_.give_back(place);
   if (!good) co_await pause(kAfterError);
 }
 
-net::Task<Result<void>> Process::read(std::uint64_t slot, std::vector<std::byte>& buffer) {
+net::Task<Result<void>> Process::read(std::uint64_t place, std::vector<std::byte>& buffer) {
   const std::uint64_t size = application_.size.count;
   Result<std::uint64_t> got;
   if (settings_.verify) {
     buffer.resize(static_cast<std::size_t>(size));
-    got = co_await file_->read(slot * size, buffer);
+    got = co_await file_->read(place * size, buffer);
   } else {
-    got = co_await file_->discard(slot * size, size);
+    got = co_await file_->discard(place * size, size);
   }
   if (!got) co_return std::unexpected(std::move(got.error()));
   if (*got != size) {
-    co_return fail(fmt::format("read of {} bytes at {} gave {}", size, slot * size, *got));
+    co_return fail(fmt::format("read of {} bytes at {} gave {}", size, place * size, *got));
   }
   co_return Result<void>();
 }
 
-net::Task<Result<void>> Process::write(std::uint64_t slot, std::vector<std::byte>& buffer) {
+net::Task<Result<void>> Process::write(std::uint64_t place, std::vector<std::byte>& buffer) {
   const auto size = static_cast<std::size_t>(application_.size.count);
-  const std::uint64_t offset = slot * size;
+  const std::uint64_t offset = place * size;
   if (!settings_.verify) {
     if (size <= filler_.memory().size()) {
       co_return co_await file_->write(offset, filler_.memory().first(size));
@@ -169,21 +170,21 @@ net::Task<Result<void>> Process::write(std::uint64_t slot, std::vector<std::byte
   for (std::size_t at = 0; at < size; at += block) {
     fill_block(
         std::span(buffer).subspan(at, block),
-        {.file = file_id_, .offset = offset + at, .generation = slots_.next_generation(slot)});
+        {.file = file_id_, .offset = offset + at, .generation = places_.next_generation(place)});
   }
   Result<void> good = co_await file_->write(offset, std::span<const std::byte>(buffer));
   if (good) {
-    slots_.written(slot);
+    places_.written(place);
   } else {
-    slots_.lost_track_of(slot);
+    places_.lost_track_of(place);
   }
   co_return good;
 }
 
-void Process::verify(std::uint64_t slot, std::span<const std::byte> data,
+void Process::verify(std::uint64_t place, std::span<const std::byte> data,
                      std::uint64_t generation) {
   const std::uint64_t block = block_size(data.size());
-  const std::uint64_t offset = slot * application_.size.count;
+  const std::uint64_t offset = place * application_.size.count;
   std::uint64_t failures = 0;
   for (std::size_t at = 0; at < data.size(); at += block) {
     const BlockIdentity expected{.file = file_id_, .offset = offset + at, .generation = generation};
@@ -206,13 +207,13 @@ net::Task<> Process::finish() {
   if (!removed) failed(removed.error());
 }
 
-net::Task<> Process::check(std::uint64_t first_slot, std::uint64_t step) {
+net::Task<> Process::check(std::uint64_t first_place, std::uint64_t step) {
   std::vector<std::byte> buffer;
-  for (std::uint64_t slot = first_slot; slot < slots_.count(); slot += step) {
-    if (slots_.generation(slot) == 0) continue;
-    const Result<void> good = co_await read(slot, buffer);
+  for (std::uint64_t place = first_place; place < places_.count(); place += step) {
+    if (places_.generation(place) == 0) continue;
+    const Result<void> good = co_await read(place, buffer);
     if (good) {
-      verify(slot, buffer, slots_.generation(slot));
+      verify(place, buffer, places_.generation(place));
     } else {
       failed(good.error());
     }

@@ -13,10 +13,10 @@
 #include "tools/load/filler.h"
 #include "tools/load/meter.h"
 #include "tools/load/mount.h"
+#include "tools/load/places.h"
 #include "tools/load/run_end.h"
 #include "tools/load/schedule.h"
 #include "tools/load/settings.h"
-#include "tools/load/slots.h"
 
 namespace vpfs::load {
 
@@ -47,13 +47,13 @@ class Process {
   void close() { mount_.close(); }
 
  private:
-  [[nodiscard]] net::Task<> fill(std::uint64_t first_slot, std::uint64_t step);
+  [[nodiscard]] net::Task<> fill(std::uint64_t first_place, std::uint64_t step);
   [[nodiscard]] net::Task<> work(TimePoint origin);
-  [[nodiscard]] net::Task<> check(std::uint64_t first_slot, std::uint64_t step);
+  [[nodiscard]] net::Task<> check(std::uint64_t first_place, std::uint64_t step);
   [[nodiscard]] net::Task<> one_request(TimePoint origin, std::vector<std::byte>& buffer);
-  [[nodiscard]] net::Task<Result<void>> read(std::uint64_t slot, std::vector<std::byte>& buffer);
-  [[nodiscard]] net::Task<Result<void>> write(std::uint64_t slot, std::vector<std::byte>& buffer);
-  void verify(std::uint64_t slot, std::span<const std::byte> data, std::uint64_t generation);
+  [[nodiscard]] net::Task<Result<void>> read(std::uint64_t place, std::vector<std::byte>& buffer);
+  [[nodiscard]] net::Task<Result<void>> write(std::uint64_t place, std::vector<std::byte>& buffer);
+  void verify(std::uint64_t place, std::span<const std::byte> data, std::uint64_t generation);
   void failed(const Error& error);
 
   const LoadSettings& settings_;
@@ -63,7 +63,7 @@ class Process {
   Mount& mount_;
   Meter& meter_;
   Schedule schedule_;
-  Slots slots_;
+  Places places_;
   std::string name_;  // of the file
   std::uint64_t file_id_;
   std::unique_ptr<RemoteFile> file_;

@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include "client/latch.h"
+#include "net/latch.h"
 #include "tools/load/filler.h"
 #include "tools/load/mount.h"
 #include "tools/load/process.h"

@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "base/system_clock.h"
-#include "client/latch.h"
 #include "client/orangefs/call.h"
 #include "client/orangefs/io_part.h"
+#include "net/latch.h"
 #include "test/support/fake_orangefs_server.h"
 #include "test/support/run_task.h"
 
@@ -65,7 +65,7 @@ class ConnectionTest : public testing::Test {
         [](FakeOrangefsServer::Peer& peer, const FakeOrangefsServer::Incoming& incoming) {
           peer.answer(incoming.tag, statfs_answer(id_of(incoming)));
         });
-    Latch latch(loop_.get_executor());
+    net::Latch latch(loop_.get_executor());
     Call call(*connection_, latch);
     call.begin(statfs(9), kLong);
     run_task(loop_, latch.wait());
@@ -89,7 +89,7 @@ TEST_F(ConnectionTest, RoutesAnswersThatComeInAnotherOrder) {
           peer.answer(each->tag, statfs_answer(id_of(*each)));
         }
       });
-  Latch latch(loop_.get_executor());
+  net::Latch latch(loop_.get_executor());
   std::array<Call, 3> calls = {Call(*connection_, latch), Call(*connection_, latch),
                                Call(*connection_, latch)};
   for (int i = 0; i < 3; ++i) calls[static_cast<std::size_t>(i)].begin(statfs(i), kLong);
@@ -107,7 +107,7 @@ TEST_F(ConnectionTest, DropsTheAnswerToACallThatGaveUp) {
     held = incoming;
   });
   {
-    Latch latch(loop_.get_executor());
+    net::Latch latch(loop_.get_executor());
     Call call(*connection_, latch);
     call.begin(statfs(1), kShort);
     run_task(loop_, latch.wait());
@@ -125,7 +125,7 @@ TEST_F(ConnectionTest, DropsTheLateFlowOfAReadThatGaveUp) {
   });
   const RequestTemplate request = io_request(orangefs::IoType::read);
   {
-    Latch latch(loop_.get_executor());
+    net::Latch latch(loop_.get_executor());
     std::vector<std::byte> memory(300000);
     IoPart part(io(orangefs::IoType::read, memory.size(), kShort), {.into = memory}, latch);
     part.begin(connection_, request);
@@ -149,7 +149,7 @@ TEST_F(ConnectionTest, AReadThatStallsInsideAMessageClosesTheConnection) {
     peer.send({header.begin(), header.end()});
   });
   const RequestTemplate request = io_request(orangefs::IoType::read);
-  Latch latch(loop_.get_executor());
+  net::Latch latch(loop_.get_executor());
   std::vector<std::byte> memory(300000);
   IoPart part(io(orangefs::IoType::read, memory.size(), kShort), {.into = memory}, latch);
   part.begin(connection_, request);
@@ -166,7 +166,7 @@ TEST_F(ConnectionTest, ReadsAFlowIntoTheCallersMemory) {
     peer.send_data(incoming.tag, 290000 - 262144, std::byte{2});
   });
   const RequestTemplate request = io_request(orangefs::IoType::read);
-  Latch latch(loop_.get_executor());
+  net::Latch latch(loop_.get_executor());
   std::vector<std::byte> memory(300000);
   IoPart part(io(orangefs::IoType::read, memory.size(), kLong), {.into = memory}, latch);
   part.begin(connection_, request);
@@ -195,7 +195,7 @@ TEST_F(ConnectionTest, WritesAFlowOfWholeBuffersAfterThePositiveAnswer) {
   std::vector<std::byte> memory(600000);
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<std::byte>(i * 7 >> 3);
   const RequestTemplate request = io_request(orangefs::IoType::write);
-  Latch latch(loop_.get_executor());
+  net::Latch latch(loop_.get_executor());
   IoPart part(io(orangefs::IoType::write, memory.size(), kLong), {.from = memory}, latch);
   part.begin(connection_, request);
   run_task(loop_, latch.wait());
@@ -213,7 +213,7 @@ TEST_F(ConnectionTest, AWriteThatNobodyTakesReleasesItsMemoryByClosing) {
   const RequestTemplate request = io_request(orangefs::IoType::write);
   {
     std::vector<std::byte> memory(64U << 20);
-    Latch latch(loop_.get_executor());
+    net::Latch latch(loop_.get_executor());
     IoPart part(io(orangefs::IoType::write, memory.size(), 100ms), {.from = memory}, latch);
     part.begin(connection_, request);
     run_task(loop_, latch.wait());
@@ -235,7 +235,7 @@ TEST_F(ConnectionTest, AnErrorCompletionBeforeAllDataAreSentWaitsForThem) {
   });
   const std::vector<std::byte> memory(32U << 20);
   const RequestTemplate request = io_request(orangefs::IoType::write);
-  Latch latch(loop_.get_executor());
+  net::Latch latch(loop_.get_executor());
   IoPart part(io(orangefs::IoType::write, memory.size(), kLong), {.from = memory}, latch);
   part.begin(connection_, request);
   run_task(loop_, latch.wait());
@@ -251,7 +251,7 @@ TEST_F(ConnectionTest, MoreFlowDataThanAskedForClosesTheConnection) {
     peer.send_data(incoming.tag, 20001);
   });
   const RequestTemplate request = io_request(orangefs::IoType::read);
-  Latch latch(loop_.get_executor());
+  net::Latch latch(loop_.get_executor());
   std::vector<std::byte> memory(300000);
   IoPart part(io(orangefs::IoType::read, memory.size(), kLong), {.into = memory}, latch);
   part.begin(connection_, request);
@@ -269,7 +269,7 @@ TEST_F(ConnectionTest, GarbageAndLostConnectionsFailEverythingOutstanding) {
           if (!close_only) peer.send(garbage);
           if (close_only) peer.close();
         });
-    Latch latch(loop_.get_executor());
+    net::Latch latch(loop_.get_executor());
     Call first(*connection, latch);
     Call second(*connection, latch);
     first.begin(statfs(1), kLong);
@@ -289,7 +289,7 @@ TEST_F(ConnectionTest, AMessageCutInTheMiddleFailsItsCall) {
         peer.send(message);
         peer.close();
       });
-  Latch latch(loop_.get_executor());
+  net::Latch latch(loop_.get_executor());
   Call call(*connection_, latch);
   call.begin(statfs(1), kLong);
   run_task(loop_, latch.wait());

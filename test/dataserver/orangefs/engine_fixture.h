@@ -36,20 +36,20 @@ class EngineTest : ScratchInMemory, public testing::TestWithParam<EngineKind> {
   EngineTest() { open(Bytes{8 * kMiB}); }
 
   void open(Bytes capacity) {
-    ServerConfig config;
-    config.id = 1;
-    config.engine = GetParam();
-    config.path = directory_.path().string();
-    config.capacity = capacity;
-    config.servers = {{.alias = "s0", .addresses = {}}, {.alias = "s1", .addresses = {}}};
     metadata_.reset();
     engine_.reset();
-    auto engine = open_engine(context_, config, 0);
+    auto engine = open_engine(context_, settings(capacity));
     ASSERT_TRUE(engine) << engine.error().message;
     engine_.emplace(std::move(*engine));
     metadata_ = std::make_unique<Metadata>(*engine_->metadata, ranges_, 0,
                                            [] { return std::chrono::seconds(kNow); });
-    ASSERT_EQ(metadata_->open(), 0);
+    ASSERT_TRUE(metadata_->open());
+  }
+  EngineSettings settings(Bytes capacity) {
+    return {.kind = GetParam(),
+            .capacity = capacity,
+            .directory = directory_.path().string() + "/s0",
+            .owner = "server 0 of these tests"};
   }
   [[nodiscard]] bool persists() const { return GetParam() == EngineKind::directory; }
 
@@ -60,24 +60,24 @@ class EngineTest : ScratchInMemory, public testing::TestWithParam<EngineKind> {
     return test::run_task(context_, std::move(task));
   }
 
-  orangefs::Status write(orangefs::Handle handle, std::int64_t offset, std::string_view text) {
+  Outcome<void> write(BstreamId id, std::int64_t offset, std::string_view text) {
     while (!text.empty()) {
       const std::size_t size = std::min(text.size(), bstreams().most_window());
-      auto window = run(bstreams().open_window(handle, offset, size));
-      if (!window) return window.error();
+      auto window = run(bstreams().open_window(id, offset, size));
+      if (!window) return std::unexpected(window.error());
       std::size_t done = 0;
       for (const std::span<std::byte> part : window->parts) {
         std::memcpy(part.data(), text.data() + done, part.size());
         done += part.size();
       }
-      if (const auto failed = run(bstreams().commit(std::move(*window)))) return failed;
+      if (auto stored = run(bstreams().commit(std::move(*window))); !stored) return stored;
       text.remove_prefix(size);
       offset += static_cast<std::int64_t>(size);
     }
-    return 0;
+    return {};
   }
-  std::string read(orangefs::Handle handle, std::int64_t offset, std::size_t size) {
-    const auto parts = run(bstreams().read(handle, offset, size));
+  std::string read(BstreamId id, std::int64_t offset, std::size_t size) {
+    const auto parts = run(bstreams().read(id, offset, size));
     std::string text;
     if (!parts) return "failed";
     for (const BstreamStore::Part& part : *parts) {
@@ -99,7 +99,6 @@ class EngineTest : ScratchInMemory, public testing::TestWithParam<EngineKind> {
     EXPECT_TRUE(metadata().create_file(owned_by(5), std::vector<std::uint32_t>{1, 0}, &handle));
     return handle;
   }
-  static orangefs::Status status(int error) { return orangefs::status_from_errno(error); }
 
   test::TemporaryDirectory directory_;
   asio::io_context context_;

@@ -8,6 +8,10 @@ namespace {
 
 using testing::HasSubstr;
 
+std::string fs_config_text(const ServerConfig& config, const HandleRanges& ranges) {
+  return orangefs::write_fs_config(fs_config(config, ranges));
+}
+
 ServerConfig two_servers() {
   ServerConfig config;
   config.name = "vpfs";
@@ -34,6 +38,14 @@ TEST(FsConfig, SaysWhatClientsRead) {
   EXPECT_THAT(text, HasSubstr("Value 32768\n"));
   EXPECT_THAT(text, HasSubstr("DefaultNumDFiles 2\n"));
   EXPECT_LT(text.size(), 65536U);
+}
+
+TEST(FsConfig, ProxiesAndClientsReadBackWhatIsSaid) {
+  const ServerConfig config = two_servers();
+  const HandleRanges ranges(2);
+  const auto [read, problem] = orangefs::read_fs_config(fs_config_text(config, ranges));
+  EXPECT_FALSE(problem) << problem->message;
+  EXPECT_EQ(read, fs_config(config, ranges));
 }
 
 TEST(FsConfig, GivesEveryServerItsRanges) {

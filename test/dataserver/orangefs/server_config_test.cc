@@ -47,6 +47,16 @@ TEST(ServerConfig, DefaultsFillTheRest) {
   EXPECT_FALSE(config.device);
 }
 
+TEST(ServerConfig, EachServerHasADirectoryAndAMarkOfItsOwn) {
+  ServerConfig config;
+  config.id = 7;
+  config.path = "/srv";
+  config.servers = {{.alias = "s0", .addresses = {}}, {.alias = "s1", .addresses = {}}};
+  const EngineSettings settings = config.engine_settings(1);
+  EXPECT_EQ(settings.directory, "/srv/s1");
+  EXPECT_EQ(settings.owner, "file system 7, server 1 of 2");
+}
+
 TEST(ServerConfig, AllErrorsComeAtOnceWithLineAndKey) {
   const std::string text =
       "file_system: {id: 0, strp_size: 64 KiB}\n"

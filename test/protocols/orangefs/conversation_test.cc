@@ -230,7 +230,7 @@ TEST(OrangefsConversation, LearnsTheClientsTimeoutFromGetconfig) {
   const std::string text =
       "<Defaults>\n  ServerJobBMITimeoutSecs 30\n"
       "  ClientJobBMITimeoutSecs 17\n</Defaults>\n"
-      "<FileSystem>\n  Name vpfs\n  ID 9\n</FileSystem>\n" +
+      "<Filesystem>\n  Name vpfs\n  ID 9\n  RootHandle what\n</Filesystem>\n" +
       std::string(30'000, '#');
   const Buffer response = response_message(
       1, {.body = GetconfigResponse{.size = static_cast<std::uint32_t>(text.size() + 1),

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +28,9 @@ class CaptureBuilder {
     LinkType link = LinkType::ethernet;
     bool big_endian = false;
     bool nanoseconds = false;
+    bool pcapng = false;
+    // In the file instead of the number of `link`.
+    std::optional<std::uint16_t> link_number = std::nullopt;
   };
 
   CaptureBuilder() : CaptureBuilder(Format{}) {}
@@ -37,14 +42,18 @@ class CaptureBuilder {
   [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
 
  private:
-  void u32(std::uint32_t value);
+  void integer(std::uint64_t value, std::size_t size);
+  void u32(std::uint32_t value) { integer(value, 4); }
+  // A block of pcapng; `body` appends what is inside.
+  void block(std::uint32_t type, const std::function<void()>& body);
+  void begin_pcapng(std::uint16_t link);
 
   Format format_;
   std::uint32_t packets_ = 0;
   std::vector<std::byte> bytes_;
 };
 
-// Writes a file into a folder of its own for this test, and returns its path.
+// Writes a file into a directory that is removed when the test program ends; returns its path.
 [[nodiscard]] std::string write_file(std::string_view name, std::span<const std::byte> bytes);
 
 }  // namespace vpfs::test

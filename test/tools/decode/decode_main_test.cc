@@ -156,7 +156,8 @@ TEST(VpfsDecode, FilesThatAreNoCaptureAreOneLineOfError) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"/no/such/file.pcap", "cannot open: No such file or directory"},
       {test::write_file("empty.pcap", {}), "the file is empty"},
-      {test::write_file("text.pcap", std::as_bytes(std::span(text))), "not a pcap file"},
+      {test::write_file("text.pcap", std::as_bytes(std::span(text))),
+       "not a capture: unknown file format"},
   };
   for (const auto& [file, message] : cases) {
     const Outcome outcome = decode({file});

@@ -18,8 +18,8 @@ TcpSegment segment_between(HostPort from, HostPort to) {
 }
 
 TEST(TcpSegment, IsFoundInEveryLinkTypeAndIpVersion) {
-  for (const LinkType link :
-       {LinkType::ethernet, LinkType::raw_ip, LinkType::linux_sll, LinkType::linux_sll2}) {
+  for (const LinkType link : {LinkType::ethernet, LinkType::raw_ip, LinkType::loopback,
+                              LinkType::linux_sll, LinkType::linux_sll2}) {
     for (const TcpSegment& sent : {segment_between(ipv4_host(1, 40000), ipv4_host(2, 3334)),
                                    segment_between(ipv6_host(1, 40000), ipv6_host(2, 3334))}) {
       const std::vector<std::byte> packet = packet_of(link, sent);

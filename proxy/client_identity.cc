@@ -1,0 +1,67 @@
+#include "proxy/client_identity.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "net/endpoint.h"
+#include "stage/template_name.h"
+
+namespace vpfs::proxy {
+
+void ClientIdentity::count_refusals(const Belonging& who) {
+  if (who.name_refused && shared_.counters.names_refused++ == 0) {
+    spdlog::warn(
+        "client {}: what its requests say makes no name for a virtual PFS (1 to {} bytes of "
+        "printable text): such requests count as default",
+        net::to_string(endpoint_), stage::kLongestName);
+  }
+  if (who.job_not_registered && shared_.counters.jobs_not_registered++ == 0) {
+    spdlog::warn("client {}: its job id is not registered for it: the rules do not see such ids",
+                 net::to_string(endpoint_));
+  }
+}
+
+// What a node's kernel writes back and reads ahead has uid 0, whoever it is for.
+std::optional<std::uint32_t> ClientIdentity::user_of(const IoDescription& io,
+                                                     const Settings& settings) {
+  if (io.open_file.empty() || !io.uid || !settings.config.write_back_by_file ||
+      !settings.classifier.looks_at_uid()) {
+    return io.uid;
+  }
+  const std::uint64_t file = OpenFileUsers::key(io.node.value_or(0), io.open_file);
+  if (*io.uid != 0) {
+    const bool is_news = file != seen_file_ || *io.uid != seen_uid_;
+    seen_file_ = file;
+    seen_uid_ = *io.uid;
+    if (is_news) shared_.open_files.saw(file, *io.uid);
+    return io.uid;
+  }
+  const std::optional<std::uint32_t> user = shared_.open_files.only_user(file);
+  Counters& counters = shared_.counters;
+  if (io.kind == IoKind::write) {
+    ++(user ? counters.write_back_by_file : counters.write_back_unknown);
+  } else {
+    ++(user ? counters.read_by_file : counters.read_unknown);
+  }
+  return user ? user : io.uid;
+}
+
+void ClientIdentity::join(std::optional<std::uint32_t> node,
+                          std::optional<std::uint16_t> server_port) {
+  if (id_ != stage::kNoClient || !node) return;
+  const bool is_known = *node != kUnknownNode;
+  if (!is_known) ++shared_.counters.connections_unknown_node;
+  std::string name = endpoint_.address().to_string();
+  name += is_known ? fmt::format(" node {}", *node) : " unknown node";
+  if (server_port) name += fmt::format(" to port {}", *server_port);
+  id_ = dispatcher_.join_client(name);
+}
+
+void ClientIdentity::leave() {
+  const stage::ClientId id = std::exchange(id_, stage::kNoClient);
+  if (id != stage::kNoClient) dispatcher_.leave_client(id);
+}
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "net/async.h"
+#include "protocols/protocol.h"
+#include "proxy/client_address.h"
+#include "proxy/dispatcher.h"
+#include "proxy/identifier.h"
+#include "proxy/settings.h"
+#include "proxy/shared_state.h"
+#include "stage/address.h"
+
+namespace vpfs::proxy {
+
+// Who the requests of one connection belong to, by its address, its node and what the requests say
+// of themselves. Belongs to a session.
+class ClientIdentity {
+ public:
+  // All but `client` outlive it.
+  ClientIdentity(const net::Endpoint& client, SharedState& shared, Dispatcher& dispatcher,
+                 Identifier& identifier)
+      : endpoint_(client),
+        address_(address_of(client.address())),
+        shared_(shared),
+        dispatcher_(dispatcher),
+        identifier_(identifier) {}
+  ~ClientIdentity() { leave(); }
+  ClientIdentity(const ClientIdentity&) = delete;
+  ClientIdentity& operator=(const ClientIdentity&) = delete;
+
+  // `hint(name)` gives the value of one of the request's hints, or nothing. Counts what is unknown
+  // or refused, and logs the first refusals of the proxy.
+  template <typename Hint>
+  [[nodiscard]] Belonging identify(const IoDescription& io, Hint hint, const Settings& settings,
+                                   TimePoint now) {
+    const stage::Identity identity = {.kind = io.kind,
+                                      .file_system = io.file_system,
+                                      .uid = user_of(io, settings),
+                                      .node = io.node,
+                                      .target = io.target,
+                                      .owner = io.owner,
+                                      .directory = io.directory};
+    const Belonging who = identifier_.identify(settings, address_, identity, hint, now);
+    if (who.name_refused || who.job_not_registered) count_refusals(who);
+    return who;
+  }
+
+  // Joins the connections of the client's node, where those carry one request at a time: `node` is
+  // Conversation::serial_client(). Connections to several data servers, told apart by
+  // `server_port`, count separately. Only the first call with a node has an effect.
+  void join(std::optional<std::uint32_t> node, std::optional<std::uint16_t> server_port);
+  void leave();
+  // kNoClient before it has joined.
+  [[nodiscard]] stage::ClientId id() const { return id_; }
+
+  [[nodiscard]] const net::Endpoint& endpoint() const { return endpoint_; }
+  [[nodiscard]] const stage::Address& address() const { return address_; }
+
+ private:
+  [[nodiscard]] std::optional<std::uint32_t> user_of(const IoDescription& io,
+                                                     const Settings& settings);
+  void count_refusals(const Belonging& who);
+
+  const net::Endpoint endpoint_;
+  const stage::Address address_;
+  SharedState& shared_;
+  Dispatcher& dispatcher_;
+  Identifier& identifier_;
+  stage::ClientId id_ = stage::kNoClient;
+  // The last open file that has been told of, and its user.
+  std::uint64_t seen_file_ = 0;
+  std::uint32_t seen_uid_ = 0;
+};
+
+}  // namespace vpfs::proxy

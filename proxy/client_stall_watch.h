@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "net/async.h"
+#include "proxy/client_pace.h"
+#include "proxy/pending_io.h"
+
+namespace vpfs::proxy {
+
+// Whether the data server waits for one client longer than the client's applications may cost
+// others. A client stalls when it sends or takes file data more slowly than the least rate and the
+// budget of its applications is used up. Then its requests give their slots up and its held ones
+// wait, until it moves again. After that it is on probation: its requests go one by one and without
+// slots, until the budget allows more.
+//
+// Decides only; the session acts. Looked at a few times a second.
+class ClientStallWatch {
+ public:
+  ClientStallWatch(StallBudgets& budgets, asio::ip::address client)
+      : budgets_(budgets), client_(std::move(client)) {}
+
+  struct Limits {
+    BytesPerSecond least_rate;
+    Duration client_stall;
+  };
+  // What there is to see of the client.
+  struct State {
+    bool takes_nothing = false;   // although something is there for it
+    bool owes_data = false;       // of a request that has a slot
+    bool owes_late_data = false;  // of one that has given its slot up
+    std::uint64_t sent = 0;       // file data since the start
+    std::uint64_t taken = 0;      // bytes since the start
+    bool has_held = false;        // requests that are held
+    // Outstanding requests with slots that wait for the client.
+    std::span<PendingIo* const> waiting;
+  };
+  enum class Verdict : std::uint8_t {
+    moves,
+    begins_to_stall,
+    stalls,  // still
+  };
+  [[nodiscard]] Verdict look(const State& state, const Limits& limits, TimePoint now);
+
+  // The client sends or takes something. Returns whether it stalled until now.
+  bool moves_again() { return std::exchange(stalled_, false); }
+  [[nodiscard]] bool stalled() const { return stalled_; }
+  [[nodiscard]] bool on_probation() const { return on_probation_; }
+  // Whether a stall is that of a client that stands still, and not of one on a slow link.
+  [[nodiscard]] bool hardly_moves(BytesPerSecond least_rate) const {
+    return sending_.hardly_moves(least_rate) || taking_.hardly_moves(least_rate);
+  }
+  [[nodiscard]] StallBudgets::Standing standing(stage::VirtualPfsId whose, Duration client_stall,
+                                                TimePoint now) {
+    if (budgets_.nobody_stalled()) return StallBudgets::Standing::good;
+    return budgets_.standing(whose, client_, now, client_stall);
+  }
+  // Whether a stall is worth a warning: once in a while.
+  [[nodiscard]] bool is_news(TimePoint now);
+
+ private:
+  [[nodiscard]] bool has_time_left(const State& state, Duration lag, Duration client_stall,
+                                   TimePoint now);
+
+  StallBudgets& budgets_;
+  const asio::ip::address client_;
+  ClientPace sending_;
+  ClientPace taking_;
+  bool stalled_ = false;
+  bool on_probation_ = false;
+  stage::VirtualPfsId whose_;            // standing ends the probation
+  Duration charged_ = Duration::zero();  // of the lag, to the budgets
+  TimePoint told_ = {};
+};
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,136 @@
+#include "proxy/client_stall_watch.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace vpfs::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+using Verdict = ClientStallWatch::Verdict;
+using Standing = StallBudgets::Standing;
+
+constexpr Duration kTick = 50ms;
+constexpr ClientStallWatch::Limits kLimits = {.least_rate = {1'000'000}, .client_stall = 2s};
+
+class ClientStallWatchTest : public ::testing::Test {
+ protected:
+  ClientStallWatchTest() { io_.app = AppId{1}; }
+
+  Verdict look() {
+    now_ += kTick;
+    return watch_.look(state_, kLimits, now_);
+  }
+  // Looks until the verdict is another; how long that took.
+  Duration time_until_it_stalls() {
+    const TimePoint begin = now_;
+    while (now_ < begin + 1min) {
+      if (look() == Verdict::begins_to_stall) break;
+    }
+    return now_ - begin;
+  }
+  // The data server waits for file data of one request.
+  void owe_data() {
+    state_.owes_data = true;
+    state_.waiting = waiting_;
+  }
+
+  TimePoint now_ = TimePoint{} + 1h;
+  StallBudgets budgets_;
+  ClientStallWatch watch_{budgets_, asio::ip::make_address("10.0.0.1")};
+  PendingIo io_;
+  std::vector<PendingIo*> waiting_ = {&io_};
+  ClientStallWatch::State state_;
+};
+
+TEST_F(ClientStallWatchTest, AClientThatNobodyWaitsForNeverStalls) {
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(look(), Verdict::moves);
+  EXPECT_FALSE(watch_.stalled());
+  EXPECT_TRUE(budgets_.nobody_stalled());
+}
+
+TEST_F(ClientStallWatchTest, OneThatSendsAtTheLeastRateDoesNotStall) {
+  owe_data();
+  for (int i = 0; i < 1000; ++i) {
+    state_.sent += 50'000;
+    EXPECT_EQ(look(), Verdict::moves);
+  }
+}
+
+TEST_F(ClientStallWatchTest, OneThatSendsNothingStallsOnceAndIsOnProbationAfterIt) {
+  owe_data();
+  const Duration after = time_until_it_stalls();
+  EXPECT_GT(after, StallBudgets::grace(kLimits.client_stall));
+  EXPECT_LE(after, kLimits.client_stall / 2);
+  EXPECT_TRUE(watch_.stalled());
+  EXPECT_TRUE(watch_.on_probation());
+  EXPECT_TRUE(watch_.hardly_moves(kLimits.least_rate));
+  EXPECT_EQ(look(), Verdict::stalls);
+
+  // It sends again.
+  state_.sent += 1'000'000;
+  EXPECT_EQ(look(), Verdict::stalls) << "what waits in this look gives its slot up";
+  EXPECT_FALSE(watch_.stalled());
+  EXPECT_TRUE(watch_.on_probation());
+  state_ = {};
+  now_ += 1min;
+  EXPECT_EQ(look(), Verdict::moves);
+  EXPECT_FALSE(watch_.on_probation());
+}
+
+TEST_F(ClientStallWatchTest, AStallEndsWhenNothingIsOwedAnyMore) {
+  owe_data();
+  (void)time_until_it_stalls();
+  state_.waiting = {};
+  state_.owes_data = false;
+  state_.owes_late_data = true;
+  (void)look();
+  EXPECT_TRUE(watch_.stalled()) << "its late data are still to come";
+  state_.owes_late_data = false;
+  (void)look();
+  EXPECT_FALSE(watch_.stalled());
+}
+
+TEST_F(ClientStallWatchTest, OneThatTakesNothingStallsUntilItTakesSomething) {
+  state_.takes_nothing = true;
+  state_.waiting = waiting_;
+  (void)time_until_it_stalls();
+  EXPECT_EQ(look(), Verdict::stalls);
+  EXPECT_TRUE(watch_.moves_again());
+  EXPECT_FALSE(watch_.moves_again());
+  EXPECT_FALSE(watch_.stalled());
+}
+
+// Held requests alone take no slot, so there is no budget to take from.
+TEST_F(ClientStallWatchTest, WithoutSlotsItMayStandStillForTheWholeTime) {
+  state_.takes_nothing = true;
+  EXPECT_GE(time_until_it_stalls(), 1min) << "nothing of it is held";
+  EXPECT_FALSE(watch_.stalled());
+
+  ClientStallWatch other(budgets_, asio::ip::make_address("10.0.0.2"));
+  state_.has_held = true;
+  Duration after = {};
+  while (other.look(state_, kLimits, now_) == Verdict::moves && after < 1min) {
+    now_ += kTick;
+    after += kTick;
+  }
+  EXPECT_GE(after, kLimits.client_stall);
+  EXPECT_LE(after, kLimits.client_stall + 2 * kTick);
+}
+
+TEST_F(ClientStallWatchTest, TheApplicationsOfOtherRequestsKeepTheirBudgets) {
+  owe_data();
+  (void)time_until_it_stalls();
+  EXPECT_NE(watch_.standing(io_.virtual_pfs(), kLimits.client_stall, now_), Standing::good);
+  EXPECT_EQ(watch_.standing({.app = AppId{2}}, kLimits.client_stall, now_), Standing::good);
+}
+
+TEST_F(ClientStallWatchTest, OneStallInAMinuteIsNews) {
+  EXPECT_TRUE(watch_.is_news(now_));
+  EXPECT_FALSE(watch_.is_news(now_ + 59s));
+  EXPECT_TRUE(watch_.is_news(now_ + 60s));
+}
+
+}  // namespace
+}  // namespace vpfs::proxy

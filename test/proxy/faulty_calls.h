@@ -1,0 +1,99 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <sys/uio.h>
+
+#include "proxy/socket_calls.h"
+
+namespace vpfs::proxy {
+
+enum class Call : std::uint8_t { recv, peek, drop, send, sendmsg, fill, drain };
+inline constexpr std::array kAllCalls = {Call::recv,    Call::peek, Call::drop, Call::send,
+                                         Call::sendmsg, Call::fill, Call::drain};
+
+// The real system calls, of which one may be made to fail, and which may move fewer bytes than they
+// could.
+class FaultyCalls final : public SocketCalls {
+ public:
+  // The `nth` call of this kind from now on, counted from 1, fails.
+  void fail(Call call, std::size_t nth, int error) {
+    failing_ = call;
+    fail_at_ = made(call) + nth;
+    error_ = error;
+  }
+  // No call moves more than this at once into the process or a pipe, or out of them.
+  void limit(std::size_t most_in, std::size_t most_out) {
+    most_in_ = most_in;
+    most_out_ = most_out;
+  }
+  [[nodiscard]] std::size_t made(Call call) const { return made_[static_cast<std::size_t>(call)]; }
+  // How often bytes were taken in although the socket had just not taken all that it was to take.
+  [[nodiscard]] std::size_t taken_in_while_blocked() const { return taken_in_while_blocked_; }
+  [[nodiscard]] bool has_failed() const { return fail_at_ != 0 && made(failing_) >= fail_at_; }
+
+  [[nodiscard]] ssize_t recv(int socket, void* to, std::size_t size, int flags) override {
+    if ((flags & MSG_TRUNC) != 0) {
+      return fails(Call::drop) ? -1 : SocketCalls::recv(socket, to, size, flags);
+    }
+    if (fails((flags & MSG_PEEK) != 0 ? Call::peek : Call::recv)) return -1;
+    if (blocked_) ++taken_in_while_blocked_;
+    return SocketCalls::recv(socket, to, std::min(size, most_in_), flags);
+  }
+  [[nodiscard]] ssize_t send(int socket, const void* from, std::size_t size, int flags) override {
+    if (fails(Call::send)) return -1;
+    return note(SocketCalls::send(socket, from, std::min(size, most_out_), flags), size);
+  }
+  [[nodiscard]] ssize_t sendmsg(int socket, const msghdr& message, int flags) override {
+    if (fails(Call::sendmsg)) return -1;
+    std::vector<iovec> parts(message.msg_iov, message.msg_iov + message.msg_iovlen);
+    std::size_t left = most_out_;
+    std::size_t size = 0;
+    for (iovec& part : parts) {
+      size += part.iov_len;
+      part.iov_len = std::min(part.iov_len, left);
+      left -= part.iov_len;
+    }
+    msghdr shorter = message;
+    shorter.msg_iov = parts.data();
+    return note(SocketCalls::sendmsg(socket, shorter, flags), size);
+  }
+  [[nodiscard]] ssize_t fill(net::SplicePipe& pipe, int socket, std::size_t size) override {
+    if (fails(Call::fill)) return -1;
+    if (blocked_) ++taken_in_while_blocked_;
+    return SocketCalls::fill(pipe, socket, std::min(size, most_in_));
+  }
+  [[nodiscard]] ssize_t drain(net::SplicePipe& pipe, int socket) override {
+    if (fails(Call::drain)) return -1;
+    const std::size_t size = pipe.size();
+    return note(SocketCalls::drain(pipe, socket), size);
+  }
+
+ private:
+  [[nodiscard]] bool fails(Call call) {
+    if (++made_[static_cast<std::size_t>(call)] != fail_at_ || call != failing_) return false;
+    errno = error_;
+    return true;
+  }
+  // An output call has moved `moved` of `size` bytes.
+  [[nodiscard]] ssize_t note(ssize_t moved, std::size_t size) {
+    blocked_ = moved < static_cast<ssize_t>(size);
+    return moved;
+  }
+
+  std::array<std::size_t, kAllCalls.size()> made_ = {};
+  Call failing_ = Call::recv;
+  std::size_t fail_at_ = 0;
+  int error_ = 0;
+  bool blocked_ = false;
+  std::size_t taken_in_while_blocked_ = 0;
+  std::size_t most_in_ = SIZE_MAX;
+  std::size_t most_out_ = SIZE_MAX;
+};
+
+}  // namespace vpfs::proxy

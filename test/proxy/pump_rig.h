@@ -1,0 +1,263 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "proxy/pump.h"
+#include "test/net/socket_pair.h"
+#include "test/proxy/counting_clock.h"
+#include "test/proxy/faulty_calls.h"
+
+// What a pump is tested with: a small protocol, an owner that decides by it, and a pump between two
+// connections.
+namespace vpfs::proxy {
+
+using Bytes = std::vector<std::byte>;
+
+// A message begins with a head of 8 bytes, which says what becomes of it and how long it is.
+inline constexpr std::size_t kHead = 8;
+enum class Kind : char {
+  forward = 'F',
+  hold = 'H',
+  discard = 'D',
+  raw = 'R',  // the head is looked at, and what follows goes on unseen
+};
+
+// A message of `size` bytes, head included, whose body tells its place.
+inline Bytes message(Kind kind, std::size_t size, unsigned seed = 0) {
+  Bytes bytes(size);
+  for (std::size_t i = 0; i < size; ++i)
+    bytes[i] = static_cast<std::byte>(seed * 31 + i * 7 + i / 256);
+  const auto length = static_cast<std::uint32_t>(size);
+  std::memset(bytes.data(), 0, kHead);
+  bytes[0] = static_cast<std::byte>(kind);
+  std::memcpy(bytes.data() + 4, &length, sizeof length);
+  return bytes;
+}
+
+inline void append(Bytes& to, std::span<const std::byte> more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+// Decides by the heads. What is held is released at the end of the event, or stays.
+class ScriptedOwner final : public PumpOwner, public std::enable_shared_from_this<ScriptedOwner> {
+ public:
+  explicit ScriptedOwner(const PumpThread& thread) : thread_(thread) {}
+
+  Step next(Sender, std::span<const std::byte> bytes) override {
+    latest_ = thread_.now();
+    if (raw_left_ > 0) {
+      return {.action = Step::Action::forward,
+              .size = std::exchange(raw_left_, 0),
+              .finished = FinishedIo{.key = ++key_}};
+    }
+    if (serial_ && held.size() > released) return {.action = Step::Action::wait};
+    if (bytes.size() < kHead) return {.action = Step::Action::need_more, .size = kHead};
+    std::uint32_t size = 0;
+    std::memcpy(&size, bytes.data() + 4, sizeof size);
+    switch (static_cast<Kind>(bytes[0])) {
+      case Kind::forward:
+        return {
+            .action = Step::Action::forward, .size = size, .finished = FinishedIo{.key = ++key_}};
+      case Kind::discard:
+        return {.action = Step::Action::discard, .size = size};
+      case Kind::raw:
+        raw_left_ = size - kHead;
+        return {.action = Step::Action::forward, .size = kHead};
+      case Kind::hold:
+        if (bytes.size() < size) return {.action = Step::Action::need_more, .size = size};
+        return {.action = Step::Action::hold, .size = size};
+    }
+    return {.action = Step::Action::lost_framing};
+  }
+  void hold(std::span<const std::byte> bytes) override {
+    held.emplace_back(bytes.begin(), bytes.end());
+  }
+  void finished(const FinishedIo& io) override { finished_keys.push_back(io.key); }
+  void stepped(Sender) override {}
+  void sink_moved(Sender) override { ++times_moved; }
+  void lost_framing(Sender) override { end("lost framing", {}); }
+  void source_ended(Sender, std::error_code why) override { end("source", why); }
+  void sink_failed(Sender, std::error_code why) override { end("sink", why); }
+  std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
+
+  // A held message makes the stream wait until it is released, as on a connection that carries one
+  // request at a time.
+  void be_serial() { serial_ = true; }
+
+  std::deque<Bytes> held;
+  std::size_t released = 0;  // of them
+  std::vector<IoKey> finished_keys;
+  int times_moved = 0;
+  std::vector<std::string> ends;  // what ended the stream
+  std::error_code error;
+  std::function<void()> on_end;
+
+ private:
+  void end(const char* what, std::error_code why) {
+    ends.emplace_back(what);
+    error = why;
+    if (on_end) on_end();
+  }
+
+  const PumpThread& thread_;
+  TimePoint latest_ = {};
+  IoKey key_ = 0;
+  std::uint64_t raw_left_ = 0;
+  bool serial_ = false;
+};
+
+// A pump between two TCP connections, and the far ends of these.
+class PumpRig {
+ public:
+  PumpRig() {
+    owner->on_end = [this] { pump.stop(); };
+  }
+  ~PumpRig() {
+    pump.stop();
+    close_source();
+    close_sink();
+    poll();
+  }
+  PumpRig(const PumpRig&) = delete;
+  PumpRig& operator=(const PumpRig&) = delete;
+
+  // Does `what` in an event, as a worker does.
+  template <typename What>
+  void in_event(What what) {
+    const PumpThread::Event event(thread);
+    what();
+  }
+  void start() {
+    in_event([this] { pump.start(); });
+  }
+  void inject(std::span<const std::byte> bytes) {
+    in_event([&] {
+      pump.inject(bytes);
+      pump.flush();
+    });
+  }
+  // Releases what is held from now on at the end of the event in which it came.
+  void release_at_once() {
+    releasing_ = true;
+    in_event([] {});
+  }
+
+  // The sockets hold a few hundred KiB instead of several MiB.
+  void make_buffers_small() {
+    for (net::Socket* socket : {&in_.first, &in_.second, &out_.first, &out_.second}) {
+      socket->set_option(asio::socket_base::send_buffer_size(128 * 1024));
+      socket->set_option(asio::socket_base::receive_buffer_size(128 * 1024));
+    }
+  }
+
+  // Handles what there is to be handled now.
+  void poll() {
+    context_.restart();
+    context_.poll();
+  }
+  // Writes all of it, while the pump runs and its output is taken.
+  void feed(std::span<const std::byte> bytes) {
+    for (int tries = 0; !bytes.empty() && tries < kMostTries;) {
+      const ssize_t sent =
+          ::send(feeder().native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent > 0) {
+        bytes = bytes.subspan(static_cast<std::size_t>(sent));
+        poll();
+      } else {
+        run_a_while();
+        ++tries;
+      }
+    }
+    ASSERT_TRUE(bytes.empty());
+  }
+  // Runs until so many bytes have come out in all, or the stream has ended.
+  void take(std::size_t total) {
+    for (int tries = 0; taken.size() < total && owner->ends.empty() && tries < kMostTries;
+         ++tries) {
+      run_a_while();
+    }
+  }
+  void take_until_end() {
+    for (int tries = 0; owner->ends.empty() && tries < kMostTries; ++tries) run_a_while();
+    take_what_is_there();
+  }
+  void take_what_is_there() {
+    std::array<std::byte, 65536> buffer;
+    for (ssize_t got = 0;
+         (got = ::recv(taker().native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0;) {
+      append(taken, std::span(buffer).first(static_cast<std::size_t>(got)));
+    }
+  }
+  // Feeds without anybody who takes the output until the pump takes no more; returns how much went
+  // in.
+  std::size_t fill_up(std::span<const std::byte> bytes) {
+    std::size_t in = 0;
+    for (int idle = 0; idle < 20 && in < bytes.size();) {
+      const ssize_t sent = ::send(feeder().native_handle(), bytes.data() + in, bytes.size() - in,
+                                  MSG_NOSIGNAL | MSG_DONTWAIT);
+      idle = sent > 0 ? 0 : idle + 1;
+      if (sent > 0) in += static_cast<std::size_t>(sent);
+      context_.restart();
+      context_.run_one_for(std::chrono::milliseconds(1));
+      poll();
+    }
+    return in;
+  }
+  void close_source() { in_.second.close(); }
+  void close_sink() { out_.first.close(); }
+  // What is written here the pump reads; what it writes comes out there.
+  [[nodiscard]] net::Socket& feeder() { return in_.first; }
+  [[nodiscard]] net::Socket& taker() { return out_.second; }
+
+ private:
+  static constexpr int kMostTries = 5000;
+
+  void run_a_while() {
+    const std::size_t before = taken.size();
+    poll();
+    take_what_is_there();
+    if (taken.size() > before) return;
+    context_.restart();
+    context_.run_one_for(std::chrono::milliseconds(1));
+    take_what_is_there();
+  }
+  void end_of_event() {
+    while (releasing_ && owner->released < owner->held.size()) {
+      pump.inject_borrowed(owner->held[owner->released++]);
+      pump.flush();
+    }
+    thread.start_waits();
+  }
+
+  asio::io_context context_;
+
+ public:
+  CountingClock clock;
+  FaultyCalls calls;
+  PumpThread thread{clock, calls, [this] { end_of_event(); }};
+  std::shared_ptr<ScriptedOwner> owner = std::make_shared<ScriptedOwner>(thread);
+  Bytes taken;
+
+ private:
+  std::pair<net::Socket, net::Socket> in_ = net::connected_pair(context_);
+  std::pair<net::Socket, net::Socket> out_ = net::connected_pair(context_);
+  bool releasing_ = false;
+
+ public:
+  Pump pump{*owner, thread, Sender::client, in_.second, out_.first};
+};
+
+}  // namespace vpfs::proxy

@@ -1,0 +1,266 @@
+#include "proxy/worker.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "net/socket_options.h"
+#include "proxy/config.h"
+#include "proxy/dispatcher.h"
+#include "proxy/settings.h"
+#include "proxy/shared_state.h"
+#include "test/proxy/counting_clock.h"
+#include "test/support/io_messages.h"
+#include "test/support/wire_peer.h"
+
+// A worker with a real dispatcher, between clients and a data server that the test plays by hand.
+// The time that it sees stands still until the test moves it.
+namespace vpfs::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Buffer;
+using test::FakeDataServer;
+using test::WirePeer;
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  static SettingsPtr settings_of(unsigned depth) {
+    ConfigErrors errors("worker_test");
+    Config config = parse_config(
+        "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n"
+        "timeouts: {client_stall: 400 ms}\n"
+        "scheduler: {policy: fifo, depth: {requests: " +
+            std::to_string(depth) + "}}\n",
+        errors);
+    EXPECT_EQ(errors.to_string(), "");
+    return std::make_shared<const Settings>(std::move(config));
+  }
+
+  WorkerTest() {
+    net::ignore_broken_pipes();
+    shared_.hold = 10s;  // well below the time after which a silent request loses its slot
+  }
+  ~WorkerTest() override { stop(); }
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    worker_.stop();
+    thread_.join();
+    EXPECT_EQ(shared_.counters.ios_alive, 0U);
+    EXPECT_EQ(shared_.counters.connections_open, 0U);
+    EXPECT_EQ(dispatcher_.outstanding() + dispatcher_.queued(), 0U);
+  }
+  WirePeer new_client() {
+    WirePeer client = WirePeer::connect(front_.port());
+    const WirePeer accepted = front_.accept();
+    const int socket = ::dup(accepted.socket());
+    EXPECT_FALSE(net::prepare_stream(socket));
+    ++shared_.counters.connections_open;
+    worker_.adopt(socket, net::Endpoint(asio::ip::address_v4::loopback(), 1));
+    return client;
+  }
+  template <typename Is>
+  [[nodiscard]] static bool wait_until(Is is) {
+    for (int i = 0; i < 20'000 && !is(); ++i) std::this_thread::sleep_for(1ms);
+    return is();
+  }
+  // Whether the stage has so many at the data server and in its queue.
+  [[nodiscard]] bool comes_to(std::size_t outstanding, std::size_t queued) {
+    return wait_until(
+        [&] { return dispatcher_.outstanding() == outstanding && dispatcher_.queued() == queued; });
+  }
+  static Buffer read_of(unsigned tag) { return test::small_read_request(tag, {.size = 4096}); }
+  // The data server gets the read and answers it.
+  static void serve(WirePeer& server, WirePeer& client, unsigned tag) {
+    const auto request = server.receive();
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->header.tag, tag);
+    ASSERT_TRUE(server.send(test::small_read_response(tag, Buffer(4096))));
+    const auto response = client.receive();
+    ASSERT_TRUE(response);
+    EXPECT_EQ(response->header.tag, tag);
+  }
+
+  FakeDataServer front_;
+  std::optional<FakeDataServer> upstream_{std::in_place};
+  CountingClock clock_;
+  SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), upstream_->port())};
+  SettingsPtr settings_ = settings_of(1);
+  Dispatcher dispatcher_{settings_->config, 1, [this](std::size_t) { worker_.wake_up(); },
+                         clock_.now()};
+  Worker worker_{0, shared_, dispatcher_, settings_};
+  std::thread thread_{[this] { worker_.run(); }};
+};
+
+TEST_F(WorkerTest, ARequestWaitsForTheSlotOfTheOneBeforeIt) {
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  ASSERT_TRUE(client.send(read_of(1)));
+  ASSERT_TRUE(comes_to(1, 0));
+  ASSERT_TRUE(client.send(read_of(2)));
+  ASSERT_TRUE(comes_to(1, 1));
+  serve(server, client, 1);
+  ASSERT_TRUE(comes_to(1, 0));
+  serve(server, client, 2);
+  ASSERT_TRUE(comes_to(0, 0));
+}
+
+TEST_F(WorkerTest, SlotsGoFromSessionToSession) {
+  WirePeer one = new_client();
+  WirePeer server_of_one = upstream_->accept();
+  WirePeer two = new_client();
+  WirePeer server_of_two = upstream_->accept();
+  ASSERT_TRUE(one.send(read_of(1)));
+  ASSERT_TRUE(comes_to(1, 0));
+  ASSERT_TRUE(two.send(read_of(2)));
+  ASSERT_TRUE(comes_to(1, 1));
+  EXPECT_FALSE(server_of_two.readable(0ms));
+  serve(server_of_one, one, 1);
+  serve(server_of_two, two, 2);
+}
+
+TEST_F(WorkerTest, AConnectionThatEndsGivesItsSlotToOthers) {
+  WirePeer one = new_client();
+  WirePeer server_of_one = upstream_->accept();
+  ASSERT_TRUE(one.send(read_of(1)));
+  ASSERT_TRUE(one.send(read_of(2)));
+  ASSERT_TRUE(comes_to(1, 1));
+  WirePeer two = new_client();
+  WirePeer server_of_two = upstream_->accept();
+  ASSERT_TRUE(two.send(read_of(3)));
+  ASSERT_TRUE(comes_to(1, 2));
+  one.reset();
+  serve(server_of_two, two, 3);
+  EXPECT_TRUE(server_of_one.receive());
+  EXPECT_TRUE(server_of_one.closed_by_peer());
+  EXPECT_TRUE(wait_until([this] { return shared_.counters.connections_open == 1; }));
+  ASSERT_TRUE(comes_to(0, 0));
+}
+
+TEST_F(WorkerTest, WhatIsHeldUpToItsDeadlineIsRefusedAndNotForwarded) {
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  ASSERT_TRUE(client.send(read_of(1)));
+  ASSERT_TRUE(client.send(read_of(2)));
+  ASSERT_TRUE(comes_to(1, 1));
+  clock_.advance(shared_.hold.load() - 1ns);
+  const std::uint64_t reads = clock_.reads();
+  ASSERT_TRUE(wait_until([&] { return clock_.reads() > reads + 3; })) << "no sweeps";
+  EXPECT_EQ(shared_.counters.requests_refused, 0U);
+  clock_.advance(1ns);
+  const auto refusal = client.receive();
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->header.tag, 2U);
+  EXPECT_EQ(shared_.counters.requests_refused, 1U);
+  ASSERT_TRUE(comes_to(1, 0));
+  serve(server, client, 1);
+  ASSERT_TRUE(comes_to(0, 0));
+  EXPECT_FALSE(server.readable(0ms));
+}
+
+// A request that is let go in the same event in which its time is over is not forwarded either.
+TEST_F(WorkerTest, ASlotThatComesTooLateIsNotUsed) {
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  ASSERT_TRUE(client.send(read_of(1)));
+  ASSERT_TRUE(client.send(read_of(2)));
+  ASSERT_TRUE(comes_to(1, 1));
+  ASSERT_TRUE(server.receive());
+  clock_.advance(shared_.hold.load());
+  ASSERT_TRUE(server.send(test::small_read_response(1, Buffer(4096))));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(client.receive());
+  EXPECT_EQ(shared_.counters.requests_refused, 1U);
+  ASSERT_TRUE(comes_to(0, 0));
+  EXPECT_FALSE(server.readable(0ms));
+}
+
+// All that came in one event has the same time of arrival, so that tells no order.
+TEST_F(WorkerTest, RequestsThatAStallTakesBackKeepTheirOrder) {
+  constexpr std::size_t kData = 1 << 20;
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  ASSERT_TRUE(client.send(test::io_request(100, {.type = orangefs::IoType::write, .size = kData})));
+  ASSERT_TRUE(server.receive());
+  ASSERT_TRUE(server.send(test::io_response(100, 0)));
+  ASSERT_TRUE(client.receive());
+  Buffer burst;
+  for (const unsigned tag : {9U, 7U, 8U, 5U}) {
+    const Buffer request = read_of(tag);
+    burst.insert(burst.end(), request.begin(), request.end());
+  }
+  ASSERT_TRUE(client.send(burst));
+  ASSERT_TRUE(comes_to(1, 4));
+  ASSERT_TRUE(wait_until([&] {
+    clock_.advance(1ms);
+    return shared_.counters.client_stalls == 1;
+  }));
+  ASSERT_TRUE(comes_to(0, 0));
+  // It sends its data after all.
+  ASSERT_TRUE(client.send(test::data_message(100, Buffer(kData))));
+  ASSERT_TRUE(server.receive());
+  ASSERT_TRUE(server.send(test::write_completion(100, kData)));
+  ASSERT_TRUE(client.receive());
+  for (const unsigned tag : {9U, 7U, 8U, 5U}) serve(server, client, tag);
+}
+
+TEST_F(WorkerTest, AReloadLetsGoWhatMayGoNow) {
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  for (unsigned tag = 1; tag <= 4; ++tag) ASSERT_TRUE(client.send(read_of(tag)));
+  ASSERT_TRUE(comes_to(1, 3));
+  const SettingsPtr next = settings_of(3);
+  dispatcher_.reconfigure(next->config, clock_.now());
+  worker_.use(next);
+  ASSERT_TRUE(comes_to(3, 1));
+}
+
+TEST_F(WorkerTest, WithoutADataServerAClientIsTurnedAway) {
+  upstream_.reset();
+  WirePeer client = new_client();
+  EXPECT_TRUE(client.closed_by_peer());
+  EXPECT_EQ(shared_.counters.upstream_failures, 1U);
+  EXPECT_TRUE(wait_until([this] { return shared_.counters.connections_open == 0; }));
+}
+
+TEST_F(WorkerTest, StoppedItClosesAllConnections) {
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  ASSERT_TRUE(client.send(read_of(1)));
+  ASSERT_TRUE(client.send(read_of(2)));
+  ASSERT_TRUE(comes_to(1, 1));
+  stop();
+  EXPECT_TRUE(client.closed_by_peer());
+  EXPECT_TRUE(server.closed_by_peer());
+}
+
+// Each request of a burst has its time of arrival, its turn and its release from one look at the
+// clock. Sweeps look at it as well, so the bound is not one.
+TEST_F(WorkerTest, ABurstOfRequestsReadsTheClockOnceForEachEvent) {
+  constexpr unsigned kRequests = 200;
+  const SettingsPtr next = settings_of(kRequests);
+  dispatcher_.reconfigure(next->config, clock_.now());
+  worker_.use(next);
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  Buffer burst;
+  for (unsigned tag = 1; tag <= kRequests; ++tag) {
+    const Buffer request = read_of(tag);
+    burst.insert(burst.end(), request.begin(), request.end());
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const std::uint64_t reads = clock_.reads();
+  ASSERT_TRUE(client.send(burst));
+  EXPECT_EQ(server.receive_bytes(burst.size()), burst);
+  const auto sweeps = static_cast<std::uint64_t>((std::chrono::steady_clock::now() - begin) / 50ms);
+  // Pieces of 32 messages or 16 KiB are an event each.
+  EXPECT_LE(clock_.reads() - reads, kRequests / 10 + sweeps + 1);
+}
+
+}  // namespace
+}  // namespace vpfs::proxy
