@@ -1,8 +1,8 @@
 """script/bench adaptbf: the experiments of the AdapTBF paper, through real proxies and servers.
 
-One server, whose device model is the bottleneck, and one proxy. Every experiment runs without
-control, with static limits and under AdapTBF; all their times are divided by one scale, but the
-period of AdapTBF is not.
+There is one proxy and one server, whose device model is the bottleneck. Every experiment runs without
+control, with static limits, and under AdapTBF. All times of the experiments are divided by one scale.
+The period of AdapTBF is not scaled.
 """
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from bench.targets import COLUMNS as TARGET_COLUMNS
 
 SCALE, QUICK_SCALE = 4.0, 20.0
 QUICK_PERIODS = [0.02, 0.1, 0.5]
-START_AND_STOP = 1.5  # seconds of a run beside its load
-CAPACITY_FIELDS = ["capacity_least", "capacity_most"]  # MiB/s, what the proxy took it for
+START_AND_STOP = 1.5  # seconds that a run takes besides its load
+CAPACITY_FIELDS = ["capacity_least", "capacity_most"]  # MiB/s, as the proxy measured it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Run:
         return bandwidths(self.result, self.experiment)
 
     def records(self) -> dict[str, Series]:
-        """Tokens that each job has lent less what it has borrowed; empty unless the policy keeps them."""
+        """The tokens that each job has lent, minus those that it has borrowed. Empty if the policy keeps no records."""
         found: dict[str, Series] = {job: [] for job in self.experiment.jobs}
         for t, status in self.statuses:
             for row in status["virtual_pfs"]:
@@ -71,11 +71,11 @@ class Run:
         return found
 
     def facts(self) -> dict[str, float]:
-        """The numbers that targets and tables are about."""
+        """The numbers for targets and tables."""
         length = self.experiment.length(self.scale)
         total = self.result["total_mib_per_s"]
         facts = {"total_mib_per_s": total, "proxy_cpu_s_per_gib": self.proxy_cpu_seconds / (total * length / 1024)}
-        # Once it has had a second to find out.
+        # The proxy needs a second to measure it.
         capacities = [status["capacity"] / MIB for t, status in self.statuses if t > 1 and "capacity" in status]
         if capacities:
             facts |= {"capacity_least": min(capacities), "capacity_most": max(capacities)}
@@ -123,7 +123,7 @@ class Bench:
             return Run(experiment, self._plan.scale, result, statuses, proxy.cpu_seconds() - cpu)
 
     def draw(self, run: Run, name: str, title: str, caption: str) -> None:
-        """CSV and figures of bandwidth and, where there are any, records over time."""
+        """Writes CSV and figures of bandwidth over time, and of records if there are any."""
         rates, records = run.bandwidths(), run.records()
         (self._out / f"{name}.csv").write_text(csv_text(with_total(rates)))
         if all(records.values()):
@@ -186,7 +186,7 @@ def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
         "seconds of each run": {name: EXPERIMENTS[name].length(plan.scale) for name in plan.experiments if name in EXPERIMENTS},
         "servers": 1, "device": DEVICE, "depth": DEPTH, "token": TOKEN, "period": f"{PERIOD * 1000:.0f} ms",
         "controls": CONTROLS,
-        "writers": f"one request of {size_name(WRITE)} in flight each, {WRITERS} for who writes all the time, "
+        "writers": f"one request of {size_name(WRITE)} in flight each; {WRITERS} for applications that write all the time, "
                    f"{BURST_WRITERS} for bursts (of {size_name(SMALL_WRITE)} in experiment c)",
         "bin": f"{plan.interval:g} s; means of a phase leave out its first {SETTLE / plan.scale:g} s",
         "periods of d": [f"{period * 1000:.0f} ms" for period in plan.periods],
@@ -209,8 +209,8 @@ def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench adaptbf")
     parser.add_argument("--experiments", nargs="+", choices=[*EXPERIMENTS, "d"], default=[*EXPERIMENTS, "d"],
                         help="a: priorities, b: redistribution, c: payback, d: c with other periods")
-    parser.add_argument("--scale", type=float, help=f"divides all times (default {SCALE:g}; {QUICK_SCALE:g} with --quick)")
-    parser.add_argument("--runs", type=int, default=1, help="of each experiment and control (default 1)")
+    parser.add_argument("--scale", type=float, help=f"divisor of all times (default {SCALE:g}; {QUICK_SCALE:g} with --quick)")
+    parser.add_argument("--runs", type=int, default=1, help="runs of each experiment and control (default 1)")
     return parser
 
 

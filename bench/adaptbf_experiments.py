@@ -1,7 +1,7 @@
-"""The experiments of [ADAPTBF], and what of a run of vpfs-load they look at.
+"""The experiments of [ADAPTBF], and the numbers that they take from a run of vpfs-load.
 
-A job is a jobid; it may be several applications of vpfs-load. All times here are those before they
-are divided by the scale.
+A job is a jobid. Several applications of vpfs-load may be one job. Times here are not yet divided by
+the scale.
 """
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ TOKEN = "64 KiB"
 PERIOD = 0.1
 WRITE = 256 << 10
 SMALL_WRITE = 64 << 10
-FILE = 4 << 20  # of each process, written over and over
+FILE = 4 << 20  # of each process, overwritten again and again
 WRITERS = 16
 BURST_WRITERS = 2
-SETTLE = 4.0  # after each change of who is there, not counted in the means
+SETTLE = 4.0  # after each change of the active jobs; means leave it out
 CONTROLS = {
     "none": "fifo: first come, first served",
     "static": "tbf: each job limited to its priority's part of the capacity",
@@ -34,7 +34,7 @@ CONTROLS = {
 }
 ADAPTIVE = ["adaptbf", "adaptbf-auto"]
 
-Series = list[tuple[float, float]]  # the end of a bin in seconds, its mean
+Series = list[tuple[float, float]]  # for each bin its end in seconds and its mean
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Experiment:
     title: str
     priorities: Mapping[str, int]
     applications: Sequence[Application]
-    marks: Sequence[float]  # when somebody comes or goes for good: the phases' ends
+    marks: Sequence[float]  # the ends of phases, when an application begins or ends for good
 
     @property
     def jobs(self) -> list[str]:
@@ -91,7 +91,7 @@ PAYBACK = Experiment(
     [0, 20, 50, 80, 120],
 )
 EXPERIMENTS = {experiment.name: experiment for experiment in (PRIORITY, REDISTRIBUTION, PAYBACK)}
-LENDERS = {"job1": 20.0, "job2": 50.0, "job3": 80.0}  # and when they begin to write all the time
+LENDERS = {"job1": 20.0, "job2": 50.0, "job3": 80.0}  # and when they begin to write without pauses
 BORROWER = "job4"
 PERIODS = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
 
@@ -122,20 +122,20 @@ def bandwidths(result: dict, experiment: Experiment) -> dict[str, Series]:
 
 
 def mean_between(series: Series, begin: float, end: float) -> float:
-    """Of the bins that lie within; they are equally long but perhaps for the last."""
+    """The mean of the bins within the time. All bins are equally long, except perhaps the last one."""
     starts = [0.0] + [t for t, _ in series]
     inside = [value for (t, value), start in zip(series, starts) if begin <= start + 1e-6 and t <= end + 1e-6]
     return sum(inside) / len(inside) if inside else float("nan")
 
 
 def phase_rates(series: Mapping[str, Series], experiment: Experiment, scale: float) -> list[dict[str, float]]:
-    """MiB/s by job in each phase, once it has settled."""
+    """MiB/s by job in each phase, without its first SETTLE seconds."""
     return [{job: mean_between(line, begin + SETTLE / scale, end) for job, line in series.items()}
             for begin, end in experiment.phases(scale)]
 
 
 def burst_rates(result: dict, experiment: Experiment, scale: float) -> dict[str, float]:
-    """MiB/s that applications with bursts have while they may begin requests."""
+    """MiB/s of applications with bursts, during their bursts."""
     length = experiment.length(scale)
     return {application.name: application_of(result, application.name)["bytes"] / (1 << 20)
             / application.active_seconds(0.0, length)
@@ -143,7 +143,7 @@ def burst_rates(result: dict, experiment: Experiment, scale: float) -> dict[str,
 
 
 def share_error(rates: Mapping[str, float], experiment: Experiment) -> float:
-    """The largest relative difference of a job's part of the total from its priority's."""
+    """The largest relative error of a job's part of the total, against its priority's part."""
     total = sum(rates.values())
     if not total > 0:
         return float("inf")
@@ -151,12 +151,12 @@ def share_error(rates: Mapping[str, float], experiment: Experiment) -> float:
 
 
 def value_at(series: Series, t: float) -> float:
-    """The last value not after t."""
+    """The last value at or before t."""
     return next((value for at, value in reversed(series) if at <= t), 0.0)
 
 
 def csv_text(series: Mapping[str, Series], first: str = "seconds") -> str:
-    """One column for each name; the times are those of the first."""
+    """One column for each name. The times are those of the first series."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([first, *series])

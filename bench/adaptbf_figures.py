@@ -1,4 +1,4 @@
-"""What the AdapTBF experiments look like over time, and by the period."""
+"""Figures of the AdapTBF experiments, over time and by the period."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ def with_total(rates: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def news(experiment: Experiment, mark: float) -> str:
-    """Who comes or goes for good then."""
+    """Which applications begin or end for good at this time."""
     found = [f"{application.name} ends" for application in experiment.applications if application.stop == mark]
     found += [f"{application.name} begins" for application in experiment.applications if application.start == mark > 0]
     return ", ".join(found)
@@ -42,7 +42,7 @@ def phases(experiment: Experiment, scale: float) -> list[tuple[float, float, str
 
 
 def wanted(experiment: Experiment, end: float) -> dict[str, float]:
-    """MiB/s of the capacity by priority, for the jobs that are there until the end of a phase, before scaling."""
+    """MiB/s of each job if priorities divide the capacity among the jobs at the end of a phase. `end` is not scaled."""
     there = {application.job for application in experiment.applications
              if application.start < end and (application.stop is None or application.stop >= end)}
     whole = sum(experiment.priorities[job] for job in there)
@@ -70,7 +70,7 @@ def draw_rates(panel: Axes, experiment: Experiment, scale: float, rates: Mapping
 
 def run_figure(title: str, caption: str, experiment: Experiment, scale: float, rates: Mapping[str, Series],
                records: Mapping[str, Series]) -> Figure:
-    """Bandwidth and, if the policy keeps any, the records that explain it."""
+    """Bandwidth, and the records that explain it if the policy keeps any."""
     kept = bool(records) and all(records.values())
     sheet = plot.Sheet(title, caption, rows=2 if kept else 1, heights=[2.8, 2.2], share_x=True)
     draw_rates(sheet.panels[0], experiment, scale, rates)
@@ -86,7 +86,7 @@ def run_figure(title: str, caption: str, experiment: Experiment, scale: float, r
 
 def controls_figure(experiment: Experiment, caption: str, scale: float, runs: Mapping[str, Mapping[str, Series]],
                     descriptions: Mapping[str, str]) -> Figure:
-    """The same experiment under one control after the other; `runs` are the bandwidths of each."""
+    """One experiment under each control. `runs` has the bandwidths of each."""
     sheet = plot.Sheet(sentence(experiment.title), caption, rows=len(runs), heights=[1.7],
                        share_x=True, share_y=True)
     for index, (panel, (control, rates)) in enumerate(zip(sheet.panels, runs.items())):

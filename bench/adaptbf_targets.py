@@ -1,4 +1,4 @@
-"""Holds what the runs of the AdapTBF experiments showed against what the paper claims."""
+"""Compares the results of the AdapTBF experiments with the claims of the paper."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from bench.targets import one_at_least, one_at_most, verdict
 
 TOTAL = 0.97
 SHARE_ERROR = 0.05
-# What is known of a control in an experiment: medians over the runs.
+# The results of a control in an experiment: medians over the runs.
 Facts = Mapping[str, float]
 
 
@@ -42,7 +42,7 @@ def check_redistribution(by_control: Mapping[str, Facts], jobs: Sequence[str]) -
 
 
 def paid_back(facts: Facts, job: str) -> Row:
-    """A record that returns at least half of the way, or more bandwidth than the share that the job lent from."""
+    """The job gets back at least half of its record, or more bandwidth than its static share."""
     static = CAPACITY_MIB_PER_S * PAYBACK.share(job)
     owed, least, rate = (facts[f"{job} {field}"] for field in ("record_at_return", "least_record_after", "mib_per_s_after"))
     return verdict(f"{job} is paid back", f"half its record or > {static:.0f} MiB/s",
@@ -66,7 +66,7 @@ def check_payback(by_control: Mapping[str, Facts]) -> list[Row]:
 
 
 def check_sweep(by_period: Mapping[float, Facts]) -> list[Row]:
-    """Shorter is better: no period beats the next shorter one by more than a hundredth."""
+    """Shorter periods are better: none is worse than the next longer one by more than one percent."""
     periods = sorted(by_period)
     totals = [by_period[period]["total_mib_per_s"] for period in periods]
     if len(periods) < 2:

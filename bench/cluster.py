@@ -1,8 +1,8 @@
-"""A file system on loopback: servers, and what stands in front of them.
+"""A file system on loopback: servers, and the fronts before them.
 
-Every front (a vpfs-proxy or an HAProxy before each server) is a path of its own to one and the same
+A front is a vpfs-proxy or an HAProxy before each server. Every front is a separate path to the same
 file system, so paths can be measured in turn against the same server processes. Configurations are
-written as JSON, which is YAML.
+written as JSON, which is also YAML.
 """
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from bench.harness import Problem, Program, Programs
 
 @dataclasses.dataclass(frozen=True)
 class Front:
-    """What stands before every server under one name.
+    """One kind of proxy before every server.
 
-    A proxy has a virtual PFS, and a rule, for every job that `weights`, `shares` or `classes` name, and behind
-    them those of `templates`.
+    A vpfs-proxy has a virtual PFS and a rule for every job in `weights`, `shares` or `classes`, followed by those of
+    `templates`.
     """
 
     name: str
     kind: str  # "proxy" or "haproxy"
     policy: str = "sfq"
     weights: Mapping[str, int] = dataclasses.field(default_factory=dict)  # by job
-    shares: Mapping[str, Mapping[str, object]] = dataclasses.field(default_factory=dict)  # what else they are entitled to
+    shares: Mapping[str, Mapping[str, object]] = dataclasses.field(default_factory=dict)  # other fields of their shares
     classes: Mapping[str, str] = dataclasses.field(default_factory=dict)  # traffic classes by job
-    templates: Mapping[str, Mapping[str, object]] = dataclasses.field(default_factory=dict)  # what each of them matches
-    scheduler: Mapping[str, object] = dataclasses.field(default_factory=dict)  # beside its policy and depth
-    proxy: Mapping[str, object] = dataclasses.field(default_factory=dict)  # beside addresses and files
+    templates: Mapping[str, Mapping[str, object]] = dataclasses.field(default_factory=dict)  # by name: what its rule matches
+    scheduler: Mapping[str, object] = dataclasses.field(default_factory=dict)  # besides policy and depth
+    proxy: Mapping[str, object] = dataclasses.field(default_factory=dict)  # besides addresses and files
     limits: Mapping[str, object] = dataclasses.field(default_factory=dict)
     depth_requests: int = 16
     depth_bytes: str = "8 MiB"
     splice: bool = False
-    protocol: str = "orangefs"  # a Cluster sets it to its own
-    program: str = "vpfs-proxy"  # of a proxy: a path stands for another than that of the build
+    protocol: str = "orangefs"  # set by the Cluster
+    program: str = "vpfs-proxy"  # of a proxy; a path replaces the build's program
 
     def proxy_config(self, listen: int, upstream: int, status_file: str) -> dict[str, object]:
         jobs = list(dict.fromkeys([*self.weights, *self.shares, *self.classes]))
@@ -69,8 +69,8 @@ class Front:
         return rule | ({"class": self.classes[job]} if job in self.classes else {})
 
     def haproxy_config(self, listen: int, upstream: int) -> str:
-        # splice-auto alone leaves the decision to a heuristic that never splices this traffic; the other
-        # two options make HAProxy splice whenever it can, as it does best with large messages.
+        # With splice-auto alone, a heuristic decides, and it never splices this traffic. The other two options
+        # make HAProxy splice whenever it can, which is best for large messages.
         options = ["splice-auto", "splice-request", "splice-response"] if self.splice else []
         splice = "".join(f"    option {option}\n" for option in options)
         return (
@@ -82,7 +82,7 @@ class Front:
 
 
 class Cluster:
-    """Servers that run until their Programs are stopped; fronts are started when asked for."""
+    """Servers that run until their Programs are stopped, and fronts that start on demand."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Cluster:
         return file
 
     def address(self, path: str) -> str:
-        """What a client mounts to go by `path`: DIRECT or the name of a front."""
+        """The address that a client mounts to use `path`: DIRECT or the name of a front."""
         return self._file_system.address(path, self._ports[path][0])
 
     def ports(self, path: str) -> list[int]:
@@ -126,7 +126,7 @@ class Cluster:
         make = {"proxy": self._start_proxy, "haproxy": self._start_haproxy}[front.kind]
         self.running[path] = [make(front, index, listen, upstream) for index, (listen, upstream) in enumerate(pairs)]
         for program, (listen, _) in zip(self.running[path], pairs):
-            # A connection that only looks is harmless to both kinds.
+            # A connection that only probes the port harms neither kind of front.
             program.wait_for_port(listen)
         return self.running[path]
 
@@ -135,7 +135,7 @@ class Cluster:
             program.stop()
 
     def status_file(self, path: str, index: int = 0) -> pathlib.Path:
-        """Where a front's proxy before that server writes its status."""
+        """The status file of a front's proxy before that server."""
         return self._programs.work / f"{self._prefix}{path}{index}.status.json"
 
     def _start_proxy(self, front: Front, index: int, listen: int, upstream: int) -> Program:

@@ -1,7 +1,7 @@
 """script/bench edf: does a promised latency hold beside a flood?
 
-Small reads that come at a low rate, whatever becomes of those before (all processes begin one at
-the beginning of every interval), beside large writes that keep the device busy.
+Small reads compete with large writes that keep the device busy. The reads have a low, fixed rate: each
+process begins one at the start of every interval, even if earlier ones are slow.
 """
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 RATE = "200 MiB/s"
 DEVICE = {"bandwidth": RATE, "per_request": "50 us", "parallelism": 4}
-# Two of the large writes, and always room for small reads beside them: with 2 MiB one of the writes
-# would have to wait whenever a read is at the server.
+# Room for two large writes and some small reads. With 2 MiB, one of the writes would have to wait
+# whenever a read is at the server.
 DEPTH = {"depth_requests": 8, "depth_bytes": "2112 KiB"}
 POLICIES = ["edf", "fifo", "sfq"]
 LATENCY = 0.02
 PROMISE = {"rate": "4 MiB/s", "burst": "64 KiB", "latency": f"{LATENCY * 1000:.0f} ms"}
 INTERACTIVE, FLOOD = "interactive", "flood"
-# Each process begins requests for 2 ms of every 20: one, unless it is answered within that.
+# Each process may begin requests in 2 ms of every 20 ms: one request, unless its answer comes within that.
 READS = Application(INTERACTIVE, 4 << 10, processes=4, read_percent=100, pattern="random", file_size=4 << 20,
                     burst=Burst(0.002, 0.02))
 WRITES = Application(FLOOD, 1 << 20, outstanding=16, processes=2, file_size=32 << 20)
@@ -41,7 +41,7 @@ SECONDS, QUICK_SECONDS = 60.0, 5.0
 NUMBERS = ["reads_per_s", "p50_ms", "p99_ms", "max_ms", "late", "late_percent", "deadline_misses", "worst_tardiness_ms",
            "read_mib_per_s", "flood_mib_per_s", "total_mib_per_s"]
 COLUMNS = ["policy", *NUMBERS]
-HISTOGRAM = "read_histogram_us"  # the upper end of each bucket and how many reads are in it
+HISTOGRAM = "read_histogram_us"  # for each bucket its upper end and its number of reads
 Facts = Mapping[str, object]
 
 
@@ -75,12 +75,12 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, policy: str, seconds: fl
         cluster.start("px")
         result = run_load(programs, "load", cluster.address("px"), APPLICATIONS, seconds, WARM_UP)
         check_errors(result)
-        cluster.stop("px")  # it writes its status once more
+        cluster.stop("px")  # at its end it writes the last status
         return facts_of(result, read_status(cluster.status_file("px")) if policy == "edf" else None)
 
 
 def row_of(policy: str, runs: Sequence[Facts]) -> Row:
-    """Medians, but of what must never happen the sum, and of maxima the largest."""
+    """Medians; but sums of what must never happen, and the largest of maxima."""
     combine = {"late": sum, "deadline_misses": sum, "max_ms": max, "worst_tardiness_ms": max}
     row: dict[str, object] = {"policy": policy}
     for field in NUMBERS:
@@ -90,7 +90,7 @@ def row_of(policy: str, runs: Sequence[Facts]) -> Row:
 
 
 def check(rows: Sequence[Row], runs: Sequence[Facts]) -> list[Row]:
-    """`runs` are those under edf."""
+    """`runs` are the runs with policy edf."""
     of = {str(row["policy"]): row for row in rows}
     misses = of["edf"]["deadline_misses"]
     promised = all(run["promised"] for run in runs)
@@ -122,8 +122,8 @@ def figure(seen: Mapping[str, Sequence[Facts]], rows: Sequence[Row], caption: st
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench edf")
-    parser.add_argument("--seconds", type=float, help=f"of each run (default {SECONDS:g}; {QUICK_SECONDS:g} with --quick)")
-    parser.add_argument("--runs", type=int, default=1, help="of each policy, interleaved (default 1)")
+    parser.add_argument("--seconds", type=float, help=f"length of each run (default {SECONDS:g}; {QUICK_SECONDS:g} with --quick)")
+    parser.add_argument("--runs", type=int, default=1, help="interleaved runs of each policy (default 1)")
     return parser
 
 

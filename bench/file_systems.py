@@ -1,7 +1,6 @@
-"""The file systems that benchmarks run on: how their servers start, and whose I/O is whose.
+"""The file systems of benchmarks: how their servers start, and how jobs are identified.
 
-A job is told apart by what the protocol shows of it: a hint on every request of OrangeFS, the uid of
-every request of BeeGFS.
+OrangeFS requests carry a job's hint, BeeGFS requests its uid.
 """
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from bench.harness import Program, Programs
 DIRECT = "direct"
 NAME = "vpfs"
 TARGET = 101  # of every BeeGFS storage server
-OTHER_TARGETS = (102, 103, 104, 105)  # which it has as well
+OTHER_TARGETS = (102, 103, 104, 105)  # more targets of the same server
 Device = Mapping[str, object]  # bandwidth, per_request, parallelism
 
 
@@ -26,20 +25,20 @@ class FileSystem(Protocol):
 
     def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
                       prefix: str) -> list[Program]:
-        """One for each port of DIRECT; the ports of other paths belong to what stands before them."""
+        """Starts one server for each port of DIRECT. The ports of other paths belong to fronts."""
 
     def address(self, path: str, port: int) -> str:
-        """What a client mounts to go by `path`, whose first port this is."""
+        """The address that a client mounts to use `path`. `port` is its first port."""
 
     def match(self, job: str) -> dict[str, object]:
-        """What the rule of a proxy knows the job's I/O by."""
+        """What a proxy's rule matches to find the job's I/O."""
 
     def application_fields(self, job: str, outstanding: int) -> dict[str, object]:
-        """What vpfs-load is to know of an application of that job, beside what all have."""
+        """Fields for vpfs-load that applications of this job need in addition."""
 
 
 class Orangefs:
-    """Every path to the servers is a zone of one file system."""
+    """Embedded servers. Every path to them is a zone of one file system."""
 
     protocol = "orangefs"
     program = "vpfs-server"
@@ -83,7 +82,7 @@ class Orangefs:
 
 
 class Beegfs:
-    """One storage server without BeeGFS; vpfs-load knows of one target only."""
+    """One storage server without the rest of BeeGFS. vpfs-load uses one target only."""
 
     protocol = "beegfs"
     program = "vpfs-bench-beegfs-storage"
@@ -108,7 +107,7 @@ class Beegfs:
 
 
 def uid_of(job: str) -> int:
-    """The same every time, and never a system user."""
+    """The same uid every time, and never that of a system user."""
     return 1000 + zlib.crc32(job.encode()) % 1_000_000
 
 

@@ -1,7 +1,7 @@
-"""Programs, ports and measured facts: what the demo, the benchmarks and script checks share.
+"""Programs, ports and measurements, for the demo, the benchmarks and checks of scripts.
 
-Everything started here is stopped by its process id when the Programs object is left, however that
-happens; the programs die with this one even when it is killed.
+All programs that a Programs object started are stopped by process id when its context is left in any
+way. They also die if this program is killed.
 """
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Problem(Exception):
-    """Something a person must mend: one clear message, then exit code 1."""
+    """An error that a person must fix: one clear message and exit code 1."""
 
 
 class PortReservation:
     """A port of 127.0.0.1 that the kernel gives to nobody else while this is open.
 
-    It is bound and never listens, so a server that sets SO_REUSEADDR (all of vpfs, HAProxy) can
+    It is bound but does not listen, so a server that sets SO_REUSEADDR (all of vpfs, and HAProxy) can
     listen on it meanwhile.
     """
 
@@ -50,7 +50,7 @@ class PortReservation:
 
 
 class Program:
-    """One running program with its output in a file."""
+    """One running program, with its output in a file."""
 
     def __init__(self, command: Sequence[str], log: pathlib.Path, cwd: pathlib.Path) -> None:
         self.name = log.stem
@@ -94,8 +94,8 @@ class Program:
         self.wait_until(accepts, f"listening on port {port}")
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its threads so far."""
-        # The name, in parentheses, may hold spaces; utime and stime are the 12th and 13th after it.
+        """The user and system time of all its threads so far."""
+        # The name in parentheses may contain spaces. utime and stime are the 12th and 13th field after it.
         fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
 
@@ -104,7 +104,7 @@ class Program:
         for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
-        raise Problem(f"{self.name}: the kernel does not tell its peak memory")
+        raise Problem(f"{self.name}: the kernel does not report its peak memory")
 
     def reset_peak_rss(self) -> None:
         pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5")
@@ -120,7 +120,7 @@ class Program:
 
 
 class Programs:
-    """All programs of one run; leaving the context stops them, the last started first."""
+    """All programs of one run. Leaving the context stops them, in reverse order."""
 
     def __init__(self, binaries: pathlib.Path, work: pathlib.Path) -> None:
         self.binaries = binaries.resolve()
@@ -140,7 +140,7 @@ class Programs:
         return reservation.port
 
     def start(self, name: str, *command: str) -> Program:
-        """Starts a program of vpfs (a bare name is looked for in the build) or any other."""
+        """Starts a program of vpfs, whose bare name is looked up in the build, or any other program."""
         own = self.binaries / command[0]
         program = Program([str(own) if own.exists() else command[0], *command[1:]],
                           self.work / f"{name}.log", self.work)
@@ -150,7 +150,7 @@ class Programs:
 
 @contextlib.contextmanager
 def stops_cleanly() -> Iterator[None]:
-    """Turns SIGTERM and SIGHUP into an ordinary way out, so that everything started is stopped."""
+    """Makes SIGTERM and SIGHUP end this program normally, so that all programs are stopped."""
 
     def leave(number: int, _: object) -> None:
         raise SystemExit(128 + number)
@@ -184,7 +184,7 @@ def require_programs(binaries: pathlib.Path, names: Sequence[str]) -> None:
 
 
 def busy_share(seconds: float = 1.0) -> float:
-    """How much of all processors others use right now, 0 to 1."""
+    """The part of all processors that other programs use now, 0 to 1."""
 
     def jiffies() -> tuple[int, int]:
         fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
@@ -197,7 +197,7 @@ def busy_share(seconds: float = 1.0) -> float:
 
 
 def machine_settings() -> dict[str, object]:
-    """What a reader needs to know about the machine that a number comes from."""
+    """What a reader needs to know about the machine of a measurement."""
     control = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     model = [line.partition(":")[2].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
              if line.startswith("model name")]

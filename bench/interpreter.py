@@ -1,11 +1,11 @@
-"""Which Python runs the scripts: the first python3 of the PATH may lack packages that the distribution's has."""
+"""Chooses the Python for scripts: the first python3 on PATH may lack packages that the distribution's has."""
 import importlib.util
 import os
 import subprocess
 import sys
 
-PACKAGES = {"tabulate": "python3-tabulate", "matplotlib": "python3-matplotlib"}  # and those that bring them
-NEEDED = "tabulate"  # without the other there are no plots, but everything else
+PACKAGES = {"tabulate": "python3-tabulate", "matplotlib": "python3-matplotlib"}  # and the distribution's packages with them
+NEEDED = "tabulate"  # without matplotlib only the plots are missing
 DISTRIBUTION = "/usr/bin/python3"
 QUESTION = ("import importlib.util, sys\n"
             "print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))")
@@ -16,7 +16,7 @@ def lacking_here():
 
 
 def lacking(python):
-    """The packages that another interpreter has not got: all of them if it cannot be run."""
+    """The packages that another interpreter lacks. If it cannot run, it lacks all."""
     try:
         done = subprocess.run([python, "-c", QUESTION, *PACKAGES], capture_output=True, text=True)
     except OSError:
@@ -31,9 +31,9 @@ def best():
 
 
 def with_packages():
-    """Starts the running script again with the better interpreter; ends it if none will do.
+    """Starts the running script again with the better interpreter. Ends it if none has the needed package.
 
-    For scripts, before they import anything that needs a package.
+    Scripts call this before they import anything that needs a package.
     """
     python = best()
     if python != sys.executable:

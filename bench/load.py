@@ -33,10 +33,10 @@ class Application:
     file_size: int = 64 << 20
     start: float = 0.0
     stop: float | None = None
-    jobid: str | None = None  # the name, unless several applications are one job
+    jobid: str | None = None  # default: the name; several applications may be one job
     burst: Burst | None = None
-    # Of BeeGFS: the node that its processes share with those of other applications, and its
-    # connections, if not one for each request that a process has in flight.
+    # BeeGFS: the node that its processes share with other applications, and the number of connections.
+    # Default: one connection for each request that a process has in flight.
     node: str | None = None
     connections: int | None = None
 
@@ -45,13 +45,13 @@ class Application:
         return self.name if self.jobid is None else self.jobid
 
     def scaled(self, factor: float) -> Application:
-        """The same with all its times divided by `factor`."""
+        """The same application, with all times divided by `factor`."""
         return dataclasses.replace(
             self, start=self.start / factor, stop=None if self.stop is None else self.stop / factor,
             burst=None if self.burst is None else Burst(self.burst.length / factor, self.burst.interval / factor))
 
     def active_seconds(self, begin: float, end: float) -> float:
-        """How much of the time from `begin` to `end` of the run it begins requests in."""
+        """For how many seconds between `begin` and `end` of the run it may begin requests."""
         begin, end = max(begin, self.start), end if self.stop is None else min(end, self.stop)
         if self.burst is None or begin >= end:
             return max(0.0, end - begin)
@@ -85,7 +85,7 @@ class Application:
 
 
 def seconds(value: float) -> str:
-    """As vpfs's configurations want durations; whole milliseconds."""
+    """A duration for a configuration of vpfs, in whole milliseconds."""
     return f"{round(value * 1000)} ms"
 
 
@@ -102,9 +102,9 @@ def run_load(
     verify: bool = False,
     may_fail: bool = False,
 ) -> dict:
-    """Runs vpfs-load to its end and returns its JSON; `on_line` sees each line as it appears.
+    """Runs vpfs-load to its end and returns its JSON. `on_line` gets each line as it appears.
 
-    With `may_fail` requests that failed and blocks that were wrong are the caller's affair.
+    With `may_fail`, the caller handles failed requests and wrong blocks.
     """
     config = {
         "file_system": address,
@@ -128,7 +128,7 @@ def run_load(
 
 
 def follow(load: Program, on_line: Callable[[str], None]) -> None:
-    """Hands over each complete line of a program's output until the program ends."""
+    """Passes on each complete line of a program's output until the program ends."""
     with load.log.open("r", errors="replace") as output:
         line = ""
         while True:
@@ -148,18 +148,18 @@ LIVE_LINE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?) s  ")
 
 
 def run_begins(line: str) -> bool:
-    """Whether vpfs-load tells with this line that the run, its warm-up first, has just begun."""
+    """Whether this line of vpfs-load says that the run begins. The warm-up comes first."""
     return "the run begins" in line
 
 
 def line_time(line: str) -> float | None:
-    """The second of the measured time, which follows the warm-up, that a live line of vpfs-load is about."""
+    """The second of a live line of vpfs-load, counted from the end of the warm-up."""
     match = LIVE_LINE.match(line)
     return float(match[1]) if match else None
 
 
 def line_rates(line: str, applications: Sequence[Application]) -> dict[str, float]:
-    """MiB/s by application in a live line; empty when the line does not name them all."""
+    """MiB/s by application in a live line; empty if the line does not have all of them."""
     rates = {}
     for application in applications:
         if match := re.search(rf"  {re.escape(application.name)} ([0-9.]+) MiB/s", line):
@@ -179,7 +179,7 @@ def quantile_us(result: dict, q: float) -> float:
 
 
 def late_requests(entry: dict, limit_us: float) -> tuple[int, int]:
-    """Of an application's requests those above a latency, and all. A bucket that reaches beyond it counts."""
+    """The number of an application's requests above a latency, and of all. A bucket that reaches beyond it counts."""
     histogram = entry["latency_us"]["histogram"]
     return sum(count for upper, count in histogram if upper > limit_us), sum(count for _, count in histogram)
 

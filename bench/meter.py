@@ -1,4 +1,4 @@
-"""How much processor time programs take while vpfs-load measures."""
+"""The processor time of programs while vpfs-load measures."""
 from __future__ import annotations
 
 import threading
@@ -9,8 +9,8 @@ from bench.harness import Problem, Program
 from bench.load import run_begins
 
 INTERVAL = 0.02
-# Of the measured time at its beginning and its end, left out: vpfs-load's clock is known here only
-# to a few milliseconds, from when its live lines arrive.
+# Left out at the beginning and the end of the measured time. The arrival of live lines shows the clock of
+# vpfs-load only to a few milliseconds.
 MARGIN = 0.03
 Sample = tuple[float, dict[str, float]]
 
@@ -18,8 +18,8 @@ Sample = tuple[float, dict[str, float]]
 class CpuMeter:
     """Samples the processor time of programs until stopped.
 
-    What is taken per second of the measured time, divided by the throughput, is the cost of a byte;
-    what goes before and after (files are written and removed, a warm-up) does not disturb it.
+    Processor time per second of the measured time, divided by the throughput, is the cost of a byte. Work before
+    and after (warm-up, writing and removing files) does not count.
     """
 
     def __init__(self, programs: Mapping[str, list[Program]]) -> None:
@@ -34,7 +34,7 @@ class CpuMeter:
         self._thread.start()
 
     def saw_line(self, line: str) -> None:
-        """Each line of vpfs-load, as soon as it is there; the first one tells that the run begins."""
+        """Gets each line of vpfs-load as it appears. One of them says that the run begins."""
         if self._origin is None and run_begins(line):
             self._origin = time.monotonic()
 
@@ -43,11 +43,11 @@ class CpuMeter:
             try:
                 used = {name: sum(one.cpu_seconds() for one in group) for name, group in self._programs.items()}
             except (OSError, IndexError):
-                return  # one of them has ended
+                return  # a program has ended
             self._samples.append((time.monotonic(), used))
 
     def stop(self, begin: float, end: float) -> dict[str, float]:
-        """Processors in use by each, from `begin` to `end` of the run."""
+        """The processors that each program used from `begin` to `end` of the run."""
         self._done.set()
         self._thread.join()
         if self._origin is None:

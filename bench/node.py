@@ -1,7 +1,7 @@
-"""script/bench node: applications on one BeeGFS node, all but one of them held to a crawl.
+"""script/bench node: one quick application on a BeeGFS node, among others that a rate limit slows down.
 
-A node's connections to a storage server are few and carry one request at a time, so requests of slow
-applications that wait would keep the quick one from the server.
+A node has few connections to a storage server, and each carries one request at a time. So waiting
+requests of slow applications could keep the quick one from the server.
 """
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 QUICK_ONE = "quick"
-RATE = "256 KiB/s"  # what each slow one may have: 16 requests each second
+RATE = "256 KiB/s"  # of each slow application: 16 requests per second
 SIZE, FILE = 16 << 10, 16 << 20
-TASKS = 16  # of each slow one
+TASKS = 16  # of each slow application
 DEVICE = {"bandwidth": "1 GiB/s", "per_request": "1 ms", "parallelism": 8}
-WARM_UP = 7.0  # until what was sent back has come again
+WARM_UP = 7.0  # until requests that were sent back have been repeated
 FULL, QUICK = Rounds(seconds=10, runs=3), Rounds(seconds=4, runs=1)
 CONNECTIONS = [12, 64]
 SLOW = [0, 1, 2, 4, 8]
 READ, WRITE = "read", "write"
 NUMBERS = ["quick_ops_per_s", "quick_p99_ms", "slow_mib_per_s", "slow_least_mib_per_s", "slow_max_ms", "sent_back"]
-PART = 0.6  # of what it has alone
+PART = 0.6  # of its rate when it is alone
 
 
 class Case(NamedTuple):
     connections: int
-    slow: int  # applications; 0: the quick one is alone
-    operation: str  # of the slow ones
+    slow: int  # slow applications; 0: the quick one is alone
+    operation: str  # of the slow applications
 
 
 def slow_names(case: Case) -> list[str]:
@@ -49,7 +49,7 @@ def slow_names(case: Case) -> list[str]:
 
 
 def front(case: Case) -> Front:
-    # The files that are read are written first, in the burst that a share begins with.
+    # Readers' files are written first, with the burst that a share begins with.
     burst = "16 MiB" if case.operation == READ else "16 KiB"
     shares = {name: {"rate": RATE, "burst": burst} for name in slow_names(case)}
     return Front("px", "proxy", "sfq", {QUICK_ONE: 1}, shares)
@@ -66,7 +66,7 @@ def applications(case: Case) -> list[Application]:
 def once(programs: Programs, case: Case, seconds: float) -> dict[str, float]:
     cluster = Cluster(programs, 1, [front(case)], DEVICE, protocol="beegfs")
     cluster.start("px")
-    # What slow ones have not got by the end of the run is cut off and makes an exit code of 1.
+    # The end of the run cuts off requests of slow applications, which makes the exit code 1.
     result = run_load(programs, "load", cluster.address("px"), applications(case), seconds,
                       WARM_UP if case.slow else 1.0, may_fail=case.slow > 0)
     quick = application_of(result, QUICK_ONE)
@@ -75,7 +75,7 @@ def once(programs: Programs, case: Case, seconds: float) -> dict[str, float]:
     facts = {"quick_ops_per_s": quick["ops_per_s"], "quick_p99_ms": quick["latency_us"]["p99"] / 1000}
     if case.slow:
         slow = [application_of(result, name) for name in slow_names(case)]
-        cluster.stop("px")  # which writes its last status
+        cluster.stop("px")  # at its end it writes the last status
         facts |= {"slow_mib_per_s": sum(each["mib_per_s"] for each in slow),
                   "slow_least_mib_per_s": min(each["mib_per_s"] for each in slow),
                   "slow_max_ms": max(each["latency_us"]["max"] for each in slow) / 1000,
@@ -120,15 +120,15 @@ def cases(slow: Sequence[int], connections: Sequence[int]) -> list[Case]:
 
 
 def numbers(choices: Sequence[int]) -> dict[str, object]:
-    """What an option for some of these numbers takes."""
+    """Arguments of an option that takes some of these numbers."""
     return {"type": int, "nargs": "+", "choices": choices, "default": choices}
 
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench node")
     FULL.add_options(parser, QUICK)
-    parser.add_argument("--slow", help="how many slow applications there are", **numbers(SLOW[1:]))
-    parser.add_argument("--connections", help="of the node", **numbers(CONNECTIONS))
+    parser.add_argument("--slow", help="numbers of slow applications", **numbers(SLOW[1:]))
+    parser.add_argument("--connections", help="numbers of connections of the node", **numbers(CONNECTIONS))
     return parser
 
 

@@ -1,7 +1,7 @@
-"""script/bench overhead: what the proxy costs, against a direct connection and against HAProxy.
+"""script/bench overhead: the cost of the proxy, against a direct connection and against HAProxy.
 
-One server holds the files in its memory; every path leads to it, and the paths are measured in turn,
-so that what drifts drifts for all.
+One server holds the files in memory, and all paths lead to it. The paths are measured in turn, so that
+a drift of the machine affects all of them.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PATHS = [DIRECT] + [front.name for front in FRONTS]
 SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20]
 OPS = ["read", "write"]
 LOADS = [(1, 1), (16, 1), (1, 8), (16, 8)]  # outstanding on each connection, connections
-SERIAL_LOADS = [(1, 1), (1, 4), (1, 16)]  # of BeeGFS, whose connections carry one request at a time
+SERIAL_LOADS = [(1, 1), (1, 4), (1, 16)]  # for BeeGFS, where a connection carries one request at a time
 DEVICE = {"bandwidth": "400 MiB/s", "parallelism": 4}
 MEMORY_CONNECTIONS = [64, 1000]
 COLUMNS = ["op", "size", "outstanding", "connections", "path", "mib_per_s", "ops_per_s", "p50_us", "p99_us",
@@ -60,7 +60,7 @@ class Plan:
                                    memory_outstanding=1)
 
     def with_settled_device(self) -> Plan:
-        """Long enough for a modelled device: at its pace the first requests take a third of a second."""
+        """A warm-up for a modelled device, where the first requests take a third of a second."""
         return dataclasses.replace(self, seconds=max(self.seconds, 2.0), warm_up=max(self.warm_up, 1.0))
 
 
@@ -76,7 +76,7 @@ class Case:
     connections: int
 
     def applications(self) -> list[Application]:
-        """`connections` processes of one connection; half of them are the second application's."""
+        """`connections` processes of one connection each. Half of them belong to the second application."""
         second = self.connections // 2
         counts = {"a": self.connections - second, "b": second}
         return [
@@ -123,7 +123,7 @@ class Bench:
         return facts
 
     def rows(self, case: Case, paths: list[str] = PATHS) -> list[Row]:
-        """The paths in turn, as often as the plan says; the medians."""
+        """Measures the paths in turn, as often as the plan says. Returns medians."""
         seen: dict[str, list[dict[str, float]]] = {path: [] for path in paths}
         for _ in range(self._plan.runs):
             for path in paths:
@@ -139,7 +139,7 @@ class Bench:
 
 
 def limited_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
-    """Where a storage device of the server's is the bottleneck."""
+    """Runs with the server's storage device as the bottleneck."""
     with Programs(binaries, work) as programs:
         bench = Bench(programs, plan, DEVICE, "limited-")
         return [row for op in plan.ops
@@ -165,7 +165,7 @@ def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[
 
 
 def case_table(rows: Sequence[Row]) -> str:
-    """Of the paths of one case, which stands above them."""
+    """A table of the paths of one case, with the case as its title."""
     first = rows[0]
     load = overhead_figures.load_name((first["outstanding"], first["connections"]))
     return f"{first['op']} {first['size']}, {load}\n" + table(rows, ["path", *NUMBERS])
@@ -214,7 +214,7 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, help=f"measured in each run (default {FULL.seconds:g})")
     parser.add_argument("--sizes", type=int, nargs="+", help="bytes of a request")
     parser.add_argument("--ops", nargs="+", choices=OPS)
-    parser.add_argument("--only-rows", action="store_true", help="neither storage-limited runs nor memory")
+    parser.add_argument("--only-rows", action="store_true", help="leave out storage-limited runs and memory")
     parser.add_argument("--protocol", choices=FILE_SYSTEMS, default="orangefs")
     return parser
 

@@ -1,4 +1,4 @@
-"""The overhead benchmark's rows as figures: a column of panels for each operation, a row for each load."""
+"""Figures of the overhead benchmark, with a column of panels per operation and a row per load."""
 from __future__ import annotations
 
 import math
@@ -18,7 +18,7 @@ SIZE = "request size"
 
 
 def values(rows: Sequence[Row], field: str) -> list:
-    """Each once, in the order of the rows."""
+    """Each value once, in the order of the rows."""
     return list(dict.fromkeys(row[field] for row in rows))
 
 
@@ -32,7 +32,7 @@ def load_name(load: Load) -> str:
 
 
 def looks(paths: Sequence[str]) -> dict[str, plot.Look]:
-    """Direct is black; the others have the same look in each figure."""
+    """The direct path is black. The others look the same in all figures."""
     others = plot.looks([path for path in paths if path != DIRECT])
     return {DIRECT: plot.Look("#000000", "X", ""), **others}
 
@@ -46,7 +46,7 @@ def percent(part: float, whole: float) -> float:
 
 
 def grid(title: str, rows: Sequence[Row], caption: str) -> tuple[plot.Sheet, list[tuple]]:
-    """A sheet with a panel for the rows of each load and operation; and of each panel what it shows."""
+    """A sheet with one panel per load and operation, and the rows of each panel."""
     ops, found = values(rows, "op"), loads(rows)
     sheet = plot.Sheet(title, caption, rows=len(found), columns=len(ops), heights=[1.9], share_y=True)
     parts = [(load, op, [row for row in rows if row["op"] == op and (row["outstanding"], row["connections"]) == load])

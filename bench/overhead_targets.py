@@ -1,4 +1,4 @@
-"""Holds the rows of the overhead benchmark against what the proxy promises."""
+"""Compares the rows of the overhead benchmark with what the proxy promises."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

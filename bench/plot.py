@@ -1,8 +1,8 @@
-"""How plots look: one style for all benchmarks, drawn by matplotlib as SVG and PNG.
+"""The style of all plots, which matplotlib draws as SVG and PNG.
 
 A figure is a Sheet: a title, one legend, panels, and below them the settings of the run. Colours are those of Okabe
-and Ito, which the colour-blind tell apart; markers and hatches differ too, for print without colours. Dashed lines are
-what is wanted, never what was measured.
+and Ito, which colour-blind people can tell apart. Markers and hatches differ too, for print without colours. Dashed
+lines show what is wanted, never what was measured.
 """
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 Points = Sequence[tuple[float, float]]
 
-WIDTH = 8.5  # inches: as wide as a README shows it without scaling
+WIDTH = 8.5  # inches; a README shows this width without scaling
 LEFT, LEGEND_WIDTH = 0.01, 0.97  # of the figure's width
 CAPTION_COLUMNS = 150
 PNG_DPI = 160
 INK, PALE = "#333333", "#d9d9d9"
-MARKED_POINTS = 12  # of a line; more than so many would hide it
+MARKED_POINTS = 12  # per line; more would hide the line
 LABELLED_BARS = 12
-CATEGORIES_COLUMNS = 96  # of text, for all names below the panels of a row
+CATEGORIES_COLUMNS = 96  # characters of all names below the panels of a row
 DASHES = (0, (5, 2.5))
-WANTED = "wanted"  # names, within a figure, what was not measured
+WANTED = "wanted"  # within a figure, marks what was not measured
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F"]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<"]
 HATCHES = ["", "////", "....", "xxxx", "\\\\\\\\", "||||", "++++", "----"]
-POLICIES = ["fifo", "sfq", "tbf", "edf", "adaptbf"]  # look the same in every figure
+POLICIES = ["fifo", "sfq", "tbf", "edf", "adaptbf"]  # they look the same in every figure
 STYLE: dict[str, object] = {
     "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 9.5, "axes.titleweight": "bold", "axes.labelsize": 9,
     "xtick.labelsize": 8.5, "ytick.labelsize": 8.5, "legend.fontsize": 9, "legend.frameon": False,
@@ -44,7 +44,7 @@ STYLE: dict[str, object] = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK,
     "xtick.color": INK, "ytick.color": INK, "axes.grid": True, "axes.grid.axis": "y", "grid.color": PALE,
     "grid.linewidth": 0.7, "axes.axisbelow": True, "lines.linewidth": 1.8, "lines.markersize": 5, "hatch.linewidth": 0.6,
-    # The same figure is the same file: no random identifiers, no font of the viewer's.
+    # Equal figures are equal files: no random identifiers, no fonts of the viewer.
     "svg.hashsalt": "vpfs", "svg.fonttype": "path",
 }
 
@@ -57,13 +57,13 @@ class Look:
 
 
 def look(index: int) -> Look:
-    """The ninth has the colour of the first, but another marker and another hatch."""
+    """The look with this number. The ninth has the colour of the first, but another marker and hatch."""
     other = (index + index // len(COLOURS)) % len(COLOURS)
     return Look(COLOURS[index % len(COLOURS)], MARKERS[other], HATCHES[other])
 
 
 def looks(names: Sequence[str]) -> dict[str, Look]:
-    """Policies keep theirs; any other names have theirs in turn."""
+    """Each policy has a fixed look. Other names get looks in turn."""
     order = POLICIES if set(names) & set(POLICIES) else []
     order = [*order, *(name for name in names if name not in order)]
     return {name: look(order.index(name)) for name in names}
@@ -71,7 +71,7 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
 
 @contextlib.contextmanager
 def style() -> Iterator[None]:
-    """What a user has configured for plots of their own counts for nothing here."""
+    """Ignores the user's own configuration of matplotlib."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -81,18 +81,18 @@ def style() -> Iterator[None]:
 
 
 def caption(settings: Mapping[str, object], *facts: str) -> str:
-    """The settings that a reader of a figure needs, the machine last."""
+    """The settings that a reader of a figure needs. The machine comes last."""
     quick = ["a quick run, not for the record"] if settings.get("quick") else []
     machine = f"{settings['processors']} processors ({settings['processor']}), Linux {settings['kernel']}"
     return "; ".join([*quick, *facts, machine]) + "."
 
 
 class Sheet:
-    """One figure in the making; only within style()."""
+    """A figure under construction. Use it only within style()."""
 
     def __init__(self, title: str, settings: str, rows: int = 1, columns: int = 1, heights: Sequence[float] = (2.6,),
                  share_x: bool = False, share_y: bool = False) -> None:
-        """Panels share their x axis with all others, their y axis with the others of their row."""
+        """All panels share the x axis. The panels of a row share the y axis."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -116,7 +116,7 @@ class Sheet:
                 self.panels[-1].tick_params(labelleft=False)
 
     def finish(self) -> Figure:
-        """Puts the legend of all panels under the title, in as few lines as it fits into."""
+        """Puts the legend of all panels below the title, in as few lines as possible."""
         from matplotlib.offsetbox import AnchoredOffsetbox, DrawingArea
         from matplotlib.transforms import blended_transform_factory
 
@@ -125,7 +125,7 @@ class Sheet:
         for panel in self.panels:
             for handle, name in zip(*panel.get_legend_handles_labels()):
                 handles.setdefault(name, handle)
-        # What is wanted comes behind what was measured.
+        # Wanted values follow measured ones.
         handles = dict(sorted(handles.items(), key=lambda item: getattr(item[1], "get_gid", str)() == WANTED))
         for columns in range(len(handles), 0, -1):
             legend = self._legend.legend(handles.values(), handles.keys(), loc="lower left", bbox_to_anchor=(LEFT, 0),
@@ -133,7 +133,7 @@ class Sheet:
                                          columnspacing=1.6, handlelength=2.4)
             extent = legend.get_window_extent(self._canvas.get_renderer())
             if extent.width <= LEGEND_WIDTH * self.figure.bbox.width:
-                # The layout keeps room for its height, but not beside the panels for its width.
+                # The layout keeps room for its height, but not for its width beside the panels.
                 legend.set_in_layout(False)
                 height = DrawingArea(1, extent.height * 72 / self.figure.dpi)
                 room = AnchoredOffsetbox("lower left", child=height, pad=0, borderpad=0, frameon=False)
@@ -144,7 +144,7 @@ class Sheet:
 
 
 def label(panel: Axes, x: str = "", y: str = "", title: str = "") -> None:
-    """Quantities have their units in parentheses."""
+    """Labels the axes. Units are in parentheses."""
     panel.set_xlabel(x)
     panel.set_ylabel(y)
     panel.set_title(title, loc="left")
@@ -158,7 +158,7 @@ def lines(panel: Axes, series: Mapping[str, Points], look_of: Mapping[str, Look]
             continue
         own = look_of[name]
         xs, ys = zip(*points)
-        # Markers of lines that lie on each other are beside each other.
+        # Staggers markers, so that lines that coincide both show theirs.
         every = max(1, len(points) // MARKED_POINTS)
         panel.plot(xs, ys, color=own.colour, marker=own.marker, label=name, linestyle="-" if joined else "none",
                    markevery=(index * every // len(series), every), markeredgecolor="white", markeredgewidth=0.6,
@@ -166,14 +166,14 @@ def lines(panel: Axes, series: Mapping[str, Points], look_of: Mapping[str, Look]
 
 
 def bins(points: Points) -> Points:
-    """A mean over a bin belongs to its middle; the points have the bins' ends."""
+    """Moves each point from the end of its bin to the middle, where the mean of a bin belongs."""
     ends = [t for t, _ in points]
     return [((before + end) / 2, value) for before, end, (_, value) in zip([0.0, *ends], ends, points)]
 
 
 def bars(panel: Axes, groups: Sequence[str], series: Mapping[str, Sequence[float | None]],
          look_of: Mapping[str, Look] | None = None) -> None:
-    """One bar of each series in each group; few bars have their values above them."""
+    """One bar per series in each group. If there are few bars, their values are above them."""
     from matplotlib.patheffects import withStroke
 
     look_of = look_of or looks(list(series))
@@ -207,14 +207,14 @@ def categories(panel: Axes, names: Sequence[str]) -> None:
 
 
 def beside(series: Mapping[str, Sequence[float | None]]) -> dict[str, Points]:
-    """The points of each series in each category, a little beside those of the other series."""
+    """The points of each series in each category, offset so that series do not cover each other."""
     step = min(0.16, 0.5 / max(1, len(series) - 1))
     return {name: [(place + (index - (len(series) - 1) / 2) * step, value) for place, value in enumerate(values)
                    if value is not None] for index, (name, values) in enumerate(series.items())}
 
 
 def dots(panel: Axes, names: Sequence[str], series: Mapping[str, Sequence[float | None]]) -> None:
-    """A line of its own for each name, the first at the top."""
+    """A horizontal row for each name, the first at the top."""
     for index, (name, values) in enumerate(series.items()):
         own = look(index)
         known = [(value, place) for place, value in enumerate(values) if value is not None]
@@ -226,14 +226,14 @@ def dots(panel: Axes, names: Sequence[str], series: Mapping[str, Sequence[float 
 
 
 def spread(panel: Axes, points: Points, ends: Points, own: Look) -> None:
-    """How far the runs behind each point lie apart; `ends` are the least and the most."""
+    """The spread of the runs behind each point. `ends` are the smallest and the largest value."""
     for (x, _), (least, most) in zip(points, ends):
         panel.plot([x, x], [least, most], color=own.colour, linewidth=1.2, solid_capstyle="butt", zorder=1.8)
 
 
 def target(panel: Axes, value: float, name: str = "", span: tuple[float, float] | None = None, colour: str = "#000000",
            text: str = "") -> None:
-    """A dashed line across the panel, or from one x to another; `text` stands at its end, right of the panel."""
+    """A dashed horizontal line across the panel or over `span`, with `text` to the right of the panel."""
     dashed = {"linestyle": DASHES, "linewidth": 1.4, "zorder": 2.5, "label": name, "gid": WANTED}
     if span:
         panel.hlines(value, *span, colors=colour, **dashed)
@@ -245,17 +245,17 @@ def target(panel: Axes, value: float, name: str = "", span: tuple[float, float] 
 
 
 def limit(panel: Axes, value: float, name: str) -> None:
-    """A dashed line upright through the panel."""
+    """A dashed vertical line through the panel."""
     panel.axvline(value, color="#000000", linestyle=DASHES, linewidth=1.4, zorder=2.5, label=name, gid=WANTED)
 
 
 def explain_targets(panel: Axes, name: str) -> None:
-    """One entry of the legend for dashed lines of several colours."""
+    """One legend entry for dashed lines of several colours."""
     panel.plot([], [], color=INK, linestyle=DASHES, linewidth=1.4, label=name, gid=WANTED)
 
 
 def band(panel: Axes, lowest: float, highest: float, name: str, span: tuple[float, float] | None = None) -> None:
-    """What is allowed, from one value to another; everywhere, or from one x to another."""
+    """Marks the allowed range of values, over the whole panel or over a range of x."""
     green = {"color": "#009E73", "alpha": 0.15, "linewidth": 0, "label": name, "zorder": 0.5, "gid": WANTED}
     if span:
         panel.fill_between(span, lowest, highest, **green)
@@ -264,7 +264,7 @@ def band(panel: Axes, lowest: float, highest: float, name: str, span: tuple[floa
 
 
 def phases(panel: Axes, parts: Sequence[tuple[float, float, str]]) -> None:
-    """Stretches of time with their headings above the panel; a line parts each from the one before."""
+    """Phases of time, with headings above the panel and lines between them."""
     for begin, end, title in parts:
         if begin > parts[0][0]:
             panel.axvline(begin, color="#999999", linewidth=1, zorder=0.6)
@@ -279,7 +279,7 @@ def plain(value: float, _: int = 0) -> str:
 
 
 def logarithmic(panel: Axes, axis: str) -> None:
-    """Plain numbers beside the ticks of an axis ("x" or "y"), which has its limits already."""
+    """Labels the ticks of an axis ("x" or "y") with plain numbers. Its limits must be set already."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     getattr(panel, f"set_{axis}scale")("log")
@@ -291,7 +291,7 @@ def logarithmic(panel: Axes, axis: str) -> None:
 
 
 def doubling(panel: Axes, measured: Sequence[float]) -> None:
-    """A logarithmic x axis with ticks at what was measured."""
+    """A logarithmic x axis with ticks at the measured values."""
     from matplotlib.ticker import NullLocator
 
     panel.set_xscale("log", base=2)
@@ -300,13 +300,13 @@ def doubling(panel: Axes, measured: Sequence[float]) -> None:
 
 
 def from_zero(panels: Sequence[Axes]) -> None:
-    """Once all is drawn: what panels share must have room for each."""
+    """Call this after drawing: a shared axis must have room for every panel."""
     for panel in panels:
         panel.set_ylim(bottom=0)
 
 
 def tail(histogram: Sequence[tuple[float, float]]) -> Points:
-    """Percent of the requests that took longer than so long; the last point is the longest's."""
+    """The percentage of requests that took longer than each latency. The last point is the longest request."""
     total = left = sum(count for _, count in histogram)
     points = [(min(upper for upper, _ in histogram), 100.0)] if histogram else []
     for upper, count in sorted(histogram):
@@ -320,7 +320,7 @@ def available() -> bool:
 
 
 class Notice:
-    """Says once that there are no plots."""
+    """Prints once that there are no plots."""
 
     said = False
 
@@ -333,7 +333,7 @@ class Notice:
 
 
 def save(file: pathlib.Path, make: Callable[[], Figure]) -> list[pathlib.Path]:
-    """Writes FILE.svg and FILE.png of what `make` draws; without matplotlib a note instead, once."""
+    """Draws the figure of `make` into FILE.svg and FILE.png. Without matplotlib, prints a note once instead."""
     if not available():
         Notice.give()
         return []

@@ -1,7 +1,7 @@
-"""script/bench policies: with no limits and one application, does every policy cost what fifo costs?
+"""script/bench policies: does every policy cost as much as fifo, without limits and with one application?
 
-One server in memory without a modelled device, a proxy of each policy before it; the proxies are
-measured in turn, and each is held against fifo in the same round.
+One server holds its files in memory, without a modelled device. A proxy with each policy is before it.
+The proxies are measured in turn, and each is compared with fifo in the same round.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RATIOS = {"throughput_of_fifo": "ops_per_s", "cpu_of_fifo": "cpu_s_per_gib"}
 
 
 def ratios_to_fifo(seen: Seen, policy: str, field: str) -> list[float]:
-    """Within each round: what drifts does so for both."""
+    """Ratios within a round, where a drift of the machine affects both."""
     return [own[field] / fifo[field] for own, fifo in zip(seen[policy], seen["fifo"]) if field in own and field in fifo]
 
 
@@ -88,7 +88,7 @@ def check(rows: Sequence[Row]) -> list[Row]:
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench policies")
     parser.add_argument("--runs", type=int, help=f"rounds of each case (default {FULL.runs}; {QUICK.runs} with --quick)")
-    parser.add_argument("--seconds", type=float, help=f"of each run (default {FULL.seconds:g}; {QUICK.seconds:g} with --quick)")
+    parser.add_argument("--seconds", type=float, help=f"length of each run (default {FULL.seconds:g}; {QUICK.seconds:g} with --quick)")
     return parser
 
 
@@ -111,7 +111,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         for case in CASES:
             seen: Seen = {policy: [] for policy in POLICIES}
             for index in range(plan.runs):
-                # There and back, so that whoever comes after whom differs.
+                # Every other round goes backwards, so that a policy does not always follow the same one.
                 for policy in POLICIES if index % 2 == 0 else reversed(POLICIES):
                     seen[policy].append(bench.once(case, policy))
             part = rows_of(case, seen)

@@ -1,6 +1,6 @@
-"""script/bench priority: what traffic classes do for small reads beside large writes.
+"""script/bench priority: what traffic classes do for small reads that compete with large writes.
 
-Inside a class the policy is fifo, so that whatever differs is the classes' doing.
+Within a class the policy is fifo, so that all differences come from the classes.
 """
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def facts_of(result: dict) -> dict[str, float | None]:
     for name in (INTERACTIVE, BULK):
         entry = application_of(result, name)
         facts |= {f"{name} {field}": entry[field] for field in ("mib_per_s", "ops_per_s")}
-        # Nothing done, no latency.
+        # Without requests there is no latency.
         facts |= {f"{name} {field}_ms": entry["latency_us"][field] / 1000 if entry["requests"] else None
                   for field in ("p50", "p99", "max")}
     return facts
@@ -76,14 +76,14 @@ def check(rows: Sequence[Row]) -> list[Row]:
     strict, bounded = (press[mode] for mode in list(MODES)[2:])
     lines.append(one_at_most("reads all the time, strict: writes, part of the total", 0.03,
                              float(strict[f"{BULK} mib_per_s"]) / float(strict["total_mib_per_s"])))
-    # One request for each time that its head has waited so long.
+    # A write may go whenever the first one has waited this long.
     lines.append(one_at_least(f"reads all the time, strict, at most {STARVATION}: writes/s", 9.0,
                               float(bounded[f"{BULK} ops_per_s"])))
     return lines
 
 
 def load_table(rows: Sequence[Row]) -> str:
-    """A line for each class."""
+    """One row per class."""
     return table([{"classes": row["classes"], "class": name, "total_mib_per_s": row["total_mib_per_s"]}
                   | {field: row[f"{name} {field}"] for field in FIELDS}
                   for row in rows for name in (INTERACTIVE, BULK)], ["classes", "class", *FIELDS, "total_mib_per_s"])

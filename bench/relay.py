@@ -1,6 +1,6 @@
-"""script/bench relay: what moving bytes costs, by mechanism.
+"""script/bench relay: the cost of moving bytes, by mechanism.
 
-Model client and server, not vpfs: the choice of the proxy's mechanism rests on this comparison.
+It uses a model client and server, not vpfs. The proxy's mechanism was chosen by this comparison.
 """
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ VARIANTS = {
     "direct": "no relay",
     "copy-64k": "recv and send, buffer of 64 KiB",
     "copy-256k": "recv and send, buffer of 256 KiB",
-    "recv8k-splice": "recv of 8 KiB, then splice of what is missing of a message above 32 KiB",
-    "adaptive": "as recv8k-splice after a large message, recv of up to 256 KiB after a small one",
+    "recv8k-splice": "recv of 8 KiB, then splice of the rest of a message above 32 KiB",
+    "adaptive": "recv8k-splice after a large message, recv of up to 256 KiB after a small one",
     "peek-splice": "peek at the headers, splice whole messages",
-    "peek-or-copy": "once messages are large: peek at 2 KiB, splice whole messages; else as copy-256k (vpfs-proxy)",
+    "peek-or-copy": "while messages are large: peek at 2 KiB, splice whole messages; else copy-256k (as vpfs-proxy)",
     "uring-256k": "io_uring recv and send, buffer of 256 KiB",
 }
 SIZES = [4 << 10, 64 << 10, 256 << 10, 1 << 20]
@@ -44,7 +44,7 @@ def run_once(program: pathlib.Path, variant: str, op: str, size: int, load: tupl
 
 
 def rows_of(program: pathlib.Path, op: str, size: int, load: tuple[int, int], runs: int, seconds: float) -> list[Row]:
-    """The variants in turn, `runs` times; the medians."""
+    """Runs all variants in turn, `runs` times. Returns medians."""
     seen: dict[str, list[Row]] = {variant: [] for variant in VARIANTS}
     for _ in range(runs):
         for variant in VARIANTS:

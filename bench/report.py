@@ -1,4 +1,4 @@
-"""Tables for people, JSON for programs."""
+"""Tables for people and JSON for programs."""
 from __future__ import annotations
 
 import json
@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 
 import tabulate
 
-tabulate.MIN_PADDING = 0  # a column need not be wider than its heading
+tabulate.MIN_PADDING = 0  # lets columns be as narrow as their headings
 
 Row = Mapping[str, object]
 Cells = list[list[str]]
 
 LINE = 100  # columns of a terminal
-NARROWEST = 16  # of a column whose text is wrapped
+NARROWEST = 16  # width of a column whose text is wrapped
 UNITS = {"mib_per_s": "MiB/s", "ops_per_s": "op/s", "s_per_gib": "s/GiB", "per_s": "/s", "percent": "%", "mib": "MiB",
          "cpu": "CPU", "rss": "RSS"}
 UNIT = re.compile(r"(?<![a-z])(" + "|".join(UNITS) + r")(?![a-z])")
@@ -31,7 +31,7 @@ def cell(value: object) -> str:
 
 
 def heading(column: str) -> str:
-    """The name of a field as people write it: "cpu_s_per_gib" -> "CPU s/GiB"."""
+    """The name of a field for people: "cpu_s_per_gib" -> "CPU s/GiB"."""
     return UNIT.sub(lambda match: UNITS[match[1]], column).replace("_", " ").replace(" /s", "/s")
 
 
@@ -40,13 +40,13 @@ def wrapped(text: str, width: int) -> str:
 
 
 def widths_of(cells: Cells, headings: Sequence[str]) -> list[int]:
-    """Each column is as wide as its cells, or as the longest word of its heading."""
+    """The width of each column: its widest cell, or the longest word of its heading."""
     return [max([*(len(line[index]) for line in cells), *map(len, name.split())], default=0)
             for index, name in enumerate(headings)]
 
 
 def fit(widths: Sequence[int], texts: Sequence[bool]) -> list[int]:
-    """Columns of text become narrower, the widest first, until all fit into a line."""
+    """Narrows the columns of text, the widest first, until the table fits into a line."""
     found = list(widths)
     while sum(found) + 2 * (len(found) - 1) > LINE:
         widest = max((index for index, text in enumerate(texts) if text), key=lambda index: found[index], default=None)
@@ -57,7 +57,7 @@ def fit(widths: Sequence[int], texts: Sequence[bool]) -> list[int]:
 
 
 def table(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    """Text is left-aligned and wrapped where the table would be too wide; all else is right-aligned."""
+    """Text is left-aligned, and wrapped if the table would be too wide. Everything else is right-aligned."""
     cells = [[cell(row.get(column)) for column in columns] for row in rows]
     texts = [all(isinstance(row.get(column, ""), str) for row in rows) for column in columns]
     headings = [heading(column) for column in columns]
@@ -81,7 +81,7 @@ def write_json(file: pathlib.Path, content: object) -> None:
 
 
 def result_name(benchmark: str, protocol: str) -> str:
-    """Of the files that a benchmark writes for a protocol."""
+    """The base name of the files that a benchmark writes for a protocol."""
     return benchmark if protocol == "orangefs" else f"{benchmark}-{protocol}"
 
 

@@ -1,4 +1,4 @@
-"""Cases that are run in turn, several times each, and the medians of what each of them showed."""
+"""Runs cases in turn, several times each, and takes the medians of their results."""
 from __future__ import annotations
 
 import argparse
@@ -16,23 +16,23 @@ Case = TypeVar("Case", bound=Hashable)
 
 @dataclasses.dataclass(frozen=True)
 class Rounds:
-    """How long each run is measured, and how many runs there are of each case."""
+    """The length of each run, and the number of runs of each case."""
 
     seconds: float
     runs: int
 
     def add_options(self, parser: argparse.ArgumentParser, quick: Rounds) -> None:
         parser.add_argument("--seconds", type=float,
-                            help=f"of each run (default {self.seconds:g}; {quick.seconds:g} with --quick)")
+                            help=f"length of each run (default {self.seconds:g}; {quick.seconds:g} with --quick)")
         parser.add_argument("--runs", type=int,
-                            help=f"of each row, interleaved (default {self.runs}; {quick.runs} with --quick)")
+                            help=f"interleaved runs of each row (default {self.runs}; {quick.runs} with --quick)")
 
     def asked(self, options: argparse.Namespace) -> Rounds:
         return Rounds(options.seconds or self.seconds, options.runs or self.runs)
 
     def rows(self, cases: Iterable[Case], once: Callable[[Case], Facts], fields: Callable[[Case], Row],
              numbers: Sequence[str]) -> list[Row]:
-        """A row a case: its fields, and the medians over those runs that have the number."""
+        """One row per case: its fields, and medians over the runs that have the number."""
         seen: dict[Case, list[Facts]] = {case: [] for case in cases}
         for _ in range(self.runs):
             for case, results in seen.items():

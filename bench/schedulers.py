@@ -1,4 +1,4 @@
-"""script/bench schedulers: what one request costs in each policy, and that against what is promised."""
+"""script/bench schedulers: the cost of one request in each policy, compared with its limit."""
 from __future__ import annotations
 
 import json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 YARDSTICK = "priority_queue"
 TURNS = 4
-# On the machine that the limits were set for, the yardstick took so long: elsewhere the same ratio counts.
+# The yardstick's time on the machine for which the limits were set. Other machines must keep the same ratio.
 REFERENCE_NS = {1000: 60.0, 100_000: 143.0}
 LIMITS_NS = {
     "fifo": {1000: 20.0, 100_000: 20.0},
@@ -29,7 +29,7 @@ LIMITS_NS = {
 
 
 def check(rows: Sequence[Row], state: str = "") -> list[Row]:
-    """A limit is kept in nanoseconds, or in parts of the yardstick's of the same run."""
+    """A policy keeps its limit in nanoseconds, or as a ratio to the yardstick of the same run."""
     measured = {(row["policy"], row["flows"]): float(row["ns_per_request"]) for row in rows}
     lines = []
     for policy, limits in LIMITS_NS.items():
@@ -65,7 +65,7 @@ def figure(fresh: Sequence[Row], settled: Sequence[Row], caption: str) -> Figure
 
 
 def measure(binaries: pathlib.Path, file: pathlib.Path, quick: bool, turns: int) -> dict:
-    """Shows the program's own table too."""
+    """Runs the program, and shows its table as well."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     command = [str(binaries / "vpfs-bench-schedulers"), "--json", str(file.resolve()), "--turns", str(turns),
@@ -78,10 +78,10 @@ def measure(binaries: pathlib.Path, file: pathlib.Path, quick: bool, turns: int)
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
     settings = machine_settings() | {
         "quick": quick, "reference ns of the yardstick": REFERENCE_NS,
-        "statistic": "medians of interleaved rounds; p50 to max are of requests timed one by one, less what reading the clock "
+        "statistic": "medians of interleaved rounds; p50 to max are of requests timed one by one, minus what reading the clock "
                      "takes",
-        "settled": f"the second table: every flow has had {TURNS} turns before, so that what many flows have in memory comes in "
-                   "no order any more",
+        "settled": f"the second table: every flow has had {TURNS} turns before, so that the memory of many flows is visited in "
+                   "no particular order",
     }
     print_settings(settings)
     print(flush=True)

@@ -1,4 +1,4 @@
-"""script/bench sharing: do two applications get what their weights say, at whose cost?
+"""script/bench sharing: do two applications share by their weights, and what does it cost?
 
 The servers' device model is the bottleneck. `achieved` is the ratio of the bytes that the two
 applications moved in the measured time; `total_vs_fifo` compares the total with the same load
@@ -28,24 +28,24 @@ WEIGHTS = [1, 2, 4, 8, 16, 32]
 SIZES = [4 << 10, 64 << 10, 1 << 20]
 READ_PERCENT = {"read": 100, "write": 0, "mixed": 50}
 SERVERS = [1, 2, 4]
-# Together the servers are this fast, however many they are: slow enough that they, their proxies and
-# the load fit on two processors.
+# The bandwidth of all servers together, whatever their number. It is low enough for two processors to
+# run the servers, their proxies and the load.
 TOTAL_MIB_PER_S = 400
 PER_REQUEST = "250 us"
 DEPTHS = {"orangefs": {"depth_requests": 4, "depth_bytes": "2 MiB"},
           "beegfs": {"depth_requests": 16, "depth_bytes": "16 MiB"}}
 PROCESSES = 2
 STRIP = 64 << 10
-# In flight for each application and server. A request that goes to one server of several, chosen at
-# random, leaves some server's queue empty now and then; only many in flight make that rare. The
-# share of time is about (servers - 1) / (requests in flight).
+# In flight per application and server. If each request goes to one server at random, some server's
+# queue is empty for about (servers - 1) / (requests in flight) of the time. Many requests in flight
+# make that rare.
 OUTSTANDING = 32
 OUTSTANDING_AT_RANDOM = 512
-# Of BeeGFS: two nodes of 24 connections, far more than the depth, so that both queues stay full.
+# BeeGFS: two nodes of 24 connections, far more than the depth, so that both queues stay full.
 OUTSTANDING_OF_BEEGFS = 48
 WARM_UP = 3.0
 INTERVAL = 0.25
-ALLOWED_PERCENT = {8: 1.0, math.inf: 3.0}  # that the ratio may be off, for weights up to so many
+ALLOWED_PERCENT = {8: 1.0, math.inf: 3.0}  # largest error of the ratio, for weights up to the key
 TOTAL_OF_FIFO = 0.98
 WANTED = f"wanted (total: at least {TOTAL_OF_FIFO:g})"
 COLUMNS = ["case", "op", "size", "servers", "target", "achieved", "error_percent", "allowed_percent", "total_vs_fifo",
@@ -80,7 +80,7 @@ class Case:
         return [application("a", each, PROCESSES), application("b", each, PROCESSES)]
 
     def in_flight(self) -> int:
-        """Requests of an application that keeps its queues full."""
+        """The requests in flight with which an application keeps its queues full."""
         if self.protocol == "beegfs":
             return OUTSTANDING_OF_BEEGFS
         everywhere = self.size >= STRIP * self.servers
@@ -91,11 +91,11 @@ class Case:
 
     @staticmethod
     def window(seconds: float) -> tuple[float, float]:
-        """When the application that comes and goes is there, from the start of the measured time."""
+        """From when to when the application that comes and goes runs, from the start of the measured time."""
         return seconds / 3, seconds * 2 / 3
 
     def allowed_percent(self) -> float | None:
-        """What the ratio may be off; none where one application cannot keep its queues full."""
+        """The largest allowed error of the ratio; None if one application cannot keep its queues full."""
         if self.case == "16 against 1":
             return None
         return next(percent for most, percent in ALLOWED_PERCENT.items() if self.weight <= most)
@@ -108,7 +108,7 @@ class Plan:
     cases: list[Case]
 
     def on(self, protocol: str) -> Plan:
-        """Those of its cases that a protocol has servers enough for."""
+        """The plan without cases that need more servers than the protocol has here."""
         most = FILE_SYSTEMS[protocol].most_servers
         cases = [dataclasses.replace(case, protocol=protocol) for case in self.cases if case.servers <= most]
         return dataclasses.replace(self, cases=cases)
@@ -132,7 +132,7 @@ def quick_plan() -> Plan:
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench sharing")
-    parser.add_argument("--seconds", type=float, default=60.0, help="measured in each run (default 60)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="measured time of each run (default 60)")
     parser.add_argument("--runs", type=int, default=1, help="runs of each case, interleaved with fifo (default 1)")
     parser.add_argument("--servers", type=int, nargs="+", default=SERVERS)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes of a request")
@@ -143,7 +143,7 @@ def option_parser() -> argparse.ArgumentParser:
 
 
 def shared_ratio(result: dict, case: Case, seconds: float) -> float:
-    """The ratio of a's bytes to b's while both are there."""
+    """The ratio of a's bytes to b's while both run."""
     a, b = (application_of(result, name) for name in ("a", "b"))
     if case.case != "comes and goes":
         return a["bytes"] / b["bytes"] if b["bytes"] else math.inf
@@ -155,7 +155,7 @@ def shared_ratio(result: dict, case: Case, seconds: float) -> float:
 
 
 class Bench:
-    """The proxies of one case, fifo and sfq, before servers that both use in turn."""
+    """The fifo and sfq proxies of one case, which use the same servers in turn."""
 
     def __init__(self, binaries: pathlib.Path, work: pathlib.Path, seconds: float, runs: int) -> None:
         self._binaries, self._work = binaries, work
@@ -171,7 +171,7 @@ class Bench:
                             WARM_UP, interval=INTERVAL)
 
     def _fifo_total(self, case: Case) -> float:
-        """Weights mean nothing to fifo: cases that differ only in them share its runs."""
+        """fifo ignores weights, so cases that differ only in weights share its runs."""
         key = (case.op, case.size, case.servers, case.case)
         if key not in self._fifo_totals:
             self._fifo_totals[key] = median([self._measure(case, "fifo")["total_mib_per_s"] for _ in range(self._runs)])
@@ -206,7 +206,7 @@ def figure(rows: Sequence[Row], caption: str) -> Figure:
     edges = [min(weights) / 1.5, *(most for most in ALLOWED_PERCENT if min(weights) < most < max(weights)), max(weights) * 1.5]
     for index, (upper, lower, count) in enumerate(zip(sheet.panels, sheet.panels[len(servers):], servers)):
         for place, kind in enumerate(kinds):
-            # A little beside each other, that no point hides another.
+            # Offset, so that no point hides another.
             shift = 1.06 ** (place - (len(kinds) - 1) / 2)
             of = [row for row in own if row["servers"] == count and f"{row['op']} {row['size']}" == kind]
             for panel, value in ((upper, lambda row: (row["achieved"] / row["target"] - 1) * 100),
@@ -229,7 +229,7 @@ def figure(rows: Sequence[Row], caption: str) -> Figure:
 
 
 def load_text(protocol: str) -> str:
-    """How the applications keep their queues full."""
+    """Text about how the applications keep their queues full."""
     if protocol == "beegfs":
         each = OUTSTANDING_OF_BEEGFS // PROCESSES
         return (f"each application on {PROCESSES} nodes of {each} connections, each with one request in flight; random "
@@ -263,7 +263,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     rows: list[Row] = []
     for case in plan.cases:
         rows.append(bench.row(case))
-        # One line as soon as it is known, under the headings; what is to come makes all columns as wide as they will be.
+        # Each row is printed as soon as it is known. Rows to come already count for the widths of columns.
         lines = table([*rows, *(case.fields() for case in plan.cases[len(rows):])], COLUMNS).splitlines()
         first = len(lines) - len(plan.cases)
         print("\n".join(lines[0 if len(rows) == 1 else first + len(rows) - 1:first + len(rows)]), flush=True)

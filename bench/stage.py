@@ -1,7 +1,7 @@
-"""script/bench stage: what the parts of a stage cost that lie on the way of requests, and what waits for its lock.
+"""script/bench stage: the cost of the parts of a stage that requests pass, and of holding its lock.
 
-Rules, copying of counters and retiring are measured by vpfs-bench-stage; the status of many virtual PFSes by what it does
-to the latency of small reads through a proxy.
+vpfs-bench-stage measures rules, copying counters, and retiring. The cost of a status of many virtual PFSes is its
+effect on the latency of small reads through a proxy.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STATUS_COLUMNS = ["proxy", "ops_per_s", "p50_us", "p99_us", "p99_of_none"]
 
 
 def fronts() -> list[Front]:
-    """All have the same rules and virtual PFSes but the one of few; the job that reads matches the last rule."""
+    """All but FEW have the same rules and virtual PFSes. The job that reads matches the last rule."""
     many = {f"job{i}": 1 for i in range(MANY - 2)} | {"a": 1}
     never, often = {"status_interval": "1 h"}, {"status_interval": INTERVAL}
     depth = {"depth_requests": 64, "depth_bytes": "64 MiB"}
@@ -56,7 +56,7 @@ def measure_status(binaries: pathlib.Path, out: pathlib.Path, plan: Plan) -> lis
     with Programs(binaries, out / "stage") as programs:
         bench = Bench(programs, plan, fronts=fronts())
         for index in range(plan.runs):
-            # There and back, so that whoever comes after whom differs.
+            # Every other round goes backwards, so that a case does not always follow the same one.
             for name in seen if index % 2 == 0 else reversed(list(seen)):
                 seen[name].append(bench.once(READS, name))
     return [{"proxy": name} | {field: median([run[field] for run in runs]) for field in ("ops_per_s", "p50_us", "p99_us")}
@@ -84,7 +84,7 @@ def check(parts: Sequence[dict], status: Sequence[Row]) -> list[Row]:
 
 
 def rules_figure(parts: Sequence[dict], caption: str) -> Figure:
-    """By attribute, the slowest with the most rules first; each number of rules is a series."""
+    """Groups by attribute, the slowest first; each number of rules is a series."""
     rows = rows_of(parts, "classify")
     counts = sorted({row["rules"] for row in rows})
     of = {(row["attribute"], row["rules"]): row["ns_p50"] for row in rows}

@@ -1,4 +1,4 @@
-"""What a proxy says of itself in its status file, at the end or over time."""
+"""Reads a proxy's status file, at the end or over time."""
 from __future__ import annotations
 
 import json
@@ -8,14 +8,14 @@ import time
 from bench.harness import Problem, Ticker
 from bench.load import run_begins
 
-INTERVAL = 0.1  # the shortest that a proxy can be told
+INTERVAL = 0.1  # the shortest that a proxy accepts
 
 
 def read_status(file: pathlib.Path) -> dict:
     try:
         return json.loads(file.read_text())
     except (OSError, ValueError) as error:
-        raise Problem(f"{file} is no status of a proxy: {error}") from error
+        raise Problem(f"{file} is not the status of a proxy: {error}") from error
 
 
 def virtual_pfs_of(status: dict, name: str) -> dict:
@@ -26,7 +26,7 @@ def virtual_pfs_of(status: dict, name: str) -> dict:
 
 
 class StatusRecorder:
-    """Keeps every status that a proxy writes while vpfs-load runs, on the clock of that run."""
+    """Keeps every status that a proxy writes while vpfs-load runs, with the time of that run."""
 
     def __init__(self, file: pathlib.Path) -> None:
         self._file = file
@@ -39,13 +39,13 @@ class StatusRecorder:
         self._ticker.start()
 
     def saw_line(self, line: str) -> None:
-        """Each line of vpfs-load as soon as it is there; the first one tells that the run begins."""
+        """Gets each line of vpfs-load as it appears. One of them says that the run begins."""
         if self._origin is None and run_begins(line):
             self._origin = time.monotonic()
 
     def _look(self) -> None:
         try:
-            # A new file takes the place of the one before, so what is read is always whole.
+            # The proxy replaces the file as a whole, so a reader never sees half of it.
             written = self._file.stat().st_mtime_ns
         except OSError:
             return
@@ -54,7 +54,7 @@ class StatusRecorder:
             self._samples.append((time.monotonic(), read_status(self._file)))
 
     def stop(self) -> list[tuple[float, dict]]:
-        """Seconds of the run and the status; what was written before the run is left out."""
+        """Returns the second of the run and the status of each sample, without samples from before the run."""
         self._ticker.stop()
         origin = self._origin
         if origin is None:

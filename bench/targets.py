@@ -1,4 +1,4 @@
-"""What a benchmark promises beside what it measured: rows with a verdict."""
+"""Compares measurements with targets: rows with a verdict."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ def verdict(target: str, required: str, measured: str, reached: bool) -> Row:
 
 
 def not_measured(target: str, required: str) -> Row:
-    """The run left out what the target is about."""
+    """A target that this run did not measure."""
     return {"target": target, "required": required, "measured": "", "verdict": "not measured"}
 
 
 def at_least(target: str, limit: float, ratios: Sequence[float], mean: bool = False) -> Row:
-    """Every ratio, or with `mean` their geometric mean, is at or above the limit."""
+    """Every ratio is at or above the limit; with `mean`, their geometric mean is."""
     if not ratios:
         return not_measured(target, f">= {limit:.2f}")
     value = geometric_mean(ratios) if mean else min(ratios)

@@ -1,4 +1,4 @@
-"""What an attack is, and what must hold while it goes on."""
+"""An attack, and what must hold during it."""
 from __future__ import annotations
 
 import dataclasses
@@ -15,14 +15,14 @@ Facts = Mapping[str, float]
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What is seen of one attack: `facts` are the numbers that only this attack has."""
+    """The results of one attack. `facts` are numbers that only this attack has."""
 
     row: Row
     victim: Victim
     facts: Facts
 
 
-Target = Callable[[str, Outcome], Row]  # named so, of what was seen
+Target = Callable[[str, Outcome], Row]  # makes the row of this name from an outcome
 
 
 def victim_mean(share: float) -> Target:
@@ -49,7 +49,7 @@ def fact(of: str, what: str, limit: float, unit: str = "") -> Target:
 
 
 def always(name: str, seen: Outcome) -> list[Row]:
-    """After any attack."""
+    """What must hold after every attack."""
     leaked = float(str(seen.row["leaked_slots"]))
     return [one_at_most(f"{name}: leaked slots, wrong blocks and failed requests", 0,
                         leaked + seen.victim.wrong_blocks + seen.victim.failed)]
@@ -63,8 +63,8 @@ def nothing_else(_: Scene) -> Facts:
 class Attack:
     """One attack on a victim of equal weight.
 
-    `begin` returns when the attack goes on, which the Attacker then ends. `after` looks at the proxy when the
-    attacker and the victim have gone; `grace` is how long the attack may have an effect.
+    `begin` returns when the attack is under way; the Attacker ends it. `after` looks at the proxy once the attacker
+    and the victim are gone. For `grace` seconds the attack may have an effect.
     """
 
     name: str
@@ -74,9 +74,9 @@ class Attack:
     setting: Setting = Setting()
     device: Mapping[str, object] = dataclasses.field(default_factory=lambda: DEVICE)
     grace: float = 0.0
-    seconds: float = 20.0  # for which it is looked at
+    seconds: float = 20.0  # measured time of the attack
     quick_seconds: float = 6.0
-    preparation: float = PREPARATION  # what begin() needs, at most
+    preparation: float = PREPARATION  # the most that begin() needs
     after: Callable[[Scene], Facts] = nothing_else
 
     def run(self, programs: Programs, program: str, seconds: float) -> Outcome:

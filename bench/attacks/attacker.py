@@ -1,4 +1,4 @@
-"""What one attacker has open: connections and threads, all of which end with it."""
+"""The connections and threads of an attacker. All of them end with it."""
 from __future__ import annotations
 
 import contextlib
@@ -10,7 +10,7 @@ PATIENCE = 20.0
 
 
 class Attacker:
-    """Connects to one port of this host. An attack is over at stop(): whatever its threads do then fails."""
+    """Connects to one port of this host. stop() ends the attack: after it, calls of its threads fail."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -25,7 +25,7 @@ class Attacker:
         return self._stopped.is_set()
 
     def pause(self, seconds: float) -> None:
-        """Ends at once, with an error, when the attack is over."""
+        """Sleeps. Raises an error as soon as the attack is over."""
         if self._stopped.wait(seconds):
             raise ConnectionError("the attack is over")
 
@@ -41,7 +41,7 @@ class Attacker:
         return connection
 
     def start(self, work: Callable[[], None], again: bool = False) -> None:
-        """Runs it in a thread until a connection fails; with `again` anew until the attack is over."""
+        """Runs `work` in a thread until a connection fails. With `again`, repeats it until the attack is over."""
 
         def run() -> None:
             while not self.stopped:
@@ -55,7 +55,7 @@ class Attacker:
         thread.start()
 
     def drain(self, connection: socket.socket) -> None:
-        """Takes and drops whatever comes."""
+        """Receives and drops everything, in a thread."""
 
         def take() -> None:
             buffer = bytearray(1 << 20)
@@ -77,7 +77,7 @@ class Attacker:
             for connection in self._sockets:
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-                # Nothing of what is on its way matters any more.
+                # Data under way do not matter any more.
                 connection.close()
         for thread in self._threads:
             thread.join(PATIENCE)

@@ -1,6 +1,6 @@
-"""The messages of BeeGFS that attackers send; docs/wire-beegfs.md has the facts.
+"""The BeeGFS messages that attackers send; docs/wire-beegfs.md has the facts.
 
-Every function returns a whole message as bytes, so that what is sent in numbers is encoded once.
+Every function returns a whole message as bytes, so that a message sent many times is encoded once.
 """
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def message(kind: int, body: bytes, target: int = 0, user: int = ROOT) -> bytes:
 
 
 def hello(node: int) -> bytes:
-    """What a client says first, without an answer."""
+    """The first message of a client, which has no answer."""
     return introduction() + message(PEER_INFO, struct.pack("<II", CLIENT, node))
 
 
 def introduction() -> bytes:
-    """The same without saying who it is."""
+    """The same without an introduction."""
     return message(SET_CHANNEL_DIRECT, struct.pack("<i", 0))
 
 
 def file_io(kind: int, count: int, node: int, user: int, *, entry: bytes = b"A-1", session: int = 1, offset: int = 0,
             owner: int = 0, directory: bytes = b"root", target: int = TARGET,
             header_target: int | None = None) -> bytes:
-    """A read or a write; `count` bytes follow a write. The server goes by `target`, the header may say another."""
+    """A read, or a write that `count` bytes must follow. The server uses `target`; the header may name another."""
     body = (struct.pack("<qqI", offset, count, ACCESS[kind]) + aligned_text(b"%X#" % session + entry)
             + struct.pack("<I", node) + path_info(owner, directory) + struct.pack("<H", target))
     return message(kind, body, target if header_target is None else header_target, user)
@@ -65,7 +65,7 @@ def receive(connection: socket.socket, size: int) -> bytes:
 
 
 def receive_read(connection: socket.socket) -> int:
-    """Takes the answer of a read: how many bytes it was, or a negated error."""
+    """Receives the answer of a read. Returns the number of bytes, or a negated error."""
     total = 0
     while (word := struct.unpack("<q", receive(connection, 8))[0]) > 0:
         receive(connection, word)
@@ -74,5 +74,5 @@ def receive_read(connection: socket.socket) -> int:
 
 
 def receive_write(connection: socket.socket) -> int:
-    """Takes the answer of a write: bytes written, or a negated error."""
+    """Receives the answer of a write. Returns the number of bytes written, or a negated error."""
     return struct.unpack("<q", receive(connection, ANSWER_SIZE)[HEADER.size:])[0]

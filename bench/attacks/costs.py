@@ -1,4 +1,4 @@
-"""Requests that cost the server more, or less, than the proxy thinks."""
+"""Requests that cost the server more or less than the proxy assumes."""
 from __future__ import annotations
 
 from bench.attacks import beegfs, orangefs
@@ -10,7 +10,7 @@ from bench.harness import MIB
 
 SHORT_READS = 8  # in flight
 SHORT_FILE = 4096
-ASKED = 10 * MIB  # as pvfs2-cp does, whatever the file's size
+ASKED = 10 * MIB  # as pvfs2-cp asks for, whatever the file's size
 JOB = ATTACKER.encode()
 NODE = 77
 WINDOW = 64  # requests that an OrangeFS connection has in flight
@@ -30,7 +30,7 @@ def short_reads_orangefs(_: Scene, attacker: Attacker) -> None:
     def work() -> None:
         connection.sendall(b"".join(reads.values()))
         while True:
-            # The response goes before the data, which are one message.
+            # The response precedes the data, which are one message.
             tag, payload = reader.next()
             if len(payload) == SHORT_FILE:
                 connection.sendall(reads[tag])
@@ -55,7 +55,7 @@ def short_reads_beegfs(_: Scene, attacker: Attacker) -> None:
 
 
 def one_byte_orangefs(_: Scene, attacker: Attacker) -> None:
-    """Always some in flight, and never so many that the proxy refuses any."""
+    """Keeps some requests in flight, but never so many that the proxy refuses one."""
 
     def work() -> None:
         connection = attacker.connect()
@@ -92,7 +92,7 @@ def one_byte_beegfs(_: Scene, attacker: Attacker) -> None:
 
 
 SHORT = Setting(depth_bytes="8 MiB", scheduler={"cost": {"per_request": "16 KiB"}})
-# It sends as many requests as it may, none of which goes back.
+# The attacker sends as many requests as it can, and the proxy sends none of them back.
 MANY = Setting(limits={"max_held_per_client": "off"})
 ATTACKS = [
     Attack("short reads", "orangefs", short_reads_orangefs, (victim_mean(0.95),), SHORT),

@@ -1,4 +1,4 @@
-"""Many requests at once: of what nobody schedules, of what is refused, and with names that nobody needs."""
+"""Floods of requests: unscheduled ones, refused ones, and ones with useless names."""
 from __future__ import annotations
 
 import socket
@@ -13,18 +13,18 @@ JOB = ATTACKER.encode()
 NODE = 77
 CONFIGS = 100_000
 TAGS = 200_000
-TAG_STEP = 1 << 20  # the same low bits in each of them
-UNREAD = 5.0  # seconds for which nothing is read, so that answers stay away
+TAG_STEP = 1 << 20  # all tags have the same low bits
+UNREAD = 5.0  # seconds without reading, so that answers pile up
 WINDOW = 64
 REFUSED = 4096  # requests in a block
 HELD_LIMIT = 64
-NAMES = 10_000  # as many virtual PFSes as templates may make
+NAMES = 10_000  # the largest number of virtual PFSes that templates may make
 NAME_SIZE = 15_400
-NO_RULES_USER = 999  # so that the rule by directory is the first to match
+NO_RULES_USER = 999  # no rule by uid matches, so the rule by directory is the first that does
 
 
 def flood_for_ever(attacker: Attacker, one: bytes, count: int) -> None:
-    """The same OrangeFS request again and again on one connection, and on another when that is closed."""
+    """Repeats an OrangeFS request on one connection, and on a new one when that is closed."""
     flood = orangefs.TaggedFlood(one, range(1, count + 1))
 
     def work() -> None:
@@ -42,12 +42,12 @@ def getconfigs(_: Scene, attacker: Attacker) -> None:
 
 
 def answer_all(port: int, blocks: list[bytearray], answers: int) -> None:
-    """Sends each block when the one before it has been answered."""
+    """Sends each block when the previous one has been answered."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         attacker = Attacker(port)
         reader = orangefs.Reader(connection)
         for block in blocks:
-            # Sent beside the reading: a block may be larger than what is taken before answers are.
+            # Sent in a thread: the proxy may not take the whole block before answers are read.
             attacker.start(lambda block=block: connection.sendall(block))
             for _ in range(answers // len(blocks)):
                 reader.next()
@@ -55,7 +55,7 @@ def answer_all(port: int, blocks: list[bytearray], answers: int) -> None:
 
 
 def config_cost(scene: Scene) -> Facts:
-    """The proxy's processor time for GETCONFIGs, all sent at once and a few at a time."""
+    """The proxy's processor time for GETCONFIGs that are sent all at once, and a few at a time."""
 
     def cost(window: int) -> float:
         blocks = [orangefs.TaggedFlood(orangefs.getconfig(0), range(first, first + window)).bytes
@@ -85,13 +85,13 @@ def refused_orangefs(_: Scene, attacker: Attacker) -> None:
 
 
 def refused_beegfs(_: Scene, attacker: Attacker) -> None:
-    """More connections of one node than may wait: what comes on the others goes back."""
+    """Uses more connections of one node than may wait. Requests on the others are sent back."""
 
     def work(session: int) -> None:
         connection = attacker.connect()
         connection.sendall(beegfs.hello(NODE))
         attacker.drain(connection)
-        # Each at another offset, since a request that comes again and again is not sent back for ever.
+        # Every request has another offset, since a repeated request is not sent back for ever.
         block = b"".join(beegfs.file_io(beegfs.READ, 1, NODE, uid_of(ATTACKER), session=session, offset=offset)
                          for offset in range(REFUSED))
         while True:
@@ -102,7 +102,7 @@ def refused_beegfs(_: Scene, attacker: Attacker) -> None:
 
 
 def name(number: int) -> bytes:
-    """A byte that is not printable takes six in the status."""
+    """A long name. Each unprintable byte would take six bytes in the status."""
     return b"%06d" % number + b"\x01" * (NAME_SIZE - 6)
 
 
@@ -129,9 +129,9 @@ def names_beegfs(_: Scene, attacker: Attacker) -> None:
         attacker.start(lambda first=first: work(first))
 
 
-# Nothing of these is scheduled: they cost the server's and the proxy's processors something in any case.
+# Requests that are not scheduled always take processor time of the server and the proxy.
 UNSCHEDULED = (victim_every_second(0.5),)
-# What the refused reads cost is not the question here: each as much as the device's time for it.
+# Each read costs what the device needs for it, since these attacks are not about wrong costs.
 FAIR = {"cost": {"per_request": "16 KiB"}}
 REFUSING = {"orangefs": Setting(FAIR, {"held_requests": HELD_LIMIT}),
             "beegfs": Setting(FAIR, {"max_held_per_client": DEPTH})}

@@ -1,4 +1,4 @@
-"""BeeGFS connections that do not say, or do not say rightly, what their requests are for."""
+"""BeeGFS connections that hide or fake what their requests are for."""
 from __future__ import annotations
 
 from bench.attacks import beegfs
@@ -13,7 +13,7 @@ READERS = 64  # connections
 
 
 def read_for_ever(attacker: Attacker, first_words: bytes, index: int, header_target: int | None = None) -> None:
-    """One request at a time, as any client."""
+    """Sends one request at a time, as any client does."""
     of_it = {"node": NODE, "user": uid_of(ATTACKER), "entry": b"%X-1" % index, "session": index}
 
     def work() -> None:
@@ -38,7 +38,7 @@ def say_nothing(_: Scene, attacker: Attacker) -> None:
         read_for_ever(attacker, beegfs.introduction(), index)
 
 
-# All of its connections have their requests waiting, as those of many nodes would.
+# Requests wait on all of its connections, as if they came from many nodes.
 ATTACKS = [
     Attack("header's target lies", "beegfs", lie_about_target, (victim_mean(0.9),),
            Setting(scheduler={"per_target": True}, limits={"max_held_per_client": "off"})),

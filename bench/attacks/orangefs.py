@@ -1,6 +1,6 @@
 """The messages of the OrangeFS protocol that attackers send; docs/wire-orangefs.md has the facts.
 
-Every function returns a whole message as bytes, so that what is sent in numbers is encoded once.
+Every function returns a whole message as bytes, so that a message sent many times is encoded once.
 """
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ VERSION, LITTLE_ENDIAN = 7000, 2
 MOST_EAGER = 16384
 IO, GETCONFIG, SMALL_IO = 3, 13, 33
 READ, WRITE = 1, 2
-FS_ID = 1234  # as bench.file_systems gives it to its servers
+FS_ID = 1234  # of the servers of bench.file_systems
 ISSUER = b"S:s0"
 METAFILE = 7
-# The embedded server stores a datafile under any handle of its range. These are below those that it gives to files.
+# The embedded server accepts any datafile handle in its range. These are below the handles that it gives to files.
 FIRST_DATAFILE = (1 << 62) + 1000
 ALL_OPERATIONS = 0xFFFFFFFF
 FAR_FUTURE = (1 << 63) - 1
-MOST_OF_FILE = 1 << 60  # what the embedded server takes; a pvfs2-server takes 2^63 - 1
+MOST_OF_FILE = 1 << 60  # the limit of the embedded server; a pvfs2-server accepts 2^63 - 1
 TAG_OFFSET = 8
 
 
 def padded(payload: bytes) -> bytes:
-    """Up to a multiple of 8."""
+    """Pads to a multiple of 8."""
     return payload + bytes(-len(payload) % 8)
 
 
@@ -35,7 +35,7 @@ def text(value: bytes) -> bytes:
 
 
 def capability(handles: list[int]) -> bytes:
-    """For file I/O on a metafile and its datafiles; everything is allowed. Begins at a multiple of 8."""
+    """A capability that allows everything on a metafile and its datafiles. It begins at a multiple of 8."""
     signed = padded(text(ISSUER) + struct.pack("<i4xI", FS_ID, 0))
     return padded(signed + struct.pack(f"<QII{len(handles)}Q", FAR_FUTURE, ALL_OPERATIONS, len(handles), *handles))
 
@@ -50,7 +50,7 @@ def hints(metafile: int | None = METAFILE, jobid: bytes | None = None) -> bytes:
 
 
 def simple_stripe(strip_size: int = 65536) -> bytes:
-    """Begins at a multiple of 8, and ends there too."""
+    """It begins and ends at a multiple of 8."""
     return text(b"simple_stripe") + struct.pack("<q", strip_size)
 
 
@@ -69,17 +69,17 @@ def request(tag: int, operation: int, head: bytes, body: bytes = b"") -> bytes:
 
 def _file_io(tag: int, operation: int, datafile: int, kind: bytes, tail: bytes, jobid: bytes | None,
              extent: tuple[int, int]) -> bytes:
-    # What comes before the distribution is padded like the payload of the message, from its beginning.
+    # The part before the distribution is padded relative to the start of the payload.
     head = capability([METAFILE, datafile]) + hints(METAFILE, jobid)
     before = head + struct.pack("<Qi", datafile, FS_ID) + kind + struct.pack("<II", 0, 1)
     offset, size = extent
-    # Behind the distribution stands padding up to a multiple of 8 of the payload.
+    # After the distribution, the payload is padded to a multiple of 8.
     striped = padded(before + simple_stripe())
     return request(tag, operation, striped, CONTIGUOUS + struct.pack("<qq", offset, size) + tail)
 
 
 def io(tag: int, kind: int, datafile: int, size: int, jobid: bytes | None = None, offset: int = 0) -> bytes:
-    """An I/O whose data go in a flow."""
+    """An I/O whose data are sent as a flow."""
     return _file_io(tag, IO, datafile, struct.pack("<4xii", kind, 3), b"", jobid, (offset, size))
 
 
@@ -102,7 +102,7 @@ def data(tag: int, content: bytes) -> bytes:
 
 
 class TaggedFlood:
-    """One and the same request many times, each with a tag of its own, as one block of bytes."""
+    """The same request many times, each with another tag, as one block of bytes."""
 
     def __init__(self, one: bytes, tags: range) -> None:
         self._size, self.count = len(one), len(tags)
@@ -111,7 +111,7 @@ class TaggedFlood:
             self._set_byte(byte, bytes(tag >> (8 * byte) & 255 for tag in tags))
 
     def next_round(self, number: int) -> None:
-        """Other tags for the same requests: bits 32 to 47 become the number of the round."""
+        """Changes the tags of all requests: bits 32 to 47 become the number of the round."""
         for byte in (4, 5):
             self._set_byte(byte, bytes([number >> (8 * (byte - 4)) & 255]) * self.count)
 
@@ -120,13 +120,13 @@ class TaggedFlood:
 
 
 class Reader:
-    """Takes messages off a connection, one after the other."""
+    """Receives messages from a connection, one after the other."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._file = connection.makefile("rb", buffering=1 << 18)
 
     def next(self) -> tuple[int, bytes]:
-        """Tag and payload; ConnectionError at the end."""
+        """Returns tag and payload. Raises ConnectionError at the end of the connection."""
         _, _, tag, size = HEADER.unpack(self._take(HEADER.size))
         return tag, self._take(size)
 

@@ -1,7 +1,7 @@
-"""script/bench attacks: what a client that misbehaves costs a victim of equal weight.
+"""script/bench attacks: what a misbehaving client costs a victim of equal weight.
 
-Each attack has a server and a proxy of its own. The victim is alone first (half of what it has then is what it is
-entitled to), then beside an honest competitor, then beside the attacker.
+Each attack has its own server and proxy. The victim runs alone first (it is entitled to half of what it gets then),
+then with an honest competitor, then with the attacker.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ATTACKS: list[Attack | SharedNode] = [*stalls.ATTACKS, *costs.ATTACKS, *floods.ATTACKS, *identities.ATTACKS,
                                       *shared_node.ATTACKS]
-# With --quick one of readers and one of writers stand for all nodes that are shared.
+# With --quick, one case of readers and one of writers represent all cases of shared nodes.
 QUICK_NODES = (SharedNode(2, 12), SharedNode(4, 64, writers=True))
 COLUMNS = ["attack", "protocol", "entitled_mib_per_s", "victim_before_mib_per_s", "victim_mean_mib_per_s",
            "victim_min_1s_mib_per_s", "leaked_slots", "wrong_blocks", "rss_mib"]
@@ -34,11 +34,11 @@ COLUMNS = ["attack", "protocol", "entitled_mib_per_s", "victim_before_mib_per_s"
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench attacks")
     parser.add_argument("--only", action="append", metavar="NAME",
-                        help="attacks whose name has this in it; may be given several times. They are: "
+                        help="attacks whose names contain this text; may be repeated. They are: "
                              + "; ".join(dict.fromkeys(attack.name for attack in ATTACKS)))
     parser.add_argument("--protocol", choices=["orangefs", "beegfs"], action="append", dest="protocols",
-                        help="only on this one (default: both)")
-    parser.add_argument("--proxy", type=pathlib.Path, help="another vpfs-proxy, to compare with")
+                        help="only attacks on this protocol (default: both)")
+    parser.add_argument("--proxy", type=pathlib.Path, help="path of another vpfs-proxy to measure instead")
     return parser
 
 
@@ -58,10 +58,10 @@ def settings_of(attacks: list[Attack | SharedNode], quick: bool, proxy: str) -> 
         "quick": quick, "proxy": proxy, "policy": f"sfq, depth {DEPTH}, equal weights", "device": DEVICE,
         "victim": f"{victim.outstanding} in flight of {size_name(victim.size)}, random, {victim.read_percent} % reads, "
                   "verified",
-        "entitled": "half of what the server gives, to the victim alone or to it and an honest competitor",
-        "before": "beside an honest competitor like the victim",
-        "during": f"beside the {ATTACKER}, once its grace is over; the worst second may begin anywhere",
-        "leaked_slots": "outstanding, queued and I/Os in memory when all clients have gone",
+        "entitled": "half of what the server gives to the victim alone, or to the victim and an honest competitor",
+        "before": "with an honest competitor like the victim",
+        "during": f"with the {ATTACKER}, after its grace; the worst second may begin at any time",
+        "leaked_slots": "outstanding, queued and I/Os in memory once all clients are gone",
         "shared nodes": f"fast: 1 reader of 4 KiB; entitled and before: what it has alone; device {NODE_DEVICE}",
         "attacks": [{"attack": attack.name, "protocol": attack.protocol, "seconds": length(attack, quick)}
                     | ({"grace": attack.grace, "setting": setting_of(attack)} if isinstance(attack, Attack) else {})
@@ -99,7 +99,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     attacks = chosen(quick, options.only, options.protocols)
     program = str(options.proxy.resolve()) if options.proxy else "vpfs-proxy"
     if options.proxy and not options.proxy.exists():
-        raise Problem(f"{options.proxy} is not there")
+        raise Problem(f"{options.proxy} does not exist")
     settings = settings_of(attacks, quick, program)
     print_settings({name: value for name, value in settings.items() if name != "attacks"})
     rows: list[Row] = []
@@ -113,7 +113,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         verdicts = attack.judge(seen)
         targets += verdicts
         print("\n" + table([seen.row], COLUMNS) + "\n\n" + table(verdicts, TARGET_COLUMNS), flush=True)
-        # What there is so far is kept whatever the next one does.
+        # Results so far are kept even if the next attack fails.
         write_json(out / "attacks.json", {"settings": settings, "rows": rows, "facts": facts, "targets": targets})
     plot.save(out / "attacks", lambda: figure(rows, plot.caption(
         settings, f"victim: {settings['victim']}", f"policy {settings['policy']}",

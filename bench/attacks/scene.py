@@ -1,4 +1,4 @@
-"""The stage of an attack: a server, a proxy, a victim that is measured before and during it."""
+"""The scene of an attack: a server, a proxy, and a victim that is measured before and during the attack."""
 from __future__ import annotations
 
 import dataclasses
@@ -18,15 +18,15 @@ from bench.load import Application, application_of, run_begins, run_load
 from bench.report import Row
 
 VICTIM, HONEST, ATTACKER = "victim", "honest", "attacker"
-# A request of 256 KiB takes 1.33 ms; a request of nothing takes as long as 16 KiB.
+# A request of 256 KiB takes 1.33 ms. An empty request takes as long as 16 KiB.
 DEVICE = {"bandwidth": "200 MiB/s", "per_request": "80 us", "parallelism": 1}
 DEPTH = 16
 INTERVAL = 0.25  # of the victim's timeline
 WARM_UP = 1.0
-ALONE, BESIDE = 2.0, 3.0  # how long the victim is alone, and beside an honest competitor
-SETTLE = 0.5  # of each of these times, before it is looked at
-PREPARATION = 1.0  # what most attacks need before they have begun
-# Who kept the server waiting may wait for half a minute, and its end does not show before.
+ALONE, BESIDE = 2.0, 3.0  # seconds of the victim alone, and with an honest competitor
+SETTLE = 0.5  # seconds at the start of each, which do not count
+PREPARATION = 1.0  # seconds that most attacks need to begin
+# A client that kept the server waiting may have to wait for half a minute. Only then does the proxy notice its end.
 QUIET_PATIENCE = 60.0
 STATUS_PATIENCE = 120.0
 FOREVER = "1 h"
@@ -38,7 +38,7 @@ def application(name: str) -> Application:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What an attack wants of the proxy beside sfq and the depth in requests."""
+    """The proxy's settings for an attack, besides sfq and the depth in requests."""
 
     scheduler: Mapping[str, object] = dataclasses.field(default_factory=dict)
     limits: Mapping[str, object] = dataclasses.field(default_factory=dict)
@@ -47,14 +47,14 @@ class Setting:
 
     def front(self, program: str, weights: Sequence[str] = (VICTIM, HONEST, ATTACKER)) -> Front:
         depth = {"requests": DEPTH} | ({"bytes": self.depth_bytes} if self.depth_bytes else {})
-        # The status is written when it is asked for: with many virtual PFSes it is work.
+        # The status is written only on request, since a status of many virtual PFSes takes time.
         return Front("px", "proxy", "sfq", {name: 1 for name in weights}, program=program, limits=self.limits,
                      scheduler={"depth": depth, **self.scheduler}, templates=self.templates,
                      proxy={"status_interval": FOREVER, "log_level": "warn"})
 
 
 class Scene:
-    """One server and the proxy before it."""
+    """One server, and the proxy in front of it."""
 
     def __init__(self, programs: Programs, protocol: str, front: Front, device: Mapping[str, object] = DEVICE) -> None:
         self.programs, self.protocol = programs, protocol
@@ -64,22 +64,22 @@ class Scene:
         self.address = self.cluster.address("px")
 
     def status(self) -> Status:
-        """As the proxy is now."""
+        """The current status of the proxy."""
         file = self.cluster.status_file("px")
-        # Each takes the place of the one before; times are too coarse to tell them apart.
+        # A new status replaces the old one. File times are too coarse to tell them apart.
         before = file.stat().st_ino if file.exists() else None
         os.kill(self.proxy.pid, signal.SIGUSR1)
         deadline = time.monotonic() + STATUS_PATIENCE
         while not file.exists() or file.stat().st_ino == before:
             if not self.proxy.running():
-                raise Problem(f"the proxy has ended:\n{self.proxy.last_lines()}")
+                raise Problem(f"the proxy ended:\n{self.proxy.last_lines()}")
             if time.monotonic() > deadline:
                 raise Problem("the proxy does not write its status")
             time.sleep(0.02)
         return Status(file)
 
     def leaked_slots(self) -> int:
-        """What is left when all clients have gone: slots, requests that wait, I/Os in memory. Waits for it to be 0."""
+        """Slots, waiting requests and I/Os in memory that remain once all clients are gone. Waits for 0."""
         deadline = time.monotonic() + QUIET_PATIENCE
         while (left := self.status().alive()) > 0 and time.monotonic() < deadline:
             time.sleep(0.2)
@@ -87,7 +87,7 @@ class Scene:
 
 
 class Status:
-    """The numbers of a status file; also of one that is too large to be read as a whole."""
+    """The numbers of a status file, which may be too large to parse."""
 
     def __init__(self, file: pathlib.Path) -> None:
         self.mib = file.stat().st_size / (1 << 20)
@@ -97,7 +97,7 @@ class Status:
 
     @staticmethod
     def _number(content: mmap.mmap, name: bytes) -> int:
-        # Two blanks before it: the proxy's own number, or that of all counters, and none of a target.
+        # Two or four blanks before the name: a number of the proxy or one of its counters, not one of a target.
         found = re.search(rb'\n(?:  |    )"' + name + rb'": (\d+)', content)
         if found is None:
             raise Problem(f"the status of the proxy has no {name.decode()}")
@@ -109,13 +109,13 @@ class Status:
 
 @dataclasses.dataclass(frozen=True)
 class Victim:
-    """What became of the victim; rates in MiB/s."""
+    """The victim's results. Rates are in MiB/s."""
 
-    entitled: float  # half of what the server gives, to it alone or to both
-    before: float  # beside an honest equal competitor
-    mean: float  # during the attack, as is the rest
+    entitled: float  # half of what the server gives to the victim alone, or to both
+    before: float  # with an honest, equal competitor
+    mean: float  # during the attack, like all that follows
     worst_second: float
-    seconds_lost: float  # time for which it would have had its half, but had not
+    seconds_lost: float  # time in which it was denied its half
     wrong_blocks: int
     failed: int
 
@@ -126,17 +126,17 @@ class Victim:
                 "wrong_blocks": self.wrong_blocks, "rss_mib": rss_mib}
 
 
-Bins = Sequence[tuple[float, float]]  # the end of each, in seconds of the run, and MiB/s in it
+Bins = Sequence[tuple[float, float]]  # for each bin its end in seconds of the run, and MiB/s
 
 
 def mean_of(bins: Bins) -> float:
     if not bins:
-        raise Problem("the run was too short: nothing of it is left to be looked at")
+        raise Problem("the run was too short to measure anything")
     return sum(rate for _, rate in bins) / len(bins)
 
 
 def worst_second(bins: Bins, interval: float = INTERVAL) -> float:
-    """The least mean of a second, wherever it begins."""
+    """The smallest mean of any second."""
     many = max(1, round(1 / interval))
     return min(mean_of(bins[first:first + many]) for first in range(max(1, len(bins) - many + 1)))
 
@@ -146,17 +146,17 @@ def seconds_lost(bins: Bins, entitled: float, interval: float = INTERVAL) -> flo
 
 
 def timeline(result: dict, name: str, warm_up: float) -> Bins:
-    """Of an application, on the clock of the live lines."""
+    """An application's timeline, in the time of the live lines."""
     return [(point["t"] + warm_up, point["mib_per_s"]) for point in application_of(result, name)["timeline"]]
 
 
 def between(bins: Bins, first: float, last: float) -> Bins:
-    """Those that lie within it as a whole."""
+    """The bins that lie completely within that time."""
     return [(at, rate) for at, rate in bins if first <= at - INTERVAL and at <= last]
 
 
 class Conductor(threading.Thread):
-    """Begins the attack and ends it, by the clock of the victim's run."""
+    """Begins and ends the attack at given times of the victim's run."""
 
     def __init__(self, begin: Callable[[], None], end: Callable[[], None], begin_at: float, end_at: float) -> None:
         super().__init__(daemon=True)
@@ -180,7 +180,7 @@ class Conductor(threading.Thread):
             self._begin()
             self._began = time.monotonic() - (self._origin or 0.0)
             self._wait_until(self._end_at)
-        except Exception as problem:  # noqa: BLE001 - whatever it is, began() tells it
+        except Exception as problem:  # noqa: BLE001 - began() reports any of them
             self._problem = problem
         finally:
             self._end()
@@ -189,7 +189,7 @@ class Conductor(threading.Thread):
         self._over.wait(max(0.0, (self._origin or 0.0) + at - time.monotonic()))
 
     def began(self) -> float:
-        """The second of the run at which the attack was on; ends it if it has not ended."""
+        """The second of the run at which the attack was under way. Ends the attack if it still runs."""
         self._known.set()
         self._over.set()
         self.join()
@@ -200,9 +200,9 @@ class Conductor(threading.Thread):
 
 def attack_victim(scene: Scene, attacker: Attacker, begin: Callable[[], None], seconds: float, grace: float,
                   preparation: float = PREPARATION) -> Victim:
-    """The victim alone, beside an honest competitor, and for `seconds` and `grace` under attack.
+    """Measures the victim alone, with an honest competitor, and under attack for `grace` and then `seconds`.
 
-    What is told of the attack leaves out its first `grace` seconds. `begin` may take as long as `preparation` says.
+    Results leave out the first `grace` seconds of the attack. `begin` may take up to `preparation` seconds.
     """
     honest_from = WARM_UP + ALONE
     honest_to = honest_from + BESIDE
@@ -219,7 +219,7 @@ def attack_victim(scene: Scene, attacker: Attacker, begin: Callable[[], None], s
     bins = {name: timeline(result, name, WARM_UP) for name in (VICTIM, HONEST)}
     alone = mean_of(between(bins[VICTIM], WARM_UP + SETTLE, honest_from))
     before, of_honest = (mean_of(between(bins[name], honest_from + SETTLE, honest_to)) for name in (VICTIM, HONEST))
-    # The larger of both: others may have used this machine during one of them.
+    # The larger value counts: other programs may have used this machine during one of the two.
     entitled = max(alone, before + of_honest) / 2
     during = between(bins[VICTIM], began + grace, end - INTERVAL)
     return Victim(

@@ -1,6 +1,6 @@
-"""Slow applications on one BeeGFS node, which has few connections, and a fast one beside them.
+"""Slow applications and a fast one share one BeeGFS node, which has few connections.
 
-Nobody breaks a rule here: every slow application has requests waiting, and each of those has a connection.
+Nobody breaks a rule: every slow application has waiting requests, and each of these occupies a connection.
 """
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from bench.targets import one_at_least
 PROTOCOL = "beegfs"
 NODE = "n1"
 ALONE_WARM_UP = 1.0
-KEPT = 0.6  # of what it has alone
+KEPT = 0.6  # of its rate when it is alone
 SLOW_PROCESSES = 16  # of each slow application
 OPS_PER_MIB = 256  # of 4 KiB
 
 
 @dataclasses.dataclass(frozen=True)
 class SharedNode:
-    """So many slow applications, readers or writers, on a node with so many connections."""
+    """Slow readers or writers on a node with this many connections."""
 
     slow: int
     connections: int
@@ -42,7 +42,7 @@ class SharedNode:
     def applications(self, with_slow: bool) -> list[Application]:
         fast = Application(QUICK_ONE, 4 << 10, read_percent=100, pattern="random", file_size=1 << 20, node=NODE,
                            connections=self.connections)
-        # Small files: at their rate it takes long to write and to verify them.
+        # The files are small, since writing and verifying them at this rate takes long.
         slow = [Application(name, 64 << 10, processes=SLOW_PROCESSES, read_percent=0 if self.writers else 100,
                             pattern="random", file_size=128 << 10, node=NODE, connections=self.connections)
                 for name in self._slow_names()]
@@ -61,7 +61,7 @@ class SharedNode:
         victim = Victim(entitled=had, before=had, mean=mean_of(bins), worst_second=worst_second(bins),
                         seconds_lost=seconds_lost(bins, had),
                         wrong_blocks=sum(one["verify_failures"] for one in result["applications"]),
-                        # What slow ones have not got by the end of the run is cut off.
+                        # The end of the run cuts off requests of slow applications.
                         failed=application_of(result, QUICK_ONE)["errors"])
         row = victim.row(self.name, PROTOCOL, scene.leaked_slots(), scene.proxy.peak_rss_mib())
         sent_back = scene.status().excess_requests

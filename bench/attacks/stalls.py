@@ -1,4 +1,4 @@
-"""Writers that take slots and then send nothing, or next to nothing."""
+"""Writers that take slots and then send no data, or hardly any."""
 from __future__ import annotations
 
 import dataclasses
@@ -16,22 +16,22 @@ from bench.file_systems import file_system_at, uid_of
 from bench.harness import MIB
 from bench.load import seconds as seconds_text
 
-GRACE = 3.0  # from the stop on until the victim has its half again
+GRACE = 3.0  # from the stop until the victim must have its half again
 KEPT = 0.9
-# BeeGFS clients send the data of a write at once, those of OrangeFS when they have been asked.
+# BeeGFS clients send the data of a write at once, OrangeFS clients after the server's response.
 STOPPED_SIZE = {"orangefs": MIB, "beegfs": 32 * MIB}
 DRIP = 5.0  # seconds between two bytes
 DRIP_SIZE = 8 * MIB
 STALLED_SIZE = 256 << 10
-# Below and above timeouts.client_stall, which is 2 s as it comes.
+# Below and above the default of timeouts.client_stall, 2 s.
 STALLS = (2.5, 1.0, 1.9, 4.0)
 JOB = ATTACKER.encode()
 NODE = 77
 
 
 def stop_writer(scene: Scene, attacker: Attacker) -> None:
-    """An ordinary vpfs-load that writes, and is then stopped as a whole."""
-    # More than the depth, and so large that sockets do not keep the data of any as a whole.
+    """Runs an ordinary vpfs-load that writes, and stops it by SIGSTOP."""
+    # More requests than the depth, and each too large for socket buffers.
     writer = dataclasses.replace(application(ATTACKER), size=STOPPED_SIZE[scene.protocol], outstanding=2 * DEPTH,
                                  read_percent=0, pattern="sequential", file_size=128 * MIB)
     config = {"file_system": scene.address, "directory": "/attack", "duration": "1 h", "warm_up": "0 s",
@@ -42,7 +42,7 @@ def stop_writer(scene: Scene, attacker: Attacker) -> None:
     program.wait_for_line(f"{ATTACKER} ")
     attacker.pause(1.0)
     os.kill(program.pid, signal.SIGSTOP)
-    # A stopped one takes no other signal.
+    # A stopped process reacts to no other signal.
     attacker.at_stop(lambda: os.kill(program.pid, signal.SIGKILL))
 
 
@@ -89,7 +89,7 @@ def claim_beegfs(_: Scene, attacker: Attacker) -> None:
 
 
 def stall_orangefs(_: Scene, attacker: Attacker) -> None:
-    """One connection, as many writes as there are slots: started, left alone, sent whole, and again."""
+    """On one connection: starts as many writes as there are slots, pauses, sends all data, and repeats this."""
 
     def work() -> None:
         connection = attacker.connect()
@@ -106,7 +106,7 @@ def stall_orangefs(_: Scene, attacker: Attacker) -> None:
             while ended < DEPTH:
                 tag, _payload = reader.next()
                 if tag in started:
-                    ended += 1  # the completion
+                    ended += 1  # this is the completion
                 else:
                     started.add(tag)
                     connection.sendall(orangefs.data(tag, bytes(STALLED_SIZE)))
@@ -130,7 +130,7 @@ def stall_beegfs(_: Scene, attacker: Attacker) -> None:
 
 HELD = (victim_every_second(KEPT),)
 BOUNDED = Setting(depth_bytes="8 MiB")
-# Longer than timeouts.service, so that it shows what renews a slot.
+# Longer than timeouts.service, so that the attack shows what renews a slot.
 LONG = 75.0
 ATTACKS = [
     Attack("stopped writer", "orangefs", stop_writer, HELD, grace=GRACE, seconds=LONG, preparation=5.0),

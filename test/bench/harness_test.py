@@ -168,7 +168,7 @@ class StatusTest(unittest.TestCase):
             virtual_pfs_of(status, "b")
 
     def test_a_status_that_is_not_there_is_a_problem(self) -> None:
-        with self.assertRaisesRegex(Problem, "no status of a proxy"):
+        with self.assertRaisesRegex(Problem, "not the status of a proxy"):
             read_status(pathlib.Path("/nonexistent"))
 
 
