@@ -36,12 +36,12 @@ def message(kind: int, body: bytes, target: int = 0, user: int = ROOT) -> bytes:
 
 
 def hello(node: int) -> bytes:
-    """The first message of a client, which has no answer."""
+    """What a client sends first, with its node number. There is no answer."""
     return introduction() + message(PEER_INFO, struct.pack("<II", CLIENT, node))
 
 
 def introduction() -> bytes:
-    """The same without an introduction."""
+    """The same without a node number."""
     return message(SET_CHANNEL_DIRECT, struct.pack("<i", 0))
 
 
