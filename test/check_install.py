@@ -25,8 +25,8 @@ def expected(bin_dir: pathlib.Path, doc_dir: pathlib.Path, man_dir: pathlib.Path
     for file in pathlib.Path("conf").glob("*.yaml"):
         files[doc_dir / "examples" / file.name] = file
     for file in pathlib.Path("docs").rglob("*.md"):
-        files[doc_dir / file.relative_to("docs")] = file
-    for name in ("README.md", "CHANGELOG.md", "LICENSE"):
+        files[doc_dir / file] = file
+    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"):
         files[doc_dir / name] = pathlib.Path(name)
     return files
 

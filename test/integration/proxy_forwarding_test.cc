@@ -94,8 +94,12 @@ TEST(ProxyForwarding, FlowDataMayLookLikeProtocolMessages) {
   ASSERT_TRUE(link.server.receive());
   ASSERT_TRUE(link.server.send(io_response(1, 0)));
   ASSERT_TRUE(link.client.receive());
-  // Data that look like a request.
-  for (const Buffer& message : {data_message(1, request), data_message(1, request)}) {
+  // Data that look like a request, and data that look like the head of one and the rest of it.
+  const std::span<const std::byte> whole(request);
+  const Buffer head(whole.begin(), whole.begin() + orangefs::kBmiHeaderSize);
+  const Buffer rest(whole.begin() + orangefs::kBmiHeaderSize, whole.end());
+  for (const Buffer& message :
+       {data_message(1, request), data_message(1, head), data_message(1, rest)}) {
     ASSERT_TRUE(link.client.send(message));
     EXPECT_EQ(link.server.receive().value().bytes(), message);
   }
