@@ -76,7 +76,7 @@ TEST_F(ProxyNames, AFloodOfLongOnesIsDefaultsAndTakesNoMemory) {
   EXPECT_LT(now.dump(2).size(), 8U * 1024) << "what the status file holds";
   if (!kHasSanitizer)
     EXPECT_LT(proxy.memory(), before + 4 * kMiB) << "they had " << kNames * 15'000 / kMiB << " MiB";
-  EXPECT_EQ(proxy.lines_with("makes no name for a virtual PFS"), 1U);
+  EXPECT_EQ(proxy.lines_with("give no valid name for a virtual PFS"), 1U);
   EXPECT_EQ(proxy.lines_with("xxxxxxxx"), 0U) << "the log has none of them";
 }
 
