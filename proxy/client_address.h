@@ -5,7 +5,7 @@
 
 namespace vpfs::proxy {
 
-// As rules look at it.
+// The form of an address that rules match.
 [[nodiscard]] inline stage::Address address_of(const asio::ip::address& address) {
   const asio::ip::address_v6 v6 =
       address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4())

@@ -13,17 +13,17 @@ namespace vpfs::proxy {
 void ClientIdentity::count_refusals(const Belonging& who) {
   if (who.name_refused && shared_.counters.names_refused++ == 0) {
     spdlog::warn(
-        "client {}: what its requests say makes no name for a virtual PFS (1 to {} bytes of "
-        "printable text): such requests count as default",
+        "client {}: its requests give no valid name for a virtual PFS (1 to {} bytes of printable "
+        "text) and count as default",
         net::to_string(endpoint_), stage::kLongestName);
   }
   if (who.job_not_registered && shared_.counters.jobs_not_registered++ == 0) {
-    spdlog::warn("client {}: its job id is not registered for it: the rules do not see such ids",
+    spdlog::warn("client {}: its job id is not registered for it, so rules ignore the id",
                  net::to_string(endpoint_));
   }
 }
 
-// What a node's kernel writes back and reads ahead has uid 0, whoever it is for.
+// What a node's kernel writes back or reads ahead has uid 0, whoever it is for.
 std::optional<std::uint32_t> ClientIdentity::user_of(const IoDescription& io,
                                                      const Settings& settings) {
   if (io.open_file.empty() || !io.uid || !settings.config.write_back_by_file ||

@@ -15,11 +15,11 @@
 
 namespace vpfs::proxy {
 
-// Who the requests of one connection belong to, by its address, its node and what the requests say
-// of themselves. Belongs to a session.
+// Finds where the requests of one connection belong, by its address, its node and their own
+// contents. Belongs to a session.
 class ClientIdentity {
  public:
-  // All but `client` outlive it.
+  // All references but `client` outlive it.
   ClientIdentity(const net::Endpoint& client, SharedState& shared, Dispatcher& dispatcher,
                  Identifier& identifier)
       : endpoint_(client),
@@ -31,8 +31,8 @@ class ClientIdentity {
   ClientIdentity(const ClientIdentity&) = delete;
   ClientIdentity& operator=(const ClientIdentity&) = delete;
 
-  // `hint(name)` gives the value of one of the request's hints, or nothing. Counts what is unknown
-  // or refused, and logs the first refusals of the proxy.
+  // `hint(name)` returns the value of one of the request's hints, or nothing. Counts unknown and
+  // refused values; logs the first refusals of the proxy.
   template <typename Hint>
   [[nodiscard]] Belonging identify(const IoDescription& io, Hint hint, const Settings& settings,
                                    TimePoint now) {
@@ -48,12 +48,12 @@ class ClientIdentity {
     return who;
   }
 
-  // Joins the connections of the client's node, where those carry one request at a time: `node` is
-  // Conversation::serial_client(). Connections to several data servers, told apart by
-  // `server_port`, count separately. Only the first call with a node has an effect.
+  // Joins the connections of the client's node if they are serial: `node` is
+  // Conversation::serial_client(). `server_port` tells connections to several data servers apart.
+  // Only the first call with a node has an effect.
   void join(std::optional<std::uint32_t> node, std::optional<std::uint16_t> server_port);
   void leave();
-  // kNoClient before it has joined.
+  // kNoClient until it has joined.
   [[nodiscard]] stage::ClientId id() const { return id_; }
 
   [[nodiscard]] const net::Endpoint& endpoint() const { return endpoint_; }
@@ -70,7 +70,7 @@ class ClientIdentity {
   Dispatcher& dispatcher_;
   Identifier& identifier_;
   stage::ClientId id_ = stage::kNoClient;
-  // The last open file that has been told of, and its user.
+  // The last open file that was recorded, and its user.
   std::uint64_t seen_file_ = 0;
   std::uint32_t seen_uid_ = 0;
 };

@@ -7,10 +7,10 @@
 namespace vpfs::proxy {
 namespace {
 
-// Looks are expected this often at least.
+// Looks come at least this often.
 constexpr Duration kLongestLook = std::chrono::milliseconds(100);
 constexpr Duration kMinute = std::chrono::minutes(1);
-// How often budgets that are full again are looked for.
+// How often full budgets are dropped.
 constexpr Duration kLookThrough = std::chrono::seconds(1);
 
 __extension__ using Wide = __int128;
@@ -23,7 +23,7 @@ Duration time_for(std::uint64_t bytes, BytesPerSecond rate) {
                   std::max<std::uint64_t>(rate.count, 1));
 }
 
-// Looks see no shorter times than these.
+// Looks cannot measure shorter times.
 Duration most(Duration client_stall) {
   return std::max<Duration>(client_stall / 3, kLongestLook);
 }
@@ -68,7 +68,7 @@ bool StallBudgets::take(stage::VirtualPfsId whose, const asio::ip::address& addr
   fill(budget, end, client_stall);
   const Duration taken = end - std::max(begin, budget.taken_until);
   if (taken > Duration::zero()) {
-    // What nobody could prevent is not held against it for ever.
+    // The debt is bounded: some stalls cannot be prevented.
     budget.left = std::max(budget.left - taken, -most(client_stall) * 3 / 2);
     budget.taken_until = end;
   }

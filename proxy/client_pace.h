@@ -13,19 +13,19 @@
 
 namespace vpfs::proxy {
 
-// How far one direction of a client is behind the least rate at which it may send, or take, file
-// data while the data server waits for it. A client that catches up is not ahead: what it sends
-// faster than that is no credit for a pause. Belongs to a session; looked at a few times a second.
+// How far one direction of a client lags behind the least rate at which it may send or take file
+// data while the data server waits for it. A client that catches up is not ahead: sending faster
+// earns no credit for a pause. Belongs to a session, which looks a few times a second.
 class ClientPace {
  public:
   // `total` counts bytes since the start and never goes back. The lag is zero while the data server
-  // does not wait for the client. A look that comes late, because the proxy itself had no time,
-  // counts as one in time.
+  // does not wait for the client. A look that comes late because the proxy was busy counts as a
+  // timely one.
   Duration look(TimePoint now, bool server_waits, std::uint64_t total, BytesPerSecond least);
   // Whether anything has moved between the last two looks.
   [[nodiscard]] bool moving() const { return moving_; }
-  // Whether, since the lag began, less than a sixteenth of the least rate has: that is no slow
-  // link.
+  // Whether the client has moved at less than a sixteenth of the least rate since the lag began. A
+  // slow link is faster.
   [[nodiscard]] bool hardly_moves(BytesPerSecond least) const;
 
  private:
@@ -37,26 +37,27 @@ class ClientPace {
   std::uint64_t moved_meanwhile_ = 0;
 };
 
-// How long applications may keep slots at the data server while that waits for their clients.
+// How long applications may keep slots at the data server that waits for their clients.
 //
-// Each application has, for each address that its clients come from, a third of `client_stall`, and
-// gets the same again in a minute. Who has used it up goes on with less: a connection that stalled
-// sends its requests one by one and without slots until some of the time is there again. Where
-// others of the application's connections from that address stall meanwhile, and as much again is
-// used up, all of them wait. So an application costs others no more than `client_stall` in any
-// minute, however many connections it stalls, in turn or at once.
+// Each application has a budget for each address that its clients come from: a third of
+// `client_stall`, refilled at that much per minute. When it is used up, a connection that stalled
+// sends its requests one by one and without slots until part of the budget is back. If other
+// connections of the application at that address stall meanwhile and use up as much again, all of
+// them wait. So an application costs others no more than `client_stall` in any minute, however many
+// connections it stalls, in turn or at once.
 //
-// May be used from any thread. Costs one load while nobody has stalled within a minute.
+// Any thread may call it. It costs one load while nobody has stalled within a minute.
 class StallBudgets {
  public:
   // A lag below this is a hiccup, not a stall.
   [[nodiscard]] static Duration grace(Duration client_stall) { return client_stall / 8; }
 
-  // Slots of the application waited for a client at the address between `begin` and `end`; time
-  // that several connections waited at once counts once. Returns whether some is left.
+  // The application's slots waited for a client at the address between `begin` and `end`. Time
+  // during which several connections waited counts once. Returns whether some of the budget is
+  // left.
   [[nodiscard]] bool take(stage::VirtualPfsId whose, const asio::ip::address& address,
                           TimePoint begin, TimePoint end, Duration client_stall);
-  // Whether all that have stalled have all of their time again.
+  // Whether all budgets are full.
   [[nodiscard]] bool nobody_stalled() const { return known_.load(std::memory_order_relaxed) == 0; }
   enum class Standing : std::uint8_t {
     good,
@@ -69,7 +70,7 @@ class StallBudgets {
  private:
   struct Budget {
     Duration left = Duration::zero();
-    TimePoint filled = {};  // when `left` was right
+    TimePoint filled = {};  // when `left` was computed
     TimePoint taken_until = {};
     bool blocked = false;
   };
@@ -80,7 +81,7 @@ class StallBudgets {
 
   std::atomic<std::size_t> known_ = 0;  // size of budgets_
   std::mutex mutex_;                    // guards what follows
-  std::map<Key, Budget> budgets_;       // of those that have not all of their time
+  std::map<Key, Budget> budgets_;       // only those that are not full
   TimePoint looked_through_ = {};
 };
 

@@ -34,7 +34,7 @@ ClientStallWatch::Verdict ClientStallWatch::look(const State& state, const Limit
   return verdict;
 }
 
-// Takes what the lag has grown by from what the applications may cost others.
+// Charges the growth of the lag to the budgets of the applications that wait.
 bool ClientStallWatch::has_time_left(const State& state, Duration lag, Duration client_stall,
                                      TimePoint now) {
   if (state.waiting.empty()) return !state.has_held || lag < client_stall;

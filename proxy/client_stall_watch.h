@@ -12,12 +12,12 @@
 namespace vpfs::proxy {
 
 // Whether the data server waits for one client longer than the client's applications may cost
-// others. A client stalls when it sends or takes file data more slowly than the least rate and the
-// budget of its applications is used up. Then its requests give their slots up and its held ones
-// wait, until it moves again. After that it is on probation: its requests go one by one and without
-// slots, until the budget allows more.
+// others. A client stalls when it moves file data more slowly than the least rate and the budgets
+// of its applications are used up. Then its outstanding requests give up their slots, and its held
+// requests wait until it moves again. After that it is on probation until the budget is good again:
+// its requests go one by one and without slots.
 //
-// Decides only; the session acts. Looked at a few times a second.
+// The watch only decides; the session acts. It looks a few times a second.
 class ClientStallWatch {
  public:
   ClientStallWatch(StallBudgets& budgets, asio::ip::address client)
@@ -27,14 +27,14 @@ class ClientStallWatch {
     BytesPerSecond least_rate;
     Duration client_stall;
   };
-  // What there is to see of the client.
+  // What the session sees of the client.
   struct State {
-    bool takes_nothing = false;   // although something is there for it
-    bool owes_data = false;       // of a request that has a slot
-    bool owes_late_data = false;  // of one that has given its slot up
+    bool takes_nothing = false;   // although there is something for it
+    bool owes_data = false;       // for a request with a slot
+    bool owes_late_data = false;  // for one that gave its slot up
     std::uint64_t sent = 0;       // file data since the start
     std::uint64_t taken = 0;      // bytes since the start
-    bool has_held = false;        // requests that are held
+    bool has_held = false;        // requests
     // Outstanding requests with slots that wait for the client.
     std::span<PendingIo* const> waiting;
   };
@@ -45,11 +45,11 @@ class ClientStallWatch {
   };
   [[nodiscard]] Verdict look(const State& state, const Limits& limits, TimePoint now);
 
-  // The client sends or takes something. Returns whether it stalled until now.
+  // The client has sent or taken something. Returns whether it stalled until now.
   bool moves_again() { return std::exchange(stalled_, false); }
   [[nodiscard]] bool stalled() const { return stalled_; }
   [[nodiscard]] bool on_probation() const { return on_probation_; }
-  // Whether a stall is that of a client that stands still, and not of one on a slow link.
+  // Whether the client stands nearly still. A slow link is faster.
   [[nodiscard]] bool hardly_moves(BytesPerSecond least_rate) const {
     return sending_.hardly_moves(least_rate) || taking_.hardly_moves(least_rate);
   }
@@ -58,7 +58,7 @@ class ClientStallWatch {
     if (budgets_.nobody_stalled()) return StallBudgets::Standing::good;
     return budgets_.standing(whose, client_, now, client_stall);
   }
-  // Whether a stall is worth a warning: once in a while.
+  // Whether a stall deserves a warning; one in a minute does.
   [[nodiscard]] bool is_news(TimePoint now);
 
  private:
@@ -71,8 +71,8 @@ class ClientStallWatch {
   ClientPace taking_;
   bool stalled_ = false;
   bool on_probation_ = false;
-  stage::VirtualPfsId whose_;            // standing ends the probation
-  Duration charged_ = Duration::zero();  // of the lag, to the budgets
+  stage::VirtualPfsId whose_;            // whose standing ends the probation
+  Duration charged_ = Duration::zero();  // part of the lag that the budgets have paid
   TimePoint told_ = {};
 };
 

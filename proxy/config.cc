@@ -28,7 +28,7 @@ std::vector<std::string> protocol_names() {
   return names;
 }
 
-// The form only: names are looked up at the start.
+// Checks the syntax only; names are resolved at the start.
 void read_address(ConfigReader& reader, std::string_view key, std::string& address) {
   reader.require(key);
   if (!reader.get(key, &address)) return;
@@ -36,7 +36,7 @@ void read_address(ConfigReader& reader, std::string_view key, std::string& addre
   if (!parts) {
     reader.report(key, parts.error().message);
   } else if (key == "upstream" && parts->port == 0) {
-    reader.report(key, "port 0 is no port that a data server can have");
+    reader.report(key, "a data server cannot have port 0");
   }
 }
 
@@ -53,8 +53,8 @@ void check_unchanged(ConfigReader& reader, const Config& config, const Config& r
 void read_servers(ConfigReader& reader, Config& config) {
   if (!reader.get("servers", &config.servers)) return;
   if (config.protocol != "beegfs") {
-    return reader.report(
-        "servers", fmt::format("the protocol {} does not know other servers", config.protocol));
+    return reader.report("servers",
+                         fmt::format("the protocol {} has no other servers", config.protocol));
   }
   for (const std::string& server : config.servers) {
     if (!stage::AddressBlock::parse(server)) {
@@ -82,7 +82,7 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   reader.get("write_back_by_file", &config.write_back_by_file);
   suggest_proxy_words(reader);
   reader.finish();
-  // What could not be read has not been changed.
+  // A value that could not be read is reported already.
   if (running != nullptr && reader.flawless()) check_unchanged(reader, config, *running);
 }
 
@@ -92,7 +92,7 @@ void read_limits(ConfigReader reader, Config& config) {
   if (reader.get("connections", &count, 1, 1'000'000)) limits.connections = count;
   count = limits.held_requests;
   if (reader.get("held_requests", &count, 1, 1'000'000)) limits.held_requests = count;
-  // One request of the largest size must fit.
+  // The limit must admit one request of the largest size.
   reader.get("held_bytes", &limits.held_bytes, {32 * kKiB}, {kGiB});
   stage::read_stage_limits(reader, config);
 }

@@ -15,22 +15,22 @@ namespace vpfs::proxy {
 
 struct Limits {
   std::size_t connections = 10'000;
-  // Per connection. Beyond it reading stops, or if an I/O of it is at the data server goes on up to
-  // four times of it.
+  // Per connection. At the limit reading stops; while an I/O of the connection is at the data
+  // server, it goes on up to four times the limit.
   std::size_t held_requests = 4096;
-  Bytes held_bytes = {kMiB};  // the same of the messages
+  Bytes held_bytes = {kMiB};  // limit on the size of their messages
 };
 
 struct Timeouts {
   Duration connect = std::chrono::seconds(5);
-  std::optional<Duration> hold;  // nothing: automatic
-  // However short a time-out clients are told, requests are held for so long.
+  std::optional<Duration> hold;  // none: automatic
+  // Requests are held for this long even if clients have a shorter time-out.
   Duration hold_min = std::chrono::seconds(60);
   Duration drain = std::chrono::seconds(20);
-  // An outstanding I/O without progress for so long is given up (its slot, not its connection).
+  // An outstanding I/O without progress for this long loses its slot. Its connection stays.
   Duration service = std::chrono::seconds(60);
-  // What clients may keep the data server waiting, each minute, by taking or sending file data more
-  // slowly than the rate; then they give their slots back (see StallBudgets).
+  // How long clients may keep the data server waiting in each minute by moving file data more
+  // slowly than the rate. Then they lose their slots (see StallBudgets).
   Duration client_stall = std::chrono::seconds(2);
   BytesPerSecond client_min_rate = {kMiB};
 };
@@ -40,7 +40,7 @@ inline constexpr std::string_view kOriginal = "original";
 // A stage whose I/O is a relayed wire protocol.
 struct Config : stage::Config {
   std::string listen;
-  std::string upstream;  // kOriginal: where each client meant to go
+  std::string upstream;  // kOriginal: the original destination of each client
   std::string protocol = "orangefs";
   // Addresses or CIDR blocks of the file system's other servers, whose I/O passes unscheduled.
   std::vector<std::string> servers;
@@ -51,14 +51,14 @@ struct Config : stage::Config {
   std::string upstream_congestion = "cubic";
   Limits limits;
   Timeouts timeouts;
-  // Whether what a node's kernel writes back belongs to the only user of its file.
+  // Whether data that a node's kernel writes back belongs to the only user of its file.
   bool write_back_by_file = true;
 };
 
-// Reads conf/proxy.yaml's schema. Whatever is wrong goes into `errors`; the result is only good
-// when that is empty. Does no I/O: what the host lacks is for check_host(), and rules that never
-// apply are for warn_of_hidden_rules().
-// With `running`, the configuration of a proxy that runs, what cannot change meanwhile is reported.
+// Reads the schema of conf/proxy.yaml. Errors go into `errors`; the result is valid only if there
+// are none. Does no I/O: check_host() checks the host, and warn_of_hidden_rules() finds rules that
+// never apply. `running` is the configuration of the running proxy; a change that needs a restart
+// is an error.
 [[nodiscard]] Config parse_config(std::string_view text, ConfigErrors& errors,
                                   const Config* running = nullptr);
 

@@ -74,7 +74,7 @@ std::string policy(const Config& config) {
   return text + (config.schedule_metadata ? "; metadata operations wait their turn too" : "");
 }
 
-// What only the chosen policy looks at.
+// The settings of the chosen policy.
 std::string policy_settings(const Config& config) {
   const PolicyKind& policy = policy_of(config);
   return policy.summary == nullptr ? "" : policy.summary(config.scheduler);
@@ -196,7 +196,7 @@ void add_lines(std::string& text, const Parts& lines) {
   }
 }
 
-// Rows of two columns under a title.
+// Appends a table of two columns under a title.
 void add_table(std::string& text, std::string_view title, const std::vector<Parts>& rows) {
   std::size_t width = 0;
   for (const Parts& row : rows) width = std::max(width, row[0].size());

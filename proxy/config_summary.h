@@ -6,8 +6,8 @@
 
 namespace vpfs::proxy {
 
-// What a proxy with this configuration will do, for people: a line for each thing, indented by two.
-// REQUIRES: `config` passed parse_config() without errors.
+// Describes in words what a proxy with this configuration does, one indented line per item.
+// REQUIRES: parse_config() accepted `config`.
 [[nodiscard]] std::string to_summary(const Config& config);
 
 }  // namespace vpfs::proxy

@@ -4,7 +4,8 @@
 
 namespace vpfs::proxy {
 
-// As those of stage/config_words.h: for the top of the file, and for the mapping `proxy`.
+// The words that people try at the top of the file and in the mapping `proxy`; see
+// stage/config_words.h.
 void suggest_top_words(ConfigReader& reader);
 void suggest_proxy_words(ConfigReader& reader);
 

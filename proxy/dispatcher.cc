@@ -8,7 +8,7 @@
 
 namespace vpfs::proxy {
 namespace {
-// Virtual PFSes that are looked at, copied or retired while others wait for the lock.
+// How many virtual PFSes are examined, copied or retired per lock.
 constexpr std::size_t kRows = stage::DenseRows<stage::Counters>::kBlock;
 constexpr std::size_t kRetired = 4;
 }  // namespace
@@ -19,7 +19,7 @@ Dispatcher::Dispatcher(const stage::Config& config, std::size_t workers, WakeUp 
   tell(stage_.take_notices());
 }
 
-// The time that the stage sees never goes back.
+// The stage's time never goes back.
 TimePoint Dispatcher::advance(TimePoint now) {
   return last_now_ = std::max(last_now_, now);
 }
@@ -44,11 +44,11 @@ void Dispatcher::reconfigure(const stage::Config& config, TimePoint now) {
     notices = stage_.take_notices();
   }
   tell(notices);
-  // Somebody has to ask the scheduler what may go now.
+  // Some worker has to ask the scheduler what may go now.
   wake_up_(0);
 }
 
-// To the worker that its session belongs to.
+// Puts the request into the inbox of the worker that owns its session.
 void Dispatcher::hand_over(stage::Held& held) {
   auto& io = static_cast<PendingIo&>(held);
   std::vector<PendingIo*>& inbox = inboxes_[io.worker];
@@ -128,7 +128,7 @@ void Dispatcher::copy_counters(TimePoint now, std::vector<stage::CounterRow>& ro
   for (std::size_t first = 0; first < count; first += at_once) {
     const auto block = std::span(rows).subspan(first, std::min(at_once, count - first));
     inspect(now, [&](stage::Stage& stage, TimePoint at) { stage.copy_counters(first, block, at); });
-    std::this_thread::yield();  // so that whoever waits for the lock may get it
+    std::this_thread::yield();  // let a waiting thread take the lock
   }
 }
 

@@ -13,20 +13,21 @@
 
 namespace vpfs::proxy {
 
-// What one event on a worker brought for the stage: filled while the event is handled, given to
-// Dispatcher::turn() once at its end, so that the lock is taken once per event.
+// What one event on a worker brought for the stage. The worker fills it while it handles the event
+// and passes it to Dispatcher::turn() once at the end, so that an event takes the lock once.
 struct Turn {
   struct End {
     PendingIo* io;
     std::uint64_t bytes;
     bool failed;
-    // Let go, but refused instead of forwarded: only its slot comes back.
+    // The request was released, but refused instead of forwarded. Only its slot is returned.
     bool refused = false;
   };
-  std::vector<PendingIo*> parked;  // and perhaps arrived since
+  std::vector<PendingIo*> parked;  // may be in `arrived` as well
   std::vector<PendingIo*> arrived;
   std::vector<End> ended;
-  // The worker uses no number of a virtual PFS that it learnt before this epoch (Next::epoch).
+  // The worker has forgotten every virtual PFS number that it learnt before this epoch
+  // (Next::epoch).
   std::uint64_t epoch = 0;
 
   [[nodiscard]] bool empty() const { return parked.empty() && arrived.empty() && ended.empty(); }
@@ -37,12 +38,12 @@ struct Turn {
   }
 };
 
-// The stage of the data server, shared by all workers: the lock around it, and an inbox for each
-// worker. Every method may be called from any worker's thread. Requests that the stage lets go are
-// handed to the worker that their session belongs to. The log is written without the lock.
+// The stage of the data server, shared by all workers. It adds a lock and an inbox for each worker.
+// Any thread may call any method. A released request goes to the worker that owns its session. Log
+// lines are written outside the lock.
 class Dispatcher {
  public:
-  // Called without the lock when another worker has to take its turn; must only post.
+  // Called without the lock when another worker has to take its turn. It must only post.
   using WakeUp = std::function<void(std::size_t worker)>;
 
   Dispatcher(const stage::Config& config, std::size_t workers, WakeUp wake_up, TimePoint now);
@@ -60,27 +61,26 @@ class Dispatcher {
   [[nodiscard]] std::size_t outstanding();
   [[nodiscard]] std::size_t queued();
 
-  // What a worker has to know after its turn.
+  // What a worker needs to know after its turn.
   struct Next {
-    std::optional<TimePoint> until;  // when to take a turn again if nothing happens before
-    // When it changes, the worker forgets all numbers of virtual PFSes that it knows, but those of
-    // its requests, and takes another turn with it.
+    std::optional<TimePoint> until;  // take the next turn by then
+    // When it changes, the worker forgets all virtual PFS numbers except those of its requests, and
+    // takes another turn with the new epoch.
     std::uint64_t epoch = 0;
   };
-  // Accounts for the turn and appends to `released` what `worker` is to forward now (its inbox
-  // included).
+  // Accounts for the turn. Appends to `released` the requests that `worker` is to forward now,
+  // those of its inbox included.
   [[nodiscard]] Next turn(std::size_t worker, const Turn& turn, TimePoint now,
                           std::vector<PendingIo*>& released);
 
-  // Looks for virtual PFSes that are idle, and has the workers forget them. To be called from time
-  // to time.
+  // Retires idle virtual PFSes and has the workers forget them. Called from time to time.
   void retire_idle(TimePoint now);
 
-  // Copies all counters, a block of rows at a time, so that nobody waits long for the lock. Rows
-  // are those of stage::Stage::copy_counters().
+  // Copies all counters, one block of rows at a time, so that nobody waits long for the lock. See
+  // stage::Stage::copy_counters() for the rows.
   void copy_counters(TimePoint now, std::vector<stage::CounterRow>& rows);
-  // Calls visit(stage, now) with the lock held: it copies what it needs, and no more than
-  // takes some microseconds.
+  // Calls visit(stage, now) with the lock held. The visitor only copies, for a few microseconds at
+  // most.
   template <typename Visitor>
   void inspect(TimePoint now, Visitor&& visit) {
     const std::lock_guard lock(mutex_);
@@ -96,12 +96,12 @@ class Dispatcher {
   const WakeUp wake_up_;
 
   std::mutex mutex_;
-  // State below is guarded by mutex_, as is what is stage::Held's of every PendingIo in here.
+  // mutex_ guards the state below and the stage::Held part of every PendingIo in it.
   stage::Stage stage_;
-  TimePoint last_now_ = {};  // workers read the clock before they wait for the lock
+  TimePoint last_now_ = {};  // workers read the clock before they take the lock
   std::vector<std::vector<PendingIo*>> inboxes_;
   std::vector<std::size_t> to_wake_;
-  std::vector<stage::Held*> let_go_;   // only used within one turn
+  std::vector<stage::Held*> let_go_;   // used within one turn
   std::vector<std::uint64_t> epochs_;  // of each worker
   std::uint64_t epoch_ = 0;
 };

@@ -24,7 +24,7 @@ bool may(const std::string& path, int mode) {
   return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
 }
 
-// FILE.new is written beside the file, then takes its place.
+// The proxy writes FILE.new beside the file and renames it.
 std::optional<std::string> status_file_problem(const std::string& path) {
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown)) {
@@ -33,7 +33,7 @@ std::optional<std::string> status_file_problem(const std::string& path) {
   std::string folder = std::filesystem::path(path).parent_path().string();
   if (folder.empty()) folder = ".";
   if (!std::filesystem::is_directory(folder, unknown)) {
-    return fmt::format("the folder '{}' is not there", folder);
+    return fmt::format("the folder '{}' does not exist", folder);
   }
   if (!may(folder, W_OK | X_OK)) {
     return fmt::format("the folder '{}' is not writable: {}", folder, reason());
@@ -51,7 +51,7 @@ void check_congestion(const Config& config, ConfigErrors& errors) {
   const std::optional<std::string> problem =
       net::congestion_control_problem(config.upstream_congestion);
   if (!problem) return;
-  // The default must not keep a proxy from a host that lacks it.
+  // A host may lack the default.
   if (config.upstream_congestion == Config().upstream_congestion) {
     errors.warn(kKey, *problem + "; the system's own is used");
   } else {
@@ -78,8 +78,8 @@ void check_addresses(const Config& config, ConfigErrors& errors) {
   if (!upstream) errors.warn("proxy.upstream", upstream.error().message);
   if (!listen || !upstream || !is_itself(*listen, *upstream)) return;
   errors.add("proxy.upstream",
-             fmt::format("{} is where the proxy itself listens ({}): each connection would make "
-                         "further ones without end",
+             fmt::format("{} is where the proxy itself listens ({}): each connection would open "
+                         "another one without end",
                          config.upstream, config.listen));
 }
 

@@ -7,9 +7,9 @@
 
 namespace vpfs::proxy {
 
-// What a configuration wants of the host that it is for: that the status file can be written, that
-// the kernel knows the congestion control, that the proxy does not connect to itself. Looks up
-// names (blocking), but not with `running`, whose addresses cannot change.
+// Checks what a configuration needs of its host: the status file is writable, the kernel has the
+// congestion control, and the proxy does not connect to itself. Resolves names, which blocks. With
+// `running` it resolves none, because addresses cannot change.
 void check_host(const Config& config, ConfigErrors& errors, const Config* running = nullptr);
 
 // The configuration file that `errors` is about, parsed and checked against the host.

@@ -15,14 +15,14 @@ Belonging Identifier::look_up(const Settings& settings, const stage::Address& cl
                              .traffic_class = match.traffic_class,
                              .name_refused = match.name_refused,
                              .job_not_registered = match.job_not_registered};
-  // One that is "default" because there are as many as may be, is so only until some have gone.
+  // A request may be "default" only because the table is full; that ends when others are retired.
   const bool is_for_now = belongs.virtual_pfs.app == AppId{0} && match.declared_name != "default";
   if (!may_be_kept || is_for_now) return belongs;
   known_.insert(key_, belongs);
   return remember_last(belongs);
 }
 
-// Requests of one application come one after another, mostly.
+// Consecutive requests usually belong to one application.
 const Belonging& Identifier::remember_last(const Belonging& belongs) {
   last_key_ = key_;
   return last_.emplace(belongs);

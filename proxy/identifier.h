@@ -14,7 +14,7 @@
 
 namespace vpfs::proxy {
 
-// Where a request belongs, by what it says of itself.
+// Where a request belongs.
 struct Belonging {
   stage::VirtualPfsId virtual_pfs;
   std::uint8_t traffic_class = 0;
@@ -22,13 +22,12 @@ struct Belonging {
   bool job_not_registered = false;
 };
 
-// Tells where requests belong. Rules are matched once for each identity, or rather for each set of
-// values that rules look at, as long as it is used now and then. Of one worker, with all of its
-// connections: it keeps 16384 identities, or 2 MiB of what they show, and as many of those before,
-// which takes at most 6 MiB.
+// Finds where requests belong. Matches the rules once for each identity in use, where an identity
+// is the set of values that rules look at. One worker has one for all of its connections. It keeps
+// the latest 16384 identities or 2 MiB of their values, and as many older ones: 6 MiB at most.
 class Identifier {
  public:
-  // `seed`: one that clients cannot know.
+  // `seed` must be unknown to clients.
   Identifier(Dispatcher& dispatcher, std::uint64_t seed) : dispatcher_(dispatcher), known_(seed) {}
 
   // `hint(name)` gives the value of one of the request's hints, or nothing.
@@ -41,8 +40,8 @@ class Identifier {
     return look_up(settings, client, identity, now);
   }
 
-  // What was found out counts no more: other rules hold, or a virtual PFS has gone. Takes the same
-  // time however much it is.
+  // Forgets all results, because the rules changed or a virtual PFS was retired. Takes constant
+  // time.
   void forget_all() {
     known_.forget_all();
     last_.reset();
@@ -52,16 +51,16 @@ class Identifier {
   [[nodiscard]] Belonging look_up(const Settings& settings, const stage::Address& client,
                                   const stage::Identity& identity, TimePoint now);
 
-  // Of key_.
+  // Stores the result for key_.
   const Belonging& remember_last(const Belonging& belongs);
 
   Dispatcher& dispatcher_;
   stage::KnownIdentities<Belonging> known_;
-  // Reused from call to call.
+  // Kept between calls to save allocations.
   std::vector<std::optional<std::string_view>> hints_;
   std::string key_;
   std::string last_key_;
-  std::optional<Belonging> last_;  // what was asked for last, by last_key_
+  std::optional<Belonging> last_;  // the last result, of last_key_
 };
 
 }  // namespace vpfs::proxy

@@ -8,12 +8,12 @@
 
 namespace vpfs::proxy {
 
-// Who has used each open file of each node: what the node's kernel writes back later carries no
-// user of its own. A file that several users have used tells nothing. Bounded: files that have not
-// been used for long are forgotten. May be called from any thread.
+// Who has used each open file of each node. Data that the node's kernel writes back later carries
+// no user. A file with several users has no answer. Files that have not been used for long are
+// forgotten, so the memory is bounded. Any thread may call it.
 class OpenFileUsers {
  public:
-  // The file as the protocol names it, with its node.
+  // The key of a file, as the protocol names it, on a node.
   [[nodiscard]] static std::uint64_t key(std::uint32_t node, std::string_view open_file);
 
   void saw(std::uint64_t key, std::uint32_t uid);

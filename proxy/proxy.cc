@@ -19,9 +19,9 @@
 namespace vpfs::proxy {
 namespace {
 constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
-// So long a start waits for a data server that says nothing.
+// How long the start waits for a silent data server.
 constexpr Duration kFirstPatience = std::chrono::seconds(1);
-// Between two looks for idle virtual PFSes.
+// How often idle virtual PFSes are retired.
 constexpr Duration kLeastRetiring = std::chrono::milliseconds(100);
 constexpr Duration kMostRetiring = std::chrono::minutes(1);
 }  // namespace
@@ -105,7 +105,7 @@ void Proxy::run() {
   context_.run();
   for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
   threads.clear();
-  // Whoever tells it to end once more, now that it does, changes nothing.
+  // A further signal to end has no effect now.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -118,7 +118,7 @@ void Proxy::accepted(net::Socket socket) {
   Counters& counters = shared_.counters;
   std::error_code error;
   const net::Endpoint client = net::unmapped(socket.remote_endpoint(error));
-  if (error) return;  // gone already
+  if (error) return;  // the client is gone
   if (counters.connections_open >= config().limits.connections) {
     if (counters.connections_refused++ == 0) {
       spdlog::error("limits.connections ({}) reached: client {} and others are refused",
@@ -164,8 +164,7 @@ void Proxy::reload() {
     spdlog::info("{}: reloaded", file_);
   } else {
     ++reloads_.failed;
-    spdlog::error("reload failed, the configuration before stays in force: {}",
-                  reloads_.last_error);
+    spdlog::error("reload failed, the old configuration stays in force: {}", reloads_.last_error);
   }
   write_status();
 }
@@ -236,7 +235,7 @@ void Proxy::arm_memory() {
   });
 }
 
-// Often enough for what is idle to be gone soon after its time.
+// Idle virtual PFSes are to go soon after their time.
 void Proxy::arm_retiring() {
   const Duration often = std::clamp<Duration>(config().idle / 8, kLeastRetiring, kMostRetiring);
   retire_timer_.expires_after(often);
@@ -253,7 +252,7 @@ void Proxy::write_status() {
   const StatusSnapshot snapshot = status_reader_.read(dispatcher_, shared_.clock.now());
   const Result<void> written =
       write_status_file(path, status_text(*settings_, reloads_, shared_, snapshot));
-  // A full disk is told once, not every few seconds, and again when it is over.
+  // A full disk is logged once, and once more when it has room.
   if (!written && !status_failed_) spdlog::error("{}", written.error().message);
   if (written && status_failed_) spdlog::info("status file {} is written again", path);
   status_failed_ = !written;

@@ -20,19 +20,20 @@
 
 namespace vpfs::proxy {
 
-// The whole proxy: the listener, signals and status on the calling thread, connections on workers.
+// The whole proxy. The calling thread runs the listener, signals and status; workers run the
+// connections.
 class Proxy {
  public:
-  // The error names what of the configuration cannot be had (address, policy).
-  // `config` is what `file` says; SIGHUP reads it again.
+  // The error names the setting that cannot be had (address, policy). `config` is the content of
+  // `file`; SIGHUP reads the file again.
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> make(const Config& config, std::string file,
                                                            const Clock& clock);
   ~Proxy();
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
 
-  // Serves until SIGTERM or SIGINT has drained it. SIGUSR1 writes the status file, SIGHUP takes on
-  // the configuration file as it is now.
+  // Serves until SIGTERM or SIGINT has drained it. SIGUSR1 writes the status file; SIGHUP reloads
+  // the configuration file.
   void run();
   [[nodiscard]] net::Endpoint local_endpoint() const;
 
@@ -43,7 +44,7 @@ class Proxy {
   void accepted(net::Socket socket);
   void await_signal();
   void reload();
-  // Locks the status file of `config`; nothing when it is the one that is locked.
+  // Locks the status file of `config`. Returns nothing if that file is locked already.
   [[nodiscard]] Result<std::optional<StatusLock>> lock_status(const Config& config) const;
   [[nodiscard]] Result<void> use(Config config);
   void warn_of_silent_upstream();
@@ -59,7 +60,7 @@ class Proxy {
   SharedState shared_;
   const std::string file_;
   SettingsPtr settings_;
-  SettingsPtr settings_before_;  // freed here, which takes longer than a worker should stand still
+  SettingsPtr settings_before_;  // freed by this thread, so that no worker stalls
   Reloads reloads_;
   asio::io_context context_{1};
   std::unique_ptr<net::Listener> listener_;

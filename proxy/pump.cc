@@ -13,21 +13,21 @@
 namespace vpfs::proxy {
 namespace {
 
-// From this size on a message is spliced: below, a copy is cheaper than more calls (bench/relay).
+// Larger messages are spliced. Below this size a copy is cheaper than more calls (bench/relay).
 constexpr std::uint64_t kSpliceSize = std::uint64_t{48} * 1024;
-// Enough to see a window of requests, or a response and the header of the data message behind it.
+// Shows a window of requests, or a response and the header of the data message behind it.
 constexpr std::size_t kPeekSize = 2048;
-// What a quiet stream asks for first; doubled whenever a receive fills it. Also the piece in which
-// a stream is relayed that has the thread to itself.
+// The first receive of a quiet stream. It doubles whenever a receive fills it. A stream that has
+// the thread to itself is relayed in pieces of this size.
 constexpr std::size_t kFirstReceive = std::size_t{16} * 1024;
-// Looks without a large message before a stream of large ones counts as one of small ones: between
-// the data of writes stand their requests.
+// After this many peeks without a large message the stream counts as one of small messages. The
+// requests of writes stand between their data.
 constexpr int kPatience = 8;
-// What a stream that does not wait keeps for the next time that it does.
+// The buffer that a stream keeps for its next wait.
 constexpr std::size_t kSmallCarry = std::size_t{8} * 1024;
-// Of what is dropped at once, so that others get their turn.
+// The most that is dropped at once, so that others get their turn.
 constexpr std::uint64_t kDiscardSize = std::uint64_t{1024} * 1024;
-// What one stream does before others get their turn: so many reads, or so many messages.
+// The reads and messages of one stream before others get their turn.
 constexpr int kMostTurns = 16;
 constexpr std::size_t kMostMessages = 32;
 
@@ -49,7 +49,7 @@ void Pump::flush() {
   if (waits_ && !paused_ && may_write && output_.empty()) {
     take_carry();
     if (stopped_ || paused_) return;
-    // The other side has just been answered: what it says next is not here yet.
+    // The other side was answered just now, so its next message is not here yet.
     const bool nothing_here = !waits_ && !in_mid_message() && carry_.empty() && output_.empty();
     nothing_here ? wait_readable() : run();
     return;
@@ -60,7 +60,7 @@ void Pump::flush() {
 
 void Pump::resume() {
   if (!std::exchange(paused_, false) || writing_ || running_) return;
-  // A wait in flight tells what comes, but not what is here and may go on now.
+  // A wait in flight reports new bytes, not those that are here and may go now.
   if (!reading_ || waits_ || !output_.empty()) run();
 }
 
@@ -90,7 +90,7 @@ void Pump::run() {
   } else if (!output_.empty() && !write_output()) {
     wait_writable();
   } else if (!source_ended_ && !stands_still()) {
-    // A stream that used up its turns waits as well: it is readable, and so comes round again.
+    // A stream that used up its turns waits too. It is readable, so it comes round again.
     wait_readable();
   }
 }
@@ -115,7 +115,7 @@ void Pump::watch() {
                        if (error) return end_of_source(error);
                        readable_ = true;
                        thread_.is_event_of(owner_);
-                       // What waits for the sink goes first; its wait comes round by itself.
+                       // Output goes first: the wait for the sink continues the pump.
                        if (!writing_) run();
                      });
 }
@@ -132,7 +132,7 @@ void Pump::wait_writable() {
                    });
 }
 
-// False when the sink took less than all, or failed: then the owner has been told.
+// Reports to the owner. False if the sink did not take everything, or failed.
 bool Pump::settle(PumpOutput::Outcome outcome) {
   if (output_.take_unblocked()) owner_.sink_moved(from_);
   if (outcome == PumpOutput::Outcome::failed) owner_.sink_failed(from_, output_.error());
@@ -147,7 +147,7 @@ Pump::Outcome Pump::read_source() {
   const bool told = std::exchange(readable_, false);
   if (!in_mid_message() && carry_.empty()) {
     const bool more = begin_unseen();
-    // What told may have been the end: no wait is left to tell it again.
+    // The wait may have reported the end, and no other wait would report it again.
     if (waits_ && told && net::has_hung_up(source_.native_handle())) return Outcome::ended;
     if (waits_ || (!more && !told)) return Outcome::drained;
   }
@@ -192,7 +192,7 @@ Pump::Outcome Pump::peek() {
     --large_messages_;
   } else if (runs.size() == 1 &&
              runs.front().data() + runs.front().size() == bytes.data() + consumed) {
-    // What was seen of a large message goes the way of the bytes behind it.
+    // The visible part of a large message is spliced together with the rest.
     consumed -= runs.front().size();
     set_left(left_ + runs.front().size());
     runs.clear();
@@ -207,7 +207,7 @@ Pump::Outcome Pump::peek() {
   return Outcome::progress;
 }
 
-// Takes from the socket what was peeked at and dealt with. All of it is there.
+// Removes peeked bytes from the socket. All of them are there.
 bool Pump::drop(std::size_t size) {
   ssize_t dropped = -1;
   do {
@@ -220,24 +220,24 @@ bool Pump::drop(std::size_t size) {
 }
 
 Pump::Outcome Pump::receive() {
-  // All at once, a window of small requests and its answers would go round in lock step, and all
-  // parties but one would idle. With other sessions at work, the fewest system calls win.
+  // Received at once, a window of small requests and its answers would go round in lock step, and
+  // all parties but one would idle. With other sessions at work, fewer system calls win.
   const bool alone = thread_.alone();
   const Outcome outcome = receive(alone ? std::min(receive_size_, kFirstReceive) : receive_size_);
   if (outcome != Outcome::progress) return outcome;
-  // A piece goes on its way, with the requests in it, before the next is read.
+  // Each piece, requests included, is sent before the next one is read.
   if (alone) return Outcome::drained;
   receive_size_ = messages_ < kMostMessages ? std::min(2 * receive_size_, thread_.scratch().size())
                                             : kFirstReceive;
   return Outcome::progress;
 }
 
-// Progress when all that was wanted was there.
+// Returns `progress` if all of `wanted` was there.
 Pump::Outcome Pump::receive(std::size_t wanted) {
   const std::span<std::byte> scratch = thread_.scratch();
   const std::size_t carried = carry_.size();
   if (carried > 0) std::memcpy(scratch.data(), carry_.data(), carried);
-  // While paused only the message that is half through is read to its end.
+  // A paused pump reads only to the end of the current message.
   if (paused_) wanted = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, left_));
   const std::size_t most = std::min(wanted, scratch.size() - carried);
   const ssize_t received =
@@ -253,7 +253,7 @@ Pump::Outcome Pump::receive(std::size_t wanted) {
   const std::span<const std::byte> rest = bytes.subspan(consumed);
   carry_.assign(rest.begin(), rest.end());
   if (waits_) {
-    receive_size_ = kFirstReceive;  // what waits is to stay in the socket
+    receive_size_ = kFirstReceive;  // what waits stays in the socket
     return Outcome::drained;
   }
   return size < most ? Outcome::drained : Outcome::progress;
@@ -266,7 +266,8 @@ Pump::Outcome Pump::outcome_of_error() {
   return Outcome::failed;
 }
 
-// What waits for the end of a message goes behind the first run, which is the rest of one then.
+// Appends bytes to forward. The first run stays apart while messages wait: it is the rest of the
+// current message, and they go behind it.
 void Pump::add_run(std::span<const std::byte> bytes) {
   PumpThread::Parts& runs = thread_.runs();
   const bool keep_apart = runs.size() == 1 && output_.has_waiting();
@@ -278,7 +279,7 @@ void Pump::add_run(std::span<const std::byte> bytes) {
 }
 
 void Pump::forward_runs() {
-  // A slow sink: keep little for it.
+  // Keep little for a slow sink.
   if (!settle(output_.forward(thread_.runs()))) receive_size_ = kFirstReceive;
 }
 
@@ -294,8 +295,8 @@ void Pump::take_forwarded(std::uint64_t size) {
   if (finished) owner_.finished(*finished);
 }
 
-// Decides about `bytes`, which follow on what was decided before. What is to be forwarded is noted
-// as runs. False when the owner has stopped the pump because the stream makes no sense.
+// Parses `bytes`, which continue the stream, and notes what is to be forwarded as runs. False if
+// the owner has stopped the pump.
 bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
   thread_.runs().clear();
   std::size_t at = 0;
@@ -346,8 +347,7 @@ bool Pump::parse(std::span<const std::byte> bytes, std::size_t& consumed) {
   return true;
 }
 
-// What has been received goes on, if it is its turn now: behind the message that it waited for and
-// together with it.
+// Parses the bytes that waited, and sends them together with the message that they waited for.
 void Pump::take_carry() {
   waits_ = false;
   carried_.swap(carry_);
@@ -362,8 +362,8 @@ void Pump::take_carry() {
   if (carried_.capacity() > kSmallCarry) carried_ = {};
 }
 
-// At a boundary with nothing received: file data need no look to go on, and what waits for its turn
-// or for the other side need not be looked for. False: there is nothing to do for now.
+// Asks for the next step at a boundary with nothing received: file data needs no look, and a stream
+// that waits need not be read. False if there is nothing to do.
 bool Pump::begin_unseen() {
   const Step step = owner_.next(from_, {});
   if (step.action == Step::Action::wait) {

@@ -15,37 +15,36 @@
 
 namespace vpfs::proxy {
 
-// One direction of a session: moves messages from the source socket to the sink socket as its owner
-// decides, and puts other messages (released requests, refusals) between them.
+// One direction of a session. Moves messages from the source socket to the sink socket as its owner
+// decides, and inserts other messages (released requests, refusals) between them.
 //
 // Small messages are received many at a time into the thread's scratch buffer and sent from there.
-// Where messages are large, the head of the stream is only peeked at, and whole messages go from
-// socket to socket by splice(2). Memory that outlives an event is what the sink did not take: then
-// reading stops until it is gone, so it is at most one scratch buffer.
+// Large messages are only peeked at and then go from socket to socket by splice(2). Only what the
+// sink did not take is kept beyond an event. Then reading stops until it is gone, so the pump keeps
+// at most one scratch buffer.
 //
-// A stream whose next message is not to be looked at yet waits until flush(): what has been
-// received of it stays here, the rest in the socket.
+// A stream may have to wait before its next message is parsed. Received bytes then stay here until
+// flush(), and the rest stays in the socket.
 //
 // Belongs to one thread. Keeps its owner alive while a wait is in flight.
 class Pump {
  public:
-  // All but `from` outlive the pump.
+  // All references outlive the pump.
   Pump(PumpOwner& owner, PumpThread& thread, Sender from, net::Socket& source, net::Socket& sink);
 
-  // Moves what can be moved now and waits for more. Called once the sockets are connected.
+  // Moves what it can and waits for more. Called once, when the sockets are connected.
   void start() { run(); }
-  // Nothing is moved after this, and no wait has an effect. Waits in flight end when the sockets
-  // are closed.
+  // Moves nothing more and ignores the waits in flight, which end when the sockets close.
   void stop() { stopped_ = true; }
 
-  // Sends `message` to the sink before the next message of the source. Nothing is written before
-  // flush(), so several go out together. A stream that waits asks again at flush() for its turn.
+  // Sends `message` to the sink before the source's next message. Nothing is written before
+  // flush(), so several messages go out together. flush() also gives a waiting stream its turn.
   void inject(std::span<const std::byte> message) { output_.inject(message); }
-  // As inject(), for a message that stays where it is until flush().
+  // Like inject(), but the bytes must stay in place until flush().
   void inject_borrowed(std::span<const std::byte> message) { output_.inject_borrowed(message); }
   void flush();
 
-  // While paused no new message is read; the one that is half through goes on.
+  // A paused pump finishes the current message and reads no other one.
   void pause() { paused_ = true; }
   void resume();
   [[nodiscard]] bool paused() const { return paused_; }
@@ -53,14 +52,14 @@ class Pump {
   // the stream does not show.
   [[nodiscard]] bool waits() const { return waits_; }
 
-  // From the thread, at the end of the event: the wait for the source that was asked for.
+  // Starts the wait for the source. The thread calls it at the end of the event.
   void watch();
 
-  // Whether a message has gone on in part, and how much of it has not come yet.
+  // Whether a message is partly forwarded, and how many of its bytes are still to come.
   [[nodiscard]] bool in_mid_message() const { return left_ > 0; }
   [[nodiscard]] std::uint64_t left_of_message() const { return left_; }
-  // Whether the sink would take more: then it is the source's turn. That nothing is read, because
-  // the source has asked for too much, is its own doing.
+  // Whether the sink would take more, so that it is the source's turn. A source that is not read
+  // because it asked for too much has only itself to blame.
   [[nodiscard]] bool waits_for_source() const { return !writing_ && output_.empty(); }
 
   [[nodiscard]] const PumpOutput& output() const { return output_; }
@@ -93,7 +92,7 @@ class Pump {
   void forward_runs();
   void take_forwarded(std::uint64_t size);
   void set_left(std::uint64_t left);
-  // Whether nothing is to be read until something else changes.
+  // Whether nothing may be read until something else changes.
   [[nodiscard]] bool stands_still() const { return (paused_ || waits_) && !in_mid_message(); }
 
   PumpOwner& owner_;
@@ -103,24 +102,24 @@ class Pump {
   net::Socket& sink_;
   PumpOutput output_;
 
-  std::vector<std::byte> carry_;    // the incomplete head of a message, or what waits
+  std::vector<std::byte> carry_;    // the incomplete head of a message, or bytes that wait
   std::vector<std::byte> carried_;  // its other buffer
-  std::uint64_t left_ = 0;          // of the current message, still in the source
-  bool discarding_ = false;         // that message goes nowhere
+  std::uint64_t left_ = 0;          // bytes of the current message still to come
+  bool discarding_ = false;         // the current message is dropped
   std::optional<FinishedIo> finished_at_end_;
 
-  std::size_t messages_ = 0;  // looked at in this event
+  std::size_t messages_ = 0;  // parsed in this event
   std::size_t receive_size_;
-  std::size_t held_size_ = 0;  // of the last message, if that was held
-  // The size of the request that the stream waited behind, if it did: the next one is usually this
-  // large. Where that much is received, its data stay in the socket without a look before.
+  std::size_t held_size_ = 0;  // of the last message, if it was held
+  // The size of the request that the stream waited behind, if any. The next request is usually this
+  // size: receiving exactly that much leaves its data in the socket without a peek.
   std::size_t expected_ = 0;
-  int large_messages_ = 0;  // peek so many times more before receiving as if all were small
+  int large_messages_ = 0;  // how many more times to peek before receiving
   bool stopped_ = false;
   bool paused_ = false;
   bool waits_ = false;
-  bool reading_ = false;  // a wait is in flight, or asked of the thread
-  bool readable_ = true;  // such a wait has told, and nobody has looked since
+  bool reading_ = false;  // a wait for the source is in flight or requested
+  bool readable_ = true;  // such a wait has ended, and nothing was read since
   bool writing_ = false;  // a wait for the sink is in flight
   bool running_ = false;
   bool source_ended_ = false;

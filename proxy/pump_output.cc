@@ -12,7 +12,7 @@
 
 namespace vpfs::proxy {
 namespace {
-// A buffer that grew beyond this for a slow receiver is given back once that has taken all.
+// A larger buffer is freed when the receiver has taken all of it.
 constexpr std::size_t kMostIdleBuffer = std::size_t{48} * 1024;
 }  // namespace
 

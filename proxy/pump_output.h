@@ -15,15 +15,15 @@
 
 namespace vpfs::proxy {
 
-// The output half of a pump: the bytes that one socket is to take, in their order. It sends bytes
-// from where they are, as far as the socket takes them, and keeps the rest. Messages from elsewhere
-// are put in between the messages of the stream, never into one.
+// The output half of a pump: the ordered bytes for one socket. It sends bytes from where they are
+// and keeps only what the socket does not take. Injected messages go between the messages of the
+// stream, never into one.
 //
-// It calls nobody back and waits for nothing; the pump asks for waits and reports what happened.
+// It makes no callbacks and starts no waits; that is up to the pump.
 class PumpOutput {
  public:
   enum class Outcome : std::uint8_t {
-    all,      // the socket has taken all that there was
+    all,      // the socket has taken everything
     blocked,  // it took less: the rest is kept
     failed,   // see error()
   };
@@ -31,32 +31,32 @@ class PumpOutput {
 
   PumpOutput(net::Socket& sink, PumpThread& thread) : sink_(sink), thread_(thread) {}
 
-  // Whether the last message of the stream that was forwarded, spliced or dropped is incomplete.
+  // Whether the stream's last message is incomplete.
   void set_in_mid_message(bool in_mid_message) { in_mid_message_ = in_mid_message; }
 
-  // Puts a message behind the current one. Nothing is written before write().
+  // Appends a message behind the current one. Nothing is written before write().
   void inject(std::span<const std::byte> message);
-  // As inject(), for a message that stays where it is until send_injected() or
+  // Like inject(), but the bytes must stay in place until send_injected() or
   // send_behind_injected().
   void inject_borrowed(std::span<const std::byte> message) { borrowed_.push_back(message); }
-  // Sends the borrowed messages at once if nothing is before them. `may_send`: no wait for the
-  // socket is in flight.
+  // Sends the borrowed messages at once if nothing is queued before them; otherwise copies them.
+  // `may_send`: no wait for the socket is in flight.
   [[nodiscard]] Outcome send_injected(bool may_send);
-  // Sends the borrowed messages with `runs` behind them. REQUIRES: nothing is here.
-  // `more_follows`: the kernel may wait for what comes next, to send it together with this.
+  // Sends the borrowed messages followed by `runs`. REQUIRES: empty(). `more_follows`: the kernel
+  // may delay the last bytes and send them together with the next ones.
   [[nodiscard]] Outcome send_behind_injected(Parts runs, bool more_follows);
 
-  // Sends received bytes of the stream. The first run is the rest of the message that is half
-  // through, if one is, and nothing else while messages wait for its end.
+  // Sends received bytes of the stream. While messages wait for the end of the current message, the
+  // first run is the rest of that message and nothing more.
   [[nodiscard]] Outcome forward(Parts runs);
-  // Takes at most `size` bytes of the current message from `source` by splice(2); as read().
-  // Nothing when the process is out of descriptors. REQUIRES: nothing is here.
+  // Moves at most `size` bytes of the current message from `source` into a pipe by splice(2).
+  // Returns what read() would, or nothing if the process is out of descriptors. REQUIRES: empty().
   [[nodiscard]] std::optional<ssize_t> splice_from(int source, std::uint64_t size);
-  // Writes what is here.
+  // Writes what is queued.
   [[nodiscard]] Outcome write();
 
-  // Whether something is here that the socket could take now. A message that waits for the end of
-  // another one is not.
+  // Whether nothing is queued that the socket could take now. A message that waits for the end of
+  // another one does not count.
   [[nodiscard]] bool empty() const {
     return done_ == kept_.size() && !(pipe_ && pipe_->size() > 0) &&
            (in_mid_message_ || waiting_.empty());
@@ -74,9 +74,9 @@ class PumpOutput {
   void set_blocked() {
     if (!blocked_since_) blocked_since_ = thread_.now();
   }
-  // Since when the socket has taken nothing although something is here.
+  // Since when the socket has taken nothing although something is queued.
   [[nodiscard]] std::optional<TimePoint> blocked_since() const { return blocked_since_; }
-  // Whether the socket has begun to take bytes again since the last call.
+  // Whether the socket has taken bytes again since the last call.
   [[nodiscard]] bool take_unblocked() { return std::exchange(unblocked_, false); }
 
   [[nodiscard]] std::error_code error() const { return {error_, std::system_category()}; }
@@ -90,12 +90,12 @@ class PumpOutput {
 
   net::Socket& sink_;
   PumpThread& thread_;
-  // In the order in which they go: kept_ from done_ on, what is in the pipe, waiting_.
+  // The bytes go out in this order: kept_ from done_ on, the pipe, waiting_.
   std::vector<std::byte> kept_;
   std::size_t done_ = 0;
-  std::unique_ptr<net::SplicePipe> pipe_;             // only while it has bytes
+  std::unique_ptr<net::SplicePipe> pipe_;             // held only while it has bytes
   std::vector<std::byte> waiting_;                    // injected in mid-message
-  TimePoint waiting_since_ = {};                      // the first of it
+  TimePoint waiting_since_ = {};                      // of its first message
   std::vector<std::span<const std::byte>> borrowed_;  // injected in this event
   bool in_mid_message_ = false;
   bool unblocked_ = false;

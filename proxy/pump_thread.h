@@ -15,19 +15,18 @@ namespace vpfs::proxy {
 class Pump;
 class PumpOwner;
 
-// What the pumps of one thread share: the event that is being handled and its time, buffers that
-// are used only within one event, idle pipes, and the waits that begin when the event is over.
+// What the pumps of one thread share: the current event and its time, buffers that are used within
+// one event, idle pipes, and the waits that start at the end of the event.
 class PumpThread {
  public:
-  // What one call sends to one socket; the bytes are borrowed.
+  // The pieces that one call sends to one socket. The bytes are borrowed.
   using Parts = std::vector<std::span<const std::byte>>;
 
-  // `at_end` runs at the end of each event; it calls start_waits().
+  // `at_end` runs at the end of each event. It must call start_waits().
   PumpThread(const Clock& clock, SocketCalls& calls, std::function<void()> at_end);
 
-  // The handling of one event. Every handler of an asynchronous operation, and each part of a
-  // coroutine behind a wait, makes one before it does anything here. The clock is read at the
-  // beginning, and nowhere else.
+  // The handling of one event. Every asynchronous handler, and a coroutine after every wait,
+  // creates one before it uses anything here. Its constructor reads the clock; nothing else does.
   class Event {
    public:
     explicit Event(PumpThread& thread);
@@ -39,29 +38,29 @@ class PumpThread {
     PumpThread& thread_;
   };
 
-  // The time when the event began. It never goes back.
+  // The time at which the event began. It is older than the work by less than one event; deadlines
+  // have margins of seconds. It never goes back.
   [[nodiscard]] TimePoint now() const { return now_; }
-  // A number for each event, which tells whether something began in the current one.
+  // The number of the event.
   [[nodiscard]] std::uint64_t event() const { return event_; }
 
-  // Begins a wait for the pump's source at the end of the event: a wait costs a system call, and
-  // the event's bytes are to be on their way first.
+  // Starts a wait for the pump's source at the end of the event. A wait costs a system call, so the
+  // event's bytes go out first.
   void watch_later(Pump& pump) { to_watch_.push_back(&pump); }
   [[nodiscard]] bool has_waits() const { return !to_watch_.empty(); }
   void start_waits();
 
-  // Tells whether one owner has had every event for a while, so that nobody else waits for this
-  // thread.
+  // Whether one owner has had every event for a while, so nobody else waits for this thread.
   [[nodiscard]] bool alone() const { return events_in_a_row_ >= kAlone; }
-  // The event is a source of this owner that has become readable.
+  // A source of this owner has become readable.
   void is_event_of(const PumpOwner& owner) {
     events_in_a_row_ = &owner == last_owner_ ? events_in_a_row_ + 1 : 0;
     last_owner_ = &owner;
   }
 
   [[nodiscard]] std::span<std::byte> scratch() { return scratch_; }
-  // The received bytes that are to go on, and those of one call. Each is free for use between two
-  // calls of an owner's.
+  // The received bytes to forward, and the pieces of one call. A call of an owner's may overwrite
+  // both.
   [[nodiscard]] Parts& runs() { return runs_; }
   [[nodiscard]] Parts& parts() { return parts_; }
   [[nodiscard]] net::PipePool& pipes() { return pipes_; }

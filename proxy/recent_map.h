@@ -9,19 +9,19 @@
 
 namespace vpfs::proxy {
 
-// Values by keys, of which those that have not been used for long are forgotten: its memory is
-// bounded. May be used from any thread.
+// A map with bounded memory: it forgets entries that have not been used for long. Any thread may
+// call it.
 template <typename Value>
 class RecentMap {
  public:
-  // The value, which counts as used.
+  // Looking a value up counts as using it.
   [[nodiscard]] std::optional<Value> find(std::uint64_t key) {
     Part& part = part_of(key);
     const std::lock_guard lock(part.mutex);
     const Value* const value = use(part, key);
     return value == nullptr ? std::nullopt : std::optional(*value);
   }
-  // Calls change(value&), of a new value if the key is not known.
+  // Calls change(value&), with a new value if the key is unknown.
   template <typename Change>
   void change(std::uint64_t key, Change change) {
     Part& part = part_of(key);
@@ -45,7 +45,7 @@ class RecentMap {
 
  private:
   static constexpr std::size_t kParts = 16;
-  // Of each part; when it is full the older generation is dropped.
+  // Entries per part. When the recent generation is full, the older one is dropped.
   static constexpr std::size_t kMostRecent = 8192;
 
   using Values = std::unordered_map<std::uint64_t, Value>;
@@ -56,7 +56,7 @@ class RecentMap {
   };
 
   [[nodiscard]] Part& part_of(std::uint64_t key) { return parts_[(key ^ (key >> 32)) % kParts]; }
-  // One that is used moves to the recent ones.
+  // Moves a used entry to the recent generation.
   [[nodiscard]] static Value* use(Part& part, std::uint64_t key) {
     if (const auto found = part.recent.find(key); found != part.recent.end()) {
       return &found->second;

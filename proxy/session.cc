@@ -13,18 +13,18 @@
 
 namespace vpfs::proxy {
 namespace {
-// Times limits.held_* that a client may have held before its requests are refused at once.
+// At this multiple of limits.held_* further requests are refused at once.
 constexpr std::size_t kOverrun = 4;
-// What a pump keeps of the data server's bytes for a client that takes none.
+// Bytes of the data server's that a pump may keep for a client that takes none.
 constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
-// Reads that ask for more may ask for much more than their file has.
+// Larger reads may ask for much more than their file has.
 constexpr std::uint64_t kLargeRead = std::uint64_t{64} * 1024;
-// What is refused between two looks at the time, before the client is read no further; where each
-// connection carries one request at a time there are many connections.
+// After this many refusals the client is not read until the next check_time(). A node with serial
+// connections has many of them.
 constexpr std::size_t kMostRefused = 64;
 constexpr std::size_t kMostSentBack = 2;
 
-// What a held request takes of the process's memory, about.
+// The approximate memory of a held request.
 std::size_t footprint(const PendingIo& io) {
   return sizeof(PendingIo) + io.message.size();
 }
@@ -87,8 +87,8 @@ Step Session::next(Sender from, std::span<const std::byte> bytes) {
   return conversation_->next(from, bytes);
 }
 
-// After a reload other requests may be scheduled. A session that nothing comes to does not learn of
-// it, so that a reload takes no longer with more sessions.
+// A reload may change which requests are scheduled. A session takes the new settings on with its
+// next bytes, so the time of a reload does not depend on the number of sessions.
 void Session::take_on_settings() {
   settings_number_ = worker_.settings_number();
   conversation_->hold_metadata(worker_.settings().config.schedule_metadata);
@@ -99,7 +99,7 @@ void Session::join_client() {
   if (!node) return;
   std::optional<std::uint16_t> server_port;
   if (!shared_.upstream) {
-    // A client has as many connections to each of several servers.
+    // A client has a set of connections to each data server.
     std::error_code error;
     server_port = server_.remote_endpoint(error).port();
   }
@@ -108,12 +108,12 @@ void Session::join_client() {
 
 void Session::hold(std::span<const std::byte> message) {
   const IoDescription& description = conversation_->held();
-  // The conversation forgets a read at the header of its last data, we at their last byte.
+  // The conversation forgets a read at the header of its last data, the session at its last byte.
   if (ios_.find(description.key) != nullptr) {
     ++shared_.counters.framing_errors;
-    return close("the client used the tag of an I/O that is still under way again");
+    return close("the client reused the tag of an I/O that is still under way");
   }
-  // It sends again, or nothing is there for it to take.
+  // The client sends again, and it has taken all that there was for it.
   if (!to_client_.output().blocked_since()) (void)client_stall_.moves_again();
   const TimePoint now = worker_.now();
   const auto hint = [this](const std::string& name) { return conversation_->held_hint(name); };
@@ -144,8 +144,8 @@ void Session::hold(std::span<const std::byte> message) {
   submit(io);
 }
 
-// What the request will move: exactly where the protocol shows it, or the file's size is known;
-// otherwise the dispatcher estimates it from what such reads have given.
+// Sets the size: exact where the protocol shows it or the file's size is known, otherwise an
+// estimate of the dispatcher's from similar reads.
 void Session::estimate(PendingIo& io, const IoDescription& description) {
   io.asked = io.size = Bytes{description.bytes};
   io.size_is_estimated = description.may_be_short && description.bytes > kLargeRead;
@@ -158,20 +158,20 @@ void Session::estimate(PendingIo& io, const IoDescription& description) {
   io.cost = worker_.settings().cost_model.cost(io.kind, io.size);
 }
 
-// Whether limits.held_* x times / divisor are reached.
+// Whether the session holds limits.held_* x times / divisor or more.
 bool Session::holds_more_than(std::size_t times, std::size_t divisor) const {
   const Limits& limits = worker_.settings().config.limits;
   return held_requests_ * divisor >= limits.held_requests * times ||
          held_bytes_ * divisor >= limits.held_bytes.count * times;
 }
 
-// Behind the requests may stand the data of writes that have been started. As long as anything of
-// this client is at the data server its stream is read, and what comes beyond a bound is refused:
-// waiting for room would be waiting for ourselves.
+// The data of started writes may stand behind held requests. So the stream is read as long as the
+// data server works for this client, and requests beyond a bound are refused: to wait for room
+// would be a deadlock.
 bool Session::holds_far_too_much() {
   if (!holds_more_than(kOverrun, 1)) return false;
   if (!std::exchange(overrun_told_, true)) {
-    spdlog::warn("client {}: {} requests of {} bytes are held: further ones are refused",
+    spdlog::warn("client {}: {} requests ({} bytes) are held: further ones are refused",
                  net::to_string(identity_.endpoint()), held_requests_, held_bytes_);
   }
   return true;
@@ -190,7 +190,7 @@ void Session::submit(PendingIo& io) {
 }
 
 bool Session::may_submit(const PendingIo& io) {
-  // While draining, what comes now is never forwarded: the client repeats it elsewhere.
+  // A draining proxy forwards no new request: the client repeats it elsewhere.
   if (client_stall_.stalled() || shared_.draining.load(std::memory_order_relaxed)) return false;
   const Duration stall = stall_limits().client_stall;
   if (client_stall_.standing(io.virtual_pfs(), stall, worker_.now()) ==
@@ -205,7 +205,7 @@ PendingIo* Session::parked_io(IoKey key) {
   return found != nullptr && (*found)->held && !(*found)->submitted ? *found : nullptr;
 }
 
-// The next ones, as far as they may go.
+// Submits parked requests in their order, up to the first that may not go.
 void Session::submit_parked() {
   while (!parked_.empty()) {
     PendingIo* const io = parked_io(parked_.front());
@@ -215,7 +215,7 @@ void Session::submit_parked() {
   }
 }
 
-// Of all, those that may go: applications do not wait for each other.
+// Submits all parked requests that may go. Applications do not wait for each other.
 void Session::submit_all_parked() {
   std::deque<IoKey> parked = std::exchange(parked_, {});
   for (const IoKey key : parked) {
@@ -223,8 +223,8 @@ void Session::submit_all_parked() {
   }
 }
 
-// The end of a stream that is not read does not show. What its client has given up and repeated by
-// another way must not come to the server behind the repetition, and undo what was done since.
+// The end of a stream that is not read does not show. A client may have given a request up and
+// repeated it on another connection. The abandoned request must not arrive after its retry.
 bool Session::client_went_unseen(const PendingIo& io) {
   const bool unseen = to_server_.waits() || to_server_.paused();
   return unseen && io.arrived_in != worker_.event() && net::has_hung_up(client_.native_handle());
@@ -246,7 +246,7 @@ void Session::release(PendingIo& io) {
   if (io.state == PendingIo::State::excess) return refuse_excess(io);
   if (client_went_unseen(io)) return close("closed by the client");
   if (worker_.now() - io.arrival >= shared_.hold.load(std::memory_order_relaxed)) {
-    // Too late: its client may have given up, and a late answer would block its connection.
+    // The client may have given up, and a late answer would block its connection.
     forget(io);
     no_longer_held(io);
     ++shared_.counters.requests_refused;
@@ -273,7 +273,7 @@ void Session::refuse(PendingIo& io) {
   worker_.recycle(io);
 }
 
-// Its client has too many waiting: it is sent back, so that its connection serves others meanwhile.
+// The client has too many held requests. The refusal frees this connection for others.
 void Session::refuse_excess(PendingIo& io) {
   forget(io);
   no_longer_held(io);
@@ -282,8 +282,8 @@ void Session::refuse_excess(PendingIo& io) {
   worker_.recycle(io);
 }
 
-// What a client asks for in vain is limited by not reading it. The pause is short: behind the
-// requests may stand the data of writes that have been started.
+// A client that is refused too often is not read for a moment. The pause is short, because the data
+// of started writes may stand behind the requests.
 void Session::send_refusal(IoKey key) {
   const std::size_t most = identity_.id() == stage::kNoClient ? kMostRefused : kMostSentBack;
   if (++refused_ >= most && !std::exchange(refusing_, true)) to_server_.pause();
@@ -310,7 +310,7 @@ void Session::finished(const FinishedIo& finished) {
   PendingIo& io = **found;
   if (io.held) {
     ++shared_.counters.framing_errors;
-    return close("the data server answered a request that it had not been given");
+    return close("the data server answered a request that it has not received");
   }
   forget(io);
   --outstanding_;
@@ -348,7 +348,7 @@ void Session::learn_client_timeout() {
 
 void Session::lost_framing(Sender from) {
   ++shared_.counters.framing_errors;
-  close(fmt::format("the {} sent what is no message: {}",
+  close(fmt::format("the {} sent an invalid message: {}",
                     from == Sender::client ? "client" : "data server", conversation_->problem()));
 }
 

@@ -22,7 +22,7 @@ namespace vpfs::proxy {
 //   client ──to_server_──> parse ──hold()──> Worker ──> Dispatcher ──> release() ──> server
 //   server ──to_client_──> parse ──finished()──> Worker ──> Dispatcher
 //
-// Belongs to its worker's thread. Waits in flight keep it alive; after close() they end.
+// Belongs to its worker's thread. Waits in flight keep it alive until close() ends them.
 class Session final : public PumpOwner, public std::enable_shared_from_this<Session> {
  public:
   Session(Worker& worker, net::Socket client, net::Socket server,
@@ -32,7 +32,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   Session& operator=(const Session&) = delete;
 
   void start();
-  // Ends the session with the event that is being handled. Idempotent; the first reason counts.
+  // Ends the session together with the current event. Idempotent; the first reason counts.
   void close(const std::string& reason);
   // From the pumps.
   [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
@@ -50,7 +50,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void refuse(PendingIo& io);
   void flush();
   void check_time(TimePoint now);
-  // The last act of a session that close() was called for.
+  // Returns all requests and closes the sockets. The last call after close().
   void give_everything_back();
 
  private:
@@ -69,8 +69,8 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   // Outstanding requests that wait for the client.
   struct Waiting {
     std::vector<PendingIo*> with_slots;
-    bool for_data = false;       // some of them: file data that it has to send
-    bool for_late_data = false;  // one that has given its slot up does
+    bool for_data = false;       // some wait for file data
+    bool for_late_data = false;  // so does one that gave its slot up
   };
   [[nodiscard]] Waiting find_waiting(bool client_takes_nothing);
   void stall(const std::vector<PendingIo*>& waiting, TimePoint now);
@@ -104,15 +104,15 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   std::size_t held_requests_ = 0;
   std::size_t held_bytes_ = 0;
   std::size_t outstanding_ = 0;
-  std::uint64_t settings_number_ = 0;  // of those that the conversation knows of
+  std::uint64_t settings_number_ = 0;  // of the settings that the conversation knows
   bool timeout_known_ = false;
   HangUpWatch hang_up_;
   AnswerWatch answers_;
   ClientStallWatch client_stall_;
-  std::size_t on_their_way_ = 0;  // of those that were let go on probation
-  std::deque<IoKey> parked_;      // held requests that have not been submitted, in order of arrival
-  std::size_t refused_ = 0;       // since the last look at the time
-  bool refusing_ = false;         // nothing is read until then: it has been refused enough
+  std::size_t on_their_way_ = 0;  // requests that were submitted on probation
+  std::deque<IoKey> parked_;      // held requests, not submitted, by arrival
+  std::size_t refused_ = 0;       // since the last check_time()
+  bool refusing_ = false;         // no reading until the next check_time()
   bool overrun_told_ = false;
   bool flush_pending_ = false;
   bool closing_ = false;

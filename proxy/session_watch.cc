@@ -1,5 +1,4 @@
-// What a session looks at a few times a second: peers that are gone, that stall, or that never
-// answer.
+// What a session checks a few times a second: peers that are gone, stall or never answer.
 
 #include <algorithm>
 #include <utility>
@@ -42,10 +41,10 @@ void Session::check_answers(TimePoint now) {
   if (!std::exchange(flush_pending_, true)) worker_.flush_later(*this);
 }
 
-// A slot is for a request that the data server can work on. One that waits for its client, to take
-// data or to send them, gives its slot to others when the client is slower than the least rate and
-// its application has used up what it may cost them. What has been started goes on without a slot;
-// the rest of the client's requests wait until it moves again.
+// Slots are for requests that the data server can work on. A request that waits for its client
+// loses its slot when the client is slower than the least rate and its application has used up its
+// budget. A started transfer goes on without a slot. The client's other requests wait until it
+// moves again.
 void Session::check_client_stall(TimePoint now) {
   const bool takes_nothing = to_client_.output().blocked_since().has_value();
   const Waiting waiting = outstanding_ > 0 ? find_waiting(takes_nothing) : Waiting{};
@@ -103,17 +102,17 @@ void Session::stall(const std::vector<PendingIo*>& waiting, TimePoint now) {
               waiting.size());
   const bool hardly_moves = client_stall_.hardly_moves(stall_limits().least_rate);
   if (!waiting.empty() && hardly_moves && conversation_->occupies_server()) {
-    close("the client kept the data server waiting: it will repeat what was under way");
+    close("the client kept the data server waiting; it will retry its I/O");
   }
 }
 
-// Takes what is held out of the scheduler.
+// Takes the held requests back from the scheduler.
 void Session::park_all(TimePoint now) {
   std::vector<const PendingIo*> parked;
   ios_.for_each([&](IoKey, PendingIo* io) {
     if (!io->held) return;
     if (io->submitted) {
-      if (!worker_.dispatcher().take_back(*io, now)) return;  // it has been let go
+      if (!worker_.dispatcher().take_back(*io, now)) return;  // already released
       io->submitted = false;
       if (std::exchange(io->on_probation, false)) --on_their_way_;
     }
@@ -134,7 +133,8 @@ void Session::give_slots_up(const std::vector<PendingIo*>& waiting, TimePoint no
   worker_.slots_changed();
 }
 
-// Before a request that was let go could arrive at the server after its client gave up.
+// A released request must not arrive after its client has given up. So the connection is closed
+// when it has been blocked for too long.
 void Session::check_server_stall(TimePoint now) {
   const Duration most = shared_.server_stall.load(std::memory_order_relaxed);
   const PumpOutput& output = to_server_.output();
@@ -147,7 +147,7 @@ void Session::check_server_stall(TimePoint now) {
       break;
     case LateForwarding::client_in_message:
       ++shared_.counters.client_stalls;
-      close("the client stopped in mid-message with a request of its own behind it");
+      close("the client stopped in the middle of a message that a released request waits for");
       break;
   }
 }
@@ -180,7 +180,7 @@ void Session::check_service_time(TimePoint now) {
   if (!overdue.empty()) give_up(overdue, now);
 }
 
-// Requests whose end will not be seen any more.
+// Gives up requests whose end will never be seen.
 void Session::give_up(const std::vector<PendingIo*>& overdue, TimePoint now) {
   give_slots_up(overdue, now);
   for (PendingIo* io : overdue) {

@@ -14,8 +14,8 @@
 
 namespace vpfs::proxy {
 
-// A configuration, ready for use. Immutable: each thread keeps the one in force until it is given
-// another by a reload.
+// A configuration that is ready for use. Immutable: each thread keeps its copy until a reload gives
+// it another.
 struct Settings {
   explicit Settings(Config from)
       : config(std::move(from)),
@@ -36,7 +36,7 @@ struct Settings {
   Settings& operator=(const Settings&) = delete;
 
   const Config config;
-  const std::optional<stage::JobRegistry> jobs;  // nothing: every job id counts
+  const std::optional<stage::JobRegistry> jobs;  // none: every job id counts
   const stage::Classifier classifier;
   const CostModel cost_model;
   std::vector<stage::AddressBlock> servers;
@@ -45,7 +45,7 @@ struct Settings {
   static std::optional<stage::JobRegistry> registry_of(const Config& config) {
     if (!config.registered_jobs) return std::nullopt;
     stage::JobRegistry jobs;
-    // REQUIRES: the configuration was read without errors, so none of them is refused.
+    // REQUIRES: the configuration has no errors, so no job is refused.
     for (const stage::RegisteredJob& job : *config.registered_jobs) (void)jobs.add(job);
     return jobs;
   }

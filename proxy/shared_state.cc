@@ -8,7 +8,8 @@
 
 namespace vpfs::proxy {
 namespace {
-constexpr Duration kHold = std::chrono::seconds(240);  // of OrangeFS's usual 300 s
+constexpr Duration kHold =
+    std::chrono::seconds(240);  // the time-out of OrangeFS clients is usually 300 s
 }  // namespace
 
 void SharedState::learn_client_timeout(const ClientTimeout& told) {
@@ -31,13 +32,13 @@ void SharedState::set_configured_hold(std::optional<Duration> configured, Durati
 
 void SharedState::set_hold() {
   if (!client_timeout_) return hold.store(configured_hold_.value_or(kHold));
-  // The rest of the time-out is for what a connection keeps back behind `server_stall`.
+  // The rest of the time-out is for `server_stall`.
   const Duration limit = std::max(*client_timeout_ / 10 * 8, least_hold_);
   server_stall.store(limit / 8);
   if (limit > *client_timeout_ / 10 * 8) {
     spdlog::warn(
-        "timeouts: clients give up after {}, but hold_min is {}: a request that is held for longer "
-        "comes too late for them",
+        "timeouts: clients give up after {}, but hold_min is {}: requests that are held for longer "
+        "come too late",
         to_string(*client_timeout_), to_string(least_hold_));
   }
   const Duration allowed = std::min(configured_hold_.value_or(limit), limit);

@@ -21,22 +21,23 @@ namespace vpfs::proxy {
 struct Counters {
   std::atomic<std::uint64_t> connections_open = 0;
   std::atomic<std::uint64_t> connections_total = 0;
-  std::atomic<std::uint64_t> connections_refused = 0;  // over the limit
+  std::atomic<std::uint64_t> connections_refused = 0;  // beyond the limit
   std::atomic<std::uint64_t> upstream_failures = 0;    // the data server could not be reached
   std::atomic<std::uint64_t> framing_errors = 0;
   std::atomic<std::uint64_t> requests_refused = 0;  // held up to the deadline
   std::atomic<std::uint64_t> excess_requests = 0;   // sent back: max_held_per_client
   std::atomic<std::uint64_t> slots_given_up = 0;
-  std::atomic<std::uint64_t> write_back_by_file = 0;  // writes of uid 0 known by their file's user
-  std::atomic<std::uint64_t> write_back_unknown = 0;  // those of uid 0 that stayed so
-  std::atomic<std::uint64_t> late_bytes = 0;  // of I/O that had given its slot up before its end
-  // Requests that count as `default` because of what they say: a name of a virtual PFS that is no
-  // good one; and a job id that is not registered, which rules then do not see.
+  std::atomic<std::uint64_t> write_back_by_file = 0;  // writes of uid 0 with a known user
+  std::atomic<std::uint64_t> write_back_unknown = 0;  // writes of uid 0 without one
+  std::atomic<std::uint64_t> late_bytes = 0;  // moved by I/Os after they gave up their slots
+  // Requests that count as `default`: they name a virtual PFS with an invalid name, or a job id
+  // that is not registered and so hidden from the rules.
   std::atomic<std::uint64_t> names_refused = 0;
   std::atomic<std::uint64_t> jobs_not_registered = 0;
-  std::atomic<std::uint64_t> read_by_file = 0;  // the same of reads
+  std::atomic<std::uint64_t> read_by_file = 0;  // reads of uid 0, likewise
   std::atomic<std::uint64_t> read_unknown = 0;
-  std::atomic<std::uint64_t> connections_unknown_node = 0;  // their I/O is an unknown node's
+  std::atomic<std::uint64_t> connections_unknown_node =
+      0;  // of nodes that have not introduced themselves
   std::atomic<std::uint64_t> client_stalls = 0;
   std::atomic<std::uint64_t> server_stalls = 0;
   std::atomic<std::uint64_t> bytes_to_server = 0;
@@ -44,30 +45,30 @@ struct Counters {
   std::atomic<std::uint64_t> ios_alive = 0;  // PendingIos in use by sessions
 };
 
-// What all workers and sessions share. Outlives them all.
+// The state that all workers and sessions share. It outlives them.
 struct SharedState {
   SharedState(const Clock& time, std::optional<net::Endpoint> server)
       : clock(time), upstream(std::move(server)) {}
 
-  // Takes the time-out that the data server told a client into account. The first one also tells
-  // which file systems there are: one that is for others is not ours.
+  // Takes account of the time-out that the data server told a client. The first one also names the
+  // file systems that are ours; later ones for other file systems are ignored.
   void learn_client_timeout(const ClientTimeout& told);
-  // What the configuration says of it: nothing stands for automatic, and no time-out that is
-  // learned makes a hold shorter than `least`.
+  // Sets the configured hold; nothing means automatic. A learnt time-out never makes the hold
+  // shorter than `least`.
   void set_configured_hold(std::optional<Duration> configured, Duration least);
 
   const Clock& clock;
-  // Nothing: each connection goes where its client meant it to go, on this host.
+  // Nothing: each connection goes to its client's original destination, on this host.
   const std::optional<net::Endpoint> upstream;
   Counters counters;
   OpenFileUsers open_files;
-  RecentMap<std::uint64_t> file_sizes;  // by IoDescription::file, as the data server told last
+  RecentMap<std::uint64_t> file_sizes;  // by IoDescription::file; the last known size
   StallBudgets stalls;
   UpstreamHealth upstream_health;
-  std::atomic<std::uint64_t> misdirected = 0;  // clients that nobody redirected to the proxy
+  std::atomic<std::uint64_t> misdirected = 0;  // clients that were not redirected to the proxy
   std::atomic<bool> draining = false;
-  // How long a request may be held, and how long a connection may keep a request from a data server
-  // that takes nothing: together they stay below the client's time-out.
+  // How long a request may be held, and how long a connection may keep a released request while the
+  // data server takes nothing. Their sum stays below the client's time-out.
   std::atomic<Duration> hold = Duration(std::chrono::seconds(240));
   std::atomic<Duration> server_stall = Duration(std::chrono::seconds(30));
 

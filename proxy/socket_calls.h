@@ -10,7 +10,7 @@
 namespace vpfs::proxy {
 
 // The system calls that move a pump's bytes. Each returns what the call of its name returns: -1
-// with errno for an error, and 0 at the end of a stream. A test overrides them to make one fail.
+// with errno on an error, 0 at the end of a stream. A test overrides them to make one fail.
 class SocketCalls {
  public:
   virtual ~SocketCalls() = default;

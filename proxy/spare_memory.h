@@ -6,18 +6,18 @@
 
 namespace vpfs::proxy {
 
-// Gives memory back to the system that the process needed for a peak and does not use any more: the
-// allocator keeps it by itself. Belongs to one thread; works on the memory of all.
+// Returns memory to the system after a peak, because the allocator keeps it. Belongs to one thread;
+// works on the memory of all.
 class SpareMemory {
  public:
-  // To be called every kInterval. Gives back what was free at this look and at the one before, if
-  // it is much: what a load takes and frees all the time stays.
+  // Called every kInterval. Returns the memory that was free at this call and at the last one, if
+  // it is much. Memory that a load keeps taking and freeing stays.
   void look();
   static constexpr Duration kInterval = std::chrono::seconds(10);
 
  private:
   std::size_t free_before_ = 0;
-  std::size_t kept_ = 0;  // free, but not given back
+  std::size_t kept_ = 0;  // free, but not returned
 };
 
 }  // namespace vpfs::proxy

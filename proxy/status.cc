@@ -20,7 +20,7 @@ std::int64_t microseconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
 }
 
-// Of what there are thousands, fields are assigned one by one: a list of them is copied twice.
+// Assigning fields one by one is fast: an initializer list copies each of them twice.
 ordered_json describe(const StatusSnapshot::Latencies& latencies) {
   ordered_json row;
   row["p50"] = microseconds(latencies.p50);
@@ -29,7 +29,7 @@ ordered_json describe(const StatusSnapshot::Latencies& latencies) {
   return row;
 }
 
-// What the share entitles to, as far as it says something.
+// The parts of the share that are set.
 void add_share(ordered_json& row, const Share& share) {
   row["weight"] = share.weight;
   if (share.rate.count > 0) {
@@ -57,7 +57,7 @@ void add_fields(ordered_json& row, const StatusFields& fields) {
   }
 }
 
-// What a lane is for, by IoDescription::device.
+// The kind of a lane's IoDescription::device.
 const char* device_kind(std::uint32_t device) {
   return device < kMirrorGroup ? "target" : "mirror_group";
 }
@@ -113,7 +113,7 @@ ordered_json describe(const StatusSnapshot::Row& from, bool one_lane) {
   return row;
 }
 
-// What virtual PFSes did that are no more.
+// The sums of retired virtual PFSes.
 ordered_json describe(const StatusSnapshot::Retired& retired) {
   ordered_json row = {{"virtual_pfs", retired.count}};
   add_counters(row, retired.counters);
@@ -131,12 +131,12 @@ ordered_json describe(const SchedulerSettings& settings, const StatusSnapshot::L
   return all;
 }
 
-// Of a scheduler per target: what each of them does.
+// The state of each target's scheduler.
 ordered_json describe(const SchedulerSettings& settings,
                       const std::vector<StatusSnapshot::Lane>& lanes) {
   ordered_json rows = ordered_json::array();
   for (const StatusSnapshot::Lane& lane : lanes) {
-    if (!lane.target) continue;  // none has shown yet
+    if (!lane.target) continue;  // no request has named a target yet
     ordered_json row = {{device_kind(*lane.target), device_number(*lane.target)}};
     row.update(describe(settings, lane));
     row["queued"] = lane.queued;
@@ -153,7 +153,7 @@ ordered_json describe(const SchedulerSettings& settings,
   return rows;
 }
 
-// The client nodes that share few connections among their applications.
+// The client nodes whose applications share a few connections.
 ordered_json describe(const std::vector<StatusSnapshot::Client>& clients) {
   ordered_json rows = ordered_json::array();
   for (const StatusSnapshot::Client& client : clients) {

@@ -19,7 +19,7 @@ std::string lock_file_of(const std::string& status_file) {
   return status_file + ".lock";
 }
 
-// "" when the holder has not written it, or has not yet.
+// "" if the holder has not written its pid, or not yet.
 std::string holder_of(int file) {
   std::array<char, 32> text = {};
   const ssize_t size = ::pread(file, text.data(), text.size(), 0);
@@ -47,14 +47,14 @@ Result<StatusLock> StatusLock::take(const std::string& status_file) {
   };
   StatusLock lock;
   lock.file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  // Another user's, left from before, serves as well.
+  // A file that another user left serves as well.
   if (lock.file_ < 0 && errno == EACCES) lock.file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (lock.file_ < 0) return problem();
   if (::flock(lock.file_, LOCK_EX | LOCK_NB) == 0) {
     write_holder(lock.file_);
   } else if (errno == EWOULDBLOCK) {
-    return fail(fmt::format("{} is written by another vpfs-proxy{}: each needs its own",
-                            status_file, holder_of(lock.file_)),
+    return fail(fmt::format("{} belongs to another vpfs-proxy{}: each needs its own", status_file,
+                            holder_of(lock.file_)),
                 std::make_error_code(std::errc::device_or_resource_busy));
   } else {
     spdlog::warn("{}: cannot be locked, so nothing keeps another proxy from writing {}: {}", path,

@@ -6,18 +6,18 @@
 
 namespace vpfs::proxy {
 
-// Keeps other proxies off a status file: a lock on FILE.lock beside it, which the kernel takes back
-// when its holder ends, however that happens. The lock file itself stays.
+// Keeps other proxies off a status file by a lock on FILE.lock beside it. The kernel releases the
+// lock when its holder ends in any way. The lock file stays.
 class StatusLock {
  public:
-  // The error names who has it. Where the file system knows no locks nothing is locked.
+  // The error names the holder. On a file system without locks nothing is locked.
   [[nodiscard]] static Result<StatusLock> take(const std::string& status_file);
   StatusLock() = default;
   ~StatusLock();
   StatusLock(StatusLock&& other) noexcept;
   StatusLock& operator=(StatusLock&& other) noexcept;
 
-  // Whether it is the lock of that status file, by whatever name.
+  // Whether this is the lock of `status_file`, whatever its name there is.
   [[nodiscard]] bool is_of(const std::string& status_file) const;
 
  private:

@@ -7,12 +7,12 @@
 namespace vpfs::proxy {
 namespace {
 
-// How many are copied while others wait for the lock.
+// How many rows are copied per lock.
 constexpr std::size_t kRows = 8;
 constexpr std::size_t kHistograms = 2;
 constexpr std::size_t kClients = 64;
 
-// Calls visit(stage, now, index) for 0 ... count - 1, each `at_once` of them under the lock.
+// Calls visit(stage, now, index) for each index below `count`, `at_once` of them per lock.
 template <typename Visitor>
 void in_parts(Dispatcher& dispatcher, TimePoint now, std::size_t count, std::size_t at_once,
               Visitor&& visit) {
@@ -20,7 +20,7 @@ void in_parts(Dispatcher& dispatcher, TimePoint now, std::size_t count, std::siz
     dispatcher.inspect(now, [&](stage::Stage& stage, TimePoint at) {
       for (std::size_t i = first; i < std::min(count, first + at_once); ++i) visit(stage, at, i);
     });
-    std::this_thread::yield();  // so that whoever waits for the lock may get it
+    std::this_thread::yield();  // let a waiting thread take the lock
   }
 }
 
@@ -28,7 +28,7 @@ StatusSnapshot::Latencies latencies(const LatencyHistogram& histogram) {
   return {.p50 = histogram.quantile(0.50), .p99 = histogram.quantile(0.99), .max = histogram.max()};
 }
 
-// Of the lane where the virtual PFS's oldest request waits, if it has any.
+// Why the oldest request of the virtual PFS waits, in its lane.
 std::optional<StatusSnapshot::Wait> wait_of(stage::Stage& stage, AppId app, TimePoint now) {
   stage::Lanes::Lane* found = nullptr;
   TimePoint arrival = TimePoint::max();
@@ -39,7 +39,7 @@ std::optional<StatusSnapshot::Wait> wait_of(stage::Stage& stage, AppId app, Time
     found = &lane;
   }
   if (found == nullptr) {
-    // It stands far back in a common queue.
+    // The request stands far back in a common queue.
     return StatusSnapshot::Wait{.since = std::nullopt,
                                 .reason = "requests that came earlier go first",
                                 .may_go_in = {},
@@ -100,7 +100,7 @@ void StatusReader::read_rows(Dispatcher& dispatcher, TimePoint now, StatusSnapsh
            [&](stage::Stage& stage, TimePoint at, std::size_t i) {
              const AppId app = ids_[i].app;
              StatusSnapshot::Row& row = to.rows[i];
-             if (!stage.virtual_pfs().is_there(ids_[i])) return;  // it was retired meanwhile
+             if (!stage.virtual_pfs().is_there(ids_[i])) return;  // retired meanwhile
              row.info = stage.virtual_pfs()[app].info;
              if (one_lane) row.report = stage.lanes()[0].scheduler->report(app, at);
              if (row.counters.queued.requests > 0) row.wait = wait_of(stage, app, at);

@@ -11,8 +11,7 @@
 
 namespace vpfs::proxy {
 
-// What the status says of the stage, as copied by StatusReader. Its parts are some microseconds
-// apart.
+// What StatusReader copied from the stage for the status. Its parts are a few microseconds apart.
 struct StatusSnapshot {
   struct Latencies {
     Duration p50 = {};
@@ -21,9 +20,9 @@ struct StatusSnapshot {
   };
   // Why the oldest request waits.
   struct Wait {
-    std::optional<Duration> since;        // its arrival, where it is known
+    std::optional<Duration> since;        // its arrival, if known
     std::string_view reason;              // a static text
-    std::optional<Duration> may_go_in;    // where the wait is for a time
+    std::optional<Duration> may_go_in;    // if it waits for a time
     std::optional<std::uint32_t> target;  // of the lane
   };
   struct Row {
@@ -45,7 +44,7 @@ struct StatusSnapshot {
     StatusFields server;
     std::size_t queued = 0;
     std::size_t outstanding = 0;
-    std::vector<LaneFlow> flows;  // with something queued or outstanding; with several lanes
+    std::vector<LaneFlow> flows;  // those with requests; only with several lanes
   };
   struct Client {
     std::string name;
@@ -54,7 +53,7 @@ struct StatusSnapshot {
     std::uint64_t refused = 0;
   };
 
-  std::vector<Row> rows;    // virtual PFSes that are there, by number: "default" first
+  std::vector<Row> rows;    // all virtual PFSes by number, "default" first
   std::vector<Lane> lanes;  // at least one
   std::vector<Client> clients;
   std::uint64_t virtual_pfs_refused = 0;
@@ -66,9 +65,9 @@ struct StatusSnapshot {
   } retired;
 };
 
-// Copies what the status says, a few rows at a time, so that no request waits for more than some
-// microseconds; all that takes longer is done without the lock. Histograms are copied where they
-// have changed since the last time.
+// Copies the stage for the status, a few rows at a time, so that a request waits a few microseconds
+// at most. Slow work is done outside the lock. A histogram is copied only if it has changed since
+// the last call.
 class StatusReader {
  public:
   [[nodiscard]] StatusSnapshot read(Dispatcher& dispatcher, TimePoint now);

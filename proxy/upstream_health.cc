@@ -19,8 +19,9 @@ void UpstreamHealth::failed(const net::Endpoint& server, const std::string& prob
   if (whom.empty()) {
     spdlog::warn("data server: {}; clients are refused until it answers", problem);
   } else {
-    spdlog::warn("client {} refused: data server: {}; further ones are counted until it answers",
-                 whom, problem);
+    spdlog::warn(
+        "client {} refused: data server: {}; further refusals are counted until it answers", whom,
+        problem);
   }
 }
 

@@ -11,11 +11,12 @@
 
 namespace vpfs::proxy {
 
-// Tells the log when a data server stops to answer and when it is back, not each client that it was
-// not there for. Thread-safe; reached() costs one load while all is well.
+// Logs when a data server stops answering and when it is back, instead of a line for each refused
+// client. Thread-safe. reached() costs one load while all is well.
 class UpstreamHealth {
  public:
-  // A connection to `server` failed. `whom` is who is turned away for it; "": nobody yet.
+  // A connection to `server` failed. `whom` is the client that is refused for it; "" at the start,
+  // when there is none.
   void failed(const net::Endpoint& server, const std::string& problem, const std::string& whom,
               TimePoint now);
   void reached(const net::Endpoint& server, TimePoint now) {
@@ -23,21 +24,21 @@ class UpstreamHealth {
   }
 
  private:
-  // A server that comes and goes for the same reason is told about once in that time.
+  // An outage for the same reason is logged once in this time.
   static constexpr Duration kQuiet = std::chrono::seconds(10);
 
   struct Outage {
     bool down = false;
-    bool told = false;          // the log knows
-    std::uint64_t refused = 0;  // clients, since the log last said how many
-    std::string problem;        // that the log knows of, also from an outage before
+    bool told = false;          // it is in the log
+    std::uint64_t refused = 0;  // clients since the last line in the log
+    std::string problem;        // the last one in the log, even of an earlier outage
     TimePoint quiet_until;
   };
   void note_reached(const net::Endpoint& server, TimePoint now);
 
   std::mutex mutex_;  // guards what follows
   std::map<net::Endpoint, Outage> outages_;
-  std::atomic<std::size_t> trouble_ = 0;  // outages that are not over
+  std::atomic<std::size_t> trouble_ = 0;  // current outages
 };
 
 }  // namespace vpfs::proxy

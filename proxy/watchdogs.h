@@ -5,12 +5,12 @@
 
 #include "base/clock.h"
 
-// What a session is watched for a few times a second, apart from clients that stall
-// (client_stall_watch.h). All of it decides only; the session acts.
+// Watches of a session, apart from the one for stalls (client_stall_watch.h). They only decide; the
+// session acts. It looks a few times a second.
 namespace vpfs::proxy {
 
-// Tells when to ask whether a client is still there. The end of a stream that is not read shows
-// nowhere else: behind a held write stand its data.
+// Tells when to check whether a client has hung up. The end of a stream that is not read shows
+// nowhere else: the data of a held write stand before it.
 class HangUpWatch {
  public:
   [[nodiscard]] bool is_due(bool is_read, TimePoint now) {
@@ -24,12 +24,12 @@ class HangUpWatch {
   TimePoint asked_ = {};
 };
 
-// Tells when answers are given up that the client's stream waits for: a data server that never
-// gives them must not keep the stream for ever.
+// Tells when to give up answers that the client's stream waits for. A data server that never gives
+// them must not block the stream for ever.
 class AnswerWatch {
  public:
-  // `received`: bytes of the data server's since the start. True when the client's stream has
-  // waited, and nothing was received, for `limit`; then again after as long.
+  // True when the client's stream has waited for `limit` and nothing was received, and again after
+  // each further `limit`. `received` counts the data server's bytes since the start.
   [[nodiscard]] bool is_overdue(bool waits, std::uint64_t received, Duration limit, TimePoint now) {
     const bool moved = received != received_;
     received_ = received;
@@ -44,11 +44,11 @@ class AnswerWatch {
   std::uint64_t received_ = 0;
 };
 
-// How a request that has been let go may come to the data server after its client has given up.
+// Why a released request may reach the data server after its client has given up.
 enum class LateForwarding : std::uint8_t {
   none,
   server_blocked,     // the upstream connection takes nothing
-  client_in_message,  // the client has left the message before it half sent
+  client_in_message,  // the client stopped in the middle of the message before it
 };
 [[nodiscard]] inline LateForwarding late_forwarding(std::optional<TimePoint> blocked_since,
                                                     std::optional<TimePoint> waiting_since,
@@ -58,13 +58,13 @@ enum class LateForwarding : std::uint8_t {
   return LateForwarding::none;
 }
 
-// What the silence of an outstanding request means.
+// What the silence of an outstanding request means. If its end does not show, a request gives its
+// slot up after a pause, and counts as finished at `end`.
 enum class Silence : std::uint8_t {
   none,
-  // Where the end of a request does not show, it gives its slot up, or has ended.
   pause,
   end,
-  overdue,  // its end will not be seen any more
+  overdue,  // its end will never be seen
 };
 // `limit`: timeouts.service.
 [[nodiscard]] Silence silence_of(Duration without_progress, Duration limit);

@@ -20,9 +20,9 @@ namespace vpfs::proxy {
 namespace {
 
 constexpr Duration kSweepInterval = std::chrono::milliseconds(50);
-constexpr std::size_t kSweptAtOnce = 500;  // sessions, about
+constexpr std::size_t kSweptAtOnce = 500;  // sessions, roughly
 constexpr std::size_t kMostSweepParts = 25;
-// Requests that the pool keeps for reuse, with message buffers of this size at most.
+// The pool keeps this many requests, with message buffers of at most this size.
 constexpr std::size_t kMostIdle = 256;
 constexpr std::size_t kMostKept = std::size_t{8} * 1024;
 
@@ -64,7 +64,7 @@ void Worker::adopt(int client_socket, const net::Endpoint& client) {
 void Worker::use(SettingsPtr settings) {
   asio::post(context_, [this, settings = std::move(settings)]() mutable {
     const PumpThread::Event event(pump_thread_);
-    // Sessions take them on when something comes to them.
+    // Sessions take the settings on with their next bytes.
     settings_ = std::move(settings);
     ++settings_number_;
     identifier_.forget_all();
@@ -138,7 +138,8 @@ void Worker::refused(const net::Endpoint& client, const Result<net::Endpoint>& u
   }
 }
 
-// Where a redirected client meant to go, but on this host: there its packets are not redirected.
+// The original destination of a redirected client, with a loopback address: packets of this host to
+// it are not redirected.
 Result<net::Endpoint> Worker::upstream_of(net::Socket& client) const {
   if (shared_.upstream) return *shared_.upstream;
   const Result<net::Endpoint> original = net::original_destination(client.native_handle());
@@ -146,7 +147,8 @@ Result<net::Endpoint> Worker::upstream_of(net::Socket& client) const {
   std::error_code error;
   const net::Endpoint here = client.local_endpoint(error);
   if (error || original->port() == here.port()) {
-    return fail(fmt::format("the client came to the proxy's own port {} by itself", here.port()));
+    return fail(fmt::format(
+        "the client connected to the proxy's port {} and was not redirected to it", here.port()));
   }
   const bool is_v4 = original->protocol() == asio::ip::tcp::v4();
   return is_v4 ? net::Endpoint(asio::ip::address_v4::loopback(), original->port())
@@ -194,7 +196,7 @@ void Worker::recycle(PendingIo& io) {
   free_.push_back(&io);
 }
 
-// The last one of the pool takes its place.
+// Moves the last request of the pool into the gap.
 void Worker::give_memory_back(PendingIo& io) {
   const std::size_t index = io.pool_index;
   pool_.back()->pool_index = index;
@@ -211,7 +213,7 @@ void Worker::end_of_event() {
     flushing_.swap(to_flush_);
     for (Session* session : flushing_) session->flush();
     flushing_.clear();
-    // A flush may have read on: what arrived then is the dispatcher's before its session ends.
+    // A flush may have received more. The dispatcher has to know it before the session ends.
     if (!turn_.empty()) continue;
     pump_thread_.start_waits();
     for (const std::shared_ptr<Session>& session : std::exchange(to_close_, {})) {
@@ -228,7 +230,7 @@ void Worker::take_turn() {
   ask_again_at(next.until);
   for (const Turn::End& each : turn_.ended) recycle(*each.io);
   turn_.clear();
-  // Another turn tells the dispatcher that the old numbers are forgotten.
+  // The next turn tells the dispatcher that the old numbers are forgotten.
   need_turn_ = std::exchange(turn_.epoch, next.epoch) != next.epoch;
   if (need_turn_) identifier_.forget_all();
   for (PendingIo* io : released_) io->session->release(*io);
@@ -244,7 +246,7 @@ void Worker::ask_again_at(std::optional<TimePoint> until) {
   });
 }
 
-// Many sessions are checked in several parts, so that no check keeps the thread for long.
+// Many sessions are checked in several parts, so that no check takes long.
 void Worker::arm_sweep() {
   const std::size_t parts =
       std::clamp<std::size_t>(sessions_.size() / kSweptAtOnce, 1, kMostSweepParts);
@@ -259,8 +261,8 @@ void Worker::arm_sweep() {
   });
 }
 
-// A part is a range of the table's buckets. When the table grows, sessions change places: some are
-// then checked twice in a round, others only in the next one.
+// A part is a range of hash buckets. When the table grows, sessions move: some are checked twice in
+// a round, others not before the next one.
 void Worker::sweep(std::size_t parts) {
   const std::size_t places = sessions_.bucket_count();
   if (swept_ >= places) {
@@ -280,7 +282,7 @@ void Worker::refuse_overdue(TimePoint now) {
   std::size_t refused = 0;
   for (PendingIo* io = first_held_; io != nullptr && now - io->arrival >= hold;) {
     PendingIo* const next = io->next_held;
-    // One that the scheduler has just let go is refused by release().
+    // release() refuses a request that the scheduler has just released.
     if (dispatcher_.refuse(*io, now)) {
       io->session->refuse(*io);
       ++refused;
@@ -290,8 +292,8 @@ void Worker::refuse_overdue(TimePoint now) {
   if (refused > 0) {
     need_turn_ = true;
     spdlog::warn(
-        "{} requests were held for {} and then refused: more is asked for than the data "
-        "server or a limit lets through",
+        "{} requests were refused after they were held for {}: demand exceeds the data server or a "
+        "limit",
         refused, to_string(hold));
   }
 }

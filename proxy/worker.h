@@ -21,8 +21,8 @@ namespace vpfs::proxy {
 
 class Session;
 
-// One thread's part of the proxy: its sessions, their buffers, and their dealings with the
-// dispatcher. All but the constructor, run(), and what says so belongs to the thread of run().
+// One thread of the proxy: its sessions, their buffers and their dealings with the dispatcher. Only
+// the constructor, run() and the methods marked so may be called from other threads.
 class Worker {
  public:
   Worker(std::size_t index, SharedState& shared, Dispatcher& dispatcher, SettingsPtr settings);
@@ -39,27 +39,27 @@ class Worker {
   void wake_up();
   void stop();
 
-  // For sessions and pumps, while an event is handled.
+  // For sessions, while an event is handled.
   [[nodiscard]] PumpThread& pump_thread() { return pump_thread_; }
-  // Of the event, and its number.
+  // The time of the event and its number.
   [[nodiscard]] TimePoint now() const { return pump_thread_.now(); }
   [[nodiscard]] std::uint64_t event() const { return pump_thread_.event(); }
   [[nodiscard]] SharedState& shared() { return shared_; }
-  // In force until the end of the event.
+  // Valid until the end of the event.
   [[nodiscard]] const Settings& settings() const { return *settings_; }
   // Changes with every reload.
   [[nodiscard]] std::uint64_t settings_number() const { return settings_number_; }
   [[nodiscard]] Dispatcher& dispatcher() { return dispatcher_; }
   [[nodiscard]] Identifier& identifier() { return identifier_; }
-  // Of tables whose keys clients choose; they cannot know it.
+  // Seeds tables whose keys clients choose. Clients do not know it.
   [[nodiscard]] std::uint64_t table_seed() const { return table_seed_; }
 
-  // A request of the worker's, until recycle(); it is in the list of held requests from here on.
+  // Takes a request from the pool until recycle(), and appends it to the list of held requests.
   [[nodiscard]] PendingIo& make_held(TimePoint arrival);
   void leave_held_list(PendingIo& io);
   void recycle(PendingIo& io);
 
-  // What the event brought; the dispatcher learns it at the end of the event.
+  // What the event brought. The dispatcher learns it at the end of the event.
   void arrived(PendingIo& io) { turn_.arrived.push_back(&io); }
   void parked(PendingIo& io) { turn_.parked.push_back(&io); }
   void ended(PendingIo& io, std::uint64_t bytes, bool failed) {
@@ -97,13 +97,13 @@ class Worker {
 
   SocketCalls calls_;
   PumpThread pump_thread_;
-  std::unordered_set<std::shared_ptr<Session>> sessions_;  // shared with waits in flight
+  std::unordered_set<std::shared_ptr<Session>> sessions_;  // waits in flight share them
 
   const std::uint64_t table_seed_;
   Identifier identifier_;
   std::vector<std::unique_ptr<PendingIo>> pool_;
-  std::vector<PendingIo*> free_;  // of the pool
-  std::uint64_t requests_ = 0;    // so far
+  std::vector<PendingIo*> free_;  // requests of pool_
+  std::uint64_t requests_ = 0;    // made so far
   PendingIo* first_held_ = nullptr;
   PendingIo* last_held_ = nullptr;
 
@@ -112,7 +112,7 @@ class Worker {
   std::vector<Session*> to_flush_;
   std::vector<Session*> flushing_;
   std::vector<std::shared_ptr<Session>> to_close_;
-  std::size_t swept_ = 0;  // buckets of sessions_ in this round
+  std::size_t swept_ = 0;  // buckets of sessions_ checked in this round
   bool need_turn_ = false;
   bool stopping_ = false;
 };

@@ -77,7 +77,7 @@ TEST_F(ProxyNames, AFloodOfLongOnesIsDefaultsAndTakesNoMemory) {
   if (!programs_have_sanitizer())
     EXPECT_LT(proxy.memory(), before + 4 * kMiB)
         << "the names have " << kNames * 15'000 / kMiB << " MiB";
-  EXPECT_EQ(proxy.lines_with("makes no name for a virtual PFS"), 1U);
+  EXPECT_EQ(proxy.lines_with("give no valid name for a virtual PFS"), 1U);
   EXPECT_EQ(proxy.lines_with("xxxxxxxx"), 0U) << "the log shows none of the names";
 }
 

@@ -256,8 +256,8 @@ TEST(ProxyPeerFaults, NonsenseFromEitherSideEndsThatConnectionWithOneLine) {
       expect_works(other, ++tag);
     }
   }
-  EXPECT_EQ(proxy.lines_with("the client sent what is no message"), 6U);
-  EXPECT_EQ(proxy.lines_with("the data server sent what is no message"), 6U);
+  EXPECT_EQ(proxy.lines_with("the client sent an invalid message"), 6U);
+  EXPECT_EQ(proxy.lines_with("the data server sent an invalid message"), 6U);
   expect_idle_after(proxy, other, files);
 }
 

@@ -111,7 +111,7 @@ TEST(ProxyStart, WhatTheHostDoesNotHaveIsRefusedWithItsPlace) {
   Started status(minimal(1, ", status_file: /nowhere/status.json"));
   EXPECT_EQ(status.exit_code(), 2);
   EXPECT_THAT(status.process().errors(),
-              HasSubstr("p.yaml:1: proxy.status_file: the folder '/nowhere' is not there"));
+              HasSubstr("p.yaml:1: proxy.status_file: the folder '/nowhere' does not exist"));
 }
 
 TEST(ProxyStart, OneStatusFileHasOneProxyAndItsSuccessorWhenThatHasEnded) {
@@ -123,7 +123,7 @@ TEST(ProxyStart, OneStatusFileHasOneProxyAndItsSuccessorWhenThatHasEnded) {
   Started second(text);
   EXPECT_EQ(second.exit_code(), 1);
   EXPECT_EQ(second.process().errors(),
-            fmt::format("vpfs-proxy: proxy.status_file: {} is written by another vpfs-proxy (pid "
+            fmt::format("vpfs-proxy: proxy.status_file: {} belongs to another vpfs-proxy (pid "
                         "{}): each needs its own\n",
                         file, first->process().pid()));
 
@@ -234,9 +234,9 @@ TEST_F(ProxyReloadChecks, AStatusFileThatCannotBeHadIsRefusedAndTheProxyGoesOn) 
     return "proxy: {{listen: '{listen}', upstream: '{upstream}', status_file: '" + file + "'}}\n";
   };
   EXPECT_THAT(reload(proxy, with_status("/nowhere/status.json")),
-              HasSubstr(":1: proxy.status_file: the folder '/nowhere' is not there"));
+              HasSubstr(":1: proxy.status_file: the folder '/nowhere' does not exist"));
   EXPECT_THAT(reload(proxy, with_status(taken)),
-              HasSubstr(fmt::format("{} is written by another vpfs-proxy (pid {})", taken,
+              HasSubstr(fmt::format("{} belongs to another vpfs-proxy (pid {})", taken,
                                     other.process().pid())));
   EXPECT_THAT(reload(proxy,
                      "proxy: {{listen: '{listen}', upstream: '{upstream}', status_file: "

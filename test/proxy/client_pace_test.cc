@@ -68,15 +68,15 @@ TEST(ClientPace, ASlowLinkMovesAndADripHardlyDoes) {
   EXPECT_TRUE(drip.hardly_moves(kLeast));
 }
 
-// One connection after the other stalls as soon as slots are to be had: what the application's
-// slots wait in any minute.
+// One connection after the other stalls as soon as it gets slots. Sums up how long the
+// application's slots wait in any minute.
 TEST(StallBudgets, StallingInTurnCostsNoMoreThanTheStallInAnyMinute) {
   StallBudgets budgets;
   std::vector<TimePoint> waited;
   const TimePoint start = TimePoint{} + 1h;
   Duration lag = {};
   for (TimePoint now = start; now < start + 10min; now += kTick) {
-    // A new connection, in no bad standing of its own, each time.
+    // Each time a new connection, in good standing.
     if (budgets.standing(kApp, kNode, now, kStall) == Standing::blocked) {
       lag = {};
       continue;
@@ -89,7 +89,7 @@ TEST(StallBudgets, StallingInTurnCostsNoMoreThanTheStallInAnyMinute) {
   std::size_t first = 0;
   for (std::size_t i = 0; i < waited.size(); ++i) {
     while (waited[i] - waited[first] > 1min) ++first;
-    // The hiccup before a stall shows is not known to be one yet.
+    // A stall begins as a hiccup that costs no budget.
     EXPECT_LE((i - first + 1) * kTick, kStall + StallBudgets::grace(kStall) + 2 * kTick);
   }
 }

@@ -70,7 +70,7 @@ TEST(ProxyConfig, ServersAreAddressesOfAFileSystemThatHasOthers) {
             "p.yaml:3: proxy.servers: 'meta01' is no IP address or CIDR block\n"
             "p.yaml:3: proxy.servers: '10.0.0.0/33' is no IP address or CIDR block\n");
   EXPECT_EQ(errors_of(with("[10.0.0.1]", "orangefs")),
-            "p.yaml:3: proxy.servers: the protocol orangefs does not know other servers\n");
+            "p.yaml:3: proxy.servers: the protocol orangefs has no other servers\n");
 }
 
 TEST(ProxyConfig, DefaultsNeedOnlyTheAddresses) {
@@ -269,7 +269,7 @@ TEST(ProxyConfig, TheWordsOfOtherSystemsGetTheRightKeyProposed) {
 
 TEST(ProxyConfig, AnUpstreamWithPortZeroIsAMistake) {
   EXPECT_EQ(errors_of("proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:0'}\n"),
-            "p.yaml:1: proxy.upstream: port 0 is no port that a data server can have\n");
+            "p.yaml:1: proxy.upstream: a data server cannot have port 0\n");
 }
 
 TEST(ProxyConfig, RulesPutRequestsIntoClasses) {
@@ -303,7 +303,7 @@ TEST(ProxyConfig, WhatCannotChangeWhileTheProxyRunsIsAMistake) {
             "p.yaml:1: proxy.workers: cannot change while the proxy runs: restart it\n");
 }
 
-// What could not be read has not changed.
+// A value that cannot be read does not count as changed.
 TEST(ProxyConfig, AMistakeInAReloadedFileIsToldAlone) {
   ConfigErrors none("p.yaml");
   const Config running = parse_config(

@@ -7,7 +7,7 @@
 
 namespace vpfs::proxy {
 
-// A clock that a test sets, and that counts how often it is read.
+// A clock that the test advances and that counts how often it is read.
 class CountingClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() const override {

@@ -17,23 +17,22 @@ enum class Call : std::uint8_t { recv, peek, drop, send, sendmsg, fill, drain };
 inline constexpr std::array kAllCalls = {Call::recv,    Call::peek, Call::drop, Call::send,
                                          Call::sendmsg, Call::fill, Call::drain};
 
-// The real system calls, of which one may be made to fail, and which may move fewer bytes than they
-// could.
+// The real system calls. One of them can be made to fail, and all can be limited.
 class FaultyCalls final : public SocketCalls {
  public:
-  // The `nth` call of this kind from now on, counted from 1, fails.
+  // Has the `nth` call of this kind fail, counted from 1 and from now.
   void fail(Call call, std::size_t nth, int error) {
     failing_ = call;
     fail_at_ = made(call) + nth;
     error_ = error;
   }
-  // No call moves more than this at once into the process or a pipe, or out of them.
+  // Limits the bytes that one call moves into the process or a pipe, or out of them.
   void limit(std::size_t most_in, std::size_t most_out) {
     most_in_ = most_in;
     most_out_ = most_out;
   }
   [[nodiscard]] std::size_t made(Call call) const { return made_[static_cast<std::size_t>(call)]; }
-  // How often bytes were taken in although the socket had just not taken all that it was to take.
+  // How often bytes were received right after the sink had refused some.
   [[nodiscard]] std::size_t taken_in_while_blocked() const { return taken_in_while_blocked_; }
   [[nodiscard]] bool has_failed() const { return fail_at_ != 0 && made(failing_) >= fail_at_; }
 
@@ -80,7 +79,7 @@ class FaultyCalls final : public SocketCalls {
     errno = error_;
     return true;
   }
-  // An output call has moved `moved` of `size` bytes.
+  // An output call moved `moved` of `size` bytes.
   [[nodiscard]] ssize_t note(ssize_t moved, std::size_t size) {
     blocked_ = moved < static_cast<ssize_t>(size);
     return moved;

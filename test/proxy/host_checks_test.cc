@@ -36,7 +36,7 @@ bool connects_to_itself(const std::string& listen, const std::string& upstream) 
 TEST(HostChecks, AProxyThatWouldConnectToItselfIsRefused) {
   EXPECT_EQ(check("127.0.0.1:4334", "127.0.0.1:4334").errors,
             "p.yaml:3: proxy.upstream: 127.0.0.1:4334 is where the proxy itself listens "
-            "(127.0.0.1:4334): each connection would make further ones without end\n");
+            "(127.0.0.1:4334): each connection would open another one without end\n");
   EXPECT_TRUE(connects_to_itself("127.0.0.1:4334", "localhost:4334") ||
               connects_to_itself("[::1]:4334", "localhost:4334"))
       << "names are looked up";
@@ -57,7 +57,7 @@ TEST(HostChecks, OtherAddressesAndPortsAreNotItself) {
   EXPECT_FALSE(connects_to_itself("127.0.0.1:0", "127.0.0.1:3334"));
 }
 
-// That no name service can know, so none is asked.
+// A name that needs no name service to be unknown.
 const std::string kNobody = std::string(70, 'x');
 
 TEST(HostChecks, ANameThatIsNotFoundIsAWarningHere) {
@@ -91,7 +91,7 @@ TEST(HostChecks, AStatusFileThatCannotBeWrittenIsRefused) {
   EXPECT_EQ(status_problem("status.json"), "") << "relative to where it starts";
   EXPECT_EQ(
       status_problem(folder + "/none/status.json"),
-      fmt::format("p.yaml:4: proxy.status_file: the folder '{}/none' is not there\n", folder));
+      fmt::format("p.yaml:4: proxy.status_file: the folder '{}/none' does not exist\n", folder));
   EXPECT_EQ(status_problem(folder),
             fmt::format("p.yaml:4: proxy.status_file: '{}' is a directory, not a file\n", folder));
   EXPECT_FALSE(std::filesystem::exists(folder + "/status.json")) << "checking writes nothing";

@@ -35,7 +35,7 @@ class PumpOutputTest : public ::testing::Test {
     taker_.set_option(asio::socket_base::receive_buffer_size(64 * 1024));
   }
 
-  // Sends until the socket takes no more. What went there, or is kept, is in expected_.
+  // Sends until the socket takes no more. expected_ has everything that was sent or kept.
   void block() {
     const Bytes piece = bytes_of(100'000, 1);
     const PumpThread::Event event(thread_);
@@ -51,7 +51,7 @@ class PumpOutputTest : public ::testing::Test {
   void expect(std::span<const std::byte> bytes) {
     expected_.insert(expected_.end(), bytes.begin(), bytes.end());
   }
-  // Takes and writes in turn, until all has come out.
+  // Receives and writes in turn until everything has arrived.
   void expect_all_comes_out() {
     std::array<std::byte, 65536> buffer;
     for (int idle = 0; idle < 1000 && taken_.size() < expected_.size();) {
@@ -148,7 +148,7 @@ TEST_F(PumpOutputTest, TheEndOfOneMessageIsNotTheEndOfTheNext) {
   output_.set_in_mid_message(true);
   EXPECT_EQ(forward({half}), Outcome::all);
   output_.inject(injected);
-  // The rest of the first message comes with half of the next one.
+  // The rest of the first message arrives with half of the next one.
   EXPECT_EQ(output_.forward(Spans{half, half}), Outcome::all);
   for (const Bytes& each : {half, injected, half}) expect(each);
   expect_all_comes_out();
@@ -192,7 +192,7 @@ TEST_F(PumpOutputTest, SplicedBytesGoBeforeWhatIsInjectedBehindThem) {
     ASSERT_GT(*moved, 0);
     expect(std::span(spliced).subspan(in, static_cast<std::size_t>(*moved)));
     in += static_cast<std::size_t>(*moved);
-    output_.inject(injected);  // at the end of a message, which is still in the pipe
+    output_.inject(injected);  // behind a message that is still in the pipe
     expect(injected);
     EXPECT_FALSE(output_.empty());
     EXPECT_EQ(output_.write(), Outcome::all);

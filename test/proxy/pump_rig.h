@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -15,27 +16,28 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "net/socket_options.h"
 #include "proxy/pump.h"
 #include "test/net/socket_pair.h"
 #include "test/proxy/counting_clock.h"
 #include "test/proxy/faulty_calls.h"
 
-// What a pump is tested with: a small protocol, an owner that decides by it, and a pump between two
+// The rig for tests of a pump: a small protocol, an owner that follows it, and a pump between two
 // connections.
 namespace vpfs::proxy {
 
 using Bytes = std::vector<std::byte>;
 
-// A message begins with a head of 8 bytes, which says what becomes of it and how long it is.
+// A message starts with a head of 8 bytes: what to do with it, and its length.
 inline constexpr std::size_t kHead = 8;
 enum class Kind : char {
   forward = 'F',
   hold = 'H',
   discard = 'D',
-  raw = 'R',  // the head is looked at, and what follows goes on unseen
+  raw = 'R',  // the head is parsed, the rest is forwarded unseen
 };
 
-// A message of `size` bytes, head included, whose body tells its place.
+// A message of `size` bytes, head included. The body depends on the position.
 inline Bytes message(Kind kind, std::size_t size, unsigned seed = 0) {
   Bytes bytes(size);
   for (std::size_t i = 0; i < size; ++i)
@@ -51,7 +53,25 @@ inline void append(Bytes& to, std::span<const std::byte> more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// Decides by the heads. What is held is released at the end of the event, or stays.
+inline constexpr std::size_t kLarge = std::size_t{300} * 1024;  // is spliced
+
+// A stream for the pump and what should come of it.
+struct Script {
+  Bytes in;
+  Bytes out;  // expected if each held message goes out in its place
+  std::size_t held = 0;
+  std::size_t finished = 0;
+
+  void add(Kind kind, std::size_t size) {
+    const Bytes bytes = message(kind, size, static_cast<unsigned>(in.size()));
+    append(in, bytes);
+    if (kind != Kind::discard) append(out, bytes);
+    if (kind == Kind::hold) ++held;
+    if (kind == Kind::forward || kind == Kind::raw) ++finished;
+  }
+};
+
+// Follows the heads of the messages. The rig releases what it holds, or nobody does.
 class ScriptedOwner final : public PumpOwner, public std::enable_shared_from_this<ScriptedOwner> {
  public:
   explicit ScriptedOwner(const PumpThread& thread) : thread_(thread) {}
@@ -93,15 +113,15 @@ class ScriptedOwner final : public PumpOwner, public std::enable_shared_from_thi
   void sink_failed(Sender, std::error_code why) override { end("sink", why); }
   std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
 
-  // A held message makes the stream wait until it is released, as on a connection that carries one
-  // request at a time.
+  // Has the stream wait behind each held message, like a connection that carries one request at a
+  // time.
   void be_serial() { serial_ = true; }
 
   std::deque<Bytes> held;
   std::size_t released = 0;  // of them
   std::vector<IoKey> finished_keys;
   int times_moved = 0;
-  std::vector<std::string> ends;  // what ended the stream
+  std::vector<std::string> ends;  // why the stream ended
   std::error_code error;
   std::function<void()> on_end;
 
@@ -119,7 +139,7 @@ class ScriptedOwner final : public PumpOwner, public std::enable_shared_from_thi
   bool serial_ = false;
 };
 
-// A pump between two TCP connections, and the far ends of these.
+// A pump between two TCP connections, and their far ends.
 class PumpRig {
  public:
   PumpRig() {
@@ -134,7 +154,7 @@ class PumpRig {
   PumpRig(const PumpRig&) = delete;
   PumpRig& operator=(const PumpRig&) = delete;
 
-  // Does `what` in an event, as a worker does.
+  // Runs `what` in an event, as a worker does.
   template <typename What>
   void in_event(What what) {
     const PumpThread::Event event(thread);
@@ -149,7 +169,7 @@ class PumpRig {
       pump.flush();
     });
   }
-  // Releases what is held from now on at the end of the event in which it came.
+  // From now on releases each held message at the end of its event.
   void release_at_once() {
     releasing_ = true;
     in_event([] {});
@@ -163,12 +183,12 @@ class PumpRig {
     }
   }
 
-  // Handles what there is to be handled now.
+  // Handles all pending events.
   void poll() {
     context_.restart();
     context_.poll();
   }
-  // Writes all of it, while the pump runs and its output is taken.
+  // Sends all bytes while the pump runs and its output is received.
   void feed(std::span<const std::byte> bytes) {
     for (int tries = 0; !bytes.empty() && tries < kMostTries;) {
       const ssize_t sent =
@@ -183,7 +203,7 @@ class PumpRig {
     }
     ASSERT_TRUE(bytes.empty());
   }
-  // Runs until so many bytes have come out in all, or the stream has ended.
+  // Runs until `total` bytes have arrived, or the stream has ended.
   void take(std::size_t total) {
     for (int tries = 0; taken.size() < total && owner->ends.empty() && tries < kMostTries;
          ++tries) {
@@ -201,8 +221,8 @@ class PumpRig {
       append(taken, std::span(buffer).first(static_cast<std::size_t>(got)));
     }
   }
-  // Feeds without anybody who takes the output until the pump takes no more; returns how much went
-  // in.
+  // Sends bytes while nobody receives the output, until the pump takes no more. Returns how many
+  // were sent.
   std::size_t fill_up(std::span<const std::byte> bytes) {
     std::size_t in = 0;
     for (int idle = 0; idle < 20 && in < bytes.size();) {
@@ -218,7 +238,7 @@ class PumpRig {
   }
   void close_source() { in_.second.close(); }
   void close_sink() { out_.first.close(); }
-  // What is written here the pump reads; what it writes comes out there.
+  // The pump reads what is sent to feeder() and writes what arrives at taker().
   [[nodiscard]] net::Socket& feeder() { return in_.first; }
   [[nodiscard]] net::Socket& taker() { return out_.second; }
 
@@ -259,5 +279,23 @@ class PumpRig {
  public:
   Pump pump{*owner, thread, Sender::client, in_.second, out_.first};
 };
+
+// Has the pump serve one request at a time, so that the order of the output is known.
+inline void begin(PumpRig& rig) {
+  net::ignore_broken_pipes();
+  rig.owner->be_serial();
+  rig.release_at_once();
+  rig.start();
+}
+
+inline void expect_all(PumpRig& rig, const Script& script, std::size_t times = 1) {
+  rig.take(script.out.size() * times);
+  Bytes expected;
+  for (std::size_t i = 0; i < times; ++i) append(expected, script.out);
+  ASSERT_TRUE(rig.taken == expected) << rig.taken.size() << " of " << expected.size();
+  EXPECT_EQ(rig.owner->released, script.held * times);
+  EXPECT_EQ(rig.owner->finished_keys.size(), script.finished * times);
+  EXPECT_EQ(rig.pump.output().bytes_sent(), expected.size());
+}
 
 }  // namespace vpfs::proxy

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Of a file with these rules, each on a line of its own from line 6 on.
+// The warnings about a file with these rules, one per line from line 6 on.
 std::vector<std::string> warnings_of(const std::string& protocol,
                                      const std::vector<std::string>& rules) {
   std::string text =
@@ -82,7 +82,7 @@ TEST(RuleChecks, RulesThatMayStillApplyAreLeftAlone) {
   EXPECT_FALSE(hides(kBeegfs, "dir: '*'", "uid: 1"));
 }
 
-// A template applies only where what it names is known.
+// A template applies only if the values that it names are known.
 TEST(RuleChecks, ATemplateHidesOnlyWhereItsFieldsAreKnown) {
   EXPECT_THAT(warnings_of("beegfs", {"virtual_pfs: 'user-{uid}'", "virtual_pfs: default",
                                      "match: {owner: 3}, virtual_pfs: a"}),

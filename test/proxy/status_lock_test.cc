@@ -19,7 +19,7 @@ TEST(StatusLock, OneStatusFileHasOneHolderWhichIsNamed) {
   const auto second = StatusLock::take(file);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message,
-            fmt::format("{} is written by another vpfs-proxy (pid {}): each needs its own", file,
+            fmt::format("{} belongs to another vpfs-proxy (pid {}): each needs its own", file,
                         ::getpid()));
   EXPECT_TRUE(StatusLock::take((directory.path() / "other.json").string()));
   first.reset();

@@ -26,7 +26,7 @@ class UpstreamHealthTest : public ::testing::Test {
   }
   ~UpstreamHealthTest() override { spdlog::set_default_logger(before_); }
 
-  // What was logged since the last call.
+  // The log since the last call.
   std::string logged() {
     std::string text = log_.str();
     log_.str("");
@@ -47,9 +47,10 @@ TEST_F(UpstreamHealthTest, AnOutageIsALineWhenItBeginsAndOneWithACountWhenItEnds
   health_.reached(server(1), now_);
   EXPECT_EQ(logged(), "");
   for (int i = 0; i < 1000; ++i) health_.failed(server(1), "connect: refused", "c", now_ += 1ms);
-  EXPECT_EQ(logged(),
-            "warning: client c refused: data server: connect: refused; further ones are counted "
-            "until it answers\n");
+  EXPECT_EQ(
+      logged(),
+      "warning: client c refused: data server: connect: refused; further refusals are counted "
+      "until it answers\n");
   for (int i = 0; i < 10; ++i) health_.reached(server(1), now_ += 1ms);
   EXPECT_EQ(logged(),
             "info: data server 127.0.0.1:1 answers again; clients refused meanwhile: 1000\n");
@@ -73,7 +74,7 @@ TEST_F(UpstreamHealthTest, AServerThatComesAndGoesDoesNotFillTheLog) {
   }
   const std::string text = logged();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
-  // Later it is told again, with those that were not told.
+  // Later it is logged again, with the clients that were only counted.
   health_.failed(server(1), "connect: refused", "c", now_ += 1min);
   (void)logged();
   health_.reached(server(1), now_);
@@ -88,9 +89,10 @@ TEST_F(UpstreamHealthTest, AnotherReasonIsToldAtOnce) {
   health_.failed(server(1), "connect: refused", "c", now_ += 1ms);
   EXPECT_EQ(logged(), "");
   health_.failed(server(1), "out of descriptors", "c", now_ += 1ms);
-  EXPECT_EQ(logged(),
-            "warning: client c refused: data server: out of descriptors; further ones are counted "
-            "until it answers\n");
+  EXPECT_EQ(
+      logged(),
+      "warning: client c refused: data server: out of descriptors; further refusals are counted "
+      "until it answers\n");
 }
 
 TEST_F(UpstreamHealthTest, ServersAreToldApart) {

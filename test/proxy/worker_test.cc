@@ -18,8 +18,8 @@
 #include "test/support/io_messages.h"
 #include "test/support/wire_peer.h"
 
-// A worker with a real dispatcher, between clients and a data server that the test plays by hand.
-// The time that it sees stands still until the test moves it.
+// Tests of a worker with a real dispatcher. The test plays the clients and the data server, and
+// time moves only when the test says so.
 namespace vpfs::proxy {
 namespace {
 
@@ -44,7 +44,7 @@ class WorkerTest : public ::testing::Test {
 
   WorkerTest() {
     net::ignore_broken_pipes();
-    shared_.hold = 10s;  // well below the time after which a silent request loses its slot
+    shared_.hold = 10s;  // a silent request loses its slot much later
   }
   ~WorkerTest() override { stop(); }
 
@@ -70,13 +70,13 @@ class WorkerTest : public ::testing::Test {
     for (int i = 0; i < 20'000 && !is(); ++i) std::this_thread::sleep_for(1ms);
     return is();
   }
-  // Whether the stage has so many at the data server and in its queue.
+  // Waits until the stage has this many requests at the data server and in its queue.
   [[nodiscard]] bool comes_to(std::size_t outstanding, std::size_t queued) {
     return wait_until(
         [&] { return dispatcher_.outstanding() == outstanding && dispatcher_.queued() == queued; });
   }
   static Buffer read_of(unsigned tag) { return test::small_read_request(tag, {.size = 4096}); }
-  // The data server gets the read and answers it.
+  // The data server receives the read and answers it.
   static void serve(WirePeer& server, WirePeer& client, unsigned tag) {
     const auto request = server.receive();
     ASSERT_TRUE(request);
@@ -164,7 +164,7 @@ TEST_F(WorkerTest, WhatIsHeldUpToItsDeadlineIsRefusedAndNotForwarded) {
   EXPECT_FALSE(server.readable(0ms));
 }
 
-// A request that is let go in the same event in which its time is over is not forwarded either.
+// A request is released in the event in which its deadline passes.
 TEST_F(WorkerTest, ASlotThatComesTooLateIsNotUsed) {
   WirePeer client = new_client();
   WirePeer server = upstream_->accept();
@@ -180,7 +180,7 @@ TEST_F(WorkerTest, ASlotThatComesTooLateIsNotUsed) {
   EXPECT_FALSE(server.readable(0ms));
 }
 
-// All that came in one event has the same time of arrival, so that tells no order.
+// The requests of one event share their arrival time, so the time gives no order.
 TEST_F(WorkerTest, RequestsThatAStallTakesBackKeepTheirOrder) {
   constexpr std::size_t kData = 1 << 20;
   WirePeer client = new_client();
@@ -201,7 +201,7 @@ TEST_F(WorkerTest, RequestsThatAStallTakesBackKeepTheirOrder) {
     return shared_.counters.client_stalls == 1;
   }));
   ASSERT_TRUE(comes_to(0, 0));
-  // It sends its data after all.
+  // The client sends its data after all.
   ASSERT_TRUE(client.send(test::data_message(100, Buffer(kData))));
   ASSERT_TRUE(server.receive());
   ASSERT_TRUE(server.send(test::write_completion(100, kData)));
@@ -239,8 +239,8 @@ TEST_F(WorkerTest, StoppedItClosesAllConnections) {
   EXPECT_TRUE(server.closed_by_peer());
 }
 
-// Each request of a burst has its time of arrival, its turn and its release from one look at the
-// clock. Sweeps look at it as well, so the bound is not one.
+// Arrival, turn and release of a whole burst use one reading of the clock. Sweeps read it as well,
+// so the bound is above one.
 TEST_F(WorkerTest, ABurstOfRequestsReadsTheClockOnceForEachEvent) {
   constexpr unsigned kRequests = 200;
   const SettingsPtr next = settings_of(kRequests);
@@ -258,7 +258,7 @@ TEST_F(WorkerTest, ABurstOfRequestsReadsTheClockOnceForEachEvent) {
   ASSERT_TRUE(client.send(burst));
   EXPECT_EQ(server.receive_bytes(burst.size()), burst);
   const auto sweeps = static_cast<std::uint64_t>((std::chrono::steady_clock::now() - begin) / 50ms);
-  // Pieces of 32 messages or 16 KiB are an event each.
+  // An event takes at most 32 messages or 16 KiB.
   EXPECT_LE(clock_.reads() - reads, kRequests / 10 + sweeps + 1);
 }
 
