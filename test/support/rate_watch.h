@@ -7,9 +7,9 @@
 
 namespace vpfs {
 
-// Compares the service of one flow with a rate, exactly and over every interval at once: service
-// less rate x time is one number that goes up with each request and down with time, and what an
-// interval got too much or too little is the difference of two of its values.
+// Compares the service of one flow with a rate, exactly and over every interval at once. Service
+// less rate x time is one number that goes up with each request and down with time. The excess or
+// deficit of an interval is the difference of two of its values.
 class RateWatch {
  public:
   __extension__ using Wide = __int128;
