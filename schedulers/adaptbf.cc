@@ -15,7 +15,7 @@ namespace vpfs {
 namespace {
 __extension__ using Wide = unsigned __int128;
 constexpr std::uint64_t kNanoseconds = 1'000'000'000;
-// What the allocator is made for.
+// The allocator takes no more.
 constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 40;
 
 std::uint64_t rounded_up(Cost cost, Cost token) {
@@ -135,7 +135,7 @@ void AdapTbf::set_level(std::uint32_t index, std::uint64_t nodes, TimePoint now)
   }
 }
 
-// Of more numbers of nodes than there are places, the smallest share the last one.
+// If there are more levels than places, the smallest jobs share the last place.
 void AdapTbf::set_place(std::uint32_t index, TimePoint now) {
   const std::uint64_t nodes = jobs_[index].level;
   std::ptrdiff_t place = 0;
@@ -164,7 +164,7 @@ void AdapTbf::remove(AppId app, TimePoint now) {
   set_level(index, job.nodes, now);
 }
 
-// Others settle what the job owes or is owed.
+// Other jobs settle the ended job's debts and claims.
 void AdapTbf::end_account(std::uint32_t index) {
   const bool others_settle = allocator_.record(index) != 0;
   allocator_.end(index);
@@ -219,8 +219,8 @@ void AdapTbf::withdraw(IoRequest& request, TimePoint now) {
   tbf_.withdraw(request, now);
 }
 
-// Of several periods that nobody looked at, something happened in the first one only. In the others
-// nobody asked for anything, or nobody could be served.
+// If periods passed without a call, only the first saw activity. In the others no job asked for
+// anything, or none could be served.
 void AdapTbf::advance(TimePoint now) {
   if (!std::exchange(started_, true)) period_start_ = observed_since_ = now;
   const Duration passed = now - period_start_;
@@ -246,7 +246,7 @@ void AdapTbf::end_period(TimePoint now) {
     limits_.lift(AppId{index});
     tbf_.limits_changed(AppId{index}, now);
   }
-  // Who waits already has asked in the new period.
+  // A job that waits already has asked in the new period.
   std::erase_if(active_, [this](std::uint32_t index) {
     jobs_[index].asked = jobs_[index].queued;
     jobs_[index].active = jobs_[index].queued > 0;
@@ -279,8 +279,9 @@ void AdapTbf::allot(std::uint64_t budget, TimePoint now) {
   }
 }
 
-// The tokens of a period come evenly; a quarter of them may go at once. In proportion to the rate,
-// so that no proportion changes when the server is slower than the rates together.
+// The tokens of a period come evenly, and a quarter of them may go at once. The burst is
+// proportional to the rate, so a server that is slower than the sum of the rates changes no
+// proportion.
 void AdapTbf::set_bucket(std::uint32_t index, std::uint64_t tokens, TimePoint now) {
   const Wide cost = Wide{tokens} * settings_.token;
   const Wide rate = cost * kNanoseconds / static_cast<Wide>(settings_.period.count());
@@ -295,7 +296,7 @@ WaitReason AdapTbf::why_waiting(AppId app, TimePoint now) const {
   if (why.eligible) {
     why.reason = "tokens that AdapTBF gave it";
     why.eligible = std::min(*why.eligible, period_start_ + settings_.period);
-    if (*why.eligible <= now) why.eligible.reset();  // the period is over, nobody has asked since
+    if (*why.eligible <= now) why.eligible.reset();  // the period is over, and no call has ended it
   }
   return why;
 }

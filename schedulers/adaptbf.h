@@ -16,29 +16,29 @@ struct AdapTbfSettings {
   Duration period = std::chrono::milliseconds(100);  // at least 1 ms
   Cost token = 64 * kKiB;                            // the cost that one token stands for
   CapacityEstimate::Settings capacity = {};
-  // Capacity that no bucket is due for goes to the job whose tokens come next, which keeps them;
-  // otherwise it is left idle, as [TBF] does.
+  // True: capacity that no bucket is due for goes to the job whose tokens come next, and the job
+  // keeps them. False: the capacity stays idle, as in [TBF].
   bool work_conserving = false;
 
   bool operator==(const AdapTbfSettings&) const = default;
 };
 
-// Token buckets whose rates are set anew every period from what the jobs (flows) asked for in the
-// one before [ADAPTBF]: AdapTbfAllocator has the equations, Tbf the buckets. A job that asked for
-// nothing in a period has no bucket in the next one and is served when no bucket is due.
+// Token buckets with new rates every period, made from what the jobs (flows) asked for in the
+// period before [ADAPTBF]: AdapTbfAllocator has the equations, Tbf the buckets. A job that asked
+// for nothing in a period has no bucket in the next one and is served when no bucket is due.
 //
 // Buckets keep tokens that the server was too slow for (`realtime`) until the end of the period, so
 // that a capacity that is set a little too high changes no proportion.
 //
 // Jobs stand in a hierarchy by their priority: of those whose tokens came in the same slice of
-// time, about a quarter of a period, the job with more nodes goes first. Not over longer times, or
-// the first ones would take the others' tokens whenever the server is slower than the rates
-// together. A job whose share has a rank of its own stands first in the hierarchy, and the rank,
-// which knows no such bound, decides before it.
+// time, about a quarter of a period, the job with more nodes goes first. The slice is short because
+// over longer times the first jobs would take the tokens of the others whenever the server is
+// slower than the sum of the rates. A job whose share has a rank of its own stands first in the
+// hierarchy. The rank decides before the hierarchy, over any time.
 //
-// The equations give tokens to jobs that may be idle by then (a lender that gets its tokens back
-// when its burst is over), so a good part of the capacity may belong to nobody who waits. Work
-// conserving, that goes to the others, and buckets only decide who goes first.
+// The equations give tokens to jobs that may be idle by then: a lender gets its tokens back when
+// its burst is over. So a good part of the capacity may belong to jobs that do not wait. The
+// work-conserving mode gives it to the others, and buckets only decide who goes first.
 class AdapTbf final : public Policy {
  public:
   static const PolicyKind kKind;
@@ -65,7 +65,7 @@ class AdapTbf final : public Policy {
  private:
   struct Job {
     std::uint64_t nodes = 1;
-    std::uint64_t level = 0;  // the one of levels_ that it stands on; zero: none
+    std::uint64_t level = 0;  // the nodes of its level in levels_; zero: none
     Cost queued = 0;
     Cost asked = 0;       // in this period: queued when it began, and what came since
     bool active = false;  // in the list of this period's jobs
@@ -78,7 +78,7 @@ class AdapTbf final : public Policy {
 
   Job& job_of(const IoRequest& request) { return jobs_[static_cast<std::size_t>(request.app)]; }
   void ask(std::uint32_t index, Cost cost);
-  // Takes a job from the level where it stands to that of so many nodes; zero: to none.
+  // Moves a job from its level to the level of `nodes`; zero: to none.
   void set_level(std::uint32_t index, std::uint64_t nodes, TimePoint now);
   // Puts the job where its level stands in the hierarchy now.
   void set_place(std::uint32_t index, TimePoint now);
@@ -98,18 +98,18 @@ class AdapTbf final : public Policy {
   std::vector<Job> jobs_;
   struct Level {
     std::uint64_t nodes;
-    std::size_t jobs;  // that stand on it; one at least
+    std::size_t jobs;  // on this level; at least one
   };
   std::vector<Level> levels_;               // the hierarchy, most nodes first
   std::vector<std::uint32_t> active_;       // jobs that asked for something in this period
-  std::vector<std::uint32_t> with_bucket_;  // jobs that did in the one before
+  std::vector<std::uint32_t> with_bucket_;  // jobs that asked in the period before
   std::vector<std::uint32_t> had_bucket_;   // only used in end_period(), like the next one
   std::vector<AdapTbfAllocator::Demand> demands_;
   TimePoint period_start_ = {};
   TimePoint observed_since_ = {};  // not before period_start_
   CapacityEstimate::Period observed_;
   bool started_ = false;
-  bool without_tokens_ = false;  // what head() answered last
+  bool without_tokens_ = false;  // the last answer of head()
 };
 
 }  // namespace vpfs

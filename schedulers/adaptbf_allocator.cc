@@ -200,7 +200,7 @@ void AdapTbfAllocator::pay_back() {
   }
 }
 
-// C of eq. 13, or 1 where C is more: nobody can pay back more than all it has.
+// C of eq. 13, at most 1: no job can pay back more than it has.
 AdapTbfAllocator::Wide AdapTbfAllocator::payback_ratio() const {
   constexpr Wide kAll = Wide{1} << kRatioBits;
   const Wide twice = Wide{2} * nodes_;
@@ -257,9 +257,9 @@ void AdapTbfAllocator::round(const Indices& members, std::uint64_t total) {
   if (sum > total) take_tokens(members, sum - total);
 }
 
-// Each token goes to the largest remainder at that moment, and lowers it by one. In a round
-// everyone whose remainder has not yet fallen below `least` is due one token; below zero start only
-// those that would have come below zero tokens.
+// Each token goes to the largest remainder at that moment and lowers it by one. In a round every
+// job whose remainder is not below `least` is due one token. Only a job that would otherwise have
+// fewer than zero tokens starts below zero.
 void AdapTbfAllocator::add_tokens(const Indices& members, std::uint64_t missing) {
   for (std::int64_t least = 0; missing > 0; least -= kGridOne) {
     candidates_.clear();
@@ -272,8 +272,8 @@ void AdapTbfAllocator::add_tokens(const Indices& members, std::uint64_t missing)
   }
 }
 
-// One token from each that has any, the largest remainders first, and again while there are too
-// many; which raises the remainders by one.
+// Takes one token from each job that has any, the largest remainders first, and repeats while there
+// are too many. Each token taken raises the job's remainder by one.
 void AdapTbfAllocator::take_tokens(const Indices& members, std::uint64_t excess) {
   while (excess > 0) {
     candidates_.clear();

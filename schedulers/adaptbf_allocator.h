@@ -7,11 +7,12 @@
 
 namespace vpfs {
 
-// How many tokens each job gets on one data server in the next period, by AdapTBF [ADAPTBF]
-// (docs/schedulers.md has equations 1 to 25 with the paper's open points settled):
+// Divides the tokens of the next period among the jobs of one data server, as AdapTBF does
+// [ADAPTBF] (docs/schedulers.md has equations 1 to 25 with the paper's open points settled):
 //
 //   1. the budget is divided among the active jobs by their nodes;
-//   2. what a job would leave over is lent to those that would use it, which the records keep;
+//   2. tokens that a job would leave over are lent to jobs that would use them; the records keep
+//      count;
 //   3. jobs that lent before take back from those that owe;
 //   4. each of these becomes whole tokens at once, and remainders are carried.
 //
@@ -19,19 +20,19 @@ namespace vpfs {
 // does not depend on the order of `active`.
 //
 // Arithmetic. Tokens and records are integers. Values are fixed point with 64 fraction bits, each
-// rounded to nearest. They are floored, and remainders compared, on a grid of 2^-32: what is equal
-// in exact arithmetic stays equal here for some 2^30 periods. Nodes, demand and budget are taken up
-// to kMost (a greater one counts as kMost, and nodes or tokens of zero as one), and up to
-// kMostActive jobs; within that nothing overflows. A record has 63 bits: at kMost tokens in every
-// period it lasts for 2^23 periods of nothing but lending, at 2^20 tokens for 2^43.
+// rounded to nearest. Flooring and comparing remainders use a grid of 2^-32: values that are equal
+// in exact arithmetic stay equal here for some 2^30 periods. Nodes, demand and budget above kMost
+// count as kMost, and zero nodes or tokens count as one. Nothing overflows with up to kMostActive
+// jobs. A record has 63 bits: at kMost tokens in every period it lasts for 2^23 periods of nothing
+// but lending, at 2^20 tokens for 2^43.
 class AdapTbfAllocator {
  public:
-  // Small and dense: they index a vector. Of equal remainders the smaller job's goes first.
+  // Small and dense: they index a vector. The smaller job goes first when remainders are equal.
   using Job = std::uint32_t;
   static constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
   static constexpr std::size_t kMostActive = std::size_t{1} << 20;
 
-  // `tokens`: what arrived for the job in the period, or was waiting when it began.
+  // `tokens`: the demand that arrived in the period or was waiting when it began.
   struct Demand {
     Job job;
     std::uint64_t nodes;
@@ -44,19 +45,19 @@ class AdapTbfAllocator {
     std::int64_t record;
   };
 
-  // Ends a period. `active`: who had at least one request in it, each job once; `budget`: the
-  // tokens of the next period. Answers in the order of `active`, valid until the next call. With
-  // nobody active nobody gets anything. A job that is not active keeps its record and its
-  // remainder. Allocates memory only when more jobs than ever before appear.
+  // Ends a period. `active`: the jobs with at least one request in it, each once. `budget`: the
+  // tokens of the next period. The answer has the order of `active` and is valid until the next
+  // call. Without active jobs no job gets anything. A job that is not active keeps its record and
+  // its remainder. Allocates memory only when more jobs than ever before appear.
   [[nodiscard]] std::span<const Allocation> allocate(std::span<const Demand> active,
                                                      std::uint64_t budget);
 
   [[nodiscard]] std::int64_t record(Job job) const;
 
-  // The job has ended and is forgotten; its number may be used again. So that the records still
-  // sum to zero, what an ended lender was owed is taken off the debts of all who owe, and what an
-  // ended debtor owed off the claims of all who lent: in proportion to them, in whole tokens by
-  // largest remainders. O(jobs ever seen).
+  // The job has ended and is forgotten; its number may be used again. The records still sum to
+  // zero: an ended lender's claim is taken off the debts of all debtors, and an ended debtor's debt
+  // off the claims of all lenders, each in proportion, in whole tokens by largest remainders.
+  // O(jobs ever seen).
   void end(Job job);
 
  private:
@@ -99,7 +100,8 @@ class AdapTbfAllocator {
     std::int64_t record_before;
   };
 
-  // For one more token, or one less. Apart from Active because choosing the largest moves these.
+  // A claim to one more token, or one less. Kept apart from Active because choosing the largest
+  // moves these.
   struct Candidate {
     std::int64_t rank;
     Job job;

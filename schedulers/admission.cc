@@ -12,8 +12,8 @@ __extension__ using Wide = __int128;
 
 constexpr Wide kNanoseconds = 1'000'000'000;
 
-// The smallest multiple of `step` up to `most` that `good` accepts, when it accepts everything
-// above something it accepts.
+// The smallest multiple of `step` up to `most` that `good` accepts. REQUIRES: `good` is monotonic:
+// it accepts everything above an accepted value.
 template <typename Good>
 std::optional<Duration> least(Duration step, Duration most, Good good) {
   std::int64_t low = 0;
@@ -43,7 +43,7 @@ bool Admission::fits(AppId app, const ArrivalCurve& curve) const {
   if (rates_of_all > Wide{capacity_}) return false;
   std::ranges::sort(curves, {}, &ArrivalCurve::latency);
   // Both sides times 10^9; at a latency t, `constant` is the sum of burst - rate x latency. Rates
-  // of 2^62 together for 2^63 ns (292 years) make 2^125.
+  // that sum to 2^62 make 2^125 in 2^63 ns (292 years).
   Wide rates = 0;
   Wide constant = 0;
   for (auto each = curves.begin(); each != curves.end(); ++each) {

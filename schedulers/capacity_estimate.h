@@ -8,15 +8,14 @@
 
 namespace vpfs {
 
-// How much cost a data server does in a second, learnt from what it does under load.
+// Learns how much cost a data server does in a second from what it does under load.
 //
-// Periods are taken together until they have lasted a tenth of a second, and under load until
-// something was done: a shorter time shows when requests end, not how fast they are. Such a span in
-// which requests were queued all the time and none of them waited for tokens shows the server's own
-// speed: the estimate follows it. When requests waited for tokens, the server might have done more,
-// so the estimate rises: by 1/64, and while that goes on by twice as much each time, up to an
-// eighth, until it is the server that limits. Other spans only show that the server can do at least
-// what it did.
+// Periods are merged into spans of at least a tenth of a second, and under load a span lasts until
+// something was done: a shorter time shows when requests end, not how fast they are. A span in
+// which requests were always queued and none waited for tokens shows the server's own speed, and
+// the estimate follows it. If requests waited for tokens, the server might have done more, so the
+// estimate rises: by 1/64 at first, then by twice as much each time, up to an eighth, until the
+// server is the limit. Other spans only show that the server can do at least what it did.
 class CapacityEstimate {
  public:
   struct Settings {
@@ -51,7 +50,7 @@ class CapacityEstimate {
   Settings settings_;
   Period span_ = {.length = {}, .done = 0, .always_queued = true};
   std::uint64_t measured_ = 0;
-  std::uint64_t rise_ = kFirstRise;  // of measured_ the part that it rises by next: one in so many
+  std::uint64_t rise_ = kFirstRise;  // measured_ rises by 1 / rise_ next
 };
 
 }  // namespace vpfs

@@ -7,8 +7,9 @@
 
 namespace vpfs {
 
-// cost = per_request + bytes x factor(read or write), in byte-equivalents; of a metadata operation
-// per_request + metadata. Factors are in thousandths so that costs stay integers.
+// The cost of a request in byte-equivalents: per_request + bytes x factor(read or write), or
+// per_request + metadata for a metadata operation. Factors are in thousandths so that costs stay
+// integers.
 class CostModel {
  public:
   struct Settings {

@@ -34,8 +34,8 @@ constexpr std::int64_t kGain = per_mille(15);
 constexpr std::int64_t kSteepLoss = per_mille(20);
 constexpr std::int64_t kChange = per_mille(80);
 
-// How many standard errors are evidence; squared, in hundredths. It is easy to go up where the
-// lower level shows that the server is just busy: the step back is harmless.
+// How many standard errors are evidence; squared, in hundredths. A step up needs little evidence if
+// the lower level shows that the server is just busy: the step back is harmless.
 constexpr std::int64_t kToRaise = 400;
 constexpr std::int64_t kToRaiseWhenSteep = 64;
 constexpr std::int64_t kToDouble = 324;
@@ -55,7 +55,7 @@ bool exceeds(std::int64_t excess, std::int64_t evidence, std::int64_t variance) 
   return excess > 0 && excess * excess / kOne * 100 > evidence * variance;
 }
 
-// The part of a round by which its ends may be off, squared.
+// The squared error of a round's ends, as a part of the round.
 std::int64_t edge_variance(std::uint64_t rounds) {
   const auto n = static_cast<std::int64_t>(std::min<std::uint64_t>(rounds, kMostRounds));
   return kOne / 16 / (n * n);
@@ -74,7 +74,7 @@ TimePoint later(TimePoint now, Duration by) {
   return TimePoint::max() - by < now ? TimePoint::max() : now + by;
 }
 
-// 1 - a / b, where far more is as good as four times.
+// 1 - a / b, with a capped at four times b.
 std::int64_t shortfall(std::int64_t a, std::int64_t b) {
   return kOne - std::min(a, 4 * b) * kOne / b;
 }
@@ -204,7 +204,7 @@ void DepthController::begin(Phase phase, TimePoint now) {
   rounds_ = 0;
   const Level& timed = level(Phase::base).known() ? level(Phase::base) : level(phase);
   if (!timed.known()) return;
-  // While it is open whether the lower level would do, probes are cheap and worth their time.
+  // Probes are cheap and worth their time until it is clear whether the lower level suffices.
   const bool settled = !settling(now) && (low_costs_ || level(Phase::low).depth == base_depth());
   const Duration length = phase == Phase::base && settled ? kBasePhase : kShortPhase;
   const std::uint64_t round = std::max<std::uint64_t>(1, timed.all.time / timed.all.rounds);
@@ -230,7 +230,7 @@ bool DepthController::server_changed() {
          (recent.rounds < before_.all.rounds && before_.differs_from(recent));
 }
 
-// This phase is left out of what is measured from here on: it saw both servers.
+// Later measurements leave this phase out: it saw both servers.
 void DepthController::start_over(TimePoint now) {
   for (Level& one : levels_) one = {.depth = one.depth};
   settle_until_ = later(now, kSettle);
@@ -240,8 +240,8 @@ void DepthController::start_over(TimePoint now) {
   begin(Phase::base, now);
 }
 
-// Spends at most the allowed part of the throughput on probes of this kind. A loss counts only as
-// far as it is certain, since more rounds may show that there is none.
+// Spends at most the allowed part of the throughput on probes of this kind. Only the certain part
+// of a loss counts, since more rounds may show that there is none.
 void DepthController::delay_probe(TimePoint now) {
   const Level& base = level(Phase::base);
   const Level& probe = level(phase_);

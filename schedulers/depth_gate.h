@@ -9,8 +9,8 @@
 namespace vpfs {
 
 // How much may be outstanding at the data server at once. Whichever limit is reached first holds. A
-// request counts for half of `cost` at most, so that the largest need not go alone, behind a server
-// that has run dry and before one that does: two of them are outstanding at most.
+// request counts for at most half of `cost`, so two of the largest may be outstanding. If one had
+// to go alone, the server would run dry before it and after it.
 struct Depth {
   std::uint32_t requests = 16;  // at least 1
   Cost cost = UINT64_MAX;       // the sum of costs, as they count
@@ -18,7 +18,7 @@ struct Depth {
   bool operator==(const Depth&) const = default;
 };
 
-// Instead of Depth::requests, a number that finds itself between these (see DepthController).
+// DepthController finds the number of requests between these; it replaces Depth::requests.
 struct AutoDepth {
   std::uint32_t least = 1;
   std::uint32_t most = 1024;
@@ -32,7 +32,7 @@ class DepthGate {
  public:
   explicit DepthGate(Depth depth) : depth_(depth) {}
 
-  // Whether some request might pass, if its cost allows.
+  // Whether a request may pass if its cost allows it.
   [[nodiscard]] bool has_room() const { return requests() == 0 || requests() < depth_.requests; }
   [[nodiscard]] bool admits(Cost cost) const {
     if (requests() == 0) return true;
@@ -54,12 +54,12 @@ class DepthGate {
   [[nodiscard]] Load load() const {
     return {.requests = requests(), .cost = mine_.cost + before_.cost};
   }
-  // Counts as outstanding what is at the data server already, whatever the depth; one of it has
-  // ended.
+  // occupy() counts requests that are at the data server already as outstanding, whatever the
+  // depth. vacate(): one of them has ended.
   void occupy(Load load) { before_ = load; }
   void vacate(Cost cost);
 
-  // Another number of requests. What is outstanding may be more for a while.
+  // Changes the number of requests. More may be outstanding for a while.
   void set_requests(std::uint32_t requests) { depth_.requests = requests; }
   [[nodiscard]] const Depth& depth() const { return depth_; }
   [[nodiscard]] std::uint32_t requests() const { return mine_.requests + before_.requests; }
@@ -73,7 +73,7 @@ class DepthGate {
 
   Depth depth_;
   Load mine_;
-  Load before_;  // of occupy(), counted as another depth had it
+  Load before_;  // of occupy(), counted by another depth
 };
 
 }  // namespace vpfs

@@ -12,13 +12,13 @@ namespace vpfs {
 namespace {
 // The latency of requests that are a part of "these bytes by this time", unless the flow has one.
 constexpr Duration kFinishLatency = std::chrono::seconds(1);
-// No latency is longer, 36 years; a bucket is not full any later either.
+// The longest latency, 36 years, and the longest time until a bucket is full.
 constexpr Duration kMostLatency = Duration(std::int64_t{1} << 60);
-// `shift_` goes back to zero beyond it, 9 years. So until `now` is 2^62 ns (146 years) no time
-// overflows: a deadline is at most 2^58 + 3 x 2^60 ns after it.
+// `shift_` goes back to zero beyond this, 9 years. So no time overflows until `now` is 2^62 ns (146
+// years): a deadline is at most 2^58 + 3 x 2^60 ns after it.
 constexpr Duration kMostShift = Duration(std::int64_t{1} << 58);
 
-// What of a Share this policy looks at.
+// The part of a Share that this policy uses.
 Share known_part(const Share& share) {
   return {.rate = share.rate,
           .burst = share.burst,
@@ -37,8 +37,8 @@ Duration printable(Duration time) {
   return std::chrono::ceil<std::chrono::hours>(time);
 }
 
-// At most D of the largest requests are at the server, and no more cost than the depth allows, or
-// two of them.
+// At most D of the largest requests are at the server, and their cost is within the depth's cost or
+// that of two of them.
 std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits&, Scheduler::Part part) {
   auto edf = settings.own.of<EdfSettings>();
   const std::uint32_t depth =
@@ -61,7 +61,7 @@ void read(ConfigReader& scheduler, SchedulerSettings& settings) {
   reader.get("default_latency", &edf.default_latency, std::chrono::milliseconds(1),
              std::chrono::hours(24));
   if (edf.capacity > 0 && settings.auto_depth) {
-    scheduler.report("depth", "promises need a depth that does not change by itself");
+    scheduler.report("depth", "promises need a fixed depth");
   }
 }
 
@@ -89,7 +89,7 @@ Edf::Edf(const EdfSettings& settings, Cost ahead)
   settings_.default_latency = std::min(settings.default_latency, kMostLatency);
 }
 
-// The curve that a share asks a promise of, if any; an error when it cannot be kept.
+// The curve that a share wants promised, if any; an error if it cannot be kept.
 Result<std::optional<ArrivalCurve>> Edf::curve_of(AppId app, const Share& share, TimePoint now) {
   const bool has_curve = share.rate.count > 0 && share.latency > Duration::zero();
   const bool has_finish = share.finish_bytes.count > 0;
@@ -121,7 +121,7 @@ Result<std::optional<ArrivalCurve>> Edf::curve_of(AppId app, const Share& share,
                        : "cannot be promised for any time up to a hundred days from now");
 }
 
-// Keeps what the flow asks for now. Flows beyond the last one that ever asked take no memory.
+// Stores what the flow asks for now. Flows beyond the last one that ever asked take no memory.
 bool Edf::asks_anew(std::uint32_t index, const Share& asked) {
   if (index >= asked_.size()) {
     if (asked == Share{}) return false;
@@ -270,7 +270,7 @@ void Edf::dispatch(IoRequest& request, TimePoint now) {
   Flow& flow = flows_[index];
   TimePoint deadline = request.arrival + flow.latency;
   if (flow.promised) {
-    // Nothing has started, so what starts later may start now, and everybody's starts with it.
+    // Nothing has started, so the next start may be now, and all starts move with it.
     const TimePoint start = start_of(flow);
     set_shift(std::max(shift_, start - now));
     deadline = deadline_of(flow, start) - shift_;
@@ -288,7 +288,7 @@ void Edf::dispatch(IoRequest& request, TimePoint now) {
   if (!others_.empty()) flows_.prefetch(others_.top());
 }
 
-// Sets the clock of starts back to `now`, and everything that is on it with it. O(all queued).
+// Sets the clock of starts back to `now`, together with all times on it. O(all queued).
 void Edf::rebase(TimePoint now) {
   const TimePoint before = on_start_clock(now);
   const Duration shift = shift_;

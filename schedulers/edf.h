@@ -16,7 +16,7 @@ namespace vpfs {
 // What promises are made of.
 struct EdfSettings {
   std::uint64_t capacity = 0;  // of the data server, cost/s; zero: unknown, nothing is promised
-  // Promises take it into account: one that is larger may make the server late.
+  // Promises allow for requests of this cost. A larger one may make the server late.
   Cost largest_request = 4 * kMiB;
   Duration default_latency = std::chrono::seconds(1);  // of flows without a target
 
@@ -27,24 +27,24 @@ struct EdfSettings {
 //
 // A flow whose curve (burst, rate, latency) was admitted has a bucket of `burst` that fills at
 // `rate`. A request that comes at t starts at t if the bucket holds its cost, else when it would;
-// its deadline is start + latency. One that is larger than the burst starts with a full bucket, and
-// what is beyond the burst moves its deadline by the time that the rate takes for it: so it asks
-// for no more, in any interval, than the curve does.
+// its deadline is start + latency. A request larger than the burst starts with a full bucket, and
+// its deadline moves by the time that the rate takes for the part beyond the burst. So it never
+// asks for more than the curve does, in any interval.
 //
 //   1. Requests that have started go first, earliest deadline first: the promises.
-//   2. When there are none, capacity is left that no curve claims. It goes to whoever waits,
-//      earliest deadline first: requests of promised flows that start later, and those of all other
-//      flows, whose deadline is their arrival + latency. For the former the starts and buckets of
-//      all curves move so that theirs is now; nobody pays for it later.
+//   2. When there are none, no curve claims the capacity. It goes to the waiting requests, earliest
+//      deadline first: requests of promised flows that start later, and requests of all other
+//      flows, whose deadline is their arrival + latency. When one of the former goes early, the
+//      starts and buckets of all curves move so that its start is now; no flow pays for it later.
 //
 // All starts are on a clock of their own, `now` + shift_, so moving them all is one addition. A
 // move happens when nothing has started, so from then on the demand of each curve is again within
 // its burst and rate: promises hold through it.
 //
-// A promise begins when it is given: what is queued then counts as coming then. When curves change
-// while promised requests wait, nothing is late as long as the curves before and after would fit
-// together; capacity that one flow gives up and another one is promised at the same moment may make
-// those that wait late once.
+// A promise begins when it is given, and requests that are queued then count as arriving then. When
+// curves change while promised requests wait, nothing is late as long as the curves before and
+// after fit together. Capacity that moves from one flow to another at one moment may make waiting
+// requests late once.
 //
 // Only the head of a flow has a start; it is taken out of the bucket when the request leaves, so
 // withdrawn requests are never charged.
@@ -60,7 +60,7 @@ class Edf final : public Policy {
   void dispatch(IoRequest& request, TimePoint now) override;
   void complete(const IoRequest& request, Cost cost, TimePoint now) override;
   void withdraw(IoRequest& request, TimePoint now) override;
-  // A promise that is asked for again unchanged goes on as it was given.
+  // An unchanged promise goes on as it was given.
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
   void prefetch() const override;
@@ -103,13 +103,13 @@ class Edf final : public Policy {
   void start_due(TimePoint now);
   void set_shift(Duration shift);
   void rebase(TimePoint now);
-  // The flow that goes next; they say in which heap it is. REQUIRES: something is queued.
+  // The flow that goes next; the heaps say which one it is in. REQUIRES: something is queued.
   [[nodiscard]] std::uint32_t choose() const;
 
   EdfSettings settings_;
   Admission admission_;
   FlowTable<Flow> flows_;
-  std::vector<Share> asked_;  // by flow: what it was given to set_share(), if that is anything
+  std::vector<Share> asked_;  // by flow: the share given to set_share(), if it asks for anything
   FlowHeap started_;          // promised flows whose head has started, by deadline
   FlowHeap later_;            // promised flows whose head has not, by start
   FlowHeap others_;           // flows without a promise, by deadline

@@ -8,11 +8,11 @@
 
 namespace vpfs {
 
-// Sends requests in the order of their arrival, whoever they belong to; shares mean nothing to it.
-// It is what a data server without vpfs does, but for the depth.
+// Sends requests in the order of their arrival and ignores flows and shares. A data server without
+// vpfs does the same, except for the depth.
 //
-// Only here, a flow's next request goes on with the wait of a head that was withdrawn: whether it
-// was the head is not known in O(1).
+// This policy cannot tell in O(1) whether a withdrawn request was its flow's head. So the flow's
+// next request continues the wait of a withdrawn head.
 class Fifo final : public Policy {
  public:
   static const PolicyKind kKind;

@@ -12,7 +12,7 @@ constexpr std::uint64_t kKeptOrders = kOrders / 2;
 void FlowHeap::grow(std::size_t flows) {
   if (flows <= places_.size()) return;
   places_.resize(flows, kNowhere);
-  // With the growth of places_, so that adding flows one by one stays linear.
+  // Grows with places_, so adding flows one by one stays linear.
   blocks_.resize((kRoot + places_.capacity()) / kChildren + 1);
 }
 
@@ -61,8 +61,8 @@ std::size_t FlowHeap::least_of(std::size_t first) {
   return first + (block[right].before(block[left]) ? right : left);
 }
 
-// A new tag mostly belongs near the bottom. So the hole goes all the way down first, which no
-// comparison with `entry` has to be guessed for, and then up to where `entry` fits.
+// A new tag usually belongs near the bottom. So the hole goes all the way down first, without
+// comparing (and mispredicting) against `entry`, and then up to where `entry` fits.
 void FlowHeap::settle(std::size_t place, const Entry& entry) {
   if (place > kRoot && entry.before(at(parent_of(place)))) return sift_up(place, entry);
   for (;;) {

@@ -7,14 +7,14 @@
 
 namespace vpfs {
 
-// A 4-ary min-heap of flows that knows where each flow stands, so that any flow's key can change in
-// O(log n). Flows are small dense integers; allocates in grow() only.
+// A 4-ary min-heap of flows. It knows each flow's place, so any flow's key can change in O(log n).
+// Flows are small dense integers; allocates in grow() only.
 class FlowHeap {
  public:
   struct Key {
     std::uint64_t tag = 0;
-    // Breaks ties: a number that grows from one request to the next, over all flows. When it is far
-    // enough above the heap's oldest ones, what is more than 2^31 behind counts as equally old.
+    // Breaks ties: a number that grows from one request to the next, over all flows. Entries that
+    // are more than 2^31 behind the newest may count as equally old.
     std::uint64_t order = 0;
   };
 
@@ -62,7 +62,7 @@ class FlowHeap {
   [[nodiscard]] Entry& at(std::size_t place) {
     return blocks_[place / kChildren][place % kChildren];
   }
-  // One behind the last place in use.
+  // The place after the last one in use.
   [[nodiscard]] std::size_t end() const { return kRoot + size_; }
   void put(std::size_t place, const Entry& entry) {
     at(place) = entry;
@@ -71,13 +71,13 @@ class FlowHeap {
   [[nodiscard]] Entry make_entry(std::uint32_t flow, Key key);
   [[nodiscard]] std::size_t least_of(std::size_t first);
   void sift_up(std::size_t place, const Entry& entry);
-  // Puts `entry` into the hole at `place`, or where the order wants it from there.
+  // Puts `entry` into the hole at `place` or, where the order requires it, above or below.
   void settle(std::size_t place, const Entry& entry);
 
   std::vector<Block> blocks_;
   std::vector<std::uint32_t> places_;  // of each flow
   std::size_t size_ = 0;
-  std::uint64_t order_base_ = 0;  // entries keep what their order is above it
+  std::uint64_t order_base_ = 0;  // entries store their order less this
 };
 
 }  // namespace vpfs

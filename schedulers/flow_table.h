@@ -15,7 +15,8 @@
 
 namespace vpfs {
 
-// What every policy with an order among flows keeps of one: its requests, first come first served.
+// The part of a flow that every policy with an order among flows has: its requests, first come
+// first served.
 struct FlowQueue {
   RequestList queue;
   FlowAccount account;
@@ -26,7 +27,7 @@ template <std::derived_from<FlowQueue> Flow>
 class FlowTable {
  public:
   [[nodiscard]] std::size_t size() const { return flows_.size(); }
-  // Makes place for a flow. False: there was.
+  // Makes room for a flow. False: there was room.
   bool grow(AppId app) {
     const std::size_t needed = std::size_t{std::to_underlying(app)} + 1;
     if (needed <= flows_.size()) return false;
@@ -71,7 +72,7 @@ class FlowTable {
     return was_head;
   }
 
-  // Who puts a head in its place tells it what that waits for.
+  // Whoever places a head reports here what the head waits for.
   [[nodiscard]] HoldClock& holds() { return holds_; }
   void prefetch(std::uint32_t index) const {
     __builtin_prefetch(&flows_[index]);

@@ -10,13 +10,13 @@
 
 namespace vpfs {
 
-// Why the head of a queue is held. A queue is what one flow has waiting in one traffic class of one
-// Scheduler.
+// Why the head of a queue is held. A queue has the waiting requests of one flow in one traffic
+// class of one Scheduler.
 enum class HoldReason : std::uint8_t {
   limit,          // its flow's own limit does not allow it yet
-  share,          // then somebody was sent before it, the last one of its own traffic class
-  depth,          // the limit allows it, and nobody was sent since: the server has no room
-  traffic_class,  // as share, but the last one was of another traffic class
+  share,          // the limit allows it; the last request sent was of its own traffic class
+  depth,          // the limit allows it and nothing was sent since: the server has no room
+  traffic_class,  // as share, but the last request sent was of another traffic class
 };
 inline constexpr std::array kHoldReasons = {HoldReason::limit, HoldReason::share, HoldReason::depth,
                                             HoldReason::traffic_class};
@@ -65,8 +65,8 @@ class HoldClock {
     row.state = State::none;
   }
 
-  // A request was chosen to be sent, of this policy or of another traffic class. To be called for
-  // every one, before it leaves its queue.
+  // A request of this policy, or of another traffic class, was chosen to be sent. Called for every
+  // such request before it leaves its queue.
   void sent(bool own, TimePoint now) {
     if (own != own_was_last_) turn(now);
     for (; fresh_count_ > 0; --fresh_count_) {
@@ -78,12 +78,12 @@ class HoldClock {
     }
   }
 
-  // From now on times of limits are on a clock that is so much ahead of `now`. No limit may move to
-  // before `now` by this.
+  // Times of limits are from now on by a clock that is `ahead` of `now`. REQUIRES: no limit moves
+  // to before `now`.
   void set_limit_clock(Duration ahead) { limit_clock_ahead_ = ahead; }
 
-  // Starts from zero with what is queued from now on; forget() is for a flow that ends: it has no
-  // times until the next start().
+  // start() counts from zero, with the requests that are queued now. forget() ends the times of a
+  // flow until the next start().
   void start(std::uint32_t flow, TimePoint now);
   void forget(std::uint32_t flow) {
     if (flow < rows_.size()) rows_[flow].counts = false;
@@ -93,18 +93,18 @@ class HoldClock {
   [[nodiscard]] HoldTimes held(std::uint32_t flow, TimePoint now) const;
   void prefetch(std::uint32_t flow) const { __builtin_prefetch(&rows_[flow]); }
 
-  // How many flows wait for the next send to be told of it; never more than there are.
+  // How many flows wait to be told of the next send; never more than there are flows.
   [[nodiscard]] std::size_t fresh() const { return fresh_count_; }
 
  private:
   enum class State : std::uint8_t {
     none,     // no head
-    limited,  // until `until`; after that as fresh, since nobody was sent then
-    fresh,    // nobody was sent since the limit allowed it
-    passed,   // somebody was
+    limited,  // until `until`; then like fresh
+    fresh,    // nothing was sent since the limit allowed it
+    passed,   // something was sent since
   };
-  // Apart from what a policy keeps of a flow, which would outgrow its cache line. When a state
-  // begins the time is taken off what the state counts as, and added when it ends.
+  // Kept apart from the policy's own flow, which would outgrow its cache line. The beginning of a
+  // state takes the time off the state's counter, and its end adds the time.
   struct alignas(64) Row {
     HoldTimes times;
     TimePoint until = {};  // on the clock of limits
@@ -141,7 +141,7 @@ class HoldClock {
       row.times.limit += time;
     }
   }
-  // For how long the request that was sent last was of this policy, in all.
+  // For how long, in total, the last request sent was of this policy.
   [[nodiscard]] Duration own_time(TimePoint now) const {
     return own_was_last_ ? own_time_ + (now - own_since_) : own_time_;
   }
@@ -152,7 +152,7 @@ class HoldClock {
   }
 
   std::vector<Row> rows_;
-  std::vector<std::uint32_t> fresh_;  // the first of them: flows that may be fresh, each once
+  std::vector<std::uint32_t> fresh_;  // first the flows that may be fresh, each once
   std::size_t fresh_count_ = 0;
   Duration own_time_ = {};  // up to own_since_
   TimePoint own_since_ = {};

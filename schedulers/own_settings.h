@@ -8,7 +8,7 @@
 
 namespace vpfs {
 
-// Settings that single policies define: at most one value of each type. What is not there has the
+// Settings that single policies define: at most one value of each type. A missing value has the
 // type's defaults.
 class OwnSettings {
  public:

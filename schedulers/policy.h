@@ -17,27 +17,27 @@ namespace vpfs {
 // A time that never comes.
 inline constexpr TimePoint kNever = TimePoint::max();
 
-// What one flow has queued, and at the data server.
+// A flow's requests in the queue and at the data server.
 struct FlowState {
   std::size_t queued = 0;
   std::size_t outstanding = 0;
-  // The head of the flow's queue. A policy that would have to look for it far back in a common
-  // queue does not.
+  // The head of the flow's queue. Nothing if a policy would have to search far back in a common
+  // queue.
   const IoRequest* oldest = nullptr;
 };
 
-// Why a flow's head request has not been sent. `eligible` is set where the wait is for a time.
+// Why a flow's head request has not been sent. `eligible` is set if it waits for a time.
 struct WaitReason {
   std::string_view reason;  // a static text
   std::optional<TimePoint> eligible = std::nullopt;
 };
 
-// The WaitReason of a head request that nothing stands before.
+// The WaitReason of a head request with nothing before it.
 inline constexpr std::string_view kIsNext = "is the next to be sent";
 
 // Decides in which order the requests of one traffic class go to the data server, and when each may
-// go at the earliest. How much is outstanding there is the Scheduler's business, which owns the
-// policies and is their only caller.
+// go at the earliest. The Scheduler bounds how much is outstanding; it owns the policies and is
+// their only caller.
 //
 // A Policy is a data structure: it owns no thread, takes no lock and reads no clock; `now` never
 // goes back. Requests are borrowed: each one given to enqueue() leaves exactly once, through
@@ -64,26 +64,26 @@ class Policy {
   // Takes a queued request back. It is not charged.
   virtual void withdraw(IoRequest& request, TimePoint now) = 0;
 
-  // Adds a flow or changes its share. An error says what of it cannot be promised, and what could
-  // be; the flow is there all the same, without the promise.
+  // Adds a flow or changes its share. An error says which promise cannot be kept and which one
+  // could be. The flow is added all the same, without the promise.
   [[nodiscard]] virtual Result<void> set_share(AppId app, const Share& share, TimePoint now) = 0;
-  // Ends a flow's claims and limits; what it has queued leaves by the default share. Its AppId may
-  // come back, as another flow's, when nothing of it is queued or outstanding.
+  // Ends a flow's claims and limits; its queued requests leave by the default share. The AppId may
+  // become another flow's when nothing of it is queued or outstanding.
   virtual void remove(AppId app, TimePoint now) { (void)set_share(app, {}, now); }
-  // Service that a flow got elsewhere in the last `period`. It keeps no head of the flow waiting
-  // for longer than that.
+  // The flow got this service elsewhere in the last `period`. It holds no head of the flow for
+  // longer than `period`.
   virtual void served_elsewhere(AppId /*app*/, Cost /*cost*/, Duration /*period*/,
                                 TimePoint /*now*/) {}
-  // What a dispatched request did beyond its cost.
+  // A dispatched request did this much more than its cost.
   virtual void charge_more(const IoRequest& /*request*/, Cost /*cost*/) {}
 
   [[nodiscard]] virtual std::size_t queued() const = 0;
-  // Some queued request, nullptr when there is none: to withdraw all of them.
+  // Any queued request, for withdrawing all of them; nullptr: there is none.
   [[nodiscard]] virtual IoRequest* any_queued() const = 0;
   // Fetches what head() will need into the cache; called some time before it.
   virtual void prefetch() const {}
 
-  // For how long the heads of flows were held: the policy says what for, the Scheduler what is
+  // Counts for how long the heads of flows were held. The policy reports why, the Scheduler what is
   // sent.
   [[nodiscard]] virtual HoldClock& holds() = 0;
 
@@ -91,9 +91,9 @@ class Policy {
   [[nodiscard]] virtual FlowState flow(AppId app) const = 0;
   // Why the head of a flow's queue waits, if the depth is no reason. REQUIRES: it has one.
   [[nodiscard]] virtual WaitReason why_waiting(AppId app, TimePoint now) const = 0;
-  // What the policy knows of a flow beyond its queue.
+  // What the policy knows about a flow beyond its queue.
   [[nodiscard]] virtual StatusFields report(AppId /*app*/, TimePoint /*now*/) const { return {}; }
-  // What it knows of the data server.
+  // What it knows about the data server.
   [[nodiscard]] virtual StatusFields server(TimePoint /*now*/) const { return {}; }
 };
 

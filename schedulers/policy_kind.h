@@ -21,13 +21,13 @@ struct SchedulerSettings {
   Depth depth = {};
   std::optional<AutoDepth> auto_depth = {};
   TrafficClasses classes = {};
-  // Of the single policies: EdfSettings, AdapTbfSettings, and so on.
+  // Settings of single policies: EdfSettings, AdapTbfSettings, and so on.
   OwnSettings own = {};
 
   bool operator==(const SchedulerSettings&) const = default;
 };
 
-// What several policies may make of a Share; every policy accepts a weight.
+// Fields of a Share that several policies use. Every policy accepts a weight.
 enum class ShareField : std::uint8_t {
   rate,        // and burst
   operations,  // and burst_operations
@@ -52,12 +52,12 @@ class ShareFields {
   std::uint32_t set_ = 0;
 };
 
-// A word of a share that only one policy knows; Share::own has its value, an integer.
+// A word of a share that only one policy knows. Share::own has its value, an integer.
 struct ShareWord {
   std::string_view name;
   std::uint64_t least = 0;
   std::uint64_t most = UINT64_MAX;
-  // A share without the word has its weight for the value.
+  // The weight is the value for a share without the word.
   bool replaces_weight = false;
 };
 
@@ -67,19 +67,19 @@ struct PolicyKind {
   std::string_view name;  // in configurations
   ShareFields share_fields = {};
   std::span<const ShareWord> share_words = {};
-  // What a request costs beside its bytes, unless the configuration says it. What a request without
-  // data takes of a real server, in bytes that it could move meanwhile: OrangeFS 2.10 with data in
-  // memory shows 110 KiB for reads and 150 KiB for writes, and servers that move data more slowly
-  // show less (docs/schedulers.md).
+  // The default cost of a request beside its bytes. The default stands for the bytes that a real
+  // server could move while it handles a request without data: OrangeFS 2.10 with data in memory
+  // shows 110 KiB for reads and 150 KiB for writes, and slower servers show less
+  // (docs/schedulers.md).
   Bytes per_request = {64 * kKiB};
 
   std::unique_ptr<Policy> (*make)(const SchedulerSettings& settings, RateLimits& limits,
                                   Scheduler::Part part);
-  // Reads and checks the policy's keys of the mapping `scheduler`, by custom a mapping of the
-  // policy's name, whether the policy is chosen or not. Depth and classes have been read. Nothing:
-  // it has no settings.
+  // Reads and checks the policy's keys of the mapping `scheduler`: by custom one mapping with the
+  // policy's name. It is called whether the policy is chosen or not, after depth and classes were
+  // read. nullptr: the policy has no settings.
   void (*read)(ConfigReader& scheduler, SchedulerSettings& settings) = nullptr;
-  // A line for people about the settings; "": there is nothing to say.
+  // Describes the settings in a line for people; "": there is nothing to say.
   std::string (*summary)(const SchedulerSettings& settings) = nullptr;
 
   [[nodiscard]] bool knows(ShareField field) const { return share_fields.has(field); }

@@ -35,7 +35,7 @@ RateLimits::Limit* RateLimits::find(AppId app, bool make) {
 
 void RateLimits::set_bucket(Limit& limit, std::uint8_t kind, std::uint64_t rate,
                             std::uint64_t depth, TimePoint now) {
-  // What users were refused for, and until when, was by the limit before.
+  // Refusals and their times belong to the limit before.
   limit.served = limit.refused = limit.polite = 0;
   limit.claimed = TimePoint::min();
   if (rate == 0) {
@@ -45,7 +45,7 @@ void RateLimits::set_bucket(Limit& limit, std::uint8_t kind, std::uint64_t rate,
   TokenBucket& bucket = kind == kBytes ? limit.bytes : limit.operations;
   if ((limit.kinds & kind) == 0) bucket = TokenBucket(rate, depth);
   limit.kinds |= kind;
-  // A new one is full from now on: what its flow did before is none of its business.
+  // A new bucket is full from now on, whatever its flow did before.
   bucket.change(rate, depth, now);
 }
 
@@ -86,7 +86,7 @@ void RateLimits::end_backlog(AppId app) {
   --of.queues;
 }
 
-// Called of a user whose policy has room for the request.
+// Called by a user whose policy has room for the request.
 TimePoint RateLimits::in_turn(AppId app, User user, TimePoint ready, TimePoint now) {
   if (!limited(app)) return ready;
   Limit& of = limits_[index(app)];
@@ -124,7 +124,7 @@ void RateLimits::take(const IoRequest& request, User user, TimePoint now) {
   if ((of.kinds & kOperations) != 0) of.operations.take(1, from);
   if (users_ < 2) return;
   const std::uint64_t bit = std::uint64_t{1} << user;
-  // Who goes again has found nobody that wanted the tokens: a new round.
+  // A user that goes again found no other that wanted the tokens: a new round begins.
   if ((of.served & bit) != 0) {
     of.served = of.refused = 0;
     of.claimed = TimePoint::min();

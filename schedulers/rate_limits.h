@@ -8,20 +8,20 @@
 
 namespace vpfs {
 
-// The rate limits of all flows: for each at most one bucket of bytes and one of operations, which
-// both must allow a request. Shared by the policies of all traffic classes, and by all schedulers
-// that are made on them, so that a limit holds for everything that a flow does.
+// The rate limits of all flows. A flow has at most one bucket of bytes and one of operations, and
+// both must allow a request. The policies of all traffic classes share the limits, and so may
+// several schedulers: a limit holds for everything that a flow does.
 //
-// Several schedulers (users) that wait for the tokens of one flow take turns, whatever the order in
-// which they are asked and however large their requests are. A user that has had its turn gives way
-// to those that were refused and have not: until the tokens that they need have come, and then once
-// more for the shortest time. So a user that has no room holds the others up no longer than that.
+// Several schedulers (users) that wait for the tokens of one flow take turns, in whatever order
+// they are asked and however large their requests are. A user that has had its turn gives way to
+// users that were refused and have not: until their tokens have come, and then once more for the
+// shortest time. A user without room delays the others no longer than that.
 class RateLimits {
  public:
   // What a request takes from the bucket of bytes.
   enum class Unit : std::uint8_t { bytes, cost };
 
-  // One of those who use the limits together: a number below kMostUsers.
+  // A user of the limits: a number below kMostUsers.
   using User = std::uint8_t;
   static constexpr User kMostUsers = 64;
 
@@ -29,24 +29,24 @@ class RateLimits {
   RateLimits(const RateLimits&) = delete;
   RateLimits& operator=(const RateLimits&) = delete;
 
-  // Several policies use these limits from now on, if more than one does. The user's number is free
-  // again when it leaves; users beyond kMostUsers have the last one together.
+  // Adds a user, until leave() frees its number. Users beyond kMostUsers share the last number.
+  // share(): several policies of one user take tokens from now on.
   [[nodiscard]] User join();
   void leave(User user);
   void share() { shared_ = true; }
 
-  // Sets or lifts the limits that the share has. Those that are set already stay as they are, so
-  // every user may do that. Flows beyond the last one that has a limit take no memory.
+  // Sets or lifts the limits of the share. An unchanged limit keeps its tokens, so every user may
+  // call this. Flows beyond the last limited one take no memory.
   void set(AppId app, const Share& share, TimePoint now);
-  // A rate alone, which may be below any that configurations allow: zero lets nothing pass beyond
-  // what the bucket holds.
+  // Sets the rate alone. It may be below what configurations allow; zero lets only the tokens in
+  // the bucket pass.
   void set_rate(AppId app, std::uint64_t rate, std::uint64_t burst, bool realtime, TimePoint now);
   void lift(AppId app);
 
   [[nodiscard]] bool limited(AppId app) const {
     return index(app) < limits_.size() && limit(app).kinds != 0;
   }
-  // When all buckets of the flow allow the request; the past if it has none.
+  // When all buckets of the flow allow the request; the past for a flow without buckets.
   [[nodiscard]] TimePoint ready_at(const IoRequest& request) const;
   // As ready_at(), but later than `now` where the user gives way to another one.
   [[nodiscard]] TimePoint allowed_at(const IoRequest& request, User user, TimePoint now) {
@@ -62,18 +62,18 @@ class RateLimits {
   void prefetch(std::uint32_t index) const {
     if (index < limits_.size()) __builtin_prefetch(&limits_[index]);
   }
-  // Nothing if the flow has no limit.
+  // Does nothing for a flow without a limit.
   void take(const IoRequest& request, User user, TimePoint now);
-  // Beyond what a request took: the flow was given more. Nothing if it has no bucket of bytes.
+  // The flow was given more than a request took. Does nothing for a flow without a bucket of bytes.
   void take_more(AppId app, Bytes size, TimePoint now);
-  // A queue of a limited flow has something in it from now on, or no longer: each queue of each
-  // user tells it. What comes after no queue had anything keeps no token from before.
+  // A queue of a limited flow becomes backlogged, or empty; every queue of every user reports it. A
+  // backlog keeps no tokens from before it began.
   void begin_backlog(AppId app, TimePoint now);
   void end_backlog(AppId app);
 
   // How many flows there is memory for.
   [[nodiscard]] std::size_t size() const { return limits_.size(); }
-  // Of the bucket of bytes. REQUIRES: it has one.
+  // The rate of the flow's bucket of bytes. REQUIRES: it has one.
   [[nodiscard]] std::uint64_t rate(AppId app) const { return limit(app).bytes.rate(); }
   // The tokens of a flow, for status.
   [[nodiscard]] StatusFields report(AppId app, TimePoint now) const;

@@ -22,12 +22,12 @@ using PolicyKinds = std::span<const PolicyKind* const>;
 // The names that configurations use: "fifo", "sfq", ...
 [[nodiscard]] std::vector<std::string_view> scheduler_names(PolicyKinds among = known_policies());
 
-// `shared`: see Scheduler; the policies that know no rate, and those that make rates of their own
-// or promise something of the server's capacity (`adaptbf`, `edf`), do not look at it.
+// `shared`: see Scheduler. Policies without rates, and those that make their own rates or promises
+// (`adaptbf`, `edf`), ignore it.
 [[nodiscard]] std::unique_ptr<Scheduler> make_scheduler(const PolicyKind& policy,
                                                         const SchedulerSettings& settings,
                                                         RateLimits* shared = nullptr);
-// Of known_policies(); an unknown name is an error that lists the known ones.
+// Looks the name up in known_policies(). An unknown name is an error that lists the known ones.
 [[nodiscard]] Result<std::unique_ptr<Scheduler>> make_scheduler(std::string_view name,
                                                                 const SchedulerSettings& settings,
                                                                 RateLimits* shared = nullptr);

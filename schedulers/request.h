@@ -18,8 +18,8 @@ using Cost = std::uint64_t;
 inline constexpr Cost kMaxCost = Cost{1} << 40;
 
 // One I/O that waits for the data server or is at it. The session owns it and keeps it in place
-// from enqueue() until complete() or withdraw(); schedulers link it into their queues through the
-// fields at the end, which nobody else touches but to read `sent`. It fits into one cache line.
+// from enqueue() until complete() or withdraw(); Schedulers link it into their queues through the
+// fields at the end; others may only read `sent`. It fits into one cache line.
 struct alignas(64) IoRequest {
   AppId app = {};
   IoKind kind = IoKind::read;

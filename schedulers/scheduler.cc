@@ -48,7 +48,7 @@ void Scheduler::add_class(std::unique_ptr<Policy> policy, std::uint32_t share) {
 }
 
 void Scheduler::enqueue(IoRequest& request, TimePoint now) {
-  // A request may be older than the classes that there are now.
+  // A request may be older than the present classes.
   const std::size_t last = classes_.size() - 1;
   request.traffic_class =
       static_cast<std::uint8_t>(std::min<std::size_t>(request.traffic_class, last));
@@ -215,8 +215,7 @@ WaitReason Scheduler::why_waiting(AppId app, TimePoint now) {
   const IoRequest* const oldest = flow(app).oldest;
   if (oldest == nullptr) return {};
   const Class& of = class_of(*oldest);
-  // With a full depth nobody is asked whose turn it is: that would tell policies that there was
-  // room.
+  // Policies are not asked while the depth is full: asking would tell them that there is room.
   const Choice choice = gate_.has_room() ? choose(now) : Choice{};
   const WaitReason why = of.policy->why_waiting(app, now);
   if (why.eligible) return why;
@@ -246,7 +245,7 @@ HoldTimes Scheduler::held(AppId app, TimePoint now) const {
 }
 
 StatusFields Scheduler::server(TimePoint now) const {
-  // Only classes that apportion the server know a part of it each.
+  // Apportioned classes each know a part of the server; others all know the whole.
   if (settings_.mode != TrafficClasses::Mode::apportion) return classes_.back().policy->server(now);
   StatusFields all;
   for (const Class& each : classes_) all.join(each.policy->server(now));

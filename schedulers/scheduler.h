@@ -35,7 +35,7 @@ struct TrafficClasses {
 
   Mode mode = Mode::none;
   std::vector<Class> classes = {};  // at most kMost; for strict the first one is the highest
-  // For strict: a class whose head has waited for so long gets one request.
+  // For strict: a class whose head has waited this long sends one request.
   std::optional<Duration> max_starvation = {};
 
   bool operator==(const TrafficClasses&) const = default;
@@ -63,15 +63,14 @@ class Scheduler {
     std::uint32_t of = 1;
     RateLimits::User user = 0;  // of the limits
 
-    // The part of something that the data server has as a whole; zero stays zero, and nothing else
-    // becomes it.
+    // This part's share of a property of the whole data server. Only zero gives zero.
     [[nodiscard]] std::uint64_t of_whole(std::uint64_t whole) const;
   };
   using MakePolicy = std::function<std::unique_ptr<Policy>(RateLimits& limits, Part part)>;
 
-  // The limits of flows are those of `shared`, if given, together with all other schedulers on it.
-  // It outlives the scheduler, which has nothing queued when it ends while others go on. A share is
-  // given to each of them.
+  // `shared`, if given, holds the limits of the flows for all schedulers on it. It outlives the
+  // scheduler. A scheduler that ends before the others has nothing queued. Every scheduler is given
+  // every share.
   Scheduler(const MakePolicy& make_policy, Depth depth, std::optional<AutoDepth> auto_depth,
             TrafficClasses classes, RateLimits* shared = nullptr);
   ~Scheduler() { limits_.leave(user_); }
@@ -96,14 +95,14 @@ class Scheduler {
   // As Policy has them, for the flow in all classes.
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now);
   void remove(AppId app, TimePoint now);
-  // Service that the flow got elsewhere in the last `period`: it counts here as if it had been
-  // given here, but keeps no head of the flow waiting for longer than `period`. It is divided among
-  // the classes in which the flow has something queued; if there is none, the class that it used
-  // last has all of it. Whoever divides it among several schedulers asks them for flow(app).queued.
+  // The flow got this service elsewhere in the last `period`. It counts as if it had been given
+  // here, but holds no head of the flow for longer than `period`. The classes in which the flow is
+  // queued divide it; without any, it counts for the class that the flow used last. A caller with
+  // several schedulers divides it by flow(app).queued.
   void served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now);
 
-  // For a scheduler that takes over from another: some queued request (nullptr: none), and what is
-  // outstanding. What was outstanding before counts against the depth until vacate().
+  // For replacing a scheduler by another: any queued request (nullptr: none), and the load that is
+  // outstanding. The load given to occupy() counts against the depth until vacate().
   [[nodiscard]] IoRequest* any_queued() const;
   [[nodiscard]] DepthGate::Load load() const { return gate_.load(); }
   void occupy(DepthGate::Load load) { gate_.occupy(load); }
@@ -118,9 +117,9 @@ class Scheduler {
   [[nodiscard]] const Depth& depth() const { return gate_.depth(); }
   [[nodiscard]] std::size_t outstanding() const { return gate_.requests(); }
   [[nodiscard]] std::size_t queued() const;
-  // For how long the heads of the flow's queues were held, over all classes, up to now. It only
-  // grows until remove() ends it; set_share() after that begins at zero. A scheduler knows only its
-  // own times: whoever moves requests to another one adds up.
+  // For how long the heads of the flow's queues were held, over all classes, up to now. The times
+  // only grow until remove(); a later set_share() begins at zero. A caller that moves requests to
+  // another scheduler adds up the times of both.
   [[nodiscard]] HoldTimes held(AppId app, TimePoint now) const;
 
  private:
@@ -128,7 +127,7 @@ class Scheduler {
     std::unique_ptr<Policy> policy;
     HoldClock* holds = nullptr;  // the policy's
     StartTag start;              // with the class's share for a weight
-    TimePoint served = {};       // when it was, or when the class last had nothing queued
+    TimePoint served = {};       // the last time, or when the class last had nothing queued
   };
   struct Choice {
     std::size_t index = 0;

@@ -11,7 +11,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// So that no time overflows.
+// Keeps times from overflowing.
 constexpr Duration kLongestPeriod = Duration(std::int64_t{1} << 60);
 
 std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits& limits, Scheduler::Part part) {
@@ -26,7 +26,7 @@ constinit const PolicyKind Sfq::kKind = {.name = "sfq",
                                          .make = make};
 
 void Sfq::Minimum::served(const IoRequest& request, TimePoint now) {
-  // Without bytes (metadata) its cost counts.
+  // A request without bytes (metadata) counts by its cost.
   const Duration spacing =
       time_for(request.size.count > 0 ? request.size.count : request.cost, rate);
   due = std::clamp(due, now - std::max(spacing, kMostDebt), now) + spacing;
@@ -51,7 +51,7 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
     if (index >= minimums_.size()) minimums_.resize(std::size_t{index} + 1);
     minimums_[index] = {.rate = Divider(share.min.count), .due = now};
   } else if (had_min && !flow.in_debt) {
-    // What it gave beyond the weight is not taken off what the weight alone gives from now on.
+    // Service beyond the weight is not taken off later service by weight alone.
     flow.tag = std::min(flow.tag, virtual_time_);
   }
   if (flow.queue.empty()) return {};
@@ -61,7 +61,7 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
 }
 
 void Sfq::remove(AppId app, TimePoint now) {
-  // Nothing that this flow had is held against the next one of its AppId.
+  // The next flow of this AppId inherits no debt.
   if (std::to_underlying(app) < flows_.size()) flows_[std::to_underlying(app)].in_debt = false;
   (void)set_share(app, {}, now);
   Flow& flow = flows_[std::to_underlying(app)];
@@ -164,8 +164,8 @@ void Sfq::change_tag(std::uint32_t index, Tag tag) {
   ready_.contains(index) ? ready_.update(index, key) : ready_.push(index, key);
 }
 
-// Flows whose limit allows their head by now join the order of the tags. A limit that was used by
-// another policy meanwhile allows it later than was thought.
+// Flows whose limit allows their head by now join the order of the tags. Another policy may have
+// used the tokens; then they are requeued.
 void Sfq::allow_due(TimePoint now) {
   while (!limited_.empty() && time_of(limited_.top_tag()) <= now) {
     const std::uint32_t index = limited_.top();
@@ -258,7 +258,7 @@ Sfq::Tag Sfq::ahead(const Flow& flow, Cost cost) const {
   return virtual_time_ + flow.amount_of(cost);
 }
 
-// Service that was not given by S moves it all the same, but not beyond `latest`. By how much?
+// Moves S for service that was not given by S, but not beyond `latest`. Returns the distance.
 Sfq::Tag Sfq::move_ahead(Flow& flow, Tag by, Tag latest) {
   const Tag before = flow.tag;
   flow.tag = std::max(before, std::min(before + by, latest));

@@ -14,7 +14,7 @@
 namespace vpfs {
 
 // SFQ, start-time fair queueing [SFQ], which with the scheduler's depth is SFQ(D) [SFQD]:
-// backlogged flows get service in proportion to their weights, and idle ones leave theirs to the
+// backlogged flows get service in proportion to their weights. Idle flows leave their part to the
 // others and keep no claim.
 //
 //   S(r) = max(v, F(previous request of the flow)),  F(r) = S(r) + cost(r) / weight
@@ -22,48 +22,47 @@ namespace vpfs {
 //   when nothing is queued and nothing outstanding, v := the largest F of what was sent.
 //
 // Only the head of a flow has a start tag here. While a flow is backlogged v never passes its
-// head's tag, so the max() above decides only for a request that finds its flow's queue empty; for
-// every later one S is the F before it, which is known when that one leaves. A request carries just
-// cost / weight, taken at its arrival. So withdrawing any request leaves the others with exactly
-// the tags that they would have if it had never come.
+// head's tag, so the max() above matters only for a request that finds its flow's queue empty. For
+// every later one S is the F before it, which is known when that one leaves. A request carries only
+// cost / weight, computed at its arrival. So after a withdrawal the other requests have exactly the
+// tags that they would have had without the withdrawn one.
 //
 // A request that did less than it was charged gives the rest back: the flow's tag moves earlier by
-// it, but not below v. What would go below v stays as `credit` and moves the tags of the flow's
-// next requests instead, each no further than to v; it ends with the backlog. docs/schedulers.md
-// says why this stays fair.
+// the rest, but not below v. The part below v becomes `credit`, which moves the tags of the flow's
+// next requests, each no further than to v. Credit ends with the backlog. docs/schedulers.md says
+// why this stays fair.
 //
-// Beside its weight a flow may have a limit and a minimum, the tags L and R of [MCLOCK]:
+// A flow may also have a limit and a minimum, the tags L and R of [MCLOCK]:
 //
-//   - While the limit does not allow its head, a flow waits outside of the order above; v may pass
-//     its tag, which then comes up to v when the head is allowed.
+//   - A flow whose limit does not allow its head waits outside of the order above. v may pass its
+//     tag; the tag comes up to v when the head is allowed.
 //   - R(r) = R_prev + size_prev / min over every request that leaves, and not before the arrival
 //     that ended an idle time. A head whose R has come goes before all others, smallest R first.
-//     R_prev counts as no later than now, so what weight gives beyond the minimum is never taken
-//     off it later, and as no earlier than kMostDebt (at least one request) before now, so what
-//     large requests blocked is caught up, but an old debt does not return as a flood.
-//   - Service by R moves S as well, but no more than kMaxReserved of cost and one request ahead of
-//     v; taking the minimum away forgets it. So a flow whose weight gives it more than its minimum
-//     gets that and no more, and one whose weight gives less just waits for its R: a flow gets the
-//     larger of its minimum and its share of what the minimums of the others leave.
+//     R_prev counts as no later than now, so service by weight beyond the minimum is never taken
+//     off the minimum later. R_prev counts as no earlier than kMostDebt (at least one request)
+//     before now, so a flow catches up after large requests blocked it, but an old debt does not
+//     return as a flood.
+//   - Service by R also moves S, but no more than kMaxReserved of cost and one request ahead of v.
+//     Removing the minimum forgets this lead. So a flow gets the larger of two parts: its minimum,
+//     or its share by weight of what the minimums of the others leave.
 //
-// Service elsewhere [DSFQ]: what a flow got from other servers moves its tag as if it had been
-// served here, at once, but no more than kMaxCost ahead of v. That is a debt until v comes up to
-// the tag. It holds no head for longer than the period that the service was told for, counted from
-// when the head was first put back, or became the head: after that the head stands in the order
-// where it would be without the debt, which stays. So the flow never gets more than by its weight.
+// Service elsewhere [DSFQ]: service by other servers moves a flow's tag at once as if it had been
+// given here, but no more than kMaxCost ahead of v. It is a debt until v comes up to the tag. A
+// debt holds a head for at most the reported period, counted from when the head was first put back
+// or became the head. Then the head takes the place that it would have without the debt, and the
+// debt stays. So the flow never gets more than its weight allows.
 //
 // Arithmetic. Tags are fixed point with kFractionBits, remainders of the division are carried to
-// the flow's next request. S of a head is at most kMaxCost and one request above v where it was
-// moved out of the order, and v is S of what was sent in the order; so no tag is more than two
-// times 2^60 above v. v is kept below 2^62 by taking it off all tags when it passes that (O(flows);
-// at 10 GB/s and one flow of weight 1 every seven minutes, and rarer with more weight). So no tag
-// reaches 2^63.
+// the flow's next request. S of a head that was moved out of the order is at most kMaxCost and one
+// request above v, so no tag is more than 2 x 2^60 above v. When v passes 2^62 it is taken off all
+// tags, so no tag reaches 2^63. This is O(flows) and rare: with one flow of weight 1 at 10 GB/s it
+// happens every seven minutes.
 class Sfq final : public Policy {
  public:
   static const PolicyKind kKind;
 
-  // What a minimum may put a flow behind in the order by weight: far more than it gives while the
-  // largest requests block the server.
+  // How far a minimum may put a flow behind in the order by weight. This is far more than a minimum
+  // gives while the largest requests block the server.
   static constexpr Cost kMaxReserved = Cost{1} << 26;
   // How far behind its minimum a flow may be and still catch up.
   static constexpr Duration kMostDebt = std::chrono::seconds(1);
@@ -99,8 +98,8 @@ class Sfq final : public Policy {
   struct alignas(64) Flow : FlowQueue, StartTag {
     bool has_limit = false;
     bool has_min = false;
-    bool in_debt = false;     // for service elsewhere, which is a part of `tag`
-    bool in_backlog = false;  // the limits were told that the queue has something in it
+    bool in_debt = false;     // `tag` contains service elsewhere
+    bool in_backlog = false;  // the limits know of the queue's backlog
   };
   static_assert(sizeof(Flow) == 64);
   struct Minimum {
@@ -111,16 +110,16 @@ class Sfq final : public Policy {
   };
 
   struct Debt {
-    Tag owed = 0;          // of Flow::tag, as far as that is above v
+    Tag owed = 0;          // the part of Flow::tag that is above v
     Duration period = {};  // for how long it may hold a head
-    TimePoint due = {};    // when it does not hold the present head any longer
+    TimePoint due = {};    // when it stops holding the present head
   };
 
-  // A flow whose head is new goes where it belongs; one without a head goes nowhere.
+  // Puts a flow where its head belongs. Without a head it goes nowhere.
   void place(std::uint32_t index, TimePoint now);
   void tell_backlog(Flow& flow, std::uint32_t index, TimePoint now);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
-  // The flow has another head.
+  // The flow has a new head.
   void begin_head(Flow& flow, std::uint32_t index, TimePoint now);
   // Puts a head that its limit allows into the order.
   void place_in_order(std::uint32_t index, TimePoint now);
@@ -132,7 +131,7 @@ class Sfq final : public Policy {
   void allow_due(TimePoint now);
   [[nodiscard]] bool reservation_is_due(TimePoint now);
   void change_tag(std::uint32_t index, Tag tag);
-  // v as it will be when a flow of this weight has got so much more.
+  // v as it will be when a flow of this weight has got this much more.
   [[nodiscard]] Tag ahead(const Flow& flow, Cost cost) const;
   void grow_debts();
   static Tag move_ahead(Flow& flow, Tag by, Tag latest);
@@ -143,16 +142,16 @@ class Sfq final : public Policy {
   RateLimits& limits_;
   RateLimits::User user_;  // of the limits
   FlowTable<Flow> flows_;
-  std::vector<Minimum> minimums_;  // of each flow, as far as the last one that has a minimum
-  std::vector<Debt> debts_;        // of each flow, once somebody was served elsewhere
-  FlowHeap ready_;    // the backlogged flows that may be served, by their heads' (S, arrival order)
-  FlowHeap limited_;  // the other backlogged ones, by when their limit allows the head
-  FlowHeap reserved_;  // the backlogged ones that have a minimum, by R, but not before their limit
-  FlowHeap indebted_;  // those of ready_ that a debt holds, by when it does not any longer
+  std::vector<Minimum> minimums_;  // by flow, up to the last one with a minimum
+  std::vector<Debt> debts_;        // by flow, once one was served elsewhere
+  FlowHeap ready_;     // backlogged flows that may be served, by (S, arrival order) of their heads
+  FlowHeap limited_;   // other backlogged flows, by when their limit allows the head
+  FlowHeap reserved_;  // backlogged flows with a minimum, by R, but not before their limit
+  FlowHeap indebted_;  // flows of ready_ that a debt holds, by its end
   Tag virtual_time_ = 0;
   Tag largest_finish_ = 0;
   std::size_t outstanding_ = 0;
-  bool by_reservation_ = false;  // of what head() answered last
+  bool by_reservation_ = false;  // the last answer of head()
 };
 
 }  // namespace vpfs

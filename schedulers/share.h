@@ -12,7 +12,7 @@
 
 namespace vpfs {
 
-// What a flow is entitled to. Each policy looks at the part that it knows (docs/schedulers.md).
+// A flow's entitlement. Each policy uses the part that it knows (docs/schedulers.md).
 struct Share {
   static constexpr std::uint32_t kMaxWeight = 1'000'000;
   static constexpr std::uint8_t kMaxRank = 63;
@@ -21,28 +21,29 @@ struct Share {
   // Relative to the other flows' weights; 1 ... kMaxWeight.
   std::uint32_t weight = 1;
 
-  // Never above these; zero: no limit. For `edf`, rate and burst are the arrival curve's.
+  // The flow never exceeds these rates; zero: no limit. For `edf`, rate and burst are the arrival
+  // curve's.
   BytesPerSecond rate = {};
   std::uint64_t operations = 0;  // each second
-  // How much may go at once after a pause. A larger request passes when the bucket is full.
+  // The most that may go at once after a pause. A larger request passes when the bucket is full.
   Bytes burst = {3 * kMiB};
   std::uint64_t burst_operations = 3;
-  // Tokens that the data server was too slow for are kept beyond the burst.
+  // The flow keeps tokens beyond the burst if the data server was too slow for them.
   bool realtime = false;
-  // Of flows whose tokens are there, those of a lower rank go first; 0 ... kMaxRank. Nothing: 0,
-  // and under AdapTBF also a place that follows from `nodes`.
+  // Flows of a lower rank go first if they have their tokens; 0 ... kMaxRank. Nothing stands for 0;
+  // AdapTBF then orders jobs by `nodes`.
   std::optional<std::uint8_t> rank = std::nullopt;
 
-  // Served first up to this; zero: none.
+  // The flow is served first up to this rate; zero: no minimum.
   BytesPerSecond min = {};
 
-  // The longest time to an answer; zero: no target. With `rate` it is a promise.
+  // The longest time to an answer; zero: no target. A rate makes it a promise.
   Duration latency = Duration::zero();
-  // "These bytes by this time"; zero bytes: nothing of the kind.
+  // "These bytes by this time"; zero bytes: no such wish.
   Bytes finish_bytes = {};
   TimePoint finish_by = {};
 
-  // What only one policy knows: its ShareWords, as far as the share has them.
+  // Words that only one policy knows (ShareWord), with their values.
   struct Own {
     std::string_view word;  // a static text
     std::uint64_t value = 0;

@@ -29,18 +29,18 @@ class StartTag {
     return from - std::min(from, amount);
   }
 
-  // The weight of what comes from now on.
+  // Sets the weight of later requests.
   void set_weight(std::uint32_t to) {
     weight = Divider(to);
     remainder_ = 0;
   }
-  // cost / weight; the remainder of the division is carried to the next call.
+  // Returns cost / weight and carries the remainder of the division to the next call.
   Tag next_amount(Cost cost) {
     const Divider::Result exact = weight.divide((cost << kFractionBits) + remainder_);
     remainder_ = static_cast<std::uint32_t>(exact.remainder);
     return exact.quotient;
   }
-  // cost / weight, rounded down.
+  // Returns cost / weight, rounded down.
   [[nodiscard]] Tag amount_of(Cost cost) const {
     return weight.divide(cost << kFractionBits).quotient;
   }
@@ -53,8 +53,8 @@ class StartTag {
   }
   // Nothing is queued any more.
   void end_backlog() { tag = subtract_to_zero(tag, std::exchange(credit, 0)); }
-  // A request did less by `amount` than it was charged. With something queued the tag does not go
-  // below v by it: what is left becomes credit.
+  // A request did less than it was charged, by `amount`. The tag of a backlogged flow does not go
+  // below v: the rest becomes credit.
   void give_back(Tag amount, Tag v, bool backlogged) {
     if (!backlogged) {
       tag = subtract_to_zero(tag, amount);
@@ -62,10 +62,10 @@ class StartTag {
     }
     const Tag used = std::min(amount, subtract_to_zero(tag, v));
     tag -= used;
-    // Saturates where more than 16 of the largest requests at weight 1 come back at once.
+    // Saturates if more than 16 of the largest requests at weight 1 come back at once.
     if (__builtin_add_overflow(credit, amount - used, &credit)) credit = ~Tag{0};
   }
-  // Takes v off, which is zero from then on.
+  // Takes v off the tag. The owner then sets v to zero.
   void rebase(Tag v) { tag = subtract_to_zero(tag, v); }
 
   Tag tag = 0;     // S of the head; while nothing is queued, F of what was sent last

@@ -10,11 +10,11 @@
 
 namespace vpfs {
 
-// One thing that a policy says in status.
+// One fact that a policy shows in status.
 struct StatusField {
-  // How the values that the policies of several traffic classes give become one.
+  // How the values of several traffic classes become one.
   enum class Join : std::uint8_t {
-    same,     // all know the same: any of them
+    same,     // all values are equal
     sum,      // integers
     largest,  // integers and durations
     every,    // booleans: true if all are
@@ -26,16 +26,16 @@ struct StatusField {
   Join join = Join::same;
 };
 
-// What a policy says of a flow or of the data server, in the order in which status shows it. What
-// it does not know it leaves out.
+// The facts that a policy shows about a flow or the data server, in the order of status. A policy
+// leaves out what it does not know.
 class StatusFields {
  public:
   // REQUIRES: no field has that name; the join suits the value.
   void add(StatusField field);
-  // What the policy of another traffic class says of the same.
+  // Adds the fields of another traffic class's policy.
   void join(const StatusFields& other);
 
-  // Nothing where there is no such field of that kind.
+  // Nothing: there is no field of that name and kind.
   template <typename Kind>
   [[nodiscard]] std::optional<Kind> get(std::string_view name) const {
     const StatusField* const field = find(name);
@@ -56,8 +56,7 @@ class StatusFields {
   std::vector<StatusField> fields_;
 };
 
-// What a policy knows of how much cost the data server does in a second, and from where (a static
-// text).
+// The fields of the data server's capacity. `source` says where it is known from; a static text.
 [[nodiscard]] StatusFields server_capacity(std::uint64_t cost_per_second, std::string_view source);
 
 }  // namespace vpfs

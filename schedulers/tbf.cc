@@ -10,9 +10,9 @@
 namespace vpfs {
 namespace {
 
-// The order of ready classes as one number: a bit for "without a limit", which then go by arrival;
-// for the others six bits of rank and the deadline in units of 1024 ns, enough for 4,500 years.
-// With slices the place stands between the deadline's slice and the rest of it, which loses six
+// The order of ready classes as one number. One bit says "without a limit"; such classes go by
+// arrival. The others have six bits of rank and the deadline in units of 1024 ns, enough for 4,500
+// years. With slices the place stands between the deadline's slice and its rest, which loses six
 // bits.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 63;
 constexpr int kRankBits = 6;
@@ -86,7 +86,7 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
   const IoRequest& request = *flow.queue.front();
   FlowHeap::Key key = {.tag = kNoLimit | request.order, .order = request.order};
   if (limits_.limited(request.app)) {
-    // Tokens that were there long before the request give it no precedence over others.
+    // Tokens that came long before the request give it no precedence over others.
     const TimePoint deadline = std::max(limits_.allowed_at(request, user_, now), request.arrival);
     if (deadline > now) {
       flows_.holds().wait_for_limit(index, deadline, now);

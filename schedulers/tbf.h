@@ -11,16 +11,16 @@
 
 namespace vpfs {
 
-// Classful token buckets [TBF]. Every flow is a class; requests of a class go first come first
-// served, each when the buckets of its limits hold its tokens. The deadline of a class is when its
+// Classful token buckets [TBF]. Every flow is a class; its requests go first come first served,
+// each when the buckets of its limits hold its tokens. The deadline of a class is the time when its
 // head may go:
 //
-//   - a class whose deadline has come is due; of the due ones the lowest rank goes first, then the
-//     earliest deadline, then the earliest arrival; with a `slice`, of those of one rank whose
-//     deadlines lie in the same slice of time the lowest place goes first;
+//   - a class whose deadline has come is due. Due classes go by lowest rank, then earliest
+//     deadline, then earliest arrival. With a `slice`, the lowest place goes first among classes of
+//     one rank whose deadlines lie in the same slice of time;
 //   - classes without a limit are served when no class is due, first come first served over all of
 //     them;
-//   - nobody else may go: not work conserving, by design.
+//   - no other class may go: the policy is not work conserving, by design.
 class Tbf final : public Policy {
  public:
   static const PolicyKind kKind;
@@ -39,14 +39,14 @@ class Tbf final : public Policy {
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void prefetch() const override;
   [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
-  // The head whose deadline comes first of those that may not go yet; nullptr: there is none. It
-  // may be dispatched without its tokens, which its flow then keeps, where head() has no request.
+  // The head with the earliest deadline among those that may not go yet; nullptr: there is none. It
+  // may be dispatched without its tokens if head() has no request; the flow keeps the tokens.
   [[nodiscard]] IoRequest* earliest_waiting() const;
   void dispatch_without_tokens(IoRequest& request, TimePoint now);
   // 0 ... Share::kMaxRank; 0 until it is called. REQUIRES: set_share() has been called for the
   // flow.
   void set_place(AppId app, std::uint8_t place, TimePoint now);
-  // To be called after the limits of a flow were changed from outside.
+  // Must be called after the limits of a flow were changed from outside.
   void limits_changed(AppId app, TimePoint now);
 
   [[nodiscard]] std::size_t queued() const override { return flows_.queued(); }
@@ -63,7 +63,7 @@ class Tbf final : public Policy {
   struct Flow : FlowQueue {
     std::uint8_t rank = 0;
     std::uint8_t place = 0;
-    bool in_backlog = false;  // the limits were told that the queue has something in it
+    bool in_backlog = false;  // the limits know of the queue's backlog
   };
 
   [[nodiscard]] std::uint64_t due_tag(const Flow& flow, TimePoint deadline) const;

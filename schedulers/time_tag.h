@@ -7,7 +7,7 @@
 
 namespace vpfs {
 
-// A time as the tag of a heap; times before the clock's beginning are its beginning.
+// A time as the tag of a heap. Times before the clock's beginning count as its beginning.
 [[nodiscard]] inline std::uint64_t time_tag(TimePoint time) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(time.time_since_epoch().count(), 0));
 }

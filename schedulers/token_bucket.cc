@@ -41,7 +41,7 @@ TokenBucket::Span TokenBucket::time_of(Wide parts) const {
 }
 
 TimePoint TokenBucket::ready_at(std::uint64_t tokens) const {
-  // Full, less the time that the rest takes: rounded so that it is never too early.
+  // The time when it is full, less the time for the rest; rounded so that it is never too early.
   const std::int64_t full_at = full_at_ + (remainder_ > 0 ? 1 : 0);
   if (tokens >= depth_) return TimePoint(Duration(full_at));
   const std::uint64_t before_full = remainder_ > 0 ? rate() - remainder_ : 0;
@@ -69,7 +69,7 @@ TokenBucket::Wide TokenBucket::missing_parts(TimePoint now) const {
 }
 
 std::int64_t TokenBucket::level(TimePoint now) const {
-  // A token that is not there as a whole is missing.
+  // A partial token counts as missing.
   const Wide missing = (missing_parts(now) + kNanoseconds - 1) / kNanoseconds;
   constexpr SignedWide kLeast = INT64_MIN;
   constexpr SignedWide kMost = INT64_MAX;

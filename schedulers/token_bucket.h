@@ -7,28 +7,28 @@
 
 namespace vpfs {
 
-// A token bucket that fills at `rate` tokens each second up to `depth`, kept as one number: the
-// time at which it will be full again. So nothing has to be filled as time passes, and no fraction
-// of a token is ever lost or made: over any interval of t seconds no more than
-// max(depth, largest request) + rate x t tokens are taken by requests that wait for ready_at().
+// A token bucket that fills at `rate` tokens each second up to `depth`. It is one number: the time
+// at which it will be full again. So no call is needed as time passes, and no fraction of a token
+// is lost or made: over any interval of t seconds, requests that wait for ready_at() take no more
+// than max(depth, largest request) + rate x t tokens.
 //
-// Times are kept to the nanosecond with the remainder of the last division. A bucket that could not
-// be full again within 2^60 ns (36 years) counts as full then.
+// Times are kept to the nanosecond with the remainder of the last division. A bucket that needs
+// more than 2^60 ns (36 years) to be full counts as full then.
 class TokenBucket {
  public:
   // REQUIRES: 1 <= rate <= 2^50, depth >= 1. The bucket is full.
   TokenBucket(std::uint64_t rate, std::uint64_t depth);
   TokenBucket() : TokenBucket(1, 1) {}
 
-  // Keeps what is missing; what a bucket had beyond its depth is lost.
+  // Keeps the missing tokens. Tokens beyond the new depth are lost.
   void change(std::uint64_t rate, std::uint64_t depth, TimePoint now);
 
-  // When the bucket holds `tokens`; if it never does, when it is full.
+  // When the bucket holds `tokens`, or is full if it never does.
   [[nodiscard]] TimePoint ready_at(std::uint64_t tokens) const;
-  // Takes tokens out, whether they are there or not. What the bucket had not yet been full of at
-  // `from` counts as filled since; pass `now`, or an earlier time to keep what overflowed after it.
+  // Takes tokens out, whether they are there or not. `from` is `now`, or an earlier time: then
+  // tokens that overflowed after it are kept.
   void take(std::uint64_t tokens, TimePoint from);
-  // The whole tokens in it; less than zero when more were taken.
+  // The whole tokens in the bucket; below zero if more were taken.
   [[nodiscard]] std::int64_t level(TimePoint now) const;
 
   [[nodiscard]] std::uint64_t rate() const { return rate_.divisor(); }
@@ -44,7 +44,7 @@ class TokenBucket {
   // How long `tokens` take to come, with `remainder` parts more; at most 2^60 ns.
   [[nodiscard]] Span time_for(std::uint64_t tokens, std::uint64_t remainder) const;
   [[nodiscard]] Span time_of(Wide parts) const;
-  // What it is short of at `now`, in parts of 10^9 of a token.
+  // The missing tokens at `now`, in units of 10^-9.
   [[nodiscard]] Wide missing_parts(TimePoint now) const;
 
   Divider rate_;

@@ -8,7 +8,7 @@
 
 namespace vpfs::stage {
 
-// Where a client is: an IPv6 address, or an IPv4 address as ::ffff:a.b.c.d, however it arrived.
+// A client's address: IPv6, or IPv4 as ::ffff:a.b.c.d, however it arrived.
 class Address {
  public:
   using Bytes = std::array<std::uint8_t, 16>;  // in network order
@@ -33,7 +33,7 @@ class AddressBlock {
   // Whether every address of `other` is in this one.
   [[nodiscard]] bool covers(const AddressBlock& other) const;
 
-  // Of the 128 bits those that count, 0 ... 128, and an address of the block.
+  // The number of leading bits that count, 0 ... 128, and an address of the block.
   [[nodiscard]] int prefix() const { return prefix_; }
   [[nodiscard]] const Address& address() const { return address_; }
 

@@ -16,14 +16,14 @@ std::vector<std::uint64_t> sorted(std::vector<std::uint64_t> numbers) {
   return numbers;
 }
 
-// Of the request; "" when it is not known.
+// The request's value; "" if it is not known.
 std::string value_of(const Sight& sight, Attribute attribute) {
   if (attribute == Attribute::directory) return std::string(sight.identity.directory);
   const std::optional<std::uint32_t> number = sight.number(attribute);
   return number ? std::to_string(*number) : std::string();
 }
 
-// The part of a key that has always the same size.
+// The part of a key with a fixed size.
 class FixedPart {
  public:
   template <typename Number>
@@ -127,7 +127,7 @@ bool Classifier::append_key(const Address& client, const Identity& identity,
   if (looked_at_.has(Attribute::owner)) fixed.add(identity.owner);
   if (looks_at_client_) fixed.add(client.bytes());
   key.append(fixed.bytes());
-  // Before each text stands its size and one more: zero stands for one that is not there.
+  // Each text follows its size plus one; zero stands for a missing text.
   static_assert(kLongestName < 255);
   const auto append_text = [&](const std::optional<std::string_view>& text) {
     if (text && text->size() > kLongestName) return false;

@@ -18,30 +18,30 @@ namespace vpfs::stage {
 // The ordered rules of the configuration. Immutable once made, so all workers share one.
 class Classifier {
  public:
-  // REQUIRES: `rules` passed parse_config() without errors. With `jobs`, which outlives this, a job
-  // id that is not registered for whoever shows it counts as not there.
+  // REQUIRES: `rules` passed parse_config() without errors. `jobs`, if given, outlives the
+  // classifier; a job id then counts only if it is registered for the client and user that show it.
   explicit Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class = 0,
                       const JobRegistry* jobs = nullptr);
 
-  // The names of all hints that some rule looks at: an identity needs no others.
+  // The names of all hints that the rules use. An identity needs no others.
   [[nodiscard]] const std::vector<std::string>& hint_names() const { return hint_names_; }
-  // Whether some rule looks at the uid.
+  // Whether any rule uses the uid.
   [[nodiscard]] bool looks_at_uid() const { return looks_at_uid_; }
 
   struct Match {
     std::string virtual_pfs;    // "job-42": the name with all fields filled in
     std::string declared_name;  // "job-{jobid}": as the configuration has it
     std::uint8_t traffic_class = 0;
-    bool name_refused = false;  // what the request says makes no good name, so it is "default"
-    bool job_not_registered = false;  // its job id was not looked at
+    bool name_refused = false;        // the request's values make no good name, so it is "default"
+    bool job_not_registered = false;  // its job id was ignored
   };
-  // The first rule that matches; "default" if none does, and if the name that the request fills in
-  // is no good one (is_good_name()).
+  // The first rule that matches; "default" if none does or if the request fills in a bad name
+  // (is_good_name()).
   [[nodiscard]] Match classify(const Address& client, const Identity& identity) const;
 
-  // Adds to `key` all that classify() looks at: two requests with the same key have the same match.
-  // False, with a part of it added, when a text is longer than kLongestName: such keys are not
-  // worth being kept.
+  // Adds everything to `key` that classify() uses: two requests with the same key have the same
+  // match. False, with a part added, if a text is longer than kLongestName: such a key is not worth
+  // keeping.
   [[nodiscard]] bool append_key(const Address& client, const Identity& identity,
                                 std::string& key) const;
 
@@ -50,7 +50,7 @@ class Classifier {
   [[nodiscard]] Rule read(const RuleConfig& from);
   void note_attributes(const Rule& rule);
   [[nodiscard]] Match match_of(const Sight& sight) const;
-  // The place among its hints of a job id that is not registered for it.
+  // The index of the identity's job id if that is not registered for it.
   [[nodiscard]] std::optional<std::size_t> false_job(const Address& client,
                                                      const Identity& identity) const;
   [[nodiscard]] std::string fill_in(const Rule& rule, const Sight& sight) const;
@@ -58,7 +58,7 @@ class Classifier {
   std::size_t index_of_hint(const std::string& name);
 
   std::vector<std::string> hint_names_;
-  // What keys are made of, beside all hints.
+  // The parts of a key beside all hints.
   Attributes looked_at_;
   bool looks_at_kind_ = false;
   bool looks_at_client_ = false;

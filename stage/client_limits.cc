@@ -10,12 +10,12 @@ namespace vpfs::stage {
 namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-// An application that has sent nothing for so long is not there any more.
+// An application that has sent nothing for this long is gone.
 constexpr Duration kQuiet = std::chrono::minutes(1);
 // Clients give up a request after 600 s.
 constexpr Duration kComesAgain = std::chrono::seconds(700);
 constexpr std::size_t kMostRemembered = 4096;
-// Those that do not come again any more are looked for so often.
+// How often requests that never return are removed.
 constexpr Duration kTidying = std::chrono::seconds(10);
 constexpr std::size_t kFewApplications = 64;
 constexpr std::size_t kMostVacant = 1024;
@@ -35,7 +35,7 @@ ClientId ClientLimits::join(const std::string& name) {
   return id;
 }
 
-// Takes the place of one that has gone long ago, if there are many.
+// Reuses the place of a client that left long ago, if there are many.
 ClientId ClientLimits::make(const std::string& name) {
   ClientId id{static_cast<std::uint32_t>(clients_.size())};
   while (vacant_.size() > kMostVacant) {
@@ -57,7 +57,7 @@ ClientId ClientLimits::make(const std::string& name) {
 void ClientLimits::leave(ClientId id) {
   Client& client = clients_[static_cast<std::size_t>(id)];
   VPFS_ASSERT(client.connections > 0);
-  // What the client has open says what it may open: from here on it is counted anew.
+  // The open connections show how many the client may open; the count starts anew.
   if (--client.connections > 0) return;
   client.most_connections = 0;
   if (!std::exchange(client.vacant, true)) vacant_.push_back(id);
@@ -69,12 +69,12 @@ ClientLimits::Application& ClientLimits::application_of(Client& client, AppId ap
   return found->second;
 }
 
-// Makes it if it is new. Those that are not there any more go when there are many.
+// Adds a new application. Applications that are gone are removed when there are many.
 ClientLimits::Application& ClientLimits::present_application(Client& client, VirtualPfsId id,
                                                              TimePoint now) {
   const auto [found, is_new] = client.applications.try_emplace(id.app);
   if (found->second.generation != id.generation) {
-    // One that was retired had the number; it had nothing here any more.
+    // A retired virtual PFS had the number; it has no requests here.
     VPFS_ASSERT(found->second.taken() == 0);
     found->second = {.generation = id.generation};
   }
@@ -105,7 +105,7 @@ void ClientLimits::add_held(Client& client, Application& application, Held& io, 
   ++client.held;
 }
 
-// It is the caller's whether the request is at the server from here on.
+// The caller decides whether the request is at the server from now on.
 void ClientLimits::remove_held(Client& client, Held& io) {
   Application& application = application_of(client, io.app);
   VPFS_ASSERT(io.held_at < application.held.size() && application.held[io.held_at] == &io);
@@ -164,7 +164,7 @@ void ClientLimits::finished(const Held& io) {
   if (!application.held.empty()) --client.taken;
 }
 
-// One that has something here or at the server is there, however long ago it has asked for it.
+// An application with requests here or at the server is present, however old they are.
 bool ClientLimits::shows_several(const Client& client, TimePoint now) {
   std::size_t count = client.busy;
   for (const std::optional<Seen>& seen : {client.last, client.before}) {
@@ -182,7 +182,7 @@ std::size_t ClientLimits::allowance_of(const Client& client, TimePoint now) cons
   if (!settings_.enabled) return kNoLimit;
   if (settings_.most) return *settings_.most;
   const std::size_t allowance = std::max(kLeast, client.most_connections * 2 / 3);
-  if (client.taken <= allowance) return allowance;  // where it is none, it makes no difference
+  if (client.taken <= allowance) return allowance;  // an unlimited allowance makes no difference
   return shows_several(client, now) ? allowance : kNoLimit;
 }
 
@@ -204,8 +204,8 @@ bool ClientLimits::may_be_sent_back(const Held& io) {
   return io.kind == IoKind::read ? io.times_refused < kMostTimes : !io.came_again_at_once;
 }
 
-// Where everything that the client has is held, nobody's requests are passed on at once, and nobody
-// may have more than all of the allowance.
+// If all requests of the client are held, none is forwarded at once, and no application may have
+// more than the allowance.
 bool ClientLimits::is_slow(const Client& client, const Application& application,
                            std::size_t allowance, TimePoint now) {
   if (client.held >= client.most_connections || application.taken() > allowance) return true;
@@ -226,7 +226,7 @@ ClientLimits::Slow ClientLimits::slow_ones(const Client& client, std::size_t all
   return slow;
 }
 
-// Of those that may be sent back.
+// Considers only requests that may be sent back.
 Held* ClientLimits::youngest_of(const Application& application) {
   Held* youngest = nullptr;
   for (Held* io : application.held) {
@@ -244,7 +244,7 @@ Held* ClientLimits::choose(Client& client, TimePoint now) {
   if (slow.taken <= allowance) return nullptr;
   const std::size_t part = std::max<std::size_t>(1, allowance / slow.count);
   Held* chosen = nullptr;
-  std::size_t most = 0;  // that an application has, of those with more than their part
+  std::size_t most = 0;  // of an application with more than its part
   for (Application* each : client.waiting) {
     const std::size_t beyond = each->taken() > part ? each->taken() : 0;
     if (beyond < most || !is_slow(client, *each, allowance, now)) continue;

@@ -12,60 +12,59 @@
 
 namespace vpfs::stage {
 
-// Where a client node's connections carry one request at a time it has few of them for all of its
-// applications, and each request that is held takes one. This keeps those that wait from taking
-// them all: a node has an allowance of connections for the requests of its applications that have
-// some held, and what these have at the server counts with it. Beyond it requests are refused, so
-// that their connections are free and the client comes again with them: the youngest of whoever has
-// more than its part of the allowance, or, where nobody has, the youngest of all. An application
-// whose requests are passed on at once takes no part in this.
+// Keeps held requests from taking all connections of a client node. It is for protocols whose
+// connections carry one request at a time: a node has few connections for all of its applications,
+// and each held request takes one. The applications with held requests share an allowance of the
+// node's connections; their requests at the server count too. Requests beyond the allowance are
+// refused, which frees their connections, and the client retries. The youngest request of an
+// application with more than its part is refused first, or else the youngest of all. Applications
+// whose requests are forwarded at once do not count.
 //
-// A request that comes again is as old as it was the first time, so none of them waits for ever.
-// Clients do not come again for ever, and some do at once: a read is sent back so many times only,
-// and a write that is back in no time stays.
+// A retry is as old as its first try, so no request waits for ever. Retries are finite and may be
+// immediate: a read is sent back a few times only, and a write that returns at once stays.
 //
-// The work for a request does not grow with the applications that a node has shown, only, where
-// it is one too many, with those that have requests held.
+// The work for a request does not depend on how many applications a node has shown. Only the work
+// for a refusal grows with the applications that have held requests.
 //
 // Not thread-safe: the dispatcher guards it.
 class ClientLimits {
  public:
   struct Settings {
-    // The allowance of each client. Nothing: two thirds of the most connections that the client has
-    // had open, at least kLeast, and no limit while it shows one application only.
+    // The allowance of each client. Nothing: two thirds of the most connections that the client had
+    // open, at least kLeast, and no limit while it shows only one application.
     std::optional<std::size_t> most;
     bool enabled = true;
   };
   static constexpr std::size_t kLeast = 4;
-  // A kernel client gives a read up after some thirty answers of this kind (with the default of
-  // connCommRetrySecs), and other reasons for them need some.
+  // A kernel client gives a read up after about thirty such answers (with the default of
+  // connCommRetrySecs), and they may have other causes too.
   static constexpr std::uint32_t kMostTimes = 12;
-  // Writes of its page cache's mapped files come again without a pause: they would be sent back
-  // and forth with all their data.
+  // Writes of mapped files in its page cache return without a pause, and would be sent back and
+  // forth with all their data.
   static constexpr Duration kAtOnce = std::chrono::seconds(1);
-  // An application's requests are passed on at once where its last one has waited less than this,
-  // and it has not had any held for so long without a break: a server that is busy for a moment
-  // makes nobody slow.
+  // An application counts as fast if its last request waited less than this and it has had none
+  // held for this long without a break. A server that is busy for a moment makes no application
+  // slow.
   static constexpr Duration kPassing = std::chrono::milliseconds(100);
-  // But not for so long after it has had more than its part held: what is sent back comes again in
-  // five seconds.
+  // An application is not fast for this long after more than its part was held: its refused
+  // requests return in five seconds.
   static constexpr Duration kGreedy = std::chrono::seconds(6);
 
   void configure(const Settings& settings) { settings_ = settings; }
 
-  // A connection of the client with that name (address and number) is there, or not any more.
+  // A connection of the client with that name (address and number) opens, or closes.
   [[nodiscard]] ClientId join(const std::string& name);
   void leave(ClientId client);
 
-  // What becomes of a request with a client. A queued one is dispatched() or withdrawn(), a
-  // dispatched one finished().
+  // The life of a request with a client: queued, then dispatched() or withdrawn(), and finished()
+  // after it was dispatched.
   void queued(Held& io, TimePoint now);
   void dispatched(Held& io, TimePoint now);
   void withdrawn(Held& io);
   void finished(const Held& io);
 
-  // A queued request that is to be refused, still queued; nullptr when there is none. It counts as
-  // withdrawn and remembered from here on.
+  // The next request to refuse, still in the scheduler; nullptr: there is none. It counts as
+  // withdrawn and remembered from now on.
   [[nodiscard]] Held* take_excess(TimePoint now);
 
   // For status and the log.
@@ -77,7 +76,7 @@ class ClientLimits {
   };
   [[nodiscard]] std::size_t size() const { return clients_.size(); }
   [[nodiscard]] Report report(ClientId client, TimePoint now) const;
-  // Applications and held requests looked at so far: what the work grows with.
+  // Applications and held requests visited so far: a measure of the work.
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
 
  private:
@@ -88,8 +87,8 @@ class ClientLimits {
     std::size_t place = 0;      // in Client::waiting, while something is held
     TimePoint held_since = {};  // since when something is, without a break
     TimePoint last_seen = {};
-    std::optional<Duration> last_wait;  // of what was passed on last
-    std::optional<TimePoint> greedy;    // when it had more than its part held
+    std::optional<Duration> last_wait;  // of the last request forwarded
+    std::optional<TimePoint> greedy;    // when more than its part was held
 
     [[nodiscard]] std::size_t taken() const { return held.size() + outstanding; }
   };
@@ -112,14 +111,14 @@ class ClientLimits {
     std::size_t taken = 0;              // by these
     std::size_t held = 0;
     std::size_t busy = 0;              // applications that have something here or at the server
-    std::optional<Seen> last, before;  // the two that have asked last
+    std::optional<Seen> last, before;  // the last two that asked
     std::unordered_map<std::uint64_t, Refused> refused_requests;  // by fingerprint
     TimePoint tidied = {};                                        // these
     std::uint64_t refused = 0;
     bool touched = false;
     bool vacant = false;  // is in vacant_
   };
-  // Of a client's waiting applications those that are not passed on at once.
+  // The client's waiting applications whose requests are not forwarded at once.
   struct Slow {
     std::size_t count = 0;
     std::size_t taken = 0;
@@ -144,10 +143,10 @@ class ClientLimits {
   static void remember(Client& client, const Held& io, TimePoint now);
 
   Settings settings_;
-  std::deque<Client> clients_;   // none is ever moved: they point into themselves
-  std::deque<ClientId> vacant_;  // had no connection at a time, the longest ago first
+  std::deque<Client> clients_;   // never moved: they point into themselves
+  std::deque<ClientId> vacant_;  // once without a connection, the longest ago first
   std::unordered_map<std::string, ClientId> by_name_;
-  std::vector<ClientId> touched_;  // have got a request since the last look
+  std::vector<ClientId> touched_;  // got a request since the last call
   std::uint64_t looks_ = 0;
 };
 

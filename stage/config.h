@@ -20,7 +20,7 @@ namespace vpfs::stage {
 struct VirtualPfsConfig {
   std::string name;  // may be a template: "job-{jobid}"
   Share share;       // without finish_by
-  // How long share.finish_bytes may take, from when the stage learns of it.
+  // The time for share.finish_bytes, from when the stage learns of it.
   Duration finish_within = Duration::zero();
 
   bool operator==(const VirtualPfsConfig&) const = default;
@@ -41,14 +41,14 @@ struct RuleConfig {
   std::uint8_t traffic_class = 0;  // index into Config::scheduler.classes
 };
 
-// What the configuration of every stage has, whatever its I/O is.
+// The part of the configuration that every stage has, whatever its I/O.
 struct Config {
-  // Where requests come from, as an error names it ("the protocol orangefs"), and what they show
-  // there. Not read from the file: set by the stage's owner, before anything is read.
+  // The source of requests, as errors name it ("the protocol orangefs"), and the attributes that
+  // they show. The stage's owner sets these before anything is read; the file does not have them.
   std::string source;
   Attributes shown;
 
-  // The policies that there are; set by the stage's owner, too.
+  // The known policies. The stage's owner may set them too.
   PolicyKinds policies = known_policies();
   std::string policy = "sfq";
   SchedulerSettings scheduler;
@@ -60,8 +60,8 @@ struct Config {
   // Nothing: every job id counts (`jobs: trust`).
   std::optional<std::vector<RegisteredJob>> registered_jobs;
 
-  std::size_t most_virtual_pfs = 10'000;  // that templates may make
-  // One that a template made is forgotten when nothing was asked of it for so long.
+  std::size_t most_virtual_pfs = 10'000;  // made by templates
+  // A virtual PFS made by a template is forgotten after this time without requests.
   Duration idle = std::chrono::hours(1);
   ClientLimits::Settings client_limits;
 };
@@ -69,7 +69,7 @@ struct Config {
 // REQUIRES: config.policy is one of config.policies.
 [[nodiscard]] const PolicyKind& policy_of(const Config& config);
 
-// The keys of the mapping `limits` that are a stage's.
+// Reads the stage's keys of the mapping `limits`.
 void read_stage_limits(ConfigReader& limits, Config& config);
 
 // Requests that no rule matches belong to the last traffic class.

@@ -29,7 +29,7 @@ constexpr ConfigWord kShare[] = {{"iops", "operations"},    {"ops", "operations"
                                  {"shares", "weight"},      {"deadline", "latency"},
                                  {"class", "rules[].class"}};
 
-// Conditions, and the words for them, that stand beside `match` instead of in it.
+// Conditions, and words for them, written beside `match` instead of in it.
 constexpr ConfigWord kRule[] = {{"jobid", "match: {hint: {jobid: ...}}"},
                                 {"job", "match: {hint: {jobid: ...}}"},
                                 {"hint", "match: {hint: ...}"},
@@ -77,7 +77,7 @@ constexpr ConfigWord kMatch[] = {{"jobid", "hint: {jobid: ...}"},
                                  {"mount", "node"},
                                  {"ost", "target"}};
 
-// By which a policy prefers one share to another.
+// The word by which a policy prefers one share to another.
 std::string_view priority_word(const PolicyKind& policy) {
   const auto own = std::ranges::find(policy.share_words, true, &ShareWord::replaces_weight);
   if (own != policy.share_words.end()) return own->name;

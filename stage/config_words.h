@@ -5,11 +5,11 @@
 
 namespace vpfs::stage {
 
-// The words by which other systems (Lustre's TBF, cgroups, QoS of other servers) know what a key of
-// the configuration means, and keys that belong elsewhere in the file: an error about one proposes
-// the right key. One function for each kind of mapping.
+// Each function suggests keys for one kind of mapping. An error about a word of another system
+// (Lustre's TBF, cgroups, QoS of other servers), or about a key from elsewhere in the file,
+// proposes the right key.
 void suggest_scheduler_words(ConfigReader& reader);
-// One virtual PFS; what stands for a priority depends on the policy.
+// The mapping of one virtual PFS. The key for a priority depends on the policy.
 void suggest_share_words(ConfigReader& entry, const Config& config);
 void suggest_rule_words(ConfigReader& entry);
 void suggest_match_words(ConfigReader& match);

@@ -45,31 +45,32 @@ struct Amounts : std::array<Amount, kIoKinds> {
   }
 };
 
-// What one virtual PFS asked for and got since it is there. Only `queued` and `outstanding` ever go
-// down. Bytes are what a request is expected to move; of what is done and failed, what it moved.
+// The requests and service of one virtual PFS since its beginning. Only `queued` and `outstanding`
+// go down. Bytes are the expected ones; `done` and `failed` count the bytes that were moved.
 struct Counters {
   Amounts arrived;
   Amounts sent;     // to the data server
   Amounts done;     // answered by it, errors among them
   Amounts failed;   // answered with an error
-  Amounts refused;  // held up to the deadline, or more than a client may have held
+  Amounts refused;  // held up to the deadline, or beyond the client's allowance
 
-  // What was charged when requests were sent, and what they took in the end. One that moved less
-  // than was expected took less, so their difference is no measure of what is outstanding.
+  // The cost charged when requests were sent, and the cost that they took in the end. A request
+  // that moved less than expected took less, so the difference does not measure what is
+  // outstanding.
   Cost cost_sent = 0;
   Cost cost_done = 0;
 
   std::uint64_t excess = 0;    // sent back because their client had too many waiting
   std::uint64_t given_up = 0;  // outstanding without an end in sight
 
-  // For how long the heads of its queues waited (see schedulers/hold_times.h): one in each lane and
-  // traffic class. While a virtual PFS is there its schedulers know the rest (Stage adds it).
+  // For how long the heads of its queues were held (see schedulers/hold_times.h); there is a queue
+  // in each lane and traffic class. Its present schedulers know the rest, which Stage adds.
   HoldTimes held;
 
   Amount queued;
   Amount outstanding;
 
-  // Adds another's history, which has nothing queued or outstanding.
+  // Adds the history of another virtual PFS without queued or outstanding requests.
   Counters& operator+=(const Counters& other);
 };
 

@@ -11,15 +11,15 @@
 
 namespace vpfs::stage {
 
-// A row for each AppId, side by side in blocks. Rows are never moved, and growing copies none, so
-// no reader waits for that.
+// A row for each AppId, side by side in blocks. Growing neither moves nor copies rows, so no reader
+// waits for it.
 template <typename Row>
 class DenseRows {
  public:
   static constexpr std::size_t kBlock = 128;  // rows
 
   [[nodiscard]] std::size_t size() const { return size_; }
-  // One row more, the last.
+  // Adds a row at the end.
   Row& add() {
     if (size_ == blocks_.size() * kBlock) blocks_.push_back(std::make_unique<Block>());
     return at(size_++);

@@ -9,8 +9,7 @@
 
 namespace vpfs::stage {
 
-// What rules look at, beside the client's address. A view: texts and hints are borrowed for as long
-// as it is used.
+// The attributes that rules use, beside the client's address. A view: it borrows texts and hints.
 struct Identity {
   IoKind kind = IoKind::read;
   std::int64_t file_system = 0;
@@ -19,7 +18,7 @@ struct Identity {
   std::optional<std::uint32_t> target = std::nullopt;
   std::optional<std::uint32_t> owner = std::nullopt;
   std::string_view directory = {};  // "": not known
-  // A value (or nothing) for each of Classifier::hint_names(), in that order.
+  // A value, or nothing, for each of Classifier::hint_names(), in that order.
   std::span<const std::optional<std::string_view>> hints = {};
 };
 

@@ -70,7 +70,7 @@ void read_jobs(ConfigReader& reader, Config& config) {
   if (registered && (!listed || jobs.empty())) {
     reader.report("jobs", "no job is in `registered_jobs`, so no job id would count");
   } else if (!registered && listed) {
-    reader.report("registered_jobs", "means something with `jobs: registered` only");
+    reader.report("registered_jobs", "applies only with `jobs: registered`");
   }
   if (registered) config.registered_jobs = std::move(jobs);
 }

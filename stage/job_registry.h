@@ -22,22 +22,22 @@ struct RegisteredJob {
   std::string jobid;  // as is_good_name() wants it
   // Addresses or CIDR blocks that its I/O comes from; at least one.
   std::vector<std::string> clients;
-  std::vector<std::uint64_t> uids;  // of its users; none: whoever is at these clients
+  std::vector<std::uint64_t> uids;  // of its users; none: any user of these clients
 
   bool operator==(const RegisteredJob&) const = default;
 };
 
-// The jobs that were registered, by id. A look-up takes the same time however many there are, and
-// time in proportion to the clients and uids of the one that it finds. Allocates in add() only. Not
-// thread-safe: complete before it is shared.
+// The registered jobs, by id. The time of a look-up depends on the clients and uids of the job
+// found, not on the number of jobs. Allocates in add() only. Not thread-safe: complete it before
+// sharing it.
 class JobRegistry {
  public:
-  // An error changes nothing and says which part of the entry is wrong: an id that is there already
-  // or no good name, no client, or one that is no address.
+  // An error changes nothing and names the wrong part of the entry: a known id or a bad name, no
+  // client, or a client that is no address.
   [[nodiscard]] Result<void> add(const RegisteredJob& job);
 
-  // Whether a request from there may have this job id. The uid is looked at where the job names
-  // uids and the protocol has shown one.
+  // Whether a request from this client may have this job id. The uid counts if the job names uids
+  // and the protocol shows one.
   [[nodiscard]] bool admits(std::string_view jobid, const Address& client,
                             std::optional<std::uint32_t> uid) const;
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }

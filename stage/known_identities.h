@@ -15,17 +15,17 @@
 
 namespace vpfs::stage {
 
-// What has been found out about identities, by keys as Classifier::append_key() makes them. Those
-// that have not been used for long are forgotten: it keeps two generations, and when the recent one
-// is full the older one is dropped.
+// A cache of what is known about identities, by keys of Classifier::append_key(). It keeps two
+// generations and drops the older one when the recent one is full, so identities that were not used
+// for long are forgotten.
 //
-// A look-up compares whole keys, and takes the same time whatever keys others choose, if they
-// cannot know the seed. It only allocates while it grows to hold more than ever before.
+// A look-up compares whole keys. Peers that do not know the seed cannot slow it down by their
+// choice of keys. The cache allocates only while it grows to hold more than ever before.
 template <typename Value>
 class KnownIdentities {
  public:
-  // Of each of the two generations. A full one takes the bytes of keys, and for each entry twice 24
-  // bytes and a Value.
+  // The size of each generation. A full one takes the bytes of its keys and, for each entry, twice
+  // 24 bytes and a Value.
   struct Limits {
     std::size_t entries = std::size_t{16} * 1024;
     std::size_t bytes = std::size_t{2048} * 1024;
@@ -34,7 +34,7 @@ class KnownIdentities {
   explicit KnownIdentities(std::uint64_t seed, const Limits& limits = {})
       : hash_(seed), limits_(limits), recent_(limits), older_(limits) {}
 
-  // Null when it is not known; else it counts as used, and is there until the next call.
+  // Null if the key is not known. Otherwise the value counts as used and stays until the next call.
   [[nodiscard]] const Value* find(std::string_view key) {
     const std::uint64_t hash = hash_(key);
     if (const Slot* const slot = recent_.find(hash, key)) return &slot->value;
@@ -47,13 +47,13 @@ class KnownIdentities {
     if (key.size() <= limits_.bytes) add(hash_(key), key, value);
   }
 
-  // Takes the same time however many are known, and keeps the memory for others.
+  // O(1); keeps the memory for later keys.
   void forget_all() {
     recent_.clear();
     older_.clear();
   }
 
-  // Those that may be found.
+  // The entries that may be found.
   [[nodiscard]] std::size_t size() const { return recent_.size() + older_.size(); }
 
  private:
@@ -61,13 +61,13 @@ class KnownIdentities {
     std::uint64_t hash;
     std::uint32_t key_at;  // in keys_
     std::uint32_t key_size;
-    std::uint32_t stamp;  // of when it was filled; zero: never
+    std::uint32_t stamp;  // when it was filled; zero: never
     Value value;
   };
   static_assert(std::is_trivially_copyable_v<Slot> && std::is_aggregate_v<Slot>);
 
-  // Open addressing with linear probing; at least half of the slots are free. One of another stamp
-  // is free.
+  // Open addressing with linear probing; at least half of the slots are free. A slot with another
+  // stamp is free.
   class Generation {
    public:
     explicit Generation(const Limits& limits)
@@ -121,7 +121,7 @@ class KnownIdentities {
     std::uint32_t stamp_ = 1;
   };
 
-  // The value may be of the older generation, which may be dropped here.
+  // The value may belong to the older generation, which may be dropped here.
   const Value& add(std::uint64_t hash, std::string_view key, Value value) {
     if (recent_.size() >= limits_.entries || recent_.bytes() + key.size() > limits_.bytes) {
       std::swap(recent_, older_);

@@ -44,7 +44,7 @@ void Lanes::served_elsewhere(AppId app, Cost cost, Duration period, std::size_t 
   }
 }
 
-// Whoever names many targets must not take the lanes from those that are there.
+// A client that names many targets must not take the lanes from those in use.
 std::size_t Lanes::reused_for(std::uint32_t target) {
   for (std::size_t i = 1; i < lanes_.size(); ++i) {
     const Scheduler& scheduler = *lanes_[i].scheduler;

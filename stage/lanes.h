@@ -17,7 +17,7 @@ namespace vpfs::stage {
 class Lanes {
  public:
   struct Lane {
-    std::optional<std::uint32_t> target;  // nothing: of all requests, or none has come yet
+    std::optional<std::uint32_t> target;  // nothing: for all requests, or no request has come yet
     std::unique_ptr<Scheduler> scheduler;
   };
   // A data server has few targets.
@@ -26,21 +26,21 @@ class Lanes {
   // `policy` outlives the lanes.
   Lanes(const PolicyKind& policy, const SchedulerSettings& settings, bool per_target);
 
-  // Takes on another policy or other settings; says whether they are others. The schedulers that
-  // are there stay until each is replaced by make().
+  // Takes on a policy and settings; returns whether they changed. The present schedulers stay until
+  // each is replaced by make().
   [[nodiscard]] bool use(const PolicyKind& policy, const SchedulerSettings& settings);
   [[nodiscard]] std::unique_ptr<Scheduler> make();
 
   struct Found {
     std::size_t lane;
-    bool made;  // its scheduler knows nobody yet
+    bool made;  // its scheduler knows no flow yet
   };
-  // The lane for requests of a target. The first target takes the lane that is there from the
-  // start; those beyond kMost share it, or take the place of one that has nothing to do.
+  // The lane for requests of a target. The first target takes the lane that exists from the start.
+  // Targets beyond kMost share it, or take over an idle lane.
   [[nodiscard]] Found find(std::uint32_t target);
 
-  // As Scheduler has it; divided among the lanes where the flow has something queued. If there is
-  // none, `last_lane` has all of it.
+  // As in Scheduler. The lanes where the flow is queued divide the cost; without any, `last_lane`
+  // gets all of it.
   void served_elsewhere(AppId app, Cost cost, Duration period, std::size_t last_lane,
                         TimePoint now);
 
@@ -58,7 +58,7 @@ class Lanes {
   const PolicyKind* policy_;
   SchedulerSettings settings_;
   bool per_target_;
-  RateLimits limits_;  // of all lanes; unused where there is one scheduler for all targets
+  RateLimits limits_;  // of all lanes; unused with one scheduler for all targets
   std::vector<Lane> lanes_;
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kSpecial = "*?[\\";
 
-// Behind the bracket expression that opens at `open`, if it is one of the plain kind: no bracket
-// and no backslash in it. Nothing can be said of others without knowing all rules of brackets.
+// The position after the bracket expression that opens at `open`, if the expression is plain:
+// without brackets or backslashes inside. Other expressions would need all rules of brackets.
 std::size_t end_of_plain_bracket(std::string_view pattern, std::size_t open) {
   std::size_t at = open + 1;
   if (at < pattern.size() && (pattern[at] == '!' || pattern[at] == '^')) ++at;
@@ -77,7 +77,7 @@ void Pattern::read(std::string_view pattern) {
     } else if (++at < pattern.size()) {
       add(pattern[at], false);
     } else {
-      kind_ = Kind::never;  // nothing stands behind the last backslash
+      kind_ = Kind::never;  // the last backslash has no character after it
       return;
     }
   }
@@ -86,8 +86,8 @@ void Pattern::read(std::string_view pattern) {
   kind_ = is_literal ? Kind::literal : Kind::stars;
 }
 
-// From left to right, as far as it is clear what stands for itself; what stands behind the last
-// special byte does so in any case.
+// Goes from left to right as long as it is clear which bytes are literal. Bytes after the last
+// special one are always literal.
 void Pattern::find_literals(std::string_view pattern) {
   std::string part;
   bool at_start = true;
@@ -132,7 +132,7 @@ bool Pattern::matches(std::string_view text) const {
       break;
   }
   if (!text.starts_with(prefix_) || !text.ends_with(suffix_)) return false;
-  std::array<char, 256> copy;  // ends with a NUL byte, which a view need not do
+  std::array<char, 256> copy;  // with a NUL byte at the end, which a view may lack
   if (text.size() >= copy.size()) {
     return ::fnmatch(source_.c_str(), std::string(text).c_str(), 0) == 0;
   }
@@ -140,8 +140,8 @@ bool Pattern::matches(std::string_view text) const {
   return ::fnmatch(source_.c_str(), copy.data(), 0) == 0;
 }
 
-// The first piece stands at the start and the last one at the end; each of the others as early as
-// it can.
+// The first piece must match at the start and the last one at the end. Each of the others matches
+// as early as it can.
 bool Pattern::matches_pieces(std::string_view text) const {
   const Piece& first = pieces_.front();
   const Piece& last = pieces_.back();

@@ -8,9 +8,8 @@
 
 namespace vpfs::stage {
 
-// A shell pattern, as fnmatch(3) without flags has it in the C locale: `*`, `?`, `[...]`, and `\`
-// before what stands for itself. A pattern and a text end at their first NUL byte, if they have
-// one.
+// A shell pattern, as of fnmatch(3) without flags in the C locale: `*`, `?`, `[...]`, and `\`
+// before a literal character. A pattern and a text end at their first NUL byte, if any.
 class Pattern {
  public:
   explicit Pattern(std::string_view pattern);
@@ -26,18 +25,18 @@ class Pattern {
   [[nodiscard]] bool is_never() const { return kind_ == Kind::never; }
   // It matches prefix() and nothing else.
   [[nodiscard]] bool is_literal() const { return kind_ == Kind::literal; }
-  // What every text that matches begins with, ends with, and has somewhere in it.
+  // Every matching text begins with, ends with and contains these.
   [[nodiscard]] std::string_view prefix() const { return prefix_; }
   [[nodiscard]] std::string_view suffix() const { return suffix_; }
   [[nodiscard]] const std::vector<std::string>& parts() const { return parts_; }
 
  private:
   enum class Kind : std::uint8_t { literal, stars, brackets, never };
-  // What stands between two stars.
+  // The part between two stars.
   struct Piece {
     std::string bytes;
-    std::string any;            // as long as `bytes`; not zero: there any byte is right
-    std::size_t head_size = 0;  // of what stands before the first of them
+    std::string any;            // as long as `bytes`; not zero: any byte matches there
+    std::size_t head_size = 0;  // before the first of them
 
     [[nodiscard]] std::string_view head() const {
       return std::string_view(bytes).substr(0, head_size);

@@ -7,7 +7,7 @@
 
 namespace vpfs::stage {
 
-// What part of the bytes that reads ask for files have, as reads of late have shown.
+// Estimates which part of the bytes that reads ask for exists, from recent reads.
 class ReadYield {
  public:
   [[nodiscard]] Bytes expected(Bytes asked) const {

@@ -1,4 +1,4 @@
-// Retiring: the part of Stage that gives the numbers of idle virtual PFSes back.
+// Retiring: the part of Stage that frees the numbers of idle virtual PFSes.
 #include <algorithm>
 
 #include "base/check.h"
@@ -6,7 +6,7 @@
 
 namespace vpfs::stage {
 
-// Those of the configuration stay, as long as they are in it.
+// Virtual PFSes of the configuration stay while they are in it.
 bool Stage::is_idle(AppId app, TimePoint now) const {
   const VirtualPfs& pfs = table_[app];
   return table_.is_there(app) && (pfs.from_template || pfs.info->removed) && pfs.requests == 0 &&

@@ -5,7 +5,7 @@
 namespace vpfs::stage {
 namespace {
 
-// An empty list of wanted ones wants nothing.
+// An empty list demands nothing.
 bool is_one_of(const std::vector<std::uint64_t>& wanted,
                const std::optional<std::uint64_t>& number) {
   return wanted.empty() || (number && std::ranges::binary_search(wanted, *number));

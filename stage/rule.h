@@ -14,8 +14,8 @@
 
 namespace vpfs::stage {
 
-// A rule in the form in which requests are compared with it. Lists of numbers are in ascending
-// order; one of the values of each list that is not empty must be there.
+// A rule, prepared for comparing requests with it. Lists of numbers are ascending. A request must
+// have one value of each list that is not empty.
 struct Rule {
   struct HintCondition {
     std::size_t index;  // into Identity::hints
@@ -30,17 +30,17 @@ struct Rule {
   std::vector<std::uint64_t> targets;
   std::vector<std::uint64_t> owners;
   std::vector<Pattern> directories;
-  std::vector<Attribute> needed;  // known they must be: the name's fields
+  std::vector<Attribute> needed;  // attributes that must be known: the name's fields
   std::string virtual_pfs;
   bool is_template = false;
   std::uint8_t traffic_class = 0;
 };
 
-// A request, as rules see it. Borrows everything.
+// The rules' view of a request. Borrows everything.
 struct Sight {
   const Address& client;
   const Identity& identity;
-  std::optional<std::size_t> hidden_hint = std::nullopt;  // counts as not there
+  std::optional<std::size_t> hidden_hint = std::nullopt;  // counts as missing
 
   [[nodiscard]] std::optional<std::string_view> hint(std::size_t index) const {
     return hidden_hint == index ? std::nullopt : identity.hints[index];

@@ -15,14 +15,13 @@ bool is_literal(const std::string& pattern) {
   return pattern.find_first_of("*?[\\") == std::string::npos;
 }
 
-// Whether all that matches `narrow` matches `wide`.
+// Whether everything that matches `narrow` also matches `wide`.
 bool pattern_covers(const std::string& wide, const std::string& narrow) {
   if (wide == "*" || wide == narrow) return true;
   return is_literal(narrow) && ::fnmatch(wide.c_str(), narrow.c_str(), 0) == 0;
 }
 
-// Whether a condition that wants one of `wide` (of nothing: anything) holds wherever one does that
-// wants one of `narrow`.
+// Whether a condition on the values `wide` (empty: any) holds wherever one on `narrow` does.
 template <typename T, typename Covers>
 bool condition_covers(const std::vector<T>& wide, const std::vector<T>& narrow, Covers covers) {
   if (wide.empty()) return true;
@@ -79,7 +78,7 @@ bool demands(const RuleConfig& rule, Attribute attribute) {
   }
 }
 
-// What its template needs to be known, must be known wherever `narrow` applies.
+// The attributes that its template needs must be known wherever `narrow` applies.
 bool template_covers(const RuleConfig& wide, const RuleConfig& narrow) {
   for (const Attribute each : {Attribute::uid, Attribute::node, Attribute::target, Attribute::owner,
                                Attribute::directory}) {
@@ -88,7 +87,7 @@ bool template_covers(const RuleConfig& wide, const RuleConfig& narrow) {
   return true;
 }
 
-// Whether `wide` matches all that `narrow` does.
+// Whether `wide` matches everything that `narrow` does.
 bool hides(const RuleConfig& wide, const RuleConfig& narrow) {
   return (!wide.kind || wide.kind == narrow.kind) && clients_cover(wide.clients, narrow.clients) &&
          hints_cover(wide, narrow) && numbers_cover(wide.file_systems, narrow.file_systems) &&

@@ -27,7 +27,7 @@ void read_numbers(ConfigReader& match, std::string_view key, std::uint64_t most,
   }
 }
 
-// Reports a condition that never holds, since no request shows what it is about.
+// Reports a condition that never holds because no request shows the attribute.
 bool shown(ConfigReader& match, std::string_view key, const Config& config, Attribute attribute) {
   if (!match.has(key)) return false;
   if (config.shown.has(attribute)) return true;
@@ -79,8 +79,8 @@ void read_match(ConfigReader match, const Config& config, RuleConfig& rule) {
   suggest_match_words(match);
 }
 
-// A virtual PFS that a rule names must be declared, and a template's fields must be attributes that
-// requests show or hints that the rule itself demands: then they are always there.
+// The virtual PFS of a rule must be declared. The fields of a template must be attributes that
+// requests show or hints that the rule itself demands, so that they are always known.
 void check_target(ConfigReader& entry, const Config& config, const RuleConfig& rule) {
   const auto declared = [&](const VirtualPfsConfig& each) { return each.name == rule.virtual_pfs; };
   if (rule.virtual_pfs != "default" && std::ranges::none_of(config.virtual_pfs, declared)) {

@@ -17,7 +17,7 @@ void add_if_new(std::vector<T>& list, T value) {
   if (std::ranges::find(list, value) == list.end()) list.push_back(value);
 }
 
-// How many rules demand each key.
+// Counts how many rules demand each key.
 class Demand {
  public:
   void add(const std::vector<RuleCondition>& conditions) {
@@ -61,7 +61,7 @@ class Seen {
   explicit Seen(std::size_t most) {
     if (most > 64 * few_.size()) many_.resize(most / 64 + 1);
   }
-  // False: it is there already.
+  // False: it was there already.
   bool add(std::size_t number) {
     std::uint64_t& word = many_.empty() ? few_[number / 64] : many_[number / 64];
     const std::uint64_t bit = std::uint64_t{1} << number % 64;
@@ -159,7 +159,7 @@ void RuleIndex::note(const RuleKey& key) {
   }
 }
 
-// One look-up: it finds ever earlier rules.
+// One look-up, which finds earlier and earlier rules.
 class RuleIndex::Search {
  public:
   Search(const RuleIndex& index, const Sight& sight)
@@ -251,7 +251,7 @@ void RuleIndex::Search::look_at(std::size_t text, std::optional<std::string_view
 void RuleIndex::Search::look_at_infixes(std::size_t text, std::string_view shown,
                                         std::size_t size) {
   if (shown.size() < size) return;
-  Seen seen(index_.spans_.size());  // a text may show each infix many times
+  Seen seen(index_.spans_.size());  // a text may contain an infix many times
   for (std::size_t at = 0; at + size <= shown.size(); ++at) {
     const std::uint64_t number = infix_key(text, shown.substr(at, size)).number();
     const std::size_t bit = filter_bit(number);

@@ -12,17 +12,17 @@
 
 namespace vpfs::stage {
 
-// Ordered rules, of which the first one that matches is found without trying them all.
+// Finds the first matching rule of an ordered list without trying all of them.
 //
-// Each rule stands under one of its conditions, the one whose values the fewest rules demand: under
-// one key of each of the values, so that a request that matches shows at least one of the keys. A
-// pattern's keys are literal parts of it: its start, its end, and a few bytes from anywhere. Only
-// rules that demand nothing are tried for each request. Whatever is found is compared in full, so a
-// hash that two values share costs time and nothing else.
+// Each rule is filed under one of its conditions: the one whose values the fewest rules demand. It
+// is filed under one key of each value, so a matching request shows at least one of the keys. A
+// pattern's keys are its literal parts: its start, its end, and a few bytes from anywhere. Only
+// rules without conditions are tried for every request. Rules that are found are compared in full,
+// so a hash collision costs only time.
 //
-// A look-up takes no longer with more rules, except for those that share all their values with
-// others, and steps in proportion to the size of the texts. It does not allocate unless thousands
-// of patterns can only be told apart by what stands in their middle. Immutable once made.
+// The time of a look-up grows with the size of the texts but not with the number of rules, unless
+// rules share all their values. It allocates only if thousands of patterns differ in nothing but
+// their middle. Immutable once made.
 class RuleIndex {
  public:
   // `hints`: how many Identity::hints there are.
@@ -40,7 +40,7 @@ class RuleIndex {
     std::uint32_t first;   // in numbers_
     std::uint32_t count;
   };
-  // What rules stand under, of a hint or of the directory.
+  // The keys in use for a hint or for the directory.
   struct Text {
     bool there = false;
     bool whole = false;
@@ -55,7 +55,7 @@ class RuleIndex {
     RuleNumber rule;
   };
 
-  // Most infixes that no rule stands under can be told without a look into the table.
+  // Tells most unused infixes without a look into the table.
   static constexpr std::size_t kFilterBits = std::size_t{1} << 15U;
   [[nodiscard]] static std::size_t filter_bit(std::uint64_t number) {
     return number * 0x9e3779b97f4a7c15 >> 49U;
@@ -66,12 +66,12 @@ class RuleIndex {
   void note(const RuleKey& key);
 
   std::vector<Rule> rules_;
-  std::vector<RuleNumber> always_;   // rules that stand under no key
+  std::vector<RuleNumber> always_;   // rules under no key
   std::vector<RuleNumber> numbers_;  // ascending in each span
   FlatTable<Span> spans_;            // by RuleKey::number()
   TextHash hash_;
 
-  // What of a request has to be looked up.
+  // The attributes of a request that must be looked up.
   bool kinds_ = false;
   bool file_systems_ = false;
   std::vector<Attribute> values_;  // of numbers

@@ -8,7 +8,7 @@
 #include "stage/rule.h"
 #include "stage/text_hash.h"
 
-// By which values of a request a rule can be found.
+// The values of a request by which a rule can be found.
 namespace vpfs::stage {
 
 // One thing that a request may show.
@@ -28,18 +28,18 @@ struct RuleKey {
   };
   Look look = Look::kind;
   std::uint32_t of = 0;
-  std::uint64_t value = 0;  // of texts: a hash, and of an infix its bytes
+  std::uint64_t value = 0;  // a text's hash, or the bytes of an infix
   std::size_t size = 0;     // of the text, or the part of it
 
-  // The same for the same thing, and hardly ever for two others.
+  // Equal for equal keys; collisions are rare.
   [[nodiscard]] std::uint64_t number() const {
     const auto place = std::uint64_t{of} << 8U | static_cast<std::uint64_t>(look);
     return value ^ (place + 1) * 0x9e3779b97f4a7c15;
   }
 };
 
-// The longest prefixes and suffixes that are looked at, and the sizes of infixes. A literal part of
-// a pattern has infixes of the larger size, if it is large enough: fewer texts have them.
+// The longest prefixes and suffixes in use, and the sizes of infixes. A literal part of a pattern
+// uses infixes of the larger size if it is long enough, since fewer texts contain them.
 inline constexpr std::size_t kLongestAffix = 32;
 inline constexpr std::size_t kInfix = 4;
 inline constexpr std::size_t kSmallInfix = 3;
@@ -54,11 +54,10 @@ inline constexpr std::size_t kSmallInfix = 3;
 }
 [[nodiscard]] RuleKey address_key(int prefix, const Address& address);
 
-// A request that matches the rule shows, for each of its conditions, one of the condition's values:
-// all keys of that value.
+// A matching request shows all keys of at least one value of each condition.
 using RuleValue = std::vector<RuleKey>;
-using RuleCondition = std::vector<RuleValue>;  // without any, nothing fulfils it
-// `hints`: how many Identity::hints there are. Those that tell most come first.
+using RuleCondition = std::vector<RuleValue>;  // without values nothing fulfils it
+// `hints`: how many Identity::hints there are. The most selective conditions come first.
 [[nodiscard]] std::vector<RuleCondition> conditions_of(const Rule& rule, std::size_t hints,
                                                        const TextHash& hash);
 

@@ -76,11 +76,11 @@ void read_classes(ConfigReader classes, TrafficClasses& settings) {
     std::uint64_t share = 1;
     if (entry.get("share", &share, 1, Share::kMaxWeight)) {
       made.share = static_cast<std::uint32_t>(share);
-      if (!apportioned) entry.report("share", "means something with mode apportion only");
+      if (!apportioned) entry.report("share", "applies only with mode apportion");
     }
     if (std::ranges::find(settings.classes, made.name, &TrafficClasses::Class::name) !=
         settings.classes.end()) {
-      entry.report("name", fmt::format("the class '{}' is there already", made.name));
+      entry.report("name", fmt::format("the class '{}' is declared twice", made.name));
     }
     settings.classes.push_back(std::move(made));
   });
@@ -95,7 +95,7 @@ void read_classes(ConfigReader classes, TrafficClasses& settings) {
   if (classes.get("max_starvation", &starvation, milliseconds(1), kLongest)) {
     settings.max_starvation = starvation;
     if (settings.mode != TrafficClasses::Mode::strict) {
-      classes.report("max_starvation", "means something with mode strict only");
+      classes.report("max_starvation", "applies only with mode strict");
     }
   }
 }
@@ -103,7 +103,7 @@ void read_classes(ConfigReader classes, TrafficClasses& settings) {
 // Reports a key that the policy would ignore.
 bool allowed(ConfigReader& entry, std::string_view key, const PolicyKind& policy, bool is_known) {
   if (!entry.has(key)) return false;
-  if (!is_known) entry.report(key, fmt::format("means nothing to the policy {}", policy.name));
+  if (!is_known) entry.report(key, fmt::format("would be ignored by the policy {}", policy.name));
   return is_known;
 }
 bool allowed(ConfigReader& entry, std::string_view key, const PolicyKind& policy,
@@ -152,7 +152,7 @@ void read_deadlines(ConfigReader& entry, const PolicyKind& policy, VirtualPfsCon
   if (share.rate.count > 0) finish.report("bytes", "cannot stand beside a rate");
 }
 
-// The words that single policies know.
+// Reads the words that only single policies know.
 void read_own_words(ConfigReader& entry, const Config& config, const PolicyKind& policy,
                     Share& share) {
   for (const ShareWord& word : policy.share_words) {
@@ -224,7 +224,7 @@ void read_shares(ConfigReader& reader, Config& config) {
     if (const auto problem = template_problem(name)) entry.report("", *problem);
     Share share = made.share;
     share.finish_by = TimePoint{} + made.finish_within;
-    // Of templates nobody knows how many there will be: they are admitted one by one, later.
+    // Virtual PFSes of templates are admitted one by one later: their number is not known here.
     if (template_fields(name).empty()) {
       const Result<void> promised = trial->set_share(AppId{next++}, share, {});
       if (!promised) {

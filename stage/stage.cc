@@ -38,8 +38,8 @@ void Stage::set_shares(const std::vector<AppId>& apps, TimePoint now) {
   for (Lanes::Lane& lane : lanes_) set_shares(lane, apps, now);
 }
 
-// Promises that fit together may not fit beside those that they replace, so those that were refused
-// are asked for again when all others are in force.
+// Promises that fit together may not fit beside those that they replace. So refused ones are
+// requested again when all others are in force.
 void Stage::set_shares(Lanes::Lane& lane, const std::vector<AppId>& apps, TimePoint now) {
   std::vector<AppId> refused;
   for (const AppId app : apps) {
@@ -63,7 +63,7 @@ void Stage::set_shares(Lanes::Lane& lane, const std::vector<AppId>& apps, TimePo
 void Stage::introduce_everybody(Lanes::Lane& lane, TimePoint now) {
   const std::vector<AppId> everybody = table_.everybody();
   for (const AppId app : everybody) {
-    // A removed one may still have requests, so the scheduler must know it.
+    // A removed virtual PFS may still have requests, so the scheduler must know it.
     if (table_[app].info->removed) (void)lane.scheduler->set_share(app, {}, now);
   }
   set_shares(lane, everybody, now);
@@ -106,7 +106,7 @@ void Stage::keep_hold_times(Lanes::Lane& lane, AppId app, TimePoint now) {
   table_.counters(app).held += lane.scheduler->held(app, now);
 }
 
-// The request is one of its virtual PFS's from here on.
+// Counts the request among its virtual PFS's from now on.
 VirtualPfs& Stage::enter(Held& io, TimePoint now) {
   VPFS_DEBUG_ASSERT(table_.is_there(io.virtual_pfs()));
   VirtualPfs& pfs = table_[io.app];
@@ -122,7 +122,7 @@ VirtualPfs& Stage::enter(Held& io, TimePoint now) {
   return pfs;
 }
 
-// It is no more, and its virtual PFS may go.
+// The request has ended, and its virtual PFS may be retired.
 void Stage::leave(Held& io, TimePoint now) {
   if (!std::exchange(io.is_counted, false)) return;
   VPFS_DEBUG_ASSERT(table_.is_there(io.virtual_pfs()));
@@ -145,7 +145,7 @@ void Stage::arrive(Held& io, TimePoint now) {
   scheduler_of(io).enqueue(io, now);
 }
 
-// Out of the scheduler without having been let go.
+// Takes a request out of the scheduler that was not released.
 void Stage::leave_queue(Held& io, TimePoint now) {
   table_.counters(io.app).queued.take(io.size);
   scheduler_of(io).withdraw(io, now);
@@ -183,11 +183,12 @@ void Stage::refuse_excess(TimePoint now, std::vector<Held*>& let_go) {
     Counters& counters = table_.counters(io->app);
     if (counters.excess++ == 0) {
       const ClientLimits::Report client = clients_.report(io->client, now);
-      notices_.push_back(fmt::format(
-          "virtual PFS {}: it and others that wait have {} of the {} connections of client {}, or "
-          "more: requests beyond that are sent back for a while (limits.max_held_per_client)",
-          table_[io->app].info->name, client.allowance.value_or(0), client.connections,
-          client.name));
+      notices_.push_back(
+          fmt::format("virtual PFS {}: it and others keep {} or more of the {} connections of "
+                      "client {} waiting: further requests are sent back for a while "
+                      "(limits.max_held_per_client)",
+                      table_[io->app].info->name, client.allowance.value_or(0), client.connections,
+                      client.name));
     }
     leave_queue(*io, now);
     leave(*io, now);
@@ -202,7 +203,7 @@ void Stage::complete(Held& io, Cost cost, TimePoint now) {
   counters.cost_done += cost;
   clients_.finished(io);
   if (io.scheduler == schedulers_) return scheduler_of(io).complete(io, cost, now);
-  scheduler_of(io).vacate(io.cost);  // an earlier scheduler let it go
+  scheduler_of(io).vacate(io.cost);  // an earlier scheduler released it
 }
 
 void Stage::end(Held& io, const Ended& how, TimePoint now) {
@@ -224,7 +225,7 @@ void Stage::end(Held& io, const Ended& how, TimePoint now) {
       if (io.size_is_estimated && !how.failed) pfs.read_yield.learn(io.asked, how.moved);
       if (cost > io.cost && how.moved > io.size) {
         const Cost more = cost - io.cost;
-        // Another scheduler knows nothing of the request, not even its traffic class.
+        // A later scheduler does not know the request, not even its traffic class.
         if (io.scheduler == schedulers_) {
           scheduler_of(io).charge_more(io, {.cost = more, .size = how.moved - io.size}, now);
         }
@@ -293,7 +294,7 @@ void Stage::abandon(Held& io, TimePoint now) {
 }
 
 void Stage::served_elsewhere(VirtualPfsId id, Cost cost, Duration period, TimePoint now) {
-  if (!table_.is_there(id)) return;  // whoever reports it does not know yet that it was retired
+  if (!table_.is_there(id)) return;  // the caller does not know yet that it was retired
   lanes_.served_elsewhere(id.app, cost, period, table_[id.app].last_lane, now);
 }
 

@@ -8,22 +8,22 @@
 
 #include "base/attributes.h"
 
-// The names of virtual PFSes. One with fields in braces, "job-{jobid}", is a template: each request
-// fills it in with what it shows.
+// The names of virtual PFSes. A name with fields in braces, "job-{jobid}", is a template: each
+// request fills in its own values.
 namespace vpfs::stage {
 
-// In bytes, of the names that templates make.
+// The length limit in bytes of names that templates make.
 inline constexpr std::size_t kLongestName = 128;
 
-// Whether a name that was filled in from what a request says may become a virtual PFS's, which is
-// then kept, logged and written to the status: 1 to kLongestName bytes, all of them printable ASCII
-// (space to ~). Anybody may say anything in a request.
+// Whether a name with values of a request may become a virtual PFS's name, which is then stored,
+// logged and written to the status: 1 to kLongestName bytes of printable ASCII (space to ~). A
+// request may contain anything.
 [[nodiscard]] bool is_good_name(std::string_view name);
 
-// The attribute of a request that a field of a template may name: {"uid"}, ...
+// The attribute of a request that a template's field names: {"uid"}, ...
 [[nodiscard]] std::optional<Attribute> template_attribute(std::string_view field);
 
-// What is wrong with the braces of a name that may be a template; nothing when nothing is.
+// The problem with the braces of a name; nothing: there is none.
 [[nodiscard]] std::optional<std::string> template_problem(std::string_view name);
 
 // The names in braces of a template: {"jobid"} for "job-{jobid}".

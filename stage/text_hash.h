@@ -7,8 +7,8 @@
 
 namespace vpfs::stage {
 
-// Hashes texts of any bytes. Where a peer chooses them, a seed that it cannot know keeps it from
-// finding two of one hash. Not the same on machines of another byte order.
+// Hashes texts of any bytes. A secret seed keeps peers from choosing texts that collide. The hash
+// depends on the machine's byte order.
 class TextHash {
  public:
   explicit TextHash(std::uint64_t seed = 0)

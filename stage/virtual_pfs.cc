@@ -73,7 +73,7 @@ void VirtualPfsTable::set_info(AppId app, const Declared& declared, bool removed
                      .finish_by = finish_by(*declared, now),
                      .removed = removed});
   row.done_before = Bytes{counters_[app].done.all().bytes};
-  row.retiring = false;  // it may be one of the configuration's now
+  row.retiring = false;  // the configuration may declare it now
   const bool was_from_template = std::exchange(row.from_template, is_template(*declared));
   from_templates_ = from_templates_ - (was_from_template ? 1 : 0) + (row.from_template ? 1 : 0);
 }
@@ -105,7 +105,7 @@ VirtualPfsTable::Found VirtualPfsTable::find_or_make(const Classifier::Match& ma
   return {.app = add(match.virtual_pfs, declared->second, now), .made = true};
 }
 
-// By its own name, else by the template that made it.
+// Looks up its own name, else the template that made it.
 VirtualPfsTable::Declared VirtualPfsTable::declaration_of(const VirtualPfsInfo& info) const {
   auto found = declared_.find(info.name);
   if (found == declared_.end()) found = declared_.find(info.declared->name);

@@ -17,12 +17,12 @@
 
 namespace vpfs::stage {
 
-// What a virtual PFS is called and entitled to. Immutable, so that readers may keep it.
+// The name and share of a virtual PFS. Immutable, so readers may keep it.
 struct VirtualPfsInfo {
   std::string name;
-  std::shared_ptr<const VirtualPfsConfig> declared;  // what made it: its own entry, or a template
+  std::shared_ptr<const VirtualPfsConfig> declared;  // its own entry, or a template
   TimePoint finish_by = {};                          // of the share
-  bool removed = false;                              // is in the configuration no more
+  bool removed = false;                              // the configuration has it no more
   std::string refused_promise;  // why a promise of the share cannot be kept; "": it can
 
   [[nodiscard]] Share share() const {
@@ -32,18 +32,18 @@ struct VirtualPfsInfo {
   }
 };
 
-// One application's share of the data server, and what it got.
+// One application's share of the data server, and its counters.
 struct VirtualPfs {
   std::shared_ptr<const VirtualPfsInfo> info;  // shared with readers; nothing: the number is free
   std::unique_ptr<Histograms> histograms;      // once something was sent
   TimePoint last_used = {};
   Bytes done_before;             // done bytes when the share began
   std::uint32_t generation = 0;  // of the number
-  std::uint32_t requests = 0;    // that are here, in whatever state
+  std::uint32_t requests = 0;    // present ones, in any state
   ReadYield read_yield;
   std::uint16_t last_lane = 0;  // of its last request
   bool from_template = false;
-  bool retiring = false;      // its number will be free, unless somebody asks for it
+  bool retiring = false;      // its number will be free unless it is used again
   bool in_idle_list = false;  // of Stage::find_idle()
 };
 
@@ -55,18 +55,18 @@ class VirtualPfsTable {
 
   struct Found {
     AppId app;
-    bool made;  // it is new, or back, and has a share that nobody knows yet
+    bool made;  // it is new, or back: the schedulers must learn its share
   };
   // The virtual PFS of that name, made with its template's share if it is new. Names that are not
   // declared (any more) get "default", as do new ones once `most` from templates exist.
   [[nodiscard]] Found find_or_make(const Classifier::Match& match, TimePoint now);
 
-  // Takes on another configuration; tells who is new or has another share, or none any more.
+  // Takes on another configuration; returns virtual PFSes that are new, changed or removed.
   [[nodiscard]] std::vector<AppId> reconfigure(const std::vector<VirtualPfsConfig>& declared,
                                                std::size_t most, TimePoint now);
 
-  // Frees the number, which will be used again with the next generation. What it got is added to
-  // retired(). REQUIRES: nothing refers to it.
+  // Frees the number for reuse with the next generation and adds the counters to retired().
+  // REQUIRES: nothing refers to it.
   void retire(AppId app);
   struct Retired {
     std::uint64_t count = 0;
@@ -89,10 +89,10 @@ class VirtualPfsTable {
     return {.app = app, .generation = rows_[app].generation};
   }
   [[nodiscard]] std::vector<AppId> everybody() const;
-  // The share without what it has had of its "bytes by a time"; that ends with its time.
+  // The share, with its "bytes by a time" reduced by the bytes done; the wish ends with its time.
   [[nodiscard]] Share share_to_come(AppId app, TimePoint now) const;
   void set_refused_promise(AppId app, std::string why);
-  // How often a new virtual PFS was refused.
+  // How many new virtual PFSes were refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
  private:
@@ -100,7 +100,7 @@ class VirtualPfsTable {
 
   [[nodiscard]] Declared declaration_of(const VirtualPfsInfo& info) const;
   AppId add(const std::string& name, const Declared& declared, TimePoint now);
-  // Another share begins.
+  // Begins another share.
   void set_info(AppId app, const Declared& declared, bool removed, TimePoint now);
   void replace_info(AppId app, VirtualPfsInfo info);
 

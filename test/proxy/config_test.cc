@@ -111,15 +111,15 @@ std::string errors_with(const std::string& scheduler, const std::string& share) 
 
 TEST(ProxyConfig, WhatAPolicyWouldIgnoreIsAMistake) {
   EXPECT_EQ(errors_with("policy: fifo", "rate: 1 MiB/s"),
-            "p.yaml:4: virtual_pfs.a.rate: means nothing to the policy fifo\n");
+            "p.yaml:4: virtual_pfs.a.rate: would be ignored by the policy fifo\n");
   EXPECT_EQ(errors_with("policy: tbf", "min: 1 MiB/s"),
-            "p.yaml:4: virtual_pfs.a.min: means nothing to the policy tbf\n");
+            "p.yaml:4: virtual_pfs.a.min: would be ignored by the policy tbf\n");
   EXPECT_EQ(errors_with("policy: sfq", "rate: 1 MiB/s, min: 2 MiB/s"),
             "p.yaml:4: virtual_pfs.a.min: is more than `rate`\n");
   EXPECT_EQ(errors_with("policy: sfq", "burst: 1 MiB"),
             "p.yaml:4: virtual_pfs.a.burst: needs a rate\n");
   EXPECT_EQ(errors_with("policy: sfq, classes: {max_starvation: 1 s}", ""),
-            "p.yaml:2: scheduler.classes.max_starvation: means something with mode strict only\n");
+            "p.yaml:2: scheduler.classes.max_starvation: applies only with mode strict\n");
   for (const std::string_view policy : scheduler_names()) {
     EXPECT_EQ(errors_with("policy: " + std::string(policy), "weight: 2"), "");
   }

@@ -70,7 +70,7 @@ TEST(JobConfig, ListAndModeBelongTogether) {
   EXPECT_EQ(errors_of("jobs: registered\n"), none);
   EXPECT_EQ(errors_of("jobs: registered\nregistered_jobs: []\n"), none);
   EXPECT_EQ(errors_of("registered_jobs: [{jobid: a, client: ::1}]\n"),
-            "p.yaml:2: registered_jobs: means something with `jobs: registered` only\n");
+            "p.yaml:2: registered_jobs: applies only with `jobs: registered`\n");
   EXPECT_EQ(errors_of("jobs: maybe\n"),
             "p.yaml:2: jobs: \"maybe\" is not one of: trust, registered\n");
 }

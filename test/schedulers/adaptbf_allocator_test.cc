@@ -188,8 +188,9 @@ class Reference {
   Values remainder_;
 };
 
-// One seed: a few jobs that come and go; small round numbers, so that much is equal. In some, those
-// that got least in one period are alone in the next: their remainders then sum to several tokens.
+// One seed: a few jobs that come and go, with small round numbers so that many values are equal. In
+// some seeds the jobs that got least in one period are alone in the next, so their remainders sum
+// to several tokens.
 struct Scenario {
   explicit Scenario(std::uint64_t seed) : random(seed) {
     gathers = seed % 4 == 0;
@@ -294,7 +295,7 @@ TEST(AdapTbfAllocator, DividesTheFirstPeriodByNodes) {
 
 TEST(AdapTbfAllocator, ThreeEqualJobsTakeTurnsWithTheOddTokenForever) {
   AdapTbfAllocator allocator;
-  // Each is due 33 1/3, and what it did not get is carried: exact thirds, so every turn is a tie.
+  // Each is due 33 1/3 and carries the rest: exact thirds, so every turn is a tie.
   for (Job period = 0; period < 30'000; ++period) {
     const auto answer = allocate(allocator, {{0, 5, 900}, {1, 5, 900}, {2, 5, 900}}, 100);
     for (Job job = 0; job < 3; ++job) {
@@ -350,7 +351,8 @@ TEST(AdapTbfAllocator, ALenderAloneTakesNothingAndADebtorAlonePaysNothing) {
 
 TEST(AdapTbfAllocator, JobsThatGetZeroTokensAreServedInTurn) {
   AdapTbfAllocator allocator;
-  // Each is due half a token. The one with none so far has a = 0 and a_prev = 0, so its u is d.
+  // Each is due half a token. The job without a token so far has a = 0 and a_prev = 0, so its u is
+  // d.
   for (std::uint64_t period = 0; period < 100; ++period) {
     const std::uint64_t first = period % 2 == 0 ? 1 : 0;
     EXPECT_THAT(allocate(allocator, {{0, 1, 1}, {1, 1, 1}}, 1),
@@ -396,7 +398,7 @@ TEST(AdapTbfAllocator, WhenAllJobsHaveEndedNothingIsLeftOfThem) {
   }
 }
 
-// What holds after every period, whatever the numbers.
+// The invariants after every period, whatever the numbers.
 struct Totals {
   Totals(const AdapTbfAllocator& allocator, Job jobs, std::span<const Allocation> answer) {
     for (const Allocation& one : answer) {

@@ -1,4 +1,4 @@
-// Who goes first under AdapTBF of those that have their tokens.
+// The order of jobs that have their tokens under AdapTBF.
 
 #include <array>
 #include <deque>
@@ -20,8 +20,8 @@ Share of_nodes(std::uint64_t nodes, std::optional<std::uint8_t> rank = std::null
   return {.rank = rank, .own = {{"nodes", nodes}}};
 }
 
-// Jobs with these shares, which all had a request in the period before: who goes first of those
-// that ask in the order of their numbers, `gap` apart, on a server that was busy until then.
+// The order of service of jobs with these shares. All had a request in the period before, then ask
+// in the order of their numbers, `gap` apart, and the server was busy until then.
 std::vector<std::uint32_t> order_of(const std::vector<Share>& shares, Duration gap = 1us) {
   constexpr Duration kPeriod = 100ms;
   AdapTbf policy({.period = kPeriod, .capacity = {.configured = kSpeed}});

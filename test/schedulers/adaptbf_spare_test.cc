@@ -1,4 +1,4 @@
-// AdapTBF that gives capacity which no bucket is due for to whoever waits.
+// AdapTBF that gives spare capacity to waiting requests.
 #include <algorithm>
 #include <vector>
 
@@ -22,8 +22,8 @@ SchedulerSettings settings(std::uint64_t capacity, bool work_conserving) {
   return made;
 }
 
-// The part of the server's speed that is used while one job floods and three others, which lend,
-// ask for a little now and then.
+// The used part of the server's speed while one job floods and three lenders ask for a little now
+// and then.
 double used(bool work_conserving, std::uint64_t capacity) {
   JobSimulation simulation(settings(capacity, work_conserving),
                            {.parallelism = 2, .cost_per_second = kSpeed}, 1);
@@ -68,8 +68,8 @@ TEST(AdapTbfSpare, SharesFollowTheNodesWhileAllPress) {
   }
 }
 
-// What a lender's next burst waits for is the requests at the server and those that are due, not
-// what waits for the spare.
+// A lender's next burst waits for the requests at the server and for due ones, not for those that
+// wait for spare capacity.
 TEST(AdapTbfSpare, WhoComesBackIsServedBeforeWhoeverTookTheSpare) {
   const auto scheduler = make_scheduler("adaptbf", settings(kSpeed, true)).value();
   for (std::uint32_t job = 0; job < 2; ++job) {
@@ -83,7 +83,7 @@ TEST(AdapTbfSpare, WhoComesBackIsServedBeforeWhoeverTookTheSpare) {
   }
   IoRequest small = {.app = AppId{1}, .size = {4096}, .cost = 4096, .arrival = now};
   scheduler->enqueue(small, now);
-  // Far faster than the capacity says, so most of it goes without tokens.
+  // The server is far faster than the capacity says, so most requests go without tokens.
   for (int i = 0; i < 110; ++i) {
     IoRequest* const request = scheduler->next(now).request;
     ASSERT_NE(request, nullptr);

@@ -43,7 +43,7 @@ sim::Device::Settings server(std::uint64_t speed = kSpeed) {
   return {.parallelism = 2, .cost_per_second = speed};
 }
 
-// Over `time`, of what the nodes say it should have, relative; the worst of all jobs.
+// The largest relative error of any job's service over `time`, against its part by nodes.
 double worst_error(JobSimulation& simulation, const std::vector<std::uint64_t>& nodes,
                    Duration time) {
   std::vector<Cost> before;
@@ -64,8 +64,8 @@ double worst_error(JobSimulation& simulation, const std::vector<std::uint64_t>& 
   return worst;
 }
 
-// What a job has had may be off by what its bucket holds, a quarter of a period's tokens, and by
-// what stands at the server at the ends of the time, with one request more.
+// A job's service may be off by the content of its bucket (a quarter of a period's tokens), by its
+// requests at the server at both ends, and by one request more.
 TEST(AdapTbf, SharesFollowNodesWhileAllJobsAreBacklogged) {
   constexpr std::uint64_t kSeed = 1;
   double worst = 0;
@@ -101,9 +101,9 @@ TEST(AdapTbf, SharesFollowNodesWhileAllJobsAreBacklogged) {
   std::cout << "seeds from " << kSeed << ": worst error " << worst << " of what may be\n";
 }
 
-// What the equations alone make of a job that asks for `little` tokens in a period and one that has
-// 200 waiting all the time: the part of the budget that is used. A lender's claims grow by more
-// than it can use (eq. 13), so part of what is paid back lies idle.
+// The used part of the budget by the equations alone, with a job that asks for `little` tokens in a
+// period and one that always has 200 waiting. A lender's claims grow by more than it can use (eq.
+// 13), so a part of the repayment stays idle.
 double used_by_equations(std::uint64_t budget, std::uint64_t little) {
   AdapTbfAllocator allocator;
   std::uint64_t used = 0;
@@ -148,7 +148,7 @@ TEST(AdapTbf, AJobWithLittleDemandLendsAndIsPaidBack) {
   EXPECT_EQ(simulation.faults(), kNoFaults);
 }
 
-// Where the lender's demand is near its share the server is nearly used up.
+// The server is nearly used up when the lender's demand is near its share.
 TEST(AdapTbf, TheTotalStaysNearTheCapacityWhenLittleIsLent) {
   JobSimulation simulation(settings_of(kSpeed), server(), 1);
   simulation.set_job(0, 1);
@@ -174,7 +174,7 @@ TEST(AdapTbf, AJobThatWasIdleIsServedWithoutABucketUntilThePeriodEnds) {
   simulation.flood(1, 100, 64 * kKiB, 64 * kKiB);
   const Cost first = simulation.done(0);
   simulation.run_until(TimePoint{} + 1090ms);
-  // The capacity is half of what the server does: the idle half is there for it, without tokens.
+  // The capacity is half of the server's speed, and the job gets the idle half without tokens.
   EXPECT_GT(simulation.done(1), kSpeed / 2 * 70 / 1000);
   EXPECT_GT(simulation.done(0) - first, kSpeed / 2 * 70 / 1000) << "classes with tokens go first";
   EXPECT_EQ(simulation.report(1).integer("rate_now"), 0U);
@@ -194,8 +194,8 @@ TEST(AdapTbf, WithoutABudgetEveryoneIsServed) {
   EXPECT_EQ(simulation.capacity_source(), "nothing measured yet");
 }
 
-// With a token for each period, or none: whoever has none is asked about again when the period ends
-// and gets one in its turn.
+// Each job has one token in a period, or none. A job without one is asked again when the period
+// ends and gets one in its turn.
 TEST(AdapTbf, AJobWithoutTokensIsNotStuck) {
   constexpr std::uint64_t kSeed = 50;
   for (std::uint64_t seed = kSeed; seed < kSeed + 30; ++seed) {
@@ -232,7 +232,7 @@ TEST(AdapTbf, TheMeasuredCapacityIsTheServersFromBothSides) {
   for (const std::uint64_t speed : {10 * kMiB, 100 * kMiB, 1000 * kMiB}) {
     for (const bool from_below : {true, false}) {
       const Cost request = speed / 1600;
-      // The budget is whole tokens: it can follow the capacity no closer than by one of them.
+      // The budget is whole tokens, so it follows the capacity only to within one token.
       SchedulerSettings settings = settings_of(0);
       settings.own.of<AdapTbfSettings>().token = request;
       JobSimulation simulation(settings, server(speed), 1);
@@ -287,8 +287,8 @@ TEST(AdapTbf, TheMeasuredCapacityFollowsAServerThatChangesItsSpeed) {
   EXPECT_EQ(simulation.faults(), kNoFaults);
 }
 
-// A measured capacity needs requests that are small beside what a job gets in a period: what the
-// server was too slow for is kept until the period ends, and the tokens of one of 1 ms are few.
+// A measured capacity needs requests that are small against a job's tokens in a period: tokens that
+// the server was too slow for last until the period ends, and a period of 1 ms has few.
 TEST(AdapTbf, APeriodMayBeAMillisecondOrSeconds) {
   for (const Duration period : {Duration(1ms), Duration(2s)}) {
     for (const std::uint64_t capacity : {kSpeed, std::uint64_t{0}}) {
@@ -302,7 +302,7 @@ TEST(AdapTbf, APeriodMayBeAMillisecondOrSeconds) {
       simulation.flood(1, 4000, request, request);
       const Duration time = period < 1s ? 800ms : 10s;
       simulation.run_for(time);
-      // In a millisecond a job has six requests, one of which may count for nothing.
+      // A job has six requests in a millisecond, and one of them may not count.
       EXPECT_LT(worst_error(simulation, {1, 3}, time), period < 1s ? 0.06 : 0.03)
           << period.count() << " " << capacity;
       EXPECT_NEAR(static_cast<double>(simulation.capacity()) / kSpeed, 1, 0.05) << period.count();
@@ -433,7 +433,7 @@ TEST(AdapTbf, NothingIsLostOrStuckWhateverJobsDo) {
   }
 }
 
-// After hours of nothing the first period is as any that follows an idle one.
+// The first period after idle hours is like any that follows an idle one.
 TEST(AdapTbf, TimeMayJumpByHours) {
   for (const std::uint64_t capacity : {kSpeed, std::uint64_t{0}}) {
     JobSimulation simulation(settings_of(capacity), server(), 1);

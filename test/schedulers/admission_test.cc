@@ -52,7 +52,7 @@ TEST(Admission, TheRatesTogetherStayWithinTheCapacity) {
   EXPECT_FALSE(admission.fits(AppId{1}, {.burst = 0, .rate = 400'001, .latency = 1s}));
 }
 
-// With 500 at 1 ms and half of the capacity from then on, 1000 more are done after
+// The first curve takes 500 at 1 ms and half of the capacity from then on. 1000 more are done when
 // 500 + 1000 + 0.5 (t - 1000) <= t, which is t = 2 ms.
 TEST(Admission, ALaterDeadlineLeavesRoomForWhatComesBeforeIt) {
   Admission admission(kCapacity, 0);
@@ -90,7 +90,7 @@ TEST(Admission, TheCurveOfATotalBringsTheLastRequestInTime) {
   EXPECT_FALSE(Admission::curve_of(kMaxCost, 0, 1s + 1ns, 1s)) << "above the largest rate";
 }
 
-// A server and curves that fill it to somewhere between a tenth and a little too much.
+// A server and curves that fill it: from a tenth to a little too much.
 struct Case {
   std::uint64_t capacity;
   Cost ahead;
@@ -161,7 +161,7 @@ TEST(Admission, FitsWhenTheConditionHoldsAtEveryTime) {
   EXPECT_LT(fitted, 2700);
 }
 
-// Admits the curves one after another as long as they fit; answers with how many did.
+// Admits the curves one after another while they fit; returns how many did.
 std::size_t admit_all(Admission& admission, const std::vector<ArrivalCurve>& curves) {
   for (std::uint32_t i = 0; i < curves.size(); ++i) {
     if (!admission.fits(AppId{i}, curves[i])) return i;

@@ -88,7 +88,7 @@ TEST(CapacityEstimate, ShortPeriodsAreTakenTogether) {
     estimate.observe({.length = 1ms, .done = i % 40 == 0 ? 4 * kMiB : 0, .always_queued = true});
     ASSERT_NEAR(static_cast<double>(estimate.value()) / kSpeed, 1, 0.1) << i;
   }
-  // What was so in one of them was so in all of them.
+  // A condition of one of them holds for all of them.
   const std::uint64_t before = estimate.value();
   for (int i = 0; i < 200; ++i) {
     estimate.observe({.length = 1ms, .done = kSpeed / 2000, .always_queued = i != 20});
@@ -120,7 +120,7 @@ TEST(CapacityEstimate, ItStaysBetweenItsLimits) {
   EXPECT_LT(estimate.value(), kSpeed * 105 / 100) << "a limit is not sticky";
 }
 
-// A server that does what it is given up to its speed; the estimate is what it is given.
+// A server that does what it is given, up to its speed. It is given the estimate.
 TEST(CapacityEstimate, IsWithinFivePercentOfTheServerAfterThirtyPeriods) {
   constexpr std::uint64_t kSeed = 1;
   std::mt19937_64 random(kSeed);

@@ -1,4 +1,4 @@
-// What every policy of the registry must do, whatever it decides.
+// The rules for every policy of the registry, whatever it decides.
 #include <algorithm>
 #include <bit>
 #include <deque>
@@ -24,7 +24,7 @@ SchedulerSettings settings_of(Depth depth) {
                   AdapTbfSettings{.capacity = {.configured = Share::kMaxRate}}}};
 }
 
-// A scheduler under random use beside a plain record of what must be true of it.
+// A scheduler under random use beside a plain record of its expected state.
 class Exercise {
  public:
   Exercise(const PolicyKind& policy, const SchedulerSettings& settings, std::uint32_t flows,
@@ -49,8 +49,8 @@ class Exercise {
     return std::min(most, (std::uint64_t{1} << bits) + draw(std::uint64_t{1} << bits));
   }
 
-  // Everything that a share may say, whether the policy knows it or not; rates from 1 MiB/s, so
-  // that even the largest requests do not wait for longer than there is time.
+  // Sets any field of a share, known to the policy or not. Rates are at least 1 MiB/s, so that no
+  // request waits longer than the clock can tell.
   void change_share(std::uint32_t app) {
     Share share = {.weight = static_cast<std::uint32_t>(draw_magnitude(Share::kMaxWeight))};
     if (draw(2) == 0) {
@@ -75,7 +75,7 @@ class Exercise {
     scheduler_->remove(AppId{app}, now_);
     limited_[app] = false;
   }
-  // What the others did may be as large as a request.
+  // Service elsewhere may be as large as a request.
   void count_elsewhere(std::uint32_t app) {
     const auto period = Duration(static_cast<std::int64_t>(draw_magnitude(1ULL << 62)));
     scheduler_->served_elsewhere(AppId{app}, draw_magnitude(kMaxCost), period, now_);
@@ -121,7 +121,7 @@ class Exercise {
     }
   }
 
-  // What a request takes of the depth in cost: half of it at most.
+  // A request's part of the depth in cost: at most half of it.
   [[nodiscard]] Cost counted(const IoRequest& request) const {
     return std::min(request.cost, depth_.cost - depth_.cost / 2);
   }
@@ -157,7 +157,7 @@ class Exercise {
   void pass_time() {
     if (draw(2) == 0) now_ += Duration(static_cast<std::int64_t>(draw_magnitude(1ULL << 45)));
   }
-  // To the time at which the scheduler wants to be asked again, if it wants that.
+  // Goes to the time at which the scheduler wants to be asked again, if any.
   void pass_wait() {
     if (until_ != kNever) now_ = std::max(now_, until_);
   }
@@ -196,8 +196,7 @@ class Exercise {
     return waiting_[std::to_underlying(request.app) * classes_ + request.traffic_class];
   }
 
-  // Whether some flow's head fits. Which head is next is the policy's business, so this only
-  // says so where every head fits.
+  // Whether every flow's head fits: which head is next is the policy's decision.
   [[nodiscard]] bool every_head_fits() const {
     if (queued_ == 0) return false;
     if (outstanding_.empty()) return true;
@@ -208,7 +207,7 @@ class Exercise {
     });
   }
 
-  // Work conserving but for limits; who waits for a time says for which.
+  // The policy is work conserving except for limits, and a wait names its time.
   void check_nothing_may_go() {
     if (!every_head_fits()) return;
     const bool waits_for_time = policy_.name == "adaptbf"
@@ -247,7 +246,7 @@ TrafficClasses random_classes(std::uint64_t seed) {
 
 class Conformance : public ::testing::TestWithParam<const PolicyKind*> {};
 
-// Also of a policy that vpfs does not know.
+// RoundRobin stands for policies that vpfs does not know.
 INSTANTIATE_TEST_SUITE_P(EveryPolicy, Conformance, ::testing::ValuesIn(policies_with_round_robin()),
                          [](const auto& policy) { return std::string(policy.param->name); });
 
@@ -299,8 +298,8 @@ TEST_P(Conformance, EveryRequestLeavesExactlyOnceAndInOrder) {
   }
 }
 
-// One busy period of many flows, over several periods of whatever the policy does in time; tells
-// how many requests were done.
+// One busy period of many flows, longer than any period of a policy. Returns how many requests were
+// done.
 std::size_t busy_period(Scheduler& scheduler, std::vector<IoRequest>& requests,
                         std::vector<IoRequest*>& sent, std::uint32_t flows, TimePoint& now) {
   sent.clear();

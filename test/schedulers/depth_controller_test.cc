@@ -25,7 +25,7 @@ struct Part {
   double best = 1;
 };
 
-// After 5 s from the start of each part.
+// Measured from 5 s after the start of each part.
 struct Figures {
   double least_depth = 1e9;  // of the best
   double most_depth = 0;
@@ -95,7 +95,7 @@ void expect_best_of_parallel_servers(Shape shape, std::uint64_t seed) {
     const std::string name = std::to_string(one.parallelism) + " servers of " +
                              std::to_string(one.service / 1us) + " us";
     const Server server = {.parallelism = one.parallelism, .service = one.service, .shape = shape};
-    // Few requests need longer to show a difference of some percent.
+    // A low rate of requests takes longer to show a difference of some percent.
     const Duration length = one.service / one.parallelism > 1ms ? 40s : 10s;
     expect_best(name, {{.server = server, .best = static_cast<double>(one.parallelism)}}, length,
                 seed);
@@ -114,9 +114,9 @@ TEST(DepthController, FindsItWithRequestsOfMixedSizes) {
   expect_best_of_parallel_servers(Shape::mixed_sizes, 3);
 }
 
-// Service of 0.5 ms behind 5 ms: 11 fill the pipe. When the service varies, more are needed to keep
-// the server busy, although throughput times unloaded latency is 11 all the same; 17 was found by
-// trying fixed depths.
+// Service of 0.5 ms behind 5 ms: 11 requests fill the pipe. A varying service needs more to keep
+// the server busy, although throughput times unloaded latency is still 11; trying fixed depths
+// found 17.
 TEST(DepthController, FillsTheLatencyBeforeASerialServer) {
   Server server = {.service = 500us, .delay = 5ms};
   expect_best("behind 5 ms", {{.server = server, .best = 11}}, 15s, 1);
@@ -156,15 +156,15 @@ TEST(DepthController, SettlesAgainWhenTheParallelismChanges) {
       15s, 1);
 }
 
-// One request in 100 or 20 takes 50 times as long. Some hundred of the slow ones make a mean, which
-// takes longer than 5 s at such rates: here the depth may be off by more, for a time.
+// One request in 100 or 20 takes 50 times as long. A mean needs some hundred slow ones, which take
+// longer than 5 s at such rates. So the depth may be off by more for a time.
 TEST(DepthController, KeepsTheServerBusyInSpiteOfASlowTail) {
   struct Case {
     std::uint32_t per_mille;
     bool occupy;
     double best;
   };
-  // Where slow requests occupy nothing, found by trying fixed depths.
+  // Slow requests occupy nothing here; trying fixed depths found the best.
   const Case cases[] = {{10, true, 4}, {50, true, 4}, {10, false, 8}, {50, false, 18}};
   for (const Case& one : cases) {
     const Server server = {.parallelism = 4,
@@ -193,7 +193,7 @@ TEST(DepthController, DemandOnAndOffNeitherCollapsesNorGrowsTheDepth) {
   }
 }
 
-// Clients that wait for each reply say nothing about the server; what was learned stays.
+// Clients that wait for each reply show nothing about the server, so the learned depth stays.
 TEST(DepthController, KeepsItsDepthWhileFewAreInFlight) {
   DepthController controller({});
   const Server server = {.parallelism = 8};

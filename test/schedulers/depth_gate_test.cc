@@ -37,7 +37,7 @@ TEST(DepthGate, OneRequestAlwaysPassesWhenNothingIsOutstanding) {
   EXPECT_TRUE(gate.admits(1));
 }
 
-// Were it to count in full, the server would run dry before it and after it.
+// If it counted in full, the server would run dry before it and after it.
 TEST(DepthGate, ARequestCountsForHalfOfTheCostAtMost) {
   DepthGate gate({.requests = 100, .cost = 11});
   gate.start(5);

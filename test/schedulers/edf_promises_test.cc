@@ -1,5 +1,5 @@
-// What admission promises, over random workloads in virtual time (docs/schedulers.md): on a data
-// server of exactly the configured capacity no deadline of an admitted curve is missed.
+// The promise of admission, over random workloads in virtual time (docs/schedulers.md): a data
+// server of exactly the configured capacity misses no deadline of an admitted curve.
 #include <algorithm>
 #include <iostream>
 #include <random>
@@ -33,7 +33,7 @@ enum class Floods : std::uint8_t {
   everyone,  // these, flows with only a latency target, and some that have a promise
 };
 
-// When the arrivals of a curve may come at the earliest, by its bucket.
+// The earliest arrivals that a curve allows, by its bucket.
 class Bucket {
  public:
   Bucket(const Share& share, TimePoint from)
@@ -41,8 +41,7 @@ class Bucket {
   [[nodiscard]] TimePoint holds_at(Cost cost) const {
     return std::max(full_at_ - time_of(burst_ - cost), from_);
   }
-  // Rounded up by up to two nanoseconds, so that arrivals are inside the curve however the
-  // scheduler rounds.
+  // Adds up to two nanoseconds, so that arrivals are inside the curve however the scheduler rounds.
   void take(Cost cost, TimePoint at) { full_at_ = std::max(full_at_, at) + time_of(cost) + 2ns; }
 
  private:
@@ -57,7 +56,8 @@ class Bucket {
   TimePoint from_;
 };
 
-// A set of curves that set_share() admits, close to the limit, and what their flows and others do.
+// A set of curves that set_share() admits, close to the limit, and the requests of their flows and
+// others.
 class Workload {
  public:
   Workload(std::uint64_t seed, Floods floods)
@@ -78,7 +78,7 @@ class Workload {
     simulation_.drain();
     return simulation_;
   }
-  // In time for every arrival inside a curve, by arrival + latency alone.
+  // Whether every arrival inside a curve was done by arrival + latency.
   [[nodiscard]] Duration worst_tardiness_inside() const {
     Duration worst = Duration::min();
     for (std::uint32_t flow = 0; flow < inside_.size(); ++flow) {
@@ -120,7 +120,7 @@ class Workload {
     Share share = {.rate = {rate}, .burst = {burst}, .latency = std::max(latency, Duration(1us))};
     Result<void> admitted = simulation_.set_share(flows_, share);
     if (!admitted) {
-      // What it says can be promised it does promise.
+      // A proposal in a refusal must be admitted.
       const std::string text = admitted.error().message;
       const std::size_t at = text.find(" is ");
       ASSERT_NE(at, std::string::npos) << text;
@@ -152,7 +152,7 @@ class Workload {
     }
     for (std::uint32_t flow = 0; flow < inside_.size(); ++flow) {
       if (inside_[flow]) continue;
-      // Larger requests than its burst, too.
+      // Includes requests larger than the burst.
       const Cost most = random_(0, 1) == 0 ? largest : request_[flow];
       simulation_.flood(flow, static_cast<std::uint32_t>(random_(1, 20)), 1 + most / 2, most);
     }
@@ -182,7 +182,7 @@ class Workload {
         horizon_ = std::max(horizon_, std::min(at, together + 2s));
       }
     }
-    // Floods are cut off there, so that each workload has some hundred requests at most.
+    // Ends floods, so that each workload has at most some hundred requests.
     const double request = static_cast<double>(settings_.own.of<EdfSettings>().largest_request) / 2;
     const Duration enough(
         static_cast<std::int64_t>(100 * request / static_cast<double>(capacity_) * 1e9));
@@ -202,7 +202,7 @@ class Workload {
   TimePoint horizon_ = {};
 };
 
-// Runs so many workloads; answers how near the tightest request came to its deadline.
+// Runs this many workloads; returns how near the tightest request came to its deadline.
 double run_all(std::uint64_t first_seed, std::uint64_t seeds, Floods floods) {
   double tightest = 0;
   std::uint64_t requests = 0;

@@ -47,7 +47,7 @@ Share finish(Cost bytes, TimePoint by, Cost burst = 10'000) {
   return {.burst = {burst}, .latency = 100ms, .finish_bytes = {bytes}, .finish_by = by};
 }
 
-// The time that a refusal names.
+// The time named by a refusal.
 Duration named_time(const Result<void>& refused) {
   const std::string& text = refused.error().message;
   const std::size_t at = text.find(" is ");
@@ -116,7 +116,7 @@ TEST(Edf, ARefusalSaysWhatIsWrong) {
               HasSubstr("the earliest"));
 }
 
-// Many sizes, since the time is named in the units that people use.
+// Tries many sizes, since the time is printed in rounded units.
 TEST(Edf, TheEarliestTimeThatARefusalNamesIsAccepted) {
   constexpr std::uint64_t kSeed = 5;
   Random random(kSeed);
@@ -179,7 +179,7 @@ TEST(Edf, PromisesHoldHoweverFarTheClockOfStartsMoves) {
     EXPECT_LE(simulation.worst_lateness(), kRounding) << rate;
     // A flow in closed loop without a target has its ten requests each second.
     EXPECT_GT(simulation.watch(2).done, 1'000'000U) << rate;
-    // And when its bucket has had the time to fill, the first one has its burst.
+    // The first flow has its burst again after its bucket had time to fill.
     simulation.drain();
     simulation.skip_to(simulation.now() + std::chrono::seconds(20'000 / rate + 1));
     simulation.flood(2, 10, 10'000, 10'000);
@@ -208,7 +208,7 @@ TEST(Edf, BytesPromisedByATimeAreDoneByThen) {
     std::vector<Promise> promised = {{}, {}};
     for (std::uint32_t flow = 2; flow < 2 + random(1, 5); ++flow) {
       const Cost bytes = random(1, 300'000);
-      // Smaller bursts than requests, too.
+      // Includes bursts smaller than requests.
       const Cost burst = random(1, 2 * largest);
       TimePoint by = simulation.now() + std::chrono::milliseconds(random(1, 4000));
       Result<void> answer = simulation.set_share(flow, finish(bytes, by, burst));
@@ -301,7 +301,7 @@ TEST(Edf, ASmallerBurstOwesNothingForALargerOne) {
   EXPECT_LE(simulation.worst_lateness(), kRounding);
 }
 
-// Old and new curves fit together, so no change makes anyone late.
+// Old and new curves fit together, so no change makes a request late.
 TEST(Edf, CurvesMayChangeComeAndGoWhileEveryoneIsBacklogged) {
   constexpr std::uint64_t kSeed = 100;
   double tightest = 0;
@@ -406,8 +406,8 @@ TEST(Edf, MissesAndTardinessAreCountedExactly) {
   EXPECT_GT(kept, 1000U);
 }
 
-// Once its deadline is over a request only waits for what curves claim: at most what stands at the
-// server, the bursts, and what comes meanwhile at the rates.
+// A request past its deadline only waits for what curves claim: at most the requests at the server,
+// the bursts, and the arrivals at the rates meanwhile.
 TEST(Edf, AFlowWithoutATargetWaitsForNoMoreThanTheCurvesLeaveUnclaimed) {
   constexpr std::uint64_t kSeed = 2000;
   double longest = 0;

@@ -40,7 +40,7 @@ class HoldTimesTest : public ::testing::TestWithParam<std::string_view> {
   void add(std::uint32_t flow, int count) {
     for (int i = 0; i < count; ++i) add(flow);
   }
-  // What the server had is done, and the next request is sent, if any may go: of which flow?
+  // Completes the request at the server and sends the next one, if any; returns its flow.
   int send_next() {
     if (sent_ != nullptr) scheduler_->complete(*sent_, sent_->cost, now_);
     sent_ = scheduler_->next(now_).request;
@@ -84,7 +84,7 @@ TEST_P(HoldTimesTest, TwoFlowsThatAlternateAreHeldByDepthAndShareAlike) {
   for (int i = 0; i < 20; ++i) add(static_cast<std::uint32_t>(i % 2));
   ASSERT_EQ(send_next(), 0);
   now_ += 3ms;
-  // Nobody has been sent since the second request of flow 0 became the head.
+  // No request was sent since the second request of flow 0 became the head.
   expect_times(held(0), {.depth = 3ms});
   expect_times(held(1), {.share = 3ms});
   for (int i = 1; i < 11; ++i) {
@@ -183,7 +183,7 @@ TEST_F(HoldTimesTest, AdapTbfHoldsByTheBucketsThatItSets) {
   share(0, {.own = {{"nodes", 1}}});
   for (int i = 0; i < 40; ++i) add(0);
   ASSERT_EQ(send_next(), 0);
-  // In the next period the job has 100 MiB, and a quarter of that may go at once.
+  // The job has 100 MiB in the next period, and a quarter of it may go at once.
   now_ += 100ms;
   for (int i = 0; i < 25; ++i) ASSERT_EQ(send_next(), 0);
   ASSERT_EQ(send_next(), -1);
@@ -212,8 +212,7 @@ TEST_F(HoldTimesTest, EdfHoldsByTheArrivalCurveUntilTheRequestStarts) {
   expect_times(held(0), {.limit = 1s, .share = 100ms, .depth = 200ms});
 }
 
-// When a request that nobody claimed the capacity for goes before its start, everybody's start
-// comes earlier by as much.
+// When a request uses unclaimed capacity before its start, all starts move earlier by as much.
 TEST_F(HoldTimesTest, EdfHoldsNoLongerThanUntilAStartThatMovedToAnEarlierTime) {
   make("edf");
   share(0, {.rate = {kSize}, .burst = {kSize}, .latency = 10s});
@@ -223,7 +222,7 @@ TEST_F(HoldTimesTest, EdfHoldsNoLongerThanUntilAStartThatMovedToAnEarlierTime) {
   ASSERT_GE(send_next(), 0);
   ASSERT_GE(send_next(), 0);
   now_ += 100ms;
-  // The second ones start in a second and in half of one. The latter goes now, 400 ms early.
+  // The second requests start in 1 s and in 0.5 s. The latter goes now, 400 ms early.
   ASSERT_EQ(send_next(), 1);
   expect_times(held(0), {.limit = 100ms});
   now_ += 800ms;
@@ -407,7 +406,7 @@ class Driver {
     outstanding_.pop_front();
   }
 
-  // Asks until when limits hold the heads.
+  // Notes until when limits hold the heads.
   void look() {
     if (!exact()) return;
     for (std::uint32_t flow = 0; flow < kFlows; ++flow) {
@@ -433,8 +432,8 @@ class Driver {
     }
     now_ = then;
   }
-  // Where another traffic class may use the tokens of a limit, or starts may move, only the sum and
-  // the direction are checked.
+  // Checks only the sum and the direction if another traffic class may use a limit's tokens or
+  // starts may move.
   [[nodiscard]] bool exact() const {
     return classes_ == 1 && (policy_ == "sfq" || policy_ == "tbf" || policy_ == "fifo");
   }

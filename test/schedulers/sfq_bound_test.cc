@@ -128,7 +128,7 @@ TEST(SfqBound, TheRatioConvergesToTheWeights) {
       simulation.run_requests(30'000);
       const double ratio = static_cast<double>(simulation.done(0) - first[0]) /
                            static_cast<double>(simulation.done(1) - first[1]);
-      // What the bound leaves open: D + 1 requests of each flow.
+      // The bound leaves D + 1 requests of each flow open.
       const double light_done = static_cast<double>(simulation.done(1) - first[1]);
       const double open = 17 * 4.0 * kMiB * (1 + weight) / light_done;
       EXPECT_NEAR(ratio, weight, open);

@@ -101,8 +101,8 @@ TEST(SfqElsewhere, TotalsFollowTheWeightsAsFarAsTheTopologyAllows) {
         each * static_cast<double>(servers) * weights[0] / (weights[0] + weights[1]);
     const double ideal = std::clamp(wanted, static_cast<double>(only_first) * each,
                                     static_cast<double>(only_first + shared) * each);
-    // On every shared server: the SFQ(D) bound, what was served in a step before it was told, and
-    // the one request in each step that service elsewhere cannot hold back.
+    // The error on every shared server: the SFQ(D) bound, the service of a step before its report,
+    // and the one request in each step that service elsewhere cannot hold back.
     const double slack =
         static_cast<double>(shared) *
         (2.0 * (kDepth + 1) * kSize * 3 + 2.0 * kCapacity * 1e-2 * static_cast<double>(servers) +
@@ -118,7 +118,7 @@ TEST(SfqElsewhere, TotalsFollowTheWeightsAsFarAsTheTopologyAllows) {
 TEST(SfqElsewhere, OneApplicationOnTwoServersAndOneOnThreeGetEqualTotals) {
   Cluster cluster(4, 100 * kMiB, {1, 1}, {{true, true, false, false}, {false, true, true, true}});
   cluster.run(2s);
-  // The second one should get nothing on the server that both use, but for a request in each step.
+  // The second flow should get only one request in each step on the server that both use.
   const double leak = 200 * kSize;
   EXPECT_NEAR(static_cast<double>(cluster.total(0)), 400.0 * kMiB - leak, 2.0 * kMiB);
   EXPECT_NEAR(static_cast<double>(cluster.total(1)), 400.0 * kMiB + leak, 2.0 * kMiB);
@@ -240,7 +240,8 @@ TEST_F(SfqElsewhereTest, WithClassesAFlowLosesOnce) {
     add(1, 80, 0);
     add(1, 80, 1);
     elsewhere(0, 20 * kMiB + 1);
-    // In both classes it gets half of what is left of 100 + 20. In one it gets that of 50 + 20.
+    // With both classes it gets half of the rest of 100 + 20, and with one half of the rest of 50 +
+    // 20.
     EXPECT_NEAR(serve(100), second > 0 ? 40 : 15, 1) << second;
   }
 }
@@ -299,7 +300,7 @@ TEST_F(SfqElsewhereTest, WhatARequestDidBeyondItsChargeCountsAtOnce) {
   EXPECT_NEAR(serve(20), 10, 1);
 }
 
-// What is served because a head was held for too long is owed as well.
+// Service of a head that was held for too long is owed as well.
 TEST_F(SfqElsewhereTest, ServiceThatWasDueAfterAPeriodDoesNotCancelTheDebt) {
   share(0, 1);
   share(1, 1);
@@ -312,13 +313,13 @@ TEST_F(SfqElsewhereTest, ServiceThatWasDueAfterAPeriodDoesNotCancelTheDebt) {
     now_ += 100ms;
   }
   EXPECT_NEAR(first, 9, 1);
-  // Until both have the same with those 50: flow 1 has had 28, so 31 more, and then they alternate.
+  // Both become equal with those 50: flow 1 had 28, so it gets 31 more, and then they alternate.
   EXPECT_LE(serve(28), 1);
   EXPECT_NEAR(serve(20), 10, 4);
 }
 
-// Beside many flows, with little weight and much, a head waits for the period and what stands
-// before it at the server: also when the coordinator dies.
+// A head waits for the period and the requests before it at the server, beside many flows of small
+// and large weights, and also when the coordinator dies.
 TEST(SfqElsewhere, NoHeadWaitsForLongerThanThePeriodWhateverIsOwed) {
   constexpr Duration kPeriod = 200ms;
   constexpr std::uint64_t kSpeed = 400 * kMiB;
@@ -351,7 +352,7 @@ TEST(SfqElsewhere, NoHeadWaitsForLongerThanThePeriodWhateverIsOwed) {
   }
 }
 
-// Told again and again, of little or with a short period: no flow gets more than by its weight.
+// Repeated reports, small ones or with a short period, give no flow more than its weight does.
 TEST_F(SfqElsewhereTest, ADebtNeverGivesAFlowMoreThanItsWeight) {
   using namespace std::chrono_literals;
   for (const Duration period : {Duration(0ns), Duration(500us), Duration(10ms)}) {

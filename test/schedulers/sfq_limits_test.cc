@@ -128,8 +128,8 @@ TEST(SfqLimits, AreNeverPassedAndWhatTheyLeaveGoesToTheOthersByWeight) {
   EXPECT_GE(worst, 0.3) << "workloads that come nowhere near the bound prove nothing";
 }
 
-// While anybody without a limit has requests, nothing waits for time, and a flow whose limit lies
-// below its weight's part gets all that its limit allows.
+// Nothing waits for time while a flow without a limit has requests. A flow whose limit is below its
+// part by weight gets all that its limit allows.
 TEST(SfqLimits, AFlowGetsItsLimitWhenItsWeightGivesMore) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -201,8 +201,8 @@ TEST(SfqMinimum, IsKeptOverEveryIntervalOfABacklogWhileTheMinimumsFit) {
   EXPECT_GE(worst, 0.3) << "workloads that come nowhere near the bound prove nothing";
 }
 
-// With everybody backlogged a flow gets the larger of what its minimum and what its weight give it
-// at each time, where a flow without a minimum says what a weight gives:
+// With all flows backlogged a flow gets at each time the larger of its minimum and its part by
+// weight, as measured by a flow without a minimum:
 //   M := max(M + m dt, w V),  V = W_g / w_g;   w V - 2 w c_g / w_g <= W <= M + 3 c + w c_g / w_g.
 TEST(SfqMinimum, AFlowGetsTheLargerOfItsMinimumAndItsShareAndNoMore) {
   double worst = 0;
@@ -289,8 +289,8 @@ TEST(SfqMinimum, SmallRequestsCatchUpWithWhatLargeOnesBlocked) {
   EXPECT_LE(simulation.sent_bytes(0), 500 * kMiB + 3 * kMiB);
 }
 
-// From the time on at which the last limit and minimum are taken away there is only SFQ(D): nobody
-// owes anything for what a limit kept from it, or has what a minimum gave it taken off for long.
+// Only SFQ(D) holds after the last limit and minimum are removed: no flow is owed what a limit
+// withheld, nor pays for long for what a minimum gave.
 TEST(SfqLimits, RemovedWhileBackloggedTheyLeaveNothingBehind) {
   double worst = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {

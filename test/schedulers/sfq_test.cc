@@ -32,7 +32,7 @@ class SfqTest : public ::testing::Test {
   void add(char flow, Cost cost, int count) {
     for (int i = 0; i < count; ++i) add(flow, cost);
   }
-  // Sends and completes up to `count` requests; whose they were, in order.
+  // Sends and completes up to `count` requests; returns their flows in order.
   std::string serve(int count) {
     std::string flows;
     for (int i = 0; i < count; ++i) {
@@ -103,7 +103,7 @@ TEST_F(SfqTest, AfterAnIdleMomentEveryFlowStartsEqual) {
   share('b', 1);
   add('a', 1'000'000);
   serve(1);
-  // All idle: v is at the end of what a was charged, so a owes nothing.
+  // All are idle: v is at the end of a's charge, so a owes nothing.
   add('a', 100);
   add('b', 100);
   EXPECT_EQ(serve(2), "ab");
@@ -137,14 +137,14 @@ TEST_F(SfqTest, AWithdrawnRequestIsNotCharged) {
   EXPECT_EQ(serve(9), "ababbabab");
 }
 
-// Withdrawing leaves exactly the order that there would be without the withdrawn requests.
+// After withdrawals the order is exactly that without the withdrawn requests.
 TEST_F(SfqTest, WithdrawingIsAsIfTheRequestHadNeverCome) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);
     const auto with = make_scheduler("sfq", {.depth = {.requests = 3}}).value();
     const auto without = make_scheduler("sfq", {.depth = {.requests = 3}}).value();
     for (std::uint32_t flow = 0; flow < 4; ++flow) {
-      // Powers of two, so that no division leaves a remainder to carry.
+      // Powers of two leave no remainder to carry.
       const Share weight = {.weight = 1U << random() % 8};
       (void)with->set_share(AppId{flow}, weight, kNow);
       (void)without->set_share(AppId{flow}, weight, kNow);
@@ -253,7 +253,7 @@ TEST_F(SfqTest, CreditEndsWithTheBacklog) {
   EXPECT_EQ(count(flows, 'a'), 4) << flows;
 }
 
-// Each of these requests moves v by 2^60, so every few of them take v off all tags.
+// Each request moves v by 2^60, so v is taken off all tags every few requests.
 TEST_F(SfqTest, SharesHoldWhileTagsAreRebased) {
   share('a', 1);
   share('b', 2);

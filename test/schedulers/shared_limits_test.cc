@@ -28,8 +28,8 @@ struct LaneWork {
   std::uint64_t speed = kSpeed;
 };
 
-// Schedulers on the same limits, each before a target of its own, that are always asked in the same
-// order. Flow 0 is the limited one; flow 1, where it is there, has no limit.
+// Schedulers on the same limits, each with its own target, always asked in the same order. Flow 0
+// is limited; flow 1, if any, is not.
 class Lanes {
  public:
   Lanes(std::string_view policy, const SchedulerSettings& settings,
@@ -161,7 +161,7 @@ TEST_P(SharedLimits, AFlowThatIsBackloggedInAllLanesGetsItsRateInAllOfThemTogeth
   }
 }
 
-// The lanes are always asked in the same order, which must not be the order in which they go.
+// The lanes are always asked in one order, which must not decide who goes first.
 TEST_P(SharedLimits, TheLanesTakeTheTokensInTurn) {
   Lanes lanes(GetParam(), kSettings, std::vector<LaneWork>(4), kLimited);
   lanes.run(20s);
@@ -180,7 +180,7 @@ TEST_P(SharedLimits, WhatOneLaneLeavesTheOthersUse) {
   EXPECT_GE(lanes.total(), 8 * kRate - 2 * kMiB);
   EXPECT_GE(lanes.sent(1), kRate);
   EXPECT_TRUE(lanes.watch().never_over(kBurst.count));
-  // One that has nothing any more holds nobody back.
+  // A lane without requests delays no other.
   lanes.set_outstanding(1, 0);
   lanes.set_outstanding(0, 0);
   const std::uint64_t before = lanes.sent(2);
@@ -210,8 +210,8 @@ TEST_P(SharedLimits, WithTrafficClassesInEachLaneTheLimitHoldsForAllOfThem) {
   }
 }
 
-// The flow is backlogged all the time, but not in one of the lanes: the queue that begins again
-// does not take away the tokens that the servers were too slow for.
+// The flow is always backlogged, but not in one of the lanes. A new backlog there keeps the tokens
+// that the servers were too slow for.
 TEST_P(SharedLimits, RealtimeCountsFromWhenTheFlowHadNothingInAnyLane) {
   RateLimits limits;
   const auto one = make_scheduler(GetParam(), {.depth = {.requests = 1}}, &limits).value();
@@ -247,7 +247,7 @@ TEST_P(SharedLimits, AShareThatIsGivenAgainInEveryLaneChangesNothing) {
   for (std::size_t lane = 0; lane < 4; ++lane) EXPECT_GE(lanes.sent(lane), kRate / 2) << lane;
 }
 
-// Both lanes have had their turn, and the request that one of them was refused is withdrawn.
+// Both lanes have had their turn, and the refused request of one is withdrawn.
 TEST_P(SharedLimits, ALimitThatIsRaisedAllowsAtOnceWhateverLanesWereRefusedBefore) {
   RateLimits limits;
   const Share slow = {.rate = {1000}, .burst = {4 * kMiB}};
@@ -295,7 +295,7 @@ TEST_P(SharedLimits, WhatWasChargedMoreInOneLaneIsMissingInTheOthers) {
   EXPECT_EQ(decision.until, TimePoint{} + 1s);
 }
 
-// A lane that waits for a time at which another one took the tokens says the next such time.
+// A lane that finds its tokens taken by another names the next time.
 TEST_P(SharedLimits, TheTimeToAskAgainIsRightWhenAnotherLaneTookTheTokens) {
   RateLimits limits;
   std::vector<std::unique_ptr<Scheduler>> lanes;
@@ -316,7 +316,7 @@ TEST_P(SharedLimits, TheTimeToAskAgainIsRightWhenAnotherLaneTookTheTokens) {
   EXPECT_EQ(lanes[0]->next(TimePoint{} + 1s).until, TimePoint{} + 1s + 1ns);
   EXPECT_NE(lanes[1]->next(TimePoint{} + 1s).request, nullptr);
   EXPECT_EQ(lanes[0]->next(TimePoint{} + 1s + 1ns).until, TimePoint{} + 2s);
-  // But not twice, and not to one that is not asked.
+  // It does not give way twice, nor to a lane that is not asked.
   EXPECT_NE(lanes[0]->next(TimePoint{} + 2s).request, nullptr);
   EXPECT_EQ(lanes[1]->next(TimePoint{} + 2s).until, TimePoint{} + 3s);
   EXPECT_EQ(lanes[0]->next(TimePoint{} + 3s).until, TimePoint{} + 3s + 1ns);

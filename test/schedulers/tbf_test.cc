@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What Tbf must do, told without heaps: every class with its buckets and its queue.
+// The rules of Tbf without heaps: every class with its buckets and its queue.
 class Model {
  public:
   explicit Model(std::size_t flows) : flows_(flows) {}
@@ -35,7 +35,7 @@ class Model {
     if (flow.queue.empty()) flow.backlog_since = request.arrival;
     flow.queue.push_back({.request = &request, .order = arrivals_++});
   }
-  // Takes out what may be sent, in the order of the rules; false: it should have been another one.
+  // Takes out the sent request by the rules; false: another one should have been sent.
   [[nodiscard]] bool send(const IoRequest& request, TimePoint now) {
     Flow& flow = flow_of(request);
     if (flow.queue.empty() || flow.queue.front().request != &request) return false;
@@ -175,7 +175,7 @@ void run_watched(std::uint64_t seed, bool changes, bool realtime) {
     simulation.at(TimePoint{} + std::chrono::microseconds(draw(0, 200'000)), [&] {
       const auto flow = static_cast<std::uint32_t>(draw(0, flows.size() - 1));
       Share& share = flows[flow].share;
-      // Half of the changes are of anything; then only the model says what is right.
+      // Half of the changes are arbitrary; then only the model decides.
       if (draw.one_in(2)) {
         share = random_share(draw);
         watched[flow].largest = UINT64_MAX;
@@ -226,7 +226,7 @@ TEST(Tbf, TheSameWithRealtimeClasses) {
 
 // The rates fit half of the server. Then no due request waits longer than
 //   T = (D largest requests + all bursts) / C,
-// and a bucket that holds what comes in that time beside one request loses nothing.
+// and a bucket that holds the tokens of that time beside one request loses nothing.
 TEST(Tbf, AClassNeverGetsLessThanItsRateWhileTheRatesFit) {
   double worst = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -307,7 +307,7 @@ class TbfTest : public ::testing::Test {
       scheduler_->enqueue(request, now_);
     }
   }
-  // Sends what may be sent until `end`, each as early as it may; how many of kA.
+  // Sends requests until `end`, each as early as allowed; returns how many were of kA.
   int serve_until(TimePoint end) {
     int sent = 0;
     for (;;) {
@@ -346,8 +346,8 @@ TEST_F(TbfTest, RealtimeCatchesUpWhatTheServerWasTooSlowFor) {
     const TimePoint start = now_;
     EXPECT_EQ(serve_until(start + 1s), 105);
     now_ += 2s;  // the server takes nothing for so long
-    // Without it the burst is all that is left of two seconds; with it the flow is where it would
-    // be if the server had never been slow.
+    // Without `realtime` only the burst is left of two seconds. With it the flow is where it would
+    // be on a fast server.
     EXPECT_EQ(serve_until(start + 4s), realtime ? 300 : 105);
     for (IoRequest& request : requests_) {
       if (request.queued) scheduler_->withdraw(request, now_);
@@ -425,7 +425,7 @@ TEST_F(TbfTest, SaysWhyAClassWaitsAndUntilWhen) {
             "classes of a lower rank or with an earlier deadline go first");
 }
 
-// An unlimited class gets everything that limited ones leave, and nothing while they are due.
+// An unlimited class gets all that limited ones leave, and nothing while they are due.
 TEST_F(TbfTest, ClassesWithoutALimitAreServedWhenNoClassIsDue) {
   share(kA, {.operations = 100, .burst_operations = 50});
   share(kB, {});

@@ -25,8 +25,8 @@ Wide rounded_up(Wide dividend, Wide divisor) {
   return dividend / divisor + (dividend % divisor > 0 ? 1 : 0);
 }
 
-// The same bucket as it is told in books: tokens that are filled as time passes, in parts of 10^9,
-// so that every number is exact.
+// The textbook bucket: tokens are filled as time passes, in units of 10^-9, so that every number is
+// exact.
 class Model {
  public:
   Model(std::uint64_t rate, std::uint64_t depth)
@@ -111,7 +111,7 @@ TEST(TokenBucket, RequestsThatWaitGoAtTheExactTimeAndNoIntervalGetsMoreThanPromi
     TimePoint now = at(static_cast<std::int64_t>(draw.any(40)));
     for (int i = 0; i < 60; ++i) {
       if (draw.between(0, 3) == 0) now += Duration(draw.any(36));
-      // All of them together are paid for before the longest time that a bucket can tell.
+      // The sum stays below the longest time that a bucket can tell.
       const std::uint64_t tokens = std::min(draw.any(size_bits), rate << 23);
       expect_same(bucket, model, tokens, now);
       if (HasFatalFailure()) return;
@@ -176,7 +176,7 @@ TEST(TokenBucket, AChangeKeepsExactlyWhatIsMissing) {
   }
 }
 
-// With one depth, changes of the rate leave no interval more than the rates of its time add up to.
+// With a constant depth, changing rates give no interval more than the rates add up to.
 TEST(TokenBucket, NoIntervalGetsMoreThanPromisedWhileTheRateChanges) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     Draw draw(seed);
@@ -222,7 +222,7 @@ TEST(TokenBucket, ARequestLargerThanTheDepthPassesWhenItIsFullAndIsPaidForAfterw
   EXPECT_EQ(bucket.ready_at(0), at(490'000'000));
 }
 
-// What overflowed since `from` is kept: in the end as many tokens as the time since then made.
+// Tokens that overflowed since `from` are kept: all tokens made since then are used in the end.
 TEST(TokenBucket, TakingFromAnEarlierTimeKeepsWhatOverflowedSince) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Draw draw(seed);

@@ -49,7 +49,7 @@ TrafficClasses make_classes(Mode mode, const std::vector<std::uint32_t>& shares,
   return classes;
 }
 
-// A scheduler of which no policy makes anybody wait for tokens.
+// A scheduler whose policies never wait for tokens.
 std::unique_ptr<Scheduler> make(std::string_view policy, Depth depth,
                                 const TrafficClasses& classes) {
   SchedulerSettings settings = {.depth = depth, .classes = classes};
@@ -147,7 +147,7 @@ TEST(TrafficClasses, ApportionedOnesKeepItForTheSmallestCostsAndExtremeShares) {
   EXPECT_LE(worst_apportioned_drift(20'001, 100, 0, true), 1.0);
 }
 
-// Without classes, what requests say of theirs makes no difference.
+// Without classes, a request's class makes no difference.
 TEST(TrafficClasses, NoneMeansThatRequestsAreTreatedAlike) {
   for (const std::string_view policy : scheduler_names()) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -181,7 +181,7 @@ TEST(TrafficClasses, NoneMeansThatRequestsAreTreatedAlike) {
   }
 }
 
-// What every flow has queued in every class, and its limits, which hold over all of them.
+// The queue of every flow in every class, and the flows' limits, which hold over all classes.
 struct StrictModel {
   explicit StrictModel(const std::vector<FlowWork>& flows) {
     for (const FlowWork& work : flows) {
@@ -260,9 +260,8 @@ TEST(TrafficClasses, StrictSendsNothingOfALowerClassWhileAHigherOneHasARequestTh
   }
 }
 
-// A class with requests all the time is sent one at the latest when it has waited for
-// max_starvation, one other request of each class has gone, each at the next completion; and a
-// class that has not waited for so long never goes before a higher one.
+// A class that always has requests sends one at the latest after max_starvation and one request of
+// each other class. A class that has not waited this long never goes before a higher one.
 TEST(TrafficClasses, StrictWithAStarvationBoundKeepsItAndSendsNothingBefore) {
   double worst = 0;
   for (const std::string_view policy : scheduler_names()) {

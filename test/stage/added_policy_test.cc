@@ -1,4 +1,4 @@
-// A policy that vpfs does not know (RoundRobin) in a stage: nothing of the tree names it.
+// A stage with a policy that vpfs does not know: only tests name RoundRobin.
 #include <deque>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 
 class AddedPolicyTest : public ::testing::Test {
  protected:
-  // Everything wrong with it.
+  // Returns all errors.
   std::string read(const std::string& text) {
     ConfigErrors errors("f.yaml");
     config_ = {};
@@ -45,7 +45,7 @@ class AddedPolicyTest : public ::testing::Test {
     io.arrival = now_;
     stage_->arrive(io, now_);
   }
-  // Names of those that are let go, one after the other, each done at once.
+  // Releases `count` requests and ends each at once; returns the names of their virtual PFSes.
   std::vector<std::string> served(std::size_t count) {
     std::vector<std::string> names;
     while (names.size() < count) {
@@ -102,13 +102,13 @@ TEST_F(AddedPolicyTest, ItsMistakesHaveTheirLineAndKey) {
             "f.yaml:7: scheduler.round_robin.vist: unknown key; did you mean \"visit\"?\n"
             "f.yaml:8: scheduler.quantum: unknown key; did you mean \"round_robin.visit\"?\n"
             "f.yaml:10: virtual_pfs.a.visit: \"101\" is out of range: 1 to 100\n"
-            "f.yaml:11: virtual_pfs.b.nodes: means nothing to the policy round_robin\n"
-            "f.yaml:12: virtual_pfs.c.rate: means nothing to the policy round_robin\n");
+            "f.yaml:11: virtual_pfs.b.nodes: would be ignored by the policy round_robin\n"
+            "f.yaml:12: virtual_pfs.c.rate: would be ignored by the policy round_robin\n");
 }
 
 TEST_F(AddedPolicyTest, ItsWordMeansNothingToOtherPolicies) {
   EXPECT_EQ(read("scheduler: {policy: sfq}\nvirtual_pfs:\n  a: {visit: 3}\n"),
-            "f.yaml:3: virtual_pfs.a.visit: means nothing to the policy sfq\n");
+            "f.yaml:3: virtual_pfs.a.visit: would be ignored by the policy sfq\n");
 }
 
 TEST_F(AddedPolicyTest, AStageSharesByItAndSaysWhatItSays) {

@@ -1,4 +1,4 @@
-// Jobs that come and go for ever: their virtual PFSes are retired, and nobody pays for another.
+// Jobs come and go for ever: their virtual PFSes are retired, and no job pays for another.
 #include <algorithm>
 #include <array>
 #include <list>
@@ -34,8 +34,8 @@ Config config_of(const std::string& policy) {
   return config;
 }
 
-// A stage, and workers around it that keep the numbers of the jobs that they have seen, as those of
-// the proxy do. What each job did is counted a second time here, by its name.
+// A stage with workers that keep the numbers of known jobs, as the proxy's workers do. A second
+// count of each job's work goes by its name.
 class Churn {
  public:
   Churn(const std::string& policy, std::uint64_t seed)
@@ -71,7 +71,7 @@ class Churn {
     }
   }
 
-  // What is counted by number is what was counted by name.
+  // The counts by number must equal those by name.
   void check() {
     std::uint64_t done = stage_.virtual_pfs().retired().counters.done.all().bytes;
     for (const AppId app : stage_.virtual_pfs().everybody()) {

@@ -181,7 +181,7 @@ TEST(Classifier, ANameThatARequestMakesIsPrintableTextOfBoundedLength) {
   EXPECT_TRUE(bare.classify(kClient, identity(bare, {{"jobid", ""}})).name_refused);
 }
 
-// A rule that only looks, and makes no name of it, may look at anything.
+// A rule that makes no name of a value may match any value.
 TEST(Classifier, ALongHintMatchesRulesThatDoNotFillItIn) {
   const Classifier classifier({{.hints = {{"jobid", "*"}}, .virtual_pfs = "jobs"}});
   const auto match =
@@ -258,8 +258,8 @@ TEST(ClassifierKey, IsOfWhatRulesLookAtAndOfNothingElse) {
   }
 }
 
-// A number that is not known is not zero; a text that is not there is not empty; and no text can
-// look like the end of one and the start of the next.
+// An unknown number differs from zero, and a missing text from an empty one. No text looks like the
+// end of one and the start of the next.
 TEST(ClassifierKey, IsAnotherForEachIdentity) {
   const Classifier classifier({{.hints = {{"a", "*"}, {"b", "*"}}, .virtual_pfs = "v"}});
   const std::vector<std::vector<std::optional<std::string_view>>> all = {

@@ -114,8 +114,8 @@ TEST_F(ClientLimitsTest, ARepetitionIsAsOldAsWhatItRepeats) {
   EXPECT_EQ(again.first_seen, TimePoint{} + seconds(1002));
 }
 
-// Forty readers of one application, each of which comes again five seconds after it was sent back:
-// all of them are served, about in the order in which they came.
+// Forty readers of one application return five seconds after each refusal. All are served, about in
+// the order of arrival.
 TEST_F(ClientLimitsTest, NobodyIsSentBackForEver) {
   const ClientId client = client_with(12);
   struct Reader {
@@ -148,7 +148,7 @@ TEST_F(ClientLimitsTest, NobodyIsSentBackForEver) {
       }
     }
     if (tick % 5 != 0) continue;
-    // Two a second are served: the oldest that is there.
+    // Two requests a second are served, the oldest first.
     Reader* oldest = nullptr;
     for (Reader& reader : readers) {
       if (reader.held == nullptr) continue;
@@ -213,7 +213,7 @@ TEST_F(ClientLimitsTest, AConfiguredLimitHoldsAlwaysAndOffNever) {
   EXPECT_EQ(excess(), nullptr);
 }
 
-// However many there are: what they have together is what is left of the connections for others.
+// Any number of them together leaves the same number of connections for others.
 TEST_F(ClientLimitsTest, TheAllowanceIsDividedAmongThoseThatWait) {
   const ClientId client = client_with(12);
   for (const std::uint32_t applications : {2U, 3U, 4U, 8U}) {
@@ -274,7 +274,7 @@ TEST_F(ClientLimitsTest, OfMoreApplicationsThanTheAllowanceTheOldestRequestsStay
     EXPECT_EQ(excess(), &io) << app;
     EXPECT_EQ(excess(), nullptr);
   }
-  // The first that comes again finds a place that somebody younger has taken meanwhile.
+  // The first retry finds its place taken by a younger request.
   limits_.dispatched(*ios[0], now_);
   limits_.finished(*ios[0]);
   now_ += seconds(5);
@@ -286,15 +286,15 @@ TEST_F(ClientLimitsTest, OfMoreApplicationsThanTheAllowanceTheOldestRequestsStay
   EXPECT_EQ(excess(), nullptr);
 }
 
-// The server is busy for a moment now and then: that is no reason to send a quick one back for five
-// seconds.
+// The server is busy for a moment now and then. That is no reason to send a fast application's
+// request back for five seconds.
 TEST_F(ClientLimitsTest, AnApplicationWhoseRequestsArePassedOnIsNotSentBackForOthers) {
   const ClientId client = client_with(12);
   const AppId quick{9};
   for (std::uint32_t app = 1; app <= 8; ++app) (void)queue(client, AppId{app});
   for (int round = 0; round < 1000; ++round, now_ += std::chrono::milliseconds(20)) {
     Held& io = queue(client, quick);
-    // Known as such from its first request on that was passed on.
+    // It counts as fast from its first forwarded request on.
     if (round > 0) {
       ASSERT_EQ(excess(), nullptr) << round;
     }
@@ -302,7 +302,7 @@ TEST_F(ClientLimitsTest, AnApplicationWhoseRequestsArePassedOnIsNotSentBackForOt
     limits_.dispatched(io, now_);
     limits_.finished(io);
   }
-  // And one that is not quick any more is one of those that wait.
+  // An application that is no longer fast joins those that wait.
   Held& slow = queue(client, quick);
   EXPECT_EQ(excess(), nullptr);
   now_ += ClientLimits::kPassing;
@@ -330,9 +330,9 @@ TEST_F(ClientLimitsTest, QuickOnesDoNotTakeEveryConnectionEither) {
   EXPECT_EQ(refused, 5) << "eight stay";
 }
 
-// A node: applications of 16 readers or writers each, of whose requests one is passed on now and
-// then, and one reader whose requests are passed on at once. All of them wait in one line for a
-// free connection, and what is sent back comes again as with a real client.
+// A node with applications of 16 readers or writers each, whose requests are forwarded now and
+// then, and one reader whose requests are forwarded at once. All wait in one line for a free
+// connection, and refused requests return as with a real client.
 class NodeWithSlowApplications {
  public:
   static constexpr int kTasks = 16;
@@ -359,7 +359,7 @@ class NodeWithSlowApplications {
       ask(task, now);
     }
   }
-  // The one that waits for the longest time of each is passed on.
+  // The oldest request of each application is forwarded.
   void serve(TimePoint now) {
     for (std::size_t app = 0; app < served_.size(); ++app) {
       Task* oldest = nullptr;

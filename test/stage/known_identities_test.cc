@@ -18,7 +18,7 @@ std::string key_of(int number) {
   return fmt::format("\x01\x02 of node 10.1.2.3 and directory {}", number);
 }
 
-// As its owner uses it; tells whether the key was known.
+// Uses the cache as its owner does; returns whether the key was known.
 bool visit(Known& known, int number) {
   const std::string key = key_of(number);
   if (const int* const value = known.find(key)) {
@@ -108,7 +108,7 @@ TEST(KnownIdentities, ForgetsAllAtOnceAndKeepsItsMemory) {
   }
 }
 
-// Against a map: what is found is right, and everything of the last `entries` is found.
+// Compares with a map: found values are right, and all of the last `entries` are found.
 TEST(KnownIdentities, FindsWhatWasInsertedAndNothingElse) {
   Known known(6, {.entries = 64, .bytes = 100'000});
   std::mt19937 random(1);

@@ -1,4 +1,4 @@
-// What a virtual PFS takes of the process's memory.
+// The memory that a virtual PFS takes.
 #include <iostream>
 #include <memory>
 #include <string>

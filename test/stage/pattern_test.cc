@@ -35,7 +35,7 @@ TEST(Pattern, MatchesWhatFnmatchMatches) {
   EXPECT_GT(matched, 1'000);
 }
 
-// Whatever matches has the literal parts: else an index by them would miss it.
+// Every matching text has the literal parts; otherwise an index by them would miss it.
 TEST(Pattern, ItsLiteralPartsAreInEachTextThatMatches) {
   std::mt19937 random(2);
   std::size_t with_parts = 0;

@@ -45,7 +45,7 @@ class Draw {
     for (; times > 0; --times) text += part;
     return text;
   }
-  // A text of which some bytes are made special.
+  // A text with some bytes made special.
   std::string pattern() {
     if (one_in(20)) return one_of<std::string>({"*", "", "?*", "[", "a[", "*[", "b\\", "[!]a]*"});
     std::string from = text();
@@ -127,7 +127,7 @@ class Draw {
     std::vector<std::string> texts;
     std::vector<std::optional<std::string_view>> hints;
   };
-  // What it has replaces what was in `shown`.
+  // Its values replace those in `shown`.
   void identity(Shown& shown, std::size_t hints) {
     const auto number = [this]() -> std::optional<std::uint32_t> {
       return one_in(5) ? std::nullopt : std::optional(below(7));
@@ -192,7 +192,7 @@ TEST(RuleIndex, FindsWhatTryingAllRulesInTurnFinds) {
   EXPECT_GT(matched, cases / 4);
 }
 
-// What is kept by a key must be right for all that have it.
+// A value cached by a key must be right for all identities with that key.
 TEST(RuleIndex, RequestsOfOneKeyHaveOneMatch) {
   Draw draw(5);
   std::size_t again = 0;
@@ -218,7 +218,7 @@ TEST(RuleIndex, RequestsOfOneKeyHaveOneMatch) {
   EXPECT_GT(again, 1000);
 }
 
-// More than the index has room for without allocating, and identities that show many of them.
+// More patterns than the index holds without allocating, and identities that show many of them.
 TEST(RuleIndex, FindsTheFirstOfThousandsOfRulesByWhatStandsInTheMiddleOfTexts) {
   std::vector<RuleConfig> rules;
   for (int i = 0; i < 6000; ++i) {
@@ -239,7 +239,7 @@ TEST(RuleIndex, FindsTheFirstOfThousandsOfRulesByWhatStandsInTheMiddleOfTexts) {
   }
 }
 
-// Of long ones the index only looks at a part.
+// The index uses only a part of long ones.
 TEST(RuleIndex, FindsPatternsWithLongStartsAndEnds) {
   std::vector<RuleConfig> rules;
   for (const std::size_t size : {31U, 32U, 33U, 40U, 100U}) {

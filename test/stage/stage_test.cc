@@ -20,7 +20,8 @@ using ::testing::IsEmpty;
 
 constexpr std::uint64_t kSize = 1000;
 
-// What a proxy or a mount does around a stage, with a clock that stands still between two calls.
+// Does what a proxy or a mount does around a stage, with a clock that stands still between two
+// calls.
 class StageTest : public ::testing::Test {
  protected:
   static Config config_of(std::uint32_t depth) {
@@ -52,7 +53,7 @@ class StageTest : public ::testing::Test {
     stage_->arrive(io, now_);
     return io;
   }
-  // What is let go now, taken over by its owner.
+  // Takes over and returns the requests released now.
   std::vector<Held*> let_go() {
     std::vector<Held*> released;
     until_ = stage_->release(now_, released);
@@ -66,7 +67,7 @@ class StageTest : public ::testing::Test {
     EXPECT_EQ(stage_->copy_counters(0, rows, now_), rows.size());
     return rows[std::to_underlying(id.app)].counters.held;
   }
-  // Everybody has forgotten the numbers from before.
+  // All callers have forgotten the numbers from before.
   void retire_idle() {
     stage_->find_idle(stage_->rows(), now_);
     while (stage_->has_idle()) stage_->retire(1, now_);
@@ -164,7 +165,7 @@ TEST_F(StageTest, TellsForHowLongHeadsWereHeldByReason) {
   now_ += 1s;
   EXPECT_EQ(held(limited).sum(), 1500ms) << "nothing waits any more";
 
-  // Another scheduler takes over: what was counted stays.
+  // Another scheduler takes over, and the counts stay.
   config.policy = "fifo";
   config.virtual_pfs = {{.name = "limited", .share = {}}, {.name = "b", .share = {}}};
   stage_->reconfigure(config, now_);
@@ -325,7 +326,7 @@ TEST_F(StageTest, EachTargetHasADepthOfItsOwn) {
   EXPECT_THAT(let_go(), ElementsAre(&second));
 }
 
-// Eight requests for each of three targets, of one that may have four in a second.
+// Eight requests for each of three targets, of a virtual PFS that may have four in a second.
 TEST_F(StageTest, ACapCountsForAllTargetsTogether) {
   Config config = config_of(100);
   config.scheduler_per_target = true;
@@ -350,7 +351,7 @@ TEST_F(StageTest, ACapCountsForAllTargetsTogether) {
   EXPECT_THAT(each, ::testing::Each(::testing::Ge(4U))) << "no target is left out";
 }
 
-// Two targets, and two traffic classes at each: what a had elsewhere, b gets here in all.
+// Two targets with two traffic classes each: b gets in total what a had elsewhere.
 TEST_F(StageTest, ServiceElsewhereCountsOnceOverLanesAndClasses) {
   for (const bool with_classes : {false, true}) {
     Config config = config_of(1);

@@ -15,8 +15,8 @@
 
 namespace vpfs::stage {
 
-// What Classifier::classify() is to give, by trying all rules in turn as the configuration has
-// them. It shares nothing with the classifier but addresses, jobs and what a good name is.
+// The expected result of Classifier::classify(), found by trying all rules in turn. It shares only
+// addresses, jobs and is_good_name() with the classifier.
 class TryInTurn {
  public:
   TryInTurn(std::vector<RuleConfig> rules, std::vector<std::string> hint_names,

@@ -56,7 +56,7 @@ TEST(VirtualPfsTable, AReloadTellsWhoChangedAndKeepsTheBooks) {
   EXPECT_EQ(table[job].info->share().weight, 9U);
   EXPECT_EQ(table[AppId{4}].info->name, "c");
   EXPECT_TRUE(table.reconfigure(next, 10, kNow).empty()) << "nothing is new";
-  // Who still has the old rules gets the default share.
+  // A caller with the old rules gets the default share.
   EXPECT_EQ(table.find_or_make({"a", "a"}, kNow).app, AppId{0});
   const std::vector<VirtualPfsConfig> back = {{.name = "a", .share = {.weight = 4}}};
   EXPECT_EQ(table.reconfigure(back, 10, kNow), (std::vector{AppId{1}, AppId{2}, job, AppId{4}}));

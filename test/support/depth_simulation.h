@@ -21,10 +21,10 @@ class DepthSimulation {
     Duration service = std::chrono::milliseconds(1);  // the mean, without the tail
     Shape shape = Shape::fixed;
     Duration delay = {};  // a network: adds to the latency and occupies nothing
-    // So many requests take 50 times as long, at the server or (like a delay) outside of it.
+    // This many requests take 50 times as long, at the server or (like a delay) outside of it.
     std::uint32_t slow_per_mille = 0;
     bool slow_ones_occupy = true;
-    // Each `parallelism` requests outstanding beyond the first make the service so much longer.
+    // Each `parallelism` requests outstanding beyond the first make the service longer by this.
     std::uint32_t thrash_percent = 0;
   };
 
@@ -39,14 +39,14 @@ class DepthSimulation {
   DepthSimulation(Server server, Demand demand, std::uint64_t seed, DepthController* controller,
                   std::uint32_t fixed_depth = 0);
 
-  // From now on; what is being served keeps its time.
+  // Changes the server from now on. Requests in service keep their times.
   void set_server(const Server& server);
   void run(Duration until);
 
   [[nodiscard]] std::uint64_t done() const { return done_; }
 
  private:
-  // Of events at one time.
+  // The order of events at one time.
   enum Rank : sim::Engine::Rank { kToggle, kService };
 
   void dispatch();

@@ -47,13 +47,13 @@ bool FlowSimulation::step(TimePoint end) {
   const bool alone = is_wake && engine_.next() > next;
   engine_.skip_to(next);
   if (!alone) {
-    // Flows that start at one time are there before anything is sent.
+    // Flows that start at one time enqueue before anything is sent.
     do {
       engine_.step(next);
     } while (engine_.next_is_now(kStart));
   }
   const std::uint64_t sent = dispatch();
-  // Unless a request came up that the depth does not admit.
+  // A request that the depth does not admit is no idle answer.
   if (alone && sent == 0 && (wake_ != kNever || scheduler_.outstanding() == 0)) ++idle_answers_;
   return true;
 }

@@ -12,7 +12,7 @@
 
 namespace vpfs {
 
-// What one application of a FlowSimulation does, and what it is entitled to.
+// One application of a FlowSimulation: its share and its requests.
 struct FlowWork {
   Share share;
   std::uint32_t outstanding = 16;  // requests it keeps in flight while it is active
@@ -26,8 +26,8 @@ struct FlowWork {
   std::vector<std::uint8_t> classes = {0};  // each request belongs to one of these
 };
 
-// Applications in closed loop against one scheduler and one device, in virtual time, that asks a
-// scheduler again when it said so. Flow i is AppId i. Tests look on through the hooks.
+// Applications in closed loop against one scheduler and one device, in virtual time. The simulation
+// asks the scheduler again when that said so. Flow i is AppId i. Tests observe through the hooks.
 class FlowSimulation {
  public:
   FlowSimulation(Scheduler& scheduler, sim::Device::Settings device, std::vector<FlowWork> flows,
@@ -35,7 +35,7 @@ class FlowSimulation {
 
   void run(Duration length);
   void run_until(TimePoint end) { run(end - now()); }
-  // Until so many more requests are done.
+  // Runs until this many more requests are done.
   void run_requests(std::uint64_t requests);
   // Calls `action` at that time, before the scheduler is asked.
   void at(TimePoint time, std::function<void()> action);
@@ -51,14 +51,14 @@ class FlowSimulation {
   std::function<void(const IoRequest&)> on_enqueue = [](const IoRequest&) {};
   std::function<void(const IoRequest&)> on_sent = [](const IoRequest&) {};
   std::function<void(const IoRequest&, Cost done)> on_done = [](const IoRequest&, Cost) {};
-  // A flow has something queued from now on, or no longer.
+  // A flow becomes backlogged, or its queue becomes empty.
   std::function<void(std::uint32_t flow, bool)> on_backlog = [](std::uint32_t, bool) {};
 
-  // Decision::until was too late or too early: how often there was a request a nanosecond before,
-  // and none at that time.
+  // How often Decision::until was too late (a request was there a nanosecond before) or too early
+  // (none was there at that time).
   [[nodiscard]] std::uint64_t late_answers() const { return late_answers_; }
   [[nodiscard]] std::uint64_t idle_answers() const { return idle_answers_; }
-  // How often nothing was sent for a while though something was queued and there was room.
+  // How often nothing was sent for a while although a request was queued and there was room.
   [[nodiscard]] std::uint64_t waits() const { return waits_; }
 
  private:
@@ -71,12 +71,12 @@ class FlowSimulation {
     Cost sent_cost = 0;
     Cost done = 0;
   };
-  // Of events at one time.
+  // The order of events at one time.
   enum Rank : sim::Engine::Rank { kAction, kStart, kEnd };
 
   [[nodiscard]] bool active(const FlowWork& work) const;
   [[nodiscard]] TimePoint next_start(const FlowWork& work) const;
-  // The next event; false: there is none up to `end`.
+  // Runs the next event. False: there is none up to `end`.
   bool step(TimePoint end);
   void refill(std::uint32_t flow);
   void start_at(TimePoint time, std::uint32_t flow);

@@ -111,7 +111,7 @@ void JobSimulation::wait(TimePoint until) {
   ask_again_ = until;
 }
 
-// After each of the first thousands of steps, then now and then: it costs as much as all the rest.
+// Checks after each of the first steps, then now and then: it costs as much as all the rest.
 void JobSimulation::check_records() {
   ++steps_;
   if (steps_ > 4000 && steps_ % 64 != 0) return;
@@ -140,7 +140,7 @@ bool JobSimulation::step(TimePoint end) {
     dispatch();
     return true;
   }
-  // Not a nanosecond earlier; and then there is something, or a period has ended.
+  // Nothing may go a nanosecond earlier. At that time a request may go, or a period has ended.
   if (at - Duration(1) > now() && scheduler_->next(at - Duration(1)).request != nullptr) {
     ++faults_.missed;
     return false;

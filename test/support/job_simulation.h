@@ -14,9 +14,8 @@
 
 namespace vpfs {
 
-// Jobs against a scheduler of the policy `adaptbf` and one device in virtual time. It asks
-// again when the scheduler said that it should, and checks after every step what must always
-// be so.
+// Jobs against a scheduler of the policy `adaptbf` and one device in virtual time. The simulation
+// asks again when the scheduler said so, and checks the invariants after every step.
 class JobSimulation {
  public:
   JobSimulation(const SchedulerSettings& settings, sim::Device::Settings device,
@@ -24,18 +23,18 @@ class JobSimulation {
 
   void set_job(std::uint32_t job, std::uint64_t nodes);
   void remove(std::uint32_t job);
-  // Keeps so many requests in flight from now on; zero ends that.
+  // Keeps this many requests in flight from now on; zero ends it.
   void flood(std::uint32_t job, std::uint32_t in_flight, Cost least, Cost most);
-  // A request each `interval` from now on; zero ends that.
+  // Sends a request each `interval` from now on; zero ends it.
   void trickle(std::uint32_t job, Duration interval, Cost cost);
   void arrive(std::uint32_t job, Cost cost);
-  // For requests sent from now on, in thousandths of the device's own speed.
+  // Sets the speed for requests sent from now on, in thousandths of the device's own.
   void set_speed(std::uint64_t permille) { speed_permille_ = permille; }
   void run_until(TimePoint end);
   void run_for(Duration time) { run_until(now() + time); }
-  // Lets go of all sources and runs until nothing is left.
+  // Ends all sources and runs until nothing is left.
   void drain();
-  // With nothing queued or at the server.
+  // REQUIRES: nothing is queued or at the server.
   void jump(Duration time) { engine_.skip_to(now() + time); }
 
   [[nodiscard]] TimePoint now() const { return engine_.now(); }
@@ -53,7 +52,7 @@ class JobSimulation {
     return scheduler_->server(now()).get<std::string_view>("capacity_source").value_or("");
   }
 
-  // What should never be; empty when nothing of it was.
+  // Violated invariants; empty if there were none.
   [[nodiscard]] std::string faults() const;
 
  private:
@@ -81,14 +80,14 @@ class JobSimulation {
     std::uint64_t requests = 0;
     Cost done = 0;
   };
-  // Of events at one time.
+  // The order of events at one time.
   enum Rank : sim::Engine::Rank { kEnd, kDrop };
 
   void enqueue(std::uint32_t job, Cost cost);
   void refill(std::uint32_t job);
   void dispatch();
   void wait(TimePoint until);
-  // A request of a trickle comes at that time.
+  // Adds a request of a trickle at that time.
   void drop_at(TimePoint time, std::uint32_t job, std::uint64_t source);
   void finish(Tracked& request);
   void check_records();

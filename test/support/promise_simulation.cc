@@ -39,7 +39,7 @@ Result<void> PromiseSimulation::set_share(std::uint32_t index, const Share& shar
   const Share before = std::exchange(flow.share, share);
   flow.promised = result && share.rate.count > 0 && share.latency > Duration::zero();
   if (!flow.promised || (had_one && before == share)) return result;
-  // What is missing in the bucket stays so, up to an empty one; a new one is full.
+  // The bucket keeps its missing tokens, up to an empty bucket. A new bucket is full.
   const Wide missing = had_one ? flow.full_at - nanoseconds(now()) * before.rate.count : 0;
   flow.full_at = nanoseconds(now()) * share.rate.count +
                  std::clamp<Wide>(missing, 0, Wide{share.burst.count} * kNanoseconds);
@@ -120,7 +120,7 @@ void PromiseSimulation::dispatch() {
         device_.serve(request.cost, now()), [this, &request] { finish(request); }, kEnd);
   }
   if (scheduler_->queued() == 0 || scheduler_->outstanding() >= settings_.depth.requests) return;
-  // With a depth in cost, no head is larger than what any head may be.
+  // The depth in cost counts the largest head, since any may be next.
   Cost largest = 0;
   for (const Flow& flow : flows_) {
     if (!flow.queued.empty()) largest = std::max(largest, flow.queued.front()->cost);
@@ -177,7 +177,7 @@ bool PromiseSimulation::step(TimePoint end) {
   engine_.skip_to(at);
   const bool arrives = engine_.next_is_now(kArrival);
   engine_.step(at);
-  // What comes at one moment comes before anything of it is sent, on a whim.
+  // Requests that arrive at one moment may arrive together or one by one, at random.
   while (arrives && engine_.next_is_now(kArrival) && random_() % 2 == 0) engine_.step(at);
   dispatch();
   return true;

@@ -15,16 +15,16 @@ namespace vpfs {
 
 // Flows with arrival curves, and others, against one scheduler and one device in virtual time.
 //
-// For every request of a flow with a promise the simulation works out by itself when it has to be
-// done at the latest, from the flow's arrivals and from when its earlier requests were sent: the
-// curve's bucket charges each of them once, and never holds less than nothing once it was sent, for
-// what was sent ahead of its time is not charged later.
+// The simulation computes by itself the deadline of every request with a promise, from the flow's
+// arrivals and the times when its earlier requests were sent. The curve's bucket charges each
+// request once, and is never below zero after a request was sent: a request sent ahead of its time
+// is not charged later.
 class PromiseSimulation {
  public:
-  // Starts are rounded up to the nanosecond, which also brings them nearer together.
+  // Starts are rounded up to the nanosecond, which may move them closer together.
   static constexpr Duration kRounding = Duration(3);
 
-  // What a flow saw.
+  // The observations of a flow.
   struct Watch {
     std::uint64_t requests = 0;
     Cost done = 0;
@@ -42,27 +42,27 @@ class PromiseSimulation {
   // Adds a flow, or changes its share now.
   Result<void> set_share(std::uint32_t flow, const Share& share);
   void remove(std::uint32_t flow);
-  // A request to come. REQUIRES: not in the past.
+  // Adds a request that arrives at `at`. REQUIRES: `at` is not in the past.
   void arrive(std::uint32_t flow, TimePoint at, Cost cost);
-  // Keeps so many requests in flight from now on; zero ends that.
+  // Keeps this many requests in flight from now on; zero ends it.
   void flood(std::uint32_t flow, std::uint32_t in_flight, Cost least, Cost most);
-  // Takes back a queued request of the flow, the youngest; answers whether there was one.
+  // Withdraws the flow's youngest queued request; returns whether there was one.
   bool withdraw_one(std::uint32_t flow);
   void set_rate(std::uint64_t cost_per_second) { device_.set_rate(cost_per_second); }
   void run_until(TimePoint end);
-  // Lets go of floods and runs until nothing is left.
+  // Ends floods and runs until nothing is left.
   void drain();
 
   [[nodiscard]] TimePoint now() const { return engine_.now(); }
-  // With no request on the way.
+  // REQUIRES: no request is on its way.
   void skip_to(TimePoint time) { engine_.skip_to(time); }
   [[nodiscard]] const Watch& watch(std::uint32_t flow) const { return flows_[flow].watch; }
   [[nodiscard]] Scheduler& scheduler() { return *scheduler_; }
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
-  // Over all promised flows.
+  // The extremes over all promised flows.
   [[nodiscard]] Duration worst_lateness() const;
   [[nodiscard]] double tightest() const;
-  // Something was queued while the depth had room, or left a flow's queue out of order.
+  // Whether a request was queued while the depth had room, or left its flow's queue out of order.
   [[nodiscard]] bool idled() const { return idled_; }
   [[nodiscard]] bool out_of_order() const { return out_of_order_; }
 
@@ -90,7 +90,7 @@ class PromiseSimulation {
     std::deque<Tracked*> queued;
     Watch watch;
   };
-  // Of events at one time.
+  // The order of events at one time.
   enum Rank : sim::Engine::Rank { kArrival, kEnd };
 
   Tracked& free_request();
