@@ -321,7 +321,10 @@ std::uint64_t OrangefsConversation::held_bytes_of(std::uint64_t size) const {
 }
 
 void OrangefsConversation::forget(IoKey key) {
-  if (Operation* operation = operations_.find(key)) operation->sparse.reset();
+  Operation* const operation = operations_.find(key);
+  // By now the tag may belong to a request that was not held.
+  if (operation == nullptr || operation->phase == Phase::passing) return;
+  operation->sparse.reset();
   operations_.erase(key);
 }
 

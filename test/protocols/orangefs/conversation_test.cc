@@ -333,6 +333,21 @@ TEST(OrangefsConversation, WhatComesOfAForgottenIoPasses) {
   EXPECT_FALSE(step.finished);
 }
 
+// A session forgets an I/O whose last bytes do not come; meanwhile its tag may be another's.
+TEST(OrangefsConversation, ForgettingAnIoLeavesAnotherRequestOfItsTagAlone) {
+  OrangefsConversation conversation;
+  Request noop;
+  noop.body = EmptyRequest{.op = Op::mgmt_noop};
+  for (std::size_t i = 0; i < 2 * OrangefsConversation::kMostPassing; ++i) {
+    ASSERT_EQ(feed(conversation, Sender::client, request_message(3, noop)).action,
+              Step::Action::forward);
+    conversation.forget(3);
+    ASSERT_EQ(conversation.next(Sender::client, request_message(3, noop)).action,
+              Step::Action::lost_framing);
+    (void)feed(conversation, Sender::server, error_message(3, Op::mgmt_noop, -1));
+  }
+}
+
 TEST(OrangefsConversation, EveryIoOfEveryCaptureIsHeldOnceAndFinishesOnce) {
   int held = 0;
   for (const std::string& file : test::capture_files()) {
