@@ -66,6 +66,22 @@ std::string range_problem(std::string_view text, T least, T most, T no_limit, Pr
   return fmt::format("{} is out of range: {} to {}", text, print(least), print(most));
 }
 
+// With control characters escaped, so that a message stays one line whatever it quotes.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      line += "\\n";
+    } else if (code < 0x20 || code == 0x7f) {
+      line += fmt::format("\\x{:02x}", code);
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
 }  // namespace
 
 void ConfigErrors::insert(Messages& messages, int line, std::string_view key,
@@ -73,8 +89,9 @@ void ConfigErrors::insert(Messages& messages, int line, std::string_view key,
   if (final_) return;
   const auto place = std::ranges::upper_bound(messages.numbers, line);
   const std::string subject = key.empty() ? "" : fmt::format("{}: ", key);
-  messages.lines.insert(messages.lines.begin() + (place - messages.numbers.begin()),
-                        fmt::format("{}:{}: {}{}", file_, line, subject, text));
+  messages.lines.insert(
+      messages.lines.begin() + (place - messages.numbers.begin()),
+      fmt::format("{}:{}: {}", file_, line, one_line(subject + std::string(text))));
   messages.numbers.insert(place, line);
 }
 

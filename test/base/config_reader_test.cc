@@ -112,6 +112,11 @@ TEST(ConfigReader, AnUnknownKeyNamesTheKnownOnesWhenNoneIsNear) {
   EXPECT_THAT(errors_of("a: 1\n", read_nothing), ElementsAre("f.yaml:1: a: unknown key"));
 }
 
+TEST(ConfigReader, AMessageStaysOneLineWhateverItQuotes) {
+  EXPECT_THAT(errors_of("\"a\\nb\\x1b[2J\": 1\n", read_nothing),
+              ElementsAre("f.yaml:1: a\\nb\\x1b[2J: unknown key"));
+}
+
 TEST(ConfigReader, WrongTypesAreNamed) {
   EXPECT_THAT(
       errors_of("a: [1]\nb:\nc: yes\nd: 1.5\ne: {x: 1}\nf: word\ng: 7\nh: [{}]\ni: {x: [1]}\n",

@@ -290,7 +290,7 @@ void OrangefsPeers::answer_io(Operation& io, std::int64_t file_size) {
       return send(Sender::server, response_message(io.tag, answer_of(Op::io, file_size)));
     case Phase::read_data: {
       // Past its end the input asks for nothing.
-      const std::int64_t size = input_.empty() ? io.left : std::min(io.left, any_piece());
+      const std::int64_t size = std::min(io.left, input_.empty() ? kMostData : any_piece());
       io.left -= size;
       io.moved += size;
       Buffer message = data_message(io.tag, static_cast<std::size_t>(size));

@@ -2,7 +2,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "dataserver/orangefs/config_summary.h"
 #include "dataserver/orangefs/fs_config.h"
@@ -20,9 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)dataserver::to_summary(config, std::nullopt);
     const dataserver::HandleRanges ranges(static_cast<std::uint32_t>(config.servers.size()));
     const auto served = orangefs::parse_server_config(fs_config_text(config, ranges));
-    test::require(served.client_job_timeout == config.client_job_timeout &&
-                      served.file_systems == std::vector{config.id},
-                  "a proxy reads something else in fs.conf than was configured");
+    test::require(served.client_job_timeout == config.client_job_timeout,
+                  "a proxy reads another time-out in fs.conf than was configured");
   });
   return 0;
 }
