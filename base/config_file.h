@@ -6,8 +6,8 @@
 
 namespace vpfs {
 
-// The whole text of a configuration file. The error names the file and says which it is: not there,
-// a directory, not allowed to be read, without any text, or too large to be a configuration.
+// The whole text of a configuration file. The error names the file and its problem: missing, a
+// directory, unreadable, empty, or too large for a configuration.
 [[nodiscard]] Result<std::string> read_config_file(const std::string& path);
 
 }  // namespace vpfs

@@ -7,12 +7,11 @@
 
 namespace vpfs {
 
-// A map from numbers to small values: open addressing with linear probing, so that it allocates
-// only when it holds more than ever before.
+// A map from numbers to small values with open addressing and linear probing. It allocates only
+// when it holds more entries than ever before.
 //
-// Every operation takes O(1) steps on average, whatever the keys: places come from a hash that
-// `seed` enters. Where a peer chooses the keys, a seed that the peer cannot know keeps it from
-// choosing keys of one place.
+// Every operation takes O(1) steps on average, whatever the keys: a seeded hash places them. A peer
+// that chooses the keys cannot make them collide without knowing the seed.
 template <typename Value>
 class FlatTable {
  public:
@@ -44,7 +43,7 @@ class FlatTable {
     std::size_t hole = home(key);
     while (slots_[hole].used && slots_[hole].key != key) hole = after(hole);
     if (!slots_[hole].used) return;
-    // Close the gap: move back every later entry of the run that may not stand behind a hole.
+    // Close the gap: move back every later entry of the run that must not follow a hole.
     for (std::size_t i = after(hole); slots_[i].used; i = after(i)) {
       const std::size_t distance_home = (i - home(slots_[i].key)) & mask();
       const std::size_t distance_hole = (i - hole) & mask();

@@ -15,7 +15,7 @@ std::string problem_of(const std::string& path) {
   return text ? "none" : text.error().message;
 }
 
-// As a user that owns nothing, where the tests run as root.
+// Runs as an unprivileged user if the tests run as root.
 class AsNobody {
  public:
   AsNobody() {

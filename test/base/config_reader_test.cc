@@ -10,7 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 using namespace std::chrono_literals;
 
-// What `read` makes ConfigReader report about `text`.
+// The errors that ConfigReader reports about `text` when `read` uses it.
 template <typename Read>
 std::vector<std::string> errors_of(std::string_view text, Read read) {
   ConfigErrors errors("f.yaml");

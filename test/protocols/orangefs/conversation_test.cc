@@ -243,7 +243,7 @@ TEST(OrangefsConversation, LearnsTheClientsTimeoutFromGetconfig) {
   EXPECT_EQ(conversation.client_timeout()->file_systems, std::vector<std::int64_t>{9});
 }
 
-// The contents of an extended attribute, say, are a client's own.
+// For example, a client chooses the contents of an extended attribute.
 TEST(OrangefsConversation, NoAnswerIsTakenForAnotherRequests) {
   OrangefsConversation conversation;
   Request request;
@@ -333,7 +333,7 @@ TEST(OrangefsConversation, WhatComesOfAForgottenIoPasses) {
   EXPECT_FALSE(step.finished);
 }
 
-// A session forgets an I/O whose last bytes do not come; meanwhile its tag may be another's.
+// A session forgets an I/O whose last bytes do not come. Its tag may then be in use again.
 TEST(OrangefsConversation, ForgettingAnIoLeavesAnotherRequestOfItsTagAlone) {
   OrangefsConversation conversation;
   Request noop;
