@@ -6,7 +6,7 @@
 
 namespace vpfs {
 
-// What a request may show of whom it belongs to, beside its client's address and what it does.
+// What a request may show about its owner, besides its client's address and its operation.
 enum class Attribute : std::uint8_t {
   hint,
   file_system,

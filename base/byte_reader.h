@@ -10,7 +10,7 @@ namespace vpfs {
 // Reads little-endian integers and byte runs from the front of a borrowed buffer.
 //
 // Errors stick: the first read past the end sets failed(), consumes nothing, and from then on every
-// read returns zero or an empty run. So a decoder reads a whole structure and checks once.
+// read returns zero or an empty run. A decoder can read a whole structure and check once.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -7,11 +7,11 @@ namespace vpfs {
 
 }  // namespace vpfs
 
-// For invariants of our own code, in every build. Never for anything that came from outside.
+// Checks invariants of our own code in every build. Never use it for input from outside.
 #define VPFS_ASSERT(expression) \
   ((expression) ? static_cast<void>(0) : ::vpfs::assertion_failed(#expression, __FILE__, __LINE__))
 
-// The same, in debug builds only: for what costs time and the code around it has made sure of.
+// The same in debug builds only, for costly checks of what the surrounding code guarantees.
 #ifdef NDEBUG
 #define VPFS_DEBUG_ASSERT(expression) static_cast<void>(0)
 #else

@@ -7,15 +7,14 @@
 
 #include "base/version.h"
 
-// What the command lines of all programs have in common. Only for *_main.cc: the option library
-// takes seconds to compile.
+// The common part of all programs' command lines. Only *_main.cc may include it: the option library
+// is slow to compile.
 namespace vpfs {
 
 inline constexpr int kBadUsage = 2;  // also the exit code for a configuration with mistakes
 
-// Parses the command line of `program`, to whose options it adds --version. Nothing when the
-// program is to go on; else its exit code, after the help, the version or what is wrong was
-// printed.
+// Parses the command line of `program` and adds --version to its options. Nothing when the program
+// goes on; else its exit code, after printing the help, the version or the mistake.
 [[nodiscard]] inline std::optional<int> parse_command_line(CLI::App& app,
                                                            const std::string& program, int argc,
                                                            char** argv) {
@@ -28,8 +27,8 @@ inline constexpr int kBadUsage = 2;  // also the exit code for a configuration w
   return std::nullopt;
 }
 
-// For an option that parse_command_line() left empty. The library's own check of required options
-// comes before that of unknown ones, so a misspelt --config would be told as a missing one.
+// For an option that parse_command_line() left empty. The library checks required options before
+// unknown ones, so it would report a misspelt --config as a missing one.
 [[nodiscard]] inline int missing_option(const CLI::App& app, const std::string& option) {
   (void)app.exit(CLI::RequiredError(option));
   return kBadUsage;

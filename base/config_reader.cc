@@ -29,7 +29,7 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// How many letters must be inserted, removed or replaced to make one of the other.
+// How many insertions, removals and replacements turn one word into the other.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -59,11 +59,27 @@ std::string unknown_key_problem(std::string_view key, const std::vector<std::str
   return fmt::format("unknown key (known here: {})", listed(known));
 }
 
-// What a value must be, for the message about one that is not.
+// The part of a message that gives the allowed range.
 template <typename T, typename Print>
 std::string range_problem(std::string_view text, T least, T most, T no_limit, Print print) {
   if (most == no_limit) return fmt::format("{} is out of range: at least {}", text, print(least));
   return fmt::format("{} is out of range: {} to {}", text, print(least), print(most));
+}
+
+// With control characters escaped, so that a message stays one line whatever it quotes.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      line += "\\n";
+    } else if (code < 0x20 || code == 0x7f) {
+      line += fmt::format("\\x{:02x}", code);
+    } else {
+      line += c;
+    }
+  }
+  return line;
 }
 
 }  // namespace
@@ -75,7 +91,7 @@ void ConfigErrors::insert(Messages& messages, int line, std::string_view key,
   const std::string where = line == 0 ? file_ : fmt::format("{}:{}", file_, line);
   const std::string subject = key.empty() ? "" : fmt::format("{}: ", key);
   messages.lines.insert(messages.lines.begin() + (place - messages.numbers.begin()),
-                        fmt::format("{}: {}{}", where, subject, text));
+                        fmt::format("{}: {}", where, one_line(subject + std::string(text))));
   messages.numbers.insert(place, line);
 }
 
@@ -121,7 +137,7 @@ struct ConfigReader::State {
   ConfigErrors* errors = nullptr;
   std::string path;  // of this mapping, "" for the root
   int line = 1;
-  bool present = false;  // false: stands for a mapping that is not there, or that was no mapping
+  bool present = false;  // false: the mapping is missing, or the value is not a mapping
   std::vector<Entry> entries;
   std::vector<std::string> asked;  // in the order of asking, as the errors list them
   std::vector<std::pair<std::string, std::string>> suggestions;  // for unknown keys
@@ -133,7 +149,7 @@ struct ConfigReader::State {
     return fmt::format("{}.{}", path, key);
   }
 
-  // The entry of `key`, which is known from now on.
+  // The entry of `key`; marks the key as known.
   const Entry* find(std::string_view key) {
     if (std::ranges::find(asked, key) == asked.end()) asked.emplace_back(key);
     const auto entry = std::ranges::find(entries, key, &Entry::key);
@@ -144,7 +160,7 @@ struct ConfigReader::State {
     errors->add(entry.line, path_of(entry.key), what);
   }
 
-  // The scalar of `key`, or null where it is absent or (reported) no scalar.
+  // The scalar of `key`, or null if it is absent or not a scalar (reported).
   const Entry* find_scalar(std::string_view key) {
     const Entry* entry = find(key);
     if (entry == nullptr || entry->value.IsScalar()) return entry;
@@ -187,7 +203,7 @@ struct ConfigReader::State {
     }
   }
 
-  // A reader of `node`, which stands at `place` and must be a mapping.
+  // A reader of `node` at `place`; reports a node that is not a mapping.
   [[nodiscard]] std::unique_ptr<State> below(std::string place, int at,
                                              const YAML::Node* node) const {
     auto state = std::make_unique<State>();

@@ -24,22 +24,22 @@ class ConfigErrors {
   void add(int line, std::string_view key, std::string_view problem);
   // The text cannot be read or parsed: this is the only error, whatever is added after it.
   void add_final(int line, std::string_view problem);
-  // For checks after the reading: the line is where `key` (its whole path) stands, else that of the
-  // mapping around it.
+  // For checks after reading. The line is that of `key` (its whole path), else that of the mapping
+  // around it.
   void add(std::string_view key, std::string_view problem) { add(line_of(key), key, problem); }
-  // Something that is allowed and hardly meant.
+  // Warns of something allowed that is probably a mistake.
   void warn(std::string_view key, std::string_view text);
 
   [[nodiscard]] const std::string& file() const { return file_; }
   // Whether there is no error; warnings do not count.
   [[nodiscard]] bool empty() const { return errors_.lines.empty(); }
-  // Sorted by line number, for one line in the order of reporting.
+  // Sorted by line number, then in the order of reporting.
   [[nodiscard]] const std::vector<std::string>& lines() const { return errors_.lines; }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_.lines; }
   // lines() as one text, each ended by a newline.
   [[nodiscard]] std::string to_string() const;
 
-  // For ConfigReader: where a key, by its whole path, stands.
+  // For ConfigReader: records the line of a key, by its whole path.
   void set_line(std::string path, int line) { places_.insert_or_assign(std::move(path), line); }
   [[nodiscard]] int line_of(std::string_view path) const;
 
@@ -57,7 +57,7 @@ class ConfigErrors {
   bool final_ = false;
 };
 
-// A word for a key that other systems use, and the key to use instead of it.
+// A key that other systems use, and the key to use instead.
 struct ConfigWord {
   std::string_view other;
   std::string_view instead;
@@ -65,23 +65,22 @@ struct ConfigWord {
 
 // A checked view of one YAML mapping.
 //
-// Ask for every key that may stand there; each getter writes `*value` only when the key is there
-// and good, and reports into the ConfigErrors otherwise. When the reader is destroyed, keys that
-// nobody asked for are reported as unknown (with the nearest known key as a suggestion), so one
-// pass over a file yields all of its errors. So a child must be destroyed before the errors are
-// looked at. A key given twice is reported too; the first one counts. Getters return whether the
-// key was there and good.
+// The caller asks for every allowed key. A getter returns whether the key is present and valid;
+// only then does it write `*value`. It reports invalid values into the ConfigErrors. The destructor
+// reports keys that nobody asked for as unknown and suggests the nearest known key, so one pass
+// finds all errors of a file. Destroy children before looking at the errors. A key given twice is
+// an error; the first one counts.
 class ConfigReader {
  public:
-  // Parses `text`. A syntax error is reported, then nothing else is, and the reader acts as an
-  // empty mapping.
+  // Parses `text`. After a syntax error the reader reports nothing else and acts as an empty
+  // mapping.
   ConfigReader(std::string_view text, ConfigErrors& errors);
   ConfigReader(ConfigReader&&) noexcept;
   ConfigReader& operator=(ConfigReader&&) = delete;
   ~ConfigReader();
 
   [[nodiscard]] bool has(std::string_view key);
-  // Whether the key is there with exactly this scalar; reports nothing.
+  // Whether the key has exactly this scalar; reports nothing.
   [[nodiscard]] bool is(std::string_view key, std::string_view value);
   bool get(std::string_view key, std::string* value);
   bool get(std::string_view key, bool* value);
@@ -99,13 +98,13 @@ class ConfigReader {
   // One of `choices`; the error lists them. The range of the getters above is inclusive; the
   // largest value of the type as `most` means no upper limit.
   bool choose(std::string_view key, std::string* value, const std::vector<std::string>& choices);
-  // Reports a missing key, unless this mapping itself is absent or no mapping: require that one in
-  // its parent.
+  // Reports a missing key, unless this mapping itself is absent or not a mapping; require the
+  // mapping in its parent.
   void require(std::string_view key);
 
-  // A mapping below this one; an absent key gives an empty mapping that reports nothing.
+  // A nested mapping; an absent key gives an empty mapping that reports nothing.
   [[nodiscard]] ConfigReader child(std::string_view key);
-  // Each mapping of a list; `each` is called in file order. False when the key is absent or no
+  // Calls `each` for every mapping of a list, in file order. False if the key is absent or not a
   // list.
   bool for_each(std::string_view key, const std::function<void(ConfigReader&)>& each);
   // Each `name: {mapping}` of a mapping of mappings, in file order.
@@ -114,7 +113,7 @@ class ConfigReader {
   // All keys that stand in this mapping, in file order (does not mark them as known).
   [[nodiscard]] std::vector<std::string> keys() const;
 
-  // A key by which others know `instead`: when it is unknown here, its error proposes that.
+  // Makes the error about the unknown key `other_word` propose `instead`.
   void suggest(std::string_view other_word, std::string_view instead);
   void suggest(std::span<const ConfigWord> words);
   // Reports unknown keys now instead of at the end; no key may be asked for after it.
@@ -122,8 +121,8 @@ class ConfigReader {
   // Whether nothing has been reported since this reader was made.
   [[nodiscard]] bool flawless() const;
 
-  // Reports a problem with a key's value that only the caller can see (for example two values that
-  // contradict each other); the line is that of the key where it stands, else of the mapping.
+  // Reports a problem that only the caller can see, such as two contradictory values. The line is
+  // that of the key if present, else of the mapping.
   void report(std::string_view key, std::string_view problem);
   [[nodiscard]] int line() const;
 

@@ -7,12 +7,11 @@
 
 namespace vpfs {
 
-// A map from numbers to small values: open addressing with linear probing, so that it allocates
-// only when it holds more than ever before.
+// A map from numbers to small values with open addressing and linear probing. It allocates only
+// when it holds more entries than ever before.
 //
-// Every operation takes O(1) steps on average, whatever the keys: places come from a hash that
-// `seed` enters. Where a peer chooses the keys, a seed that the peer cannot know keeps it from
-// choosing keys of one place.
+// Every operation takes O(1) steps on average, whatever the keys: a seeded hash places them. A peer
+// that chooses the keys cannot make them collide without knowing the seed.
 template <typename Value>
 class FlatTable {
  public:

@@ -41,7 +41,7 @@ std::uint64_t& LatencyHistogram::count_of(std::size_t index) {
     counts_ = std::move(longer);
     first_ = power;
   } else if (power - first_ >= counts_.size()) {
-    counts_.reserve(power - first_ + kPower);  // no more than that
+    counts_.reserve(power - first_ + kPower);  // exactly
     counts_.resize(power - first_ + kPower);
   }
   return counts_[index - first_];

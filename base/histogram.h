@@ -12,7 +12,7 @@ namespace vpfs {
 // quantile is at most 6.25 % (below 1 us: 64 ns) above the true value; longer ones count in the
 // last bucket, negative ones as zero. It keeps counts for the powers of two between the shortest
 // and the longest duration only: 128 bytes for each, 4.1 KiB for all. record() is a few
-// instructions, and allocates when a duration is the first beyond what was there before.
+// instructions; it allocates when a duration extends the range so far.
 // Not thread-safe: one owner, or merge() copies.
 class LatencyHistogram {
  public:
@@ -41,7 +41,7 @@ class LatencyHistogram {
 
   static std::size_t index_of(Duration latency);
   static Duration upper_edge(std::size_t index);
-  // The bucket's counter, which is made if need be.
+  // The bucket's counter, created if needed.
   std::uint64_t& count_of(std::size_t index);
 
   std::size_t first_ = 0;              // bucket of counts_[0], a whole power of two

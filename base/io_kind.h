@@ -5,7 +5,7 @@
 
 namespace vpfs {
 
-// What a request does. Metadata: it works on names and attributes, and moves no file data.
+// What a request does. Metadata requests work on names and attributes and move no file data.
 enum class IoKind : std::uint8_t { read, write, metadata };
 inline constexpr std::size_t kIoKinds = 3;
 

@@ -12,7 +12,7 @@ namespace vpfs {
 // `level` is one of trace, debug, info, warn, error, off. Call once, from main.
 [[nodiscard]] Result<void> set_up_logging(const std::string& program, const std::string& level);
 
-// Changes the level of that logger; unknown levels change nothing.
+// Changes the level of that logger; ignores unknown levels.
 void set_log_level(const std::string& level);
 
 }  // namespace vpfs

@@ -7,8 +7,8 @@
 
 namespace vpfs {
 
-// What went wrong, for a person: a whole sentence that names the place. `code` is set where an
-// operating-system call failed and the caller may want to tell cases apart.
+// An error for people: a sentence that names the place. `code` is set where an operating-system
+// call failed and callers may distinguish cases.
 struct Error {
   std::string message;
   std::error_code code = {};

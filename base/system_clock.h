@@ -4,7 +4,7 @@
 
 namespace vpfs {
 
-// The machine's monotonic clock. The only code of vpfs that reads it.
+// The machine's monotonic clock. No other code of vpfs reads it.
 class SystemClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() const override;

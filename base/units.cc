@@ -57,7 +57,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Takes the digits at the front of `text` off it.
+// Removes the digits at the front of `text` and returns them.
 std::string_view take_digits(std::string_view& text) {
   std::size_t size = 0;
   while (size < text.size() && text[size] >= '0' && text[size] <= '9') ++size;
@@ -76,7 +76,7 @@ std::string names_of(std::span<const Unit> units) {
   return names;
 }
 
-// fraction / 10^decimals x factor, where that is whole.
+// fraction / 10^decimals x factor, if that is a whole number.
 bool scaled_fraction(std::uint64_t fraction, std::size_t decimals, std::uint64_t factor,
                      std::uint64_t* value) {
   const std::uint64_t common = std::gcd(fraction, kPowersOfTen[decimals]);
@@ -90,7 +90,7 @@ struct Quantity {
   bool has_unit;
 };
 
-// `text` is a decimal number, and behind it one of `units` or nothing.
+// Parses a decimal number that one of `units` may follow.
 Result<Quantity> parse_quantity(std::string_view text, std::span<const Unit> units,
                                 std::string_view whole_of) {
   std::string_view rest = trimmed(text);
@@ -134,8 +134,8 @@ Result<Quantity> parse_quantity(std::string_view text, std::span<const Unit> uni
   return Quantity{.value = value, .has_unit = !rest.empty()};
 }
 
-// The largest unit in which `value` is exact with at most one decimal and four digits before it;
-// else rounded to one decimal in the largest unit that is not above it.
+// Uses the largest unit in which `value` is exact with at most one decimal and four digits before
+// it. If there is none, rounds to one decimal in the largest unit not above `value`.
 std::string print(std::uint64_t value, std::span<const Unit> units) {
   const Unit* largest = units.data();
   for (const Unit& unit : units) {
@@ -165,7 +165,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
 Result<BytesPerSecond> parse_rate(std::string_view text) {
   const std::string_view all = trimmed(text);
   if (!all.ends_with("/s")) {
-    // An amount with its unit: only the time is missing.
+    // The text is a valid size; only "/s" is missing.
     const Result<Quantity> amount = parse_quantity(all, kSizes, "bytes");
     if (amount && amount->has_unit) {
       return fail(fmt::format("\"{}\" is not a rate; did you mean \"{}/s\"?", text, all));

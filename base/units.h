@@ -37,12 +37,12 @@ inline constexpr std::uint64_t kKiB = 1024;
 inline constexpr std::uint64_t kMiB = 1024 * kKiB;
 inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
-// "65536", "64 KiB", "64KiB", "1.5 GiB", "10 MB" (decimal units too). A number with a fraction must
-// come to whole bytes.
+// "65536", "64 KiB", "64KiB", "1.5 GiB", "10 MB" (decimal units too). The result must be a whole
+// number of bytes.
 [[nodiscard]] Result<Bytes> parse_bytes(std::string_view text);
-// As parse_bytes with "/s" behind it: "400 MiB/s".
+// Like parse_bytes, followed by "/s": "400 MiB/s".
 [[nodiscard]] Result<BytesPerSecond> parse_rate(std::string_view text);
-// "250 ms", "30s", "2 min", "1 h", "50 us", "10 ns". The unit is required, but for "0".
+// "250 ms", "30s", "2 min", "1 h", "50 us", "10 ns". Only "0" needs no unit.
 [[nodiscard]] Result<Duration> parse_duration(std::string_view text);
 
 // The shortest exact or one-decimal form: "64 KiB", "1.5 MiB", "250 ms".

@@ -12,11 +12,11 @@
 
 namespace vpfs {
 
-// All that the programs know of a wire protocol.
+// Everything that the programs need from a wire protocol.
 struct Protocol {
   std::string_view name;  // as configurations and vpfs-decode give it
-  Attributes attributes;  // that its requests show, so that rules can look at them
-  // A conversation for one new connection. Peers cannot know the seed (see FlatTable).
+  Attributes attributes;  // those that requests show and rules can match
+  // Makes a conversation for a new connection. Peers cannot know the seed (see FlatTable).
   std::unique_ptr<Conversation> (*make_conversation)(std::uint64_t seed);
   Recognition (*recognise)(std::span<const std::byte> first_bytes);
   std::unique_ptr<Transcript> (*make_transcript)(bool with_details);

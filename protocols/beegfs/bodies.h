@@ -15,7 +15,7 @@
 // archive that decodes, encodes or prints them (body_archive.h).
 namespace vpfs::beegfs {
 
-// What a client or server says of itself, once a connection and without an answer.
+// A client or server introduces itself, once per connection; there is no answer.
 struct AuthenticateChannel {
   static constexpr MessageType kType = MessageType::authenticate_channel;
   std::uint64_t hash = 0;
@@ -70,7 +70,7 @@ struct StatStoragePathResp {
   }
 };
 
-// Requests that say nothing but which chunk file.
+// Requests that only name a chunk file.
 template <MessageType kMessageType>
 struct ChunkRequest {
   static constexpr MessageType kType = kMessageType;
@@ -168,7 +168,7 @@ struct UnlinkLocalFileResp {
   static void fields(auto& archive, auto& x) { archive.field("error", x.error); }
 };
 
-// May answer any request but a read instead of its own answer.
+// May replace the answer to any request except a read.
 struct GenericResponse {
   static constexpr MessageType kType = MessageType::generic_response;
   static constexpr std::int32_t kTryAgain = 0;
@@ -192,7 +192,7 @@ struct Ack {
   static void fields(auto& archive, auto& x) { archive.text("ack_id", x.ack_id); }
 };
 
-// "Look again at ...", which is answered by an Ack unless ack_id is empty.
+// "Look again at ..."; an Ack answers it unless ack_id is empty.
 template <MessageType kMessageType>
 struct Notice {
   static constexpr MessageType kType = kMessageType;

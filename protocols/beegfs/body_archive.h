@@ -24,7 +24,7 @@
 // Internal to protocols/beegfs.
 namespace vpfs::beegfs {
 
-// Fills a body in. Errors stick, the first one is told.
+// Fills in a body. Errors stick; the first one counts.
 class BodyDecoder {
  public:
   BodyDecoder(std::span<const std::byte> body, std::uint16_t feature_flags)
@@ -46,7 +46,7 @@ class BodyDecoder {
   void aligned_text(std::string_view, std::string& value);
   void file_owner(std::uint16_t flag, std::optional<FileOwner>& value);
 
-  // What no field has taken yet.
+  // The bytes after the last decoded field.
   [[nodiscard]] std::span<const std::byte> rest() { return in_.bytes(in_.remaining()); }
   [[nodiscard]] std::optional<MessageError> error() const;
 

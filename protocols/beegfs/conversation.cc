@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::uint64_t kWord = sizeof(std::int64_t);
 constexpr std::uint64_t kWriteAnswerSize = kMessageHeaderSize + kWord;
-// Data go on in such pieces, so that progress shows.
+// Data pass in pieces of this size, so that progress shows.
 constexpr std::uint64_t kMostData = std::uint64_t{1024} * 1024;
 
-// connMsgLongTimeout, which no message tells.
+// connMsgLongTimeout; no message carries it.
 constexpr Duration kClientTimeout = std::chrono::seconds(600);
 
 Step forward(std::uint64_t size) {
@@ -38,8 +38,7 @@ bool is_mirrored(const MessageHeader& header) {
   return (header.feature_flags & (is_read ? kReadMirrored : kWriteMirrored)) != 0;
 }
 
-// The header only says in which of the server's queues the request waits: there a client may say
-// anything.
+// The header only selects one of the server's queues, so a client may put any target there.
 std::uint16_t target_of(const MessageHeader& header, const FileIo& io) {
   return is_mirrored(header) ? header.target : io.target;
 }
@@ -59,7 +58,7 @@ std::uint64_t fingerprint(const MessageHeader& header, const FileIo& io) {
   return hash | 1;
 }
 
-// The text at the beginning of the body is what an Ack would carry.
+// The body begins with the text that an Ack repeats.
 bool wants_ack(std::span<const std::byte> message) {
   ByteReader in(message);
   in.skip(kMessageHeaderSize);
@@ -121,9 +120,9 @@ Step BeegfsConversation::file_io(const MessageHeader& header, std::span<const st
     return lost(fmt::format("{} of {} bytes", name(header.type), header.length));
   }
   const auto io = decode_file_io(header, bytes);
-  // Where its data end cannot be said.
+  // The end of its data is unknown.
   if (!io) return lost(fmt::format("{}: {}", name(header.type), describe(io.error())));
-  // Nobody sends a read or a write before its answers: the messages of unknown type have none.
+  // Clients wait for all answers before a read or write, so the unknown types had none.
   answers_due_ = answers_in_doubt_ = 0;
 
   ++key_;
@@ -132,7 +131,7 @@ Step BeegfsConversation::file_io(const MessageHeader& header, std::span<const st
   moved_ = 0;
   data_left_ = is_read_ ? 0 : asked_;
   discard_data_ = false;
-  // A write of nothing is never answered: it would keep its slot.
+  // Servers never answer an empty write; it would keep its slot.
   const bool is_nothing = !is_read_ && asked_ == 0;
   scheduled_ = !is_nothing && (client_ || !is_server_);
   reported_ = scheduled_;
@@ -184,7 +183,7 @@ Step BeegfsConversation::read_answer(std::span<const std::byte> bytes) {
         fmt::format("{} bytes where {} of a read's {} are left", size, asked_ - moved_, asked_));
   }
   moved_ += size;
-  // Behind the last byte that was asked for stands just the word that ends the answer.
+  // After the last requested byte only the word that ends the answer follows.
   if (moved_ == asked_) return finish(kWord + size + kWord, moved_, false);
   return forward(kWord + size);
 }
@@ -219,9 +218,9 @@ void BeegfsConversation::released(IoKey key) {
   phase_ = is_read_ ? Phase::read_answer : Phase::write_answer;
 }
 
-// Clients repeat a write that is answered with `again` for ever, five seconds apart. A read that is
-// answered so fails; with `communication` they repeat it as if the connection had been lost, for as
-// long as their connCommRetrySecs says.
+// Clients retry a write that is answered with `again` forever, every five seconds. A read would
+// fail with `again`; with `communication` clients retry it like after a lost connection, for
+// connCommRetrySecs.
 std::vector<std::byte> BeegfsConversation::refuse(IoKey key) {
   VPFS_ASSERT(phase_ == Phase::held && key == key_);
   phase_ = Phase::none;
@@ -247,7 +246,7 @@ std::optional<ClientTimeout> BeegfsConversation::client_timeout() const {
   return ClientTimeout{.timeout = kClientTimeout};
 }
 
-// The stream still has to be followed; only its end is nobody's any more.
+// The stream still needs following; only the end is no longer reported.
 void BeegfsConversation::forget(IoKey key) {
   if (key == key_) reported_ = false;
 }

@@ -14,20 +14,20 @@
 namespace vpfs::beegfs {
 
 // Follows one BeeGFS connection to a storage server as docs/wire-beegfs.md asks of a proxy. Reads
-// and writes are held, everything else passes, and so does all that other servers send: what a
-// mirror's primary forwards has been paid for there. Whoever has not said that it is a client is
-// a server only if it is trusted to be one: what it says of itself, in flags too, anybody can say.
+// and writes are held; other messages pass. All messages from other servers pass too: a mirror's
+// primary has already paid for what it forwards. A peer that has not introduced itself as a client
+// counts as a server only if its address is trusted: anybody can set the flags of a server.
 //
-// Requests are answered in order and one at a time: behind a read or a write nothing of the client
-// is looked at before the answer is complete, and no message is passed on before it is whole, but
-// for bodies of more than kMostNeeded bytes.
+// The server answers requests in order, one at a time. Behind a read or a write, the client's
+// stream waits until the answer is complete. A message passes only when it is whole, unless it is
+// longer than kMostNeeded bytes.
 class BeegfsConversation final : public Conversation {
  public:
   void hold_metadata(bool) override {}
   void trust_peer(bool is_server) override { is_server_ = is_server; }
   [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
   [[nodiscard]] const IoDescription& held() const override { return held_; }
-  // There are none.
+  // BeeGFS has no hints.
   [[nodiscard]] std::optional<std::string_view> held_hint(std::string_view) const override {
     return {};
   }
@@ -38,7 +38,7 @@ class BeegfsConversation final : public Conversation {
     return key == key_ && phase_ == Phase::write_answer && (data_left_ > 0 || in_mid_message);
   }
   [[nodiscard]] bool end_shows(IoKey) override { return true; }
-  // A worker reads the data of a write, and sends those of a read, to the end.
+  // A worker thread stays with a read or write until all of its data have moved.
   [[nodiscard]] bool occupies_server() const override { return true; }
   [[nodiscard]] std::uint64_t data_from_client() const override { return data_from_client_; }
   [[nodiscard]] bool client_sends_data() const override { return sends_data_; }
@@ -53,8 +53,8 @@ class BeegfsConversation final : public Conversation {
  private:
   enum class Phase : std::uint8_t {
     none,         // no read or write is under way
-    held,         // its message is with the proxy
-    read_answer,  // length words and data are expected of the server
+    held,         // the proxy keeps its message
+    read_answer,  // the server will send length words and data
     write_answer,
   };
 
@@ -69,14 +69,14 @@ class BeegfsConversation final : public Conversation {
   [[nodiscard]] Step lost(std::string problem);
 
   bool is_server_ = false;               // as trust_peer() says
-  std::optional<std::uint32_t> client_;  // once the other side has said that it is one
+  std::optional<std::uint32_t> client_;  // the node's number, once the peer has introduced itself
 
   // The read or write under way.
   Phase phase_ = Phase::none;
   IoKey key_ = 0;
   bool is_read_ = false;
   bool scheduled_ = false;   // it was held
-  bool reported_ = false;    // and its end is of interest
+  bool reported_ = false;    // a step will tell its end
   std::uint64_t asked_ = 0;  // bytes
   std::uint64_t moved_ = 0;  // of them
 
@@ -84,7 +84,7 @@ class BeegfsConversation final : public Conversation {
   std::uint64_t data_from_client_ = 0;
   bool sends_data_ = false;  // with its last message
   bool discard_data_ = false;
-  // Of messages of other types: answers to come, and of how many nobody knows whether they do.
+  // Expected answers to other messages; how many of them are uncertain.
   std::uint64_t answers_due_ = 0;
   std::uint64_t answers_in_doubt_ = 0;
 

@@ -13,8 +13,8 @@ namespace vpfs::beegfs {
 // A byte count, or a negated OpsError with its text: "-15 (unknown target)".
 [[nodiscard]] std::string describe_result(std::int64_t result);
 
-// What matters most in one line: target and user, and of an I/O its range, its handle, the mount,
-// and owner and directory that label it.
+// The main fields in one line: target and user; for an I/O also range, handle, mount, owner and
+// directory.
 [[nodiscard]] std::string summary(const Message& message);
 // Every field, as "name=value".
 [[nodiscard]] std::string details(const Message& message);

@@ -12,7 +12,7 @@ bool is_write(const MessageHeader& header) {
   return header.type == MessageType::write_local_file;
 }
 
-// Length, bytes, a NUL that does not count, and zeros up to a multiple of 4 from its beginning.
+// Length, bytes, an uncounted NUL, and zeros up to a multiple of 4 from the beginning.
 std::string_view read_text(ByteReader& in) {
   const std::size_t begin = in.offset();
   const std::uint32_t length = in.u32();

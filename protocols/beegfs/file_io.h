@@ -32,7 +32,7 @@ struct FileOwner {
 };
 
 // The body of WriteLocalFile and ReadLocalFileV2, borrowed from the message. The data of a write
-// follow the message without any framing.
+// follow the message without framing.
 struct FileIo {
   std::int64_t offset = 0;  // in the chunk file
   std::int64_t count = 0;   // bytes; never negative
@@ -49,12 +49,11 @@ struct FileIo {
 enum class FileIoError { too_short, bad_text, negative_count };
 [[nodiscard]] const char* describe(FileIoError error);
 
-// `message` is whole, header included; `header` is its header. Bytes behind the last field are not
-// looked at.
+// `message` is whole, header included; `header` is its header. Bytes after the last field are
+// ignored.
 [[nodiscard]] std::expected<FileIo, FileIoError> decode_file_io(const MessageHeader& header,
                                                                 std::span<const std::byte> message);
-// A whole message. `header` says the type, target and user; its flag for the owner follows from
-// `io`.
+// A whole message. `header` gives the type, target and user; `io` decides its flag for the owner.
 [[nodiscard]] std::vector<std::byte> encode_file_io(MessageHeader header, const FileIo& io);
 
 // The answer of a write: bytes written, or a negated OpsError.

@@ -16,7 +16,7 @@ bool may_have_mirror_tail(const MessageHeader& header) {
   return (header.flags & kMirrorSecond) != 0 && header.type >= kFirstWithMirrorTail;
 }
 
-// Decodes the alternative of Body that has this type; the last one takes all that others do not.
+// Decodes the alternative of Body with this type; the last one takes all other types.
 template <std::size_t kIndex = 0>
 void decode_body(BodyDecoder& in, MessageType type, Body& body) {
   using Alternative = std::variant_alternative_t<kIndex, Body>;

@@ -14,7 +14,7 @@
 
 namespace vpfs::beegfs {
 
-// A whole message, owned. The proxy's data path does with less: message_header.h and file_io.h.
+// A whole message, owned. The proxy's data path needs only message_header.h and file_io.h.
 struct Message {
   // Five bytes of unknown meaning behind the body of some messages of the mirroring.
   using MirrorTail = std::array<std::byte, 5>;
@@ -37,7 +37,7 @@ enum class MessageError {
 [[nodiscard]] const char* describe(MessageError error);
 
 // `bytes` is one whole message, header included; `header` is its header. Allocates at most a small
-// constant and what the texts take; reads nothing past the end.
+// constant plus the texts; reads nothing past the end.
 [[nodiscard]] std::expected<Message, MessageError> decode_message(const MessageHeader& header,
                                                                   std::span<const std::byte> bytes);
 

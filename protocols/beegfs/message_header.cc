@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kPrefix = std::uint64_t{0x42474653} << 32;
 constexpr std::size_t kPrefixOffset = 8;
 
-// Whether the part of the prefix that is there is wrong already.
+// Whether the part of the prefix that has arrived is already wrong.
 bool has_wrong_prefix(std::span<const std::byte> bytes) {
   const std::size_t end = std::min(bytes.size(), kPrefixOffset + sizeof(kPrefix));
   for (std::size_t i = kPrefixOffset; i < end; ++i) {

@@ -10,8 +10,7 @@
 
 namespace vpfs::beegfs {
 
-// The 40 bytes before every message. What follows a write request, and the answer of a read, have
-// none.
+// The 40 bytes before every message. The data of a write and the answer of a read have no header.
 struct MessageHeader {
   std::uint32_t length = 0;  // of header and body
   std::uint16_t feature_flags = 0;
@@ -27,7 +26,7 @@ struct MessageHeader {
 };
 
 inline constexpr std::size_t kMessageHeaderSize = 40;
-// Servers take bodies of 4 MiB; more than this is no message.
+// Servers accept bodies of 4 MiB; anything longer than this is not a message.
 inline constexpr std::uint32_t kMaxMessageSize = std::uint32_t{64} * 1024 * 1024;
 
 enum class HeaderError { need_more, bad_prefix, bad_length };
@@ -38,9 +37,9 @@ enum class HeaderError { need_more, bad_prefix, bad_length };
 [[nodiscard]] std::expected<MessageHeader, HeaderError> decode_message_header(
     std::span<const std::byte> bytes);
 
-// Appends it; header.length is taken as it is.
+// Appends the header; header.length stays as given.
 void encode(const MessageHeader& header, std::vector<std::byte>& out);
-// A whole message: the header with the length that the body makes it, and the body.
+// A whole message; header.length is computed.
 [[nodiscard]] std::vector<std::byte> make_message(MessageHeader header,
                                                   std::span<const std::byte> body);
 

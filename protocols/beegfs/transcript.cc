@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kWordSize = 8;
 
-// Appends from the front of `bytes` what `pending` lacks to be of that size; returns how much.
+// Fills `pending` up to that size from the front of `bytes`; returns how many bytes it took.
 std::size_t fill(std::vector<std::byte>& pending, std::size_t size,
                  std::span<const std::byte> bytes) {
   const std::size_t taken = std::min(size - pending.size(), bytes.size());
@@ -176,7 +176,8 @@ void BeegfsTranscript::request(const Message& message, TranscriptEntry& entry) {
   tell(message, entry);
 }
 
-// What follows an I/O request cannot be found without its body; others are answered whatever it is.
+// Without the body of an I/O request the next message cannot be found. Other requests get an answer
+// whatever their body is.
 void BeegfsTranscript::damaged_request(MessageType type) {
   if (is_file_io(type)) {
     stream(Sender::client).lost = true;

@@ -13,8 +13,8 @@
 
 namespace vpfs::beegfs {
 
-// Decodes every message in full, gives answers to requests by their order, and checks that the data
-// of writes and reads and the results agree with what was asked. Data are counted, never kept.
+// Decodes every message in full, matches answers to requests by order, and checks data and results
+// of reads and writes against the requests. Data are counted, never kept.
 class BeegfsTranscript final : public Transcript {
  public:
   explicit BeegfsTranscript(bool with_details) : with_details_(with_details) {}
@@ -27,12 +27,12 @@ class BeegfsTranscript final : public Transcript {
   struct Stream {
     std::vector<std::byte> pending;  // of the message or length word that is not complete
     MessageHeader header;            // of the message in `pending`, once its header is there
-    std::uint64_t data = 0;          // that come now, without framing
+    std::uint64_t data = 0;          // raw bytes that come now
     std::uint64_t data_left = 0;     // of them
-    std::uint64_t offset = 0;        // in the stream, of what is not told yet
+    std::uint64_t offset = 0;        // in the stream, of the next byte to tell
     bool lost = false;
   };
-  // One that has an answer that is not complete.
+  // A request whose answer is not complete.
   struct Request {
     MessageType type = {};
     std::int64_t count = 0;  // asked for
@@ -42,7 +42,7 @@ class BeegfsTranscript final : public Transcript {
   using Entries = std::vector<TranscriptEntry>;
 
   [[nodiscard]] Stream& stream(Sender from) { return streams_[static_cast<std::size_t>(from)]; }
-  // Each takes some bytes off the front, at least one, and returns how many.
+  // Each consumes at least one byte from the front and returns how many it took.
   std::size_t take(Sender from, std::span<const std::byte> bytes, Entries& entries);
   std::size_t take_data(Sender from, std::span<const std::byte> bytes, Entries& entries);
   std::size_t take_word(std::span<const std::byte> bytes, Entries& entries);

@@ -118,7 +118,7 @@ bool is_answer(MessageType type) {
   return type == MessageType::generic_response || name(type).ends_with("Resp");
 }
 
-// An answer's number is the one after its request's, but for one.
+// An answer's number follows its request's, with one exception.
 std::optional<MessageType> answer_of(MessageType request) {
   if (asks_for_ack(request)) return MessageType::ack;
   if (request == MessageType::request_storage_data) return MessageType::request_storage_data_resp;

@@ -7,7 +7,7 @@
 // The vocabulary of BeeMsg, the protocol of BeeGFS (docs/wire-beegfs.md).
 namespace vpfs::beegfs {
 
-// What a storage server may see; others exist and pass as unknown.
+// The types that a storage server may see. Others exist and pass as unknown.
 enum class MessageType : std::uint16_t {
   remove_node = 1013,
   remove_node_resp = 1014,
@@ -89,15 +89,15 @@ enum class MessageType : std::uint16_t {
 
 // "WriteLocalFile"; "" for a type that is not listed.
 [[nodiscard]] std::string_view name(MessageType type);
-// Whether a request of that type is answered at all when it comes by TCP. Those of datagrams
-// (refresh_target_states, ...) are answered only when they ask for it: see asks_for_ack().
+// Whether servers answer a request of that type on TCP. Types of datagrams (refresh_target_states,
+// ...) are answered only on request: see asks_for_ack().
 [[nodiscard]] bool has_answer(MessageType type);
 // Types that are answered by an Ack if, and only if, their text `ackID` is not empty.
 [[nodiscard]] bool asks_for_ack(MessageType type);
-// Whether the type is an answer to some request, so that no client begins with it.
+// Whether the type is an answer; no client begins with one.
 [[nodiscard]] bool is_answer(MessageType type);
-// The type that answers a listed request, besides generic_response; nothing of a request that has
-// no answer message, and of types that are not listed.
+// The type that answers a listed request, besides generic_response. Nothing for requests without an
+// answer message and for types that are not listed.
 [[nodiscard]] std::optional<MessageType> answer_of(MessageType request);
 
 enum class NodeType : std::uint32_t { meta = 1, storage = 2, client = 3, management = 4 };
@@ -125,7 +125,7 @@ enum class OpsError : std::int32_t {
 
 // Bits of msgFeatureFlags, whose meaning depends on the message type.
 inline constexpr std::uint16_t kWriteHasOwner = 2;
-// The file lies on a mirror group, whose number stands where that of a target would.
+// The file lies on a mirror group; its number replaces that of the target.
 inline constexpr std::uint16_t kWriteMirrored = 8;
 inline constexpr std::uint16_t kReadMirrored = 4;
 inline constexpr std::uint16_t kWriteToMirror = 16;  // a primary forwards it to its secondary
@@ -135,7 +135,7 @@ inline constexpr std::uint16_t kTruncHasOwner = 2;
 // Bit of msgFlags.
 inline constexpr std::uint8_t kMirrorSecond = 1;
 
-// msgUserID where nobody is meant.
+// The msgUserID of messages without a user.
 inline constexpr std::uint32_t kNoUser = 0xffffffff;
 
 }  // namespace vpfs::beegfs

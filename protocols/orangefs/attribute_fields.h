@@ -2,10 +2,10 @@
 
 #include "protocols/orangefs/basic_fields.h"
 
-// The wire order of an object's attributes. Which parts are there depends on mask and type.
+// The wire order of an object's attributes. Mask and type decide which parts are present.
 namespace vpfs::orangefs {
 
-// Both counts stand among the fields, before either array.
+// Both counts come before the two arrays.
 template <typename A>
 void fields(A& archive, StructOf<A, DistributedDirectory>& x) {
   auto handle_count = static_cast<std::uint32_t>(x.dirdata_handles.size());

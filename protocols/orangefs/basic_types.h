@@ -13,7 +13,7 @@
 // value. Undefined pad bytes of the wire are dropped on decoding and written as zeros.
 namespace vpfs::orangefs {
 
-// What its bearer may do with which handles. The null capability is a default-constructed one.
+// What its bearer may do with which handles. The default value is the null capability.
 struct Capability {
   std::string issuer;  // "S:<alias>" of the issuing server
   FsId fs_id = 0;
@@ -25,7 +25,7 @@ struct Capability {
   bool operator==(const Capability&) const = default;
 };
 
-// Who asks.
+// The user who asks.
 struct Credential {
   std::uint32_t uid = 0;
   std::vector<std::uint32_t> groups;
@@ -129,7 +129,7 @@ struct HandleExtent {
   bool operator==(const HandleExtent&) const = default;
 };
 
-// Where a new file's datafiles shall be.
+// Where to place a new file's datafiles.
 struct Layout {
   std::int32_t algorithm = 0;
   std::vector<std::string> servers;
@@ -147,8 +147,8 @@ struct DistributedDirectory {
   bool operator==(const DistributedDirectory&) const = default;
 };
 
-// What a directory tells clients about files to be created in it, and its entry count. Where a text
-// has a length of its own on the wire, OrangeFS sends the text's size + 1, or 0 for none.
+// A directory's defaults for new files, and its entry count. Where a text has a separate length on
+// the wire, OrangeFS sends the text's size + 1, or 0 for no text.
 struct DirectoryHint {
   std::int64_t dirent_count = 0;
   std::uint32_t distribution_name_length = 0;

@@ -22,7 +22,7 @@ constexpr std::uint64_t kResponseHead = 24;
 constexpr std::uint64_t kFailedResponse = 16;
 // Generic header and op.
 constexpr std::uint64_t kRequestHead = 12;
-// A GETCONFIG response is at most 64 KiB of text; a longer one is not looked at.
+// A GETCONFIG response has at most 64 KiB of text; longer ones are ignored.
 constexpr std::uint64_t kMostConfig = std::uint64_t{80} * 1024;
 
 Step forward(const BmiHeader& header) {
@@ -86,8 +86,8 @@ Step OrangefsConversation::client_message(const BmiHeader& header,
   return pass(header, *op);
 }
 
-// A request that is not held. The data of writes that have been started may stand behind it, but
-// the server answers these requests without them.
+// A request that is not held. Data of started writes may follow it, but the server answers it
+// without them.
 Step OrangefsConversation::pass(const BmiHeader& header, Op op) {
   if (operations_.find(header.tag) != nullptr) return used_again(header.tag);
   if (!has_answer(op)) return forward(header);
@@ -97,7 +97,7 @@ Step OrangefsConversation::pass(const BmiHeader& header, Op op) {
   return forward(header);
 }
 
-// What the size of a sparse read needs once the datafile's end is known; nothing for all others.
+// Keeps what is needed to size a sparse read once the datafile's end is known; null for other I/O.
 std::unique_ptr<SparseIo> OrangefsConversation::sparse_io(const IoSummary& io) {
   if (io.op != Op::io || io.io_type != IoType::read) return nullptr;
   if (io.part.kind != IoPart::Kind::sparse || io.part.requested.bytes == 0) return nullptr;
@@ -205,7 +205,7 @@ Step OrangefsConversation::read_data(const BmiHeader& header, Operation& operati
   const auto size = static_cast<std::int64_t>(header.payload_size);
   operation.moved += size;
   operation.expected -= size;
-  // Where the size is only an upper bound, the end mostly passes unseen: see end_shows().
+  // If the size is only an upper bound, the end usually goes unnoticed: see end_shows().
   return operation.expected <= 0 ? finish(header, operation.moved, false) : forward(header);
 }
 
@@ -231,7 +231,7 @@ Step OrangefsConversation::metadata_response(const BmiHeader& header,
   return finish(header, 0, in.failed() || status != 0);
 }
 
-// The answer itself is nobody's business but for the server's configuration.
+// Answers pass unread, except the server's configuration.
 Step OrangefsConversation::passing_response(const BmiHeader& header, Op op,
                                             std::span<const std::byte> bytes) {
   if (op == Op::getconfig && !client_timeout_ && !answers_lost_ &&
@@ -294,8 +294,8 @@ std::vector<std::byte> OrangefsConversation::refuse(IoKey key) {
   VPFS_ASSERT(operation != nullptr);
   const Op op = operation->op;
   forget(key);
-  // Clients repeat an IO that fails, whatever the status, ClientRetryLimit times with a delay; only
-  // EAGAIN must never be used, which they repeat for ever and at once.
+  // Clients retry a failed IO ClientRetryLimit times with a delay, whatever the status. Only EAGAIN
+  // must not be used: they retry it forever and at once.
   return error_message(key, op, status_from_errno(ETIMEDOUT));
 }
 
@@ -304,7 +304,7 @@ std::uint64_t OrangefsConversation::moved(IoKey key) {
   return operation == nullptr ? 0 : static_cast<std::uint64_t>(operation->moved);
 }
 
-// After the positive answer of a write the server has nothing to do but for the client's data.
+// After the positive answer to a write the server only waits for the client's data.
 bool OrangefsConversation::awaits_client(IoKey key, bool in_mid_message) {
   const Operation* const operation = operations_.find(key);
   if (operation == nullptr || operation->phase != Phase::write_flow) return false;
@@ -326,7 +326,10 @@ std::uint64_t OrangefsConversation::held_bytes_of(std::uint64_t size) const {
 }
 
 void OrangefsConversation::forget(IoKey key) {
-  if (Operation* operation = operations_.find(key)) operation->sparse.reset();
+  Operation* const operation = operations_.find(key);
+  // The tag may already belong to a request that was not held.
+  if (operation == nullptr || operation->phase == Phase::passing) return;
+  operation->sparse.reset();
   operations_.erase(key);
 }
 

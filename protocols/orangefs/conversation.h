@@ -14,19 +14,19 @@
 
 namespace vpfs::orangefs {
 
-// Follows one OrangeFS connection as sections 5 and 6 of docs/wire-orangefs.md ask of a proxy: IO
-// and SMALL_IO are held, everything else passes (metadata requests are held too when asked for),
-// and the state of a tag tells flow data from responses.
+// Follows one OrangeFS connection as sections 5 and 6 of docs/wire-orangefs.md ask of a proxy. IO
+// and SMALL_IO are held, metadata requests on demand; everything else passes. The state of a tag
+// tells flow data from responses.
 //
-// What passes unscheduled is known by its tag as long as its answer is awaited, so that no answer
-// is taken for another one's. Beyond kMostPassing of them the client's stream waits for answers.
+// The tag of a passing request stays known until its answer comes, so answers are never confused.
+// After kMostPassing such requests the client's stream waits for answers.
 //
-// An unknown tag or an undecodable body is no fault here: with sound framing it passes.
+// Unknown tags and undecodable bodies are no faults: with sound framing they pass.
 class OrangefsConversation final : public Conversation {
  public:
   static constexpr std::size_t kMostPassing = 1024;
 
-  // As FlatTable has the seed.
+  // The seed is FlatTable's.
   explicit OrangefsConversation(std::uint64_t seed = 0) : operations_(seed) {}
 
   void hold_metadata(bool hold) override { hold_metadata_ = hold; }
@@ -52,21 +52,21 @@ class OrangefsConversation final : public Conversation {
 
  private:
   enum class Phase : std::uint8_t {
-    response,    // IO or SMALL_IO: the server's first answer is awaited
+    response,    // IO or SMALL_IO: waits for the server's first answer
     read_flow,   // server messages of this tag are file data
-    write_flow,  // client messages of this tag are file data; WRITE_COMPLETION is awaited
-    metadata,    // the answer of a metadata request that was held is awaited
-    passing,     // the answer of a request that was not held is awaited
+    write_flow,  // client messages of this tag are file data, until WRITE_COMPLETION
+    metadata,    // a metadata request that was held waits for its answer
+    passing,     // a request that was not held waits for its answer
   };
   struct Operation {
     Phase phase = Phase::response;
     Op op = Op::io;
     IoType io_type = IoType::read;
-    bool exact = true;  // `expected` will be, or is, what a read moves; else an upper bound of it
+    bool exact = true;  // `expected` is exact; else it is an upper bound of what a read moves
     IoPart part;
-    std::unique_ptr<SparseIo> sparse;        // of a sparse read until its response has come
-    std::uint64_t file = 0;                  // of an IO; as IoDescription has it
-    std::optional<std::uint64_t> file_size;  // as the server told
+    std::unique_ptr<SparseIo> sparse;        // of a sparse read, until its response
+    std::uint64_t file = 0;                  // IoDescription::file of an IO
+    std::optional<std::uint64_t> file_size;  // from the server's response
     std::int64_t expected = 0;               // bytes of a read flow still to come
     std::int64_t moved = 0;
   };
@@ -99,7 +99,7 @@ class OrangefsConversation final : public Conversation {
   std::uint64_t data_from_client_ = 0;
   Tag data_tag_ = 0;         // of the client's last message of file data
   bool sends_data_ = false;  // with its last message
-  // Answers to requests that were forgotten may still come, under tags that are used again.
+  // Late answers to forgotten requests may come under tags that are in use again.
   bool answers_lost_ = false;
   IoDescription held_;
   IoPart held_part_;  // where that is an IO

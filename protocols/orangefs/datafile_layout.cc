@@ -36,8 +36,8 @@ Wide twice_quotients_below(const Runs& runs, std::int64_t shift, std::int64_t pe
 
 }  // namespace
 
-// Reads "server:size[KMG];..." as PVFS 2 writes it. Everything that its own reader would take in a
-// way of its own (blanks, signs, empty parts) is refused.
+// Reads "server:size[KMG];..." as PVFS 2 writes it. Refuses what PVFS 2 would read in surprising
+// ways: blanks, signs, empty parts.
 class DatafileLayout::StripReader {
  public:
   explicit StripReader(std::string_view text) : rest_(text) {}
@@ -133,7 +133,7 @@ std::optional<DatafileLayout> DatafileLayout::two_dimensional(const TwoDStripe& 
   if (stripe.groups > placement.server_ct) return std::nullopt;
   const std::int64_t strips = std::int64_t{placement.server_ct} * stripe.factor;
   if (strips >= kMostStripes || stripe.strip_size > kMostLimit / strips) return std::nullopt;
-  // Groups of equal size, but the last also has those that are left over.
+  // Groups have equal sizes; the last also takes the remaining servers.
   const std::uint32_t usual = placement.server_ct / stripe.groups;
   const std::uint32_t group = std::min(placement.server_nr / usual, stripe.groups - 1);
   const std::uint32_t servers =
@@ -163,7 +163,7 @@ std::optional<DatafileLayout> DatafileLayout::varying(std::string_view strips,
     period += strip->size;
     all_mine = all_mine && strip->server_nr == placement.server_nr;
   }
-  // With one datafile the data server does not look at the strips' ends.
+  // With one datafile the data server ignores the ends of strips.
   if (placement.server_ct == 1 && !all_mine) return std::nullopt;
   DatafileLayout layout(period, product_or_max(period, kMostStripes));
   std::int64_t begin = 0;
@@ -238,7 +238,7 @@ std::int64_t DatafileLayout::logical_end(std::int64_t physical) const {
   return std::min(limit_, strip_from(physical - 1).begin + 1);
 }
 
-// A run takes two translations, each of which looks at all groups.
+// A run needs two translations; each looks at all groups.
 DatafileLayout::Plan DatafileLayout::plan(const Runs& runs) const {
   const auto groups = static_cast<std::int64_t>(group_count_);
   Plan best{.way = Way::run_by_run, .steps = product_or_max(runs.count, 2 * groups)};
@@ -279,8 +279,8 @@ std::int64_t DatafileLayout::counted_by_strip(const Runs& runs) const {
   return bytes;
 }
 
-// below(x) is, but for a constant, the difference of two sums of floor(y / period) over all y below
-// x: one moved by a strip's begin, one by its end.
+// Up to a constant, below(x) is the difference of two sums of floor(y / period) over all y below x:
+// one shifted by a strip's begin, one by its end.
 std::int64_t DatafileLayout::counted_in_closed_form(const Runs& runs) const {
   Runs ends = runs;
   ends.begin += runs.size;

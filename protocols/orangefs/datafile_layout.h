@@ -26,19 +26,19 @@ struct Runs {
   std::int64_t size = 0;
 };
 
-// The strips of one datafile, which repeat with a period. They keep the order of the file, without
-// holes: so the part of a logical run that is on the datafile is one run there.
+// The strips of one datafile; they repeat with a period. They keep the file's order without holes,
+// so a logical run maps to one run of the datafile.
 //
 // A value without allocations. Logical positions given to it must be in [0, limit()].
 class DatafileLayout {
  public:
-  // No position past it is ever asked of a real file; within it no sum overflows.
+  // Real files never reach this position; below it no sum overflows.
   static constexpr std::int64_t kMostLimit = std::int64_t{1} << 61;
   static constexpr std::size_t kMostGroups = 16;
 
   // basic_dist, simple_stripe, twod_stripe with no more groups than datafiles (or one datafile),
   // and varstrip_dist whose strips of this datafile make at most kMostGroups regular groups in a
-  // period. Nothing for others, and for parameters with which the data server cannot work.
+  // period. Nothing for other distributions and for parameters that data servers refuse.
   // `strips` is the parameter of a varstrip_dist, used instead of that in `distribution`.
   [[nodiscard]] static std::optional<DatafileLayout> of(const Distribution& distribution,
                                                         std::string_view strips,
@@ -48,14 +48,13 @@ class DatafileLayout {
 
   [[nodiscard]] std::int64_t limit() const { return limit_; }
 
-  // How many of the logical bytes [0, logical) the datafile has: the datafile offset of the first
-  // of its bytes at or past `logical`.
+  // How many of the logical bytes [0, logical) the datafile has. This is the datafile offset of its
+  // first byte at or past `logical`.
   [[nodiscard]] std::int64_t below(std::int64_t logical) const;
   // The smallest logical position with below(position) >= physical; limit() where there is none.
   [[nodiscard]] std::int64_t logical_end(std::int64_t physical) const;
 
-  // How many bytes of the runs the datafile has. Takes steps(runs), none of which is longer than a
-  // few divisions.
+  // How many bytes of the runs the datafile has. Takes steps(runs) of a few divisions each.
   // REQUIRES: stride > 0 and every run within [0, limit()].
   [[nodiscard]] std::int64_t in_runs(const Runs& runs) const;
   [[nodiscard]] std::int64_t steps(const Runs& runs) const { return plan(runs).steps; }
@@ -81,7 +80,7 @@ class DatafileLayout {
   // Strips are added in the order of the period. False when there are too many.
   [[nodiscard]] bool add_group(const StripGroup& group);
   [[nodiscard]] bool add_strip(std::int64_t begin, std::int64_t size);
-  // Three ways to count, and what each takes.
+  // Three ways to count, with their costs.
   enum class Way : std::uint8_t { run_by_run, strip_by_strip, closed_form };
   struct Plan {
     Way way = Way::run_by_run;
@@ -91,7 +90,7 @@ class DatafileLayout {
   [[nodiscard]] std::int64_t counted_by_run(const Runs& runs) const;
   [[nodiscard]] std::int64_t counted_by_strip(const Runs& runs) const;
   [[nodiscard]] std::int64_t counted_in_closed_form(const Runs& runs) const;
-  // The logical bytes that the rest of a strip has, from a byte of the datafile on.
+  // The logical bytes from a byte of the datafile to the end of its strip.
   struct StripRest {
     std::int64_t begin = 0;
     std::int64_t size = 0;

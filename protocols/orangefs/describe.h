@@ -7,8 +7,8 @@
 // Messages as text for people.
 namespace vpfs::orangefs {
 
-// What matters most in one line: of an IO its handle, range and the bytes that this server moves,
-// of others what they name, and who asks.
+// The main fields in one line: handle, range and this server's bytes of an IO; of other messages
+// the objects they name and the user.
 [[nodiscard]] std::string summary(const Request& request);
 [[nodiscard]] std::string summary(const Response& response);
 

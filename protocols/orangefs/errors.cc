@@ -12,12 +12,12 @@ namespace vpfs::orangefs {
 namespace {
 
 constexpr std::uint32_t kErrorBit = 1U << 30;
-// Set in the codes of the second table, which stand for no errno.
+// Set in codes of the second table; they have no errno.
 constexpr std::uint32_t kOwnErrorBit = 1U << 29;
 constexpr std::uint32_t kNumberMask = 0x7f;
 
 // The errno of error number i is at i - 1. Two pairs are the same on Linux (EAGAIN and EWOULDBLOCK,
-// EDEADLK and EDEADLOCK); the first of a pair is what we send.
+// EDEADLK and EDEADLOCK); vpfs sends the first of each pair.
 constexpr std::array<int, 60> kErrnos = {
     EPERM,      ENOENT,       EINTR,           EIO,         ENXIO,        EBADF,
     EAGAIN,     ENOMEM,       EFAULT,          EBUSY,       EEXIST,       ENODEV,
@@ -30,7 +30,7 @@ constexpr std::array<int, 60> kErrnos = {
     ENETDOWN,   ENETUNREACH,  ENETRESET,       ENOBUFS,     ETIMEDOUT,    ECONNREFUSED,
     EHOSTDOWN,  EHOSTUNREACH, EALREADY,        EACCES,      ECONNRESET,   ERANGE};
 
-// The errors of the protocol's own; the error number i is at i - 1.
+// The protocol's own errors; error number i is at i - 1.
 constexpr std::array<std::string_view, 9> kOwnErrors = {
     "Operation cancelled",
     "Device initialization failed",

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kElementSize = kMinWireSize<FileRequestElement>;
 
-// Numbers that may grow too large for any file; they stay small enough to be added.
+// Saturating numbers: too large for any file, but small enough to add.
 class Bounded {
  public:
   [[nodiscard]] std::int64_t sum(std::int64_t a, std::int64_t b) {
@@ -37,7 +37,7 @@ class Bounded {
   bool exceeded_ = false;
 };
 
-// Bytes that lie somewhere, and how: of a block, of a type.
+// The bytes of a block or a type and how they lie.
 struct Shape {
   std::int64_t bytes = 0;
   std::int64_t low = 0;
@@ -76,13 +76,13 @@ Shape plain_run(std::int64_t begin, std::int64_t bytes, Bounded& bounded) {
   return {.bytes = bytes, .low = begin, .high = bounded.sum(begin, bytes), .runs = 1};
 }
 
-// As OrangeFS tells whether elements of this type follow each other without holes.
+// OrangeFS's test of whether elements of this type follow each other without holes.
 bool is_packed(const FileRequestElement& type) {
   return type.num_contig_chunks == 1 &&
          static_cast<std::uint64_t>(type.aggregate_size) ==
              static_cast<std::uint64_t>(type.ub) - static_cast<std::uint64_t>(type.lb);
 }
-// As OrangeFS tells whether a type is one run, however many there are of it.
+// OrangeFS's test of whether any number of this type is one run.
 template <typename Elements>
 bool is_plain(const FileRequestElement& type, const Elements& elements) {
   if (type.ereq < 0) return true;
@@ -104,7 +104,7 @@ std::optional<std::int64_t> start_of_dense(const Elements& elements) {
   if (!is_plain(type, elements) || type.aggregate_size <= 0) return std::nullopt;
   Bounded bounded;
   std::int64_t start = bounded.sum(type.offset, 0);
-  // Every element can be below another once.
+  // Each element can be nested in another only once.
   for (std::size_t left = elements.size(); type.ereq >= 0; --left) {
     if (left == 0 || !has(elements, type.ereq)) return std::nullopt;
     type = elements[static_cast<std::size_t>(type.ereq)];
@@ -123,8 +123,8 @@ class Checker {
   [[nodiscard]] bool check() {
     if (elements_.size() == 0 || elements_.size() > kMostElements || !check_type(0)) return false;
     const FileRequestElement whole = elements_[0];
-    // The data server takes repetitions for `aggregate_size` long when it looks how many it needs:
-    // they may be longer, where blocks of no elements are gone through. It gives up past `depth`.
+    // The data server assumes that a repetition has `aggregate_size` bytes when it counts them.
+    // Types with empty blocks may be longer. It gives up past `depth`.
     return whole.aggregate_size > 0 && nodes_[0].type_bytes >= whole.aggregate_size &&
            facts_[0].levels <= whole.depth && !bounded_.exceeded();
   }
@@ -185,14 +185,14 @@ class Checker {
     }
   }
 
-  // Its own fields, after the type below it.
+  // Reads its own fields after those of the nested type.
   [[nodiscard]] bool load(std::size_t at, const FileRequestElement& element) {
     if (!count_step() || element.num_ereqs < 0) return false;
     if (facts_[at].loaded) return true;
     DatatypeNode& node = nodes_[at];
     node = {.offset = bounded_.sum(element.offset, 0),
             .stride = bounded_.sum(element.stride, 0),
-            // The data server goes through each loop once before it looks at the count.
+            // The data server runs each loop once before it checks the count.
             .blocks = std::max(element.num_blocks, 1),
             .block_elements = element.num_ereqs,
             .next = static_cast<std::int16_t>(has(elements_, element.sreq) ? element.sreq : -1)};

@@ -9,18 +9,18 @@
 #include "protocols/orangefs/basic_types.h"
 #include "protocols/orangefs/datafile_layout.h"
 
-// Which logical bytes of a file a PVFS_Request names, as a data server works it out
-// (docs/wire-orangefs.md section 2): the type repeats from the start of the file, each repetition
-// beginning where the extent of the one before ends, and an IO takes `aggregate_size` bytes of the
-// stream that these bytes make, from its position `file_request_offset` on.
+// The logical bytes that a PVFS_Request selects, computed as a data server does
+// (docs/wire-orangefs.md section 2). The type repeats from the start of the file; each repetition
+// begins where the extent of the previous one ends. The selected bytes form a stream, and an IO
+// takes `aggregate_size` bytes of it from position `file_request_offset`.
 //
-// A request is hostile until it has been checked: it may name 2^31 blocks at every one of 200
-// levels. All work here is counted, and given up past kMostSteps (a step is one element looked at,
-// or one place in the file translated: some 10 ns).
+// An unchecked request may be hostile: it can name 2^31 blocks at each of 200 levels. All work is
+// counted and stops after kMostSteps. A step looks at one element or translates one position; it
+// takes some 10 ns.
 namespace vpfs::orangefs {
 
 inline constexpr std::int64_t kMostSteps = 16384;
-// As many as fit into a request's 16 KiB, and then some.
+// More than fit into a request's 16 KiB.
 inline constexpr std::size_t kMostElements = 208;
 
 // The elements of a request on the wire, borrowed: 80 bytes each.
@@ -35,24 +35,24 @@ class WireElements {
   std::span<const std::byte> bytes_;
 };
 
-// Where a request that is one run without holes begins: then the stream is the file from there on.
-// Nothing for all others. A few nanoseconds for what most programs send.
+// The begin of a request that is one run without holes; its stream is the file from there. Nothing
+// for other requests. Takes a few nanoseconds for the usual request.
 [[nodiscard]] std::optional<std::int64_t> dense_start(const WireElements& elements);
 [[nodiscard]] std::optional<std::int64_t> dense_start(std::span<const FileRequestElement> elements);
 
-// An element that has been checked, and what follows from it.
+// A checked element and values derived from it.
 struct DatatypeNode {
-  std::int64_t offset = 0;  // of its first block; of a block of plain bytes, of the bytes
+  std::int64_t offset = 0;  // of its first block, or of the bytes of a plain block
   std::int64_t stride = 0;
   std::int64_t extent = 0;
   std::int64_t block_bytes = 0;  // in one of its blocks
   std::int32_t blocks = 1;
   std::int32_t block_elements = 1;  // of type `element` in a block, unless it is of plain bytes
   std::int16_t element = -1;
-  std::int16_t next = -1;    // that comes after it in the same type; -1: none
+  std::int16_t next = -1;    // the next element of the same type; -1: none
   bool plain_block = false;  // a block is one run of bytes
-  // Of the type that begins with it.
-  bool plain_type = false;  // any number of it is one run, from `type_offset`
+  // For the type that begins with this element.
+  bool plain_type = false;  // any number of repetitions is one run from `type_offset`
   std::int64_t type_offset = 0;
   std::int64_t type_bytes = 0;  // in one
   std::int64_t low = 0;         // where the bytes of one lie, from its start
@@ -67,12 +67,12 @@ class Datatype {
   using Storage = std::array<DatatypeNode, kMostElements>;
 
   // Fills the storage from the start; the datatype borrows it. Nothing for requests that are
-  // malformed, would run into overflows, or take more than kMostSteps to check.
+  // malformed, overflow, or need more than kMostSteps to check.
   [[nodiscard]] static std::optional<Datatype> check(const WireElements& elements,
                                                      Storage& storage);
   [[nodiscard]] static std::optional<Datatype> check(std::span<const FileRequestElement> elements,
                                                      Storage& storage);
-  // Of nodes() of another one.
+  // From another datatype's nodes().
   explicit Datatype(std::span<const DatatypeNode> nodes) : nodes_(nodes) {}
   [[nodiscard]] std::span<const DatatypeNode> nodes() const { return nodes_; }
 
@@ -84,8 +84,8 @@ class Datatype {
     std::int64_t offset = 0;
     std::int64_t size = 0;
   };
-  // The logical bytes that a range with size > 0 lies in, and more of the repetitions that it
-  // touches. Nothing when they are not all in [0, limit].
+  // The logical bytes that contain a range with size > 0, widened to whole repetitions. Nothing
+  // unless all are in [0, limit].
   struct Span {
     std::int64_t low = 0;
     std::int64_t high = 0;
@@ -94,13 +94,13 @@ class Datatype {
   };
   [[nodiscard]] std::optional<Span> span(const Range& range, std::int64_t limit) const;
 
-  // How many of the bytes of a range, as far as they are below the logical position `end`, the
-  // datafile has. Nothing when that takes more than kMostSteps.
-  // REQUIRES: span(range, layout.limit()), and that is ordered unless `end` is the limit.
+  // How many bytes of a range below the logical position `end` the datafile has. Nothing when this
+  // needs more than kMostSteps.
+  // REQUIRES: span(range, layout.limit()) has a value; it is ordered unless `end` is the limit.
   [[nodiscard]] std::optional<std::int64_t> count(const Range& range, const DatafileLayout& layout,
                                                   std::int64_t end) const;
 
-  // The run that position `at` of the stream is in, from there on; at least one byte.
+  // The rest of the run from position `at` of the stream; at least one byte.
   struct Run {
     std::int64_t logical = 0;
     std::int64_t size = 0;

@@ -1,5 +1,5 @@
-// Datatype::count(): the levels of a datatype are loops, and of nested loops over one run the
-// longest is counted in closed form, the others one by one.
+// Datatype::count(). The levels of a datatype are loops. Of nested loops over one run, the longest
+// is counted in closed form and the others round by round.
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace vpfs::orangefs {
 namespace {
 
-// Positions within wrap around while they are put together; the sums are in range.
+// Partial sums of positions may wrap around; the results are in range.
 using Position = std::uint64_t;
 
 struct Loop {
@@ -17,7 +17,7 @@ struct Loop {
   std::int64_t count = 1;
 };
 
-// Loops with at least two rounds each: no more than the bits of the bytes that they make.
+// Each loop has at least two rounds, so their number is limited by the bits of the byte count.
 class Loops {
  public:
   void push(std::int64_t stride, std::int64_t count) {
@@ -43,7 +43,7 @@ class Counter {
   Counter(std::span<const DatatypeNode> nodes, const DatafileLayout& layout, std::int64_t end)
       : nodes_(nodes), layout_(layout), end_(end) {}
 
-  // Adds what the datafile has of the first `bytes` bytes of repetitions of a type from `base` on.
+  // Adds the datafile's share of the first `bytes` bytes of repetitions of a type at `base`.
   void add_first(const DatatypeNode& type, Position base, std::int64_t bytes) {
     if (bytes == 0 || !step()) return;
     if (type.plain_type) return add_run(base + static_cast<Position>(type.type_offset), bytes);
@@ -74,7 +74,7 @@ class Counter {
     return nodes_[static_cast<std::size_t>(index)];
   }
 
-  // The first `bytes` bytes of one repetition, fewer than it has.
+  // Adds the first `bytes` bytes of one repetition, which has more.
   void add_part(const DatatypeNode& type, Position base, std::int64_t bytes) {
     for (const DatatypeNode* part = &type; bytes > 0 && step(); part = &node(part->next)) {
       if (part->block_bytes > 0) {
@@ -117,7 +117,7 @@ class Counter {
     loops_.cut(outer);
   }
 
-  // A run in all rounds of the present loops.
+  // Adds a run in all rounds of the current loops.
   void add_run(Position begin, std::int64_t size) {
     Loops loops = loops_;
     std::uint64_t times = 1;
@@ -129,8 +129,8 @@ class Counter {
     return static_cast<std::int64_t>(position);
   }
 
-  // Strides become positive and grow from the first loop on; runs and loops that continue each
-  // other become one. `times` takes the rounds of loops that stay where they are.
+  // Makes strides positive and sorts them; joins runs and loops that continue each other. `times`
+  // takes the rounds of loops with a stride of zero.
   static void simplify(Loops& loops, Position& begin, std::int64_t& size, std::uint64_t& times) {
     for (std::size_t i = loops.size(); i-- > 0;) {
       Loop& loop = loops[i];
@@ -184,12 +184,12 @@ class Counter {
     }
   }
 
-  // Of the runs as far as they are below the end.
+  // Counts the runs up to the end.
   [[nodiscard]] std::uint64_t in(Runs runs) const {
     const std::int64_t last = runs.begin + runs.stride * (runs.count - 1);
     if (last + runs.size <= end_) return static_cast<std::uint64_t>(layout_.in_runs(runs));
     if (runs.begin >= end_) return 0;
-    // At most one is cut: they are in order.
+    // The end cuts at most one run, since they are in order.
     const std::int64_t fit = end_ - runs.size - runs.begin;
     runs.count = fit < 0 ? 0 : fit / runs.stride + 1;
     const std::int64_t cut = runs.begin + runs.stride * runs.count;

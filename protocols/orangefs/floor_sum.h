@@ -14,8 +14,8 @@ struct FloorSums {
   Wide q_squared = 0;  // sum of q(i)^2
 };
 
-// REQUIRES: divisor > 0, and all of count, step, start and divisor below 2^63. Takes at most 130
-// steps: it goes the way of Euclid's algorithm for step and divisor.
+// Follows Euclid's algorithm for step and divisor, so it takes at most 130 steps.
+// REQUIRES: divisor > 0; count, step, start and divisor are below 2^63.
 [[nodiscard]] FloorSums floor_sums(std::uint64_t count, std::uint64_t step, std::uint64_t start,
                                    std::uint64_t divisor);
 

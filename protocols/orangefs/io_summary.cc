@@ -60,7 +60,7 @@ HintView view_hints(WireDecoder& in, std::span<const std::byte> payload) {
   return HintView(payload.subspan(begin, in.offset() - begin));
 }
 
-// As the Distribution, but that its text is borrowed: so nothing is allocated.
+// Like Distribution, but borrows its text, so nothing is allocated.
 Distribution distribution_without_text(WireDecoder& in, std::string_view& strips) {
   const std::optional<Distribution> found = distribution_named(in.text());
   if (!found) in.fail(DecodeError::bad_value);
@@ -95,7 +95,7 @@ void summarise_body(WireDecoder& in, IoSummary& summary) {
   summary.aggregate_size = read<std::int64_t>(in);
 }
 
-// What only SMALL_IO has at its end: the contents of a write.
+// Only SMALL_IO ends with the contents of a write.
 void skip_contents(WireDecoder& in, IoType io_type) {
   const auto size = read<std::int64_t>(in);
   in.pad(4);
@@ -199,7 +199,7 @@ std::expected<HintView, DecodeError> hints_of_request(std::span<const std::byte>
   in(op, kPad4);
   skip_capability(in);
   const HintView hints = view_hints(in, payload);
-  // What is left over is the body.
+  // The rest is the body.
   if (const auto result = in.finish(); !result && result.error() != DecodeError::trailing_bytes) {
     return std::unexpected(result.error());
   }
@@ -249,7 +249,7 @@ bool has_answer(Op op) {
   }
 }
 
-// Metadata requests are rare beside I/O: a full decode keeps this right at a bearable price.
+// Metadata requests are rare beside I/O, so a full decode is cheap enough.
 std::optional<std::uint32_t> peek_uid(std::span<const std::byte> payload) {
   const std::optional<Op> op = peek_operation(payload);
   if (!op || !carries_credential(*op)) return std::nullopt;

@@ -10,7 +10,7 @@
 #include "protocols/orangefs/message.h"
 #include "protocols/orangefs/striping.h"
 
-// What a proxy needs of IO and SMALL_IO requests, found without allocating.
+// The fields of IO and SMALL_IO requests that a proxy needs, found without allocating.
 namespace vpfs::orangefs {
 
 // The hints of a message, borrowed from it.
@@ -18,7 +18,7 @@ class HintView {
  public:
   HintView() = default;
   explicit HintView(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  // The text of a named hint ("jobid"), the first if there are several.
+  // The text of the first hint of that name ("jobid").
   [[nodiscard]] std::optional<std::string_view> named(std::string_view key) const;
   // The value of a numeric hint.
   [[nodiscard]] std::optional<std::uint64_t> number(HintType type) const;
@@ -29,7 +29,7 @@ class HintView {
   std::span<const std::byte> bytes_;
 };
 
-// Borrows from the payload it was made of.
+// Borrows from its payload.
 struct IoSummary {
   Op op = Op::io;  // io or small_io
   IoType io_type = IoType::read;
@@ -62,15 +62,15 @@ struct IoSummary {
 [[nodiscard]] std::expected<HintView, DecodeError> hints_of_request(
     std::span<const std::byte> payload);
 
-// Whether an operation is one that programs cause on names and attributes of one server: none of
-// I/O, mounting or administration, none that servers send to each other (whose time-outs are
-// shorter), and none that makes a server ask others (which could wait for each other's slots). Each
-// has exactly one answer.
+// Whether programs cause this operation, on names and attributes of one server. Each such operation
+// has exactly one answer. Excluded are I/O, mounting and administration, operations between servers
+// (their time-outs are shorter) and those that make a server ask others (servers could wait for
+// each other's slots).
 [[nodiscard]] bool is_metadata(Op op);
-// Whether a server answers every request of that operation: not those that are responses only, that
-// servers keep to themselves, or that no server knows.
+// Whether a server answers every request of that operation. False for mere responses, for
+// operations internal to servers and for unknown ones.
 [[nodiscard]] bool has_answer(Op op);
-// Whether requests of that operation say who asks.
+// Whether requests of that operation carry a credential.
 [[nodiscard]] bool carries_credential(Op op);
 // The uid of the credential in a request payload that carries one; nothing for others or when
 // malformed.

@@ -76,7 +76,7 @@ void fields(A& archive, StructOf<A, MgmtSplitDirentRequest>& x) {
                   list(x.handles, x.names));
 }
 
-// The sizes of password and key are 64 bits wide. They are read before their bytes are asked for.
+// The sizes of password and key have 64 bits and come before the bytes.
 template <typename A>
 void fields(A& archive, StructOf<A, MgmtGetUserCertRequest>& x) {
   std::uint64_t password_size = x.password.size();

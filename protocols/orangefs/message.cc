@@ -56,10 +56,10 @@ std::expected<T, DecodeError> finished(const WireDecoder& in, T message) {
   return message;
 }
 
-// Room for most messages, so that encoding one allocates once.
+// Enough for most messages, so that encoding allocates once.
 constexpr std::size_t kTypicalPayload = 512;
 
-// The BMI header and all of the payload but `left_out` bytes of contents at its end.
+// The BMI header and the payload without its last `left_out` bytes of contents.
 template <typename EncodePayload>
 std::vector<std::byte> whole_message(BmiMode mode, Tag tag, std::uint64_t left_out,
                                      EncodePayload encode_payload) {

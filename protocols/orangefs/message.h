@@ -10,8 +10,8 @@
 #include "protocols/orangefs/requests.h"
 #include "protocols/orangefs/responses.h"
 
-// Whole BMI payloads of requests and responses. Raw flow data never comes here: only the state of
-// its tag tells it apart.
+// Whole BMI payloads of requests and responses. Raw flow data never comes here; only the state of
+// its tag identifies it.
 namespace vpfs::orangefs {
 
 struct Request {
@@ -57,9 +57,9 @@ void encode_response(const Response& response, std::vector<std::byte>& out);
 // The 16-byte response for a failed operation; `status` is not zero.
 [[nodiscard]] std::vector<std::byte> error_message(Tag tag, Op op, Status status);
 
-// SMALL_IO writes and reads carry their data last. These encode all but the data, with lengths that
-// count it, so that a sender can gather the data from where it is: the message is
-// the returned bytes followed by `data_size` bytes (request: total_bytes, response: result_size).
+// SMALL_IO writes and reads carry their data last. These functions encode everything before the
+// data, with lengths that include it, so that a sender can gather the data from elsewhere. The
+// message is the returned bytes followed by the data (request: total_bytes, response: result_size).
 [[nodiscard]] std::vector<std::byte> small_io_request_head(Tag tag, const Request& request);
 [[nodiscard]] std::vector<std::byte> small_io_response_head(Tag tag,
                                                             const SmallIoResponse& response);

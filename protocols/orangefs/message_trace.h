@@ -8,8 +8,8 @@
 
 namespace vpfs::orangefs {
 
-// As decode_request() and decode_response() of message.h; `trace` (may be null) learns where the
-// undefined bytes and the lengths are.
+// Like decode_request() and decode_response() of message.h. `trace` (may be null) receives the
+// places of undefined bytes and lengths.
 [[nodiscard]] std::expected<Request, DecodeError> decode_request(std::span<const std::byte> payload,
                                                                  WireTrace* trace);
 [[nodiscard]] std::expected<Response, DecodeError> decode_response(

@@ -368,7 +368,7 @@ struct MgmtGetUserCertKeyreqRequest {
   bool operator==(const MgmtGetUserCertKeyreqRequest&) const = default;
 };
 
-// Which Op a body belongs to is op_of() in message.h.
+// op_of() in message.h tells the Op of a body.
 using RequestBody = std::variant<
     CreateRequest, RemoveRequest, IoRequestBody, GetattrRequest, SetattrRequest, LookupPathRequest,
     CrdirentRequest, RmdirentRequest, ChdirentRequest, TruncateRequest, MkdirRequest,

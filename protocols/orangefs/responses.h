@@ -8,7 +8,7 @@
 #include "protocols/orangefs/basic_types.h"
 #include "protocols/orangefs/types.h"
 
-// The bodies of all responses whose status is zero; a response with another status has none.
+// The bodies of all responses with status zero; other responses have no body.
 namespace vpfs::orangefs {
 
 struct CreateResponse {

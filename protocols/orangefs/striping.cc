@@ -19,7 +19,7 @@ std::optional<std::int64_t> physical_offset(const SimpleStripe& stripe, Placemen
          std::clamp<std::int64_t>(rest - placement.server_nr * strip, 0, strip);
 }
 
-// What most files have goes without a DatafileLayout, which is larger than a request.
+// The usual distributions need no DatafileLayout, which is larger than a request.
 std::optional<std::int64_t> physical_offset(const Distribution& distribution,
                                             std::string_view strips, Placement placement,
                                             std::int64_t logical) {

@@ -26,7 +26,7 @@ struct TransferSize {
   bool exact = true;  // false: `bytes` is an upper bound
 };
 
-// The fields of an IO that say what it moves. Borrows from it.
+// The fields of an IO that determine its data. Borrows from it.
 struct IoFields {
   const Distribution& distribution;
   std::string_view strips;  // of a varstrip_dist
@@ -35,25 +35,25 @@ struct IoFields {
   std::int64_t size = 0;    // aggregate_size
 };
 
-// The part of an IO that one datafile has. A small value, whatever the IO's datatype.
+// One datafile's part of an IO. Small for every datatype.
 struct IoPart {
   enum class Kind : std::uint8_t {
-    unknown,  // `requested` is all that is known
+    unknown,  // only `requested` is known
     dense,    // one run of the datafile, [begin, end)
     sparse,   // bytes within [begin, end), not all of them
   };
   Kind kind = Kind::unknown;
   bool ordered = true;  // its bytes come in the order of the file, none twice
-  // Before the datafile's end is taken into account. Exact unless the distribution is unknown or
-  // the datatype malformed or too complex; then aggregate_size. Negative or overflowing fields give
-  // an upper bound of zero.
+  // Ignores the datafile's end. Exact unless the distribution is unknown or the datatype malformed
+  // or too complex; then it is aggregate_size. Negative or overflowing fields give an upper bound
+  // of zero.
   TransferSize requested;
   std::int64_t begin = 0;
   std::int64_t end = 0;
 
-  // What a read moves when the datafile is `bstream_size` long. Nothing for a sparse part that this
-  // cuts: see SparseIo. An upper bound for one that is not ordered, too: how much OrangeFS sends
-  // of it past the first byte that is missing depends on its buffers.
+  // What a read moves from a datafile of `bstream_size` bytes. Nothing if the size cuts a sparse
+  // part: see SparseIo. An unordered part also gives only an upper bound: what OrangeFS sends past
+  // the first missing byte depends on its buffers.
   [[nodiscard]] std::optional<TransferSize> readable(std::int64_t bstream_size) const;
 };
 
@@ -61,8 +61,8 @@ struct IoPart {
 [[nodiscard]] IoPart part_of(const IoFields& io, const WireElements& elements);
 [[nodiscard]] IoPart part_of(const IoFields& io, std::span<const FileRequestElement> elements);
 
-// What has to be kept of an IO whose part is sparse to tell later, without its message, what it
-// moves. Up to 24 KiB, less than twice the message.
+// Keeps what is needed of an IO with a sparse part to compute later, without the message, what it
+// moves. Takes up to 24 KiB, less than twice the message.
 class SparseIo {
  public:
   // Nothing unless part_of() says sparse.
@@ -71,8 +71,8 @@ class SparseIo {
   [[nodiscard]] static std::unique_ptr<SparseIo> of(const IoFields& io,
                                                     std::span<const FileRequestElement> elements);
 
-  // As IoPart::readable(), always with a result; an upper bound, too, when it would take more than
-  // kMostSteps.
+  // Like IoPart::readable(), but always has a result. The result is also an upper bound when the
+  // exact value would need more than kMostSteps.
   [[nodiscard]] TransferSize readable(std::int64_t bstream_size) const;
 
   [[nodiscard]] const IoPart& part() const { return part_; }
@@ -93,7 +93,7 @@ class SparseIo {
   std::vector<DatatypeNode> nodes_;
 };
 
-// Of whole bodies, for those who have them.
+// The same for decoded bodies.
 [[nodiscard]] IoFields fields_of(const IoRequestBody& io);
 [[nodiscard]] IoFields fields_of(const SmallIoRequest& io);
 [[nodiscard]] TransferSize requested_bytes(const IoRequestBody& io);

@@ -14,8 +14,8 @@
 
 namespace vpfs::orangefs {
 
-// Decodes every message in full, pairs them by tag and checks that a flow carries the bytes that
-// its request, its response and its completion say.
+// Decodes every message in full, pairs messages by tag, and checks the bytes of each flow against
+// its request, response and completion.
 class OrangefsTranscript final : public Transcript {
  public:
   explicit OrangefsTranscript(bool with_details) : with_details_(with_details) {}

@@ -3,7 +3,7 @@
 namespace vpfs::orangefs {
 namespace {
 
-// How far `size` bytes are from a multiple of 8.
+// How many bytes `size` lacks to a multiple of 8.
 std::size_t padding8(std::size_t size) {
   return (8 - size % 8) % 8;
 }

@@ -64,7 +64,7 @@ template <typename... Vectors>
   return {std::tuple<Vectors...>(std::forward<Vectors>(vectors)...)};
 }
 
-// `count` elements whose count stands elsewhere in the message. Decoding checks it.
+// `count` elements; the count is elsewhere in the message. Decoding checks it.
 template <typename Vector>
 struct Array {
   Vector& items;
@@ -75,7 +75,7 @@ template <typename Vector>
   return {items, count};
 }
 
-// `size` bytes of contents whose size stands elsewhere in the message. Encoding may leave them out.
+// `size` bytes of contents; the size is elsewhere in the message. Encoding may leave them out.
 template <typename Vector>
 struct Payload {
   Vector& bytes;
@@ -86,8 +86,7 @@ template <typename Vector>
   return {bytes, size};
 }
 
-// The fewest bytes that one element takes on the wire. It bounds what a count can make a decoder
-// allocate.
+// The least size of one element on the wire. It limits what a count can make a decoder allocate.
 template <typename T>
 inline constexpr std::size_t kMinWireSize = [] {
   static_assert(std::is_scalar_v<T>, "say what it takes on the wire");
@@ -114,7 +113,7 @@ inline constexpr std::size_t kMinWireSize<MgmtDspaceInfoListResponse::Info> = 40
 template <>
 inline constexpr std::size_t kMinWireSize<MgmtGetUidResponse::Use> = 36;
 
-// Where a decoder met undefined bytes and lengths; for tests.
+// The places of undefined bytes and lengths that a decoder met; for tests.
 struct WireTrace {
   struct Range {
     std::size_t offset = 0;
@@ -140,7 +139,7 @@ class WireDecoder {
     (item(items), ...);
   }
 
-  // The primitives, for those who want to borrow instead of copy.
+  // Primitives for callers that borrow instead of copying.
   [[nodiscard]] std::string_view text();
   [[nodiscard]] std::string_view keyval_text();
   [[nodiscard]] std::uint32_t count(std::size_t min_element_size);
@@ -155,7 +154,7 @@ class WireDecoder {
     in_.fail();
   }
   [[nodiscard]] bool failed() const { return in_.failed(); }
-  // Whether all went well and nothing is left over.
+  // Whether decoding succeeded and used every byte.
   [[nodiscard]] std::expected<void, DecodeError> finish() const;
 
  private:

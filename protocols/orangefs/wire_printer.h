@@ -24,7 +24,7 @@ class WirePrinter {
  private:
   // Takes the first item's name off the front of `names`.
   static std::string_view next_name(std::string_view& names);
-  // What stands in the outermost parentheses of a wrapper such as list(...).
+  // The text inside the outermost parentheses of a wrapper such as list(...).
   static std::string_view inside(std::string_view name);
 
   void print(std::string_view, const Pad4&) {}
@@ -55,7 +55,7 @@ class WirePrinter {
     show(value);
   }
 
-  // Writes "name=", with a space before it where something stands already.
+  // Writes "name=", after a space unless the text is empty.
   void begin(std::string_view name);
   void open(char bracket);
   void close(char bracket);

@@ -16,7 +16,7 @@ std::string problem_of(const std::string& path) {
   return errors.to_string();
 }
 
-// As a user that owns nothing, where the tests run as root.
+// Runs as an unprivileged user if the tests run as root.
 class AsNobody {
  public:
   AsNobody() {

@@ -10,7 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 using namespace std::chrono_literals;
 
-// What `read` makes ConfigReader report about `text`.
+// The errors that ConfigReader reports about `text` when `read` uses it.
 template <typename Read>
 std::vector<std::string> errors_of(std::string_view text, Read read) {
   ConfigErrors errors("f.yaml");
@@ -110,6 +110,11 @@ TEST(ConfigReader, AnUnknownKeyNamesTheKnownOnesWhenNoneIsNear) {
                         }),
               ElementsAre("f.yaml:1: zebra: unknown key (known here: weight, rate)"));
   EXPECT_THAT(errors_of("a: 1\n", read_nothing), ElementsAre("f.yaml:1: a: unknown key"));
+}
+
+TEST(ConfigReader, AMessageStaysOneLineWhateverItQuotes) {
+  EXPECT_THAT(errors_of("\"a\\nb\\x1b[2J\": 1\n", read_nothing),
+              ElementsAre("f.yaml:1: a\\nb\\x1b[2J: unknown key"));
 }
 
 TEST(ConfigReader, WrongTypesAreNamed) {

@@ -32,7 +32,7 @@ TEST(FlatTable, HoldsWhatAMapHolds) {
   EXPECT_TRUE(expected.empty());
 }
 
-// With low bits for places, this takes minutes.
+// This would take minutes if low bits chose the places.
 TEST(FlatTable, KeysOfTheSameLowBitsAreAsFastAsOthers) {
   constexpr std::uint64_t kKeys = 200'000;
   for (const int shift : {0, 20, 40}) {

@@ -69,7 +69,7 @@ TEST(LatencyHistogram, LongerThanTheLastBucketCountsInIt) {
   EXPECT_LE(histogram.quantile(0), Duration(64));
 }
 
-// It grows at both ends, by what is new at either.
+// The histogram grows at both ends.
 TEST(LatencyHistogram, TheOrderInWhichDurationsComeChangesNothing) {
   const std::vector<Duration> values = {1ms, 30us, 2h, Duration(5), 7s, 900us, 30us};
   std::vector<Duration> sorted = values;

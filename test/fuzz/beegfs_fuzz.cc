@@ -1,14 +1,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "protocols/beegfs/transcript.h"
+#include "test/fuzz/require.h"
 #include "test/protocols/beegfs/message_properties.h"
 
 // Any bytes, as a message and as the streams of a connection. Run by libFuzzer (preset `fuzz`), and
@@ -16,14 +15,9 @@
 namespace {
 
 using namespace vpfs;
+using test::require;
 
 using Bytes = std::span<const std::byte>;
-
-void require(bool holds, const std::string& what) {
-  if (holds) return;
-  std::fprintf(stderr, "beegfs_fuzz: %s\n", what.c_str());
-  std::abort();
-}
 
 // What a connection tells whose sides send this, in pieces of at most that size.
 std::vector<std::string> tell(Bytes client, Bytes server, std::size_t piece) {

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "protocols/orangefs/message.h"
 #include "protocols/orangefs/striping.h"
 #include "protocols/orangefs/transcript.h"
+#include "test/fuzz/require.h"
 #include "test/protocols/orangefs/payload_properties.h"
 
 // Any bytes, as a payload and as the streams of a connection. Run by libFuzzer (preset `fuzz`), and
@@ -18,12 +17,7 @@
 namespace {
 
 using namespace vpfs;
-
-void require(bool holds, const std::string& what) {
-  if (holds) return;
-  std::fprintf(stderr, "orangefs_fuzz: %s\n", what.c_str());
-  std::abort();
-}
+using test::require;
 
 void tell_as_streams(std::span<const std::byte> bytes) {
   orangefs::OrangefsTranscript transcript(true);

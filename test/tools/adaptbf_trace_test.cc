@@ -41,7 +41,7 @@ std::string trace(const std::string& text, const std::string& rate = "1000",
   return outcome.output;
 }
 
-// What is said of a file after its name.
+// The error about a file, without its name.
 std::string problem(const std::string& text) {
   const test::TemporaryDirectory directory;
   const std::string file = directory.write("trace.csv", text);
@@ -52,7 +52,7 @@ std::string problem(const std::string& text) {
   return outcome.errors.substr(std::min(file.size(), outcome.errors.size()));
 }
 
-// The numbers are worked by hand in adaptbf_allocator_test.cc.
+// adaptbf_allocator_test.cc derives the numbers by hand.
 const std::string kLendAndPayBack = kHeader +
                                     "1,reader,1,20\n"
                                     "1,writer,1,200\n"
@@ -119,7 +119,7 @@ TEST(AdapTbfTrace, TheBudgetIsTheExactProductRoundedDown) {
   EXPECT_EQ(budget("999999999999999999", "0.000000000000000001"), "0");
 }
 
-// One token for two: it goes to the smaller id.
+// Two jobs share one token; the smaller id gets it.
 TEST(AdapTbfTrace, TiesGoToTheSmallerIdByValueWhereBothAreNumbersAndAsTextOtherwise) {
   const auto winner = [](const std::string& one, const std::string& other) {
     const std::string output =

@@ -26,7 +26,7 @@ __extension__ using Wide = unsigned __int128;
 
 constexpr std::string_view kHeader = "period,job,nodes,demand";
 
-// Something wrong with what we were given; exit code 2.
+// The input is wrong; exit code 2.
 class BadInput : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -46,7 +46,7 @@ std::string_view without_leading_zeros(std::string_view digits) {
   return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
 }
 
-// A decimal number as it was written: digits / 10^decimals.
+// A decimal number as written: digits / 10^decimals.
 struct Decimal {
   std::uint64_t digits = 0;
   int decimals = 0;
@@ -88,7 +88,7 @@ std::uint64_t budget_of(const Decimal& rate, const Decimal& period) {
   return static_cast<std::uint64_t>(budget);
 }
 
-// Numbers by value and before all other names, which are compared as text.
+// Orders numbers by value, before all other names; orders those as text.
 struct ByJobId {
   bool operator()(std::string_view one, std::string_view other) const {
     const bool is_number = all_digits(one);
@@ -220,7 +220,7 @@ void print(std::string_view text) {
   }
 }
 
-// Ties go to the smaller number, so jobs are numbered in the order of their ids.
+// Ties go to the smaller number, so jobs get numbers in the order of their ids.
 std::map<std::string_view, AdapTbfAllocator::Job, ByJobId> number_jobs(
     const std::vector<Row>& rows) {
   std::map<std::string_view, AdapTbfAllocator::Job, ByJobId> jobs;
@@ -237,7 +237,7 @@ void trace(const std::vector<Row>& rows, std::uint64_t budget) {
   print("period,job,tokens,record\n");
   for (std::size_t first = 0; first < rows.size();) {
     const std::uint64_t period = rows[first].period;
-    // Any number of periods with nobody active does what one does.
+    // Any number of periods without activity has the effect of one.
     if (first > 0 && period > rows[first - 1].period + 1) (void)allocator.allocate({}, budget);
     active.clear();
     for (std::size_t i = first; i < rows.size() && rows[i].period == period; ++i) {

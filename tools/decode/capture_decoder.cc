@@ -32,7 +32,7 @@ CaptureDecoder::Connection& CaptureDecoder::connection_of(const TcpSegment& segm
   connection->number = connections_.size();
   connection->hosts = {segment.from, segment.to};
   connection->began = segment.syn;
-  // Without a SYN the side with the higher port is taken for the client, until the bytes tell.
+  // Without a SYN the side with the higher port counts as the client until the bytes tell.
   const bool from_client = segment.syn ? opens : segment.from.port > segment.to.port;
   connection->client = from_client ? 0 : 1;
   found = connection.get();

@@ -17,7 +17,7 @@
 
 namespace vpfs {
 
-// What a capture holds. `ok()` when every byte of every stream was decoded.
+// The contents of a capture. ok() tells whether every byte of every stream was decoded.
 struct CaptureTotals {
   std::map<std::string, std::uint64_t> messages;  // by TranscriptEntry::kind, without faults
   std::uint64_t stream_bytes = 0;
@@ -33,13 +33,13 @@ struct CaptureTotals {
 class CaptureDecoder {
  public:
   struct Options {
-    std::set<std::uint16_t> ports;  // look at connections with one of these only; empty: at all
+    std::set<std::uint16_t> ports;  // only connections with one of these; empty: all
     bool details = false;
   };
   struct Line {
     std::chrono::nanoseconds time{0};  // since the first packet
     std::size_t connection = 0;
-    // Of a line about a message; null for one about the connection, whose text is `about`.
+    // The message that the line is about; null for a line about the connection, which is `about`.
     const TranscriptEntry* entry = nullptr;
     std::string about;
     bool fault = false;
@@ -59,13 +59,13 @@ class CaptureDecoder {
     std::chrono::nanoseconds time{0};
     std::vector<std::byte> bytes;
   };
-  // Sides are 0 for the one that sent the first packet and 1 for the other.
+  // Side 0 sent the first packet.
   struct Connection {
     std::size_t number = 0;
     std::array<HostPort, 2> hosts;
     std::array<TcpStream, 2> streams;
     std::size_t client = 0;
-    bool began = false;  // its SYN is in the capture, so `client` is certain
+    bool began = false;  // the capture has its SYN, so `client` is certain
     bool unknown = false;
     std::unique_ptr<Transcript> transcript;
     std::array<std::vector<std::byte>, 2> first_bytes;

@@ -46,7 +46,7 @@ void print_totals(const vpfs::CaptureTotals& totals) {
               std::to_string(totals.faults).c_str(), std::to_string(totals.connections).c_str());
 }
 
-// Prints what the file holds; whether all of it was decoded.
+// Prints the contents of the file; returns whether all of it was decoded.
 bool decode_file(const std::string& path, const Options& options) {
   auto reader = vpfs::PcapReader::open(path);
   if (!reader) {

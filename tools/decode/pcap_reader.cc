@@ -13,7 +13,7 @@
 namespace vpfs {
 namespace {
 
-// By libpcap's number for it.
+// Maps libpcap's DLT numbers.
 std::optional<LinkType> link_type_of(int number) {
   switch (number) {
     case DLT_EN10MB:
@@ -41,11 +41,11 @@ std::string name_of(int link_type) {
 
 }  // namespace
 
-// The file behind libpcap's stream. zlib passes on what is not compressed.
+// The file behind libpcap's stream. zlib passes uncompressed files through.
 struct PcapReader::File {
   gzFile gzip = nullptr;
-  bool any = false;     // bytes have been read
-  std::string problem;  // why no more can be
+  bool any = false;     // the file is not empty
+  std::string problem;  // why reading failed
 
   File() = default;
   File(const File&) = delete;

@@ -12,7 +12,7 @@
 
 namespace vpfs {
 
-// What stands before the IP packet in a captured packet.
+// The header before the IP packet in a captured packet.
 enum class LinkType {
   ethernet,
   raw_ip,
@@ -30,7 +30,7 @@ struct Packet {
 // Reads a capture file with libpcap: pcap or pcapng, compressed with gzip or not.
 class PcapReader {
  public:
-  // Every error names the file, and errors of next() the packet, counted from 1.
+  // Every error names the file; errors of next() also name the packet, counted from 1.
   [[nodiscard]] static Result<PcapReader> open(const std::string& path);
 
   PcapReader(PcapReader&&) noexcept;

@@ -14,7 +14,7 @@ constexpr std::uint32_t kEtherVlan = 0x8100;
 constexpr std::uint32_t kEtherQinq = 0x88a8;
 constexpr std::uint32_t kProtocolTcp = 6;
 
-// Big-endian integers. Past the end they are zero, which no check below lets through.
+// Big-endian integers. Past the end they are zero; the checks below refuse that.
 std::uint32_t u8(Bytes8 bytes, std::size_t at) {
   return at < bytes.size() ? std::to_integer<std::uint32_t>(bytes[at]) : 0;
 }
@@ -33,7 +33,7 @@ struct IpPacket {
   Bytes8 bytes;
 };
 
-// Its first bits tell the version.
+// The first bits of the packet tell the IP version.
 IpPacket bare_ip(Bytes8 packet) {
   return {.ether_type = u8(packet, 0) >> 4 == 6 ? kEtherIpv6 : kEtherIpv4, .bytes = packet};
 }
@@ -56,7 +56,7 @@ IpPacket ip_packet(LinkType link, Bytes8 packet) {
   return {.ether_type = u16(packet, at), .bytes = from(packet, at + 2)};
 }
 
-// Sets addresses and returns the TCP segment's bytes; empty when it is something else.
+// Sets the addresses and returns the TCP segment's bytes; empty for other packets.
 Bytes8 unwrap_ipv4(Bytes8 packet, TcpSegment& segment) {
   const std::size_t header_size = (u8(packet, 0) & 0xfU) * std::size_t{4};
   const bool is_fragment = (u16(packet, 6) & 0x3fffU) != 0;
@@ -66,7 +66,7 @@ Bytes8 unwrap_ipv4(Bytes8 packet, TcpSegment& segment) {
     segment.from.address[i] = static_cast<std::uint8_t>(u8(packet, 12 + i));
     segment.to.address[i] = static_cast<std::uint8_t>(u8(packet, 16 + i));
   }
-  // A sender that leaves segmentation to the card may write no length.
+  // With segmentation offload the length may be zero.
   const std::size_t total = u16(packet, 2) != 0 ? u16(packet, 2) : packet.size();
   return from(packet.first(std::min(total, packet.size())), header_size);
 }
@@ -82,7 +82,7 @@ Bytes8 unwrap_ipv6(Bytes8 packet, TcpSegment& segment) {
   const std::size_t length = u16(packet, 4) != 0 ? kHeaderSize + u16(packet, 4) : packet.size();
   Bytes8 rest = from(packet.first(std::min(length, packet.size())), kHeaderSize);
   std::uint32_t next = u8(packet, 6);
-  // Hop-by-hop, routing and destination options may stand before TCP.
+  // Hop-by-hop, routing and destination options may precede TCP.
   while ((next == 0 || next == 43 || next == 60) && !rest.empty()) {
     next = u8(rest, 0);
     rest = from(rest, (u8(rest, 1) + std::size_t{1}) * 8);

@@ -32,8 +32,7 @@ struct TcpSegment {
   std::span<const std::byte> payload;
 };
 
-// The TCP segment in a captured packet; nothing for all other traffic and for packets whose headers
-// make no sense.
+// The TCP segment in a captured packet. Nothing for other traffic and for malformed headers.
 [[nodiscard]] std::optional<TcpSegment> parse_tcp(LinkType link, std::span<const std::byte> packet);
 
 }  // namespace vpfs

@@ -11,8 +11,8 @@
 
 namespace vpfs {
 
-// One direction of a TCP connection, put together from captured segments: in any order, repeated,
-// overlapping. Bytes come out in order and once.
+// Reassembles one direction of a TCP connection. Captured segments may come in any order, repeat
+// and overlap; bytes come out in order and once.
 class TcpStream {
  public:
   // The bytes that this segment makes available; valid until the next call.
@@ -22,9 +22,9 @@ class TcpStream {
   struct Gap {
     std::uint64_t offset = 0;  // of the first missing byte
     std::uint64_t missing = 0;
-    std::uint64_t bytes_beyond = 0;  // captured, but not usable for the gap
+    std::uint64_t bytes_beyond = 0;  // captured after the gap, so not usable
   };
-  // What is missing in front of segments that came.
+  // The missing bytes before captured segments.
   [[nodiscard]] std::optional<Gap> gap() const;
   // Whether a SYN with this sequence number begins another connection on the same ports.
   [[nodiscard]] bool is_other_beginning(const TcpSegment& syn) const {

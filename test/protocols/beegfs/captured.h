@@ -19,7 +19,7 @@ struct CapturedMessage {
   std::string name;
   std::vector<std::byte> bytes;
 };
-// All messages of all captures that differ.
+// All distinct messages of all captures.
 [[nodiscard]] const std::vector<CapturedMessage>& captured_messages();
 
 }  // namespace vpfs::beegfs::test

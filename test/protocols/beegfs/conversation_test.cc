@@ -1,4 +1,4 @@
-// Over 500 lines, since all of it stands on one fixture and one set of messages.
+// Over 500 lines: all tests share one fixture and one set of messages.
 
 #include "protocols/beegfs/conversation.h"
 
@@ -343,7 +343,7 @@ TEST_F(BeegfsConversationTest, DatagramTypesAreAnsweredOnlyIfTheyAsk) {
   EXPECT_FALSE(conversation_.at_rest());
 }
 
-// Whoever lies there must not get another target's slots.
+// A client that lies here must not get another target's slots.
 TEST_F(BeegfsConversationTest, TheTargetIsTheOneThatTheFileLiesOnWhateverTheHeaderSays) {
   for (const MessageType type : {MessageType::read_local_file, MessageType::write_local_file}) {
     Buffer request = encode_file_io({.type = type, .target = 999, .user = 1001}, file_io(0, 100));
@@ -365,7 +365,7 @@ TEST_F(BeegfsConversationTest, AMirroredFileLiesOnItsGroup) {
     EXPECT_EQ(conversation_.held().device, kMirrorGroup + 101);
     (void)conversation_.refuse(conversation_.held().key);
     if (!is_read) (void)client(evil(100));
-    // The flag of the one is none of the other's.
+    // Reads and writes have different flags.
     const std::uint16_t other = is_read ? kWriteMirrored : kReadMirrored;
     (void)client(
         encode_file_io({.feature_flags = other, .type = type, .target = 7}, file_io(0, 100)));
@@ -467,7 +467,7 @@ TEST(BeegfsConversation, CapturedConnectionsGoOnToTheirLastByteAndEveryIoEnds) {
   }
 }
 
-// Any bytes in any pieces end in a decision that makes progress and asks for no more than allowed.
+// Any bytes in any pieces lead to a decision that makes progress and stays within its limits.
 TEST(BeegfsConversation, AnyBytesLeadToADecision) {
   std::mt19937_64 random(4);
   const std::vector<Buffer> seeds = {read_request(0, 4096), write_request(0, 300),

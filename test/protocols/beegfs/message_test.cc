@@ -110,7 +110,7 @@ TEST(Message, TextThatIsTooLongForTheMessageIsTruncated) {
   }
 }
 
-// A length that is a little wrong may still give some message; then the properties hold for it.
+// A slightly wrong length may still give a message; the properties then hold for it.
 TEST(Message, AnyWrongLengthKeepsTheProperties) {
   for (const CapturedMessage& captured : captured_messages()) {
     std::vector<std::size_t> lengths = test::TextLengths::of(*decode(captured.bytes));

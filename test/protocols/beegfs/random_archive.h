@@ -10,13 +10,12 @@
 
 namespace vpfs::beegfs::test {
 
-// An archive (body_archive.h) that fills a body with random contents which could have come off the
-// wire.
+// An archive (body_archive.h) that fills a body with random but valid contents.
 class RandomArchive {
  public:
   explicit RandomArchive(std::mt19937_64& random) : random_(random) {}
 
-  // Small numbers are as frequent as those of any size.
+  // Half of the numbers are small.
   template <typename T>
   requires std::is_integral_v<T>
   void field(std::string_view, T& value) {

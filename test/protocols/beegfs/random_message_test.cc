@@ -9,7 +9,7 @@
 #include "test/protocols/beegfs/message_properties.h"
 #include "test/protocols/beegfs/random_archive.h"
 
-// Messages of every type with a body, also of those that the captures lack.
+// Messages of every type with a body, including types that the captures lack.
 namespace vpfs::beegfs {
 namespace {
 

@@ -57,7 +57,7 @@ Bytes data(std::size_t size) {
   return Bytes(size, std::byte{0xda});
 }
 
-// Length words as given, each followed by as many bytes.
+// The given length words, each followed by that many bytes.
 Bytes pieces(std::initializer_list<std::int64_t> words) {
   Bytes bytes;
   ByteWriter out(bytes);
@@ -293,7 +293,7 @@ TEST(Transcript, RequestThatIsNotAnsweredInTheCaptureIsNoFault) {
   EXPECT_THAT(faults(Exchange().client(read_of(5)).end()), IsEmpty());
 }
 
-// More than any machine has room for.
+// More than fits into any machine.
 TEST(Transcript, DataAreCountedNotKept) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 62;
   const Bytes some = data(std::size_t{1} << 20);
@@ -319,7 +319,7 @@ TEST(Transcript, RecognisesItsFraming) {
   EXPECT_EQ(recognise(too_long).match, Recognition::Match::no);
 }
 
-// What one connection tells when its bytes come in pieces of at most that size.
+// The transcript of a connection whose bytes come in pieces of at most that size.
 std::vector<std::string> lines_of(const test::CapturedStream& client,
                                   const test::CapturedStream& server, std::size_t piece) {
   BeegfsTranscript transcript(false);

@@ -27,7 +27,7 @@ TEST(MessageTypes, AnswersBelongToTheirRequests) {
   EXPECT_EQ(answer_of(MessageType{3011}), std::nullopt);
 }
 
-// But for the read, whose answer has no type, and the two that pass as datagrams only.
+// Except the read, whose answer has no type, and the two that are only sent as datagrams.
 TEST(MessageTypes, EveryListedTypeIsARequestWithAnAnswerOrAnAnswerOrHasNone) {
   int listed = 0;
   for (std::uint32_t number = 0; number <= 0xffff; ++number) {

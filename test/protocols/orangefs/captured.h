@@ -20,7 +20,7 @@ struct CapturedPayload {
   bool is_request = false;
   std::vector<std::byte> bytes;
 };
-// Of the payloads of all captures those that differ in direction, operation or size.
+// One payload of all captures for each direction, operation and size.
 [[nodiscard]] const std::vector<CapturedPayload>& captured_payloads();
 
 }  // namespace vpfs::orangefs::test

@@ -30,7 +30,7 @@ Request strided_read(int kilobytes, Distribution distribution = SimpleStripe{}) 
 
 TEST(OrangefsConversation, StridedReadOfWholeFlowBuffersEndsAtItsLastByte) {
   OrangefsConversation conversation;
-  // Half of 4 MiB is the other server's.
+  // The other server has half of the 4 MiB.
   (void)feed(conversation, Sender::client, request_message(4, strided_read(16384)));
   EXPECT_EQ(conversation.held().bytes, 2U << 20);
   EXPECT_TRUE(conversation.end_shows(4));
@@ -58,7 +58,7 @@ TEST(OrangefsConversation, StridedReadOfNothingIsOverWithItsResponse) {
   for (const std::int64_t bstream_size : {0, 65536}) {
     OrangefsConversation conversation;
     Request request = strided_read(16384);
-    // Only bytes past the first strip are asked for.
+    // The read asks only for bytes past the first strip.
     std::get<IoRequestBody>(request.body).file_request_offset = 16384 * 2;
     (void)feed(conversation, Sender::client, request_message(4, request));
     EXPECT_TRUE(feed(conversation, Sender::server, io_response(4, bstream_size)).finished);
@@ -69,7 +69,7 @@ TEST(OrangefsConversation, ReadOfAStridedTypeWithoutBytesHereIsOverWithItsRespon
   OrangefsConversation conversation;
   Request request = strided_read(16384);
   auto& io = std::get<IoRequestBody>(request.body);
-  // One KiB of every other strip: all of them are the other server's.
+  // One KiB of every other strip; the other server has all of them.
   io.file_request = vpfs::test::DatatypeBuilder().contiguous(1024).hvector(64, 1, 131072).request();
   io.aggregate_size = 64 * 1024;
   (void)feed(conversation, Sender::client, request_message(4, request));

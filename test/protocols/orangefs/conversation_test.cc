@@ -243,7 +243,7 @@ TEST(OrangefsConversation, LearnsTheClientsTimeoutFromGetconfig) {
   EXPECT_EQ(conversation.client_timeout()->file_systems, std::vector<std::int64_t>{9});
 }
 
-// The contents of an extended attribute, say, are a client's own.
+// For example, a client chooses the contents of an extended attribute.
 TEST(OrangefsConversation, NoAnswerIsTakenForAnotherRequests) {
   OrangefsConversation conversation;
   Request request;
@@ -331,6 +331,21 @@ TEST(OrangefsConversation, WhatComesOfAForgottenIoPasses) {
       feed(conversation, Sender::server, raw_message(BmiMode::rendezvous, 8, 262'144));
   EXPECT_EQ(step.action, Step::Action::forward);
   EXPECT_FALSE(step.finished);
+}
+
+// A session forgets an I/O whose last bytes do not come. Its tag may then be in use again.
+TEST(OrangefsConversation, ForgettingAnIoLeavesAnotherRequestOfItsTagAlone) {
+  OrangefsConversation conversation;
+  Request noop;
+  noop.body = EmptyRequest{.op = Op::mgmt_noop};
+  for (std::size_t i = 0; i < 2 * OrangefsConversation::kMostPassing; ++i) {
+    ASSERT_EQ(feed(conversation, Sender::client, request_message(3, noop)).action,
+              Step::Action::forward);
+    conversation.forget(3);
+    ASSERT_EQ(conversation.next(Sender::client, request_message(3, noop)).action,
+              Step::Action::lost_framing);
+    (void)feed(conversation, Sender::server, error_message(3, Op::mgmt_noop, -1));
+  }
 }
 
 TEST(OrangefsConversation, EveryIoOfEveryCaptureIsHeldOnceAndFinishesOnce) {

@@ -22,7 +22,7 @@ std::int32_t below(std::mt19937_64& random, std::uint64_t end) {
   return static_cast<std::int32_t>(random() % end);
 }
 
-// Bytes in order, none twice, as nearly all programs have them.
+// Bytes in order, none twice; nearly all programs use such types.
 DatatypeBuilder ordered_type(std::mt19937_64& random, int depth) {
   if (depth == 0) return DatatypeBuilder().contiguous(1 + below(random, 6));
   const DatatypeBuilder inner = ordered_type(random, depth - 1);
@@ -66,7 +66,7 @@ DatatypeBuilder wild_type(std::mt19937_64& random, int depth) {
   return DatatypeBuilder::structure(members).resized(0, 60 + below(random, 200));
 }
 
-// What a data server does with the elements, loop by loop, without any of the shortcuts.
+// Does what a data server does with the elements, loop by loop, without shortcuts.
 class ServerWalk {
  public:
   ServerWalk(const std::vector<FileRequestElement>& elements, std::int64_t wanted)
@@ -132,8 +132,8 @@ IoRequestBody io_of(const StripingModel& model, std::uint32_t server, FileReques
           .aggregate_size = size};
 }
 
-// Every size, asked and readable, against the bytes themselves. A readable one must be exact when
-// the type keeps the order of the file.
+// Compares every requested and readable size with the bytes themselves. A readable size must be
+// exact if the type keeps the file's order.
 void expect_sizes(const StripingModel& model, const FileRequest& request,
                   const std::vector<std::int64_t>& bytes, std::int64_t offset, bool ordered) {
   const auto size = static_cast<std::int64_t>(bytes.size());
@@ -215,7 +215,7 @@ TEST(FileRequest, RunsOfTheStreamAreItsBytesInOrder) {
   }
 }
 
-// Elements that no client makes: the answer is right, or none.
+// No client makes such elements. The answer must be right or absent.
 TEST(FileRequest, DamagedTypesAreEitherCountedRightOrRefused) {
   std::mt19937_64 random(4);
   int exact = 0;

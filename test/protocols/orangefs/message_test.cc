@@ -90,7 +90,7 @@ TEST(Message, LengthThatIsTooLongForTheMessageIsTruncated) {
   }
 }
 
-// A length that is a little wrong may still give some message; then the properties hold for it.
+// A slightly wrong length may still give a message; the properties then hold for it.
 TEST(Message, AnyWrongLengthKeepsTheProperties) {
   for (const CapturedPayload& payload : captured_payloads()) {
     for (const auto& [offset, size] : length_fields(payload)) {

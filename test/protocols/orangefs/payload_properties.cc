@@ -20,7 +20,7 @@ void encode(const Response& response, std::vector<std::byte>& out) {
   encode_response(response, out);
 }
 
-// Nothing but undefined bytes may differ, and the minor protocol version.
+// Only undefined bytes and the minor protocol version may differ.
 Problem compare(std::span<const std::byte> original, std::vector<std::byte> encoded,
                 const WireTrace& trace) {
   if (encoded.size() != original.size()) return "the encoded size differs";

@@ -7,10 +7,10 @@
 
 namespace vpfs::orangefs::test {
 
-// Checks what must hold for any bytes given to the decoders as a payload: what decodes encodes to
-// the same bytes but for undefined ones, and decodes to the same again; and summarise_io() accepts
-// exactly the IO and SMALL_IO requests that decode_request() accepts, and agrees with it. The
-// answer says what is broken; nothing when all is well.
+// Checks properties of the decoders on any bytes, taken as a payload. A decoded payload encodes to
+// the same bytes, except undefined ones, and decodes to the same value again. summarise_io()
+// accepts exactly the IO and SMALL_IO requests that decode_request() accepts, and agrees with it.
+// Returns the broken property; nothing if all hold.
 [[nodiscard]] std::optional<std::string> broken_property(std::span<const std::byte> payload);
 
 }  // namespace vpfs::orangefs::test

@@ -11,8 +11,8 @@
 
 namespace vpfs::orangefs::test {
 
-// An archive that fills a structure with random contents which could have come off the wire. It
-// gives up (failed()) where the draws do not fit together; then try again.
+// An archive that fills a structure with random but valid contents. failed() tells that the draws
+// do not fit together; then try again.
 class RandomArchive {
  public:
   static constexpr bool kDecodes = true;
@@ -42,7 +42,7 @@ class RandomArchive {
   [[nodiscard]] std::uint32_t below(std::uint32_t bound) {
     return static_cast<std::uint32_t>(random_() % bound);
   }
-  // Small numbers are as frequent as those of any size.
+  // Half of the numbers are small.
   template <typename T>
   void integer(T& value) {
     value = static_cast<T>(below(2) == 0 ? random_() % 4 : random_());
@@ -78,7 +78,7 @@ class RandomArchive {
     if (items.count > kMost) return fail(DecodeError::truncated);
     elements(items.items, items.count);
   }
-  // The size stands in another field, which fix_size() below sets.
+  // Another field has the size; fix_size() below sets it.
   template <typename Vector>
   void item(Payload<Vector>& run) {
     elements(run.bytes, below(100));

@@ -13,7 +13,7 @@
 #include "test/protocols/orangefs/payload_properties.h"
 #include "test/protocols/orangefs/random_archive.h"
 
-// Messages of every operation, also of those that the captures lack.
+// Messages of every operation, including operations that the captures lack.
 namespace vpfs::orangefs {
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "protocols/orangefs/datafile_layout.h"
 
-// Distributions told byte by byte, for comparison with what is computed.
+// Distributions byte by byte, to compare with computed values.
 namespace vpfs::orangefs::test {
 
 struct StripingModel {
@@ -32,7 +32,8 @@ struct StripingModel {
   [[nodiscard]] bool has(std::uint32_t server, std::int64_t logical) const {
     return period.empty() || server_of(logical) == server;
   }
-  // The datafile offset of every logical byte below `end`; of those elsewhere, of the next one.
+  // The datafile offset of every logical byte below `end`; for bytes of other datafiles, that of
+  // the next own byte.
   [[nodiscard]] std::vector<std::int64_t> offsets(std::uint32_t server, std::int64_t end) const {
     std::vector<std::int64_t> found;
     std::int64_t next = 0;

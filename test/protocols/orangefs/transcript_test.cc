@@ -165,7 +165,7 @@ TEST(Transcript, RecognisesItsFraming) {
   EXPECT_EQ(recognise(other).match, Recognition::Match::no);
 }
 
-// What one connection tells, by kind, when its bytes come in pieces of at most that size.
+// The messages by kind of a connection whose bytes come in pieces of at most that size.
 std::map<std::string, int> kinds_of(const test::CapturedStream& client,
                                     const test::CapturedStream& server, std::size_t piece) {
   OrangefsTranscript transcript(false);

@@ -41,8 +41,8 @@ std::vector<std::byte> read_file(const std::filesystem::path& path) {
   return bytes;
 }
 
-// Compares with blocks of expected_summary.txt: the name of a capture, then what an independent
-// decoder counted. Returns how many captures it names.
+// Compares summaries with expected_summary.txt: the name of each capture, then the counts of an
+// independent decoder. Returns the number of captures.
 int check_summaries(const std::filesystem::path& folder) {
   std::ifstream expected(folder / "expected_summary.txt");
   std::string line;
