@@ -11,8 +11,8 @@
 #include "protocols/beegfs/types.h"
 
 // The bodies of the messages that a storage server exchanges with clients and other servers, owned.
-// Each struct says its type and names its fields once, in wire order: fields() hands them to an
-// archive that decodes, encodes or prints them (body_archive.h).
+// Each struct says its type and names its fields once, in wire order (protocols/fields.h), for the
+// archives of body_archive.h.
 namespace vpfs::beegfs {
 
 // A client or server introduces itself, once per connection; there is no answer.
@@ -21,7 +21,7 @@ struct AuthenticateChannel {
   std::uint64_t hash = 0;
 
   bool operator==(const AuthenticateChannel&) const = default;
-  static void fields(auto& archive, auto& x) { archive.field("hash", x.hash); }
+  static void fields(auto& archive, auto& x) { VPFS_FIELDS(archive, x.hash); }
 };
 
 struct SetChannelDirect {
@@ -29,7 +29,7 @@ struct SetChannelDirect {
   std::int32_t direct = 0;
 
   bool operator==(const SetChannelDirect&) const = default;
-  static void fields(auto& archive, auto& x) { archive.field("direct", x.direct); }
+  static void fields(auto& archive, auto& x) { VPFS_FIELDS(archive, x.direct); }
 };
 
 struct PeerInfo {
@@ -38,10 +38,7 @@ struct PeerInfo {
   std::uint32_t node = 0;
 
   bool operator==(const PeerInfo&) const = default;
-  static void fields(auto& archive, auto& x) {
-    archive.field("node_type", x.node_type);
-    archive.field("node", x.node);
-  }
+  static void fields(auto& archive, auto& x) { VPFS_FIELDS(archive, x.node_type, x.node); }
 };
 
 struct StatStoragePath {
@@ -49,7 +46,7 @@ struct StatStoragePath {
   std::uint16_t target = 0;
 
   bool operator==(const StatStoragePath&) const = default;
-  static void fields(auto& archive, auto& x) { archive.field("target", x.target); }
+  static void fields(auto& archive, auto& x) { VPFS_FIELDS(archive, x.target); }
 };
 
 struct StatStoragePathResp {
@@ -62,11 +59,7 @@ struct StatStoragePathResp {
 
   bool operator==(const StatStoragePathResp&) const = default;
   static void fields(auto& archive, auto& x) {
-    archive.field("error", x.error);
-    archive.field("total", x.total);
-    archive.field("free", x.free);
-    archive.field("inodes", x.inodes);
-    archive.field("free_inodes", x.free_inodes);
+    VPFS_FIELDS(archive, x.error, x.total, x.free, x.inodes, x.free_inodes);
   }
 };
 
@@ -80,9 +73,7 @@ struct ChunkRequest {
 
   bool operator==(const ChunkRequest&) const = default;
   static void fields(auto& archive, auto& x) {
-    archive.aligned_text("entry", x.entry);
-    archive.field("path", x.path);
-    archive.field("target", x.target);
+    VPFS_FIELDS(archive, aligned(x.entry), x.path, x.target);
   }
 };
 using GetChunkFileAttribs = ChunkRequest<MessageType::get_chunk_file_attribs>;
@@ -98,11 +89,8 @@ struct TruncLocalFile {
 
   bool operator==(const TruncLocalFile&) const = default;
   static void fields(auto& archive, auto& x) {
-    archive.field("size", x.size);
-    archive.file_owner(kTruncHasOwner, x.file_owner);
-    archive.aligned_text("entry", x.entry);
-    archive.field("path", x.path);
-    archive.field("target", x.target);
+    VPFS_FIELDS(archive, x.size, flagged(kTruncHasOwner, x.file_owner), aligned(x.entry), x.path,
+                x.target);
   }
 };
 
@@ -121,16 +109,8 @@ struct SetLocalAttr {
 
   bool operator==(const SetLocalAttr&) const = default;
   static void fields(auto& archive, auto& x) {
-    archive.field("mtime", x.mtime);
-    archive.field("atime", x.atime);
-    archive.field("valid", x.valid);
-    archive.field("mode", x.mode);
-    archive.field("uid", x.uid);
-    archive.field("gid", x.gid);
-    archive.aligned_text("entry", x.entry);
-    archive.field("path", x.path);
-    archive.field("target", x.target);
-    archive.field("create", x.create);
+    VPFS_FIELDS(archive, x.mtime, x.atime, x.valid, x.mode, x.uid, x.gid, aligned(x.entry), x.path,
+                x.target, x.create);
   }
 };
 
@@ -147,12 +127,7 @@ struct ChunkAttributesAnswer {
 
   bool operator==(const ChunkAttributesAnswer&) const = default;
   static void fields(auto& archive, auto& x) {
-    archive.field("size", x.size);
-    archive.field("blocks", x.blocks);
-    archive.field("mtime", x.mtime);
-    archive.field("atime", x.atime);
-    archive.field("version", x.version);
-    archive.field("error", x.error);
+    VPFS_FIELDS(archive, x.size, x.blocks, x.mtime, x.atime, x.version, x.error);
   }
 };
 using CloseChunkFileResp = ChunkAttributesAnswer<MessageType::close_chunk_file_resp>;
@@ -165,7 +140,7 @@ struct UnlinkLocalFileResp {
   OpsError error = OpsError::success;
 
   bool operator==(const UnlinkLocalFileResp&) const = default;
-  static void fields(auto& archive, auto& x) { archive.field("error", x.error); }
+  static void fields(auto& archive, auto& x) { VPFS_FIELDS(archive, x.error); }
 };
 
 // May replace the answer to any request except a read.
@@ -177,10 +152,7 @@ struct GenericResponse {
   std::string text = {};
 
   bool operator==(const GenericResponse&) const = default;
-  static void fields(auto& archive, auto& x) {
-    archive.field("code", x.code);
-    archive.text("text", x.text);
-  }
+  static void fields(auto& archive, auto& x) { VPFS_FIELDS(archive, x.code, x.text); }
 };
 
 // Answers a Notice whose id it repeats.
@@ -189,7 +161,7 @@ struct Ack {
   std::string ack_id = {};
 
   bool operator==(const Ack&) const = default;
-  static void fields(auto& archive, auto& x) { archive.text("ack_id", x.ack_id); }
+  static void fields(auto& archive, auto& x) { VPFS_FIELDS(archive, x.ack_id); }
 };
 
 // "Look again at ..."; an Ack answers it unless ack_id is empty.
@@ -199,7 +171,7 @@ struct Notice {
   std::string ack_id = {};
 
   bool operator==(const Notice&) const = default;
-  static void fields(auto& archive, auto& x) { archive.text("ack_id", x.ack_id); }
+  static void fields(auto& archive, auto& x) { VPFS_FIELDS(archive, x.ack_id); }
 };
 using RefreshTargetStates = Notice<MessageType::refresh_target_states>;
 using PublishCapacities = Notice<MessageType::publish_capacities>;

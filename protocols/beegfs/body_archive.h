@@ -11,18 +11,13 @@
 
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
+#include "protocols/beegfs/body_wrappers.h"
 #include "protocols/beegfs/message.h"
 
-// The archives that the fields() of bodies.h are given. All have the same functions:
-//
-//   field         an integer, an enumerator, a bool of one byte, or a struct with fields()
-//   count         an integer that must not be negative
-//   text          u32 length, bytes, a NUL that does not count
-//   aligned_text  the same, and zeros up to a multiple of 4 from its beginning
-//   file_owner    two integers, there if a feature flag of the message is set
-//
-// Internal to protocols/beegfs.
+// The archives for the bodies of messages (protocols/fields.h). Internal to protocols/beegfs.
 namespace vpfs::beegfs {
+
+inline constexpr std::size_t kTextAlignment = 4;
 
 // Fills in a body. Errors stick; the first one counts.
 class BodyDecoder {
@@ -30,27 +25,32 @@ class BodyDecoder {
   BodyDecoder(std::span<const std::byte> body, std::uint16_t feature_flags)
       : in_(body), feature_flags_(feature_flags) {}
 
-  void field(std::string_view, std::uint16_t& value) { value = in_.u16(); }
-  void field(std::string_view, std::uint32_t& value) { value = in_.u32(); }
-  void field(std::string_view, std::int32_t& value) { value = in_.i32(); }
-  void field(std::string_view, std::uint64_t& value) { value = in_.u64(); }
-  void field(std::string_view, std::int64_t& value) { value = in_.i64(); }
-  void field(std::string_view, NodeType& value) { value = NodeType{in_.u32()}; }
-  void field(std::string_view, OpsError& value) { value = OpsError{in_.i32()}; }
-  void field(std::string_view, bool& value);
-  template <typename Struct>
-  requires std::is_class_v<Struct>
-  void field(std::string_view, Struct& value) { Struct::fields(*this, value); }
-  void count(std::string_view, std::int64_t& value);
-  void text(std::string_view, std::string& value) { read_text(value, 1); }
-  void aligned_text(std::string_view, std::string& value);
-  void file_owner(std::uint16_t flag, std::optional<FileOwner>& value);
+  template <typename... Items>
+  void named(std::string_view, Items&&... items) {
+    (item(items), ...);
+  }
 
   // The bytes after the last decoded field.
   [[nodiscard]] std::span<const std::byte> rest() { return in_.bytes(in_.remaining()); }
   [[nodiscard]] std::optional<MessageError> error() const;
 
  private:
+  void item(std::uint16_t& value) { value = in_.u16(); }
+  void item(std::uint32_t& value) { value = in_.u32(); }
+  void item(std::int32_t& value) { value = in_.i32(); }
+  void item(std::uint64_t& value) { value = in_.u64(); }
+  void item(std::int64_t& value) { value = in_.i64(); }
+  void item(NodeType& value) { value = NodeType{in_.u32()}; }
+  void item(OpsError& value) { value = OpsError{in_.i32()}; }
+  void item(bool& value);
+  template <typename Struct>
+  requires std::is_class_v<Struct>
+  void item(Struct& value) { Struct::fields(*this, value); }
+  void item(NotNegative<std::int64_t>& number);
+  void item(std::string& value) { read_text(value, 1); }
+  void item(Aligned<std::string>& value) { read_text(value.text, kTextAlignment); }
+  void item(Flagged<std::optional<FileOwner>>& owner);
+
   void read_text(std::string& value, std::size_t alignment);
   void fail(MessageError error);
 
@@ -65,26 +65,31 @@ class BodyEncoder {
   BodyEncoder(std::vector<std::byte>& out, std::uint16_t feature_flags)
       : out_(out), feature_flags_(feature_flags) {}
 
-  void field(std::string_view, std::uint16_t value) { out_.u16(value); }
-  void field(std::string_view, std::uint32_t value) { out_.u32(value); }
-  void field(std::string_view, std::int32_t value) { out_.i32(value); }
-  void field(std::string_view, std::uint64_t value) { out_.u64(value); }
-  void field(std::string_view, std::int64_t value) { out_.i64(value); }
-  void field(std::string_view, NodeType value) { out_.u32(static_cast<std::uint32_t>(value)); }
-  void field(std::string_view, OpsError value) { out_.i32(static_cast<std::int32_t>(value)); }
-  void field(std::string_view, bool value) { out_.u8(value ? 1 : 0); }
-  template <typename Struct>
-  requires std::is_class_v<Struct>
-  void field(std::string_view, const Struct& value) { Struct::fields(*this, value); }
-  void count(std::string_view, std::int64_t value) { out_.i64(value); }
-  void text(std::string_view, const std::string& value);
-  void aligned_text(std::string_view name, const std::string& value);
-  void file_owner(std::uint16_t flag, const std::optional<FileOwner>& value);
+  template <typename... Items>
+  void named(std::string_view, const Items&... items) {
+    (item(items), ...);
+  }
 
   // With the flags that say which fields are there.
   [[nodiscard]] std::uint16_t feature_flags() const { return feature_flags_; }
 
  private:
+  void item(std::uint16_t value) { out_.u16(value); }
+  void item(std::uint32_t value) { out_.u32(value); }
+  void item(std::int32_t value) { out_.i32(value); }
+  void item(std::uint64_t value) { out_.u64(value); }
+  void item(std::int64_t value) { out_.i64(value); }
+  void item(NodeType value) { out_.u32(static_cast<std::uint32_t>(value)); }
+  void item(OpsError value) { out_.i32(static_cast<std::int32_t>(value)); }
+  void item(bool value) { out_.u8(value ? 1 : 0); }
+  template <typename Struct>
+  requires std::is_class_v<Struct>
+  void item(const Struct& value) { Struct::fields(*this, value); }
+  void item(const NotNegative<const std::int64_t>& number) { out_.i64(number.value); }
+  void item(const std::string& value);
+  void item(const Aligned<const std::string>& value);
+  void item(const Flagged<const std::optional<FileOwner>>& owner);
+
   ByteWriter out_;
   std::uint16_t feature_flags_;
 };
@@ -92,26 +97,47 @@ class BodyEncoder {
 // Writes "name=value" for every field, for people.
 class BodyPrinter {
  public:
-  template <typename T>
-  requires std::is_integral_v<T>
-  void field(std::string_view name, T value) { print(name, std::to_string(value)); }
-  template <typename T>
-  requires std::is_enum_v<T>
-  void field(std::string_view name, T value) {
-    field(name, static_cast<std::underlying_type_t<T>>(value));
+  // `names` is the source text of the items.
+  template <typename... Items>
+  void named(std::string_view names, const Items&... items) {
+    (print(take_field_name(names), items), ...);
   }
-  template <typename Struct>
-  requires std::is_class_v<Struct>
-  void field(std::string_view, const Struct& value) { Struct::fields(*this, value); }
-  void count(std::string_view name, std::int64_t value) { field(name, value); }
-  void text(std::string_view name, const std::string& value);
-  void aligned_text(std::string_view name, const std::string& value) { text(name, value); }
-  void file_owner(std::uint16_t flag, const std::optional<FileOwner>& value);
 
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
-  void print(std::string_view name, std::string_view value);
+  template <typename T>
+  requires std::is_integral_v<T>
+  void print(std::string_view name, T value) {
+    begin(name);
+    text_ += std::to_string(value);
+  }
+  template <typename T>
+  requires std::is_enum_v<T>
+  void print(std::string_view name, T value) {
+    print(name, static_cast<std::underlying_type_t<T>>(value));
+  }
+  template <typename Struct>
+  requires std::is_class_v<Struct>
+  void print(std::string_view, const Struct& value) { Struct::fields(*this, value); }
+  void print(std::string_view name, const std::string& value) {
+    begin(name);
+    append_quoted(text_, value);
+  }
+  template <typename T>
+  void print(std::string_view name, const NotNegative<T>& number) {
+    print(inside(name), number.value);
+  }
+  template <typename T>
+  void print(std::string_view name, const Aligned<T>& value) {
+    print(inside(name), value.text);
+  }
+  void print(std::string_view name, const Flagged<const std::optional<FileOwner>>& owner);
+  static std::string_view inside(std::string_view name) {
+    name = inside_wrapper(name);
+    return take_field_name(name);
+  }
+  void begin(std::string_view name);
 
   std::string text_;
 };

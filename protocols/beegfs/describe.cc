@@ -92,14 +92,10 @@ void add_body(std::string& line, const Alternative& x) {
   if constexpr (requires { x.bytes; }) add(line, "body", std::to_string(x.bytes.size()) + " bytes");
 }
 
-void print(BodyPrinter& printer, const MessageHeader& header) {
-  printer.field("feature_flags", header.feature_flags);
-  printer.field("compat_flags", header.compat_flags);
-  printer.field("flags", header.flags);
-  printer.field("header_target", header.target);
-  printer.field("user", header.user);
-  printer.field("sequence", header.sequence);
-  printer.field("sequence_done", header.sequence_done);
+void print(BodyPrinter& printer, const MessageHeader& x) {
+  VPFS_FIELDS(printer, x.feature_flags, x.compat_flags, x.flags);
+  printer.named("header_target", x.target);
+  VPFS_FIELDS(printer, x.user, x.sequence, x.sequence_done);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "protocols/beegfs/body_wrappers.h"
 #include "protocols/beegfs/file_io.h"
 #include "protocols/beegfs/types.h"
 
@@ -19,10 +20,9 @@ struct ChunkPath {
 
   bool operator==(const ChunkPath&) const = default;
   static void fields(auto& archive, auto& x) {
-    archive.field("path_flags", x.flags);
+    archive.named("path_flags", x.flags);
     if ((x.flags & PathInfo::kHasOrigin) == 0) return;
-    archive.field("owner", x.owner);
-    archive.aligned_text("directory", x.directory);
+    VPFS_FIELDS(archive, x.owner, aligned(x.directory));
   }
 };
 
@@ -39,14 +39,9 @@ struct WriteLocalFile {
 
   bool operator==(const WriteLocalFile&) const = default;
   static void fields(auto& archive, auto& x) {
-    archive.field("offset", x.offset);
-    archive.count("count", x.count);
-    archive.field("access_flags", x.access_flags);
-    archive.file_owner(kWriteHasOwner, x.file_owner);
-    archive.aligned_text("file_handle", x.file_handle);
-    archive.field("client", x.client);
-    archive.field("path", x.path);
-    archive.field("target", x.target);
+    VPFS_FIELDS(archive, x.offset, not_negative(x.count), x.access_flags,
+                flagged(kWriteHasOwner, x.file_owner), aligned(x.file_handle), x.client, x.path,
+                x.target);
   }
 };
 
@@ -55,7 +50,7 @@ struct WriteLocalFileResp {
   std::int64_t result = 0;  // bytes written, or a negated OpsError
 
   bool operator==(const WriteLocalFileResp&) const = default;
-  static void fields(auto& archive, auto& x) { archive.field("result", x.result); }
+  static void fields(auto& archive, auto& x) { VPFS_FIELDS(archive, x.result); }
 };
 
 // Is answered by length words and data, not by a message.
@@ -71,13 +66,8 @@ struct ReadLocalFile {
 
   bool operator==(const ReadLocalFile&) const = default;
   static void fields(auto& archive, auto& x) {
-    archive.field("offset", x.offset);
-    archive.count("count", x.count);
-    archive.field("access_flags", x.access_flags);
-    archive.aligned_text("file_handle", x.file_handle);
-    archive.field("client", x.client);
-    archive.field("path", x.path);
-    archive.field("target", x.target);
+    VPFS_FIELDS(archive, x.offset, not_negative(x.count), x.access_flags, aligned(x.file_handle),
+                x.client, x.path, x.target);
   }
 };
 
@@ -89,9 +79,7 @@ struct FsyncLocalFile {
 
   bool operator==(const FsyncLocalFile&) const = default;
   static void fields(auto& archive, auto& x) {
-    archive.field("client", x.client);
-    archive.aligned_text("file_handle", x.file_handle);
-    archive.field("target", x.target);
+    VPFS_FIELDS(archive, x.client, aligned(x.file_handle), x.target);
   }
 };
 
@@ -100,7 +88,7 @@ struct FsyncLocalFileResp {
   std::int64_t error = 0;
 
   bool operator==(const FsyncLocalFileResp&) const = default;
-  static void fields(auto& archive, auto& x) { archive.field("error", x.error); }
+  static void fields(auto& archive, auto& x) { VPFS_FIELDS(archive, x.error); }
 };
 
 struct CloseChunkFile {
@@ -112,10 +100,7 @@ struct CloseChunkFile {
 
   bool operator==(const CloseChunkFile&) const = default;
   static void fields(auto& archive, auto& x) {
-    archive.field("client", x.client);
-    archive.aligned_text("file_handle", x.file_handle);
-    archive.field("path", x.path);
-    archive.field("target", x.target);
+    VPFS_FIELDS(archive, x.client, aligned(x.file_handle), x.path, x.target);
   }
 };
 

@@ -17,14 +17,14 @@ inline constexpr std::string_view kVarStripName = "varstrip_dist";
 
 template <typename A>
 void fields(A& archive, StructOf<A, Capability>& x) {
-  ORANGEFS_FIELDS(archive, x.issuer, x.fs_id, kPad4, list(x.signature), kAlign8, x.timeout,
-                  x.op_mask, list(x.handles), kAlign8);
+  VPFS_FIELDS(archive, x.issuer, x.fs_id, kPad4, list(x.signature), kAlign8, x.timeout, x.op_mask,
+              list(x.handles), kAlign8);
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, Credential>& x) {
-  ORANGEFS_FIELDS(archive, kPad4, kPad4, x.uid, list(x.groups), kAlign8, x.issuer, x.timeout,
-                  list(x.signature), kAlign8, kPad4, list(x.certificate), kAlign8);
+  VPFS_FIELDS(archive, kPad4, kPad4, x.uid, list(x.groups), kAlign8, x.issuer, x.timeout,
+              list(x.signature), kAlign8, kPad4, list(x.certificate), kAlign8);
 }
 
 // Whether a hint of this type is a number; all others have a name and a text.
@@ -39,37 +39,37 @@ void fields(A& archive, StructOf<A, Credential>& x) {
 template <typename A>
 void fields(A& archive, StructOf<A, Hint>& x) {
   std::uint32_t type = x.type == HintType::named ? x.raw_type : static_cast<std::uint32_t>(x.type);
-  ORANGEFS_FIELDS(archive, type);
+  VPFS_FIELDS(archive, type);
   const bool numeric = is_numeric_hint(type);
   if constexpr (A::kDecodes) {
     x.type = numeric ? static_cast<HintType>(type) : HintType::named;
     if (!numeric) x.raw_type = type;
   }
-  if (!numeric) return ORANGEFS_FIELDS(archive, x.key, x.text);
-  if (is_wide_hint(type)) return ORANGEFS_FIELDS(archive, x.number);
+  if (!numeric) return VPFS_FIELDS(archive, x.key, x.text);
+  if (is_wide_hint(type)) return VPFS_FIELDS(archive, x.number);
   auto number = static_cast<std::uint32_t>(x.number);
-  ORANGEFS_FIELDS(archive, number);
+  VPFS_FIELDS(archive, number);
   if constexpr (A::kDecodes) x.number = number;
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, Hints>& x) {
-  ORANGEFS_FIELDS(archive, list(x));
+  VPFS_FIELDS(archive, list(x));
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, SimpleStripe>& x) {
-  ORANGEFS_FIELDS(archive, x.strip_size);
+  VPFS_FIELDS(archive, x.strip_size);
 }
 template <typename A>
 void fields(A&, StructOf<A, BasicDistribution>&) {}
 template <typename A>
 void fields(A& archive, StructOf<A, TwoDStripe>& x) {
-  ORANGEFS_FIELDS(archive, x.groups, x.strip_size, x.factor);
+  VPFS_FIELDS(archive, x.groups, x.strip_size, x.factor);
 }
 template <typename A>
 void fields(A& archive, StructOf<A, VarStrip>& x) {
-  ORANGEFS_FIELDS(archive, x.strips);
+  VPFS_FIELDS(archive, x.strips);
 }
 
 [[nodiscard]] std::string_view name(const Distribution& distribution);
@@ -84,17 +84,17 @@ void fields(A& archive, StructOf<A, Distribution>& x) {
     x = *found;
   } else {
     const std::string distribution(name(x));
-    ORANGEFS_FIELDS(archive, distribution);
+    VPFS_FIELDS(archive, distribution);
   }
-  std::visit([&archive](auto& parameters) { ORANGEFS_FIELDS(archive, parameters); }, x);
-  ORANGEFS_FIELDS(archive, kAlign8);
+  std::visit([&archive](auto& parameters) { VPFS_FIELDS(archive, parameters); }, x);
+  VPFS_FIELDS(archive, kAlign8);
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, FileRequestElement>& x) {
-  ORANGEFS_FIELDS(archive, x.offset, x.num_ereqs, x.num_blocks, x.stride, x.ub, x.lb,
-                  x.aggregate_size, x.num_contig_chunks, x.depth, x.num_nested_req, x.committed,
-                  x.refcount, kPad4, x.ereq, x.sreq);
+  VPFS_FIELDS(archive, x.offset, x.num_ereqs, x.num_blocks, x.stride, x.ub, x.lb, x.aggregate_size,
+              x.num_contig_chunks, x.depth, x.num_nested_req, x.committed, x.refcount, kPad4,
+              x.ereq, x.sreq);
 }
 
 // The wire counts the elements after the first.
@@ -106,25 +106,25 @@ void fields(A& archive, StructOf<A, FileRequest>& x) {
   } else {
     VPFS_ASSERT(!x.elements.empty());
     nested = static_cast<std::uint32_t>(x.elements.size() - 1);
-    ORANGEFS_FIELDS(archive, nested);
+    VPFS_FIELDS(archive, nested);
   }
-  ORANGEFS_FIELDS(archive, kPad4, array(x.elements, std::uint64_t{nested} + 1));
+  VPFS_FIELDS(archive, kPad4, array(x.elements, std::uint64_t{nested} + 1));
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, HandleExtent>& x) {
-  ORANGEFS_FIELDS(archive, x.first, x.last);
+  VPFS_FIELDS(archive, x.first, x.last);
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, Layout>& x) {
-  ORANGEFS_FIELDS(archive, x.algorithm, kPad4);
+  VPFS_FIELDS(archive, x.algorithm, kPad4);
   if constexpr (A::kDecodes) {
     const std::uint32_t servers = archive.count(kMinWireSize<std::string>);
-    ORANGEFS_FIELDS(archive, kPad4, array(x.servers, servers));
+    VPFS_FIELDS(archive, kPad4, array(x.servers, servers));
   } else {
     const auto servers = static_cast<std::uint32_t>(x.servers.size());
-    ORANGEFS_FIELDS(archive, servers, kPad4, array(x.servers, servers));
+    VPFS_FIELDS(archive, servers, kPad4, array(x.servers, servers));
   }
 }
 

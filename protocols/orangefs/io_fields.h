@@ -11,61 +11,59 @@ namespace vpfs::orangefs {
 
 template <typename A>
 void fields(A& archive, StructOf<A, IoRequestBody>& x) {
-  ORANGEFS_FIELDS(archive, x.handle, x.fs_id, kPad4, x.io_type, x.flow_type, x.server_nr,
-                  x.server_ct, x.distribution, x.file_request, x.file_request_offset,
-                  x.aggregate_size);
+  VPFS_FIELDS(archive, x.handle, x.fs_id, kPad4, x.io_type, x.flow_type, x.server_nr, x.server_ct,
+              x.distribution, x.file_request, x.file_request_offset, x.aggregate_size);
   if (!is_known(x.io_type)) archive.fail(DecodeError::bad_value);
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, SmallIoRequest>& x) {
-  ORANGEFS_FIELDS(archive, x.handle, x.fs_id, x.io_type, x.server_nr, x.server_ct, x.distribution,
-                  x.file_request, x.file_request_offset, x.aggregate_size, x.total_bytes, kPad4);
+  VPFS_FIELDS(archive, x.handle, x.fs_id, x.io_type, x.server_nr, x.server_ct, x.distribution,
+              x.file_request, x.file_request_offset, x.aggregate_size, x.total_bytes, kPad4);
   if (!is_known(x.io_type)) archive.fail(DecodeError::bad_value);
-  if (x.io_type == IoType::write) ORANGEFS_FIELDS(archive, payload(x.data, x.total_bytes));
+  if (x.io_type == IoType::write) VPFS_FIELDS(archive, payload(x.data, x.total_bytes));
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, IoResponse>& x) {
-  ORANGEFS_FIELDS(archive, x.bstream_size);
+  VPFS_FIELDS(archive, x.bstream_size);
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, SmallIoResponse>& x) {
-  ORANGEFS_FIELDS(archive, x.io_type, kPad4, x.bstream_size, x.result_size);
+  VPFS_FIELDS(archive, x.io_type, kPad4, x.bstream_size, x.result_size);
   if (!is_known(x.io_type)) archive.fail(DecodeError::bad_value);
-  if (x.io_type == IoType::read) ORANGEFS_FIELDS(archive, payload(x.data, x.result_size));
+  if (x.io_type == IoType::read) VPFS_FIELDS(archive, payload(x.data, x.result_size));
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, WriteCompletionResponse>& x) {
-  ORANGEFS_FIELDS(archive, x.total_completed);
+  VPFS_FIELDS(archive, x.total_completed);
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, MirrorRequest::Destination>& x) {
-  ORANGEFS_FIELDS(archive, x.handle, x.server_nr);
+  VPFS_FIELDS(archive, x.handle, x.server_nr);
 }
 template <typename A>
 void fields(A& archive, StructOf<A, MirrorRequest>& x) {
-  ORANGEFS_FIELDS(archive, x.source_handle, x.fs_id, x.distribution, x.byte_count,
-                  x.source_server_nr);
+  VPFS_FIELDS(archive, x.source_handle, x.fs_id, x.distribution, x.byte_count, x.source_server_nr);
   if constexpr (A::kDecodes) {
     const std::uint32_t count = archive.count(kMinWireSize<MirrorRequest::Destination>);
-    ORANGEFS_FIELDS(archive, x.flow_type, x.encoding, array(x.destinations, count));
+    VPFS_FIELDS(archive, x.flow_type, x.encoding, array(x.destinations, count));
   } else {
     const auto count = static_cast<std::uint32_t>(x.destinations.size());
-    ORANGEFS_FIELDS(archive, count, x.flow_type, x.encoding, array(x.destinations, count));
+    VPFS_FIELDS(archive, count, x.flow_type, x.encoding, array(x.destinations, count));
   }
 }
 
 template <typename A>
 void fields(A& archive, StructOf<A, MirrorResponse::Result>& x) {
-  ORANGEFS_FIELDS(archive, x.bytes_written, x.status);
+  VPFS_FIELDS(archive, x.bytes_written, x.status);
 }
 template <typename A>
 void fields(A& archive, StructOf<A, MirrorResponse>& x) {
-  ORANGEFS_FIELDS(archive, x.source_handle, x.source_server_nr, list(x.results));
+  VPFS_FIELDS(archive, x.source_handle, x.source_server_nr, list(x.results));
 }
 
 }  // namespace vpfs::orangefs

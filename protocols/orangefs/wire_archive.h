@@ -15,27 +15,12 @@
 #include "base/byte_reader.h"
 #include "base/byte_writer.h"
 #include "base/check.h"
+#include "protocols/fields.h"
 #include "protocols/orangefs/message.h"
 
-// How the structures of protocol 7.0 become bytes and back. Every structure has one function
-//
-//   template <typename A>
-//   void fields(A& archive, StructOf<A, RemoveRequest>& x) {
-//     ORANGEFS_FIELDS(archive, x.handle, x.fs_id, x.credential);
-//   }
-//
-// that names its fields in wire order. The archive is a WireDecoder (fills x in), a WireEncoder
-// (writes x) or a WirePrinter (shows x), so all agree by construction. Internal to
-// protocols/orangefs.
-
-// Hands the items to the archive together with their names. A macro because only the preprocessor
-// knows the names.
-#define ORANGEFS_FIELDS(archive, ...) (archive).named(#__VA_ARGS__, __VA_ARGS__)
-
+// The archives for the structures of protocol 7.0 (protocols/fields.h), WirePrinter aside, and the
+// wrappers for what is no plain field. Internal to protocols/orangefs.
 namespace vpfs::orangefs {
-
-template <typename A, typename T>
-using StructOf = std::conditional_t<A::kDecodes, T, const T>;
 
 // Four undefined bytes.
 struct Pad4 {};

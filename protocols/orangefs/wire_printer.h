@@ -15,39 +15,34 @@ class WirePrinter {
   // `names` is the source text of the items.
   template <typename... Items>
   void named(std::string_view names, const Items&... items) {
-    (print(next_name(names), items), ...);
+    (print(take_field_name(names), items), ...);
   }
   void fail(DecodeError) {}
 
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
-  // Takes the first item's name off the front of `names`.
-  static std::string_view next_name(std::string_view& names);
-  // The text inside the outermost parentheses of a wrapper such as list(...).
-  static std::string_view inside(std::string_view name);
-
   void print(std::string_view, const Pad4&) {}
   void print(std::string_view, const Align8&) {}
   template <typename... Vectors>
   void print(std::string_view name, const List<Vectors...>& lists) {
-    std::string_view names = inside(name);
-    std::apply([&](const auto&... vectors) { (print(next_name(names), vectors), ...); },
+    std::string_view names = inside_wrapper(name);
+    std::apply([&](const auto&... vectors) { (print(take_field_name(names), vectors), ...); },
                lists.vectors);
   }
   template <typename Vector>
   void print(std::string_view name, const Array<Vector>& items) {
-    std::string_view names = inside(name);
-    print(next_name(names), items.items);
+    std::string_view names = inside_wrapper(name);
+    print(take_field_name(names), items.items);
   }
   template <typename Vector>
   void print(std::string_view name, const Payload<Vector>& run) {
-    std::string_view names = inside(name);
-    print(next_name(names), run.bytes);
+    std::string_view names = inside_wrapper(name);
+    print(take_field_name(names), run.bytes);
   }
   template <typename T>
   void print(std::string_view name, const Keyval<T>& value) {
-    print(inside(name), value.items);
+    print(inside_wrapper(name), value.items);
   }
   template <typename T>
   void print(std::string_view name, const T& value) {
@@ -66,7 +61,7 @@ class WirePrinter {
   template <typename T>
   requires std::is_enum_v<T>
   void show(T value) { text_ += std::to_string(static_cast<std::underlying_type_t<T>>(value)); }
-  void show(const std::string& value);
+  void show(const std::string& value) { append_quoted(text_, value); }
   void show(const std::vector<std::byte>& value);
   template <typename T>
   void show(const std::vector<T>& items) {

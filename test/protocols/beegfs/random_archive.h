@@ -15,37 +15,38 @@ class RandomArchive {
  public:
   explicit RandomArchive(std::mt19937_64& random) : random_(random) {}
 
-  // Half of the numbers are small.
-  template <typename T>
-  requires std::is_integral_v<T>
-  void field(std::string_view, T& value) {
-    value = static_cast<T>(below(2) == 0 ? random_() % 4 : random_());
-  }
-  template <typename T>
-  requires std::is_enum_v<T>
-  void field(std::string_view, T& value) {
-    value = T{static_cast<std::underlying_type_t<T>>(random_())};
-  }
-  void field(std::string_view, bool& value) { value = below(2) == 0; }
-  template <typename Struct>
-  requires std::is_class_v<Struct>
-  void field(std::string_view, Struct& value) { Struct::fields(*this, value); }
-  void count(std::string_view, std::int64_t& value) {
-    value = static_cast<std::int64_t>(random_() >> 1);
-  }
-  void text(std::string_view, std::string& value) {
-    value.resize(below(20));
-    for (char& c : value) c = static_cast<char>(below(255) + 1);
-  }
-  void aligned_text(std::string_view name, std::string& value) { text(name, value); }
-  void file_owner(std::uint16_t, std::optional<FileOwner>& value) {
-    if (below(2) == 0) return;
-    value.emplace();
-    field({}, value->uid);
-    field({}, value->gid);
+  template <typename... Items>
+  void named(std::string_view, Items&&... items) {
+    (item(items), ...);
   }
 
  private:
+  // Small numbers are as frequent as those of any size.
+  template <typename T>
+  requires std::is_integral_v<T>
+  void item(T& value) { value = static_cast<T>(below(2) == 0 ? random_() % 4 : random_()); }
+  template <typename T>
+  requires std::is_enum_v<T>
+  void item(T& value) { value = T{static_cast<std::underlying_type_t<T>>(random_())}; }
+  void item(bool& value) { value = below(2) == 0; }
+  template <typename Struct>
+  requires std::is_class_v<Struct>
+  void item(Struct& value) { Struct::fields(*this, value); }
+  void item(NotNegative<std::int64_t>& number) {
+    number.value = static_cast<std::int64_t>(random_() >> 1);
+  }
+  void item(std::string& value) {
+    value.resize(below(20));
+    for (char& c : value) c = static_cast<char>(below(255) + 1);
+  }
+  void item(Aligned<std::string>& value) { item(value.text); }
+  void item(Flagged<std::optional<FileOwner>>& owner) {
+    if (below(2) == 0) return;
+    owner.value.emplace();
+    item(owner.value->uid);
+    item(owner.value->gid);
+  }
+
   [[nodiscard]] std::uint32_t below(std::uint32_t bound) {
     return static_cast<std::uint32_t>(random_() % bound);
   }

@@ -15,25 +15,9 @@ namespace vpfs::beegfs::test {
 // An archive (body_archive.h) that finds where the lengths of a message's texts stand.
 class TextLengths {
  public:
-  template <typename T>
-  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void field(std::string_view, T) {
-    offset_ += sizeof(T);
-  }
-  template <typename Struct>
-  requires std::is_class_v<Struct>
-  void field(std::string_view, const Struct& value) { Struct::fields(*this, value); }
-  void count(std::string_view name, std::int64_t value) { field(name, value); }
-  void text(std::string_view, const std::string& value) {
-    offsets_.push_back(offset_);
-    offset_ += 4 + value.size() + 1;
-  }
-  void aligned_text(std::string_view name, const std::string& value) {
-    const std::size_t begin = offset_;
-    text(name, value);
-    while ((offset_ - begin) % 4 != 0) ++offset_;
-  }
-  void file_owner(std::uint16_t, const std::optional<FileOwner>& value) {
-    if (value) offset_ += 8;
+  template <typename... Items>
+  void named(std::string_view, const Items&... items) {
+    (item(items), ...);
   }
 
   // In the message, header included.
@@ -48,6 +32,28 @@ class TextLengths {
   }
 
  private:
+  template <typename T>
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void item(T) { offset_ += sizeof(T); }
+  template <typename Struct>
+  requires std::is_class_v<Struct>
+  void item(const Struct& value) { Struct::fields(*this, value); }
+  template <typename T>
+  void item(const NotNegative<T>& number) {
+    item(number.value);
+  }
+  void item(const std::string& value) {
+    offsets_.push_back(offset_);
+    offset_ += 4 + value.size() + 1;
+  }
+  void item(const Aligned<const std::string>& value) {
+    const std::size_t begin = offset_;
+    item(value.text);
+    while ((offset_ - begin) % 4 != 0) ++offset_;
+  }
+  void item(const Flagged<const std::optional<FileOwner>>& owner) {
+    if (owner.value) offset_ += 8;
+  }
+
   std::size_t offset_ = kMessageHeaderSize;
   std::vector<std::size_t> offsets_;
 };
