@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app("Data and metadata server of the embedded parallel file system");
   app.add_option("--config", options.config, "the file system's configuration (YAML); required");
-  app.add_option("--server", options.server, "which of its servers this is (its alias)");
+  app.add_option("--server", options.server, "this server's alias in the configuration");
   app.add_flag("--check-config", options.check_only,
                "say what the configuration will do, and exit");
   try {
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
       fmt::print("{}: ok\n{}", options.config, to_summary(*config, self));
       return 0;
     }
-    if (!self) return complain("the file system has several servers: say which with --server");
+    if (!self) return complain("the file system has several servers; choose one with --server");
     if (auto logging = set_up_logging("vpfs-server", config->log_level); !logging) {
       return complain(logging.error().message);
     }

@@ -22,11 +22,11 @@ struct HostPort {
 // only for start-up. The error names the text.
 [[nodiscard]] Result<Endpoint> resolve_endpoint(std::string_view text);
 
-// IPv4 that arrives mapped into IPv6 ("::ffff:10.0.0.1"), as the IPv4 that it is; others unchanged.
+// Turns an IPv4 address mapped into IPv6 ("::ffff:10.0.0.1") back into IPv4; others stay unchanged.
 [[nodiscard]] Endpoint unmapped(const Endpoint& endpoint);
 
-// Whether packets to the address stay on this host: an address of one of its interfaces, of the
-// loopback, or the unspecified one.
+// Whether packets to the address stay on this host: it is the address of an interface, a loopback
+// address, or the unspecified one.
 [[nodiscard]] bool is_own_address(const asio::ip::address& address);
 
 [[nodiscard]] std::string to_string(const Endpoint& endpoint);

@@ -49,7 +49,7 @@ Task<bool> InputStream::read(std::span<std::byte> into) {
     consume(here);
   }
   if (here == into.size()) co_return true;
-  // Not asio's read: that takes 64 KiB at a time, with a turn of the event loop after each.
+  // asio's read takes 64 KiB at a time, with a turn of the event loop after each.
   into = into.subspan(here);
   while (!into.empty()) {
     const ssize_t received =

@@ -15,16 +15,16 @@ class InputStream {
  public:
   InputStream(Socket& socket, std::size_t capacity);
 
-  // The bytes that are here already; valid until the next call that reads or consumes.
+  // The buffered bytes; valid until the next call that reads or consumes.
   [[nodiscard]] std::span<const std::byte> buffered() const;
   void consume(std::size_t size);
 
-  // Waits until at least `size` bytes are buffered; size <= capacity. Whoever expects large data
-  // that go elsewhere keeps them out of the buffer by `most`: no more than that is buffered.
+  // Waits until at least `size` bytes are buffered; size <= capacity. Buffers at most `most`, which
+  // keeps large data that go elsewhere out of the buffer.
   [[nodiscard]] Task<bool> fill(std::size_t size, std::size_t most = SIZE_MAX);
-  // Fills `into` completely, past the buffer.
+  // Fills `into` completely, bypassing the buffer.
   [[nodiscard]] Task<bool> read(std::span<std::byte> into);
-  // Drops the next `size` bytes; what is not buffered is dropped by the kernel without a copy.
+  // Drops the next `size` bytes. The kernel drops the unbuffered ones without a copy.
   [[nodiscard]] Task<bool> discard(std::uint64_t size);
 
  private:

@@ -37,7 +37,7 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
   asio::ip::tcp::acceptor acceptor;
   asio::steady_timer pause;
   Handler handler;
-  // Given up for a moment to accept and close a connection when no descriptor is left.
+  // Closed for a moment, when no descriptor is left, to accept and close a connection.
   int spare_descriptor = -1;
   std::uint64_t refused = 0;
   std::chrono::steady_clock::time_point last_complaint = {};
@@ -67,7 +67,7 @@ void Listener::State::accepted(std::error_code error, Socket socket) {
   } else {
     spdlog::warn("accept on {}: {}", to_string(acceptor.local_endpoint()), error.message());
   }
-  // Whatever failed will fail again at once: a pause keeps the loop from spinning.
+  // A retry would fail at once too; the pause keeps the loop from spinning.
   wait_then_accept(10ms);
 }
 
@@ -105,7 +105,7 @@ Result<Listener> Listener::open(asio::io_context& context, const Endpoint& endpo
   state->acceptor.set_option(asio::ip::tcp::acceptor::reuse_address(true), error);
   if (error) return problem("cannot reuse the address", error);
   if (endpoint.address().is_v6()) {
-    // [::] serves IPv4 too, whatever the system's own choice is (net.ipv6.bindv6only).
+    // [::] also serves IPv4, regardless of net.ipv6.bindv6only.
     state->acceptor.set_option(asio::ip::v6_only(false), error);
     if (error) return problem("cannot serve IPv4 too at", error);
   }

@@ -10,8 +10,8 @@ namespace vpfs::net {
 
 // Accepts TCP connections and hands each, with TCP_NODELAY set, to a callback.
 //
-// Out of file descriptors it closes new connections at once instead of leaving them to time out,
-// and logs that once a second at most. Belongs to the strand of its io_context.
+// When descriptors run out, it closes new connections at once instead of letting them time out, and
+// logs that at most once a second. Belongs to the strand of its io_context.
 class Listener {
  public:
   using Handler = std::function<void(Socket)>;

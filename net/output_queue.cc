@@ -37,7 +37,7 @@ struct OutputQueue::State : std::enable_shared_from_this<OutputQueue::State> {
   std::size_t front_done = 0;  // bytes of the front message that are written
   std::uint64_t pending = 0;
   Signal drained;                              // to the limit of a waiter, or closed
-  std::optional<std::uint64_t> highest_limit;  // of those who wait
+  std::optional<std::uint64_t> highest_limit;  // of the waiters
   bool flush_scheduled = false;
   bool closed = false;
 };

@@ -10,15 +10,15 @@
 
 namespace vpfs::net {
 
-// Writes messages to a socket whole and in the order of send(), as many as possible in one system
-// call: what is sent in one turn of the event loop goes out together at the end of that turn.
+// Writes whole messages to a socket in the order of send(). Messages sent in one turn of the event
+// loop go out at its end, in as few system calls as possible.
 //
-// The socket belongs to somebody else, who calls close() before it goes away. Belongs to the
-// socket's strand.
+// Borrows the socket, whose owner calls close() before destroying it. Belongs to the socket's
+// strand.
 class OutputQueue {
  public:
-  // A part of an open file that the kernel sends without a copy through user space. The file must
-  // have those bytes and stay open until the queue has released the message's owner.
+  // A part of an open file, which the kernel sends without a copy through user space. The file must
+  // hold those bytes and stay open until the queue has released the message's owner.
   struct FilePart {
     int descriptor = -1;
     std::int64_t offset = 0;

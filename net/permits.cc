@@ -8,7 +8,7 @@ namespace vpfs::net {
 
 Task<bool> Permits::take() {
   if (closed_) co_return false;
-  // Nobody waits while a permit is free: one that is given back goes to a waiter at once.
+  // No coroutine waits while a permit is free: give_back() passes it on at once.
   if (free_ > 0) {
     --free_;
     co_return true;

@@ -7,8 +7,8 @@
 
 namespace vpfs::net {
 
-// A number of permits that coroutines of one strand take and give back; whoever waits longest gets
-// the next. Waiters are not cancellable, but close() ends them. Outlives its waiters.
+// A number of permits that coroutines of one strand take and give back. The longest waiter gets the
+// next one. Waiters cannot be cancelled, but close() ends them. Outlives its waiters.
 class Permits {
  public:
   Permits(asio::any_io_executor executor, std::size_t permits)
@@ -16,7 +16,7 @@ class Permits {
   Permits(const Permits&) = delete;
   Permits& operator=(const Permits&) = delete;
 
-  // False when closed, and then nothing is taken.
+  // False once closed; the caller then has no permit.
   [[nodiscard]] Task<bool> take();
   // The waiter resumes in a later turn of the event loop, never inside this call.
   void give_back();

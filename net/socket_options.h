@@ -16,23 +16,23 @@ namespace vpfs::net {
 // (bbr), which costs half the throughput on a local connection.
 [[nodiscard]] std::error_code set_congestion_control(int socket, const std::string& name);
 
-// Why this kernel does not let this program use it; nothing when it does. The names that it offers
-// stand in the message.
+// Why this program may not use that congestion control; empty when it may. The message lists the
+// names that the kernel offers.
 [[nodiscard]] std::optional<std::string> congestion_control_problem(const std::string& name);
 
-// Has the kernel ask a silent peer whether it is still there: after a minute, and two minutes later
-// at most the connection ends. A host that vanished would keep its connections for ever.
+// Makes the kernel probe a peer that has been silent for a minute; without an answer the connection
+// ends within two more. Connections of a vanished host would otherwise stay forever.
 void keep_alive(int socket);
 
-// Whether the peer will send nothing more, though what it has sent may not be read yet.
+// Whether the peer has stopped sending; some of its data may still be unread.
 [[nodiscard]] bool has_hung_up(int socket);
 
-// Where the peer meant to connect to before a packet filter redirected it here; an error when it
-// did not.
+// The address that the peer connected to before a packet filter redirected it here; an error when
+// none did.
 [[nodiscard]] Result<Endpoint> original_destination(int socket);
 
-// Writing to a connection that its peer has closed then fails with EPIPE instead of ending the
-// process: splice(2) and sendfile(2) have no flag for that. Call once, from main.
+// Makes a write to a closed connection fail with EPIPE instead of ending the process; splice(2) and
+// sendfile(2) have no flag for that. Call once, from main.
 void ignore_broken_pipes();
 
 // Raises the soft limit of open files to the hard one; returns the limit in force.

@@ -15,7 +15,7 @@ constexpr int kPipeCapacity = 1 << 20;
 std::unique_ptr<SplicePipe> SplicePipe::make() {
   std::array<int, 2> ends = {};
   if (::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC) != 0) return nullptr;
-  // An unprivileged process may be over its limit of pipe pages; a small pipe works too.
+  // The process may be over its limit of pipe pages; a small pipe works too.
   (void)::fcntl(ends[1], F_SETPIPE_SZ, kPipeCapacity);
   return std::unique_ptr<SplicePipe>(new SplicePipe(ends[0], ends[1]));
 }

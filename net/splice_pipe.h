@@ -12,13 +12,14 @@ namespace vpfs::net {
 // to user space. Non-blocking.
 class SplicePipe {
  public:
-  // Nothing when the process is out of descriptors.
+  // Empty when the process is out of descriptors.
   [[nodiscard]] static std::unique_ptr<SplicePipe> make();
   ~SplicePipe();
   SplicePipe(const SplicePipe&) = delete;
   SplicePipe& operator=(const SplicePipe&) = delete;
 
-  // Moves at most `size` bytes; as read() and write(): 0 is the end of the stream, -1 with errno.
+  // Moves at most `size` bytes. Returns what read() and write() do: 0 at the end of the stream, -1
+  // with errno.
   [[nodiscard]] ssize_t fill_from(int socket, std::size_t size);
   [[nodiscard]] ssize_t drain_to(int socket);
   // Bytes inside.

@@ -29,7 +29,7 @@ Error closed() {
           .code = std::make_error_code(std::errc::connection_aborted)};
 }
 
-// Of an outcome that is negative.
+// `outcome` is negative.
 OpsError error_in(std::int64_t outcome) {
   return OpsError{static_cast<std::int32_t>(-outcome)};
 }

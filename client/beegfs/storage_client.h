@@ -41,18 +41,17 @@ struct StorageClientOptions {
   std::optional<std::uint64_t> secret = {};
   Duration connect_patience = std::chrono::seconds(5);
   Duration timeout = std::chrono::seconds(600);  // of one request on one connection
-  // Before a request is repeated for the second time: the first time it is repeated at once, and
-  // after a minute and five (of the default) four and twelve times as long pass.
+  // The first retry is immediate; later ones wait this long, then (with the default) four times as
+  // long after a minute of failures and twelve times as long after five.
   Duration retry_delay = std::chrono::seconds(5);
-  Duration give_up =
-      std::chrono::seconds(600);  // after that long without any connection that works
+  Duration give_up = std::chrono::seconds(600);  // of failures of the connection
 };
 
 // The I/O of one mounted BeeGFS client to one storage server.
 //
-// As in the kernel client, each connection of the pool carries one request at a time, and requests
-// wait in one line for a free connection, whoever they are from. A lost connection takes the idle
-// ones with it, and its request is repeated. The code of an error is an OpsError (error_code_of).
+// As in the kernel client, each connection of the pool carries one request at a time, and all
+// requests share one queue for free connections. When a connection is lost, the idle ones are
+// closed too and its request is retried. The code of an error is an OpsError (error_code_of).
 // Operations cannot be cancelled, but close() ends them. Belongs to the strand of its executor, and
 // outlives its operations.
 class StorageClient {
@@ -62,10 +61,10 @@ class StorageClient {
   StorageClient(const StorageClient&) = delete;
   StorageClient& operator=(const StorageClient&) = delete;
 
-  // Each returns the number of bytes up to the end of the chunk file.
+  // Each returns how many bytes it read; fewer than asked for means the end of the chunk file.
   [[nodiscard]] net::Task<Result<std::uint64_t>> read(const ChunkFile& file, std::uint64_t offset,
                                                       std::span<std::byte> into);
-  // A read whose data are dropped without being copied to user space.
+  // Reads and drops the data, without copying them to user space.
   [[nodiscard]] net::Task<Result<std::uint64_t>> discard(const ChunkFile& file,
                                                          std::uint64_t offset, std::uint64_t size);
   // Each writes everything or fails.
@@ -74,9 +73,9 @@ class StorageClient {
   [[nodiscard]] net::Task<Result<void>> write(const ChunkFile& file, std::uint64_t offset,
                                               net::OutputQueue::FilePart from);
   [[nodiscard]] net::Task<Result<void>> sync(const ChunkFile& file);
-  // What a metadata server asks for; one that is gone already is no error.
+  // Removes the chunk file, as a metadata server does. A missing file is no error.
   [[nodiscard]] net::Task<Result<void>> remove(const ChunkFile& file);
-  // Whether the server is there and has that target. Tried once.
+  // Checks, without retries, that the server answers and has that target.
   [[nodiscard]] net::Task<Result<void>> probe(std::uint16_t target);
 
   void close();
@@ -96,7 +95,7 @@ class StorageClient {
     beegfs::MessageType type = {};
     WriteBytes from = {};
     ReadRoom into = {};
-    // Of the other types, whose answers begin with the result.
+    // For the other types, whose answers begin with the result.
     beegfs::MessageType answer = {};
     bool long_result = false;  // 64 bits
   };
@@ -112,7 +111,7 @@ class StorageClient {
                                                           std::uint64_t offset, ReadRoom room);
   [[nodiscard]] net::Task<Result<void>> write_all(const ChunkFile& file, std::uint64_t offset,
                                                   WriteBytes bytes, std::uint64_t size);
-  // Repeats it for as long as the kernel client would.
+  // Retries for as long as the kernel client would.
   [[nodiscard]] net::Task<Result<std::uint64_t>> perform(const Operation& operation);
   [[nodiscard]] Duration delay_after(Duration elapsed) const;
   [[nodiscard]] net::Task<Outcome> try_once(const Operation& operation);

@@ -18,9 +18,9 @@
 namespace vpfs::client {
 namespace {
 
-// Answers on this path are short; clients take none that is longer.
+// Answers on this path are short; longer ones are refused.
 constexpr std::size_t kMostAnswer = 4096;
-// A small read comes whole in one piece.
+// A small read arrives in one piece.
 constexpr std::size_t kInputBuffer = 8192;
 constexpr std::size_t kWordSize = 8;
 
@@ -59,7 +59,7 @@ net::Task<Result<std::unique_ptr<StorageConnection>>> StorageConnection::open(
   if (!socket) co_return std::unexpected(std::move(socket.error()));
   auto connection = std::make_unique<StorageConnection>(std::move(*socket));
   if (!co_await connection->introduce(introduction)) {
-    co_return fail("connection to " + net::to_string(server) + " lost at once",
+    co_return fail("connection to " + net::to_string(server) + " was closed as soon as it opened",
                    std::make_error_code(std::errc::connection_reset));
   }
   co_return connection;
@@ -136,7 +136,7 @@ net::Task<StorageConnection::Outcome> StorageConnection::write(std::span<const s
   ByteReader in(*answer);
   const std::int64_t result = in.i64();
   if (in.failed() || in.remaining() > 0 || std::cmp_greater(result, size)) {
-    spdlog::error("a storage server's answer to a write makes no sense");
+    spdlog::error("a storage server's answer to a write is malformed");
     co_return std::nullopt;
   }
   co_return result;
@@ -160,7 +160,7 @@ net::Task<StorageConnection::Outcome> StorageConnection::read(std::span<const st
     }
     const auto size = static_cast<std::uint64_t>(word);
     if (size > left) {
-      spdlog::error("a storage server sends more bytes than were asked for");
+      spdlog::error("a storage server sent more bytes than requested");
       co_return std::nullopt;
     }
     net::Task<bool> taken = room.memory.empty()
@@ -178,7 +178,7 @@ net::Task<std::optional<std::vector<std::byte>>> StorageConnection::ask(
   if (!co_await input_.fill(beegfs::kMessageHeaderSize)) co_return std::nullopt;
   const auto header = beegfs::decode_message_header(input_.buffered());
   if (!header || header->type != answer || header->length > kMostAnswer) {
-    spdlog::error("a storage server answers with something else than {}", beegfs::name(answer));
+    spdlog::error("a storage server sent another answer than {}", beegfs::name(answer));
     co_return std::nullopt;
   }
   if (!co_await input_.fill(header->length)) co_return std::nullopt;

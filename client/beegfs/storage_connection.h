@@ -22,25 +22,25 @@ struct StorageIntroduction {
   std::optional<std::uint64_t> secret = {};
 };
 
-// The bytes of a write: those in memory, or else those of the file.
+// The bytes of a write. The file is used when `memory` is empty.
 struct WriteBytes {
   std::span<const std::byte> memory = {};
   net::OutputQueue::FilePart file = {};
 };
 
-// Where the bytes of a read go: to memory, or nowhere when that is empty. At most `size` come.
+// The destination of a read of at most `size` bytes. They are dropped when `memory` is empty.
 struct ReadRoom {
   std::span<std::byte> memory = {};
   std::uint64_t size = 0;
 };
 
-// A TCP connection to one BeeGFS storage server. It carries one request at a time; once an exchange
-// came to nothing it is of no use any more. Belongs to the strand of its executor, and outlives its
+// A TCP connection to one BeeGFS storage server. It carries one request at a time and cannot be
+// used again after a failed exchange. Belongs to the strand of its executor, and outlives its
 // exchange.
 class StorageConnection {
  public:
-  // Bytes moved, or a negated OpsError; nothing when the connection is lost or its peer talks
-  // nonsense.
+  // The number of bytes moved, or a negated OpsError. Empty when the connection is lost or the peer
+  // breaks the protocol.
   using Outcome = std::optional<std::int64_t>;
 
   [[nodiscard]] static net::Task<Result<std::unique_ptr<StorageConnection>>> open(
@@ -49,14 +49,14 @@ class StorageConnection {
   StorageConnection(const StorageConnection&) = delete;
   StorageConnection& operator=(const StorageConnection&) = delete;
 
-  // `message` is WriteLocalFile or ReadLocalFileV2, for as many bytes as there are.
+  // `message` is a WriteLocalFile or ReadLocalFileV2 for exactly these bytes.
   [[nodiscard]] net::Task<Outcome> write(std::span<const std::byte> message, WriteBytes bytes);
   [[nodiscard]] net::Task<Outcome> read(std::span<const std::byte> message, ReadRoom room);
-  // A request with one answer of that type: its body.
+  // Sends a request and returns the body of its answer, which has the type `answer`.
   [[nodiscard]] net::Task<std::optional<std::vector<std::byte>>> ask(
       std::span<const std::byte> message, beegfs::MessageType answer);
 
-  // The exchange under way comes to nothing when its owner finds the deadline past.
+  // The owner closes the connection once this has passed.
   void set_deadline(TimePoint deadline) { deadline_ = deadline; }
   [[nodiscard]] TimePoint deadline() const { return deadline_; }
   void close();
@@ -67,7 +67,7 @@ class StorageConnection {
                                      std::span<const std::byte> payload, bool more_follows = false);
   [[nodiscard]] net::Task<bool> send_file(net::OutputQueue::FilePart part);
   [[nodiscard]] net::Task<bool> writable();
-  // Whether an exchange has taken all that came.
+  // Whether everything received has been consumed.
   [[nodiscard]] bool clean() const { return input_.buffered().empty(); }
 
   net::Socket socket_;

@@ -16,7 +16,7 @@ void Call::begin(const orangefs::Request& request, Duration patience) {
 bool Call::on_response(std::span<const std::byte> payload) {
   auto response = orangefs::decode_response(payload);
   if (!response) {
-    spdlog::error("the response to {} makes no sense: {}", orangefs::name(op_),
+    spdlog::error("the response to {} is malformed: {}", orangefs::name(op_),
                   orangefs::describe(response.error()));
     return false;
   }

@@ -11,7 +11,7 @@
 namespace vpfs::client {
 namespace {
 
-// Holds several small responses, and little of a flow message: what is buffered is copied.
+// Holds several small responses, but little of a flow message, because buffered data are copied.
 constexpr std::size_t kInputBuffer = 32768;
 // READDIR and GETCONFIG answers are the largest responses.
 constexpr std::uint64_t kMaxResponse = 4U << 20;
@@ -94,7 +94,7 @@ net::Task<> Connection::read_messages() {
     if (!good) break;
     const auto header = orangefs::decode_bmi_header(input_.buffered());
     if (!header) {
-      spdlog::error("a server's message makes no sense: {}", orangefs::describe(header.error()));
+      spdlog::error("a server's message is malformed: {}", orangefs::describe(header.error()));
       break;
     }
     input_.consume(orangefs::kBmiHeaderSize);
@@ -106,7 +106,7 @@ net::Task<> Connection::read_messages() {
 Connection::Step Connection::handle_buffered() {
   const auto buffered = input_.buffered();
   const auto header = orangefs::decode_bmi_header(buffered);
-  if (!header) return Step::need_more;  // the caller finds out whether that is all
+  if (!header) return Step::need_more;  // the caller tells a short header from a bad one
   if (buffered.size() - orangefs::kBmiHeaderSize < header->payload_size) return Step::need_more;
   Exchange* const exchange = find(header->tag);
   if (exchange != nullptr && exchange->expects_data()) return Step::need_more;
@@ -151,7 +151,7 @@ bool Connection::hand_over(orangefs::Tag tag, std::span<const std::byte> payload
 net::Task<bool> Connection::read_data(orangefs::Tag tag, std::uint64_t size) {
   Exchange* exchange = find(tag);
   if (!exchange->on_data(size)) {
-    spdlog::error("a server sent {} bytes of data, more than were asked for", size);
+    spdlog::error("a server sent {} bytes of data, more than requested", size);
     co_return false;
   }
   while (size > 0) {
@@ -186,7 +186,7 @@ void Connection::expire(TimePoint now) {
   const std::error_code reason = std::make_error_code(std::errc::timed_out);
   for (Exchange* const exchange : expired) {
     if (!usable_) return;
-    // Its owner's memory is being written to: only the end of the connection stops that.
+    // Data are arriving in its owner's memory; only closing the connection stops that.
     if (exchange->tag_ == receiving_) return close(reason);
     forget(*exchange);
     exchange->on_failure(reason);

@@ -21,9 +21,8 @@ namespace vpfs::client {
 
 // A TCP connection to one server, with any number of exchanges outstanding.
 //
-// It never comes back once closed: make a new one. A message whose tag nobody waits for any more
-// (its exchange ran out of time) is read and dropped. It lives until close(). Belongs to the strand
-// of its executor.
+// A closed connection cannot be reopened. Messages for an exchange that has timed out are read and
+// dropped. It lives until close(). Belongs to the strand of its executor.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   [[nodiscard]] static net::Task<Result<std::shared_ptr<Connection>>> open(net::Endpoint server,
@@ -35,10 +34,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   [[nodiscard]] bool usable() const { return usable_ && output_.open(); }
 
-  // Requires usable(). Gives the exchange a tag; from here on its messages are routed to it. It
-  // fails with timed_out when nothing happens on its tag for `patience`.
+  // Requires usable(). Gives the exchange a tag and routes the tag's messages to it. The exchange
+  // fails with timed_out when its tag is silent for `patience`.
   [[nodiscard]] orangefs::Tag begin(Exchange& exchange, Duration patience);
-  // The exchange has all it wants.
+  // The exchange is complete.
   void forget(Exchange& exchange);
   void send(net::OutputQueue::Message message) { output_.send(std::move(message)); }
 

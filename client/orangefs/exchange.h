@@ -14,8 +14,8 @@ class Connection;
 
 // One request on a connection and everything that comes back with its tag.
 //
-// Made by whoever waits for it; a Connection borrows it from begin() until it calls ended() or the
-// exchange calls forget(). All calls happen on the strand of the connection.
+// Owned by the coroutine that waits for it. A Connection borrows it from begin() until it calls
+// on_failure() or the exchange calls forget(). All calls happen on the strand of the connection.
 class Exchange {
  public:
   // What to do with the bytes of a flow message: copy them to `into`, or drop them.
@@ -35,19 +35,19 @@ class Exchange {
  private:
   friend class Connection;
 
-  // Whether large data will come that are not to pass through the connection's buffer.
+  // Whether large data will arrive that bypass the connection's buffer.
   [[nodiscard]] virtual bool reads_in_bulk() const { return false; }
   // Whether the next message with this tag is raw flow data, not a response.
   [[nodiscard]] virtual bool expects_data() const { return false; }
-  // A whole response. False when it makes no sense: the connection closes.
+  // A whole response. False when it is malformed, which closes the connection.
   [[nodiscard]] virtual bool on_response(std::span<const std::byte> payload) = 0;
-  // A flow message of `size` bytes begins; false when more than the flow has left.
+  // A flow message of `size` bytes begins. False when the flow has fewer bytes left.
   [[nodiscard]] virtual bool on_data(std::uint64_t /*size*/) { return false; }
-  // Where the next bytes of that message go, at most `most` of them.
+  // The destination of the next bytes of that message, at most `most`.
   [[nodiscard]] virtual Room next_room(std::uint64_t most) { return {.into = {}, .drop = most}; }
   // The flow message is complete.
   virtual void on_data_end() {}
-  // Nothing more will come: the time is over or the connection is lost. Not called after forget().
+  // The exchange timed out or the connection is lost. Not called after forget().
   virtual void on_failure(std::error_code error) = 0;
 
   orangefs::Tag tag_ = 0;

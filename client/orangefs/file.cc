@@ -44,9 +44,9 @@ const RequestTemplate& File::Target::request(orangefs::IoType type, bool small) 
   return small ? small_write : write;
 }
 
-// One read or write on its way: attempts, each with a part for every target that is not done yet.
+// One read or write under way. Each attempt has a part for every target that is not done yet.
 struct File::Progress {
-  // A part that ended before the range did.
+  // A part ended before its range did.
   struct Short {
     std::size_t target = 0;
     std::uint64_t moved = 0;
@@ -111,7 +111,7 @@ Result<void> File::use(orangefs::Attributes attributes) {
                                                              : std::errc::invalid_argument));
   }
   if (attributes.datafiles.empty()) {
-    return fail("a file without datafiles", std::make_error_code(std::errc::io_error));
+    return fail("the file has no datafiles", std::make_error_code(std::errc::io_error));
   }
   const Result<std::int64_t> strip_size = strip_size_of(attributes);
   if (!strip_size) return std::unexpected(strip_size.error());
@@ -161,7 +161,7 @@ net::Task<Result<void>> File::reach(orangefs::IoType type, std::uint64_t end) {
   if (!layout_->stuffed || end <= static_cast<std::uint64_t>(layout_->strip_size)) {
     co_return Result<void>();
   }
-  // Somebody else may have done it already; a read must then look at all datafiles.
+  // Another client may have unstuffed the file, so a read must look at all datafiles.
   if (type == orangefs::IoType::read) co_return co_await refresh();
   Result<orangefs::Attributes> attributes =
       co_await unstuff(session_, handle_, layout_->attributes.capability);
@@ -172,7 +172,7 @@ net::Task<Result<void>> File::reach(orangefs::IoType type, std::uint64_t end) {
 net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
   if (wanted.size == 0) co_return 0;
   if (wanted.offset > kLargestOffset || wanted.size > kLargestOffset) {
-    co_return fail("an offset that no file can have",
+    co_return fail("the offset is past what a file can hold",
                    std::make_error_code(std::errc::file_too_large));
   }
   if (layout_->stuffed) {
@@ -207,7 +207,7 @@ net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
   }
   if (progress.shorts.empty()) co_return wanted.size;
   if (wanted.type == orangefs::IoType::write) {
-    co_return fail("write: the server wrote only a part",
+    co_return fail("write: the server wrote only part of the data",
                    std::make_error_code(std::errc::io_error));
   }
   co_return co_await end_of_short_read(progress);
@@ -254,7 +254,7 @@ net::Task<std::error_code> File::connect(Progress& progress) {
   co_return std::error_code();
 }
 
-// Books what the attempt has achieved; what it has not stays in `todo`.
+// Records what the attempt has done; the rest stays in `todo`.
 File::Verdict File::judge(Progress& progress) {
   if (progress.failure) return Verdict::again;
   std::vector<std::size_t> rest;
@@ -287,7 +287,7 @@ File::Verdict File::judge(Progress& progress) {
   return verdict;
 }
 
-// Some datafile ended inside the range. Either the file does, or that is a hole.
+// A datafile ended inside the range: at the end of the file, or at a hole.
 net::Task<Result<std::uint64_t>> File::end_of_short_read(const Progress& progress) {
   const Layout& layout = *progress.layout;
   if (layout.targets.size() == 1) co_return progress.moved;

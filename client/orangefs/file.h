@@ -26,10 +26,11 @@ class File {
   [[nodiscard]] static net::Task<Result<std::unique_ptr<File>>> open(Session& session,
                                                                      orangefs::Handle handle);
 
-  // Each returns the number of bytes up to the end of the file; holes read as zeros.
+  // Each returns how many bytes it read; fewer than asked for means the end of the file. Holes read
+  // as zeros.
   [[nodiscard]] net::Task<Result<std::uint64_t>> read(std::uint64_t offset,
                                                       std::span<std::byte> into);
-  // A read whose data are dropped without being copied to user space.
+  // Reads and drops the data, without copying them to user space.
   [[nodiscard]] net::Task<Result<std::uint64_t>> discard(std::uint64_t offset, std::uint64_t size);
 
   // Each writes everything or fails.
@@ -74,9 +75,9 @@ class File {
 
   [[nodiscard]] Result<void> use(orangefs::Attributes attributes);
   [[nodiscard]] Target make_target(const Layout& layout, std::size_t index) const;
-  // Asks for the attributes again: a new capability, perhaps more datafiles.
+  // Fetches the attributes again: a new capability, perhaps more datafiles.
   [[nodiscard]] net::Task<Result<void>> refresh();
-  // Makes the layout one that can reach the byte before `end`.
+  // Makes sure that the layout covers all bytes before `end`.
   [[nodiscard]] net::Task<Result<void>> reach(orangefs::IoType type, std::uint64_t end);
 
   [[nodiscard]] net::Task<Result<std::uint64_t>> transfer(Transfer wanted);

@@ -67,7 +67,8 @@ net::Task<Result<FileSystem::Directory>> FileSystem::directory(orangefs::Handle 
     co_return fail("not a directory", std::make_error_code(std::errc::not_a_directory));
   }
   if (attributes->distributed.dirdata_handles.empty()) {
-    co_return fail("a directory without entries' place", std::make_error_code(std::errc::io_error));
+    co_return fail("the directory has no dirdata object",
+                   std::make_error_code(std::errc::io_error));
   }
   co_return Directory{.handle = handle,
                       .capability = std::move(attributes->capability),
@@ -287,10 +288,11 @@ net::Task<Result<orangefs::Handle>> FileSystem::symlink(orangefs::Handle directo
   if (!response) co_return std::unexpected(std::move(response.error()));
   const auto& handles = std::get<orangefs::BatchCreateResponse>(response->body).handles;
   if (handles.empty()) {
-    co_return fail("no handle for a new link", std::make_error_code(std::errc::io_error));
+    co_return fail("the server gave no handle for the new link",
+                   std::make_error_code(std::errc::io_error));
   }
   const orangefs::Handle made = handles.front();
-  // It has no target yet that could be asked for.
+  // The link has no target yet, so do not ask for one.
   Result<orangefs::Attributes> fresh =
       co_await get_attributes(*session_, made, kEverything & ~orangefs::kAttrSymlinkTarget);
   if (!fresh) co_return std::unexpected(std::move(fresh.error()));
@@ -299,7 +301,7 @@ net::Task<Result<orangefs::Handle>> FileSystem::symlink(orangefs::Handle directo
   body.fs_id = config().fs_id;
   body.attributes = new_object(session_->options(), orangefs::ObjectType::symlink, kLinkPermissions,
                                orangefs::kAttrCommonAll | orangefs::kAttrSymlinkTarget);
-  // OrangeFS counts the NUL, and its server does not survive a zero here.
+  // OrangeFS counts the NUL, and a length of zero crashes its server.
   body.attributes.symlink_target_length = static_cast<std::uint32_t>(target.size() + 1);
   body.attributes.symlink_target = std::move(target);
   body.credential = session_->credential();
@@ -331,7 +333,7 @@ net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, st
   if (!parent) co_return std::unexpected(std::move(parent.error()));
   const Result<orangefs::Handle> object = co_await lookup(directory_handle, name);
   if (!object) co_return std::unexpected(object.error());
-  // All that can be found out is found out while the name is still there.
+  // Every check comes before the name is removed.
   Result<orangefs::Attributes> found = co_await get_attributes(*session_, *object);
   const bool dangling = !found && found.error().code == std::errc::no_such_file_or_directory;
   if (!found && !dangling) co_return std::unexpected(std::move(found.error()));
@@ -345,8 +347,8 @@ net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, st
   }
   const Result<std::optional<orangefs::Handle>> left = co_await leave(*parent, name);
   if (!left) co_return std::unexpected(left.error());
-  // Where a repetition hides whose the name was, an object without a name is better than a name
-  // without an object.
+  // A retry may hide which object the name had. Keep the object then: an object without a name is
+  // better than a name without an object.
   const std::optional<orangefs::Handle>& led_to = *left;
   if (!led_to) co_return Result<void>();
   const orangefs::Handle gone = *led_to;
@@ -357,7 +359,7 @@ net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, st
   } else if (found.error().code != std::errc::no_such_file_or_directory) {
     destroyed = std::unexpected(std::move(found.error()));
   }
-  // An entry that was made in a directory meanwhile, a server that is down: the name comes back.
+  // The directory may have got an entry meanwhile, or a server is down: restore the name.
   if (!destroyed) (void)co_await enter(*parent, std::move(name), gone);
   co_return destroyed;
 }

@@ -65,7 +65,7 @@ class FileSystem {
                                                                             SessionOptions options,
                                                                             const Clock& clock);
   explicit FileSystem(std::unique_ptr<Session> session);
-  // Closes; see Session about operations that still run.
+  // Closes the session; see Session for operations that are still running.
   ~FileSystem();
 
   [[nodiscard]] const MountConfig& config() const { return session_->config(); }
@@ -75,12 +75,12 @@ class FileSystem {
 
   [[nodiscard]] net::Task<Result<orangefs::Handle>> lookup(orangefs::Handle directory,
                                                            std::string name);
-  // From the root; symbolic links are not followed.
+  // Walks from the root and follows no symbolic links.
   [[nodiscard]] net::Task<Result<orangefs::Handle>> resolve(std::string path);
   [[nodiscard]] net::Task<Result<Stat>> stat(orangefs::Handle handle);
   [[nodiscard]] net::Task<Result<std::unique_ptr<File>>> open(orangefs::Handle handle);
 
-  // `datafiles` 0: as the file system is configured.
+  // `datafiles` 0: the number that the file system is configured for.
   [[nodiscard]] net::Task<Result<orangefs::Handle>> create(orangefs::Handle directory,
                                                            std::string name,
                                                            std::uint32_t permissions,
@@ -91,9 +91,9 @@ class FileSystem {
   [[nodiscard]] net::Task<Result<orangefs::Handle>> symlink(orangefs::Handle directory,
                                                             std::string name, std::string target);
   [[nodiscard]] net::Task<Result<std::string>> readlink(orangefs::Handle link);
-  // A file, an empty directory or a symbolic link.
+  // Removes a file, an empty directory or a symbolic link.
   [[nodiscard]] net::Task<Result<void>> remove(orangefs::Handle directory, std::string name);
-  // Replaces what has the new name already.
+  // Replaces an object that already has the new name.
   [[nodiscard]] net::Task<Result<void>> rename(orangefs::Handle directory, std::string name,
                                                orangefs::Handle new_directory,
                                                std::string new_name);
@@ -124,27 +124,27 @@ class FileSystem {
   // The entries of a directory that one of its dirdata objects holds.
   [[nodiscard]] net::Task<Result<std::vector<DirectoryEntry>>> entries_at(
       orangefs::Handle place, const Directory& directory);
-  // The server with metadata whose turn it is to hold a new object.
+  // Picks the metadata server for a new object, in turn.
   [[nodiscard]] std::size_t next_metadata_server();
-  // A request to the server that holds `target`, about `object`.
+  // Sends a request about `object` to the server that holds `target`.
   [[nodiscard]] net::Task<Result<orangefs::Response>> ask(orangefs::Handle target,
                                                           orangefs::Handle object,
                                                           orangefs::Capability capability,
                                                           orangefs::RequestBody body,
                                                           bool* repeated = nullptr);
-  // A request that was repeated may find what its first copy did; that is success.
+  // A retry may find the entry that its first attempt made; that is success.
   [[nodiscard]] net::Task<Result<void>> enter(const Directory& parent, std::string name,
                                               orangefs::Handle handle);
-  // What the name led to; nothing when the name was gone after the request had been repeated.
+  // Returns the handle that the name had; empty when a retry found the name gone.
   [[nodiscard]] net::Task<Result<std::optional<orangefs::Handle>>> leave(const Directory& parent,
                                                                          std::string name);
-  // After enter() of a new object has failed: destroys the object, unless a name may lead to it.
+  // Call after enter() of a new object failed. Destroys the object unless a name may lead to it.
   [[nodiscard]] net::Task<> undo(const Directory& parent, const Error& failure,
                                  orangefs::Handle handle, std::vector<orangefs::Handle> datafiles);
   [[nodiscard]] net::Task<Result<void>> replace(const Directory& source, std::string name,
                                                 const Directory& target, std::string new_name,
                                                 orangefs::Handle moved, orangefs::Handle replaced);
-  // Removes objects that no name leads to any more; one that is gone already is no error.
+  // Removes objects that have lost their name. A missing object is no error.
   [[nodiscard]] net::Task<Result<void>> destroy_all(const Directory& parent,
                                                     orangefs::Handle handle,
                                                     orangefs::Attributes attributes);

@@ -1,4 +1,4 @@
-// The second half of FileSystem: renaming, listing, attributes of all kinds.
+// The second half of FileSystem: renaming, listing, and all kinds of attributes.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -86,7 +86,7 @@ net::Task<Result<void>> FileSystem::replace(const Directory& source, std::string
   const Result<std::optional<orangefs::Handle>> left = co_await leave(source, std::move(name));
   if (!left) co_return std::unexpected(left.error());
   const orangefs::Handle gone = std::get<orangefs::HandleResponse>(changed->body).handle;
-  // A repetition finds the new handle itself; what the first copy replaced is not known then.
+  // A retry finds the new handle in place; what the first attempt replaced is unknown.
   if (gone == moved) co_return Result<void>();
   if (gone != replaced) {  // another client was faster
     old_object = co_await get_attributes(*session_, gone);

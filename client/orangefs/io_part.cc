@@ -84,7 +84,7 @@ bool IoPart::on_response(std::span<const std::byte> payload) {
   const orangefs::Status status = in.i32();
   if (in.failed() || version / 1000 != orangefs::kProtocolVersion / 1000 ||
       encoding != orangefs::kEncodingLittleEndian) {
-    spdlog::error("the response to an I/O makes no sense");
+    spdlog::error("the response to an I/O is malformed");
     return false;
   }
   if (op == orangefs::Op::proto_error) {
@@ -96,7 +96,7 @@ bool IoPart::on_response(std::span<const std::byte> payload) {
                                 : phase_ == Phase::write_completion ? orangefs::Op::write_completion
                                                                     : orangefs::Op::io;
   if (op != expected) {
-    spdlog::error("{} came instead of {}", orangefs::name(op), orangefs::name(expected));
+    spdlog::error("received {}, expected {}", orangefs::name(op), orangefs::name(expected));
     return false;
   }
   if (status != 0) {
@@ -194,7 +194,7 @@ void IoPart::on_data_end() {
 void IoPart::on_failure(std::error_code error) {
   failure_ = error;
   phase_ = Phase::ended;
-  // What still waits to be sent must not outlive the caller's memory.
+  // Queued messages must not outlive the caller's memory.
   if (borrowed_) {
     connection_->close(error);
   } else {

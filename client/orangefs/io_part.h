@@ -17,19 +17,19 @@
 
 namespace vpfs::client {
 
-// Where the bytes of an I/O come from or go to; byte 0 belongs to the I/O's offset.
+// The source or destination of an I/O's bytes; byte 0 belongs to the I/O's offset.
 struct IoBytes {
-  // Reads: empty drops what arrives, without a copy.
+  // For reads. When empty, the data are dropped without a copy.
   std::span<std::byte> into = {};
-  // Writes: from memory, or from a file when its size is not zero.
+  // For writes. The file is used when its size is not zero.
   std::span<const std::byte> from = {};
   net::OutputQueue::FilePart file = {};
 };
 
 // The part of a read or write that one datafile serves: SMALL_IO or IO with its flow.
 //
-// Borrows connection, latch, template and the memory of `bytes` until the latch has counted its
-// end; then no part of the program holds a reference to that memory any more.
+// Borrows the latch, the template and the memory of `bytes` until the latch has counted its end;
+// after that nothing refers to that memory.
 class IoPart final : public Exchange {
  public:
   struct Plan {
@@ -43,7 +43,7 @@ class IoPart final : public Exchange {
     Duration patience = std::chrono::seconds(300);
   };
 
-  // What the range of a plan has on its datafile.
+  // How many bytes of the plan's range lie on its datafile.
   [[nodiscard]] static std::uint64_t bytes_on_datafile(const Plan& plan);
 
   IoPart(const Plan& plan, const IoBytes& bytes, net::Latch& latch);
@@ -51,16 +51,16 @@ class IoPart final : public Exchange {
 
   void begin(std::shared_ptr<Connection> connection, const RequestTemplate& request);
 
-  // After the latch. A failure is of the transport, a status is the server's.
+  // Valid after the latch. failure() is the transport's, status() the server's.
   [[nodiscard]] std::error_code failure() const { return failure_; }
   [[nodiscard]] orangefs::Status status() const { return status_; }
   [[nodiscard]] bool good() const { return !failure_ && status_ == 0; }
-  // Bytes that were read or written, of so many.
+  // How many bytes were read or written, out of wanted().
   [[nodiscard]] std::uint64_t moved() const { return moved_; }
   [[nodiscard]] std::uint64_t wanted() const { return wanted_; }
 
  private:
-  // Tells its part when the last message that borrows the caller's bytes is gone.
+  // Notifies its part once the last message that borrows the caller's bytes is released.
   struct Guard {
     explicit Guard(IoPart& owner) : part(&owner) {}
     ~Guard() { part->data_released(); }

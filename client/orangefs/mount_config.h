@@ -39,7 +39,7 @@ struct MountConfig {
   [[nodiscard]] std::optional<std::size_t> server_of(orangefs::Handle handle) const;
 };
 
-// Of the text that GETCONFIG returns. `scheme` is that of the mount address.
+// Reads the text that GETCONFIG returns. `scheme` is that of the mount address.
 [[nodiscard]] Result<MountConfig> read_mount_config(std::string_view text,
                                                     std::string_view file_system,
                                                     std::string_view scheme);

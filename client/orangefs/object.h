@@ -8,10 +8,10 @@
 #include "net/async.h"
 #include "protocols/orangefs/basic_types.h"
 
-// Steps that several operations on files and directories are made of.
+// Steps that several operations on files and directories share.
 namespace vpfs::client {
 
-// All that a GETATTR can tell but sizes, as the reference client asks for it.
+// Everything in a GETATTR but sizes, as the reference client asks for it.
 inline constexpr std::uint32_t kEverything =
     orangefs::kAttrCommonAll | orangefs::kAttrMetaDistribution | orangefs::kAttrMetaDatafiles |
     orangefs::kAttrMetaMirrorDatafiles | orangefs::kAttrSymlinkTarget | orangefs::kAttrDirentCount |

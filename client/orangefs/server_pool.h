@@ -25,11 +25,11 @@ class ServerPool {
   // Servers are numbered from zero in the order of add().
   void add(net::Endpoint server);
 
-  // The next connection in turn if it is there already; else null, and connect() makes it.
+  // The next connection in turn if it is open; otherwise null, and connect() opens it.
   [[nodiscard]] std::shared_ptr<Connection> ready(std::size_t server);
   [[nodiscard]] net::Task<Result<std::shared_ptr<Connection>>> connect(std::size_t server);
 
-  // Ends all exchanges; no connection is made from here on.
+  // Ends all exchanges; no connection is opened after it.
   void close();
 
  private:

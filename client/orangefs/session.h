@@ -23,7 +23,7 @@ struct SessionOptions {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   Duration connect_timeout = std::chrono::seconds(5);
-  // Instead of what the servers' configuration says, where set.
+  // Where set, these take the place of the servers' configuration.
   std::optional<Duration> job_timeout = {};
   std::optional<std::uint32_t> retry_limit = {};
   std::optional<Duration> retry_delay = {};
@@ -45,9 +45,9 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Sends a request to a server and waits for its response, repeating it as the configuration says
-  // when the transport fails. A status that is not zero is an error whose code is the errno.
-  // `repeated` is set when it was repeated: what the answer is about may have been done before.
+  // Sends a request to a server and waits for its response. Retries as configured when the
+  // transport fails. A status other than zero is an error whose code is the errno. `repeated` is
+  // set after a retry: an earlier attempt may already have done the work.
   [[nodiscard]] net::Task<Result<orangefs::Response>> call(std::size_t server,
                                                            orangefs::Request request,
                                                            bool* repeated = nullptr);
@@ -60,7 +60,7 @@ class Session {
   [[nodiscard]] net::Task<std::vector<Result<orangefs::Response>>> call_all(
       std::vector<Addressed> requests);
 
-  // Waits before the next attempt after a failure of the transport; false when there is none.
+  // Waits before the next attempt after a failure of the transport; false when there are no more.
   [[nodiscard]] net::Task<bool> retry_after(std::error_code failure, std::uint32_t attempt);
 
   // The server that holds the handle, or an error that names it.
@@ -87,8 +87,8 @@ class Session {
   std::string host_;
 };
 
-// The error for a response's status, and for a failure of the transport. After the latter nobody
-// knows whether the server did what it was asked.
+// The error for a response's status, and for a failure of the transport. After the latter it is
+// unknown whether the server did the work.
 [[nodiscard]] std::unexpected<Error> status_error(std::string_view what, orangefs::Status status);
 [[nodiscard]] std::unexpected<Error> transport_error(std::string_view what,
                                                      std::error_code failure);

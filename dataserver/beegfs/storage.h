@@ -20,8 +20,8 @@
 namespace vpfs::dataserver {
 
 // A BeeGFS storage server as its clients see it (docs/wire-beegfs.md), with its chunk files in
-// memory and on a thread of its own. It answers what a real one answers, drops connections and
-// stalls where a real one does, and makes the mistakes it is told.
+// memory and on a thread of its own. It answers, drops connections and stalls like a real one, and
+// makes mistakes on request.
 //
 // All functions may be called from any thread but its own.
 class BeegfsStorage {
@@ -33,17 +33,17 @@ class BeegfsStorage {
   BeegfsStorage& operator=(const BeegfsStorage&) = delete;
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
-  // Closes everything and ends the thread; what was seen can still be asked for.
+  // Closes everything and ends the thread. record() still works.
   void stop();
 
-  // Faults wait in line: of those that fit a request the first is taken.
+  // Faults are queued; a request takes the first that fits it.
   void inject(StorageFault fault);
   void clear_faults();
   void drop_connections();
 
   [[nodiscard]] StorageRecord record();
 
-  // A chunk file as a whole; before stop().
+  // Replace or return a whole chunk file. Call before stop().
   void put(std::uint16_t target, const std::string& entry, std::span<const std::byte> bytes);
   [[nodiscard]] std::vector<std::byte> content(std::uint16_t target, const std::string& entry);
 

@@ -53,7 +53,7 @@ void skip_path(ByteReader& in) {
 
 Message answer(MessageType request, const std::vector<std::byte>& body) {
   beegfs::MessageHeader header{.type = beegfs::answer_of(request).value()};
-  // Says that there are attributes in it, which in the other answers there always are.
+  // Says that the answer has attributes; the other answers always have them.
   if (request == MessageType::set_local_attr) header.feature_flags = 1;
   return beegfs::make_message(header, body);
 }

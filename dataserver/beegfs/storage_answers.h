@@ -13,8 +13,8 @@ namespace vpfs::dataserver {
 // Whether a storage server understands the message: its type, and every bit of its feature flags.
 [[nodiscard]] bool is_understood(const beegfs::MessageHeader& header);
 
-// The one message that answers a request that is neither a read nor a write; empty where there is
-// none by the protocol, nothing when the body makes no sense.
+// The message that answers a request other than a read or write. An empty message means that the
+// protocol has no answer; no message means that the body is malformed.
 [[nodiscard]] std::optional<std::vector<std::byte>> answer_to(StorageContext& context,
                                                               const beegfs::MessageHeader& header,
                                                               std::span<const std::byte> message);

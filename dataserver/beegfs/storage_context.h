@@ -47,7 +47,7 @@ class StorageTarget {
   // "<session>#<entry>".
   [[nodiscard]] Handle& handle(std::string_view text);
   void forget_handle(std::string_view text);
-  // The chunk file of an entry id, made by the asking.
+  // The chunk file of an entry id; created on first use.
   [[nodiscard]] BstreamId chunk_file(std::string_view entry);
 
  private:
@@ -65,11 +65,11 @@ class StorageContext {
                  const Clock& time_source);
 
   [[nodiscard]] StorageTarget* find_target(std::uint16_t id);
-  // Who takes requests with that number in the header.
+  // The workers for requests with that target in the header.
   [[nodiscard]] net::Permits& workers(std::uint16_t target);
-  // The fault that the next request of that type has.
+  // Takes the fault that the next request of that type meets.
   [[nodiscard]] std::optional<StorageFault> take_fault(beegfs::MessageType type);
-  // Ends everything that waits here.
+  // Wakes and ends all waiters.
   void stop();
 
   asio::io_context& loop;
@@ -80,7 +80,7 @@ class StorageContext {
   StorageRecord record;
   bool stopped = false;
 
-  // One thread reads all headers: while it waits for the rest of one, nobody else's is read.
+  // One thread reads all headers. While it waits for the rest of one, it reads no others.
   bool listener_waits = false;
   net::Signal listener_free;
 

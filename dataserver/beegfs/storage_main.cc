@@ -34,14 +34,13 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--port", options.port, "of 127.0.0.1 (0: a free one)");
+  app.add_option("--port", options.port, "port of 127.0.0.1 (0: a free one)");
   app.add_flag("--any-address", options.any_address, "listen at all addresses of this host");
   app.add_option("--targets", options.targets, "their numbers: 101,102")->delimiter(',');
   app.add_option("--bandwidth", options.bandwidth,
                  "of the device behind each target: 200 MiB/s (default: as fast as memory)");
   app.add_option("--per-request", options.per_request, "time of each request at the device: 50 us");
-  app.add_option("--parallelism", options.parallelism,
-                 "requests that are in that time at once at a device");
+  app.add_option("--parallelism", options.parallelism, "requests that a device works on at once");
   app.add_option("--capacity", options.capacity, "of all targets together");
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using beegfs::MessageType;
 
-// A small write comes whole in one piece.
+// A small write arrives in one piece.
 constexpr std::size_t kInputBuffer = 8192;
 // The buffer of a worker (tuneWorkerBufSize).
 constexpr std::size_t kMostMessage = 4 * kMiB;
@@ -137,7 +137,7 @@ net::Task<std::optional<beegfs::MessageHeader>> StorageSession::take_header() {
     context_.listener_waits = false;
     context_.listener_free.notify_all();
     if (!whole) {
-      (void)drop("the rest of a header did not come");
+      (void)drop("the rest of a header did not arrive");
       co_return std::nullopt;
     }
   }
@@ -191,7 +191,7 @@ net::Task<bool> StorageSession::handle(const beegfs::MessageHeader& header) {
   if (header.length > kMostMessage) co_return drop("a message that is too long");
   message_.resize(header.length);
   if (!co_await read_within(message_, context_.settings.body_patience)) {
-    // The worker forgets the connection, and nobody ever closes it.
+    // The worker forgets the connection, and it stays open forever.
     co_return co_await stay_silent();
   }
   if (!is_understood(header)) co_return drop("a message of unknown type or flags");
@@ -203,7 +203,7 @@ net::Task<bool> StorageSession::handle(const beegfs::MessageHeader& header) {
   if (!authenticated_) co_return drop("not authenticated");
   if (is_io(header.type)) co_return co_await handle_io(header);
   const std::optional<std::vector<std::byte>> answer = answer_to(context_, header, message_);
-  if (!answer) co_return drop("the body of a message makes no sense");
+  if (!answer) co_return drop("the body of a message is malformed");
   const std::span<const std::byte> bytes(*answer);
   co_return bytes.empty() || co_await send(bytes);
 }
@@ -295,17 +295,17 @@ net::Task<bool> StorageSession::take_data(const beegfs::FileIo& io, Write& plan)
       }
       plan.result = -std::to_underlying(beegfs::OpsError::no_space);
     }
-    // After an error the rest is taken all the same.
+    // After an error the rest is still read.
     if (!co_await discard_within(size, context_.settings.data_patience)) co_return false;
   }
-  co_return !cut || drop("as told, in the middle of a write's data");
+  co_return !cut || drop("as requested, in the middle of a write's data");
 }
 
 net::Task<bool> StorageSession::take_window(BstreamStore::Window window) {
   for (const std::span<std::byte> part : window.parts) {
     if (!co_await read_within(part, context_.settings.data_patience)) {
       context_.store.abandon(std::move(window));
-      co_return drop("the rest of a write's data did not come");
+      co_return drop("the rest of a write's data did not arrive");
     }
   }
   (void)co_await context_.store.commit(std::move(window));
@@ -332,7 +332,7 @@ net::Task<bool> StorageSession::read(Read plan) {
   for (std::uint64_t done = 0; done < end;) {
     const std::uint64_t size = std::min(end - done, plan.piece);
     if (failing && done + size == end) {
-      // No closing word: the error's takes its place.
+      // The error's word takes the place of the closing word.
       plan.readable = end + 1;
     }
     if (!co_await send_piece(plan, done, size)) co_return false;
@@ -365,7 +365,7 @@ net::Task<bool> StorageSession::send_piece(const Read& plan, std::uint64_t done,
   for (const auto& part : *data) add(part.bytes);
   if (!cut && done + size == plan.readable) add(std::span(words).subspan(8));
   if (!co_await send(std::span(parts))) co_return false;
-  co_return !cut || drop("as told, in the middle of an answer");
+  co_return !cut || drop("as requested, in the middle of an answer");
 }
 
 net::Task<bool> StorageSession::send_word(std::int64_t word) {

@@ -26,7 +26,7 @@ class StorageSession : public std::enable_shared_from_this<StorageSession> {
  public:
   StorageSession(StorageContext& context, net::Socket socket);
 
-  // `ended` is called once, when nothing of the session runs any more.
+  // `ended` is called once, after the session's last coroutine has ended.
   void start(std::function<void()> ended);
   void close();
 
@@ -48,7 +48,7 @@ class StorageSession : public std::enable_shared_from_this<StorageSession> {
   };
 
   [[nodiscard]] net::Task<> serve();
-  // Each is false when the connection is to be closed.
+  // Each returns false when the connection must be closed.
   [[nodiscard]] net::Task<bool> take_request();
   [[nodiscard]] net::Task<bool> handle(const beegfs::MessageHeader& header);
   [[nodiscard]] net::Task<bool> handle_io(const beegfs::MessageHeader& header);
@@ -61,14 +61,14 @@ class StorageSession : public std::enable_shared_from_this<StorageSession> {
   [[nodiscard]] net::Task<bool> send_word(std::int64_t word);
   [[nodiscard]] net::Task<bool> send_half_word(const Read& plan, std::uint64_t first_piece);
   [[nodiscard]] net::Task<bool> send_wrong_type();
-  // Nothing where the header is not there whole.
+  // Empty when the header is incomplete.
   [[nodiscard]] net::Task<std::optional<beegfs::MessageHeader>> take_header();
   [[nodiscard]] net::Task<bool> fill_within(std::size_t size, Duration patience);
   [[nodiscard]] net::Task<bool> read_within(std::span<std::byte> into, Duration patience);
   [[nodiscard]] net::Task<bool> discard_within(std::uint64_t size, Duration patience);
   [[nodiscard]] net::Task<bool> send(std::span<const std::byte> bytes);
   [[nodiscard]] net::Task<bool> send(std::span<iovec> parts);
-  // Drops what comes until the other side closes.
+  // Drops all input until the peer closes.
   [[nodiscard]] net::Task<bool> stay_silent();
   [[nodiscard]] net::Task<> pause_until(TimePoint when);
   [[nodiscard]] net::Task<> pass_device(StorageTarget& target, std::uint64_t size);
@@ -85,7 +85,7 @@ class StorageSession : public std::enable_shared_from_this<StorageSession> {
   net::InputStream input_;
   asio::steady_timer deadline_;
   asio::steady_timer pause_;
-  std::uint64_t armed_ = 0;  // counts; a deadline that was disarmed too late does nothing
+  std::uint64_t armed_ = 0;  // a counter; a deadline that was disarmed too late does nothing
   std::function<void()> ended_;
   std::vector<std::byte> message_;
   std::size_t number_ = 0;  // in the record

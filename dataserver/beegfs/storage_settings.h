@@ -17,22 +17,22 @@ struct StorageSettings {
   bool any_address = false;  // of all addresses instead
   std::vector<std::uint16_t> targets = {101};
   std::size_t workers = 12;  // of each target
-  // Reads are answered in pieces: until so many bytes were read in sequence by one file handle in
-  // large ones.
+  // Reads are answered in pieces. A file handle gets large ones until it has read this many bytes
+  // in sequence.
   Bytes first_piece = {4 * kMiB - 8 * kKiB};
   Bytes first_pieces_until = {4 * kMiB};
   Bytes piece = {128 * kKiB};
   Duration header_patience = std::chrono::seconds(5);
   Duration body_patience = std::chrono::seconds(5);
   Duration data_patience = std::chrono::seconds(90);
-  // Asked of every connection before anything else.
+  // Every connection must send this first.
   std::optional<std::uint64_t> secret = {};
   std::optional<DeviceSettings> device = {};  // of each target
   Bytes capacity = {4 * kGiB};
   bool record = true;  // what every connection asked for
 };
 
-// What a storage server does wrong, to the next requests that it fits.
+// A mistake that a storage server makes with the next requests of that type.
 struct StorageFault {
   enum class Kind : std::uint8_t {
     silence,     // never answers; whatever else comes on the connection is dropped
@@ -49,7 +49,7 @@ struct StorageFault {
   std::int32_t value = 0;
   std::uint64_t bytes = 0;
   Duration delay = {};
-  std::uint64_t times = 1;  // so many requests; 0: all
+  std::uint64_t times = 1;  // requests; 0: all
 };
 
 struct SeenRequest {
@@ -74,14 +74,14 @@ struct SeenConnection {
 struct StorageRecord {
   std::vector<SeenConnection> connections;  // as they were accepted
   std::size_t open_connections = 0;
-  // Reads and writes whose header is here and whose answer has not left whole.
+  // Reads and writes whose header has arrived and whose answer has not been sent whole.
   std::size_t outstanding = 0;
   std::size_t peak_outstanding = 0;
   std::uint64_t reads = 0;  // answered
   std::uint64_t writes = 0;
   std::uint64_t headers_in_pieces = 0;
-  std::uint64_t dropped = 0;    // connections, for what came by them
-  std::size_t faults_left = 0;  // that have not been made as often as they are to be
+  std::uint64_t dropped = 0;    // connections, because of their input
+  std::size_t faults_left = 0;  // not yet made as often as asked for
 };
 
 }  // namespace vpfs::dataserver

@@ -17,7 +17,7 @@ using orangefs::Response;
 
 constexpr std::uint64_t kCapabilityLifetime = 600;  // seconds
 
-// The handles that a capability for an object speaks of.
+// The handles that a capability for an object covers.
 std::vector<Handle> covered(Handle handle, const Attributes& object) {
   std::vector<Handle> handles = {handle};
   handles.insert(handles.end(), object.datafiles.begin(), object.datafiles.end());
@@ -26,8 +26,8 @@ std::vector<Handle> covered(Handle handle, const Attributes& object) {
   return handles;
 }
 
-// Takes away what the mask does not ask for. The common attributes always go together, and that a
-// file is not stuffed must always be seen.
+// Removes what the mask does not ask for. The common attributes always stay, and so does the flag
+// that a file is not stuffed.
 void reduce(Attributes& object, std::uint32_t mask) {
   object.mask &= mask | orangefs::kAttrCommonAll | orangefs::kAttrMetaUnstuffed;
   const auto keeps = [&](std::uint32_t bits) { return (object.mask & bits) != 0; };
@@ -104,7 +104,7 @@ Operations::Reply Operations::run(const orangefs::ListattrRequest& body,
 
 Outcome<void> Operations::may_set(const Attributes& object, const orangefs::SetattrRequest& body,
                                   const Request& request) {
-  // A symbolic link comes from BATCH_CREATE without owner and target; its maker sets them.
+  // BATCH_CREATE makes a symbolic link without owner and target; its creator sets them.
   const bool unfinished = object.type == ObjectType::symlink && object.symlink_target.empty();
   if (unfinished) return {};
   const std::uint32_t permitted = request.capability.op_mask;

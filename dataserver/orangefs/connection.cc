@@ -12,7 +12,7 @@
 namespace vpfs::dataserver {
 namespace {
 
-// Holds one request message and its header, and some more that came with it.
+// Holds one request message with its header, and some of what follows it.
 constexpr std::size_t kInputSize = 32 * kKiB;
 
 std::string describe_peer(const net::Socket& socket) {
@@ -78,12 +78,12 @@ net::Task<void> Connection::read_messages(Self self) {
   while (co_await self->take_message()) {
     while (self->running_ >= kMostOperations && !self->shut_) co_await self->has_room_.wait();
   }
-  if (self->in_message_) self->give_up("it ended in the middle of a message");
+  if (self->in_message_) self->give_up("the stream ended in the middle of a message");
   self->close();
 }
 
 net::Task<bool> Connection::take_message() {
-  // While data of writes are expected they go past the buffer, straight to the store.
+  // Data of writes bypass the buffer on their way to the store.
   const std::size_t most = write_flows_.empty() ? kInputSize : orangefs::kBmiHeaderSize;
   if (!co_await input_.fill(orangefs::kBmiHeaderSize, most)) {
     in_message_ = !shut_ && !input_.buffered().empty();
@@ -109,7 +109,7 @@ net::Task<bool> Connection::take_request(orangefs::BmiHeader header) {
     give_up("a request of more than 16 KiB");
     co_return false;
   }
-  // Some requests are answered right here, so whoever reads no answers is not read from either.
+  // Some requests are answered right here, so a client that reads no answers is not read from.
   if (!co_await output_has_room()) co_return false;
   const auto size = static_cast<std::size_t>(header.payload_size);
   if (!co_await input_.fill(size)) co_return false;

@@ -15,12 +15,12 @@
 
 namespace vpfs::dataserver {
 
-// One client's connection. Reads messages until the client hangs up or breaks the framing; every
-// operation runs beside the others and answers through one output queue, in the order in which
-// they get ready. Shared by the coroutines that run for it, and gone with the last of them.
+// One client's connection. Reads messages until the client hangs up or breaks the framing.
+// Operations run concurrently and answer through one output queue as they complete. The connection
+// is shared by its coroutines and ends with the last of them.
 //
-// Memory is bounded: reading stops while kMostOperations run that need no data of the client, and
-// operations wait before they answer while the client leaves kMostOutput bytes unread. At most
+// Memory is bounded. Reading stops while kMostOperations run that need no data of the client.
+// Operations delay their answers while the client leaves kMostOutput bytes unread. At most
 // kMostUncommitted pieces of writes are on their way to the store.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -31,15 +31,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Connection(ServerContext& context, Operations& operations, net::Socket socket);
 
-  // `closed` is called once, when nothing of the connection runs any more.
+  // `closed` is called once, after the connection's last coroutine has ended.
   void start(std::function<void()> closed);
   void close();
 
-  // For the server's watch over messages that never end: what has arrived so far, and whether the
-  // connection waits for the rest of a message or of a write.
+  // For the server's watch over stalled messages: a counter of arrivals, and whether the connection
+  // waits for the rest of a message or write.
   [[nodiscard]] std::uint64_t arrivals() const { return arrivals_; }
   [[nodiscard]] bool waits_for_more() const { return in_message_ || !write_flows_.empty(); }
-  // Closes it with a line in the log.
+  // Closes the connection and logs the reason.
   void give_up(const char* reason);
 
  private:
@@ -52,14 +52,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     orangefs::Tag tag;
     IoPlan plan;
-    SegmentWalk walk;  // the bytes that have not come yet
+    SegmentWalk walk;  // the bytes that have not arrived yet
     std::int64_t received = 0;
     Outcome<void> stored;         // the first piece that failed says why
     std::size_t uncommitted = 0;  // pieces on their way to the store
   };
   using WriteFlowPtr = std::shared_ptr<WriteFlow>;  // shared with the pieces under way
 
-  // Each coroutine of the first kind owns the connection through `self`.
+  // The static coroutines own the connection through `self`.
   static net::Task<void> read_messages(Self self);
   static net::Task<void> run_operation(Self self, orangefs::Tag tag, orangefs::Request request);
   static net::Task<void> run_read(Self self, orangefs::Tag tag, IoPlan plan);
@@ -71,7 +71,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] net::Task<bool> take_message();
   [[nodiscard]] net::Task<bool> take_request(orangefs::BmiHeader header);
   [[nodiscard]] net::Task<bool> take_data(orangefs::BmiHeader header);
-  // Reads the next bytes of a write into the store. False when the connection broke.
+  // Reads the next bytes of a write into the store. False when the connection is lost.
   [[nodiscard]] net::Task<bool> take_piece(WriteFlowPtr flow, SegmentWalk::Segment piece);
   [[nodiscard]] net::Task<bool> dispatch(orangefs::Tag tag, orangefs::Request request);
   [[nodiscard]] bool start_write(orangefs::Tag tag, const IoPlan& plan);
@@ -81,7 +81,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                                             std::vector<std::byte> data);
   [[nodiscard]] net::Task<Outcome<void>> store_piece(orangefs::Handle handle, std::int64_t offset,
                                                      std::span<const std::byte> data);
-  // Waits until the client has taken enough of what it was sent; false when it is gone.
+  // Waits until the client has taken enough of its output; false when it is gone.
   [[nodiscard]] net::Task<bool> output_has_room();
   void finish_write(WriteFlow& flow);
   void send_error(orangefs::Tag tag, orangefs::Op op, orangefs::Status status);

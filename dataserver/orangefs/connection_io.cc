@@ -23,7 +23,7 @@ orangefs::Response io_response(std::int64_t bstream_size) {
   return {.status = 0, .body = orangefs::IoResponse{.bstream_size = bstream_size}};
 }
 
-// The next `size` bytes of a walk. One run is lent, more are put together.
+// The next `size` bytes of a walk. A single run is borrowed, several are copied together.
 net::Task<Outcome<std::vector<BstreamStore::Part>>> read_segments(BstreamStore& store,
                                                                   orangefs::Handle handle,
                                                                   SegmentWalk& walk,
@@ -49,8 +49,8 @@ net::Task<Outcome<std::vector<BstreamStore::Part>>> read_segments(BstreamStore& 
 
 }  // namespace
 
-// The first piece is read before the answer, so that a failing disk is told in the answer; after
-// it nothing can be told but by closing the connection.
+// The first piece is read before the answer, so that the answer can report a failing disk. Later
+// failures can only close the connection.
 net::Task<void> Connection::run_read(Self self, orangefs::Tag tag, IoPlan plan) {
   BstreamStore& store = self->context_.bstreams;
   const Outcome<std::int64_t> end = store.size(plan.handle);
@@ -64,7 +64,7 @@ net::Task<void> Connection::run_read(Self self, orangefs::Tag tag, IoPlan plan) 
     auto parts = co_await read_segments(store, plan.handle, walk, size);
     if (!parts && done == 0) co_return self->send_error(tag, orangefs::Op::io, parts.error());
     if (!parts) co_return self->give_up("a read failed half-way");
-    // A truncation or removal meanwhile: what is missing would go out as zeros.
+    // After a concurrent truncation or removal, the missing bytes would go out as zeros.
     const std::int64_t needed =
         plan.sparse ? *end : plan.offset + done + static_cast<std::int64_t>(size);
     if (size > 0 && store.size(plan.handle).value_or(0) < needed) {
@@ -109,7 +109,7 @@ bool Connection::start_write(orangefs::Tag tag, const IoPlan& plan) {
 net::Task<bool> Connection::take_data(orangefs::BmiHeader header) {
   const auto found = write_flows_.find(header.tag);
   if (found == write_flows_.end()) {
-    give_up("data that belong to no write");
+    give_up("received data that belong to no write");
     co_return false;
   }
   const WriteFlowPtr flow = found->second;
@@ -118,7 +118,7 @@ net::Task<bool> Connection::take_data(orangefs::BmiHeader header) {
     give_up("more data than the write announced");
     co_return false;
   }
-  // One turn for a message of the usual size; a larger one goes piece by piece.
+  // A message of the usual size takes one turn; a larger one goes piece by piece.
   auto left = static_cast<std::size_t>(header.payload_size);
   while (left > 0) {
     const std::size_t most = std::min(left, context_.bstreams.most_window());
@@ -137,7 +137,7 @@ net::Task<bool> Connection::take_piece(WriteFlowPtr flow, SegmentWalk::Segment p
   const bool first = flow->received == 0;
   const auto size = static_cast<std::size_t>(piece.size);
   while (uncommitted_ >= kMostUncommitted && !shut_) co_await has_room_.wait();
-  // After a failure the rest of the data is dropped, and the end of it reports the failure.
+  // After a failure the rest of the data is dropped; the completion reports the failure.
   Outcome<BstreamStore::Window> window = refuse(ECANCELED);
   if (flow->stored) {
     window = co_await context_.bstreams.open_window(flow->plan.handle, piece.offset, size);
@@ -213,7 +213,7 @@ net::Task<void> Connection::small_read(orangefs::Tag tag, IoPlan plan) {
     SegmentWalk walk(plan, *end);
     parts = co_await read_segments(store, plan.handle, walk, size);
     if (!parts) co_return send_error(tag, orangefs::Op::small_io, parts.error());
-    // What a truncation took away meanwhile would go out as zeros.
+    // After a concurrent truncation, the missing bytes would go out as zeros.
     const Outcome<std::int64_t> now = store.size(plan.handle);
     again = !now || *now < *end;
     if (again) end = now;

@@ -25,7 +25,7 @@ class HandleRanges {
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
   [[nodiscard]] orangefs::HandleExtent meta(std::uint32_t server) const;
   [[nodiscard]] orangefs::HandleExtent data(std::uint32_t server) const;
-  // The server of a metadata or datafile handle; nothing for handles that are nobody's.
+  // The server of a metadata or datafile handle; empty for handles outside all ranges.
   [[nodiscard]] std::optional<std::uint32_t> server_of(orangefs::Handle handle) const;
   [[nodiscard]] static bool is_datafile(orangefs::Handle handle) { return handle >= kFirstData; }
 
@@ -35,9 +35,9 @@ class HandleRanges {
                                                  std::uint64_t serial) const;
   // Serial numbers are below this.
   [[nodiscard]] std::uint64_t serial_limit() const { return part_width_; }
-  // Where a server that starts at this time of day (milliseconds since the epoch) begins to count,
-  // unless it knows of higher numbers: a server that has lost its memory thereby never gives a
-  // handle twice.
+  // The first serial number of a server that starts at this time of day (milliseconds since the
+  // epoch), unless it knows of higher ones. So a server that lost its metadata never reuses a
+  // handle.
   [[nodiscard]] std::uint64_t first_serial(std::int64_t epoch_milliseconds) const;
 
  private:

@@ -10,7 +10,7 @@
 namespace vpfs::dataserver {
 namespace {
 
-// Each is looked up by itself, while others wait.
+// Each run is looked up separately, while other requests wait.
 constexpr std::int64_t kMostRuns = 4'000'000;
 
 template <typename Body>

@@ -16,14 +16,14 @@ struct IoPlan {
   orangefs::IoType type = orangefs::IoType::read;
   std::int64_t offset = 0;
   std::int64_t size = 0;
-  // When they are not the one run [offset, offset + size): where they are instead.
+  // Set unless the bytes are the one run [offset, offset + size).
   std::shared_ptr<const orangefs::SparseIo> sparse;
 
-  // Of a read: how much there is when the datafile ends at `bstream_size`.
+  // How many bytes a read gets when the datafile ends at `bstream_size`.
   [[nodiscard]] std::int64_t readable(std::int64_t bstream_size) const;
 };
 
-// Gives the bytes of a plan as runs of the datafile, in the order in which they are sent.
+// Walks over the bytes of a plan as runs of the datafile, in the order of sending.
 class SegmentWalk {
  public:
   struct Segment {
@@ -36,7 +36,7 @@ class SegmentWalk {
   SegmentWalk(const IoPlan& plan, std::int64_t end);
   explicit SegmentWalk(const IoPlan& plan);
 
-  // Of at most `most` bytes; of none after the last.
+  // The next segment, of at most `most` bytes; empty after the last.
   [[nodiscard]] Segment next(std::int64_t most);
 
  private:

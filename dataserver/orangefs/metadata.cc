@@ -25,7 +25,7 @@ Attributes fresh(const Attributes& wanted, ObjectType type, std::uint64_t now) {
   return attributes;
 }
 
-// With its length as clients want it: the closing NUL counted, or nothing at all.
+// Clients want the length with the closing NUL, or zero for no target.
 void set_target(Attributes& link, const std::string& target) {
   link.symlink_target = target;
   link.symlink_target_length = target.empty() ? 0 : static_cast<std::uint32_t>(target.size() + 1);

@@ -14,7 +14,7 @@
 namespace vpfs::dataserver {
 
 // The metadata objects of one server: metafiles, directories with their entries, symbolic links,
-// extended attributes. Checks what must hold between objects, not who may do what.
+// extended attributes. Checks consistency between objects, not permissions.
 //
 // Every change is one change set of the store; after it, await durable() before telling a client.
 //
@@ -25,7 +25,7 @@ class Metadata {
  public:
   Metadata(KeyValueStore& store, const HandleRanges& ranges, std::uint32_t self, WallClock clock);
 
-  // Makes the root directory where it belongs to this server and is not there yet.
+  // Creates the root directory if it belongs to this server and is missing.
   [[nodiscard]] Outcome<void> open();
   [[nodiscard]] net::Task<Outcome<void>> durable() { return store_.make_durable(); }
   [[nodiscard]] std::uint64_t now_seconds() const;
@@ -37,8 +37,8 @@ class Metadata {
   [[nodiscard]] Outcome<void> set_attributes(orangefs::Handle handle,
                                              const orangefs::Attributes& wanted);
 
-  // Each makes an object that no directory names yet, owned as `wanted` says. Datafiles come to
-  // lie on the servers `placement`, in that order.
+  // Each creates an object without a name, with the owner in `wanted`. Datafiles lie on the servers
+  // of `placement`, in that order.
   [[nodiscard]] Outcome<orangefs::Attributes> create_file(const orangefs::Attributes& wanted,
                                                           std::span<const std::uint32_t> placement,
                                                           orangefs::Handle* handle);
@@ -51,7 +51,7 @@ class Metadata {
                                                      std::string_view name);
   [[nodiscard]] Outcome<void> add_entry(orangefs::Handle dirdata, std::string_view name,
                                         orangefs::Handle target);
-  // The handle that the entry had.
+  // Both return the handle that the entry had.
   [[nodiscard]] Outcome<orangefs::Handle> remove_entry(orangefs::Handle dirdata,
                                                        std::string_view name);
   [[nodiscard]] Outcome<orangefs::Handle> change_entry(orangefs::Handle dirdata,
@@ -80,7 +80,7 @@ class Metadata {
   [[nodiscard]] Outcome<orangefs::Attributes> dirdata(orangefs::Handle handle);
   void put_object(ChangeSet& changes, orangefs::Handle handle,
                   const orangefs::Attributes& attributes);
-  // The dirdata has `difference` more entries and has changed now.
+  // Adds `difference` to the number of entries and sets the times to now.
   void touch_dirdata(ChangeSet& changes, orangefs::Handle handle, orangefs::Attributes attributes,
                      int difference);
   void make_directory(ChangeSet& changes, orangefs::Handle directory, orangefs::Handle dirdata,

@@ -28,8 +28,8 @@ struct EntryValue {
 [[nodiscard]] std::string encode(const EntryValue& value);
 [[nodiscard]] Outcome<EntryValue> decode_entry_value(std::string_view bytes);
 
-// Objects are kept as the payload of a GETATTR response, so that one encoding serves both. EIO when
-// the bytes are no such thing.
+// Objects are stored as the payload of a GETATTR response, so that one encoding serves both. EIO
+// when the bytes are malformed.
 [[nodiscard]] std::string encode(const orangefs::Attributes& attributes);
 [[nodiscard]] Outcome<orangefs::Attributes> decode_attributes(std::string_view bytes);
 

@@ -80,7 +80,7 @@ Operations::Reply Operations::run(const orangefs::MkdirRequest& body, const Requ
       {.status = 0, .body = orangefs::MkdirResponse{.handle = *directory, .capability = {}}});
 }
 
-// Clients make symbolic links with it: a handle first, its attributes by SETATTR.
+// Clients create symbolic links with it: first a handle, then its attributes by SETATTR.
 Operations::Reply Operations::run(const orangefs::BatchCreateRequest& body,
                                   const Request& request) {
   constexpr std::uint32_t kMostAtOnce = 1024;
@@ -153,7 +153,7 @@ Operations::Reply Operations::run(const orangefs::LookupPathRequest& body,
     if (!may_go_on) break;
     directory = *entry;
   }
-  // What was found so far is an answer: the client goes on from there and meets the problem then.
+  // A partial result is an answer; the client goes on from there and meets the problem itself.
   if (found.handles.empty()) {
     return ready(failure(Op::lookup_path, problem));
   }

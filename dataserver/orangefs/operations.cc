@@ -40,7 +40,7 @@ Operations::Reply Operations::run(const Body& /*body*/, const Request& request) 
   co_return failure(orangefs::op_of(request.body), status_of(ENOSYS));
 }
 
-// What it tells may be somebody else's change that is not durable yet, so it waits as that does.
+// A reply may show another client's change that is not durable yet, so it waits for that too.
 Operations::Reply Operations::ready(Response response) {
   return settled(std::move(response));
 }

@@ -54,7 +54,7 @@ class Operations {
   Reply run(const orangefs::StatfsRequest& body, const Request& request);
   Reply run(const orangefs::MgmtSetparamRequest& body, const Request& request);
   Reply run(const orangefs::MgmtIterateHandlesRequest& body, const Request& request);
-  // What this server does not do.
+  // Everything else is unsupported.
   template <typename Body>
   Reply run(const Body& body, const Request& request);
 
@@ -64,9 +64,9 @@ class Operations {
                                                     const orangefs::Credential* credential);
   [[nodiscard]] std::vector<std::uint32_t> place(const orangefs::CreateRequest& body);
   [[nodiscard]] bool is_ours(orangefs::Handle handle) const;
-  // The reply to an operation that needs no waiting.
+  // The reply to an operation that changes nothing.
   Reply ready(orangefs::Response response);
-  // As ready(), once all changes are durable; or the response says why they are not.
+  // Waits until all changes are durable. If that fails, the response is the error.
   Reply settled(orangefs::Response response);
   [[nodiscard]] Outcome<void> may_set(const orangefs::Attributes& object,
                                       const orangefs::SetattrRequest& body, const Request& request);
@@ -74,7 +74,7 @@ class Operations {
   using HandlesByServer = std::vector<std::vector<std::size_t>>;
   // EINVAL when a handle is nobody's.
   [[nodiscard]] Outcome<HandlesByServer> by_server(std::span<const orangefs::Handle> handles) const;
-  // For each server what it answers about its handles, or why that is not known.
+  // For each server its answer about its handles, or why there is none.
   template <typename Part>
   using Parts = std::vector<std::expected<Part, orangefs::Status>>;
   // Asks all other servers that hold some of the handles, at once.

@@ -129,7 +129,7 @@ net::Task<Peers::Reply> Peers::call(std::uint32_t server, orangefs::Request requ
       spdlog::warn("{}", socket.error().message);
       co_return no_answer(socket.error().code == std::errc::timed_out ? ETIMEDOUT : ECONNREFUSED);
     }
-    // Another call may have connected meanwhile.
+    // Another call may have connected in the meantime.
     if (!links_[server] || !links_[server]->open()) {
       links_[server] = std::make_shared<Link>(context_, std::move(*socket));
       links_[server]->start();

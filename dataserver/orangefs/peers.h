@@ -12,11 +12,11 @@
 
 namespace vpfs::dataserver {
 
-// The other servers of the file system, as their client: for requests about datafiles that lie on
-// several servers. Connects when first needed and again after a loss; belongs to one strand.
+// A client of the file system's other servers, for requests about datafiles on several of them.
+// Connects on first use and again after a loss. Belongs to one strand.
 class Peers {
  public:
-  // `endpoints`: of all servers in the order of the configuration, ours too (never called).
+  // `endpoints` has all servers in the order of the configuration, ours included (never called).
   Peers(asio::io_context& context, std::vector<net::Endpoint> endpoints, Duration patience);
   ~Peers();
   Peers(const Peers&) = delete;
@@ -24,9 +24,8 @@ class Peers {
 
   using Reply = std::expected<orangefs::Response, orangefs::Status>;
 
-  // Sends a request and waits for its response, at most the patience given. The status of a
-  // response that says no is the error; without an answer it is ETIMEDOUT, ECONNREFUSED or
-  // ECONNRESET.
+  // Sends a request and waits for its response, at most for `patience`. The error is the response's
+  // status, or ETIMEDOUT, ECONNREFUSED or ECONNRESET without a response.
   [[nodiscard]] net::Task<Reply> call(std::uint32_t server, orangefs::Request request);
   void close();
 

@@ -19,9 +19,9 @@ namespace vpfs::dataserver {
   return (capability.op_mask & operations) == operations;
 }
 
-// For operations whose capability speaks of another object than the request's handle (IO: of the
-// metafile; REMOVE: of the parent directory): that object is named by the handle hint. EINVAL
-// without the hint; EACCES when the capability does not cover it or does not permit `operations`.
+// For operations whose capability is about another object than the request's handle (IO: the
+// metafile; REMOVE: the parent directory). The handle hint names that object. EINVAL without the
+// hint; EACCES when the capability does not cover the object or permit `operations`.
 [[nodiscard]] Outcome<void> check_hinted(const orangefs::Request& request,
                                          std::uint32_t operations);
 

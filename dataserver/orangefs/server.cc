@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 // How long another server may take to answer (ServerJobBMITimeoutSecs).
 constexpr auto kPeerPatience = 30s;
-// A message or write of which nothing arrives for this many rounds is given up: 30 s.
+// A connection is closed when the rest of a message or write is silent for this many rounds (30 s).
 constexpr auto kWatchRound = 10s;
 constexpr int kSilentRounds = 3;
 
@@ -36,7 +36,7 @@ Result<std::unique_ptr<Server>> Server::open(asio::io_context& context, ServerCo
                                             clock, std::move(wall_clock), std::move(*engine),
                                             std::move(endpoints)));
   if (const Outcome<void> opened = server->metadata_.open(); !opened) {
-    return fail(fmt::format("cannot make the root directory: {}",
+    return fail(fmt::format("cannot create the root directory: {}",
                             std::make_error_code(opened.error()).message()));
   }
   return server;
@@ -91,7 +91,7 @@ void Server::watch() {
       watched.arrivals = watched.connection->arrivals();
       watched.silent_rounds = silent ? watched.silent_rounds + 1 : 0;
       if (watched.silent_rounds >= kSilentRounds) {
-        watched.connection->give_up("the rest of a message did not come for 30 s");
+        watched.connection->give_up("the rest of a message did not arrive within 30 s");
       }
     }
     watch();
@@ -104,7 +104,7 @@ void Server::stop() {
   listener_.close();
   watch_timer_.cancel();
   peers_.close();
-  // Closing one may end it, and take it out of the map.
+  // Closing a connection may remove it from the map.
   std::vector<std::shared_ptr<Connection>> open;
   for (const auto& [number, watched] : connections_) open.push_back(watched.connection);
   for (const auto& connection : open) connection->close();

@@ -17,8 +17,8 @@ namespace vpfs::dataserver {
 // One server of a file system. Belongs to the strand of its io_context, which it does not run.
 class Server {
  public:
-  // `listener` is open already, so that its port may have been the kernel's choice. `clock` and
-  // `wall_clock` tell the time; both outlive the server. The error names what cannot be used.
+  // `listener` is already open, so that the kernel may have chosen its port. `clock` outlives the
+  // server. The error names what cannot be used.
   [[nodiscard]] static Result<std::unique_ptr<Server>> open(asio::io_context& context,
                                                             ServerConfig config, std::uint32_t self,
                                                             net::Listener listener,
@@ -29,7 +29,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   void start();
-  // Closes everything; the io_context runs out of work once all operations have seen it.
+  // Closes everything. The io_context runs out of work once all operations have ended.
   void stop();
 
   [[nodiscard]] net::Endpoint local_endpoint() const { return listener_.local_endpoint(); }

@@ -71,7 +71,7 @@ void read_servers(ConfigReader& reader, ServerConfig& config) {
     if (entry.get("alias", &server.alias) && !is_plain_name(server.alias)) {
       entry.report("alias", "must be 1 to 64 letters, digits, '-', '_' or '.'");
     }
-    if (!aliases.insert(server.alias).second) entry.report("alias", "stands twice");
+    if (!aliases.insert(server.alias).second) entry.report("alias", "is listed twice");
     entry.require("addresses");
     entry.get("addresses", &server.addresses);
     for (const std::string& address : server.addresses) {
@@ -80,7 +80,7 @@ void read_servers(ConfigReader& reader, ServerConfig& config) {
       if (!problem.empty()) entry.report("addresses", problem);
       const bool chosen_by_kernel = address.ends_with(":0");
       if (!addresses.insert(address).second && !chosen_by_kernel) {
-        entry.report("addresses", fmt::format("'{}' stands twice", address));
+        entry.report("addresses", fmt::format("'{}' is listed twice", address));
       }
     }
     config.servers.push_back(std::move(server));

@@ -42,14 +42,13 @@ struct ServerConfig {
   std::string log_level = "info";
 
   [[nodiscard]] std::optional<std::uint32_t> find_server(std::string_view alias) const;
-  // Of the server `self`, in <path>/<alias>.
+  // The settings of server `self`, whose directory is <path>/<alias>.
   [[nodiscard]] EngineSettings engine_settings(std::uint32_t self) const;
 };
 
 inline constexpr std::size_t kMostServers = 64;
 
-// Reads a configuration text; `file` is its name for messages. What is wrong goes to `errors`, and
-// the value is complete only when there is nothing there.
+// Reads a configuration text. The value is complete only if `errors` stays empty.
 [[nodiscard]] ServerConfig parse_server_config(std::string_view text, ConfigErrors& errors);
 
 }  // namespace vpfs::dataserver

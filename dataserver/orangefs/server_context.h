@@ -12,7 +12,7 @@
 
 namespace vpfs::dataserver {
 
-// What the operations of one server work on. All of it outlives every connection.
+// The parts of one server that its operations use. All of them outlive every connection.
 struct ServerContext {
   asio::io_context& io;
   const ServerConfig& config;

@@ -1,4 +1,4 @@
-// The operations whose handles lie on several servers: this one does its part and asks the others
+// Operations whose handles lie on several servers. This server does its part and asks the others
 // for theirs.
 
 #include <algorithm>

@@ -21,12 +21,12 @@ using BstreamId = std::uint64_t;
 // Belongs to one strand.
 class BstreamStore {
  public:
-  // Memory that holds data and stays valid and unmoved as long as `owner` lives.
+  // Memory with data; valid as long as `owner` lives.
   struct Part {
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> owner;
   };
-  // Where the bytes of one write are to be put, in this order, before commit().
+  // Memory for the bytes of one write, to be filled in this order before commit().
   struct Window {
     BstreamId id = 0;
     std::int64_t offset = 0;
@@ -42,7 +42,7 @@ class BstreamStore {
   virtual ~BstreamStore() = default;
 
   [[nodiscard]] virtual Outcome<std::int64_t> size(BstreamId id) = 0;
-  // Exactly `size` bytes, at most most_window(); where the bstream has none they are zero.
+  // Exactly `size` bytes, at most most_window(). Holes and bytes past the end read as zeros.
   [[nodiscard]] virtual net::Task<Outcome<std::vector<Part>>> read(BstreamId id,
                                                                    std::int64_t offset,
                                                                    std::size_t size) = 0;
@@ -50,20 +50,20 @@ class BstreamStore {
   // Every window comes back through commit() or abandon().
   [[nodiscard]] virtual net::Task<Outcome<Window>> open_window(BstreamId id, std::int64_t offset,
                                                                std::size_t size) = 0;
-  // The window is filled: after it, reads see the bytes.
+  // The window is filled; afterwards reads see the bytes.
   [[nodiscard]] virtual net::Task<Outcome<void>> commit(Window window) = 0;
-  // The window may be filled in part, and no more will come.
+  // The window stays unfilled or partly filled.
   virtual void abandon(Window window) = 0;
   [[nodiscard]] virtual std::size_t most_window() const = 0;
 
   [[nodiscard]] virtual Outcome<void> truncate(BstreamId id, std::int64_t size) = 0;
-  // A bstream that never was is no error.
+  // Removing a bstream that does not exist is no error.
   [[nodiscard]] virtual Outcome<void> remove(BstreamId id) = 0;
-  // What was committed before survives a crash after it.
+  // Everything committed before survives a crash after it.
   [[nodiscard]] virtual net::Task<Outcome<void>> flush(BstreamId id) = 0;
   [[nodiscard]] virtual Space space() = 0;
 
-  // True: no operation ever suspends for long, so a connection may await it in its own order.
+  // Whether operations never suspend for long, so that a connection may await them in turn.
   [[nodiscard]] virtual bool immediate() const = 0;
 };
 

@@ -25,7 +25,7 @@ constexpr std::size_t kMostSpareBuffers = 64;
 constexpr std::size_t kMostFresh = 65536;
 constexpr std::align_val_t kPageSize{4096};
 
-// What the disk says becomes what the client is told; the rest is EIO.
+// Errors about space become ENOSPC, all others EIO.
 std::unexpected<std::errc> disk_error(int error) {
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) return refuse(ENOSPC);
   if (error != EIO) {
@@ -108,7 +108,7 @@ Result<void> DirectoryBstreamStore::take_stock() {
   for (; !error && entries != std::filesystem::recursive_directory_iterator();
        entries.increment(error)) {
     if (entries->is_regular_file(error)) used_ += entries->file_size(error);
-    // Files of a process that was killed before it made their names durable.
+    // A killed process may have left files whose names are not durable.
     if (entries->is_directory(error) && !sync_directory(entries->path())) {
       return fail(fmt::format("cannot sync {}", entries->path().string()));
     }
@@ -161,7 +161,7 @@ int DirectoryBstreamStore::create(BstreamId id) {
 void DirectoryBstreamStore::remember(BstreamId id, const FilePtr& file) {
   recent_.push_front(id);
   files_[id] = {.file = file, .place = recent_.begin()};
-  // Only what nobody uses may go: two File objects of one file would not agree on its length.
+  // Files in use stay: two File objects of one file would disagree on its length.
   auto oldest = recent_.end();
   while (files_.size() > kMostOpenFiles && oldest != recent_.begin()) {
     --oldest;
@@ -241,7 +241,7 @@ net::Task<Outcome<void>> DirectoryBstreamStore::commit(Window window) {
   if (done == 0 || opened->removed) co_return written;
   const std::int64_t end = window.offset + static_cast<std::int64_t>(done);
   if (opened->truncations != truncations) {
-    // Which came first, the kernel knows.
+    // Only the kernel knows which came first.
     struct stat about = {};
     if (::fstat(opened->descriptor, &about) != 0) co_return disk_error(errno);
     resized(*opened, about.st_size);

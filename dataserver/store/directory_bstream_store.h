@@ -17,8 +17,8 @@ namespace vpfs::dataserver {
 // One file per bstream, read and written through io_uring by way of the page cache:
 // <directory>/<last two hex digits of the id>/<id in hex>.
 //
-// The capacity counts the lengths of the files. Buffers are as large as one data message and come
-// back to a stock; how many are out is bounded by the connections.
+// The capacity counts the lengths of the files. Buffers are as large as one data message and are
+// reused; the connections bound how many are in use.
 class DirectoryBstreamStore final : public BstreamStore {
  public:
   // `directory` exists and nobody else changes it.
@@ -65,11 +65,11 @@ class DirectoryBstreamStore final : public BstreamStore {
   [[nodiscard]] Result<void> take_stock();
   [[nodiscard]] std::string directory_of(BstreamId id) const;
   [[nodiscard]] std::string path_of(BstreamId id) const;
-  // A null pointer when there is no such file and it is not to be made.
+  // Null when there is no such file and `make` is false.
   [[nodiscard]] Outcome<FilePtr> file(BstreamId id, bool make);
   [[nodiscard]] int create(BstreamId id);
   void remember(BstreamId id, const FilePtr& file);
-  // The file has another length now.
+  // The length of the file has changed to `size`.
   void resized(File& file, std::int64_t size);
 
   std::string directory_;
@@ -78,7 +78,7 @@ class DirectoryBstreamStore final : public BstreamStore {
   std::uint64_t used_ = 0;
   std::unique_ptr<IoRing> ring_;
   std::shared_ptr<BufferStock> stock_;  // shared with the buffers that are out
-  // Files whose names may not be on the disk yet; when there are too many to remember, all count.
+  // Files whose names may not be durable yet. When these are too many to remember, all count.
   std::unordered_set<BstreamId> fresh_;
   bool all_fresh_ = false;
   std::list<BstreamId> recent_;  // of the cached files, the latest used first

@@ -24,7 +24,7 @@ struct EngineSettings {
 
 // Where one server keeps its metadata and its data.
 struct Engine {
-  std::optional<StorageDirectory> directory;  // of the directory engine; locked as long as it is
+  std::optional<StorageDirectory> directory;  // of the directory engine; locked while it lives
   std::unique_ptr<KeyValueStore> metadata;
   std::unique_ptr<BstreamStore> bstreams;
 };

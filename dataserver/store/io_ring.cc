@@ -53,7 +53,7 @@ net::Task<int> IoRing::sync(int file) {
   co_return co_await submit(entry);
 }
 
-// Every entry taken is submitted before anything else runs, so the queue always has a free one.
+// Every entry is submitted before another coroutine runs, so the queue always has a free one.
 net::Task<io_uring_sqe*> IoRing::take_entry() {
   while (under_way_ >= kDepth) co_await has_room_.wait();
   ++under_way_;

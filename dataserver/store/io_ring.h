@@ -19,13 +19,13 @@ class IoRing {
   static constexpr unsigned kDepth = 256;
 
   [[nodiscard]] static Result<std::unique_ptr<IoRing>> open(asio::io_context& context);
-  // Nothing is under way.
+  // REQUIRES: nothing is under way.
   ~IoRing();
   IoRing(const IoRing&) = delete;
   IoRing& operator=(const IoRing&) = delete;
 
-  // Each returns what the system call would: a count, or a negative errno. What is passed stays
-  // valid until then.
+  // Each returns what the system call would: a count, or a negative errno. The arguments stay valid
+  // until then.
   [[nodiscard]] net::Task<int> read(int file, std::span<std::byte> into, std::int64_t offset);
   [[nodiscard]] net::Task<int> write(int file, std::span<const std::byte> from,
                                      std::int64_t offset);

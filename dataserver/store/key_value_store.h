@@ -8,7 +8,7 @@
 
 namespace vpfs::dataserver {
 
-// An ordered map of byte strings with change sets: what the name space is kept in.
+// An ordered map of byte strings with change sets. It holds the name space.
 //
 // A change set is all or nothing. Only one is open at a time, and no coroutine suspends within it.
 // Reads see the changes of the open set and of all applied ones. Keys are at most kMostKeySize.
@@ -29,7 +29,7 @@ class KeyValueStore {
   [[nodiscard]] virtual Outcome<Entry> first_from(std::string_view from) = 0;
 
   [[nodiscard]] virtual Outcome<void> begin() = 0;
-  // Within a change set. A failed one leaves nothing to do but undo().
+  // Requires an open change set. After a failure only undo() is left.
   [[nodiscard]] virtual Outcome<void> put(std::string_view key, std::string_view value) = 0;
   // A missing key is no error.
   [[nodiscard]] virtual Outcome<void> erase(std::string_view key) = 0;

@@ -45,7 +45,7 @@ Result<std::unique_ptr<LmdbKeyValueStore>> LmdbKeyValueStore::open(asio::io_cont
   if (const int code = ::mdb_env_create(&environment)) return problem(code);
   std::unique_ptr<LmdbKeyValueStore> store(new LmdbKeyValueStore(context, environment));
   if (const int code = ::mdb_env_set_mapsize(environment, most.count)) return problem(code);
-  // One thread uses it, whichever that is: no per-thread state.
+  // One thread uses it at a time, but not always the same: no per-thread state.
   if (const int code = ::mdb_env_open(environment, directory.c_str(), MDB_NOTLS, 0640)) {
     return problem(code);
   }

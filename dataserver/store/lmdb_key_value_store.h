@@ -21,7 +21,7 @@ namespace vpfs::dataserver {
 // it are gone and make_durable() says so to all of their operations.
 class LmdbKeyValueStore final : public KeyValueStore {
  public:
-  // `directory` exists. `most` is how large the store may become.
+  // `directory` exists. `most` bounds the size of the store.
   [[nodiscard]] static Result<std::unique_ptr<LmdbKeyValueStore>> open(asio::io_context& context,
                                                                        const std::string& directory,
                                                                        Bytes most);

@@ -53,7 +53,7 @@ class MemoryBstreamStore::Chunk {
   [[nodiscard]] std::span<std::byte> bytes(std::size_t offset, std::size_t size) {
     return std::span(bytes_, kChunkSize).subspan(offset, size);
   }
-  // How much of it counts against the capacity.
+  // How many bytes of it count against the capacity.
   [[nodiscard]] std::size_t counted() const { return counted_; }
   void count(std::size_t size) { counted_ = size; }
 
@@ -134,7 +134,7 @@ net::Task<Outcome<void>> MemoryBstreamStore::commit(Window window) {
 }
 
 void MemoryBstreamStore::abandon(Window window) {
-  // What lies past the end must read as zeros should the bstream grow over it.
+  // Bytes past the end must be zeros in case the bstream grows over them.
   const Outcome<std::int64_t> end = size(window.id);
   std::int64_t position = window.offset;
   for (const std::span<std::byte> part : window.parts) {
@@ -161,7 +161,7 @@ Outcome<void> MemoryBstreamStore::truncate(BstreamId id, std::int64_t size) {
     const auto end = static_cast<std::uint64_t>(size);
     drop_chunks(bstream, (end + kChunkSize - 1) / kChunkSize);
     if (const auto last = bstream.chunks.find(end / kChunkSize); last != bstream.chunks.end()) {
-      // A new chunk: reads under way go on with the old one, writes under way find theirs gone.
+      // Reads under way keep the old chunk; commits under way notice that theirs was replaced.
       const std::size_t within = end % kChunkSize;
       const auto kept = std::make_shared<Chunk>();
       std::ranges::copy(last->second->bytes(0, within), kept->bytes(0, within).begin());

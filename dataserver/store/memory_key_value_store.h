@@ -26,7 +26,7 @@ class MemoryKeyValueStore final : public KeyValueStore {
   void remember(std::string_view key);
 
   std::map<std::string, std::string, std::less<>> entries_;
-  // What the keys changed in the open set were before it.
+  // The values that the open set's keys had before it.
   std::vector<std::pair<std::string, std::optional<std::string>>> before_;
 };
 

@@ -25,7 +25,7 @@ std::string last_problem() {
   return std::generic_category().message(errno);
 }
 
-// Puts a file in place so that after a crash it is there whole or not at all.
+// Puts a file in place; after a crash it is there whole or not at all.
 Result<void> write_durably(const std::string& path, const std::string& text) {
   const std::string draft = path + ".new";
   const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
@@ -55,7 +55,7 @@ Result<void> check_mark(const std::string& path, const std::string& mark, bool e
 Result<StorageDirectory> StorageDirectory::open(const std::string& path, std::string_view owner) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) return fail(fmt::format("cannot make {}: {}", path, error.message()), error);
+  if (error) return fail(fmt::format("cannot create {}: {}", path, error.message()), error);
 
   const std::string lock_path = path + "/lock";
   const bool new_directory =
@@ -70,7 +70,7 @@ Result<StorageDirectory> StorageDirectory::open(const std::string& path, std::st
   if (!mark) return std::unexpected(mark.error());
   for (const std::string& part : {directory.metadata_path(), directory.data_path()}) {
     std::filesystem::create_directories(part, error);
-    if (error) return fail(fmt::format("cannot make {}: {}", part, error.message()), error);
+    if (error) return fail(fmt::format("cannot create {}: {}", part, error.message()), error);
   }
   return directory;
 }

@@ -12,8 +12,8 @@ namespace vpfs::dataserver {
 // owner, which must not change.
 class StorageDirectory {
  public:
-  // Makes it when it is not there. `owner` is one line that says whose it is. The error names the
-  // directory and what stands against its use.
+  // Creates the directory if it is missing. `owner` is one line that names its server. The error
+  // names the directory and why it cannot be used.
   [[nodiscard]] static Result<StorageDirectory> open(const std::string& path,
                                                      std::string_view owner);
   StorageDirectory(StorageDirectory&& other) noexcept;

@@ -59,12 +59,12 @@ struct FsConfigReading {
   std::optional<Error> problem;
 };
 
-// Skips sections and options that vpfs does not know. A line with a problem counts for nothing, and
-// the reader goes on after it; of a text above kMostFsConfigSize it reads nothing.
+// Ignores unknown sections and options. The reader skips a line with a problem and goes on; it
+// reads nothing of a text above kMostFsConfigSize.
 [[nodiscard]] FsConfigReading read_fs_config(std::string_view text);
 
-// A whole fs.conf for clients: every server that is given the same configuration makes the same
-// text, which clients compare. Values that are not set are left out.
+// A whole fs.conf for clients, without the values that are not set. Servers with the same
+// configuration make the same text, which clients compare.
 [[nodiscard]] std::string write_fs_config(const FsConfig& config);
 
 }  // namespace vpfs::orangefs

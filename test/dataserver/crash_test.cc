@@ -1,4 +1,4 @@
-// The real program on the directory engine, killed in the middle of its work.
+// The real program on the directory engine, killed while it works.
 
 #include <cerrno>
 #include <csignal>
@@ -79,7 +79,7 @@ TEST_F(DirectoryServer, KillLosesNothingThatWasAcknowledged) {
       ASSERT_EQ(client.call(flush)->status, 0);
       made[name] = handle;
     }
-    // Half-way through more of the same, with nothing acknowledged.
+    // Kill it during more requests, none of them acknowledged.
     for (int i = 0; i < 50; ++i) client.send(user_.create(root, 1));
     server.kill();
   }
@@ -122,7 +122,7 @@ TEST_F(DirectoryServer, ABadConfigurationIsOneListOfErrors) {
   EXPECT_NE(server.errors().find("colour"), std::string::npos) << server.errors();
 }
 
-// A full disk, by a limit on the size of files: every write past it fails in the kernel.
+// Simulates a full disk by a limit on the size of files: the kernel fails writes past it.
 TEST_F(DirectoryServer, AFailingDiskFailsTheWriteAndLeavesTheRest) {
   Process server({"/bin/sh", "-c",
                   "ulimit -f 512; trap '' XFSZ; exec " + test::program("vpfs-server") +

@@ -8,7 +8,7 @@
 
 namespace vpfs::test {
 
-// Runs a coroutine to its end on an io_context that nobody else runs, and all that it leaves.
+// Runs a coroutine, and everything that it started, to the end. Nothing else runs the io_context.
 template <typename T>
 T run_task(asio::io_context& context, net::Task<T> task) {
   std::optional<T> result;

@@ -39,7 +39,7 @@ TEST(Endpoint, KnowsTheAddressesOfThisHost) {
   for (const char* own : {"127.0.0.1", "127.9.8.7", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1"}) {
     EXPECT_TRUE(is_own_address(asio::ip::make_address(own))) << own;
   }
-  // Of the blocks for documentation.
+  // An address from a block for documentation.
   for (const char* other : {"192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"}) {
     EXPECT_FALSE(is_own_address(asio::ip::make_address(other))) << other;
   }
@@ -95,7 +95,7 @@ TEST(Listener, HandsOverConnectionsUntilClosed) {
   context.run();  // ends: nothing is left to wait for
 }
 
-// Lowers the limit of open files for as long as it lives.
+// Lowers the limit of open files while it lives.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t most) {

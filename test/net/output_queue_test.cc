@@ -86,7 +86,7 @@ TEST(OutputQueue, ReleasesOwnersOnceWrittenOrClosed) {
   EXPECT_FALSE(queue.open());
 }
 
-TEST(OutputQueue, WaitersWakeWhenRoomOrClosed) {
+TEST(OutputQueue, WaitersWakeOnRoomAndOnClosing) {
   asio::io_context context;
   auto [near, far] = connected_pair(context);
   OutputQueue queue(near);

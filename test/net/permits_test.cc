@@ -27,7 +27,7 @@ class PermitsTest : public testing::Test {
   std::vector<int> refused_;
 };
 
-TEST_F(PermitsTest, GoToWhoeverWaitsLongest) {
+TEST_F(PermitsTest, GoToTheLongestWaiter) {
   for (int i = 0; i < 5; ++i) take(i);
   EXPECT_EQ(granted_, (std::vector<int>{0, 1}));
   EXPECT_EQ(permits_.waiting(), 3U);
@@ -40,7 +40,7 @@ TEST_F(PermitsTest, GoToWhoeverWaitsLongest) {
   EXPECT_EQ(permits_.waiting(), 0U);
 }
 
-TEST_F(PermitsTest, CloseRefusesThoseWhoWaitAndThoseWhoCome) {
+TEST_F(PermitsTest, CloseRefusesPresentAndLaterWaiters) {
   for (int i = 0; i < 4; ++i) take(i);
   permits_.close();
   take(4);

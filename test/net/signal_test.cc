@@ -35,7 +35,7 @@ class SignalTest : public testing::Test {
   int late_ = 0;
 };
 
-TEST_F(SignalTest, ResumesAllWhoWaitInALaterTurn) {
+TEST_F(SignalTest, ResumesAllWaitersInALaterTurn) {
   wait(1);
   wait(2);
   EXPECT_TRUE(resumed_.empty());
@@ -45,7 +45,7 @@ TEST_F(SignalTest, ResumesAllWhoWaitInALaterTurn) {
   EXPECT_EQ(resumed_, (std::vector<int>{1, 2}));
 }
 
-TEST_F(SignalTest, WhoComesAfterItWaitsForTheNext) {
+TEST_F(SignalTest, ALaterWaiterWaitsForTheNextNotification) {
   signal_.notify_all();
   wait(1);
   EXPECT_TRUE(resumed_.empty());
@@ -71,7 +71,7 @@ TEST_F(SignalTest, ANotificationInTimeCountsEvenWhenPatienceEndsBeforeTheWaiterR
   EXPECT_EQ(notified_, 1);
   wait_for(Duration::zero());
   loop_.restart();
-  loop_.run_one();  // begins to wait; its time is over already
+  loop_.run_one();  // begins to wait, already out of time
   signal_.notify_all();
   drain(loop_);
   EXPECT_EQ(notified_, 2);

@@ -41,7 +41,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--json", options.json, "Write the results to this file");
   app.add_flag("--check-config", options.check_config,
                "Say what the configuration will do, and exit");
-  app.add_flag("--no-live", options.no_live, "Print no line for each second that is measured");
+  app.add_flag("--no-live", options.no_live, "Print no line for each measured second");
   app.add_option("--file-system", options.file_system,
                  "Instead of the file's: tcp://HOST:PORT/NAME, beegfs://HOST:PORT/TARGET");
   app.add_option("--duration", options.duration, "Instead of the file's: 10s, 500ms");

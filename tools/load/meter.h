@@ -18,7 +18,7 @@ class Meter {
   // `interval` from `begin` on.
   Meter(Duration begin, const RunEnd& end, Duration interval);
 
-  // A request that took `latency` is complete at `now`, counted from the beginning of the run.
+  // A request that took `latency` has completed at `now`, counted from the beginning of the run.
   void completed(Duration now, Duration latency, std::uint64_t bytes);
   void failed() { add(errors_, 1); }
   void verified(std::uint64_t blocks, std::uint64_t failures);
@@ -44,8 +44,8 @@ class Meter {
     LatencyHistogram latency;
     std::vector<Bin> bins;
   };
-  // Adds this meter's numbers; bins must be equally many, or none yet. To be asked once the run
-  // has ended: what it did not come to has no bins.
+  // Adds this meter's numbers to totals with as many bins, or with none. Call after the run: times
+  // that it did not reach have no bins.
   void add_to(Totals& totals) const;
 
  private:

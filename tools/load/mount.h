@@ -29,7 +29,7 @@ class RemoteFile {
                                                       std::span<const std::byte> from) = 0;
   [[nodiscard]] virtual net::Task<Result<void>> write(std::uint64_t offset,
                                                       net::OutputQueue::FilePart from) = 0;
-  // The file is of no use after it.
+  // The file cannot be used afterwards.
   [[nodiscard]] virtual net::Task<Result<void>> remove() = 0;
 };
 
@@ -39,12 +39,12 @@ class Mount {
  public:
   virtual ~Mount() = default;
 
-  // Run to its end, by each who uses the mount, before anything else.
+  // Every user of the mount awaits this first.
   [[nodiscard]] virtual net::Task<Result<void>> connect() = 0;
-  // A new, empty file in place of any that is there.
+  // Creates an empty file, replacing an existing one.
   [[nodiscard]] virtual net::Task<Result<std::unique_ptr<RemoteFile>>> make_file(
       std::string name, const ApplicationSettings& application) = 0;
-  // Ends every operation that is still under way.
+  // Ends all operations under way.
   virtual void close() = 0;
 };
 

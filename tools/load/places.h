@@ -8,25 +8,26 @@
 
 namespace vpfs::load {
 
-// The places of requests in one process's file, each as large as a request: which comes next, and,
-// to verify, what was written there.
+// The places of requests in one process's file, each as large as a request: which one comes next,
+// and what was last written there, for verification.
 //
-// With `track`, no two requests are under way at the same place, so what a read must find is known.
+// With `track`, no two requests use the same place at once, so a read's contents are known.
 class Places {
  public:
   Places(std::uint64_t count, Pattern pattern, std::uint64_t seed, bool track);
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  // The next place to use; the caller gives it back. There are more places than requests under way.
+  // The next place to use; the caller gives it back. There must be more places than requests under
+  // way.
   [[nodiscard]] std::uint64_t take();
   void give_back(std::uint64_t place);
 
-  // How many times it was written; 0: never, or nobody knows what is there.
+  // How many times the place was written; 0 when never, or when its contents are unknown.
   [[nodiscard]] std::uint64_t generation(std::uint64_t place) const;
-  // The generation that the next write there has.
+  // The generation of the next write there.
   [[nodiscard]] std::uint64_t next_generation(std::uint64_t place) const;
   void written(std::uint64_t place);
-  // A write failed: it may have happened or not.
+  // A write failed; its data may or may not be there.
   void lost_track_of(std::uint64_t place);
 
   // True in `percent` of all cases.

@@ -78,7 +78,7 @@ net::Task<Result<void>> Process::prepare() {
 }
 
 net::Task<> Process::fill(std::uint64_t first_place, std::uint64_t step) {
-  // Small requests are filled many at once; to verify, one by one.
+  // Small places are filled many at once, but one by one when verifying.
   const std::uint64_t size = application_.size.count;
   const std::uint64_t together = settings_.verify ? 1 : std::max<std::uint64_t>(1, kMiB / size);
   std::vector<std::byte> buffer;
@@ -151,7 +151,7 @@ net::Task<Result<void>> Process::read(std::uint64_t place, std::vector<std::byte
   }
   if (!got) co_return std::unexpected(std::move(got.error()));
   if (*got != size) {
-    co_return fail(fmt::format("read of {} bytes at {} gave {}", size, place * size, *got));
+    co_return fail(fmt::format("a read of {} bytes at {} returned {}", size, place * size, *got));
   }
   co_return Result<void>();
 }

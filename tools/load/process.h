@@ -32,18 +32,18 @@ class Process {
     const RunEnd& end;
   };
 
-  // `number` is this process's among those of its application. The mount may have other users; it
-  // and `meter` outlive the process.
+  // `number` counts the processes of one application. The mount may be shared; it and `meter`
+  // outlive the process.
   Process(const Context& context, std::uint64_t number, Mount& mount, Meter& meter);
 
-  // Connects the mount, makes the file, and writes it if there will be reads. Run to its end before
+  // Connects the mount, creates the file, and fills it if there will be reads. Must complete before
   // run().
   [[nodiscard]] net::Task<Result<void>> prepare();
   // Does the work. `origin` is the beginning of the run.
   [[nodiscard]] net::Task<> run(TimePoint origin);
-  // Reads back and checks whatever was written, when verifying, and removes the file.
+  // Checks everything that was written, when verifying, and removes the file.
   [[nodiscard]] net::Task<> finish();
-  // Ends every operation on the mount that is still under way.
+  // Ends all operations under way on the mount.
   void close() { mount_.close(); }
 
  private:

@@ -50,8 +50,8 @@ class Worker {
     }
   }
 
-  // `node` is the number of the next mount of the run. False when the process needs none: it shares
-  // one with others of its node, which are all on one worker.
+  // `node` is the number of the next mount of the run. False when the process shares a mount with
+  // others of its node; they are all on one worker.
   bool add(std::size_t application, std::uint64_t number, std::uint32_t node) {
     const ApplicationSettings& chosen = settings_.applications[application];
     const auto found = nodes_.find(chosen.node);
@@ -68,10 +68,10 @@ class Worker {
     return !shares;
   }
 
-  // Each runs until all processes are done with it.
+  // Each returns once all processes have done it.
   [[nodiscard]] Result<void> prepare();
   void work(TimePoint origin);
-  // The run's end has come before its time. From another thread than work().
+  // Ends the run early. Called from another thread than work().
   void end_early() {
     asio::post(loop_, [this] {
       if (working_ > 0) give_grace(clock_.now());
@@ -160,12 +160,12 @@ void add_processes(const LoadSettings& settings, std::deque<Worker>& workers) {
   }
 }
 
-// Threads wait here for the beginning of the run, which is when all are ready.
+// Threads wait here until all are ready and the run begins.
 class StartLine {
  public:
   explicit StartLine(std::size_t threads) : missing_(threads) {}
 
-  // The origin of the run; nothing when some thread is not ready.
+  // The origin of the run; empty when a thread failed to get ready.
   std::optional<TimePoint> wait(Result<void> ready, const Clock& clock) {
     std::unique_lock lock(mutex_);
     if (!ready && outcome_) outcome_ = std::move(ready);
@@ -212,7 +212,7 @@ class Moments {
       if (error) return;
       end_.end_at(clock_.now() - origin_);
       ended_early_ = true;
-      // A second one ends the program at once.
+      // A second signal ends the program at once.
       signals_.clear();
     });
   }

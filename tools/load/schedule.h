@@ -15,7 +15,7 @@ class Schedule {
   // `end` outlives it.
   Schedule(const ApplicationSettings& application, const RunEnd& end);
 
-  // The earliest time from `now` on; nothing when there is none any more.
+  // The earliest time from `now` on; empty when none is left.
   [[nodiscard]] std::optional<Duration> next(Duration now) const;
 
  private:

@@ -144,7 +144,7 @@ LoadSettings read_settings(std::string_view text, const Overrides& overrides,
     settings.applications.push_back(read_application(each, settings));
     const std::string& name = settings.applications.back().name;
     if (!names.insert(name).second) {
-      each.report("name", fmt::format("'{}' is there twice", name));
+      each.report("name", fmt::format("'{}' is listed twice", name));
     }
   });
   if (is_list && settings.applications.empty()) {

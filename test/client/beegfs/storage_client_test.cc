@@ -96,7 +96,7 @@ TEST_F(StorageClientTest, ReadsBackWhatItWroteInRequestsOfAllSizes) {
   EXPECT_EQ(record().connections.size(), 1U);
 }
 
-TEST_F(StorageClientTest, SaysWhoItIsOnEachConnectionAndWhoseEachRequestIs) {
+TEST_F(StorageClientTest, IntroducesEachConnectionAndNamesTheUserOfEachRequest) {
   mount({.secret = 0xfeed}, {.node = 42, .secret = 0xfeed});
   ChunkFile file = file_named("A-B-C", 1001);
   file.directory_owner = 1002;
@@ -144,7 +144,7 @@ TEST_F(StorageClientTest, SyncsProbesAndRemoves) {
   EXPECT_EQ(read(file, 0, 100).size(), 0U);
 }
 
-TEST_F(StorageClientTest, ABusyPoolServesThoseWhoWaitInTheirOrder) {
+TEST_F(StorageClientTest, ABusyPoolServesWaitersInOrder) {
   mount({}, {.connections = 1});
   const ChunkFile file = file_named("queue");
   write(file, 0, noise(1000, 2));
@@ -199,7 +199,7 @@ TEST_F(StorageClientTest, ErrorsOfTheServerReachTheCaller) {
   const Result<std::uint64_t> unknown = run_task(loop_, client_->read(elsewhere, 0, into));
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, error_code_of(OpsError::unknown_target));
-  // The connection has kept its framing all along.
+  // The connection never lost its framing.
   EXPECT_EQ(record().connections.size(), 1U);
   EXPECT_EQ(client_->counters().repeats, 0U);
 }
@@ -248,7 +248,7 @@ struct Mishap {
 
 class StorageMishapTest : public StorageClientTest, public testing::WithParamInterface<Mishap> {};
 
-// Nothing is wrong afterwards: the request is repeated on a new connection.
+// The client recovers: it retries the request on a new connection.
 TEST_P(StorageMishapTest, CostsAConnectionAndNothingElse) {
   mount({}, {.timeout = 300ms});
   const ChunkFile file = file_named("mishap");
@@ -336,7 +336,7 @@ TEST_F(StorageClientTest, WaitsForAServerThatComesBackAndGivesUpOnOneThatDoesNot
       << lost.error().message;
 }
 
-TEST_F(StorageClientTest, CloseEndsWhatIsUnderWayAndWhatWaits) {
+TEST_F(StorageClientTest, CloseEndsRequestsUnderWayAndWaiting) {
   mount({}, {.connections = 1});
   const ChunkFile file = file_named("closing");
   inject(Kind::silence, MessageType::read_local_file);

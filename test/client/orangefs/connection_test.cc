@@ -41,7 +41,7 @@ class ConnectionTest : public testing::Test {
     connection_ = std::move(opened.value());
   }
   ~ConnectionTest() override {
-    // They refer to what the test had on its stack.
+    // The handlers refer to objects on the test's stack.
     server_.on_request({});
     server_.on_data({});
     connection_->close(std::make_error_code(std::errc::connection_aborted));
@@ -59,7 +59,7 @@ class ConnectionTest : public testing::Test {
     body.file_request = orangefs::FileRequest::contiguous_bytes();
     return RequestTemplate({.capability = {}, .hints = {}, .body = body});
   }
-  // A STATFS that must work: the connection is sound.
+  // The connection is sound: a STATFS works.
   void expect_sound() {
     server_.on_request(
         [](FakeOrangefsServer::Peer& peer, const FakeOrangefsServer::Incoming& incoming) {

@@ -27,7 +27,7 @@ using Peer = FakeOrangefsServer::Peer;
 
 constexpr orangefs::Handle kFile = 50;
 
-// A file of one datafile on a fake server; `io_` decides what becomes of its SMALL_IO requests.
+// A file of one datafile on a fake server; `io_` handles its SMALL_IO requests.
 class FileTest : public testing::Test {
  protected:
   FileTest() : server_(loop_) {
@@ -165,7 +165,7 @@ TEST_F(FileTest, AShortWriteIsAnError) {
   EXPECT_EQ(result.error().code, std::errc::io_error);
 }
 
-TEST_F(FileTest, ClosingEndsWhatIsUnderWay) {
+TEST_F(FileTest, ClosingEndsOperationsUnderWay) {
   io_ = [this](Peer&, const Incoming&) { file_system_->close(); };
   const auto result = run_task(loop_, file_->read(0, memory_));
   ASSERT_FALSE(result);

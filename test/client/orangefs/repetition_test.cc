@@ -1,4 +1,4 @@
-// Answers that get lost: the client repeats a request that the server has carried out already.
+// Lost answers: the client retries requests that the server has already carried out.
 
 #include <list>
 #include <memory>
@@ -22,8 +22,8 @@ namespace {
 using orangefs::Op;
 using test::run_task;
 
-// Between a client and its server, on the loop of the test: loses one answer on demand, and the
-// connection with it.
+// Stands between a client and its server, on the test's loop. Drops one answer on demand and closes
+// the connection.
 class LossyRelay {
  public:
   explicit LossyRelay(asio::io_context& loop)
@@ -139,7 +139,7 @@ class Repetition : public testing::Test {
   orangefs::Handle make(const std::string& name) {
     return run_task(loop_, file_system_->create(root_, name, 0644)).value();
   }
-  // What the name leads to, if that is an object that exists.
+  // The object that the name leads to, if it exists.
   std::optional<orangefs::Handle> found(const std::string& name) {
     const auto handle = run_task(loop_, file_system_->lookup(root_, name));
     if (!handle || !run_task(loop_, file_system_->stat(*handle))) return std::nullopt;

@@ -80,7 +80,7 @@ std::int64_t receive_write(WirePeer& peer) {
   return ByteReader(std::span(bytes).subspan(beegfs::kMessageHeaderSize)).i64();
 }
 
-TEST(BeegfsStorage, SaysNothingToIntroductionsAndAnswersWhatFollows) {
+TEST(BeegfsStorage, AnswersRequestsButNotIntroductions) {
   BeegfsStorage storage;
   WirePeer peer = WirePeer::connect(storage.port());
   peer.send(short_message(MessageType::authenticate_channel, 8));
@@ -110,7 +110,7 @@ TEST(BeegfsStorage, AnswersPipelinedRequestsInTheirOrder) {
   EXPECT_EQ(storage.record().peak_outstanding, 1U);
 }
 
-TEST(BeegfsStorage, DropsAConnectionForWhatItDoesNotUnderstand) {
+TEST(BeegfsStorage, DropsAConnectionAfterAnUnknownMessage) {
   BeegfsStorage storage;
   Buffer bad_prefix = read_message(0, 1);
   bad_prefix[12] ^= std::byte{1};
@@ -159,7 +159,7 @@ TEST(BeegfsStorage, AHalfSentHeaderStopsTheIntakeOfAllRequests) {
   std::this_thread::sleep_for(20ms);
   other.send(message);
   EXPECT_FALSE(other.readable(50ms));
-  // The rest of the header ends it, and the rest of the message may take its time.
+  // The rest of the header ends the stall; the rest of the message may be late.
   slow.send(std::span(message).subspan(20, 20));
   EXPECT_EQ(receive_read(other).words, (std::vector<std::int64_t>{0}));
   slow.send(std::span(message).subspan(40));
@@ -167,7 +167,7 @@ TEST(BeegfsStorage, AHalfSentHeaderStopsTheIntakeOfAllRequests) {
   EXPECT_EQ(storage.record().headers_in_pieces, 1U);
   EXPECT_TRUE(storage.record().connections[0].requests[0].header_in_pieces);
 
-  // So does its time-out, with its connection.
+  // Its time-out ends the stall too, and the connection.
   slow.send(std::span(message).first(1));
   std::this_thread::sleep_for(20ms);
   other.send(message);
@@ -230,7 +230,7 @@ TEST(BeegfsStorage, ReadsComeInPiecesThatGetSmallerInSequence) {
             (std::vector<std::int64_t>{128 * kKiB, 128 * kKiB, 44 * kKiB, 0}));
   peer.send(read_message(0, 300 * kKiB));
   EXPECT_EQ(receive_read(peer).words, (std::vector<std::int64_t>{300 * kKiB, 0}));
-  // To the end of the file.
+  // Up to the end of the file.
   peer.send(read_message(6 * kMiB - 10, 100));
   EXPECT_EQ(receive_read(peer).words, (std::vector<std::int64_t>{10, 0}));
 }
@@ -256,8 +256,8 @@ TEST(BeegfsStorage, AModelledDeviceTakesItsTime) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 100ms);
 }
 
-// What captured clients sent, sent again: the answers must be as long, and those of reads and
-// writes the same, byte for byte.
+// Replays what captured clients sent. Answers must be as long as the captured ones; those to reads
+// and writes must be equal byte for byte.
 class CapturedTrafficTest : public testing::TestWithParam<std::string> {
  protected:
   struct Exchange {
@@ -325,7 +325,7 @@ class CapturedTrafficTest : public testing::TestWithParam<std::string> {
     return data;
   }
 
-  // So that the read that follows finds what it found then.
+  // Gives the read that follows the data that it found in the capture.
   static void prepare(BeegfsStorage& storage, const Exchange& read) {
     const std::string handle(read.io->file_handle);
     const Buffer found = data_of(read.answer);

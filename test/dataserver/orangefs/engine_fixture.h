@@ -20,8 +20,8 @@
 
 namespace vpfs::dataserver {
 
-// Scratch directories in memory where there is such a place: what the disk takes to sync is not
-// what these tests are about.
+// Puts scratch directories in memory if possible, because these tests are not about the speed of
+// syncing.
 struct ScratchInMemory {
   ScratchInMemory() {
     if (::access("/dev/shm", W_OK) == 0) ::setenv("TMPDIR", "/dev/shm", 0);

@@ -58,7 +58,7 @@ TEST(FsConfig, GivesEveryServerItsRanges) {
                                   std::to_string(range.last) + "\n"));
     }
   }
-  // Aliases stand before what refers to them.
+  // Aliases come before the sections that refer to them.
   EXPECT_LT(text.find("<Aliases>"), text.find("<Filesystem>"));
 }
 

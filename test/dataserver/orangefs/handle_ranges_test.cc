@@ -68,7 +68,7 @@ TEST(HandleRanges, DatafilesOfDifferentMetadataServersNeverMeet) {
 }
 
 TEST(HandleRanges, ALaterStartNumbersPastWhatAnEarlierOneCanHaveUsed) {
-  // With 64 servers a millisecond is worth 256 numbers; less servers, more.
+  // With 64 servers a millisecond is worth 256 numbers; with fewer servers, more.
   const HandleRanges ranges(kMostServers);
   const std::int64_t start = 1'800'000'000'000;
   EXPECT_GE(ranges.first_serial(start + 1) - ranges.first_serial(start), 128U);

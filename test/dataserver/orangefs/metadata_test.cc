@@ -1,4 +1,4 @@
-// What every engine does with the name space.
+// The name space in every engine.
 
 #include "dataserver/orangefs/metadata.h"
 
@@ -64,7 +64,7 @@ TEST_P(MetadataTest, EntriesAreFoundChangedAndRemoved) {
   EXPECT_EQ(metadata().attributes(directory)->directory.dirent_count, 0);
 }
 
-TEST_P(MetadataTest, NamesThatCannotBeAreRefused) {
+TEST_P(MetadataTest, InvalidNamesAreRefused) {
   const orangefs::Handle directory = root_dirdata();
   EXPECT_EQ(metadata().add_entry(directory, std::string(256, 'x'), 1), refuse(ENAMETOOLONG));
   EXPECT_TRUE(metadata().add_entry(directory, std::string(255, 'x'), 1));
@@ -75,7 +75,7 @@ TEST_P(MetadataTest, NamesThatCannotBeAreRefused) {
   EXPECT_EQ(metadata().add_entry(12345, "a", 1), refuse(ENOENT));
 }
 
-TEST_P(MetadataTest, ListingGoesOnWhereItStoppedWhileEntriesGo) {
+TEST_P(MetadataTest, AListingContinuesWhileEntriesAreRemoved) {
   const orangefs::Handle directory = root_dirdata();
   for (int i = 0; i < 25; ++i) {
     ASSERT_TRUE(
@@ -100,7 +100,7 @@ TEST_P(MetadataTest, ListingGoesOnWhereItStoppedWhileEntriesGo) {
   EXPECT_THAT(metadata().entries(directory, kEnd, 10)->entries, IsEmpty());
 }
 
-TEST_P(MetadataTest, OnlyEmptyDirectoriesGo) {
+TEST_P(MetadataTest, OnlyEmptyDirectoriesAreRemoved) {
   const auto directory = metadata().create_directory(owned_by(1));
   const auto entries = metadata().attributes(*directory)->distributed.dirdata_handles.front();
   EXPECT_TRUE(metadata().add_entry(entries, "a", 100));
@@ -151,7 +151,7 @@ TEST_P(MetadataTest, ExtendedAttributesLiveAndDieWithTheirObject) {
   EXPECT_THAT(*metadata().extended_keys(file), ElementsAre("user.a", "user.b"));
   EXPECT_EQ(metadata().set_extended(file, keys, values, IfPresent::must_not_be), refuse(EEXIST));
   EXPECT_TRUE(metadata().remove_extended(file, "user.a"));
-  // All or nothing: the first key would be new.
+  // One of the keys is missing, so none may change.
   EXPECT_EQ(metadata().set_extended(file, std::vector<std::string>{"user.b", "user.z"}, values,
                                     IfPresent::must_be),
             refuse(ENODATA));

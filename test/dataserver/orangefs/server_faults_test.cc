@@ -1,4 +1,4 @@
-// What clients do wrong closes their own connection, with others unharmed.
+// A client's mistakes close its own connection and harm no other.
 
 #include <cerrno>
 
@@ -19,7 +19,7 @@ class ServerFaults : public testing::Test {
   orangefs::Request noop() const {
     return user_.request(orangefs::EmptyRequest{.op = orangefs::Op::mgmt_noop});
   }
-  // The server serves a connection as if nothing had been.
+  // The server still serves this connection.
   void expect_unharmed(OrangefsWireClient& client) {
     const auto response = client.call(noop());
     ASSERT_TRUE(response);
@@ -50,7 +50,7 @@ TEST_F(ServerFaults, ARequestTooLargeToBeOneClosesTheConnection) {
   expect_unharmed(other_);
 }
 
-TEST_F(ServerFaults, DataThatNobodyWaitsForCloseTheConnection) {
+TEST_F(ServerFaults, DataWithoutAWriteCloseTheConnection) {
   client_.send_data(77, std::vector<std::byte>(1000));
   EXPECT_TRUE(client_.closed_by_other_side());
   expect_unharmed(other_);

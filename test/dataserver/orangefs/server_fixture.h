@@ -17,7 +17,7 @@
 
 namespace vpfs::test {
 
-// A file system of some servers on this host, all on one thread of the test; stopped at the end.
+// A file system of several servers on one thread of the test. The destructor stops them.
 class RunningFileSystem {
  public:
   static constexpr orangefs::FsId kId = 1234;

@@ -45,7 +45,7 @@ class Session {
     return clients_[ranges_.server_of(handle).value()];
   }
 
-  // The response's status, and its body where one is wanted.
+  // The response's status, and its body if wanted.
   Status ask(const orangefs::Request& request, std::uint32_t server = 0) {
     const auto response = at(server).call(request);
     return response ? response->status : -1;
@@ -62,7 +62,7 @@ class Session {
                                              ranges_.server_of(handle).value())
         .attributes;
   }
-  // Makes a file in the root directory, with its metadata on a server.
+  // Creates a file in the root directory, with its metadata on a given server.
   orangefs::Handle create(const std::string& name, int datafiles, std::uint32_t server = 0) {
     const orangefs::Attributes root = attributes(OrangefsUser::kRoot);
     const auto made = get<orangefs::CreateResponse>(user.create(root, datafiles), server);
@@ -239,7 +239,7 @@ TEST(Server, StripesAFileOverItsServers) {
     const orangefs::Attributes attributes = session.attributes(file);
     ASSERT_EQ(attributes.datafiles.size(), 2U);
     const std::string data = pattern(5 * 65536 + 10);
-    // Strips 0, 2 and 4 are the first datafile's; 1, 3 and the last ten bytes the second's.
+    // The first datafile has strips 0, 2 and 4; the second has 1, 3 and the last ten bytes.
     const std::vector<std::string> parts = {
         data.substr(0, 65536) + data.substr(2 * 65536, 65536) + data.substr(4 * 65536, 65536),
         data.substr(65536, 65536) + data.substr(3 * 65536, 65536) + data.substr(5 * 65536)};
@@ -251,7 +251,7 @@ TEST(Server, StripesAFileOverItsServers) {
       const auto read = session.user.io(attributes, file, nr, orangefs::IoType::read, 0, 10 * size);
       EXPECT_EQ(read_flow(client, read, parts[nr].size()), parts[nr]);
     }
-    // Any server knows all sizes, as it asks the other.
+    // Any server can tell all sizes, because it asks the other.
     for (const std::uint32_t asked : {0U, 1U}) {
       const auto sizes = session.get<orangefs::TreeGetFileSizeResponse>(
           session.user.request(
@@ -415,7 +415,7 @@ TEST(Server, CapabilitiesSayWhatAUserMayDo) {
   chmod.credential = owner.user.credential();
   EXPECT_EQ(owner.ask(owner.user.request(chmod, owner.attributes(file).capability)), 0);
   EXPECT_EQ(other.attributes(file).capability.op_mask, 0U);
-  // Ownership is root's to give.
+  // Only root may give a file away.
   chmod.attributes.mask = orangefs::kAttrUid;
   chmod.attributes.uid = 1001;
   EXPECT_EQ(owner.ask(owner.user.request(chmod, owner.attributes(file).capability)), status(EPERM));
@@ -437,14 +437,14 @@ TEST(Server, DataNeedACapabilityThatCoversTheFile) {
   EXPECT_EQ(session.ask(session.user.small_read(attributes, file, 0, 0, 1)), status(ENOENT));
 }
 
-TEST(Server, SaysNoToWhatItDoesNotDo) {
+TEST(Server, RefusesUnsupportedOperations) {
   const RunningFileSystem servers(1);
   Session session(servers);
   EXPECT_EQ(session.ask(session.user.request(orangefs::MgmtEventMonRequest{.event_count = 1})),
             status(ENOSYS));
   EXPECT_EQ(session.ask(session.user.request(orangefs::StatfsRequest{.fs_id = 99})),
             status(ENODEV));
-  // A datatype that refers to an element that it does not have.
+  // The datatype refers to a missing element.
   const orangefs::Handle file = session.create("a", 1);
   auto request = session.user.io(session.attributes(file), file, 0, orangefs::IoType::read, 0, 100);
   auto& io = std::get<orangefs::IoRequestBody>(request.body);

@@ -1,4 +1,4 @@
-// What every engine does with data.
+// Data in every engine.
 
 #include "dataserver/store/bstream_store.h"
 
@@ -12,7 +12,7 @@ namespace {
 using BstreamStoreTest = EngineTest;
 constexpr BstreamId kFile = 5'000'000'000'000'000'000;
 
-TEST_P(BstreamStoreTest, ABstreamThatNeverWasIsEmpty) {
+TEST_P(BstreamStoreTest, AnUnwrittenBstreamIsEmpty) {
   EXPECT_EQ(bstreams().size(kFile), 0);
   EXPECT_EQ(read(kFile, 100, 3), std::string(3, '\0'));
   EXPECT_TRUE(bstreams().remove(kFile));
@@ -34,7 +34,7 @@ TEST_P(BstreamStoreTest, HolesAreZeros) {
 }
 
 TEST_P(BstreamStoreTest, PiecesAcrossChunksComeBackWhole) {
-  // The same operations on a string say what must come out.
+  // The same operations on a string give the expected result.
   std::mt19937 random(7);
   std::string expected;
   for (int i = 0; i < 60; ++i) {
@@ -72,7 +72,7 @@ TEST_P(BstreamStoreTest, AnAbandonedWriteLeavesZerosPastTheEnd) {
   EXPECT_EQ(read(kFile, 0, 12), "ab" + std::string(10, '\0'));
 }
 
-TEST_P(BstreamStoreTest, FullIsSaidAndLeavesTheFileReadable) {
+TEST_P(BstreamStoreTest, AFullEngineRefusesWritesAndKeepsFilesReadable) {
   open(Bytes{kMiB});
   EXPECT_TRUE(write(kFile, 0, std::string(200'000, 'a')));
   Outcome<void> last;
@@ -95,7 +95,7 @@ TEST_P(BstreamStoreTest, SpaceComesBack) {
   EXPECT_EQ(bstreams().size(kFile), 0);
 }
 
-TEST_P(BstreamStoreTest, OffsetsPastAllReasonAreRefused) {
+TEST_P(BstreamStoreTest, OffsetsOutOfRangeAreRefused) {
   EXPECT_EQ(write(kFile, std::int64_t{1} << 60, "x"), refuse(EFBIG));
   EXPECT_EQ(write(kFile, -1, "x"), refuse(EINVAL));
   EXPECT_EQ(bstreams().truncate(kFile, -1), refuse(EINVAL));
@@ -109,7 +109,7 @@ TEST_P(BstreamStoreTest, AWriteThatEndsAfterTheRemovalLeavesNothing) {
   EXPECT_EQ(bstreams().size(kFile), 0);
 }
 
-TEST_P(BstreamStoreTest, AWriteKeepsItsDataOverATruncationMeanwhile) {
+TEST_P(BstreamStoreTest, AWriteKeepsItsDataAcrossAConcurrentTruncation) {
   const Bytes before = bstreams().space().available;
   for (const std::int64_t end : {50, 0}) {
     EXPECT_TRUE(write(kFile, 0, std::string(300'000, 'a')));

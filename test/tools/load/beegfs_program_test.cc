@@ -36,7 +36,7 @@ LoadRunSettings half_a_second(std::uint16_t port, const std::string& application
           .more = more};
 }
 
-// Whose reads and writes it carried.
+// The users whose reads and writes a connection carried.
 std::set<std::uint32_t> users_on(const test::SeenConnection& connection) {
   std::set<std::uint32_t> users;
   for (const test::SeenRequest& each : connection.requests) {
@@ -84,7 +84,7 @@ TEST(BeegfsProgram, VerifiesThroughMistakesOfTheServerWithoutAnError) {
 TEST(BeegfsProgram, ApplicationsOfANodeShareItsConnections) {
   BeegfsStorage storage({.device = dataserver::DeviceSettings{
                              .bandwidth = {200 * kMiB}, .per_request = 100us, .parallelism = 1}});
-  // The greedy one holds the connections, so the other waits in line behind its requests.
+  // The greedy application holds the connections, so the other one queues behind its requests.
   LoadRunSettings settings =
       half_a_second(storage.port(),
                     "  - {name: greedy, uid: 1, node: n, connections: 4, outstanding: 31,"

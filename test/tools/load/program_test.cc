@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using Json = nlohmann::json;
 
-// Forwards connections to a server, and changes one byte in every large message that comes back.
+// Forwards connections to a server and changes one byte in every large message from it.
 class DamagingRelay {
  public:
   DamagingRelay() : acceptor_(loop_, net::Endpoint(asio::ip::address_v4::loopback(), 0)) {}
@@ -177,7 +177,7 @@ TEST_F(Program, AServerThatDiesIsAnErrorAndNotAHang) {
       << load.errors().substr(0, 500);
 }
 
-// The first one answers, and names another one.
+// The first server answers and names a second one.
 TEST_F(Program, AServerThatIsNotThereIsNamed) {
   test::EmbeddedServers servers(2);
   (void)servers.server(1).kill();

@@ -22,7 +22,7 @@ LoadSettings settings() {
   return made;
 }
 
-// Of a run that is ended at `stopped`.
+// The result of a run that was ended at `stopped`.
 RunResult result(const LoadSettings& made, std::optional<Duration> stopped = {}) {
   RunEnd end(made.run_length());
   Meter meter(made.warm_up, end, made.interval);
