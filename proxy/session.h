@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/flat_table.h"
@@ -34,6 +36,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void start();
   // Ends the session together with the current event. Idempotent; the first reason counts.
   void close(const std::string& reason);
+
   // From the pumps.
   [[nodiscard]] Step next(Sender from, std::span<const std::byte> bytes) override;
   void hold(std::span<const std::byte> message) override;
