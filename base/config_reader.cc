@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include "base/yaml_documents.h"
+
 namespace vpfs {
 namespace {
 
@@ -276,16 +278,17 @@ ConfigReader::ConfigReader(std::string_view text, ConfigErrors& errors)
   state_->errors = &errors;
   state_->errors_before = errors.lines().size();
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() > 1) {
-      errors.add(line_of(documents[1]), "", "a second YAML document; only one is allowed");
+    const std::string whole(text);
+    if (const std::optional<int> line = second_document_line(whole)) {
+      errors.add(*line, "", "a second YAML document; only one is allowed");
     }
-    if (documents.empty() || documents[0].IsNull()) {
+    const YAML::Node document = YAML::Load(whole);
+    if (document.IsNull()) {
       state_->present = true;
-    } else if (documents[0].IsMap()) {
-      state_->load(documents[0]);
+    } else if (document.IsMap()) {
+      state_->load(document);
     } else {
-      errors.add(line_of(documents[0]), "", "must be a mapping (key: value)");
+      errors.add(line_of(document), "", "must be a mapping (key: value)");
     }
   } catch (const YAML::Exception& exception) {
     errors.add_final(std::max(exception.mark.line, 0) + 1, "not YAML: " + exception.msg);

@@ -117,6 +117,13 @@ TEST(ConfigReader, AMessageStaysOneLineWhateverItQuotes) {
               ElementsAre("f.yaml:1: a\\nb\\x1b[2J: unknown key"));
 }
 
+// The YAML library reads documents without end from these.
+TEST(ConfigReader, ACommaThatStandsAloneIsAMistake) {
+  for (const char* const text : {",", ",#` # ", "a: 1\n---\n,"}) {
+    EXPECT_FALSE(errors_of(text, read_nothing).empty()) << text;
+  }
+}
+
 TEST(ConfigReader, WrongTypesAreNamed) {
   EXPECT_THAT(
       errors_of("a: [1]\nb:\nc: yes\nd: 1.5\ne: {x: 1}\nf: word\ng: 7\nh: [{}]\ni: {x: [1]}\n",
