@@ -7,8 +7,8 @@
 
 namespace vpfs {
 
-// Does one amount after the other at a rate, as a device or a link does. Exact: no part of a
-// nanosecond is lost or won between them.
+// Passes one amount after the other at a rate, as a device or a link does. Exact: no part of a
+// nanosecond is lost or gained between them.
 class Pipe {
  public:
   static constexpr std::uint64_t kMostPerSecond = std::uint64_t{1} << 50;
@@ -17,15 +17,16 @@ class Pipe {
   explicit Pipe(std::uint64_t per_second)
       : rate_(per_second), free_at_(nanoseconds(TimePoint::min()) * rate_) {}
 
-  // When an amount that is there at `ready` has passed, rounded down to the nanosecond. It begins
-  // when all before it has passed, and the pipe is busy for `extra` before.
+  // The time at which an amount that is there at `ready` has passed, rounded down to the
+  // nanosecond. It begins when everything before it has passed and the pipe has been busy for
+  // `extra`.
   [[nodiscard]] TimePoint pass(std::uint64_t amount, TimePoint ready,
                                Duration extra = Duration::zero()) {
     free_at_ = std::max(free_at_, nanoseconds(ready) * rate_) + Wide{extra.count()} * rate_ +
                Wide{amount} * kNanoseconds;
     return free_at();
   }
-  // For what passes from now on.
+  // Applies to amounts that pass from now on.
   void set_rate(std::uint64_t per_second) {
     const Wide rest = free_at_ % rate_;
     free_at_ = free_at_ / rate_ * per_second + rest * per_second / rate_;
@@ -45,7 +46,7 @@ class Pipe {
   static Wide nanoseconds(TimePoint time) { return time.time_since_epoch().count(); }
 
   Wide rate_;
-  Wide free_at_;  // in parts of a nanosecond, of which one has rate_
+  Wide free_at_;  // in units of 1 ns / rate_
 };
 
 }  // namespace vpfs

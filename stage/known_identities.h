@@ -37,9 +37,9 @@ class KnownIdentities {
   // Null if the key is not known. Otherwise the value counts as used and stays until the next call.
   [[nodiscard]] const Value* find(std::string_view key) {
     const std::uint64_t hash = hash_(key);
-    if (const Slot* const slot = recent_.find(hash, key)) return &slot->value;
-    const Slot* const slot = older_.find(hash, key);
-    return slot == nullptr ? nullptr : &add(hash, key, slot->value);
+    if (const Cell* const cell = recent_.find(hash, key)) return &cell->value;
+    const Cell* const cell = older_.find(hash, key);
+    return cell == nullptr ? nullptr : &add(hash, key, cell->value);
   }
 
   // REQUIRES: the key is not known.
@@ -57,50 +57,50 @@ class KnownIdentities {
   [[nodiscard]] std::size_t size() const { return recent_.size() + older_.size(); }
 
  private:
-  struct Slot {
+  struct Cell {
     std::uint64_t hash;
     std::uint32_t key_at;  // in keys_
     std::uint32_t key_size;
     std::uint32_t stamp;  // when it was filled; zero: never
     Value value;
   };
-  static_assert(std::is_trivially_copyable_v<Slot> && std::is_aggregate_v<Slot>);
+  static_assert(std::is_trivially_copyable_v<Cell> && std::is_aggregate_v<Cell>);
 
-  // Open addressing with linear probing; at least half of the slots are free. A slot with another
+  // Open addressing with linear probing; at least half of the cells are free. A cell with another
   // stamp is free.
   class Generation {
    public:
     explicit Generation(const Limits& limits)
         : mask_(std::bit_ceil(2 * limits.entries) - 1),
-          slots_(static_cast<Slot*>(std::calloc(mask_ + 1, sizeof(Slot)))) {
-      if (slots_ == nullptr) throw std::bad_alloc();
+          cells_(static_cast<Cell*>(std::calloc(mask_ + 1, sizeof(Cell)))) {
+      if (cells_ == nullptr) throw std::bad_alloc();
       keys_.reserve(limits.bytes);
     }
 
-    [[nodiscard]] const Slot* find(std::uint64_t hash, std::string_view key) const {
+    [[nodiscard]] const Cell* find(std::uint64_t hash, std::string_view key) const {
       for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
-        const Slot& slot = slots_[i];
-        if (slot.stamp != stamp_) return nullptr;
-        if (slot.hash == hash && key_of(slot) == key) return &slot;
+        const Cell& cell = cells_[i];
+        if (cell.stamp != stamp_) return nullptr;
+        if (cell.hash == hash && key_of(cell) == key) return &cell;
       }
     }
     const Value& insert(std::uint64_t hash, std::string_view key, const Value& value) {
       std::size_t i = hash & mask_;
-      while (slots_[i].stamp == stamp_) i = (i + 1) & mask_;
-      slots_[i] = {.hash = hash,
+      while (cells_[i].stamp == stamp_) i = (i + 1) & mask_;
+      cells_[i] = {.hash = hash,
                    .key_at = static_cast<std::uint32_t>(keys_.size()),
                    .key_size = static_cast<std::uint32_t>(key.size()),
                    .stamp = stamp_,
                    .value = value};
       keys_.insert(keys_.end(), key.begin(), key.end());
       ++used_;
-      return slots_[i].value;
+      return cells_[i].value;
     }
     void clear() {
       used_ = 0;
       keys_.clear();
       if (++stamp_ != 0) return;
-      for (std::size_t i = 0; i <= mask_; ++i) slots_[i].stamp = 0;  // once in 2^32 times
+      for (std::size_t i = 0; i <= mask_; ++i) cells_[i].stamp = 0;  // once in 2^32 times
       stamp_ = 1;
     }
     [[nodiscard]] std::size_t size() const { return used_; }
@@ -108,14 +108,14 @@ class KnownIdentities {
 
    private:
     struct Free {
-      void operator()(Slot* slots) const { std::free(slots); }
+      void operator()(Cell* cells) const { std::free(cells); }
     };
-    [[nodiscard]] std::string_view key_of(const Slot& slot) const {
-      return {keys_.data() + slot.key_at, slot.key_size};
+    [[nodiscard]] std::string_view key_of(const Cell& cell) const {
+      return {keys_.data() + cell.key_at, cell.key_size};
     }
 
     std::size_t mask_;
-    std::unique_ptr<Slot[], Free> slots_;  // from calloc(), which does not touch them
+    std::unique_ptr<Cell[], Free> cells_;  // from calloc(), which does not touch them
     std::vector<char> keys_;
     std::size_t used_ = 0;
     std::uint32_t stamp_ = 1;

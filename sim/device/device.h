@@ -10,9 +10,9 @@
 
 namespace vpfs::sim {
 
-// A data server in virtual time: `parallelism` requests are served at once, each for a fixed time
-// plus its cost at an equal part of the rate. Further ones wait, first come first served. Exact, as
-// Pipe is.
+// A data server in virtual time. It serves `parallelism` requests at once. Each takes a fixed time,
+// plus its cost at an equal part of the rate. Further requests wait, first come first served.
+// Exact, like Pipe.
 class Device {
  public:
   struct Settings {
@@ -23,14 +23,15 @@ class Device {
 
   explicit Device(Settings settings);
 
-  // When a request that comes now is done. `now` never goes back. O(log parallelism).
+  // The time at which a request that arrives now is done. `now` never goes back.
+  // O(log parallelism).
   [[nodiscard]] TimePoint serve(Cost cost, TimePoint now);
-  // For requests that come from now on.
+  // Applies to requests that arrive from now on.
   void set_rate(std::uint64_t cost_per_second);
 
  private:
   Settings settings_;
-  std::vector<Pipe> channels_;  // a heap, the one that is free first in front
+  std::vector<Pipe> channels_;  // a heap; the channel that is free first is in front
 };
 
 }  // namespace vpfs::sim

@@ -8,36 +8,36 @@ namespace vpfs::sim {
 
 Engine::EventId Engine::at(TimePoint time, Action action, Rank rank) {
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-    slots_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(events_.size()));
+    events_.emplace_back();
   }
-  const std::uint32_t slot = free_.back();
+  const std::uint32_t index = free_.back();
   free_.pop_back();
-  Event& event = slots_[slot];
+  Event& event = events_[index];
   event.time = time;
   event.order = count_++;
   event.action = std::move(action);
   event.rank = rank;
-  heap_.push_back(slot);
+  heap_.push_back(index);
   event.place = static_cast<std::uint32_t>(heap_.size() - 1);
   sift_up(event.place);
-  return EventId{std::uint64_t{event.generation} << 32 | slot};
+  return EventId{std::uint64_t{event.generation} << 32 | index};
 }
 
 bool Engine::cancel(EventId id) {
-  const auto slot = static_cast<std::uint32_t>(std::to_underlying(id));
+  const auto index = static_cast<std::uint32_t>(std::to_underlying(id));
   const auto generation = static_cast<std::uint32_t>(std::to_underlying(id) >> 32);
-  if (slot >= slots_.size() || slots_[slot].generation != generation) return false;
-  (void)take_out(slots_[slot].place);
+  if (index >= events_.size() || events_[index].generation != generation) return false;
+  (void)take_out(events_[index].place);
   return true;
 }
 
 TimePoint Engine::next() const {
-  return heap_.empty() ? TimePoint::max() : std::max(slots_[heap_.front()].time, now_);
+  return heap_.empty() ? TimePoint::max() : std::max(events_[heap_.front()].time, now_);
 }
 
 bool Engine::next_is_now(Rank rank) const {
-  return !heap_.empty() && next() == now_ && slots_[heap_.front()].rank == rank;
+  return !heap_.empty() && next() == now_ && events_[heap_.front()].rank == rank;
 }
 
 bool Engine::step(TimePoint end) {
@@ -60,45 +60,45 @@ void Engine::skip_to(TimePoint time) {
 
 bool Engine::before(std::uint32_t one, std::uint32_t other) const {
   const auto key = [](const Event& event) { return std::tie(event.time, event.rank, event.order); };
-  return key(slots_[one]) < key(slots_[other]);
+  return key(events_[one]) < key(events_[other]);
 }
 
-void Engine::put(std::size_t place, std::uint32_t slot) {
-  heap_[place] = slot;
-  slots_[slot].place = static_cast<std::uint32_t>(place);
+void Engine::put(std::size_t place, std::uint32_t index) {
+  heap_[place] = index;
+  events_[index].place = static_cast<std::uint32_t>(place);
 }
 
 void Engine::sift_up(std::size_t place) {
-  const std::uint32_t slot = heap_[place];
-  for (; place > 0 && before(slot, heap_[(place - 1) / 2]); place = (place - 1) / 2) {
+  const std::uint32_t index = heap_[place];
+  for (; place > 0 && before(index, heap_[(place - 1) / 2]); place = (place - 1) / 2) {
     put(place, heap_[(place - 1) / 2]);
   }
-  put(place, slot);
+  put(place, index);
 }
 
 void Engine::sift_down(std::size_t place) {
-  const std::uint32_t slot = heap_[place];
+  const std::uint32_t index = heap_[place];
   for (std::size_t child = 2 * place + 1; child < heap_.size(); child = 2 * place + 1) {
     if (child + 1 < heap_.size() && before(heap_[child + 1], heap_[child])) ++child;
-    if (!before(heap_[child], slot)) break;
+    if (!before(heap_[child], index)) break;
     put(place, heap_[child]);
     place = child;
   }
-  put(place, slot);
+  put(place, index);
 }
 
 Engine::Action Engine::take_out(std::size_t place) {
-  const std::uint32_t slot = heap_[place];
-  Action action = std::move(slots_[slot].action);
-  slots_[slot].action = nullptr;
-  ++slots_[slot].generation;
-  free_.push_back(slot);
+  const std::uint32_t index = heap_[place];
+  Action action = std::move(events_[index].action);
+  events_[index].action = nullptr;
+  ++events_[index].generation;
+  free_.push_back(index);
   const std::uint32_t last = heap_.back();
   heap_.pop_back();
   if (place < heap_.size()) {
     put(place, last);
     sift_up(place);
-    sift_down(slots_[last].place);
+    sift_down(events_[last].place);
   }
   return action;
 }

@@ -10,12 +10,11 @@
 
 namespace vpfs::sim {
 
-// Virtual time: events happen one after the other, each at its time, and time stands still while
-// one happens. Of events of one time those of the lowest rank come first, those of one rank in the
-// order of at(): a run is the same every time. All is O(log n) in the events to come.
+// Virtual time. Events run one after the other, each at its time, and time stands still while one
+// runs. Events of the same time run by rank, lowest first, and then in the order of at(). So every
+// run is the same. Each operation takes O(log n) of the pending events.
 //
-// An event that is overdue, since time was skipped or at() was told a time in the past, happens
-// now.
+// An overdue event runs now: time was skipped, or at() was given a time in the past.
 class Engine {
  public:
   using Action = std::move_only_function<void()>;
@@ -28,18 +27,18 @@ class Engine {
   EventId after(Duration delay, Action action, Rank rank = 0) {
     return at(now_ + delay, std::move(action), rank);
   }
-  // False: it has happened, or was cancelled before.
+  // False: the event has run or was cancelled before.
   bool cancel(EventId event);
 
-  // When the next event happens; TimePoint::max(): there is none.
+  // The time of the next event; TimePoint::max() without one.
   [[nodiscard]] TimePoint next() const;
-  // Whether it happens now and has this rank.
+  // Whether the next event is due now and has this rank.
   [[nodiscard]] bool next_is_now(Rank rank) const;
-  // Has the next event happen. False: there is none up to `end`.
+  // Runs the next event. False: none is due by `end`.
   bool step(TimePoint end = TimePoint::max());
-  // All events up to `end`; then it is `end`.
+  // Runs all events up to `end` and leaves the time at `end`.
   void run_until(TimePoint end);
-  // It is that late, and no event happens. Nothing if it is later already.
+  // Moves the time to `time` and runs nothing. Time never goes back.
   void skip_to(TimePoint time);
 
  private:
@@ -49,18 +48,18 @@ class Engine {
     Action action;
     Rank rank = 0;
     std::uint32_t place = 0;       // in the heap
-    std::uint32_t generation = 0;  // of the slot
+    std::uint32_t generation = 0;  // of the entry, which is used again
   };
 
   [[nodiscard]] bool before(std::uint32_t one, std::uint32_t other) const;
-  void put(std::size_t place, std::uint32_t slot);
+  void put(std::size_t place, std::uint32_t index);
   void sift_up(std::size_t place);
   void sift_down(std::size_t place);
   Action take_out(std::size_t place);
 
-  std::vector<Event> slots_;
+  std::vector<Event> events_;
   std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> heap_;  // of slots, by time, rank and order
+  std::vector<std::uint32_t> heap_;  // indexes into events_, by time, rank and order
   std::uint64_t count_ = 0;          // of calls of at()
   TimePoint now_ = {};
 };
