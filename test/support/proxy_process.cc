@@ -68,7 +68,7 @@ void ProxyProcess::reload(const ProxySettings& settings) {
 
 ProxyProcess::~ProxyProcess() {
   if (killed_) return;
-  const Process::Exit exit = process_->stop();
+  const Process::Exit exit = process_->stop(30s);
   EXPECT_TRUE(exit.ok()) << "exit code " << exit.code << ", signal " << exit.signal;
   if (::testing::Test::HasFailure()) {
     ADD_FAILURE() << "log of the proxy:\n" << process_->output() << process_->errors();
