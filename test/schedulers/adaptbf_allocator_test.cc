@@ -1,3 +1,5 @@
+// Over 500 lines: the exact reference and the tests that compare with it share one file.
+
 #include "schedulers/adaptbf_allocator.h"
 
 #include <algorithm>
