@@ -10,4 +10,7 @@ class SystemClock final : public Clock {
   [[nodiscard]] TimePoint now() const override;
 };
 
+// The time of day. No other code of vpfs reads it.
+[[nodiscard]] WallTime wall_clock_now();
+
 }  // namespace vpfs

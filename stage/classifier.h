@@ -28,12 +28,23 @@ class Classifier {
   // Whether any rule uses the uid.
   [[nodiscard]] bool looks_at_uid() const { return looks_at_uid_; }
 
+  static constexpr std::uint32_t kNoRule = UINT32_MAX;
+
   struct Match {
     std::string virtual_pfs;    // "job-42": the name with all fields filled in
     std::string declared_name;  // "job-{jobid}": as the configuration has it
     std::uint8_t traffic_class = 0;
     bool name_refused = false;        // the request's values make no good name, so it is "default"
     bool job_not_registered = false;  // its job id was ignored
+    std::uint32_t rule = kNoRule;     // index into Config::rules
+    // The shadow rule that would take the request, if it stands before `rule`, and the virtual PFS
+    // it would belong to.
+    std::uint32_t shadow_rule = kNoRule;
+    std::string shadow_name;
+    bool exempt = false;      // it is never held
+    std::uint32_t nodes = 0;  // of its registered job; 0: not known
+    std::string jobid;        // from the wire or from a registration; "": none
+    bool job_from_registration = false;
   };
   // The first rule that matches; "default" if none does or if the request fills in a bad name
   // (is_good_name()).

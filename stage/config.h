@@ -14,6 +14,7 @@
 #include "schedulers/registry.h"
 #include "stage/client_limits.h"
 #include "stage/job_registry.h"
+#include "stage/names.h"
 
 namespace vpfs::stage {
 
@@ -26,8 +27,28 @@ struct VirtualPfsConfig {
   bool operator==(const VirtualPfsConfig&) const = default;
 };
 
+// A rule as an administrator writes it: NAME, COND and words such as "weight=4" or "realtime".
+struct RuleText {
+  std::string name;
+  std::string condition;  // "jobid={a b}&op=read"; "": every request
+  std::vector<std::string> words;
+
+  bool operator==(const RuleText&) const = default;
+};
+
+enum class RuleOrigin : std::uint8_t { file, administrator, job, coordinator };
+
+enum class RuleMode : std::uint8_t {
+  enforce,
+  shadow,  // holds nothing: reports what its limits would have held
+};
+
 // All conditions that are set must hold; one of the values of each.
 struct RuleConfig {
+  std::string name;  // no other rule has it
+  RuleOrigin origin = RuleOrigin::file;
+  RuleMode mode = RuleMode::enforce;
+  RuleText text;  // in its shortest form, for listing
   std::vector<std::string> clients;                        // CIDR blocks or addresses
   std::vector<std::pair<std::string, std::string>> hints;  // name, pattern
   std::optional<IoKind> kind;
@@ -37,8 +58,13 @@ struct RuleConfig {
   std::vector<std::uint64_t> targets;
   std::vector<std::uint64_t> owners;
   std::vector<std::string> directories;  // patterns
+  // A job's, from the wire or from its registration. Job ids and accounts are patterns.
+  std::vector<std::string> jobids;
+  std::vector<std::string> accounts;
+  std::vector<std::uint64_t> gids;
   std::string virtual_pfs;
   std::uint8_t traffic_class = 0;  // index into Config::scheduler.classes
+  bool exempt = false;             // its requests are never held
 };
 
 // The part of the configuration that every stage has, whatever its I/O.
@@ -47,6 +73,7 @@ struct Config {
   // they show. The stage's owner sets these before anything is read; the file does not have them.
   std::string source;
   Attributes shown;
+  const Names* names = nullptr;  // null: rules can have numbers only; outlives the configuration
 
   // The known policies. The stage's owner may set them too.
   PolicyKinds policies = known_policies();

@@ -23,6 +23,9 @@ struct RegisteredJob {
   // Addresses or CIDR blocks that its I/O comes from; at least one.
   std::vector<std::string> clients;
   std::vector<std::uint64_t> uids;  // of its users; none: any user of these clients
+  std::vector<std::uint64_t> gids = {};
+  std::string account = {};
+  std::uint32_t nodes = 0;  // 0: not known
 
   bool operator==(const RegisteredJob&) const = default;
 };
