@@ -24,8 +24,6 @@ constexpr std::array<std::pair<std::string_view, spdlog::level::level_enum>, 6> 
 // How often summaries of repeated messages are looked for.
 constexpr std::chrono::seconds kSummaries(1);
 
-constexpr const char* kJournal = "/run/systemd/journal/socket";
-
 std::optional<spdlog::level::level_enum> level_of(std::string_view name) {
   const auto* known = std::ranges::find(kLevels, name, [](const auto& l) { return l.first; });
   if (known == kLevels.end()) return std::nullopt;
@@ -34,7 +32,7 @@ std::optional<spdlog::level::level_enum> level_of(std::string_view name) {
 
 Result<void> check_target(const std::string& target) {
   if (target.empty()) return fail("a log needs a target: stderr, journal or the path of a file");
-  return target == "journal" ? check_journal(kJournal) : Result<void>();
+  return target == "journal" ? check_journal() : Result<void>();
 }
 
 // Nothing before set_up_logging(), and in tests with a logger of their own.

@@ -8,6 +8,8 @@
 
 namespace vpfs {
 
+inline constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
+
 // Where a program's log goes: "stderr", "journal" (that of systemd), or the path of a file.
 //
 // Lines have time, program and level; entries of the journal have the level as their priority. A
@@ -32,6 +34,6 @@ void reopen_log();
 void log_answer(spdlog::level::level_enum level, const std::string& text);
 
 // Whether there is a journal to send entries to, as a socket at this path.
-[[nodiscard]] Result<void> check_journal(const std::string& socket);
+[[nodiscard]] Result<void> check_journal(const std::string& socket = kJournalSocket);
 
 }  // namespace vpfs
