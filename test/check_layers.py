@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "net": ["base"],
     "client": ["base", "net", "protocols"],
     "control/allocation": ["base", "schedulers"],
+    "control/store": ["base"],
     "control/wire": ["base", "net"],
     "control": ["base", "net", "control/allocation", "control/wire"],
     "proxy": ["base", "net", "protocols", "schedulers", "stage", "control/wire"],
