@@ -206,7 +206,8 @@ Result<void> Proxy::use(Config config) {
   if (config.log != settings_->config.log) {
     if (Result<void> logs = set_log_target(config.log); !logs) return logs;
   }
-  settings_before_ = std::exchange(settings_, std::make_shared<const Settings>(std::move(config)));
+  auto settings = std::make_shared<const Settings>(std::move(config), settings_.get());
+  settings_before_ = std::exchange(settings_, std::move(settings));
   set_log_level(settings_->config.log_level);
   const Timeouts& timeouts = settings_->config.timeouts;
   shared_.set_configured_hold(timeouts.hold, timeouts.hold_min);

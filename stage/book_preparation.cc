@@ -14,7 +14,7 @@
 #include "stage/address.h"
 #include "stage/book_record.h"
 #include "stage/job_registry.h"
-#include "stage/rule_words.h"
+#include "stage/word_list.h"
 #include "stage/template_name.h"
 
 namespace vpfs::stage {

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "stage/rule_words.h"
+#include "stage/word_list.h"
 
 namespace vpfs::stage {
 namespace {

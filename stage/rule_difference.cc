@@ -10,7 +10,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "stage/rule_words.h"
+#include "stage/word_list.h"
 
 namespace vpfs::stage {
 namespace {

@@ -2,164 +2,202 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <iterator>
-#include <utility>
+#include <string_view>
 
 #include <fmt/format.h>
+
+#include "stage/condition_values.h"
+#include "stage/config_words.h"
+#include "stage/share_config.h"
+#include "stage/template_name.h"
 
 namespace vpfs::stage {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOtherNames = {
-    {{"operations", "iops"}, {"burst_operations", "burst_iops"}, {"virtual_pfs", "vpfs"}}};
-
-std::vector<std::string> replaced(std::vector<std::string> words,
-                                  const std::vector<std::string>& changes, bool keeps_removals) {
-  for (const std::string& change : changes) {
-    const std::string_view key = word_key(change);
-    const auto same_key = [&](const std::string& word) { return word_key(word) == key; };
-    if (takes_away(change) && !keeps_removals) {
-      std::erase_if(words, same_key);
-      continue;
-    }
-    const std::string put = takes_away(change) ? fmt::format("{}=none", key) : change;
-    const auto found = std::ranges::find_if(words, same_key);
-    if (found == words.end()) {
-      words.push_back(put);
-    } else {
-      *found = put;
-      words.erase(std::remove_if(std::next(found), words.end(), same_key), words.end());
-    }
-  }
-  return words;
-}
-
-std::string shell_word(const std::string& word) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-+=:./,@%").find(c) != std::string_view::npos;
-  };
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
-
-struct Factor {
-  std::string_view name;
-  std::uint64_t size;
+constexpr std::array kRuleWords = {
+    RuleWord{"weight", "4"},
+    RuleWord{"rate", "500MiB/s"},
+    RuleWord{"iops", "2k", "operations"},
+    RuleWord{"min", "100MiB/s"},
+    RuleWord{"burst", "2GiB"},
+    RuleWord{"burst_iops", "100", "burst_operations"},
+    RuleWord{"latency", "20ms"},
+    RuleWord{"finish", "2TiB/8h"},
+    RuleWord{"rank", "3"},
+    RuleWord{"realtime", ""},
+    RuleWord{"vpfs", "NAME", "virtual_pfs"},
+    RuleWord{"class", "interactive"},
+    RuleWord{"mode", "shadow"},
+    RuleWord{"exempt", ""},
+    RuleWord{"for", "2h"},
 };
 
-constexpr std::array<Factor, 5> kSizes = {
-    {{"B", 1}, {"KiB", kKiB}, {"MiB", kMiB}, {"GiB", kGiB}, {"TiB", 1024 * kGiB}}};
-constexpr std::array<Factor, 6> kTimes = {{{"ns", 1},
-                                           {"us", 1'000},
-                                           {"ms", 1'000'000},
-                                           {"s", 1'000'000'000},
-                                           {"min", 60'000'000'000},
-                                           {"h", 3'600'000'000'000}}};
-
-// Exact, in the largest unit without a fraction.
-template <std::size_t kCount>
-std::string exact(std::uint64_t count, const std::array<Factor, kCount>& units) {
-  const Factor* best = &units.front();
-  for (const Factor& unit : units) {
-    if (count >= unit.size && count % unit.size == 0) best = &unit;
-  }
-  return fmt::format("{}{}", count / best->size, best->name);
+bool is_text(std::string_view key) {
+  return key == "vpfs" || key == "class" || key == "mode";
 }
 
-std::string exact(Duration duration) {
-  return exact(static_cast<std::uint64_t>(duration.count()), kTimes);
+// A quantity without its blanks, and with its unit.
+std::string canonical(std::string_view key, std::string text) {
+  if (is_text(key)) return text;
+  std::erase_if(text, [](char byte) { return byte == ' ' || byte == '\t'; });
+  const bool is_size = key == "burst";
+  if (is_size && text.find_first_not_of("0123456789.") == std::string::npos) text += 'B';
+  return text;
+}
+
+bool is_declared(const Config& context, const std::string& name) {
+  return name == "default" ||
+         std::ranges::find(context.virtual_pfs, name, &VirtualPfsConfig::name) !=
+             context.virtual_pfs.end();
+}
+
+// The fields of a template must be attributes that requests show, or that registrations of jobs
+// tell, or hints that the rule itself demands, so that they are always known.
+std::optional<std::string> fields_problem(const Config& context, const RuleConfig& rule) {
+  if (auto problem = template_problem(rule.virtual_pfs)) return problem;
+  for (const std::string& field : template_fields(rule.virtual_pfs)) {
+    const std::optional<Attribute> attribute = template_attribute(field);
+    if (attribute && may_be_known(context, *attribute)) continue;
+    const auto demands = [&](const Conditions& conditions) {
+      return std::ranges::any_of(conditions.hints,
+                                 [&](const auto& hint) { return hint.first == field; });
+    };
+    if (rule.any_of.empty() || !std::ranges::all_of(rule.any_of, demands)) {
+      return fmt::format("the template uses {{{0}}}, but the rule matches no hint '{0}'", field);
+    }
+  }
+  return std::nullopt;
+}
+
+void read_class(ConfigReader& entry, const Config& context, RuleConfig& rule) {
+  rule.traffic_class = default_class(context);
+  std::vector<std::string> names;
+  for (const TrafficClasses::Class& each : context.scheduler.classes.classes) {
+    names.push_back(each.name);
+  }
+  std::string name;
+  if (names.empty() && entry.has("class")) {
+    entry.report("class", "no classes are named under scheduler.classes");
+  } else if (entry.choose("class", &name, names)) {
+    rule.traffic_class = static_cast<std::uint8_t>(std::ranges::find(names, name) - names.begin());
+  }
+}
+
+void read_mode(ConfigReader& entry, RuleConfig& rule) {
+  std::string mode = "enforce";
+  entry.choose("mode", &mode, {"enforce", "shadow"});
+  rule.mode = mode == "shadow" ? RuleMode::shadow : RuleMode::enforce;
+  entry.get("exempt", &rule.exempt);
+  if (rule.exempt && rule.mode == RuleMode::shadow) {
+    entry.report("exempt", "a shadow rule holds nothing anyway");
+  }
+}
+
+// A rule that sends to a virtual PFS that is declared elsewhere.
+void read_target(ConfigReader& entry, std::string_view key, const Config& context,
+                 RuleConfig& rule) {
+  if (!entry.get(key, &rule.virtual_pfs)) return;
+  if (rule.mode == RuleMode::shadow) {
+    return entry.report(key, "a shadow rule has limits of its own, as in rate=500MiB/s");
+  }
+  if (!is_declared(context, rule.virtual_pfs)) {
+    entry.report(key, fmt::format("'{}' is not declared under virtual_pfs", rule.virtual_pfs));
+  }
+  if (const auto problem = fields_problem(context, rule)) entry.report(key, *problem);
+  for (const std::string_view word : share_words(context)) {
+    if (!entry.has(word)) continue;
+    entry.report(word, fmt::format("the virtual PFS has the share: virtual_pfs.{}.{}; a rule that "
+                                   "names none may have its own",
+                                   rule.virtual_pfs, word));
+  }
+}
+
+std::optional<VirtualPfsConfig> read_own(ConfigReader& entry, const Config& context,
+                                         RuleConfig& rule) {
+  rule.virtual_pfs = rule.name;
+  if (is_declared(context, rule.name)) {
+    entry.report("name", fmt::format("the virtual PFS '{0}' is declared already; vpfs={0} sends to "
+                                     "it, and another name makes another one",
+                                     rule.name));
+  }
+  if (const auto problem = fields_problem(context, rule)) entry.report("name", *problem);
+  if (rule.mode == RuleMode::shadow) return read_shadow_share(rule.name, entry, context);
+  if (rule.exempt) {
+    for (const std::string_view word : share_words(context)) {
+      if (entry.has(word)) entry.report(word, "requests of an exempt rule never wait");
+    }
+    return VirtualPfsConfig{.name = rule.name, .share = {}};
+  }
+  VirtualPfsConfig made = read_share(rule.name, entry, context);
+  check_promise(entry, made, context);
+  return made;
 }
 
 }  // namespace
 
-std::string_view word_key(std::string_view word) {
-  const std::string_view key = word.substr(0, word.find('='));
-  const auto other =
-      std::ranges::find(kOtherNames, key, [](const auto& pair) { return pair.first; });
-  return other == kOtherNames.end() ? key : other->second;
+std::span<const RuleWord> rule_words() {
+  return kRuleWords;
 }
 
-std::string_view word_value(std::string_view word) {
-  const std::size_t equals = word.find('=');
-  return equals == std::string_view::npos ? std::string_view() : word.substr(equals + 1);
-}
-
-bool takes_away(std::string_view word) {
-  const std::string_view value = word_value(word);
-  return word.find('=') != std::string_view::npos && (value.empty() || value == "none");
-}
-
-std::optional<std::string_view> value_of(const std::vector<std::string>& words,
-                                         std::string_view key) {
-  std::optional<std::string_view> value;
-  for (const std::string& word : words) {
-    if (word_key(word) == key) value = word_value(word);
-  }
-  return value;
-}
-
-void erase_words(std::vector<std::string>& words, std::string_view key) {
-  std::erase_if(words, [&](const std::string& word) { return word_key(word) == key; });
-}
-
-std::vector<std::string> changed_words(std::vector<std::string> words,
-                                       const std::vector<std::string>& changes) {
-  return replaced(std::move(words), changes, false);
-}
-
-std::vector<std::string> joined_changes(std::vector<std::string> changes,
-                                        const std::vector<std::string>& more) {
-  return replaced(std::move(changes), more, true);
-}
-
-std::string words_line(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) {
-    if (!line.empty()) line += ' ';
-    line += shell_word(word);
-  }
-  return line;
-}
-
-std::string rule_line(const RuleText& rule) {
-  std::string line = fmt::format("{} {}", shell_word(rule.name), shell_word(rule.condition));
-  if (!rule.words.empty()) line += ' ' + words_line(rule.words);
-  return line;
-}
-
-std::vector<std::string> share_words(const VirtualPfsConfig& virtual_pfs) {
-  const Share& share = virtual_pfs.share;
-  const Share usual;
+std::vector<std::string> canonical_words(ConfigReader& entry, const Config& context) {
   std::vector<std::string> words;
-  const auto add = [&](bool differs, std::string word) {
-    if (differs) words.push_back(std::move(word));
+  const auto add = [&](std::string_view key, std::string_view as) {
+    std::string text;
+    if (!entry.is_scalar(key) || !entry.get(key, &text)) return false;
+    words.push_back(fmt::format("{}={}", as, canonical(as, text)));
+    return true;
   };
-  add(share.weight != usual.weight, fmt::format("weight={}", share.weight));
-  add(share.rate != usual.rate, fmt::format("rate={}/s", exact(share.rate.count, kSizes)));
-  add(share.operations != usual.operations, fmt::format("iops={}", share.operations));
-  add(share.burst != usual.burst, fmt::format("burst={}", exact(share.burst.count, kSizes)));
-  add(share.burst_operations != usual.burst_operations,
-      fmt::format("burst_iops={}", share.burst_operations));
-  add(share.realtime, "realtime");
-  add(share.rank.has_value(), fmt::format("rank={}", share.rank.value_or(0)));
-  add(share.min != usual.min, fmt::format("min={}/s", exact(share.min.count, kSizes)));
-  add(share.latency != usual.latency, fmt::format("latency={}", exact(share.latency)));
-  add(share.finish_bytes.count > 0,
-      fmt::format("finish={}/{}", exact(share.finish_bytes.count, kSizes),
-                  exact(virtual_pfs.finish_within)));
-  for (const Share::Own& own : share.own)
-    words.push_back(fmt::format("{}={}", own.word, own.value));
+  for (const RuleWord& word : kRuleWords) {
+    if (word.key == "finish" && entry.has("finish") && !entry.is_scalar("finish")) {
+      ConfigReader finish = entry.child("finish");
+      std::string bytes;
+      std::string within;
+      if (!finish.is_scalar("bytes") || !finish.get("bytes", &bytes)) continue;
+      if (!finish.is_scalar("within") || !finish.get("within", &within)) continue;
+      words.push_back(
+          fmt::format("finish={}/{}", canonical("burst", bytes), canonical("finish", within)));
+    } else if (word.is_flag()) {
+      if (entry.is(word.key, "true")) words.emplace_back(word.key);
+    } else if (word.key == "mode" && entry.is("mode", "enforce")) {
+      continue;  // the default
+    } else if (!add(word.key, word.key) && !word.other.empty()) {
+      (void)add(word.other, word.key);
+    }
+  }
+  for (const ShareWord& word : policy_of(context).share_words) (void)add(word.name, word.name);
   return words;
+}
+
+std::optional<std::string> rule_name_problem(const std::string& name) {
+  if (!is_good_name(name)) {
+    return fmt::format("must be 1 to {} bytes of printable ASCII", kLongestName);
+  }
+  if (name == "default") {
+    return "default is last and takes what no rule matches; it cannot be a rule";
+  }
+  return std::nullopt;
+}
+
+std::optional<VirtualPfsConfig> read_rule_words(ConfigReader& entry, const Config& context,
+                                                bool is_named, RuleConfig& rule) {
+  read_mode(entry, rule);
+  read_class(entry, context, rule);
+  const bool has_both = entry.has("virtual_pfs") && entry.has("vpfs");
+  if (has_both) entry.report("vpfs", "is another word for `virtual_pfs`, which is given too");
+  const std::string_view target = entry.has("virtual_pfs") ? "virtual_pfs" : "vpfs";
+  rule.text.words = canonical_words(entry, context);
+  if (entry.has(target)) {
+    read_target(entry, target, context, rule);
+    return std::nullopt;
+  }
+  if (is_named) return read_own(entry, context, rule);
+  const auto is_there = [&](std::string_view word) { return entry.has(word); };
+  if (std::ranges::any_of(share_words(context), is_there)) {
+    entry.report("name", "is missing: a rule with a share of its own needs one");
+  } else {
+    entry.require("virtual_pfs");
+  }
+  return std::nullopt;
 }
 
 }  // namespace vpfs::stage

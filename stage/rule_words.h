@@ -1,41 +1,43 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/config_reader.h"
 #include "stage/config.h"
 
-// The words of rules, as text: "weight=4", "realtime". What they mean is parse_rule()'s.
+// What an entry of `rules` in the file and a rule of the command line have in common: the mapping
+// of their words.
 namespace vpfs::stage {
 
-// "rate" of "rate=1MiB/s"; of two names for the same thing always the same one.
-[[nodiscard]] std::string_view word_key(std::string_view word);
-// "" without one.
-[[nodiscard]] std::string_view word_value(std::string_view word);
-// "rate=none" and "rate=" take the word away.
-[[nodiscard]] bool takes_away(std::string_view word);
+// Reads all words of a rule but its name and its conditions, and sets their canonical form in
+// rule.text.words. REQUIRES: rule.name and rule.any_of are set.
+// `is_named`: the name is the administrator's.
+//
+// Returns the virtual PFS that the rule declares: a rule without `virtual_pfs` (or `vpfs`) has one
+// of its own name. Reports under "name" what is wrong with that.
+[[nodiscard]] std::optional<VirtualPfsConfig> read_rule_words(ConfigReader& entry,
+                                                              const Config& context, bool is_named,
+                                                              RuleConfig& rule);
 
-// The value of the last word with this key; nothing: there is none.
-[[nodiscard]] std::optional<std::string_view> value_of(const std::vector<std::string>& words,
-                                                       std::string_view key);
-// Takes all words with this key out.
-void erase_words(std::vector<std::string>& words, std::string_view key);
+// The words of such a mapping in their canonical form and order, one of which stands for each word
+// of either spelling.
+[[nodiscard]] std::vector<std::string> canonical_words(ConfigReader& entry, const Config& context);
 
-// `words`, in which each of `changes` has replaced the one of its key, or taken it away.
-[[nodiscard]] std::vector<std::string> changed_words(std::vector<std::string> words,
-                                                     const std::vector<std::string>& changes);
-// The changes that do what `changes` and then `more` do.
-[[nodiscard]] std::vector<std::string> joined_changes(std::vector<std::string> changes,
-                                                      const std::vector<std::string>& more);
+// Checks a name that an administrator gives a rule. Nothing: it is good.
+[[nodiscard]] std::optional<std::string> rule_name_problem(const std::string& name);
 
-// "backup 'client=10.0.0.0/8&op={read write}' rate=100MiB/s": what a shell takes again.
-[[nodiscard]] std::string rule_line(const RuleText& rule);
-[[nodiscard]] std::string words_line(const std::vector<std::string>& words);
+// A word of the command line, as an example, in the canonical order. Flags have no value.
+struct RuleWord {
+  std::string_view key;
+  std::string_view example;
+  std::string_view other = {};  // key of the file for the same
 
-// The words that give this share; none for what is as by default. parse_rule() makes the same share
-// of them.
-[[nodiscard]] std::vector<std::string> share_words(const VirtualPfsConfig& virtual_pfs);
+  [[nodiscard]] bool is_flag() const { return example.empty(); }
+};
+[[nodiscard]] std::span<const RuleWord> rule_words();
 
 }  // namespace vpfs::stage

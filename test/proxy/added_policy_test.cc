@@ -12,6 +12,7 @@
 #include "proxy/dispatcher_access.h"
 #include "proxy/status.h"
 #include "stage/scheduler_config.h"
+#include "stage/share_config.h"
 #include "test/support/round_robin.h"
 
 namespace vpfs::proxy {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/units.h"
-#include "stage/rule_words.h"
+#include "stage/word_list.h"
 
 namespace vpfs::stage {
 namespace {

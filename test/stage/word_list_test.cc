@@ -1,4 +1,4 @@
-#include "stage/rule_words.h"
+#include "stage/word_list.h"
 
 #include <string>
 #include <vector>
