@@ -13,7 +13,8 @@ Stage::Stage(const Config& config, TimePoint now)
     : cost_model_(config.cost),
       idle_for_(config.idle),
       table_(config.virtual_pfs, config.most_virtual_pfs, now),
-      lanes_(policy_of(config), config.scheduler, config.scheduler_per_target) {
+      lanes_(policy_of(config), config.scheduler, config.scheduler_per_target),
+      fallback_(config.fallback) {
   clients_.configure(config.client_limits);
   set_shares(table_.everybody(), now);
 }
@@ -67,6 +68,10 @@ void Stage::introduce_everybody(Lanes::Lane& lane, TimePoint now) {
     if (table_[app].info->removed) (void)lane.scheduler->set_share(app, {}, now);
   }
   set_shares(lane, everybody, now);
+  lane.scheduler->set_hold(hold_, now);
+  for (const AppId app : allocations_.limited()) {
+    (void)lane.scheduler->set_limits(app, allocations_.limits(app), now);
+  }
 }
 
 void Stage::reconfigure(const Config& config, TimePoint now) {
@@ -75,7 +80,12 @@ void Stage::reconfigure(const Config& config, TimePoint now) {
   clients_.configure(config.client_limits);
   const std::vector<AppId> changed =
       table_.reconfigure(config.virtual_pfs, config.most_virtual_pfs, now);
+  use_fallback(config.fallback, now);
+  for (const AppId app : changed) {
+    if (table_[app].info->removed) allocations_.forget(app);
+  }
   if (lanes_.use(policy_of(config), config.scheduler)) {
+    lift_unsupported(now);
     ++schedulers_;
     for (const AppId app : table_.everybody()) table_.set_refused_promise(app, "");
     for (Lanes::Lane& lane : lanes_) replace(lane, now);
@@ -152,7 +162,8 @@ void Stage::leave_queue(Held& io, TimePoint now) {
 }
 
 TimePoint Stage::release(TimePoint now, std::vector<Held*>& let_go) {
-  TimePoint until = kNever;
+  end_lease_if_due(now);
+  TimePoint until = allocations_.lease_end();
   for (Lanes::Lane& lane : lanes_) until = std::min(until, release(lane, now, let_go));
   refuse_excess(now, let_go);
   return until;
@@ -169,6 +180,7 @@ TimePoint Stage::release(Lanes::Lane& lane, TimePoint now, std::vector<Held*>& l
     counters.outstanding.add(io.size);
     counters.sent.of(io.kind).add(io.size);
     counters.cost_sent += io.cost;
+    counters.passed_limit += io.passed_limit ? 1 : 0;
     if (!pfs.histograms) pfs.histograms = std::make_unique<Histograms>();
     pfs.histograms->wait.record(now - io.arrival);
     io.scheduler = schedulers_;
