@@ -122,6 +122,10 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
   reader.get("client_min_rate", &timeouts.client_min_rate, {1}, {Share::kMaxRate});
 }
 
+void read_control(ConfigReader reader, Config& config) {
+  stage::read_fallback(reader, config);
+}
+
 }  // namespace
 
 Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
@@ -133,6 +137,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   read_proxy(reader.child("proxy"), config, running);
   read_limits(reader.child("limits"), config);
   read_timeouts(reader.child("timeouts"), config.timeouts);
+  read_control(reader.child("control"), config);
   stage::read_scheduler(reader.child("scheduler"), config, running);
   stage::read_shares(reader, config);
   suggest_top_words(reader);

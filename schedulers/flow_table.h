@@ -30,8 +30,9 @@ enum class Joined : std::uint8_t {
   late,  // behind requests that arrived after it: it was in no queue for a while
 };
 
-// The flows of a policy, by AppId. Allocates in grow() only.
-template <std::derived_from<FlowQueue> Flow>
+// The flows of a policy, by AppId. Allocates in grow() only. kFindsLate: push_back() finds late
+// requests, for oldest_arrival().
+template <std::derived_from<FlowQueue> Flow, bool kFindsLate = false>
 class FlowTable {
  public:
   [[nodiscard]] std::size_t size() const { return flows_.size(); }
@@ -40,7 +41,7 @@ class FlowTable {
     const std::size_t needed = std::size_t{std::to_underlying(app)} + 1;
     if (needed <= flows_.size()) return false;
     flows_.resize(needed);
-    late_.resize(needed);
+    if constexpr (kFindsLate) late_.resize(needed);
     holds_.grow(needed);
     return true;
   }
@@ -64,12 +65,12 @@ class FlowTable {
     ++flow.account.queued;
     ++queued_;
     if (before == nullptr) return Joined::as_head;
-    if (request.arrival >= before->arrival) return Joined::behind;
+    if (!kFindsLate || request.arrival >= before->arrival) return Joined::behind;
     note_late(*flow.queue.front(), request);
     return Joined::late;
   }
   // No request in the flow's queue arrived earlier. REQUIRES: it has a head.
-  [[nodiscard]] TimePoint oldest_arrival(std::uint32_t index) const {
+  [[nodiscard]] TimePoint oldest_arrival(std::uint32_t index) const requires kFindsLate {
     const IoRequest& head = *flows_[index].queue.front();
     const Late& late = late_[index];
     return head.order <= late.order ? std::min(head.arrival, late.arrival) : head.arrival;
@@ -126,7 +127,7 @@ class FlowTable {
   }
 
   std::vector<Flow> flows_;
-  std::vector<Late> late_;
+  std::vector<Late> late_;  // by flow; empty without kFindsLate
   HoldClock holds_;
   std::size_t queued_ = 0;
   std::uint64_t arrivals_ = 0;

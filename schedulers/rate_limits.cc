@@ -169,7 +169,8 @@ TimePoint RateLimits::allowed_by_all(const IoRequest& head, Ready ready, TimePoi
                                      User user, TimePoint now) {
   ready.passes = oldest + pass_after_;
   ready.allocated = std::min(allocated_ready_at(head), ready.passes);
-  return users_ > 1 ? in_turn(head.app, user, ready, now) : std::max(ready.share, ready.allocated);
+  const bool has_turns = users_ > 1 && (ready.passes > now || limited_by_share(head.app));
+  return has_turns ? in_turn(head.app, user, ready, now) : std::max(ready.share, ready.allocated);
 }
 
 WaitReason RateLimits::why_waiting(const IoRequest& head, TimePoint oldest,

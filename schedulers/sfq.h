@@ -147,7 +147,7 @@ class Sfq final : public Policy {
 
   RateLimits& limits_;
   RateLimits::User user_;  // of the limits
-  FlowTable<Flow> flows_;
+  FlowTable<Flow, true> flows_;
   std::vector<Minimum> minimums_;  // by flow, up to the last one with a minimum
   std::vector<Debt> debts_;        // by flow, once one was served elsewhere
   FlowHeap ready_;     // backlogged flows that may be served, by (S, arrival order) of their heads

@@ -76,7 +76,7 @@ class Tbf final : public Policy {
   RateLimits& limits_;
   RateLimits::User user_;  // of the limits
   int slice_bits_;         // of a deadline in units of 1024 ns; zero: no slices
-  FlowTable<Flow> flows_;
+  FlowTable<Flow, true> flows_;
   FlowHeap ready_;    // due classes by rank and deadline, then classes without a limit by arrival
   FlowHeap waiting_;  // the other backlogged classes by deadline
 };

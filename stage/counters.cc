@@ -12,6 +12,7 @@ Counters& Counters::operator+=(const Counters& other) {
   cost_done += other.cost_done;
   excess += other.excess;
   given_up += other.given_up;
+  passed_limit += other.passed_limit;
   held += other.held;
   return *this;
 }

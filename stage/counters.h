@@ -63,6 +63,8 @@ struct Counters {
 
   std::uint64_t excess = 0;    // sent back because their client had too many waiting
   std::uint64_t given_up = 0;  // outstanding without an end in sight
+  // Sent although a coordinator's limit did not allow it, for they had waited for long.
+  std::uint64_t passed_limit = 0;
 
   // For how long the heads of its queues were held (see schedulers/hold_times.h); there is a queue
   // in each lane and traffic class. Its present schedulers know the rest, which Stage adds.

@@ -40,6 +40,7 @@ void Stage::retire(AppId app, TimePoint now) {
     keep_hold_times(lane, app, now);
     lane.scheduler->remove(app, now);
   }
+  allocations_.forget(app);
   table_.retire(app);
 }
 

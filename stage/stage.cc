@@ -14,7 +14,8 @@ Stage::Stage(const Config& config, TimePoint now)
       idle_for_(config.idle),
       table_(enforced_virtual_pfs(config), config.most_virtual_pfs, now),
       lanes_(policy_of(config), config.scheduler, config.scheduler_per_target),
-      uses_nodes_(policy_of(config).knows(kNodesWord)) {
+      uses_nodes_(policy_of(config).knows(kNodesWord)),
+      fallback_(config.fallback) {
   clients_.configure(config.client_limits);
   rules_.reconfigure(config.rules);
   shadows_.reconfigure(config, rules_, now);
@@ -81,6 +82,10 @@ void Stage::introduce_everybody(Lanes::Lane& lane, TimePoint now) {
     if (table_[app].info->removed) (void)lane.scheduler->set_share(app, {}, now);
   }
   set_shares(lane, everybody, now);
+  lane.scheduler->set_hold(hold_, now);
+  for (const AppId app : allocations_.limited()) {
+    (void)lane.scheduler->set_limits(app, allocations_.limits(app), now);
+  }
 }
 
 void Stage::reconfigure(const Config& config, TimePoint now) {
@@ -92,7 +97,12 @@ void Stage::reconfigure(const Config& config, TimePoint now) {
   uses_nodes_ = policy_of(config).knows(kNodesWord);
   const std::vector<AppId> changed =
       table_.reconfigure(enforced_virtual_pfs(config), config.most_virtual_pfs, now);
+  use_fallback(config.fallback, now);
+  for (const AppId app : changed) {
+    if (table_[app].info->removed) allocations_.forget(app);
+  }
   if (lanes_.use(policy_of(config), config.scheduler)) {
+    lift_unsupported(now);
     ++schedulers_;
     for (const AppId app : table_.everybody()) table_.set_refused_promise(app, "");
     for (Lanes::Lane& lane : lanes_) replace(lane, now);
@@ -183,7 +193,8 @@ void Stage::leave_queue(Held& io, TimePoint now) {
 
 TimePoint Stage::release(TimePoint now, std::vector<Held*>& let_go) {
   release_unscheduled(now, let_go);
-  TimePoint until = kNever;
+  end_lease_if_due(now);
+  TimePoint until = allocations_.lease_end();
   for (Lanes::Lane& lane : lanes_) until = std::min(until, release(lane, now, let_go));
   refuse_excess(now, let_go);
   return until;
@@ -195,7 +206,9 @@ TimePoint Stage::release(Lanes::Lane& lane, TimePoint now, std::vector<Held*>& l
     if (decision.request == nullptr) return decision.until;
     auto& io = static_cast<Held&>(*decision.request);
     dispatch(io, now, let_go);
-    table_.counters(io.app).cost_sent += io.cost;
+    Counters& counters = table_.counters(io.app);
+    counters.cost_sent += io.cost;
+    counters.passed_limit += io.passed_limit ? 1 : 0;
     io.scheduler = schedulers_;
     clients_.dispatched(io, now);
   }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "schedulers/cost_model.h"
 #include "schedulers/request_list.h"
+#include "stage/allocations.h"
 #include "stage/classifier.h"
 #include "stage/client_limits.h"
 #include "stage/config.h"
@@ -26,6 +27,12 @@ struct CounterRow {
   VirtualPfsId id;
   bool is_there = false;  // if not, the number is free and the rest means nothing
   Counters counters;
+};
+
+// What became of a coordinator's cycle, and its allocations to virtual PFSes that are not there.
+struct CycleAnswer {
+  CycleResult result = CycleResult::applied;
+  std::vector<VirtualPfsId> unknown = {};
 };
 
 // A place that enforces shares, whatever its I/O: the virtual PFSes, the schedulers of one data
@@ -107,6 +114,27 @@ class Stage {
   void bypass(bool on, TimePoint now);
   [[nodiscard]] bool bypassed() const { return bypass_; }
 
+  // Takes on what a coordinator allows (see Allocations). Virtual PFSes that were removed or
+  // retired have no limits any more. release() ends the lease, so it ends when nothing else
+  // happens. If a new policy cannot enforce the limits, they are lifted.
+  CycleAnswer allocate(const Cycle& cycle, std::span<const Allocation> allocations, TimePoint now);
+  // The same in parts, so that nobody waits long for the owner's lock: begin_cycle() with all
+  // allocations, which looks only at what they ask for; if it is applied, allocate_some() for all
+  // of them; then, for a complete cycle, lift_unmentioned() for all rows, in turn, which returns
+  // the next one. No part of another cycle may come between. Parts of a cycle whose lease has ended
+  // do nothing.
+  [[nodiscard]] CycleResult begin_cycle(const Cycle& cycle, std::span<const Allocation> allocations,
+                                        TimePoint now);
+  void allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoint now,
+                     std::vector<VirtualPfsId>& unknown);
+  std::size_t lift_unmentioned(Epoch epoch, std::size_t first, std::size_t most, TimePoint now);
+  [[nodiscard]] const Allocations& allocations() const { return allocations_; }
+
+  // How long requests may be held; RateLimits::kHold until then. No request waits for a
+  // coordinator's limit for more than half of it. Returns whether it changed: then release() may
+  // let requests go.
+  bool set_hold(Duration hold, TimePoint now);
+
   // As ClientLimits has them.
   [[nodiscard]] ClientId join_client(const std::string& name) { return clients_.join(name); }
   void leave_client(ClientId client) { clients_.leave(client); }
@@ -163,6 +191,16 @@ class Stage {
   void refuse_excess(TimePoint now, std::vector<Held*>& let_go);
   [[nodiscard]] bool is_idle(AppId app, TimePoint now) const;
   void retire(AppId app, TimePoint now);
+  void end_lease_if_due(TimePoint now) {
+    if (now >= allocations_.lease_end()) end_lease(now);
+  }
+  void end_lease(TimePoint now);
+  void fall_back(TimePoint now);
+  void use_fallback(const Fallback& fallback, TimePoint now);
+  void lift_unsupported(TimePoint now);
+  // Tells the schedulers a coordinator's limits of one virtual PFS, or of all that have any.
+  void limit(AppId app, const Limits& limits, TimePoint now);
+  void limit_all(const Limits& limits, TimePoint now);
   // Adds the scheduler's hold times to the counters before it forgets them.
   void keep_hold_times(Lanes::Lane& lane, AppId app, TimePoint now);
 
@@ -179,9 +217,13 @@ class Stage {
   std::uint64_t unscheduled_order_ = 0;
   std::size_t unscheduled_queued_ = 0;
   std::size_t unscheduled_outstanding_ = 0;
-  std::uint32_t schedulers_ = 0;  // generation of the schedulers
-  std::vector<AppId> idle_;       // waiting for retire()
-  std::size_t next_row_ = 0;      // of find_idle()
+  Allocations allocations_;
+  Fallback fallback_;
+  Duration hold_ = RateLimits::kHold;
+  TimePoint quiet_until_ = TimePoint::min();  // no further notice of a lease that ended
+  std::uint32_t schedulers_ = 0;              // generation of the schedulers
+  std::vector<AppId> idle_;                   // waiting for retire()
+  std::size_t next_row_ = 0;                  // of find_idle()
   std::vector<std::string> notices_;
 };
 
