@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log_sink.h"
+#include "base/signal_block.h"
 
 namespace vpfs {
 namespace {
@@ -57,7 +58,8 @@ Result<void> set_up_logging(const std::string& program, const std::string& level
   logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %n %l: %v");
   logger->set_level(*known);
   spdlog::set_default_logger(std::move(logger));
-  spdlog::flush_every(kSummaries);
+  const SignalBlock block;
+  spdlog::flush_every(kSummaries);  // starts a thread
   return {};
 }
 

@@ -22,8 +22,8 @@ def expected(bin_dir: pathlib.Path, doc_dir: pathlib.Path, man_dir: pathlib.Path
     for page in pathlib.Path("docs/man").iterdir():
         files[bin_dir / page.stem] = None
         files[man_dir / f"man{page.suffix[1:]}" / page.name] = page
-    for file in pathlib.Path("conf").glob("*.yaml"):
-        files[doc_dir / "examples" / file.name] = file
+    for file in (*pathlib.Path("conf").rglob("*.yaml"), *pathlib.Path("conf").rglob("*.json")):
+        files[doc_dir / "examples" / file.relative_to("conf")] = file
     for file in pathlib.Path("docs").rglob("*.md"):
         files[doc_dir / file] = file
     for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"):

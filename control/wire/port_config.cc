@@ -107,7 +107,8 @@ Result<Principal> parse_principal(std::string_view text) {
   return principal;
 }
 
-PortConfig read_port_config(ConfigReader& parent) {
+PortConfig read_port_config(ConfigReader& parent,
+                            const std::function<void(ConfigReader& control)>& others) {
   PortConfig config;
   if (!parent.has("control")) return config;
   ConfigReader control = parent.child("control");
@@ -129,7 +130,8 @@ PortConfig read_port_config(ConfigReader& parent) {
   read_principals(control, "readers", config.readers);
   read_principals(control, "writers", config.writers);
   read_path(control, "audit", &config.audit);
-  const bool silent = !control.has("socket") && !control.has("tcp");
+  if (others) others(control);
+  const bool silent = !others && !control.has("socket") && !control.has("tcp");
   if (silent && control.flawless()) {
     control.report("", "has neither a socket nor tcp, so there is no control port");
   }

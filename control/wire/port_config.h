@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,8 +41,10 @@ struct PortConfig {
   [[nodiscard]] bool enabled() const { return !socket.empty() || !tcp.empty(); }
 };
 
-// Reads the mapping `control` of `parent`, if it has one. Looks at the text only.
-[[nodiscard]] PortConfig read_port_config(ConfigReader& parent);
+// Reads the mapping `control` of `parent`, if it has one. Looks at the text only. `others` reads
+// keys of the same mapping that belong to other ports; with it the mapping may be about them alone.
+[[nodiscard]] PortConfig read_port_config(
+    ConfigReader& parent, const std::function<void(ConfigReader& control)>& others = {});
 
 // What only this host can say: whether the users, groups and certificates exist. The problems have
 // the places "control.writers", ...
