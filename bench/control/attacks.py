@@ -8,6 +8,7 @@ import argparse
 import collections
 import contextlib
 import dataclasses
+import encodings.idna  # noqa: F401 - sockets need it later, when nobody may not be allowed to read it
 import json
 import os
 import pathlib

@@ -37,7 +37,9 @@ class Door:
         return connection
 
     def over_tcp(self, patience: float = PATIENCE) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.tcp), timeout=patience)
+        connection = socket.create_connection(("127.0.0.1", self.tcp), timeout=patience)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
 
     def context(self, who: str) -> ssl.SSLContext:
         """For a client with the certificate of that name. "" has none."""
