@@ -63,6 +63,15 @@ void read_servers(ConfigReader& reader, Config& config) {
   }
 }
 
+// A file needs its directory, so that a misspelt `journal` is no file.
+void read_log(ConfigReader& reader, Config& config) {
+  if (!reader.get("log", &config.log)) return;
+  if (config.log == "stderr" || config.log == "journal" || config.log.contains('/')) return;
+  reader.report("log", fmt::format("'{}' is not `stderr`, `journal` or a file with its directory, "
+                                   "such as ./vpfs-proxy.log",
+                                   config.log));
+}
+
 void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   read_address(reader, "listen", config.listen);
   if (reader.is("upstream", kOriginal)) {
@@ -77,6 +86,7 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   reader.get("workers", &config.workers, 1, 256);
   reader.get("status_file", &config.status_file);
   reader.get("status_interval", &config.status_interval, milliseconds(100), kLongest);
+  read_log(reader, config);
   reader.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
   reader.get("upstream_congestion", &config.upstream_congestion);
   reader.get("write_back_by_file", &config.write_back_by_file);

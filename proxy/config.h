@@ -47,6 +47,7 @@ struct Config : stage::Config {
   std::uint64_t workers = 1;
   std::string status_file;
   Duration status_interval = std::chrono::seconds(5);
+  std::string log = "stderr";  // or "journal", or a file (see base/log.h)
   std::string log_level = "info";
   std::string upstream_congestion = "cubic";
   Limits limits;

@@ -20,7 +20,8 @@ std::string joined(const Parts& parts, std::string_view between = ", ") {
 }
 
 std::string counted(std::uint64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  const std::string_view ending = what.ends_with('s') || what.ends_with('S') ? "es" : "s";
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : ending);
 }
 
 std::string place(const Config& config) {
@@ -31,13 +32,18 @@ std::string place(const Config& config) {
                      server);
 }
 
+std::string log(const Config& config) {
+  const std::string level = "log level " + config.log_level;
+  return config.log == "stderr" ? level : fmt::format("log in {}, {}", config.log, level);
+}
+
 std::string process(const Config& config) {
   Parts parts = {counted(config.workers, "worker")};
   parts.push_back(config.status_file.empty()
                       ? "no status file"
                       : fmt::format("status in {} every {}", config.status_file,
                                     to_string(config.status_interval)));
-  parts.push_back("log level " + config.log_level);
+  parts.push_back(log(config));
   return joined(parts);
 }
 
@@ -172,20 +178,26 @@ std::string conditions(const stage::RuleConfig& rule) {
   return parts.empty() ? "everything" : joined(parts, " and ");
 }
 
-std::vector<Parts> rules(const Config& config) {
+std::string in_class(const Config& config, std::size_t index) {
   const std::vector<TrafficClasses::Class>& names = config.scheduler.classes.classes;
-  const auto in_class = [&](std::size_t index) {
-    return names.empty() ? "" : fmt::format(" (class {})", names[index].name);
-  };
+  return names.empty() ? "" : fmt::format(" (class {})", names[index].name);
+}
+
+// Where the requests of a rule go.
+std::string goes_to(const Config& config, const stage::RuleConfig& rule) {
+  return "-> " + rule.virtual_pfs + in_class(config, rule.traffic_class);
+}
+
+std::vector<Parts> rules(const Config& config) {
   std::vector<Parts> rows;
   rows.reserve(config.rules.size() + 1);
   for (const stage::RuleConfig& each : config.rules) {
-    rows.push_back({conditions(each), "-> " + each.virtual_pfs + in_class(each.traffic_class)});
+    rows.push_back({conditions(each), goes_to(config, each)});
   }
   const bool all_matched = !rows.empty() && rows.back().front() == "everything";
   if (!all_matched) {
     rows.push_back({rows.empty() ? "everything" : "what no rule matches",
-                    "-> default" + in_class(default_class(config))});
+                    "-> default" + in_class(config, default_class(config))});
   }
   return rows;
 }
@@ -217,6 +229,16 @@ std::string to_summary(const Config& config) {
   add_table(text, "virtual PFSes:", virtual_pfs(config));
   add_table(text, "rules, of which the first that matches decides:", rules(config));
   return text;
+}
+
+std::vector<std::string> start_lines(const Config& config, std::string_view version) {
+  return {fmt::format("version {} starts", version), place(config), process(config), policy(config),
+          fmt::format("{}, {}", counted(config.rules.size(), "rule"),
+                      counted(config.virtual_pfs.size(), "declared virtual PFS"))};
+}
+
+std::string describe_rule(const Config& config, const stage::RuleConfig& rule) {
+  return conditions(rule) + " " + goes_to(config, rule);
 }
 
 }  // namespace vpfs::proxy

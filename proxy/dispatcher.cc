@@ -24,16 +24,17 @@ TimePoint Dispatcher::advance(TimePoint now) {
   return last_now_ = std::max(last_now_, now);
 }
 
-stage::VirtualPfsId Dispatcher::find(const stage::Classifier::Match& match, TimePoint now) {
-  stage::VirtualPfsId id;
+stage::Place Dispatcher::find(const stage::Classifier::Match& match, TimePoint now,
+                              std::span<const stage::RuleConfig> rules) {
+  stage::Place place;
   std::vector<std::string> notices;
   {
     const std::lock_guard lock(mutex_);
-    id = stage_.find(match, advance(now));
+    place = stage_.find(match, advance(now), rules);
     notices = stage_.take_notices();
   }
   tell(notices);
-  return id;
+  return place;
 }
 
 void Dispatcher::reconfigure(const stage::Config& config, TimePoint now) {
@@ -46,6 +47,18 @@ void Dispatcher::reconfigure(const stage::Config& config, TimePoint now) {
   tell(notices);
   // Some worker has to ask the scheduler what may go now.
   wake_up_(0);
+}
+
+void Dispatcher::bypass(bool on, TimePoint now) {
+  std::vector<std::string> notices;
+  {
+    const std::lock_guard lock(mutex_);
+    stage_.bypass(on, advance(now));
+    bypassed_.store(on, std::memory_order_relaxed);
+    notices = stage_.take_notices();
+  }
+  tell(notices);
+  for (std::size_t worker = 0; worker < inboxes_.size(); ++worker) wake_up_(worker);
 }
 
 // Puts the request into the inbox of the worker that owns its session.
@@ -159,9 +172,9 @@ bool Dispatcher::give_up_slot(PendingIo& io, TimePoint now) {
   return stage_.give_up_slot(io, advance(now));
 }
 
-void Dispatcher::count_refused(stage::VirtualPfsId id, IoKind kind, Bytes size) {
+void Dispatcher::count_refused(const stage::Place& place, IoKind kind, Bytes size, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  stage_.count_refused(id, kind, size);
+  stage_.count_refused(place, kind, size, advance(now));
 }
 
 stage::ClientId Dispatcher::join_client(const std::string& name) {

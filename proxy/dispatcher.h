@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,17 +51,23 @@ class Dispatcher {
   Dispatcher(const stage::Config& config, std::size_t workers, WakeUp wake_up, TimePoint now);
 
   // The methods of stage::Stage, each under the lock.
-  [[nodiscard]] stage::VirtualPfsId find(const stage::Classifier::Match& match, TimePoint now);
+  [[nodiscard]] stage::Place find(const stage::Classifier::Match& match, TimePoint now,
+                                  std::span<const stage::RuleConfig> rules = {});
   void reconfigure(const stage::Config& config, TimePoint now);
   void abandon(PendingIo& io, TimePoint now);
   [[nodiscard]] bool take_back(PendingIo& io, TimePoint now);
   [[nodiscard]] bool refuse(PendingIo& io, TimePoint now);
   [[nodiscard]] bool give_up_slot(PendingIo& io, TimePoint now);
-  void count_refused(stage::VirtualPfsId id, IoKind kind, Bytes size);
+  void count_refused(const stage::Place& place, IoKind kind, Bytes size, TimePoint now);
   [[nodiscard]] stage::ClientId join_client(const std::string& name);
   void leave_client(stage::ClientId client);
   [[nodiscard]] std::size_t outstanding();
   [[nodiscard]] std::size_t queued();
+
+  // As stage::Stage::bypass(); wakes all workers. Says so in the log.
+  void bypass(bool on, TimePoint now);
+  // Takes no lock.
+  [[nodiscard]] bool bypassed() const { return bypassed_.load(std::memory_order_relaxed); }
 
   // What a worker needs to know after its turn.
   struct Next {
@@ -94,6 +102,7 @@ class Dispatcher {
   static void tell(const std::vector<std::string>& notices);
 
   const WakeUp wake_up_;
+  std::atomic<bool> bypassed_ = false;  // the stage's, for readers without the lock
 
   std::mutex mutex_;
   // mutex_ guards the state below and the stage::Held part of every PendingIo in it.

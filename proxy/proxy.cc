@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
+#include "proxy/config_changes.h"
 #include "proxy/host_checks.h"
 #include "schedulers/registry.h"
 
@@ -24,6 +25,18 @@ constexpr Duration kFirstPatience = std::chrono::seconds(1);
 // How often idle virtual PFSes are retired.
 constexpr Duration kLeastRetiring = std::chrono::milliseconds(100);
 constexpr Duration kMostRetiring = std::chrono::minutes(1);
+constexpr std::size_t kMostChanges = 50;  // in the log, of one reload
+
+void log_changes(const std::string& file, const Config& before, const Config& after) {
+  const std::vector<std::string> all = changes(before, after);
+  spdlog::info("{}: reloaded, {}", file,
+               all.empty() ? "nothing changed"
+                           : fmt::format("{} change{}:", all.size(), all.size() == 1 ? "" : "s"));
+  for (std::size_t i = 0; i < std::min(all.size(), kMostChanges); ++i) {
+    spdlog::info("  {}", all[i]);
+  }
+  if (all.size() > kMostChanges) spdlog::info("  and {} more", all.size() - kMostChanges);
+}
 }  // namespace
 
 Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string file,
@@ -64,6 +77,7 @@ Proxy::Proxy(const Config& config, std::string file, const Clock& clock,
           config, config.workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
           clock.now()) {
   signals_.add(SIGHUP);
+  signals_.add(SIGUSR2);
   shared_.set_configured_hold(config.timeouts.hold, config.timeouts.hold_min);
   for (std::size_t i = 0; i < config.workers; ++i) {
     workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_, settings_));
@@ -139,6 +153,8 @@ void Proxy::await_signal() {
     if (error) return;
     if (signal == SIGUSR1) {
       write_status();
+    } else if (signal == SIGUSR2) {
+      reopen_log();
     } else if (signal == SIGHUP) {
       reload();
     } else if (shared_.draining.load()) {
@@ -156,15 +172,19 @@ void Proxy::reload() {
   ++reloads_.tried;
   ConfigErrors errors(file_);
   std::optional<Config> config = load_config_file(errors, &settings_->config);
-  for (const std::string& warning : errors.warnings()) spdlog::warn("{}", warning);
+  for (const std::string& warning : errors.warnings()) {
+    log_answer(spdlog::level::warn, warning);
+  }
+  const SettingsPtr before = settings_;
   const Result<void> used =
       config ? use(std::move(*config)) : fail(fmt::format("{}", fmt::join(errors.lines(), "; ")));
   reloads_.last_error = used ? "" : used.error().message;
   if (used) {
-    spdlog::info("{}: reloaded", file_);
+    log_changes(file_, before->config, settings_->config);
   } else {
     ++reloads_.failed;
-    spdlog::error("reload failed, the old configuration stays in force: {}", reloads_.last_error);
+    log_answer(spdlog::level::err,
+               "reload failed, the old configuration stays in force: " + reloads_.last_error);
   }
   write_status();
 }
@@ -182,6 +202,9 @@ Result<void> Proxy::use(Config config) {
   Result<std::optional<StatusLock>> lock = lock_status(config);
   if (!lock) return std::unexpected(std::move(lock.error()));
   if (*lock || config.status_file.empty()) status_lock_ = std::move(*lock).value_or(StatusLock());
+  if (config.log != settings_->config.log) {
+    if (Result<void> logs = set_log_target(config.log); !logs) return logs;
+  }
   settings_before_ = std::exchange(settings_, std::make_shared<const Settings>(std::move(config)));
   set_log_level(settings_->config.log_level);
   const Timeouts& timeouts = settings_->config.timeouts;

@@ -32,8 +32,8 @@ class Proxy {
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
 
-  // Serves until SIGTERM or SIGINT has drained it. SIGUSR1 writes the status file; SIGHUP reloads
-  // the configuration file.
+  // Serves until SIGTERM or SIGINT has drained it. SIGUSR1 writes the status file, SIGUSR2 opens
+  // the log file anew, SIGHUP reloads the configuration file.
   void run();
   [[nodiscard]] net::Endpoint local_endpoint() const;
 

@@ -24,11 +24,13 @@ using vpfs::kBadUsage;
 
 int serve(const vpfs::proxy::Config& config, const std::string& path,
           const vpfs::ConfigErrors& errors) {
-  if (const auto logging = vpfs::set_up_logging("vpfs-proxy", config.log_level); !logging) {
+  if (const auto logging = vpfs::set_up_logging("vpfs-proxy", config.log_level, config.log);
+      !logging) {
     std::cerr << "vpfs-proxy: " << logging.error().message << "\n";
     return kBadUsage;
   }
-  for (const std::string& warning : errors.warnings()) spdlog::warn("{}", warning);
+  using spdlog::level::warn;
+  for (const std::string& warning : errors.warnings()) vpfs::log_answer(warn, warning);
   (void)vpfs::net::raise_open_file_limit();
   vpfs::net::ignore_broken_pipes();
   const vpfs::SystemClock clock;
@@ -37,6 +39,7 @@ int serve(const vpfs::proxy::Config& config, const std::string& path,
     std::cerr << "vpfs-proxy: " << proxy.error().message << "\n";
     return 1;
   }
+  for (const std::string& line : start_lines(config, vpfs::version())) spdlog::info("{}", line);
   std::cout << "vpfs-proxy: ready at " << vpfs::net::to_string((*proxy)->local_endpoint())
             << " for " << config.upstream << ", pid " << ::getpid() << std::endl;
   (*proxy)->run();

@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kRows = 8;
 constexpr std::size_t kHistograms = 2;
 constexpr std::size_t kClients = 64;
+constexpr std::size_t kRules = 32;
 
 // Calls visit(stage, now, index) for each index below `count`, `at_once` of them per lock.
 template <typename Visitor>
@@ -60,6 +61,7 @@ StatusSnapshot StatusReader::read(Dispatcher& dispatcher, TimePoint now) {
   read_rows(dispatcher, now, snapshot);
   if (snapshot.lanes.size() > 1) read_flows(dispatcher, now, snapshot);
   read_latencies(dispatcher, now, snapshot);
+  read_rules(dispatcher, now, snapshot);
   read_clients(dispatcher, now, snapshot);
   return snapshot;
 }
@@ -76,6 +78,8 @@ void StatusReader::read_lanes(Dispatcher& dispatcher, TimePoint now, StatusSnaps
                           .outstanding = lane.scheduler->outstanding(),
                           .flows = {}});
     }
+    to.bypass = stage.bypassed();
+    to.unscheduled = stage.unscheduled();
     const stage::VirtualPfsTable& table = stage.virtual_pfs();
     to.virtual_pfs_refused = table.refused();
     to.retired.count = table.retired().count;
@@ -84,6 +88,7 @@ void StatusReader::read_lanes(Dispatcher& dispatcher, TimePoint now, StatusSnaps
   });
   to.retired.held = latencies(retired.wait);
   to.retired.service = latencies(retired.service);
+  to.retired.unscheduled = retired.unscheduled;
 }
 
 void StatusReader::read_rows(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) {
@@ -101,7 +106,11 @@ void StatusReader::read_rows(Dispatcher& dispatcher, TimePoint now, StatusSnapsh
              const AppId app = ids_[i].app;
              StatusSnapshot::Row& row = to.rows[i];
              if (!stage.virtual_pfs().is_there(ids_[i])) return;  // retired meanwhile
-             row.info = stage.virtual_pfs()[app].info;
+             const stage::VirtualPfs& pfs = stage.virtual_pfs()[app];
+             row.info = pfs.info;
+             row.traffic_class = pfs.last_class;
+             row.jobid = stage.virtual_pfs().jobid(app);
+             if (const auto* const rule = stage.rules().row(pfs.last_rule)) row.rule = rule->name;
              if (one_lane) row.report = stage.lanes()[0].scheduler->report(app, at);
              if (row.counters.queued.requests > 0) row.wait = wait_of(stage, app, at);
            });
@@ -156,14 +165,41 @@ void StatusReader::read_latencies(Dispatcher& dispatcher, TimePoint now, StatusS
       Known& known = known_[std::to_underlying(ids_[changed[first + i]].app)];
       known.held = latencies(histograms_[i].wait);
       known.service = latencies(histograms_[i].service);
+      known.unscheduled = histograms_[i].unscheduled;
     }
   }
   for (std::size_t i = 0; i < ids_.size(); ++i) {
     const Known& known = known_[std::to_underlying(ids_[i].app)];
     to.rows[i].held = known.held;
     to.rows[i].service = known.service;
+    to.rows[i].unscheduled = known.unscheduled;
   }
   std::erase_if(to.rows, [](const StatusSnapshot::Row& row) { return row.info == nullptr; });
+}
+
+void StatusReader::read_rules(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) {
+  std::size_t rows = 0;
+  std::size_t shadow_rows = 0;
+  dispatcher.inspect(now, [&](stage::Stage& stage, TimePoint) {
+    rows = stage.rules().size();
+    shadow_rows = stage.shadows().size();
+  });
+  std::vector<StatusSnapshot::Rule> rules(rows);  // by number
+  in_parts(dispatcher, now, rows, kRules, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+    const stage::RuleRows::Row& row = stage.rules()[i];
+    if (row.name == nullptr) return;
+    rules[i] = {.name = row.name, .hits = row.hits, .made = row.made};
+    if (row.hits > 0) rules[i].idle = at - row.last_hit;
+    rules[i].would_hold = stage.shadows().retired(*row.name);
+  });
+  in_parts(dispatcher, now, shadow_rows, kRules,
+           [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+             const auto row = stage.shadows().row(i, at);
+             if (!row || row->rule.row >= rows || !rules[row->rule.row].would_hold) return;
+             *rules[row->rule.row].would_hold += row->counts;
+           });
+  std::erase_if(rules, [](const StatusSnapshot::Rule& rule) { return rule.name == nullptr; });
+  to.rules = std::move(rules);
 }
 
 void StatusReader::read_clients(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) const {

@@ -32,6 +32,17 @@ struct StatusSnapshot {
     std::optional<Wait> wait;
     Latencies held;
     Latencies service;
+    stage::Amount unscheduled;
+    std::shared_ptr<const std::string> rule;  // of its last request; nothing: none, or it is gone
+    std::uint8_t traffic_class = 0;           // likewise
+    std::string jobid;
+  };
+  struct Rule {
+    std::shared_ptr<const std::string> name;
+    std::uint64_t hits = 0;
+    std::uint64_t made = 0;
+    std::optional<Duration> idle;                           // since the last hit
+    std::optional<stage::ShadowLimits::Report> would_hold;  // of a shadow rule
   };
   struct LaneFlow {
     std::shared_ptr<const stage::VirtualPfsInfo> info;
@@ -55,6 +66,9 @@ struct StatusSnapshot {
 
   std::vector<Row> rows;    // all virtual PFSes by number, "default" first
   std::vector<Lane> lanes;  // at least one
+  std::vector<Rule> rules;  // "default" first, then in any order
+  bool bypass = false;
+  std::size_t unscheduled = 0;  // at the data server
   std::vector<Client> clients;
   std::uint64_t virtual_pfs_refused = 0;
   struct Retired {
@@ -62,6 +76,7 @@ struct StatusSnapshot {
     stage::Counters counters;
     Latencies held;
     Latencies service;
+    stage::Amount unscheduled;
   } retired;
 };
 
@@ -78,12 +93,14 @@ class StatusReader {
     std::uint64_t counts = 0;  // of both histograms
     StatusSnapshot::Latencies held;
     StatusSnapshot::Latencies service;
+    stage::Amount unscheduled;
   };
 
   void read_lanes(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to);
   void read_rows(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to);
   void read_flows(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) const;
   void read_latencies(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to);
+  static void read_rules(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to);
   void read_clients(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) const;
 
   std::vector<Known> known_;                   // by number

@@ -65,6 +65,8 @@ struct RuleConfig {
   std::string virtual_pfs;
   std::uint8_t traffic_class = 0;  // index into Config::scheduler.classes
   bool exempt = false;             // its requests are never held
+
+  bool operator==(const RuleConfig&) const = default;
 };
 
 // The part of the configuration that every stage has, whatever its I/O.

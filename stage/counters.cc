@@ -16,4 +16,11 @@ Counters& Counters::operator+=(const Counters& other) {
   return *this;
 }
 
+void Histograms::merge(const Histograms& other) {
+  wait.merge(other.wait);
+  service.merge(other.service);
+  statistics.merge(other.statistics);
+  unscheduled += other.unscheduled;
+}
+
 }  // namespace vpfs::stage

@@ -8,6 +8,7 @@
 #include "base/io_kind.h"
 #include "schedulers/hold_times.h"
 #include "schedulers/request.h"
+#include "stage/statistics.h"
 
 namespace vpfs::stage {
 
@@ -56,7 +57,7 @@ struct Counters {
 
   // The cost charged when requests were sent, and the cost that they took in the end. A request
   // that moved less than expected took less, so the difference does not measure what is
-  // outstanding.
+  // outstanding. Unscheduled requests are charged nothing.
   Cost cost_sent = 0;
   Cost cost_done = 0;
 
@@ -74,9 +75,14 @@ struct Counters {
   Counters& operator+=(const Counters& other);
 };
 
+// What a virtual PFS has beside its counters once something was sent.
 struct Histograms {
   LatencyHistogram wait;     // arrival to dispatch
   LatencyHistogram service;  // dispatch to the last byte
+  IoStatistics statistics;
+  Amount unscheduled;  // of those sent: exempt, or during a bypass
+
+  void merge(const Histograms& other);
 };
 
 }  // namespace vpfs::stage

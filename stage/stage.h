@@ -4,15 +4,19 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "schedulers/cost_model.h"
+#include "schedulers/request_list.h"
 #include "stage/classifier.h"
 #include "stage/client_limits.h"
 #include "stage/config.h"
 #include "stage/held.h"
 #include "stage/lanes.h"
+#include "stage/rule_rows.h"
+#include "stage/shadow_limits.h"
 #include "stage/virtual_pfs.h"
 
 namespace vpfs::stage {
@@ -48,14 +52,17 @@ class Stage {
   // new depth. `scheduler_per_target` does not change.
   void reconfigure(const Config& config, TimePoint now);
 
-  // The virtual PFS that a rule names. It is not retired before all callers have forgotten its
-  // number (see find_idle()).
-  [[nodiscard]] VirtualPfsId find(const Classifier::Match& match, TimePoint now);
+  // Where a request belongs. Neither the virtual PFS nor the row of a shadow rule is retired before
+  // all callers have forgotten their numbers (see find_idle()). `rules` are those that `match` was
+  // found with, which may be older than the stage's: rules count by their names. Without `rules`
+  // only "default" counts.
+  [[nodiscard]] Place find(const Classifier::Match& match, TimePoint now,
+                           std::span<const RuleConfig> rules = {});
 
   // The request has come, but its owner keeps it back for now. Does nothing for a known request.
   void park(Held& io, TimePoint now);
-  // REQUIRES: it is not queued, released or outstanding, and its description is set: app,
-  // generation, kind, size (or asked, with size_is_estimated), cost, arrival, and so on.
+  // REQUIRES: it is not queued, released or outstanding, and its description is set: its place,
+  // kind, size (or asked, with size_is_estimated), cost, arrival, and so on.
   void arrive(Held& io, TimePoint now);
 
   // Appends the requests that may go to the data server now (State::released) and those to refuse
@@ -81,9 +88,9 @@ class Stage {
   // The same for a request that was held up to its deadline and does not return.
   [[nodiscard]] bool refuse(Held& io, TimePoint now);
   // Counts a request that was refused before it arrived.
-  void count_refused(VirtualPfsId id, IoKind kind, Bytes size);
+  void count_refused(const Place& place, IoKind kind, Bytes size, TimePoint now);
   // Gives the slot of an outstanding request back before its end is seen. The request is charged in
-  // full. False: the slot was given back already.
+  // full. False: it has none, or it was given back already.
   [[nodiscard]] bool give_up_slot(Held& io, TimePoint now);
   // Removes a request that its client gave up, in any state. An outstanding one is charged in full:
   // the server may have worked on it.
@@ -93,15 +100,22 @@ class Stage {
   // all lanes and traffic classes. Does nothing for a retired one.
   void served_elsewhere(VirtualPfsId id, Cost cost, Duration period, TimePoint now);
 
+  // While bypass is on, every request leaves with the next release(), in the order of arrival,
+  // whatever depth, shares, limits, classes and client limits say, as exempt requests always do:
+  // those that are queued when it begins and those that arrive until it ends. They are counted, but
+  // take no slot and no tokens. Takes O(n log n) for n queued requests.
+  void bypass(bool on, TimePoint now);
+  [[nodiscard]] bool bypassed() const { return bypass_; }
+
   // As ClientLimits has them.
   [[nodiscard]] ClientId join_client(const std::string& name) { return clients_.join(name); }
   void leave_client(ClientId client) { clients_.leave(client); }
 
-  // Retiring. find_idle() checks the next `rows` virtual PFSes in turn; those unused for
-  // Config::idle then wait for retire(). retire() is called when all callers have forgotten the
-  // numbers from before find_idle(). A virtual PFS that is used meanwhile stays.
+  // Retiring. find_idle() checks the next `rows` virtual PFSes in turn, and as many rows of shadow
+  // rules; those unused for Config::idle then wait for retire(). retire() is called when all
+  // callers have forgotten the numbers from before find_idle(). What is used meanwhile stays.
   void find_idle(std::size_t rows, TimePoint now);
-  [[nodiscard]] bool has_idle() const { return !idle_.empty(); }
+  [[nodiscard]] bool has_idle() const { return !idle_.empty() || shadows_.has_idle(); }
   // Frees at most `most` of their numbers.
   void retire(std::size_t most, TimePoint now);
 
@@ -114,11 +128,16 @@ class Stage {
   std::size_t copy_counters(std::size_t first, std::span<CounterRow> copies, TimePoint now) const;
 
   [[nodiscard]] const VirtualPfsTable& virtual_pfs() const { return table_; }
+  [[nodiscard]] const RuleRows& rules() const { return rules_; }
+  [[nodiscard]] const ShadowLimits& shadows() const { return shadows_; }
   // Not const: schedulers bring themselves up to date when queried.
   [[nodiscard]] Lanes& lanes() { return lanes_; }
   [[nodiscard]] const ClientLimits& clients() const { return clients_; }
+  // In all lanes, and unscheduled ones.
   [[nodiscard]] std::size_t outstanding() const;
   [[nodiscard]] std::size_t queued() const;
+  // Unscheduled requests at the data server.
+  [[nodiscard]] std::size_t unscheduled() const { return unscheduled_outstanding_; }
 
   // Log lines for the administrator, each once.
   [[nodiscard]] std::vector<std::string> take_notices() { return std::exchange(notices_, {}); }
@@ -128,6 +147,10 @@ class Stage {
   void leave(Held& io, TimePoint now);
   [[nodiscard]] std::size_t lane_of(const Held& io, TimePoint now);
   [[nodiscard]] Scheduler& scheduler_of(const Held& io) { return *lanes_[io.lane].scheduler; }
+  void queue_unscheduled(Held& io);
+  void release_unscheduled(TimePoint now, std::vector<Held*>& let_go);
+  // Counts a request that goes to the data server now.
+  void dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go);
   void leave_queue(Held& io, TimePoint now);
   void complete(Held& io, Cost cost, TimePoint now);
   void give_slot_back(Held& io, TimePoint now);
@@ -146,8 +169,16 @@ class Stage {
   CostModel cost_model_;
   Duration idle_for_;
   VirtualPfsTable table_;
+  RuleRows rules_;
+  ShadowLimits shadows_;
   Lanes lanes_;
+  bool uses_nodes_;  // the policy knows the word "nodes"
   ClientLimits clients_;
+  bool bypass_ = false;
+  RequestList unscheduled_;  // queued ones, until the next release()
+  std::uint64_t unscheduled_order_ = 0;
+  std::size_t unscheduled_queued_ = 0;
+  std::size_t unscheduled_outstanding_ = 0;
   std::uint32_t schedulers_ = 0;  // generation of the schedulers
   std::vector<AppId> idle_;       // waiting for retire()
   std::size_t next_row_ = 0;      // of find_idle()

@@ -50,7 +50,8 @@ TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
   Dispatcher dispatcher(
       config_, 1, [](std::size_t) {}, now);
   PendingIo io;
-  const stage::VirtualPfsId id = dispatcher.find({.virtual_pfs = "a", .declared_name = "a"}, now);
+  const stage::VirtualPfsId id =
+      dispatcher.find({.virtual_pfs = "a", .declared_name = "a"}, now).id;
   io.app = id.app;
   io.generation = id.generation;
   io.size = {1000};

@@ -267,6 +267,20 @@ TEST(ProxyConfig, TheWordsOfOtherSystemsGetTheRightKeyProposed) {
       proposes(errors_of(std::string(kMinimal) + "iops: 1\n"), "virtual_pfs.NAME.operations"));
 }
 
+TEST(ProxyConfig, LogFileNeedsItsDirectorySoThatAMisspeltWordIsAMistake) {
+  const auto errors_of = [](const std::string& log) {
+    ConfigErrors errors("p.yaml");
+    (void)parse_config("proxy: {listen: 'a:1', upstream: 'b:1', log: " + log + "}\n", errors);
+    return errors.to_string();
+  };
+  for (const char* good : {"stderr", "journal", "./log", "/var/log/vpfs.log"}) {
+    EXPECT_EQ(errors_of(good), "");
+  }
+  EXPECT_EQ(errors_of("jornal"),
+            "p.yaml:1: proxy.log: 'jornal' is not `stderr`, `journal` or a file with its "
+            "directory, such as ./vpfs-proxy.log\n");
+}
+
 TEST(ProxyConfig, AnUpstreamWithPortZeroIsAMistake) {
   EXPECT_EQ(errors_of("proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:0'}\n"),
             "p.yaml:1: proxy.upstream: a data server cannot have port 0\n");

@@ -47,7 +47,7 @@ class DispatcherTest : public ::testing::Test {
     return released;
   }
   stage::VirtualPfsId job(const std::string& name) {
-    return dispatcher_->find({.virtual_pfs = name, .declared_name = "job-{jobid}"}, now_);
+    return dispatcher_->find({.virtual_pfs = name, .declared_name = "job-{jobid}"}, now_).id;
   }
   bool is_there(stage::VirtualPfsId id) {
     bool is = false;
