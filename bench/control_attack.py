@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from bench.cluster import Front
 from bench.control.attacks import ATTACKS
-from bench.control.scene import DEVICE, VICTIM, WARM_UP, ControlScene, State, attack_names, runs_as_root
+from bench.control.scene import DEVICE, TEMPLATE, VICTIM, WARM_UP, ControlScene, State, attack_names, runs_as_root
 from bench.harness import Programs, machine_settings, median
 from bench.load import application_of
 from bench.report import Row, print_settings, size_name, table, write_json
@@ -26,7 +26,8 @@ COLUMNS = ["mib_per_s_without", "mib_per_s_with", "ratio", "wrong_blocks", "fail
 AFTER_COLUMNS = ["", "rss_mib", "open_files", "log_lines", "audit_lines"]
 RATIO, ANSWER_MS = 0.99, 1000.0
 LINES_PER_MINUTE = 200  # of the log
-FRONT = Front("px", "proxy", "sfq", {VICTIM.name: 1}, proxy={"status_interval": "1 h"})
+FRONT = Front("px", "proxy", "sfq", {VICTIM.name: 1}, templates={TEMPLATE: {"hint": {"jobid": "*"}}},
+              proxy={"status_interval": "1 h"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,8 +57,9 @@ def facts_of(result: dict) -> dict[str, float]:
 def measure(scene: ControlScene, names: Sequence[str], rounds: Rounds) -> Seen:
     rows: list[Row] = []
     did: dict[str, dict[str, int]] = {name: {} for name in names}
+    scene.odd_job()
     # The first run fills the caches of the proxy's allocator.
-    scene.load([VICTIM], min(2.0, rounds.seconds))
+    scene.load([VICTIM], min(1.0, rounds.seconds))
     before, log_lines, audit_lines = scene.state(), scene.log_lines(), scene.audit_lines()
     for index in range(rounds.runs):
         first = facts_of(scene.load([VICTIM], rounds.seconds)) if index % 2 == 0 else None

@@ -27,6 +27,8 @@ from bench.control.client import Door, hello
 from bench.harness import LIBC, PR_SET_PDEATHSIG
 
 NOBODY = 65534
+READER, EXPIRED, FOREIGN = "reader", "expired", "foreign"  # names of certificates
+STRANGERS = (EXPIRED, FOREIGN, "")
 MANY = 1000  # connections
 FEW = 24
 LONGEST = 0xFFFFFFFF
@@ -254,7 +256,7 @@ def tls_garbage(attacker: Attacker) -> None:
     """What is no TLS, the first half of a handshake, and control messages without TLS."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):
-        attacker.contexts["reader"].wrap_bio(incoming, outgoing, server_hostname="127.0.0.1").do_handshake()
+        attacker.contexts[READER].wrap_bio(incoming, outgoing, server_hostname="127.0.0.1").do_handshake()
     client_hello = outgoing.read()
 
     def work() -> None:
@@ -293,7 +295,7 @@ def tls_renewals(attacker: Attacker) -> None:
     """Handshakes with a good certificate, each for a single request."""
 
     def work() -> None:
-        with attacker.tls("reader") as connection:
+        with attacker.tls(READER) as connection:
             connection.sendall(hello() + messages.frame({"id": 2, **STATS}))
             attacker.count["bytes_received"] += len(connection.recv(1 << 12))
 
@@ -327,7 +329,6 @@ def refused_rules(attacker: Attacker) -> None:
     attacker.again(both)
 
 
-STRANGERS = ("expired", "foreign", "")
 ATTACKS: dict[str, Callable[[Attacker], None]] = {one.__name__: one for one in (
     garbage, huge_lengths, half_messages, mutated_messages, unknown_messages, valid_reads, slow_readers, silent_unix,
     silent_tcp, tls_garbage, strangers, tls_renewals, refused_rules)}
@@ -361,7 +362,7 @@ def main() -> int:
     parser.add_argument("--certificates", type=pathlib.Path, required=True)
     options = parser.parse_args()
     door = Door(options.socket, options.tcp, options.certificates)
-    attacker = Attacker(door, contexts={who: door.context(who) for who in ("reader", *STRANGERS)})
+    attacker = Attacker(door, contexts={who: door.context(who) for who in (READER, *STRANGERS)})
     # Attackers are other machines: what they compute must not take time from the programs under attack.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     become_nobody()

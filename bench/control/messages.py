@@ -185,9 +185,16 @@ def _value(field: Field, raw: int | bytes) -> object:
     if isinstance(raw, bytes):
         if field.type in schema().messages:
             return decode(field.type, raw)
-        return struct.unpack("<d", raw)[0] if field.type == "double" else raw.decode(errors="replace")
+        return struct.unpack("<d", raw)[0] if field.type == "double" else _text(raw)
     if field.type in schema().enums:
         return next((name for name, number in schema().enums[field.type].items() if number == raw), raw)
     if field.type == "bool":
         return bool(raw)
     return raw - (1 << 64) if field.type == "int64" and raw >= SIGNED_LIMIT else raw
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as problem:
+        raise Malformed("a text that is not UTF-8, which most receivers refuse") from problem

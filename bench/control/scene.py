@@ -5,14 +5,17 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from bench.attacks import orangefs
 from bench.cluster import Cluster, Front
-from bench.control.attacks import ATTACKS, NOBODY
+from bench.control.attacks import ATTACKS, EXPIRED, FOREIGN, NOBODY, READER
 from bench.control.client import Door, Probe
 from bench.harness import ROOT, Problem, Program, Programs
 from bench.load import Application, run_load
@@ -21,22 +24,30 @@ SOCKET = "control.sock"  # relative to the directory of all programs, since such
 THREAD = "vpfs-control"
 DEVICE = {"bandwidth": "100 MiB/s", "per_request": "100 us", "parallelism": 1}
 VICTIM = Application("victim", size=256 << 10, outstanding=16, read_percent=50, pattern="random", file_size=32 << 20)
+ODD_JOB = b"\xff\xc0odd\x1b[2J"
+TEMPLATE = "job-{jobid}"
 WARM_UP = 0.5
-READER, WRITER = "reader", "writer"  # names of certificates
+SERVER, WRITER = "server", "writer"  # names of certificates, as the following
 SETTLE = 20.0  # seconds within which memory and descriptors must be back
 
 
-def make_certificates(programs: Programs) -> pathlib.Path:
-    directory = programs.work / "certificates"
-    done = subprocess.run([str(ROOT / "script/certificates"), str(directory)], check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Problem(f"script/certificates failed:\n{done.stderr}")
+CERTIFICATES = {"": [f"{SERVER}=localhost,127.0.0.1", READER, WRITER], "--expired": [EXPIRED], "--foreign": [FOREIGN]}
+
+
+def make_certificates(directory: pathlib.Path) -> pathlib.Path:
+    # A directory of an earlier run may have certificates that have expired meanwhile.
+    shutil.rmtree(directory, ignore_errors=True)
+    for kind, names in CERTIFICATES.items():
+        command = [str(ROOT / "script/certificates"), *([kind] if kind else []), str(directory), *names]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Problem(f"script/certificates failed:\n{done.stderr}")
     return directory
 
 
 def control_config(certificates: pathlib.Path, tcp: int) -> dict[str, object]:
-    return {"socket": SOCKET, "mode": "0666", "tcp": f"127.0.0.1:{tcp}", "certificate": str(certificates / "server.pem"),
-            "key": str(certificates / "server.key"), "ca": str(certificates / "ca.pem"), "audit": "audit.log",
+    return {"socket": SOCKET, "mode": "0666", "tcp": f"127.0.0.1:{tcp}", "certificate": str(certificates / f"{SERVER}.pem"),
+            "key": str(certificates / f"{SERVER}.key"), "ca": str(certificates / "ca.pem"), "audit": "audit.log",
             "readers": [f"uid:{NOBODY}", f"cert:{READER}"], "writers": [f"cert:{WRITER}"]}
 
 
@@ -59,15 +70,22 @@ class ControlScene:
 
     def __init__(self, programs: Programs, front: Front, device: Mapping[str, object] | None = None) -> None:
         self.programs = programs
-        certificates = make_certificates(programs)
+        certificates = make_certificates(programs.work / "certificates")
         tcp = programs.reserve_port()
         # Peers without rights connect too.
         programs.work.chmod(0o755)
         self.cluster = Cluster(programs, 1, [dataclasses.replace(front, control=control_config(certificates, tcp))], device)
         self.proxy: Program = self.cluster.start(front.name)[0]
+        self._port = self.cluster.ports(front.name)[0]
         self.address = self.cluster.address(front.name)
         self.door = Door(str(programs.work / SOCKET), tcp, certificates)
         self._runs = 0
+
+    def odd_job(self) -> None:
+        """An application's request with a job id that is no text. It has a virtual PFS from now on."""
+        with socket.create_connection(("127.0.0.1", self._port)) as connection:
+            connection.sendall(orangefs.small_read(1, orangefs.FIRST_DATAFILE, 4096, ODD_JOB))
+            orangefs.Reader(connection).next()
 
     def load(self, applications: Sequence[Application], seconds: float, warm_up: float = WARM_UP, verify: bool = True) -> dict:
         self._runs += 1
