@@ -75,7 +75,8 @@ Proxy::Proxy(const Config& config, std::string file, const Clock& clock,
       retire_timer_(context_),
       dispatcher_(
           config, config.workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
-          clock.now()) {
+          clock.now()),
+      access_(dispatcher_, clock) {
   signals_.add(SIGHUP);
   signals_.add(SIGUSR2);
   shared_.set_configured_hold(config.timeouts.hold, config.timeouts.hold_min);
@@ -272,7 +273,7 @@ void Proxy::arm_retiring() {
 void Proxy::write_status() {
   const std::string& path = config().status_file;
   if (path.empty()) return;
-  const StatusSnapshot snapshot = status_reader_.read(dispatcher_, shared_.clock.now());
+  const control::StageSnapshot snapshot = snapshot_reader_.read(access_);
   const Result<void> written =
       write_status_file(path, status_text(*settings_, reloads_, shared_, snapshot));
   // A full disk is logged once, and once more when it has room.

@@ -11,6 +11,7 @@
 
 #include "net/listener.h"
 #include "proxy/dispatcher.h"
+#include "proxy/dispatcher_access.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
 #include "proxy/spare_memory.h"
@@ -71,9 +72,10 @@ class Proxy {
   asio::steady_timer retire_timer_;
   SpareMemory spare_memory_;
   Dispatcher dispatcher_;
+  DispatcherAccess access_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::size_t next_worker_ = 0;
-  StatusReader status_reader_;
+  control::SnapshotReader snapshot_reader_;
   bool status_failed_ = false;
   StatusLock status_lock_;
 };

@@ -25,7 +25,7 @@ std::int64_t microseconds(Duration duration) {
 }
 
 // Assigning fields one by one is fast: an initializer list copies each of them twice.
-ordered_json describe(const StatusSnapshot::Latencies& latencies) {
+ordered_json describe(const control::StageSnapshot::Latencies& latencies) {
   ordered_json row;
   row["p50"] = microseconds(latencies.p50);
   row["p99"] = microseconds(latencies.p99);
@@ -97,7 +97,7 @@ void add_unscheduled(ordered_json& row, const stage::Amount& unscheduled) {
   row["unscheduled_bytes"] = unscheduled.bytes;
 }
 
-ordered_json describe(const TrafficClasses& classes, const StatusSnapshot::Row& from,
+ordered_json describe(const TrafficClasses& classes, const control::StageSnapshot::Row& from,
                       bool one_lane) {
   ordered_json row;
   row["name"] = from.info->name;
@@ -131,7 +131,7 @@ ordered_json describe(const TrafficClasses& classes, const StatusSnapshot::Row& 
 }
 
 // The sums of retired virtual PFSes.
-ordered_json describe(const StatusSnapshot::Retired& retired) {
+ordered_json describe(const control::StageSnapshot::Retired& retired) {
   ordered_json row = {{"virtual_pfs", retired.count}};
   add_counters(row, retired.counters);
   add_unscheduled(row, retired.unscheduled);
@@ -140,7 +140,7 @@ ordered_json describe(const StatusSnapshot::Retired& retired) {
   return row;
 }
 
-ordered_json describe(const SchedulerSettings& settings, const StatusSnapshot::Lane& lane) {
+ordered_json describe(const SchedulerSettings& settings, const control::StageSnapshot::Lane& lane) {
   ordered_json row = {{"requests", lane.depth.requests}, {"cost", nullptr}};
   if (lane.depth.cost != UINT64_MAX) row["cost"] = lane.depth.cost;
   if (settings.auto_depth) row["auto"] = true;
@@ -151,16 +151,16 @@ ordered_json describe(const SchedulerSettings& settings, const StatusSnapshot::L
 
 // The state of each target's scheduler.
 ordered_json describe(const SchedulerSettings& settings,
-                      const std::vector<StatusSnapshot::Lane>& lanes) {
+                      const std::vector<control::StageSnapshot::Lane>& lanes) {
   ordered_json rows = ordered_json::array();
-  for (const StatusSnapshot::Lane& lane : lanes) {
+  for (const control::StageSnapshot::Lane& lane : lanes) {
     if (!lane.target) continue;  // no request has named a target yet
     ordered_json row = {{device_kind(*lane.target), device_number(*lane.target)}};
     row.update(describe(settings, lane));
     row["queued"] = lane.queued;
     row["outstanding"] = lane.outstanding;
     ordered_json reports = ordered_json::array();
-    for (const StatusSnapshot::LaneFlow& flow : lane.flows) {
+    for (const control::StageSnapshot::LaneFlow& flow : lane.flows) {
       ordered_json report = {{"name", flow.info->name}, {"queued_requests", flow.queued}};
       add_fields(report, flow.report);
       reports.push_back(std::move(report));
@@ -172,9 +172,9 @@ ordered_json describe(const SchedulerSettings& settings,
 }
 
 // The client nodes whose applications share a few connections.
-ordered_json describe(const std::vector<StatusSnapshot::Client>& clients) {
+ordered_json describe(const std::vector<control::StageSnapshot::Client>& clients) {
   ordered_json rows = ordered_json::array();
-  for (const StatusSnapshot::Client& client : clients) {
+  for (const control::StageSnapshot::Client& client : clients) {
     ordered_json row = {{"client", client.name}, {"connections", client.connections}};
     if (client.allowance) row["max_held"] = *client.allowance;
     row["excess_requests"] = client.refused;
@@ -193,7 +193,7 @@ ordered_json describe(const stage::ShadowLimits::Report& report) {
   return row;
 }
 
-ordered_json describe(const StatusSnapshot::Rule& from) {
+ordered_json describe(const control::StageSnapshot::Rule& from) {
   ordered_json row;
   row["name"] = *from.name;
   row["hits"] = from.hits;
@@ -205,9 +205,9 @@ ordered_json describe(const StatusSnapshot::Rule& from) {
 
 // In the order of the configuration, "default" at the end.
 ordered_json describe(const std::vector<stage::RuleConfig>& rules,
-                      const std::vector<StatusSnapshot::Rule>& counted) {
-  std::map<std::string_view, const StatusSnapshot::Rule*> by_name;
-  for (const StatusSnapshot::Rule& each : counted) by_name.emplace(*each.name, &each);
+                      const std::vector<control::StageSnapshot::Rule>& counted) {
+  std::map<std::string_view, const control::StageSnapshot::Rule*> by_name;
+  for (const control::StageSnapshot::Rule& each : counted) by_name.emplace(*each.name, &each);
   ordered_json rows = ordered_json::array();
   for (const stage::RuleConfig& rule : rules) {
     const auto found = by_name.find(rule.name);
@@ -221,18 +221,18 @@ ordered_json describe(const std::vector<stage::RuleConfig>& rules,
   return rows;
 }
 
-void add_stage(ordered_json& status, const Config& config, const StatusSnapshot& snapshot) {
+void add_stage(ordered_json& status, const Config& config, const control::StageSnapshot& snapshot) {
   status.update(describe(config.scheduler, snapshot.lanes.front()));
   std::size_t queued = 0;
   std::size_t outstanding = snapshot.unscheduled;
-  for (const StatusSnapshot::Lane& lane : snapshot.lanes) {
+  for (const control::StageSnapshot::Lane& lane : snapshot.lanes) {
     queued += lane.queued;
     outstanding += lane.outstanding;
   }
   status["queued"] = queued;
   status["outstanding"] = outstanding;
   ordered_json rows = ordered_json::array();
-  for (const StatusSnapshot::Row& row : snapshot.rows) {
+  for (const control::StageSnapshot::Row& row : snapshot.rows) {
     rows.push_back(describe(config.scheduler.classes, row, snapshot.lanes.size() == 1));
   }
   if (snapshot.retired.count > 0) rows.front()["retired"] = describe(snapshot.retired);
@@ -267,7 +267,7 @@ ordered_json describe(const Counters& counters) {
 }  // namespace
 
 std::string status_text(const Settings& settings, const Reloads& reloads, SharedState& shared,
-                        const StatusSnapshot& snapshot) {
+                        const control::StageSnapshot& snapshot) {
   const Config& config = settings.config;
   ordered_json status = {
       {"pid", ::getpid()},

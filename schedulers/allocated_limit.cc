@@ -12,17 +12,20 @@ std::uint64_t AllocatedLimit::burst_of(std::uint64_t rate, std::uint64_t least) 
   return std::max(std::min(rate, Share::kMaxRate) / kInASecond, least);
 }
 
-bool AllocatedLimit::set(std::uint64_t rate, std::uint64_t burst, TimePoint now) {
+bool AllocatedLimit::set(std::uint64_t rate, std::uint64_t burst, const TokenBucket* first,
+                         TimePoint now) {
   rate = std::min(rate, Share::kMaxRate);
-  if (is_set_ && rate == rate_ && burst == bucket_.depth()) return false;
+  const bool was_set = std::exchange(is_set_, true);
   const std::uint64_t fill = std::max<std::uint64_t>(rate, 1);
-  const bool is_new = std::exchange(is_new_, false);
-  if (is_new) bucket_ = TokenBucket(fill, burst);
-  const TimePoint filled = is_new ? now : filled_until(now);
-  bucket_.refit(fill, burst, filled, now);
+  if (std::exchange(is_new_, false)) {
+    bucket_ = first != nullptr ? *first : TokenBucket(fill, burst);
+    rate_ = first != nullptr ? first->rate() : 0;
+    stopped_ = now;
+  }
+  if (rate == rate_ && burst == bucket_.depth()) return !was_set;
+  bucket_.refit(fill, burst, filled_until(now), now);
   if (rate == 0) stopped_ = now;
   rate_ = rate;
-  is_set_ = true;
   return true;
 }
 

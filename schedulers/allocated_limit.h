@@ -13,8 +13,8 @@ namespace vpfs {
 //
 // A change keeps the tokens and the debt. Neither a new rate nor a limit that is lifted and set
 // again gives a burst: over any interval the requests that wait for ready_at() take no more than
-// max(largest burst, largest request) + the integral of the rates. Only the very first limit begins
-// with a full bucket. A lifted limit fills at its last rate, and nothing is taken from it.
+// max(largest burst, largest request) + the integral of the rates. Only the very first limit may
+// begin with a full bucket. A lifted limit fills at its last rate, and nothing is taken from it.
 class AllocatedLimit {
  public:
   // The burst of a limit if nobody configured one: what the rate gives in kBurstTime, at least
@@ -26,7 +26,8 @@ class AllocatedLimit {
 
   // Both return whether anything changed. A rate of zero keeps the tokens where they are; rates
   // above Share::kMaxRate count as it. REQUIRES: burst >= 1.
-  bool set(std::uint64_t rate, std::uint64_t burst, TimePoint now);
+  // `first`, if given, has the tokens that the very first limit begins with.
+  bool set(std::uint64_t rate, std::uint64_t burst, const TokenBucket* first, TimePoint now);
   bool lift();
 
   // When the tokens are there; the past without a limit, and never while the rate is zero.

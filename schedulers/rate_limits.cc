@@ -96,9 +96,9 @@ void RateLimits::fit_allocated(AppId app, TimePoint now) {
     if (!rate) return to.lift();
     const TokenBucket& share = kind == kBytes ? limit.bytes : limit.operations;
     if ((limit.kinds & kind) == 0) {
-      return to.set(*rate, AllocatedLimit::burst_of(*rate, least), now);
+      return to.set(*rate, AllocatedLimit::burst_of(*rate, least), nullptr, now);
     }
-    return to.set(std::min(*rate, share.rate()), share.depth(), now);
+    return to.set(std::min(*rate, share.rate()), share.depth(), &share, now);
   };
   const auto count = [](BytesPerSecond rate) { return rate.count; };
   const bool bytes =

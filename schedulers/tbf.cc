@@ -102,15 +102,18 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
   FlowHeap::Key key = {.tag = kNoLimit | request.order, .order = request.order};
   if (limits_.limited(request.app)) {
     // Tokens that came long before the request give it no precedence over others.
-    const TimePoint deadline = std::max(allowed_at(index, now), request.arrival);
-    if (deadline > now) {
-      flows_.holds().wait_for_limit(index, deadline, now);
-      key.tag = time_tag(deadline);
+    const TimePoint allowed = std::max(allowed_at(index, now), request.arrival);
+    if (allowed > now) {
+      flows_.holds().wait_for_limit(index, allowed, now);
+      key.tag = time_tag(allowed);
       if (ready_.contains(index)) ready_.erase(index);
       waiting_.contains(index) ? waiting_.update(index, key) : waiting_.push(index, key);
       return;
     }
-    if (limits_.limited_by_share(request.app)) key.tag = due_tag(flow, deadline);
+    // Nor does a coordinator's limit change its precedence.
+    if (limits_.limited_by_share(request.app)) {
+      key.tag = due_tag(flow, std::max(limits_.ready_at(request), request.arrival));
+    }
   }
   flows_.holds().wait_for_turn(index, now);
   if (waiting_.contains(index)) waiting_.erase(index);

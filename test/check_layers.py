@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "net": ["base"],
     "client": ["base", "net", "protocols"],
     "control/allocation": ["base", "schedulers"],
+    "control/store": ["base"],
     "control/wire": ["base", "net"],
     "control/store": ["base"],
     "control/admin": ["base", "net", "schedulers", "stage", "control/wire", "control/store"],

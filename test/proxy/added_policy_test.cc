@@ -9,6 +9,7 @@
 
 #include "base/system_clock.h"
 #include "proxy/config_summary.h"
+#include "proxy/dispatcher_access.h"
 #include "proxy/status.h"
 #include "stage/scheduler_config.h"
 #include "test/support/round_robin.h"
@@ -45,6 +46,15 @@ TEST_F(AddedPolicyTest, TheSummaryHasItsSettingsAndItsWord) {
                                          HasSubstr("    a        weight 1, visit 3\n")));
 }
 
+class FixedClock final : public Clock {
+ public:
+  explicit FixedClock(TimePoint now) : now_(now) {}
+  [[nodiscard]] TimePoint now() const override { return now_; }
+
+ private:
+  TimePoint now_;
+};
+
 TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
   TimePoint now = TimePoint{} + 10s;
   Dispatcher dispatcher(
@@ -65,8 +75,10 @@ TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
 
   const SystemClock clock;
   SharedState shared(clock, std::nullopt);
-  StatusReader reader;
-  const StatusSnapshot snapshot = reader.read(dispatcher, now);
+  const FixedClock at_now(now);
+  DispatcherAccess access(dispatcher, at_now);
+  control::SnapshotReader reader;
+  const control::StageSnapshot snapshot = reader.read(access);
   const auto status = nlohmann::json::parse(status_text(Settings(config_), {}, shared, snapshot));
   EXPECT_EQ(status["policy"], "round_robin");
   EXPECT_EQ(status["rest_us"], 5000);

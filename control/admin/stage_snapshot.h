@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "proxy/dispatcher.h"
+#include "control/admin/stage_access.h"
 #include "schedulers/policy.h"
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 
-// What StatusReader copied from the stage for the status. Its parts are a few microseconds apart.
-struct StatusSnapshot {
+// What SnapshotReader copied from the stage for the status. Its parts are a few microseconds apart.
+struct StageSnapshot {
   struct Latencies {
     Duration p50 = {};
     Duration p99 = {};
@@ -33,6 +33,8 @@ struct StatusSnapshot {
     Latencies held;
     Latencies service;
     stage::Amount unscheduled;
+    stage::IoStatistics statistics;
+    stage::VirtualPfsId id;
     std::shared_ptr<const std::string> rule;  // of its last request; nothing: none, or it is gone
     std::uint8_t traffic_class = 0;           // likewise
     std::string jobid;
@@ -67,6 +69,7 @@ struct StatusSnapshot {
   std::vector<Row> rows;    // all virtual PFSes by number, "default" first
   std::vector<Lane> lanes;  // at least one
   std::vector<Rule> rules;  // "default" first, then in any order
+  TimePoint at = {};        // of the stage
   bool bypass = false;
   std::size_t unscheduled = 0;  // at the data server
   std::vector<Client> clients;
@@ -83,29 +86,30 @@ struct StatusSnapshot {
 // Copies the stage for the status, a few rows at a time, so that a request waits a few microseconds
 // at most. Slow work is done outside the lock. A histogram is copied only if it has changed since
 // the last call.
-class StatusReader {
+class SnapshotReader {
  public:
-  [[nodiscard]] StatusSnapshot read(Dispatcher& dispatcher, TimePoint now);
+  [[nodiscard]] StageSnapshot read(StageAccess& access);
 
  private:
   struct Known {
     stage::VirtualPfsId id;
     std::uint64_t counts = 0;  // of both histograms
-    StatusSnapshot::Latencies held;
-    StatusSnapshot::Latencies service;
+    StageSnapshot::Latencies held;
+    StageSnapshot::Latencies service;
     stage::Amount unscheduled;
+    stage::IoStatistics statistics;
   };
 
-  void read_lanes(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to);
-  void read_rows(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to);
-  void read_flows(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) const;
-  void read_latencies(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to);
-  static void read_rules(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to);
-  void read_clients(Dispatcher& dispatcher, TimePoint now, StatusSnapshot& to) const;
+  void read_lanes(StageAccess& access, StageSnapshot& to);
+  void read_rows(StageAccess& access, StageSnapshot& to);
+  void read_flows(StageAccess& access, StageSnapshot& to) const;
+  void read_latencies(StageAccess& access, StageSnapshot& to);
+  static void read_rules(StageAccess& access, StageSnapshot& to);
+  void read_clients(StageAccess& access, StageSnapshot& to) const;
 
   std::vector<Known> known_;                   // by number
   std::vector<stage::VirtualPfsId> ids_;       // of the snapshot's rows
   std::vector<stage::Histograms> histograms_;  // copies, for a few rows at a time
 };
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

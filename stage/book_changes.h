@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "stage/book_operation.h"
+#include "stage/live_rules.h"
+
+// What operations do to the state of a rule book.
+namespace vpfs::stage {
+
+inline constexpr std::size_t kMostHistory = 100;  // versions that are listed
+
+// The set of the administrators.
+[[nodiscard]] const RuleSet& administrators_of(const BookState& state);
+// The set of a version; null: it is not known any more.
+[[nodiscard]] const RuleSet* set_of(const BookState& state, std::uint64_t version);
+
+// Null: there is none.
+[[nodiscard]] std::shared_ptr<const LiveRule> find_rule(const BookState& state,
+                                                        std::string_view name);
+[[nodiscard]] std::shared_ptr<const LiveShare> find_share(const RuleSet& set,
+                                                          std::string_view virtual_pfs);
+
+// The set without what has ended by then.
+[[nodiscard]] RuleSet running_at(const RuleSet& set, WallTime at);
+// The set that `apply` puts in the place of `before`. What is as before keeps its age.
+[[nodiscard]] RuleSet applied(const RuleSet& before, const ApplySet& apply, WallTime at,
+                              const std::string& who);
+
+// The rule of a job with words.
+[[nodiscard]] LiveRule rule_of_job(const std::string& jobid, const std::vector<std::string>& words,
+                                   WallTime at, const std::string& who);
+
+// Carries the operation out, and counts it. Returns why it cannot be; then the state is as before.
+[[nodiscard]] std::optional<std::string> change(BookState& state, const BookOperation& operation);
+
+}  // namespace vpfs::stage

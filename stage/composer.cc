@@ -1,0 +1,240 @@
+#include "stage/composer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "stage/rule_words.h"
+
+namespace vpfs::stage {
+namespace {
+
+// A job that the file registers has no other if its id is started live.
+template <typename AnyConfig>
+std::vector<RegisteredJob>& jobs_of(AnyConfig& config) {
+  if constexpr (requires { config.jobs; }) {
+    return config.jobs;
+  } else {
+    if (!config.registered_jobs) config.registered_jobs.emplace();
+    return *config.registered_jobs;
+  }
+}
+
+// The first problem; the others follow in its text.
+RuleProblem joined(const std::vector<RuleProblem>& problems) {
+  RuleProblem all = problems.empty() ? RuleProblem{} : problems.front();
+  for (std::size_t at = 1; at < problems.size(); ++at) {
+    all.text += fmt::format("; {}: {}", problems[at].place, problems[at].text);
+  }
+  return all;
+}
+
+}  // namespace
+
+class Composer::Work {
+ public:
+  Work(const Config& file, RuleParser parse, Parsed& parsed)
+      : file_(file), parse_(parse), parsed_(parsed) {
+    made_.config = file;
+    made_.config.rules.clear();
+    for (std::size_t at = 0; at < file.virtual_pfs.size(); ++at) {
+      file_shares_.emplace(file.virtual_pfs[at].name, at);
+      targets_.insert(file.virtual_pfs[at].name);
+    }
+    targets_.insert("default");
+    for (const RuleConfig& rule : file.rules) file_rules_.insert(rule.name);
+  }
+
+  void add_shares(const RuleSet& administrators) {
+    for (const auto& share : administrators.shares) {
+      if (const std::optional<RuleProblem> problem =
+              share->overrides ? override_share(*share) : declare(*share)) {
+        suspend(share->virtual_pfs, RuleOrigin::administrator, *problem);
+      }
+    }
+  }
+
+  void add_rule(const std::shared_ptr<const LiveRule>& rule) { rules_.push_back({rule, {}}); }
+
+  // Rules that declare a virtual PFS are read before those that send to one.
+  void read_rules() {
+    for (const bool declares : {true, false}) {
+      for (Rule& rule : rules_) {
+        if (value_of(rule.live->text.words, "vpfs").has_value() == declares) continue;
+        if (const std::optional<RuleProblem> problem = read(rule)) {
+          suspend(rule.live->text.name, rule.live->origin, *problem);
+        }
+      }
+    }
+    for (Rule& rule : rules_) {
+      if (rule.config) made_.config.rules.push_back(std::move(*rule.config));
+    }
+    for (const RuleConfig& rule : file_.rules) {
+      RuleConfig& added = made_.config.rules.emplace_back(rule);
+      const auto changes = overrides_.find(rule.virtual_pfs);
+      if (changes == overrides_.end() || rule.virtual_pfs != rule.name) continue;
+      added.origin = RuleOrigin::administrator;
+      added.text.words = changed_words(std::move(added.text.words), changes->second->words);
+    }
+  }
+
+  void add_jobs(const std::map<std::string, LiveJob, std::less<>>& jobs) {
+    if (jobs.empty()) return;
+    std::vector<RegisteredJob>& all = jobs_of(made_.config);
+    std::erase_if(all, [&](const RegisteredJob& job) { return jobs.contains(job.jobid); });
+    all.reserve(all.size() + jobs.size());
+    for (const auto& [id, job] : jobs) all.push_back(job.job);
+  }
+
+  Composed take_made() { return std::move(made_); }
+  Parsed take_parsed() { return std::move(kept_); }
+
+ private:
+  struct Rule {
+    std::shared_ptr<const LiveRule> live;  // also the book's
+    std::optional<RuleConfig> config;      // none: it is suspended
+  };
+
+  const Config& bare() {
+    if (!bare_) bare_ = without_names(file_);
+    return *bare_;
+  }
+
+  void suspend(const std::string& name, RuleOrigin origin, const RuleProblem& problem) {
+    made_.suspended.push_back(
+        {.name = name, .origin = origin, .place = problem.place, .text = problem.text});
+  }
+
+  std::optional<RuleProblem> override_share(const LiveShare& share) {
+    const auto found = file_shares_.find(share.virtual_pfs);
+    VirtualPfsConfig* target = nullptr;
+    if (found != file_shares_.end()) {
+      target = &made_.config.virtual_pfs[found->second];
+    } else if (share.virtual_pfs == "default") {
+      target = &made_.config.virtual_pfs.emplace_back(VirtualPfsConfig{.name = "default"});
+    } else {
+      return RuleProblem{"NAME", "the configuration file has no virtual PFS of this name any more"};
+    }
+    auto changed = changed_share(*target, share.words, bare(), parse_);
+    if (!changed) return joined(changed.error());
+    *target = std::move(*changed);
+    overrides_.emplace(share.virtual_pfs, &share);
+    return std::nullopt;
+  }
+
+  std::optional<RuleProblem> declare(const LiveShare& share) {
+    if (targets_.contains(share.virtual_pfs)) {
+      return RuleProblem{"NAME", "the configuration file declares a virtual PFS of this name too"};
+    }
+    auto made = changed_share({.name = share.virtual_pfs}, share.words, bare(), parse_);
+    if (!made) return joined(made.error());
+    targets_.insert(share.virtual_pfs);
+    made_.config.virtual_pfs.push_back(std::move(*made));
+    return std::nullopt;
+  }
+
+  std::optional<RuleProblem> read(Rule& rule) {
+    const RuleText& text = rule.live->text;
+    const std::optional<std::string_view> target = value_of(text.words, "vpfs");
+    if (file_rules_.contains(text.name)) {
+      return RuleProblem{"NAME", "the configuration file has a rule of this name too"};
+    }
+    if (target && !targets_.contains(*target)) {
+      return RuleProblem{"vpfs", fmt::format("'{}' is not declared", *target)};
+    }
+    if (!target && targets_.contains(text.name)) {
+      return RuleProblem{"NAME", "there is another virtual PFS of this name"};
+    }
+    auto known = parsed_.extract(rule.live);
+    if (known.empty()) {
+      auto parsed = parse_(text, made_.config);
+      if (!parsed) return joined(parsed.error());
+      known = keep(rule.live, std::move(*parsed));
+    }
+    const ParsedRule& parsed = known.mapped();
+    rule.config = parsed.rule;
+    rule.config->name = text.name;
+    rule.config->origin = rule.live->origin;
+    if (parsed.declares) {
+      made_.config.virtual_pfs.push_back(*parsed.declares);
+      if (rule.live->origin != RuleOrigin::job) targets_.insert(text.name);
+    }
+    kept_.insert(std::move(known));
+    return std::nullopt;
+  }
+
+  static Parsed::node_type keep(const std::shared_ptr<const LiveRule>& rule, ParsedRule parsed) {
+    Parsed one;
+    one.emplace(rule, std::move(parsed));
+    return one.extract(one.begin());
+  }
+
+  const Config& file_;
+  std::optional<Config> bare_;
+  RuleParser parse_;
+  Parsed& parsed_;
+  Parsed kept_;
+  Composed made_;
+  std::vector<Rule> rules_;
+  // Names, which the file's configuration and the live rules keep.
+  std::unordered_map<std::string_view, std::size_t> file_shares_;
+  std::unordered_set<std::string_view> file_rules_;
+  std::unordered_set<std::string_view> targets_;  // of `vpfs=`
+  std::unordered_map<std::string_view, const LiveShare*> overrides_;
+};
+
+Composer::Composed Composer::compose(const Config& file, const RuleSet& administrators,
+                                     const BookState& state) {
+  Work work(file, parse_, parsed_);
+  work.add_shares(administrators);
+  for (const auto& rule : administrators.rules) work.add_rule(rule);
+  for (const auto& [id, job] : state.jobs) {
+    if (job.rule) work.add_rule(job.rule);
+  }
+  for (const auto& rule : state.coordinators) work.add_rule(rule);
+  work.read_rules();
+  work.add_jobs(state.jobs);
+  parsed_ = work.take_parsed();
+  return work.take_made();
+}
+
+std::vector<Suspended> newly_suspended(const std::vector<Suspended>& before,
+                                       const std::vector<Suspended>& after) {
+  std::unordered_set<std::string_view> known;
+  for (const Suspended& each : before) known.insert(each.name);
+  std::vector<Suspended> found;
+  std::ranges::copy_if(after, std::back_inserter(found),
+                       [&](const Suspended& each) { return !known.contains(each.name); });
+  return found;
+}
+
+Config without_names(const Config& file) {
+  Config bare = file;
+  bare.virtual_pfs.clear();
+  bare.rules.clear();
+  return bare;
+}
+
+std::expected<VirtualPfsConfig, std::vector<RuleProblem>> changed_share(
+    const VirtualPfsConfig& share, const std::vector<std::string>& changes, const Config& context,
+    RuleParser parse) {
+  // The share of a rule that matches everything. Its name has no meaning, so that of a template is
+  // not taken for one.
+  const RuleText text = {
+      .name = "share", .condition = "", .words = changed_words(share_words(share), changes)};
+  auto parsed = parse(text, context);
+  if (!parsed) return std::unexpected(std::move(parsed.error()));
+  if (!parsed->declares) {
+    return std::unexpected(std::vector{RuleProblem{"vpfs", "a share has no virtual PFS"}});
+  }
+  VirtualPfsConfig made = std::move(*parsed->declares);
+  made.name = share.name;
+  return made;
+}
+
+}  // namespace vpfs::stage

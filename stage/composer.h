@@ -1,0 +1,81 @@
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "stage/book_changes.h"
+#include "stage/live_rules.h"
+#include "stage/rule_text.h"
+
+namespace vpfs::stage {
+
+// parse_rule(), or what a test has in its place.
+using RuleParser = std::expected<ParsedRule, std::vector<RuleProblem>> (*)(const RuleText&,
+                                                                           const Config&);
+
+// A live rule or share that is not in force, since it does not fit the configuration file.
+struct Suspended {
+  std::string name;
+  RuleOrigin origin = RuleOrigin::administrator;
+  std::string place;  // as of RuleProblem
+  std::string text;
+
+  bool operator==(const Suspended&) const = default;
+};
+
+// Makes the configuration in force from the file's and a rule book:
+//
+// - Live rules come before the file's: the administrators' in the order of their start, then jobs'
+//   by id, then the coordinator's.
+// - A share that administrators changed replaces the file's; the file's rule of that name then has
+//   their origin and words. Other shares of theirs are declared beside the file's.
+// - A rule with `vpfs=` sends to a virtual PFS of the file, of the administrators' shares, or of a
+//   live rule that is not a job's.
+// - A registered job takes the place of the file's of the same id.
+// - What does not fit is left out and listed.
+//
+// It remembers how it read each rule, so that a change costs little more than what it changes.
+class Composer {
+ public:
+  explicit Composer(RuleParser parse) : parse_(parse) {}
+
+  struct Composed {
+    Config config;
+    std::vector<Suspended> suspended;
+  };
+  // REQUIRES: `file` is what it was before, or forget() was called.
+  [[nodiscard]] Composed compose(const Config& file, const BookState& state) {
+    return compose(file, administrators_of(state), state);
+  }
+  // With another set of the administrators.
+  [[nodiscard]] Composed compose(const Config& file, const RuleSet& administrators,
+                                 const BookState& state);
+
+  // The configuration of the file is another one.
+  void forget() { parsed_.clear(); }
+
+ private:
+  class Work;
+  // Keeps each rule, so that its address stays its own.
+  using Parsed = std::unordered_map<std::shared_ptr<const LiveRule>, ParsedRule>;
+
+  RuleParser parse_;
+  Parsed parsed_;
+};
+
+// Those of `after` that were in force `before`.
+[[nodiscard]] std::vector<Suspended> newly_suspended(const std::vector<Suspended>& before,
+                                                     const std::vector<Suspended>& after);
+
+// The file's configuration without the names that are declared in it.
+[[nodiscard]] Config without_names(const Config& file);
+// The share with some words changed. REQUIRES: `context` has no declared names.
+[[nodiscard]] std::expected<VirtualPfsConfig, std::vector<RuleProblem>> changed_share(
+    const VirtualPfsConfig& share, const std::vector<std::string>& changes, const Config& context,
+    RuleParser parse);
+
+}  // namespace vpfs::stage
