@@ -20,7 +20,7 @@ class Front:
     """One kind of proxy before every server.
 
     A vpfs-proxy has a virtual PFS and a rule for every job in `weights`, `shares` or `classes`, followed by those of
-    `templates`.
+    `templates`, whose shares are in `shares` too.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Front:
     scheduler: Mapping[str, object] = dataclasses.field(default_factory=dict)  # besides policy and depth
     proxy: Mapping[str, object] = dataclasses.field(default_factory=dict)  # besides addresses and files
     limits: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    control: Mapping[str, object] = dataclasses.field(default_factory=dict)  # the control port
     depth_requests: int = 16
     depth_bytes: str = "8 MiB"
     splice: bool = False
@@ -40,7 +41,8 @@ class Front:
     program: str = "vpfs-proxy"  # of a proxy; a path replaces the build's program
 
     def proxy_config(self, listen: int, upstream: int, status_file: str) -> dict[str, object]:
-        jobs = list(dict.fromkeys([*self.weights, *self.shares, *self.classes]))
+        named = dict.fromkeys([*self.weights, *self.shares, *self.classes])
+        jobs = [name for name in named if name not in self.templates]
         return {
             "proxy": {
                 "listen": f"127.0.0.1:{listen}",
@@ -51,10 +53,10 @@ class Front:
             } | dict(self.proxy),
             "limits": dict(self.limits),
             "scheduler": self.scheduler_config(),
-            "virtual_pfs": {job: self.share(job) for job in jobs} | {name: {} for name in self.templates},
+            "virtual_pfs": {name: self.share(name) for name in [*jobs, *self.templates]},
             "rules": [self._rule(job) for job in jobs]
             + [{"match": dict(match), "virtual_pfs": name} for name, match in self.templates.items()],
-        }
+        } | ({"control": dict(self.control)} if self.control else {})
 
     def scheduler_config(self) -> dict[str, object]:
         return {"policy": self.policy, "depth": {"requests": self.depth_requests, "bytes": self.depth_bytes}} | dict(

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include <google/protobuf/stubs/logging.h>
+
 #include "base/check.h"
 
 namespace vpfs::control {
@@ -78,6 +80,8 @@ bool append_frame(const Envelope& envelope, std::size_t most, std::string& out) 
 }
 
 bool decode(std::span<const std::byte> frame, Envelope& envelope) {
+  // The library would write a line to standard error for each text of a peer that is not UTF-8.
+  static const google::protobuf::LogSilencer silence;
   return envelope.ParseFromArray(frame.data(), static_cast<int>(frame.size()));
 }
 
