@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "stage/rule_words.h"
+#include "stage/live_words.h"
 
 namespace vpfs::stage {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "stage/pattern.h"
-#include "stage/rule_words.h"
+#include "stage/live_words.h"
 #include "test/stage/book_driver.h"
 
 namespace vpfs::stage {
