@@ -225,10 +225,10 @@ class Changer {
     return std::nullopt;
   }
 
-  // Makes a version of the set, unless it is the one in force.
+  // Makes a version of the set, unless it is like the one in force.
   void take(LiveSet set, std::string command) {
     const LiveSet& before = administrators_of(state_);
-    if (set.rules == before.rules && set.shares == before.shares) return;
+    if (set == before) return;
     state_.administrators = std::make_shared<const LiveSet>(std::move(set));
     state_.history.push_back({.version = ++state_.version,
                               .at = at_,
