@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "stage/word_list.h"
+#include "stage/live_words.h"
 
 namespace vpfs::stage {
 namespace {
@@ -60,7 +60,7 @@ void put(std::vector<std::shared_ptr<const T>>& items,
 
 LiveRule changed(const LiveRule& rule, const ChangeRule& change) {
   LiveRule made = rule;
-  made.text.words = changed_words(std::move(made.text.words), change.words);
+  made.text.words = change.becomes;
   if (change.until) made.until = *change.until;
   return made;
 }
@@ -83,7 +83,7 @@ class Changer {
       state_.coordinators.push_back(std::make_shared<const LiveRule>(std::move(rule)));
       return std::nullopt;
     }
-    RuleSet set = administrators_of(state_);
+    LiveSet set = administrators_of(state_);
     put(set.rules, set.rules.end(), std::move(rule));
     take(std::move(set), command_of(operation_));
     return std::nullopt;
@@ -98,7 +98,7 @@ class Changer {
   }
 
   Problem operator()(const ChangeShare& change) {
-    RuleSet set = administrators_of(state_);
+    LiveSet set = administrators_of(state_);
     const auto found = std::ranges::find_if(set.shares, of_virtual_pfs(change.virtual_pfs));
     LiveShare share = {.virtual_pfs = change.virtual_pfs,
                        .overrides = change.overrides,
@@ -107,8 +107,7 @@ class Changer {
                        .since = at_,
                        .until = std::nullopt};
     if (found != set.shares.end()) share = **found;
-    share.words = share.overrides ? joined_changes(std::move(share.words), change.words)
-                                  : changed_words(std::move(share.words), change.words);
+    share.words = change.becomes;
     if (change.until) share.until = *change.until;
     put(set.shares, found, std::move(share));
     take(std::move(set), command_of(operation_));
@@ -116,7 +115,7 @@ class Changer {
   }
 
   Problem operator()(const StopShare& stop) {
-    RuleSet set = administrators_of(state_);
+    LiveSet set = administrators_of(state_);
     if (std::erase_if(set.shares, of_virtual_pfs(stop.virtual_pfs)) == 0) {
       return fmt::format("the share of '{}' was not changed", stop.virtual_pfs);
     }
@@ -141,7 +140,7 @@ class Changer {
   }
 
   Problem operator()(const Rollback& rollback) {
-    const RuleSet* const set = set_of(state_, rollback.version);
+    const LiveSet* const set = set_of(state_, rollback.version);
     if (set == nullptr) return fmt::format("version {} is not in the history", rollback.version);
     take(running_at(*set, at_), command_of(operation_));
     state_.pending.reset();
@@ -178,10 +177,10 @@ class Changer {
 
   Problem operator()(const Expire&) {
     std::string why = "a rule's time is over";
-    RuleSet set = administrators_of(state_);
+    LiveSet set = administrators_of(state_);
     if (state_.pending && state_.pending->deadline <= at_) {
       const std::uint64_t version = state_.pending->version;
-      const RuleSet* const before = set_of(state_, version);
+      const LiveSet* const before = set_of(state_, version);
       if (before == nullptr) return fmt::format("version {} is not in the history", version);
       set = *before;
       why = fmt::format("not confirmed: back to version {}", version);
@@ -212,7 +211,7 @@ class Changer {
       return true;
     };
     if (std::ranges::any_of(administrators_of(state_).rules, named(name))) {
-      RuleSet set = administrators_of(state_);
+      LiveSet set = administrators_of(state_);
       (void)edit(set.rules);
       take(std::move(set), command_of(operation_));
       return std::nullopt;
@@ -226,11 +225,11 @@ class Changer {
     return std::nullopt;
   }
 
-  // Makes a version of the set, unless it is the one in force.
-  void take(RuleSet set, std::string command) {
-    const RuleSet& before = administrators_of(state_);
-    if (set.rules == before.rules && set.shares == before.shares) return;
-    state_.administrators = std::make_shared<const RuleSet>(std::move(set));
+  // Makes a version of the set, unless it is like the one in force.
+  void take(LiveSet set, std::string command) {
+    const LiveSet& before = administrators_of(state_);
+    if (set == before) return;
+    state_.administrators = std::make_shared<const LiveSet>(std::move(set));
     state_.history.push_back({.version = ++state_.version,
                               .at = at_,
                               .who = who_,
@@ -248,13 +247,13 @@ class Changer {
 
 }  // namespace
 
-const RuleSet& administrators_of(const BookState& state) {
-  static const RuleSet empty;
+const LiveSet& administrators_of(const BookState& state) {
+  static const LiveSet empty;
   return state.administrators ? *state.administrators : empty;
 }
 
-const RuleSet* set_of(const BookState& state, std::uint64_t version) {
-  static const RuleSet empty;
+const LiveSet* set_of(const BookState& state, std::uint64_t version) {
+  static const LiveSet empty;
   if (version == 0) return &empty;
   const auto found = std::ranges::find(state.history, version, &HistoryEntry::version);
   return found == state.history.end() ? nullptr : found->set.get();
@@ -272,22 +271,22 @@ std::shared_ptr<const LiveRule> find_rule(const BookState& state, std::string_vi
   return nullptr;
 }
 
-std::shared_ptr<const LiveShare> find_share(const RuleSet& set, std::string_view virtual_pfs) {
+std::shared_ptr<const LiveShare> find_share(const LiveSet& set, std::string_view virtual_pfs) {
   const auto found = std::ranges::find_if(set.shares, of_virtual_pfs(virtual_pfs));
   return found == set.shares.end() ? nullptr : *found;
 }
 
-RuleSet running_at(const RuleSet& set, WallTime at) {
-  RuleSet running = set;
+LiveSet running_at(const LiveSet& set, WallTime at) {
+  LiveSet running = set;
   std::erase_if(running.rules, [&](const auto& rule) { return ended(rule->until, at); });
   std::erase_if(running.shares, [&](const auto& share) { return ended(share->until, at); });
   return running;
 }
 
-RuleSet applied(const RuleSet& before, const ApplySet& apply, WallTime at, const std::string& who) {
+LiveSet applied(const LiveSet& before, const ApplySet& apply, WallTime at, const std::string& who) {
   std::unordered_map<std::string_view, const std::shared_ptr<const LiveRule>*> old_rules;
   for (const auto& rule : before.rules) old_rules.emplace(rule->text.name, &rule);
-  RuleSet set;
+  LiveSet set;
   for (const ApplySet::Rule& rule : apply.rules) {
     const auto old = old_rules.find(rule.text.name);
     if (old != old_rules.end() && (**old->second).text == rule.text &&

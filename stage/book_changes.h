@@ -15,20 +15,20 @@ namespace vpfs::stage {
 inline constexpr std::size_t kMostHistory = 100;  // versions that are listed
 
 // The set of the administrators.
-[[nodiscard]] const RuleSet& administrators_of(const BookState& state);
+[[nodiscard]] const LiveSet& administrators_of(const BookState& state);
 // The set of a version; null: it is not known any more.
-[[nodiscard]] const RuleSet* set_of(const BookState& state, std::uint64_t version);
+[[nodiscard]] const LiveSet* set_of(const BookState& state, std::uint64_t version);
 
 // Null: there is none.
 [[nodiscard]] std::shared_ptr<const LiveRule> find_rule(const BookState& state,
                                                         std::string_view name);
-[[nodiscard]] std::shared_ptr<const LiveShare> find_share(const RuleSet& set,
+[[nodiscard]] std::shared_ptr<const LiveShare> find_share(const LiveSet& set,
                                                           std::string_view virtual_pfs);
 
 // The set without what has ended by then.
-[[nodiscard]] RuleSet running_at(const RuleSet& set, WallTime at);
+[[nodiscard]] LiveSet running_at(const LiveSet& set, WallTime at);
 // The set that `apply` puts in the place of `before`. What is as before keeps its age.
-[[nodiscard]] RuleSet applied(const RuleSet& before, const ApplySet& apply, WallTime at,
+[[nodiscard]] LiveSet applied(const LiveSet& before, const ApplySet& apply, WallTime at,
                               const std::string& who);
 
 // The rule of a job with words.

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "stage/word_list.h"
+#include "stage/live_words.h"
 
 namespace vpfs::stage {
 namespace {

@@ -29,6 +29,7 @@ struct ChangeRule {
   std::string name;
   std::vector<std::string> words;
   UntilChange until = {};
+  std::vector<std::string> becomes = {};  // all words of the rule then; prepare() sets them
 
   bool operator==(const ChangeRule&) const = default;
 };
@@ -40,6 +41,7 @@ struct ChangeShare {
   bool overrides = true;
   std::vector<std::string> words;
   UntilChange until = {};
+  std::vector<std::string> becomes = {};  // all of LiveShare::words then; prepare() sets them
 
   bool operator==(const ChangeShare&) const = default;
 };

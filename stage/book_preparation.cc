@@ -14,14 +14,12 @@
 #include "stage/address.h"
 #include "stage/book_record.h"
 #include "stage/job_registry.h"
-#include "stage/word_list.h"
+#include "stage/live_words.h"
 #include "stage/template_name.h"
 
 namespace vpfs::stage {
 namespace {
 
-// Words of a rule that are not of its virtual PFS's share.
-constexpr std::string_view kNoShareWords[] = {"class", "mode", "vpfs", "exempt"};
 constexpr auto kLongest = std::chrono::hours(24 * 365 * 100);
 
 BookProblem problem(ProblemCode code, std::string place, std::string text) {
@@ -46,18 +44,6 @@ BookProblem joined(const std::vector<RuleProblem>& problems) {
 
 bool is_started_rule(const std::shared_ptr<const LiveRule>& rule) {
   return rule && rule->origin == RuleOrigin::administrator;
-}
-
-// The words of `shortest`, a rule's, that have the keys of `changes`.
-std::vector<std::string> in_shortest_form(const std::vector<std::string>& changes,
-                                          const std::vector<std::string>& shortest) {
-  std::vector<std::string> words;
-  for (const std::string& change : changes) {
-    const std::string_view key = word_key(change);
-    const auto found = std::ranges::find(shortest, key, word_key);
-    words.push_back(found != shortest.end() ? *found : fmt::format("{}=none", key));
-  }
-  return words;
 }
 
 }  // namespace
@@ -253,14 +239,14 @@ BookPreparation::Problem BookPreparation::check(ChangeRule change) {
     if (Problem found = waits_for_confirmation()) return found;
   }
   RuleText text = rule->text;
-  text.words = changed_words(std::move(text.words), change.words);
+  text.words = with_changes(std::move(text.words), change.words);
   if (value_of(text.words, "vpfs") && !value_of(rule->text.words, "vpfs")) {
     if (Problem found = is_needed(change.name)) return found;
   }
   auto changed = read(text, context_for(text.words));
   if (!changed) return std::move(changed.error());
   erase_words(change.words, "for");
-  change.words = in_shortest_form(change.words, changed->text.words);
+  change.becomes = std::move(changed->text.words);
   if (changed->until) change.until = changed->until;
   if (for_ever) change.until = std::optional<WallTime>();
   if (change.until) {
@@ -275,7 +261,7 @@ BookPreparation::Problem BookPreparation::check(ChangeRule change) {
 BookPreparation::Problem BookPreparation::change_share(const std::string& name,
                                                        const ChangeRule& change) {
   ChangeShare made = {.virtual_pfs = name, .words = change.words, .until = change.until};
-  VirtualPfsConfig base = {.name = name};
+  VirtualPfsConfig base = {.name = name, .share = {}};
   const std::shared_ptr<const LiveShare> declared = find_share(set_, name);
   if (declared && !declared->overrides) {
     made.overrides = false;
@@ -286,30 +272,27 @@ BookPreparation::Problem BookPreparation::change_share(const std::string& name,
     return unknown(name);
   }
   if (Problem found = waits_for_confirmation()) return found;
-  const auto foreign = std::ranges::find_if(made.words, [](const std::string& word) {
-    return std::ranges::find(kNoShareWords, word_key(word)) != std::end(kNoShareWords);
-  });
-  if (foreign != made.words.end()) {
-    return invalid(std::string(word_key(*foreign)),
-                   fmt::format("'{}' is the configuration file's: there only its share can be "
-                               "changed live. Edit the file and reload",
-                               name));
-  }
   const std::optional<std::string_view> lasts = value_of(made.words, "for");
   if (lasts && !lasts->empty() && *lasts != "none") {
-    // As of a rule with this word alone.
-    auto timed = read({.name = "share", .condition = "", .words = {fmt::format("for={}", *lasts)}},
-                      without_names(file_));
+    // As of a share with this word alone.
+    auto timed =
+        read({.name = "default", .condition = "", .words = {fmt::format("for={}", *lasts)}}, file_);
     if (!timed) return std::move(timed.error());
     made.until = timed->until;
   } else if (lasts) {
     made.until = std::optional<WallTime>();
   }
   erase_words(made.words, "for");
-  std::vector<std::string> changes = made.words;
   const std::shared_ptr<const LiveShare> before = find_share(set_, made.virtual_pfs);
-  if (before) changes = joined_changes(before->words, made.words);
-  auto share = changed_share(base, changes, without_names(file_), parse_);
+  if (!before) {
+    made.becomes = made.words;
+  } else if (made.overrides) {
+    made.becomes = joined_changes(before->words, made.words);
+  } else {
+    made.becomes = with_changes(before->words, made.words);
+  }
+  const auto share = changed_share(base, declaring_rule(file_, made.virtual_pfs), made.becomes,
+                                   without(file_, made.virtual_pfs), parse_);
   if (!share) return joined(share.error());
   if (made.until) {
     if (Problem found = time_problem(*made.until, "for")) return found;
@@ -361,7 +344,7 @@ BookPreparation::Problem BookPreparation::check(const StopShare& stop) {
   return std::nullopt;
 }
 
-BookPreparation::Problem BookPreparation::set_problem(const RuleSet& set) const {
+BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const {
   Composer composer(parse_);
   const Composer::Composed before = composer.compose(file_, state_);
   const Composer::Composed after = composer.compose(file_, set, state_);
@@ -432,7 +415,7 @@ BookPreparation::Problem BookPreparation::check(const Confirm&) {
 }
 
 BookPreparation::Problem BookPreparation::check(const Rollback& rollback) {
-  const RuleSet* const set = set_of(state_, rollback.version);
+  const LiveSet* const set = set_of(state_, rollback.version);
   if (set == nullptr) {
     return problem(
         ProblemCode::not_found, "VERSION",
@@ -442,7 +425,7 @@ BookPreparation::Problem BookPreparation::check(const Rollback& rollback) {
   if (rollback.version == state_.version && !state_.pending) {
     return invalid("VERSION", fmt::format("version {} is in force", rollback.version));
   }
-  const RuleSet running = running_at(*set, at_);
+  const LiveSet running = running_at(*set, at_);
   if (Problem found = set_problem(running)) return found;
   for (const auto& rule : set->rules) {
     if (rule->until && *rule->until <= at_) {

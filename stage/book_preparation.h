@@ -45,7 +45,7 @@ class BookPreparation {
                                      std::string_view place) const;
   [[nodiscard]] BookProblem unknown(const std::string& name) const;
   // Every rule of the set must be right, and no other rule may come to grief.
-  [[nodiscard]] Problem set_problem(const RuleSet& set) const;
+  [[nodiscard]] Problem set_problem(const LiveSet& set) const;
   Problem change_share(const std::string& name, const ChangeRule& change);
 
   [[nodiscard]] std::expected<ReadRule, BookProblem> read(const RuleText& rule,
@@ -60,7 +60,7 @@ class BookPreparation {
   void find_differences();
 
   const BookState& state_;
-  const RuleSet& set_;
+  const LiveSet& set_;
   RuleParser parse_;
   const Config& file_;
   Config context_;

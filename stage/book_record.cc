@@ -90,6 +90,7 @@ struct OperationWriter {
     record["op"] = "rule_change";
     record["name"] = change.name;
     record["words"] = change.words;
+    record["becomes"] = change.becomes;
     put_change(record, change.until);
   }
   void operator()(const ChangeShare& change) const {
@@ -97,6 +98,7 @@ struct OperationWriter {
     record["virtual_pfs"] = change.virtual_pfs;
     record["overrides"] = change.overrides;
     record["words"] = change.words;
+    record["becomes"] = change.becomes;
     put_change(record, change.until);
   }
   void operator()(const StopRule& stop) const {
@@ -293,8 +295,8 @@ void read_history(JsonMembers& object, BookState& state, std::string& error) {
     made.at = time_of(entry, "at");
     made.who = entry.text("who");
     made.command = entry.text("command");
-    made.set = std::make_shared<const RuleSet>(
-        RuleSet{.rules = chosen(entry, "rules", rules), .shares = chosen(entry, "shares", shares)});
+    made.set = std::make_shared<const LiveSet>(
+        LiveSet{.rules = chosen(entry, "rules", rules), .shares = chosen(entry, "shares", shares)});
   });
   for (std::size_t at = 0; at < state.history.size(); ++at) {
     if (state.history[at].version + state.history.size() - 1 - at != state.version) {
@@ -343,14 +345,17 @@ void read_operation(const std::string& op, JsonMembers& object, BookOperation& o
     start.until = until_of(object);
     operation.what = std::move(start);
   } else if (op == "rule_change") {
-    operation.what = ChangeRule{
-        .name = object.text("name"), .words = object.texts("words"), .until = change_of(object)};
+    operation.what = ChangeRule{.name = object.text("name"),
+                                .words = object.texts("words"),
+                                .until = change_of(object),
+                                .becomes = object.texts("becomes")};
   } else if (op == "share_change") {
     ChangeShare change;
     change.virtual_pfs = object.text("virtual_pfs");
     change.overrides = object.flag("overrides");
     change.words = object.texts("words");
     change.until = change_of(object);
+    change.becomes = object.texts("becomes");
     operation.what = std::move(change);
   } else if (op == "rule_stop") {
     operation.what = StopRule{.name = object.text("name")};

@@ -9,7 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "stage/word_list.h"
+#include "base/check.h"
+#include "stage/live_words.h"
 
 namespace vpfs::stage {
 namespace {
@@ -24,6 +25,9 @@ std::vector<RegisteredJob>& jobs_of(AnyConfig& config) {
     return *config.registered_jobs;
   }
 }
+
+// Words of a rule that are not of its virtual PFS's share.
+constexpr std::string_view kNoShareWords[] = {"class", "mode", "vpfs", "exempt"};
 
 // The first problem; the others follow in its text.
 RuleProblem joined(const std::vector<RuleProblem>& problems) {
@@ -50,7 +54,7 @@ class Composer::Work {
     for (const RuleConfig& rule : file.rules) file_rules_.insert(rule.name);
   }
 
-  void add_shares(const RuleSet& administrators) {
+  void add_shares(const LiveSet& administrators) {
     for (const auto& share : administrators.shares) {
       if (const std::optional<RuleProblem> problem =
               share->overrides ? override_share(*share) : declare(*share)) {
@@ -75,11 +79,9 @@ class Composer::Work {
       if (rule.config) made_.config.rules.push_back(std::move(*rule.config));
     }
     for (const RuleConfig& rule : file_.rules) {
-      RuleConfig& added = made_.config.rules.emplace_back(rule);
-      const auto changes = overrides_.find(rule.virtual_pfs);
-      if (changes == overrides_.end() || rule.virtual_pfs != rule.name) continue;
-      added.origin = RuleOrigin::administrator;
-      added.text.words = changed_words(std::move(added.text.words), changes->second->words);
+      const auto changed = changed_rules_.find(&rule);
+      made_.config.rules.push_back(changed == changed_rules_.end() ? rule
+                                                                   : std::move(changed->second));
     }
   }
 
@@ -100,41 +102,44 @@ class Composer::Work {
     std::optional<RuleConfig> config;      // none: it is suspended
   };
 
-  const Config& bare() {
-    if (!bare_) bare_ = without_names(file_);
-    return *bare_;
-  }
-
   void suspend(const std::string& name, RuleOrigin origin, const RuleProblem& problem) {
     made_.suspended.push_back(
         {.name = name, .origin = origin, .place = problem.place, .text = problem.text});
   }
 
   std::optional<RuleProblem> override_share(const LiveShare& share) {
+    std::vector<VirtualPfsConfig>& all = made_.config.virtual_pfs;
     const auto found = file_shares_.find(share.virtual_pfs);
-    VirtualPfsConfig* target = nullptr;
-    if (found != file_shares_.end()) {
-      target = &made_.config.virtual_pfs[found->second];
-    } else if (share.virtual_pfs == "default") {
-      target = &made_.config.virtual_pfs.emplace_back(VirtualPfsConfig{.name = "default"});
-    } else {
+    if (found == file_shares_.end() && share.virtual_pfs != "default") {
       return RuleProblem{"NAME", "the configuration file has no virtual PFS of this name any more"};
     }
-    auto changed = changed_share(*target, share.words, bare(), parse_);
-    if (!changed) return joined(changed.error());
-    *target = std::move(*changed);
-    overrides_.emplace(share.virtual_pfs, &share);
-    return std::nullopt;
+    const std::size_t place = found == file_shares_.end() ? all.size() : found->second;
+    VirtualPfsConfig old = {.name = "default", .share = {}};
+    const auto at = [&] { return all.begin() + static_cast<std::ptrdiff_t>(place); };
+    if (found != file_shares_.end()) {
+      old = std::move(all[place]);
+      all.erase(at());
+    }
+    const RuleConfig* const rule = declaring_rule(file_, share.virtual_pfs);
+    auto changed = changed_share(old, rule, share.words, made_.config, parse_);
+    if (changed) {
+      all.insert(at(), std::move(changed->share));
+      if (changed->rule) changed_rules_.emplace(rule, std::move(*changed->rule));
+      return std::nullopt;
+    }
+    if (found != file_shares_.end()) all.insert(at(), std::move(old));
+    return joined(changed.error());
   }
 
   std::optional<RuleProblem> declare(const LiveShare& share) {
     if (targets_.contains(share.virtual_pfs)) {
       return RuleProblem{"NAME", "the configuration file declares a virtual PFS of this name too"};
     }
-    auto made = changed_share({.name = share.virtual_pfs}, share.words, bare(), parse_);
+    auto made = changed_share({.name = share.virtual_pfs, .share = {}}, nullptr, share.words,
+                              made_.config, parse_);
     if (!made) return joined(made.error());
     targets_.insert(share.virtual_pfs);
-    made_.config.virtual_pfs.push_back(std::move(*made));
+    made_.config.virtual_pfs.push_back(std::move(made->share));
     return std::nullopt;
   }
 
@@ -175,7 +180,6 @@ class Composer::Work {
   }
 
   const Config& file_;
-  std::optional<Config> bare_;
   RuleParser parse_;
   Parsed& parsed_;
   Parsed kept_;
@@ -184,11 +188,11 @@ class Composer::Work {
   // Names, which the file's configuration and the live rules keep.
   std::unordered_map<std::string_view, std::size_t> file_shares_;
   std::unordered_set<std::string_view> file_rules_;
-  std::unordered_set<std::string_view> targets_;  // of `vpfs=`
-  std::unordered_map<std::string_view, const LiveShare*> overrides_;
+  std::unordered_set<std::string_view> targets_;                     // of `vpfs=`
+  std::unordered_map<const RuleConfig*, RuleConfig> changed_rules_;  // by that of the file
 };
 
-Composer::Composed Composer::compose(const Config& file, const RuleSet& administrators,
+Composer::Composed Composer::compose(const Config& file, const LiveSet& administrators,
                                      const BookState& state) {
   Work work(file, parse_, parsed_);
   work.add_shares(administrators);
@@ -213,27 +217,41 @@ std::vector<Suspended> newly_suspended(const std::vector<Suspended>& before,
   return found;
 }
 
-Config without_names(const Config& file) {
-  Config bare = file;
-  bare.virtual_pfs.clear();
-  bare.rules.clear();
-  return bare;
+const RuleConfig* declaring_rule(const Config& file, std::string_view virtual_pfs) {
+  const auto found = std::ranges::find(file.rules, virtual_pfs, &RuleConfig::name);
+  const bool declares = found != file.rules.end() && found->virtual_pfs == found->name &&
+                        !value_of(found->text.words, "vpfs");
+  return declares ? &*found : nullptr;
 }
 
-std::expected<VirtualPfsConfig, std::vector<RuleProblem>> changed_share(
-    const VirtualPfsConfig& share, const std::vector<std::string>& changes, const Config& context,
-    RuleParser parse) {
-  // The share of a rule that matches everything. Its name has no meaning, so that of a template is
-  // not taken for one.
-  const RuleText text = {
-      .name = "share", .condition = "", .words = changed_words(share_words(share), changes)};
+Config without(const Config& config, std::string_view virtual_pfs) {
+  Config made = config;
+  std::erase_if(made.virtual_pfs,
+                [&](const VirtualPfsConfig& each) { return each.name == virtual_pfs; });
+  return made;
+}
+
+std::expected<ChangedShare, std::vector<RuleProblem>> changed_share(
+    const VirtualPfsConfig& share, const RuleConfig* declaring,
+    const std::vector<std::string>& changes, const Config& context, RuleParser parse) {
+  for (const std::string& word : changes) {
+    if (std::ranges::find(kNoShareWords, word_key(word)) == std::end(kNoShareWords)) continue;
+    return std::unexpected(
+        std::vector{RuleProblem{std::string(word_key(word)), "is no word of a share"}});
+  }
+  // "default" is what a share has as its name that belongs to no rule.
+  RuleText text = {.name = "default", .condition = "", .words = words_of_share(share)};
+  if (declaring != nullptr) text = declaring->text;
+  text.words = with_changes(std::move(text.words), changes);
   auto parsed = parse(text, context);
   if (!parsed) return std::unexpected(std::move(parsed.error()));
-  if (!parsed->declares) {
-    return std::unexpected(std::vector{RuleProblem{"vpfs", "a share has no virtual PFS"}});
+  VPFS_ASSERT(parsed->declares);
+  ChangedShare made = {.share = std::move(*parsed->declares), .rule = std::nullopt};
+  made.share.name = share.name;
+  if (declaring != nullptr) {
+    made.rule = std::move(parsed->rule);
+    made.rule->origin = RuleOrigin::administrator;
   }
-  VirtualPfsConfig made = std::move(*parsed->declares);
-  made.name = share.name;
   return made;
 }
 

@@ -2,6 +2,7 @@
 
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -52,7 +53,7 @@ class Composer {
     return compose(file, administrators_of(state), state);
   }
   // With another set of the administrators.
-  [[nodiscard]] Composed compose(const Config& file, const RuleSet& administrators,
+  [[nodiscard]] Composed compose(const Config& file, const LiveSet& administrators,
                                  const BookState& state);
 
   // The configuration of the file is another one.
@@ -71,11 +72,20 @@ class Composer {
 [[nodiscard]] std::vector<Suspended> newly_suspended(const std::vector<Suspended>& before,
                                                      const std::vector<Suspended>& after);
 
-// The file's configuration without the names that are declared in it.
-[[nodiscard]] Config without_names(const Config& file);
-// The share with some words changed. REQUIRES: `context` has no declared names.
-[[nodiscard]] std::expected<VirtualPfsConfig, std::vector<RuleProblem>> changed_share(
-    const VirtualPfsConfig& share, const std::vector<std::string>& changes, const Config& context,
-    RuleParser parse);
+// The rule of the file that declares this virtual PFS itself; null: none does.
+[[nodiscard]] const RuleConfig* declaring_rule(const Config& file, std::string_view virtual_pfs);
+
+// The configuration as if this virtual PFS was not declared.
+[[nodiscard]] Config without(const Config& config, std::string_view virtual_pfs);
+
+// A share with some words changed, and the rule with it that declares the virtual PFS, if any.
+struct ChangedShare {
+  VirtualPfsConfig share;
+  std::optional<RuleConfig> rule;
+};
+// Words that are not of a share are refused. REQUIRES: the virtual PFS is not in `context`.
+[[nodiscard]] std::expected<ChangedShare, std::vector<RuleProblem>> changed_share(
+    const VirtualPfsConfig& share, const RuleConfig* declaring,
+    const std::vector<std::string>& changes, const Config& context, RuleParser parse);
 
 }  // namespace vpfs::stage

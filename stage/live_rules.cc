@@ -19,7 +19,7 @@ bool same(const std::vector<std::shared_ptr<const T>>& a,
 
 }  // namespace
 
-bool operator==(const RuleSet& a, const RuleSet& b) {
+bool operator==(const LiveSet& a, const LiveSet& b) {
   return same(a.rules, b.rules) && same(a.shares, b.shares);
 }
 

@@ -43,12 +43,12 @@ struct LiveShare {
 };
 
 // All that is the administrators', in order. Immutable once it is in a rule book.
-struct RuleSet {
+struct LiveSet {
   // Versions of the set have most of their rules in common, so they share them.
   std::vector<std::shared_ptr<const LiveRule>> rules;
   std::vector<std::shared_ptr<const LiveShare>> shares;
 };
-[[nodiscard]] bool operator==(const RuleSet& a, const RuleSet& b);
+[[nodiscard]] bool operator==(const LiveSet& a, const LiveSet& b);
 
 // A job that a batch system has started.
 struct LiveJob {
@@ -86,7 +86,7 @@ struct HistoryEntry {
   WallTime at = {};
   std::string who;
   std::string command;
-  std::shared_ptr<const RuleSet> set;  // the newest one is also the set in force
+  std::shared_ptr<const LiveSet> set;  // the newest one is also the set in force
 };
 [[nodiscard]] bool operator==(const HistoryEntry& a, const HistoryEntry& b);
 
@@ -95,7 +95,7 @@ struct BookState {
   std::uint64_t number = 0;   // of the last operation
   std::uint64_t version = 0;  // of the administrators' set; 0 is the empty one at the beginning
   // Null: empty. The history has it too.
-  std::shared_ptr<const RuleSet> administrators;
+  std::shared_ptr<const LiveSet> administrators;
   std::vector<HistoryEntry> history;  // oldest first
   std::vector<std::shared_ptr<const LiveRule>> coordinators;
   std::map<std::string, LiveJob, std::less<>> jobs;  // by id

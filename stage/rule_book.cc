@@ -68,9 +68,9 @@ std::span<const HistoryEntry> RuleBook::history() const {
 }
 
 std::vector<Difference> RuleBook::differences_of(std::uint64_t version) const {
-  const RuleSet* const set = set_of(state_, version);
+  const LiveSet* const set = set_of(state_, version);
   VPFS_ASSERT(version > 0 && set != nullptr);
-  const RuleSet* const before = set_of(state_, version - 1);
+  const LiveSet* const before = set_of(state_, version - 1);
   VPFS_ASSERT(before != nullptr);
   return differences(*before, *set);
 }

@@ -10,7 +10,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "stage/word_list.h"
+#include "stage/live_words.h"
 
 namespace vpfs::stage {
 namespace {
@@ -130,7 +130,7 @@ std::string line_of(const LiveShare& share) {
                      until_text(share.until));
 }
 
-std::vector<Difference> differences(const RuleSet& before, const RuleSet& after) {
+std::vector<Difference> differences(const LiveSet& before, const LiveSet& after) {
   std::vector<Difference> found;
   compare(before.shares, after.shares, false, found);
   compare(before.rules, after.rules, true, found);

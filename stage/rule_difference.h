@@ -25,7 +25,7 @@ struct Difference {
 
 // What must be done to the one set to get the other: removals first, then the rest in the order of
 // `after`. As few rules as possible are called moved.
-[[nodiscard]] std::vector<Difference> differences(const RuleSet& before, const RuleSet& after);
+[[nodiscard]] std::vector<Difference> differences(const LiveSet& before, const LiveSet& after);
 
 // "backup client=10.0.0.0/8 rate=100MiB/s, until 2026-11-22 12:00:00 UTC".
 [[nodiscard]] std::string line_of(const LiveRule& rule);

@@ -30,7 +30,7 @@ std::vector<BookOperation> one_of_each() {
                              .nodes = 64};
   return {operation(StartRule{.rule = text}),
           operation(StartRule{.rule = text, .origin = RuleOrigin::coordinator, .until = at(9)}),
-          operation(ChangeRule{.name = "a", .words = {"rate=none"}}),
+          operation(ChangeRule{.name = "a", .words = {"rate=none"}, .becomes = {"weight=1"}}),
           operation(ChangeRule{.name = "a", .words = {}, .until = UntilChange(at(9))}),
           operation(ChangeRule{.name = "a", .until = UntilChange(std::optional<WallTime>())}),
           operation(ChangeShare{.virtual_pfs = "default", .words = {"weight=2"}}),

@@ -99,9 +99,9 @@ TEST(Composer, WordsOfAShareGiveTheShare) {
   const VirtualPfsConfig share = {
       .name = "x",
       .share = {.weight = 3, .rate = {1536 * kKiB}, .operations = 5, .burst = {kGiB}, .min = {17}}};
-  const auto same = changed_share(share, {}, Config{}, &plain_rule);
+  const auto same = changed_share(share, nullptr, {}, Config{}, &plain_rule);
   ASSERT_TRUE(same);
-  EXPECT_EQ(*same, share);
+  EXPECT_EQ(same->share, share);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "stage/pattern.h"
-#include "stage/word_list.h"
+#include "stage/live_words.h"
 #include "test/stage/book_driver.h"
 
 namespace vpfs::stage {

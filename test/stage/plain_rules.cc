@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/units.h"
-#include "stage/word_list.h"
+#include "stage/live_words.h"
 
 namespace vpfs::stage {
 namespace {
@@ -28,6 +28,7 @@ std::expected<ParsedRule, std::vector<RuleProblem>> plain_rule(const RuleText& t
   parsed.rule.virtual_pfs = text.name;
   VirtualPfsConfig share = {.name = text.name};
   if (text.condition == "wrong") problems.push_back({"COND:3", "a mistake"});
+  const bool is_default = text.name == "default";  // a share alone
   bool has_share_words = false;
   bool sends = false;
   const auto declared = [&](std::string_view name) {
@@ -37,6 +38,10 @@ std::expected<ParsedRule, std::vector<RuleProblem>> plain_rule(const RuleText& t
   for (const std::string& word : text.words) {
     const std::string_view key = word_key(word);
     const std::string value(word_value(word));
+    if (is_default && (key == "vpfs" || key == "mode")) {
+      problems.push_back({std::string(key), "is no word of a share"});
+      continue;
+    }
     if (key == "vpfs") {
       sends = true;
       parsed.rule.virtual_pfs = value;
@@ -78,7 +83,8 @@ std::expected<ParsedRule, std::vector<RuleProblem>> plain_rule(const RuleText& t
     }
   }
   if (sends && has_share_words) problems.push_back({"vpfs", "stands without words of a share"});
-  if (!sends && declared(text.name)) problems.push_back({"NAME", "is declared already"});
+  if (!sends && !is_default && declared(text.name))
+    problems.push_back({"NAME", "is declared already"});
   if (!problems.empty()) return std::unexpected(problems);
   // "operations" is written as "iops", as the shortest form has it.
   for (std::string& word : parsed.rule.text.words) {

@@ -16,8 +16,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 // One rule for each letter; its weight is the digit behind it.
-RuleSet set_of(const std::string& text) {
-  RuleSet set;
+LiveSet set_of(const std::string& text) {
+  LiveSet set;
   for (const char c : text) {
     if (c >= '0' && c <= '9') {
       auto last = std::make_shared<LiveRule>(*set.rules.back());

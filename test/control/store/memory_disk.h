@@ -30,6 +30,7 @@ class MemoryDisk final : public FileCalls {
   void fail_all_from(std::size_t call, int error) { all_fail_ = {call, error}; }
   void stop_failing() {
     faults_.clear();
+    cut_.reset();
     all_fail_.reset();
   }
   // The power goes off in this call; a write stores `bytes` first.
@@ -48,7 +49,6 @@ class MemoryDisk final : public FileCalls {
       (keeps_bytes ? file->synced : file->bytes) = keeps_bytes ? file->bytes : file->synced;
     }
     open_.clear();
-    cut_.reset();
     stop_failing();
   }
 
@@ -80,7 +80,7 @@ class MemoryDisk final : public FileCalls {
     Open& open = open_.at(file);
     // Short, so that a reader has to ask again.
     const std::size_t count =
-        std::min({size, open.file->bytes.size() - open.offset, std::size_t{100}});
+        std::min({size, open.file->bytes.size() - open.offset, std::size_t{1000}});
     std::memcpy(to, open.file->bytes.data() + open.offset, count);
     open.offset += count;
     return static_cast<ssize_t>(count);

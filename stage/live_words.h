@@ -24,7 +24,7 @@ namespace vpfs::stage {
 void erase_words(std::vector<std::string>& words, std::string_view key);
 
 // `words`, in which each of `changes` has replaced the one of its key, or taken it away.
-[[nodiscard]] std::vector<std::string> changed_words(std::vector<std::string> words,
+[[nodiscard]] std::vector<std::string> with_changes(std::vector<std::string> words,
                                                      const std::vector<std::string>& changes);
 // The changes that do what `changes` and then `more` do.
 [[nodiscard]] std::vector<std::string> joined_changes(std::vector<std::string> changes,
@@ -36,6 +36,6 @@ void erase_words(std::vector<std::string>& words, std::string_view key);
 
 // The words that give this share; none for what is as by default. parse_rule() makes the same share
 // of them.
-[[nodiscard]] std::vector<std::string> share_words(const VirtualPfsConfig& virtual_pfs);
+[[nodiscard]] std::vector<std::string> words_of_share(const VirtualPfsConfig& virtual_pfs);
 
 }  // namespace vpfs::stage

@@ -1,4 +1,4 @@
-#include "stage/word_list.h"
+#include "stage/live_words.h"
 
 #include <algorithm>
 #include <array>
@@ -112,7 +112,7 @@ void erase_words(std::vector<std::string>& words, std::string_view key) {
   std::erase_if(words, [&](const std::string& word) { return word_key(word) == key; });
 }
 
-std::vector<std::string> changed_words(std::vector<std::string> words,
+std::vector<std::string> with_changes(std::vector<std::string> words,
                                        const std::vector<std::string>& changes) {
   return replaced(std::move(words), changes, false);
 }
@@ -137,7 +137,7 @@ std::string rule_line(const RuleText& rule) {
   return line;
 }
 
-std::vector<std::string> share_words(const VirtualPfsConfig& virtual_pfs) {
+std::vector<std::string> words_of_share(const VirtualPfsConfig& virtual_pfs) {
   const Share& share = virtual_pfs.share;
   const Share usual;
   std::vector<std::string> words;

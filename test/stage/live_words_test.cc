@@ -1,4 +1,4 @@
-#include "stage/word_list.h"
+#include "stage/live_words.h"
 
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(RuleWords, AWordIsAKeyAndMaybeAValue) {
+TEST(LiveWords, AWordIsAKeyAndMaybeAValue) {
   EXPECT_EQ(word_key("rate=1MiB/s"), "rate");
   EXPECT_EQ(word_value("rate=1MiB/s"), "1MiB/s");
   EXPECT_EQ(word_key("realtime"), "realtime");
@@ -27,24 +27,24 @@ TEST(RuleWords, AWordIsAKeyAndMaybeAValue) {
   EXPECT_EQ(value_of({"realtime"}, "rate"), std::nullopt);
 }
 
-TEST(RuleWords, AChangeReplacesInPlaceAndAddsAtTheEnd) {
+TEST(LiveWords, AChangeReplacesInPlaceAndAddsAtTheEnd) {
   EXPECT_THAT(
-      changed_words({"weight=1", "operations=5", "realtime"}, {"iops=6", "min=1MiB/s", "weight="}),
+      with_changes({"weight=1", "operations=5", "realtime"}, {"iops=6", "min=1MiB/s", "weight="}),
       ElementsAre("iops=6", "realtime", "min=1MiB/s"));
-  EXPECT_THAT(changed_words({"realtime"}, {"realtime=none"}), IsEmpty());
-  EXPECT_THAT(changed_words({"a=1", "a=2"}, {"a=3"}), ElementsAre("a=3"));
+  EXPECT_THAT(with_changes({"realtime"}, {"realtime=none"}), IsEmpty());
+  EXPECT_THAT(with_changes({"a=1", "a=2"}, {"a=3"}), ElementsAre("a=3"));
 }
 
-TEST(RuleWords, JoinedChangesDoWhatBothDo) {
+TEST(LiveWords, JoinedChangesDoWhatBothDo) {
   const std::vector<std::string> first = {"rate=none", "weight=3"};
   const std::vector<std::string> second = {"weight=", "min=1MiB/s"};
   const auto both = joined_changes(first, second);
   EXPECT_THAT(both, ElementsAre("rate=none", "weight=none", "min=1MiB/s"));
   const std::vector<std::string> words = {"rate=5MiB/s", "weight=9"};
-  EXPECT_EQ(changed_words(words, both), changed_words(changed_words(words, first), second));
+  EXPECT_EQ(with_changes(words, both), with_changes(with_changes(words, first), second));
 }
 
-TEST(RuleWords, ALineIsWhatAShellTakes) {
+TEST(LiveWords, ALineIsWhatAShellTakes) {
   EXPECT_EQ(rule_line({"a", "client=10.0.0.0/8", {"rate=1MiB/s"}}),
             "a client=10.0.0.0/8 rate=1MiB/s");
   EXPECT_EQ(rule_line({"a b", "", {}}), "'a b' ''");
@@ -52,8 +52,8 @@ TEST(RuleWords, ALineIsWhatAShellTakes) {
             R"('it'\''s' 'jobid={a b}&op=read' realtime)");
 }
 
-TEST(RuleWords, AShareIsSpelledExactly) {
-  EXPECT_THAT(share_words({.name = "x"}), IsEmpty());
+TEST(LiveWords, AShareIsSpelledExactly) {
+  EXPECT_THAT(words_of_share({.name = "x"}), IsEmpty());
   VirtualPfsConfig all = {.name = "x"};
   all.share = {.weight = 4,
                .rate = {1'000'000},
@@ -67,7 +67,7 @@ TEST(RuleWords, AShareIsSpelledExactly) {
                .finish_bytes = {2 * 1024 * kGiB},
                .own = {{.word = "nodes", .value = 64}}};
   all.finish_within = std::chrono::hours(8);
-  EXPECT_THAT(share_words(all),
+  EXPECT_THAT(words_of_share(all),
               ElementsAre("weight=4", "rate=1000000B/s", "iops=2000", "burst=1536KiB",
                           "burst_iops=7", "realtime", "rank=0", "min=100MiB/s", "latency=1500ms",
                           "finish=2TiB/8h", "nodes=64"));
