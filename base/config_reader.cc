@@ -4,12 +4,12 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include "base/nearest_word.h"
 #include "base/yaml_documents.h"
 
 namespace vpfs {
@@ -31,32 +31,10 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// How many insertions, removals and replacements turn one word into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
 std::string unknown_key_problem(std::string_view key, const std::vector<std::string>& known) {
-  const std::string* nearest = nullptr;
-  std::size_t least = std::max<std::size_t>(2, key.size() / 3) + 1;
-  for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(key, candidate);
-    if (distance < least && distance < candidate.size()) {
-      least = distance;
-      nearest = &candidate;
-    }
+  if (const auto nearest = nearest_word(key, known)) {
+    return fmt::format("unknown key; did you mean {}?", quoted(*nearest));
   }
-  if (nearest != nullptr) return fmt::format("unknown key; did you mean {}?", quoted(*nearest));
   if (known.empty()) return "unknown key";
   return fmt::format("unknown key (known here: {})", listed(known));
 }

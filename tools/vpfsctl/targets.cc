@@ -1,0 +1,164 @@
+#include "tools/vpfsctl/targets.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace vpfs::ctl {
+namespace {
+
+constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kSpaces = " \t\r,";
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (;;) {
+    const std::size_t begin = text.find_first_not_of(kSpaces);
+    if (begin == std::string_view::npos) return words;
+    text.remove_prefix(begin);
+    words.push_back(text.substr(0, text.find_first_of(kSpaces)));
+    text.remove_prefix(words.back().size());
+  }
+}
+
+bool is_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port != 0;
+}
+
+// A socket's name is its file's without the ending.
+std::string default_name(const std::string& endpoint) {
+  if (!endpoint.starts_with(kUnix)) return endpoint;
+  const std::string path = endpoint.substr(kUnix.size());
+  std::string file = path.substr(path.rfind('/') + 1);
+  if (file.ends_with(".sock")) file.resize(file.size() - 5);
+  return file.empty() ? path : file;
+}
+
+Result<Target> make_target(std::string_view text) {
+  Result<std::string> endpoint = parse_endpoint(text);
+  if (!endpoint) return std::unexpected(endpoint.error());
+  std::string name = default_name(*endpoint);
+  return Target{.name = std::move(name), .endpoint = std::move(*endpoint)};
+}
+
+// Each target once, and each with a name of its own.
+std::vector<Target> without_repetitions(std::vector<Target> targets) {
+  std::vector<Target> unique;
+  for (Target& target : targets) {
+    const auto same = [&target](const Target& each) { return each.endpoint == target.endpoint; };
+    if (std::ranges::none_of(unique, same)) unique.push_back(std::move(target));
+  }
+  std::vector<std::string> names;
+  for (const Target& target : unique) names.push_back(target.name);
+  for (Target& target : unique) {
+    if (std::ranges::count(names, target.name) > 1) target.name = target.endpoint;
+  }
+  return unique;
+}
+
+Result<void> add_file(const std::string& file, const TargetPlaces& places,
+                      std::vector<Target>* targets) {
+  const Result<std::string> text = places.read(file);
+  if (!text) return std::unexpected(text.error());
+  Result<std::vector<Target>> found = parse_proxies(*text, file);
+  if (!found) return std::unexpected(found.error());
+  if (found->empty()) return fail(fmt::format("{}: names no proxy", file));
+  std::ranges::move(*found, std::back_inserter(*targets));
+  return {};
+}
+
+ChosenTargets default_targets(const TargetPlaces& places) {
+  const std::string usual = fmt::format("{}/proxy.sock", kRunDirectory);
+  const std::vector<std::string> sockets = places.sockets(std::string(kRunDirectory));
+  if (sockets.empty() || std::ranges::find(sockets, usual) != sockets.end()) {
+    return {.targets = {{.name = "proxy", .endpoint = std::string(kUnix) + usual}}, .note = {}};
+  }
+  ChosenTargets chosen;
+  for (const std::string& path : sockets) {
+    const std::string endpoint = std::string(kUnix) + path;
+    chosen.targets.push_back({.name = default_name(endpoint), .endpoint = endpoint});
+    chosen.note += (chosen.note.empty() ? "" : ", ") + path;
+  }
+  chosen.note = fmt::format("no proxy was named, and there is no {}; using {}", usual, chosen.note);
+  return chosen;
+}
+
+}  // namespace
+
+Result<std::string> parse_endpoint(std::string_view text) {
+  if (text.starts_with(kUnix) || text.find('/') != std::string_view::npos) {
+    const std::string_view path = text.starts_with(kUnix) ? text.substr(kUnix.size()) : text;
+    if (path.empty()) return fail(fmt::format("\"{}\" has no path", text));
+    return std::string(kUnix) + std::string(path);
+  }
+  const std::size_t colon = text.rfind(':');
+  const std::string_view host = text.substr(0, colon);
+  const bool good =
+      colon != std::string_view::npos && !host.empty() &&
+      (host.find(':') == std::string_view::npos || (host.starts_with('[') && host.ends_with(']')));
+  if (good && is_port(text.substr(colon + 1))) return std::string(text);
+  return fail(fmt::format(
+      "\"{}\" is not an endpoint: unix:/run/vpfs/proxy.sock, or HOST:PORT such as s0:7333", text));
+}
+
+Result<std::vector<Target>> parse_proxies(std::string_view text, std::string_view file) {
+  std::vector<Target> targets;
+  std::vector<std::size_t> lines;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    line = line.substr(0, line.find('#'));
+    const std::vector<std::string_view> words = words_of(line);
+    if (words.empty()) continue;
+    if (words.size() > 2) {
+      return fail(fmt::format("{}:{}: \"{}\" is too much; a line is an endpoint and a name", file,
+                              number, words[2]));
+    }
+    Result<Target> target = make_target(words[0]);
+    if (!target) return fail(fmt::format("{}:{}: {}", file, number, target.error().message));
+    if (words.size() == 2) target->name = words[1];
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (targets[i].endpoint == target->endpoint || targets[i].name == target->name) {
+        return fail(
+            fmt::format("{}:{}: the same proxy or name as in line {}", file, number, lines[i]));
+      }
+    }
+    targets.push_back(std::move(*target));
+    lines.push_back(number);
+  }
+  return targets;
+}
+
+Result<ChosenTargets> choose_targets(const TargetOptions& options, const TargetPlaces& places) {
+  ChosenTargets chosen;
+  for (const std::string& text : options.proxies) {
+    Result<Target> target = make_target(text);
+    if (!target) return fail("--proxy: " + target.error().message);
+    chosen.targets.push_back(std::move(*target));
+  }
+  if (options.all || !options.file.empty()) {
+    const std::string file = options.file.empty() ? std::string(kProxiesFile) : options.file;
+    if (auto added = add_file(file, places, &chosen.targets); !added) {
+      return std::unexpected(added.error());
+    }
+  }
+  if (chosen.targets.empty() && options.environment) {
+    for (const std::string_view text : words_of(*options.environment)) {
+      Result<Target> target = make_target(text);
+      if (!target) return fail("VPFS_PROXY: " + target.error().message);
+      chosen.targets.push_back(std::move(*target));
+    }
+  }
+  if (chosen.targets.empty()) return default_targets(places);
+  chosen.targets = without_repetitions(std::move(chosen.targets));
+  return chosen;
+}
+
+}  // namespace vpfs::ctl
