@@ -114,6 +114,10 @@ Json to_json(std::span<const Answer> answers, const std::string& version) {
   return {{"version", version}, {"proxies", std::move(proxies)}};
 }
 
+std::string json_text(std::span<const Answer> answers, const std::string& version, int indent) {
+  return to_json(answers, version).dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string error_text(const Answer& answer, const std::string& condition) {
   const std::string what = answer.outcome == Outcome::refused ? "refused" : "unreachable";
   const std::optional<std::size_t> offset = offset_in_condition(answer.place);

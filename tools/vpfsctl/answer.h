@@ -40,6 +40,10 @@ void forgive(std::span<Answer> answers, bool ends_a_job);
 [[nodiscard]] nlohmann::ordered_json to_json(std::span<const Answer> answers,
                                              const std::string& version);
 
+// The same as text; indented by so many spaces, or with -1 on one line.
+[[nodiscard]] std::string json_text(std::span<const Answer> answers, const std::string& version,
+                                    int indent);
+
 // Lines for standard error: "vpfsctl: s0: refused: rate: needs a unit", with a mark under the place
 // in `condition` where it is about the condition. What is forgiven is a warning.
 [[nodiscard]] std::string error_text(const Answer& answer, const std::string& condition);

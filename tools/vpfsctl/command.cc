@@ -46,7 +46,9 @@ Result<Envelope> rule_start(const Command& command) {
   if (auto good = check_rule_name(command, "rule start NAME COND [WORDS]"); !good) {
     return std::unexpected(good.error());
   }
-  Result<ConditionAndWords> split = split_condition(command.words);
+  std::vector<std::string> arguments = {command.condition};
+  arguments.insert(arguments.end(), command.words.begin(), command.words.end());
+  Result<ConditionAndWords> split = split_condition(arguments);
   if (!split) return std::unexpected(split.error());
   Envelope request;
   control::Rule& rule = *request.mutable_rule();

@@ -37,7 +37,8 @@ enum class Verb {
 struct Command {
   Verb verb = Verb::status;
   std::string name;                // of a rule, a job, or of whom `who` asks about
-  std::vector<std::string> words;  // start: the condition and the words; change, bypass: the words
+  std::string condition;           // start; its rest stands in `words` if a shell has split it
+  std::vector<std::string> words;  // what follows
   std::string file_name;           // apply
   std::string file_text;
   bool dry_run = false;

@@ -1,9 +1,8 @@
 #include "tools/vpfsctl/targets.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
-#include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,7 +10,6 @@
 namespace vpfs::ctl {
 namespace {
 
-constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kSpaces = " \t\r,";
 
 std::vector<std::string_view> words_of(std::string_view text) {
@@ -25,26 +23,23 @@ std::vector<std::string_view> words_of(std::string_view text) {
   }
 }
 
-bool is_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc() && end == text.data() + text.size() && port != 0;
+// A socket's name is its file's without the ending.
+std::string default_name(const control::PortAddress& endpoint) {
+  if (!endpoint.is_unix()) return control::to_string(endpoint);
+  std::string file = endpoint.path.substr(endpoint.path.rfind('/') + 1);
+  if (file.ends_with(".sock")) file.resize(file.size() - 5);
+  return file.empty() ? endpoint.path : file;
 }
 
-// A socket's name is its file's without the ending.
-std::string default_name(const std::string& endpoint) {
-  if (!endpoint.starts_with(kUnix)) return endpoint;
-  const std::string path = endpoint.substr(kUnix.size());
-  std::string file = path.substr(path.rfind('/') + 1);
-  if (file.ends_with(".sock")) file.resize(file.size() - 5);
-  return file.empty() ? path : file;
+Target target_at(control::PortAddress endpoint) {
+  std::string name = default_name(endpoint);
+  return {.name = std::move(name), .endpoint = std::move(endpoint)};
 }
 
 Result<Target> make_target(std::string_view text) {
-  Result<std::string> endpoint = parse_endpoint(text);
+  Result<control::PortAddress> endpoint = control::parse_port_address(text);
   if (!endpoint) return std::unexpected(endpoint.error());
-  std::string name = default_name(*endpoint);
-  return Target{.name = std::move(name), .endpoint = std::move(*endpoint)};
+  return target_at(std::move(*endpoint));
 }
 
 // Each target once, and each with a name of its own.
@@ -57,7 +52,9 @@ std::vector<Target> without_repetitions(std::vector<Target> targets) {
   std::vector<std::string> names;
   for (const Target& target : unique) names.push_back(target.name);
   for (Target& target : unique) {
-    if (std::ranges::count(names, target.name) > 1) target.name = target.endpoint;
+    if (std::ranges::count(names, target.name) > 1) {
+      target.name = control::to_string(target.endpoint);
+    }
   }
   return unique;
 }
@@ -77,12 +74,11 @@ ChosenTargets default_targets(const TargetPlaces& places) {
   const std::string usual = fmt::format("{}/proxy.sock", kRunDirectory);
   const std::vector<std::string> sockets = places.sockets(std::string(kRunDirectory));
   if (sockets.empty() || std::ranges::find(sockets, usual) != sockets.end()) {
-    return {.targets = {{.name = "proxy", .endpoint = std::string(kUnix) + usual}}, .note = {}};
+    return {.targets = {target_at({.path = usual})}, .note = {}};
   }
   ChosenTargets chosen;
   for (const std::string& path : sockets) {
-    const std::string endpoint = std::string(kUnix) + path;
-    chosen.targets.push_back({.name = default_name(endpoint), .endpoint = endpoint});
+    chosen.targets.push_back(target_at({.path = path}));
     chosen.note += (chosen.note.empty() ? "" : ", ") + path;
   }
   chosen.note = fmt::format("no proxy was named, and there is no {}; using {}", usual, chosen.note);
@@ -90,22 +86,6 @@ ChosenTargets default_targets(const TargetPlaces& places) {
 }
 
 }  // namespace
-
-Result<std::string> parse_endpoint(std::string_view text) {
-  if (text.starts_with(kUnix) || text.find('/') != std::string_view::npos) {
-    const std::string_view path = text.starts_with(kUnix) ? text.substr(kUnix.size()) : text;
-    if (path.empty()) return fail(fmt::format("\"{}\" has no path", text));
-    return std::string(kUnix) + std::string(path);
-  }
-  const std::size_t colon = text.rfind(':');
-  const std::string_view host = text.substr(0, colon);
-  const bool good =
-      colon != std::string_view::npos && !host.empty() &&
-      (host.find(':') == std::string_view::npos || (host.starts_with('[') && host.ends_with(']')));
-  if (good && is_port(text.substr(colon + 1))) return std::string(text);
-  return fail(fmt::format(
-      "\"{}\" is not an endpoint: unix:/run/vpfs/proxy.sock, or HOST:PORT such as s0:7333", text));
-}
 
 Result<std::vector<Target>> parse_proxies(std::string_view text, std::string_view file) {
   std::vector<Target> targets;
@@ -123,7 +103,10 @@ Result<std::vector<Target>> parse_proxies(std::string_view text, std::string_vie
     }
     Result<Target> target = make_target(words[0]);
     if (!target) return fail(fmt::format("{}:{}: {}", file, number, target.error().message));
-    if (words.size() == 2) target->name = words[1];
+    if (words.size() == 2) {
+      target->name = words[1];
+      target->is_named = true;
+    }
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (targets[i].endpoint == target->endpoint || targets[i].name == target->name) {
         return fail(

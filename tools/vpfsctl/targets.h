@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "control/wire/port_address.h"
 
 // Which proxies a command goes to.
 namespace vpfs::ctl {
@@ -15,8 +16,9 @@ inline constexpr std::string_view kProxiesFile = "/etc/vpfs/proxies";
 inline constexpr std::string_view kRunDirectory = "/run/vpfs";
 
 struct Target {
-  std::string name;      // in what is printed
-  std::string endpoint;  // "unix:PATH" or "HOST:PORT"
+  std::string name;  // in what is printed
+  control::PortAddress endpoint;
+  bool is_named = false;  // by the administrator; otherwise after its endpoint
 
   bool operator==(const Target&) const = default;
 };
@@ -39,9 +41,6 @@ struct ChosenTargets {
   std::vector<Target> targets;
   std::string note;  // for people, when nobody named these targets
 };
-
-// "unix:PATH", "PATH" (with a slash), "HOST:PORT" or "[IPv6]:PORT", as "unix:PATH" or "HOST:PORT".
-[[nodiscard]] Result<std::string> parse_endpoint(std::string_view text);
 
 // A file of proxies: one endpoint each line, and behind it a name if it shall have one; `#` begins
 // a comment. The error of a bad line is "FILE:LINE: what is wrong".

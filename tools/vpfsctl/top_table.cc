@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::size_t kGap = 1;
 constexpr std::size_t kShortName = 8;
+constexpr std::size_t kHeightWithKeys = 10;
+constexpr std::string_view kKeys =
+    "by m MiB/s, i IOPS, q queue, w wait, s share, n name; r reverse, p proxies, j k move, x exit";
 
 struct Column {
   std::string_view title;
@@ -255,6 +258,30 @@ TopLines top_lines(const std::vector<TopProxy>& proxies, std::vector<TopRow> row
     for (std::string& line : lines.head) line = shortened(line, *width);
   }
   return lines;
+}
+
+TopPage top_page(const TopLines& lines, TopView& view, std::size_t width, std::size_t height) {
+  TopPage page;
+  const bool has_keys = height >= kHeightWithKeys;
+  // Two thirds of the screen are for rows.
+  const std::size_t most_of_head = std::max<std::size_t>(1, height / 3);
+  for (std::size_t i = 0; i < std::min(lines.head.size(), most_of_head); ++i) {
+    if (height >= 3) page.lines.push_back(lines.head[i]);
+  }
+  if (height >= 2) {
+    page.titles = page.lines.size();
+    page.lines.push_back(lines.titles);
+  }
+  const std::size_t room = height - page.lines.size() - (has_keys ? 1 : 0);
+  view.first = std::min(view.first, lines.rows.size() - std::min(lines.rows.size(), room));
+  for (std::size_t i = view.first; i < std::min(lines.rows.size(), view.first + room); ++i) {
+    page.lines.push_back(lines.rows[i]);
+  }
+  if (has_keys) {
+    page.lines.resize(height - 1);
+    page.lines.push_back(shortened(kKeys, width));
+  }
+  return page;
 }
 
 std::string top_text(const TopModel& model, const TopView& view) {

@@ -37,6 +37,17 @@ void sort(std::vector<TopRow>& rows, const TopView& view);
 [[nodiscard]] TopLines top_lines(const std::vector<TopProxy>& proxies, std::vector<TopRow> rows,
                                  const TopView& view, std::optional<std::size_t> width);
 
+// What of these lines a screen shows.
+struct TopPage {
+  std::vector<std::string> lines;
+  std::optional<std::size_t> titles;  // which line has them
+};
+
+// At most `height` lines: what matters of the head, the titles, rows from view.first on, and the
+// keys where there is room. Moves view.first back if it is behind the last row.
+[[nodiscard]] TopPage top_page(const TopLines& lines, TopView& view, std::size_t width,
+                               std::size_t height);
+
 // All of it as text.
 [[nodiscard]] std::string top_text(const TopModel& model, const TopView& view);
 

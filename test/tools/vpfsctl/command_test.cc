@@ -32,7 +32,8 @@ std::string problem_of(const Command& command) {
 TEST(Command, RuleStartCarriesNameConditionAndWords) {
   const auto request = request_of({.verb = Verb::rule_start,
                                    .name = "dd",
-                                   .words = {"jobid={dd.*}", "rate=500MiB/s", "for=2h"}});
+                                   .condition = "jobid={dd.*}",
+                                   .words = {"rate=500MiB/s", "for=2h"}});
   EXPECT_EQ(request.rule().action(), control::Rule::START);
   EXPECT_EQ(request.rule().name(), "dd");
   EXPECT_EQ(request.rule().condition(), "jobid={dd.*}");
@@ -40,7 +41,7 @@ TEST(Command, RuleStartCarriesNameConditionAndWords) {
 }
 
 TEST(Command, AForgottenNameOfARuleIsNoticed) {
-  EXPECT_THAT(problem_of({.verb = Verb::rule_start, .name = "jobid={a}", .words = {"weight=4"}}),
+  EXPECT_THAT(problem_of({.verb = Verb::rule_start, .name = "jobid={a}", .condition = "weight=4"}),
               HasSubstr("name is missing before \"jobid={a}\""));
   EXPECT_THAT(problem_of({.verb = Verb::rule_change, .name = "weight=8"}),
               HasSubstr("name is missing"));
