@@ -73,9 +73,16 @@ std::string unknown_command(std::string_view word, std::string_view group,
   const std::string what = group.empty() ? fmt::format("unknown command \"{}\"", word)
                                          : fmt::format("unknown command \"{} {}\"", group, word);
   if (const auto instead = instead_of(word, group, known)) {
-    return fmt::format("{}; did you mean {}?", what, *instead);
+    return fmt::format("{}; did you mean {}{}{}?", what, group, group.empty() ? "" : " ", *instead);
   }
   return fmt::format("{} (known here: {})", what, fmt::join(known, ", "));
+}
+
+std::string unknown_option(std::string_view option, std::span<const std::string> known) {
+  const std::string_view name = option.substr(0, option.find('='));
+  const auto nearest = nearest_word(name, known);
+  return fmt::format("unknown option {}{}", name,
+                     nearest ? fmt::format("; did you mean {}?", *nearest) : "");
 }
 
 }  // namespace vpfs::ctl

@@ -11,4 +11,8 @@ namespace vpfs::ctl {
 [[nodiscard]] std::string unknown_command(std::string_view word, std::string_view group,
                                           std::span<const std::string> known);
 
+// The same about an option, "--jsno" or "--jsno=x".
+[[nodiscard]] std::string unknown_option(std::string_view option,
+                                         std::span<const std::string> known);
+
 }  // namespace vpfs::ctl

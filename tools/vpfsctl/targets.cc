@@ -23,16 +23,8 @@ std::vector<std::string_view> words_of(std::string_view text) {
   }
 }
 
-// A socket's name is its file's without the ending.
-std::string default_name(const control::PortAddress& endpoint) {
-  if (!endpoint.is_unix()) return control::to_string(endpoint);
-  std::string file = endpoint.path.substr(endpoint.path.rfind('/') + 1);
-  if (file.ends_with(".sock")) file.resize(file.size() - 5);
-  return file.empty() ? endpoint.path : file;
-}
-
 Target target_at(control::PortAddress endpoint) {
-  std::string name = default_name(endpoint);
+  std::string name = control::to_string(endpoint);
   return {.name = std::move(name), .endpoint = std::move(endpoint)};
 }
 
@@ -42,19 +34,11 @@ Result<Target> make_target(std::string_view text) {
   return target_at(std::move(*endpoint));
 }
 
-// Each target once, and each with a name of its own.
 std::vector<Target> without_repetitions(std::vector<Target> targets) {
   std::vector<Target> unique;
   for (Target& target : targets) {
     const auto same = [&target](const Target& each) { return each.endpoint == target.endpoint; };
     if (std::ranges::none_of(unique, same)) unique.push_back(std::move(target));
-  }
-  std::vector<std::string> names;
-  for (const Target& target : unique) names.push_back(target.name);
-  for (Target& target : unique) {
-    if (std::ranges::count(names, target.name) > 1) {
-      target.name = control::to_string(target.endpoint);
-    }
   }
   return unique;
 }

@@ -18,7 +18,7 @@ inline constexpr std::string_view kRunDirectory = "/run/vpfs";
 struct Target {
   std::string name;  // in what is printed
   control::PortAddress endpoint;
-  bool is_named = false;  // by the administrator; otherwise after its endpoint
+  bool is_named = false;  // by the administrator; otherwise `name` is its endpoint
 
   bool operator==(const Target&) const = default;
 };

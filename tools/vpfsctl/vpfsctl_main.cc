@@ -156,7 +156,7 @@ void add_views(CLI::App& app, Settings& settings) {
     each->add_flag("--each", settings.top.view.each_proxy, "a row for each proxy");
     each->add_option("--sort", settings.top.view.order,
                      "by bytes, iops, queue, wait, share or name")
-        ->transform(CLI::CheckedTransformer(kOrders))
+        ->transform(CLI::CheckedTransformer(kOrders).description(""))
         ->type_name("KEY");
   }
   add_command(app, settings, Verb::job_stats, "job_stats", "print statistics in Lustre's form");
@@ -175,18 +175,32 @@ void add_administration(CLI::App& app, Settings& settings) {
   bypass->add_option("WORD", settings.command.words, "for=2h ends it by itself");
 }
 
-// Names the word that is no command and what may have been meant.
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// Names the word that is no command or option, and what may have been meant.
 std::string failure_text(const CLI::App* app, const CLI::Error& error) {
   std::string text = error.what();
   const std::vector<std::string> rest = app->remaining(true);
-  const CLI::App* group = app;
-  while (!group->get_subcommands().empty()) group = group->get_subcommands().front();
-  std::vector<std::string> known;
-  for (const CLI::App* each : group->get_subcommands(nullptr)) known.push_back(each->get_name());
-  if (!rest.empty() && !known.empty() && !rest[0].starts_with('-')) {
-    text = vpfs::ctl::unknown_command(rest[0], group == app ? "" : group->get_name(), known);
-  } else if (rest.empty() && !known.empty()) {
-    text = fmt::format("a command is missing: {}", fmt::join(known, ", "));
+  const CLI::App* last = app;
+  std::vector<std::string> options = option_names(*app);
+  while (!last->get_subcommands().empty()) {
+    last = last->get_subcommands().front();
+    for (const std::string& name : option_names(*last)) options.push_back(name);
+  }
+  std::vector<std::string> commands;
+  for (const CLI::App* each : last->get_subcommands(nullptr)) commands.push_back(each->get_name());
+  if (!rest.empty() && rest[0].starts_with('-')) {
+    text = vpfs::ctl::unknown_option(rest[0], options);
+  } else if (!rest.empty() && !commands.empty()) {
+    text = vpfs::ctl::unknown_command(rest[0], last == app ? "" : last->get_name(), commands);
+  } else if (rest.empty() && !commands.empty()) {
+    text = fmt::format("a command is missing: {}", fmt::join(commands, ", "));
   }
   return fmt::format("vpfsctl: {}\nRun with --help for more information.\n", text);
 }

@@ -19,8 +19,8 @@ TargetPlaces host(std::string text, std::vector<std::string> sockets = {}) {
           .sockets = [sockets = std::move(sockets)](const std::string&) { return sockets; }};
 }
 
-Target socket(const std::string& name, const std::string& path) {
-  return {.name = name, .endpoint = {.path = path}};
+Target socket(const std::string& path) {
+  return {.name = path, .endpoint = {.path = path}};
 }
 Target host_port(const std::string& name, const std::string& host, std::uint16_t port,
                  bool is_named = false) {
@@ -31,9 +31,8 @@ TEST(Targets, AFileHasAnEndpointALineWithANameIfItLikes) {
   const auto targets =
       parse_proxies("# ours\n\ns0:7333 first\n  s1:7333   # no name\n/run/vpfs/s2.sock\n", "f");
   ASSERT_TRUE(targets);
-  EXPECT_THAT(*targets,
-              ElementsAre(host_port("first", "s0", 7333, true), host_port("s1:7333", "s1", 7333),
-                          socket("s2", "/run/vpfs/s2.sock")));
+  EXPECT_THAT(*targets, ElementsAre(host_port("first", "s0", 7333, true),
+                                    host_port("s1:7333", "s1", 7333), socket("/run/vpfs/s2.sock")));
 }
 
 TEST(Targets, ABadLineIsSaidWithItsNumber) {
@@ -48,7 +47,7 @@ TEST(Targets, OptionsGoBeforeTheEnvironment) {
   const auto chosen =
       choose_targets({.proxies = {"/a", "s0:1", "/a"}, .environment = "s9:9"}, host(""));
   ASSERT_TRUE(chosen);
-  EXPECT_THAT(chosen->targets, ElementsAre(socket("a", "/a"), host_port("s0:1", "s0", 1)));
+  EXPECT_THAT(chosen->targets, ElementsAre(socket("/a"), host_port("s0:1", "s0", 1)));
   EXPECT_EQ(chosen->note, "");
 }
 
@@ -71,17 +70,11 @@ TEST(Targets, AllReadsTheFileOfProxies) {
               HasSubstr("mine: names no proxy"));
 }
 
-TEST(Targets, SocketsOfOneNameAreToldApartByTheirPaths) {
-  const auto chosen = choose_targets({.proxies = {"/a/proxy.sock", "/b/proxy.sock"}}, host(""));
-  ASSERT_TRUE(chosen);
-  EXPECT_EQ(chosen->targets[0].name, "/a/proxy.sock");
-}
-
 TEST(Targets, WithoutAWordItIsTheUsualSocket) {
   for (const auto& places : {host(""), host("", {"/run/vpfs/a.sock", "/run/vpfs/proxy.sock"})}) {
     const auto chosen = choose_targets({}, places);
     ASSERT_TRUE(chosen);
-    EXPECT_THAT(chosen->targets, ElementsAre(socket("proxy", "/run/vpfs/proxy.sock")));
+    EXPECT_THAT(chosen->targets, ElementsAre(socket("/run/vpfs/proxy.sock")));
     EXPECT_EQ(chosen->note, "");
   }
 }
@@ -90,7 +83,7 @@ TEST(Targets, WithoutTheUsualSocketItIsEveryOtherAndSaysSo) {
   const auto chosen = choose_targets({}, host("", {"/run/vpfs/s0.sock", "/run/vpfs/s1.sock"}));
   ASSERT_TRUE(chosen);
   EXPECT_THAT(chosen->targets,
-              ElementsAre(socket("s0", "/run/vpfs/s0.sock"), socket("s1", "/run/vpfs/s1.sock")));
+              ElementsAre(socket("/run/vpfs/s0.sock"), socket("/run/vpfs/s1.sock")));
   EXPECT_THAT(chosen->note, HasSubstr("using /run/vpfs/s0.sock, /run/vpfs/s1.sock"));
 }
 

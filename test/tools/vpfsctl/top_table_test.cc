@@ -104,6 +104,52 @@ TEST(TopTable, ATinyScreenStillShowsNameAndRate) {
   EXPECT_THAT(lines.rows[0], HasSubstr("12.5"));
 }
 
+TopLines many_lines(std::size_t rows) {
+  TopLines lines{.head = {"total", "! s0: BYPASS IS ON"}, .titles = "NAME", .rows = {}};
+  for (std::size_t i = 0; i < rows; ++i) lines.rows.push_back("row " + std::to_string(i));
+  return lines;
+}
+
+TEST(TopTable, EveryHeightHoldsItsPage) {
+  for (std::size_t height = 1; height < 60; ++height) {
+    for (const std::size_t rows : {0U, 1U, 3U, 100U}) {
+      TopView view;
+      view.first = 1000;
+      EXPECT_LE(top_page(many_lines(rows), view, 80, height).lines.size(), height);
+      EXPECT_LE(view.first, rows);
+    }
+  }
+}
+
+TEST(TopTable, APageOfFiveLinesHasTheTitlesAndRows) {
+  TopView view;
+  const TopPage page = top_page(many_lines(100), view, 20, 5);
+  EXPECT_THAT(page.lines, ElementsAre("total", "NAME", "row 0", "row 1", "row 2"));
+  EXPECT_EQ(page.titles, 1U);
+}
+
+TEST(TopTable, APageShowsTheKeysBelowWhereThereIsRoom) {
+  TopView view;
+  const TopPage page = top_page(many_lines(2), view, 20, 12);
+  ASSERT_EQ(page.lines.size(), 12U);
+  EXPECT_EQ(page.lines[0], "total");
+  EXPECT_EQ(page.lines[1], "! s0: BYPASS IS ON");
+  EXPECT_EQ(page.lines[4], "row 1");
+  EXPECT_EQ(page.lines[11], "by m MiB/s, i IOPS,~");
+}
+
+TEST(TopTable, KeysMoveTheRowsAndStopAtTheLast) {
+  TopView view;
+  for (int i = 0; i < 50; ++i) view.press('j');
+  EXPECT_THAT(top_page(many_lines(4), view, 20, 5).lines,
+              ElementsAre("total", "NAME", "row 1", "row 2", "row 3"));
+  view.press('k');
+  EXPECT_THAT(top_page(many_lines(4), view, 20, 5).lines,
+              ElementsAre("total", "NAME", "row 0", "row 1", "row 2"));
+  view.press('k');
+  EXPECT_EQ(view.first, 0U);
+}
+
 TEST(TopTable, BypassAndSilentProxiesAreLoud) {
   const auto lines = top_lines({{.name = "s0", .answers = true, .bypass = true},
                                 {.name = "s1", .answers = false, .problem = "no answer"},
