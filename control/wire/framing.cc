@@ -4,7 +4,10 @@
 #include <cstring>
 #include <limits>
 
+#include <google/protobuf/stubs/logging.h>
+
 #include "base/check.h"
+#include "control/wire/utf8.h"
 
 namespace vpfs::control {
 namespace {
@@ -12,6 +15,20 @@ namespace {
 constexpr std::size_t kLeastRoom = 4096;
 // A buffer above this size is not kept for the next frame.
 constexpr std::size_t kMostKept = 64 * 1024;
+
+// What protobuf finds wrong it says in its log alone: a text that is not UTF-8. Without this, peers
+// could fill standard error.
+thread_local bool complained = false;
+
+void note_complaint(google::protobuf::LogLevel /*level*/, const char* /*file*/, int /*line*/,
+                    const std::string& /*text*/) {
+  complained = true;
+}
+
+void take_log() {
+  static const auto before = google::protobuf::SetLogHandler(&note_complaint);
+  static_cast<void>(before);
+}
 
 }  // namespace
 
@@ -65,6 +82,8 @@ std::expected<std::optional<std::span<const std::byte>>, FrameError> FrameReader
 }
 
 bool append_frame(const Envelope& envelope, std::size_t most, std::string& out) {
+  take_log();
+  complained = false;
   const std::size_t size = envelope.ByteSizeLong();
   if (size > std::min<std::size_t>(most, std::numeric_limits<std::int32_t>::max())) return false;
   const std::size_t before = out.size();
@@ -74,10 +93,17 @@ bool append_frame(const Envelope& envelope, std::size_t most, std::string& out) 
     at[i] = static_cast<std::uint8_t>(size >> (8 * (kLengthSize - 1 - i)));
   }
   envelope.SerializeWithCachedSizesToArray(at + kLengthSize);
+  if (!complained) return true;
+  // Replacing bytes by others leaves all lengths.
+  Envelope good = envelope;
+  make_utf8(good);
+  static_cast<void>(good.ByteSizeLong());
+  good.SerializeWithCachedSizesToArray(at + kLengthSize);
   return true;
 }
 
 bool decode(std::span<const std::byte> frame, Envelope& envelope) {
+  take_log();
   return envelope.ParseFromArray(frame.data(), static_cast<int>(frame.size()));
 }
 

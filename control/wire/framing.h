@@ -16,6 +16,8 @@ namespace vpfs::control {
 inline constexpr std::size_t kLengthSize = 4;
 // A shorter Envelope has no body.
 inline constexpr std::size_t kLeastFrame = 2;
+// The longest answer of a port; clients take no longer one.
+inline constexpr std::size_t kMostAnswer = 64 * 1024 * 1024;
 
 // Both mean that the stream has lost its framing: close the connection.
 enum class FrameError : std::uint8_t { too_short, too_long };
@@ -57,8 +59,8 @@ class FrameReader {
   std::size_t end_ = 0;
 };
 
-// Appends the frame of `envelope`. False, and nothing appended, if the Envelope is longer than
-// `most`.
+// Appends the frame of `envelope`, whose texts are made UTF-8 if they are not. False, and nothing
+// appended, if the Envelope is longer than `most`.
 [[nodiscard]] bool append_frame(const Envelope& envelope, std::size_t most, std::string& out);
 
 // Whether `frame` is an Envelope. Fields that this version does not know are kept in it.

@@ -43,9 +43,6 @@ struct PortLimits {
   std::size_t bytes_in_a_turn = 64 * 1024;
 };
 
-// The longest answer; clients take no longer one.
-inline constexpr std::size_t kMostAnswer = 64 * 1024 * 1024;
-
 // What a port has seen since its start. Written by its thread, read by any.
 struct PortCounters {
   using Count = std::atomic<std::uint64_t>;
