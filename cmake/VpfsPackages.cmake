@@ -1,6 +1,8 @@
 # All dependencies are packages of the distribution; script/bootstrap installs them.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
+# Makes manual pages and completions.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(spdlog REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -15,6 +17,7 @@ endif()
 pkg_check_modules(libpcap REQUIRED IMPORTED_TARGET libpcap)
 pkg_check_modules(libsystemd REQUIRED IMPORTED_TARGET libsystemd)
 pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
+pkg_check_modules(ncursesw REQUIRED IMPORTED_TARGET ncursesw)
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 find_path(LMDB_INCLUDE_DIR lmdb.h REQUIRED)
 find_library(LMDB_LIBRARY lmdb REQUIRED)

@@ -50,7 +50,7 @@ int run(int argc, char** argv) {
   CLI::App app("Shares the bandwidth of one data server of a parallel file system.");
   std::string path;
   bool only_check = false;
-  app.add_option("--config", path, "configuration file (YAML); required");
+  app.add_option("--config", path, "configuration file (YAML); required")->type_name("FILE");
   app.add_flag("--check-config", only_check, "say what the configuration will do, and exit");
   if (const auto code = vpfs::parse_command_line(app, "vpfs-proxy", argc, argv)) return *code;
   if (path.empty()) return vpfs::missing_option(app, "--config");

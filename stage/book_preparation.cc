@@ -187,7 +187,7 @@ BookProblem BookPreparation::unknown(const std::string& name) const {
   for (const RuleConfig& rule : file_.rules) known.push_back(rule.name);
   for (const VirtualPfsConfig& each : file_.virtual_pfs) known.push_back(each.name);
   std::string text = fmt::format("there is no rule '{}'", name);
-  if (const std::string* const nearest = nearest_word(name, known)) {
+  if (const auto nearest = nearest_word(name, known)) {
     text += fmt::format("; did you mean '{}'?", *nearest);
   }
   return problem(ProblemCode::not_found, "NAME", std::move(text));

@@ -1,0 +1,64 @@
+#include "tools/vpfsctl/top_poller.h"
+
+#include <asio/steady_timer.hpp>
+
+namespace vpfs::ctl {
+
+TopPoller::TopPoller(std::vector<Target> targets, SiteOptions options, control::Envelope request,
+                     Duration period)
+    : targets_(std::move(targets)),
+      options_(std::move(options)),
+      request_(std::move(request)),
+      period_(period) {
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    asio::co_spawn(context_, poll(i), asio::detached);
+  }
+  thread_ = std::thread([this] { context_.run(); });
+}
+
+TopPoller::~TopPoller() {
+  context_.stop();
+  thread_.join();
+}
+
+std::vector<std::pair<std::size_t, Answer>> TopPoller::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(answers_, {});
+}
+
+net::Task<> TopPoller::poll(std::size_t proxy) {
+  std::unique_ptr<control::ClientSession> session;
+  asio::steady_timer timer(context_);
+  timer.expires_after(Duration::zero());
+  for (;;) {
+    Answer answer = co_await ask_once(proxy, session);
+    {
+      const std::lock_guard lock(mutex_);
+      answers_.emplace_back(proxy, std::move(answer));
+    }
+    // Periods that a slow answer has used up are left out.
+    const auto now = asio::steady_timer::clock_type::now();
+    auto next = timer.expiry() + period_;
+    while (next <= now) next += period_;
+    timer.expires_at(next);
+    co_await timer.async_wait(net::kUseTask);
+  }
+}
+
+net::Task<Answer> TopPoller::ask_once(std::size_t proxy,
+                                      std::unique_ptr<control::ClientSession>& session) {
+  const Target& target = targets_[proxy];
+  if (session != nullptr && session->closed()) session.reset();
+  if (session == nullptr) {
+    auto opened = co_await control::ClientSession::open(target.endpoint, options_.client);
+    if (!opened) {
+      control::Reply<control::Envelope> failed = std::unexpected(std::move(opened.error()));
+      co_return to_answer(target.name, std::move(failed));
+    }
+    session = std::move(*opened);
+  }
+  control::Reply<control::Envelope> reply = co_await session->ask(request_, options_.timeout);
+  co_return to_answer(target.name, std::move(reply));
+}
+
+}  // namespace vpfs::ctl
