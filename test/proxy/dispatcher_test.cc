@@ -154,6 +154,45 @@ TEST_F(DispatcherTest, WhatAClientHasTooManyOfComesBackToItsWorkerToBeRefused) {
   EXPECT_EQ(dispatcher_->queued(), 4U);
 }
 
+TEST_F(DispatcherTest, BypassWakesAllWorkersWhichForwardWhatTheyHold) {
+  make(1, 3);
+  PendingIo& first = io(1, 0);
+  PendingIo& second = io(2, 1);
+  PendingIo& third = io(1, 2);
+  ASSERT_EQ(turn({.arrived = {&first, &second, &third}}).size(), 1U);
+  EXPECT_FALSE(dispatcher_->bypassed());
+  dispatcher_->bypass(true, now_);
+  EXPECT_TRUE(dispatcher_->bypassed());
+  EXPECT_THAT(woken_, ElementsAre(0, 1, 2));
+  EXPECT_EQ(turn({}, 1), (std::vector<PendingIo*>{&second}));
+  EXPECT_EQ(turn({}, 2), (std::vector<PendingIo*>{&third}));
+  PendingIo& late = io(1, 0);
+  EXPECT_EQ(turn({.arrived = {&late}}), (std::vector<PendingIo*>{&late}));
+  EXPECT_EQ(dispatcher_->outstanding(), 4U);
+  dispatcher_->bypass(false, now_);
+  EXPECT_FALSE(dispatcher_->bypassed());
+  PendingIo& next = io(1, 0);
+  EXPECT_TRUE(turn({.arrived = {&next}}).empty()) << "the first one has the slot";
+  Turn ends;
+  for (PendingIo* each : {&first, &second, &third, &late}) {
+    ends.ended.push_back({.io = each, .bytes = 1000, .failed = false});
+  }
+  EXPECT_EQ(turn(ends), (std::vector<PendingIo*>{&next}));
+  EXPECT_EQ(dispatcher_->outstanding(), 1U);
+}
+
+TEST_F(DispatcherTest, AnExemptRequestOfAnotherWorkerCanBeAbandonedInItsInbox) {
+  make(1, 2);
+  PendingIo& busy = io(1);
+  PendingIo& root = io(1, 1);
+  root.exempt = true;
+  ASSERT_EQ(turn({.arrived = {&busy, &root}}).size(), 1U);
+  EXPECT_EQ(root.state, PendingIo::State::released);
+  dispatcher_->abandon(root, now_);
+  EXPECT_TRUE(turn({}, 1).empty());
+  EXPECT_EQ(dispatcher_->outstanding(), 1U);
+}
+
 TEST_F(DispatcherTest, NoNumberIsFreeBeforeAllWorkersHaveForgottenIt) {
   make(1, 2);
   const stage::VirtualPfsId idle = job("job-1");
