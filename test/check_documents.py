@@ -51,7 +51,7 @@ class Page:
 
 CONFIGURE = Page("docs/admin/configure.md",
                  ("proxy/config.cc", "stage/config.cc", "stage/job_config.cc", "stage/rule_config.cc",
-                  "stage/scheduler_config.cc"), 80)
+                  "stage/rule_words.cc", "stage/scheduler_config.cc", "stage/share_config.cc"), 90)
 NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc",), 70, all_in_columns=True)
 TOOLS = Page("docs/tools.md", ("load/settings.cc", "load/report.cc", "dataserver/orangefs/server_config.cc"), 70)
 # The names of policies and protocols are registered where they are made.
