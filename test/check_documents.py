@@ -50,7 +50,8 @@ class Page:
 
 
 CONFIGURE = Page("docs/admin/configure.md",
-                 ("proxy/config.cc", "stage/config.cc", "stage/job_config.cc", "stage/rule_config.cc",
+                 ("control/wire/port_config.cc", "proxy/config.cc", "stage/config.cc", "stage/job_config.cc",
+                  "stage/rule_config.cc",
                   "stage/rule_words.cc", "stage/scheduler_config.cc", "stage/share_config.cc",
                   "metrics/http_config.cc"), 90)
 NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc",), 70, all_in_columns=True)
