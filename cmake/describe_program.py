@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import re
+import shlex
 import sys
 
 # Words of a live vpfs that complete an argument: program, command, argument -> command that prints them.
@@ -71,7 +72,8 @@ def read(text: str) -> tuple[str, dict[str, Command]]:
 
 def sentence(text: str) -> str:
     text = text.strip().replace("\\", "\\e")
-    text = text[:1].upper() + text[1:]
+    if "=" not in text.split(" ")[0]:  # such as weight=4
+        text = text[:1].upper() + text[1:]
     text += "" if text.endswith((".", "!", "?")) else "."
     return "\\&" + text if text[0] in ".'" else text
 
@@ -146,7 +148,7 @@ def completion(program: str, commands: dict[str, Command]) -> str:
     function = "_" + re.sub(r"\W", "_", program)
     every = [(of.name, option) for of in commands.values() for option in of.options]
     with_value = sorted({name for _, option in every if option.value for name in option.names})
-    files = sorted({name for _, option in every if option.value == "FILE" for name in option.names})
+    files = sorted({name for _, option in every if option.value in ("FILE", "ENDPOINT") for name in option.names})
     live = sorted({name for _, option in every for name in option.names} & LIVE_OPTIONS)
     flags_of_live = sorted(name for name in live if name not in with_value)
     lines = [
@@ -167,12 +169,12 @@ def completion(program: str, commands: dict[str, Command]) -> str:
     for name in commands:
         if name:
             group, _, last = name.rpartition(" ")
-            lines += [f"          {(group + ' ' + last)!r}) command={name!r} ;;"]
+            lines += [f"          {shlex.quote(group + ' ' + last)}) command={shlex.quote(name)} ;;"]
     lines += ["          *) ((arguments++)) ;;", "        esac ;;", "    esac", "  done", "  COMPREPLY=()",
               "  case $before in"]
     for (owner, of, name), words in FIXED_WORDS.items():
         if owner == program and name.startswith("-"):
-            lines += [f"    {name}) mapfile -t COMPREPLY < <(compgen -W {words!r} -- \"$word\"); return ;;"]
+            lines += [f"    {name}) mapfile -t COMPREPLY < <(compgen -W {shlex.quote(words)} -- \"$word\"); return ;;"]
     if files:
         lines += [f"    {'|'.join(files)}) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;"]
     known = {name for (owner, _, name) in FIXED_WORDS if owner == program}
@@ -180,8 +182,8 @@ def completion(program: str, commands: dict[str, Command]) -> str:
         lines += [f"    {'|'.join(rest)}) return ;;"]
     lines += ["    *) ;;", "  esac", "  case $command in"]
     for name, command in commands.items():
-        lines += [f"    {name!r})",
-                  f"      mapfile -t COMPREPLY < <(compgen -W {' '.join(words_of(commands, name))!r} -- \"$word\")"]
+        lines += [f"    {shlex.quote(name)})",
+                  f"      mapfile -t COMPREPLY < <(compgen -W {shlex.quote(' '.join(words_of(commands, name)))} -- \"$word\")"]
         lines += argument_words(program, command)
         lines += ["      ;;"]
     lines += ["    *) ;;", "  esac", "}", f"complete -F {function} {program}"]
@@ -192,19 +194,21 @@ def argument_words(program: str, command: Command) -> list[str]:
     lines = []
     for position, argument in enumerate(command.arguments):
         key = (program, command.name, argument.name)
-        add = "mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen {} -- \"$word\")"
         if key in LIVE_WORDS:
-            # A proxy is asked; one that is not there gives no words and no delay to speak of.
-            source = f"$({program} \"${{proxies[@]}}\" --timeout 1s {LIVE_WORDS[key]} 2>/dev/null)"
-            what = add.format(f"-W \"{source}\"")
+            # A proxy that is not there gives no words. Names are not given to compgen, which would
+            # run what is in them.
+            source = f'{program} "${{proxies[@]}}" --timeout 1s {LIVE_WORDS[key]} 2>/dev/null'
+            what = ["while IFS= read -r i; do",
+                    '  [[ $i == "$word"* ]] && COMPREPLY+=("$(printf %q "$i")")',
+                    f"done < <({source})"]
         elif key in FIXED_WORDS:
-            what = add.format(f"-W {FIXED_WORDS[key]!r}")
-        elif argument.name == "FILE":
-            what = add.format("-f")
+            words = shlex.quote(FIXED_WORDS[key])
+            what = [f'mapfile -t COMPREPLY < <(compgen -W {words} -- "$word")']
         else:
             continue
         condition = f"arguments == {position}" if argument.count == "one" else f"arguments >= {position}"
-        lines += [f"      if [[ $word != -* ]] && (({condition})); then", f"        {what}", "      fi"]
+        lines += [f"      if [[ $word != -* ]] && (({condition})); then", *(f"        {line}" for line in what),
+                  "      fi"]
     return lines
 
 

@@ -203,16 +203,16 @@ void add_virtual_pfs_changes(Lines& lines, const Config& before, const Config& a
 
 void add_job_changes(Lines& lines, const Config& before, const Config& after) {
   using Job = stage::RegisteredJob;
-  if (before.registered_jobs.has_value() != after.registered_jobs.has_value()) {
-    lines.push_back(fmt::format("jobs {} -> {}", before.registered_jobs ? "registered" : "trust",
-                                after.registered_jobs ? "registered" : "trust"));
+  if (before.only_registered_jobs != after.only_registered_jobs) {
+    lines.push_back(fmt::format("jobs {} -> {}",
+                                before.only_registered_jobs ? "registered" : "trust",
+                                after.only_registered_jobs ? "registered" : "trust"));
   }
   const auto say = [&](const Job& job, std::string_view what) {
     lines.push_back(fmt::format("job {} {}", job.jobid, what));
   };
   compare<Job>(
-      before.registered_jobs.value_or(std::vector<Job>()),
-      after.registered_jobs.value_or(std::vector<Job>()), [](const Job& job) { return job.jobid; },
+      before.jobs, after.jobs, [](const Job& job) { return job.jobid; },
       [&](const Job& job) { say(job, "registered"); },
       [&](const Job& job) { say(job, "no longer registered"); },
       [&](const Job& was, const Job& is) {

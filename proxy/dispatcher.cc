@@ -130,13 +130,52 @@ void Dispatcher::retire_idle(TimePoint now) {
   for (std::size_t worker = 0; worker < inboxes_.size(); ++worker) wake_up_(worker);
 }
 
+std::size_t Dispatcher::rows_at_once(TimePoint now) {
+  std::size_t rows = 0;
+  inspect(now, [&](stage::Stage& stage, TimePoint) { rows = kRows / stage.queues_of_each(); });
+  return std::max<std::size_t>(rows, 1);
+}
+
+stage::CycleAnswer Dispatcher::allocate(const stage::Cycle& cycle,
+                                        std::span<const stage::Allocation> allocations,
+                                        TimePoint now) {
+  const std::lock_guard one_cycle(cycle_mutex_);
+  stage::CycleAnswer answer;
+  std::size_t rows = 0;
+  inspect(now, [&](stage::Stage& stage, TimePoint at) {
+    answer.result = stage.begin_cycle(cycle, allocations, at);
+    rows = stage.rows();
+  });
+  if (answer.result != stage::CycleResult::applied) return answer;
+  const std::size_t at_once = rows_at_once(now);
+  while (!allocations.empty()) {
+    const auto some = allocations.first(std::min(at_once, allocations.size()));
+    inspect(now, [&](stage::Stage& stage, TimePoint at) {
+      stage.allocate_some(cycle.epoch, some, at, answer.unknown);
+    });
+    allocations = allocations.subspan(some.size());
+    std::this_thread::yield();  // let a waiting thread take the lock
+  }
+  for (std::size_t row = 0; cycle.complete && row < rows; std::this_thread::yield()) {
+    const std::size_t first = row;
+    inspect(now, [&](stage::Stage& stage, TimePoint at) {
+      row = stage.lift_unmentioned(cycle.epoch, first, at_once, at);
+    });
+    if (row == first) break;  // the lease has ended
+  }
+  wake_up_(0);
+  return answer;
+}
+
+bool Dispatcher::set_hold(Duration hold, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  return stage_.set_hold(hold, advance(now));
+}
+
 void Dispatcher::copy_counters(TimePoint now, std::vector<stage::CounterRow>& rows) {
   std::size_t count = 0;
-  std::size_t at_once = kRows;
-  inspect(now, [&](stage::Stage& stage, TimePoint) {
-    count = stage.rows();
-    at_once = std::max<std::size_t>(kRows / stage.queues_of_each(), 1);
-  });
+  inspect(now, [&](stage::Stage& stage, TimePoint) { count = stage.rows(); });
+  const std::size_t at_once = rows_at_once(now);
   rows.resize(count);
   for (std::size_t first = 0; first < count; first += at_once) {
     const auto block = std::span(rows).subspan(first, std::min(at_once, count - first));

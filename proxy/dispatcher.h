@@ -61,6 +61,7 @@ class Dispatcher {
   void count_refused(const stage::Place& place, IoKind kind, Bytes size, TimePoint now);
   [[nodiscard]] stage::ClientId join_client(const std::string& name);
   void leave_client(stage::ClientId client);
+  bool set_hold(Duration hold, TimePoint now);
   [[nodiscard]] std::size_t outstanding();
   [[nodiscard]] std::size_t queued();
 
@@ -81,6 +82,12 @@ class Dispatcher {
   [[nodiscard]] Next turn(std::size_t worker, const Turn& turn, TimePoint now,
                           std::vector<PendingIo*>& released);
 
+  // Takes on a coordinator's cycle, which came at `now`, one block of virtual PFSes at a time, so
+  // that nobody waits long for the lock. Then a worker takes its turn and learns when the lease
+  // ends. From then on the lease ends by the workers alone.
+  stage::CycleAnswer allocate(const stage::Cycle& cycle,
+                              std::span<const stage::Allocation> allocations, TimePoint now);
+
   // Retires idle virtual PFSes and has the workers forget them. Called from time to time.
   void retire_idle(TimePoint now);
 
@@ -98,12 +105,15 @@ class Dispatcher {
  private:
   void hand_over(stage::Held& held);
   [[nodiscard]] TimePoint advance(TimePoint now);
+  // How many virtual PFSes to handle per lock, if the work grows with their queues.
+  [[nodiscard]] std::size_t rows_at_once(TimePoint now);
   [[nodiscard]] bool everybody_knows_the_epoch() const;
   static void tell(const std::vector<std::string>& notices);
 
   const WakeUp wake_up_;
   std::atomic<bool> bypassed_ = false;  // the stage's, for readers without the lock
 
+  std::mutex cycle_mutex_;  // taken first; one cycle is taken on at a time
   std::mutex mutex_;
   // mutex_ guards the state below and the stage::Held part of every PendingIo in it.
   stage::Stage stage_;

@@ -80,6 +80,7 @@ Proxy::Proxy(const Config& config, std::string file, const Clock& clock,
   signals_.add(SIGHUP);
   signals_.add(SIGUSR2);
   shared_.set_configured_hold(config.timeouts.hold, config.timeouts.hold_min);
+  dispatcher_.set_hold(shared_.hold.load(), clock.now());
   for (std::size_t i = 0; i < config.workers; ++i) {
     workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_, settings_));
   }

@@ -237,10 +237,13 @@ void Worker::take_turn() {
 }
 
 void Worker::ask_again_at(std::optional<TimePoint> until) {
-  if (!until || stopping_) return;
+  // A timer that is set already is left alone: the end of a lease seldom changes.
+  if (!until || stopping_ || until == asked_for_) return;
+  asked_for_ = until;
   ask_again_.expires_at(*until);
   ask_again_.async_wait([this](std::error_code error) {
     if (error) return;
+    asked_for_.reset();
     const PumpThread::Event event(pump_thread_);
     need_turn_ = true;
   });
@@ -279,6 +282,7 @@ void Worker::sweep(std::size_t parts) {
 
 void Worker::refuse_overdue(TimePoint now) {
   const Duration hold = shared_.hold.load();
+  if (index_ == 0 && dispatcher_.set_hold(hold, now)) need_turn_ = true;
   std::size_t refused = 0;
   for (PendingIo* io = first_held_; io != nullptr && now - io->arrival >= hold;) {
     PendingIo* const next = io->next_held;

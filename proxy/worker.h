@@ -94,6 +94,7 @@ class Worker {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer sweep_timer_;
   asio::steady_timer ask_again_;
+  std::optional<TimePoint> asked_for_;  // what ask_again_ waits for
 
   SocketCalls calls_;
   PumpThread pump_thread_;

@@ -99,8 +99,8 @@ void Stage::end_lease(TimePoint now) {
   if (fallback_.mode == Fallback::Mode::last) what = "stay";
   if (fallback_.mode == Fallback::Mode::rate) what = "become " + to_string(fallback_.rate);
   notices_.push_back(fmt::format(
-      "the coordinator has not been heard of for its lease: its limits of {} virtual PFSes {}",
-      count, what));
+      "the coordinator was not heard of for its lease: its limits {} (virtual PFSes: {})", what,
+      count));
 }
 
 void Stage::fall_back(TimePoint now) {
@@ -125,7 +125,7 @@ void Stage::lift_unsupported(TimePoint now) {
   if (lanes_.policy().caps || count == 0) return;
   limit_all({}, now);
   notices_.push_back(fmt::format(
-      "the policy {} cannot enforce a coordinator's limits: those of {} virtual PFSes are lifted",
+      "the policy {} cannot enforce a coordinator's limits: they are lifted (virtual PFSes: {})",
       lanes_.policy().name, count));
 }
 

@@ -236,7 +236,10 @@ class Changer {
                               .command = std::move(command),
                               .set = state_.administrators});
     // One more than is listed, which the oldest of these is compared with.
-    if (state_.history.size() > kMostHistory + 1) state_.history.erase(state_.history.begin());
+    while (state_.history.size() > kMostHistory + 1 &&
+           !(state_.pending && state_.history.front().version <= state_.pending->version)) {
+      state_.history.erase(state_.history.begin());
+    }
   }
 
   BookState& state_;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "stage/book_changes.h"
 #include "stage/json_members.h"
 
 namespace vpfs::stage {
@@ -330,6 +331,9 @@ BookState read_state(JsonMembers& object, std::string& error) {
     JsonMembers pending = object.child("pending");
     state.pending = {.deadline = time_of(pending, "deadline"),
                      .version = pending.number("version", kMostNumber)};
+    if (set_of(state, state.pending->version) == nullptr) {
+      object.report("the version to go back to is not in the history");
+    }
   }
   return state;
 }

@@ -80,7 +80,7 @@ class RuleBook {
   [[nodiscard]] std::string snapshot() const;
 
   [[nodiscard]] const BookState& state() const { return state_; }
-  // The versions that are known, oldest first.
+  // The versions whose changes are known, oldest first.
   [[nodiscard]] std::span<const HistoryEntry> history() const;
   // What this version changed. REQUIRES: it is in history().
   [[nodiscard]] std::vector<Difference> differences_of(std::uint64_t version) const;

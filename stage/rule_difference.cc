@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -25,10 +26,30 @@ std::string_view key_of(const LiveShare& share) {
 }
 
 template <typename T>
-Positions positions_of(const std::vector<std::shared_ptr<const T>>& items) {
+using Items = std::span<const std::shared_ptr<const T>>;
+
+template <typename T>
+Positions positions_of(Items<T> items) {
   Positions positions;
   for (std::size_t at = 0; at < items.size(); ++at) positions.emplace(key_of(*items[at]), at);
   return positions;
+}
+
+// What both have in common at their beginning and end, mostly nearly all, is taken off. Returns how
+// many that were at the beginning.
+template <typename T>
+std::size_t take_off_common(Items<T>& before, Items<T>& after) {
+  const std::size_t most = std::min(before.size(), after.size());
+  std::size_t first = 0;
+  while (first < most && before[first] == after[first]) ++first;
+  std::size_t last = 0;
+  while (last < most - first &&
+         before[before.size() - 1 - last] == after[after.size() - 1 - last]) {
+    ++last;
+  }
+  before = before.subspan(first, before.size() - first - last);
+  after = after.subspan(first, after.size() - first - last);
+  return first;
 }
 
 // Which of these different numbers are in their longest ascending subsequence.
@@ -54,11 +75,10 @@ std::vector<bool> in_order(const std::vector<std::size_t>& numbers) {
 }
 
 template <typename T>
-void compare(const std::vector<std::shared_ptr<const T>>& before,
-             const std::vector<std::shared_ptr<const T>>& after, bool ordered,
-             std::vector<Difference>& found) {
-  const Positions old_positions = positions_of(before);
-  const Positions new_positions = positions_of(after);
+void compare(Items<T> before, Items<T> after, bool ordered, std::vector<Difference>& found) {
+  const std::size_t first = take_off_common(before, after);
+  const Positions old_positions = positions_of<T>(before);
+  const Positions new_positions = positions_of<T>(after);
   for (const auto& item : before) {
     if (new_positions.contains(key_of(*item))) continue;
     found.push_back({.name = std::string(key_of(*item)),
@@ -93,8 +113,8 @@ void compare(const std::vector<std::shared_ptr<const T>>& before,
         continue;
       }
       if (moved) {
-        difference.before = fmt::format("#{} {}", old->second + 1, difference.before);
-        difference.after = fmt::format("#{} {}", at + 1, difference.after);
+        difference.before = fmt::format("#{} {}", first + old->second + 1, difference.before);
+        difference.after = fmt::format("#{} {}", first + at + 1, difference.after);
       }
     }
     found.push_back(std::move(difference));
@@ -132,8 +152,8 @@ std::string line_of(const LiveShare& share) {
 
 std::vector<Difference> differences(const LiveSet& before, const LiveSet& after) {
   std::vector<Difference> found;
-  compare(before.shares, after.shares, false, found);
-  compare(before.rules, after.rules, true, found);
+  compare<LiveShare>(before.shares, after.shares, false, found);
+  compare<LiveRule>(before.rules, after.rules, true, found);
   return found;
 }
 

@@ -8,32 +8,27 @@
 #include "base/check.h"
 
 namespace vpfs::stage {
-namespace {
 
-void set_bucket(std::optional<TokenBucket>& bucket, std::uint64_t rate, std::uint64_t depth,
-                TimePoint now) {
-  if (rate == 0) {
-    bucket.reset();
-  } else if (!bucket) {
-    bucket.emplace(rate, depth);
-  } else if (bucket->rate() != rate || bucket->depth() != depth) {
-    bucket->change(rate, depth, now);
-  }
+void ShadowLimits::set_bucket(std::optional<Bucket>& bucket, std::uint64_t rate,
+                              std::uint64_t depth, TimePoint now) {
+  if (rate == 0) return bucket.reset();
+  if (!bucket) bucket = {.tokens = TokenBucket(rate, depth), .longest = {}};
+  TokenBucket& tokens = bucket->tokens;
+  if (tokens.rate() != rate || tokens.depth() != depth) tokens.change(rate, depth, now);
+  TokenBucket in_debt(rate, depth);
+  in_debt.take(2 * depth, now);
+  bucket->longest = in_debt.ready_at(depth) - now;
 }
 
-// Takes tokens; returns when a request that is really held would have got them.
-TimePoint charge(TokenBucket& bucket, std::uint64_t tokens, TimePoint now) {
-  const TimePoint ready = bucket.ready_at(tokens);
-  bucket.take(tokens, now);
-  const auto most_debt = static_cast<std::int64_t>(bucket.depth());
-  if (bucket.level(now) < -most_debt) {
-    bucket = TokenBucket(bucket.rate(), bucket.depth());
-    bucket.take(2 * bucket.depth(), now);
+TimePoint ShadowLimits::Bucket::charge(std::uint64_t amount, TimePoint now) {
+  const TimePoint ready = tokens.ready_at(amount);
+  tokens.take(amount, now);
+  if (tokens.ready_at(tokens.depth()) - now > longest) {
+    tokens = TokenBucket(tokens.rate(), tokens.depth());
+    tokens.take(2 * tokens.depth(), now);
   }
   return ready;
 }
-
-}  // namespace
 
 ShadowLimits::Report& ShadowLimits::Report::operator+=(const Report& other) {
   seen += other.seen;
@@ -130,8 +125,8 @@ RuleRef ShadowLimits::arrive(ShadowRef shadow, Bytes size, TimePoint now) {
   row.counts.seen.add(size);
   if (row.virtual_pfs == nullptr) row.counts.unmeasured.add(size);
   TimePoint ready = now;
-  if (row.bytes) ready = std::max(ready, charge(*row.bytes, size.count, now));
-  if (row.operations) ready = std::max(ready, charge(*row.operations, 1, now));
+  if (row.bytes) ready = std::max(ready, row.bytes->charge(size.count, now));
+  if (row.operations) ready = std::max(ready, row.operations->charge(1, now));
   if (ready > now) {
     row.counts.would_hold.add(size);
     row.counts.held += std::max(ready - std::max(row.held_until, now), Duration::zero());

@@ -81,12 +81,19 @@ class ShadowLimits {
     std::optional<std::uint32_t> others;  // the row without buckets
     Report retired;                       // of rows that are gone
   };
+  struct Bucket {
+    TokenBucket tokens;
+    Duration longest;  // until it is full: from a debt of one burst
+
+    // Returns when a request that is really held would have got its tokens.
+    TimePoint charge(std::uint64_t amount, TimePoint now);
+  };
   struct Row {
     std::uint32_t generation = 0;
     Rule* rule = nullptr;  // nullptr: the number is free
     const std::string* virtual_pfs = nullptr;
-    std::optional<TokenBucket> bytes;
-    std::optional<TokenBucket> operations;
+    std::optional<Bucket> bytes;
+    std::optional<Bucket> operations;
     Report counts;
     TimePoint held_until = {};  // the time up to then is in counts.held
     TimePoint last_used = {};
@@ -97,6 +104,8 @@ class ShadowLimits {
   [[nodiscard]] std::uint32_t make_row(Rule& rule);
   void free_row(std::uint32_t row);
   void free_rows(Rule& rule);
+  static void set_bucket(std::optional<Bucket>& bucket, std::uint64_t rate, std::uint64_t depth,
+                         TimePoint now);
   static void set_buckets(Row& row, const Share& share, TimePoint now);
   [[nodiscard]] ShadowRef use(std::uint32_t row, TimePoint now);
   [[nodiscard]] static Report counts_of(const Row& row, TimePoint now);

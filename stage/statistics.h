@@ -38,12 +38,13 @@ struct Statistic {
 // moved, and their time in microseconds from their arrival at the stage to their end. (Lustre takes
 // the time in its server's hands; here it includes the time for which the stage held the request.)
 struct IoStatistics {
-  Statistic read_bytes;
-  Statistic write_bytes;
-  Statistic read_time;
-  Statistic write_time;
+  // In this order a request touches few cache lines.
   TimePoint since = {};  // the first request was sent
   TimePoint last = {};   // a read or write ended; as `since` before
+  Statistic read_bytes;
+  Statistic read_time;
+  Statistic write_bytes;
+  Statistic write_time;
 
   // Metadata requests do not count.
   void record(IoKind kind, Bytes moved, Duration time, TimePoint now);

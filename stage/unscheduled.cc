@@ -31,10 +31,10 @@ void Stage::bypass(bool on, TimePoint now) {
   if (bypass_ == on) return;
   bypass_ = on;
   if (!on) {
-    notices_.push_back(fmt::format(
-        "bypass is off: requests are scheduled again ({} at the data server are not, until they "
-        "end)",
-        unscheduled_outstanding_));
+    notices_.push_back(
+        fmt::format("bypass is off: requests are scheduled again; {} that took no slot are still "
+                    "at the data server",
+                    unscheduled_outstanding_));
     return;
   }
   std::vector<Held*> all;

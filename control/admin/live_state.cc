@@ -125,10 +125,10 @@ Result<void> LiveState::fits(const stage::Config& file) const {
   const auto newly = stage::newly_suspended(composed_.suspended, composed.suspended);
   if (newly.empty()) return {};
   const stage::Suspended& first = newly.front();
-  return fail(fmt::format("the live rule {} does not fit this file: {}; change or stop it first{}",
-                          first.name, place_and_text(first),
-                          newly.size() > 1 ? fmt::format(" (and {} others)", newly.size() - 1)
-                                           : std::string()));
+  return fail(fmt::format(
+      "the live rule {} does not fit this file: {}; change or stop it first{}", first.name,
+      place_and_text(first),
+      newly.size() > 1 ? fmt::format(" (and {} others)", newly.size() - 1) : std::string()));
 }
 
 void LiveState::take_on(const stage::Config& file) {

@@ -27,6 +27,7 @@ class LiveState {
                                                                WallTime now,
                                                                std::vector<std::string>& notes);
 
+  [[nodiscard]] const stage::Config& file() const { return *file_; }
   [[nodiscard]] const stage::RuleBook& book() const { return book_; }
   [[nodiscard]] const stage::Composer::Composed& composed() const { return composed_; }
   [[nodiscard]] bool survives_restarts() const { return store_ != nullptr; }

@@ -55,12 +55,9 @@ prometheus::ClientMetric& Families::series(const Labels& labels) {
   return made;
 }
 
-std::string Families::text() const {
-  std::vector<prometheus::MetricFamily> filled;
-  for (const prometheus::MetricFamily& each : families_) {
-    if (!each.metric.empty()) filled.push_back(each);
-  }
-  return prometheus::TextSerializer().Serialize(filled);
+std::string Families::text() {
+  std::erase_if(families_, [](const auto& each) { return each.metric.empty(); });
+  return prometheus::TextSerializer().Serialize(families_);
 }
 
 }  // namespace vpfs::control

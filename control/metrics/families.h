@@ -27,7 +27,7 @@ class Families {
   void set(const Labels& labels, double value);
   void observe(const Labels& labels, std::uint64_t samples, double sum);
 
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string text();
 
  private:
   void begin(std::string_view name, std::string_view help, prometheus::MetricType type);

@@ -104,10 +104,10 @@ class HttpPort::State {
   void accepted(net::Socket socket);
   void make_room();
   net::Task<> serve(ConnectionPtr connection);
-  net::Task<Page> page_of(HttpRequest request);
+  net::Task<Page> page_of(const HttpRequest& request);
   net::Task<Text> metrics();
   void use(const StatsReply& reply);
-  net::Task<> send(Connection& connection, Page page, bool head_only);
+  net::Task<> send(Connection& connection, const Page& page, bool head_only);
 
   asio::io_context context_{1};
   HttpSource source_;
@@ -160,11 +160,11 @@ net::Task<> HttpPort::State::serve(ConnectionPtr connection) {
   if (connection->socket.is_open() && (problem != 0 || head_size(head) > 0)) {
     const auto request = problem == 0 ? parse_request(head) : std::unexpected(problem);
     if (request) {
-      Page found = co_await page_of(*request);
-      co_await send(*connection, std::move(found), request->head_only);
+      const Page found = co_await page_of(*request);
+      co_await send(*connection, found, request->head_only);
     } else {
-      Page refusal = page(request.error(), "this port serves GET and HEAD of HTTP/1.1\n");
-      co_await send(*connection, std::move(refusal), false);
+      const Page refusal = page(request.error(), "this port serves GET and HEAD of HTTP/1.1\n");
+      co_await send(*connection, refusal, false);
     }
   }
   connection->deadline.cancel();
@@ -172,7 +172,7 @@ net::Task<> HttpPort::State::serve(ConnectionPtr connection) {
   connections_.remove(connection);
 }
 
-net::Task<Page> HttpPort::State::page_of(HttpRequest request) {
+net::Task<Page> HttpPort::State::page_of(const HttpRequest& request) {
   if (request.path == "/healthz") co_return page(200, "ok\n");
   if (request.path == "/readyz") {
     const std::string problem = source_.not_ready();
@@ -205,7 +205,7 @@ void HttpPort::State::use(const StatsReply& reply) {
   made_.notify_all();
 }
 
-net::Task<> HttpPort::State::send(Connection& connection, Page page, bool head_only) {
+net::Task<> HttpPort::State::send(Connection& connection, const Page& page, bool head_only) {
   const std::string head =
       answer_head({.status = page.status, .type = page.type, .size = page.body->size()});
   std::array<asio::const_buffer, 2> buffers = {

@@ -28,7 +28,7 @@ struct HttpLimits {
   std::size_t head = std::size_t{8} * 1024;
   Duration patience = std::chrono::seconds(5);  // for a request and its answer
   Duration stats_patience = std::chrono::seconds(2);
-  Duration fresh = std::chrono::milliseconds(200);  // metrics are made at most this often
+  Duration fresh = std::chrono::seconds(1);  // metrics are made at most this often
 };
 
 // Serves /metrics (for Prometheus), /healthz (the process answers) and /readyz (it serves clients)

@@ -65,6 +65,16 @@ TEST(Differences, LinesSayWhatAndWhere) {
   EXPECT_EQ(moved[0].after, "#1 b uid=1 weight=2");
 }
 
+TEST(Differences, PlacesCountFromTheBeginningOfTheWholeSet) {
+  LiveSet before = set_of("abcd");
+  LiveSet after = before;
+  std::swap(after.rules[1], after.rules[2]);
+  const auto moved = differences(before, after);
+  ASSERT_EQ(moved.size(), 1U);
+  EXPECT_EQ(moved[0].before, "#3 c uid=1");
+  EXPECT_EQ(moved[0].after, "#2 c uid=1");
+}
+
 // What the differences say, done to the old set, gives the new one.
 TEST(Differences, TheyLeadFromOneSetToTheOther) {
   std::mt19937 random(5);

@@ -85,7 +85,9 @@ void add_rule_commands(CLI::App& app, Settings& settings) {
   list->add_flag("--names", settings.names_only, "print the names only");
   CLI::App* apply = add_command(rule, settings, Verb::rule_apply, "apply",
                                 "replace all live rules by those of a file, at once");
-  apply->add_option("-f,--file", command.file_name, "the rules (YAML); - is standard input")
+  apply
+      ->add_option("-f,--file", command.file_name,
+                   "the rules (YAML), - is standard input; required")
       ->type_name("FILE")
       ->required();
   apply->add_flag("--dry-run", command.dry_run, "show what would change, and change nothing");
@@ -108,15 +110,17 @@ void add_job_commands(CLI::App& app, Settings& settings) {
   CLI::App* start = add_command(job, settings, Verb::job_start, "start",
                                 "say what a job has that its requests do not show");
   start->add_option("JOBID", command.name, "of the batch system")->required();
-  start->add_option("--nodes", command.nodes, "number of the job's nodes")
+  start->add_option("--nodes", command.nodes, "number of the job's nodes; required")
       ->type_name("COUNT")
       ->required();
-  start->add_option("--uid", command.users, "name or number of its user; several with commas")
+  start
+      ->add_option("--uid", command.users,
+                   "name or number of its user; several with commas; required")
       ->type_name("USER")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->required();
-  start->add_option("--clients", command.clients, "its nodes: n[1-4],n7 or addresses")
+  start->add_option("--clients", command.clients, "its nodes: n[1-4],n7 or addresses; required")
       ->type_name("LIST")
       ->required();
   start->add_option("--account", command.account, "its account")->type_name("NAME");
