@@ -15,8 +15,8 @@ from contextlib import contextmanager
 
 from bench.attacks import orangefs
 from bench.cluster import Cluster, Front
-from bench.control.attacks import ATTACKS, EXPIRED, FOREIGN, NOBODY, READER
-from bench.control.client import Door, Probe
+from bench.control.attacks import ATTACKS, EXPIRED, FOREIGN, NOBODY, READER, WRITER, WRITERS_ATTACKS
+from bench.control.client import Client, Door, Probe
 from bench.harness import ROOT, Problem, Program, Programs
 from bench.load import Application, run_load
 
@@ -27,7 +27,7 @@ VICTIM = Application("victim", size=256 << 10, outstanding=16, read_percent=50, 
 ODD_JOB = b"\xff\xc0odd\x1b[2J"
 TEMPLATE = "job-{jobid}"
 WARM_UP = 0.5
-SERVER, WRITER = "server", "writer"  # names of certificates, as the following
+SERVER = "server"  # name of a certificate
 SETTLE = 20.0  # seconds within which memory and descriptors must be back
 
 
@@ -110,6 +110,11 @@ class ControlScene:
         for name, attack in running.items():
             counts[name] = json.loads(attack.last_lines(1))
 
+    def stop_rules(self) -> None:
+        """Stops all rules that administrators started."""
+        with Client(self.door.over_tls(self.door.context(WRITER))) as client:
+            client.ask({"rule": {"action": "APPLY", "file": "rules: []\n", "file_name": "no rules"}})
+
     def state(self) -> State:
         return State(self.proxy.rss_mib(), self.proxy.open_files())
 
@@ -135,7 +140,7 @@ class ControlScene:
 
 
 def attack_names(only: Sequence[str] | None) -> list[str]:
-    found = [name for name in ATTACKS if not only or any(text in name for text in only)]
+    found = [name for name in [*ATTACKS, *WRITERS_ATTACKS] if not only or any(text in name for text in only)]
     if not found:
         raise Problem("no attack has such a name (--help lists them)")
     return found
