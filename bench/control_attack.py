@@ -23,8 +23,8 @@ from bench.targets import one_at_least, one_at_most
 
 FULL, QUICK = Rounds(seconds=20, runs=3), Rounds(seconds=5, runs=2)
 PEERS, WRITERS = "peers without rights", "a writer"
-COLUMNS = ["attackers", "mib_per_s_without", "mib_per_s_with", "ratio", "wrong_blocks", "failed", "control_cpu_s_per_s", "answer_ms_p50",
-           "answer_ms_max", "unanswered"]
+COLUMNS = ["attackers", "mib_per_s_without", "mib_per_s_with", "ratio", "wrong_blocks", "failed", "control_cpu_s_per_s",
+           "answer_ms_p50", "answer_ms_max", "unanswered"]
 AFTER_COLUMNS = ["attackers", "when", "rss_mib", "open_files", "log_lines", "audit_lines"]
 RATIO, ANSWER_MS = 0.99, 1000.0
 LINES_PER_MINUTE = 200  # of the log
@@ -79,14 +79,14 @@ def measure(scene: ControlScene, attackers: str, names: Sequence[str], rounds: R
                 did[name][what] = did[name].get(what, 0) + number
         without = first or facts_of(scene.load([VICTIM], rounds.seconds))
         answers = probe.facts()
-        rows.append({"attackers": attackers, "mib_per_s_without": without["mib_per_s"], "mib_per_s_with": during["mib_per_s"],
-                     "ratio": during["mib_per_s"] / without["mib_per_s"],
+        rows.append({"attackers": attackers, "mib_per_s_without": without["mib_per_s"],
+                     "mib_per_s_with": during["mib_per_s"], "ratio": during["mib_per_s"] / without["mib_per_s"],
                      "wrong_blocks": without["wrong_blocks"] + during["wrong_blocks"],
                      "failed": without["failed"] + during["failed"],
                      "control_cpu_s_per_s": cpu / (rounds.seconds + WARM_UP), "unanswered": answers["failed"],
                      **{field: answers[field] for field in ("asked", "answer_ms_p50", "answer_ms_max", "failures")}})
-    return Seen(attackers, rows, before, scene.settled(before), scene.log_lines() - log_lines, scene.audit_lines() - audit_lines,
-                rounds.runs * rounds.seconds, did)
+    return Seen(attackers, rows, before, scene.settled(before), scene.log_lines() - log_lines,
+                scene.audit_lines() - audit_lines, rounds.runs * rounds.seconds, did)
 
 
 def check(seen: Seen) -> list[Row]:
@@ -124,7 +124,8 @@ def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench control_attack")
     FULL.add_options(parser, QUICK)
     parser.add_argument("--only", action="append", metavar="NAME",
-                        help=f"attacks whose names contain this text; may be repeated. They are: {', '.join([*ATTACKS, *WRITERS_ATTACKS])}")
+                        help="attacks whose names contain this text; may be repeated. They are: "
+                             + ", ".join([*ATTACKS, *WRITERS_ATTACKS]))
     return parser
 
 
@@ -133,15 +134,18 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     names = attack_names(options.only)
     settings = machine_settings() | {
         "quick": quick, "runs": rounds.runs, "seconds": rounds.seconds, "device": DEVICE,
-        "victim": f"{VICTIM.outstanding} in flight of {size_name(VICTIM.size)}, random, {VICTIM.read_percent} % reads, verified",
-        "attacks": names, "attackers": "of each kind all at once; scheduled when nobody else needs a processor (SCHED_IDLE), as they stand "
-                                       "for other machines; on the UNIX socket "
-                                       + ("as nobody, who may read" if runs_as_root() else "as the proxy's own user"),
+        "victim": f"{VICTIM.outstanding} in flight of {size_name(VICTIM.size)}, random, {VICTIM.read_percent} % reads, "
+                  "verified",
+        "attacks": names,
+        "attackers": "of each kind all at once; scheduled when nobody else needs a processor (SCHED_IDLE), as they stand for "
+                     "other machines; on the UNIX socket "
+                     + ("as nobody, who may read" if runs_as_root() else "as the proxy's own user"),
         "good client": "connects every 250 ms, by UNIX socket and TLS in turn, and asks for the statistics",
         "statistic": "ratio: median of interleaved runs; otherwise the worst run",
     }
     print_settings(settings)
-    groups = {PEERS: [name for name in names if name in ATTACKS], WRITERS: [name for name in names if name in WRITERS_ATTACKS]}
+    groups = {PEERS: [name for name in names if name in ATTACKS],
+              WRITERS: [name for name in names if name in WRITERS_ATTACKS]}
     all_seen: list[Seen] = []
     for attackers, of_them in groups.items():
         if not of_them:

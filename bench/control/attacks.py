@@ -171,7 +171,8 @@ def flood(attacker: Attacker, connection: socket.socket, block: bytes, read: boo
 
 def unknown_messages(attacker: Attacker) -> None:
     """Sound messages that no version knows, with the numbers of later ones and with answers that nobody asked for."""
-    unknown = [messages.varint(1 << 3) + messages.varint(2) + messages.tagged(number, b"x" * 40) for number in (34, 999, 1 << 28)]
+    numbered = messages.encode("Envelope", {"id": 2})
+    unknown = [numbered + messages.tagged(number, b"x" * 40) for number in (34, 999, 1 << 28)]
     known = [messages.encode("Envelope", {"id": 3, "report": {"sequence": 1}}), messages.encode("Envelope", {"id": 4})]
     block = b"".join(messages.LENGTH.pack(len(one)) + one for one in (*unknown, *known)) * 40
 
@@ -337,8 +338,8 @@ def rule_starts(attacker: Attacker) -> None:
     def rule(number: int) -> bytes:
         size = 2000 if number % 100 == 0 else 1
         condition = "jobid={" + " ".join(f"none-{number}-{each}" for each in range(size)) + "}"
-        return messages.frame({"id": number + 2, "rule": {"action": "START", "name": f"flood-{number}", "condition": condition,
-                                                          "words": ["weight=1"]}})
+        return messages.frame({"id": number + 2, "rule": {"action": "START", "name": f"flood-{number}",
+                                                          "condition": condition, "words": ["weight=1"]}})
 
     def work() -> None:
         with attacker.tls(WRITER) as connection, connection.makefile("rb") as answers:

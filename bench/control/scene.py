@@ -87,9 +87,10 @@ class ControlScene:
             connection.sendall(orangefs.small_read(1, orangefs.FIRST_DATAFILE, 4096, ODD_JOB))
             orangefs.Reader(connection).next()
 
-    def load(self, applications: Sequence[Application], seconds: float, warm_up: float = WARM_UP, verify: bool = True) -> dict:
+    def load(self, applications: Sequence[Application], seconds: float) -> dict:
+        """Its data are verified, and requests may fail."""
         self._runs += 1
-        return run_load(self.programs, f"load{self._runs}", self.address, applications, seconds, warm_up, verify=verify,
+        return run_load(self.programs, f"load{self._runs}", self.address, applications, seconds, WARM_UP, verify=True,
                         may_fail=True)
 
     @contextmanager
@@ -97,7 +98,8 @@ class ControlScene:
         """Runs the attacks inside the context. At its end, the dictionary has what each of them did."""
         options = ["--socket", SOCKET, "--tcp", str(self.door.tcp), "--certificates", str(self.door.certificates)]
         script = str(ROOT / "bench/control/attack_main.py")
-        running = {name: self.programs.start(f"attack-{name}", sys.executable, "-B", script, name, *options) for name in names}
+        running = {name: self.programs.start(f"attack-{name}", sys.executable, "-B", script, name, *options)
+                   for name in names}
         for attack in running.values():
             attack.wait_for_line("ready")
         counts: dict[str, Mapping[str, int]] = {}

@@ -94,8 +94,8 @@ class TargetsTest(unittest.TestCase):
         def verdicts(harm: float) -> set[object]:
             row = {"ratio": 1 - harm / 50, "wrong_blocks": harm, "failed": 0, "answer_ms_max": 900 + 200 * harm,
                    "unanswered": harm}
-            seen = control_attack.Seen("all", [row], State(10, 20), State(10 + 20 * harm, 20 + int(harm)), 10 + int(1000 * harm), 0,
-                                       60, {})
+            after = State(10 + 20 * harm, 20 + int(harm))
+            seen = control_attack.Seen("all", [row], State(10, 20), after, 10 + int(1000 * harm), 0, 60, {})
             return {line["verdict"] for line in control_attack.check(seen)}
 
         self.assertEqual(verdicts(0), {"reached"})
