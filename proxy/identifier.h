@@ -20,6 +20,7 @@ struct Belonging {
   std::uint8_t traffic_class = 0;
   bool name_refused = false;
   bool job_not_registered = false;
+  bool job_from_registration = false;
 };
 
 // Finds where requests belong. Matches the rules once for each identity in use, where an identity

@@ -48,6 +48,8 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void sink_failed(Sender from, std::error_code error) override;
   [[nodiscard]] std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
 
+  [[nodiscard]] const ClientIdentity& identity() const { return identity_; }
+
   // From the worker.
   void release(PendingIo& io);
   void refuse(PendingIo& io);

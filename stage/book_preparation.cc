@@ -1,8 +1,6 @@
 #include "stage/book_preparation.h"
 
 #include <algorithm>
-#include <set>
-#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -11,9 +9,7 @@
 
 #include "base/check.h"
 #include "base/nearest_word.h"
-#include "stage/address.h"
 #include "stage/book_record.h"
-#include "stage/job_registry.h"
 #include "stage/live_words.h"
 #include "stage/template_name.h"
 
@@ -21,13 +17,8 @@ namespace vpfs::stage {
 namespace {
 
 constexpr auto kLongest = std::chrono::hours(24 * 365 * 100);
-
-BookProblem problem(ProblemCode code, std::string place, std::string text) {
-  return {.code = code, .place = std::move(place), .text = std::move(text)};
-}
-BookProblem invalid(std::string place, std::string text) {
-  return problem(ProblemCode::invalid, std::move(place), std::move(text));
-}
+// Records have times up to 2^33 seconds.
+constexpr WallTime kLatest = WallTime(std::chrono::seconds(std::int64_t{1} << 33)) - kLongest;
 
 // The first; the others follow in its text.
 BookProblem joined(const std::vector<RuleProblem>& problems) {
@@ -58,6 +49,10 @@ BookPreparation::BookPreparation(const BookState& state, RuleParser parse, const
       at_(change_.operation.at) {}
 
 std::expected<Change, BookProblem> BookPreparation::run() {
+  if (at_ < WallTime() || at_ > kLatest) {
+    return std::unexpected(
+        problem(ProblemCode::unavailable, "", "the clock of this host is wrong by many years"));
+  }
   if (Problem found = std::visit([this](auto what) { return check(std::move(what)); },
                                  change_.operation.what)) {
     return std::unexpected(std::move(*found));
@@ -73,7 +68,9 @@ void BookPreparation::find_differences() {
   BookState trial;
   trial.version = state_.version;
   trial.administrators = state_.administrators;
-  trial.history = state_.history;
+  const bool looks_back = std::holds_alternative<Rollback>(change_.operation.what) ||
+                          std::holds_alternative<Expire>(change_.operation.what);
+  if (looks_back) trial.history = state_.history;
   trial.pending = state_.pending;
   const std::optional<std::string> failed = change(trial, change_.operation);
   VPFS_ASSERT(!failed);
@@ -83,9 +80,9 @@ void BookPreparation::find_differences() {
 BookPreparation::Problem BookPreparation::waits_for_confirmation() const {
   if (!state_.pending) return std::nullopt;
   return problem(ProblemCode::unavailable, "",
-                 fmt::format("version {} waits for its confirmation until {:%F %T} UTC: confirm it "
-                             "or roll back first",
-                             state_.version, state_.pending->deadline));
+                 fmt::format("the applied set waits for its confirmation until {:%F %T} UTC: "
+                             "confirm it or roll back first",
+                             state_.pending->deadline));
 }
 
 BookPreparation::Problem BookPreparation::time_problem(const std::optional<WallTime>& until,
@@ -342,188 +339,6 @@ BookPreparation::Problem BookPreparation::check(const StopShare& stop) {
   change_.operation.what = StopShare{.virtual_pfs = share->virtual_pfs};
   find_differences();
   return std::nullopt;
-}
-
-BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const {
-  Composer composer(parse_);
-  const Composer::Composed before = composer.compose(file_, state_);
-  const Composer::Composed after = composer.compose(file_, set, state_);
-  std::unordered_set<std::string_view> known;
-  for (const Suspended& each : before.suspended) known.insert(each.name);
-  for (const Suspended& each : after.suspended) {
-    if (each.origin == RuleOrigin::administrator || !known.contains(each.name)) {
-      return invalid(fmt::format("{}.{}", each.name, each.place), each.text);
-    }
-  }
-  return std::nullopt;
-}
-
-BookPreparation::Problem BookPreparation::check(ApplySet apply) {
-  if (Problem found = waits_for_confirmation()) return found;
-  if (Problem found = time_problem(apply.confirm_by, "confirm")) return found;
-  if (apply.rules.size() > RuleBook::kMostRules) {
-    return invalid("", fmt::format("more than {} rules", RuleBook::kMostRules));
-  }
-  // Rules that declare a virtual PFS may come after those that send to it.
-  Config declaring = file_;
-  declaring.rules.clear();
-  std::set<std::string_view> names;
-  std::set<std::string_view> shares;
-  const auto twice = [](const std::string& name) {
-    return invalid("NAME", fmt::format("'{}' is given twice", name));
-  };
-  for (ApplySet::DeclaredShare& share : apply.shares) {
-    if (!shares.insert(share.virtual_pfs).second) return twice(share.virtual_pfs);
-    if (!is_good_name(share.virtual_pfs)) {
-      return invalid("NAME", "a virtual PFS has 1 to 128 bytes of printable ASCII as its name");
-    }
-    if (auto braces = template_problem(share.virtual_pfs)) return invalid("NAME", *braces);
-    share.overrides =
-        share.virtual_pfs == "default" || declared_by_file(share.virtual_pfs) != nullptr;
-    if (!share.overrides) declaring.virtual_pfs.push_back({.name = share.virtual_pfs});
-  }
-  Config sending = declaring;
-  for (const ApplySet::Rule& rule : apply.rules) {
-    if (!names.insert(rule.text.name).second) return twice(rule.text.name);
-    if (Problem found = name_problem(rule.text, RuleOrigin::administrator)) return found;
-    if (!value_of(rule.text.words, "vpfs")) sending.virtual_pfs.push_back({.name = rule.text.name});
-  }
-  for (const auto& rule : state_.coordinators) {
-    if (names.contains(rule->text.name)) return twice(rule->text.name);
-    if (!value_of(rule->text.words, "vpfs"))
-      sending.virtual_pfs.push_back({.name = rule->text.name});
-  }
-  for (ApplySet::Rule& rule : apply.rules) {
-    auto made = read(rule.text, value_of(rule.text.words, "vpfs") ? sending : declaring);
-    if (!made) {
-      made.error().place = fmt::format("{}.{}", rule.text.name, made.error().place);
-      return std::move(made.error());
-    }
-    rule = {.text = std::move(made->text), .until = made->until ? made->until : rule.until};
-    if (Problem found = time_problem(rule.until, "for")) return found;
-  }
-  if (Problem found = set_problem(applied(set_, apply, at_, change_.operation.who))) return found;
-  change_.operation.what = std::move(apply);
-  find_differences();
-  return std::nullopt;
-}
-
-BookPreparation::Problem BookPreparation::check(const Confirm&) {
-  if (!state_.pending) return invalid("", "nothing waits for confirmation");
-  if (state_.pending->deadline <= at_) return invalid("", "the time to confirm is over");
-  return std::nullopt;
-}
-
-BookPreparation::Problem BookPreparation::check(const Rollback& rollback) {
-  const LiveSet* const set = set_of(state_, rollback.version);
-  if (set == nullptr) {
-    return problem(
-        ProblemCode::not_found, "VERSION",
-        fmt::format("version {} is not in the history (it has {} to {})", rollback.version,
-                    state_.history.empty() ? 0 : state_.history.front().version, state_.version));
-  }
-  if (rollback.version == state_.version && !state_.pending) {
-    return invalid("VERSION", fmt::format("version {} is in force", rollback.version));
-  }
-  const LiveSet running = running_at(*set, at_);
-  if (Problem found = set_problem(running)) return found;
-  for (const auto& rule : set->rules) {
-    if (rule->until && *rule->until <= at_) {
-      change_.warnings.push_back(
-          fmt::format("the rule '{}' does not come back: its time is over", rule->text.name));
-    }
-  }
-  find_differences();
-  return std::nullopt;
-}
-
-BookPreparation::Problem BookPreparation::check(StartJob start) {
-  for (std::string& client : start.job.clients) {
-    if (AddressBlock::parse(client)) continue;
-    if (file_.names == nullptr || file_.names->addresses(client).empty()) {
-      return invalid("clients", fmt::format("'{}' is no IP address or CIDR block, and no host "
-                                            "of this name is known",
-                                            client));
-    }
-  }
-  std::vector<std::string> addresses;
-  for (const std::string& client : start.job.clients) {
-    if (AddressBlock::parse(client)) {
-      addresses.push_back(client);
-    } else {
-      for (std::string& each : file_.names->addresses(client)) addresses.push_back(std::move(each));
-    }
-  }
-  start.job.clients = std::move(addresses);
-  if (const Result<void> added = JobRegistry().add(start.job); !added) {
-    return invalid("", added.error().message);
-  }
-  if (Problem found = time_problem(start.until, "time_limit")) return found;
-  const bool known = state_.jobs.contains(start.job.jobid);
-  if (!known && state_.jobs.size() >= RuleBook::kMostJobs) {
-    return problem(ProblemCode::unavailable, "",
-                   fmt::format("{} jobs are registered already", state_.jobs.size()));
-  }
-  if (!start.words.empty()) {
-    LiveRule rule = rule_of_job(start.job.jobid, start.words, at_, change_.operation.who);
-    if (Problem found = name_problem(rule.text, RuleOrigin::job)) return found;
-    if (start.job.jobid.find_first_of("{}") != std::string::npos) {
-      return invalid("JOBID", "a job id with braces cannot have a rule");
-    }
-    if (value_of(start.words, "for")) {
-      return invalid("for", "the rule of a job ends with the job, or at its time limit");
-    }
-    auto made = read(rule.text, context_for(rule.text.words));
-    if (!made) return std::move(made.error());
-    start.words = std::move(made->text.words);
-  }
-  change_.operation.what = std::move(start);
-  return std::nullopt;
-}
-
-BookPreparation::Problem BookPreparation::check(const StopJob& stop) {
-  if (state_.jobs.contains(stop.jobid)) return std::nullopt;
-  return problem(ProblemCode::not_found, "JOBID",
-                 fmt::format("the job '{}' is not registered", stop.jobid));
-}
-
-BookPreparation::Problem BookPreparation::check(const SetBypass& bypass) {
-  if (!bypass.on && bypass.until) return invalid("for", "`bypass off` has no end");
-  return time_problem(bypass.until, "for");
-}
-
-BookPreparation::Problem BookPreparation::check(const Expire&) {
-  find_differences();
-  note_ends();
-  return std::nullopt;
-}
-
-void BookPreparation::note_ends() {
-  const auto is_over = [&](const std::optional<WallTime>& until) { return until && *until <= at_; };
-  const auto note = [&](std::string text) { change_.warnings.push_back(std::move(text)); };
-  if (state_.pending && is_over(state_.pending->deadline)) {
-    note(fmt::format("version {} was not confirmed: back to version {}", state_.version,
-                     state_.pending->version));
-  }
-  for (const auto& rule : set_.rules) {
-    if (is_over(rule->until)) note(fmt::format("the rule '{}' has ended", rule->text.name));
-  }
-  for (const auto& share : set_.shares) {
-    if (is_over(share->until)) {
-      note(fmt::format("the share of '{}' is as before again", share->virtual_pfs));
-    }
-  }
-  for (const auto& rule : state_.coordinators) {
-    if (is_over(rule->until)) note(fmt::format("the rule '{}' has ended", rule->text.name));
-  }
-  for (const auto& [id, job] : state_.jobs) {
-    if (is_over(job.until)) {
-      note(fmt::format("the job '{}' has reached its time limit", id));
-    } else if (job.rule && is_over(job.rule->until)) {
-      note(fmt::format("the rule '{}' has ended", job.rule->text.name));
-    }
-  }
-  if (is_over(state_.bypass.until)) note("bypass is off again");
 }
 
 std::expected<Change, BookProblem> RuleBook::prepare(BookOperation operation,

@@ -25,7 +25,7 @@ void erase_words(std::vector<std::string>& words, std::string_view key);
 
 // `words`, in which each of `changes` has replaced the one of its key, or taken it away.
 [[nodiscard]] std::vector<std::string> with_changes(std::vector<std::string> words,
-                                                     const std::vector<std::string>& changes);
+                                                    const std::vector<std::string>& changes);
 // The changes that do what `changes` and then `more` do.
 [[nodiscard]] std::vector<std::string> joined_changes(std::vector<std::string> changes,
                                                       const std::vector<std::string>& more);

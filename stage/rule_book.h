@@ -11,21 +11,12 @@
 #include "base/clock.h"
 #include "stage/book_changes.h"
 #include "stage/book_operation.h"
+#include "stage/book_problem.h"
 #include "stage/composer.h"
 #include "stage/live_rules.h"
 #include "stage/rule_difference.h"
 
 namespace vpfs::stage {
-
-enum class ProblemCode : std::uint8_t { invalid, not_found, exists, unavailable };
-
-struct BookProblem {
-  ProblemCode code = ProblemCode::invalid;
-  std::string place;  // "rate", "COND:7", "NAME", "weekly.rate" of a set's rule; may be empty
-  std::string text;
-
-  bool operator==(const BookProblem&) const = default;
-};
 
 // What an operation would do.
 struct Change {

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "stage/pattern.h"
 #include "stage/live_words.h"
+#include "stage/pattern.h"
 #include "test/stage/book_driver.h"
 
 namespace vpfs::stage {

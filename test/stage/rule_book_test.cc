@@ -266,6 +266,32 @@ TEST(RuleBook, TheHistoryIsBounded) {
   EXPECT_EQ(driver.book.state().history.size(), kMostHistory + 1);
 }
 
+TEST(RuleBook, AClockThatIsWrongByManyYearsChangesNothing) {
+  BookDriver driver;
+  for (const std::int64_t seconds : {-1LL, 6'000'000'000LL}) {
+    driver.now = WallTime(std::chrono::seconds(seconds));
+    EXPECT_THAT(driver.refusal(start_rule("a")), HasSubstr("the clock of this host is wrong"));
+  }
+}
+
+TEST(RuleBook, ASetThatWaitsLongerThanTheHistoryReachesStillGoesBack) {
+  BookDriver driver;
+  ASSERT_EQ(driver.refusal(start_rule("old")), "");
+  ApplySet many = {.confirm_by = at(1000)};
+  for (int rule = 1; rule <= 150; ++rule) {
+    many.rules.push_back(
+        {.text = {.name = "r" + std::to_string(rule), .condition = "uid=1"}, .until = at(rule)});
+  }
+  ASSERT_EQ(driver.refusal(many), "");
+  for (int second = 0; second < 150; ++second) (void)driver.advance(1);
+  EXPECT_EQ(driver.rules().size(), 2U);
+  EXPECT_EQ(driver.replayed().state(), driver.book.state());
+  EXPECT_THAT(driver.advance(1000),
+              ElementsAre("the applied set was not confirmed: back to version 1"));
+  EXPECT_EQ(driver.rules().front(), "old");
+  EXPECT_EQ(driver.book.state().history.size(), kMostHistory + 1);
+}
+
 TEST(RuleBook, AReplayedJournalIsTheSameBook) {
   BookDriver driver;
   ASSERT_EQ(driver.refusal(start_rule("a", {"weight=4", "for=2h"})), "");

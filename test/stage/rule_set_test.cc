@@ -133,7 +133,8 @@ TEST(ApplySet, ASetThatNobodyConfirmsIsGivenUp) {
   ASSERT_EQ(driver.refusal(confirmed_by(set_of_rules({{"new", "uid=7", {}}}), at(60))), "");
   EXPECT_EQ(driver.rules().front(), "new");
   EXPECT_THAT(driver.advance(59), IsEmpty());
-  EXPECT_THAT(driver.advance(1), ElementsAre("version 2 was not confirmed: back to version 1"));
+  EXPECT_THAT(driver.advance(1),
+              ElementsAre("the applied set was not confirmed: back to version 1"));
   EXPECT_EQ(driver.rules().front(), "old");
   const auto history = driver.book.history();
   ASSERT_EQ(history.size(), 3U);
@@ -149,8 +150,9 @@ TEST(ApplySet, TheDeadlineHoldsOverARestart) {
             "");
   driver.book = driver.replayed();
   EXPECT_EQ(driver.rules().front(), "new");
-  EXPECT_THAT(driver.advance(61), ElementsAre("version 3 was not confirmed: back to version 2",
-                                              "the rule 'new' has ended"));
+  EXPECT_THAT(driver.advance(61),
+              ElementsAre("the applied set was not confirmed: back to version 2",
+                          "the rule 'new' has ended"));
   EXPECT_THAT(driver.rules(), ElementsAre("older", "climate weight=2", "nightly vpfs=bulk"))
       << "'old' has ended meanwhile";
   EXPECT_EQ(driver.book.expire(driver.now), std::nullopt);
@@ -163,7 +165,7 @@ TEST(ApplySet, WhileASetWaitsNothingElseOfTheAdministratorsChanges) {
   const auto again = driver.run(set_of_rules({{"other", "uid=7", {}}}));
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, ProblemCode::unavailable);
-  EXPECT_THAT(again.error().text, HasSubstr("version 2 waits for its confirmation until"));
+  EXPECT_THAT(again.error().text, HasSubstr("the applied set waits for its confirmation until"));
   EXPECT_THAT(driver.refusal(start_rule("b")), HasSubstr("confirm it or roll back first"));
   EXPECT_THAT(driver.refusal(StopRule{"new"}), HasSubstr("waits"));
   EXPECT_THAT(driver.refusal(ChangeRule{.name = "new", .words = {"weight=2"}}), HasSubstr("waits"));

@@ -1,0 +1,99 @@
+// Whole sets of rules: applied, confirmed, taken back.
+#include <set>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "stage/book_preparation.h"
+#include "stage/live_words.h"
+#include "stage/rule_set_file.h"
+#include "stage/template_name.h"
+
+namespace vpfs::stage {
+
+BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const {
+  Composer composer(parse_);
+  const Composer::Composed before = composer.compose(file_, state_);
+  const Composer::Composed after = composer.compose(file_, set, state_);
+  std::unordered_set<std::string_view> known;
+  for (const Suspended& each : before.suspended) known.insert(each.name);
+  for (const Suspended& each : after.suspended) {
+    if (each.origin == RuleOrigin::administrator || !known.contains(each.name)) {
+      return invalid(fmt::format("{}.{}", each.name, each.place), each.text);
+    }
+  }
+  return std::nullopt;
+}
+
+BookPreparation::Problem BookPreparation::check(ApplySet apply) {
+  if (Problem found = waits_for_confirmation()) return found;
+  if (Problem found = time_problem(apply.confirm_by, "confirm")) return found;
+  if (apply.rules.size() > RuleBook::kMostRules) {
+    return invalid("", fmt::format("more than {} rules", RuleBook::kMostRules));
+  }
+  const auto twice = [](const std::string& name) {
+    return invalid("NAME", fmt::format("'{}' is given twice", name));
+  };
+  std::set<std::string_view> shares;
+  for (ApplySet::DeclaredShare& share : apply.shares) {
+    if (!shares.insert(share.virtual_pfs).second) return twice(share.virtual_pfs);
+    if (!is_good_name(share.virtual_pfs)) {
+      return invalid("NAME", "a virtual PFS has 1 to 128 bytes of printable ASCII as its name");
+    }
+    if (auto braces = template_problem(share.virtual_pfs)) return invalid("NAME", *braces);
+    share.overrides = is_of_file(file_, share.virtual_pfs);
+  }
+  std::set<std::string_view> names;
+  for (const auto& rule : state_.coordinators) names.insert(rule->text.name);
+  for (const ApplySet::Rule& rule : apply.rules) {
+    if (!names.insert(rule.text.name).second) return twice(rule.text.name);
+    if (Problem found = name_problem(rule.text, RuleOrigin::administrator)) return found;
+  }
+  const SetContexts contexts = contexts_of(apply, file_, state_);
+  for (ApplySet::Rule& rule : apply.rules) {
+    auto made = read(rule.text, contexts.of(rule.text));
+    if (!made) {
+      made.error().place = fmt::format("{}.{}", rule.text.name, made.error().place);
+      return std::move(made.error());
+    }
+    rule = {.text = std::move(made->text), .until = made->until ? made->until : rule.until};
+    if (Problem found = time_problem(rule.until, "for")) return found;
+  }
+  if (Problem found = set_problem(applied(set_, apply, at_, change_.operation.who))) return found;
+  change_.operation.what = std::move(apply);
+  find_differences();
+  return std::nullopt;
+}
+
+BookPreparation::Problem BookPreparation::check(const Confirm&) {
+  if (!state_.pending) return invalid("", "nothing waits for confirmation");
+  if (state_.pending->deadline <= at_) return invalid("", "the time to confirm is over");
+  return std::nullopt;
+}
+
+BookPreparation::Problem BookPreparation::check(const Rollback& rollback) {
+  const LiveSet* const set = set_of(state_, rollback.version);
+  if (set == nullptr) {
+    return problem(
+        ProblemCode::not_found, "VERSION",
+        fmt::format("version {} is not in the history (it has {} to {})", rollback.version,
+                    state_.history.empty() ? 0 : state_.history.front().version, state_.version));
+  }
+  if (rollback.version == state_.version && !state_.pending) {
+    return invalid("VERSION", fmt::format("version {} is in force", rollback.version));
+  }
+  const LiveSet running = running_at(*set, at_);
+  if (Problem found = set_problem(running)) return found;
+  for (const auto& rule : set->rules) {
+    if (rule->until && *rule->until <= at_) {
+      change_.warnings.push_back(
+          fmt::format("the rule '{}' does not come back: its time is over", rule->text.name));
+    }
+  }
+  find_differences();
+  return std::nullopt;
+}
+
+}  // namespace vpfs::stage

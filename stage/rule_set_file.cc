@@ -1,0 +1,181 @@
+#include "stage/rule_set_file.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "stage/live_words.h"
+
+namespace vpfs::stage {
+namespace {
+
+// As a value of a condition: in quotes unless it needs none.
+std::string condition_value(const std::string& value) {
+  const bool is_plain = !value.empty() && std::ranges::all_of(value, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("_.-:/*?@").find(c) != std::string_view::npos;
+  });
+  if (is_plain) return value;
+  std::string quoted = "\"";
+  for (const char c : value) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + '"';
+}
+
+void add_term(std::string& condition, const std::string& key,
+              const std::vector<std::string>& values) {
+  if (!condition.empty()) condition += '&';
+  condition += key + '=';
+  if (values.size() == 1) {
+    condition += condition_value(values.front());
+    return;
+  }
+  std::string list;
+  for (const std::string& value : values) {
+    list += (list.empty() ? "" : " ") + condition_value(value);
+  }
+  condition += '{' + list + '}';
+}
+
+// A mapping of conditions, as one condition.
+std::string condition_of(ConfigReader match) {
+  std::string condition;
+  for (const std::string& key : match.keys()) {
+    std::vector<std::string> values;
+    if (key != "hint") {
+      if (match.get(key, &values)) add_term(condition, key, values);
+      continue;
+    }
+    ConfigReader hints = match.child("hint");
+    for (const std::string& name : hints.keys()) {
+      const std::string word = condition_value(name);
+      if (hints.get(name, &values)) add_term(condition, "hint." + word, values);
+    }
+  }
+  return condition;
+}
+
+// The words of a mapping, but for `known` keys.
+std::vector<std::string> words_of(ConfigReader& entry, const std::vector<std::string>& known) {
+  std::vector<std::string> words;
+  for (const std::string& key : entry.keys()) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    std::string value;
+    if (key == "finish" && !entry.is_scalar(key)) {
+      ConfigReader finish = entry.child(key);
+      std::string within;
+      finish.require("bytes");
+      finish.require("within");
+      if (finish.get("bytes", &value) && finish.get("within", &within)) {
+        words.push_back(fmt::format("finish={}/{}", value, within));
+      }
+    } else if (entry.get(key, &value)) {
+      words.push_back(fmt::format("{}={}", key, value));
+    }
+  }
+  return words;
+}
+
+// The key of the mapping that has the problem.
+std::string key_of(const ConfigReader& entry, const std::string& place) {
+  if (place.starts_with("COND")) return "match";
+  if (place == "NAME") return "name";
+  for (const std::string& key : entry.keys()) {
+    if (word_key(key) == word_key(place)) return key;
+  }
+  return place;
+}
+
+void report(ConfigReader& entry, const std::vector<RuleProblem>& problems) {
+  for (const RuleProblem& each : problems) {
+    // A condition's problem has its own place within the text.
+    const std::size_t byte = each.place.find(':');
+    const std::string where =
+        byte == std::string::npos ? "" : fmt::format("byte {}: ", each.place.substr(byte + 1));
+    entry.report(key_of(entry, each.place), where + each.text);
+  }
+}
+
+// Calls the functions with each share and each rule that could be read.
+template <typename UseShare, typename UseRule>
+ApplySet read_all(std::string_view text, const Config& file, ConfigErrors& errors,
+                  UseShare use_share, UseRule use_rule) {
+  ApplySet set;
+  ConfigReader reader(text, errors);
+  reader.for_each_named("virtual_pfs", [&](const std::string& name, ConfigReader& entry) {
+    ApplySet::DeclaredShare& share = set.shares.emplace_back();
+    share.virtual_pfs = name;
+    share.words = words_of(entry, {});
+    share.overrides = is_of_file(file, name);
+    if (entry.flawless()) use_share(entry, share);
+  });
+  reader.for_each("rules", [&](ConfigReader& entry) {
+    RuleText& rule = set.rules.emplace_back().text;
+    entry.require("name");
+    entry.get("name", &rule.name);
+    if (entry.is_scalar("match")) {
+      entry.get("match", &rule.condition);
+    } else {
+      rule.condition = condition_of(entry.child("match"));
+    }
+    rule.words = words_of(entry, {"name", "match"});
+    if (entry.flawless()) use_rule(entry, rule);
+  });
+  return set;
+}
+
+}  // namespace
+
+bool is_of_file(const Config& file, std::string_view virtual_pfs) {
+  return virtual_pfs == "default" ||
+         std::ranges::find(file.virtual_pfs, virtual_pfs, &VirtualPfsConfig::name) !=
+             file.virtual_pfs.end();
+}
+
+const Config& SetContexts::of(const RuleText& rule) const {
+  return value_of(rule.words, "vpfs") ? sending : declaring;
+}
+
+SetContexts contexts_of(const ApplySet& set, const Config& file, const BookState& state) {
+  SetContexts contexts = {.declaring = file, .sending = {}};
+  contexts.declaring.rules.clear();
+  const auto declare = [](Config& in, const std::string& name) {
+    in.virtual_pfs.push_back({.name = name, .share = {}});
+  };
+  for (const ApplySet::DeclaredShare& share : set.shares) {
+    if (!share.overrides) declare(contexts.declaring, share.virtual_pfs);
+  }
+  contexts.sending = contexts.declaring;
+  const auto add = [&](const RuleText& rule) {
+    if (!value_of(rule.words, "vpfs")) declare(contexts.sending, rule.name);
+  };
+  for (const ApplySet::Rule& rule : set.rules) add(rule.text);
+  for (const auto& rule : state.coordinators) add(rule->text);
+  return contexts;
+}
+
+ApplySet read_rule_set(std::string_view text, const Config& file, const BookState& state,
+                       RuleParser parse, ConfigErrors& errors) {
+  // The names first: rules are read against all of them.
+  ConfigErrors unused(errors.file());
+  const ApplySet names = read_all(
+      text, file, unused, [](auto&&...) {}, [](auto&&...) {});
+  const SetContexts contexts = contexts_of(names, file, state);
+  return read_all(
+      text, file, errors,
+      [&](ConfigReader& entry, const ApplySet::DeclaredShare& share) {
+        // What changes a share of the file needs the file's words, which prepare() has.
+        if (share.overrides) return;
+        const auto read = changed_share({.name = share.virtual_pfs, .share = {}}, nullptr,
+                                        share.words, file, parse);
+        if (!read) report(entry, read.error());
+      },
+      [&](ConfigReader& entry, const RuleText& rule) {
+        if (const auto read = parse(rule, contexts.of(rule)); !read) report(entry, read.error());
+      });
+}
+
+}  // namespace vpfs::stage

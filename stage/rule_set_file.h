@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/config_reader.h"
+#include "stage/book_operation.h"
+#include "stage/composer.h"
+
+namespace vpfs::stage {
+
+// What the rules of a set are read against. Rules that declare a virtual PFS may come after those
+// that send to it.
+struct SetContexts {
+  Config declaring;  // for rules that declare one
+  Config sending;    // for rules with `vpfs=`
+
+  [[nodiscard]] const Config& of(const RuleText& rule) const;
+};
+[[nodiscard]] SetContexts contexts_of(const ApplySet& set, const Config& file,
+                                      const BookState& state);
+
+// Whether the share of this name is one of the file's, so that the set changes it.
+[[nodiscard]] bool is_of_file(const Config& file, std::string_view virtual_pfs);
+
+// Reads a set of rules in the grammar of the configuration file:
+//
+//   virtual_pfs:
+//     pool: {weight: 4}
+//     default: {rate: 100 MiB/s}
+//   rules:
+//     - {name: backup, match: "client=10.0.0.9", rate: 100 MiB/s, for: 2h}
+//     - {name: night, match: {jobid: [a, b], op: read}, virtual_pfs: pool}
+//
+// Each rule has a name, since that is what changes and stops it. What is wrong with single rules is
+// reported at its line; RuleBook::prepare() checks the set as a whole.
+[[nodiscard]] ApplySet read_rule_set(std::string_view text, const Config& file,
+                                     const BookState& state, RuleParser parse,
+                                     ConfigErrors& errors);
+
+}  // namespace vpfs::stage
