@@ -19,8 +19,7 @@ constexpr std::size_t kNames = 32;
 bool is_like(const ShownIdentities::Row& a, const ShownIdentities::Row& b) {
   return a.place.id == b.place.id && a.place.rule == b.place.rule && a.uid == b.uid &&
          a.node == b.node && a.target == b.target && a.owner == b.owner &&
-         a.file_system == b.file_system && a.jobid == b.jobid &&
-         a.traffic_class == b.traffic_class;
+         a.file_system == b.file_system && a.jobid == b.jobid && a.traffic_class == b.traffic_class;
 }
 
 std::string_view name_of(IoKind kind) {

@@ -122,8 +122,19 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
   reader.get("client_min_rate", &timeouts.client_min_rate, {1}, {Share::kMaxRate});
 }
 
-void read_control(ConfigReader reader, Config& config) {
-  stage::read_fallback(reader, config);
+void read_control(ConfigReader& reader, Config& config, const Config* running) {
+  config.control = control::read_port_config(reader, [&](ConfigReader& control) {
+    stage::read_fallback(control, config);
+    control::read_http(control, config.http);
+    control.get("journal", &config.journal);
+    control.get("name", &config.name);
+    if (running == nullptr || !control.flawless()) return;
+    const auto check = [&](std::string_view key, bool same) {
+      if (!same) control.report(key, "cannot change while the proxy runs: restart it");
+    };
+    check("journal", config.journal == running->journal);
+    check("http", config.http == running->http);
+  });
 }
 
 }  // namespace
@@ -137,7 +148,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   read_proxy(reader.child("proxy"), config, running);
   read_limits(reader.child("limits"), config);
   read_timeouts(reader.child("timeouts"), config.timeouts);
-  read_control(reader.child("control"), config);
+  read_control(reader, config, running);
   stage::read_scheduler(reader.child("scheduler"), config, running);
   stage::read_shares(reader, config);
   suggest_top_words(reader);

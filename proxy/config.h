@@ -51,8 +51,8 @@ struct Config : stage::Config {
   Duration status_interval = std::chrono::seconds(5);
   control::PortConfig control;
   control::HttpConfig http;
-  std::string journal;  // of live rules; "": they end with the proxy
-  std::string name;     // as administrators see it; "": its address
+  std::string journal;         // of live rules; "": they end with the proxy
+  std::string name;            // as administrators see it; "": its address
   std::string log = "stderr";  // or "journal", or a file (see base/log.h)
   std::string log_level = "info";
   std::string upstream_congestion = "cubic";

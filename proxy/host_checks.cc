@@ -112,12 +112,14 @@ void check_host(const Config& config, ConfigErrors& errors, const Config* runnin
     }
   }
   check_log(config, errors);
+  control::check_port_config(config.control, errors);
   if (running == nullptr) check_addresses(config, errors);
 }
 
-std::optional<Config> load_config_file(ConfigErrors& errors, const Config* running) {
-  return load_config(errors, [running](std::string_view text, ConfigErrors& found) {
-    Config config = parse_config(text, found, running);
+std::optional<Config> load_config_file(ConfigErrors& errors, const Config* running,
+                                       const stage::Names* names) {
+  return load_config(errors, [running, names](std::string_view text, ConfigErrors& found) {
+    Config config = parse_config(text, found, running, names);
     if (found.empty()) check_host(config, found, running);
     if (found.empty()) stage::warn_of_hidden_rules(config, found);
     if (found.empty()) stage::warn_of_no_jobs(config, found);

@@ -39,8 +39,8 @@ class ShownIdentities {
     std::string directory;
   };
 
-  // `jobid()` gives the request's job id, or nothing; it is called for a new row only. O(kMost), and
-  // O(1) for a request like the one before it.
+  // `jobid()` gives the request's job id, or nothing; it is called for a new row only. O(kMost),
+  // and O(1) for a request like the one before it.
   template <typename Jobid>
   void saw(const stage::Identity& identity, const Belonging& who, Jobid&& jobid) {
     Row* row = find(identity, who);

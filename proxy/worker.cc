@@ -272,13 +272,12 @@ void Worker::list_more(std::shared_ptr<Listing> listing) {
     const std::shared_ptr<Session> session = listing->sessions[listing->listed].lock();
     if (session == nullptr) continue;
     const ClientIdentity& identity = session->identity();
-    listing->connections.push_back({.address = identity.endpoint().address().to_string(),
-                                    .rows = identity.shown().rows()});
+    listing->connections.push_back(
+        {.address = identity.endpoint().address().to_string(), .rows = identity.shown().rows()});
   }
   if (end == listing->sessions.size()) return listing->done(std::move(listing->connections));
-  asio::post(context_, [this, listing = std::move(listing)]() mutable {
-    list_more(std::move(listing));
-  });
+  asio::post(context_,
+             [this, listing = std::move(listing)]() mutable { list_more(std::move(listing)); });
 }
 
 // Many sessions are checked in several parts, so that no check takes long.

@@ -39,8 +39,8 @@ class Worker {
   void adopt(int client_socket, const net::Endpoint& client);
   void use(SettingsPtr settings);
   void wake_up();
-  // Calls `done` on the worker's thread with all connections and what they have shown. Takes several
-  // events, so that no request waits long.
+  // Calls `done` on the worker's thread with all connections and what they have shown. Takes
+  // several events, so that no request waits long.
   using ListDone = std::function<void(std::vector<ShownConnection> connections)>;
   void list_connections(ListDone done);
   void stop();

@@ -71,7 +71,8 @@ void Administration::ask(const Envelope& request, const Caller& caller, const An
 }
 
 void Administration::tick() {
-  if (live_.expire(now_())) use_composed();
+  if (live_.expire(now_())) owner_.use(live_.composed().config);
+  apply_bypass();
 }
 
 void Administration::use_composed() {

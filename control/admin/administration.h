@@ -22,16 +22,15 @@ class Administration {
 
   // All outlive it. The owner uses live.composed() already.
   Administration(LiveState& live, StageOwner& owner, ReadWallClock now)
-      : live_(live), owner_(owner), now_(now) {
-    apply_bypass();
-  }
+      : live_(live), owner_(owner), now_(now) {}
   Administration(const Administration&) = delete;
   Administration& operator=(const Administration&) = delete;
 
   void ask(const Envelope& request, const Caller& caller, const Answer& answer);
   // For a scrape of metrics: everything, with rules.
   [[nodiscard]] StatsReply stats();
-  // Ends rules, jobs, confirmations and a bypass whose time is over. Call it once a second.
+  // Ends rules, jobs, confirmations and a bypass whose time is over. Call it before the first
+  // request, and then once a second.
   void tick();
 
  private:

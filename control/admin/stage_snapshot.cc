@@ -89,6 +89,7 @@ void SnapshotReader::read_lanes(StageAccess& access, StageSnapshot& to) {
   to.retired.held = latencies(retired.wait);
   to.retired.service = latencies(retired.service);
   to.retired.unscheduled = retired.unscheduled;
+  to.retired.statistics = retired.statistics;
 }
 
 void SnapshotReader::read_rows(StageAccess& access, StageSnapshot& to) {

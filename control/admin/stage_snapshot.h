@@ -80,6 +80,7 @@ struct StageSnapshot {
     Latencies held;
     Latencies service;
     stage::Amount unscheduled;
+    stage::IoStatistics statistics;
   } retired;
 };
 

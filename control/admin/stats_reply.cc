@@ -66,10 +66,27 @@ void fill_counters(VirtualPfs& to, const stage::Counters& counters) {
   fill_amount(*to.mutable_queued(), counters.queued);
   fill_amount(*to.mutable_outstanding(), counters.outstanding);
   to.set_cost_done(counters.cost_done);
+  to.set_passed_limit(counters.passed_limit);
   to.set_held_limit_us(microseconds(counters.held.limit));
   to.set_held_share_us(microseconds(counters.held.share));
   to.set_held_depth_us(microseconds(counters.held.depth));
   to.set_held_class_us(microseconds(counters.held.traffic_class));
+}
+
+// What retired virtual PFSes have too.
+template <typename From>
+void fill_history(VirtualPfs& to, const From& from) {
+  fill_latency(*to.mutable_held(), from.held);
+  fill_latency(*to.mutable_service(), from.service);
+  fill_statistic(*to.mutable_read_bytes(), from.statistics.read_bytes);
+  fill_statistic(*to.mutable_write_bytes(), from.statistics.write_bytes);
+  fill_statistic(*to.mutable_read_usecs(), from.statistics.read_time);
+  fill_statistic(*to.mutable_write_usecs(), from.statistics.write_time);
+}
+
+void fill_retired(VirtualPfs& to, const StageSnapshot::Retired& from) {
+  fill_counters(to, from.counters);
+  fill_history(to, from);
 }
 
 }  // namespace
@@ -89,13 +106,8 @@ void fill(VirtualPfs& to, const StageSnapshot::Row& from, const stage::Config& c
   fill_share(to, from.info->share());
   fill_counters(to, from.counters);
   if (from.wait) fill_wait(*to.mutable_wait(), *from.wait);
-  fill_latency(*to.mutable_held(), from.held);
-  fill_latency(*to.mutable_service(), from.service);
+  fill_history(to, from);
   const stage::IoStatistics& statistics = from.statistics;
-  fill_statistic(*to.mutable_read_bytes(), statistics.read_bytes);
-  fill_statistic(*to.mutable_write_bytes(), statistics.write_bytes);
-  fill_statistic(*to.mutable_read_usecs(), statistics.read_time);
-  fill_statistic(*to.mutable_write_usecs(), statistics.write_time);
   if (statistics.since != TimePoint{}) {
     to.set_since_at(seconds_at(statistics.since, at, now));
     to.set_snapshot_at(seconds_at(statistics.last, at, now));
@@ -123,6 +135,8 @@ void add_stage(StatsReply& reply, const StageSnapshot& snapshot, const stage::Co
   for (const StageSnapshot::Row& row : snapshot.rows) {
     fill(*reply.add_virtual_pfs(), row, config, snapshot.at, now);
   }
+  fill_retired(*reply.mutable_retired(), snapshot.retired);
+  reply.set_virtual_pfs_retired(snapshot.retired.count);
 }
 
 }  // namespace vpfs::control
