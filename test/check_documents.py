@@ -50,7 +50,7 @@ class Page:
 
 
 CONFIGURE = Page("docs/admin/configure.md",
-                 ("proxy/config.cc", "stage/config.cc", "stage/job_config.cc", "stage/rule_config.cc",
+                 ("control/wire/port_config.cc", "proxy/config.cc", "stage/config.cc", "stage/job_config.cc", "stage/rule_config.cc",
                   "stage/scheduler_config.cc"), 80)
 NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc",), 70, all_in_columns=True)
 TOOLS = Page("docs/tools.md", ("load/settings.cc", "load/report.cc", "dataserver/orangefs/server_config.cc"), 70)
