@@ -34,8 +34,9 @@ bool within(char byte, std::uint8_t from, std::uint8_t to) {
   return value >= from && value <= to;
 }
 
-// The size of the character that `text` begins with; 0 if it begins with none.
-std::size_t character(std::string_view text) {
+}  // namespace
+
+std::size_t utf8_character(std::string_view text) {
   const auto* form = std::ranges::find_if(
       kForms, [&](const Form& each) { return within(text.front(), each.first, each.last); });
   if (form == kForms.end() || text.size() < form->size) return 0;
@@ -46,13 +47,11 @@ std::size_t character(std::string_view text) {
   return form->size;
 }
 
-}  // namespace
-
 std::string valid_utf8(std::string_view text) {
   std::string valid;
   valid.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t size = character(text);
+    const std::size_t size = utf8_character(text);
     valid += size > 0 ? text.substr(0, size) : kReplacement;
     text.remove_prefix(std::max<std::size_t>(size, 1));
   }

@@ -142,9 +142,17 @@ std::string jobs(const Config& config) {
   return fmt::format("knows {} by their clients", counted(config.jobs.size(), "registered job"));
 }
 
+// Whether the name is that of a shadow rule, which sends nothing to it.
+bool is_shadow(const Config& config, const std::string& name) {
+  return std::ranges::any_of(config.rules, [&](const stage::RuleConfig& rule) {
+    return rule.mode == stage::RuleMode::shadow && rule.virtual_pfs == name;
+  });
+}
+
 std::vector<Parts> virtual_pfs(const Config& config) {
   std::vector<Parts> rows;
   for (const stage::VirtualPfsConfig& each : config.virtual_pfs) {
+    if (is_shadow(config, each.name)) continue;
     const bool made_by_name = !stage::template_fields(each.name).empty();
     rows.push_back({each.name, limits_of(config, each) + (made_by_name ? ", one for each" : "")});
   }
@@ -192,7 +200,13 @@ std::string conditions(const stage::RuleConfig& rule) {
 
 // What becomes of the requests that match.
 std::string outcome(const stage::RuleConfig& rule) {
-  if (rule.mode == stage::RuleMode::shadow) return "counts what its limits would hold";
+  if (rule.mode == stage::RuleMode::shadow) {
+    Parts limits = rule.text.words;
+    std::erase_if(limits, [](const std::string& word) {
+      return word.starts_with("mode=") || word.starts_with("class=");
+    });
+    return fmt::format("counts what {} would hold", fmt::join(limits, " "));
+  }
   return "-> " + rule.virtual_pfs + (rule.exempt ? ", never held" : "");
 }
 

@@ -113,7 +113,7 @@ void erase_words(std::vector<std::string>& words, std::string_view key) {
 }
 
 std::vector<std::string> with_changes(std::vector<std::string> words,
-                                       const std::vector<std::string>& changes) {
+                                      const std::vector<std::string>& changes) {
   return replaced(std::move(words), changes, false);
 }
 

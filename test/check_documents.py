@@ -50,8 +50,10 @@ class Page:
 
 
 CONFIGURE = Page("docs/admin/configure.md",
-                 ("proxy/config.cc", "stage/config.cc", "stage/job_config.cc", "stage/rule_config.cc",
-                  "stage/scheduler_config.cc", "metrics/http_config.cc"), 80)
+                 ("control/wire/port_config.cc", "proxy/config.cc", "stage/config.cc", "stage/job_config.cc",
+                  "stage/rule_config.cc",
+                  "stage/rule_words.cc", "stage/scheduler_config.cc", "stage/share_config.cc",
+                  "metrics/http_config.cc"), 90)
 NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc",), 70, all_in_columns=True)
 TOOLS = Page("docs/tools.md", ("load/settings.cc", "load/report.cc", "dataserver/orangefs/server_config.cc"), 70)
 METRICS = Page("docs/admin/monitoring.md", ("metrics/metrics.cc",), 45, all_in_columns=True,

@@ -21,13 +21,14 @@ import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import BinaryIO
 
 from bench.control import messages
 from bench.control.client import Door, hello
 from bench.harness import LIBC, PR_SET_PDEATHSIG
 
 NOBODY = 65534
-READER, EXPIRED, FOREIGN = "reader", "expired", "foreign"  # names of certificates
+READER, WRITER, EXPIRED, FOREIGN = "reader", "writer", "expired", "foreign"  # names of certificates
 STRANGERS = (EXPIRED, FOREIGN, "")
 MANY = 1000  # connections
 FEW = 24
@@ -170,7 +171,8 @@ def flood(attacker: Attacker, connection: socket.socket, block: bytes, read: boo
 
 def unknown_messages(attacker: Attacker) -> None:
     """Sound messages that no version knows, with the numbers of later ones and with answers that nobody asked for."""
-    unknown = [messages.varint(1 << 3) + messages.varint(2) + messages.tagged(number, b"x" * 40) for number in (34, 999, 1 << 28)]
+    numbered = messages.encode("Envelope", {"id": 2})
+    unknown = [numbered + messages.tagged(number, b"x" * 40) for number in (34, 999, 1 << 28)]
     known = [messages.encode("Envelope", {"id": 3, "report": {"sequence": 1}}), messages.encode("Envelope", {"id": 4})]
     block = b"".join(messages.LENGTH.pack(len(one)) + one for one in (*unknown, *known)) * 40
 
@@ -329,9 +331,42 @@ def refused_rules(attacker: Attacker) -> None:
     attacker.again(both)
 
 
+def rule_starts(attacker: Attacker) -> None:
+    """Somebody who may change rules starts new ones without end, with short and with long conditions."""
+    window = 8
+
+    def rule(number: int) -> bytes:
+        size = 2000 if number % 100 == 0 else 1
+        condition = "jobid={" + " ".join(f"none-{number}-{each}" for each in range(size)) + "}"
+        return messages.frame({"id": number + 2, "rule": {"action": "START", "name": f"flood-{number}",
+                                                          "condition": condition, "words": ["weight=1"]}})
+
+    def work() -> None:
+        with attacker.tls(WRITER) as connection, connection.makefile("rb") as answers:
+            connection.sendall(hello())
+            _next_answer(answers)
+            while True:
+                first = attacker.count["tried"]
+                connection.sendall(b"".join(rule(first + each) for each in range(window)))
+                attacker.count["tried"] += window
+                for _ in range(window):
+                    attacker.count["refused" if "error" in _next_answer(answers) else "started"] += 1
+
+    attacker.again(work)
+
+
+def _next_answer(answers: BinaryIO) -> dict[str, object]:
+    length = answers.read(messages.LENGTH.size)
+    if len(length) < messages.LENGTH.size:
+        raise ConnectionError("the control port has closed the connection")
+    return messages.decode("Envelope", answers.read(messages.LENGTH.unpack(length)[0]))
+
+
+# Those of peers who may not change anything, and of one who may.
 ATTACKS: dict[str, Callable[[Attacker], None]] = {one.__name__: one for one in (
     garbage, huge_lengths, half_messages, mutated_messages, unknown_messages, valid_reads, slow_readers, silent_unix,
     silent_tcp, tls_garbage, strangers, tls_renewals, refused_rules)}
+WRITERS_ATTACKS = {one.__name__: one for one in (rule_starts,)}
 
 
 def become_nobody() -> None:
@@ -356,19 +391,19 @@ def until_told() -> Iterator[None]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.control.attacks")
-    parser.add_argument("name", choices=ATTACKS)
+    parser.add_argument("name", choices=[*ATTACKS, *WRITERS_ATTACKS])
     parser.add_argument("--socket", required=True)
     parser.add_argument("--tcp", type=int, required=True)
     parser.add_argument("--certificates", type=pathlib.Path, required=True)
     options = parser.parse_args()
     door = Door(options.socket, options.tcp, options.certificates)
-    attacker = Attacker(door, contexts={who: door.context(who) for who in (READER, *STRANGERS)})
+    attacker = Attacker(door, contexts={who: door.context(who) for who in (READER, WRITER, *STRANGERS)})
     # Attackers are other machines: what they compute must not take time from the programs under attack.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     become_nobody()
     with until_told():
         print("ready", flush=True)
-        ATTACKS[options.name](attacker)
+        (ATTACKS | WRITERS_ATTACKS)[options.name](attacker)
     print(json.dumps(attacker.count), flush=True)
     return 0
 

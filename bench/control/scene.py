@@ -15,8 +15,8 @@ from contextlib import contextmanager
 
 from bench.attacks import orangefs
 from bench.cluster import Cluster, Front
-from bench.control.attacks import ATTACKS, EXPIRED, FOREIGN, NOBODY, READER
-from bench.control.client import Door, Probe
+from bench.control.attacks import ATTACKS, EXPIRED, FOREIGN, NOBODY, READER, WRITER, WRITERS_ATTACKS
+from bench.control.client import Client, Door, Probe
 from bench.harness import ROOT, Problem, Program, Programs
 from bench.load import Application, run_load
 
@@ -27,7 +27,7 @@ VICTIM = Application("victim", size=256 << 10, outstanding=16, read_percent=50, 
 ODD_JOB = b"\xff\xc0odd\x1b[2J"
 TEMPLATE = "job-{jobid}"
 WARM_UP = 0.5
-SERVER, WRITER = "server", "writer"  # names of certificates, as the following
+SERVER = "server"  # name of a certificate
 SETTLE = 20.0  # seconds within which memory and descriptors must be back
 
 
@@ -87,9 +87,10 @@ class ControlScene:
             connection.sendall(orangefs.small_read(1, orangefs.FIRST_DATAFILE, 4096, ODD_JOB))
             orangefs.Reader(connection).next()
 
-    def load(self, applications: Sequence[Application], seconds: float, warm_up: float = WARM_UP, verify: bool = True) -> dict:
+    def load(self, applications: Sequence[Application], seconds: float) -> dict:
+        """Its data are verified, and requests may fail."""
         self._runs += 1
-        return run_load(self.programs, f"load{self._runs}", self.address, applications, seconds, warm_up, verify=verify,
+        return run_load(self.programs, f"load{self._runs}", self.address, applications, seconds, WARM_UP, verify=True,
                         may_fail=True)
 
     @contextmanager
@@ -97,7 +98,8 @@ class ControlScene:
         """Runs the attacks inside the context. At its end, the dictionary has what each of them did."""
         options = ["--socket", SOCKET, "--tcp", str(self.door.tcp), "--certificates", str(self.door.certificates)]
         script = str(ROOT / "bench/control/attack_main.py")
-        running = {name: self.programs.start(f"attack-{name}", sys.executable, "-B", script, name, *options) for name in names}
+        running = {name: self.programs.start(f"attack-{name}", sys.executable, "-B", script, name, *options)
+                   for name in names}
         for attack in running.values():
             attack.wait_for_line("ready")
         counts: dict[str, Mapping[str, int]] = {}
@@ -109,6 +111,11 @@ class ControlScene:
             attack.stop()
         for name, attack in running.items():
             counts[name] = json.loads(attack.last_lines(1))
+
+    def stop_rules(self) -> None:
+        """Stops all rules that administrators started."""
+        with Client(self.door.over_tls(self.door.context(WRITER))) as client:
+            client.ask({"rule": {"action": "APPLY", "file": "rules: []\n", "file_name": "no rules"}})
 
     def state(self) -> State:
         return State(self.proxy.rss_mib(), self.proxy.open_files())
@@ -135,7 +142,7 @@ class ControlScene:
 
 
 def attack_names(only: Sequence[str] | None) -> list[str]:
-    found = [name for name in ATTACKS if not only or any(text in name for text in only)]
+    found = [name for name in [*ATTACKS, *WRITERS_ATTACKS] if not only or any(text in name for text in only)]
     if not found:
         raise Problem("no attack has such a name (--help lists them)")
     return found

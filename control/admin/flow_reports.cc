@@ -6,8 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "base/utf8.h"
-
 namespace vpfs::control {
 namespace {
 
@@ -92,7 +90,7 @@ void FlowReports::announce(StageAccess& stage, Flows& flows) {
       Flow& flow = *flows.add_flows();
       flow.set_id(std::to_underlying(id.app));
       flow.set_generation(id.generation);
-      flow.set_name(valid_utf8(info->name));
+      flow.set_name(info->name);
       flow.set_weight(info->declared->share.weight);
     }
   }

@@ -4,8 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/utf8.h"
-
 namespace vpfs::control {
 namespace {
 
@@ -97,12 +95,12 @@ void fill(VirtualPfs& to, const StageSnapshot::Row& from, const stage::Config& c
           WallTime now) {
   to.set_id(std::to_underlying(from.id.app));
   to.set_generation(from.id.generation);
-  to.set_name(valid_utf8(from.info->name));
+  to.set_name(from.info->name);
   if (from.info->declared->name != from.info->name) to.set_template_(from.info->declared->name);
   if (from.rule != nullptr) to.set_rule(*from.rule);
   const auto& classes = config.scheduler.classes.classes;
   if (from.traffic_class < classes.size()) to.set_class_(classes[from.traffic_class].name);
-  to.set_jobid(valid_utf8(from.jobid));
+  to.set_jobid(from.jobid);
   to.set_removed(from.info->removed);
   to.set_refused_promise(from.info->refused_promise);
   fill_share(to, from.info->share());

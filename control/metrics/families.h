@@ -36,8 +36,4 @@ class Families {
   std::vector<prometheus::MetricFamily> families_;
 };
 
-// The text with each byte that is not UTF-8 replaced by U+FFFD: Prometheus refuses a whole answer
-// because of one.
-[[nodiscard]] std::string to_utf8(std::string_view text);
-
 }  // namespace vpfs::control

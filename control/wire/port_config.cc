@@ -1,12 +1,11 @@
 #include "control/wire/port_config.h"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "control/wire/config_words.h"
 #include "control/wire/rights.h"
 #include "net/endpoint.h"
 #include "net/tls.h"
@@ -112,13 +111,7 @@ PortConfig read_port_config(ConfigReader& parent,
   PortConfig config;
   if (!parent.has("control")) return config;
   ConfigReader control = parent.child("control");
-  constexpr std::array<ConfigWord, 6> kWords = {{{"path", "socket"},
-                                                 {"listen", "tcp"},
-                                                 {"cert", "certificate"},
-                                                 {"ca_file", "ca"},
-                                                 {"admins", "writers"},
-                                                 {"log", "audit"}}};
-  control.suggest(kWords);
+  control.suggest(kPortConfigWords);
   read_path(control, "socket", &config.socket);
   if (config.socket.size() > net::kMostSocketPath) {
     control.report("socket", fmt::format("has {} bytes; the path of a socket may have {}",

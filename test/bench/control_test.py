@@ -18,7 +18,7 @@ if __name__ == "__main__":
 from bench import control_attack, control_port  # noqa: E402
 from bench.cluster import Front  # noqa: E402
 from bench.control import messages  # noqa: E402
-from bench.control.attacks import ATTACKS  # noqa: E402
+from bench.control.attacks import ATTACKS, WRITERS_ATTACKS  # noqa: E402
 from bench.control.scene import State, attack_names  # noqa: E402
 from bench.harness import Problem  # noqa: E402
 
@@ -63,7 +63,7 @@ class MessagesTest(unittest.TestCase):
 class SceneTest(unittest.TestCase):
     def test_attacks_are_found_by_parts_of_their_names(self) -> None:
         self.assertEqual(attack_names(["silent"]), ["silent_unix", "silent_tcp"])
-        self.assertEqual(attack_names(None), list(ATTACKS))
+        self.assertEqual(attack_names(None), [*ATTACKS, *WRITERS_ATTACKS])
         with self.assertRaisesRegex(Problem, "no attack"):
             attack_names(["nothing like it"])
 
@@ -94,8 +94,8 @@ class TargetsTest(unittest.TestCase):
         def verdicts(harm: float) -> set[object]:
             row = {"ratio": 1 - harm / 50, "wrong_blocks": harm, "failed": 0, "answer_ms_max": 900 + 200 * harm,
                    "unanswered": harm}
-            seen = control_attack.Seen([row], State(10, 20), State(10 + 20 * harm, 20 + int(harm)), 10 + int(1000 * harm), 0,
-                                       60, {})
+            after = State(10 + 20 * harm, 20 + int(harm))
+            seen = control_attack.Seen("all", [row], State(10, 20), after, 10 + int(1000 * harm), 0, 60, {})
             return {line["verdict"] for line in control_attack.check(seen)}
 
         self.assertEqual(verdicts(0), {"reached"})

@@ -20,7 +20,7 @@ if __name__ == "__main__":
 
 from bench.control.attacks import ATTACKS  # noqa: E402
 from bench.control.scene import DEVICE, ControlScene  # noqa: E402
-from bench.control_attack import FRONT, Seen, measure  # noqa: E402
+from bench.control_attack import FRONT, PEERS, Seen, measure  # noqa: E402
 from bench.harness import Programs  # noqa: E402
 from bench.rounds import Rounds  # noqa: E402
 
@@ -37,7 +37,7 @@ class ControlAttackTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         with tempfile.TemporaryDirectory() as folder, Programs(PROGRAMS[0], pathlib.Path(folder)) as programs:
-            cls.seen = measure(ControlScene(programs, FRONT, DEVICE), list(ATTACKS), Rounds(SECONDS, runs=1))
+            cls.seen = measure(ControlScene(programs, FRONT, DEVICE), PEERS, list(ATTACKS), Rounds(SECONDS, runs=1))
 
     def test_every_attack_took_place(self) -> None:
         self.assertEqual(set(self.seen.attacks), set(ATTACKS))

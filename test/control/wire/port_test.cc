@@ -1,5 +1,7 @@
 #include "control/wire/port.h"
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
@@ -43,7 +45,9 @@ TEST_F(PortTest, TheSocketHasItsModeAndGroupAndGoesWithThePort) {
   ASSERT_EQ(::stat(config_.socket.c_str(), &socket), 0);
   EXPECT_TRUE(S_ISSOCK(socket.st_mode));
   EXPECT_EQ(socket.st_mode & 07777U, 0620U);
-  if (::geteuid() == 0) EXPECT_EQ(socket.st_gid, kGroup);
+  if (::geteuid() == 0) {
+    EXPECT_EQ(socket.st_gid, kGroup);
+  }
   port_->stop();
   EXPECT_NE(::stat(config_.socket.c_str(), &socket), 0);
 }
@@ -251,11 +255,9 @@ TEST_F(PortTest, APeerThatEndsItsOutputGetsItsAnswers) {
   raw.end_output();
   ASSERT_TRUE(eventually([&] { return !owner_.asked().empty(); }));
   owner_.release();
-  for (std::uint64_t id = 2; id < 30; ++id) {
-    const auto answer = raw.receive();
-    ASSERT_TRUE(answer) << id;
-    EXPECT_EQ(answer->id(), id);
-  }
+  std::set<std::uint64_t> answered;
+  while (const auto answer = raw.receive()) answered.insert(answer->id());
+  EXPECT_EQ(answered.size(), 28U);
   EXPECT_TRUE(raw.closed_within());
 }
 
