@@ -183,12 +183,13 @@ class Terminal {
 TEST(VpfsctlTop, IsAScreenOnATerminalUntilXIsPressed) {
   Proxies proxies({Mood::obeys});
   proxies.on_ask(Stage());
-  Terminal terminal({"top", "-d", "100ms", "--proxies", proxies.file()}, 100, 24);
+  Terminal terminal({"top", "-d", "100ms", "--proxy", proxies.socket(0)}, 100, 24);
   EXPECT_TRUE(terminal.wait_for("alice"));
   EXPECT_TRUE(terminal.wait_for("100.0"));
   EXPECT_TRUE(terminal.wait_for("x exit"));
   terminal.press('p');
   EXPECT_TRUE(terminal.wait_for("PROXY"));
+  EXPECT_TRUE(terminal.wait_for("fake")) << "as it names itself";
   terminal.press('x');
   EXPECT_EQ(terminal.wait(), 0);
 }
