@@ -64,7 +64,7 @@ UNIT = Tests("unit", labels="unit|bare|script")
 DEV = Part("dev", [Tests("dev", labels="programs|script|bare"), Tests("dev-timing", labels="timing", alone=True)],
            targets=["programs", "programs_test", "timing_test", "stage_memory_test"])
 ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
-TSAN = Part("tsan", [Tests(f"tsan-{folder[5:].replace("/", "-")}", folder=folder) for folder in THREADED]
+TSAN = Part("tsan", [Tests("tsan-" + folder[5:].replace("/", "-"), folder=folder) for folder in THREADED]
             + [programs_of("tsan")],
             targets=[f"{folder}/all" for folder in THREADED] + ["programs"])
 NORMAL = [DEV, ASAN, TSAN]

@@ -27,6 +27,8 @@ def expected(build: pathlib.Path, bin_dir: pathlib.Path, doc_dir: pathlib.Path, 
         files[data_dir / "bash-completion" / "completions" / page.stem] = build / "completions" / page.stem
     for file in (*pathlib.Path("conf").rglob("*.yaml"), *pathlib.Path("conf").rglob("*.json")):
         files[doc_dir / "examples" / file.relative_to("conf")] = file
+    for name in ("prolog", "epilog"):
+        files[doc_dir / "examples/slurm" / name] = pathlib.Path("conf/slurm") / name
     for file in pathlib.Path("docs").rglob("*.md"):
         files[doc_dir / file] = file
     for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"):
