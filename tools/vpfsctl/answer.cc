@@ -77,7 +77,8 @@ ExitCode exit_code(std::span<const Answer> answers) {
   std::size_t done = 0;
   std::size_t refused = 0;
   for (const Answer& answer : answers) {
-    if (answer.code == "pending") return ExitCode::partly;  // it has the change for some time
+    // The proxy has the change, if only for some time.
+    if (answer.code == "pending" || answer.code == "kept") return ExitCode::partly;
     if (answer.outcome == Outcome::done || answer.forgiven) {
       ++done;
     } else if (answer.outcome == Outcome::refused) {

@@ -26,11 +26,22 @@ void set(Answer& answer, Outcome outcome, std::string code, std::string text) {
   answer.reply.Clear();
 }
 
+control::Envelope listing() {
+  control::Envelope request;
+  request.mutable_rule()->set_action(control::Rule::LIST);
+  return request;
+}
+
+bool is_pending(const Answer& applied) {
+  return is_done(applied) && applied.reply.rule_reply().confirm_by_at() != 0 &&
+         applied.reply.rule_reply().version() > 0;
+}
+
+// REQUIRES: is_pending(applied). The version before it is the one that the proxy goes back to.
 control::Envelope rollback(const Answer& applied) {
   control::Envelope request;
-  const std::uint64_t version = applied.reply.rule_reply().version();
   request.mutable_rule()->set_action(control::Rule::ROLLBACK);
-  request.mutable_rule()->set_version(version > 0 ? version - 1 : 0);
+  request.mutable_rule()->set_version(applied.reply.rule_reply().version() - 1);
   return request;
 }
 
@@ -40,15 +51,20 @@ void roll_back(std::vector<Answer>& answers, std::uint64_t seconds, const AskSom
   std::vector<Question> questions;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     Answer& answer = answers[i];
-    if (is_done(answer)) {
-      questions.push_back({.proxy = i, .request = rollback(answer)});
-      continue;
-    }
+    if (is_pending(answer)) questions.push_back({.proxy = i, .request = rollback(answer)});
+    if (is_done(answer)) continue;
     if (why.empty()) why = fmt::format("{}: {}", answer.name, answer.text);
     if (answer.outcome == Outcome::unreachable) {
       answer.text += fmt::format(
           " (if the change has arrived there, it is rolled back by itself within {} s)", seconds);
     }
+  }
+  for (Answer& answer : answers) {
+    if (!is_done(answer) || is_pending(answer)) continue;
+    // To go back a version here could undo what somebody else did.
+    set(answer, Outcome::refused, "kept",
+        "the change waits for no confirmation there: it changed nothing, or it stays; because of " +
+            why + " it was not made everywhere");
   }
   if (questions.empty()) return;
   const std::vector<Answer> undone = ask(questions);
@@ -66,23 +82,35 @@ void roll_back(std::vector<Answer>& answers, std::uint64_t seconds, const AskSom
   }
 }
 
-// Confirms at all, twice where the first attempt was in vain.
+// Whether the change is there for good, although the answer to its confirmation was lost.
+bool is_confirmed(const Answer& applied, const Answer& listed) {
+  return is_done(listed) && listed.reply.rule_reply().confirm_by_at() == 0 &&
+         listed.reply.rule_reply().version() == applied.reply.rule_reply().version();
+}
+
+// Confirms where it is waited for. Where the first answer is lost, the second is a refusal if the
+// first confirmation arrived; then the list of rules tells.
 void confirm(std::vector<Answer>& answers, std::uint64_t seconds, const AskSome& ask) {
   std::vector<Question> open;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    open.push_back({.proxy = i, .request = confirmation()});
+    if (is_pending(answers[i])) open.push_back({.proxy = i, .request = confirmation()});
   }
   std::vector<Answer> failures;
-  for (int attempt = 0; attempt < 2 && !open.empty(); ++attempt) {
-    const std::vector<Answer> confirmed = ask(open);
+  for (int attempt = 0; attempt < 3 && !open.empty(); ++attempt) {
+    const bool is_listing = attempt == 2;
+    const std::vector<Answer> replies = ask(open);
     std::vector<Question> still;
-    failures.clear();
+    std::vector<Answer> failed;
     for (std::size_t i = 0; i < open.size(); ++i) {
-      if (is_done(confirmed[i])) continue;
-      still.push_back(open[i]);
-      failures.push_back(confirmed[i]);
+      const bool good =
+          is_listing ? is_confirmed(answers[open[i].proxy], replies[i]) : is_done(replies[i]);
+      if (good) continue;
+      still.push_back(
+          {.proxy = open[i].proxy, .request = attempt == 1 ? listing() : confirmation()});
+      failed.push_back(is_listing ? failures[i] : replies[i]);
     }
     open = std::move(still);
+    failures = std::move(failed);
   }
   for (std::size_t i = 0; i < open.size(); ++i) {
     set(answers[open[i].proxy], failures[i].outcome, "pending",
@@ -101,8 +129,8 @@ void confirm(std::vector<Answer>& answers, std::uint64_t seconds, const AskSome&
 
 std::uint64_t confirm_seconds(std::chrono::nanoseconds timeout) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(timeout).count();
-  // Applying, rolling back or confirming twice, and as much again.
-  return std::max<std::uint64_t>(30, 6 * static_cast<std::uint64_t>(seconds));
+  // Applying, confirming twice and looking, and as much again.
+  return std::max<std::uint64_t>(30, 8 * static_cast<std::uint64_t>(seconds));
 }
 
 std::vector<Answer> change_all(std::size_t count, control::Envelope request, std::uint64_t seconds,

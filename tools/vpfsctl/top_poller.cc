@@ -29,19 +29,14 @@ std::vector<std::pair<std::size_t, Answer>> TopPoller::take() {
 net::Task<> TopPoller::poll(std::size_t proxy) {
   std::unique_ptr<control::ClientSession> session;
   asio::steady_timer timer(context_);
-  timer.expires_after(Duration::zero());
   for (;;) {
+    timer.expires_after(period_);
     Answer answer = co_await ask_once(proxy, session);
     {
       const std::lock_guard lock(mutex_);
       answers_.emplace_back(proxy, std::move(answer));
     }
-    // Periods that a slow answer has used up are left out.
-    const auto now = asio::steady_timer::clock_type::now();
-    auto next = timer.expiry() + period_;
-    while (next <= now) next += period_;
-    timer.expires_at(next);
-    co_await timer.async_wait(net::kUseTask);
+    co_await timer.async_wait(net::kUseTask);  // over at once if the answer took longer
   }
 }
 
@@ -50,7 +45,9 @@ net::Task<Answer> TopPoller::ask_once(std::size_t proxy,
   const Target& target = targets_[proxy];
   if (session != nullptr && session->closed()) session.reset();
   if (session == nullptr) {
-    auto opened = co_await control::ClientSession::open(target.endpoint, options_.client);
+    control::PortAddress endpoint = target.endpoint;
+    control::ClientOptions options = options_.client;
+    auto opened = co_await control::ClientSession::open(std::move(endpoint), std::move(options));
     if (!opened) {
       control::Reply<control::Envelope> failed = std::unexpected(std::move(opened.error()));
       co_return to_answer(target.name, std::move(failed));

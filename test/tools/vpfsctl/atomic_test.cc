@@ -28,8 +28,8 @@ class Site {
       return answers;
     };
   }
-  // "start 0, start 1, confirm 0, ..."
-  std::string log;
+  std::string log;    // "START0 START1 CONFIRM0 "
+  bool waits = true;  // whether changes wait for confirmation
 
  private:
   Answer answer(const Question& question) {
@@ -51,7 +51,8 @@ class Site {
         break;
       case Mood::obeys:
         reply.mutable_rule_reply()->set_version(5);
-        reply.mutable_rule_reply()->set_confirm_by_at(99);
+        if (action == control::Rule::START && waits)
+          reply.mutable_rule_reply()->set_confirm_by_at(99);
         break;
     }
     return make_answer(name, reply);
@@ -108,10 +109,36 @@ TEST(Atomic, AProxyThatVanishesBeforeTheRollBackIsSaidToDoItByItself) {
 TEST(Atomic, AProxyThatVanishesBeforeTheConfirmationIsAskedTwice) {
   Site site(2);
   site.set(1, control::Rule::CONFIRM, Site::Mood::silent);
+  site.set(1, control::Rule::LIST, Site::Mood::silent);
   const auto answers = start(site, 2);
-  EXPECT_EQ(site.log, "START0 START1 CONFIRM0 CONFIRM1 CONFIRM1 ");
+  EXPECT_EQ(site.log, "START0 START1 CONFIRM0 CONFIRM1 CONFIRM1 LIST1 ");
   EXPECT_EQ(answers[0].outcome, Outcome::done);
   EXPECT_EQ(answers[1].code, "pending");
+  EXPECT_EQ(exit_code(answers), ExitCode::partly);
+}
+
+TEST(Atomic, AConfirmationWhoseAnswerWasLostIsFoundInTheListOfRules) {
+  Site site(2);
+  site.set(1, control::Rule::CONFIRM, Site::Mood::refuses);
+  const auto answers = start(site, 2);
+  EXPECT_EQ(site.log, "START0 START1 CONFIRM0 CONFIRM1 CONFIRM1 LIST1 ");
+  EXPECT_EQ(exit_code(answers), ExitCode::done);
+}
+
+TEST(Atomic, WhatWaitsForNoConfirmationNeedsNone) {
+  Site site(2);
+  site.waits = false;
+  EXPECT_EQ(exit_code(start(site, 2)), ExitCode::done);
+  EXPECT_EQ(site.log, "START0 START1 ");
+}
+
+TEST(Atomic, WhatWaitsForNoConfirmationIsNotRolledBackSinceThatCouldUndoAnother) {
+  Site site(2);
+  site.waits = false;
+  site.set(1, control::Rule::START, Site::Mood::refuses);
+  const auto answers = start(site, 2);
+  EXPECT_EQ(site.log, "START0 START1 ");
+  EXPECT_EQ(answers[0].code, "kept");
   EXPECT_EQ(exit_code(answers), ExitCode::partly);
 }
 
@@ -132,7 +159,7 @@ TEST(Atomic, ATimeToConfirmInLeavesTheConfirmationToTheAdministrator) {
 
 TEST(Atomic, TheProxiesWaitLongerThanAllQuestionsTake) {
   EXPECT_EQ(confirm_seconds(1s), 30U);
-  EXPECT_EQ(confirm_seconds(10s), 60U);
+  EXPECT_EQ(confirm_seconds(10s), 80U);
 }
 
 }  // namespace

@@ -188,9 +188,12 @@ TEST(Vpfsctl, BestEffortDoesNotForgiveARefusal) {
 }
 
 // Versions as a stage counts them.
-control::Envelope versioned(const control::Envelope&) {
+control::Envelope versioned(const control::Envelope& request) {
   control::Envelope reply;
   reply.mutable_rule_reply()->set_version(5);
+  if (request.rule().confirm_seconds() > 0) {
+    reply.mutable_rule_reply()->set_confirm_by_at(2'000'000'000);
+  }
   reply.mutable_rule_reply()->set_text("rule x started");
   return reply;
 }
@@ -232,6 +235,7 @@ TEST(Vpfsctl, AnAtomicChangeAtAProxyThatVanishesHalfWayIsPartly) {
   Proxies proxies({Mood::obeys, Mood::obeys});
   proxies.on_ask(versioned);
   proxies.set(1, control::Rule::CONFIRM, Mood::silent);
+  proxies.set(1, control::Rule::LIST, Mood::silent);
   const Outcome outcome = vpfsctl({"rule", "change", "x", "weight=2", "--atomic", "--proxies",
                                    proxies.file(), "--timeout", kShort});
   EXPECT_EQ(outcome.code, 4);
