@@ -39,6 +39,7 @@ function(vpfs_program_pages name)
     BYPRODUCTS ${description})
   add_custom_target(${name}_pages ALL DEPENDS ${page} ${completion})
   add_dependencies(programs ${name}_pages)
+  add_dependencies(programs ${name}_pages)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
   install(FILES ${completion}
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -93,6 +93,38 @@ void add_scheduler(Settings& settings, const Config& config) {
   add_classes(settings, scheduler.classes);
 }
 
+std::string fallback_of(const Config& config) {
+  switch (config.fallback.mode) {
+    case stage::Fallback::Mode::configured:
+      return "configured";
+    case stage::Fallback::Mode::last:
+      return "last";
+    case stage::Fallback::Mode::rate:
+      return to_string(config.fallback.rate);
+  }
+  return "";
+}
+
+std::string names_of(const std::vector<control::Principal>& principals) {
+  Lines names;
+  for (const control::Principal& each : principals) {
+    names.push_back(each.name.empty() ? std::to_string(each.id) : each.name);
+  }
+  return joined(names);
+}
+
+void add_control(Settings& settings, const Config& config) {
+  const control::PortConfig& port = config.control;
+  settings.insert(settings.end(), {{"control.name", config.name},
+                                   {"control.certificate", port.certificate},
+                                   {"control.key", port.key},
+                                   {"control.ca", port.ca},
+                                   {"control.readers", names_of(port.readers)},
+                                   {"control.writers", names_of(port.writers)},
+                                   {"control.audit", port.audit},
+                                   {"control.fallback", fallback_of(config)}});
+}
+
 Settings settings_of(const Config& config) {
   const Limits& limits = config.limits;
   const Timeouts& times = config.timeouts;
@@ -120,6 +152,7 @@ Settings settings_of(const Config& config) {
                        {"timeouts.client_stall", to_string(times.client_stall)},
                        {"timeouts.client_min_rate", to_string(times.client_min_rate)},
                        {"timeouts.drain", to_string(times.drain)}};
+  add_control(settings, config);
   add_scheduler(settings, config);
   return settings;
 }

@@ -234,6 +234,18 @@ std::vector<Parts> rules(const Config& config) {
   return rows;
 }
 
+// How administrators reach the proxy; "" if they cannot.
+std::string ports(const Config& config) {
+  Parts parts;
+  if (!config.control.socket.empty()) parts.push_back("control port " + config.control.socket);
+  if (!config.control.tcp.empty()) {
+    parts.push_back(fmt::format("control port {} with TLS", config.control.tcp));
+  }
+  if (config.http.enabled()) parts.push_back(fmt::format("metrics at {}", config.http.address));
+  if (!config.journal.empty()) parts.push_back("live rules kept in " + config.journal);
+  return joined(parts, ", ");
+}
+
 void add_lines(std::string& text, const Parts& lines) {
   for (const std::string& line : lines) {
     if (!line.empty()) text += "  " + line + "\n";
@@ -255,7 +267,7 @@ void add_table(std::string& text, std::string_view title, const std::vector<Part
 
 std::string to_summary(const Config& config) {
   std::string text;
-  add_lines(text, {place(config), process(config), limits(config), policy(config),
+  add_lines(text, {place(config), process(config), ports(config), limits(config), policy(config),
                    policy_settings(config), cost(config.cost), classes(config.scheduler.classes),
                    jobs(config)});
   add_table(text, "virtual PFSes:", virtual_pfs(config));
@@ -264,9 +276,12 @@ std::string to_summary(const Config& config) {
 }
 
 std::vector<std::string> start_lines(const Config& config, std::string_view version) {
-  return {fmt::format("version {} starts", version), place(config), process(config), policy(config),
-          fmt::format("{}, {}", counted(config.rules.size(), "rule"),
-                      counted(config.virtual_pfs.size(), "declared virtual PFS"))};
+  Parts lines = {fmt::format("version {} starts", version), place(config), process(config)};
+  if (std::string reached = ports(config); !reached.empty()) lines.push_back(std::move(reached));
+  lines.push_back(policy(config));
+  lines.push_back(fmt::format("{}, {}", counted(config.rules.size(), "rule"),
+                              counted(config.virtual_pfs.size(), "declared virtual PFS")));
+  return lines;
 }
 
 std::string describe_rule(const Config& config, const stage::RuleConfig& rule) {

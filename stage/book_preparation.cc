@@ -49,6 +49,9 @@ BookPreparation::BookPreparation(const BookState& state, RuleParser parse, const
       at_(change_.operation.at) {}
 
 std::expected<Change, BookProblem> BookPreparation::run() {
+  if (Problem found = time_problem(change_.operation.confirm_by, "confirm")) {
+    return std::unexpected(std::move(*found));
+  }
   if (at_ < WallTime() || at_ > kLatest) {
     return std::unexpected(
         problem(ProblemCode::unavailable, "", "the clock of this host is wrong by many years"));

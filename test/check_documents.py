@@ -70,7 +70,7 @@ PAGES = (CONFIGURE, NUMBERS, METRICS, TOOLS, NAMES, POLICY_KEYS, POLICY_FIELDS)
 REASONS = "docs/admin/find-out-why.md"
 REASON_SOURCES = ("schedulers/adaptbf.cc", "schedulers/depth_gate.cc", "schedulers/edf.cc", "schedulers/fifo.cc",
                   "schedulers/policy.h", "schedulers/scheduler.cc", "schedulers/sfq.cc", "schedulers/tbf.cc",
-                  "admin/stage_snapshot.cc")
+                  "control/admin/stage_snapshot.cc")
 LEAST_REASONS = 15
 
 

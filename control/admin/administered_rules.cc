@@ -114,6 +114,9 @@ Administration::Outcome<RuleReply> Administration::change_rules(const Rule& requ
                                                                 const Caller& caller) {
   const WallTime now = now_();
   stage::BookOperation operation = {.at = now, .who = caller.name, .what = stage::Confirm{}};
+  if (request.confirm_seconds() > 0) {
+    operation.confirm_by = now + std::chrono::seconds(request.confirm_seconds());
+  }
   const std::vector<std::string> words = words_of(request.words());
   switch (request.action()) {
     case Rule::START:
@@ -132,9 +135,6 @@ Administration::Outcome<RuleReply> Administration::change_rules(const Rule& requ
                                                  stage::parse_rule, errors);
       if (!errors.empty()) {
         return std::unexpected(make_error(Error::INVALID, "", errors.to_string()));
-      }
-      if (request.confirm_seconds() > 0) {
-        set.confirm_by = now + std::chrono::seconds(request.confirm_seconds());
       }
       operation.what = std::move(set);
       break;

@@ -2,45 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 
 #include <arpa/inet.h>
-#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <pwd.h>
 #include <sys/socket.h>
+
+#include "control/wire/accounts.h"
 
 namespace vpfs::control {
 namespace {
-
-// An entry longer than this counts as not found.
-constexpr std::size_t kLongestEntry = std::size_t{1} << 20U;
-
-// `look(buffer)` is one of the reentrant look-ups; ERANGE asks for a larger buffer.
-template <typename Look>
-void with_buffer(Look&& look) {
-  std::vector<char> buffer(1024);
-  while (look(buffer) == ERANGE && buffer.size() < kLongestEntry) buffer.resize(2 * buffer.size());
-}
-
-std::optional<std::uint32_t> look_up_user(const std::string& name) {
-  passwd entry = {};
-  passwd* found = nullptr;
-  with_buffer([&](std::vector<char>& buffer) {
-    return getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  });
-  return found == nullptr ? std::nullopt : std::optional<std::uint32_t>(found->pw_uid);
-}
-
-std::optional<std::uint32_t> look_up_group(const std::string& name) {
-  group entry = {};
-  group* found = nullptr;
-  with_buffer([&](std::vector<char>& buffer) {
-    return getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  });
-  return found == nullptr ? std::nullopt : std::optional<std::uint32_t>(found->gr_gid);
-}
 
 std::vector<std::string> look_up_host(const std::string& host) {
   addrinfo wanted = {};
@@ -75,11 +46,11 @@ typename Answers::mapped_type answer(Answers& answers, const std::string& name, 
 }  // namespace
 
 std::optional<std::uint32_t> HostNames::user(const std::string& name) const {
-  return answer(users_, name, look_up_user);
+  return answer(users_, name, user_id);
 }
 
 std::optional<std::uint32_t> HostNames::group(const std::string& name) const {
-  return answer(groups_, name, look_up_group);
+  return answer(groups_, name, group_id);
 }
 
 std::vector<std::string> HostNames::addresses(const std::string& host) const {

@@ -103,12 +103,12 @@ TEST_F(ControlJournal, AChangeThatCannotBeWrittenIsRefusedAndChangesNothing) {
     EXPECT_TRUE(link.server.receive());
   }
   ASSERT_TRUE(start("third").has_rule_reply());
-  EXPECT_THAT(live_rules(), ElementsAre("first", "third"));
+  EXPECT_THAT(live_rules(), ElementsAre("third", "first"));
 
   proxy_->kill();
   proxy_->start();
   connect();
-  EXPECT_THAT(live_rules(), ElementsAre("first", "third"));
+  EXPECT_THAT(live_rules(), ElementsAre("third", "first"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "proxy/status.h"
 #include "stage/scheduler_config.h"
 #include "stage/share_config.h"
+#include "test/support/manual_clock.h"
 #include "test/support/round_robin.h"
 
 namespace vpfs::proxy {
@@ -47,15 +48,6 @@ TEST_F(AddedPolicyTest, TheSummaryHasItsSettingsAndItsWord) {
                                          HasSubstr("    a        weight 1, visit 3\n")));
 }
 
-class FixedClock final : public Clock {
- public:
-  explicit FixedClock(TimePoint now) : now_(now) {}
-  [[nodiscard]] TimePoint now() const override { return now_; }
-
- private:
-  TimePoint now_;
-};
-
 TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
   TimePoint now = TimePoint{} + 10s;
   Dispatcher dispatcher(
@@ -76,7 +68,7 @@ TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
 
   const SystemClock clock;
   SharedState shared(clock, std::nullopt);
-  const FixedClock at_now(now);
+  const test::ManualClock at_now(now);
   DispatcherAccess access(dispatcher, at_now);
   control::SnapshotReader reader;
   const control::StageSnapshot snapshot = reader.read(access);

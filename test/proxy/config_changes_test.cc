@@ -176,7 +176,8 @@ TEST(ConfigChanges, RulesWithNamesAreToldApartByThem) {
   before.rules[2].name = "rules[2]";
   Config after = before;
   std::swap(after.rules[0], after.rules[1]);
-  after.rules[0].clients = {"5.5.5.5"};
+  after.rules[0].text.condition = "client=5.5.5.5";
+  after.rules[0].any_of = {{.clients = {"5.5.5.5"}}};
   after.rules[2].name = "three";
   EXPECT_THAT(changes(before, after),
               ElementsAre("rules[2] removed: client 3.3.3.3 -> x",

@@ -8,8 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "proxy/dispatcher.h"
-#include "proxy/status_snapshot.h"
+#include "proxy/dispatcher_access.h"
 #include "test/proxy/counting_clock.h"
+#include "test/support/manual_clock.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -53,7 +54,9 @@ class StatusTest : public ::testing::Test {
     (void)dispatcher_.turn(0, what, now_, released);
   }
   json status() {
-    return json::parse(status_text(settings_, {}, shared_, reader_.read(dispatcher_, now_)));
+    const test::ManualClock clock(now_);
+    DispatcherAccess access(dispatcher_, clock);
+    return json::parse(status_text(settings_, {}, shared_, reader_.read(access)));
   }
   static json row_of(const json& rows, const std::string& name) {
     for (const json& row : rows) {
@@ -67,7 +70,7 @@ class StatusTest : public ::testing::Test {
   CountingClock clock_;
   SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), 1)};
   Dispatcher dispatcher_{settings_.config, 1, [](std::size_t) {}, kStart};
-  StatusReader reader_;
+  control::SnapshotReader reader_;
   std::deque<PendingIo> ios_;
 };
 

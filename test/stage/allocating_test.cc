@@ -46,8 +46,8 @@ class StageAllocations : public ::testing::Test {
   }
   VirtualPfsId id(const std::string& name) {
     const bool is_job = name.starts_with("job-");
-    return stage_->find({.virtual_pfs = name, .declared_name = is_job ? "job-{jobid}" : name},
-                        now_);
+    return stage_->find({.virtual_pfs = name, .declared_name = is_job ? "job-{jobid}" : name}, now_)
+        .id;
   }
   CycleResult allocate(std::uint64_t term, std::uint64_t sequence,
                        const std::vector<Allocation>& allocations, Duration lease = 1s,

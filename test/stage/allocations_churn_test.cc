@@ -110,8 +110,11 @@ class Churn {
   void come() {
     constexpr std::array kNames = {"a", "b", "c", "job-1", "job-2", "job-3"};
     const std::string name = kNames[draw(kNames.size())];
-    const VirtualPfsId id = stage_->find(
-        {.virtual_pfs = name, .declared_name = name.size() > 1 ? "job-{jobid}" : name}, now_);
+    const VirtualPfsId id =
+        stage_
+            ->find({.virtual_pfs = name, .declared_name = name.size() > 1 ? "job-{jobid}" : name},
+                   now_)
+            .id;
     known_[id] = name;
     Request& io = waiting_.emplace_back();
     io.app = id.app;

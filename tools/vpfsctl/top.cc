@@ -47,6 +47,7 @@ class Latest {
     auto news = poller.take();
     for (auto& [proxy, answer] : news) {
       add(answer, proxy, model_);
+      model_.set_name(proxy, answer.name);
       answers_[proxy] = std::move(answer);
     }
     return !news.empty();

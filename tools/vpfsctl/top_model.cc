@@ -108,6 +108,11 @@ void TopModel::lost(std::size_t index, const std::string& problem) {
   proxies_[index].problem = problem;
 }
 
+void TopModel::set_name(std::size_t index, const std::string& name) {
+  VPFS_ASSERT(index < proxies_.size());
+  proxies_[index].name = name;
+}
+
 std::optional<TopModel::Change> TopModel::change(const Proxy& proxy, Key key,
                                                  std::uint64_t back_us) {
   const Snapshot& newest = proxy.history.back();

@@ -60,6 +60,8 @@ class TopModel {
   // `proxy` counts as in the constructor.
   void add(std::size_t proxy, const control::StatsReply& reply);
   void lost(std::size_t proxy, const std::string& problem);
+  // A proxy may say its name later.
+  void set_name(std::size_t proxy, const std::string& name);
 
   // Rows of all proxies together by name, or one for each proxy. Sorted by name and proxy.
   [[nodiscard]] std::vector<TopRow> rows(bool each_proxy) const;

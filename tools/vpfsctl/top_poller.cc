@@ -57,8 +57,10 @@ net::Task<Answer> TopPoller::ask_once(std::size_t proxy,
     }
     session = std::move(*opened);
   }
+  const std::string& its_own = session->hello().name();
+  std::string name = target.is_named || its_own.empty() ? target.name : its_own;
   control::Reply<control::Envelope> reply = co_await session->ask(request_, options_.timeout);
-  co_return to_answer(target.name, std::move(reply));
+  co_return to_answer(std::move(name), std::move(reply));
 }
 
 }  // namespace vpfs::ctl

@@ -19,15 +19,14 @@ using ::testing::UnorderedElementsAre;
 // The words that bash proposes behind `words`, the last of which may be a part.
 std::vector<std::string> proposals(const std::string& name, const std::vector<std::string>& words) {
   const std::filesystem::path file = program_directory() / "../completions" / name;
-  std::string script = "source '" + file.string() + "'\nCOMP_WORDS=('" + name + "'";
+  std::string script = "PATH='" + program_directory().string() + "':$PATH\nsource '" +
+                       file.string() + "'\nCOMP_WORDS=('" + name + "'";
   for (const std::string& word : words) script += " '" + word + "'";
   script += ")\nCOMP_CWORD=" + std::to_string(words.size()) + "\n";
   std::string function = "_" + name;
   for (char& letter : function) letter = letter == '-' ? '_' : letter;
   script += function + "\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
-  const char* path = std::getenv("PATH");
-  Process bash({"bash", "-u", "-c", script},
-               {{"PATH", program_directory().string() + ":" + (path == nullptr ? "" : path)}});
+  Process bash({"bash", "-u", "-c", script});
   const auto exit = bash.wait();
   EXPECT_TRUE(exit && exit->code == 0) << bash.errors();
   EXPECT_EQ(bash.errors(), "");

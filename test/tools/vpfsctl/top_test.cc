@@ -1,10 +1,10 @@
 #include <array>
 #include <atomic>
-#include <cerrno>
+#include <chrono>
+#include <optional>
 #include <regex>
 #include <sstream>
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -75,11 +75,13 @@ TEST(VpfsctlTop, ShowsAProxyThatVanishesAndGoesOnWhenItIsBack) {
   ASSERT_TRUE(top.wait_for_line("? s1: "));
   const std::size_t length = top.output().size();
   proxies.start(1);
+  // The last table that is whole has no word of it.
   const auto is_back = [&top, length] {
     const std::string text = top.output().substr(length);
     const std::size_t last = text.rfind("2 proxies: ");
-    return last != std::string::npos && text.find("? s1: ") < last &&
-           text.find("? s1: ", last) == std::string::npos && text.find("NAME", last) < text.size();
+    const std::size_t before = text.rfind("2 proxies: ", last == 0 ? last : last - 1);
+    return last != std::string::npos && before < last &&
+           text.substr(before, last - before).find("? s1: ") == std::string::npos;
   };
   for (int i = 0; i < 100 && !is_back(); ++i) usleep(50'000);
   EXPECT_TRUE(is_back()) << top.output().substr(length);
@@ -148,17 +150,19 @@ class Terminal {
     return output.find(text) != std::string::npos;
   }
   void press(char key) const { EXPECT_EQ(write(terminal_, &key, 1), 1); }
-  // The exit code; -1 if it does not end.
-  int wait() {
-    for (int i = 0; i < 200; ++i) {
+  // The exit code, or the signal with a minus; nothing if it does not end.
+  std::optional<int> wait() {
+    const auto end = std::chrono::steady_clock::now() + 10s;
+    while (std::chrono::steady_clock::now() < end) {
+      // A terminal that the program has closed is always ready.
       read_some();
       int status = 0;
       if (waitpid(pid_, &status, WNOHANG) == pid_) {
         pid_ = -1;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
       }
     }
-    return -1;
+    return std::nullopt;
   }
 
   std::string output;
@@ -179,12 +183,13 @@ class Terminal {
 TEST(VpfsctlTop, IsAScreenOnATerminalUntilXIsPressed) {
   Proxies proxies({Mood::obeys});
   proxies.on_ask(Stage());
-  Terminal terminal({"top", "-d", "100ms", "--proxies", proxies.file()}, 100, 24);
+  Terminal terminal({"top", "-d", "100ms", "--proxy", proxies.socket(0)}, 100, 24);
   EXPECT_TRUE(terminal.wait_for("alice"));
   EXPECT_TRUE(terminal.wait_for("100.0"));
   EXPECT_TRUE(terminal.wait_for("x exit"));
   terminal.press('p');
   EXPECT_TRUE(terminal.wait_for("PROXY"));
+  EXPECT_TRUE(terminal.wait_for("fake")) << "as it names itself";
   terminal.press('x');
   EXPECT_EQ(terminal.wait(), 0);
 }
@@ -192,12 +197,16 @@ TEST(VpfsctlTop, IsAScreenOnATerminalUntilXIsPressed) {
 TEST(VpfsctlTop, TinyTerminalsAndLongNamesDoNotBreakTheScreen) {
   Proxies proxies({Mood::obeys});
   proxies.on_ask(Stage(std::string(128, 'n')));
-  for (const auto& [columns, rows] :
-       std::vector<std::pair<unsigned short, unsigned short>>{{20, 5}, {1, 1}, {8, 2}}) {
-    Terminal terminal({"top", "-d", "50ms", "--proxies", proxies.file()}, columns, rows);
-    EXPECT_TRUE(terminal.wait_for("n")) << columns << "x" << rows;
+  struct Size {
+    unsigned short columns;
+    unsigned short rows;
+    const char* shown;
+  };
+  for (const Size& size : {Size{20, 5, "nnnnnnn~"}, Size{8, 2, "nnnnnnn"}, Size{1, 1, "~"}}) {
+    Terminal terminal({"top", "-d", "50ms", "--proxies", proxies.file()}, size.columns, size.rows);
+    EXPECT_TRUE(terminal.wait_for(size.shown)) << size.columns << "\n" << terminal.output;
     terminal.press('x');
-    EXPECT_EQ(terminal.wait(), 0) << columns << "x" << rows;
+    EXPECT_EQ(terminal.wait(), 0) << size.columns << terminal.output;
   }
 }
 
