@@ -73,6 +73,8 @@ std::string example(const std::string& name) {
   text = std::regex_replace(text, std::regex("\n  status_file: [^\n]*"), "");
   text = std::regex_replace(text, std::regex("\n  listen: [^\n]*"),
                             "\n  listen: {listen}\n  status_file: '{status_file}'");
+  text = std::regex_replace(text, std::regex("\n  socket: [^\n]*"),
+                            "\n  socket: '{status_file}.sock'");
   return std::regex_replace(text, std::regex("\n  upstream: [^\n]*"), "\n  upstream: {upstream}");
 }
 

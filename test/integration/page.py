@@ -1,8 +1,8 @@
 """Pages whose examples are run: configurations, other files and commands of vpfsctl, with what these print.
 
-A code block that begins with a comment `# NAME` is the file NAME. `vpfs-proxy.yaml` is a proxy's configuration. In the
-other blocks each line `$ vpfsctl ...` is a command, and the lines behind it are its output. Blocks that begin otherwise
-are not looked at. A section is what stands between two headings of the second level.
+A code block that begins with a comment `# NAME` is the file NAME. `vpfs-proxy.yaml` is a proxy's configuration. In
+blocks that begin with one of COMMANDS each line `$ ...` is a command, and the lines behind it are its output. Blocks
+that begin otherwise are not looked at. A section is what stands between two headings of the second level.
 """
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Iterator
 
 PROMPT = "$ "
+COMMANDS = ("vpfsctl", "script/certificates")
 CONFIG = "vpfs-proxy.yaml"
 FILE_NAME = re.compile(r"# ([\w./-]+\.yaml)$")
 REASONS = "docs/admin/find-out-why.md"
@@ -82,7 +83,7 @@ def sections(page: pathlib.Path) -> list[Section]:
         section = found.setdefault(title, Section(title, []))
         if name := FILE_NAME.match(block[0]):
             section.steps.append((name[1], "\n".join(block) + "\n"))
-        elif block[0].startswith(PROMPT + "vpfsctl"):
+        elif block[0].startswith(tuple(PROMPT + command for command in COMMANDS)):
             section.steps += commands_of(block)
     return [section for section in found.values() if section.steps]
 

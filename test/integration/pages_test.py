@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,12 +46,15 @@ class Site:
     def __init__(self, programs: Programs) -> None:
         self.programs = programs
         self.cluster = Cluster(programs, 1, [Front("px", "proxy")])
+        self._tls_port = programs.reserve_port()
         self.proxy: Program | None = None
         self._load: Program | None = None
 
     def local(self, text: str) -> str:
-        for there in ("/run/vpfs", "/var/lib/vpfs", "/var/log/vpfs"):
+        for there in ("/run/vpfs", "/var/lib/vpfs", "/var/log/vpfs", "/etc/vpfs"):
             text = text.replace(there, str(self.programs.work))
+        text = text.replace("0.0.0.0:7311", f"127.0.0.1:{self._tls_port}")
+        text = text.replace("stor0.example:7311", f"localhost:{self._tls_port}")
         for address, path in (("0.0.0.0:4334", "px"), ("127.0.0.1:3334", DIRECT), ("0.0.0.0:8003", "px"),
                               ("127.0.0.1:8003", DIRECT)):
             text = text.replace(address, f"127.0.0.1:{self.cluster.ports(path)[0]}")
@@ -82,8 +86,9 @@ class Site:
 
     def run(self, command: page.Command) -> subprocess.CompletedProcess[str]:
         environment = dict(os.environ, VPFS_PROXY=str(self.programs.work / "proxy.sock"))
-        words = command.words()
-        return subprocess.run([self.programs.binaries / words[0], *words[1:]], check=False, capture_output=True, text=True,
+        words = [self.local(word) for word in command.words()]
+        program = (ROOT if "/" in words[0] else self.programs.binaries) / words[0]
+        return subprocess.run([program, *words[1:]], check=False, capture_output=True, text=True,
                               cwd=self.programs.work, env=environment, timeout=PATIENCE)
 
 
@@ -156,6 +161,11 @@ class PagesTest(unittest.TestCase):
     def test_live_rules(self) -> None:
         self.check("live-rules.md")
 
+    def test_permissions(self) -> None:
+        if shutil.which("openssl") is None:
+            self.skipTest("there is no openssl command")
+        self.check("permissions.md")
+
 
 def write(file: pathlib.Path) -> None:
     """Puts what each command prints below it, in place of what is there."""
@@ -164,7 +174,7 @@ def write(file: pathlib.Path) -> None:
     queue = iter(printed)
     continued = False
     for line in file.read_text(encoding="utf-8").splitlines():
-        is_command = line.startswith("    " + page.PROMPT + "vpfsctl")
+        is_command = line.startswith(tuple("    " + page.PROMPT + command for command in page.COMMANDS))
         if is_command or continued:
             lines.append(line)
             continued = line.endswith("\\")

@@ -37,6 +37,7 @@ TEST(ProxyConfig, TheExampleIsGood) {
   EXPECT_EQ(config.scheduler.depth.requests, 16U);
   EXPECT_EQ(config.scheduler.depth.cost, 8 * kMiB);
   EXPECT_FALSE(config.timeouts.hold);
+  EXPECT_EQ(config.control.socket, "vpfs-proxy.sock");
   ASSERT_EQ(config.virtual_pfs.size(), 4U);
   EXPECT_EQ(config.virtual_pfs[0].name, "simulation");
   EXPECT_EQ(config.virtual_pfs[0].share.weight, 2U);
