@@ -6,6 +6,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/config_reader.h"
 #include "control/admin/administration.h"
@@ -134,7 +135,8 @@ Administration::Outcome<RuleReply> Administration::change_rules(const Rule& requ
       stage::ApplySet set = stage::read_rule_set(request.file(), live_.file(), live_.book().state(),
                                                  stage::parse_rule, errors);
       if (!errors.empty()) {
-        return std::unexpected(make_error(Error::INVALID, "", errors.to_string()));
+        const std::string all = fmt::format("{}", fmt::join(errors.lines(), "; "));
+        return std::unexpected(make_error(Error::INVALID, "", all));
       }
       operation.what = std::move(set);
       break;
