@@ -333,9 +333,14 @@ LiveRule rule_of_job(const std::string& jobid, const std::vector<std::string>& w
 }
 
 std::optional<std::string> change(BookState& state, const BookOperation& operation) {
+  const std::uint64_t before = state.version;
   Problem problem = std::visit(Changer(state, operation), operation.what);
-  if (!problem) ++state.number;
-  return problem;
+  if (problem) return problem;
+  ++state.number;
+  if (operation.confirm_by && state.version != before) {
+    state.pending = PendingConfirmation{.deadline = *operation.confirm_by, .version = before};
+  }
+  return std::nullopt;
 }
 
 }  // namespace vpfs::stage

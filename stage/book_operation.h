@@ -125,6 +125,9 @@ struct BookOperation {
   std::variant<StartRule, ChangeRule, ChangeShare, StopRule, StopShare, ApplySet, Confirm, Rollback,
                StartJob, StopJob, SetBypass, Expire>
       what;
+  // Of a change of administrators' rules: the set before comes back then, unless it is confirmed.
+  // An ApplySet has its own.
+  std::optional<WallTime> confirm_by = {};
 
   bool operator==(const BookOperation&) const = default;
 };

@@ -12,6 +12,11 @@ bool is_done(const Answer& answer) {
   return answer.outcome == Outcome::done;
 }
 
+// Whether the change is in force until it is confirmed. A change that changed nothing is not.
+bool waits(const Answer& answer) {
+  return is_done(answer) && answer.reply.rule_reply().confirm_by_at() != 0;
+}
+
 control::Envelope confirmation() {
   control::Envelope request;
   request.mutable_rule()->set_action(control::Rule::CONFIRM);
@@ -40,15 +45,18 @@ void roll_back(std::vector<Answer>& answers, std::uint64_t seconds, const AskSom
   std::vector<Question> questions;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     Answer& answer = answers[i];
-    if (is_done(answer)) {
-      questions.push_back({.proxy = i, .request = rollback(answer)});
-      continue;
-    }
+    if (waits(answer)) questions.push_back({.proxy = i, .request = rollback(answer)});
+    if (is_done(answer)) continue;
     if (why.empty()) why = fmt::format("{}: {}", answer.name, answer.text);
     if (answer.outcome == Outcome::unreachable) {
       answer.text += fmt::format(
           " (if the change has arrived there, it is rolled back by itself within {} s)", seconds);
     }
+  }
+  for (Answer& answer : answers) {
+    if (!is_done(answer) || waits(answer)) continue;
+    set(answer, Outcome::refused, "rolled_back",
+        "nothing had to be changed here, and nothing was elsewhere, because of " + why);
   }
   if (questions.empty()) return;
   const std::vector<Answer> undone = ask(questions);
@@ -70,7 +78,7 @@ void roll_back(std::vector<Answer>& answers, std::uint64_t seconds, const AskSom
 void confirm(std::vector<Answer>& answers, std::uint64_t seconds, const AskSome& ask) {
   std::vector<Question> open;
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    open.push_back({.proxy = i, .request = confirmation()});
+    if (waits(answers[i])) open.push_back({.proxy = i, .request = confirmation()});
   }
   std::vector<Answer> failures;
   for (int attempt = 0; attempt < 2 && !open.empty(); ++attempt) {
