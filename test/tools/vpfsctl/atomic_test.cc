@@ -18,6 +18,8 @@ class Site {
 
   explicit Site(std::size_t count) : moods_(count) {}
 
+  // The change makes no difference there, so nothing waits for a confirmation.
+  void has_it_already(std::size_t proxy) { has_it_.insert(proxy); }
   void set(std::size_t proxy, control::Rule::Action action, Mood mood) {
     moods_[proxy][action] = mood;
   }
@@ -51,13 +53,16 @@ class Site {
         break;
       case Mood::obeys:
         reply.mutable_rule_reply()->set_version(5);
-        reply.mutable_rule_reply()->set_confirm_by_at(99);
+        if (!has_it_.contains(question.proxy)) {
+          reply.mutable_rule_reply()->set_confirm_by_at(99);
+        }
         break;
     }
     return make_answer(name, reply);
   }
 
   std::vector<std::map<control::Rule::Action, Mood>> moods_;
+  std::set<std::size_t> has_it_;
 };
 
 std::vector<Answer> start(Site& site, std::size_t count, std::uint64_t left_to_caller = 0) {
@@ -128,6 +133,20 @@ TEST(Atomic, ATimeToConfirmInLeavesTheConfirmationToTheAdministrator) {
   const auto answers = start(site, 2, 600);
   EXPECT_EQ(site.log, "START0 START1 ");
   EXPECT_EQ(answers[0].reply.rule_reply().confirm_by_at(), 99);
+}
+
+TEST(Atomic, AProxyThatHasTheChangeAlreadyIsNeitherConfirmedNorRolledBack) {
+  Site agreeing(2);
+  agreeing.has_it_already(1);
+  EXPECT_EQ(exit_code(start(agreeing, 2)), ExitCode::done);
+  EXPECT_EQ(agreeing.log, "START0 START1 CONFIRM0 ");
+  Site refusing(3);
+  refusing.has_it_already(0);
+  refusing.set(1, control::Rule::START, Site::Mood::refuses);
+  const auto answers = start(refusing, 3);
+  EXPECT_EQ(refusing.log, "START0 START1 START2 ROLLBACK2 ");
+  EXPECT_EQ(exit_code(answers), ExitCode::refused);
+  EXPECT_THAT(answers[0].text, HasSubstr("nothing had to be changed here"));
 }
 
 TEST(Atomic, TheProxiesWaitLongerThanAllQuestionsTake) {

@@ -191,6 +191,7 @@ TEST(Vpfsctl, BestEffortDoesNotForgiveARefusal) {
 control::Envelope versioned(const control::Envelope&) {
   control::Envelope reply;
   reply.mutable_rule_reply()->set_version(5);
+  reply.mutable_rule_reply()->set_confirm_by_at(99);
   reply.mutable_rule_reply()->set_text("rule x started");
   return reply;
 }
