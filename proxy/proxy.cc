@@ -68,6 +68,7 @@ Proxy::Proxy(Live live, std::string file, control::HostNames& names, const Clock
       live_(std::move(live)),
       started_(wall_clock_now()),
       settings_(std::make_shared<const Settings>(live_.in_force())),
+      lookups_(context_, names),
       signals_(context_, SIGTERM, SIGINT, SIGUSR1),
       status_timer_(context_),
       drain_timer_(context_),
@@ -163,7 +164,7 @@ void Proxy::await_signal() {
     } else if (signal == SIGUSR2) {
       reopen_log();
     } else if (signal == SIGHUP) {
-      (void)reload();  // it is in the log
+      reload([](const auto&) {});  // it is in the log
     } else if (shared_.draining.load()) {
       spdlog::warn("second signal: ending without waiting for outstanding requests");
       context_.stop();

@@ -14,6 +14,7 @@
 #include "control/admin/administration.h"
 #include "control/admin/host_names.h"
 #include "control/admin/live_state.h"
+#include "control/admin/name_lookups.h"
 #include "control/admin/stage_owner.h"
 #include "control/store/file_calls.h"
 #include "net/listener.h"
@@ -65,7 +66,11 @@ class Proxy final : private control::StageOwner {
   // control::StageOwner
   void use(const stage::Config& config) override;
   void set_bypass(bool on) override;
-  [[nodiscard]] Result<std::vector<std::string>> reload() override;
+  void reload(Reloaded done) override;
+  void look_up(const control::WantedNames& names,
+               std::function<void(std::optional<std::string> problem)> done) override {
+    lookups_.fetch(names, std::move(done));
+  }
   void drain() override { begin_drain("an administrator asked for it"); }
   [[nodiscard]] control::StageAccess& stage() override { return access_; }
   [[nodiscard]] std::string status() override;
@@ -74,6 +79,9 @@ class Proxy final : private control::StageOwner {
 
   void accepted(net::Socket socket);
   void await_signal();
+  [[nodiscard]] Result<std::vector<std::string>> reload_now();
+  // Those of the file as it is now, and of live rules beside it.
+  [[nodiscard]] control::WantedNames names_of_file() const;
   [[nodiscard]] Result<void> take_on(const Config& config);
   // Locks the status file of `config`. Returns nothing if that file is locked already.
   [[nodiscard]] Result<std::optional<StatusLock>> lock_status(const Config& config) const;
@@ -98,6 +106,7 @@ class Proxy final : private control::StageOwner {
   SettingsPtr settings_before_;  // freed by this thread, so that no worker stalls
   Reloads reloads_;
   asio::io_context context_{1};
+  control::NameLookups lookups_;
   std::unique_ptr<net::Listener> listener_;
   asio::signal_set signals_;
   asio::steady_timer status_timer_;

@@ -79,9 +79,24 @@ void Proxy::set_bypass(bool on) {
   dispatcher_.bypass(on, shared_.clock.now());
 }
 
-Result<std::vector<std::string>> Proxy::reload() {
+void Proxy::reload(Reloaded done) {
+  lookups_.fetch_anew(names_of_file(),
+                      [this, done = std::move(done)](const std::optional<std::string>& problem) {
+                        if (problem) log_answer(spdlog::level::warn, "reload: " + *problem);
+                        done(reload_now());
+                      });
+}
+
+control::WantedNames Proxy::names_of_file() const {
+  const control::NotedNames noted;
+  ConfigErrors errors(file_);
+  std::optional<Config> config = load_config_file(errors, live_.file.get(), &noted);
+  if (config) (void)live_.state->fits(*config);
+  return noted.wanted();
+}
+
+Result<std::vector<std::string>> Proxy::reload_now() {
   ++reloads_.tried;
-  names_.forget();
   ConfigErrors errors(file_);
   const std::optional<Config> config = load_config_file(errors, live_.file.get(), &names_);
   for (const std::string& warning : errors.warnings()) {
@@ -110,9 +125,12 @@ Result<void> Proxy::take_on(const Config& config) {
   if (Result<void> fits = live_.state->fits(config); !fits) return fits;
   Result<std::optional<StatusLock>> lock = lock_status(config);
   if (!lock) return std::unexpected(std::move(lock.error()));
-  if (Result<void> port = control_.reload(config); !port) return port;
   if (config.log != live_.file->log) {
     if (Result<void> logs = set_log_target(config.log); !logs) return logs;
+  }
+  if (Result<void> port = control_.reload(config); !port) {
+    if (config.log != live_.file->log) (void)set_log_target(live_.file->log);
+    return port;
   }
   if (*lock || config.status_file.empty()) status_lock_ = std::move(*lock).value_or(StatusLock());
   const auto before = std::exchange(live_.file, std::make_shared<const Config>(config));

@@ -49,13 +49,11 @@ BookPreparation::BookPreparation(const BookState& state, RuleParser parse, const
       at_(change_.operation.at) {}
 
 std::expected<Change, BookProblem> BookPreparation::run() {
-  if (Problem found = time_problem(change_.operation.confirm_by, "confirm")) {
-    return std::unexpected(std::move(*found));
-  }
   if (at_ < WallTime() || at_ > kLatest) {
     return std::unexpected(
         problem(ProblemCode::unavailable, "", "the clock of this host is wrong by many years"));
   }
+  if (Problem found = confirmation_problem()) return std::unexpected(std::move(*found));
   if (Problem found = std::visit([this](auto what) { return check(std::move(what)); },
                                  change_.operation.what)) {
     return std::unexpected(std::move(*found));
@@ -86,6 +84,25 @@ BookPreparation::Problem BookPreparation::waits_for_confirmation() const {
                  fmt::format("the applied set waits for its confirmation until {:%F %T} UTC: "
                              "confirm it or roll back first",
                              state_.pending->deadline));
+}
+
+// Only the administrators' set has versions that can come back.
+BookPreparation::Problem BookPreparation::confirmation_problem() const {
+  const BookOperation& operation = change_.operation;
+  if (!operation.confirm_by) return std::nullopt;
+  if (Problem found = time_problem(operation.confirm_by, "confirm")) return found;
+  if (std::holds_alternative<ApplySet>(operation.what)) return std::nullopt;
+  std::string name;
+  if (const auto* const start = std::get_if<StartRule>(&operation.what)) {
+    if (start->origin == RuleOrigin::administrator) return std::nullopt;
+  } else if (const auto* const change = std::get_if<ChangeRule>(&operation.what)) {
+    name = change->name;
+  } else if (const auto* const stop = std::get_if<StopRule>(&operation.what)) {
+    name = stop->name;
+  }
+  const std::shared_ptr<const LiveRule> rule = find_rule(state_, name);
+  if (!name.empty() && (!rule || is_started_rule(rule))) return std::nullopt;
+  return invalid("confirm", "only changes of administrators' rules can wait for a confirmation");
 }
 
 BookPreparation::Problem BookPreparation::time_problem(const std::optional<WallTime>& until,

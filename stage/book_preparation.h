@@ -39,6 +39,7 @@ class BookPreparation {
   // Why a rule may not have this name.
   [[nodiscard]] Problem name_problem(const RuleText& rule, RuleOrigin origin) const;
   [[nodiscard]] Problem waits_for_confirmation() const;
+  [[nodiscard]] Problem confirmation_problem() const;
   // Another rule sends to the virtual PFS of this rule or share.
   [[nodiscard]] Problem is_needed(std::string_view name) const;
   [[nodiscard]] Problem time_problem(const std::optional<WallTime>& until,

@@ -1,6 +1,5 @@
 // The part of Administration that is about rules and jobs.
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -12,6 +11,8 @@
 #include "control/admin/administration.h"
 #include "control/admin/job_replies.h"
 #include "control/admin/rule_states.h"
+#include "control/admin/time_after.h"
+#include "control/admin/who.h"
 #include "control/wire/protocol.h"
 #include "stage/client_list.h"
 #include "stage/rule_checks.h"
@@ -111,14 +112,12 @@ RuleReply Administration::history() const {
   return reply;
 }
 
-Administration::Outcome<RuleReply> Administration::change_rules(const Rule& request,
-                                                                const Caller& caller) {
+std::expected<stage::BookOperation, Error> Administration::operation_of(
+    const Rule& request, const Caller& caller, const stage::Config& file) const {
   const WallTime now = now_();
   stage::BookOperation operation = {.at = now, .who = caller.name, .what = stage::Confirm{}};
-  if (request.confirm_seconds() > 0) {
-    operation.confirm_by = now + std::chrono::seconds(request.confirm_seconds());
-  }
   const std::vector<std::string> words = words_of(request.words());
+  operation.confirm_by = time_after(now, request.confirm_seconds());
   switch (request.action()) {
     case Rule::START:
       operation.what = stage::StartRule{
@@ -132,7 +131,7 @@ Administration::Outcome<RuleReply> Administration::change_rules(const Rule& requ
       break;
     case Rule::APPLY: {
       ConfigErrors errors(request.file_name().empty() ? "the file" : request.file_name());
-      stage::ApplySet set = stage::read_rule_set(request.file(), live_.file(), live_.book().state(),
+      stage::ApplySet set = stage::read_rule_set(request.file(), file, live_.book().state(),
                                                  stage::parse_rule, errors);
       if (!errors.empty()) {
         const std::string all = fmt::format("{}", fmt::join(errors.lines(), "; "));
@@ -147,6 +146,35 @@ Administration::Outcome<RuleReply> Administration::change_rules(const Rule& requ
     default:
       break;
   }
+  return operation;
+}
+
+WantedNames Administration::names_of(const Envelope& request, const Caller& caller) const {
+  if (live_.file().names == nullptr) return {};
+  const NotedNames noted;
+  if (request.has_job() && request.job().action() == Job::START) {
+    (void)read_job(request.job(), &noted);
+  } else if (request.has_why() && caller.rights != Rights::own) {
+    (void)read_asked(request.why().who(), &noted);
+  } else if (request.has_rule()) {
+    const Rule::Action action = request.rule().action();
+    if (action != Rule::START && action != Rule::CHANGE && action != Rule::APPLY &&
+        action != Rule::ROLLBACK) {
+      return {};
+    }
+    stage::Config file = live_.file();
+    file.names = &noted;
+    auto operation = operation_of(request.rule(), caller, file);
+    if (operation) (void)live_.book().prepare(std::move(*operation), file);
+  }
+  return noted.wanted();
+}
+
+Administration::Outcome<RuleReply> Administration::change_rules(const Rule& request,
+                                                                const Caller& caller) {
+  if (request.dry_run()) tick();
+  auto operation = operation_of(request, caller, live_.file());
+  if (!operation) return std::unexpected(std::move(operation.error()));
 
   RuleReply reply;
   const auto add = [&](const stage::Change& change) {
@@ -154,8 +182,7 @@ Administration::Outcome<RuleReply> Administration::change_rules(const Rule& requ
     for (const std::string& each : change.warnings) reply.add_warnings(each);
   };
   if (request.dry_run()) {
-    tick();
-    const auto change = live_.prepare(std::move(operation));
+    const auto change = live_.prepare(std::move(*operation));
     if (!change) return std::unexpected(change.error());
     add(*change);
     reply.set_version(live_.book().state().version);
@@ -163,7 +190,7 @@ Administration::Outcome<RuleReply> Administration::change_rules(const Rule& requ
                                                : "nothing was changed: this is a dry run");
     return reply;
   }
-  const auto change = carry_out(std::move(operation));
+  const auto change = carry_out(std::move(*operation));
   if (!change) return std::unexpected(change.error());
   add(*change);
   const stage::BookState& state = live_.book().state();
@@ -199,9 +226,7 @@ Administration::Outcome<JobReply> Administration::job(const Job& request, const 
       if (!job) return std::unexpected(std::move(job.error()));
       start.job = std::move(*job);
       start.words = words_of(request.words());
-      if (request.time_limit_seconds() > 0) {
-        start.until = now + std::chrono::seconds(request.time_limit_seconds());
-      }
+      start.until = time_after(now, request.time_limit_seconds());
       const bool is_known = live_.book().state().jobs.contains(request.jobid());
       const auto change = carry_out({.at = now, .who = caller.name, .what = std::move(start)});
       if (!change) return std::unexpected(change.error());
@@ -228,8 +253,13 @@ Administration::Outcome<JobReply> Administration::job(const Job& request, const 
 
 JobReply Administration::list_jobs(const Caller& caller) {
   JobReply reply;
-  add_jobs(reply, live_.composed().config, live_.book().state());
-  if (caller.rights == Rights::own) keep_own(reply, own_jobs(live_.composed().config, caller));
+  const stage::Config& config = live_.composed().config;
+  if (caller.rights == Rights::own) {
+    const JobIds own = own_jobs(config, caller);
+    add_jobs(reply, config, live_.book().state(), &own);
+  } else {
+    add_jobs(reply, config, live_.book().state());
+  }
   return reply;
 }
 

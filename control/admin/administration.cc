@@ -5,11 +5,13 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include "control/admin/job_replies.h"
 #include "control/admin/rule_states.h"
 #include "control/admin/stats_reply.h"
+#include "control/admin/time_after.h"
 #include "control/admin/who.h"
 #include "control/wire/protocol.h"
 
@@ -38,6 +40,15 @@ void send_ack(const Answer& answer, std::expected<Ack, Error> outcome) {
 }  // namespace
 
 void Administration::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
+  const WantedNames names = names_of(request, caller);
+  if (names.empty()) return this->answer(request, caller, answer);
+  owner_.look_up(names, [this, request, caller, answer](std::optional<std::string> problem) {
+    if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
+    this->answer(request, caller, answer);
+  });
+}
+
+void Administration::answer(const Envelope& request, const Caller& caller, const Answer& answer) {
   switch (request.body_case()) {
     case Envelope::kRule:
       return deliver(answer, rule(request.rule(), caller), [](Envelope& to, RuleReply reply) {
@@ -49,7 +60,7 @@ void Administration::ask(const Envelope& request, const Caller& caller, const An
       });
     case Envelope::kStats: {
       Envelope reply;
-      *reply.mutable_stats_reply() = stats(request.stats().rules(), &caller);
+      *reply.mutable_stats_reply() = stats_of(request.stats(), caller);
       return answer(std::move(reply));
     }
     case Envelope::kWhy:
@@ -60,7 +71,11 @@ void Administration::ask(const Envelope& request, const Caller& caller, const An
       return answer(std::move(reply));
     }
     case Envelope::kReload:
-      return send_ack(answer, reload());
+      return owner_.reload([answer](Result<std::vector<std::string>> changed) {
+        if (!changed) return answer(make_error(Error::INVALID, "", changed.error().message));
+        answer(ack(changed->empty() ? "nothing has changed"
+                                    : fmt::format("{}", fmt::join(*changed, "\n"))));
+      });
     case Envelope::kDrain:
       return send_ack(answer, drain());
     case Envelope::kBypass:
@@ -95,13 +110,6 @@ Administration::Outcome<stage::Change> Administration::carry_out(stage::BookOper
   return change;
 }
 
-Administration::Outcome<Ack> Administration::reload() {
-  Result<std::vector<std::string>> changed = owner_.reload();
-  if (!changed) return std::unexpected(make_error(Error::INVALID, "", changed.error().message));
-  return ack(changed->empty() ? "nothing has changed"
-                              : fmt::format("{}", fmt::join(*changed, "\n")));
-}
-
 Administration::Outcome<Ack> Administration::drain() {
   owner_.drain();
   return ack("draining: outstanding requests may finish, then the program ends");
@@ -110,9 +118,7 @@ Administration::Outcome<Ack> Administration::drain() {
 Administration::Outcome<Ack> Administration::bypass(const Bypass& request, const Caller& caller) {
   stage::SetBypass what = {.on = request.on()};
   const WallTime now = now_();
-  if (request.on() && request.for_seconds() > 0) {
-    what.until = now + std::chrono::seconds(request.for_seconds());
-  }
+  if (request.on()) what.until = time_after(now, request.for_seconds());
   const auto change = carry_out({.at = now, .who = caller.name, .what = what});
   if (!change) return std::unexpected(change.error());
   if (!what.on) return ack("bypass is off: requests are scheduled again");
@@ -122,34 +128,76 @@ Administration::Outcome<Ack> Administration::bypass(const Bypass& request, const
 }
 
 StatsReply Administration::stats() {
-  return stats(true, nullptr);
+  Stats request;
+  request.set_rules(true);
+  return stats_of(request, {.name = "", .from = "", .rights = Rights::read, .uid = {}});
 }
 
-StatsReply Administration::stats(bool with_rules, const Caller* caller) {
+StatsReply Administration::stats_of(const Stats& request, const Caller& caller) {
+  if (caller.rights == Rights::own) return own_stats(caller);
   const StageSnapshot snapshot = reader_.read(owner_.stage());
-  const stage::Config& config = live_.composed().config;
   StatsReply reply;
-  add_stage(reply, snapshot, config, now_());
+  add_stage(reply, snapshot, live_.composed().config, now_());
   owner_.describe(reply);
   const stage::Bypass& bypass = live_.book().state().bypass;
   if (bypass.until) reply.set_bypass_until_at(bypass.until->time_since_epoch().count());
-  if (with_rules) add_rules(*reply.mutable_rules(), live_, snapshot.rules);
-  if (caller != nullptr && caller->rights == Rights::own)
-    keep_own(reply, own_jobs(config, *caller));
+  if (request.rules()) add_rules(*reply.mutable_rules(), live_, snapshot.rules);
+  return reply;
+}
+
+StatsReply Administration::own_stats(const Caller& caller) {
+  const WallTime now = now_();
+  if (seen_at_ != now) {
+    seen_by_others_ = reader_.read(owner_.stage());
+    seen_at_ = now;
+  }
+  const stage::Config& config = live_.composed().config;
+  const JobIds own = own_jobs(config, caller);
+  StatsReply reply;
+  add_totals(reply, seen_by_others_, config, now);
+  for (const StageSnapshot::Row& row : seen_by_others_.rows) {
+    if (!own.contains(row.jobid)) continue;
+    fill(*reply.add_virtual_pfs(), row, config, seen_by_others_.at, now);
+  }
+  owner_.describe(reply);
+  reply.clear_upstream();
+  reply.set_partial(true);
   return reply;
 }
 
 void Administration::why(const Why& request, const Caller& caller, const Answer& answer) {
+  if (caller.rights == Rights::own) return own_why(request, caller, answer);
   const Asked asked = read_asked(request.who(), live_.composed().config.names);
   owner_.list_clients([this, asked, caller, answer](std::vector<Client> clients) {
     Envelope reply;
     WhyReply& why = *reply.mutable_why_reply();
-    const stage::Config& config = live_.composed().config;
     add_clients(why, std::move(clients), asked);
-    StatsReply all = stats(true, nullptr);
+    StatsReply all = stats();
     add_context(why, all, list_jobs(caller), asked);
-    if (caller.rights == Rights::own) keep_own(why, own_jobs(config, caller));
     answer(std::move(reply));
+  });
+}
+
+void Administration::own_why(const Why& request, const Caller& caller, const Answer& answer) {
+  // Names would be looked up for anybody. Only that of the caller is known already.
+  Asked asked = read_asked(request.who(), nullptr);
+  if (!request.who().empty() && caller.name.starts_with(request.who() + " (")) {
+    asked.uid = caller.uid;
+  }
+  const auto tell = [this, asked, caller, answer] {
+    const JobIds own = own_jobs(live_.composed().config, caller);
+    Envelope reply;
+    WhyReply& why = *reply.mutable_why_reply();
+    add_clients(why, clients_of(clients_of_others_, own), asked);
+    StatsReply seen = own_stats(caller);
+    add_context(why, seen, list_jobs(caller), asked);
+    answer(std::move(reply));
+  };
+  if (listed_at_ == now_()) return tell();
+  owner_.list_clients([this, tell](std::vector<Client> clients) {
+    clients_of_others_ = std::move(clients);
+    listed_at_ = now_();
+    tell();
   });
 }
 

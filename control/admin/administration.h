@@ -43,12 +43,19 @@ class Administration {
   [[nodiscard]] Outcome<RuleReply> change_rules(const Rule& request, const Caller& caller);
   [[nodiscard]] Outcome<JobReply> job(const Job& request, const Caller& caller);
   [[nodiscard]] JobReply list_jobs(const Caller& caller);
-  [[nodiscard]] Outcome<Ack> reload();
   [[nodiscard]] Outcome<Ack> drain();
   [[nodiscard]] Outcome<Ack> bypass(const Bypass& request, const Caller& caller);
-  [[nodiscard]] StatsReply stats(bool with_rules, const Caller* caller);
+  [[nodiscard]] StatsReply stats_of(const Stats& request, const Caller& caller);
+  // Those of the caller's own jobs alone.
+  [[nodiscard]] StatsReply own_stats(const Caller& caller);
   void why(const Why& request, const Caller& caller, const Answer& answer);
+  void own_why(const Why& request, const Caller& caller, const Answer& answer);
 
+  void answer(const Envelope& request, const Caller& caller, const Answer& answer);
+  // The names that carrying the request out will look up.
+  [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller) const;
+  [[nodiscard]] std::expected<stage::BookOperation, Error> operation_of(
+      const Rule& request, const Caller& caller, const stage::Config& file) const;
   // Carries an operation out, and puts what follows into force.
   [[nodiscard]] Outcome<stage::Change> carry_out(stage::BookOperation operation);
   void use_composed();
@@ -59,6 +66,11 @@ class Administration {
   StageOwner& owner_;
   ReadWallClock now_;
   SnapshotReader reader_;
+  // Callers who see only own jobs share one of each second, since anybody may be one.
+  StageSnapshot seen_by_others_;
+  WallTime seen_at_ = {};
+  std::vector<Client> clients_of_others_;
+  WallTime listed_at_ = {};
   bool bypassed_ = false;
 };
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -35,32 +38,98 @@ std::vector<std::string> look_up_host(const std::string& host) {
   return found;
 }
 
-// The kept answer, or that of `look_up`.
-template <typename Answers, typename LookUp>
-typename Answers::mapped_type answer(Answers& answers, const std::string& name, LookUp&& look_up) {
-  const auto known = answers.find(name);
-  if (known != answers.end()) return known->second;
-  return answers.emplace(name, look_up(name)).first->second;
-}
-
 }  // namespace
 
+struct HostNames::Kept {
+  std::mutex mutex;  // guards what follows
+  std::map<std::string, std::optional<std::uint32_t>> users;
+  std::map<std::string, std::optional<std::uint32_t>> groups;
+  std::map<std::string, std::vector<std::string>> hosts;
+
+  // Nobody else waits while a name is looked up.
+  template <typename Answers, typename LookUp>
+  typename Answers::mapped_type find(Answers& answers, const std::string& name, LookUp&& look_up) {
+    auto found = look_up(name);
+    const std::lock_guard lock(mutex);
+    return answers.insert_or_assign(name, std::move(found)).first->second;
+  }
+  template <typename Answers, typename LookUp>
+  typename Answers::mapped_type answer(Answers& answers, const std::string& name,
+                                       LookUp&& look_up) {
+    {
+      const std::lock_guard lock(mutex);
+      const auto known = answers.find(name);
+      if (known != answers.end()) return known->second;
+    }
+    return find(answers, name, look_up);
+  }
+};
+
+std::optional<std::uint32_t> NotedNames::user(const std::string& name) const {
+  wanted_.users.insert(name);
+  return 0;
+}
+
+std::optional<std::uint32_t> NotedNames::group(const std::string& name) const {
+  wanted_.groups.insert(name);
+  return 0;
+}
+
+std::vector<std::string> NotedNames::addresses(const std::string& host) const {
+  wanted_.hosts.insert(host);
+  return {"127.0.0.1"};
+}
+
+HostNames::HostNames() : kept_(std::make_shared<Kept>()) {}
+
 std::optional<std::uint32_t> HostNames::user(const std::string& name) const {
-  return answer(users_, name, user_id);
+  return kept_->answer(kept_->users, name, user_id);
 }
 
 std::optional<std::uint32_t> HostNames::group(const std::string& name) const {
-  return answer(groups_, name, group_id);
+  return kept_->answer(kept_->groups, name, group_id);
 }
 
 std::vector<std::string> HostNames::addresses(const std::string& host) const {
-  return answer(hosts_, host, look_up_host);
+  return kept_->answer(kept_->hosts, host, look_up_host);
 }
 
-void HostNames::forget() {
-  users_.clear();
-  groups_.clear();
-  hosts_.clear();
+void HostNames::find_user(const std::string& name) const {
+  (void)kept_->find(kept_->users, name, user_id);
+}
+
+void HostNames::find_group(const std::string& name) const {
+  (void)kept_->find(kept_->groups, name, group_id);
+}
+
+void HostNames::find_host(const std::string& name) const {
+  (void)kept_->find(kept_->hosts, name, look_up_host);
+}
+
+WantedNames HostNames::missing(const WantedNames& names) const {
+  WantedNames unknown;
+  const std::lock_guard lock(kept_->mutex);
+  for (const std::string& each : names.users) {
+    const auto known = kept_->users.find(each);
+    if (known == kept_->users.end() || !known->second) unknown.users.insert(each);
+  }
+  for (const std::string& each : names.groups) {
+    const auto known = kept_->groups.find(each);
+    if (known == kept_->groups.end() || !known->second) unknown.groups.insert(each);
+  }
+  for (const std::string& each : names.hosts) {
+    const auto known = kept_->hosts.find(each);
+    if (known == kept_->hosts.end() || known->second.empty()) unknown.hosts.insert(each);
+  }
+  return unknown;
+}
+
+void HostNames::bound(std::size_t most) {
+  const std::lock_guard lock(kept_->mutex);
+  if (kept_->users.size() + kept_->groups.size() + kept_->hosts.size() <= most) return;
+  kept_->users.clear();
+  kept_->groups.clear();
+  kept_->hosts.clear();
 }
 
 }  // namespace vpfs::control

@@ -24,14 +24,6 @@ void fill(JobState& state, const stage::RegisteredJob& job) {
   state.set_account(job.account);
 }
 
-// Keeps the elements for which `keep` is true.
-template <typename Elements, typename Keep>
-void keep_if(Elements& elements, Keep&& keep) {
-  elements.erase(std::remove_if(elements.begin(), elements.end(),
-                                [&](const auto& each) { return !keep(each); }),
-                 elements.end());
-}
-
 }  // namespace
 
 std::expected<stage::RegisteredJob, Error> read_job(const Job& request, const stage::Names* names) {
@@ -49,8 +41,10 @@ std::expected<stage::RegisteredJob, Error> read_job(const Job& request, const st
   return job;
 }
 
-void add_jobs(JobReply& reply, const stage::Config& config, const stage::BookState& book) {
+void add_jobs(JobReply& reply, const stage::Config& config, const stage::BookState& book,
+              const JobIds* only) {
   for (const stage::RegisteredJob& job : config.jobs) {
+    if (only != nullptr && !only->contains(job.jobid)) continue;
     JobState& state = *reply.add_jobs();
     fill(state, job);
     const auto found = book.jobs.find(job.jobid);
@@ -71,27 +65,19 @@ JobIds own_jobs(const stage::Config& config, const Caller& caller) {
   return own;
 }
 
-void keep_own(JobReply& reply, const JobIds& jobs) {
-  keep_if(*reply.mutable_jobs(), [&](const JobState& job) { return jobs.contains(job.jobid()); });
-}
-
-void keep_own(StatsReply& reply, const JobIds& jobs) {
-  keep_if(*reply.mutable_virtual_pfs(),
-          [&](const VirtualPfs& pfs) { return jobs.contains(pfs.jobid()); });
-  reply.clear_rules();
-  reply.clear_upstream();
-  reply.set_partial(true);
-}
-
-void keep_own(WhyReply& reply, const JobIds& jobs) {
-  for (Client& client : *reply.mutable_clients()) {
-    keep_if(*client.mutable_seen(), [&](const Seen& seen) { return jobs.contains(seen.jobid()); });
+std::vector<Client> clients_of(const std::vector<Client>& all, const JobIds& jobs) {
+  std::vector<Client> found;
+  for (const Client& client : all) {
+    Client own;
+    for (const Seen& seen : client.seen()) {
+      if (jobs.contains(seen.jobid())) *own.add_seen() = seen;
+    }
+    if (own.seen_size() == 0) continue;
+    own.set_address(client.address());
+    own.set_connections(client.connections());
+    found.push_back(std::move(own));
   }
-  keep_if(*reply.mutable_clients(), [](const Client& client) { return client.seen_size() > 0; });
-  keep_if(*reply.mutable_virtual_pfs(),
-          [&](const VirtualPfs& pfs) { return jobs.contains(pfs.jobid()); });
-  keep_if(*reply.mutable_jobs(), [&](const JobState& job) { return jobs.contains(job.jobid()); });
-  reply.clear_rules();
+  return found;
 }
 
 }  // namespace vpfs::control

@@ -3,6 +3,7 @@
 #include <expected>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "control/wire/control.pb.h"
 #include "control/wire/rights.h"
@@ -15,16 +16,16 @@ namespace vpfs::control {
 [[nodiscard]] std::expected<stage::RegisteredJob, Error> read_job(const Job& request,
                                                                   const stage::Names* names);
 
-// Adds all registered jobs, those of the file too.
-void add_jobs(JobReply& reply, const stage::Config& config, const stage::BookState& book);
+using JobIds = std::set<std::string, std::less<>>;
+
+// Adds all registered jobs, those of the file too; or those of `only`.
+void add_jobs(JobReply& reply, const stage::Config& config, const stage::BookState& book,
+              const JobIds* only = nullptr);
 
 // The jobs that are registered for the caller's uid.
-using JobIds = std::set<std::string, std::less<>>;
 [[nodiscard]] JobIds own_jobs(const stage::Config& config, const Caller& caller);
 
-// Take out what is not of these jobs.
-void keep_own(JobReply& reply, const JobIds& jobs);
-void keep_own(StatsReply& reply, const JobIds& jobs);
-void keep_own(WhyReply& reply, const JobIds& jobs);
+// The clients that have shown these jobs, with nothing else that they have shown.
+[[nodiscard]] std::vector<Client> clients_of(const std::vector<Client>& all, const JobIds& jobs);
 
 }  // namespace vpfs::control

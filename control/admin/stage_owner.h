@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "control/admin/host_names.h"
 #include "control/admin/stage_access.h"
 #include "control/wire/control.pb.h"
 #include "stage/config.h"
@@ -19,8 +21,14 @@ class StageOwner {
   // Puts a configuration into force: its file's, with live rules and jobs.
   virtual void use(const stage::Config& config) = 0;
   virtual void set_bypass(bool on) = 0;
-  // Reads the file again, and takes it on if LiveState::fits() it. Returns what changed, as lines.
-  [[nodiscard]] virtual Result<std::vector<std::string>> reload() = 0;
+  // Reads the file again, and takes it on if LiveState::fits() it. Calls `done` on the owner's
+  // thread with what changed, as lines.
+  using Reloaded = std::function<void(Result<std::vector<std::string>> changed)>;
+  virtual void reload(Reloaded done) = 0;
+  // Looks names up without holding the owner's thread up, and calls `done` on it: Names of the
+  // configuration then knows them. The problem is a sentence.
+  virtual void look_up(const WantedNames& names,
+                       std::function<void(std::optional<std::string> problem)> done) = 0;
   // Lets outstanding requests finish, then ends.
   virtual void drain() = 0;
 

@@ -114,8 +114,8 @@ void fill(VirtualPfs& to, const StageSnapshot::Row& from, const stage::Config& c
   }
 }
 
-void add_stage(StatsReply& reply, const StageSnapshot& snapshot, const stage::Config& config,
-               WallTime now) {
+void add_totals(StatsReply& reply, const StageSnapshot& snapshot, const stage::Config& config,
+                WallTime now) {
   reply.set_at_us(microseconds(snapshot.at.time_since_epoch()));
   reply.set_at(seconds(now));
   reply.set_policy(config.policy);
@@ -132,6 +132,11 @@ void add_stage(StatsReply& reply, const StageSnapshot& snapshot, const stage::Co
     reply.set_depth_requests(snapshot.lanes.front().depth.requests);
     reply.set_depth_bytes(snapshot.lanes.front().depth.cost);
   }
+}
+
+void add_stage(StatsReply& reply, const StageSnapshot& snapshot, const stage::Config& config,
+               WallTime now) {
+  add_totals(reply, snapshot, config, now);
   for (const StageSnapshot::Row& row : snapshot.rows) {
     fill(*reply.add_virtual_pfs(), row, config, snapshot.at, now);
   }

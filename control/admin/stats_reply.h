@@ -7,6 +7,9 @@
 
 namespace vpfs::control {
 
+// Adds what a snapshot says of the whole stage.
+void add_totals(StatsReply& reply, const StageSnapshot& snapshot, const stage::Config& config,
+                WallTime now);
 // Adds the virtual PFSes and totals of a snapshot. `config` is the configuration in force and `now`
 // the time of day of the snapshot.
 void add_stage(StatsReply& reply, const StageSnapshot& snapshot, const stage::Config& config,

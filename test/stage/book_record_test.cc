@@ -48,7 +48,8 @@ std::vector<BookOperation> one_of_each() {
           operation(StopJob{"4711[3]"}),
           operation(SetBypass{.on = true, .until = at(60)}),
           operation(SetBypass{}),
-          operation(Expire{})};
+          operation(Expire{}),
+          {.at = at(5), .who = "bob", .what = StopRule{"a"}, .confirm_by = at(60)}};
 }
 
 std::string error_of(const std::string& line) {

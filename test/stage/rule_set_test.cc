@@ -205,9 +205,10 @@ TEST(Confirmation, AChangeAndAStopGoBackToWhatWas) {
   EXPECT_EQ(driver.rules().front(), "a weight=4");
 }
 
-TEST(Confirmation, WhatChangesNoSetOfRulesNeedsNone) {
+TEST(Confirmation, OnlyTheAdministratorsSetCanWaitForOne) {
   BookDriver driver;
-  ASSERT_EQ(driver.refusal(SetBypass{.on = true}, at(60)), "");
+  EXPECT_THAT(driver.refusal(SetBypass{.on = true}, at(60)),
+              HasSubstr("only changes of administrators' rules"));
   EXPECT_FALSE(driver.book.state().pending);
 }
 

@@ -1,0 +1,140 @@
+#include "control/admin/name_lookups.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <fmt/format.h>
+
+#include "base/signal_block.h"
+
+namespace vpfs::control {
+
+// What outlives a NameLookups.
+struct NameLookups::Shared {
+  std::mutex mutex;                // guards what follows
+  NameLookups* lookups = nullptr;  // null: nobody listens any more
+  std::size_t threads = 0;
+
+  [[nodiscard]] bool add_thread(std::size_t most) {
+    const std::lock_guard lock(mutex);
+    if (threads >= most) return false;
+    ++threads;
+    return true;
+  }
+  void thread_ended() {
+    const std::lock_guard lock(mutex);
+    --threads;
+  }
+  void tell(std::uint64_t request) {
+    const std::lock_guard lock(mutex);
+    if (lookups == nullptr) return;
+    asio::post(lookups->context_, [to = lookups, request] { to->end(request, std::nullopt); });
+  }
+};
+
+// What the threads of one request do. They own it.
+struct NameLookups::Work {
+  std::vector<std::function<void()>> tasks;
+  std::atomic<std::size_t> next = 0;
+  std::atomic<std::size_t> done = 0;
+  std::atomic<bool> given_up = false;
+
+  // Whether this call did the last one.
+  [[nodiscard]] bool run() {
+    for (std::size_t at = next++; at < tasks.size() && !given_up.load(); at = next++) {
+      tasks[at]();
+      if (++done == tasks.size()) return true;
+    }
+    return false;
+  }
+};
+
+struct NameLookups::Request {
+  Request(asio::io_context& context, std::shared_ptr<Work> to_do, Done then)
+      : work(std::move(to_do)), done(std::move(then)), deadline(context) {}
+
+  const std::shared_ptr<Work> work;
+  Done done;
+  asio::steady_timer deadline;
+};
+
+NameLookups::NameLookups(asio::io_context& context, HostNames names, Limits limits)
+    : context_(context),
+      names_(std::move(names)),
+      limits_(limits),
+      shared_(std::make_shared<Shared>()) {
+  shared_->lookups = this;
+}
+
+NameLookups::~NameLookups() {
+  for (const auto& [number, request] : requests_) request->work->given_up = true;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->lookups = nullptr;
+}
+
+void NameLookups::fetch(const WantedNames& wanted, Done done) {
+  if (wanted.empty()) return done(std::nullopt);
+  names_.bound(limits_.kept);
+  start(names_.missing(wanted), std::move(done));
+}
+
+void NameLookups::fetch_anew(const WantedNames& wanted, Done done) {
+  names_.bound(limits_.kept);
+  start(wanted, std::move(done));
+}
+
+void NameLookups::start(const WantedNames& wanted, Done done) {
+  if (wanted.empty()) return done(std::nullopt);
+  if (wanted.size() > limits_.names) {
+    return done(fmt::format("more than {} names have to be looked up", limits_.names));
+  }
+  auto work = std::make_shared<Work>();
+  for (const std::string& name : wanted.users) {
+    work->tasks.emplace_back([names = names_, name] { names.find_user(name); });
+  }
+  for (const std::string& name : wanted.groups) {
+    work->tasks.emplace_back([names = names_, name] { names.find_group(name); });
+  }
+  for (const std::string& name : wanted.hosts) {
+    work->tasks.emplace_back([names = names_, name] { names.find_host(name); });
+  }
+  const std::uint64_t number = ++last_;
+  std::size_t threads = 0;
+  const SignalBlock no_signals;
+  for (; threads < std::min(limits_.threads, work->tasks.size()); ++threads) {
+    if (!shared_->add_thread(limits_.threads_of_all)) break;
+    try {
+      std::thread([work, number, shared = shared_] {
+        if (work->run()) shared->tell(number);
+        shared->thread_ended();
+      }).detach();
+    } catch (const std::system_error&) {
+      shared_->thread_ended();
+      break;
+    }
+  }
+  if (threads == 0) return done("too many names are being looked up; try again");
+  auto request = std::make_unique<Request>(context_, std::move(work), std::move(done));
+  request->deadline.expires_after(limits_.patience);
+  request->deadline.async_wait([this, number](std::error_code error) {
+    if (error) return;
+    end(number, "users, groups or hosts could not be looked up in time: the name service is slow");
+  });
+  requests_.emplace(number, std::move(request));
+}
+
+void NameLookups::end(std::uint64_t request, std::optional<std::string> problem) {
+  auto found = requests_.extract(request);
+  if (found.empty()) return;
+  found.mapped()->work->given_up = true;
+  found.mapped()->done(std::move(problem));
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <asio/io_context.hpp>
+
+#include "base/clock.h"
+#include "control/admin/host_names.h"
+
+namespace vpfs::control {
+
+// Looks names up beside the owner's thread, so that a slow directory or name service delays only
+// who asked. Belongs to the owner's thread.
+class NameLookups {
+ public:
+  // How long look-ups for one request may take, and how many there may be at once.
+  struct Limits {
+    Duration patience = std::chrono::seconds(10);
+    std::size_t names = 4096;
+    std::size_t threads = 8;          // of one request
+    std::size_t threads_of_all = 32;  // those that hang included
+    std::size_t kept = std::size_t{1} << 16U;
+  };
+
+  // `names` gets the answers. `context` is the owner's.
+  NameLookups(asio::io_context& context, HostNames names)
+      : NameLookups(context, std::move(names), Limits()) {}
+  NameLookups(asio::io_context& context, HostNames names, Limits limits);
+  // Waits for nothing. What is being looked up then is not told to anybody.
+  ~NameLookups();
+  NameLookups(const NameLookups&) = delete;
+  NameLookups& operator=(const NameLookups&) = delete;
+
+  // Calls `done` on the owner's thread once the names are kept, at once if they are already; names
+  // that nobody knows are kept as unknown. Otherwise with a sentence that says why not.
+  using Done = std::function<void(std::optional<std::string> problem)>;
+  void fetch(const WantedNames& wanted, Done done);
+  // Looks up names that are kept as well.
+  void fetch_anew(const WantedNames& wanted, Done done);
+
+ private:
+  struct Request;
+  struct Work;
+  struct Shared;
+  void start(const WantedNames& wanted, Done done);
+  void end(std::uint64_t request, std::optional<std::string> problem);
+
+  asio::io_context& context_;
+  HostNames names_;
+  const Limits limits_;
+  const std::shared_ptr<Shared> shared_;  // with the threads, which may hang for long
+  std::map<std::uint64_t, std::unique_ptr<Request>> requests_;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace vpfs::control

@@ -1,0 +1,123 @@
+#include "control/admin/name_lookups.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vpfs::control {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+TEST(HostNames, KnowRootAndThisHost) {
+  const HostNames names;
+  EXPECT_EQ(names.user("root"), 0U);
+  EXPECT_EQ(names.group("root"), 0U);
+  EXPECT_THAT(names.addresses("localhost"), Contains("127.0.0.1"));
+  EXPECT_EQ(names.user("nobody of this name"), std::nullopt);
+}
+
+TEST(HostNames, CopiesShareWhatTheyKeep) {
+  const HostNames names;
+  const HostNames copy = names;
+  WantedNames wanted;
+  wanted.users = {"root", "nobody of this name"};
+  EXPECT_EQ(copy.missing(wanted).size(), 2U);
+  names.find_user("root");
+  names.find_user("nobody of this name");
+  EXPECT_THAT(copy.missing(wanted).users, ElementsAre("nobody of this name"))
+      << "somebody may add it";
+}
+
+TEST(HostNames, HaveABound) {
+  HostNames names;
+  names.find_user("root");
+  names.find_group("root");
+  names.bound(2);
+  WantedNames wanted;
+  wanted.users = {"root"};
+  EXPECT_TRUE(names.missing(wanted).empty());
+  names.bound(1);
+  EXPECT_EQ(names.missing(wanted).size(), 1U);
+}
+
+TEST(NotedNames, KnowEverythingAndRememberWhatWasAsked) {
+  const NotedNames noted;
+  EXPECT_TRUE(noted.user("alice"));
+  EXPECT_TRUE(noted.group("g"));
+  EXPECT_FALSE(noted.addresses("n1").empty());
+  EXPECT_THAT(noted.wanted().users, ElementsAre("alice"));
+  EXPECT_EQ(noted.wanted().size(), 3U);
+}
+
+class NameLookupsTest : public ::testing::Test {
+ protected:
+  using Outcome = std::optional<std::optional<std::string>>;
+  Outcome fetch(NameLookups& lookups, const WantedNames& wanted) {
+    Outcome outcome;
+    lookups.fetch(wanted,
+                  [&](std::optional<std::string> problem) { outcome = std::move(problem); });
+    while (!outcome && context_.run_one() > 0) {
+    }
+    context_.restart();
+    return outcome;
+  }
+
+  asio::io_context context_{1};
+  HostNames names_;
+};
+
+TEST_F(NameLookupsTest, NamesAreKeptWhenTheyAreDone) {
+  NameLookups lookups(context_, names_);
+  WantedNames wanted;
+  wanted.users = {"root", "nobody of this name"};
+  wanted.groups = {"root"};
+  wanted.hosts = {"localhost"};
+  EXPECT_EQ(fetch(lookups, wanted), Outcome(std::in_place, std::nullopt));
+  EXPECT_THAT(names_.missing(wanted).users, ElementsAre("nobody of this name"));
+  EXPECT_EQ(names_.missing(wanted).size(), 1U);
+  EXPECT_EQ(fetch(lookups, {}), Outcome(std::in_place, std::nullopt));
+}
+
+TEST_F(NameLookupsTest, TooManyNamesAreRefused) {
+  NameLookups lookups(context_, names_, {.names = 2});
+  WantedNames wanted;
+  wanted.users = {"a", "b", "c"};
+  EXPECT_EQ(fetch(lookups, wanted), Outcome("more than 2 names have to be looked up"));
+}
+
+TEST_F(NameLookupsTest, NoThreadLeftIsSaid) {
+  NameLookups lookups(context_, names_, {.threads_of_all = 0});
+  WantedNames wanted;
+  wanted.users = {"root"};
+  EXPECT_EQ(fetch(lookups, wanted), Outcome("too many names are being looked up; try again"));
+}
+
+TEST_F(NameLookupsTest, ASlowLookUpIsGivenUpAfterItsTime) {
+  NameLookups lookups(context_, names_, {.patience = Duration::zero(), .threads = 1});
+  WantedNames wanted;
+  for (int i = 0; i < 4000; ++i) wanted.users.insert("nobody" + std::to_string(i));
+  const Outcome outcome = fetch(lookups, wanted);
+  ASSERT_TRUE(outcome && *outcome);
+  EXPECT_THAT(**outcome, ::testing::HasSubstr("could not be looked up in time"));
+}
+
+TEST_F(NameLookupsTest, ItsEndWaitsForNobodyAndNobodyIsToldAfterwards) {
+  WantedNames wanted;
+  for (int i = 0; i < 100; ++i) wanted.users.insert("nobody" + std::to_string(i));
+  bool told = false;
+  {
+    NameLookups lookups(context_, names_);
+    lookups.fetch(wanted, [&](const auto&) { told = true; });
+  }
+  context_.run_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(told);
+}
+
+}  // namespace
+}  // namespace vpfs::control
