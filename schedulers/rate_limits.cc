@@ -165,9 +165,9 @@ TimePoint RateLimits::allocated_ready_at(const IoRequest& request) const {
   return std::max(of.bytes.ready_at(amount(request)), of.operations.ready_at(1));
 }
 
-TimePoint RateLimits::allowed_by_all(const IoRequest& head, Ready ready, TimePoint oldest,
-                                     User user, TimePoint now) {
-  ready.passes = oldest + pass_after_;
+TimePoint RateLimits::allowed_by_both_at(const IoRequest& head, TimePoint oldest, User user,
+                                         TimePoint now) {
+  Ready ready = {.share = ready_at(head), .passes = oldest + pass_after_};
   ready.allocated = std::min(allocated_ready_at(head), ready.passes);
   const bool has_turns = users_ > 1 && (ready.passes > now || limited_by_share(head.app));
   return has_turns ? in_turn(head.app, user, ready, now) : std::max(ready.share, ready.allocated);

@@ -63,7 +63,7 @@ class RateLimits {
   void allocate(AppId app, const Limits& limits, TimePoint now);
   void forget(AppId app);
   [[nodiscard]] bool is_allocated(AppId app) const {
-    return index(app) < limits_.size() && (limit(app).kinds & kAllocated) != 0;
+    return index(app) < allocated_.size() && (limit(app).kinds & kAllocated) != 0;
   }
   [[nodiscard]] Limits allocated(AppId app) const;
   // How long requests may be held. Users then place the heads of allocated flows again.
@@ -80,15 +80,15 @@ class RateLimits {
   }
   // When all buckets of the share allow the request; the past for a flow without buckets.
   [[nodiscard]] TimePoint ready_at(const IoRequest& request) const;
-  // When all limits of the flow allow the head of a queue. That is later than `now` where the user
-  // gives way to another one. `oldest`: the earliest arrival in the queue; the head's will do for a
-  // flow that is not allocated.
-  [[nodiscard]] TimePoint allowed_at(const IoRequest& head, TimePoint oldest, User user,
-                                     TimePoint now) {
+  // When the limits of the flow allow the head of a queue. That is later than `now` where the user
+  // gives way to another one. The first is for flows that are not allocated. `oldest`: the earliest
+  // arrival in the queue.
+  [[nodiscard]] TimePoint allowed_at(const IoRequest& head, User user, TimePoint now) {
     const TimePoint ready = ready_at(head);
-    if (is_allocated(head.app)) return allowed_by_all(head, {.share = ready}, oldest, user, now);
     return users_ > 1 ? in_turn(head.app, user, {.share = ready}, now) : ready;
   }
+  [[nodiscard]] TimePoint allowed_by_both_at(const IoRequest& head, TimePoint oldest, User user,
+                                             TimePoint now);
   // Whether a head that was allowed once may not be any more: only the policy of another traffic
   // class, or another user, may have taken the flow's tokens meanwhile.
   [[nodiscard]] bool may_have_changed() const { return shared_; }
@@ -157,8 +157,6 @@ class RateLimits {
   Limit* find(AppId app, bool make);
   [[nodiscard]] TimePoint in_turn(AppId app, User user, const Ready& ready, TimePoint now);
   [[nodiscard]] TimePoint allocated_ready_at(const IoRequest& request) const;
-  [[nodiscard]] TimePoint allowed_by_all(const IoRequest& head, Ready ready, TimePoint oldest,
-                                         User user, TimePoint now);
   void fit_allocated(AppId app, TimePoint now);
   void take_allocated(IoRequest& request, TimePoint from, TimePoint now);
   [[nodiscard]] static TimePoint taken_from(const Limit& limit, TimePoint now) {

@@ -130,14 +130,6 @@ void Sfq::place(std::uint32_t index, TimePoint now) {
   change_tag(index, flow.tag);
 }
 
-// REQUIRES: the flow has a head.
-TimePoint Sfq::allowed_at(std::uint32_t index, TimePoint now) {
-  const IoRequest& head = *flows_[index].queue.front();
-  const TimePoint oldest =
-      limits_.is_allocated(head.app) ? flows_.oldest_arrival(index) : head.arrival;
-  return limits_.allowed_at(head, oldest, user_, now);
-}
-
 void Sfq::place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now) {
   Flow& flow = flows_[index];
   TimePoint allowed = TimePoint::min();

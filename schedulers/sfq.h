@@ -122,7 +122,12 @@ class Sfq final : public Policy {
     take_out(index);
     place(index, now);
   }
-  [[nodiscard]] TimePoint allowed_at(std::uint32_t index, TimePoint now);
+  // When the flow's limits allow its head. REQUIRES: it has one.
+  [[nodiscard]] TimePoint allowed_at(std::uint32_t index, TimePoint now) {
+    const IoRequest& head = *flows_[index].queue.front();
+    if (!limits_.is_allocated(head.app)) return limits_.allowed_at(head, user_, now);
+    return limits_.allowed_by_both_at(head, flows_.oldest_arrival(index), user_, now);
+  }
   void tell_backlog(Flow& flow, std::uint32_t index, TimePoint now);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
   // The flow has a new head.

@@ -87,14 +87,6 @@ void Tbf::tell_backlog(std::uint32_t index, TimePoint now) {
   has_one ? limits_.begin_backlog(AppId{index}, now) : limits_.end_backlog(AppId{index});
 }
 
-// REQUIRES: the flow has a head.
-TimePoint Tbf::allowed_at(std::uint32_t index, TimePoint now) {
-  const IoRequest& head = *flows_[index].queue.front();
-  const TimePoint oldest =
-      limits_.is_allocated(head.app) ? flows_.oldest_arrival(index) : head.arrival;
-  return limits_.allowed_at(head, oldest, user_, now);
-}
-
 // REQUIRES: the flow has a head. Puts the flow where its head belongs now.
 void Tbf::place(std::uint32_t index, TimePoint now) {
   const Flow& flow = flows_[index];
@@ -110,8 +102,10 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
       waiting_.contains(index) ? waiting_.update(index, key) : waiting_.push(index, key);
       return;
     }
-    // Nor does a coordinator's limit change its precedence.
-    if (limits_.limited_by_share(request.app)) {
+    if (!limits_.is_allocated(request.app)) {
+      key.tag = due_tag(flow, allowed);
+    } else if (limits_.limited_by_share(request.app)) {
+      // As if it were not allocated.
       key.tag = due_tag(flow, std::max(limits_.ready_at(request), request.arrival));
     }
   }

@@ -68,7 +68,12 @@ class Tbf final : public Policy {
   };
 
   [[nodiscard]] std::uint64_t due_tag(const Flow& flow, TimePoint deadline) const;
-  [[nodiscard]] TimePoint allowed_at(std::uint32_t index, TimePoint now);
+  // When the flow's limits allow its head. REQUIRES: it has one.
+  [[nodiscard]] TimePoint allowed_at(std::uint32_t index, TimePoint now) {
+    const IoRequest& head = *flows_[index].queue.front();
+    if (!limits_.is_allocated(head.app)) return limits_.allowed_at(head, user_, now);
+    return limits_.allowed_by_both_at(head, flows_.oldest_arrival(index), user_, now);
+  }
   void place(std::uint32_t index, TimePoint now);
   void tell_backlog(std::uint32_t index, TimePoint now);
   void leave(IoRequest& request, TimePoint now);
