@@ -1,5 +1,7 @@
 #include "proxy/worker.h"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -317,6 +319,50 @@ TEST_F(WorkerTest, ABurstOfRequestsReadsTheClockOnceForEachEvent) {
   const auto sweeps = static_cast<std::uint64_t>((std::chrono::steady_clock::now() - begin) / 50ms);
   // An event takes at most 32 messages or 16 KiB.
   EXPECT_LE(clock_.reads() - reads, kRequests / 10 + sweeps + 1);
+}
+
+TEST_F(WorkerTest, ConnectionsAreListedWhileOthersComeAndGo) {
+  std::vector<WirePeer> clients;
+  std::vector<WirePeer> servers;
+  for (int i = 0; i < 200; ++i) {
+    clients.push_back(new_client());
+    servers.push_back(upstream_->accept());
+  }
+  ASSERT_TRUE(clients[0].send(read_of(1)));
+  ASSERT_TRUE(comes_to(1, 0));
+  serve(servers[0], clients[0], 1);
+  std::atomic<int> listed = 0;
+  std::atomic<std::size_t> fewest = 1000;
+  std::atomic<std::size_t> shown = 0;
+  for (int round = 0; round < 50; ++round) {
+    worker_.list_connections([&](std::vector<ShownConnection> connections) {
+      fewest = std::min<std::size_t>(fewest, connections.size());
+      for (const ShownConnection& each : connections) shown += each.rows.size();
+      ++listed;
+    });
+    clients.pop_back();
+    clients.push_back(new_client());
+    servers.push_back(upstream_->accept());
+  }
+  ASSERT_TRUE(wait_until([&] { return listed == 50; }));
+  EXPECT_GE(fewest, 100U);
+  EXPECT_GT(shown, 0U) << "one has sent a request";
+}
+
+TEST_F(WorkerTest, AListThatIsAskedForAtItsEndHarmsNothing) {
+  std::vector<WirePeer> clients;
+  std::vector<WirePeer> servers;
+  for (int i = 0; i < 200; ++i) {
+    clients.push_back(new_client());
+    servers.push_back(upstream_->accept());
+  }
+  auto answers = std::make_shared<std::atomic<int>>(0);
+  for (int i = 0; i < 20; ++i) {
+    worker_.list_connections([answers](const auto&) { ++*answers; });
+  }
+  stop();
+  worker_.list_connections([answers](const auto&) { ++*answers; });
+  EXPECT_LE(*answers, 20);
 }
 
 }  // namespace

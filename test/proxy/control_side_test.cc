@@ -1,0 +1,188 @@
+#include "proxy/control_side.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proxy/config.h"
+#include "proxy/settings.h"
+#include "test/control/admin/admin_rig.h"
+#include "test/proxy/counting_clock.h"
+
+namespace vpfs::proxy {
+namespace {
+
+using control::Allocation;
+using control::Cycle;
+using control::CycleAnswer;
+
+class ControlSideTest : public ::testing::Test {
+ protected:
+  static Config make_config() {
+    ConfigErrors errors("control_side_test");
+    Config config = parse_config(
+        "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n"
+        "virtual_pfs: {a: {weight: 3}, b: {weight: 1}}\n",
+        errors);
+    EXPECT_EQ(errors.to_string(), "");
+    return config;
+  }
+  static std::unique_ptr<control::LiveState> live_of(const stage::Config& file) {
+    std::vector<std::string> notes;
+    auto live = control::LiveState::load(nullptr, file, control::at(0), notes);
+    return std::move(*live);
+  }
+  CycleAnswer run(Cycle cycle, std::uint64_t sequence) {
+    cycle.set_term(1);
+    cycle.set_sequence(sequence);
+    cycle.set_lease_us(1'000'000);
+    CycleAnswer answer;
+    side_.cycle(cycle, *link_, answer);
+    return answer;
+  }
+  // Learns the numbers of all flows.
+  std::uint32_t number_of(const std::string& name) {
+    Cycle ask;
+    ask.set_want_report(true);
+    const CycleAnswer answer = run(ask, 0);
+    for (const control::Flow& each : answer.flows.flows()) {
+      if (each.name() == name) return each.id();
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  }
+  static Cycle limit(std::uint32_t flow, std::uint64_t rate) {
+    Cycle cycle;
+    Allocation& allocation = *cycle.add_allocations();
+    allocation.set_flow(flow);
+    allocation.set_bytes_per_second(rate);
+    return cycle;
+  }
+  [[nodiscard]] std::uint64_t applied() {
+    std::uint64_t count = 0;
+    dispatcher_.inspect(clock_.now(), [&](stage::Stage& stage, TimePoint) {
+      count = stage.allocations().counts().applied;
+    });
+    return count;
+  }
+
+  const Config config_ = make_config();
+  CountingClock clock_;
+  asio::io_context context_{1};
+  control::OwnerOfTest owner_{config_};
+  std::unique_ptr<control::LiveState> live_ = live_of(config_);
+  control::Administration administration_{*live_, owner_, [] { return control::at(0); }};
+  SharedState shared_{clock_, std::nullopt};
+  Dispatcher dispatcher_{config_, 1, [](std::size_t) {}, clock_.now()};
+  ControlSide side_{administration_, dispatcher_, shared_, context_};
+  std::unique_ptr<control::Link> link_ = side_.make_link({});
+};
+
+TEST_F(ControlSideTest, FlowsAreAnnouncedOnceForEachLink) {
+  Cycle ask;
+  ask.set_want_report(true);
+  EXPECT_EQ(run(ask, 0).flows.flows_size(), 3);
+  EXPECT_EQ(run(ask, 0).flows.flows_size(), 0);
+  link_ = side_.make_link({});
+  EXPECT_EQ(run(ask, 0).flows.flows_size(), 3);
+  EXPECT_EQ(applied(), 0U) << "a question changes nothing";
+}
+
+TEST_F(ControlSideTest, AllocationsAreByTheNumbersThatWereAnnounced) {
+  const std::uint32_t a = number_of("a");
+  const CycleAnswer answer = run(limit(a, 1'000'000), 1);
+  EXPECT_TRUE(answer.report.applied()) << answer.report.refused().text();
+  EXPECT_EQ(applied(), 1U);
+}
+
+TEST_F(ControlSideTest, UnknownFlowsAreIgnored) {
+  (void)number_of("a");
+  for (const std::uint32_t flow : {17U, 4'000'000'000U}) {
+    EXPECT_TRUE(run(limit(flow, 1), flow == 17U ? 1 : 2).report.applied());
+  }
+  link_ = side_.make_link({});
+  EXPECT_TRUE(run(limit(1, 1), 3).report.applied()) << "nothing was announced on this link";
+}
+
+TEST_F(ControlSideTest, AnEarlierCycleIsOutdated) {
+  const std::uint32_t a = number_of("a");
+  EXPECT_TRUE(run(limit(a, 1000), 5).report.applied());
+  for (const std::uint64_t sequence : {5U, 4U}) {
+    const CycleAnswer answer = run(limit(a, 2000), sequence);
+    EXPECT_FALSE(answer.report.applied());
+    EXPECT_EQ(answer.report.refused().code(), control::Error::OUTDATED);
+  }
+  EXPECT_EQ(applied(), 1U);
+}
+
+TEST_F(ControlSideTest, WeightsAndNodesAreRefusedAndNothingOfTheCycleIsApplied) {
+  const std::uint32_t a = number_of("a");
+  Cycle cycle = limit(a, 1000);
+  cycle.add_allocations()->set_weight(7);
+  CycleAnswer answer = run(cycle, 1);
+  EXPECT_FALSE(answer.report.applied());
+  EXPECT_EQ(answer.report.refused().code(), control::Error::UNSUPPORTED);
+  EXPECT_EQ(answer.report.refused().place(), "allocations[].weight");
+  EXPECT_EQ(applied(), 0U);
+  cycle.mutable_allocations(1)->clear_weight();
+  cycle.mutable_allocations(1)->set_nodes(7);
+  EXPECT_EQ(run(cycle, 1).report.refused().place(), "allocations[].nodes");
+}
+
+TEST_F(ControlSideTest, ARefusedCycleIsReportedAllTheSame) {
+  Cycle cycle;
+  cycle.add_allocations()->set_weight(7);
+  cycle.set_want_report(true);
+  const CycleAnswer answer = run(cycle, 1);
+  EXPECT_FALSE(answer.report.applied());
+  EXPECT_EQ(answer.flows.flows_size(), 3);
+}
+
+TEST_F(ControlSideTest, HelloSaysWhatTheStageCanDo) {
+  side_.introduce(config_, "127.0.0.1:3334");
+  const control::Hello first = side_.hello();
+  EXPECT_EQ(first.name(), "127.0.0.1:3334");
+  EXPECT_THAT(first.capabilities(), ::testing::Contains("caps"));
+  Config other = config_;
+  other.name = "stor0";
+  side_.introduce(other, "127.0.0.1:3334");
+  EXPECT_EQ(side_.hello().name(), "stor0");
+  EXPECT_EQ(side_.hello().incarnation(), first.incarnation());
+}
+
+// What an administrator asks waits for the main thread; whoever goes first, nothing is touched
+// after its end.
+TEST_F(ControlSideTest, ARequestThatIsNeverAnsweredIsToldSo) {
+  std::optional<control::Envelope> reply;
+  {
+    control::Envelope request;
+    request.mutable_stats();
+    asio::io_context context(1);
+    ControlSide side(administration_, dispatcher_, shared_, context);
+    side.ask(request, {.name = "x", .from = "unix", .rights = control::Rights::read, .uid = {}},
+             control::Answer([&](control::Envelope come) { reply = std::move(come); }));
+    EXPECT_FALSE(reply);
+  }
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->error().code(), control::Error::INTERNAL);
+}
+
+TEST_F(ControlSideTest, ARequestIsCarriedOutOnTheMainThread) {
+  std::optional<control::Envelope> reply;
+  control::Envelope request;
+  request.mutable_stats();
+  side_.ask(request, {.name = "x", .from = "unix", .rights = control::Rights::read, .uid = {}},
+            control::Answer([&](control::Envelope come) { reply = std::move(come); }));
+  EXPECT_FALSE(reply);
+  context_.run();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->stats_reply().name(), "stor0");
+}
+
+}  // namespace
+}  // namespace vpfs::proxy
