@@ -12,6 +12,7 @@
 #include "test/support/control/raw_peer.h"
 #include "test/support/io_messages.h"
 #include "test/support/proxy_process.h"
+#include "test/support/stall_watch.h"
 #include "test/support/stopped_thread.h"
 
 namespace vpfs::test {
@@ -21,6 +22,7 @@ using orangefs::Tag;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kLease = 500ms;
+constexpr auto kLong = 60s;
 // What a held request may take to leave after the lease's end.
 constexpr auto kLate = 60ms;
 constexpr std::int64_t kSize = 1 << 20;  // more than any burst
@@ -83,7 +85,7 @@ class ControlLease : public ::testing::Test {
   }
   // Four requests, of which one takes all that the limit has and the rest is held.
   void hold_three() {
-    send_limit(10s);
+    send_limit(kLong);
     send_reads(1, 4);
     ASSERT_TRUE(link_.server.receive());
     ASSERT_TRUE(proxy_.wait_for_queued(3));
@@ -93,9 +95,13 @@ class ControlLease : public ::testing::Test {
     for (int i = 0; i < 3; ++i) {
       ASSERT_TRUE(link_.server.receive());
       const auto now = Clock::now();
-      EXPECT_GE(now, not_before + kLease) << "request " << i;
-      EXPECT_LE(now, began + kLease + kLate) << "request " << i;
+      EXPECT_GE(milliseconds_between(not_before, now), kLease.count()) << "request " << i;
+      EXPECT_LE(milliseconds_between(began, now), (kLease + kLate + stalls_.longest()).count())
+          << "request " << i;
     }
+  }
+  static double milliseconds_between(Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double, std::milli>(to - from).count();
   }
 
   TemporaryDirectory directory_;
@@ -105,6 +111,7 @@ class ControlLease : public ::testing::Test {
   RawPeer coordinator_;
   std::uint32_t flow_ = 0;
   std::uint64_t sequence_ = 0;
+  StallWatch stalls_;
 };
 
 TEST_F(ControlLease, HeldRequestsLeaveWhenTheLeaseOfASilentCoordinatorEnds) {
@@ -121,16 +128,20 @@ TEST_F(ControlLease, HeldRequestsLeaveAtItsEndThoughTheControlThreadIsStopped) {
   const auto after = Clock::now();
   const auto stopped = StoppedThread::stop(proxy_.process().pid(), "vpfs-control");
   if (!stopped) GTEST_SKIP() << "this test may not stop a thread of the proxy";
-  ASSERT_TRUE(coordinator_.send(limit(10s)));
+  ASSERT_TRUE(coordinator_.send(limit(kLong)));
   EXPECT_FALSE(coordinator_.receive(100ms)) << "the control thread is not stopped";
   expect_to_leave(before, after);
 }
 
 TEST_F(ControlLease, ARenewedLeaseHoldsOn) {
   hold_three();
-  for (int i = 0; i < 6; ++i) {
+  const auto begin = Clock::now();
+  while (Clock::now() < begin + 2 * kLease) {
+    const auto renewed = Clock::now();
     send_limit(kLease);
-    ASSERT_FALSE(link_.server.readable(kLease / 3)) << "in round " << i;
+    if (!link_.server.readable(kLease / 4)) continue;
+    EXPECT_GE(milliseconds_between(renewed, Clock::now()), kLease.count()) << "the lease holds";
+    GTEST_SKIP() << "this machine is too busy to renew a lease in time";
   }
 }
 
@@ -140,14 +151,17 @@ class ControlLeaseBesideAShortHold : public ControlLease {
 };
 
 TEST_F(ControlLeaseBesideAShortHold, NoRequestFailsBecauseOfALimit) {
-  send_limit(20s);
+  send_limit(kLong);
   send_reads(1, 1);
   ASSERT_TRUE(link_.server.receive());
   const auto sent = Clock::now();
   send_reads(2, 1);
-  ASSERT_TRUE(link_.server.receive()) << "it was held, and failed";
-  EXPECT_GE(Clock::now(), sent + 900ms) << "it was not held";
-  EXPECT_LT(Clock::now(), sent + 2s);
+  // Half of the time for which a request may be held.
+  ASSERT_TRUE(link_.server.receive()) << "it failed";
+  const auto left = Clock::now();
+  EXPECT_GE(milliseconds_between(sent, left), 1000) << "it was not held";
+  EXPECT_LE(milliseconds_between(sent, left),
+            1500 + static_cast<double>(stalls_.longest().count()));
   ASSERT_TRUE(link_.server.send(io_response(2, 0)));
 }
 
