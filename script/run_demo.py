@@ -57,15 +57,15 @@ BUSY = 0.6
 def steps(seconds: int) -> list[Step]:
     """The second act. Each step takes that long."""
     weights = [f"rule change {name} weight={weight}" for name, weight in LIVE_WEIGHTS.items()]
-    limit = f"rule start quiet 'jobid=analysis' rate={LIMIT_MIB_PER_S}MiB/s for={seconds}s"
+    limit = f"rule start quiet 'jobid=analysis' rate={LIMIT_MIB_PER_S}MiB/s for={seconds + 1}s"
     ratio_text = "{simulation}:{analysis}".format(**LIVE_WEIGHTS)
     return [
         Step("2:1", shares=WEIGHTS),
         Step(ratio_text, weights, LIVE_WEIGHTS, before="The analysis is urgent today: other weights."),
         Step(f"analysis at most {SERVERS * LIMIT_MIB_PER_S}", [limit], limit=("analysis", SERVERS * LIMIT_MIB_PER_S),
-             before=f"It is too much. {LIMIT_MIB_PER_S} MiB/s at each server, and only for {seconds} s."),
+             before=f"It is too much. {LIMIT_MIB_PER_S} MiB/s at each server, and only for {seconds + 1} s."),
         Step(f"{ratio_text} again", shares=LIVE_WEIGHTS, before="The rule has ended by itself.", watched_by="rule list",
-             settles=2.0),
+             settles=2.6),
     ]
 
 
