@@ -57,12 +57,12 @@ TEST(LiveRules, SurviveTheDeathOfTheProxyAndHalfALineOfTheJournal) {
   live.run({"rule", "start", "day", "jobid=b", "rate=5MiB/s"});
   live.proxy().kill();
   live.proxy().start();
-  EXPECT_THAT(live.rules(), ElementsAre("night", "day", "jobs", "default"));
+  EXPECT_THAT(live.rules(), ElementsAre("day", "night", "jobs", "default"));
   live.proxy().kill();
   std::ofstream(live.journal(), std::ios::app) << "1c291ca3 {\"v\":2,\"n\":3,\"op\":\"rule_st";
   live.proxy().start();
   EXPECT_TRUE(live.proxy().logs("was not written to its end"));
-  EXPECT_THAT(live.rules(), ElementsAre("night", "day", "jobs", "default"));
+  EXPECT_THAT(live.rules(), ElementsAre("day", "night", "jobs", "default"));
   live.run({"rule", "stop", "day"});
   live.proxy().kill();
   live.proxy().start();
@@ -209,8 +209,8 @@ TEST(LiveRules, ExemptRequestsAreNeverHeld) {
 
 TEST(LiveRules, ARuleThatNeverAppliesIsAWarningWithBothNames) {
   LiveProxy live;
-  live.run({"rule", "start", "all", "jobid=*"});
-  const Outcome outcome = live.ctl({"rule", "start", "one", "jobid=a"});
+  live.run({"rule", "start", "one", "jobid=a"});
+  const Outcome outcome = live.ctl({"rule", "start", "all", "jobid=*"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_THAT(outcome.errors, HasSubstr("rule one never applies: all before it"));
 }
