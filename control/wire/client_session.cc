@@ -167,9 +167,9 @@ net::Task<Reply<Envelope>> ClientSession::read_one() {
   for (;;) {
     const auto frame = reader_.next();
     if (!frame) co_return std::unexpected(lost("is no control port: " + to_string(frame.error())));
-    if (*frame) {
+    if (const auto& whole = *frame) {
       Envelope message;
-      if (!decode(**frame, message)) {
+      if (!decode(*whole, message)) {
         co_return std::unexpected(lost("is no control port: it sent what is no message"));
       }
       co_return message;

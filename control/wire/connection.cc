@@ -13,9 +13,9 @@ namespace vpfs::control {
 namespace {
 
 // So much is written before the peer's progress is looked at again.
-constexpr std::size_t kPiece = 256 * 1024;
+constexpr std::size_t kPiece = std::size_t{256} * 1024;
 // A buffer above this size is not kept.
-constexpr std::size_t kMostKept = 256 * 1024;
+constexpr std::size_t kMostKept = std::size_t{256} * 1024;
 
 std::span<const std::byte> bytes_of(const std::string& text, std::size_t from = 0) {
   return std::as_bytes(std::span(text)).subspan(from);

@@ -9,7 +9,7 @@ namespace vpfs::control {
 namespace {
 
 // Messages of longer frames do not keep their memory.
-constexpr std::size_t kMostKept = 256 * 1024;
+constexpr std::size_t kMostKept = std::size_t{256} * 1024;
 constexpr std::chrono::microseconds kMostWatchPeriod = std::chrono::hours(1);
 
 Duration watch_period(const Watch& watch, Rights rights, const PortLimits& limits) {
@@ -54,9 +54,10 @@ bool Conversation::handle(TimePoint now) {
       break_off(to_string(frame.error()));
       return false;
     }
-    if (!*frame) return false;
-    bytes += (*frame)->size();
-    handle_frame(**frame, now);
+    const auto& whole = *frame;
+    if (!whole) return false;
+    bytes += whole->size();
+    handle_frame(*whole, now);
   }
   return may_handle() && reader_.ready();
 }

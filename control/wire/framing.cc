@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLeastRoom = 4096;
 // A buffer above this size is not kept for the next frame.
-constexpr std::size_t kMostKept = 64 * 1024;
+constexpr std::size_t kMostKept = std::size_t{64} * 1024;
 
 // What protobuf finds wrong it says in its log alone: a text that is not UTF-8. Without this, peers
 // could fill standard error.

@@ -17,7 +17,7 @@ inline constexpr std::size_t kLengthSize = 4;
 // A shorter Envelope has no body.
 inline constexpr std::size_t kLeastFrame = 2;
 // The longest answer of a port; clients take no longer one.
-inline constexpr std::size_t kMostAnswer = 64 * 1024 * 1024;
+inline constexpr std::size_t kMostAnswer = std::size_t{64} * 1024 * 1024;
 
 // Both mean that the stream has lost its framing: close the connection.
 enum class FrameError : std::uint8_t { too_short, too_long };

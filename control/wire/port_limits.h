@@ -16,8 +16,8 @@ struct PortLimits {
 
   // The longest message before Hello and of peers that may not change anything, and of those that
   // may. A message in memory may take 32 times what it takes in a frame.
-  std::size_t frame = 64 * 1024;
-  std::size_t frame_of_writers = 4 * 1024 * 1024;
+  std::size_t frame = std::size_t{64} * 1024;
+  std::size_t frame_of_writers = std::size_t{4} * 1024 * 1024;
 
   std::size_t requests_in_flight = 8;  // of one connection; then nothing is read from it
   std::size_t watches = 4;             // of one connection
@@ -29,10 +29,10 @@ struct PortLimits {
 
   // Bytes of answers that a peer has not taken: above the first, nothing is read from it; above the
   // second, or without progress for `stall`, it is closed.
-  std::size_t answers_before_pause = 256 * 1024;
-  std::size_t answers = 16 * 1024 * 1024;
+  std::size_t answers_before_pause = std::size_t{256} * 1024;
+  std::size_t answers = std::size_t{16} * 1024 * 1024;
   Duration stall = std::chrono::seconds(30);
-  std::size_t answers_of_all = 256 * 1024 * 1024;
+  std::size_t answers_of_all = std::size_t{256} * 1024 * 1024;
 
   Duration hello = std::chrono::seconds(10);    // from the connection to Hello
   Duration idle = std::chrono::minutes(10);     // without a message, in either direction
@@ -40,7 +40,7 @@ struct PortLimits {
 
   // Of one connection before others have their turn.
   std::size_t frames_in_a_turn = 16;
-  std::size_t bytes_in_a_turn = 64 * 1024;
+  std::size_t bytes_in_a_turn = std::size_t{64} * 1024;
 };
 
 // What a port has seen since its start. Written by its thread, read by any.
