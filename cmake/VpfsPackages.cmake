@@ -24,7 +24,10 @@ find_library(LMDB_LIBRARY lmdb REQUIRED)
 
 add_library(vpfs_asio INTERFACE)
 target_include_directories(vpfs_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
-target_compile_definitions(vpfs_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+# asio looks whether the standard library has aligned_alloc() before it includes the library, so its
+# answer depends on what a source includes first. One source then frees what another allocated.
+target_compile_definitions(vpfs_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED
+                                               ASIO_DISABLE_STD_ALIGNED_ALLOC)
 target_link_libraries(vpfs_asio INTERFACE Threads::Threads)
 
 add_library(vpfs_lmdb INTERFACE)

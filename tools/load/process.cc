@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/log.h"
 #include "net/latch.h"
 #include "tools/load/block_pattern.h"
 #include "tools/load/text_hash.h"
@@ -190,8 +191,9 @@ void Process::verify(std::uint64_t place, std::span<const std::byte> data,
     const BlockIdentity expected{.file = file_id_, .offset = offset + at, .generation = generation};
     if (const auto damage = find_damage(data.subspan(at, block), expected)) {
       ++failures;
-      spdlog::error("wrong data in {}/{} at offset {}: {}", settings_.directory, name_, offset + at,
-                    *damage);
+      // Each place counts, however many there are.
+      log_answer(spdlog::level::err, fmt::format("wrong data in {}/{} at offset {}: {}",
+                                                 settings_.directory, name_, offset + at, *damage));
     }
   }
   meter_.verified(data.size() / block, failures);

@@ -147,8 +147,8 @@ TEST_F(AdministrationTest, TimesBeyondAllBoundsAreRefused) {
 }
 
 TEST_F(AdministrationTest, ARuleThatNeverAppliesIsAWarningWithBothNames) {
-  ASSERT_EQ(why_not(ask(start_of("all", "uid={1-100}"))), "");
-  const Envelope hidden = ask(start_of("one", "uid=7"));
+  ASSERT_EQ(why_not(ask(start_of("one", "uid=7"))), "");
+  const Envelope hidden = ask(start_of("all", "uid={1-100}"));
   EXPECT_THAT(hidden.rule_reply().warnings(),
               ElementsAre("rule one never applies: all before it matches everything that it "
                           "would"));

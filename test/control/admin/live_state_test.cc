@@ -51,7 +51,7 @@ TEST_F(LiveStateTest, LiveRulesComeBackFromTheJournalInTheirOrder) {
   const stage::BookState before = live->book().state();
   live = load(at(3));
   EXPECT_EQ(live->book().state(), before);
-  EXPECT_THAT(rules(*live), ElementsAre("a", "b", "job-{jobid}"));
+  EXPECT_THAT(rules(*live), ElementsAre("b", "a", "job-{jobid}"));
   EXPECT_TRUE(notes_.empty());
 }
 
@@ -61,10 +61,10 @@ TEST_F(LiveStateTest, WhatWasNotConfirmedInTimeIsTakenBackByTheLoadAndSaid) {
   stage::BookOperation bold = start("bold", at(2));
   bold.confirm_by = at(62);
   ASSERT_EQ(run(*live, bold), Error::UNKNOWN);
-  EXPECT_THAT(rules(*live), ElementsAre("good", "bold", "job-{jobid}"));
+  EXPECT_THAT(rules(*live), ElementsAre("bold", "good", "job-{jobid}"));
 
   live = load(at(61));
-  EXPECT_THAT(rules(*live), ElementsAre("good", "bold", "job-{jobid}")) << "there is a second left";
+  EXPECT_THAT(rules(*live), ElementsAre("bold", "good", "job-{jobid}")) << "there is a second left";
   live = load(at(62));
   EXPECT_THAT(rules(*live), ElementsAre("good", "job-{jobid}"));
   EXPECT_THAT(notes_, ElementsAre("version 2 was not confirmed in time: back to version 1"));
