@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Starts one attack on a control port; see attacks.py."""
+"""Attacks a control port; see attacks.py."""
 from __future__ import annotations
 
 import pathlib

@@ -1,7 +1,4 @@
-"""Attacks on a control port. Each runs in a process of its own until it is told to end, and counts what it does.
-
-    python3 -m bench.control.attacks NAME --socket PATH --tcp PORT --certificates DIRECTORY
-"""
+"""Attacks on a control port. Each has a process of its own until it is told to end, and counts what it does."""
 from __future__ import annotations
 
 import argparse
@@ -18,9 +15,8 @@ import select
 import signal
 import socket
 import ssl
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 from bench.control import messages
@@ -46,9 +42,9 @@ class Over(Exception):
 @dataclasses.dataclass
 class Attacker:
     door: Door
+    contexts: Mapping[str, ssl.SSLContext]  # by name of the certificate
     count: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     random: random.Random = dataclasses.field(default_factory=lambda: random.Random(1))
-    contexts: dict[str, ssl.SSLContext] = dataclasses.field(default_factory=dict)
 
     def unix(self) -> socket.socket:
         self.count["connections"] += 1
@@ -389,24 +385,43 @@ def until_told() -> Iterator[None]:
         yield
 
 
+def attack(name: str, attacker: Attacker) -> None:
+    """One of them, in this process. Its last line is what it did, as JSON."""
+    become_nobody()
+    with until_told():
+        print("ready", flush=True)
+        (ATTACKS | WRITERS_ATTACKS)[name](attacker)
+    print(json.dumps({name: attacker.count}), flush=True)
+
+
+def run_all(names: Sequence[str], door: Door, contexts: Mapping[str, ssl.SSLContext]) -> int:
+    """Until SIGTERM, or until one of them ends by itself."""
+    running: dict[int, str] = {}
+    for name in names:
+        process = os.fork()
+        if process == 0:
+            attack(name, Attacker(door, contexts))
+            os._exit(0)
+        running[process] = name
+    with until_told():
+        process, _ = os.wait()
+        print(f"{running.pop(process)} ended by itself", flush=True)
+    for process in running:
+        os.kill(process, signal.SIGTERM)
+    for process in running:
+        os.waitpid(process, 0)
+    return 0
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench.control.attacks")
-    parser.add_argument("name", choices=[*ATTACKS, *WRITERS_ATTACKS])
+    parser = argparse.ArgumentParser(prog="attack_main.py", description="Attacks a control port until SIGTERM.")
+    parser.add_argument("names", nargs="+", choices=[*ATTACKS, *WRITERS_ATTACKS])
     parser.add_argument("--socket", required=True)
     parser.add_argument("--tcp", type=int, required=True)
     parser.add_argument("--certificates", type=pathlib.Path, required=True)
     options = parser.parse_args()
-    door = Door(options.socket, options.tcp, options.certificates)
-    attacker = Attacker(door, contexts={who: door.context(who) for who in (READER, WRITER, *STRANGERS)})
     # Attackers are other machines: what they compute must not take time from the programs under attack.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    become_nobody()
-    with until_told():
-        print("ready", flush=True)
-        (ATTACKS | WRITERS_ATTACKS)[options.name](attacker)
-    print(json.dumps(attacker.count), flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    door = Door(options.socket, options.tcp, options.certificates)
+    # The keys are for root's eyes only.
+    return run_all(options.names, door, {who: door.context(who) for who in (READER, WRITER, *STRANGERS)})

@@ -23,7 +23,7 @@ from bench.load import Application, run_load
 SOCKET = "control.sock"  # relative to the directory of all programs, since such paths are short
 THREAD = "vpfs-control"
 DEVICE = {"bandwidth": "100 MiB/s", "per_request": "100 us", "parallelism": 1}
-VICTIM = Application("victim", size=256 << 10, outstanding=16, read_percent=50, pattern="random", file_size=32 << 20)
+VICTIM = Application("victim", size=256 << 10, outstanding=16, read_percent=50, pattern="random", file_size=8 << 20)
 ODD_JOB = b"\xff\xc0odd\x1b[2J"
 TEMPLATE = "job-{jobid}"
 WARM_UP = 0.5
@@ -96,21 +96,18 @@ class ControlScene:
     @contextmanager
     def attacked(self, names: Sequence[str]) -> Iterator[dict[str, Mapping[str, int]]]:
         """Runs the attacks inside the context. At its end, the dictionary has what each of them did."""
-        options = ["--socket", SOCKET, "--tcp", str(self.door.tcp), "--certificates", str(self.door.certificates)]
-        script = str(ROOT / "bench/control/attack_main.py")
-        running = {name: self.programs.start(f"attack-{name}", sys.executable, "-B", script, name, *options)
-                   for name in names}
-        for attack in running.values():
-            attack.wait_for_line("ready")
+        attackers = self.programs.start(
+            "attackers", sys.executable, "-B", str(ROOT / "bench/control/attack_main.py"), *names, "--socket", SOCKET, "--tcp",
+            str(self.door.tcp), "--certificates", str(self.door.certificates))
+        attackers.wait_until(lambda: attackers.log.read_text().count("ready\n") == len(names), "attacking")
         counts: dict[str, Mapping[str, int]] = {}
         yield counts
-        for name, attack in running.items():
-            if not attack.running():
-                raise Problem(f"the attack {name} ended by itself:\n{attack.last_lines()}")
-        for attack in running.values():
-            attack.stop()
-        for name, attack in running.items():
-            counts[name] = json.loads(attack.last_lines(1))
+        attackers.stop()
+        for line in attackers.log.read_text().splitlines():
+            if line.startswith("{"):
+                counts.update(json.loads(line))
+        if counts.keys() != set(names):
+            raise Problem(f"an attack has failed:\n{attackers.last_lines(20)}")
 
     def stop_rules(self) -> None:
         """Stops all rules that administrators started."""
