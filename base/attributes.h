@@ -16,6 +16,10 @@ enum class Attribute : std::uint8_t {
   owner,
   directory,
   metadata,  // requests on names and attributes
+  // Of the request's job, from the wire or from a registration.
+  jobid,
+  gid,
+  account,
 };
 
 // A set of attributes.

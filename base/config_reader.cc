@@ -70,8 +70,11 @@ void ConfigErrors::insert(Messages& messages, int line, std::string_view key,
   const auto place = std::ranges::upper_bound(messages.numbers, line);
   const std::string where = line == 0 ? file_ : fmt::format("{}:{}", file_, line);
   const std::string subject = key.empty() ? "" : fmt::format("{}: ", key);
-  messages.lines.insert(messages.lines.begin() + (place - messages.numbers.begin()),
+  const auto index = place - messages.numbers.begin();
+  messages.lines.insert(messages.lines.begin() + index,
                         fmt::format("{}: {}", where, one_line(subject + std::string(text))));
+  messages.problems.insert(messages.problems.begin() + index,
+                           {.key = one_line(key), .text = one_line(text)});
   messages.numbers.insert(place, line);
 }
 

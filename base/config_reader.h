@@ -15,6 +15,12 @@
 
 namespace vpfs {
 
+// One mistake of a configuration text.
+struct ConfigProblem {
+  std::string key;  // the whole path; "": the text as a whole
+  std::string text;
+};
+
 // Everything wrong with one configuration text, and beside it warnings, each as "FILE:LINE: KEY:
 // what is wrong". KEY is the whole path ("scheduler.depth.bytes", "rules[0].match", lists counted
 // from 0); it is left out where the text as a whole is wrong, and line 0 where there is no text.
@@ -36,6 +42,8 @@ class ConfigErrors {
   // Sorted by line number, then in the order of reporting.
   [[nodiscard]] const std::vector<std::string>& lines() const { return errors_.lines; }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_.lines; }
+  // The same as lines(), in parts.
+  [[nodiscard]] const std::vector<ConfigProblem>& problems() const { return errors_.problems; }
   // lines() as one text, each ended by a newline.
   [[nodiscard]] std::string to_string() const;
 
@@ -46,6 +54,7 @@ class ConfigErrors {
  private:
   struct Messages {
     std::vector<std::string> lines;
+    std::vector<ConfigProblem> problems;
     std::vector<int> numbers;
   };
   void insert(Messages& messages, int line, std::string_view key, std::string_view text) const;

@@ -170,6 +170,9 @@ Result<BytesPerSecond> parse_rate(std::string_view text) {
     if (amount && amount->has_unit) {
       return fail(fmt::format("\"{}\" is not a rate; did you mean \"{}/s\"?", text, all));
     }
+    if (amount) {
+      return fail(fmt::format("\"{}\" needs a unit, such as \"{} MiB/s\"", text, all));
+    }
     return fail(fmt::format("\"{}\" is not a rate, as \"400 MiB/s\" is", text));
   }
   const Result<Bytes> bytes = parse_bytes(all.substr(0, all.size() - 2));
@@ -181,7 +184,8 @@ Result<Duration> parse_duration(std::string_view text) {
   const Result<Quantity> quantity = parse_quantity(text, kTimes, "nanoseconds");
   if (!quantity) return std::unexpected(quantity.error());
   if (!quantity->has_unit && quantity->value != 0) {
-    return fail(fmt::format("\"{}\" needs a unit ({})", text, names_of(kTimes)));
+    return fail(fmt::format("\"{}\" needs a unit, such as \"{} s\" (known: {})", text,
+                            trimmed(text), names_of(kTimes)));
   }
   if (quantity->value > static_cast<std::uint64_t>(Duration::max().count())) {
     return fail(fmt::format("\"{}\" is too large", text));

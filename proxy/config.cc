@@ -11,6 +11,7 @@
 #include "stage/job_config.h"
 #include "stage/rule_config.h"
 #include "stage/scheduler_config.h"
+#include "stage/share_config.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -113,8 +114,10 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
 
 }  // namespace
 
-Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running) {
+Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
+                    const stage::Names* names) {
   Config config;
+  config.names = names;
   ConfigReader reader(text, errors);
   reader.require("proxy");
   read_proxy(reader.child("proxy"), config, running);

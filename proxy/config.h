@@ -58,8 +58,9 @@ struct Config : stage::Config {
 // Reads the schema of conf/proxy.yaml. Errors go into `errors`; the result is valid only if there
 // are none. Does no I/O: check_host() checks the host, and warn_of_hidden_rules() finds rules that
 // never apply. `running` is the configuration of the running proxy; a change that needs a restart
-// is an error.
+// is an error. `names` looks up users, groups and hosts in rules and jobs; null: they are refused.
 [[nodiscard]] Config parse_config(std::string_view text, ConfigErrors& errors,
-                                  const Config* running = nullptr);
+                                  const Config* running = nullptr,
+                                  const stage::Names* names = nullptr);
 
 }  // namespace vpfs::proxy

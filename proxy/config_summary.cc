@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "schedulers/registry.h"
+#include "stage/condition.h"
 #include "stage/template_name.h"
 
 namespace vpfs::proxy {
@@ -127,9 +128,12 @@ std::string limits_of(const Config& config, const stage::VirtualPfsConfig& pfs) 
 }
 
 std::string jobs(const Config& config) {
-  if (!config.registered_jobs) return {};
-  return fmt::format("of jobs it counts {} that are registered, from their clients",
-                     config.registered_jobs->size());
+  if (config.only_registered_jobs) {
+    return fmt::format("of jobs it counts {} that are registered, from their clients",
+                       config.jobs.size());
+  }
+  if (config.jobs.empty()) return {};
+  return fmt::format("knows {} by their clients", counted(config.jobs.size(), "registered job"));
 }
 
 std::vector<Parts> virtual_pfs(const Config& config) {
@@ -145,31 +149,45 @@ std::vector<Parts> virtual_pfs(const Config& config) {
   return rows;
 }
 
+// A condition in words. Values stand as they were written: a list of hosts may be long.
+std::string condition(const stage::ConditionTerm& term) {
+  constexpr std::string_view kHint = "hint.";
+  const std::string values = fmt::format("{}", fmt::join(term.values, " or "));
+  if (term.key.starts_with(kHint)) {
+    return fmt::format("hint {}={}", term.key.substr(kHint.size()), values);
+  }
+  if (term.key != "op")
+    return fmt::format("{} {}", term.key == "fs" ? "file system" : term.key, values);
+  Parts kinds;
+  for (const std::string& each : term.values) {
+    kinds.push_back(each == "metadata" ? "metadata operations" : each + "s");
+  }
+  return joined(kinds, " or ");
+}
+
 std::string conditions(const stage::RuleConfig& rule) {
-  Parts parts;
-  const auto add = [&](std::string_view name, const auto& values) {
-    if (!values.empty()) parts.push_back(fmt::format("{} {}", name, fmt::join(values, " or ")));
-  };
-  add("client", rule.clients);
-  for (const auto& [name, pattern] : rule.hints) {
-    parts.push_back(fmt::format("hint {}={}", name, pattern));
+  const auto written = stage::parse_condition(rule.text.condition);
+  const std::vector<std::string> fields = stage::template_fields(rule.virtual_pfs);
+  std::vector<stage::ConditionTerms> any_of = written.value_or(stage::ConditionText());
+  if (any_of.empty()) any_of.emplace_back();
+  Parts alternatives;
+  for (const stage::ConditionTerms& terms : any_of) {
+    Parts parts;
+    for (const stage::ConditionTerm& term : terms) parts.push_back(condition(term));
+    for (const std::string& field : fields) {
+      if (!stage::has_term(terms, "hint." + field) && !stage::has_term(terms, field)) {
+        parts.push_back("known " + field);
+      }
+    }
+    alternatives.push_back(parts.empty() ? "everything" : joined(parts, " and "));
   }
-  if (rule.kind) {
-    parts.emplace_back(*rule.kind == IoKind::read    ? "reads"
-                       : *rule.kind == IoKind::write ? "writes"
-                                                     : "metadata operations");
-  }
-  add("file system", rule.file_systems);
-  add("uid", rule.uids);
-  add("node", rule.nodes);
-  add("target", rule.targets);
-  add("owner", rule.owners);
-  add("dir", rule.directories);
-  for (const std::string& field : stage::template_fields(rule.virtual_pfs)) {
-    const auto named = [&](const auto& hint) { return hint.first == field; };
-    if (std::ranges::none_of(rule.hints, named)) parts.push_back("known " + field);
-  }
-  return parts.empty() ? "everything" : joined(parts, " and ");
+  return joined(alternatives, ", or ");
+}
+
+// What becomes of the requests that match.
+std::string outcome(const stage::RuleConfig& rule) {
+  if (rule.mode == stage::RuleMode::shadow) return "counts what its limits would hold";
+  return "-> " + rule.virtual_pfs + (rule.exempt ? ", never held" : "");
 }
 
 std::vector<Parts> rules(const Config& config) {
@@ -180,7 +198,7 @@ std::vector<Parts> rules(const Config& config) {
   std::vector<Parts> rows;
   rows.reserve(config.rules.size() + 1);
   for (const stage::RuleConfig& each : config.rules) {
-    rows.push_back({conditions(each), "-> " + each.virtual_pfs + in_class(each.traffic_class)});
+    rows.push_back({conditions(each), outcome(each) + in_class(each.traffic_class)});
   }
   const bool all_matched = !rows.empty() && rows.back().front() == "everything";
   if (!all_matched) {

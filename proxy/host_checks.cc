@@ -11,6 +11,7 @@
 #include "base/config_file.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
+#include "stage/job_config.h"
 #include "stage/rule_checks.h"
 
 namespace vpfs::proxy {
@@ -100,6 +101,7 @@ std::optional<Config> load_config_file(ConfigErrors& errors, const Config* runni
     Config config = parse_config(text, found, running);
     if (found.empty()) check_host(config, found, running);
     if (found.empty()) stage::warn_of_hidden_rules(config, found);
+    if (found.empty()) stage::warn_of_no_jobs(config, found);
     return config;
   });
 }

@@ -182,7 +182,8 @@ Result<void> Proxy::use(Config config) {
   Result<std::optional<StatusLock>> lock = lock_status(config);
   if (!lock) return std::unexpected(std::move(lock.error()));
   if (*lock || config.status_file.empty()) status_lock_ = std::move(*lock).value_or(StatusLock());
-  settings_before_ = std::exchange(settings_, std::make_shared<const Settings>(std::move(config)));
+  auto settings = std::make_shared<const Settings>(std::move(config), settings_.get());
+  settings_before_ = std::exchange(settings_, std::move(settings));
   set_log_level(settings_->config.log_level);
   const Timeouts& timeouts = settings_->config.timeouts;
   shared_.set_configured_hold(timeouts.hold, timeouts.hold_min);

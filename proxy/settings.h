@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,10 +16,13 @@ namespace vpfs::proxy {
 // A configuration that is ready for use. Immutable: each thread keeps its copy until a reload gives
 // it another.
 struct Settings {
-  explicit Settings(Config from)
+  // `before`: settings whose prepared rules and jobs are shared if they are the same.
+  explicit Settings(Config from, const Settings* before = nullptr)
       : config(std::move(from)),
-        jobs(registry_of(config)),
-        classifier(config.rules, stage::default_class(config), jobs ? &*jobs : nullptr),
+        jobs(registry_of(config, before)),
+        classifier(
+            rules_of(config, before), stage::default_class(config), jobs.get(),
+            config.only_registered_jobs ? stage::JobIds::registered : stage::JobIds::trusted),
         cost_model(config.cost) {
     for (const std::string& server : config.servers) {
       if (const auto block = stage::AddressBlock::parse(server)) servers.push_back(*block);
@@ -36,18 +38,26 @@ struct Settings {
   Settings& operator=(const Settings&) = delete;
 
   const Config config;
-  const std::optional<stage::JobRegistry> jobs;  // none: every job id counts
+  const std::shared_ptr<const stage::JobRegistry> jobs;  // shared by settings with the same jobs
   const stage::Classifier classifier;
   const CostModel cost_model;
   std::vector<stage::AddressBlock> servers;
 
  private:
-  static std::optional<stage::JobRegistry> registry_of(const Config& config) {
-    if (!config.registered_jobs) return std::nullopt;
-    stage::JobRegistry jobs;
+  static std::shared_ptr<const stage::JobRegistry> registry_of(const Config& config,
+                                                               const Settings* before) {
+    if (before != nullptr && before->config.jobs == config.jobs) return before->jobs;
+    auto jobs = std::make_shared<stage::JobRegistry>();
     // REQUIRES: the configuration has no errors, so no job is refused.
-    for (const stage::RegisteredJob& job : *config.registered_jobs) (void)jobs.add(job);
+    for (const stage::RegisteredJob& job : config.jobs) (void)jobs->add(job);
     return jobs;
+  }
+  static std::shared_ptr<const stage::RuleSet> rules_of(const Config& config,
+                                                        const Settings* before) {
+    if (before != nullptr && before->config.rules == config.rules) {
+      return before->classifier.rules();
+    }
+    return std::make_shared<const stage::RuleSet>(config.rules);
   }
 };
 

@@ -36,6 +36,16 @@ std::optional<AddressBlock> AddressBlock::parse(const std::string& text) {
   return block;
 }
 
+Address AddressBlock::first() const {
+  Address::Bytes bytes = address_.bytes();
+  const auto whole = static_cast<std::size_t>(prefix_ / 8);
+  if (whole < bytes.size()) {
+    bytes[whole] &= static_cast<std::uint8_t>(0xff00 >> prefix_ % 8);
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(whole) + 1, bytes.end(), 0);
+  }
+  return Address(bytes);
+}
+
 bool AddressBlock::covers(const AddressBlock& other) const {
   return prefix_ <= other.prefix_ && contains(other.address_);
 }

@@ -28,6 +28,9 @@ class Address {
 // A CIDR block, "10.0.0.0/8" or "fd00::/8", or a single address.
 class AddressBlock {
  public:
+  AddressBlock() = default;
+  // The addresses that share the first `prefix` bits with this one; 0 ... 128.
+  AddressBlock(const Address& address, int prefix) : address_(address), prefix_(prefix) {}
   [[nodiscard]] static std::optional<AddressBlock> parse(const std::string& text);
   [[nodiscard]] bool contains(const Address& address) const;
   // Whether every address of `other` is in this one.
@@ -36,6 +39,9 @@ class AddressBlock {
   // The number of leading bits that count, 0 ... 128, and an address of the block.
   [[nodiscard]] int prefix() const { return prefix_; }
   [[nodiscard]] const Address& address() const { return address_; }
+  // The lowest address.
+  [[nodiscard]] Address first() const;
+  [[nodiscard]] bool is_single() const { return prefix_ == 128; }
 
  private:
   Address address_;

@@ -11,18 +11,6 @@ namespace vpfs::stage {
 
 namespace {
 
-std::vector<std::uint64_t> sorted(std::vector<std::uint64_t> numbers) {
-  std::ranges::sort(numbers);
-  return numbers;
-}
-
-// The request's value; "" if it is not known.
-std::string value_of(const Sight& sight, Attribute attribute) {
-  if (attribute == Attribute::directory) return std::string(sight.identity.directory);
-  const std::optional<std::uint32_t> number = sight.number(attribute);
-  return number ? std::to_string(*number) : std::string();
-}
-
 // The part of a key with a fixed size.
 class FixedPart {
  public:
@@ -45,81 +33,37 @@ class FixedPart {
 }  // namespace
 
 Classifier::Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class,
-                       const JobRegistry* jobs)
-    : rules_(read(rules), hint_names_.size()), default_class_(default_class), jobs_(jobs) {
+                       const JobRegistry* jobs, JobIds ids)
+    : Classifier(std::make_shared<const RuleSet>(rules), default_class, jobs, ids) {}
+
+Classifier::Classifier(std::shared_ptr<const RuleSet> rules, std::uint8_t default_class,
+                       const JobRegistry* jobs, JobIds ids)
+    : rules_(std::move(rules)),
+      hint_names_(rules_->hint_names()),
+      looked_at_(rules_->looked_at()),
+      looks_at_client_(rules_->looks_at_client()),
+      looks_at_uid_(looked_at_.has(Attribute::uid)),
+      has_jobs_(jobs != nullptr && jobs->size() > 0),
+      default_class_(default_class),
+      jobs_(jobs),
+      ids_(ids) {
+  if ((has_jobs_ || rules_->looks_at_job()) &&
+      std::ranges::find(hint_names_, kJobHint) == hint_names_.end()) {
+    hint_names_.emplace_back(kJobHint);
+  }
   const auto job_hint = std::ranges::find(hint_names_, kJobHint);
-  if (job_hint == hint_names_.end() || jobs == nullptr) return;
+  if (job_hint == hint_names_.end()) return;
   job_hint_ = static_cast<std::size_t>(job_hint - hint_names_.begin());
+  if (!has_jobs_) return;
   looks_at_client_ = true;
-  looked_at_.add(Attribute::uid);
-}
-
-std::vector<Rule> Classifier::read(const std::vector<RuleConfig>& rules) {
-  std::vector<Rule> made;
-  made.reserve(rules.size());
-  for (const RuleConfig& each : rules) made.push_back(read(each));
-  return made;
-}
-
-Rule Classifier::read(const RuleConfig& from) {
-  Rule rule;
-  for (const std::string& client : from.clients) {
-    if (const auto block = AddressBlock::parse(client)) rule.clients.push_back(*block);
-  }
-  for (const auto& [name, pattern] : from.hints) {
-    rule.hints.push_back({.index = index_of_hint(name), .pattern = Pattern(pattern)});
-  }
-  rule.kind = from.kind;
-  rule.file_systems = sorted(from.file_systems);
-  rule.uids = sorted(from.uids);
-  rule.nodes = sorted(from.nodes);
-  rule.targets = sorted(from.targets);
-  rule.owners = sorted(from.owners);
-  for (const std::string& each : from.directories) rule.directories.emplace_back(each);
-  rule.virtual_pfs = from.virtual_pfs;
-  rule.traffic_class = from.traffic_class;
-  for (const std::string& field : template_fields(rule.virtual_pfs)) {
-    rule.is_template = true;
-    const std::optional<Attribute> attribute = template_attribute(field);
-    if (attribute && !demands_hint(rule, field)) rule.needed.push_back(*attribute);
-  }
-  note_attributes(rule);
-  return rule;
-}
-
-void Classifier::note_attributes(const Rule& rule) {
-  const auto note = [&](Attribute attribute, bool is_demanded) {
-    const bool is_needed = std::ranges::find(rule.needed, attribute) != rule.needed.end();
-    if (is_demanded || is_needed) looked_at_.add(attribute);
-  };
-  note(Attribute::file_system, !rule.file_systems.empty());
-  note(Attribute::uid, !rule.uids.empty());
-  note(Attribute::node, !rule.nodes.empty());
-  note(Attribute::target, !rule.targets.empty());
-  note(Attribute::owner, !rule.owners.empty());
-  note(Attribute::directory, !rule.directories.empty());
-  looks_at_uid_ = looked_at_.has(Attribute::uid);
-  looks_at_kind_ = looks_at_kind_ || rule.kind;
-  looks_at_client_ = looks_at_client_ || !rule.clients.empty();
-}
-
-std::size_t Classifier::index_of_hint(const std::string& name) {
-  const auto found = std::ranges::find(hint_names_, name);
-  if (found != hint_names_.end()) return static_cast<std::size_t>(found - hint_names_.begin());
-  hint_names_.push_back(name);
-  return hint_names_.size() - 1;
-}
-
-bool Classifier::demands_hint(const Rule& rule, std::string_view name) const {
-  return std::ranges::any_of(rule.hints, [&](const Rule::HintCondition& condition) {
-    return hint_names_[condition.index] == name;
-  });
+  looks_at_uid_ = looks_at_uid_ || jobs->has_users();
+  if (jobs->has_users()) looked_at_.add(Attribute::uid);
 }
 
 bool Classifier::append_key(const Address& client, const Identity& identity,
                             std::string& key) const {
   FixedPart fixed;
-  if (looks_at_kind_) fixed.add(std::to_underlying(identity.kind));
+  if (rules_->looks_at_kind()) fixed.add(std::to_underlying(identity.kind));
   if (looked_at_.has(Attribute::file_system)) fixed.add(identity.file_system);
   if (looked_at_.has(Attribute::uid)) fixed.add(identity.uid);
   if (looked_at_.has(Attribute::node)) fixed.add(identity.node);
@@ -139,63 +83,76 @@ bool Classifier::append_key(const Address& client, const Identity& identity,
   return std::ranges::all_of(identity.hints, append_text);
 }
 
-std::string Classifier::fill_in(const Rule& rule, const Sight& sight) const {
-  std::string_view name = rule.virtual_pfs;
-  std::string filled;
-  while (!name.empty()) {
-    const std::size_t open = name.find('{');
-    const std::size_t close = name.find('}', open);
-    if (close == std::string_view::npos) break;
-    filled += name.substr(0, open);
-    const std::string_view field = name.substr(open + 1, close - open - 1);
-    const std::optional<Attribute> attribute = template_attribute(field);
-    if (demands_hint(rule, field)) {
-      const auto found = std::ranges::find(hint_names_, field);
-      const auto value = sight.hint(static_cast<std::size_t>(found - hint_names_.begin()));
-      if (value) filled += *value;
-    } else if (attribute) {
-      filled += value_of(sight, *attribute);
+// An id on the wire goes before what registrations say of the address.
+Classifier::JobOf Classifier::job_of(const Address& client, const Identity& identity) const {
+  JobOf job;
+  if (!job_hint_) return job;
+  if (const std::optional<std::string_view> shown = identity.hints[*job_hint_]) {
+    const JobRegistry::Job* const registered =
+        has_jobs_ ? jobs_->admitted(*shown, client, identity.uid) : nullptr;
+    job.is_false = ids_ == JobIds::registered && registered == nullptr;
+    if (!job.is_false) {
+      job.id = shown;
+      job.registered = registered;
+      return job;
     }
-    name.remove_prefix(close + 1);
   }
-  return filled.append(name);
-}
-
-std::optional<std::size_t> Classifier::false_job(const Address& client,
-                                                 const Identity& identity) const {
-  if (!job_hint_) return std::nullopt;
-  const std::optional<std::string_view> job = identity.hints[*job_hint_];
-  if (!job || jobs_->admits(*job, client, identity.uid)) return std::nullopt;
-  return job_hint_;
+  job.registered = has_jobs_ ? jobs_->only_job_of(client, identity.uid) : nullptr;
+  if (job.registered == nullptr) return job;
+  job.id = job.registered->jobid;
+  job.from_registration = true;
+  return job;
 }
 
 Classifier::Match Classifier::classify(const Address& client, const Identity& identity) const {
-  const std::optional<std::size_t> hint = false_job(client, identity);
-  Match match = match_of({.client = client, .identity = identity, .hidden_hint = hint});
-  match.job_not_registered = hint.has_value();
+  const JobOf job = job_of(client, identity);
+  Sight sight = {.client = client,
+                 .identity = identity,
+                 .hidden_hint = job.is_false ? job_hint_ : std::nullopt,
+                 .jobid = job.id};
+  Match match;
+  match.job_not_registered = job.is_false;
+  match.job_from_registration = job.from_registration;
+  if (job.id && is_good_name(*job.id)) match.jobid = *job.id;
+  if (job.registered != nullptr) {
+    sight.account = job.registered->account;
+    sight.gids = job.registered->gids;
+    match.nodes = job.registered->nodes;
+  }
+  const Rule* rule = rules_->index().find(sight);
+  if (rule != nullptr && rule->is_shadow) {
+    note_shadow(match, *rule, sight);
+    rule = rules_->index().find(sight, RuleIndex::Among::enforcing);
+  }
+  take_rule(match, rule, sight);
   return match;
 }
 
-Classifier::Match Classifier::match_of(const Sight& sight) const {
-  const Rule* const rule = rules_.find(sight);
-  if (rule == nullptr) {
-    return {.virtual_pfs = "default", .declared_name = "default", .traffic_class = default_class_};
+void Classifier::note_shadow(Match& match, const Rule& rule, const Sight& sight) const {
+  const RuleSet::Target& target = rules_->targets()[rule.number];
+  std::string name = target.is_template ? rules_->fill_in(rule, sight) : target.virtual_pfs;
+  if (target.is_template && !is_good_name(name)) return;
+  match.shadow_rule = rule.number;
+  match.shadow_name = std::move(name);
+}
+
+void Classifier::take_rule(Match& match, const Rule* rule, const Sight& sight) const {
+  const auto take_default = [&] {
+    match.virtual_pfs = "default";
+    match.declared_name = "default";
+    match.traffic_class = default_class_;
+  };
+  if (rule == nullptr) return take_default();
+  const RuleSet::Target& target = rules_->targets()[rule->number];
+  match.virtual_pfs = target.is_template ? rules_->fill_in(*rule, sight) : target.virtual_pfs;
+  if (target.is_template && !is_good_name(match.virtual_pfs)) {
+    match.name_refused = true;
+    return take_default();
   }
-  if (!rule->is_template) {
-    return {.virtual_pfs = rule->virtual_pfs,
-            .declared_name = rule->virtual_pfs,
-            .traffic_class = rule->traffic_class};
-  }
-  std::string name = fill_in(*rule, sight);
-  if (!is_good_name(name)) {
-    return {.virtual_pfs = "default",
-            .declared_name = "default",
-            .traffic_class = default_class_,
-            .name_refused = true};
-  }
-  return {.virtual_pfs = std::move(name),
-          .declared_name = rule->virtual_pfs,
-          .traffic_class = rule->traffic_class};
+  match.declared_name = target.virtual_pfs;
+  match.traffic_class = target.traffic_class;
+  match.rule = rule->number;
+  match.exempt = target.exempt;
 }
 
 }  // namespace vpfs::stage

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,21 +12,33 @@
 #include "stage/identity.h"
 #include "stage/job_registry.h"
 #include "stage/rule.h"
-#include "stage/rule_index.h"
+#include "stage/rule_set.h"
 
 namespace vpfs::stage {
 
-// The ordered rules of the configuration. Immutable once made, so all workers share one.
+// Which job ids on the wire count.
+enum class JobIds : std::uint8_t {
+  trusted,
+  registered,  // those of jobs that are registered for the client and user that show them
+};
+
+// Finds whose a request is: by the ordered rules, and by the registered jobs, which tell what the
+// wire does not show. Immutable once made, so all workers share one.
 class Classifier {
  public:
   // REQUIRES: `rules` passed parse_config() without errors. `jobs`, if given, outlives the
-  // classifier; a job id then counts only if it is registered for the client and user that show it.
+  // classifier.
   explicit Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class = 0,
-                      const JobRegistry* jobs = nullptr);
+                      const JobRegistry* jobs = nullptr, JobIds ids = JobIds::trusted);
+  // The same with rules that are prepared already, such as those of another classifier.
+  Classifier(std::shared_ptr<const RuleSet> rules, std::uint8_t default_class,
+             const JobRegistry* jobs, JobIds ids);
 
-  // The names of all hints that the rules use. An identity needs no others.
+  // Shared by classifiers with the same rules.
+  [[nodiscard]] const std::shared_ptr<const RuleSet>& rules() const { return rules_; }
+  // The names of all hints that matter. An identity needs no others.
   [[nodiscard]] const std::vector<std::string>& hint_names() const { return hint_names_; }
-  // Whether any rule uses the uid.
+  // Whether a rule or a registered job asks for the uid.
   [[nodiscard]] bool looks_at_uid() const { return looks_at_uid_; }
 
   static constexpr std::uint32_t kNoRule = UINT32_MAX;
@@ -43,11 +56,12 @@ class Classifier {
     std::string shadow_name;
     bool exempt = false;      // it is never held
     std::uint32_t nodes = 0;  // of its registered job; 0: not known
-    std::string jobid;        // from the wire or from a registration; "": none
+    // From the wire or from a registration; "": none, or no good name (is_good_name()).
+    std::string jobid;
     bool job_from_registration = false;
   };
-  // The first rule that matches; "default" if none does or if the request fills in a bad name
-  // (is_good_name()).
+  // The first enforcing rule that matches; "default" if none does or if the request fills in a bad
+  // name (is_good_name()). The job is known only if hint_names() has its hint.
   [[nodiscard]] Match classify(const Address& client, const Identity& identity) const;
 
   // Adds everything to `key` that classify() uses: two requests with the same key have the same
@@ -57,27 +71,28 @@ class Classifier {
                                 std::string& key) const;
 
  private:
-  [[nodiscard]] std::vector<Rule> read(const std::vector<RuleConfig>& rules);
-  [[nodiscard]] Rule read(const RuleConfig& from);
-  void note_attributes(const Rule& rule);
-  [[nodiscard]] Match match_of(const Sight& sight) const;
-  // The index of the identity's job id if that is not registered for it.
-  [[nodiscard]] std::optional<std::size_t> false_job(const Address& client,
-                                                     const Identity& identity) const;
-  [[nodiscard]] std::string fill_in(const Rule& rule, const Sight& sight) const;
-  [[nodiscard]] bool demands_hint(const Rule& rule, std::string_view name) const;
-  std::size_t index_of_hint(const std::string& name);
+  // What is known of a request's job.
+  struct JobOf {
+    std::optional<std::string_view> id;
+    const JobRegistry::Job* registered = nullptr;
+    bool from_registration = false;  // the wire does not show the id
+    bool is_false = false;           // the id on the wire does not count
+  };
+  [[nodiscard]] JobOf job_of(const Address& client, const Identity& identity) const;
+  void note_shadow(Match& match, const Rule& rule, const Sight& sight) const;
+  void take_rule(Match& match, const Rule* rule, const Sight& sight) const;
 
-  std::vector<std::string> hint_names_;
+  std::shared_ptr<const RuleSet> rules_;
+  std::vector<std::string> hint_names_;  // those of the rules first
+  std::optional<std::size_t> job_hint_;  // into hint_names_
   // The parts of a key beside all hints.
   Attributes looked_at_;
-  bool looks_at_kind_ = false;
   bool looks_at_client_ = false;
-  bool looks_at_uid_ = false;  // in rules
-  RuleIndex rules_;
+  bool looks_at_uid_ = false;
+  bool has_jobs_ = false;  // there are registered jobs
   std::uint8_t default_class_;
   const JobRegistry* jobs_;
-  std::optional<std::size_t> job_hint_;  // into hint_names_, when there are jobs
+  JobIds ids_;
 };
 
 }  // namespace vpfs::stage

@@ -44,27 +44,36 @@ enum class RuleMode : std::uint8_t {
 };
 
 // All conditions that are set must hold; one of the values of each.
+struct Conditions {
+  std::vector<std::string> clients = {};  // CIDR blocks or addresses
+  // Name, patterns. Each hint must be there.
+  std::vector<std::pair<std::string, std::vector<std::string>>> hints = {};
+  std::vector<IoKind> kinds = {};
+  std::vector<std::uint64_t> file_systems = {};
+  std::vector<std::uint64_t> uids = {};
+  std::vector<std::uint64_t> nodes = {};
+  std::vector<std::uint64_t> targets = {};
+  std::vector<std::uint64_t> owners = {};
+  std::vector<std::string> directories = {};  // patterns
+  // A job's, from the wire or from its registration. Job ids and accounts are patterns.
+  std::vector<std::string> jobids = {};
+  std::vector<std::string> accounts = {};
+  std::vector<std::uint64_t> gids = {};
+
+  bool operator==(const Conditions&) const = default;
+};
+
 struct RuleConfig {
   std::string name;  // no other rule has it
   RuleOrigin origin = RuleOrigin::file;
   RuleMode mode = RuleMode::enforce;
-  RuleText text;  // in its shortest form, for listing
-  std::vector<std::string> clients;                        // CIDR blocks or addresses
-  std::vector<std::pair<std::string, std::string>> hints;  // name, pattern
-  std::optional<IoKind> kind;
-  std::vector<std::uint64_t> file_systems;
-  std::vector<std::uint64_t> uids;
-  std::vector<std::uint64_t> nodes;
-  std::vector<std::uint64_t> targets;
-  std::vector<std::uint64_t> owners;
-  std::vector<std::string> directories;  // patterns
-  // A job's, from the wire or from its registration. Job ids and accounts are patterns.
-  std::vector<std::string> jobids;
-  std::vector<std::string> accounts;
-  std::vector<std::uint64_t> gids;
+  RuleText text;                   // in its shortest form, for listing
+  std::vector<Conditions> any_of;  // one of them must hold; none: every request matches
   std::string virtual_pfs;
   std::uint8_t traffic_class = 0;  // index into Config::scheduler.classes
   bool exempt = false;             // its requests are never held
+
+  bool operator==(const RuleConfig&) const = default;
 };
 
 // The part of the configuration that every stage has, whatever its I/O.
@@ -84,8 +93,9 @@ struct Config {
   bool scheduler_per_target = false;
   std::vector<VirtualPfsConfig> virtual_pfs;
   std::vector<RuleConfig> rules;
-  // Nothing: every job id counts (`jobs: trust`).
-  std::optional<std::vector<RegisteredJob>> registered_jobs;
+  // A job id on the wire counts only if `jobs` has it, for that client (`jobs: registered`).
+  bool only_registered_jobs = false;
+  std::vector<RegisteredJob> jobs;
 
   std::size_t most_virtual_pfs = 10'000;  // made by templates
   // A virtual PFS made by a template is forgotten after this time without requests.

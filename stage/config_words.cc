@@ -1,6 +1,7 @@
 #include "stage/config_words.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -18,20 +19,17 @@ constexpr ConfigWord kScheduler[] = {{"algorithm", "policy"},
                                      {"per_request", "cost.per_request"},
                                      {"metadata", "schedule: [io, metadata]"}};
 
-constexpr ConfigWord kShare[] = {{"iops", "operations"},    {"ops", "operations"},
-                                 {"rps", "operations"},     {"requests", "operations"},
-                                 {"bandwidth", "rate"},     {"bw", "rate"},
-                                 {"bps", "rate"},           {"throughput", "rate"},
-                                 {"limit", "rate"},         {"max", "rate"},
-                                 {"maximum", "rate"},       {"cap", "rate"},
-                                 {"minimum", "min"},        {"reservation", "min"},
-                                 {"guarantee", "min"},      {"share", "weight"},
-                                 {"shares", "weight"},      {"deadline", "latency"},
-                                 {"class", "rules[].class"}};
+constexpr ConfigWord kShare[] = {
+    {"ops", "operations"},  {"rps", "operations"},  {"requests", "operations"},
+    {"bandwidth", "rate"},  {"bw", "rate"},         {"bps", "rate"},
+    {"throughput", "rate"}, {"limit", "rate"},      {"max", "rate"},
+    {"maximum", "rate"},    {"cap", "rate"},        {"minimum", "min"},
+    {"reservation", "min"}, {"guarantee", "min"},   {"share", "weight"},
+    {"shares", "weight"},   {"deadline", "latency"}};
 
 // Conditions, and words for them, written beside `match` instead of in it.
-constexpr ConfigWord kRule[] = {{"jobid", "match: {hint: {jobid: ...}}"},
-                                {"job", "match: {hint: {jobid: ...}}"},
+constexpr ConfigWord kRule[] = {{"jobid", "match: {jobid: ...}"},
+                                {"job", "match: {jobid: ...}"},
                                 {"hint", "match: {hint: ...}"},
                                 {"nid", "match: {client: ...}"},
                                 {"client", "match: {client: ...}"},
@@ -39,49 +37,46 @@ constexpr ConfigWord kRule[] = {{"jobid", "match: {hint: {jobid: ...}}"},
                                 {"address", "match: {client: ...}"},
                                 {"uid", "match: {uid: ...}"},
                                 {"user", "match: {uid: ...}"},
+                                {"gid", "match: {gid: ...}"},
+                                {"group", "match: {gid: ...}"},
+                                {"account", "match: {account: ...}"},
                                 {"owner", "match: {owner: ...}"},
                                 {"dir", "match: {dir: ...}"},
                                 {"node", "match: {node: ...}"},
                                 {"target", "match: {target: ...}"},
                                 {"file_system", "match: {file_system: ...}"},
+                                {"fs", "match: {fs: ...}"},
                                 {"operation", "match: {operation: ...}"},
                                 {"op", "match: {op: ...}"},
                                 {"opcode", "match: {operation: ...}"},
-                                {"vpfs", "virtual_pfs"},
-                                {"name", "virtual_pfs"},
                                 {"application", "virtual_pfs"},
-                                {"priority", "class"},
-                                {"rate", "virtual_pfs.NAME.rate"},
-                                {"weight", "virtual_pfs.NAME.weight"},
-                                {"rank", "virtual_pfs.NAME.rank"},
-                                {"iops", "virtual_pfs.NAME.operations"}};
+                                {"condition", "match"},
+                                {"shadow", "mode: shadow"}};
 
-constexpr ConfigWord kMatch[] = {{"jobid", "hint: {jobid: ...}"},
-                                 {"job", "hint: {jobid: ...}"},
-                                 {"job_id", "hint: {jobid: ...}"},
-                                 {"hints", "hint"},
-                                 {"nid", "client"},
-                                 {"ip", "client"},
-                                 {"host", "client"},
-                                 {"address", "client"},
-                                 {"clients", "client"},
-                                 {"user", "uid"},
-                                 {"users", "uid"},
-                                 {"opcode", "operation"},
-                                 {"ops", "operation"},
-                                 {"type", "operation"},
-                                 {"fs", "file_system"},
-                                 {"fsid", "file_system"},
-                                 {"directory", "dir"},
-                                 {"path", "dir"},
-                                 {"mount", "node"},
-                                 {"ost", "target"}};
+// Words for a share whose place is another one in an entry of virtual_pfs.
+constexpr ConfigWord kShareOnly[] = {{"class", "rules[].class"},
+                                     {"jobid", "rules[].match.jobid"},
+                                     {"user", "rules[].match.uid"},
+                                     {"nid", "rules[].match.client"}};
+
+constexpr ConfigWord kMatch[] = {
+    {"job", "jobid"},        {"job_id", "jobid"},     {"hints", "hint"},     {"nid", "client"},
+    {"ip", "client"},        {"host", "client"},      {"address", "client"}, {"clients", "client"},
+    {"user", "uid"},         {"users", "uid"},        {"group", "gid"},      {"groups", "gid"},
+    {"project", "account"},  {"opcode", "operation"}, {"ops", "operation"},  {"type", "operation"},
+    {"fsid", "file_system"}, {"directory", "dir"},    {"path", "dir"},       {"mount", "node"},
+    {"ost", "target"}};
 
 // The word by which a policy prefers one share to another.
 std::string_view priority_word(const PolicyKind& policy) {
   const auto own = std::ranges::find(policy.share_words, true, &ShareWord::replaces_weight);
   if (own != policy.share_words.end()) return own->name;
   return policy.knows(ShareField::rank) ? "rank" : "weight";
+}
+
+void suggest_shared_words(ConfigReader& entry, const Config& config) {
+  entry.suggest(kShare);
+  entry.suggest("prio", priority_word(policy_of(config)));
 }
 
 }  // namespace
@@ -91,24 +86,36 @@ void suggest_scheduler_words(ConfigReader& reader) {
 }
 
 void suggest_share_words(ConfigReader& entry, const Config& config) {
-  entry.suggest(kShare);
-  const std::string_view priority = priority_word(policy_of(config));
-  entry.suggest("priority", priority);
-  entry.suggest("prio", priority);
+  suggest_shared_words(entry, config);
+  entry.suggest("priority", priority_word(policy_of(config)));
+  entry.suggest(kShareOnly);
   for (const std::string_view condition : {"uid", "client", "operation", "owner", "dir", "node"}) {
     entry.suggest(condition, fmt::format("rules[].match.{}", condition));
   }
-  entry.suggest("user", "rules[].match.uid");
-  entry.suggest("nid", "rules[].match.client");
-  entry.suggest("jobid", "rules[].match.hint.jobid");
 }
 
-void suggest_rule_words(ConfigReader& entry) {
+void suggest_rule_words(ConfigReader& entry, const Config& config) {
   entry.suggest(kRule);
+  const bool has_classes = !config.scheduler.classes.classes.empty();
+  entry.suggest("priority", has_classes ? "class" : priority_word(policy_of(config)));
+  suggest_shared_words(entry, config);
+}
+
+void suggest_text_words(ConfigReader& entry, const Config& config) {
+  entry.suggest("priority", priority_word(policy_of(config)));
+  entry.suggest("time", "for");
+  entry.suggest("shadow", "mode=shadow");
+  suggest_shared_words(entry, config);
 }
 
 void suggest_match_words(ConfigReader& match) {
   match.suggest(kMatch);
+}
+
+std::optional<std::string_view> suggested_match_word(std::string_view word) {
+  const auto* const found = std::ranges::find(kMatch, word, &ConfigWord::other);
+  if (found == std::end(kMatch)) return std::nullopt;
+  return found->instead;
 }
 
 }  // namespace vpfs::stage

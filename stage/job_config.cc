@@ -1,6 +1,5 @@
 #include "stage/job_config.h"
 
-#include <charconv>
 #include <set>
 #include <string>
 #include <utility>
@@ -8,44 +7,49 @@
 #include <fmt/format.h>
 
 #include "base/attributes.h"
-#include "stage/address.h"
+#include "stage/client_list.h"
+#include "stage/condition_values.h"
 #include "stage/template_name.h"
 
 namespace vpfs::stage {
 namespace {
 
-void read_clients(ConfigReader& entry, RegisteredJob& job) {
-  entry.require("client");
-  if (!entry.get("client", &job.clients)) return;
-  for (const std::string& client : job.clients) {
-    if (!AddressBlock::parse(client)) {
-      entry.report("client", fmt::format("'{}' is no IP address or CIDR block", client));
-    }
-  }
-}
+constexpr std::uint64_t kMostNodes = 10'000'000;
 
-void read_uids(ConfigReader& entry, RegisteredJob& job) {
+void read_clients(ConfigReader& entry, const Config& config, RegisteredJob& job) {
   std::vector<std::string> texts;
-  if (!entry.get("uid", &texts)) return;
+  entry.require("client");
+  if (!entry.get("client", &texts)) return;
   for (const std::string& text : texts) {
-    std::uint32_t uid = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), uid);
-    if (error != std::errc{} || end != text.data() + text.size()) {
-      entry.report("uid", fmt::format("'{}' is not a number from 0 to {}", text, UINT32_MAX));
-    } else {
-      job.uids.push_back(uid);
-    }
+    const Result<void> added = add_clients(text, config.names, job.clients);
+    if (!added) entry.report("client", added.error().message);
   }
 }
 
-RegisteredJob read_job(ConfigReader& entry) {
+void read_ids(ConfigReader& entry, std::string_view key, NumberKind kind, const Config& config,
+              std::vector<std::uint64_t>& ids) {
+  std::vector<std::string> texts;
+  if (!entry.get(key, &texts)) return;
+  for (const std::string& text : texts) {
+    const auto problem = add_numbers(text, kind, UINT32_MAX, config.names, ids);
+    if (problem) entry.report(key, *problem);
+  }
+}
+
+RegisteredJob read_job(ConfigReader& entry, const Config& config) {
+  const auto check_name = [&](std::string_view key, const std::string& name) {
+    if (is_good_name(name)) return;
+    entry.report(key, fmt::format("must be 1 to {} bytes of printable ASCII", kLongestName));
+  };
   RegisteredJob job;
   entry.require("jobid");
-  if (entry.get("jobid", &job.jobid) && !is_good_name(job.jobid)) {
-    entry.report("jobid", fmt::format("must be 1 to {} bytes of printable ASCII", kLongestName));
-  }
-  read_clients(entry, job);
-  read_uids(entry, job);
+  if (entry.get("jobid", &job.jobid)) check_name("jobid", job.jobid);
+  read_clients(entry, config, job);
+  read_ids(entry, "uid", NumberKind::user, config, job.uids);
+  read_ids(entry, "gid", NumberKind::group, config, job.gids);
+  if (entry.get("account", &job.account)) check_name("account", job.account);
+  std::uint64_t nodes = 0;
+  if (entry.get("nodes", &nodes, 1, kMostNodes)) job.nodes = static_cast<std::uint32_t>(nodes);
   return job;
 }
 
@@ -54,25 +58,23 @@ RegisteredJob read_job(ConfigReader& entry) {
 void read_jobs(ConfigReader& reader, Config& config) {
   std::string mode = "trust";
   reader.choose("jobs", &mode, {"trust", "registered"});
-  const bool registered = mode == "registered";
-  if (registered && !config.shown.has(Attribute::hint)) {
+  config.only_registered_jobs = mode == "registered";
+  if (config.only_registered_jobs && !config.shown.has(Attribute::hint)) {
     reader.report("jobs", fmt::format("{} shows no job ids", config.source));
   }
   std::set<std::string> ids;
-  std::vector<RegisteredJob> jobs;
-  const bool listed = reader.for_each("registered_jobs", [&](ConfigReader& entry) {
-    RegisteredJob job = read_job(entry);
+  reader.for_each("registered_jobs", [&](ConfigReader& entry) {
+    RegisteredJob job = read_job(entry, config);
     if (!job.jobid.empty() && !ids.insert(job.jobid).second) {
       entry.report("jobid", fmt::format("the job '{}' is registered already", job.jobid));
     }
-    jobs.push_back(std::move(job));
+    config.jobs.push_back(std::move(job));
   });
-  if (registered && (!listed || jobs.empty())) {
-    reader.report("jobs", "no job is in `registered_jobs`, so no job id would count");
-  } else if (!registered && listed) {
-    reader.report("registered_jobs", "applies only with `jobs: registered`");
-  }
-  if (registered) config.registered_jobs = std::move(jobs);
+}
+
+void warn_of_no_jobs(const Config& config, ConfigErrors& errors) {
+  if (!config.only_registered_jobs || !config.jobs.empty()) return;
+  errors.warn("jobs", "no job is in `registered_jobs`: no job id counts until jobs are registered");
 }
 
 }  // namespace vpfs::stage

@@ -1,42 +1,121 @@
 #include "stage/job_registry.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "stage/template_name.h"
+#include "stage/text_hash.h"
 
 namespace vpfs::stage {
+namespace {
+
+// Differs for different blocks and users; collisions are rare.
+std::uint64_t owner_key(const Address& address, int prefix, std::uint64_t user) {
+  struct Bytes {
+    Address::Bytes address;
+    std::uint64_t prefix;
+    std::uint64_t user;
+  };
+  const Bytes bytes = {.address = AddressBlock(address, prefix).first().bytes(),
+                       .prefix = static_cast<std::uint64_t>(prefix),
+                       .user = user};
+  std::array<char, sizeof bytes> text;
+  std::memcpy(text.data(), &bytes, sizeof bytes);
+  return TextHash()({text.data(), text.size()});
+}
+
+bool has_user(const JobRegistry::Job& job, std::optional<std::uint32_t> uid) {
+  return job.uids.empty() || !uid || std::ranges::find(job.uids, *uid) != job.uids.end();
+}
+bool has_client(const JobRegistry::Job& job, const Address& client) {
+  return std::ranges::binary_search(job.addresses, client) ||
+         std::ranges::any_of(job.blocks,
+                             [&](const AddressBlock& block) { return block.contains(client); });
+}
+
+}  // namespace
 
 Result<void> JobRegistry::add(const RegisteredJob& job) {
   if (!is_good_name(job.jobid)) {
     return fail(fmt::format("a job id has 1 to {} bytes of printable ASCII", kLongestName));
   }
-  if (jobs_.contains(job.jobid)) {
+  if (by_id_.contains(job.jobid)) {
     return fail(fmt::format("the job '{}' is registered already", job.jobid));
   }
   if (job.clients.empty()) return fail(fmt::format("the job '{}' has no client", job.jobid));
-  Job made = {.clients = {}, .uids = job.uids};
+  Job made = {.jobid = job.jobid,
+              .account = job.account,
+              .gids = job.gids,
+              .nodes = job.nodes,
+              .uids = job.uids,
+              .addresses = {},
+              .blocks = {}};
+  std::vector<AddressBlock> clients;
   for (const std::string& client : job.clients) {
     const std::optional<AddressBlock> block = AddressBlock::parse(client);
     if (!block) return fail(fmt::format("'{}' is no IP address or CIDR block", client));
-    made.clients.push_back(*block);
+    clients.push_back(*block);
+    if (block->is_single()) {
+      made.addresses.push_back(block->address());
+    } else {
+      made.blocks.push_back(*block);
+    }
   }
-  jobs_.emplace(job.jobid, std::move(made));
+  std::ranges::sort(made.addresses);
+  const auto number = static_cast<std::uint32_t>(jobs_.size());
+  for (const AddressBlock& block : clients) {
+    note(block, kOfAll, number);
+    if (job.uids.empty()) note(block, kOfNobody, number);
+    for (const std::uint64_t uid : job.uids) note(block, uid, number);
+  }
+  has_users_ = has_users_ || !job.uids.empty();
+  by_id_.emplace(job.jobid, number);
+  jobs_.push_back(std::move(made));
   return {};
 }
 
-bool JobRegistry::admits(std::string_view jobid, const Address& client,
-                         std::optional<std::uint32_t> uid) const {
-  const auto found = jobs_.find(jobid);
-  if (found == jobs_.end()) return false;
-  const Job& job = found->second;
-  const bool is_user =
-      job.uids.empty() || !uid || std::ranges::find(job.uids, *uid) != job.uids.end();
-  return is_user && std::ranges::any_of(job.clients, [&](const AddressBlock& block) {
-           return block.contains(client);
-         });
+void JobRegistry::note(const AddressBlock& block, std::uint64_t user, std::uint32_t job) {
+  if (std::ranges::find(prefixes_, block.prefix()) == prefixes_.end()) {
+    prefixes_.push_back(block.prefix());
+  }
+  const std::uint64_t key = owner_key(block.address(), block.prefix(), user);
+  if (Owner* const owner = owners_.find(key)) {
+    owner->several = owner->several || owner->job != job;
+  } else {
+    owners_.insert(key, {.job = job});
+  }
+}
+
+const JobRegistry::Job* JobRegistry::admitted(std::string_view jobid, const Address& client,
+                                              std::optional<std::uint32_t> uid) const {
+  const auto found = by_id_.find(jobid);
+  if (found == by_id_.end()) return nullptr;
+  const Job& job = jobs_[found->second];
+  return has_user(job, uid) && has_client(job, client) ? &job : nullptr;
+}
+
+const JobRegistry::Job* JobRegistry::only_job_of(const Address& client,
+                                                 std::optional<std::uint32_t> uid) const {
+  std::optional<std::uint32_t> only;
+  bool several = false;
+  const auto look = [&](int prefix, std::uint64_t user) {
+    const Owner* const owner = owners_.find(owner_key(client, prefix, user));
+    if (owner == nullptr) return;
+    several = several || owner->several || (only && *only != owner->job);
+    only = owner->job;
+  };
+  for (const int prefix : prefixes_) {
+    if (uid) look(prefix, *uid);
+    look(prefix, uid ? kOfNobody : kOfAll);
+  }
+  if (!only || several) return nullptr;
+  const Job& job = jobs_[*only];
+  // A collision of keys must not give somebody another's job.
+  return has_user(job, uid) && has_client(job, client) ? &job : nullptr;
 }
 
 }  // namespace vpfs::stage

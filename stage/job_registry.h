@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/flat_table.h"
 #include "base/result.h"
 #include "stage/address.h"
 
@@ -17,7 +18,7 @@ namespace vpfs::stage {
 // The hint that carries a job's id.
 inline constexpr std::string_view kJobHint = "jobid";
 
-// A job whose id counts, as the configuration has it.
+// A job that is registered, as the configuration has it.
 struct RegisteredJob {
   std::string jobid;  // as is_good_name() wants it
   // Addresses or CIDR blocks that its I/O comes from; at least one.
@@ -30,25 +31,47 @@ struct RegisteredJob {
   bool operator==(const RegisteredJob&) const = default;
 };
 
-// The registered jobs, by id. The time of a look-up depends on the clients and uids of the job
-// found, not on the number of jobs. Allocates in add() only. Not thread-safe: complete it before
-// sharing it.
+// The registered jobs, by id and by client. The time of a look-up depends on neither the number of
+// jobs nor that of a job's addresses, but on how many lengths of CIDR prefixes are in use.
+// Allocates in add() only. Not thread-safe: complete it before sharing it.
 class JobRegistry {
  public:
+  struct Job {
+    std::string jobid;
+    std::string account;
+    std::vector<std::uint64_t> gids;
+    std::uint32_t nodes = 0;
+    std::vector<std::uint64_t> uids;
+    std::vector<Address> addresses;    // ascending
+    std::vector<AddressBlock> blocks;  // the other clients
+  };
+
   // An error changes nothing and names the wrong part of the entry: a known id or a bad name, no
   // client, or a client that is no address.
   [[nodiscard]] Result<void> add(const RegisteredJob& job);
 
-  // Whether a request from this client may have this job id. The uid counts if the job names uids
-  // and the protocol shows one.
+  // The job of this id if a request from this client may have it, else null. The uid counts if the
+  // job names uids and the protocol shows one.
+  [[nodiscard]] const Job* admitted(std::string_view jobid, const Address& client,
+                                    std::optional<std::uint32_t> uid) const;
   [[nodiscard]] bool admits(std::string_view jobid, const Address& client,
-                            std::optional<std::uint32_t> uid) const;
+                            std::optional<std::uint32_t> uid) const {
+    return admitted(jobid, client, uid) != nullptr;
+  }
+  // The job that a request belongs to which shows no id: the only one that admits it. Null if none
+  // or several do.
+  [[nodiscard]] const Job* only_job_of(const Address& client,
+                                       std::optional<std::uint32_t> uid) const;
+
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
+  // Whether a job names uids.
+  [[nodiscard]] bool has_users() const { return has_users_; }
 
  private:
-  struct Job {
-    std::vector<AddressBlock> clients;
-    std::vector<std::uint64_t> uids;
+  // Of the jobs with one block of addresses and one user: the first, and whether there are more.
+  struct Owner {
+    std::uint32_t job = 0;
+    bool several = false;
   };
   struct Hash {
     using is_transparent = void;  // NOLINT(readability-identifier-naming): the library's name
@@ -56,8 +79,17 @@ class JobRegistry {
       return std::hash<std::string_view>()(text);
     }
   };
+  // Whose jobs an entry of owners_ has, beside those of one uid.
+  static constexpr std::uint64_t kOfNobody = std::uint64_t{1} << 32U;  // jobs without uids
+  static constexpr std::uint64_t kOfAll = kOfNobody + 1;
 
-  std::unordered_map<std::string, Job, Hash, std::equal_to<>> jobs_;
+  void note(const AddressBlock& block, std::uint64_t user, std::uint32_t job);
+
+  std::vector<Job> jobs_;
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> by_id_;
+  FlatTable<Owner> owners_;
+  std::vector<int> prefixes_;  // in use
+  bool has_users_ = false;
 };
 
 }  // namespace vpfs::stage

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -76,12 +77,12 @@ class Seen {
 }  // namespace
 
 RuleIndex::RuleIndex(std::vector<Rule> rules, std::size_t hints)
-    : rules_(std::move(rules)), texts_(hints + 1) {
+    : rules_(std::move(rules)), texts_(hints + std::size(kTextAttributes)) {
   fill(choose_keys());
 }
 
 std::vector<RuleIndex::Entry> RuleIndex::choose_keys() {
-  const std::size_t hints = texts_.size() - 1;
+  const std::size_t hints = texts_.size() - std::size(kTextAttributes);
   std::vector<std::vector<RuleCondition>> all;
   Demand demand;
   for (const Rule& rule : rules_) {
@@ -162,8 +163,9 @@ void RuleIndex::note(const RuleKey& key) {
 // One look-up, which finds earlier and earlier rules.
 class RuleIndex::Search {
  public:
-  Search(const RuleIndex& index, const Sight& sight)
-      : index_(index), sight_(sight), best_(index.rules_.size()) {}
+  // `all` takes every rule that matches, if it is given.
+  Search(const RuleIndex& index, const Sight& sight, Among among, std::vector<const Rule*>* all)
+      : index_(index), sight_(sight), among_(among), all_(all), best_(index.rules_.size()) {}
 
   [[nodiscard]] const Rule* run();
 
@@ -175,11 +177,19 @@ class RuleIndex::Search {
 
   const RuleIndex& index_;
   const Sight& sight_;
+  Among among_;
+  std::vector<const Rule*>* all_;
   std::size_t best_;
 };
 
-const Rule* RuleIndex::find(const Sight& sight) const {
-  return Search(*this, sight).run();
+const Rule* RuleIndex::find(const Sight& sight, Among among) const {
+  return Search(*this, sight, among, nullptr).run();
+}
+
+std::vector<const Rule*> RuleIndex::find_all(const Sight& sight) const {
+  std::vector<const Rule*> all;
+  (void)Search(*this, sight, Among::all, &all).run();
+  return all;
 }
 
 const Rule* RuleIndex::Search::run() {
@@ -194,27 +204,38 @@ const Rule* RuleIndex::Search::run() {
              .value = static_cast<std::uint64_t>(identity.file_system)});
   }
   for (const Attribute each : index_.values_) {
-    if (const auto number = sight_.number(each)) {
-      look_at({.look = Look::number, .of = std::to_underlying(each), .value = *number});
+    const auto look = [&](std::uint64_t number) {
+      look_at({.look = Look::number, .of = std::to_underlying(each), .value = number});
+    };
+    if (each == Attribute::gid) {
+      for (const std::uint64_t gid : sight_.gids) look(gid);
+    } else if (const auto number = sight_.number(each)) {
+      look(*number);
     }
   }
   for (const Attribute each : index_.known_) {
     if (sight_.knows(each)) look_at({.look = Look::known, .of = std::to_underlying(each)});
   }
   for (const int prefix : index_.prefixes_) look_at(address_key(prefix, sight_.client));
-  const std::size_t hints = index_.texts_.size() - 1;
+  const std::size_t hints = index_.texts_.size() - std::size(kTextAttributes);
   for (std::size_t i = 0; i < hints; ++i) look_at(i, sight_.hint(i));
-  if (!identity.directory.empty()) look_at(hints, identity.directory);
+  for (std::size_t i = 0; i < std::size(kTextAttributes); ++i) {
+    look_at(hints + i, sight_.text(kTextAttributes[i]));
+  }
   return best_ < index_.rules_.size() ? &index_.rules_[best_] : nullptr;
 }
 
 void RuleIndex::Search::try_in_turn(std::span<const RuleNumber> rules) {
   for (const RuleNumber rule : rules) {
+    const Rule& candidate = index_.rules_[rule];
     if (rule >= best_) return;
-    if (matches(index_.rules_[rule], sight_)) {
+    if (among_ == Among::enforcing && candidate.is_shadow) continue;
+    if (!matches(candidate, sight_)) continue;
+    if (all_ == nullptr) {
       best_ = rule;
       return;
     }
+    all_->push_back(&candidate);
   }
 }
 

@@ -25,11 +25,14 @@ namespace vpfs::stage {
 // their middle. Immutable once made.
 class RuleIndex {
  public:
-  // `hints`: how many Identity::hints there are.
+  // `hints`: how many hints the rules look at, which are the first of Identity::hints.
   RuleIndex(std::vector<Rule> rules, std::size_t hints);
 
+  enum class Among : std::uint8_t { all, enforcing };
   // The first rule that matches; null when none does.
-  [[nodiscard]] const Rule* find(const Sight& sight) const;
+  [[nodiscard]] const Rule* find(const Sight& sight, Among among = Among::all) const;
+  // All rules that match, in no order; a rule may come twice.
+  [[nodiscard]] std::vector<const Rule*> find_all(const Sight& sight) const;
 
  private:
   using RuleNumber = std::uint32_t;
@@ -40,7 +43,7 @@ class RuleIndex {
     std::uint32_t first;   // in numbers_
     std::uint32_t count;
   };
-  // The keys in use for a hint or for the directory.
+  // The keys in use for a text.
   struct Text {
     bool there = false;
     bool whole = false;

@@ -1,6 +1,7 @@
 #include "stage/rule_keys.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -54,6 +55,12 @@ RuleCondition condition_of(Look look, std::uint32_t of, const std::vector<std::u
 
 }  // namespace
 
+std::optional<std::size_t> text_of(Attribute attribute, std::size_t hints) {
+  const auto* const found = std::ranges::find(kTextAttributes, attribute);
+  if (found == std::end(kTextAttributes)) return std::nullopt;
+  return hints + static_cast<std::size_t>(found - std::begin(kTextAttributes));
+}
+
 RuleKey address_key(int prefix, const Address& address) {
   std::uint64_t hash = 0;
   for (std::size_t half = 0; half < 2; ++half) {
@@ -79,8 +86,9 @@ std::vector<RuleCondition> conditions_of(const Rule& rule, std::size_t hints,
   numbers(Look::number, Attribute::node, rule.nodes);
   numbers(Look::number, Attribute::target, rule.targets);
   numbers(Look::number, Attribute::owner, rule.owners);
+  numbers(Look::number, Attribute::gid, rule.gids);
   for (const Rule::HintCondition& hint : rule.hints) {
-    conditions.push_back(condition_of({&hint.pattern, 1}, hint.index, hash));
+    conditions.push_back(condition_of(hint.patterns, hint.index, hash));
   }
   if (!rule.clients.empty()) {
     RuleCondition& blocks = conditions.emplace_back();
@@ -88,20 +96,25 @@ std::vector<RuleCondition> conditions_of(const Rule& rule, std::size_t hints,
       blocks.push_back({address_key(each.prefix(), each.address())});
     }
   }
-  if (!rule.directories.empty()) {
-    conditions.push_back(condition_of(rule.directories, hints, hash));
-  }
+  const auto texts = [&](Attribute attribute, const std::vector<Pattern>& wanted) {
+    if (wanted.empty()) return;
+    conditions.push_back(condition_of(wanted, *text_of(attribute, hints), hash));
+  };
+  texts(Attribute::directory, rule.directories);
+  texts(Attribute::jobid, rule.jobids);
+  texts(Attribute::account, rule.accounts);
   numbers(Look::file_system, Attribute::file_system, rule.file_systems);
   for (const Attribute each : rule.needed) {
-    const bool is_text = each == Attribute::directory;
-    const RuleKey key = {
-        .look = is_text ? Look::there : Look::known,
-        .of = is_text ? static_cast<std::uint32_t>(hints) : std::to_underlying(each)};
+    const std::optional<std::size_t> text = text_of(each, hints);
+    const RuleKey key = {.look = text ? Look::there : Look::known,
+                         .of = text ? static_cast<std::uint32_t>(*text) : std::to_underlying(each)};
     conditions.push_back({{key}});
   }
-  if (rule.kind) {
-    const RuleKey key = {.look = Look::kind, .value = std::to_underlying(*rule.kind)};
-    conditions.push_back({{key}});
+  if (!rule.kinds.empty()) {
+    RuleCondition& kinds = conditions.emplace_back();
+    for (const IoKind each : rule.kinds) {
+      kinds.push_back({{.look = Look::kind, .value = std::to_underlying(each)}});
+    }
   }
   return conditions;
 }

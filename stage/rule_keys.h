@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -16,10 +17,10 @@ struct RuleKey {
   enum class Look : std::uint8_t {
     kind,
     file_system,
-    number,   // of the attribute `of`: uid, node, target, owner
+    number,   // of the attribute `of`: uid, gid, node, target, owner
     known,    // the attribute `of`
     address,  // its first `of` bits
-    // The following are of the text `of`: a hint, or, behind all hints, the directory.
+    // The following are of the text `of`; see text_of().
     there,
     whole,
     prefix,
@@ -52,12 +53,18 @@ inline constexpr std::size_t kSmallInfix = 3;
           .value = value,
           .size = bytes.size()};
 }
+// The texts of a request have numbers: first its hints, then those of kTextAttributes.
+inline constexpr Attribute kTextAttributes[] = {Attribute::directory, Attribute::jobid,
+                                                Attribute::account};
+// Nothing: the attribute is no text.
+[[nodiscard]] std::optional<std::size_t> text_of(Attribute attribute, std::size_t hints);
+
 [[nodiscard]] RuleKey address_key(int prefix, const Address& address);
 
 // A matching request shows all keys of at least one value of each condition.
 using RuleValue = std::vector<RuleKey>;
 using RuleCondition = std::vector<RuleValue>;  // without values nothing fulfils it
-// `hints`: how many Identity::hints there are. The most selective conditions come first.
+// `hints`: how many hints the rules look at. The most selective conditions come first.
 [[nodiscard]] std::vector<RuleCondition> conditions_of(const Rule& rule, std::size_t hints,
                                                        const TextHash& hash);
 

@@ -25,8 +25,18 @@ struct ParsedRule {
 };
 
 // Reads a rule as the command line and the control port have it. `context` has the protocol, the
-// policy, the traffic classes, and the declared virtual PFSes. All problems are found at once.
-[[nodiscard]] std::expected<ParsedRule, std::vector<RuleProblem>> parse_rule(
-    const RuleText& text, const Config& context);
+// policy, the traffic classes, and the declared virtual PFSes, without that which this rule
+// declared when it was read before. All problems are found at once.
+//
+// The name "default" gives no rule: its condition is empty, its words are a share, and `declares`
+// is the virtual PFS of what no rule matches. Whether somebody may ask for that is up to the
+// caller.
+[[nodiscard]] std::expected<ParsedRule, std::vector<RuleProblem>> parse_rule(const RuleText& text,
+                                                                             const Config& context);
+
+// The words of a rule after a change: a word replaces the one for the same, and "KEY=none" removes
+// it. What the result means is up to parse_rule().
+[[nodiscard]] std::vector<std::string> changed_words(std::vector<std::string> words,
+                                                     const std::vector<std::string>& changes);
 
 }  // namespace vpfs::stage

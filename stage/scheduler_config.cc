@@ -2,25 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include <fmt/format.h>
 
 #include "schedulers/registry.h"
 #include "stage/config_words.h"
-#include "stage/template_name.h"
 
 namespace vpfs::stage {
 namespace {
 
 using std::chrono::hours;
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr Duration kLongest = hours(24);
 constexpr std::uint64_t kMostRequests = 1'000'000;
-constexpr BytesPerSecond kLeastRate = {1};
-constexpr BytesPerSecond kMostRate = {Share::kMaxRate};
 
 void read_factor(ConfigReader& reader, std::string_view key, std::uint32_t& permille) {
   double factor = 1.0;
@@ -100,88 +95,6 @@ void read_classes(ConfigReader classes, TrafficClasses& settings) {
   }
 }
 
-// Reports a key that the policy would ignore.
-bool allowed(ConfigReader& entry, std::string_view key, const PolicyKind& policy, bool is_known) {
-  if (!entry.has(key)) return false;
-  if (!is_known) entry.report(key, fmt::format("would be ignored by the policy {}", policy.name));
-  return is_known;
-}
-bool allowed(ConfigReader& entry, std::string_view key, const PolicyKind& policy,
-             ShareField field) {
-  return allowed(entry, key, policy, policy.knows(field));
-}
-
-void read_limits(ConfigReader& entry, const PolicyKind& policy, Share& share) {
-  const bool has_rate = allowed(entry, "rate", policy, ShareField::rate) &&
-                        entry.get("rate", &share.rate, kLeastRate, kMostRate);
-  const bool has_operations = allowed(entry, "operations", policy, ShareField::operations) &&
-                              entry.get("operations", &share.operations, 1, 1'000'000'000);
-  const bool has_burst = entry.get("burst", &share.burst, {1}, {16 * kGiB});
-  if (has_burst && !has_rate && !entry.has("finish")) entry.report("burst", "needs a rate");
-  if (entry.get("burst_operations", &share.burst_operations, 1, 1'000'000'000) && !has_operations) {
-    entry.report("burst_operations", "needs `operations`");
-  }
-  if (allowed(entry, "realtime", policy, ShareField::realtime) &&
-      entry.get("realtime", &share.realtime) && !has_rate && !has_operations) {
-    entry.report("realtime", "needs a rate or `operations`");
-  }
-  if (allowed(entry, "min", policy, ShareField::min)) {
-    entry.get("min", &share.min, kLeastRate, kMostRate);
-  }
-  if (has_rate && share.min > share.rate) entry.report("min", "is more than `rate`");
-  std::uint64_t rank = 0;
-  if (allowed(entry, "rank", policy, ShareField::rank) &&
-      entry.get("rank", &rank, 0, Share::kMaxRank)) {
-    share.rank = static_cast<std::uint8_t>(rank);
-  }
-}
-
-void read_deadlines(ConfigReader& entry, const PolicyKind& policy, VirtualPfsConfig& made) {
-  Share& share = made.share;
-  if (allowed(entry, "latency", policy, ShareField::latency)) {
-    entry.get("latency", &share.latency, microseconds(1), kLongest);
-  } else if (share.rate.count > 0 && policy.knows(ShareField::latency)) {
-    entry.report("rate", "the policy needs a latency with it: together they are a promise");
-  }
-  if (!allowed(entry, "finish", policy, ShareField::finish)) return;
-  ConfigReader finish = entry.child("finish");
-  finish.require("bytes");
-  finish.get("bytes", &share.finish_bytes, {1}, {std::uint64_t{1} << 60});
-  finish.require("within");
-  finish.get("within", &made.finish_within, milliseconds(1), hours(24 * 365));
-  if (share.rate.count > 0) finish.report("bytes", "cannot stand beside a rate");
-}
-
-// Reads the words that only single policies know.
-void read_own_words(ConfigReader& entry, const Config& config, const PolicyKind& policy,
-                    Share& share) {
-  for (const ShareWord& word : policy.share_words) {
-    std::uint64_t value = 0;
-    if (entry.get(word.name, &value, word.least, word.most)) {
-      share.own.push_back({.word = word.name, .value = value});
-    }
-  }
-  for (const PolicyKind* const other : config.policies) {
-    for (const ShareWord& word : other->share_words) {
-      (void)allowed(entry, word.name, policy, policy.knows(word.name));
-    }
-  }
-}
-
-VirtualPfsConfig read_share(const std::string& name, ConfigReader& entry, const Config& config) {
-  VirtualPfsConfig made = {.name = name, .share = {}};
-  std::uint64_t weight = 1;
-  if (entry.get("weight", &weight, 1, Share::kMaxWeight)) {
-    made.share.weight = static_cast<std::uint32_t>(weight);
-  }
-  const PolicyKind& policy = policy_of(config);
-  read_limits(entry, policy, made.share);
-  read_deadlines(entry, policy, made);
-  read_own_words(entry, config, policy, made.share);
-  suggest_share_words(entry, config);
-  return made;
-}
-
 }  // namespace
 
 void read_scheduler(ConfigReader reader, Config& config, const Config* running) {
@@ -214,25 +127,6 @@ void read_scheduler(ConfigReader reader, Config& config, const Config* running) 
       config.scheduler_per_target != running->scheduler_per_target) {
     reader.report("per_target", "cannot change while the proxy runs: restart it");
   }
-}
-
-void read_shares(ConfigReader& reader, Config& config) {
-  const std::unique_ptr<Scheduler> trial = make_scheduler(policy_of(config), config.scheduler);
-  std::uint32_t next = 0;
-  reader.for_each_named("virtual_pfs", [&](const std::string& name, ConfigReader& entry) {
-    VirtualPfsConfig made = read_share(name, entry, config);
-    if (const auto problem = template_problem(name)) entry.report("", *problem);
-    Share share = made.share;
-    share.finish_by = TimePoint{} + made.finish_within;
-    // Virtual PFSes of templates are admitted one by one later: their number is not known here.
-    if (template_fields(name).empty()) {
-      const Result<void> promised = trial->set_share(AppId{next++}, share, {});
-      if (!promised) {
-        entry.report(entry.has("latency") ? "latency" : "finish", promised.error().message);
-      }
-    }
-    config.virtual_pfs.push_back(std::move(made));
-  });
 }
 
 }  // namespace vpfs::stage

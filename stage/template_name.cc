@@ -17,6 +17,9 @@ std::optional<Attribute> template_attribute(std::string_view field) {
   if (field == "target") return Attribute::target;
   if (field == "owner") return Attribute::owner;
   if (field == "dir") return Attribute::directory;
+  if (field == "jobid") return Attribute::jobid;
+  if (field == "gid") return Attribute::gid;
+  if (field == "account") return Attribute::account;
   return std::nullopt;
 }
 

@@ -44,56 +44,55 @@ std::string hint_of(std::string_view pattern, std::uint32_t number) {
 
 constexpr std::array kAttributes = {
     Demand{"hint", [](RuleConfig& rule, std::uint32_t i) {
-                rule.hints = {{"jobid", hint_of("job-{}", i)}};
+                rule.any_of = {{.hints = {{"jobid", {hint_of("job-{}", i)}}}}};
               }},
     Demand{"hint_prefix", [](RuleConfig& rule, std::uint32_t i) {
-                rule.hints = {{"jobid", hint_of("job-{}-*", i)}};
+                rule.any_of = {{.hints = {{"jobid", {hint_of("job-{}-*", i)}}}}};
               }},
     Demand{"hint_suffix", [](RuleConfig& rule, std::uint32_t i) {
-                rule.hints = {{"jobid", hint_of("job-*-{}", i)}};
+                rule.any_of = {{.hints = {{"jobid", {hint_of("job-*-{}", i)}}}}};
               }},
     Demand{"hint_pattern", [](RuleConfig& rule, std::uint32_t i) {
-                rule.hints = {{"jobid", hint_of("*-u{:04}?-*", i)}};
+                rule.any_of = {{.hints = {{"jobid", {hint_of("*-u{:04}?-*", i)}}}}};
               }},
     Demand{"hint_brackets", [](RuleConfig& rule, std::uint32_t i) {
-                rule.hints = {{"jobid", hint_of("job-[0-9]*-u{:04}[ab]*", i)}};
+                rule.any_of = {{.hints = {{"jobid", {hint_of("job-[0-9]*-u{:04}[ab]*", i)}}}}};
               }},
     Demand{"address", [](RuleConfig& rule, std::uint32_t i) {
-                rule.clients = {fmt::format("10.1.{}.{}", i / 250, i % 250)};
+                rule.any_of = {{.clients = {fmt::format("10.1.{}.{}", i / 250, i % 250)}}};
               }},
     Demand{"block", [](RuleConfig& rule, std::uint32_t i) {
-                rule.clients = {fmt::format("10.{}.{}.0/{}", i / 250, i % 250, 20 + i % 8)};
+                rule.any_of = {{.clients = {fmt::format("10.{}.{}.0/{}", i / 250, i % 250, 20 + i % 8)}}};
               }},
-    Demand{"uid", [](RuleConfig& rule, std::uint32_t i) { rule.uids = {i}; }},
-    Demand{"file_system", [](RuleConfig& rule, std::uint32_t i) { rule.file_systems = {i}; }},
-    Demand{"node", [](RuleConfig& rule, std::uint32_t i) { rule.nodes = {i}; }},
-    Demand{"target", [](RuleConfig& rule, std::uint32_t i) { rule.targets = {i}; }},
-    Demand{"owner", [](RuleConfig& rule, std::uint32_t i) { rule.owners = {i}; }},
+    Demand{"uid", [](RuleConfig& rule, std::uint32_t i) { rule.any_of = {{.uids = {i}}}; }},
+    Demand{"file_system", [](RuleConfig& rule, std::uint32_t i) { rule.any_of = {{.file_systems = {i}}}; }},
+    Demand{"node", [](RuleConfig& rule, std::uint32_t i) { rule.any_of = {{.nodes = {i}}}; }},
+    Demand{"target", [](RuleConfig& rule, std::uint32_t i) { rule.any_of = {{.targets = {i}}}; }},
+    Demand{"owner", [](RuleConfig& rule, std::uint32_t i) { rule.any_of = {{.owners = {i}}}; }},
     Demand{"dir", [](RuleConfig& rule, std::uint32_t i) {
-                rule.directories = {fmt::format("/scratch/projects/project-{}", i)};
+                rule.any_of = {{.directories = {fmt::format("/scratch/projects/project-{}", i)}}};
               }},
     Demand{"dir_prefix", [](RuleConfig& rule, std::uint32_t i) {
-                rule.directories = {fmt::format("/scratch/projects/project-{}/*", i)};
+                rule.any_of = {{.directories = {fmt::format("/scratch/projects/project-{}/*", i)}}};
               }},
     Demand{"dir_pattern", [](RuleConfig& rule, std::uint32_t i) {
-                rule.directories = {fmt::format("*/user-{:04}/*", i)};
+                rule.any_of = {{.directories = {fmt::format("*/user-{:04}/*", i)}}};
               }},
     Demand{"operation", [](RuleConfig& rule, std::uint32_t /*i*/) {
-                rule.kind = IoKind::metadata;
+                rule.any_of = {{.kinds = {IoKind::metadata}}};
               }},
     Demand{"needed", [](RuleConfig& rule, std::uint32_t i) {
                 rule.virtual_pfs = fmt::format("v{}-{{owner}}", i);
               }},
     Demand{"uid_and_node", [](RuleConfig& rule, std::uint32_t i) {
-                rule.uids = {5'000 + i / 32};
-                rule.nodes = {i % 32};
+                rule.any_of = {{.uids = {5'000 + i / 32}, .nodes = {i % 32}}};
               }},
     // Rules match four different attributes in turn.
     Demand{"mixed", [](RuleConfig& rule, std::uint32_t i) {
-                if (i % 4 == 0) rule.hints = {{"jobid", hint_of("job-{}-*", i)}};
-                if (i % 4 == 1) rule.clients = {fmt::format("10.1.{}.0/24", i % 250)};
-                if (i % 4 == 2) rule.uids = {i};
-                if (i % 4 == 3) rule.directories = {fmt::format("*/user-{:04}/*", i)};
+                if (i % 4 == 0) rule.any_of = {{.hints = {{"jobid", {hint_of("job-{}-*", i)}}}}};
+                if (i % 4 == 1) rule.any_of = {{.clients = {fmt::format("10.1.{}.0/24", i % 250)}}};
+                if (i % 4 == 2) rule.any_of = {{.uids = {i}}};
+                if (i % 4 == 3) rule.any_of = {{.directories = {fmt::format("*/user-{:04}/*", i)}}};
               }},
 };
 

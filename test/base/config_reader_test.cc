@@ -252,15 +252,17 @@ TEST(ConfigReader, RangesArePrintedInTheUnitsOfTheValue) {
 }
 
 TEST(ConfigReader, BadUnitsAndChoicesAreNamed) {
-  EXPECT_THAT(errors_of("time: 5\npolicy: fair\n",
-                        [](ConfigReader& reader) {
-                          Duration time = {};
-                          std::string policy;
-                          reader.get("time", &time, 0s, 1h);
-                          reader.choose("policy", &policy, {"fifo", "sfq"});
-                        }),
-              ElementsAre("f.yaml:1: time: \"5\" needs a unit (ns, us, ms, s, min, h)",
-                          "f.yaml:2: policy: \"fair\" is not one of: fifo, sfq"));
+  EXPECT_THAT(
+      errors_of("time: 5\npolicy: fair\n",
+                [](ConfigReader& reader) {
+                  Duration time = {};
+                  std::string policy;
+                  reader.get("time", &time, 0s, 1h);
+                  reader.choose("policy", &policy, {"fifo", "sfq"});
+                }),
+      ElementsAre("f.yaml:1: time: \"5\" needs a unit, such as \"5 s\" (known: ns, us, ms, s, "
+                  "min, h)",
+                  "f.yaml:2: policy: \"fair\" is not one of: fifo, sfq"));
 }
 
 TEST(ConfigReader, ListsAndNamedMappingsComeInFileOrder) {

@@ -45,7 +45,7 @@ TEST(Units, ParsesRates) {
   EXPECT_EQ(error_of(parse_rate("100 MB")), "\"100 MB\" is not a rate; did you mean \"100 MB/s\"?");
   EXPECT_EQ(error_of(parse_rate(" 1.5GiB ")),
             "\" 1.5GiB \" is not a rate; did you mean \"1.5GiB/s\"?");
-  EXPECT_EQ(error_of(parse_rate("400")), "\"400\" is not a rate, as \"400 MiB/s\" is");
+  EXPECT_EQ(error_of(parse_rate("400")), "\"400\" needs a unit, such as \"400 MiB/s\"");
   EXPECT_EQ(error_of(parse_rate("fast")), "\"fast\" is not a rate, as \"400 MiB/s\" is");
 }
 
@@ -61,7 +61,8 @@ TEST(Units, ParsesDurations) {
 }
 
 TEST(Units, ADurationNeedsItsUnit) {
-  EXPECT_EQ(error_of(parse_duration("5")), "\"5\" needs a unit (ns, us, ms, s, min, h)");
+  EXPECT_EQ(error_of(parse_duration("5")),
+            "\"5\" needs a unit, such as \"5 s\" (known: ns, us, ms, s, min, h)");
   EXPECT_EQ(error_of(parse_duration("5 days")),
             "\"5 days\" has an unknown unit \"days\" (known: ns, us, ms, s, min, h)");
   EXPECT_EQ(error_of(parse_duration("10000000 h")), "\"10000000 h\" is too large");

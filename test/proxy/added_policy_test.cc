@@ -11,6 +11,7 @@
 #include "proxy/config_summary.h"
 #include "proxy/status.h"
 #include "stage/scheduler_config.h"
+#include "stage/share_config.h"
 #include "test/support/round_robin.h"
 
 namespace vpfs::proxy {

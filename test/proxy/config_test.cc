@@ -242,7 +242,7 @@ TEST(ProxyConfig, TheWordsOfOtherSystemsGetTheRightKeyProposed) {
     return errors.find("unknown key; did you mean \"" + key + "\"?") != std::string::npos;
   };
   for (const auto& [word, key] :
-       std::vector<std::pair<std::string, std::string>>{{"iops", "operations"},
+       std::vector<std::pair<std::string, std::string>>{{"rps", "operations"},
                                                         {"ops", "operations"},
                                                         {"bandwidth", "rate"},
                                                         {"bw", "rate"},
@@ -251,17 +251,17 @@ TEST(ProxyConfig, TheWordsOfOtherSystemsGetTheRightKeyProposed) {
                                                         {"share", "weight"},
                                                         {"uid", "rules[].match.uid"},
                                                         {"user", "rules[].match.uid"},
-                                                        {"jobid", "rules[].match.hint.jobid"},
+                                                        {"jobid", "rules[].match.jobid"},
                                                         {"nid", "rules[].match.client"}}) {
     EXPECT_TRUE(proposes(share("sfq", word), key)) << word << ": " << share("sfq", word);
   }
   EXPECT_TRUE(proposes(share("tbf", "priority"), "rank"));
   EXPECT_TRUE(proposes(share("adaptbf", "priority"), "nodes"));
   EXPECT_TRUE(proposes(errors_of_rule("match: {user: 1}"), "uid"));
-  EXPECT_TRUE(proposes(errors_of_rule("match: {jobid: a}"), "hint: {jobid: ...}"));
+  EXPECT_TRUE(proposes(errors_of_rule("match: {job: a}"), "jobid"));
   EXPECT_TRUE(proposes(errors_of_rule("match: {nid: a}"), "client"));
   EXPECT_TRUE(proposes(errors_of_rule("uid: 1"), "match: {uid: ...}"));
-  EXPECT_TRUE(proposes(errors_of_rule("jobid: a"), "match: {hint: {jobid: ...}}"));
+  EXPECT_TRUE(proposes(errors_of_rule("jobid: a"), "match: {jobid: ...}"));
   EXPECT_TRUE(proposes(errors_of(std::string(kMinimal) + "listen: x\n"), "proxy.listen"));
   EXPECT_TRUE(
       proposes(errors_of(std::string(kMinimal) + "iops: 1\n"), "virtual_pfs.NAME.operations"));
@@ -283,7 +283,7 @@ TEST(ProxyConfig, RulesPutRequestsIntoClasses) {
   const Config config = parse_config(text, errors);
   EXPECT_EQ(errors.to_string(), "");
   EXPECT_EQ(config.rules[0].traffic_class, 0);
-  EXPECT_EQ(config.rules[0].kind, IoKind::metadata);
+  EXPECT_EQ(config.rules[0].any_of[0].kinds, std::vector{IoKind::metadata});
   EXPECT_EQ(config.rules[1].traffic_class, 1) << "the last one unless said otherwise";
   EXPECT_EQ(stage::default_class(config), 1);
   EXPECT_NE(errors_of(text + "  - {virtual_pfs: default, class: slower}\n").find("p.yaml:6:"),
@@ -361,8 +361,9 @@ TEST(ProxyConfig, TheExampleForBeegfsIsGood) {
   EXPECT_TRUE(config.client_limits.enabled);
   EXPECT_FALSE(config.client_limits.most);
   ASSERT_EQ(config.rules.size(), 3U);
-  EXPECT_EQ(config.rules[0].directories, (std::vector<std::string>{"4-5F2A-1", "7-5F2A-*"}));
-  EXPECT_EQ(config.rules[1].kind, IoKind::read);
+  EXPECT_EQ(config.rules[0].any_of[0].directories,
+            (std::vector<std::string>{"4-5F2A-1", "7-5F2A-*"}));
+  EXPECT_EQ(config.rules[1].any_of[0].kinds, std::vector{IoKind::read});
   EXPECT_EQ(config.rules[2].virtual_pfs, "user-{uid}");
 }
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "stage/scheduler_config.h"
+#include "stage/share_config.h"
 #include "stage/stage.h"
 #include "test/support/round_robin.h"
 

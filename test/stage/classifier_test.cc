@@ -33,25 +33,26 @@ Hinted identity(const Classifier& classifier,
 }
 
 TEST(Classifier, TheFirstMatchingRuleWins) {
-  const Classifier classifier({{.hints = {{"jobid", "a*"}}, .virtual_pfs = "first"},
-                               {.hints = {{"jobid", "ab"}}, .virtual_pfs = "second"}});
+  const Classifier classifier(
+      {{.any_of = {{.hints = {{"jobid", {"a*"}}}}}, .virtual_pfs = "first"},
+       {.any_of = {{.hints = {{"jobid", {"ab"}}}}}, .virtual_pfs = "second"}});
   EXPECT_EQ(classifier.classify(kClient, identity(classifier, {{"jobid", "ab"}})).virtual_pfs,
             "first");
 }
 
 TEST(Classifier, WithoutAMatchItIsDefault) {
-  const Classifier classifier({{.hints = {{"jobid", "a"}}, .virtual_pfs = "x"}});
+  const Classifier classifier({{.any_of = {{.hints = {{"jobid", {"a"}}}}}, .virtual_pfs = "x"}});
   EXPECT_EQ(classifier.classify(kClient, identity(classifier, {})).virtual_pfs, "default");
   EXPECT_EQ(classifier.classify(kClient, identity(classifier, {{"jobid", "b"}})).virtual_pfs,
             "default");
 }
 
 TEST(Classifier, AllConditionsOfARuleMustHold) {
-  const Classifier classifier({{.clients = {"10.0.0.0/8"},
-                                .hints = {{"jobid", "?"}},
-                                .kind = IoKind::write,
-                                .file_systems = {7},
-                                .uids = {1000},
+  const Classifier classifier({{.any_of = {{.clients = {"10.0.0.0/8"},
+                                            .hints = {{"jobid", {"?"}}},
+                                            .kinds = {IoKind::write},
+                                            .file_systems = {7},
+                                            .uids = {1000}}},
                                 .virtual_pfs = "x"}});
   Hinted good = identity(classifier, {{"jobid", "1"}});
   good.kind = IoKind::write;
@@ -73,8 +74,8 @@ TEST(Classifier, AllConditionsOfARuleMustHold) {
 }
 
 TEST(Classifier, TemplatesTakeTheValuesOfHints) {
-  const Classifier classifier(
-      {{.hints = {{"jobid", "*"}, {"user", "*"}}, .virtual_pfs = "{user}/job-{jobid}"}});
+  const Classifier classifier({{.any_of = {{.hints = {{"jobid", {"*"}}, {"user", {"*"}}}}},
+                                .virtual_pfs = "{user}/job-{jobid}"}});
   const auto match =
       classifier.classify(kClient, identity(classifier, {{"user", "ann"}, {"jobid", "42"}}));
   EXPECT_EQ(match.virtual_pfs, "ann/job-42");
@@ -121,11 +122,11 @@ TEST(Classifier, LooksAtAllThatBeegfsShows) {
   const auto class_of = [&](const RuleConfig& rule, const Identity& identity) {
     return Classifier({rule}).classify(kClient, identity).virtual_pfs;
   };
-  const RuleConfig rule = {.uids = {1001},
-                           .nodes = {6, 7},
-                           .targets = {101},
-                           .owners = {1002},
-                           .directories = {"x*", "4-*"},
+  const RuleConfig rule = {.any_of = {{.uids = {1001},
+                                       .nodes = {6, 7},
+                                       .targets = {101},
+                                       .owners = {1002},
+                                       .directories = {"x*", "4-*"}}},
                            .virtual_pfs = "x"};
   EXPECT_EQ(class_of(rule, good), "x");
   const auto without = [&](auto change) {
@@ -155,14 +156,15 @@ TEST(Classifier, TemplatesMakeOneVirtualPfsForEachValueThatIsKnown) {
 }
 
 TEST(Classifier, AHintThatARuleDemandsGoesBeforeAnAttributeOfItsName) {
-  const Classifier classifier({{.hints = {{"uid", "*"}}, .virtual_pfs = "{uid}"}});
+  const Classifier classifier({{.any_of = {{.hints = {{"uid", {"*"}}}}}, .virtual_pfs = "{uid}"}});
   Hinted with_hint = identity(classifier, {{"uid", "hinted"}});
   with_hint.uid = 5;
   EXPECT_EQ(classifier.classify(kClient, with_hint).virtual_pfs, "hinted");
 }
 
 TEST(Classifier, ANameThatARequestMakesIsPrintableTextOfBoundedLength) {
-  const Classifier classifier({{.hints = {{"jobid", "*"}}, .virtual_pfs = "job-{jobid}"}}, 3);
+  const Classifier classifier(
+      {{.any_of = {{.hints = {{"jobid", {"*"}}}}}, .virtual_pfs = "job-{jobid}"}}, 3);
   const auto match_of = [&](const std::string& job) {
     return classifier.classify(kClient, identity(classifier, {{"jobid", job}}));
   };
@@ -177,13 +179,13 @@ TEST(Classifier, ANameThatARequestMakesIsPrintableTextOfBoundedLength) {
     EXPECT_EQ(match_of(bad).traffic_class, 3);
     EXPECT_TRUE(match_of(bad).name_refused) << bad;
   }
-  const Classifier bare({{.hints = {{"jobid", "*"}}, .virtual_pfs = "{jobid}"}});
+  const Classifier bare({{.any_of = {{.hints = {{"jobid", {"*"}}}}}, .virtual_pfs = "{jobid}"}});
   EXPECT_TRUE(bare.classify(kClient, identity(bare, {{"jobid", ""}})).name_refused);
 }
 
 // A rule that makes no name of a value may match any value.
 TEST(Classifier, ALongHintMatchesRulesThatDoNotFillItIn) {
-  const Classifier classifier({{.hints = {{"jobid", "*"}}, .virtual_pfs = "jobs"}});
+  const Classifier classifier({{.any_of = {{.hints = {{"jobid", {"*"}}}}}, .virtual_pfs = "jobs"}});
   const auto match =
       classifier.classify(kClient, identity(classifier, {{"jobid", std::string(9000, 'x')}}));
   EXPECT_EQ(match.virtual_pfs, "jobs");
@@ -194,9 +196,10 @@ TEST(Classifier, AJobIdThatIsNotRegisteredIsNotSeenByTheRules) {
   JobRegistry jobs;
   ASSERT_TRUE(jobs.add({.jobid = "7", .clients = {"10.1.2.3"}, .uids = {1001}}));
   ASSERT_TRUE(jobs.add({.jobid = "8", .clients = {"10.9.0.0/16"}, .uids = {}}));
-  const Classifier classifier({{.hints = {{"jobid", "*"}}, .virtual_pfs = "job-{jobid}"},
-                               {.hints = {{"user", "ann"}}, .virtual_pfs = "ann"}},
-                              0, &jobs);
+  const Classifier classifier(
+      {{.any_of = {{.hints = {{"jobid", {"*"}}}}}, .virtual_pfs = "job-{jobid}"},
+       {.any_of = {{.hints = {{"user", {"ann"}}}}}, .virtual_pfs = "ann"}},
+      0, &jobs, JobIds::registered);
   const auto match_of = [&](const std::string& job, std::optional<std::uint32_t> uid = {}) {
     Hinted made = identity(classifier, {{"jobid", job}, {"user", "ann"}});
     made.uid = uid;
@@ -235,17 +238,18 @@ TEST(ClassifierKey, IsOfWhatRulesLookAtAndOfNothingElse) {
   };
   EXPECT_FALSE(tells_apart({.virtual_pfs = "all"}, everything, other));
   const auto same = [](Identity&) {};
-  EXPECT_TRUE(tells_apart({.clients = {"10.0.0.0/8"}, .virtual_pfs = "v"}, same, other));
-  EXPECT_FALSE(tells_apart({.clients = {"10.0.0.0/8"}, .virtual_pfs = "v"}, everything, kClient));
+  const RuleConfig by_client = {.any_of = {{.clients = {"10.0.0.0/8"}}}, .virtual_pfs = "v"};
+  EXPECT_TRUE(tells_apart(by_client, same, other));
+  EXPECT_FALSE(tells_apart(by_client, everything, kClient));
   const std::vector<std::pair<RuleConfig, void (*)(Identity&)>> cases = {
-      {{.kind = IoKind::read}, [](Identity& each) { each.kind = IoKind::read; }},
-      {{.file_systems = {1}}, [](Identity& each) { each.file_system = 1; }},
-      {{.uids = {1}}, [](Identity& each) { each.uid = 1; }},
-      {{.uids = {1}}, [](Identity& each) { each.uid.reset(); }},
-      {{.nodes = {1}}, [](Identity& each) { each.node = 1; }},
-      {{.targets = {1}}, [](Identity& each) { each.target.reset(); }},
-      {{.owners = {1}}, [](Identity& each) { each.owner = 1; }},
-      {{.directories = {"*"}}, [](Identity& each) { each.directory = "4-68A-2"; }},
+      {{.any_of = {{.kinds = {IoKind::read}}}}, [](Identity& each) { each.kind = IoKind::read; }},
+      {{.any_of = {{.file_systems = {1}}}}, [](Identity& each) { each.file_system = 1; }},
+      {{.any_of = {{.uids = {1}}}}, [](Identity& each) { each.uid = 1; }},
+      {{.any_of = {{.uids = {1}}}}, [](Identity& each) { each.uid.reset(); }},
+      {{.any_of = {{.nodes = {1}}}}, [](Identity& each) { each.node = 1; }},
+      {{.any_of = {{.targets = {1}}}}, [](Identity& each) { each.target.reset(); }},
+      {{.any_of = {{.owners = {1}}}}, [](Identity& each) { each.owner = 1; }},
+      {{.any_of = {{.directories = {"*"}}}}, [](Identity& each) { each.directory = "4-68A-2"; }},
       {{.virtual_pfs = "{uid}"}, [](Identity& each) { each.uid = 2; }},
       {{.virtual_pfs = "{node}"}, [](Identity& each) { each.node = 2; }},
       {{.virtual_pfs = "{target}"}, [](Identity& each) { each.target = 2; }},
@@ -261,7 +265,8 @@ TEST(ClassifierKey, IsOfWhatRulesLookAtAndOfNothingElse) {
 // An unknown number differs from zero, and a missing text from an empty one. No text looks like the
 // end of one and the start of the next.
 TEST(ClassifierKey, IsAnotherForEachIdentity) {
-  const Classifier classifier({{.hints = {{"a", "*"}, {"b", "*"}}, .virtual_pfs = "v"}});
+  const Classifier classifier(
+      {{.any_of = {{.hints = {{"a", {"*"}}, {"b", {"*"}}}}}, .virtual_pfs = "v"}});
   const std::vector<std::vector<std::optional<std::string_view>>> all = {
       {std::nullopt, std::nullopt},
       {"", std::nullopt},
@@ -284,10 +289,11 @@ TEST(ClassifierKey, IsNotMadeOfLongTextsThatRulesLookAt) {
   const std::string longest(128, 'x');
   const std::string longer(129, 'x');
   std::string key;
-  const Classifier by_directory({RuleConfig{.directories = {"*"}, .virtual_pfs = "v"}});
+  const Classifier by_directory(
+      {RuleConfig{.any_of = {{.directories = {"*"}}}, .virtual_pfs = "v"}});
   EXPECT_TRUE(by_directory.append_key(kClient, {.directory = longest}, key));
   EXPECT_FALSE(by_directory.append_key(kClient, {.directory = longer}, key));
-  const Classifier by_hint({{.hints = {{"jobid", "*"}}, .virtual_pfs = "v"}});
+  const Classifier by_hint({{.any_of = {{.hints = {{"jobid", {"*"}}}}}, .virtual_pfs = "v"}});
   const std::vector<std::optional<std::string_view>> hints = {longer};
   EXPECT_FALSE(by_hint.append_key(kClient, {.hints = hints}, key));
   key.clear();
@@ -296,10 +302,12 @@ TEST(ClassifierKey, IsNotMadeOfLongTextsThatRulesLookAt) {
 }
 
 TEST(ClassifierKey, HasTheAddressAndTheUserWhereJobsAreRegistered) {
-  const JobRegistry jobs;
-  const std::vector<RuleConfig> rules = {{.hints = {{"jobid", "*"}}, .virtual_pfs = "v"}};
+  JobRegistry jobs;
+  ASSERT_TRUE(jobs.add({.jobid = "7", .clients = {"10.0.0.0/8"}, .uids = {1}}));
+  const std::vector<RuleConfig> rules = {
+      {.any_of = {{.hints = {{"jobid", {"*"}}}}}, .virtual_pfs = "v"}};
   const Classifier trusting(rules);
-  const Classifier registered(rules, 0, &jobs);
+  const Classifier registered(rules, 0, &jobs, JobIds::registered);
   const std::vector<std::optional<std::string_view>> hints = {"7"};
   const Identity one = {.uid = 1, .hints = hints};
   const Identity two = {.uid = 2, .hints = hints};
@@ -307,7 +315,8 @@ TEST(ClassifierKey, HasTheAddressAndTheUserWhereJobsAreRegistered) {
   EXPECT_EQ(key_of(trusting, kClient, one), key_of(trusting, other, two));
   EXPECT_NE(key_of(registered, kClient, one), key_of(registered, other, one));
   EXPECT_NE(key_of(registered, kClient, one), key_of(registered, kClient, two));
-  EXPECT_FALSE(registered.looks_at_uid()) << "no rule does";
+  EXPECT_FALSE(trusting.looks_at_uid()) << "no rule does";
+  EXPECT_TRUE(registered.looks_at_uid()) << "a job does";
 }
 
 }  // namespace

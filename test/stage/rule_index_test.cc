@@ -92,23 +92,50 @@ class Draw {
     return made;
   }
 
-  RuleConfig rule() {
-    RuleConfig made;
+  std::vector<std::string> patterns() {
+    std::vector<std::string> made = {pattern()};
+    while (one_in(4)) made.push_back(pattern());
+    return made;
+  }
+  // `hints` must be there.
+  Conditions conditions(const std::vector<std::string>& hints) {
+    Conditions made;
     while (one_in(3)) made.clients.push_back(block());
     for (const std::string_view name : kHints) {
-      if (one_in(4)) made.hints.emplace_back(name, pattern());
+      const bool is_demanded = std::ranges::find(hints, name) != hints.end();
+      if (is_demanded || one_in(4)) made.hints.emplace_back(name, patterns());
     }
-    if (one_in(5)) made.kind = one_of({IoKind::read, IoKind::write, IoKind::metadata});
+    if (one_in(5)) made.kinds.push_back(one_of({IoKind::read, IoKind::write, IoKind::metadata}));
+    if (one_in(20)) made.kinds = {IoKind::metadata, IoKind::read};
     made.file_systems = numbers(8);
     made.uids = numbers(5);
     made.nodes = numbers(8);
     made.targets = numbers(8);
     made.owners = numbers(8);
+    made.gids = numbers(8);
     while (one_in(4)) made.directories.push_back(pattern());
+    while (one_in(6)) made.jobids.push_back(pattern());
+    while (one_in(8)) made.accounts.push_back(one_of<std::string>({"a", "b*", "*", "?"}));
+    return made;
+  }
+  RuleConfig rule() {
+    RuleConfig made;
     made.traffic_class = static_cast<std::uint8_t>(below(4));
     made.virtual_pfs = fmt::format("v{}", random_() % 1000);
-    if (one_in(3)) made.virtual_pfs += one_of<std::string>({"-{uid}", "{dir}", "{node}.{owner}x"});
-    if (!made.hints.empty() && one_in(3)) made.virtual_pfs += "{" + made.hints[0].first + "}y";
+    if (one_in(3)) {
+      made.virtual_pfs +=
+          one_of<std::string>({"-{uid}", "{dir}", "{node}.{owner}x", "{jobid}", "{gid}.{account}"});
+    }
+    std::vector<std::string> hints;
+    if (one_in(5)) {
+      hints.emplace_back(kHints[below(kHints.size())]);
+      made.virtual_pfs += "{" + hints.front() + "}y";
+    }
+    if (hints.empty() && one_in(10)) return made;
+    made.any_of.push_back(conditions(hints));
+    while (one_in(4)) made.any_of.push_back(conditions(hints));
+    made.exempt = one_in(6);
+    if (one_in(5)) made.mode = RuleMode::shadow;
     return made;
   }
   std::vector<RuleConfig> rules() {
@@ -149,10 +176,19 @@ class Draw {
                       .directory = shown.directory,
                       .hints = shown.hints};
   }
-  void jobs(JobRegistry& registry) {
-    for (int left = 20; left > 0; --left) {
-      (void)registry.add({.jobid = text(), .clients = {block()}, .uids = numbers(2)});
+  // Those that the registry takes.
+  std::vector<RegisteredJob> jobs(JobRegistry& registry) {
+    std::vector<RegisteredJob> taken;
+    for (std::uint32_t left = one_in(4) ? 0 : below(8); left > 0; --left) {
+      const RegisteredJob job = {.jobid = text(),
+                                 .clients = {block(), block()},
+                                 .uids = numbers(2),
+                                 .gids = numbers(2),
+                                 .account = one_of<std::string>({"", "a", "b", "bb"}),
+                                 .nodes = below(5)};
+      if (registry.add(job)) taken.push_back(job);
     }
+    return taken;
   }
 
  private:
@@ -165,6 +201,13 @@ void expect_equal(const Classifier::Match& found, const Classifier::Match& expec
   EXPECT_EQ(found.traffic_class, expected.traffic_class);
   EXPECT_EQ(found.name_refused, expected.name_refused);
   EXPECT_EQ(found.job_not_registered, expected.job_not_registered);
+  EXPECT_EQ(found.rule, expected.rule);
+  EXPECT_EQ(found.shadow_rule, expected.shadow_rule);
+  EXPECT_EQ(found.shadow_name, expected.shadow_name);
+  EXPECT_EQ(found.exempt, expected.exempt);
+  EXPECT_EQ(found.nodes, expected.nodes);
+  EXPECT_EQ(found.jobid, expected.jobid);
+  EXPECT_EQ(found.job_from_registration, expected.job_from_registration);
 }
 
 TEST(RuleIndex, FindsWhatTryingAllRulesInTurnFinds) {
@@ -174,10 +217,10 @@ TEST(RuleIndex, FindsWhatTryingAllRulesInTurnFinds) {
   for (int set = 0; set < 500; ++set) {
     const std::vector<RuleConfig> rules = draw.rules();
     JobRegistry registry;
-    draw.jobs(registry);
-    const JobRegistry* const jobs = draw.one_in(3) ? &registry : nullptr;
-    const Classifier classifier(rules, 3, jobs);
-    const TryInTurn in_turn(rules, classifier.hint_names(), 3, jobs);
+    const std::vector<RegisteredJob> jobs = draw.jobs(registry);
+    const JobIds ids = draw.one_in(2) ? JobIds::trusted : JobIds::registered;
+    const Classifier classifier(rules, 3, &registry, ids);
+    const TryInTurn in_turn(rules, classifier.hint_names(), 3, jobs, ids);
     Draw::Shown shown;
     for (int i = 0; i < 40; ++i) {
       draw.identity(shown, classifier.hint_names().size());
@@ -196,12 +239,13 @@ TEST(RuleIndex, FindsWhatTryingAllRulesInTurnFinds) {
 TEST(RuleIndex, RequestsOfOneKeyHaveOneMatch) {
   Draw draw(5);
   std::size_t again = 0;
-  for (int set = 0; set < 100; ++set) {
+  for (int set = 0; set < 250; ++set) {
     std::vector<RuleConfig> rules = draw.rules();
     rules.resize(std::min<std::size_t>(rules.size(), 1));
     JobRegistry registry;
-    draw.jobs(registry);
-    const Classifier classifier(rules, 3, draw.one_in(2) ? &registry : nullptr);
+    (void)draw.jobs(registry);
+    const Classifier classifier(rules, 3, draw.one_in(2) ? &registry : nullptr,
+                                draw.one_in(2) ? JobIds::trusted : JobIds::registered);
     std::map<std::string, Classifier::Match> known;
     Draw::Shown shown;
     for (int i = 0; i < 100; ++i) {
@@ -222,11 +266,12 @@ TEST(RuleIndex, RequestsOfOneKeyHaveOneMatch) {
 TEST(RuleIndex, FindsTheFirstOfThousandsOfRulesByWhatStandsInTheMiddleOfTexts) {
   std::vector<RuleConfig> rules;
   for (int i = 0; i < 6000; ++i) {
-    rules.push_back({.hints = {{"jobid", fmt::format("*x{:03}y*{}*", i % 1000, i / 1000)}},
-                     .virtual_pfs = fmt::format("v{}", i)});
+    const std::string pattern = fmt::format("*x{:03}y*{}*", i % 1000, i / 1000);
+    rules.push_back(
+        {.any_of = {{.hints = {{"jobid", {pattern}}}}}, .virtual_pfs = fmt::format("v{}", i)});
   }
   const Classifier classifier(rules);
-  const TryInTurn in_turn(rules, classifier.hint_names(), 0, nullptr);
+  const TryInTurn in_turn(rules, classifier.hint_names(), 0);
   Draw draw(4);
   for (int i = 0; i < 50; ++i) {
     std::string text;
@@ -244,12 +289,14 @@ TEST(RuleIndex, FindsPatternsWithLongStartsAndEnds) {
   std::vector<RuleConfig> rules;
   for (const std::size_t size : {31U, 32U, 33U, 40U, 100U}) {
     const std::string same(size - 1, '=');
-    rules.push_back({.directories = {"a" + same + "*"}, .virtual_pfs = fmt::format("a{}", size)});
-    rules.push_back({.directories = {"*" + same + "z"}, .virtual_pfs = fmt::format("z{}", size)});
+    rules.push_back(
+        {.any_of = {{.directories = {"a" + same + "*"}}}, .virtual_pfs = fmt::format("a{}", size)});
+    rules.push_back(
+        {.any_of = {{.directories = {"*" + same + "z"}}}, .virtual_pfs = fmt::format("z{}", size)});
   }
   std::ranges::reverse(rules);
   const Classifier classifier(rules);
-  const TryInTurn in_turn(rules, {}, 0, nullptr);
+  const TryInTurn in_turn(rules, {}, 0);
   for (std::size_t size = 1; size < 110; ++size) {
     const std::string same(size - 1, '=');
     for (const std::string& text : {"a" + same, "a" + same + "x", same + "z", "x" + same + "z"}) {
@@ -262,8 +309,9 @@ TEST(RuleIndex, FindsPatternsWithLongStartsAndEnds) {
 TEST(RuleIndex, ATextMayRepeatWhatManyRulesDemand) {
   std::vector<RuleConfig> rules;
   for (int i = 0; i < 1000; ++i) {
-    rules.push_back({.hints = {{"jobid", fmt::format("*aaa*b{}", i)}}, .virtual_pfs = "v"});
-    rules.push_back({.hints = {{"jobid", fmt::format("*aaa{}*", i)}}, .virtual_pfs = "v"});
+    for (const std::string& pattern : {fmt::format("*aaa*b{}", i), fmt::format("*aaa{}*", i)}) {
+      rules.push_back({.any_of = {{.hints = {{"jobid", {pattern}}}}}, .virtual_pfs = "v"});
+    }
   }
   const Classifier classifier(rules);
   const std::string text(32'000, 'a');
@@ -274,15 +322,17 @@ TEST(RuleIndex, ATextMayRepeatWhatManyRulesDemand) {
 TEST(RuleIndex, LooksUpWithoutAllocating) {
   std::vector<RuleConfig> rules;
   for (int i = 0; i < 300; ++i) {
-    rules.push_back({.clients = {fmt::format("10.{}.0.0/16", i % 200)},
-                     .hints = {{"jobid", fmt::format("job-{}", i)}},
+    rules.push_back({.any_of = {{.clients = {fmt::format("10.{}.0.0/16", i % 200)},
+                                 .hints = {{"jobid", {fmt::format("job-{}", i)}}}}},
                      .virtual_pfs = "v"});
-    rules.push_back({.uids = {static_cast<std::uint64_t>(i)}, .virtual_pfs = "v"});
-    rules.push_back({.directories = {fmt::format("*[a-c]*proj{}*", i)}, .virtual_pfs = "v"});
-    rules.push_back({.directories = {fmt::format("*user{}*", i)}, .virtual_pfs = "{uid}-{dir}"});
+    rules.push_back({.any_of = {{.uids = {static_cast<std::uint64_t>(i)}}}, .virtual_pfs = "v"});
+    const std::string project = fmt::format("*[a-c]*proj{}*", i);
+    rules.push_back({.any_of = {{.directories = {project}}}, .virtual_pfs = "v"});
+    const std::string user = fmt::format("*user{}*", i);
+    rules.push_back({.any_of = {{.directories = {user}}}, .virtual_pfs = "{uid}-{dir}"});
   }
   const Classifier classifier(rules);
-  const std::string job = "job-1000-of-somebody-who-has-no-rule";
+  const std::string job = "job-1000-x";  // the match has a copy, which needs no memory
   const std::string directory = "/scratch/proj/user/" + std::string(400, 'x');
   const std::vector<std::optional<std::string_view>> hints = {job};
   const Identity identity = {.uid = 12'345, .directory = directory, .hints = hints};

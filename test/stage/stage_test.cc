@@ -95,9 +95,9 @@ TEST_F(StageTest, ReleasesUpToTheDepthAndTheRestAsOthersEnd) {
 TEST_F(StageTest, RulesSayWhoseARequestIs) {
   Config config = config_of(4);
   config.virtual_pfs.push_back({.name = "job-{jobid}", .share = {.weight = 3}});
-  config.rules = {
-      {.clients = {"10.0.0.0/8"}, .hints = {{"jobid", "*"}}, .virtual_pfs = "job-{jobid}"},
-      {.uids = {1001}, .virtual_pfs = "b"}};
+  config.rules = {{.any_of = {{.clients = {"10.0.0.0/8"}, .hints = {{"jobid", {"*"}}}}},
+                   .virtual_pfs = "job-{jobid}"},
+                  {.any_of = {{.uids = {1001}}}, .virtual_pfs = "b"}};
   make(config);
   const Classifier classifier(config.rules);
   const auto whose = [&](const std::string& client, std::optional<std::uint32_t> uid,
