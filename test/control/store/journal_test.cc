@@ -170,7 +170,9 @@ TEST(Journal, AnyCallThatFailsRefusesOneRecordAndLosesNone) {
         Program run;
         run.go(disk);
         EXPECT_EQ(count_of(stored(disk)), run.done) << call << ", " << error << ", " << bytes;
-        if (run.asked > 0) EXPECT_GE(run.done, 7) << call << ", " << error << ", " << bytes;
+        if (run.asked > 0) {
+          EXPECT_GE(run.done, 7) << call << ", " << error << ", " << bytes;
+        }
       }
     }
   }
