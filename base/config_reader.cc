@@ -32,7 +32,7 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 std::string unknown_key_problem(std::string_view key, const std::vector<std::string>& known) {
-  if (const std::string* const nearest = nearest_word(key, known)) {
+  if (const auto nearest = nearest_word(key, known)) {
     return fmt::format("unknown key; did you mean {}?", quoted(*nearest));
   }
   if (known.empty()) return "unknown key";

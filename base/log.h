@@ -8,11 +8,32 @@
 
 namespace vpfs {
 
-// Sends spdlog's default logger to standard error, one line a message with time and level.
-// `level` is one of trace, debug, info, warn, error, off. Call once, from main.
-[[nodiscard]] Result<void> set_up_logging(const std::string& program, const std::string& level);
+inline constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
 
-// Changes the level of that logger; ignores unknown levels.
+// Where a program's log goes: "stderr", "journal" (that of systemd), or the path of a file.
+//
+// Lines have time, program and level; entries of the journal have the level as their priority. A
+// file or journal that cannot be written is replaced by standard error until it can, with one line
+// that says so. Warnings and errors that repeat are counted (see RepeatFilter).
+//
+// `level` is one of trace, debug, info, warn, error, off. Fails if the level is unknown, or if
+// there is no journal here. Call once, from main.
+[[nodiscard]] Result<void> set_up_logging(const std::string& program, const std::string& level,
+                                          const std::string& target = "stderr");
+
+// Changes the level; ignores unknown levels.
 void set_log_level(const std::string& level);
+
+// Continues with another target. An error leaves the log where it is.
+[[nodiscard]] Result<void> set_log_target(const std::string& target);
+
+// Opens the log file anew, after it was renamed. Does nothing for other targets.
+void reopen_log();
+
+// Logs what somebody asked for and waits for: it is written even if it repeats.
+void log_answer(spdlog::level::level_enum level, const std::string& text);
+
+// Whether there is a journal to send entries to, as a socket at this path.
+[[nodiscard]] Result<void> check_journal(const std::string& socket = kJournalSocket);
 
 }  // namespace vpfs

@@ -25,17 +25,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-const std::string* nearest_word(std::string_view text, std::span<const std::string> known) {
+std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known) {
   const std::string* nearest = nullptr;
-  std::size_t least = std::max<std::size_t>(2, text.size() / 3) + 1;
+  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(text, candidate);
+    const std::size_t distance = edit_distance(word, candidate);
     if (distance < least && distance < candidate.size()) {
       least = distance;
       nearest = &candidate;
     }
   }
-  return nearest;
+  if (nearest == nullptr) return std::nullopt;
+  return *nearest;
 }
 
 }  // namespace vpfs

@@ -1,13 +1,15 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace vpfs {
 
-// The word that `text` is probably a misspelling of; null: none is near. It points into `known`.
-[[nodiscard]] const std::string* nearest_word(std::string_view text,
-                                              std::span<const std::string> known);
+// The word of `known` that somebody who typed `word` most likely meant: the one with the fewest
+// letters to insert, remove or replace. Nothing if none is near. Of equally near ones the first.
+[[nodiscard]] std::optional<std::string> nearest_word(std::string_view word,
+                                                      std::span<const std::string> known);
 
 }  // namespace vpfs

@@ -20,7 +20,7 @@ class Front:
     """One kind of proxy before every server.
 
     A vpfs-proxy has a virtual PFS and a rule for every job in `weights`, `shares` or `classes`, followed by those of
-    `templates`.
+    `templates`, whose shares are in `shares` too.
     """
 
     name: str
@@ -33,14 +33,17 @@ class Front:
     scheduler: Mapping[str, object] = dataclasses.field(default_factory=dict)  # besides policy and depth
     proxy: Mapping[str, object] = dataclasses.field(default_factory=dict)  # besides addresses and files
     limits: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    # The control port. {index} in its texts is the number of the server.
+    control: Mapping[str, object] = dataclasses.field(default_factory=dict)
     depth_requests: int = 16
     depth_bytes: str = "8 MiB"
     splice: bool = False
     protocol: str = "orangefs"  # set by the Cluster
     program: str = "vpfs-proxy"  # of a proxy; a path replaces the build's program
 
-    def proxy_config(self, listen: int, upstream: int, status_file: str) -> dict[str, object]:
-        jobs = list(dict.fromkeys([*self.weights, *self.shares, *self.classes]))
+    def proxy_config(self, listen: int, upstream: int, status_file: str, index: int = 0) -> dict[str, object]:
+        named = dict.fromkeys([*self.weights, *self.shares, *self.classes])
+        jobs = [name for name in named if name not in self.templates]
         return {
             "proxy": {
                 "listen": f"127.0.0.1:{listen}",
@@ -51,10 +54,14 @@ class Front:
             } | dict(self.proxy),
             "limits": dict(self.limits),
             "scheduler": self.scheduler_config(),
-            "virtual_pfs": {job: self.share(job) for job in jobs} | {name: {} for name in self.templates},
+            "virtual_pfs": {name: self.share(name) for name in [*jobs, *self.templates]},
             "rules": [self._rule(job) for job in jobs]
             + [{"match": dict(match), "virtual_pfs": name} for name, match in self.templates.items()],
-        }
+        } | ({"control": self._control(index)} if self.control else {})
+
+    def _control(self, index: int) -> dict[str, object]:
+        return {key: value.replace("{index}", str(index)) if isinstance(value, str) else value
+                for key, value in self.control.items()}
 
     def scheduler_config(self) -> dict[str, object]:
         return {"policy": self.policy, "depth": {"requests": self.depth_requests, "bytes": self.depth_bytes}} | dict(
@@ -140,7 +147,7 @@ class Cluster:
 
     def _start_proxy(self, front: Front, index: int, listen: int, upstream: int) -> Program:
         name = f"{self._prefix}{front.name}{index}"
-        config = front.proxy_config(listen, upstream, str(self.status_file(front.name, index)))
+        config = front.proxy_config(listen, upstream, str(self.status_file(front.name, index)), index)
         file = self._write(f"{front.name}{index}.yaml", json.dumps(config, indent=1))
         return self._programs.start(name, front.program, "--config", str(file))
 

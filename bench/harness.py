@@ -99,12 +99,33 @@ class Program:
         fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
 
+    def thread_cpu_seconds(self, thread: str) -> float:
+        """The same of its threads with this name, to a nanosecond."""
+        used = []
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # the thread has ended
+                if (task / "comm").read_text().strip() == thread:
+                    used.append(int((task / "schedstat").read_text().split()[0]))
+        if not used:
+            raise Problem(f"{self.name} has no thread {thread}")
+        return sum(used) / 1e9
+
+    def rss_mib(self) -> float:
+        """Its resident memory."""
+        return self._memory("VmRSS:")
+
     def peak_rss_mib(self) -> float:
         """The largest resident memory since the start or the last reset_peak_rss()."""
+        return self._memory("VmHWM:")
+
+    def _memory(self, field: str) -> float:
         for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
+            if line.startswith(field):
                 return int(line.split()[1]) / 1024
-        raise Problem(f"{self.name}: the kernel does not report its peak memory")
+        raise Problem(f"{self.name}: the kernel does not report its memory")
+
+    def open_files(self) -> int:
+        return len(list(pathlib.Path(f"/proc/{self.pid}/fd").iterdir()))
 
     def reset_peak_rss(self) -> None:
         pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5")

@@ -6,9 +6,9 @@ if(VPFS_STRIP)
   install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
 endif()
 
-install(DIRECTORY conf/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples FILES_MATCHING PATTERN "*.yaml")
+install(DIRECTORY conf/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples FILES_MATCHING PATTERN "*.yaml"
+        PATTERN "*.json")
+install(PROGRAMS conf/slurm/prolog conf/slurm/epilog DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/slurm)
 # The pages keep their places beside README.md, so that links among them lead somewhere.
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs FILES_MATCHING PATTERN "*.md")
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man8 FILES_MATCHING PATTERN "*.8")
-install(DIRECTORY docs/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")

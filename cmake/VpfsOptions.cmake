@@ -24,6 +24,8 @@ if(VPFS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)
+# Programs load only the libraries that they use.
+add_link_options(LINKER:--as-needed)
 if(VPFS_WERROR)
   add_compile_options(-Werror)
 endif()

@@ -17,5 +17,30 @@ function(vpfs_program name)
   add_dependencies(programs ${name})
   if(ARG_INSTALL)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    vpfs_program_pages(${name})
   endif()
+endfunction()
+
+# Makes <build>/man/NAME.N of docs/man/NAME.N.in, and <build>/completions/NAME, with what the program
+# says of its options.
+function(vpfs_program_pages name)
+  file(GLOB source ${PROJECT_SOURCE_DIR}/docs/man/${name}.[0-9].in)
+  get_filename_component(page ${source} NAME_WLE)
+  string(REGEX REPLACE ".*\\." "" section ${page})
+  set(page ${PROJECT_BINARY_DIR}/man/${page})
+  set(completion ${PROJECT_BINARY_DIR}/completions/${name})
+  set(description ${CMAKE_CURRENT_BINARY_DIR}/${name}.options)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/describe_program.py)
+  add_custom_command(
+    OUTPUT ${page} ${completion}
+    COMMAND $<TARGET_FILE:${name}> --describe-options > ${description}
+    COMMAND ${Python3_EXECUTABLE} -B ${script} ${description} ${source} ${page} ${completion}
+    DEPENDS ${name} ${source} ${script}
+    BYPRODUCTS ${description})
+  add_custom_target(${name}_pages ALL DEPENDS ${page} ${completion})
+  add_dependencies(programs ${name}_pages)
+  add_dependencies(programs ${name}_pages)
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+  install(FILES ${completion}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endfunction()

@@ -13,7 +13,7 @@ function(vpfs_test_places target)
                                                VPFS_BIN_DIR="${PROJECT_BINARY_DIR}/bin")
 endfunction()
 
-# vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration] [TIMEOUT seconds] [ASIO]): one
+# vpfs_test(NAME SOURCES ... LINK ... [LABEL unit|integration|bare] [TIMEOUT seconds] [ASIO]): one
 # GoogleTest program. Every TEST in it is a test of ctest. ASIO is for programs that link asio: it
 # chooses between two sets of precompiled headers, which halve the build time.
 function(vpfs_test name)

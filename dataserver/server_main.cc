@@ -87,8 +87,10 @@ int run(ServerConfig config, std::uint32_t self) {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("Data and metadata server of the embedded parallel file system");
-  app.add_option("--config", options.config, "the file system's configuration (YAML); required");
-  app.add_option("--server", options.server, "this server's alias in the configuration");
+  app.add_option("--config", options.config, "the file system's configuration (YAML); required")
+      ->type_name("FILE");
+  app.add_option("--server", options.server, "this server's alias in the configuration")
+      ->type_name("ALIAS");
   app.add_flag("--check-config", options.check_only,
                "say what the configuration will do, and exit");
   try {

@@ -31,8 +31,8 @@ class Listener {
 
  private:
   struct State;
-  explicit Listener(std::shared_ptr<State> state);
-  std::shared_ptr<State> state_;  // shared with the accept in flight
+  explicit Listener(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace vpfs::net

@@ -11,6 +11,7 @@
 #include "proxy/identifier.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
+#include "proxy/shown_identities.h"
 #include "stage/address.h"
 
 namespace vpfs::proxy {
@@ -45,6 +46,7 @@ class ClientIdentity {
                                       .directory = io.directory};
     const Belonging who = identifier_.identify(settings, address_, identity, hint, now);
     if (who.name_refused || who.job_not_registered) count_refusals(who);
+    shown_.saw(identity, who, [&] { return hint(std::string(stage::kJobHint)); });
     return who;
   }
 
@@ -57,6 +59,7 @@ class ClientIdentity {
   [[nodiscard]] stage::ClientId id() const { return id_; }
 
   [[nodiscard]] const net::Endpoint& endpoint() const { return endpoint_; }
+  [[nodiscard]] const ShownIdentities& shown() const { return shown_; }
   [[nodiscard]] const stage::Address& address() const { return address_; }
 
  private:
@@ -69,6 +72,7 @@ class ClientIdentity {
   SharedState& shared_;
   Dispatcher& dispatcher_;
   Identifier& identifier_;
+  ShownIdentities shown_;
   stage::ClientId id_ = stage::kNoClient;
   // The last open file that was recorded, and its user.
   std::uint64_t seen_file_ = 0;

@@ -64,6 +64,15 @@ void read_servers(ConfigReader& reader, Config& config) {
   }
 }
 
+// A file needs its directory, so that a misspelt `journal` is no file.
+void read_log(ConfigReader& reader, Config& config) {
+  if (!reader.get("log", &config.log)) return;
+  if (config.log == "stderr" || config.log == "journal" || config.log.contains('/')) return;
+  reader.report("log", fmt::format("'{}' is not `stderr`, `journal` or a file with its directory, "
+                                   "such as ./vpfs-proxy.log",
+                                   config.log));
+}
+
 void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   read_address(reader, "listen", config.listen);
   if (reader.is("upstream", kOriginal)) {
@@ -78,6 +87,7 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   reader.get("workers", &config.workers, 1, 256);
   reader.get("status_file", &config.status_file);
   reader.get("status_interval", &config.status_interval, milliseconds(100), kLongest);
+  read_log(reader, config);
   reader.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
   reader.get("upstream_congestion", &config.upstream_congestion);
   reader.get("write_back_by_file", &config.write_back_by_file);
@@ -112,6 +122,21 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
   reader.get("client_min_rate", &timeouts.client_min_rate, {1}, {Share::kMaxRate});
 }
 
+void read_control(ConfigReader& reader, Config& config, const Config* running) {
+  config.control = control::read_port_config(reader, [&](ConfigReader& control) {
+    stage::read_fallback(control, config);
+    control::read_http(control, config.http);
+    control.get("journal", &config.journal);
+    control.get("name", &config.name);
+    if (running == nullptr || !control.flawless()) return;
+    const auto check = [&](std::string_view key, bool same) {
+      if (!same) control.report(key, "cannot change while the proxy runs: restart it");
+    };
+    check("journal", config.journal == running->journal);
+    check("http", config.http == running->http);
+  });
+}
+
 }  // namespace
 
 Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
@@ -123,6 +148,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   read_proxy(reader.child("proxy"), config, running);
   read_limits(reader.child("limits"), config);
   read_timeouts(reader.child("timeouts"), config.timeouts);
+  read_control(reader, config, running);
   stage::read_scheduler(reader.child("scheduler"), config, running);
   stage::read_shares(reader, config);
   suggest_top_words(reader);

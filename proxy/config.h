@@ -9,6 +9,8 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
+#include "control/metrics/http_config.h"
+#include "control/wire/port_config.h"
 #include "stage/config.h"
 
 namespace vpfs::proxy {
@@ -47,6 +49,11 @@ struct Config : stage::Config {
   std::uint64_t workers = 1;
   std::string status_file;
   Duration status_interval = std::chrono::seconds(5);
+  control::PortConfig control;
+  control::HttpConfig http;
+  std::string journal;         // of live rules; "": they end with the proxy
+  std::string name;            // as administrators see it; "": its address
+  std::string log = "stderr";  // or "journal", or a file (see base/log.h)
   std::string log_level = "info";
   std::string upstream_congestion = "cubic";
   Limits limits;

@@ -21,7 +21,8 @@ std::string joined(const Parts& parts, std::string_view between = ", ") {
 }
 
 std::string counted(std::uint64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  const std::string_view ending = what.ends_with('s') || what.ends_with('S') ? "es" : "s";
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : ending);
 }
 
 std::string place(const Config& config) {
@@ -32,13 +33,18 @@ std::string place(const Config& config) {
                      server);
 }
 
+std::string log(const Config& config) {
+  const std::string level = "log level " + config.log_level;
+  return config.log == "stderr" ? level : fmt::format("log in {}, {}", config.log, level);
+}
+
 std::string process(const Config& config) {
   Parts parts = {counted(config.workers, "worker")};
   parts.push_back(config.status_file.empty()
                       ? "no status file"
                       : fmt::format("status in {} every {}", config.status_file,
                                     to_string(config.status_interval)));
-  parts.push_back("log level " + config.log_level);
+  parts.push_back(log(config));
   return joined(parts);
 }
 
@@ -136,9 +142,17 @@ std::string jobs(const Config& config) {
   return fmt::format("knows {} by their clients", counted(config.jobs.size(), "registered job"));
 }
 
+// Whether the name is that of a shadow rule, which sends nothing to it.
+bool is_shadow(const Config& config, const std::string& name) {
+  return std::ranges::any_of(config.rules, [&](const stage::RuleConfig& rule) {
+    return rule.mode == stage::RuleMode::shadow && rule.virtual_pfs == name;
+  });
+}
+
 std::vector<Parts> virtual_pfs(const Config& config) {
   std::vector<Parts> rows;
   for (const stage::VirtualPfsConfig& each : config.virtual_pfs) {
+    if (is_shadow(config, each.name)) continue;
     const bool made_by_name = !stage::template_fields(each.name).empty();
     rows.push_back({each.name, limits_of(config, each) + (made_by_name ? ", one for each" : "")});
   }
@@ -186,26 +200,50 @@ std::string conditions(const stage::RuleConfig& rule) {
 
 // What becomes of the requests that match.
 std::string outcome(const stage::RuleConfig& rule) {
-  if (rule.mode == stage::RuleMode::shadow) return "counts what its limits would hold";
+  if (rule.mode == stage::RuleMode::shadow) {
+    Parts limits = rule.text.words;
+    std::erase_if(limits, [](const std::string& word) {
+      return word.starts_with("mode=") || word.starts_with("class=");
+    });
+    return fmt::format("counts what {} would hold", fmt::join(limits, " "));
+  }
   return "-> " + rule.virtual_pfs + (rule.exempt ? ", never held" : "");
 }
 
-std::vector<Parts> rules(const Config& config) {
+std::string in_class(const Config& config, std::size_t index) {
   const std::vector<TrafficClasses::Class>& names = config.scheduler.classes.classes;
-  const auto in_class = [&](std::size_t index) {
-    return names.empty() ? "" : fmt::format(" (class {})", names[index].name);
-  };
+  return names.empty() ? "" : fmt::format(" (class {})", names[index].name);
+}
+
+// Where the requests of a rule go.
+std::string goes_to(const Config& config, const stage::RuleConfig& rule) {
+  return outcome(rule) + in_class(config, rule.traffic_class);
+}
+
+std::vector<Parts> rules(const Config& config) {
   std::vector<Parts> rows;
   rows.reserve(config.rules.size() + 1);
   for (const stage::RuleConfig& each : config.rules) {
-    rows.push_back({conditions(each), outcome(each) + in_class(each.traffic_class)});
+    rows.push_back({conditions(each), goes_to(config, each)});
   }
   const bool all_matched = !rows.empty() && rows.back().front() == "everything";
   if (!all_matched) {
     rows.push_back({rows.empty() ? "everything" : "what no rule matches",
-                    "-> default" + in_class(default_class(config))});
+                    "-> default" + in_class(config, default_class(config))});
   }
   return rows;
+}
+
+// How administrators reach the proxy; "" if they cannot.
+std::string ports(const Config& config) {
+  Parts parts;
+  if (!config.control.socket.empty()) parts.push_back("control port " + config.control.socket);
+  if (!config.control.tcp.empty()) {
+    parts.push_back(fmt::format("control port {} with TLS", config.control.tcp));
+  }
+  if (config.http.enabled()) parts.push_back(fmt::format("metrics at {}", config.http.address));
+  if (!config.journal.empty()) parts.push_back("live rules kept in " + config.journal);
+  return joined(parts, ", ");
 }
 
 void add_lines(std::string& text, const Parts& lines) {
@@ -229,12 +267,25 @@ void add_table(std::string& text, std::string_view title, const std::vector<Part
 
 std::string to_summary(const Config& config) {
   std::string text;
-  add_lines(text, {place(config), process(config), limits(config), policy(config),
+  add_lines(text, {place(config), process(config), ports(config), limits(config), policy(config),
                    policy_settings(config), cost(config.cost), classes(config.scheduler.classes),
                    jobs(config)});
   add_table(text, "virtual PFSes:", virtual_pfs(config));
   add_table(text, "rules, of which the first that matches decides:", rules(config));
   return text;
+}
+
+std::vector<std::string> start_lines(const Config& config, std::string_view version) {
+  Parts lines = {fmt::format("version {} starts", version), place(config), process(config)};
+  if (std::string reached = ports(config); !reached.empty()) lines.push_back(std::move(reached));
+  lines.push_back(policy(config));
+  lines.push_back(fmt::format("{}, {}", counted(config.rules.size(), "rule"),
+                              counted(config.virtual_pfs.size(), "declared virtual PFS")));
+  return lines;
+}
+
+std::string describe_rule(const Config& config, const stage::RuleConfig& rule) {
+  return conditions(rule) + " " + goes_to(config, rule);
 }
 
 }  // namespace vpfs::proxy

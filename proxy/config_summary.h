@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "proxy/config.h"
 
@@ -9,5 +11,11 @@ namespace vpfs::proxy {
 // Describes in words what a proxy with this configuration does, one indented line per item.
 // REQUIRES: parse_config() accepted `config`.
 [[nodiscard]] std::string to_summary(const Config& config);
+
+// The same in a few lines, for the log of a proxy of that version that starts.
+[[nodiscard]] std::vector<std::string> start_lines(const Config& config, std::string_view version);
+
+// What a rule of the configuration does: "client 10.0.0.0/8 and reads -> simulation (class fast)".
+[[nodiscard]] std::string describe_rule(const Config& config, const stage::RuleConfig& rule);
 
 }  // namespace vpfs::proxy

@@ -24,16 +24,17 @@ TimePoint Dispatcher::advance(TimePoint now) {
   return last_now_ = std::max(last_now_, now);
 }
 
-stage::VirtualPfsId Dispatcher::find(const stage::Classifier::Match& match, TimePoint now) {
-  stage::VirtualPfsId id;
+stage::Place Dispatcher::find(const stage::Classifier::Match& match, TimePoint now,
+                              std::span<const stage::RuleConfig> rules) {
+  stage::Place place;
   std::vector<std::string> notices;
   {
     const std::lock_guard lock(mutex_);
-    id = stage_.find(match, advance(now));
+    place = stage_.find(match, advance(now), rules);
     notices = stage_.take_notices();
   }
   tell(notices);
-  return id;
+  return place;
 }
 
 void Dispatcher::reconfigure(const stage::Config& config, TimePoint now) {
@@ -46,6 +47,18 @@ void Dispatcher::reconfigure(const stage::Config& config, TimePoint now) {
   tell(notices);
   // Some worker has to ask the scheduler what may go now.
   wake_up_(0);
+}
+
+void Dispatcher::bypass(bool on, TimePoint now) {
+  std::vector<std::string> notices;
+  {
+    const std::lock_guard lock(mutex_);
+    stage_.bypass(on, advance(now));
+    bypassed_.store(on, std::memory_order_relaxed);
+    notices = stage_.take_notices();
+  }
+  tell(notices);
+  for (std::size_t worker = 0; worker < inboxes_.size(); ++worker) wake_up_(worker);
 }
 
 // Puts the request into the inbox of the worker that owns its session.
@@ -117,13 +130,52 @@ void Dispatcher::retire_idle(TimePoint now) {
   for (std::size_t worker = 0; worker < inboxes_.size(); ++worker) wake_up_(worker);
 }
 
+std::size_t Dispatcher::rows_at_once(TimePoint now) {
+  std::size_t rows = 0;
+  inspect(now, [&](stage::Stage& stage, TimePoint) { rows = kRows / stage.queues_of_each(); });
+  return std::max<std::size_t>(rows, 1);
+}
+
+stage::CycleAnswer Dispatcher::allocate(const stage::Cycle& cycle,
+                                        std::span<const stage::Allocation> allocations,
+                                        TimePoint now) {
+  const std::lock_guard one_cycle(cycle_mutex_);
+  stage::CycleAnswer answer;
+  std::size_t rows = 0;
+  inspect(now, [&](stage::Stage& stage, TimePoint at) {
+    answer.result = stage.begin_cycle(cycle, allocations, at);
+    rows = stage.rows();
+  });
+  if (answer.result != stage::CycleResult::applied) return answer;
+  const std::size_t at_once = rows_at_once(now);
+  while (!allocations.empty()) {
+    const auto some = allocations.first(std::min(at_once, allocations.size()));
+    inspect(now, [&](stage::Stage& stage, TimePoint at) {
+      stage.allocate_some(cycle.epoch, some, at, answer.unknown);
+    });
+    allocations = allocations.subspan(some.size());
+    std::this_thread::yield();  // let a waiting thread take the lock
+  }
+  for (std::size_t row = 0; cycle.complete && row < rows; std::this_thread::yield()) {
+    const std::size_t first = row;
+    inspect(now, [&](stage::Stage& stage, TimePoint at) {
+      row = stage.lift_unmentioned(cycle.epoch, first, at_once, at);
+    });
+    if (row == first) break;  // the lease has ended
+  }
+  wake_up_(0);
+  return answer;
+}
+
+bool Dispatcher::set_hold(Duration hold, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  return stage_.set_hold(hold, advance(now));
+}
+
 void Dispatcher::copy_counters(TimePoint now, std::vector<stage::CounterRow>& rows) {
   std::size_t count = 0;
-  std::size_t at_once = kRows;
-  inspect(now, [&](stage::Stage& stage, TimePoint) {
-    count = stage.rows();
-    at_once = std::max<std::size_t>(kRows / stage.queues_of_each(), 1);
-  });
+  inspect(now, [&](stage::Stage& stage, TimePoint) { count = stage.rows(); });
+  const std::size_t at_once = rows_at_once(now);
   rows.resize(count);
   for (std::size_t first = 0; first < count; first += at_once) {
     const auto block = std::span(rows).subspan(first, std::min(at_once, count - first));
@@ -159,9 +211,9 @@ bool Dispatcher::give_up_slot(PendingIo& io, TimePoint now) {
   return stage_.give_up_slot(io, advance(now));
 }
 
-void Dispatcher::count_refused(stage::VirtualPfsId id, IoKind kind, Bytes size) {
+void Dispatcher::count_refused(const stage::Place& place, IoKind kind, Bytes size, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  stage_.count_refused(id, kind, size);
+  stage_.count_refused(place, kind, size, advance(now));
 }
 
 stage::ClientId Dispatcher::join_client(const std::string& name) {

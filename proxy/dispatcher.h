@@ -1,9 +1,11 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,17 +51,24 @@ class Dispatcher {
   Dispatcher(const stage::Config& config, std::size_t workers, WakeUp wake_up, TimePoint now);
 
   // The methods of stage::Stage, each under the lock.
-  [[nodiscard]] stage::VirtualPfsId find(const stage::Classifier::Match& match, TimePoint now);
+  [[nodiscard]] stage::Place find(const stage::Classifier::Match& match, TimePoint now,
+                                  std::span<const stage::RuleConfig> rules = {});
   void reconfigure(const stage::Config& config, TimePoint now);
   void abandon(PendingIo& io, TimePoint now);
   [[nodiscard]] bool take_back(PendingIo& io, TimePoint now);
   [[nodiscard]] bool refuse(PendingIo& io, TimePoint now);
   [[nodiscard]] bool give_up_slot(PendingIo& io, TimePoint now);
-  void count_refused(stage::VirtualPfsId id, IoKind kind, Bytes size);
+  void count_refused(const stage::Place& place, IoKind kind, Bytes size, TimePoint now);
   [[nodiscard]] stage::ClientId join_client(const std::string& name);
   void leave_client(stage::ClientId client);
+  bool set_hold(Duration hold, TimePoint now);
   [[nodiscard]] std::size_t outstanding();
   [[nodiscard]] std::size_t queued();
+
+  // As stage::Stage::bypass(); wakes all workers. Says so in the log.
+  void bypass(bool on, TimePoint now);
+  // Takes no lock.
+  [[nodiscard]] bool bypassed() const { return bypassed_.load(std::memory_order_relaxed); }
 
   // What a worker needs to know after its turn.
   struct Next {
@@ -72,6 +81,12 @@ class Dispatcher {
   // those of its inbox included.
   [[nodiscard]] Next turn(std::size_t worker, const Turn& turn, TimePoint now,
                           std::vector<PendingIo*>& released);
+
+  // Takes on a coordinator's cycle, which came at `now`, one block of virtual PFSes at a time, so
+  // that nobody waits long for the lock. Then a worker takes its turn and learns when the lease
+  // ends. From then on the lease ends by the workers alone.
+  stage::CycleAnswer allocate(const stage::Cycle& cycle,
+                              std::span<const stage::Allocation> allocations, TimePoint now);
 
   // Retires idle virtual PFSes and has the workers forget them. Called from time to time.
   void retire_idle(TimePoint now);
@@ -90,11 +105,15 @@ class Dispatcher {
  private:
   void hand_over(stage::Held& held);
   [[nodiscard]] TimePoint advance(TimePoint now);
+  // How many virtual PFSes to handle per lock, if the work grows with their queues.
+  [[nodiscard]] std::size_t rows_at_once(TimePoint now);
   [[nodiscard]] bool everybody_knows_the_epoch() const;
   static void tell(const std::vector<std::string>& notices);
 
   const WakeUp wake_up_;
+  std::atomic<bool> bypassed_ = false;  // the stage's, for readers without the lock
 
+  std::mutex cycle_mutex_;  // taken first; one cycle is taken on at a time
   std::mutex mutex_;
   // mutex_ guards the state below and the stage::Held part of every PendingIo in it.
   stage::Stage stage_;

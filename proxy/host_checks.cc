@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/config_file.h"
+#include "base/log.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "stage/job_config.h"
@@ -60,6 +61,23 @@ void check_congestion(const Config& config, ConfigErrors& errors) {
   }
 }
 
+// A log file that cannot be written is not worth a proxy that does not start.
+void check_log(const Config& config, ConfigErrors& errors) {
+  if (config.log == "journal") {
+    if (const Result<void> found = check_journal(); !found) {
+      errors.add("proxy.log", found.error().message);
+    }
+  } else if (config.log != "stderr") {
+    const std::string folder = std::filesystem::path(config.log).parent_path().string();
+    std::error_code unknown;
+    if (!folder.empty() && !std::filesystem::is_directory(folder, unknown)) {
+      errors.warn("proxy.log", fmt::format("the folder '{}' does not exist: messages go to "
+                                           "standard error until it does",
+                                           folder));
+    }
+  }
+}
+
 // Whether a connection to `upstream` arrives at a listener of `listen`.
 bool is_itself(const net::Endpoint& listen, const net::Endpoint& upstream) {
   if (listen.port() != upstream.port() || listen.port() == 0) return false;
@@ -93,12 +111,15 @@ void check_host(const Config& config, ConfigErrors& errors, const Config* runnin
       errors.add("proxy.status_file", *problem);
     }
   }
+  check_log(config, errors);
+  control::check_port_config(config.control, errors);
   if (running == nullptr) check_addresses(config, errors);
 }
 
-std::optional<Config> load_config_file(ConfigErrors& errors, const Config* running) {
-  return load_config(errors, [running](std::string_view text, ConfigErrors& found) {
-    Config config = parse_config(text, found, running);
+std::optional<Config> load_config_file(ConfigErrors& errors, const Config* running,
+                                       const stage::Names* names) {
+  return load_config(errors, [running, names](std::string_view text, ConfigErrors& found) {
+    Config config = parse_config(text, found, running, names);
     if (found.empty()) check_host(config, found, running);
     if (found.empty()) stage::warn_of_hidden_rules(config, found);
     if (found.empty()) stage::warn_of_no_jobs(config, found);

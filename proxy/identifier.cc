@@ -11,12 +11,13 @@ Belonging Identifier::look_up(const Settings& settings, const stage::Address& cl
     if (const Belonging* const known = known_.find(key_)) return remember_last(*known);
   }
   const stage::Classifier::Match match = settings.classifier.classify(client, identity);
-  const Belonging belongs = {.virtual_pfs = dispatcher_.find(match, now),
+  const Belonging belongs = {.place = dispatcher_.find(match, now, settings.config.rules),
                              .traffic_class = match.traffic_class,
                              .name_refused = match.name_refused,
-                             .job_not_registered = match.job_not_registered};
+                             .job_not_registered = match.job_not_registered,
+                             .job_from_registration = match.job_from_registration};
   // A request may be "default" only because the table is full; that ends when others are retired.
-  const bool is_for_now = belongs.virtual_pfs.app == AppId{0} && match.declared_name != "default";
+  const bool is_for_now = belongs.place.id.app == AppId{0} && match.declared_name != "default";
   if (!may_be_kept || is_for_now) return belongs;
   known_.insert(key_, belongs);
   return remember_last(belongs);

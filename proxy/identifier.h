@@ -16,15 +16,16 @@ namespace vpfs::proxy {
 
 // Where a request belongs.
 struct Belonging {
-  stage::VirtualPfsId virtual_pfs;
+  stage::Place place;
   std::uint8_t traffic_class = 0;
   bool name_refused = false;
   bool job_not_registered = false;
+  bool job_from_registration = false;
 };
 
 // Finds where requests belong. Matches the rules once for each identity in use, where an identity
 // is the set of values that rules look at. One worker has one for all of its connections. It keeps
-// the latest 16384 identities or 2 MiB of their values, and as many older ones: 6 MiB at most.
+// the latest 16384 identities or 2 MiB of their values, and as many older ones: 8 MiB at most.
 class Identifier {
  public:
   // `seed` must be unknown to clients.

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/system_clock.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/host_checks.h"
@@ -24,10 +25,11 @@ constexpr Duration kFirstPatience = std::chrono::seconds(1);
 // How often idle virtual PFSes are retired.
 constexpr Duration kLeastRetiring = std::chrono::milliseconds(100);
 constexpr Duration kMostRetiring = std::chrono::minutes(1);
+constexpr Duration kEndsInterval = std::chrono::seconds(1);
 }  // namespace
 
 Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string file,
-                                           const Clock& clock) {
+                                           control::HostNames& names, const Clock& clock) {
   const Result<net::Endpoint> listen = net::resolve_endpoint(config.listen);
   if (!listen) return fail("proxy.listen: " + listen.error().message);
   std::optional<net::Endpoint> upstream;
@@ -39,33 +41,50 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
   const auto scheduler = make_scheduler(config.policy, config.scheduler);
   if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
 
-  std::unique_ptr<Proxy> proxy(new Proxy(config, std::move(file), clock, std::move(upstream)));
+  Result<Live> live = load_live(config);
+  if (!live) return fail("control.journal: " + live.error().message, live.error().code);
+  std::unique_ptr<Proxy> proxy(
+      new Proxy(std::move(*live), std::move(file), names, clock, std::move(upstream)));
   Result<std::optional<StatusLock>> lock = proxy->lock_status(config);
   if (!lock) return std::unexpected(std::move(lock.error()));
   if (*lock) proxy->status_lock_ = std::move(**lock);
   Result<net::Listener> listener = net::Listener::open(proxy->context_, *listen);
   if (!listener) return fail("proxy.listen: " + listener.error().message, listener.error().code);
   proxy->listener_ = std::make_unique<net::Listener>(std::move(*listener));
+  proxy->administration_.tick();
+  if (Result<void> opened = proxy->control_.open(config, net::to_string(proxy->local_endpoint()));
+      !opened) {
+    return std::unexpected(std::move(opened.error()));
+  }
   proxy->warn_of_silent_upstream();
   return proxy;
 }
 
-Proxy::Proxy(const Config& config, std::string file, const Clock& clock,
+Proxy::Proxy(Live live, std::string file, control::HostNames& names, const Clock& clock,
              std::optional<net::Endpoint> upstream)
     : shared_(clock, std::move(upstream)),
       file_(std::move(file)),
-      settings_(std::make_shared<const Settings>(config)),
+      names_(names),
+      live_(std::move(live)),
+      started_(wall_clock_now()),
+      settings_(std::make_shared<const Settings>(live_.in_force())),
       signals_(context_, SIGTERM, SIGINT, SIGUSR1),
       status_timer_(context_),
       drain_timer_(context_),
       memory_timer_(context_),
       retire_timer_(context_),
+      ends_timer_(context_),
       dispatcher_(
-          config, config.workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
-          clock.now()) {
+          config(), config().workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
+          clock.now()),
+      access_(dispatcher_, clock),
+      administration_(*live_.state, *this, wall_clock_now),
+      control_(administration_, dispatcher_, shared_, context_) {
   signals_.add(SIGHUP);
-  shared_.set_configured_hold(config.timeouts.hold, config.timeouts.hold_min);
-  for (std::size_t i = 0; i < config.workers; ++i) {
+  signals_.add(SIGUSR2);
+  shared_.set_configured_hold(config().timeouts.hold, config().timeouts.hold_min);
+  dispatcher_.set_hold(shared_.hold.load(), clock.now());
+  for (std::size_t i = 0; i < config().workers; ++i) {
     workers_.push_back(std::make_unique<Worker>(i, shared_, dispatcher_, settings_));
   }
 }
@@ -102,7 +121,9 @@ void Proxy::run() {
   arm_status();
   arm_memory();
   arm_retiring();
+  arm_ends();
   context_.run();
+  control_.stop();
   for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
   threads.clear();
   // A further signal to end has no effect now.
@@ -139,34 +160,19 @@ void Proxy::await_signal() {
     if (error) return;
     if (signal == SIGUSR1) {
       write_status();
+    } else if (signal == SIGUSR2) {
+      reopen_log();
     } else if (signal == SIGHUP) {
-      reload();
+      (void)reload();  // it is in the log
     } else if (shared_.draining.load()) {
       spdlog::warn("second signal: ending without waiting for outstanding requests");
       context_.stop();
       return;
     } else {
-      begin_drain(signal);
+      begin_drain(signal == SIGTERM ? "SIGTERM" : "SIGINT");
     }
     await_signal();
   });
-}
-
-void Proxy::reload() {
-  ++reloads_.tried;
-  ConfigErrors errors(file_);
-  std::optional<Config> config = load_config_file(errors, &settings_->config);
-  for (const std::string& warning : errors.warnings()) spdlog::warn("{}", warning);
-  const Result<void> used =
-      config ? use(std::move(*config)) : fail(fmt::format("{}", fmt::join(errors.lines(), "; ")));
-  reloads_.last_error = used ? "" : used.error().message;
-  if (used) {
-    spdlog::info("{}: reloaded", file_);
-  } else {
-    ++reloads_.failed;
-    spdlog::error("reload failed, the old configuration stays in force: {}", reloads_.last_error);
-  }
-  write_status();
 }
 
 Result<std::optional<StatusLock>> Proxy::lock_status(const Config& config) const {
@@ -176,26 +182,9 @@ Result<std::optional<StatusLock>> Proxy::lock_status(const Config& config) const
   return std::move(*taken);
 }
 
-Result<void> Proxy::use(Config config) {
-  const auto made = make_scheduler(config.policy, config.scheduler);
-  if (!made) return fail("scheduler.policy: " + made.error().message);
-  Result<std::optional<StatusLock>> lock = lock_status(config);
-  if (!lock) return std::unexpected(std::move(lock.error()));
-  if (*lock || config.status_file.empty()) status_lock_ = std::move(*lock).value_or(StatusLock());
-  auto settings = std::make_shared<const Settings>(std::move(config), settings_.get());
-  settings_before_ = std::exchange(settings_, std::move(settings));
-  set_log_level(settings_->config.log_level);
-  const Timeouts& timeouts = settings_->config.timeouts;
-  shared_.set_configured_hold(timeouts.hold, timeouts.hold_min);
-  dispatcher_.reconfigure(settings_->config, shared_.clock.now());
-  for (const std::unique_ptr<Worker>& worker : workers_) worker->use(settings_);
-  arm_status();
-  return {};
-}
-
-void Proxy::begin_drain(int signal) {
-  spdlog::info("{}: draining: {} requests held, {} at the data server",
-               signal == SIGTERM ? "SIGTERM" : "SIGINT", dispatcher_.queued(),
+void Proxy::begin_drain(std::string_view why) {
+  if (shared_.draining.load()) return;
+  spdlog::info("{}: draining: {} requests held, {} at the data server", why, dispatcher_.queued(),
                dispatcher_.outstanding());
   listener_->close();
   shared_.draining.store(true);
@@ -247,12 +236,20 @@ void Proxy::arm_retiring() {
   });
 }
 
+// Live rules, jobs, confirmations and a bypass end by the time of day.
+void Proxy::arm_ends() {
+  ends_timer_.expires_after(kEndsInterval);
+  ends_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    administration_.tick();
+    arm_ends();
+  });
+}
+
 void Proxy::write_status() {
   const std::string& path = config().status_file;
   if (path.empty()) return;
-  const StatusSnapshot snapshot = status_reader_.read(dispatcher_, shared_.clock.now());
-  const Result<void> written =
-      write_status_file(path, status_text(*settings_, reloads_, shared_, snapshot));
+  const Result<void> written = write_status_file(path, status());
   // A full disk is logged once, and once more when it has room.
   if (!written && !status_failed_) spdlog::error("{}", written.error().message);
   if (written && status_failed_) spdlog::info("status file {} is written again", path);

@@ -11,6 +11,7 @@
 #include "base/command_line.h"
 #include "base/log.h"
 #include "base/system_clock.h"
+#include "control/admin/host_names.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "proxy/config.h"
@@ -23,20 +24,23 @@ namespace {
 using vpfs::kBadUsage;
 
 int serve(const vpfs::proxy::Config& config, const std::string& path,
-          const vpfs::ConfigErrors& errors) {
-  if (const auto logging = vpfs::set_up_logging("vpfs-proxy", config.log_level); !logging) {
+          const vpfs::ConfigErrors& errors, vpfs::control::HostNames& names) {
+  if (const auto logging = vpfs::set_up_logging("vpfs-proxy", config.log_level, config.log);
+      !logging) {
     std::cerr << "vpfs-proxy: " << logging.error().message << "\n";
     return kBadUsage;
   }
-  for (const std::string& warning : errors.warnings()) spdlog::warn("{}", warning);
+  using spdlog::level::warn;
+  for (const std::string& warning : errors.warnings()) vpfs::log_answer(warn, warning);
   (void)vpfs::net::raise_open_file_limit();
   vpfs::net::ignore_broken_pipes();
   const vpfs::SystemClock clock;
-  const auto proxy = vpfs::proxy::Proxy::make(config, path, clock);
+  const auto proxy = vpfs::proxy::Proxy::make(config, path, names, clock);
   if (!proxy) {
     std::cerr << "vpfs-proxy: " << proxy.error().message << "\n";
     return 1;
   }
+  for (const std::string& line : start_lines(config, vpfs::version())) spdlog::info("{}", line);
   std::cout << "vpfs-proxy: ready at " << vpfs::net::to_string((*proxy)->local_endpoint())
             << " for " << config.upstream << ", pid " << ::getpid() << std::endl;
   (*proxy)->run();
@@ -47,17 +51,19 @@ int run(int argc, char** argv) {
   CLI::App app("Shares the bandwidth of one data server of a parallel file system.");
   std::string path;
   bool only_check = false;
-  app.add_option("--config", path, "configuration file (YAML); required");
+  app.add_option("--config", path, "configuration file (YAML); required")->type_name("FILE");
   app.add_flag("--check-config", only_check, "say what the configuration will do, and exit");
   if (const auto code = vpfs::parse_command_line(app, "vpfs-proxy", argc, argv)) return *code;
   if (path.empty()) return vpfs::missing_option(app, "--config");
+  vpfs::control::HostNames names;
   vpfs::ConfigErrors errors(path);
-  const std::optional<vpfs::proxy::Config> config = vpfs::proxy::load_config_file(errors);
+  const std::optional<vpfs::proxy::Config> config =
+      vpfs::proxy::load_config_file(errors, nullptr, &names);
   if (!config) {
     std::cerr << errors.to_string();
     return kBadUsage;
   }
-  if (!only_check) return serve(*config, path, errors);
+  if (!only_check) return serve(*config, path, errors, names);
   for (const std::string& warning : errors.warnings()) std::cerr << "warning: " << warning << "\n";
   std::cout << path << ": ok\n" << vpfs::proxy::to_summary(*config);
   return 0;

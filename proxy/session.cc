@@ -120,7 +120,7 @@ void Session::hold(std::span<const std::byte> message) {
   const Belonging who = identity_.identify(description, hint, worker_.settings(), now);
   if (holds_far_too_much()) {
     ++shared_.counters.requests_refused;
-    worker_.dispatcher().count_refused(who.virtual_pfs, description.kind, {description.bytes});
+    worker_.dispatcher().count_refused(who.place, description.kind, {description.bytes}, now);
     return send_refusal(description.key);
   }
   PendingIo& io = worker_.make_held(now);
@@ -128,8 +128,7 @@ void Session::hold(std::span<const std::byte> message) {
   if (identity_.id() == stage::kNoClient) join_client();
   io.session = this;
   io.key = description.key;
-  io.app = who.virtual_pfs.app;
-  io.generation = who.virtual_pfs.generation;
+  io.set_place(who.place);
   io.traffic_class = who.traffic_class;
   io.kind = description.kind;
   io.device = description.device.value_or(0);
@@ -183,15 +182,21 @@ void Session::submit(PendingIo& io) {
     if (!io.is_counted) worker_.parked(io);
     return;
   }
-  io.on_probation = client_stall_.on_probation();
+  io.on_probation = client_stall_.on_probation() && !needs_no_slot(io);
   if (io.on_probation) ++on_their_way_;
   io.submitted = true;
   worker_.arrived(io);
 }
 
+bool Session::needs_no_slot(const PendingIo& io) const {
+  return io.exempt || worker_.dispatcher().bypassed();
+}
+
 bool Session::may_submit(const PendingIo& io) {
   // A draining proxy forwards no new request: the client repeats it elsewhere.
-  if (client_stall_.stalled() || shared_.draining.load(std::memory_order_relaxed)) return false;
+  if (shared_.draining.load(std::memory_order_relaxed)) return false;
+  if (needs_no_slot(io)) return true;
+  if (client_stall_.stalled()) return false;
   const Duration stall = stall_limits().client_stall;
   if (client_stall_.standing(io.virtual_pfs(), stall, worker_.now()) ==
       StallBudgets::Standing::blocked) {

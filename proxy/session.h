@@ -48,6 +48,8 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void sink_failed(Sender from, std::error_code error) override;
   [[nodiscard]] std::shared_ptr<void> keep_alive() override { return shared_from_this(); }
 
+  [[nodiscard]] const ClientIdentity& identity() const { return identity_; }
+
   // From the worker.
   void release(PendingIo& io);
   void refuse(PendingIo& io);
@@ -63,6 +65,8 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void estimate(PendingIo& io, const IoDescription& description);
   void submit(PendingIo& io);
   [[nodiscard]] bool may_submit(const PendingIo& io);
+  // Whether the request takes no slot, so that its client's stalls cost nobody anything.
+  [[nodiscard]] bool needs_no_slot(const PendingIo& io) const;
   [[nodiscard]] PendingIo* parked_io(IoKey key);
   void submit_parked();
   void submit_all_parked();

@@ -44,8 +44,12 @@ void Session::check_answers(TimePoint now) {
 // Slots are for requests that the data server can work on. A request that waits for its client
 // loses its slot when the client is slower than the least rate and its application has used up its
 // budget. A started transfer goes on without a slot. The client's other requests wait until it
-// moves again.
+// moves again. During a bypass nothing has a slot, and nothing waits.
 void Session::check_client_stall(TimePoint now) {
+  if (worker_.dispatcher().bypassed()) {
+    if (!parked_.empty()) submit_all_parked();
+    return;
+  }
   const bool takes_nothing = to_client_.output().blocked_since().has_value();
   const Waiting waiting = outstanding_ > 0 ? find_waiting(takes_nothing) : Waiting{};
   const std::uint64_t to_come =
@@ -80,7 +84,7 @@ Session::Waiting Session::find_waiting(bool client_takes_nothing) {
     const bool for_data =
         io->behind_message ||
         (clients_turn && conversation_->awaits_client(key, to_server_.in_mid_message()));
-    if (io->gave_slot_up) {
+    if (io->gave_slot_up || io->unscheduled) {
       waiting.for_late_data |= for_data;
     } else if (for_data || client_takes_nothing) {
       waiting.for_data |= for_data;

@@ -4,6 +4,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,7 +25,7 @@ std::int64_t microseconds(Duration duration) {
 }
 
 // Assigning fields one by one is fast: an initializer list copies each of them twice.
-ordered_json describe(const StatusSnapshot::Latencies& latencies) {
+ordered_json describe(const control::StageSnapshot::Latencies& latencies) {
   ordered_json row;
   row["p50"] = microseconds(latencies.p50);
   row["p99"] = microseconds(latencies.p99);
@@ -87,10 +91,22 @@ void add_counters(ordered_json& row, const stage::Counters& counters) {
   row["held_us"] = held_us(counters.held);
 }
 
-ordered_json describe(const StatusSnapshot::Row& from, bool one_lane) {
+void add_unscheduled(ordered_json& row, const stage::Amount& unscheduled) {
+  if (unscheduled.requests == 0) return;
+  row["unscheduled_requests"] = unscheduled.requests;
+  row["unscheduled_bytes"] = unscheduled.bytes;
+}
+
+ordered_json describe(const TrafficClasses& classes, const control::StageSnapshot::Row& from,
+                      bool one_lane) {
   ordered_json row;
   row["name"] = from.info->name;
   if (from.info->removed) row["removed"] = true;
+  if (from.rule != nullptr) row["rule"] = *from.rule;
+  if (!from.jobid.empty()) row["jobid"] = from.jobid;
+  if (classes.mode != TrafficClasses::Mode::none && from.traffic_class < classes.classes.size()) {
+    row["class"] = classes.classes[from.traffic_class].name;
+  }
   add_share(row, from.info->share());
   if (one_lane) add_fields(row, from.report);
   if (!from.info->refused_promise.empty()) row["refused_promise"] = from.info->refused_promise;
@@ -100,6 +116,7 @@ ordered_json describe(const StatusSnapshot::Row& from, bool one_lane) {
   row["outstanding_requests"] = counters.outstanding.requests;
   row["outstanding_bytes"] = counters.outstanding.bytes;
   add_counters(row, counters);
+  add_unscheduled(row, from.unscheduled);
   row["wait_us"] = describe(from.held);
   row["server_us"] = describe(from.service);
   if (!from.wait) return row;
@@ -114,15 +131,16 @@ ordered_json describe(const StatusSnapshot::Row& from, bool one_lane) {
 }
 
 // The sums of retired virtual PFSes.
-ordered_json describe(const StatusSnapshot::Retired& retired) {
+ordered_json describe(const control::StageSnapshot::Retired& retired) {
   ordered_json row = {{"virtual_pfs", retired.count}};
   add_counters(row, retired.counters);
+  add_unscheduled(row, retired.unscheduled);
   row["wait_us"] = describe(retired.held);
   row["server_us"] = describe(retired.service);
   return row;
 }
 
-ordered_json describe(const SchedulerSettings& settings, const StatusSnapshot::Lane& lane) {
+ordered_json describe(const SchedulerSettings& settings, const control::StageSnapshot::Lane& lane) {
   ordered_json row = {{"requests", lane.depth.requests}, {"cost", nullptr}};
   if (lane.depth.cost != UINT64_MAX) row["cost"] = lane.depth.cost;
   if (settings.auto_depth) row["auto"] = true;
@@ -133,16 +151,16 @@ ordered_json describe(const SchedulerSettings& settings, const StatusSnapshot::L
 
 // The state of each target's scheduler.
 ordered_json describe(const SchedulerSettings& settings,
-                      const std::vector<StatusSnapshot::Lane>& lanes) {
+                      const std::vector<control::StageSnapshot::Lane>& lanes) {
   ordered_json rows = ordered_json::array();
-  for (const StatusSnapshot::Lane& lane : lanes) {
+  for (const control::StageSnapshot::Lane& lane : lanes) {
     if (!lane.target) continue;  // no request has named a target yet
     ordered_json row = {{device_kind(*lane.target), device_number(*lane.target)}};
     row.update(describe(settings, lane));
     row["queued"] = lane.queued;
     row["outstanding"] = lane.outstanding;
     ordered_json reports = ordered_json::array();
-    for (const StatusSnapshot::LaneFlow& flow : lane.flows) {
+    for (const control::StageSnapshot::LaneFlow& flow : lane.flows) {
       ordered_json report = {{"name", flow.info->name}, {"queued_requests", flow.queued}};
       add_fields(report, flow.report);
       reports.push_back(std::move(report));
@@ -154,9 +172,9 @@ ordered_json describe(const SchedulerSettings& settings,
 }
 
 // The client nodes whose applications share a few connections.
-ordered_json describe(const std::vector<StatusSnapshot::Client>& clients) {
+ordered_json describe(const std::vector<control::StageSnapshot::Client>& clients) {
   ordered_json rows = ordered_json::array();
-  for (const StatusSnapshot::Client& client : clients) {
+  for (const control::StageSnapshot::Client& client : clients) {
     ordered_json row = {{"client", client.name}, {"connections", client.connections}};
     if (client.allowance) row["max_held"] = *client.allowance;
     row["excess_requests"] = client.refused;
@@ -165,22 +183,61 @@ ordered_json describe(const std::vector<StatusSnapshot::Client>& clients) {
   return rows;
 }
 
-void add_stage(ordered_json& status, const Config& config, const StatusSnapshot& snapshot) {
+// What a shadow rule's limits would have held.
+ordered_json describe(const stage::ShadowLimits::Report& report) {
+  ordered_json row;
+  row["requests"] = report.would_hold.requests;
+  row["bytes"] = report.would_hold.bytes;
+  row["us"] = microseconds(report.held);
+  row["unmeasured_requests"] = report.unmeasured.requests;
+  return row;
+}
+
+ordered_json describe(const control::StageSnapshot::Rule& from) {
+  ordered_json row;
+  row["name"] = *from.name;
+  row["hits"] = from.hits;
+  row["virtual_pfs_made"] = from.made;
+  if (from.idle) row["idle_us"] = microseconds(*from.idle);
+  if (from.would_hold) row["would_hold"] = describe(*from.would_hold);
+  return row;
+}
+
+// In the order of the configuration, "default" at the end.
+ordered_json describe(const std::vector<stage::RuleConfig>& rules,
+                      const std::vector<control::StageSnapshot::Rule>& counted) {
+  std::map<std::string_view, const control::StageSnapshot::Rule*> by_name;
+  for (const control::StageSnapshot::Rule& each : counted) by_name.emplace(*each.name, &each);
+  ordered_json rows = ordered_json::array();
+  for (const stage::RuleConfig& rule : rules) {
+    const auto found = by_name.find(rule.name);
+    if (found == by_name.end()) continue;
+    ordered_json row = describe(*found->second);
+    row["virtual_pfs"] = rule.virtual_pfs;
+    if (rule.exempt) row["exempt"] = true;
+    rows.push_back(std::move(row));
+  }
+  rows.push_back(describe(counted.front()));
+  return rows;
+}
+
+void add_stage(ordered_json& status, const Config& config, const control::StageSnapshot& snapshot) {
   status.update(describe(config.scheduler, snapshot.lanes.front()));
   std::size_t queued = 0;
-  std::size_t outstanding = 0;
-  for (const StatusSnapshot::Lane& lane : snapshot.lanes) {
+  std::size_t outstanding = snapshot.unscheduled;
+  for (const control::StageSnapshot::Lane& lane : snapshot.lanes) {
     queued += lane.queued;
     outstanding += lane.outstanding;
   }
   status["queued"] = queued;
   status["outstanding"] = outstanding;
   ordered_json rows = ordered_json::array();
-  for (const StatusSnapshot::Row& row : snapshot.rows) {
-    rows.push_back(describe(row, snapshot.lanes.size() == 1));
+  for (const control::StageSnapshot::Row& row : snapshot.rows) {
+    rows.push_back(describe(config.scheduler.classes, row, snapshot.lanes.size() == 1));
   }
   if (snapshot.retired.count > 0) rows.front()["retired"] = describe(snapshot.retired);
   status["virtual_pfs"] = std::move(rows);
+  status["rules"] = describe(config.rules, snapshot.rules);
   if (config.scheduler_per_target) status["targets"] = describe(config.scheduler, snapshot.lanes);
   if (!snapshot.clients.empty()) status["clients"] = describe(snapshot.clients);
   status["virtual_pfs_refused"] = snapshot.virtual_pfs_refused;
@@ -210,7 +267,7 @@ ordered_json describe(const Counters& counters) {
 }  // namespace
 
 std::string status_text(const Settings& settings, const Reloads& reloads, SharedState& shared,
-                        const StatusSnapshot& snapshot) {
+                        const control::StageSnapshot& snapshot) {
   const Config& config = settings.config;
   ordered_json status = {
       {"pid", ::getpid()},
@@ -219,7 +276,8 @@ std::string status_text(const Settings& settings, const Reloads& reloads, Shared
       {"protocol", config.protocol},
       {"policy", config.policy},
       {"hold_us", microseconds(shared.hold.load())},
-      {"draining", shared.draining.load()}};
+      {"draining", shared.draining.load()},
+      {"bypass", snapshot.bypass}};
   status["reloads"] = {{"tried", reloads.tried}, {"failed", reloads.failed}};
   if (!reloads.last_error.empty()) status["reloads"]["last_error"] = reloads.last_error;
   const Counters& counters = shared.counters;

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/result.h"
+#include "control/admin/stage_snapshot.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
-#include "proxy/status_snapshot.h"
 
 namespace vpfs::proxy {
 
@@ -19,7 +19,7 @@ struct Reloads {
 
 // The proxy's state as JSON text; docs/admin/numbers.md explains the fields.
 [[nodiscard]] std::string status_text(const Settings& settings, const Reloads& reloads,
-                                      SharedState& shared, const StatusSnapshot& snapshot);
+                                      SharedState& shared, const control::StageSnapshot& snapshot);
 
 // Replaces the file atomically: a reader sees either the old text or the new one.
 [[nodiscard]] Result<void> write_status_file(const std::string& path, const std::string& text);

@@ -19,6 +19,7 @@
 namespace vpfs::proxy {
 namespace {
 
+constexpr std::size_t kListedAtOnce = 64;
 constexpr Duration kSweepInterval = std::chrono::milliseconds(50);
 constexpr std::size_t kSweptAtOnce = 500;  // sessions, roughly
 constexpr std::size_t kMostSweepParts = 25;
@@ -237,13 +238,46 @@ void Worker::take_turn() {
 }
 
 void Worker::ask_again_at(std::optional<TimePoint> until) {
-  if (!until || stopping_) return;
+  // A timer that is set already is left alone: the end of a lease seldom changes.
+  if (!until || stopping_ || until == asked_for_) return;
+  asked_for_ = until;
   ask_again_.expires_at(*until);
   ask_again_.async_wait([this](std::error_code error) {
     if (error) return;
+    asked_for_.reset();
     const PumpThread::Event event(pump_thread_);
     need_turn_ = true;
   });
+}
+
+struct Worker::Listing {
+  ListDone done;
+  std::vector<std::weak_ptr<Session>> sessions;
+  std::size_t listed = 0;
+  std::vector<ShownConnection> connections;
+};
+
+void Worker::list_connections(ListDone done) {
+  auto listing = std::make_shared<Listing>();  // shared by the events that it takes
+  listing->done = std::move(done);
+  asio::post(context_, [this, listing = std::move(listing)] {
+    listing->sessions.assign(sessions_.begin(), sessions_.end());
+    list_more(listing);
+  });
+}
+
+void Worker::list_more(std::shared_ptr<Listing> listing) {
+  const std::size_t end = std::min(listing->sessions.size(), listing->listed + kListedAtOnce);
+  for (; listing->listed < end; ++listing->listed) {
+    const std::shared_ptr<Session> session = listing->sessions[listing->listed].lock();
+    if (session == nullptr) continue;
+    const ClientIdentity& identity = session->identity();
+    listing->connections.push_back(
+        {.address = identity.endpoint().address().to_string(), .rows = identity.shown().rows()});
+  }
+  if (end == listing->sessions.size()) return listing->done(std::move(listing->connections));
+  asio::post(context_,
+             [this, listing = std::move(listing)]() mutable { list_more(std::move(listing)); });
 }
 
 // Many sessions are checked in several parts, so that no check takes long.
@@ -279,6 +313,7 @@ void Worker::sweep(std::size_t parts) {
 
 void Worker::refuse_overdue(TimePoint now) {
   const Duration hold = shared_.hold.load();
+  if (index_ == 0 && dispatcher_.set_hold(hold, now)) need_turn_ = true;
   std::size_t refused = 0;
   for (PendingIo* io = first_held_; io != nullptr && now - io->arrival >= hold;) {
     PendingIo* const next = io->next_held;

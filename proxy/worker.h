@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_set>
@@ -10,6 +11,7 @@
 #include <asio/steady_timer.hpp>
 
 #include "net/async.h"
+#include "proxy/client_list.h"
 #include "proxy/dispatcher.h"
 #include "proxy/identifier.h"
 #include "proxy/pump_thread.h"
@@ -37,6 +39,10 @@ class Worker {
   void adopt(int client_socket, const net::Endpoint& client);
   void use(SettingsPtr settings);
   void wake_up();
+  // Calls `done` on the worker's thread with all connections and what they have shown. Takes
+  // several events, so that no request waits long.
+  using ListDone = std::function<void(std::vector<ShownConnection> connections)>;
+  void list_connections(ListDone done);
   void stop();
 
   // For sessions, while an event is handled.
@@ -78,6 +84,8 @@ class Worker {
   void give_memory_back(PendingIo& io);
   void refused(const net::Endpoint& client, const Result<net::Endpoint>& upstream,
                const std::string& problem);
+  struct Listing;
+  void list_more(std::shared_ptr<Listing> listing);
   void arm_sweep();
   void sweep(std::size_t parts);
   void refuse_overdue(TimePoint now);
@@ -94,6 +102,7 @@ class Worker {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer sweep_timer_;
   asio::steady_timer ask_again_;
+  std::optional<TimePoint> asked_for_;  // what ask_again_ waits for
 
   SocketCalls calls_;
   PumpThread pump_thread_;

@@ -247,8 +247,8 @@ void Edf::start_due(TimePoint now) {
 void Edf::enqueue(IoRequest& request, TimePoint now) {
   Flow& flow = flows_.of(request);
   request.tag = time_tag(on_start_clock(now));
-  const bool is_head = flows_.push_back(flow, request);
-  if (is_head) place(std::to_underlying(request.app), now);
+  if (flows_.push_back(flow, request) == Joined::as_head)
+    place(std::to_underlying(request.app), now);
 }
 
 std::uint32_t Edf::choose() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +23,16 @@ struct FlowQueue {
   FlowAccount account;
 };
 
-// The flows of a policy, by AppId. Allocates in grow() only.
-template <std::derived_from<FlowQueue> Flow>
+// Where a request came to stand in its flow's queue.
+enum class Joined : std::uint8_t {
+  as_head,
+  behind,
+  late,  // behind requests that arrived after it: it was in no queue for a while
+};
+
+// The flows of a policy, by AppId. Allocates in grow() only. kFindsLate: push_back() finds late
+// requests, for oldest_arrival().
+template <std::derived_from<FlowQueue> Flow, bool kFindsLate = false>
 class FlowTable {
  public:
   [[nodiscard]] std::size_t size() const { return flows_.size(); }
@@ -32,6 +41,7 @@ class FlowTable {
     const std::size_t needed = std::size_t{std::to_underlying(app)} + 1;
     if (needed <= flows_.size()) return false;
     flows_.resize(needed);
+    if constexpr (kFindsLate) late_.resize(needed);
     holds_.grow(needed);
     return true;
   }
@@ -47,14 +57,23 @@ class FlowTable {
   [[nodiscard]] auto begin() { return flows_.begin(); }
   [[nodiscard]] auto end() { return flows_.end(); }
 
-  // Puts the request last in its flow and gives it its arrival order. True: it is the head.
-  bool push_back(Flow& flow, IoRequest& request) {
+  // Puts the request last in its flow and gives it its arrival order.
+  Joined push_back(Flow& flow, IoRequest& request) {
     request.order = arrivals_++;
-    const bool is_head = flow.queue.empty();
+    const IoRequest* const before = flow.queue.back();
     flow.queue.push_back(request);
     ++flow.account.queued;
     ++queued_;
-    return is_head;
+    if (before == nullptr) return Joined::as_head;
+    if (!kFindsLate || request.arrival >= before->arrival) return Joined::behind;
+    note_late(*flow.queue.front(), request);
+    return Joined::late;
+  }
+  // No request in the flow's queue arrived earlier. REQUIRES: it has a head.
+  [[nodiscard]] TimePoint oldest_arrival(std::uint32_t index) const requires kFindsLate {
+    const IoRequest& head = *flows_[index].queue.front();
+    const Late& late = late_[index];
+    return head.order <= late.order ? std::min(head.arrival, late.arrival) : head.arrival;
   }
   void dispatch(Flow& flow, IoRequest& request, TimePoint now) {
     holds_.leave(std::to_underlying(request.app), now);
@@ -94,7 +113,21 @@ class FlowTable {
   }
 
  private:
+  // The last late request of a flow, and the earliest arrival of those in the queue with it.
+  struct Late {
+    TimePoint arrival = TimePoint::max();
+    std::uint64_t order = 0;
+  };
+
+  void note_late(const IoRequest& head, const IoRequest& request) {
+    Late& late = late_[std::to_underlying(request.app)];
+    const bool others = head.order <= late.order;
+    late.arrival = others ? std::min(late.arrival, request.arrival) : request.arrival;
+    late.order = request.order;
+  }
+
   std::vector<Flow> flows_;
+  std::vector<Late> late_;  // by flow; empty without kFindsLate
   HoldClock holds_;
   std::size_t queued_ = 0;
   std::uint64_t arrivals_ = 0;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "schedulers/hold_times.h"
+#include "schedulers/limits.h"
 #include "schedulers/request.h"
 #include "schedulers/share.h"
 #include "schedulers/status_fields.h"
@@ -34,6 +35,8 @@ struct WaitReason {
 
 // The WaitReason of a head request with nothing before it.
 inline constexpr std::string_view kIsNext = "is the next to be sent";
+// The WaitReason of a head that Policy::set_limits() holds.
+inline constexpr std::string_view kCoordinatorsLimit = "the coordinator's limit";
 
 // Decides in which order the requests of one traffic class go to the data server, and when each may
 // go at the earliest. The Scheduler bounds how much is outstanding; it owns the policies and is
@@ -67,6 +70,14 @@ class Policy {
   // Adds a flow or changes its share. An error says which promise cannot be kept and which one
   // could be. The flow is added all the same, without the promise.
   [[nodiscard]] virtual Result<void> set_share(AppId app, const Share& share, TimePoint now) = 0;
+  // Sets, changes or lifts a coordinator's limits of a flow. Neither this nor set_share() changes
+  // anything of the other. False: the policy cannot enforce them (PolicyKind::caps) and did
+  // nothing. REQUIRES: the flow has been given to set_share(). Called for every flow with limits as
+  // well when the time that requests may be held has changed.
+  [[nodiscard]] virtual bool set_limits(AppId /*app*/, const Limits& /*limits*/,
+                                        TimePoint /*now*/) {
+    return false;
+  }
   // Ends a flow's claims and limits; its queued requests leave by the default share. The AppId may
   // become another flow's when nothing of it is queued or outstanding.
   virtual void remove(AppId app, TimePoint now) { (void)set_share(app, {}, now); }

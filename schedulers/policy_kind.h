@@ -67,6 +67,10 @@ struct PolicyKind {
   std::string_view name;  // in configurations
   ShareFields share_fields = {};
   std::span<const ShareWord> share_words = {};
+  // What a coordinator can do with it: limit flows (Policy::set_limits), and tell them what they
+  // got elsewhere.
+  bool caps = false;
+  bool elsewhere = false;
   // The default cost of a request beside its bytes. The default stands for the bytes that a real
   // server could move while it handles a request without data: OrangeFS 2.10 with data in memory
   // shows 110 KiB for reads and 150 KiB for writes, and slower servers show less

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "base/check.h"
 
@@ -61,6 +62,7 @@ void RateLimits::set(AppId app, const Share& share, TimePoint now) {
   change(kBytes, share.rate.count, std::max<std::uint64_t>(share.burst.count, 1));
   change(kOperations, share.operations, std::max<std::uint64_t>(share.burst_operations, 1));
   limit->realtime = share.realtime;
+  if (is_allocated(app)) fit_allocated(app, now);
 }
 
 void RateLimits::set_rate(AppId app, std::uint64_t rate, std::uint64_t burst, bool realtime,
@@ -72,7 +74,54 @@ void RateLimits::set_rate(AppId app, std::uint64_t rate, std::uint64_t burst, bo
 }
 
 void RateLimits::lift(AppId app) {
-  if (Limit* const limit = find(app, false)) limit->kinds = 0;
+  if (Limit* const limit = find(app, false)) limit->kinds &= kAllocated;
+}
+
+void RateLimits::allocate(AppId app, const Limits& limits, TimePoint now) {
+  if (!limits.any() && !is_allocated(app)) return;
+  Limit& limit = *find(app, true);
+  if (index(app) >= allocated_.size()) allocated_.resize(index(app) + 1);
+  allocated_[index(app)].limits = limits;
+  fit_allocated(app, now);
+  limit.kinds &= static_cast<std::uint8_t>(~kAllocated);
+  if (limits.any()) limit.kinds |= kAllocated;
+}
+
+// Brings the buckets of a coordinator's limits into line with these and with the share's.
+void RateLimits::fit_allocated(AppId app, TimePoint now) {
+  Allocated& of = allocated_[index(app)];
+  Limit& limit = limits_[index(app)];
+  const auto fit = [&](AllocatedLimit& to, std::optional<std::uint64_t> rate, std::uint8_t kind,
+                       std::uint64_t least) {
+    if (!rate) return to.lift();
+    const TokenBucket& share = kind == kBytes ? limit.bytes : limit.operations;
+    if ((limit.kinds & kind) == 0) {
+      return to.set(*rate, AllocatedLimit::burst_of(*rate, least), nullptr, now);
+    }
+    return to.set(std::min(*rate, share.rate()), share.depth(), &share, now);
+  };
+  const auto count = [](BytesPerSecond rate) { return rate.count; };
+  const bool bytes =
+      fit(of.bytes, of.limits.bytes.transform(count), kBytes, AllocatedLimit::kLeastBytes);
+  const bool operations =
+      fit(of.operations, of.limits.operations, kOperations, AllocatedLimit::kLeastOperations);
+  if (!bytes && !operations) return;
+  // Times belong to the limits before. Users keep their turns, or the first one to be asked would
+  // have all of them when limits change often.
+  limit.claimed_allocated = TimePoint::min();
+  limit.polite = 0;
+}
+
+void RateLimits::forget(AppId app) {
+  if (index(app) >= allocated_.size()) return;
+  allocated_[index(app)] = {};
+  Limit& limit = limits_[index(app)];
+  limit.kinds &= static_cast<std::uint8_t>(~kAllocated);
+  limit.claimed_allocated = TimePoint::min();
+}
+
+Limits RateLimits::allocated(AppId app) const {
+  return is_allocated(app) ? allocated_[index(app)].limits : Limits{};
 }
 
 void RateLimits::begin_backlog(AppId app, TimePoint now) {
@@ -87,24 +136,53 @@ void RateLimits::end_backlog(AppId app) {
 }
 
 // Called by a user whose policy has room for the request.
-TimePoint RateLimits::in_turn(AppId app, User user, TimePoint ready, TimePoint now) {
-  if (!limited(app)) return ready;
+TimePoint RateLimits::in_turn(AppId app, User user, const Ready& ready, TimePoint now) {
+  const TimePoint at = std::max(ready.share, ready.allocated);
+  if (!limited(app)) return at;
   Limit& of = limits_[index(app)];
   const std::uint64_t bit = std::uint64_t{1} << user;
   const bool had_its_turn = (of.served & bit) != 0;
-  if (ready > now) {
+  if (at > now) {
     of.refused |= bit;
-    if (!had_its_turn) of.claimed = std::max(of.claimed, ready);
-    return ready;
+    if (had_its_turn) return at;
+    of.claimed = std::max(of.claimed, ready.share);
+    of.claimed_allocated = std::max(of.claimed_allocated, ready.allocated);
+    return at;
   }
   const bool others_wait = (of.refused & ~of.served & ~bit) != 0;
-  if (!had_its_turn || !others_wait) return ready;
-  if (of.claimed > now) return of.claimed;
+  if (!had_its_turn || !others_wait) return at;
+  const TimePoint claimed = std::max(of.claimed, std::min(of.claimed_allocated, ready.passes));
+  if (claimed > now) return claimed;
   const bool gave_way = (of.polite & bit) != 0 && of.polite_at < now;
-  if (gave_way) return ready;
+  if (gave_way) return at;
   of.polite |= bit;
   of.polite_at = now;
   return now + Duration(1);
+}
+
+TimePoint RateLimits::allocated_ready_at(const IoRequest& request) const {
+  const Allocated& of = allocated_[index(request.app)];
+  return std::max(of.bytes.ready_at(amount(request)), of.operations.ready_at(1));
+}
+
+TimePoint RateLimits::allowed_by_all(const IoRequest& head, Ready ready, TimePoint oldest,
+                                     User user, TimePoint now) {
+  ready.passes = oldest + pass_after_;
+  ready.allocated = std::min(allocated_ready_at(head), ready.passes);
+  const bool has_turns = users_ > 1 && (ready.passes > now || limited_by_share(head.app));
+  return has_turns ? in_turn(head.app, user, ready, now) : std::max(ready.share, ready.allocated);
+}
+
+WaitReason RateLimits::why_waiting(const IoRequest& head, TimePoint oldest,
+                                   std::string_view by_share, TimePoint now) const {
+  const TimePoint share = ready_at(head);
+  TimePoint allocated = TimePoint::min();
+  if (is_allocated(head.app)) {
+    allocated = std::min(allocated_ready_at(head), oldest + pass_after_);
+  }
+  if (std::max(share, allocated) <= now) return {};
+  if (allocated > share) return {.reason = kCoordinatorsLimit, .eligible = allocated};
+  return {.reason = by_share, .eligible = share};
 }
 
 TimePoint RateLimits::ready_at(const IoRequest& request) const {
@@ -116,12 +194,25 @@ TimePoint RateLimits::ready_at(const IoRequest& request) const {
   return at;
 }
 
-void RateLimits::take(const IoRequest& request, User user, TimePoint now) {
+void RateLimits::take_allocated(IoRequest& request, TimePoint from, TimePoint now) {
+  Allocated& of = allocated_[index(request.app)];
+  request.passed_limit = allocated_ready_at(request) > now;
+  if (request.passed_limit) {
+    of.bytes.take_present(amount(request), now);
+    of.operations.take_present(1, now);
+  } else {
+    of.bytes.take(amount(request), from);
+    of.operations.take(1, from);
+  }
+}
+
+void RateLimits::take(IoRequest& request, User user, TimePoint now) {
   if (!limited(request.app)) return;
   Limit& of = limits_[index(request.app)];
   const TimePoint from = taken_from(of, now);
   if ((of.kinds & kBytes) != 0) of.bytes.take(amount(request), from);
   if ((of.kinds & kOperations) != 0) of.operations.take(1, from);
+  if ((of.kinds & kAllocated) != 0) take_allocated(request, from, now);
   if (users_ < 2) return;
   const std::uint64_t bit = std::uint64_t{1} << user;
   // A user that goes again found no other that wanted the tokens: a new round begins.
@@ -134,10 +225,14 @@ void RateLimits::take(const IoRequest& request, User user, TimePoint now) {
   of.polite = 0;
 }
 
-void RateLimits::take_more(AppId app, Bytes size, TimePoint now) {
-  if (!limited(app)) return;
-  Limit& of = limits_[index(app)];
-  if ((of.kinds & kBytes) != 0) of.bytes.take(size.count, taken_from(of, now));
+void RateLimits::take_more(const IoRequest& request, Bytes size, TimePoint now) {
+  if (!limited(request.app)) return;
+  Limit& of = limits_[index(request.app)];
+  const TimePoint from = taken_from(of, now);
+  if ((of.kinds & kBytes) != 0) of.bytes.take(size.count, from);
+  if ((of.kinds & kAllocated) == 0) return;
+  AllocatedLimit& bytes = allocated_[index(request.app)].bytes;
+  request.passed_limit ? bytes.take_present(size.count, now) : bytes.take(size.count, from);
 }
 
 StatusFields RateLimits::report(AppId app, TimePoint now) const {

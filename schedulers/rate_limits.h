@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "schedulers/allocated_limit.h"
+#include "schedulers/limits.h"
 #include "schedulers/policy.h"
 #include "schedulers/token_bucket.h"
 
@@ -16,6 +20,16 @@ namespace vpfs {
 // they are asked and however large their requests are. A user that has had its turn gives way to
 // users that were refused and have not: until their tokens have come, and then once more for the
 // shortest time. A user without room delays the others no longer than that.
+//
+// A coordinator may limit a flow further (allocate()). The buckets of its limits fill at the
+// smaller rate, the share's or the coordinator's, and have the share's burst if it has a rate, else
+// AllocatedLimit::burst_of(). So a flow gets no more than a burst + the integral of the smaller
+// rate, however the rates change, and a limit above the share's changes nothing. Its limits, even
+// zero, make no request fail: a queue's head whose oldest request has waited for half of the time
+// that requests may be held (set_hold()) passes them, but not the limits of the share. So all
+// requests of a queue leave them behind in the first half of their time, however many there are.
+// One that passes takes the tokens that are there, leaves no debt, gives way to nobody for those
+// tokens, and is marked (IoRequest::passed_limit).
 class RateLimits {
  public:
   // What a request takes from the bucket of bytes.
@@ -43,29 +57,53 @@ class RateLimits {
   void set_rate(AppId app, std::uint64_t rate, std::uint64_t burst, bool realtime, TimePoint now);
   void lift(AppId app);
 
+  // Sets the coordinator's limits of a flow; those of its share stay as they are. Limits that are
+  // the same change nothing, so every user may call this. forget() is for a number that becomes
+  // another flow's: its limits then begin anew.
+  void allocate(AppId app, const Limits& limits, TimePoint now);
+  void forget(AppId app);
+  [[nodiscard]] bool is_allocated(AppId app) const {
+    return index(app) < limits_.size() && (limit(app).kinds & kAllocated) != 0;
+  }
+  [[nodiscard]] Limits allocated(AppId app) const;
+  // How long requests may be held. Users then place the heads of allocated flows again.
+  static constexpr Duration kHold = std::chrono::seconds(10);  // unless somebody says otherwise
+  void set_hold(Duration hold) {
+    pass_after_ = std::clamp(hold, Duration::zero(), kLongestHold) / 2;
+  }
+
   [[nodiscard]] bool limited(AppId app) const {
     return index(app) < limits_.size() && limit(app).kinds != 0;
   }
-  // When all buckets of the flow allow the request; the past for a flow without buckets.
+  [[nodiscard]] bool limited_by_share(AppId app) const {
+    return index(app) < limits_.size() && (limit(app).kinds & (kBytes | kOperations)) != 0;
+  }
+  // When all buckets of the share allow the request; the past for a flow without buckets.
   [[nodiscard]] TimePoint ready_at(const IoRequest& request) const;
-  // As ready_at(), but later than `now` where the user gives way to another one.
-  [[nodiscard]] TimePoint allowed_at(const IoRequest& request, User user, TimePoint now) {
-    const TimePoint ready = ready_at(request);
-    return users_ > 1 ? in_turn(request.app, user, ready, now) : ready;
+  // When all limits of the flow allow the head of a queue. That is later than `now` where the user
+  // gives way to another one. `oldest`: the earliest arrival in the queue; the head's will do for a
+  // flow that is not allocated.
+  [[nodiscard]] TimePoint allowed_at(const IoRequest& head, TimePoint oldest, User user,
+                                     TimePoint now) {
+    const TimePoint ready = ready_at(head);
+    if (is_allocated(head.app)) return allowed_by_all(head, {.share = ready}, oldest, user, now);
+    return users_ > 1 ? in_turn(head.app, user, {.share = ready}, now) : ready;
   }
-  // Whether a request that was allowed once still is: only the policy of another traffic class, or
-  // another user, may have taken the flow's tokens meanwhile.
-  [[nodiscard]] bool still_allows(const IoRequest& request, User user, TimePoint now) {
-    return !shared_ || allowed_at(request, user, now) <= now;
-  }
+  // Whether a head that was allowed once may not be any more: only the policy of another traffic
+  // class, or another user, may have taken the flow's tokens meanwhile.
+  [[nodiscard]] bool may_have_changed() const { return shared_; }
+  // Why a head waits for a limit; `eligible` is not set if it does not. `by_share` is the reason if
+  // the share's limit is the stricter one.
+  [[nodiscard]] WaitReason why_waiting(const IoRequest& head, TimePoint oldest,
+                                       std::string_view by_share, TimePoint now) const;
   // Fetches a flow's limit into the cache.
   void prefetch(std::uint32_t index) const {
     if (index < limits_.size()) __builtin_prefetch(&limits_[index]);
   }
   // Does nothing for a flow without a limit.
-  void take(const IoRequest& request, User user, TimePoint now);
-  // The flow was given more than a request took. Does nothing for a flow without a bucket of bytes.
-  void take_more(AppId app, Bytes size, TimePoint now);
+  void take(IoRequest& request, User user, TimePoint now);
+  // A request was given more than it took. Does nothing for a flow without a limit of bytes.
+  void take_more(const IoRequest& request, Bytes size, TimePoint now);
   // A queue of a limited flow becomes backlogged, or empty; every queue of every user reports it. A
   // backlog keeps no tokens from before it began.
   void begin_backlog(AppId app, TimePoint now);
@@ -79,8 +117,10 @@ class RateLimits {
   [[nodiscard]] StatusFields report(AppId app, TimePoint now) const;
 
  private:
+  static constexpr Duration kLongestHold = Duration(std::int64_t{1} << 60);
   static constexpr std::uint8_t kBytes = 1;
   static constexpr std::uint8_t kOperations = 2;
+  static constexpr std::uint8_t kAllocated = 4;  // has limits in allocated_
 
   struct alignas(64) Limit {
     TokenBucket bytes;
@@ -94,14 +134,33 @@ class RateLimits {
     std::uint64_t refused = 0;  // found no tokens since
     std::uint64_t polite = 0;   // gave way after `claimed`, the last one at `polite_at`
     TimePoint polite_at = {};
-    TimePoint claimed = TimePoint::min();  // when the refused ones have their tokens
+    // When the refused ones have their tokens of the share, and those of the coordinator's limits.
+    TimePoint claimed = TimePoint::min();
+    TimePoint claimed_allocated = TimePoint::min();
+  };
+  struct Allocated {
+    Limits limits;
+    AllocatedLimit bytes;
+    AllocatedLimit operations;
+  };
+  // When the limits of the share, and those of the coordinator, allow a head. At `passes` it passes
+  // the latter.
+  struct Ready {
+    TimePoint share = TimePoint::min();
+    TimePoint allocated = TimePoint::min();
+    TimePoint passes = TimePoint::min();
   };
 
   static std::size_t index(AppId app) { return static_cast<std::size_t>(app); }
   [[nodiscard]] const Limit& limit(AppId app) const { return limits_[index(app)]; }
   // nullptr: the flow has no limit, and is not to get one.
   Limit* find(AppId app, bool make);
-  [[nodiscard]] TimePoint in_turn(AppId app, User user, TimePoint ready, TimePoint now);
+  [[nodiscard]] TimePoint in_turn(AppId app, User user, const Ready& ready, TimePoint now);
+  [[nodiscard]] TimePoint allocated_ready_at(const IoRequest& request) const;
+  [[nodiscard]] TimePoint allowed_by_all(const IoRequest& head, Ready ready, TimePoint oldest,
+                                         User user, TimePoint now);
+  void fit_allocated(AppId app, TimePoint now);
+  void take_allocated(IoRequest& request, TimePoint from, TimePoint now);
   [[nodiscard]] static TimePoint taken_from(const Limit& limit, TimePoint now) {
     return limit.realtime && limit.queues > 0 ? limit.backlog_since : now;
   }
@@ -116,6 +175,8 @@ class RateLimits {
   std::uint64_t user_set_ = 0;
   std::size_t users_ = 0;
   std::vector<Limit> limits_;
+  std::vector<Allocated> allocated_;  // by flow, up to the last one that ever had any
+  Duration pass_after_ = kHold / 2;
 };
 
 }  // namespace vpfs

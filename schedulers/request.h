@@ -25,6 +25,7 @@ struct alignas(64) IoRequest {
   IoKind kind = IoKind::read;
   std::uint8_t traffic_class = 0;  // index into the scheduler's classes
   bool queued = false;             // the scheduler's own, like those from next_queued on
+  bool passed_limit = false;       // left although a coordinator's limit did not allow it yet
   Bytes size = {};                 // what the server will move at most
   Cost cost = 0;                   // of `size`; 1 <= cost <= kMaxCost
   TimePoint arrival = {};          // not after enqueue()

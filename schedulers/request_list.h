@@ -12,7 +12,9 @@ namespace vpfs {
 class RequestList {
  public:
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
+  // nullptr: it is empty.
   [[nodiscard]] IoRequest* front() const { return first_; }
+  [[nodiscard]] IoRequest* back() const { return last_; }
 
   void push_back(IoRequest& request) {
     VPFS_ASSERT(!request.queued);

@@ -50,6 +50,7 @@ void Scheduler::add_class(std::unique_ptr<Policy> policy, std::uint32_t share) {
 void Scheduler::enqueue(IoRequest& request, TimePoint now) {
   // A request may be older than the present classes.
   const std::size_t last = classes_.size() - 1;
+  request.passed_limit = false;
   request.traffic_class =
       static_cast<std::uint8_t>(std::min<std::size_t>(request.traffic_class, last));
   Class& to = class_of(request);
@@ -137,7 +138,7 @@ void Scheduler::complete(const IoRequest& request, Cost cost, TimePoint now) {
 }
 
 void Scheduler::charge_more(const IoRequest& request, Excess more, TimePoint now) {
-  limits_.take_more(request.app, more.size, now);
+  limits_.take_more(request, more.size, now);
   class_of(request).policy->charge_more(request, more.cost);
 }
 
@@ -160,8 +161,24 @@ Result<void> Scheduler::set_share(AppId app, const Share& share, TimePoint now) 
   return result;
 }
 
+bool Scheduler::set_limits(AppId app, const Limits& limits, TimePoint now) {
+  bool done = true;
+  for (Class& each : classes_) done = each.policy->set_limits(app, limits, now) && done;
+  return done;
+}
+
+void Scheduler::set_hold(Duration hold, TimePoint now) {
+  limits_.set_hold(hold);
+  for (std::uint32_t flow = 0; flow < limits_.size(); ++flow) {
+    if (limits_.is_allocated(AppId{flow})) {
+      (void)set_limits(AppId{flow}, limits_.allocated(AppId{flow}), now);
+    }
+  }
+}
+
 void Scheduler::remove(AppId app, TimePoint now) {
   limits_.set(app, {}, now);
+  limits_.forget(app);
   for (Class& each : classes_) {
     each.policy->remove(app, now);
     each.holds->forget(std::to_underlying(app));

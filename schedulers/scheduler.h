@@ -95,6 +95,10 @@ class Scheduler {
   // As Policy has them, for the flow in all classes.
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now);
   void remove(AppId app, TimePoint now);
+  // As Policy has it. No request waits for these limits for more than half of set_hold().
+  [[nodiscard]] bool set_limits(AppId app, const Limits& limits, TimePoint now);
+  // How long a request may be held before its owner fails it; RateLimits::kHold until then.
+  void set_hold(Duration hold, TimePoint now);
   // The flow got this service elsewhere in the last `period`. It counts as if it had been given
   // here, but holds no head of the flow for longer than `period`. The classes in which the flow is
   // queued divide it; without any, it counts for the class that the flow used last. A caller with

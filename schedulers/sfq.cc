@@ -23,6 +23,8 @@ std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits& limits, Sched
 constinit const PolicyKind Sfq::kKind = {.name = "sfq",
                                          .share_fields = {ShareField::rate, ShareField::operations,
                                                           ShareField::min, ShareField::realtime},
+                                         .caps = true,
+                                         .elsewhere = true,
                                          .make = make};
 
 void Sfq::Minimum::served(const IoRequest& request, TimePoint now) {
@@ -42,7 +44,7 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   Flow& flow = flows_[index];
   take_out(index);
   flow.set_weight(share.weight);
-  flow.has_limit = share.rate.count > 0 || share.operations > 0;
+  flow.has_limit = limits_.limited(app);
   if (flow.has_limit) limited_.grow(flows_.size());
   tell_backlog(flow, index, now);
   const bool had_min = std::exchange(flow.has_min, share.min.count > 0);
@@ -60,6 +62,20 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   return {};
 }
 
+bool Sfq::set_limits(AppId app, const Limits& limits, TimePoint now) {
+  const auto index = std::to_underlying(app);
+  Flow& flow = flows_[index];
+  limits_.allocate(app, limits, now);
+  const bool had_limit = std::exchange(flow.has_limit, limits_.limited(app));
+  if (!had_limit && !flow.has_limit) return true;
+  limited_.grow(flows_.size());
+  tell_backlog(flow, index, now);
+  if (flow.queue.empty()) return true;
+  flow.tag = std::max(flow.tag, virtual_time_);  // as in set_share()
+  place_again(index, now);
+  return true;
+}
+
 void Sfq::remove(AppId app, TimePoint now) {
   // The next flow of this AppId inherits no debt.
   if (std::to_underlying(app) < flows_.size()) flows_[std::to_underlying(app)].in_debt = false;
@@ -73,9 +89,15 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
   VPFS_ASSERT(request.cost >= 1 && request.cost <= kMaxCost);
   Flow& flow = flows_.of(request);
   request.tag = flow.next_amount(request.cost);
-  const bool is_head = flows_.push_back(flow, request);
+  const Joined joined = flows_.push_back(flow, request);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
-  if (!is_head) return;
+  if (joined != Joined::as_head) {
+    // A late request of an allocated flow lets the head pass earlier.
+    if (joined == Joined::late && limits_.is_allocated(request.app)) {
+      place_again(std::to_underlying(request.app), now);
+    }
+    return;
+  }
   if (flow.has_limit) tell_backlog(flow, std::to_underlying(request.app), now);
   if (flow.has_min) {
     Minimum& minimum = minimums_[std::to_underlying(request.app)];
@@ -108,10 +130,18 @@ void Sfq::place(std::uint32_t index, TimePoint now) {
   change_tag(index, flow.tag);
 }
 
+// REQUIRES: the flow has a head.
+TimePoint Sfq::allowed_at(std::uint32_t index, TimePoint now) {
+  const IoRequest& head = *flows_[index].queue.front();
+  const TimePoint oldest =
+      limits_.is_allocated(head.app) ? flows_.oldest_arrival(index) : head.arrival;
+  return limits_.allowed_at(head, oldest, user_, now);
+}
+
 void Sfq::place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now) {
   Flow& flow = flows_[index];
   TimePoint allowed = TimePoint::min();
-  if (flow.has_limit) allowed = limits_.allowed_at(request, user_, now);
+  if (flow.has_limit) allowed = allowed_at(index, now);
   if (flow.has_min) {
     const TimePoint due = std::max(minimums_[index].due, allowed);
     reserved_.push(index, {.tag = time_tag(due), .order = request.order});
@@ -168,9 +198,7 @@ void Sfq::change_tag(std::uint32_t index, Tag tag) {
 // used the tokens; then they are requeued.
 void Sfq::allow_due(TimePoint now) {
   while (!limited_.empty() && time_of(limited_.top_tag()) <= now) {
-    const std::uint32_t index = limited_.top();
-    take_out(index);
-    place(index, now);
+    place_again(limited_.top(), now);
   }
 }
 
@@ -187,12 +215,10 @@ Policy::Head Sfq::head(TimePoint now) {
       return {.until = limited_.empty() ? kNever : time_of(limited_.top_tag())};
     }
     const std::uint32_t index = by_reservation_ ? reserved_.top() : ready_.top();
-    IoRequest& request = *flows_[index].queue.front();
-    if (!flows_[index].has_limit || limits_.still_allows(request, user_, now)) {
-      return {.request = &request};
+    if (!flows_[index].has_limit || !limits_.may_have_changed() || allowed_at(index, now) <= now) {
+      return {.request = flows_[index].queue.front()};
     }
-    take_out(index);
-    place(index, now);
+    place_again(index, now);
   }
 }
 
@@ -289,8 +315,7 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now)
   }
   const TimePoint due = now + debt.period;
   debt.due = std::exchange(flow.in_debt, true) ? std::min(debt.due, due) : due;
-  take_out(index);
-  place(index, now);
+  place_again(index, now);
 }
 
 void Sfq::charge_more(const IoRequest& request, Cost cost) {
@@ -333,8 +358,9 @@ WaitReason Sfq::why_waiting(AppId app, TimePoint now) const {
   const auto index = std::to_underlying(app);
   const IoRequest& request = *flows_[index].queue.front();
   if (flows_[index].has_limit) {
-    const TimePoint allowed = limits_.ready_at(request);
-    if (allowed > now) return {.reason = "its rate limit", .eligible = allowed};
+    const WaitReason why =
+        limits_.why_waiting(request, flows_.oldest_arrival(index), "its rate limit", now);
+    if (why.eligible) return why;
   }
   if (!reserved_.empty() && time_of(reserved_.top_tag()) <= now) {
     if (reserved_.top() == index) return {.reason = kIsNext};

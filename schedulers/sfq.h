@@ -76,6 +76,7 @@ class Sfq final : public Policy {
   void complete(const IoRequest& request, Cost cost, TimePoint now) override;
   void withdraw(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
+  [[nodiscard]] bool set_limits(AppId app, const Limits& limits, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
   void served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now) override;
   void charge_more(const IoRequest& request, Cost cost) override;
@@ -115,8 +116,13 @@ class Sfq final : public Policy {
     TimePoint due = {};    // when it stops holding the present head
   };
 
-  // Puts a flow where its head belongs. Without a head it goes nowhere.
+  // Puts a flow where its head belongs. REQUIRES: it has a head.
   void place(std::uint32_t index, TimePoint now);
+  void place_again(std::uint32_t index, TimePoint now) {
+    take_out(index);
+    place(index, now);
+  }
+  [[nodiscard]] TimePoint allowed_at(std::uint32_t index, TimePoint now);
   void tell_backlog(Flow& flow, std::uint32_t index, TimePoint now);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
   // The flow has a new head.
@@ -141,7 +147,7 @@ class Sfq final : public Policy {
 
   RateLimits& limits_;
   RateLimits::User user_;  // of the limits
-  FlowTable<Flow> flows_;
+  FlowTable<Flow, true> flows_;
   std::vector<Minimum> minimums_;  // by flow, up to the last one with a minimum
   std::vector<Debt> debts_;        // by flow, once one was served elsewhere
   FlowHeap ready_;     // backlogged flows that may be served, by (S, arrival order) of their heads

@@ -36,6 +36,7 @@ std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits& limits, Sched
 constinit const PolicyKind Tbf::kKind = {.name = "tbf",
                                          .share_fields = {ShareField::rate, ShareField::operations,
                                                           ShareField::realtime, ShareField::rank},
+                                         .caps = true,
                                          .make = make};
 
 Tbf::Tbf(RateLimits& limits, Duration slice, RateLimits::User user)
@@ -61,6 +62,12 @@ Result<void> Tbf::set_share(AppId app, const Share& share, TimePoint now) {
   return {};
 }
 
+bool Tbf::set_limits(AppId app, const Limits& limits, TimePoint now) {
+  limits_.allocate(app, limits, now);
+  limits_changed(app, now);
+  return true;
+}
+
 void Tbf::set_place(AppId app, std::uint8_t place, TimePoint now) {
   Flow& flow = flows_[std::to_underlying(app)];
   place = std::min(place, Share::kMaxRank);
@@ -80,6 +87,14 @@ void Tbf::tell_backlog(std::uint32_t index, TimePoint now) {
   has_one ? limits_.begin_backlog(AppId{index}, now) : limits_.end_backlog(AppId{index});
 }
 
+// REQUIRES: the flow has a head.
+TimePoint Tbf::allowed_at(std::uint32_t index, TimePoint now) {
+  const IoRequest& head = *flows_[index].queue.front();
+  const TimePoint oldest =
+      limits_.is_allocated(head.app) ? flows_.oldest_arrival(index) : head.arrival;
+  return limits_.allowed_at(head, oldest, user_, now);
+}
+
 // REQUIRES: the flow has a head. Puts the flow where its head belongs now.
 void Tbf::place(std::uint32_t index, TimePoint now) {
   const Flow& flow = flows_[index];
@@ -87,15 +102,18 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
   FlowHeap::Key key = {.tag = kNoLimit | request.order, .order = request.order};
   if (limits_.limited(request.app)) {
     // Tokens that came long before the request give it no precedence over others.
-    const TimePoint deadline = std::max(limits_.allowed_at(request, user_, now), request.arrival);
-    if (deadline > now) {
-      flows_.holds().wait_for_limit(index, deadline, now);
-      key.tag = time_tag(deadline);
+    const TimePoint allowed = std::max(allowed_at(index, now), request.arrival);
+    if (allowed > now) {
+      flows_.holds().wait_for_limit(index, allowed, now);
+      key.tag = time_tag(allowed);
       if (ready_.contains(index)) ready_.erase(index);
       waiting_.contains(index) ? waiting_.update(index, key) : waiting_.push(index, key);
       return;
     }
-    key.tag = due_tag(flow, deadline);
+    // Nor does a coordinator's limit change its precedence.
+    if (limits_.limited_by_share(request.app)) {
+      key.tag = due_tag(flow, std::max(limits_.ready_at(request), request.arrival));
+    }
   }
   flows_.holds().wait_for_turn(index, now);
   if (waiting_.contains(index)) waiting_.erase(index);
@@ -104,9 +122,11 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
 
 void Tbf::enqueue(IoRequest& request, TimePoint now) {
   Flow& flow = flows_.of(request);
-  const bool is_head = flows_.push_back(flow, request);
+  const Joined joined = flows_.push_back(flow, request);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
-  if (!is_head) return;
+  // A late request of an allocated flow lets the head pass earlier.
+  const bool matters = joined == Joined::late && limits_.is_allocated(request.app);
+  if (joined != Joined::as_head && !matters) return;
   tell_backlog(std::to_underlying(request.app), now);
   place(std::to_underlying(request.app), now);
 }
@@ -116,7 +136,9 @@ Policy::Head Tbf::head(TimePoint now) {
     while (!waiting_.empty() && time_of(waiting_.top_tag()) <= now) place(waiting_.top(), now);
     if (ready_.empty()) return {.until = waiting_.empty() ? kNever : time_of(waiting_.top_tag())};
     IoRequest& request = *flows_[ready_.top()].queue.front();
-    if (limits_.still_allows(request, user_, now)) return {.request = &request};
+    if (!limits_.may_have_changed() || allowed_at(ready_.top(), now) <= now) {
+      return {.request = &request};
+    }
     place(ready_.top(), now);
   }
 }
@@ -172,8 +194,12 @@ void Tbf::withdraw(IoRequest& request, TimePoint now) {
 WaitReason Tbf::why_waiting(AppId app, TimePoint now) const {
   const auto index = std::to_underlying(app);
   if (limits_.limited(app)) {
-    const TimePoint allowed = limits_.ready_at(*flows_[index].queue.front());
-    if (allowed > now) return {.reason = "tokens of its rate limit", .eligible = allowed};
+    const WaitReason why =
+        limits_.why_waiting(*flows_[index].queue.front(), flows_.oldest_arrival(index),
+                            "tokens of its rate limit", now);
+    if (why.eligible) return why;
+  }
+  if (limits_.limited_by_share(app)) {
     if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
     return {.reason = "classes of a lower rank or with an earlier deadline go first"};
   }

@@ -19,7 +19,7 @@ namespace vpfs {
 //     deadline, then earliest arrival. With a `slice`, the lowest place goes first among classes of
 //     one rank whose deadlines lie in the same slice of time;
 //   - classes without a limit are served when no class is due, first come first served over all of
-//     them;
+//     them. A coordinator's limit (set_limits()) holds any class back, but changes no order;
 //   - no other class may go: the policy is not work conserving, by design.
 class Tbf final : public Policy {
  public:
@@ -37,6 +37,7 @@ class Tbf final : public Policy {
   void complete(const IoRequest& request, Cost cost, TimePoint now) override;
   void withdraw(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
+  [[nodiscard]] bool set_limits(AppId app, const Limits& limits, TimePoint now) override;
   void prefetch() const override;
   [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
   // The head with the earliest deadline among those that may not go yet; nullptr: there is none. It
@@ -67,6 +68,7 @@ class Tbf final : public Policy {
   };
 
   [[nodiscard]] std::uint64_t due_tag(const Flow& flow, TimePoint deadline) const;
+  [[nodiscard]] TimePoint allowed_at(std::uint32_t index, TimePoint now);
   void place(std::uint32_t index, TimePoint now);
   void tell_backlog(std::uint32_t index, TimePoint now);
   void leave(IoRequest& request, TimePoint now);
@@ -74,7 +76,7 @@ class Tbf final : public Policy {
   RateLimits& limits_;
   RateLimits::User user_;  // of the limits
   int slice_bits_;         // of a deadline in units of 1024 ns; zero: no slices
-  FlowTable<Flow> flows_;
+  FlowTable<Flow, true> flows_;
   FlowHeap ready_;    // due classes by rank and deadline, then classes without a limit by arrival
   FlowHeap waiting_;  // the other backlogged classes by deadline
 };

@@ -77,12 +77,29 @@ std::int64_t TokenBucket::level(TimePoint now) const {
       std::clamp(SignedWide{depth_} - static_cast<SignedWide>(missing), kLeast, kMost));
 }
 
+void TokenBucket::set_missing(Wide parts, TimePoint now) {
+  const Span rest = time_of(parts);
+  full_at_ = nanoseconds(now) + rest.nanoseconds;
+  remainder_ = rest.remainder;
+}
+
 void TokenBucket::change(std::uint64_t rate, std::uint64_t depth, TimePoint now) {
   const Wide missing = missing_parts(now);
   *this = TokenBucket(rate, depth);
-  const Span rest = time_of(missing);
-  full_at_ = nanoseconds(now) + rest.nanoseconds;
-  remainder_ = rest.remainder;
+  set_missing(missing, now);
+}
+
+void TokenBucket::refit(std::uint64_t rate, std::uint64_t depth, TimePoint from, TimePoint now) {
+  const Wide needed = missing_parts(from) + Wide{depth} * kNanoseconds;
+  const Wide before = Wide{depth_} * kNanoseconds;
+  *this = TokenBucket(rate, depth);
+  set_missing(needed > before ? needed - before : 0, now);
+}
+
+void TokenBucket::take_present(std::uint64_t tokens, TimePoint now) {
+  const Wide missing = missing_parts(now);
+  const Wide all = Wide{depth_} * kNanoseconds;
+  if (missing < all) set_missing(std::min(missing + Wide{tokens} * kNanoseconds, all), now);
 }
 
 }  // namespace vpfs

@@ -22,12 +22,17 @@ class TokenBucket {
 
   // Keeps the missing tokens. Tokens beyond the new depth are lost.
   void change(std::uint64_t rate, std::uint64_t depth, TimePoint now);
+  // Keeps the tokens, or the debt, that it had at `from`, as if no time had passed since. Tokens
+  // beyond the new depth are lost.
+  void refit(std::uint64_t rate, std::uint64_t depth, TimePoint from, TimePoint now);
 
   // When the bucket holds `tokens`, or is full if it never does.
   [[nodiscard]] TimePoint ready_at(std::uint64_t tokens) const;
   // Takes tokens out, whether they are there or not. `from` is `now`, or an earlier time: then
   // tokens that overflowed after it are kept.
   void take(std::uint64_t tokens, TimePoint from);
+  // Takes `tokens`, or those that are there if they are fewer.
+  void take_present(std::uint64_t tokens, TimePoint now);
   // The whole tokens in the bucket; below zero if more were taken.
   [[nodiscard]] std::int64_t level(TimePoint now) const;
 
@@ -46,6 +51,7 @@ class TokenBucket {
   [[nodiscard]] Span time_of(Wide parts) const;
   // The missing tokens at `now`, in units of 10^-9.
   [[nodiscard]] Wide missing_parts(TimePoint now) const;
+  void set_missing(Wide parts, TimePoint now);
 
   Divider rate_;
   std::uint64_t depth_;

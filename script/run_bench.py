@@ -30,6 +30,8 @@ BENCHMARKS = {
     "node": ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
     "attacks": ["vpfs-server", "vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
     "stage": ["vpfs-bench-stage", "vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "control_port": ["vpfs-bench-control", "vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "control_attack": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
 }
 BUSY = 0.3

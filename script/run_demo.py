@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Shows in half a minute what vpfs does: two applications on one file system, without and with shares.
+"""Shows in less than a minute what vpfs does: two applications on one file system, without and with shares.
 
 Two embedded servers are a parallel file system whose devices are the bottleneck. Both applications
-use them directly at first, then through a vpfs-proxy in front of each server, at 2:1.
+use them directly at first, then through a vpfs-proxy in front of each server, at 2:1. In the second act
+vpfsctl changes rules while both run.
 """
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import pathlib
 import shutil
 import sys
@@ -19,13 +21,15 @@ from bench import interpreter  # noqa: E402
 
 interpreter.with_packages()
 
-from bench import plot  # noqa: E402
+from bench import live_rules, plot  # noqa: E402
 from bench.cluster import DIRECT, Cluster, Front  # noqa: E402
 from bench.harness import MIB, Problem, Programs, busy_share, machine_settings, require_programs, run_main  # noqa: E402
+from bench.live_rules import LiveRules, Measured, Step  # noqa: E402
 from bench.load import Application, application_of, line_rates, line_time, run_load  # noqa: E402
 from bench.report import table, write_json  # noqa: E402
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SERVERS = 2
@@ -39,10 +43,30 @@ APPLICATIONS = [
     Application("simulation", size=MIB, processes=2, outstanding=16),
     Application("analysis", size=MIB, processes=8, outstanding=16),
 ]
-PROXIES = Front("px", "proxy", "sfq", WEIGHTS, depth_requests=8, depth_bytes="4 MiB")
+# In the second act fewer are in flight: a change of weights does not reach those that wait already.
+LIVE_APPLICATIONS = [dataclasses.replace(app, outstanding=min(16, 64 // app.processes)) for app in APPLICATIONS]
+PROXIES = Front("px", "proxy", "sfq", WEIGHTS, control=live_rules.CONTROL, depth_requests=8, depth_bytes="4 MiB")
+LIVE_WEIGHTS = {"simulation": 1, "analysis": 3}
+LIMIT_MIB_PER_S = 50  # of the analysis, at each server
+LEAST_STEP = 4
 PHASES = {DIRECT: "without vpfs", "px": f"with vpfs, {WEIGHTS['simulation']}:{WEIGHTS['analysis']}"}
 WARM_UP = 1.0
 BUSY = 0.6
+
+
+def steps(seconds: int) -> list[Step]:
+    """The second act. Each step takes that long."""
+    weights = [f"rule change {name} weight={weight}" for name, weight in LIVE_WEIGHTS.items()]
+    limit = f"rule start quiet 'jobid=analysis' rate={LIMIT_MIB_PER_S}MiB/s for={seconds}s"
+    ratio_text = "{simulation}:{analysis}".format(**LIVE_WEIGHTS)
+    return [
+        Step("2:1", shares=WEIGHTS),
+        Step(ratio_text, weights, LIVE_WEIGHTS, before="The analysis is urgent today: other weights."),
+        Step(f"analysis at most {SERVERS * LIMIT_MIB_PER_S}", [limit], limit=("analysis", SERVERS * LIMIT_MIB_PER_S),
+             before=f"It is too much. {LIMIT_MIB_PER_S} MiB/s at each server, and only for {seconds} s."),
+        Step(f"{ratio_text} again", shares=LIVE_WEIGHTS, before="The rule has ended by itself.", watched_by="rule list",
+             settles=2.0),
+    ]
 
 
 def ratio(rates: dict[str, float]) -> float:
@@ -57,7 +81,7 @@ class LiveLines:
 
     def __call__(self, line: str) -> None:
         rates, second = line_rates(line, APPLICATIONS), line_time(line)
-        if not rates or second is None:
+        if not rates or second is None or second % 1:
             return
         text = "   ".join(f"{name} {rate:6.1f} MiB/s" for name, rate in rates.items())
         print(f"{second:3.0f} s  {self._title:17}  {text}   ratio {ratio(rates):5.2f}{self._bar(rates)}", flush=True)
@@ -70,7 +94,7 @@ class LiveLines:
         return "   " + "█" * mine + "░" * (24 - mine)
 
 
-def figure(results: dict[str, dict], seconds: float) -> Figure:
+def figure(results: dict[str, dict], seconds: float, live: dict, measured: list[Measured]) -> Figure:
     names = [app.name for app in APPLICATIONS]
     sheet = plot.Sheet("Two applications on one parallel file system", plot.caption(
         machine_settings(),
@@ -78,25 +102,42 @@ def figure(results: dict[str, dict], seconds: float) -> Figure:
         f"{PROXIES.depth_bytes} of each proxy",
         "writes of 1 MiB, " + " and ".join(f"{app.processes * app.outstanding} in flight of the {app.name}"
                                            for app in APPLICATIONS),
-        f"{seconds:g} s each, after {WARM_UP:g} s of warm-up"), heights=[3.2])
-    (panel,) = sheet.panels
+        f"{seconds:g} s each above, after {WARM_UP:g} s of warm-up; below vpfsctl changes rules while both run"),
+        rows=2, heights=[2.6])
+    above, below = sheet.panels
     looks = plot.looks(names)
     for index, (path, result) in enumerate(results.items()):
         start = index * seconds
-        for name in names:
-            timeline = [(point["t"], point["mib_per_s"]) for point in application_of(result, name)["timeline"]]
-            plot.lines(panel, {name: [(start + t, rate) for t, rate in plot.bins(timeline)]}, looks)
-            if path != DIRECT:
-                wanted = result["total_mib_per_s"] * WEIGHTS[name] / sum(WEIGHTS.values())
-                plot.target(panel, wanted, f"{WEIGHTS[name]}/{sum(WEIGHTS.values())} of the total",
-                            (start, start + seconds), looks[name].colour, f"{wanted:.0f}")
-    plot.phases(panel, [(index * seconds, (index + 1) * seconds, PHASES[path]) for index, path in enumerate(results)])
-    panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
-    plot.label(panel, "time (s)", "bandwidth (MiB/s)")
+        draw_rates(above, result, start, looks)
+        if path != DIRECT:
+            wanted = {name: result["total_mib_per_s"] * weight / sum(WEIGHTS.values()) for name, weight in WEIGHTS.items()}
+            draw_wanted(above, wanted, (start, start + seconds), looks, at_side=True)
+    plot.phases(above, [(index * seconds, (index + 1) * seconds, PHASES[path]) for index, path in enumerate(results)])
+    draw_rates(below, live, 0, looks)
+    for each in measured:
+        draw_wanted(below, each.step.wanted(sum(each.rates.values())), (each.begin, each.end), looks,
+                    at_side=each is measured[-1])
+    plot.phases(below, [(each.begin, each.end, each.step.title) for each in measured])
+    plot.explain_targets(above, "wanted")
+    for panel in sheet.panels:
+        panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
+        plot.label(panel, "time (s)", "bandwidth (MiB/s)")
     return sheet.finish()
 
 
-def summary(results: dict[str, dict]) -> list[dict[str, object]]:
+def draw_rates(panel: Axes, result: dict, start: float, looks: dict[str, plot.Look]) -> None:
+    for app in APPLICATIONS:
+        timeline = [(point["t"], point["mib_per_s"]) for point in application_of(result, app.name)["timeline"]]
+        plot.lines(panel, {app.name: [(start + t, rate) for t, rate in plot.bins(timeline)]}, looks)
+
+
+def draw_wanted(panel: Axes, wanted: dict[str, float], span: tuple[float, float], looks: dict[str, plot.Look],
+                at_side: bool) -> None:
+    for name, rate in wanted.items():
+        plot.target(panel, rate, "", span, looks[name].colour, f"{rate:.0f}" if at_side else "")
+
+
+def summary(results: dict[str, dict], measured: list[Measured]) -> list[dict[str, object]]:
     rows = []
     for path, result in results.items():
         rates = {app.name: application_of(result, app.name)["mib_per_s"] for app in APPLICATIONS}
@@ -105,33 +146,61 @@ def summary(results: dict[str, dict]) -> list[dict[str, object]]:
             row[f"{name} MiB/s"] = rate
             row[f"{name} p99 ms"] = application_of(result, name)["latency_us"]["p99"] / 1000
         rows.append(row | {"total MiB/s": result["total_mib_per_s"], "ratio": f"{ratio(rates):.2f}"})
+    for each in measured:
+        row = {"": f"live: {each.step.title}"} | {f"{name} MiB/s": rate for name, rate in each.rates.items()}
+        rows.append(row | {"total MiB/s": sum(each.rates.values()), "ratio": f"{ratio(dict(each.rates)):.2f}"})
     return rows
 
 
-def measure(options: argparse.Namespace, work: pathlib.Path) -> dict[str, dict]:
+def checked(name: str, result: dict, work: pathlib.Path) -> dict:
+    errors = sum(app["errors"] for app in result["applications"])
+    if errors:
+        raise Problem(f"{errors} requests failed {name}; the logs are in {work}")
+    return result
+
+
+def measure(options: argparse.Namespace, work: pathlib.Path) -> tuple[dict[str, dict], dict, list[Measured]]:
     results = {}
     with Programs(options.bin.resolve(), work) as programs:
         cluster = Cluster(programs, SERVERS, [PROXIES], DEVICE)
         for path in PHASES:
             if path != DIRECT:
                 cluster.start(path)
-            results[path] = run_load(programs, f"load-{path}", cluster.address(path), APPLICATIONS, options.seconds,
-                                     WARM_UP, LiveLines(PHASES[path]))
-            errors = sum(app["errors"] for app in results[path]["applications"])
-            if errors:
-                raise Problem(f"{errors} requests failed {PHASES[path]}; the logs are in {work}")
-    return results
+            result = run_load(programs, f"load-{path}", cluster.address(path), APPLICATIONS, options.seconds, WARM_UP,
+                              LiveLines(PHASES[path]))
+            results[path] = checked(PHASES[path], result, work)
+        live, measured = change_rules(programs, cluster, max(LEAST_STEP, round(0.4 * options.seconds)))
+        checked("while rules changed", live, work)
+    return results, live, measured
+
+
+def change_rules(programs: Programs, cluster: Cluster, step_seconds: int) -> tuple[dict, list[Measured]]:
+    """The second act."""
+    print("\nNow vpfsctl changes the rules of both proxies while the applications run.\n")
+    rules = LiveRules(programs, cluster, PROXIES.name, steps(step_seconds), step_seconds, WARM_UP)
+    lines = LiveLines("live")
+
+    def on_line(line: str) -> None:
+        rules.on_line(line)
+        lines(line)
+
+    try:
+        live = run_load(programs, "load-live", cluster.address(PROXIES.name), LIVE_APPLICATIONS, rules.seconds, WARM_UP,
+                        on_line, interval=live_rules.INTERVAL)
+        return live, rules.measured(live)
+    finally:
+        rules.stop()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="script/demo", description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=10, help="length of each of the two phases (default 10)")
+    parser.add_argument("--seconds", type=float, default=8, help="length of each of the first two phases (default 8)")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin", help="where the programs are")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "demo-out")
     parser.add_argument("--anyway", action="store_true", help="run even on a busy machine")
     options = parser.parse_args()
 
-    require_programs(options.bin, ["vpfs-server", "vpfs-proxy", "vpfs-load"])
+    require_programs(options.bin, ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl"])
     busy = busy_share()
     if busy > BUSY and not options.anyway:
         raise Problem(f"other programs use {busy:.0%} of the processors: wait until they are done "
@@ -140,27 +209,36 @@ def main() -> int:
     shutil.rmtree(out / "run", ignore_errors=True)
     print(f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s each; both applications write as fast as they can.")
     print("The analysis has four times the processes, but the simulation is to have twice the bandwidth.\n")
-    results = measure(options, out / "run")
+    results, live, measured = measure(options, out / "run")
 
-    rows = summary(results)
+    rows = summary(results, measured)
     print("\n" + table(rows, list(rows[0])))
     rates = {app.name: application_of(results["px"], app.name)["mib_per_s"] for app in APPLICATIONS}
     achieved = ratio(rates)
     error = abs(achieved / TARGET - 1) * 100
-    verdict = "PASS" if error <= TOLERANCE_PERCENT else "FAIL"
+    live_error = max(each.error_percent() for each in measured)
+    verdict = "PASS" if max(error, live_error) <= TOLERANCE_PERCENT else "FAIL"
     write_json(out / "result.json", {
-        "target": TARGET, "achieved": achieved, "error_percent": error, "verdict": verdict,
+        "target": TARGET, "achieved": achieved, "error_percent": error, "live_error_percent": live_error,
+        "verdict": verdict,
         "settings": {"servers": SERVERS, "device": DEVICE, "weights": WEIGHTS, "seconds": options.seconds,
                      "warm_up_seconds": WARM_UP},
         "phases": {PHASES[path]: result for path, result in results.items()},
+        "live": {each.step.title: {"commands": each.step.commands, "target": each.step.target(),
+                                   "achieved": each.step.achieved(each.rates), "error_percent": each.error_percent(),
+                                   "mib_per_s": each.rates} for each in measured},
+        "live_run": live,
     })
-    drawn = plot.save(out / "shares", lambda: figure(results, options.seconds))
+    drawn = plot.save(out / "shares", lambda: figure(results, options.seconds, live, measured))
     shown = f"{options.out / 'shares.svg'} shows it over time; " if drawn else ""
     print(f"\n{shown}{options.out / 'result.json'} has the numbers")
     capacity = SERVERS * DEVICE_MIB_PER_S
     if verdict == "FAIL" and results["px"]["total_mib_per_s"] < 0.8 * capacity:
         print(f"This machine did not keep {capacity} MiB/s of storage busy. Without pressure there is nothing to share.")
-    print(f"RESULT target={TARGET:.2f} achieved={achieved:.2f} error={error:.1f}% {verdict}")
+    for each in measured:
+        print(f"live: {each.step.title}: target={each.step.target():.2f} achieved={each.step.achieved(each.rates):.2f} "
+              f"error={each.error_percent():.1f}%")
+    print(f"RESULT target={TARGET:.2f} achieved={achieved:.2f} error={error:.1f}% live_error={live_error:.1f}% {verdict}")
     return 0 if verdict == "PASS" else 1
 
 

@@ -27,7 +27,7 @@ BUILD = ROOT / "build"
 LOGS = BUILD / "logs"
 
 # Test directories with threads. The tsan part builds and runs only these.
-THREADED = ["test/net", "test/proxy", "test/client", "test/dataserver"]
+THREADED = ["test/net", "test/control/wire", "test/control/metrics", "test/proxy", "test/client", "test/dataserver"]
 TEST_LINES_SHOWN = 60
 
 
@@ -58,10 +58,13 @@ def programs_of(preset: str) -> Tests:
     return Tests(f"{preset}-programs", labels="programs", programs=preset)
 
 
-UNIT = Tests("unit", labels="unit")
-DEV = Part("dev", [Tests("dev", without="timing"), Tests("dev-timing", labels="timing", alone=True)])
+UNIT = Tests("unit", labels="unit|bare|script")
+# Tests within a process are compiled once, for ASan and UBSan, which find more; "bare" ones measure
+# what a sanitizer changes.
+DEV = Part("dev", [Tests("dev", labels="programs|script|bare"), Tests("dev-timing", labels="timing", alone=True)],
+           targets=["programs", "programs_test", "timing_test", "stage_memory_test"])
 ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
-TSAN = Part("tsan", [Tests(f"tsan-{folder[5:]}", folder=folder) for folder in THREADED]
+TSAN = Part("tsan", [Tests("tsan-" + folder[5:].replace("/", "-"), folder=folder) for folder in THREADED]
             + [programs_of("tsan")],
             targets=[f"{folder}/all" for folder in THREADED] + ["programs"])
 NORMAL = [DEV, ASAN, TSAN]

@@ -83,8 +83,9 @@ class Changer {
       state_.coordinators.push_back(std::make_shared<const LiveRule>(std::move(rule)));
       return std::nullopt;
     }
+    // A new rule goes first, as with Lustre: it applies whatever rules there are.
     LiveSet set = administrators_of(state_);
-    put(set.rules, set.rules.end(), std::move(rule));
+    set.rules.insert(set.rules.begin(), std::make_shared<const LiveRule>(std::move(rule)));
     take(std::move(set), command_of(operation_));
     return std::nullopt;
   }
@@ -124,12 +125,8 @@ class Changer {
   }
 
   Problem operator()(const ApplySet& apply) {
-    const std::uint64_t before = state_.version;
     take(applied(administrators_of(state_), apply, at_, who_), command_of(operation_));
     state_.pending.reset();
-    if (apply.confirm_by && state_.version != before) {
-      state_.pending = PendingConfirmation{.deadline = *apply.confirm_by, .version = before};
-    }
     return std::nullopt;
   }
 
@@ -333,9 +330,14 @@ LiveRule rule_of_job(const std::string& jobid, const std::vector<std::string>& w
 }
 
 std::optional<std::string> change(BookState& state, const BookOperation& operation) {
+  const std::uint64_t before = state.version;
   Problem problem = std::visit(Changer(state, operation), operation.what);
-  if (!problem) ++state.number;
-  return problem;
+  if (problem) return problem;
+  ++state.number;
+  if (operation.confirm_by && state.version != before) {
+    state.pending = PendingConfirmation{.deadline = *operation.confirm_by, .version = before};
+  }
+  return std::nullopt;
 }
 
 }  // namespace vpfs::stage

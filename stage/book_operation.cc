@@ -50,9 +50,7 @@ struct Speller {
     return "rule stop " + words_line({stop.virtual_pfs});
   }
   std::string operator()(const ApplySet& apply) const {
-    std::string command = fmt::format("rule apply ({} rules)", apply.rules.size());
-    if (apply.confirm_by) command += " --confirm " + duration(*apply.confirm_by);
-    return command;
+    return fmt::format("rule apply ({} rules)", apply.rules.size());
   }
   std::string operator()(const Confirm&) const { return "rule confirm"; }
   std::string operator()(const Rollback& rollback) const {
@@ -73,7 +71,10 @@ struct Speller {
 }  // namespace
 
 std::string command_of(const BookOperation& operation) {
-  return std::visit(Speller{.at = operation.at}, operation.what);
+  const Speller speller{.at = operation.at};
+  std::string command = std::visit(speller, operation.what);
+  if (operation.confirm_by) command += " --confirm " + speller.duration(*operation.confirm_by);
+  return command;
 }
 
 }  // namespace vpfs::stage

@@ -76,7 +76,6 @@ struct ApplySet {
   };
   std::vector<Rule> rules;
   std::vector<DeclaredShare> shares;
-  std::optional<WallTime> confirm_by = {};  // the set before comes back then; none: for good
 
   bool operator==(const ApplySet&) const = default;
 };
@@ -125,6 +124,9 @@ struct BookOperation {
   std::variant<StartRule, ChangeRule, ChangeShare, StopRule, StopShare, ApplySet, Confirm, Rollback,
                StartJob, StopJob, SetBypass, Expire>
       what;
+  // If it changes the administrators' set: the set before comes back then, unless it is confirmed.
+  // None: it holds for good.
+  std::optional<WallTime> confirm_by = {};
 
   bool operator==(const BookOperation&) const = default;
 };

@@ -49,6 +49,9 @@ BookPreparation::BookPreparation(const BookState& state, RuleParser parse, const
       at_(change_.operation.at) {}
 
 std::expected<Change, BookProblem> BookPreparation::run() {
+  if (Problem found = time_problem(change_.operation.confirm_by, "confirm")) {
+    return std::unexpected(std::move(*found));
+  }
   if (at_ < WallTime() || at_ > kLatest) {
     return std::unexpected(
         problem(ProblemCode::unavailable, "", "the clock of this host is wrong by many years"));
@@ -184,7 +187,7 @@ BookProblem BookPreparation::unknown(const std::string& name) const {
   for (const RuleConfig& rule : file_.rules) known.push_back(rule.name);
   for (const VirtualPfsConfig& each : file_.virtual_pfs) known.push_back(each.name);
   std::string text = fmt::format("there is no rule '{}'", name);
-  if (const std::string* const nearest = nearest_word(name, known)) {
+  if (const auto nearest = nearest_word(name, known)) {
     text += fmt::format("; did you mean '{}'?", *nearest);
   }
   return problem(ProblemCode::not_found, "NAME", std::move(text));

@@ -125,7 +125,6 @@ struct OperationWriter {
                         {"overrides", share.overrides}});
     }
     record["shares"] = std::move(shares);
-    if (apply.confirm_by) record["confirm_by"] = seconds_of(*apply.confirm_by);
   }
   void operator()(const Confirm&) const { record["op"] = "confirm"; }
   void operator()(const Rollback& rollback) const {
@@ -262,7 +261,6 @@ ApplySet read_apply(JsonMembers& object, std::string& error) {
     made.words = share.texts("words");
     made.overrides = share.flag("overrides");
   });
-  apply.confirm_by = until_of(object, "confirm_by");
   return apply;
 }
 
@@ -342,6 +340,7 @@ void read_operation(const std::string& op, JsonMembers& object, BookOperation& o
                     std::string& error) {
   operation.at = time_of(object, "at");
   operation.who = object.text("who");
+  operation.confirm_by = until_of(object, "confirm_by");
   if (op == "rule_start") {
     StartRule start;
     start.rule = read_text(object.child("rule"));
@@ -398,6 +397,7 @@ std::optional<std::string> to_record(const BookOperation& operation, std::uint64
   json record = {
       {"v", kVersion}, {"n", number}, {"at", seconds_of(operation.at)}, {"who", operation.who}};
   std::visit(OperationWriter{record}, operation.what);
+  if (operation.confirm_by) record["confirm_by"] = seconds_of(*operation.confirm_by);
   try {
     return record.dump();
   } catch (const json::type_error&) {

@@ -29,7 +29,6 @@ BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const 
 
 BookPreparation::Problem BookPreparation::check(ApplySet apply) {
   if (Problem found = waits_for_confirmation()) return found;
-  if (Problem found = time_problem(apply.confirm_by, "confirm")) return found;
   if (apply.rules.size() > RuleBook::kMostRules) {
     return invalid("", fmt::format("more than {} rules", RuleBook::kMostRules));
   }

@@ -30,7 +30,7 @@ struct Suspended {
 
 // Makes the configuration in force from the file's and a rule book:
 //
-// - Live rules come before the file's: the administrators' in the order of their start, then jobs'
+// - Live rules come before the file's: the administrators' in their order, then jobs'
 //   by id, then the coordinator's.
 // - A share that administrators changed replaces the file's; the file's rule of that name then has
 //   their origin and words. Other shares of theirs are declared beside the file's.

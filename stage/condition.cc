@@ -59,7 +59,11 @@ std::string quoted(std::string_view value) {
   return text + "\"";
 }
 std::string printed(std::string_view value) {
-  const bool is_bare = !value.empty() && bare_size(value) == value.size();
+  // An open bracket would take in what follows.
+  const std::size_t open = value.rfind('[');
+  const bool is_closed =
+      open == std::string_view::npos || value.find(']', open) != std::string_view::npos;
+  const bool is_bare = !value.empty() && is_closed && bare_size(value) == value.size();
   return is_bare ? std::string(value) : quoted(value);
 }
 std::string printed_key(std::string_view key) {

@@ -1,5 +1,7 @@
 #include "stage/config.h"
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 
 namespace vpfs::stage {
@@ -19,6 +21,24 @@ void read_stage_limits(ConfigReader& limits, Config& config) {
   } else if (!limits.is("max_held_per_client", "auto") &&
              limits.get("max_held_per_client", &count, 1, 1'000'000)) {
     config.client_limits.most = count;
+  }
+}
+
+void read_fallback(ConfigReader& control, Config& config) {
+  std::string text;
+  if (!control.get("fallback", &text)) return;
+  if (text == "configured" || text == "last") {
+    config.fallback = {.mode = text == "last" ? Fallback::Mode::last : Fallback::Mode::configured};
+    return;
+  }
+  const Result<BytesPerSecond> rate = parse_rate(text);
+  if (rate && rate->count >= kKiB && rate->count <= Share::kMaxRate) {
+    config.fallback = {.mode = Fallback::Mode::rate, .rate = *rate};
+  } else {
+    control.report("fallback",
+                   fmt::format("\"{}\" is neither configured nor last nor a rate of at least 1 "
+                               "KiB/s such as 100 MiB/s",
+                               text));
   }
 }
 

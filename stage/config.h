@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "schedulers/cost_model.h"
 #include "schedulers/registry.h"
+#include "stage/allocations.h"
 #include "stage/client_limits.h"
 #include "stage/job_registry.h"
 #include "stage/names.h"
@@ -101,6 +102,7 @@ struct Config {
   // A virtual PFS made by a template is forgotten after this time without requests.
   Duration idle = std::chrono::hours(1);
   ClientLimits::Settings client_limits;
+  Fallback fallback;  // when a coordinator is not heard of
 };
 
 // REQUIRES: config.policy is one of config.policies.
@@ -108,6 +110,9 @@ struct Config {
 
 // Reads the stage's keys of the mapping `limits`.
 void read_stage_limits(ConfigReader& limits, Config& config);
+
+// Reads the stage's key of the mapping `control`.
+void read_fallback(ConfigReader& control, Config& config);
 
 // Requests that no rule matches belong to the last traffic class.
 [[nodiscard]] std::uint8_t default_class(const Config& config);

@@ -12,8 +12,16 @@ Counters& Counters::operator+=(const Counters& other) {
   cost_done += other.cost_done;
   excess += other.excess;
   given_up += other.given_up;
+  passed_limit += other.passed_limit;
   held += other.held;
   return *this;
+}
+
+void Histograms::merge(const Histograms& other) {
+  wait.merge(other.wait);
+  service.merge(other.service);
+  statistics.merge(other.statistics);
+  unscheduled += other.unscheduled;
 }
 
 }  // namespace vpfs::stage

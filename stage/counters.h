@@ -8,6 +8,7 @@
 #include "base/io_kind.h"
 #include "schedulers/hold_times.h"
 #include "schedulers/request.h"
+#include "stage/statistics.h"
 
 namespace vpfs::stage {
 
@@ -56,12 +57,14 @@ struct Counters {
 
   // The cost charged when requests were sent, and the cost that they took in the end. A request
   // that moved less than expected took less, so the difference does not measure what is
-  // outstanding.
+  // outstanding. Unscheduled requests are charged nothing.
   Cost cost_sent = 0;
   Cost cost_done = 0;
 
   std::uint64_t excess = 0;    // sent back because their client had too many waiting
   std::uint64_t given_up = 0;  // outstanding without an end in sight
+  // Sent although a coordinator's limit did not allow it, for they had waited for long.
+  std::uint64_t passed_limit = 0;
 
   // For how long the heads of its queues were held (see schedulers/hold_times.h); there is a queue
   // in each lane and traffic class. Its present schedulers know the rest, which Stage adds.
@@ -74,9 +77,14 @@ struct Counters {
   Counters& operator+=(const Counters& other);
 };
 
+// What a virtual PFS has beside its counters once something was sent.
 struct Histograms {
   LatencyHistogram wait;     // arrival to dispatch
   LatencyHistogram service;  // dispatch to the last byte
+  IoStatistics statistics;
+  Amount unscheduled;  // of those sent: exempt, or during a bypass
+
+  void merge(const Histograms& other);
 };
 
 }  // namespace vpfs::stage

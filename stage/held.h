@@ -1,21 +1,13 @@
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/clock.h"
 #include "schedulers/request.h"
+#include "stage/place.h"
 
 namespace vpfs::stage {
-
-// Names a virtual PFS until it is retired. Its number is then used again with another generation.
-struct VirtualPfsId {
-  AppId app = {};
-  std::uint32_t generation = 0;
-
-  auto operator<=>(const VirtualPfsId&) const = default;
-};
 
 // A client node whose connections carry one request at a time, as ClientLimits counts them.
 enum class ClientId : std::uint32_t {};
@@ -34,12 +26,18 @@ struct Held : IoRequest {
 
   State state = State::parked;
   bool size_is_estimated = false;  // from the yield of earlier reads
-  Bytes asked = {};                // bytes that it asks for; `size` is the expected number
-  std::uint32_t generation = 0;    // of its virtual PFS's number, as Stage::find() gave it
-  bool is_counted = false;         // by the stage, among its virtual PFS's requests
-  std::uint32_t scheduler = 0;     // generation of the scheduler that let it go
-  std::uint32_t device = 0;        // of the data server; each has its own lane
-  std::size_t lane = 0;            // the scheduler that has it
+  bool exempt = false;             // of its place
+  // It takes no slot and no tokens: it is exempt, or came or waited while bypass was on. Set by the
+  // stage when the request arrives, and not changed after its release.
+  bool unscheduled = false;
+  Bytes asked = {};              // bytes that it asks for; `size` is the expected number
+  std::uint32_t generation = 0;  // of its virtual PFS's number
+  RuleRef rule;
+  ShadowRef shadow;
+  bool is_counted = false;      // by the stage, among its virtual PFS's requests
+  std::uint32_t scheduler = 0;  // generation of the scheduler that let it go
+  std::uint32_t device = 0;     // of the data server; each has its own lane
+  std::size_t lane = 0;         // the scheduler that has it
   ClientId client = kNoClient;
   // Equal for a request and its retry; collisions are rare. Zero: not known.
   std::uint64_t fingerprint = 0;
@@ -50,6 +48,13 @@ struct Held : IoRequest {
   std::size_t held_at = 0;  // while queued: its index in ClientLimits
 
   [[nodiscard]] VirtualPfsId virtual_pfs() const { return {.app = app, .generation = generation}; }
+  void set_place(const Place& place) {
+    app = place.id.app;
+    generation = place.id.generation;
+    rule = place.rule;
+    shadow = place.shadow;
+    exempt = place.exempt;
+  }
 };
 
 }  // namespace vpfs::stage

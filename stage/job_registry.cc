@@ -67,21 +67,35 @@ Result<void> JobRegistry::add(const RegisteredJob& job) {
   }
   std::ranges::sort(made.addresses);
   const auto number = static_cast<std::uint32_t>(jobs_.size());
-  for (const AddressBlock& block : clients) {
-    note(block, kOfAll, number);
-    if (job.uids.empty()) note(block, kOfNobody, number);
-    for (const std::uint64_t uid : job.uids) note(block, uid, number);
-  }
   has_users_ = has_users_ || !job.uids.empty();
   by_id_.emplace(job.jobid, number);
   jobs_.push_back(std::move(made));
+  for (const AddressBlock& block : clients) note(block, number);
   return {};
 }
 
-void JobRegistry::note(const AddressBlock& block, std::uint64_t user, std::uint32_t job) {
+void JobRegistry::note(const AddressBlock& block, std::uint32_t job) {
   if (std::ranges::find(prefixes_, block.prefix()) == prefixes_.end()) {
     prefixes_.push_back(block.prefix());
   }
+  const std::uint64_t key = owner_key(block.address(), block.prefix(), kOfAll);
+  Owner* const owner = owners_.find(key);
+  if (owner == nullptr) {
+    owners_.insert(key, {.job = job});
+  } else if (owner->job != job) {
+    const std::uint32_t first = owner->job;
+    const bool is_second = !std::exchange(owner->several, true);
+    if (is_second) note_users(block, first);
+    note_users(block, job);
+  }
+}
+
+void JobRegistry::note_users(const AddressBlock& block, std::uint32_t job) {
+  if (jobs_[job].uids.empty()) note_user(block, kOfNobody, job);
+  for (const std::uint64_t uid : jobs_[job].uids) note_user(block, uid, job);
+}
+
+void JobRegistry::note_user(const AddressBlock& block, std::uint64_t user, std::uint32_t job) {
   const std::uint64_t key = owner_key(block.address(), block.prefix(), user);
   if (Owner* const owner = owners_.find(key)) {
     owner->several = owner->several || owner->job != job;
@@ -102,15 +116,21 @@ const JobRegistry::Job* JobRegistry::only_job_of(const Address& client,
                                                  std::optional<std::uint32_t> uid) const {
   std::optional<std::uint32_t> only;
   bool several = false;
-  const auto look = [&](int prefix, std::uint64_t user) {
-    const Owner* const owner = owners_.find(owner_key(client, prefix, user));
-    if (owner == nullptr) return;
-    several = several || owner->several || (only && *only != owner->job);
-    only = owner->job;
+  const auto take = [&](const Owner& owner) {
+    several = several || owner.several || (only && *only != owner.job);
+    only = owner.job;
   };
   for (const int prefix : prefixes_) {
-    if (uid) look(prefix, *uid);
-    look(prefix, uid ? kOfNobody : kOfAll);
+    const Owner* const owner = owners_.find(owner_key(client, prefix, kOfAll));
+    if (owner == nullptr) continue;
+    if (!owner->several || !uid) {
+      if (has_user(jobs_[owner->job], uid)) take(*owner);
+      continue;
+    }
+    for (const std::uint64_t user : {std::uint64_t{*uid}, kOfNobody}) {
+      const Owner* const of_user = owners_.find(owner_key(client, prefix, user));
+      if (of_user != nullptr) take(*of_user);
+    }
   }
   if (!only || several) return nullptr;
   const Job& job = jobs_[*only];

@@ -68,7 +68,8 @@ class JobRegistry {
   [[nodiscard]] bool has_users() const { return has_users_; }
 
  private:
-  // Of the jobs with one block of addresses and one user: the first, and whether there are more.
+  // Of the jobs with one block of addresses: the first, and whether there are more. If there are,
+  // owners_ also has this of each user of the block.
   struct Owner {
     std::uint32_t job = 0;
     bool several = false;
@@ -79,11 +80,13 @@ class JobRegistry {
       return std::hash<std::string_view>()(text);
     }
   };
-  // Whose jobs an entry of owners_ has, beside those of one uid.
+  // The users of entries beside single uids.
   static constexpr std::uint64_t kOfNobody = std::uint64_t{1} << 32U;  // jobs without uids
   static constexpr std::uint64_t kOfAll = kOfNobody + 1;
 
-  void note(const AddressBlock& block, std::uint64_t user, std::uint32_t job);
+  void note(const AddressBlock& block, std::uint32_t job);
+  void note_user(const AddressBlock& block, std::uint64_t user, std::uint32_t job);
+  void note_users(const AddressBlock& block, std::uint32_t job);
 
   std::vector<Job> jobs_;
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> by_id_;

@@ -50,6 +50,7 @@ class Lanes {
   [[nodiscard]] auto end() { return lanes_.end(); }
   [[nodiscard]] auto begin() const { return lanes_.begin(); }
   [[nodiscard]] auto end() const { return lanes_.end(); }
+  [[nodiscard]] const PolicyKind& policy() const { return *policy_; }
   [[nodiscard]] const SchedulerSettings& settings() const { return settings_; }
 
  private:

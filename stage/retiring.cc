@@ -1,4 +1,4 @@
-// Retiring: the part of Stage that frees the numbers of idle virtual PFSes.
+// Retiring: the part of Stage that frees the numbers of what is idle.
 #include <algorithm>
 
 #include "base/check.h"
@@ -21,9 +21,11 @@ void Stage::find_idle(std::size_t rows, TimePoint now) {
     table_[app].retiring = table_[app].in_idle_list = true;
     idle_.push_back(app);
   }
+  shadows_.find_idle(rows, idle_for_, now);
 }
 
 void Stage::retire(std::size_t most, TimePoint now) {
+  for (; most > 0 && shadows_.has_idle(); --most) shadows_.retire_one(now);
   for (; most > 0 && !idle_.empty(); --most) {
     const AppId app = idle_.back();
     idle_.pop_back();
@@ -38,6 +40,7 @@ void Stage::retire(AppId app, TimePoint now) {
     keep_hold_times(lane, app, now);
     lane.scheduler->remove(app, now);
   }
+  allocations_.forget(app);
   table_.retire(app);
 }
 

@@ -34,7 +34,8 @@ struct Change {
 //
 // What is the administrators' is one set, and each change of it is a version of the history:
 //
-// - Their rules. A name belongs to one rule only, whether live or of the file, so that `rule change
+// - Their rules, the newest first, as with Lustre; `apply` orders them as its file. A name belongs
+// to one rule only, whether live or of the file, so that `rule change
 //   NAME` and `rule stop NAME` mean one thing.
 // - Shares that they changed. `rule change NAME` with the name of a file's rule, of a virtual PFS
 //   of the file, or `default`, changes the share of that virtual PFS for as long as `rule stop

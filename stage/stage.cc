@@ -12,19 +12,34 @@ namespace vpfs::stage {
 Stage::Stage(const Config& config, TimePoint now)
     : cost_model_(config.cost),
       idle_for_(config.idle),
-      table_(config.virtual_pfs, config.most_virtual_pfs, now),
-      lanes_(policy_of(config), config.scheduler, config.scheduler_per_target) {
+      table_(enforced_virtual_pfs(config), config.most_virtual_pfs, now),
+      lanes_(policy_of(config), config.scheduler, config.scheduler_per_target),
+      uses_nodes_(policy_of(config).knows(kNodesWord)),
+      fallback_(config.fallback) {
   clients_.configure(config.client_limits);
+  rules_.reconfigure(config.rules);
+  shadows_.reconfigure(config, rules_, now);
   set_shares(table_.everybody(), now);
 }
 
-VirtualPfsId Stage::find(const Classifier::Match& match, TimePoint now) {
+Place Stage::find(const Classifier::Match& match, TimePoint now,
+                  std::span<const RuleConfig> rules) {
   const VirtualPfsTable::Found found = table_.find_or_make(match, now);
-  if (found.made) set_shares({found.app}, now);
+  if (found.made || (found.other_nodes && uses_nodes_)) set_shares({found.app}, now);
   VirtualPfs& pfs = table_[found.app];
   pfs.last_used = now;
   pfs.retiring = false;
-  return table_.id_of(found.app);
+  Place place = {.id = table_.id_of(found.app), .rule = {}, .shadow = {}, .exempt = match.exempt};
+  if (match.rule == Classifier::kNoRule) {
+    place.rule = RuleRows::kDefault;
+  } else if (match.rule < rules.size()) {
+    place.rule = rules_.find(rules[match.rule].name);
+  }
+  if (found.made) rules_.made(place.rule);
+  if (match.shadow_rule < rules.size()) {
+    place.shadow = shadows_.find(rules[match.shadow_rule].name, match.shadow_name, now);
+  }
+  return place;
 }
 
 std::size_t Stage::lane_of(const Held& io, TimePoint now) {
@@ -67,15 +82,27 @@ void Stage::introduce_everybody(Lanes::Lane& lane, TimePoint now) {
     if (table_[app].info->removed) (void)lane.scheduler->set_share(app, {}, now);
   }
   set_shares(lane, everybody, now);
+  lane.scheduler->set_hold(hold_, now);
+  for (const AppId app : allocations_.limited()) {
+    (void)lane.scheduler->set_limits(app, allocations_.limits(app), now);
+  }
 }
 
 void Stage::reconfigure(const Config& config, TimePoint now) {
   cost_model_ = CostModel(config.cost);
   idle_for_ = config.idle;
   clients_.configure(config.client_limits);
+  rules_.reconfigure(config.rules);
+  shadows_.reconfigure(config, rules_, now);
+  uses_nodes_ = policy_of(config).knows(kNodesWord);
   const std::vector<AppId> changed =
-      table_.reconfigure(config.virtual_pfs, config.most_virtual_pfs, now);
+      table_.reconfigure(enforced_virtual_pfs(config), config.most_virtual_pfs, now);
+  use_fallback(config.fallback, now);
+  for (const AppId app : changed) {
+    if (table_[app].info->removed) allocations_.forget(app);
+  }
   if (lanes_.use(policy_of(config), config.scheduler)) {
+    lift_unsupported(now);
     ++schedulers_;
     for (const AppId app : table_.everybody()) table_.set_refused_promise(app, "");
     for (Lanes::Lane& lane : lanes_) replace(lane, now);
@@ -118,6 +145,12 @@ VirtualPfs& Stage::enter(Held& io, TimePoint now) {
   ++pfs.requests;
   pfs.last_used = now;
   pfs.retiring = false;
+  pfs.last_rule = io.rule;
+  pfs.last_class = io.traffic_class;
+  rules_.hit(io.rule, now);
+  if (io.shadow.row != ShadowRef::kNone) {
+    rules_.hit(shadows_.arrive(io.shadow, io.size, now), now);
+  }
   table_.counters(io.app).arrived.of(io.kind).add(io.size);
   return pfs;
 }
@@ -138,9 +171,11 @@ void Stage::park(Held& io, TimePoint now) {
 void Stage::arrive(Held& io, TimePoint now) {
   VirtualPfs& pfs = enter(io, now);
   io.state = Held::State::queued;
+  table_.counters(io.app).queued.add(io.size);
+  io.unscheduled = io.exempt || bypass_;
+  if (io.unscheduled) return queue_unscheduled(io);
   io.lane = lane_of(io, now);
   pfs.last_lane = static_cast<std::uint16_t>(io.lane);
-  table_.counters(io.app).queued.add(io.size);
   clients_.queued(io, now);
   scheduler_of(io).enqueue(io, now);
 }
@@ -148,11 +183,18 @@ void Stage::arrive(Held& io, TimePoint now) {
 // Takes a request out of the scheduler that was not released.
 void Stage::leave_queue(Held& io, TimePoint now) {
   table_.counters(io.app).queued.take(io.size);
-  scheduler_of(io).withdraw(io, now);
+  if (io.unscheduled) {
+    unscheduled_.remove(io);
+    --unscheduled_queued_;
+  } else {
+    scheduler_of(io).withdraw(io, now);
+  }
 }
 
 TimePoint Stage::release(TimePoint now, std::vector<Held*>& let_go) {
-  TimePoint until = kNever;
+  release_unscheduled(now, let_go);
+  end_lease_if_due(now);
+  TimePoint until = allocations_.lease_end();
   for (Lanes::Lane& lane : lanes_) until = std::min(until, release(lane, now, let_go));
   refuse_excess(now, let_go);
   return until;
@@ -163,19 +205,28 @@ TimePoint Stage::release(Lanes::Lane& lane, TimePoint now, std::vector<Held*>& l
     const Scheduler::Decision decision = lane.scheduler->next(now);
     if (decision.request == nullptr) return decision.until;
     auto& io = static_cast<Held&>(*decision.request);
-    VirtualPfs& pfs = table_[io.app];
+    dispatch(io, now, let_go);
     Counters& counters = table_.counters(io.app);
-    counters.queued.take(io.size);
-    counters.outstanding.add(io.size);
-    counters.sent.of(io.kind).add(io.size);
     counters.cost_sent += io.cost;
-    if (!pfs.histograms) pfs.histograms = std::make_unique<Histograms>();
-    pfs.histograms->wait.record(now - io.arrival);
+    counters.passed_limit += io.passed_limit ? 1 : 0;
     io.scheduler = schedulers_;
-    io.state = Held::State::released;
     clients_.dispatched(io, now);
-    let_go.push_back(&io);
   }
+}
+
+void Stage::dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go) {
+  VirtualPfs& pfs = table_[io.app];
+  Counters& counters = table_.counters(io.app);
+  counters.queued.take(io.size);
+  counters.outstanding.add(io.size);
+  counters.sent.of(io.kind).add(io.size);
+  if (!pfs.histograms) {
+    pfs.histograms = std::make_unique<Histograms>();
+    pfs.histograms->statistics.since = pfs.histograms->statistics.last = now;
+  }
+  pfs.histograms->wait.record(now - io.arrival);
+  io.state = Held::State::released;
+  let_go.push_back(&io);
 }
 
 void Stage::refuse_excess(TimePoint now, std::vector<Held*>& let_go) {
@@ -200,6 +251,10 @@ void Stage::refuse_excess(TimePoint now, std::vector<Held*>& let_go) {
 void Stage::complete(Held& io, Cost cost, TimePoint now) {
   Counters& counters = table_.counters(io.app);
   counters.outstanding.take(io.size);
+  if (io.unscheduled) {
+    --unscheduled_outstanding_;
+    return;
+  }
   counters.cost_done += cost;
   clients_.finished(io);
   if (io.scheduler == schedulers_) return scheduler_of(io).complete(io, cost, now);
@@ -215,6 +270,7 @@ void Stage::end(Held& io, const Ended& how, TimePoint now) {
   } else {
     counters.done.of(io.kind).add(how.moved);
     if (how.failed) counters.failed.of(io.kind).add(how.moved);
+    pfs.histograms->statistics.record(io.kind, how.moved, now - io.arrival, now);
   }
   if (io.state != Held::State::given_up) {
     VPFS_ASSERT(io.state == Held::State::outstanding);
@@ -223,7 +279,7 @@ void Stage::end(Held& io, const Ended& how, TimePoint now) {
     if (!how.refused) {
       pfs.histograms->service.record(now - io.sent);
       if (io.size_is_estimated && !how.failed) pfs.read_yield.learn(io.asked, how.moved);
-      if (cost > io.cost && how.moved > io.size) {
+      if (cost > io.cost && how.moved > io.size && !io.unscheduled) {
         const Cost more = cost - io.cost;
         // A later scheduler does not know the request, not even its traffic class.
         if (io.scheduler == schedulers_) {
@@ -242,7 +298,7 @@ void Stage::end(Held& io, const Ended& how, TimePoint now) {
 bool Stage::take_back(Held& io, TimePoint now) {
   if (io.state == Held::State::parked) return true;
   if (io.state != Held::State::queued) return false;
-  clients_.withdrawn(io);
+  if (!io.unscheduled) clients_.withdrawn(io);
   leave_queue(io, now);
   io.state = Held::State::parked;
   return true;
@@ -255,15 +311,16 @@ bool Stage::refuse(Held& io, TimePoint now) {
   return true;
 }
 
-void Stage::count_refused(VirtualPfsId id, IoKind kind, Bytes size) {
-  VPFS_DEBUG_ASSERT(table_.is_there(id));
-  Counters& counters = table_.counters(id.app);
+void Stage::count_refused(const Place& place, IoKind kind, Bytes size, TimePoint now) {
+  VPFS_DEBUG_ASSERT(table_.is_there(place.id));
+  rules_.hit(place.rule, now);
+  Counters& counters = table_.counters(place.id.app);
   counters.arrived.of(kind).add(size);
   counters.refused.of(kind).add(size);
 }
 
 bool Stage::give_up_slot(Held& io, TimePoint now) {
-  if (io.state != Held::State::outstanding) return false;
+  if (io.state != Held::State::outstanding || io.unscheduled) return false;
   ++table_.counters(io.app).given_up;
   give_slot_back(io, now);
   io.state = Held::State::given_up;
@@ -281,7 +338,7 @@ void Stage::abandon(Held& io, TimePoint now) {
     case Held::State::excess:
       break;
     case Held::State::queued:
-      clients_.withdrawn(io);
+      if (!io.unscheduled) clients_.withdrawn(io);
       leave_queue(io, now);
       break;
     case Held::State::released:
@@ -320,13 +377,13 @@ std::size_t Stage::queues_of_each() const {
 }
 
 std::size_t Stage::outstanding() const {
-  std::size_t sum = 0;
+  std::size_t sum = unscheduled_outstanding_;
   for (const Lanes::Lane& lane : lanes_) sum += lane.scheduler->outstanding();
   return sum;
 }
 
 std::size_t Stage::queued() const {
-  std::size_t sum = 0;
+  std::size_t sum = unscheduled_queued_;
   for (const Lanes::Lane& lane : lanes_) sum += lane.scheduler->queued();
   return sum;
 }

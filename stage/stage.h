@@ -4,15 +4,20 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "schedulers/cost_model.h"
+#include "schedulers/request_list.h"
+#include "stage/allocations.h"
 #include "stage/classifier.h"
 #include "stage/client_limits.h"
 #include "stage/config.h"
 #include "stage/held.h"
 #include "stage/lanes.h"
+#include "stage/rule_rows.h"
+#include "stage/shadow_limits.h"
 #include "stage/virtual_pfs.h"
 
 namespace vpfs::stage {
@@ -22,6 +27,12 @@ struct CounterRow {
   VirtualPfsId id;
   bool is_there = false;  // if not, the number is free and the rest means nothing
   Counters counters;
+};
+
+// What became of a coordinator's cycle, and its allocations to virtual PFSes that are not there.
+struct CycleAnswer {
+  CycleResult result = CycleResult::applied;
+  std::vector<VirtualPfsId> unknown = {};
 };
 
 // A place that enforces shares, whatever its I/O: the virtual PFSes, the schedulers of one data
@@ -48,14 +59,17 @@ class Stage {
   // new depth. `scheduler_per_target` does not change.
   void reconfigure(const Config& config, TimePoint now);
 
-  // The virtual PFS that a rule names. It is not retired before all callers have forgotten its
-  // number (see find_idle()).
-  [[nodiscard]] VirtualPfsId find(const Classifier::Match& match, TimePoint now);
+  // Where a request belongs. Neither the virtual PFS nor the row of a shadow rule is retired before
+  // all callers have forgotten their numbers (see find_idle()). `rules` are those that `match` was
+  // found with, which may be older than the stage's: rules count by their names. Without `rules`
+  // only "default" counts.
+  [[nodiscard]] Place find(const Classifier::Match& match, TimePoint now,
+                           std::span<const RuleConfig> rules = {});
 
   // The request has come, but its owner keeps it back for now. Does nothing for a known request.
   void park(Held& io, TimePoint now);
-  // REQUIRES: it is not queued, released or outstanding, and its description is set: app,
-  // generation, kind, size (or asked, with size_is_estimated), cost, arrival, and so on.
+  // REQUIRES: it is not queued, released or outstanding, and its description is set: its place,
+  // kind, size (or asked, with size_is_estimated), cost, arrival, and so on.
   void arrive(Held& io, TimePoint now);
 
   // Appends the requests that may go to the data server now (State::released) and those to refuse
@@ -81,9 +95,9 @@ class Stage {
   // The same for a request that was held up to its deadline and does not return.
   [[nodiscard]] bool refuse(Held& io, TimePoint now);
   // Counts a request that was refused before it arrived.
-  void count_refused(VirtualPfsId id, IoKind kind, Bytes size);
+  void count_refused(const Place& place, IoKind kind, Bytes size, TimePoint now);
   // Gives the slot of an outstanding request back before its end is seen. The request is charged in
-  // full. False: the slot was given back already.
+  // full. False: it has none, or it was given back already.
   [[nodiscard]] bool give_up_slot(Held& io, TimePoint now);
   // Removes a request that its client gave up, in any state. An outstanding one is charged in full:
   // the server may have worked on it.
@@ -93,15 +107,43 @@ class Stage {
   // all lanes and traffic classes. Does nothing for a retired one.
   void served_elsewhere(VirtualPfsId id, Cost cost, Duration period, TimePoint now);
 
+  // While bypass is on, every request leaves with the next release(), in the order of arrival,
+  // whatever depth, shares, limits, classes and client limits say, as exempt requests always do:
+  // those that are queued when it begins and those that arrive until it ends. They are counted, but
+  // take no slot and no tokens. Takes O(n log n) for n queued requests.
+  void bypass(bool on, TimePoint now);
+  [[nodiscard]] bool bypassed() const { return bypass_; }
+
+  // Takes on what a coordinator allows (see Allocations). Virtual PFSes that were removed or
+  // retired have no limits any more. release() ends the lease, so it ends when nothing else
+  // happens. If a new policy cannot enforce the limits, they are lifted.
+  CycleAnswer allocate(const Cycle& cycle, std::span<const Allocation> allocations, TimePoint now);
+  // The same in parts, so that nobody waits long for the owner's lock: begin_cycle() with all
+  // allocations, which looks only at what they ask for; if it is applied, allocate_some() for all
+  // of them; then, for a complete cycle, lift_unmentioned() for all rows, in turn, which returns
+  // the next one. No part of another cycle may come between. Parts of a cycle whose lease has ended
+  // do nothing.
+  [[nodiscard]] CycleResult begin_cycle(const Cycle& cycle, std::span<const Allocation> allocations,
+                                        TimePoint now);
+  void allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoint now,
+                     std::vector<VirtualPfsId>& unknown);
+  std::size_t lift_unmentioned(Epoch epoch, std::size_t first, std::size_t most, TimePoint now);
+  [[nodiscard]] const Allocations& allocations() const { return allocations_; }
+
+  // How long requests may be held; RateLimits::kHold until then. No request waits for a
+  // coordinator's limit for more than half of it. Returns whether it changed: then release() may
+  // let requests go.
+  bool set_hold(Duration hold, TimePoint now);
+
   // As ClientLimits has them.
   [[nodiscard]] ClientId join_client(const std::string& name) { return clients_.join(name); }
   void leave_client(ClientId client) { clients_.leave(client); }
 
-  // Retiring. find_idle() checks the next `rows` virtual PFSes in turn; those unused for
-  // Config::idle then wait for retire(). retire() is called when all callers have forgotten the
-  // numbers from before find_idle(). A virtual PFS that is used meanwhile stays.
+  // Retiring. find_idle() checks the next `rows` virtual PFSes in turn, and as many rows of shadow
+  // rules; those unused for Config::idle then wait for retire(). retire() is called when all
+  // callers have forgotten the numbers from before find_idle(). What is used meanwhile stays.
   void find_idle(std::size_t rows, TimePoint now);
-  [[nodiscard]] bool has_idle() const { return !idle_.empty(); }
+  [[nodiscard]] bool has_idle() const { return !idle_.empty() || shadows_.has_idle(); }
   // Frees at most `most` of their numbers.
   void retire(std::size_t most, TimePoint now);
 
@@ -114,11 +156,16 @@ class Stage {
   std::size_t copy_counters(std::size_t first, std::span<CounterRow> copies, TimePoint now) const;
 
   [[nodiscard]] const VirtualPfsTable& virtual_pfs() const { return table_; }
+  [[nodiscard]] const RuleRows& rules() const { return rules_; }
+  [[nodiscard]] const ShadowLimits& shadows() const { return shadows_; }
   // Not const: schedulers bring themselves up to date when queried.
   [[nodiscard]] Lanes& lanes() { return lanes_; }
   [[nodiscard]] const ClientLimits& clients() const { return clients_; }
+  // In all lanes, and unscheduled ones.
   [[nodiscard]] std::size_t outstanding() const;
   [[nodiscard]] std::size_t queued() const;
+  // Unscheduled requests at the data server.
+  [[nodiscard]] std::size_t unscheduled() const { return unscheduled_outstanding_; }
 
   // Log lines for the administrator, each once.
   [[nodiscard]] std::vector<std::string> take_notices() { return std::exchange(notices_, {}); }
@@ -128,6 +175,10 @@ class Stage {
   void leave(Held& io, TimePoint now);
   [[nodiscard]] std::size_t lane_of(const Held& io, TimePoint now);
   [[nodiscard]] Scheduler& scheduler_of(const Held& io) { return *lanes_[io.lane].scheduler; }
+  void queue_unscheduled(Held& io);
+  void release_unscheduled(TimePoint now, std::vector<Held*>& let_go);
+  // Counts a request that goes to the data server now.
+  void dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go);
   void leave_queue(Held& io, TimePoint now);
   void complete(Held& io, Cost cost, TimePoint now);
   void give_slot_back(Held& io, TimePoint now);
@@ -140,17 +191,39 @@ class Stage {
   void refuse_excess(TimePoint now, std::vector<Held*>& let_go);
   [[nodiscard]] bool is_idle(AppId app, TimePoint now) const;
   void retire(AppId app, TimePoint now);
+  void end_lease_if_due(TimePoint now) {
+    if (now >= allocations_.lease_end()) end_lease(now);
+  }
+  void end_lease(TimePoint now);
+  void fall_back(TimePoint now);
+  void use_fallback(const Fallback& fallback, TimePoint now);
+  void lift_unsupported(TimePoint now);
+  // Tells the schedulers a coordinator's limits of one virtual PFS, or of all that have any.
+  void limit(AppId app, const Limits& limits, TimePoint now);
+  void limit_all(const Limits& limits, TimePoint now);
   // Adds the scheduler's hold times to the counters before it forgets them.
   void keep_hold_times(Lanes::Lane& lane, AppId app, TimePoint now);
 
   CostModel cost_model_;
   Duration idle_for_;
   VirtualPfsTable table_;
+  RuleRows rules_;
+  ShadowLimits shadows_;
   Lanes lanes_;
+  bool uses_nodes_;  // the policy knows the word "nodes"
   ClientLimits clients_;
-  std::uint32_t schedulers_ = 0;  // generation of the schedulers
-  std::vector<AppId> idle_;       // waiting for retire()
-  std::size_t next_row_ = 0;      // of find_idle()
+  bool bypass_ = false;
+  RequestList unscheduled_;  // queued ones, until the next release()
+  std::uint64_t unscheduled_order_ = 0;
+  std::size_t unscheduled_queued_ = 0;
+  std::size_t unscheduled_outstanding_ = 0;
+  Allocations allocations_;
+  Fallback fallback_;
+  Duration hold_ = RateLimits::kHold;
+  TimePoint quiet_until_ = TimePoint::min();  // no further notice of a lease that ended
+  std::uint32_t schedulers_ = 0;              // generation of the schedulers
+  std::vector<AppId> idle_;                   // waiting for retire()
+  std::size_t next_row_ = 0;                  // of find_idle()
   std::vector<std::string> notices_;
 };
 

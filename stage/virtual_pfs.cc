@@ -18,6 +18,14 @@ bool is_template(const VirtualPfsConfig& declared) {
 
 }  // namespace
 
+Share VirtualPfsInfo::share() const {
+  Share share = declared->share;
+  share.finish_by = finish_by;
+  if (nodes > 0 && !share.own_value(kNodesWord))
+    share.own.push_back({.word = kNodesWord, .value = nodes});
+  return share;
+}
+
 VirtualPfsTable::VirtualPfsTable(const std::vector<VirtualPfsConfig>& declared, std::size_t most,
                                  TimePoint now) {
   (void)reconfigure(declared, most, now);
@@ -25,7 +33,7 @@ VirtualPfsTable::VirtualPfsTable(const std::vector<VirtualPfsConfig>& declared, 
 
 Share VirtualPfsTable::share_to_come(AppId app, TimePoint now) const {
   Share rest = rows_[app].info->share();
-  const Bytes had = Bytes{counters_[app].done.all().bytes} - rows_[app].done_before;
+  const Bytes had = Bytes{counters_[app].done.all().bytes} - rows_[app].info->done_before;
   const bool over = rest.finish_by <= now || had >= rest.finish_bytes;
   rest.finish_bytes = over ? Bytes{} : rest.finish_bytes - had;
   return rest;
@@ -68,11 +76,13 @@ void VirtualPfsTable::replace_info(AppId app, VirtualPfsInfo info) {
 
 void VirtualPfsTable::set_info(AppId app, const Declared& declared, bool removed, TimePoint now) {
   VirtualPfs& row = rows_[app];
-  replace_info(app, {.name = row.info->name,
-                     .declared = declared,
-                     .finish_by = finish_by(*declared, now),
-                     .removed = removed});
-  row.done_before = Bytes{counters_[app].done.all().bytes};
+  VirtualPfsInfo info = *row.info;
+  info.declared = declared;
+  info.finish_by = finish_by(*declared, now);
+  info.done_before = Bytes{counters_[app].done.all().bytes};
+  info.removed = removed;
+  info.refused_promise = "";
+  replace_info(app, std::move(info));
   row.retiring = false;  // the configuration may declare it now
   const bool was_from_template = std::exchange(row.from_template, is_template(*declared));
   from_templates_ = from_templates_ - (was_from_template ? 1 : 0) + (row.from_template ? 1 : 0);
@@ -89,20 +99,64 @@ VirtualPfsTable::Found VirtualPfsTable::find_or_make(const Classifier::Match& ma
                                                      TimePoint now) {
   const auto known = by_name_.find(match.virtual_pfs);
   if (known != by_name_.end() && !rows_[known->second].info->removed) {
-    return {.app = known->second, .made = false};
+    const AppId app = known->second;
+    return {.app = app, .made = false, .other_nodes = learn_job(app, match)};
   }
   const auto declared = declared_.find(match.declared_name);
   if (declared == declared_.end()) return {.app = AppId{0}, .made = false};
   if (known != by_name_.end()) {
     const AppId back = known->second;
     set_info(back, declared->second, false, now);
+    (void)learn_job(back, match);
     return {.app = back, .made = true};
   }
   if (is_template(*declared->second) && from_templates_ >= most_) {
     ++refused_;
     return {.app = AppId{0}, .made = false};
   }
-  return {.app = add(match.virtual_pfs, declared->second, now), .made = true};
+  const AppId made = add(match.virtual_pfs, declared->second, now);
+  (void)learn_job(made, match);
+  return {.app = made, .made = true};
+}
+
+bool VirtualPfsTable::learn_job(AppId app, const Classifier::Match& match) {
+  const VirtualPfs& row = rows_[app];
+  const bool other_nodes = row.from_template && match.nodes > 0 && match.nodes != row.info->nodes;
+  const bool other_job =
+      app != AppId{0} && row.info->job != VirtualPfsInfo::Job::none &&
+      (row.info->job == VirtualPfsInfo::Job::unseen || jobid(app) != match.jobid);
+  if (!other_nodes && !other_job) return false;
+  VirtualPfsInfo info = *row.info;
+  if (other_nodes) info.nodes = match.nodes;
+  if (other_job) note_job(app, info, match.jobid);
+  replace_info(app, std::move(info));
+  return other_nodes;
+}
+
+// Most job ids stand in the name, which a template made of them.
+void VirtualPfsTable::note_job(AppId app, VirtualPfsInfo& info, const std::string& jobid) {
+  const bool is_first = info.job == VirtualPfsInfo::Job::unseen;
+  other_jobids_.erase(app);
+  info.job = VirtualPfsInfo::Job::none;
+  if (!is_first || jobid.empty()) return;
+  const std::size_t at = info.name.find(jobid);
+  if (rows_[app].from_template && at != std::string::npos) {
+    info.job = VirtualPfsInfo::Job::in_name;
+    info.jobid_at = static_cast<std::uint8_t>(at);
+    info.jobid_size = static_cast<std::uint8_t>(jobid.size());
+  } else {
+    info.job = VirtualPfsInfo::Job::elsewhere;
+    other_jobids_.emplace(app, jobid);
+  }
+}
+
+std::string_view VirtualPfsTable::jobid(AppId app) const {
+  const VirtualPfsInfo& info = *rows_[app].info;
+  if (info.job == VirtualPfsInfo::Job::in_name) {
+    return std::string_view(info.name).substr(info.jobid_at, info.jobid_size);
+  }
+  if (info.job == VirtualPfsInfo::Job::elsewhere) return other_jobids_.at(app);
+  return {};
 }
 
 // Looks up its own name, else the template that made it.
@@ -151,12 +205,10 @@ void VirtualPfsTable::retire(AppId app) {
   VPFS_ASSERT(app != AppId{0} && row.info != nullptr && row.requests == 0);
   ++retired_.count;
   retired_.counters += counters_[app];
-  if (row.histograms) {
-    retired_.histograms.wait.merge(row.histograms->wait);
-    retired_.histograms.service.merge(row.histograms->service);
-  }
+  if (row.histograms) retired_.histograms.merge(*row.histograms);
   if (row.from_template) --from_templates_;
   by_name_.erase(row.info->name);
+  other_jobids_.erase(app);
   const std::uint32_t next = row.generation + 1;
   row = VirtualPfs{};
   row.generation = next;

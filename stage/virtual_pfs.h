@@ -17,19 +17,26 @@
 
 namespace vpfs::stage {
 
+// The word of shares for the nodes of a job.
+inline constexpr std::string_view kNodesWord = "nodes";
+
 // The name and share of a virtual PFS. Immutable, so readers may keep it.
 struct VirtualPfsInfo {
   std::string name;
   std::shared_ptr<const VirtualPfsConfig> declared;  // its own entry, or a template
   TimePoint finish_by = {};                          // of the share
+  Bytes done_before;                                 // done bytes when the share began
   bool removed = false;                              // the configuration has it no more
+  // Where its job id is known from; in_name: the part of the name.
+  enum class Job : std::uint8_t { unseen, in_name, elsewhere, none };
+  Job job = Job::unseen;
+  std::uint8_t jobid_at = 0;
+  std::uint8_t jobid_size = 0;
+  std::uint32_t nodes = 0;      // of its registered job, if a template made it; 0: not known
   std::string refused_promise;  // why a promise of the share cannot be kept; "": it can
 
-  [[nodiscard]] Share share() const {
-    Share share = declared->share;
-    share.finish_by = finish_by;
-    return share;
-  }
+  // The nodes of its job are its word "nodes", unless its declaration has one.
+  [[nodiscard]] Share share() const;
 };
 
 // One application's share of the data server, and its counters.
@@ -37,11 +44,13 @@ struct VirtualPfs {
   std::shared_ptr<const VirtualPfsInfo> info;  // shared with readers; nothing: the number is free
   std::unique_ptr<Histograms> histograms;      // once something was sent
   TimePoint last_used = {};
-  Bytes done_before;             // done bytes when the share began
   std::uint32_t generation = 0;  // of the number
   std::uint32_t requests = 0;    // present ones, in any state
+  // Of its last request.
+  RuleRef last_rule;
   ReadYield read_yield;
-  std::uint16_t last_lane = 0;  // of its last request
+  std::uint16_t last_lane = 0;
+  std::uint8_t last_class = 0;
   bool from_template = false;
   bool retiring = false;      // its number will be free unless it is used again
   bool in_idle_list = false;  // of Stage::find_idle()
@@ -55,7 +64,8 @@ class VirtualPfsTable {
 
   struct Found {
     AppId app;
-    bool made;  // it is new, or back: the schedulers must learn its share
+    bool made;           // it is new, or back: the schedulers must learn its share
+    bool other_nodes{};  // its job has another number of nodes now
   };
   // The virtual PFS of that name, made with its template's share if it is new. Names that are not
   // declared (any more) get "default", as do new ones once `most` from templates exist.
@@ -92,6 +102,9 @@ class VirtualPfsTable {
   // The share, with its "bytes by a time" reduced by the bytes done; the wish ends with its time.
   [[nodiscard]] Share share_to_come(AppId app, TimePoint now) const;
   void set_refused_promise(AppId app, std::string why);
+  // The job id that all its requests have shown so far, as far as find_or_make() saw them; "": some
+  // showed another one or none. Not known of "default".
+  [[nodiscard]] std::string_view jobid(AppId app) const;
   // How many new virtual PFSes were refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
@@ -100,6 +113,9 @@ class VirtualPfsTable {
 
   [[nodiscard]] Declared declaration_of(const VirtualPfsInfo& info) const;
   AppId add(const std::string& name, const Declared& declared, TimePoint now);
+  // Takes on what a request that belongs to it shows of its job. Returns whether the nodes changed.
+  bool learn_job(AppId app, const Classifier::Match& match);
+  void note_job(AppId app, VirtualPfsInfo& info, const std::string& jobid);
   // Begins another share.
   void set_info(AppId app, const Declared& declared, bool removed, TimePoint now);
   void replace_info(AppId app, VirtualPfsInfo info);
@@ -109,8 +125,10 @@ class VirtualPfsTable {
   std::vector<AppId> free_;
   std::map<std::string_view, AppId> by_name_;              // the keys are those of the infos
   std::map<std::string, Declared, std::less<>> declared_;  // templates too
-  std::size_t most_ = 0;                                   // from templates
-  std::size_t from_templates_ = 0;                         // that there are
+  // Job ids that do not stand in names.
+  std::map<AppId, std::string> other_jobids_;
+  std::size_t most_ = 0;            // from templates
+  std::size_t from_templates_ = 0;  // that there are
   std::uint64_t refused_ = 0;
   Retired retired_;
 };

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fails when `cmake --install` of a build does not install what it should, where it should.
 
-Run from the repository root: check_install.py BUILD BINDIR DOCDIR MANDIR STRIP, where STRIP is what
-the build has for VPFS_STRIP. It installs below a temporary directory and writes nothing elsewhere.
+Run from the repository root: check_install.py BUILD BINDIR DOCDIR MANDIR DATADIR STRIP, where
+STRIP is what the build has for VPFS_STRIP. It installs below a temporary directory and writes nothing elsewhere.
 """
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ import tempfile
 PREFIX = pathlib.Path("/usr")
 
 
-def expected(bin_dir: pathlib.Path, doc_dir: pathlib.Path, man_dir: pathlib.Path) -> dict[pathlib.Path, pathlib.Path | None]:
+def expected(build: pathlib.Path, bin_dir: pathlib.Path, doc_dir: pathlib.Path, man_dir: pathlib.Path,
+             data_dir: pathlib.Path) -> dict[pathlib.Path, pathlib.Path | None]:
     """Each path to be installed and its source; None for a program. A program has a manual page."""
     files: dict[pathlib.Path, pathlib.Path | None] = {}
-    for page in pathlib.Path("docs/man").iterdir():
+    for source in pathlib.Path("docs/man").iterdir():
+        page = source.with_suffix("")  # without .in
         files[bin_dir / page.stem] = None
-        files[man_dir / f"man{page.suffix[1:]}" / page.name] = page
-    for file in pathlib.Path("conf").glob("*.yaml"):
-        files[doc_dir / "examples" / file.name] = file
+        files[man_dir / f"man{page.suffix[1:]}" / page.name] = build / "man" / page.name
+        files[data_dir / "bash-completion" / "completions" / page.stem] = build / "completions" / page.stem
+    for file in (*pathlib.Path("conf").rglob("*.yaml"), *pathlib.Path("conf").rglob("*.json")):
+        files[doc_dir / "examples" / file.relative_to("conf")] = file
+    for name in ("prolog", "epilog"):
+        files[doc_dir / "examples/slurm" / name] = pathlib.Path("conf/slurm") / name
     for file in pathlib.Path("docs").rglob("*.md"):
         files[doc_dir / file] = file
     for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"):
@@ -63,9 +68,9 @@ def check_program(installed: pathlib.Path, built: pathlib.Path, strip: bool) -> 
 
 def main() -> int:
     build = pathlib.Path(sys.argv[1]).resolve()
-    directories = [PREFIX / argument for argument in sys.argv[2:5]]
-    strip = sys.argv[5].upper() in ("ON", "TRUE", "YES", "1")
-    wanted = expected(*directories)
+    directories = [PREFIX / argument for argument in sys.argv[2:6]]
+    strip = sys.argv[6].upper() in ("ON", "TRUE", "YES", "1")
+    wanted = expected(build, *directories)
     problems = []
     with tempfile.TemporaryDirectory(prefix="vpfs-install-") as scratch:
         there = install(build, pathlib.Path(scratch))

@@ -37,8 +37,9 @@ class UsedStage {
   void use(std::size_t count) {
     std::vector<stage::Held*> let_go;
     for (std::size_t i = 0; i < count; ++i) {
-      const stage::VirtualPfsId id = stage_.find(
-          {.virtual_pfs = "job-" + std::to_string(i), .declared_name = kTemplate}, now_);
+      const stage::VirtualPfsId id =
+          stage_.find({.virtual_pfs = "job-" + std::to_string(i), .declared_name = kTemplate}, now_)
+              .id;
       stage::Held io;
       io.app = id.app;
       io.generation = id.generation;

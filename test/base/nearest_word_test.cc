@@ -1,29 +1,26 @@
 #include "base/nearest_word.h"
 
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 namespace vpfs {
 namespace {
 
-std::string nearest(std::string_view text, const std::vector<std::string>& known) {
-  const std::string* const found = nearest_word(text, known);
-  return found == nullptr ? "" : *found;
+const std::vector<std::string> kWords = {"rule", "job", "status", "stat", "top"};
+
+TEST(NearestWord, IsTheOneWithTheFewestChanges) {
+  EXPECT_EQ(nearest_word("ruel", kWords), "rule");
+  EXPECT_EQ(nearest_word("rules", kWords), "rule");
+  EXPECT_EQ(nearest_word("statu", kWords), "status");
 }
 
-TEST(NearestWord, ATypingErrorFindsTheWord) {
-  const std::vector<std::string> known = {"weekly", "backup", "default"};
-  EXPECT_EQ(nearest("weekyl", known), "weekly");
-  EXPECT_EQ(nearest("backpu", known), "backup");
-  EXPECT_EQ(nearest("defalt", known), "default");
+TEST(NearestWord, IsNothingWhenNoneIsNear) {
+  EXPECT_EQ(nearest_word("nrs_tbf_rule", kWords), std::nullopt);
+  EXPECT_EQ(nearest_word("", kWords), std::nullopt);
+  EXPECT_EQ(nearest_word("xyz", {}), std::nullopt);
 }
 
-TEST(NearestWord, AnotherWordFindsNone) {
-  EXPECT_EQ(nearest("climate", {"weekly", "backup"}), "");
-  EXPECT_EQ(nearest("ab", {"x"}), "") << "a word that is all changed is not near";
-  EXPECT_EQ(nearest("", {}), "");
+TEST(NearestWord, DoesNotReplaceEveryLetter) {
+  EXPECT_EQ(nearest_word("abc", kWords), std::nullopt);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ if __name__ == "__main__":
     interpreter.with_packages()
 
 from bench import adaptbf_experiments, adaptbf_targets, edf, overhead_targets, policies, priority, rounds  # noqa: E402
-from bench import node, overhead, schedulers, sharing  # noqa: E402
+from bench import live_rules, node, overhead, schedulers, sharing  # noqa: E402
 from bench.attacks.run import COLUMNS as attack_columns  # noqa: E402
 from bench.cluster import Front  # noqa: E402
 from bench.file_systems import FILE_SYSTEMS, file_system_at, uid_of  # noqa: E402
@@ -317,6 +317,26 @@ class BenchTest(unittest.TestCase):
         ]}
         case = sharing.Case("read", 4096, 1, 2, "comes and goes")
         self.assertEqual(sharing.shared_ratio(result, case, 15.0), 2.0)
+
+    def test_each_proxy_of_a_front_has_a_control_port_of_its_own(self) -> None:
+        front = Front("px", "proxy", control={"socket": "storage{index}.sock", "http_virtual_pfs": 7})
+        self.assertEqual(front.proxy_config(1, 2, "status.json", 3)["control"],
+                         {"socket": "storage3.sock", "http_virtual_pfs": 7})
+
+    def test_rates_are_of_the_intervals_between_two_times(self) -> None:
+        timeline = [{"t": 0.5 * (index + 1), "mib_per_s": float(index)} for index in range(8)]
+        self.assertEqual(live_rules.mean_rate(timeline, 0.9, 2.6), 3.0)
+        with self.assertRaisesRegex(Problem, "nothing was measured"):
+            live_rules.mean_rate(timeline, 1.2, 1.8)
+
+    def test_a_step_is_compared_by_its_ratio_or_its_limit(self) -> None:
+        rates = {"a": 100.0, "b": 310.0}
+        shared = live_rules.Measured(live_rules.Step("1:3", shares={"a": 1, "b": 3}), 0, 4, rates)
+        limited = live_rules.Measured(live_rules.Step("limit", limit=("b", 300.0)), 0, 4, rates)
+        self.assertAlmostEqual(shared.error_percent(), 100 * (1 - 300 / 310))
+        self.assertAlmostEqual(limited.error_percent(), 100 / 30)
+        self.assertEqual(shared.step.wanted(400), {"a": 100, "b": 300})
+        self.assertEqual(limited.step.wanted(400), {"b": 300.0})
 
     def test_configurations_are_json_and_so_yaml(self) -> None:
         config = Front("px", "proxy", "sfq", {"a": 2}).proxy_config(1, 2, "status.json")

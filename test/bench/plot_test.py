@@ -40,6 +40,7 @@ from bench import priority, relay, schedulers, sharing, stage  # noqa: E402
 from bench.attacks.run import ATTACKS  # noqa: E402
 from bench.attacks.run import figure as attacks_figure  # noqa: E402
 from bench.cluster import DIRECT  # noqa: E402
+from bench.live_rules import Measured  # noqa: E402
 from bench.report import size_name  # noqa: E402
 
 SETTINGS = {"processors": 2, "processor": "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz", "kernel": "6.1.0-18-amd64", "quick": True}
@@ -65,8 +66,12 @@ def demo() -> Figure:
             {"name": name, "timeline": [{"t": t + 1.0, "mib_per_s": rate + wave(t, 0, 9)} for t in range(10)]}
             for name, rate in rates.items()]}
 
+    steps = run_demo.steps(4)
+    measured = [Measured(step, index * 4, (index + 1) * 4, {"simulation": 300.0 - 60 * index, "analysis": 100.0 + 60 * index})
+                for index, step in enumerate(steps)]
     return run_demo.figure({DIRECT: result({"simulation": 80, "analysis": 320}),
-                            "px": result({"simulation": 267, "analysis": 133})}, 10)
+                            "px": result({"simulation": 267, "analysis": 133})}, 10,
+                           result({"simulation": 200, "analysis": 200}), measured)
 
 
 def overhead_rows() -> list[dict[str, object]]:

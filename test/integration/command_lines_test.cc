@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,11 @@ Outcome program(const std::string& name, std::vector<std::string> arguments) {
 const std::vector<std::string> kConfigured = {"vpfs-proxy", "vpfs-server", "vpfs-load"};
 const std::vector<std::string> kPrograms = {"vpfs-proxy", "vpfs-server", "vpfs-load",
                                             "vpfs-decode"};
+const std::vector<std::string> kDocumented = {"vpfs-proxy", "vpfs-server", "vpfs-load",
+                                              "vpfs-decode", "vpfsctl"};
 
 TEST(CommandLines, EveryProgramTellsItsVersionWithoutAConfiguration) {
-  for (const std::string& name : kPrograms) {
+  for (const std::string& name : kDocumented) {
     const Outcome outcome = program(name, {"--version"});
     EXPECT_EQ(outcome.code, 0) << name;
     EXPECT_EQ(outcome.output, name + " " + std::string(version()) + "\n");
@@ -52,7 +55,7 @@ TEST(CommandLines, EveryProgramTellsItsVersionWithoutAConfiguration) {
 }
 
 TEST(CommandLines, HelpNeedsNothingElse) {
-  for (const std::string& name : kPrograms) {
+  for (const std::string& name : kDocumented) {
     const Outcome outcome = program(name, {"--help"});
     EXPECT_EQ(outcome.code, 0) << name;
     EXPECT_THAT(outcome.output, HasSubstr("--version")) << name;
@@ -69,16 +72,41 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
   return found;
 }
 
+// What a program takes says all that its commands take.
+std::set<std::string> options_of(const std::string& name, const std::string& pattern) {
+  std::set<std::string> found;
+  std::istringstream lines(program(name, {"--describe-options"}).output);
+  for (std::string line; std::getline(lines, line);) {
+    const std::regex option("^option\t[^\t]*\t([^\t]*)");
+    std::smatch match;
+    if (!std::regex_search(line, match, option)) continue;
+    found.merge(matches(match[1].str(), pattern));
+  }
+  return found;
+}
+
 // The pages are in mdoc(7): `.Fl -config` is --config. Examples spell options as they are typed.
 TEST(CommandLines, ManualPagesHaveTheOptionsOfTheProgramsAndNoOthers) {
-  for (const std::string& name : kPrograms) {
-    const bool is_server = name == "vpfs-proxy" || name == "vpfs-server";
-    const std::string page = read_text(source("docs/man/" + name + (is_server ? ".8" : ".1")));
-    const std::string help = program(name, {"--help"}).output;
+  for (const std::string& name : kDocumented) {
+    const bool is_user_command = name == "vpfs-load" || name == "vpfs-decode";
+    const std::string page =
+        read_text(program_directory() / "../man" / (name + (is_user_command ? ".1" : ".8")));
     EXPECT_EQ(matches(page, R"((?:Fl |\| |\s-)-([a-z][-a-z]*))"),
-              matches(help, R"([\s,]--([a-z][-a-z]*))"))
+              options_of(name, R"(--([a-z][-a-z]*))"))
         << name;
-    EXPECT_EQ(matches(page, R"(Fl ([a-z])\b)"), matches(help, R"(\s-([a-z])\b)")) << name;
+    EXPECT_EQ(matches(page, R"(Fl ([a-z])\b)"), options_of(name, R"((?:^|,)-([a-z])\b)")) << name;
+    const std::string help = program(name, {"--help"}).output;
+    EXPECT_EQ(matches(help, R"([\s,]--([a-z][-a-z]*))").count("version"), 1U) << name;
+  }
+}
+
+TEST(CommandLines, ManualPagesAreCorrectMdoc) {
+  if (run({"sh", "-c", "command -v mandoc"}).code != 0) GTEST_SKIP() << "mandoc is not installed";
+  for (const std::string& name : kDocumented) {
+    const bool is_user_command = name == "vpfs-load" || name == "vpfs-decode";
+    const auto page = program_directory() / "../man" / (name + (is_user_command ? ".1" : ".8"));
+    const Outcome outcome = run({"mandoc", "-T", "lint", "-W", "warning", page.string()});
+    EXPECT_EQ(outcome.output, "") << name;
   }
 }
 

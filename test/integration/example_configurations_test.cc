@@ -73,6 +73,8 @@ std::string example(const std::string& name) {
   text = std::regex_replace(text, std::regex("\n  status_file: [^\n]*"), "");
   text = std::regex_replace(text, std::regex("\n  listen: [^\n]*"),
                             "\n  listen: {listen}\n  status_file: '{status_file}'");
+  text = std::regex_replace(text, std::regex("\n  socket: [^\n]*"),
+                            "\n  socket: '{status_file}.sock'");
   return std::regex_replace(text, std::regex("\n  upstream: [^\n]*"), "\n  upstream: {upstream}");
 }
 
@@ -265,6 +267,7 @@ TEST(Examples, EveryOneOfAProxyIsMeasured) {
                                           "proxy",   "proxy-s0", "proxy-s1", "sfq", "tbf"};
   std::set<std::string> found;
   for (const auto& file : std::filesystem::directory_iterator(kFolder)) {
+    if (!file.is_regular_file()) continue;
     const std::string text = "\n" + read_text(file.path());
     if (text.find("\nproxy:") != std::string::npos) found.insert(file.path().stem());
   }

@@ -51,6 +51,7 @@ class WalkThrough : public ::testing::Test {
     fs::create_directory_symlink(program_directory(), directory_.path() / "build/release/bin");
     fs::create_directory(directory_.path() / "conf");
     for (const auto& file : fs::directory_iterator(source("conf"))) {
+      if (!file.is_regular_file()) continue;
       (void)directory_.write("conf/" + file.path().filename().string(),
                              with_free_ports(read_text(file.path())));
     }

@@ -9,9 +9,11 @@
 
 #include "base/system_clock.h"
 #include "proxy/config_summary.h"
+#include "proxy/dispatcher_access.h"
 #include "proxy/status.h"
 #include "stage/scheduler_config.h"
 #include "stage/share_config.h"
+#include "test/support/manual_clock.h"
 #include "test/support/round_robin.h"
 
 namespace vpfs::proxy {
@@ -51,7 +53,8 @@ TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
   Dispatcher dispatcher(
       config_, 1, [](std::size_t) {}, now);
   PendingIo io;
-  const stage::VirtualPfsId id = dispatcher.find({.virtual_pfs = "a", .declared_name = "a"}, now);
+  const stage::VirtualPfsId id =
+      dispatcher.find({.virtual_pfs = "a", .declared_name = "a"}, now).id;
   io.app = id.app;
   io.generation = id.generation;
   io.size = {1000};
@@ -65,8 +68,10 @@ TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
 
   const SystemClock clock;
   SharedState shared(clock, std::nullopt);
-  StatusReader reader;
-  const StatusSnapshot snapshot = reader.read(dispatcher, now);
+  const test::ManualClock at_now(now);
+  DispatcherAccess access(dispatcher, at_now);
+  control::SnapshotReader reader;
+  const control::StageSnapshot snapshot = reader.read(access);
   const auto status = nlohmann::json::parse(status_text(Settings(config_), {}, shared, snapshot));
   EXPECT_EQ(status["policy"], "round_robin");
   EXPECT_EQ(status["rest_us"], 5000);

@@ -41,7 +41,7 @@ class ClientIdentityTest : public ::testing::Test {
     const Belonging who = client.identify(io, hint, settings_, kNow);
     std::string name;
     dispatcher_.inspect(kNow, [&](stage::Stage& stage, TimePoint) {
-      name = stage.virtual_pfs()[who.virtual_pfs.app].info->name;
+      name = stage.virtual_pfs()[who.place.id.app].info->name;
     });
     return name;
   }

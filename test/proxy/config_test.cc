@@ -37,6 +37,7 @@ TEST(ProxyConfig, TheExampleIsGood) {
   EXPECT_EQ(config.scheduler.depth.requests, 16U);
   EXPECT_EQ(config.scheduler.depth.cost, 8 * kMiB);
   EXPECT_FALSE(config.timeouts.hold);
+  EXPECT_EQ(config.control.socket, "vpfs-proxy.sock");
   ASSERT_EQ(config.virtual_pfs.size(), 4U);
   EXPECT_EQ(config.virtual_pfs[0].name, "simulation");
   EXPECT_EQ(config.virtual_pfs[0].share.weight, 2U);
@@ -265,6 +266,20 @@ TEST(ProxyConfig, TheWordsOfOtherSystemsGetTheRightKeyProposed) {
   EXPECT_TRUE(proposes(errors_of(std::string(kMinimal) + "listen: x\n"), "proxy.listen"));
   EXPECT_TRUE(
       proposes(errors_of(std::string(kMinimal) + "iops: 1\n"), "virtual_pfs.NAME.operations"));
+}
+
+TEST(ProxyConfig, LogFileNeedsItsDirectorySoThatAMisspeltWordIsAMistake) {
+  const auto errors_of = [](const std::string& log) {
+    ConfigErrors errors("p.yaml");
+    (void)parse_config("proxy: {listen: 'a:1', upstream: 'b:1', log: " + log + "}\n", errors);
+    return errors.to_string();
+  };
+  for (const char* good : {"stderr", "journal", "./log", "/var/log/vpfs.log"}) {
+    EXPECT_EQ(errors_of(good), "");
+  }
+  EXPECT_EQ(errors_of("jornal"),
+            "p.yaml:1: proxy.log: 'jornal' is not `stderr`, `journal` or a file with its "
+            "directory, such as ./vpfs-proxy.log\n");
 }
 
 TEST(ProxyConfig, AnUpstreamWithPortZeroIsAMistake) {

@@ -47,7 +47,7 @@ class DispatcherTest : public ::testing::Test {
     return released;
   }
   stage::VirtualPfsId job(const std::string& name) {
-    return dispatcher_->find({.virtual_pfs = name, .declared_name = "job-{jobid}"}, now_);
+    return dispatcher_->find({.virtual_pfs = name, .declared_name = "job-{jobid}"}, now_).id;
   }
   bool is_there(stage::VirtualPfsId id) {
     bool is = false;
@@ -152,6 +152,104 @@ TEST_F(DispatcherTest, WhatAClientHasTooManyOfComesBackToItsWorkerToBeRefused) {
   EXPECT_EQ(excess, (std::vector<PendingIo*>{all[6], all[5]}));
   for (PendingIo* each : excess) EXPECT_EQ(each->state, PendingIo::State::excess);
   EXPECT_EQ(dispatcher_->queued(), 4U);
+}
+
+TEST_F(DispatcherTest, BypassWakesAllWorkersWhichForwardWhatTheyHold) {
+  make(1, 3);
+  PendingIo& first = io(1, 0);
+  PendingIo& second = io(2, 1);
+  PendingIo& third = io(1, 2);
+  ASSERT_EQ(turn({.arrived = {&first, &second, &third}}).size(), 1U);
+  EXPECT_FALSE(dispatcher_->bypassed());
+  dispatcher_->bypass(true, now_);
+  EXPECT_TRUE(dispatcher_->bypassed());
+  EXPECT_THAT(woken_, ElementsAre(0, 1, 2));
+  EXPECT_EQ(turn({}, 1), (std::vector<PendingIo*>{&second}));
+  EXPECT_EQ(turn({}, 2), (std::vector<PendingIo*>{&third}));
+  PendingIo& late = io(1, 0);
+  EXPECT_EQ(turn({.arrived = {&late}}), (std::vector<PendingIo*>{&late}));
+  EXPECT_EQ(dispatcher_->outstanding(), 4U);
+  dispatcher_->bypass(false, now_);
+  EXPECT_FALSE(dispatcher_->bypassed());
+  PendingIo& next = io(1, 0);
+  EXPECT_TRUE(turn({.arrived = {&next}}).empty()) << "the first one has the slot";
+  Turn ends;
+  for (PendingIo* each : {&first, &second, &third, &late}) {
+    ends.ended.push_back({.io = each, .bytes = 1000, .failed = false});
+  }
+  EXPECT_EQ(turn(ends), (std::vector<PendingIo*>{&next}));
+  EXPECT_EQ(dispatcher_->outstanding(), 1U);
+}
+
+TEST_F(DispatcherTest, AnExemptRequestOfAnotherWorkerCanBeAbandonedInItsInbox) {
+  make(1, 2);
+  PendingIo& busy = io(1);
+  PendingIo& root = io(1, 1);
+  root.exempt = true;
+  ASSERT_EQ(turn({.arrived = {&busy, &root}}).size(), 1U);
+  EXPECT_EQ(root.state, PendingIo::State::released);
+  dispatcher_->abandon(root, now_);
+  EXPECT_TRUE(turn({}, 1).empty());
+  EXPECT_EQ(dispatcher_->outstanding(), 1U);
+}
+
+// The worker that is woken learns when the lease ends, and needs nobody to end it.
+TEST_F(DispatcherTest, ALeaseEndsByTheTurnsOfTheWorkersAlone) {
+  make(100, 2);
+  dispatcher_->set_hold(std::chrono::hours(1), now_);
+  std::vector<stage::Allocation> all;
+  for (std::uint32_t app = 1; app < 3; ++app) {
+    all.push_back({.id = {.app = AppId{app}}, .limits = {.operations = 0}});
+  }
+  all.push_back({.id = {.app = AppId{9}}, .limits = {}});
+  const stage::Cycle cycle = {.epoch = {.term = 1, .sequence = 1},
+                              .lease = std::chrono::milliseconds(100)};
+  const stage::CycleAnswer answer = dispatcher_->allocate(cycle, all, now_);
+  EXPECT_EQ(answer.result, stage::CycleResult::applied);
+  EXPECT_THAT(answer.unknown, ElementsAre(all[2].id));
+  EXPECT_THAT(woken_, ElementsAre(0));
+  EXPECT_TRUE(turn({}).empty());
+  EXPECT_EQ(next_.until, now_ + std::chrono::milliseconds(100));
+  PendingIo& mine = io(1);
+  PendingIo& yours = io(2, 1);
+  EXPECT_TRUE(turn({.arrived = {&yours}}, 1).empty());
+  now_ += std::chrono::milliseconds(99);
+  EXPECT_TRUE(turn({.arrived = {&mine}}).empty());
+  EXPECT_EQ(next_.until, now_ + std::chrono::milliseconds(1));
+  now_ += std::chrono::milliseconds(1);
+  EXPECT_EQ(turn({}), (std::vector<PendingIo*>{&mine}));
+  EXPECT_THAT(woken_, ElementsAre(0, 1));
+  EXPECT_EQ(turn({}, 1), (std::vector<PendingIo*>{&yours}));
+  EXPECT_FALSE(next_.until);
+  EXPECT_EQ(dispatcher_->allocate(cycle, all, now_).result, stage::CycleResult::outdated);
+  EXPECT_THAT(woken_, ElementsAre(0, 1)) << "nothing has changed";
+}
+
+TEST_F(DispatcherTest, ACompleteCycleInPartsLeavesOnlyItsOwnLimits) {
+  stage::Config config = config_of(4);
+  config.most_virtual_pfs = 1000;
+  dispatcher_ = std::make_unique<Dispatcher>(
+      config, 1, [this](std::size_t worker) { woken_.push_back(worker); }, kStart);
+  std::vector<stage::Allocation> all;
+  for (int i = 0; i < 700; ++i) {
+    all.push_back({.id = job("job-" + std::to_string(i)), .limits = {.operations = 1}});
+  }
+  const auto limited = [&] {
+    std::size_t count = 0;
+    dispatcher_->inspect(now_, [&](stage::Stage& stage, TimePoint) {
+      count = stage.allocations().limited().size();
+    });
+    return count;
+  };
+  stage::Cycle cycle = {.epoch = {.term = 1}, .lease = std::chrono::seconds(1), .complete = true};
+  (void)dispatcher_->allocate(cycle, all, now_);
+  EXPECT_EQ(limited(), 700U);
+  ++cycle.epoch.sequence;
+  (void)dispatcher_->allocate(cycle, std::span(all).subspan(300, 150), now_);
+  EXPECT_EQ(limited(), 150U);
+  ++cycle.epoch.sequence;
+  (void)dispatcher_->allocate(cycle, {}, now_);
+  EXPECT_EQ(limited(), 0U);
 }
 
 TEST_F(DispatcherTest, NoNumberIsFreeBeforeAllWorkersHaveForgottenIt) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "net/endpoint.h"
 #include "test/support/process.h"
 
@@ -110,6 +111,24 @@ TEST(HostChecks, AFolderThatIsNotWritableIsRefused) {
   EXPECT_EQ(problem, fmt::format("p.yaml:4: proxy.status_file: the folder '{}' is not writable: "
                                  "Permission denied\n",
                                  folder));
+}
+
+TEST(HostChecks, LogThatCannotBeWrittenIsAWarningAndAMissingJournalAnError) {
+  const test::TemporaryDirectory directory;
+  const std::string folder = (directory.path() / "missing").string();
+  const auto with_log = [](const std::string& log) {
+    return check("127.0.0.1:1", "127.0.0.1:2", "log: " + log);
+  };
+  const Found missing = with_log(folder + "/log");
+  EXPECT_EQ(missing.errors, "");
+  EXPECT_EQ(missing.warnings,
+            std::vector{fmt::format("p.yaml:4: proxy.log: the folder '{}' does not exist: messages "
+                                    "go to standard error until it does",
+                                    folder)});
+  EXPECT_TRUE(with_log("./log").warnings.empty());
+  const Result<void> journal = check_journal();
+  EXPECT_EQ(with_log("journal").errors,
+            journal ? "" : "p.yaml:4: proxy.log: " + journal.error().message + "\n");
 }
 
 // A reload must not wait for a name service.

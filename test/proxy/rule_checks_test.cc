@@ -82,6 +82,64 @@ TEST(RuleChecks, RulesThatMayStillApplyAreLeftAlone) {
   EXPECT_FALSE(hides(kBeegfs, "dir: '*'", "uid: 1"));
 }
 
+TEST(RuleChecks, ConditionsOnJobsHideToo) {
+  const char* const kOrangefs = "orangefs";
+  EXPECT_TRUE(hides(kOrangefs, "jobid: '*'", "jobid: [a, 'b*'], gid: 7"));
+  EXPECT_TRUE(hides(kOrangefs, "gid: [7-9]", "gid: 8, account: x"));
+  EXPECT_TRUE(hides(kOrangefs, "account: 'phys*'", "account: physics"));
+  EXPECT_TRUE(hides(kOrangefs, "op: [read, write]", "op: write"));
+  EXPECT_FALSE(hides(kOrangefs, "jobid: a", "hint: {jobid: a}")) << "a hint may be missing";
+  EXPECT_FALSE(hides(kOrangefs, "account: '*'", "gid: 8"));
+  EXPECT_FALSE(hides(kOrangefs, "op: write", "op: [read, write]"));
+}
+
+TEST(RuleChecks, EachAlternativeMustBeTakenByOneOfAnotherRule) {
+  const auto warned = [](const std::string& first, const std::string& later) {
+    return !warnings_of("orangefs", {"match: '" + first + "', virtual_pfs: a",
+                                     "match: '" + later + "', virtual_pfs: default"})
+                .empty();
+  };
+  EXPECT_TRUE(warned("uid={1 2},jobid=*", "jobid=a,uid=2"));
+  EXPECT_TRUE(warned("uid=1,uid=2,uid=3", "uid=3,uid=1&op=read"));
+  EXPECT_FALSE(warned("uid={1 2}", "jobid=a,uid=2"));
+}
+
+TEST(RuleChecks, AShadowRuleHidesShadowRulesAlone) {
+  const std::string shadow = "name: s, mode: shadow, rate: 1 MiB/s";
+  const std::string other = "name: t, mode: shadow, rate: 1 MiB/s";
+  EXPECT_THAT(warnings_of("orangefs", {shadow, "virtual_pfs: a"}), ElementsAre());
+  EXPECT_THAT(warnings_of("orangefs", {shadow, other}),
+              ElementsAre("p.yaml:7: rules[1]: 't' never applies: rules[0] 's' on line 6 (to s) "
+                          "matches all that it would"));
+  EXPECT_EQ(warnings_of("orangefs", {"virtual_pfs: a", shadow}).size(), 1U);
+}
+
+// The rules that are compared are those that match an example.
+TEST(RuleChecks, EveryHiddenRuleOfAThousandIsFound) {
+  std::vector<stage::RuleConfig> rules;
+  const auto add = [&](const stage::Conditions& conditions) {
+    rules.push_back({.any_of = {conditions}, .virtual_pfs = "v"});
+  };
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    add({.uids = {i}});
+    add({.jobids = {"job-" + std::to_string(i) + "-*"}});
+    add({.clients = {"10.0." + std::to_string(i % 256) + ".0/24"}});
+  }
+  const std::size_t count = rules.size();
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    add({.clients = {"11.0.0.1"}, .uids = {i}});
+    add({.jobids = {"job-" + std::to_string(i) + "-7"}});
+    add({.clients = {"10.0." + std::to_string(i % 256) + ".9"}});
+  }
+  const auto hiding = stage::hiding_rules(rules);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_again = i % 3 == 2 && i / 3 >= 256;  // the same network as before
+    EXPECT_EQ(hiding[i].has_value(), is_again) << i;
+    const std::size_t first = i % 3 == 2 ? i % (256 * 3) : i;
+    EXPECT_EQ(hiding[count + i], std::optional(first)) << i;
+  }
+}
+
 // A template applies only if the values that it names are known.
 TEST(RuleChecks, ATemplateHidesOnlyWhereItsFieldsAreKnown) {
   EXPECT_THAT(warnings_of("beegfs", {"virtual_pfs: 'user-{uid}'", "virtual_pfs: default",

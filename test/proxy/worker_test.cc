@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -86,6 +87,9 @@ class WorkerTest : public ::testing::Test {
     ASSERT_TRUE(response);
     EXPECT_EQ(response->header.tag, tag);
   }
+
+  static constexpr std::size_t kStalled = 1 << 20;
+  void stall(WirePeer& client, WirePeer& server, const std::vector<unsigned>& tags);
 
   FakeDataServer front_;
   std::optional<FakeDataServer> upstream_{std::in_place};
@@ -180,33 +184,86 @@ TEST_F(WorkerTest, ASlotThatComesTooLateIsNotUsed) {
   EXPECT_FALSE(server.readable(0ms));
 }
 
-// The requests of one event share their arrival time, so the time gives no order.
-TEST_F(WorkerTest, RequestsThatAStallTakesBackKeepTheirOrder) {
-  constexpr std::size_t kData = 1 << 20;
-  WirePeer client = new_client();
-  WirePeer server = upstream_->accept();
-  ASSERT_TRUE(client.send(test::io_request(100, {.type = orangefs::IoType::write, .size = kData})));
+// A client with a write that it sends no data for, and held reads with these tags that wait until
+// it does.
+void WorkerTest::stall(WirePeer& client, WirePeer& server, const std::vector<unsigned>& tags) {
+  ASSERT_TRUE(
+      client.send(test::io_request(100, {.type = orangefs::IoType::write, .size = kStalled})));
   ASSERT_TRUE(server.receive());
   ASSERT_TRUE(server.send(test::io_response(100, 0)));
   ASSERT_TRUE(client.receive());
   Buffer burst;
-  for (const unsigned tag : {9U, 7U, 8U, 5U}) {
+  for (const unsigned tag : tags) {
     const Buffer request = read_of(tag);
     burst.insert(burst.end(), request.begin(), request.end());
   }
   ASSERT_TRUE(client.send(burst));
-  ASSERT_TRUE(comes_to(1, 4));
+  ASSERT_TRUE(comes_to(1, tags.size()));
   ASSERT_TRUE(wait_until([&] {
     clock_.advance(1ms);
     return shared_.counters.client_stalls == 1;
   }));
   ASSERT_TRUE(comes_to(0, 0));
+}
+
+// The requests of one event share their arrival time, so the time gives no order.
+TEST_F(WorkerTest, RequestsThatAStallTakesBackKeepTheirOrder) {
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  stall(client, server, {9, 7, 8, 5});
   // The client sends its data after all.
-  ASSERT_TRUE(client.send(test::data_message(100, Buffer(kData))));
+  ASSERT_TRUE(client.send(test::data_message(100, Buffer(kStalled))));
   ASSERT_TRUE(server.receive());
-  ASSERT_TRUE(server.send(test::write_completion(100, kData)));
+  ASSERT_TRUE(server.send(test::write_completion(100, kStalled)));
   ASSERT_TRUE(client.receive());
   for (const unsigned tag : {9U, 7U, 8U, 5U}) serve(server, client, tag);
+}
+
+TEST_F(WorkerTest, BypassForwardsWhatWaitsAndWhatComes) {
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  for (unsigned tag = 1; tag <= 3; ++tag) ASSERT_TRUE(client.send(read_of(tag)));
+  ASSERT_TRUE(comes_to(1, 2));
+  dispatcher_.bypass(true, clock_.now());
+  ASSERT_TRUE(comes_to(3, 0));
+  ASSERT_TRUE(client.send(read_of(4)));
+  ASSERT_TRUE(comes_to(4, 0));
+  dispatcher_.bypass(false, clock_.now());
+  ASSERT_TRUE(client.send(read_of(5)));
+  ASSERT_TRUE(comes_to(4, 1)) << "the first one still has its slot";
+  for (unsigned tag = 1; tag <= 5; ++tag) serve(server, client, tag);
+  ASSERT_TRUE(comes_to(0, 0));
+}
+
+TEST_F(WorkerTest, BypassReachesWhatWaitsForAClientThatStalls) {
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  stall(client, server, {9, 7, 8, 5});
+  dispatcher_.bypass(true, clock_.now());
+  ASSERT_TRUE(comes_to(4, 0));
+  for (const unsigned tag : {9U, 7U, 8U, 5U}) serve(server, client, tag);
+  EXPECT_EQ(shared_.counters.client_stalls, 1U);
+  // The stalled write ends in the proxy's hands after the bypass.
+  dispatcher_.bypass(false, clock_.now());
+  ASSERT_TRUE(client.send(test::data_message(100, Buffer(kStalled))));
+  ASSERT_TRUE(server.receive());
+  ASSERT_TRUE(server.send(test::write_completion(100, kStalled)));
+  ASSERT_TRUE(client.receive());
+  ASSERT_TRUE(comes_to(0, 0));
+}
+
+TEST_F(WorkerTest, BypassForwardsNothingAfterItsDeadline) {
+  WirePeer client = new_client();
+  WirePeer server = upstream_->accept();
+  stall(client, server, {9});
+  clock_.advance(shared_.hold.load());
+  dispatcher_.bypass(true, clock_.now());
+  const auto refusal = client.receive();
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->header.tag, 9U);
+  EXPECT_EQ(shared_.counters.requests_refused, 1U);
+  ASSERT_TRUE(comes_to(0, 0));
+  EXPECT_FALSE(server.readable(0ms));
 }
 
 TEST_F(WorkerTest, AReloadLetsGoWhatMayGoNow) {

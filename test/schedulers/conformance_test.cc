@@ -38,6 +38,7 @@ class Exercise {
                      : settings.classes.classes.size()),
         waiting_(flows * classes_),
         limited_(flows),
+        allocated_(flows),
         random_(seed) {
     for (std::uint32_t app = 0; app < flows; ++app) change_share(app);
   }
@@ -74,6 +75,17 @@ class Exercise {
   void remove(std::uint32_t app) {
     scheduler_->remove(AppId{app}, now_);
     limited_[app] = false;
+    allocated_[app] = false;
+  }
+  // Any limits, zero among them. A policy without them says so and changes nothing.
+  void allocate(std::uint32_t app) {
+    Limits limits;
+    if (draw(2) == 0) limits.bytes = BytesPerSecond{draw(4) == 0 ? 0 : draw_magnitude(kGiB)};
+    if (draw(2) == 0) limits.operations = draw(1000);
+    ASSERT_EQ(scheduler_->set_limits(AppId{app}, limits, now_), policy_.caps);
+    allocated_[app] = policy_.caps && limits.any();
+    if (draw(4) != 0) return;
+    scheduler_->set_hold(Duration(static_cast<std::int64_t>(draw_magnitude(1ULL << 40))), now_);
   }
   // Service elsewhere may be as large as a request.
   void count_elsewhere(std::uint32_t app) {
@@ -213,7 +225,8 @@ class Exercise {
     const bool waits_for_time = policy_.name == "adaptbf"
                                     ? !conserving_
                                     : (policy_.knows(ShareField::operations) &&
-                                       std::ranges::find(limited_, true) != limited_.end());
+                                       std::ranges::find(limited_, true) != limited_.end()) ||
+                                          std::ranges::find(allocated_, true) != allocated_.end();
     ASSERT_TRUE(waits_for_time) << "not work conserving";
     ASSERT_NE(until_, kNever) << "would wait for ever";
     ASSERT_GT(until_, now_);
@@ -226,6 +239,7 @@ class Exercise {
   std::size_t classes_;
   std::vector<std::deque<IoRequest*>> waiting_;  // by flow and class
   std::vector<bool> limited_;
+  std::vector<bool> allocated_;
   std::vector<IoRequest*> outstanding_;
   Cost outstanding_cost_ = 0;
   std::size_t queued_ = 0;
@@ -250,8 +264,9 @@ class Conformance : public ::testing::TestWithParam<const PolicyKind*> {};
 INSTANTIATE_TEST_SUITE_P(EveryPolicy, Conformance, ::testing::ValuesIn(policies_with_round_robin()),
                          [](const auto& policy) { return std::string(policy.param->name); });
 
-// Shares change while flows are backlogged, requests are withdrawn from anywhere, complete in any
-// order and with any part of their cost done; weights span 1:1'000'000 and costs 1 B to 1 TiB.
+// Shares and a coordinator's limits change while flows are backlogged, requests are withdrawn from
+// anywhere, complete in any order and with any part of their cost done; weights span 1:1'000'000
+// and costs 1 B to 1 TiB.
 TEST_P(Conformance, EveryRequestLeavesExactlyOnceAndInOrder) {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
@@ -279,6 +294,7 @@ TEST_P(Conformance, EveryRequestLeavesExactlyOnceAndInOrder) {
         const auto app = static_cast<std::uint32_t>(exercise.draw(exercise.flows()));
         exercise.draw(4) == 0 ? exercise.remove(app) : exercise.change_share(app);
         for (std::uint64_t i = exercise.draw(8); i > 0; --i) exercise.count_elsewhere(app);
+        for (std::uint64_t i = exercise.draw(3); i > 0; --i) exercise.allocate(app);
       } else {
         exercise.dispatch_all();
       }
@@ -331,6 +347,7 @@ TEST_P(Conformance, NothingAllocatesOnceItIsWarm) {
     if (app % 5 == 0) share.min = {100 * kKiB};
     if (app % 10 == 0) share.latency = std::chrono::seconds(10);
     (void)scheduler->set_share(AppId{app}, share, {});
+    if (app % 7 == 0) (void)scheduler->set_limits(AppId{app}, {.operations = 1000}, {});
   }
   std::vector<IoRequest> requests(3000);
   std::vector<IoRequest*> sent;
@@ -340,10 +357,35 @@ TEST_P(Conformance, NothingAllocatesOnceItIsWarm) {
   const std::uint64_t before = allocation_count();
   const std::size_t done = busy_period(*scheduler, requests, sent, kFlows, now);
   (void)scheduler->set_share(AppId{3}, {.weight = 9}, now);
+  (void)scheduler->set_limits(AppId{0}, {.bytes = BytesPerSecond{kMiB}}, now);
   (void)scheduler->flow(AppId{1});
   (void)scheduler->why_waiting(AppId{1}, now);
   EXPECT_EQ(allocation_count(), before);
   EXPECT_EQ(done, requests.size() - (requests.size() + 6) / 7);
+}
+
+// A policy that cannot enforce limits refuses them, and they hold nothing.
+TEST_P(Conformance, WhatAPolicySaysAboutLimitsIsTrue) {
+  const auto scheduler = make_scheduler(*GetParam(), settings_of({.requests = 4}));
+  (void)scheduler->set_share(AppId{0}, {}, {});
+  EXPECT_EQ(scheduler->set_limits(AppId{0}, {.operations = 0}, {}), GetParam()->caps);
+  IoRequest request = {.size = {1}, .cost = 1};
+  scheduler->enqueue(request, {});
+  EXPECT_EQ(scheduler->next({}).request == nullptr, GetParam()->caps);
+  EXPECT_EQ(scheduler->set_limits(AppId{0}, {}, {}), GetParam()->caps);
+  if (GetParam()->caps) EXPECT_EQ(scheduler->next({}).request, &request);
+}
+
+TEST_P(Conformance, WhatAPolicySaysAboutServiceElsewhereIsTrue) {
+  const auto scheduler = make_scheduler(*GetParam(), settings_of({.requests = 1}));
+  std::vector<IoRequest> requests(2);
+  for (std::uint32_t app = 0; app < 2; ++app) {
+    (void)scheduler->set_share(AppId{app}, {}, {});
+    requests[app] = {.app = AppId{app}, .size = {kKiB}, .cost = kKiB};
+    scheduler->enqueue(requests[app], {});
+  }
+  scheduler->served_elsewhere(AppId{0}, kMiB, std::chrono::seconds(1), {});
+  EXPECT_EQ(scheduler->next({}).request, &requests[GetParam()->elsewhere ? 1 : 0]);
 }
 
 TEST_P(Conformance, AnIdleSchedulerHasNothingToSay) {

@@ -34,10 +34,10 @@ class AddedPolicyTest : public ::testing::Test {
   }
   void make() { stage_ = std::make_unique<Stage>(config_, now_); }
   AppId app(const std::string& name) {
-    return stage_->find({.virtual_pfs = name, .declared_name = name}, now_).app;
+    return stage_->find({.virtual_pfs = name, .declared_name = name}, now_).id.app;
   }
   void arrive(const std::string& name) {
-    const VirtualPfsId id = stage_->find({.virtual_pfs = name, .declared_name = name}, now_);
+    const VirtualPfsId id = stage_->find({.virtual_pfs = name, .declared_name = name}, now_).id;
     Held& io = requests_.emplace_back();
     io.app = id.app;
     io.generation = id.generation;
@@ -152,7 +152,7 @@ TEST_F(AddedPolicyTest, WhatTrafficClassesSayOfAFlowBecomesOne) {
   arrive("a");
   now_ += 1ms;
   Held& io = requests_.emplace_back();
-  const VirtualPfsId id = stage_->find({.virtual_pfs = "a", .declared_name = "a"}, now_);
+  const VirtualPfsId id = stage_->find({.virtual_pfs = "a", .declared_name = "a"}, now_).id;
   io.app = id.app;
   io.generation = id.generation;
   io.traffic_class = 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,12 +36,14 @@ struct BookDriver {
   }
 
   template <typename What>
-  std::expected<Change, BookProblem> prepare(What what) const {
-    return book.prepare({.at = now, .who = who, .what = std::move(what)}, file);
+  std::expected<Change, BookProblem> prepare(What what,
+                                             std::optional<WallTime> confirm_by = {}) const {
+    return book.prepare({.at = now, .who = who, .what = std::move(what), .confirm_by = confirm_by},
+                        file);
   }
   template <typename What>
-  std::expected<Change, BookProblem> run(What what) {
-    auto change = prepare(std::move(what));
+  std::expected<Change, BookProblem> run(What what, std::optional<WallTime> confirm_by = {}) {
+    auto change = prepare(std::move(what), confirm_by);
     if (change) {
       journal.push_back(change->record);
       book.commit(change->operation);
@@ -49,8 +52,8 @@ struct BookDriver {
   }
   // "PLACE: text" of what was refused; "": it was done.
   template <typename What>
-  std::string refusal(What what) {
-    const auto change = run(std::move(what));
+  std::string refusal(What what, std::optional<WallTime> confirm_by = {}) {
+    const auto change = run(std::move(what), confirm_by);
     return change ? "" : change.error().place + ": " + change.error().text;
   }
   // What ended.

@@ -38,8 +38,8 @@ std::vector<BookOperation> one_of_each() {
           operation(StopShare{"default"}),
           operation(ApplySet{.rules = {{.text = text}, {.text = text, .until = at(7)}},
                              .shares = {{.virtual_pfs = "p", .words = {"weight=1"}},
-                                        {.virtual_pfs = "default", .overrides = true}},
-                             .confirm_by = at(60)}),
+                                        {.virtual_pfs = "default", .overrides = true}}}),
+          {.at = at(1), .who = "bob", .what = StopRule{"a"}, .confirm_by = at(60)},
           operation(ApplySet{}),
           operation(Confirm{}),
           operation(Rollback{7}),
@@ -162,7 +162,7 @@ TEST(BookRecord, AWholeStateIsReadAsItWasWritten) {
               "");
   }
   ASSERT_EQ(driver.refusal(SetBypass{.on = true, .until = at(8000)}), "");
-  ASSERT_EQ(driver.refusal(ApplySet{.confirm_by = at(60)}), "");
+  ASSERT_EQ(driver.refusal(ApplySet{}, at(60)), "");
   const std::string line = driver.book.snapshot();
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const auto read = read_record(line);

@@ -121,7 +121,7 @@ class Churn {
     if (const auto found = worker.known.find(name); found != worker.known.end()) {
       return found->second;
     }
-    const VirtualPfsId id = stage_.find({.virtual_pfs = name, .declared_name = kTemplate}, now_);
+    const VirtualPfsId id = stage_.find({.virtual_pfs = name, .declared_name = kTemplate}, now_).id;
     jobs_[name].before.try_emplace(id, jobs_[name].done);
     return worker.known[name] = id;
   }

@@ -32,6 +32,58 @@ TEST(JobRegistry, AUidIsLookedAtWhereItIsKnownAndAskedFor) {
   EXPECT_TRUE(jobs.admits("a", client, std::nullopt));
 }
 
+std::string only_job(const JobRegistry& jobs, const std::string& client,
+                     std::optional<std::uint32_t> uid = {}) {
+  const JobRegistry::Job* const job = jobs.only_job_of(address(client), uid);
+  return job == nullptr ? "none" : job->jobid;
+}
+
+TEST(JobRegistry, AClientOfOneJobBelongsToIt) {
+  JobRegistry jobs;
+  ASSERT_TRUE(jobs.add({.jobid = "a", .clients = {"10.0.0.1", "10.0.0.2"}, .uids = {}}));
+  ASSERT_TRUE(jobs.add({.jobid = "b", .clients = {"10.0.0.2", "10.1.0.0/16"}, .uids = {}}));
+  EXPECT_EQ(only_job(jobs, "10.0.0.1"), "a");
+  EXPECT_EQ(only_job(jobs, "::ffff:10.0.0.1", 7), "a");
+  EXPECT_EQ(only_job(jobs, "10.1.2.3"), "b");
+  EXPECT_EQ(only_job(jobs, "10.0.0.2"), "none") << "two fit";
+  EXPECT_EQ(only_job(jobs, "10.0.0.3"), "none");
+  ASSERT_TRUE(jobs.add({.jobid = "c", .clients = {"0.0.0.0/0"}, .uids = {}}));
+  EXPECT_EQ(only_job(jobs, "10.0.0.1"), "none") << "the block has it too";
+  EXPECT_EQ(only_job(jobs, "11.0.0.1"), "c");
+}
+
+TEST(JobRegistry, UsersOfOneClientAreToldApartByTheirUids) {
+  JobRegistry jobs;
+  ASSERT_TRUE(jobs.add({.jobid = "a", .clients = {"10.0.0.1"}, .uids = {1, 2}}));
+  EXPECT_FALSE(jobs.only_job_of(address("10.0.0.1"), 3));
+  EXPECT_EQ(only_job(jobs, "10.0.0.1"), "a") << "the request shows no uid";
+  ASSERT_TRUE(jobs.add({.jobid = "b", .clients = {"10.0.0.0/24"}, .uids = {3}}));
+  EXPECT_EQ(only_job(jobs, "10.0.0.1", 1), "a");
+  EXPECT_EQ(only_job(jobs, "10.0.0.1", 3), "b");
+  EXPECT_EQ(only_job(jobs, "10.0.0.1", 4), "none");
+  EXPECT_EQ(only_job(jobs, "10.0.0.1"), "none") << "it may be either";
+  ASSERT_TRUE(jobs.add({.jobid = "c", .clients = {"10.0.0.1"}, .uids = {}}));
+  EXPECT_EQ(only_job(jobs, "10.0.0.1", 1), "none");
+  EXPECT_EQ(only_job(jobs, "10.0.0.1", 4), "c");
+}
+
+TEST(JobRegistry, KnowsWhatARegistrationSays) {
+  JobRegistry jobs;
+  EXPECT_FALSE(jobs.has_users());
+  ASSERT_TRUE(jobs.add({.jobid = "a",
+                        .clients = {"10.0.0.1", "10.0.0.1"},
+                        .uids = {7},
+                        .gids = {500, 501},
+                        .account = "physics",
+                        .nodes = 64}));
+  EXPECT_TRUE(jobs.has_users());
+  const JobRegistry::Job* const job = jobs.only_job_of(address("10.0.0.1"), 7);
+  ASSERT_NE(job, nullptr);
+  EXPECT_EQ(job->gids, (std::vector<std::uint64_t>{500, 501}));
+  EXPECT_EQ(job->account, "physics");
+  EXPECT_EQ(job->nodes, 64U);
+}
+
 TEST(JobRegistry, AnEntryWithAMistakeIsRefusedWhole) {
   JobRegistry jobs;
   const auto problem = [&](const RegisteredJob& job) {

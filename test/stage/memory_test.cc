@@ -31,8 +31,12 @@ TEST_P(StageMemory, AnUnusedVirtualPfsTakesOneKibibyteAtMost) {
   Stage stage(config, {});
   const std::size_t before = allocated();
   for (std::size_t i = 0; i < kCount; ++i) {
-    const std::string name = "job-" + std::to_string(1'000'000 + i);
-    (void)stage.find({.virtual_pfs = name, .declared_name = "job-{jobid}"}, {});
+    const std::string jobid = std::to_string(1'000'000 + i);
+    (void)stage.find({.virtual_pfs = "job-" + jobid,
+                      .declared_name = "job-{jobid}",
+                      .nodes = 64,
+                      .jobid = jobid},
+                     {});
   }
   ASSERT_EQ(stage.rows(), kCount + 1);
   const std::size_t each = (allocated() - before) / kCount;

@@ -10,9 +10,11 @@
 namespace vpfs::stage {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 ApplySet set_of_rules(std::vector<RuleText> rules) {
   ApplySet apply;
@@ -20,16 +22,11 @@ ApplySet set_of_rules(std::vector<RuleText> rules) {
   return apply;
 }
 
-ApplySet confirmed_by(ApplySet apply, WallTime deadline) {
-  apply.confirm_by = deadline;
-  return apply;
-}
-
 TEST(ApplySet, TheWholeSetOfTheAdministratorsIsReplaced) {
   BookDriver driver;
-  ASSERT_EQ(driver.refusal(start_rule("a", {"weight=4"})), "");
-  ASSERT_EQ(driver.refusal(start_rule("b", {"weight=2"})), "");
   ASSERT_EQ(driver.refusal(start_rule("c")), "");
+  ASSERT_EQ(driver.refusal(start_rule("b", {"weight=2"})), "");
+  ASSERT_EQ(driver.refusal(start_rule("a", {"weight=4"})), "");
   ASSERT_EQ(driver.refusal(
                 StartJob{.job = {.jobid = "4711", .clients = {"10.0.0.1"}}, .words = {"weight=3"}}),
             "");
@@ -62,7 +59,7 @@ TEST(ApplySet, TheSameSetAgainIsNoVersion) {
   BookDriver driver;
   const ApplySet apply = set_of_rules({{"a", "uid=7", {}}});
   ASSERT_EQ(driver.refusal(apply), "");
-  ASSERT_EQ(driver.refusal(confirmed_by(apply, at(60))), "");
+  ASSERT_EQ(driver.refusal(apply, at(60)), "");
   EXPECT_EQ(driver.book.state().version, 1U);
   EXPECT_EQ(driver.book.state().pending, std::nullopt) << "there is nothing to confirm";
 }
@@ -119,7 +116,7 @@ TEST(ApplySet, ASetThatAJobNeedsIsNotTakenAway) {
 
 TEST(ApplySet, ASetThatIsConfirmedStays) {
   BookDriver driver;
-  ASSERT_EQ(driver.refusal(confirmed_by(set_of_rules({{"a", "uid=7", {}}}), at(60))), "");
+  ASSERT_EQ(driver.refusal(set_of_rules({{"a", "uid=7", {}}}), at(60)), "");
   EXPECT_EQ(driver.book.next_deadline(), at(60));
   ASSERT_EQ(driver.refusal(Confirm{}), "");
   EXPECT_THAT(driver.advance(1000), IsEmpty());
@@ -130,7 +127,7 @@ TEST(ApplySet, ASetThatIsConfirmedStays) {
 TEST(ApplySet, ASetThatNobodyConfirmsIsGivenUp) {
   BookDriver driver;
   ASSERT_EQ(driver.refusal(start_rule("old")), "");
-  ASSERT_EQ(driver.refusal(confirmed_by(set_of_rules({{"new", "uid=7", {}}}), at(60))), "");
+  ASSERT_EQ(driver.refusal(set_of_rules({{"new", "uid=7", {}}}), at(60)), "");
   EXPECT_EQ(driver.rules().front(), "new");
   EXPECT_THAT(driver.advance(59), IsEmpty());
   EXPECT_THAT(driver.advance(1),
@@ -146,8 +143,7 @@ TEST(ApplySet, TheDeadlineHoldsOverARestart) {
   BookDriver driver;
   ASSERT_EQ(driver.refusal(start_rule("old", {"for=30s"})), "");
   ASSERT_EQ(driver.refusal(start_rule("older")), "");
-  ASSERT_EQ(driver.refusal(confirmed_by(set_of_rules({{"new", "uid=7", {"for=10s"}}}), at(60))),
-            "");
+  ASSERT_EQ(driver.refusal(set_of_rules({{"new", "uid=7", {"for=10s"}}}), at(60)), "");
   driver.book = driver.replayed();
   EXPECT_EQ(driver.rules().front(), "new");
   EXPECT_THAT(driver.advance(61),
@@ -161,7 +157,7 @@ TEST(ApplySet, TheDeadlineHoldsOverARestart) {
 TEST(ApplySet, WhileASetWaitsNothingElseOfTheAdministratorsChanges) {
   BookDriver driver;
   ASSERT_EQ(driver.refusal(start_rule("old")), "");
-  ASSERT_EQ(driver.refusal(confirmed_by(set_of_rules({{"new", "uid=7", {}}}), at(60))), "");
+  ASSERT_EQ(driver.refusal(set_of_rules({{"new", "uid=7", {}}}), at(60)), "");
   const auto again = driver.run(set_of_rules({{"other", "uid=7", {}}}));
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code, ProblemCode::unavailable);
@@ -179,9 +175,40 @@ TEST(ApplySet, WhileASetWaitsNothingElseOfTheAdministratorsChanges) {
 
 TEST(ApplySet, ItIsTooLateToConfirmAtTheDeadline) {
   BookDriver driver;
-  ASSERT_EQ(driver.refusal(confirmed_by(set_of_rules({{"new", "uid=7", {}}}), at(60))), "");
+  ASSERT_EQ(driver.refusal(set_of_rules({{"new", "uid=7", {}}}), at(60)), "");
   driver.now = at(60);
   EXPECT_EQ(driver.refusal(Confirm{}), ": the time to confirm is over");
+}
+
+TEST(Confirmation, AStartedRuleThatNobodyConfirmsGoesByItself) {
+  BookDriver driver;
+  ASSERT_EQ(driver.refusal(start_rule("a"), at(60)), "");
+  EXPECT_THAT(driver.refusal(start_rule("b")), HasSubstr("waits for its confirmation"));
+  EXPECT_EQ(driver.replayed().state(), driver.book.state());
+  (void)driver.advance(60);
+  EXPECT_THAT(driver.rules(), Not(Contains("a")));
+  ASSERT_EQ(driver.refusal(start_rule("b"), at(120)), "");
+  ASSERT_EQ(driver.refusal(Confirm{}), "");
+  (void)driver.advance(100);
+  EXPECT_THAT(driver.rules(), Contains("b"));
+}
+
+TEST(Confirmation, AChangeAndAStopGoBackToWhatWas) {
+  BookDriver driver;
+  ASSERT_EQ(driver.refusal(start_rule("a", {"weight=4"})), "");
+  ASSERT_EQ(driver.refusal(ChangeRule{.name = "a", .words = {"weight=8"}}, at(10)), "");
+  EXPECT_EQ(driver.rules().front(), "a weight=8");
+  (void)driver.advance(10);
+  EXPECT_EQ(driver.rules().front(), "a weight=4");
+  ASSERT_EQ(driver.refusal(StopRule{.name = "a"}, at(20)), "");
+  (void)driver.advance(10);
+  EXPECT_EQ(driver.rules().front(), "a weight=4");
+}
+
+TEST(Confirmation, WhatChangesNoSetOfRulesNeedsNone) {
+  BookDriver driver;
+  ASSERT_EQ(driver.refusal(SetBypass{.on = true}, at(60)), "");
+  EXPECT_FALSE(driver.book.state().pending);
 }
 
 }  // namespace

@@ -35,8 +35,9 @@ class StageTest : public ::testing::Test {
   void make(const Config& config) { stage_ = std::make_unique<Stage>(config, now_); }
 
   VirtualPfsId named(const std::string& name, const std::string& declared = "") {
-    return stage_->find({.virtual_pfs = name, .declared_name = declared.empty() ? name : declared},
-                        now_);
+    return stage_
+        ->find({.virtual_pfs = name, .declared_name = declared.empty() ? name : declared}, now_)
+        .id;
   }
   Held& request(VirtualPfsId whose, IoKind kind = IoKind::read) {
     Held& io = requests_.emplace_back();
@@ -104,7 +105,7 @@ TEST_F(StageTest, RulesSayWhoseARequestIs) {
                          std::optional<std::string_view> job) {
     const auto match = classifier.classify(Address::parse(client).value(),
                                            {.uid = uid, .hints = std::span(&job, 1)});
-    return stage_->virtual_pfs()[stage_->find(match, now_).app].info->name;
+    return stage_->virtual_pfs()[stage_->find(match, now_).id.app].info->name;
   };
   EXPECT_EQ(whose("10.1.2.3", 1001, "7"), "job-7");
   EXPECT_EQ(whose("11.1.2.3", 1001, "7"), "b");
@@ -125,7 +126,7 @@ TEST_F(StageTest, CountsWhatArrivesIsSentDoneFailsAndIsRefusedByKind) {
   stage_->end(write, {.moved = {0}, .failed = true}, now_);
   ASSERT_THAT(let_go(), ElementsAre(&late));
   stage_->end(late, {.moved = {}, .failed = false, .refused = true}, now_);
-  stage_->count_refused(a, IoKind::metadata, {});
+  stage_->count_refused({.id = a}, IoKind::metadata, {}, now_);
 
   const Counters& seen = counters(a);
   EXPECT_EQ(seen.arrived.of(IoKind::write).requests, 2U);

@@ -87,6 +87,77 @@ TEST(VirtualPfsTable, WhatIsRetiredIsForgottenAndItsNumberUsedAgainWithAnotherGe
   EXPECT_EQ(table.find_or_make({"job-3", "job-{jobid}"}, kNow).app, AppId{0}) << "one at a time";
 }
 
+TEST(VirtualPfsTable, ItsJobIdIsTheOneThatAllItsRequestsShow) {
+  VirtualPfsTable table({{.name = "a", .share = {}},
+                         {.name = "b", .share = {}},
+                         {.name = "{uid}-of-{jobid}", .share = {}},
+                         {.name = "user-{uid}", .share = {}}},
+                        10, kNow);
+  const auto find = [&](const char* name, const char* declared, const char* jobid) {
+    return table
+        .find_or_make({.virtual_pfs = name, .declared_name = declared, .jobid = jobid}, kNow)
+        .app;
+  };
+  const AppId job = find("7-of-17", "{uid}-of-{jobid}", "17");
+  EXPECT_EQ(table.jobid(job), "17");
+  EXPECT_EQ(table.jobid(AppId{1}), "") << "none was seen";
+  const AppId a = find("a", "a", "some-job");
+  EXPECT_EQ(table.jobid(find("a", "a", "some-job")), "some-job");
+  const AppId b = find("b", "b", "");
+  EXPECT_EQ(table.jobid(find("b", "b", "later")), "") << "not all showed it";
+  EXPECT_EQ(table.jobid(find("a", "a", "another-job")), "");
+  EXPECT_EQ(table.jobid(find("a", "a", "some-job")), "") << "two are not one";
+  const AppId user = find("user-7", "user-{uid}", "7");
+  EXPECT_EQ(table.jobid(user), "7");
+  EXPECT_EQ(table.jobid(find("user-7", "user-{uid}", "8")), "");
+  EXPECT_EQ(find("default", "default", "9"), AppId{0});
+  EXPECT_EQ(table.jobid(AppId{0}), "");
+  EXPECT_EQ(table[a].info->name, "a");
+  EXPECT_EQ(table[b].info->name, "b");
+}
+
+TEST(VirtualPfsTable, AJobIdSurvivesAReloadAndNotItsVirtualPfs) {
+  const std::vector<VirtualPfsConfig> declared = {{.name = "x-{dir}", .share = {}}};
+  VirtualPfsTable table(declared, 10, kNow);
+  const Classifier::Match match = {
+      .virtual_pfs = "x-data", .declared_name = "x-{dir}", .nodes = 4, .jobid = "42"};
+  const AppId app = table.find_or_make(match, kNow).app;
+  (void)table.reconfigure({{.name = "x-{dir}", .share = {.weight = 3}}}, 10, kNow);
+  EXPECT_EQ(table.jobid(app), "42");
+  EXPECT_EQ(table[app].info->nodes, 4U);
+  table.retire(app);
+  EXPECT_EQ(table.find_or_make({.virtual_pfs = "x-y", .declared_name = "x-{dir}"}, kNow).app, app);
+  EXPECT_EQ(table.jobid(app), "");
+  EXPECT_EQ(table[app].info->nodes, 0U);
+}
+
+TEST(VirtualPfsTable, OneOfATemplateHasTheNodesOfItsJobUnlessTheyAreDeclared) {
+  VirtualPfsTable table(
+      {{.name = "job-{jobid}", .share = {}},
+       {.name = "big-{jobid}", .share = {.own = {{.word = "nodes", .value = 1000}}}},
+       {.name = "fixed", .share = {}}},
+      10, kNow);
+  const auto find = [&](const std::string& kind, std::uint32_t nodes) {
+    return table.find_or_make({.virtual_pfs = kind == "fixed" ? kind : kind + "-1",
+                               .declared_name = kind == "fixed" ? kind : kind + "-{jobid}",
+                               .nodes = nodes,
+                               .jobid = "1"},
+                              kNow);
+  };
+  const auto nodes_of = [&](AppId app) {
+    return table.share_to_come(app, kNow).own_value("nodes");
+  };
+  const AppId job = find("job", 8).app;
+  EXPECT_EQ(nodes_of(job), 8U);
+  EXPECT_FALSE(find("job", 8).other_nodes);
+  EXPECT_TRUE(find("job", 16).other_nodes);
+  EXPECT_EQ(nodes_of(job), 16U);
+  EXPECT_FALSE(find("job", 0).other_nodes) << "not known is not another number";
+  EXPECT_EQ(nodes_of(job), 16U);
+  EXPECT_EQ(nodes_of(find("big", 8).app), 1000U);
+  EXPECT_EQ(nodes_of(find("fixed", 8).app), std::nullopt);
+}
+
 TEST(VirtualPfsTable, TheTimeToFinishCountsFromWhenItIsLearnt) {
   using std::chrono::seconds;
   const VirtualPfsConfig job = {

@@ -51,10 +51,12 @@ std::string ProxyProcess::text_of(const ProxySettings& settings) const {
       "timeouts: {{{}}}\n"
       "scheduler: {{policy: {}, depth: {{requests: {}, bytes: {}}}{}}}\n"
       "virtual_pfs: {{{}}}\n"
-      "rules: {}\n",
+      "rules: {}\n"
+      "{}",
       port_.address(), upstream, settings.protocol, settings.workers, status_file_,
       further(settings.proxy), settings.limits, settings.timeouts, settings.policy, settings.depth,
-      settings.depth_bytes, further(settings.scheduler), settings.virtual_pfs, settings.rules);
+      settings.depth_bytes, further(settings.scheduler), settings.virtual_pfs, settings.rules,
+      settings.control.empty() ? "" : fmt::format("control: {{{}}}\n", settings.control));
 }
 
 void ProxyProcess::reload(const ProxySettings& settings) {

@@ -25,6 +25,7 @@ struct ProxySettings {
   std::string scheduler;  // further entries: "schedule: [io, metadata]"
   std::string timeouts;   // "hold: 300 ms"
   std::string limits;     // "connections: 10"
+  std::string control;    // the control port: "socket: /run/x.sock"; empty: none
   std::string virtual_pfs = "default: {weight: 1}";
   std::string rules = "[]";  // a flow sequence
   // The status file; empty: one in the scratch directory.

@@ -61,7 +61,7 @@ void RoundRobin::begin_turn(std::uint32_t index) {
 
 void RoundRobin::enqueue(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
-  if (!flows_.push_back(flows_.of(request), request)) return;
+  if (flows_.push_back(flows_.of(request), request) != Joined::as_head) return;
   flows_.holds().wait_for_turn(index, now);
   begin_turn(index);
 }

@@ -96,6 +96,7 @@ int run(int argc, char** argv) {
   app.add_flag("-q,--quiet", options.quiet, "print faults and totals only");
   app.add_flag("-v,--verbose", options.verbose, "print every field of every message");
   app.add_option("--ports", options.ports, "look only at connections with one of these ports")
+      ->type_name("PORTS")
       ->delimiter(',')
       ->allow_extra_args(false);
   if (const auto code = vpfs::parse_command_line(app, "vpfs-decode", argc, argv)) return *code;

@@ -37,16 +37,22 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--config", options.config, "What to run (conf/load.yaml); required");
-  app.add_option("--json", options.json, "Write the results to this file");
+  app.add_option("--config", options.config, "What to run (conf/load.yaml); required")
+      ->type_name("FILE");
+  app.add_option("--json", options.json, "Write the results to this file")->type_name("FILE");
   app.add_flag("--check-config", options.check_config,
                "Say what the configuration will do, and exit");
   app.add_flag("--no-live", options.no_live, "Print no line for each measured second");
   app.add_option("--file-system", options.file_system,
-                 "Instead of the file's: tcp://HOST:PORT/NAME, beegfs://HOST:PORT/TARGET");
-  app.add_option("--duration", options.duration, "Instead of the file's: 10s, 500ms");
-  app.add_option("--warm-up", options.warm_up, "Instead of the file's");
-  app.add_option("--interval", options.interval, "Of the timeline in the results");
+                 "Instead of the file's: tcp://HOST:PORT/NAME, beegfs://HOST:PORT/TARGET")
+      ->type_name("ADDRESS");
+  app.add_option("--duration", options.duration,
+                 "How long to measure, instead of the file's: 10s, 500ms")
+      ->type_name("TIME");
+  app.add_option("--warm-up", options.warm_up, "How long to run before, instead of the file's")
+      ->type_name("TIME");
+  app.add_option("--interval", options.interval, "Of the timeline in the results")
+      ->type_name("TIME");
 }
 
 std::optional<vpfs::Duration> duration_option(const char* name, const std::string& text,

@@ -103,7 +103,7 @@ class Steps {
     step_.operation.what = made;
     step_.accepted = !before.has_rule(rule.name) && !before.pending;
     BookModel::Set set = before.set();
-    set.rules.push_back(rule);
+    set.rules.insert(set.rules.begin(), rule);
     step_.after.add_version(set);
   }
 
@@ -171,13 +171,13 @@ class Steps {
       made.shares = {{.virtual_pfs = "default",
                       .words = {set.default_words.substr(0, set.default_words.size() - 1)}}};
     }
-    if (below(2) == 0) made.confirm_by = later(now_, below(60) + 1);
     step_.operation.what = made;
+    if (below(2) == 0) step_.operation.confirm_by = later(now_, below(60) + 1);
     step_.accepted = !before.pending;
     const std::size_t version = before.versions.size() - 1;
     step_.after.add_version(set);
-    if (made.confirm_by && step_.after.versions.size() > before.versions.size()) {
-      step_.after.pending = {*made.confirm_by, version};
+    if (step_.operation.confirm_by && step_.after.versions.size() > before.versions.size()) {
+      step_.after.pending = {*step_.operation.confirm_by, version};
     }
   }
 

@@ -1,0 +1,35 @@
+#include "base/log_file.h"
+
+#include <cerrno>
+
+namespace vpfs {
+
+void LogFile::reopen(TimePoint now) {
+  tried_ = now;
+  was_tried_ = true;
+  file_.reset(std::fopen(path_.c_str(), "ae"));
+  if (file_ == nullptr) {
+    const std::error_code error(errno, std::generic_category());
+    problem_ = {.message = "log file " + path_ + ": " + error.message(), .code = error};
+    return;
+  }
+  // Each fwrite is a write.
+  (void)std::setvbuf(file_.get(), nullptr, _IONBF, 0);
+}
+
+Result<void> LogFile::append(std::string_view line, TimePoint now) {
+  if (file_ == nullptr && (!was_tried_ || now - tried_ >= kRetry)) reopen(now);
+  if (file_ == nullptr) return std::unexpected(problem_);
+  std::clearerr(file_.get());
+  errno = 0;
+  const bool begun = !torn_ || std::fwrite("\n", 1, 1, file_.get()) == 1;
+  if (begun) {
+    const std::size_t size = std::fwrite(line.data(), 1, line.size(), file_.get());
+    torn_ = size > 0 && size < line.size();
+    if (size == line.size()) return {};
+  }
+  const std::error_code error(errno, std::generic_category());
+  return fail("log file " + path_ + ": " + error.message(), error);
+}
+
+}  // namespace vpfs

@@ -1,0 +1,1 @@
+"""The control port of a proxy: its messages, clients of it, and attacks on it."""

@@ -1,0 +1,234 @@
+// The part of Administration that is about rules and jobs.
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "base/config_reader.h"
+#include "control/admin/administration.h"
+#include "control/admin/job_replies.h"
+#include "control/admin/rule_states.h"
+#include "control/wire/protocol.h"
+#include "stage/client_list.h"
+#include "stage/rule_checks.h"
+#include "stage/rule_set_file.h"
+#include "stage/rule_text.h"
+
+namespace vpfs::control {
+namespace {
+
+std::vector<std::string> words_of(const google::protobuf::RepeatedPtrField<std::string>& words) {
+  return {words.begin(), words.end()};
+}
+
+bool has_word(const std::vector<std::string>& words, std::string_view key) {
+  return std::ranges::any_of(words, [&](const std::string& word) {
+    return word.starts_with(key) && word.substr(key.size()).starts_with('=');
+  });
+}
+
+std::string done_text(const Rule& request, const stage::Change& change, std::uint64_t version) {
+  std::string text;
+  switch (request.action()) {
+    case Rule::START:
+      text = fmt::format("rule {} started", request.name());
+      break;
+    case Rule::CHANGE:
+      text = fmt::format("rule {} changed", request.name());
+      break;
+    case Rule::STOP:
+      text = fmt::format("rule {} stopped", request.name());
+      break;
+    case Rule::APPLY:
+      text = fmt::format("{} differences applied", change.differences.size());
+      break;
+    case Rule::CONFIRM:
+      text = "confirmed";
+      break;
+    case Rule::ROLLBACK:
+      text = fmt::format("rolled back to version {}", request.version());
+      break;
+    default:
+      break;
+  }
+  text += fmt::format("; this is version {}", version);
+  const std::vector<std::string> words = words_of(request.words());
+  if (has_word(words, "rate") || has_word(words, "iops") || has_word(words, "operations")) {
+    text += "; rate and iops count for each data server";
+  }
+  return text;
+}
+
+}  // namespace
+
+Administration::Outcome<RuleReply> Administration::rule(const Rule& request, const Caller& caller) {
+  switch (request.action()) {
+    case Rule::LIST:
+      return list_rules();
+    case Rule::HISTORY:
+      return history();
+    case Rule::START:
+    case Rule::CHANGE:
+    case Rule::STOP:
+    case Rule::APPLY:
+    case Rule::CONFIRM:
+    case Rule::ROLLBACK:
+      return change_rules(request, caller);
+    default:
+      return std::unexpected(
+          make_error(Error::UNSUPPORTED, "action", "this version does not know the action"));
+  }
+}
+
+Administration::Outcome<RuleReply> Administration::list_rules() {
+  const StageSnapshot snapshot = reader_.read(owner_.stage());
+  RuleReply reply;
+  add_rules(*reply.mutable_rules(), live_, snapshot.rules);
+  const stage::BookState& state = live_.book().state();
+  reply.set_version(state.version);
+  if (state.pending) reply.set_confirm_by_at(state.pending->deadline.time_since_epoch().count());
+  return reply;
+}
+
+RuleReply Administration::history() const {
+  const stage::RuleBook& book = live_.book();
+  RuleReply reply;
+  reply.set_version(book.state().version);
+  for (const stage::HistoryEntry& each : book.history()) {
+    HistoryEntry& entry = *reply.add_history();
+    entry.set_version(each.version);
+    entry.set_at(each.at.time_since_epoch().count());
+    entry.set_who(each.who);
+    entry.set_command(each.command);
+    for (const stage::Difference& difference : book.differences_of(each.version)) {
+      *entry.add_differences() = to_message(difference);
+    }
+  }
+  return reply;
+}
+
+Administration::Outcome<RuleReply> Administration::change_rules(const Rule& request,
+                                                                const Caller& caller) {
+  const WallTime now = now_();
+  stage::BookOperation operation = {.at = now, .who = caller.name, .what = stage::Confirm{}};
+  if (request.confirm_seconds() > 0) {
+    operation.confirm_by = now + std::chrono::seconds(request.confirm_seconds());
+  }
+  const std::vector<std::string> words = words_of(request.words());
+  switch (request.action()) {
+    case Rule::START:
+      operation.what = stage::StartRule{
+          .rule = {.name = request.name(), .condition = request.condition(), .words = words}};
+      break;
+    case Rule::CHANGE:
+      operation.what = stage::ChangeRule{.name = request.name(), .words = words};
+      break;
+    case Rule::STOP:
+      operation.what = stage::StopRule{.name = request.name()};
+      break;
+    case Rule::APPLY: {
+      ConfigErrors errors(request.file_name().empty() ? "the file" : request.file_name());
+      stage::ApplySet set = stage::read_rule_set(request.file(), live_.file(), live_.book().state(),
+                                                 stage::parse_rule, errors);
+      if (!errors.empty()) {
+        return std::unexpected(make_error(Error::INVALID, "", errors.to_string()));
+      }
+      operation.what = std::move(set);
+      break;
+    }
+    case Rule::ROLLBACK:
+      operation.what = stage::Rollback{.version = request.version()};
+      break;
+    default:
+      break;
+  }
+
+  RuleReply reply;
+  const auto add = [&](const stage::Change& change) {
+    for (const auto& each : change.differences) *reply.add_differences() = to_message(each);
+    for (const std::string& each : change.warnings) reply.add_warnings(each);
+  };
+  if (request.dry_run()) {
+    tick();
+    const auto change = live_.prepare(std::move(operation));
+    if (!change) return std::unexpected(change.error());
+    add(*change);
+    reply.set_version(live_.book().state().version);
+    reply.set_text(change->differences.empty() ? "nothing would change"
+                                               : "nothing was changed: this is a dry run");
+    return reply;
+  }
+  const auto change = carry_out(std::move(operation));
+  if (!change) return std::unexpected(change.error());
+  add(*change);
+  const stage::BookState& state = live_.book().state();
+  reply.set_version(state.version);
+  reply.set_text(done_text(request, *change, state.version));
+  if (state.pending) reply.set_confirm_by_at(state.pending->deadline.time_since_epoch().count());
+  warn_of_hidden(reply, request.name());
+  return reply;
+}
+
+// Warns of rules that never apply: the rule of this name, and those that it hides; of all rules
+// without a name.
+void Administration::warn_of_hidden(RuleReply& reply, const std::string& name) const {
+  const std::vector<stage::RuleConfig>& rules = live_.composed().config.rules;
+  const auto hidden_by = stage::hiding_rules(rules);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (!hidden_by[i]) continue;
+    const std::string& by = rules[*hidden_by[i]].name;
+    if (!name.empty() && rules[i].name != name && by != name) continue;
+    reply.add_warnings(fmt::format(
+        "rule {} never applies: {} before it matches everything that it would", rules[i].name, by));
+  }
+}
+
+Administration::Outcome<JobReply> Administration::job(const Job& request, const Caller& caller) {
+  const WallTime now = now_();
+  switch (request.action()) {
+    case Job::LIST:
+      return list_jobs(caller);
+    case Job::START: {
+      stage::StartJob start;
+      auto job = read_job(request, live_.composed().config.names);
+      if (!job) return std::unexpected(std::move(job.error()));
+      start.job = std::move(*job);
+      start.words = words_of(request.words());
+      if (request.time_limit_seconds() > 0) {
+        start.until = now + std::chrono::seconds(request.time_limit_seconds());
+      }
+      const bool is_known = live_.book().state().jobs.contains(request.jobid());
+      const auto change = carry_out({.at = now, .who = caller.name, .what = std::move(start)});
+      if (!change) return std::unexpected(change.error());
+      JobReply reply;
+      for (const std::string& each : change->warnings) reply.add_warnings(each);
+      reply.set_text(
+          fmt::format("job {} {}", request.jobid(), is_known ? "registered again" : "registered"));
+      return reply;
+    }
+    case Job::STOP: {
+      const auto change = carry_out(
+          {.at = now, .who = caller.name, .what = stage::StopJob{.jobid = request.jobid()}});
+      if (!change) return std::unexpected(change.error());
+      JobReply reply;
+      for (const std::string& each : change->warnings) reply.add_warnings(each);
+      reply.set_text(fmt::format("job {} is no longer registered", request.jobid()));
+      return reply;
+    }
+    default:
+      return std::unexpected(
+          make_error(Error::UNSUPPORTED, "action", "this version does not know the action"));
+  }
+}
+
+JobReply Administration::list_jobs(const Caller& caller) {
+  JobReply reply;
+  add_jobs(reply, live_.composed().config, live_.book().state());
+  if (caller.rights == Rights::own) keep_own(reply, own_jobs(live_.composed().config, caller));
+  return reply;
+}
+
+}  // namespace vpfs::control

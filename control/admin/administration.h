@@ -1,0 +1,65 @@
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "base/clock.h"
+#include "control/admin/live_state.h"
+#include "control/admin/stage_owner.h"
+#include "control/admin/stage_snapshot.h"
+#include "control/wire/control.pb.h"
+#include "control/wire/owner.h"
+#include "control/wire/rights.h"
+
+namespace vpfs::control {
+
+// Carries out what administrators ask a stage: rules, jobs, statistics, who is who, and so on.
+// Belongs to its owner's thread. The port has checked the caller's rights; what a caller may see of
+// others' jobs is decided here.
+class Administration {
+ public:
+  using ReadWallClock = WallTime (*)();
+
+  // All outlive it. The owner uses live.composed() already.
+  Administration(LiveState& live, StageOwner& owner, ReadWallClock now)
+      : live_(live), owner_(owner), now_(now) {}
+  Administration(const Administration&) = delete;
+  Administration& operator=(const Administration&) = delete;
+
+  void ask(const Envelope& request, const Caller& caller, const Answer& answer);
+  // For a scrape of metrics: everything, with rules.
+  [[nodiscard]] StatsReply stats();
+  // Ends rules, jobs, confirmations and a bypass whose time is over. Call it before the first
+  // request, and then once a second.
+  void tick();
+
+ private:
+  template <typename Reply>
+  using Outcome = std::expected<Reply, Error>;
+
+  [[nodiscard]] Outcome<RuleReply> rule(const Rule& request, const Caller& caller);
+  [[nodiscard]] Outcome<RuleReply> list_rules();
+  [[nodiscard]] RuleReply history() const;
+  [[nodiscard]] Outcome<RuleReply> change_rules(const Rule& request, const Caller& caller);
+  [[nodiscard]] Outcome<JobReply> job(const Job& request, const Caller& caller);
+  [[nodiscard]] JobReply list_jobs(const Caller& caller);
+  [[nodiscard]] Outcome<Ack> reload();
+  [[nodiscard]] Outcome<Ack> drain();
+  [[nodiscard]] Outcome<Ack> bypass(const Bypass& request, const Caller& caller);
+  [[nodiscard]] StatsReply stats(bool with_rules, const Caller* caller);
+  void why(const Why& request, const Caller& caller, const Answer& answer);
+
+  // Carries an operation out, and puts what follows into force.
+  [[nodiscard]] Outcome<stage::Change> carry_out(stage::BookOperation operation);
+  void use_composed();
+  void apply_bypass();
+  void warn_of_hidden(RuleReply& reply, const std::string& name) const;
+
+  LiveState& live_;
+  StageOwner& owner_;
+  ReadWallClock now_;
+  SnapshotReader reader_;
+  bool bypassed_ = false;
+};
+
+}  // namespace vpfs::control

@@ -1,0 +1,99 @@
+#include "control/admin/flow_reports.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace vpfs::control {
+namespace {
+
+// How many names are copied per lock.
+constexpr std::size_t kNames = 64;
+
+std::uint64_t microseconds(Duration duration) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
+}
+
+void fill(Sums& sums, const stage::Amount& amount, Cost cost) {
+  sums.set_requests(amount.requests);
+  sums.set_bytes(amount.bytes);
+  sums.set_cost(cost);
+}
+
+void fill(FlowReport& report, std::uint32_t flow, const stage::Counters& counters) {
+  report.set_flow(flow);
+  fill(*report.mutable_arrived(), counters.arrived.all(), 0);
+  fill(*report.mutable_sent(), counters.sent.all(), counters.cost_sent);
+  fill(*report.mutable_done(), counters.done.all(), counters.cost_done);
+  fill(*report.mutable_queued(), counters.queued, 0);
+  report.set_limited_us(microseconds(counters.held.limit));
+  report.set_metadata_operations(counters.done.of(IoKind::metadata).requests);
+}
+
+}  // namespace
+
+std::optional<stage::VirtualPfsId> FlowReports::find(std::uint32_t flow) const {
+  if (flow >= told_.size() || !told_[flow].announced) return std::nullopt;
+  return stage::VirtualPfsId{.app = AppId{flow}, .generation = told_[flow].generation};
+}
+
+void FlowReports::add(StageAccess& stage, Flows& flows, Report& report) {
+  stage.copy_counters(rows_);
+  if (told_.size() < rows_.size()) told_.resize(rows_.size());
+  new_.clear();
+  for (std::uint32_t flow = 0; flow < rows_.size(); ++flow) {
+    const stage::CounterRow& row = rows_[flow];
+    Told& told = told_[flow];
+    const bool is_known = told.announced && told.generation == row.id.generation;
+    if (told.announced && (!row.is_there || !is_known)) {
+      FlowReport& ended = *report.add_flows();
+      ended.set_flow(flow);
+      ended.set_ended(true);
+      told = {};
+    }
+    if (!row.is_there) continue;
+    const stage::Counters& counters = row.counters;
+    const Told now = {.announced = true,
+                      .generation = row.id.generation,
+                      .arrived = counters.arrived.all().requests,
+                      .sent = counters.sent.all().requests,
+                      .done = counters.done.all().requests,
+                      .queued = counters.queued.requests,
+                      .limited = counters.held.limit};
+    if (!told.announced) {
+      new_.push_back(row.id);
+    } else if (now.arrived == told.arrived && now.sent == told.sent && now.done == told.done &&
+               now.queued == told.queued && now.limited == told.limited) {
+      continue;
+    }
+    told = now;
+    fill(*report.add_flows(), flow, counters);
+  }
+  if (!new_.empty()) announce(stage, flows);
+}
+
+void FlowReports::announce(StageAccess& stage, Flows& flows) {
+  for (std::size_t first = 0; first < new_.size(); first += kNames) {
+    std::vector<std::pair<stage::VirtualPfsId, std::shared_ptr<const stage::VirtualPfsInfo>>> named;
+    const auto part = std::span(new_).subspan(first, std::min(kNames, new_.size() - first));
+    named.reserve(part.size());
+    stage.inspect([&](stage::Stage& from, TimePoint) {
+      const stage::VirtualPfsTable& table = from.virtual_pfs();
+      for (const stage::VirtualPfsId id : part) {
+        if (table.is_there(id)) named.emplace_back(id, table[id.app].info);
+      }
+    });
+    for (const auto& [id, info] : named) {
+      Flow& flow = *flows.add_flows();
+      flow.set_id(std::to_underlying(id.app));
+      flow.set_generation(id.generation);
+      flow.set_name(info->name);
+      flow.set_weight(info->declared->share.weight);
+    }
+  }
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,140 @@
+#include "control/admin/live_state.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "control/wire/protocol.h"
+#include "stage/book_record.h"
+#include "stage/rule_text.h"
+
+namespace vpfs::control {
+namespace {
+
+Error::Code code_of(stage::ProblemCode code) {
+  switch (code) {
+    case stage::ProblemCode::invalid:
+      return Error::INVALID;
+    case stage::ProblemCode::not_found:
+      return Error::NOT_FOUND;
+    case stage::ProblemCode::exists:
+      return Error::EXISTS;
+    case stage::ProblemCode::unavailable:
+      return Error::UNAVAILABLE;
+  }
+  return Error::INTERNAL;
+}
+
+std::string place_and_text(const stage::Suspended& suspended) {
+  if (suspended.place.empty()) return suspended.text;
+  return fmt::format("{}: {}", suspended.place, suspended.text);
+}
+
+}  // namespace
+
+Error to_error(const stage::BookProblem& problem) {
+  return make_error(code_of(problem.code), problem.place, problem.text);
+}
+
+LiveState::LiveState(std::unique_ptr<StateStore> store, const stage::Config& file)
+    : store_(std::move(store)),
+      file_(&file),
+      book_(stage::parse_rule),
+      composer_(stage::parse_rule) {}
+
+Result<std::unique_ptr<LiveState>> LiveState::load(std::unique_ptr<StateStore> store,
+                                                   const stage::Config& file, WallTime now,
+                                                   std::vector<std::string>& notes) {
+  std::unique_ptr<LiveState> made(new LiveState(std::move(store), file));
+  if (made->store_ != nullptr) {
+    Result<StateStore::Loaded> loaded = made->store_->load();
+    if (!loaded) return std::unexpected(std::move(loaded.error()));
+    for (std::string& note : loaded->notes) notes.push_back(std::move(note));
+    for (const StateStore::Record& record : loaded->records) {
+      if (const auto replayed = made->book_.replay(record.text); !replayed) {
+        return fail(fmt::format("{}: {}", record.place, replayed.error()));
+      }
+    }
+    if (const auto& pending = made->book_.state().pending; pending && pending->deadline <= now) {
+      notes.push_back(fmt::format("version {} was not confirmed in time: back to version {}",
+                                  made->book_.state().version, pending->version));
+    }
+  }
+  if (!made->expire(now)) made->compose();
+  for (const stage::Suspended& each : made->composed_.suspended) {
+    notes.push_back(fmt::format("rule {} is not in force: {}", each.name, place_and_text(each)));
+  }
+  return made;
+}
+
+void LiveState::compose() {
+  composed_ = composer_.compose(*file_, book_.state());
+}
+
+std::expected<stage::Change, Error> LiveState::prepare(stage::BookOperation operation) const {
+  auto change = book_.prepare(std::move(operation), *file_);
+  if (!change) return std::unexpected(to_error(change.error()));
+  return std::move(*change);
+}
+
+std::expected<void, Error> LiveState::carry_out(const stage::Change& change) {
+  if (const Result<void> kept = keep(change.record); !kept) {
+    return std::unexpected(make_error(Error::UNAVAILABLE, "control.journal",
+                                      kept.error().message + "; nothing was changed"));
+  }
+  book_.commit(change.operation);
+  keep_small();
+  compose();
+  return {};
+}
+
+bool LiveState::expire(WallTime now) {
+  const std::optional<stage::BookOperation> due = book_.expire(now);
+  if (!due) return false;
+  // What is due ends even if the journal cannot have it: its time says the same at the next start.
+  const auto record = stage::to_record(*due, book_.state().number + 1);
+  if (const Result<void> kept = keep(record.value()); !kept) {
+    spdlog::error("control.journal: {}", kept.error().message);
+    is_behind_ = true;
+  }
+  book_.commit(*due);
+  keep_small();
+  compose();
+  return true;
+}
+
+Result<void> LiveState::keep(const std::string& record) {
+  if (store_ == nullptr) return {};
+  if (is_behind_) {
+    if (Result<void> replaced = store_->replace(book_.snapshot()); !replaced) return replaced;
+    is_behind_ = false;
+  }
+  return store_->append(record);
+}
+
+void LiveState::keep_small() {
+  if (store_ == nullptr || is_behind_ || !store_->wants_replacing()) return;
+  const Result<void> replaced = store_->replace(book_.snapshot());
+  if (!replaced) spdlog::warn("control.journal: {}", replaced.error().message);
+}
+
+Result<void> LiveState::fits(const stage::Config& file) const {
+  stage::Composer composer(stage::parse_rule);
+  const stage::Composer::Composed composed = composer.compose(file, book_.state());
+  const auto newly = stage::newly_suspended(composed_.suspended, composed.suspended);
+  if (newly.empty()) return {};
+  const stage::Suspended& first = newly.front();
+  return fail(fmt::format(
+      "the live rule {} does not fit this file: {}; change or stop it first{}", first.name,
+      place_and_text(first),
+      newly.size() > 1 ? fmt::format(" (and {} others)", newly.size() - 1) : std::string()));
+}
+
+void LiveState::take_on(const stage::Config& file) {
+  file_ = &file;
+  composer_.forget();
+  compose();
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,137 @@
+#include "control/admin/rule_states.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "stage/book_changes.h"
+#include "stage/live_words.h"
+#include "stage/rule_checks.h"
+
+namespace vpfs::control {
+namespace {
+
+using Counted = std::unordered_map<std::string_view, const StageSnapshot::Rule*>;
+
+std::string_view name_of(stage::RuleOrigin origin) {
+  switch (origin) {
+    case stage::RuleOrigin::file:
+      return "file";
+    case stage::RuleOrigin::administrator:
+      return "administrator";
+    case stage::RuleOrigin::job:
+      return "job";
+    case stage::RuleOrigin::coordinator:
+      return "coordinator";
+  }
+  return "";
+}
+
+std::int64_t seconds(WallTime time) {
+  return time.time_since_epoch().count();
+}
+
+void fill_times(RuleState& state, const std::string& by, WallTime since,
+                const std::optional<WallTime>& until) {
+  state.set_by(by);
+  state.set_since_at(seconds(since));
+  if (until) state.set_until_at(seconds(*until));
+}
+
+// Who made a rule, and until when it holds. An administrator may have changed the share of a rule
+// of the file.
+void fill_author(RuleState& state, const stage::RuleConfig& rule, const stage::BookState& book) {
+  if (const auto live = stage::find_rule(book, rule.name)) {
+    return fill_times(state, live->by, live->since, live->until);
+  }
+  const auto share = stage::find_share(stage::administrators_of(book), rule.virtual_pfs);
+  if (share != nullptr) fill_times(state, share->by, share->since, share->until);
+}
+
+void fill_counts(RuleState& state, const Counted& counted) {
+  const auto found = counted.find(state.name());
+  if (found == counted.end()) return;
+  const StageSnapshot::Rule& row = *found->second;
+  state.set_hits(row.hits);
+  state.set_virtual_pfs_made(row.made);
+  if (!row.would_hold) return;
+  Shadow& shadow = *state.mutable_would_hold();
+  shadow.set_requests(row.would_hold->would_hold.requests);
+  shadow.set_bytes(row.would_hold->would_hold.bytes);
+  shadow.set_seconds_us(static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(row.would_hold->held).count()));
+}
+
+RuleState state_of(const stage::RuleConfig& rule, const stage::Config& config) {
+  RuleState state;
+  state.set_name(rule.name);
+  state.set_condition(rule.text.condition);
+  for (const std::string& word : rule.text.words) state.add_words(word);
+  state.set_virtual_pfs(rule.virtual_pfs);
+  state.set_origin(std::string(name_of(rule.origin)));
+  state.set_shadow(rule.mode == stage::RuleMode::shadow);
+  const auto& classes = config.scheduler.classes.classes;
+  if (rule.traffic_class < classes.size()) state.set_class_(classes[rule.traffic_class].name);
+  return state;
+}
+
+RuleState default_rule(const stage::Config& config, const stage::BookState& book) {
+  stage::RuleConfig rule = {.name = "default"};
+  rule.virtual_pfs = "default";
+  rule.traffic_class = stage::default_class(config);
+  const auto declared =
+      std::ranges::find(config.virtual_pfs, "default", &stage::VirtualPfsConfig::name);
+  if (declared != config.virtual_pfs.end()) rule.text.words = stage::words_of_share(*declared);
+  const auto share = stage::find_share(stage::administrators_of(book), "default");
+  if (share != nullptr) rule.origin = stage::RuleOrigin::administrator;
+  RuleState state = state_of(rule, config);
+  fill_author(state, rule, book);
+  return state;
+}
+
+}  // namespace
+
+void add_rules(google::protobuf::RepeatedPtrField<RuleState>& to, const LiveState& live,
+               const std::vector<StageSnapshot::Rule>& counted) {
+  const stage::Config& config = live.composed().config;
+  const stage::BookState& book = live.book().state();
+  Counted by_name;
+  for (const StageSnapshot::Rule& each : counted) by_name.emplace(*each.name, &each);
+  const auto hidden_by = stage::hiding_rules(config.rules);
+  for (std::size_t i = 0; i < config.rules.size(); ++i) {
+    RuleState state = state_of(config.rules[i], config);
+    fill_author(state, config.rules[i], book);
+    fill_counts(state, by_name);
+    if (hidden_by[i]) state.set_hidden_by(config.rules[*hidden_by[i]].name);
+    *to.Add() = std::move(state);
+  }
+  RuleState last = default_rule(config, book);
+  fill_counts(last, by_name);
+  *to.Add() = std::move(last);
+  for (const stage::Suspended& each : live.composed().suspended) {
+    RuleState state;
+    state.set_name(each.name);
+    state.set_origin(std::string(name_of(each.origin)));
+    if (const auto rule = stage::find_rule(book, each.name)) {
+      state.set_condition(rule->text.condition);
+      for (const std::string& word : rule->text.words) state.add_words(word);
+      fill_times(state, rule->by, rule->since, rule->until);
+    }
+    state.set_problem(each.place.empty() ? each.text : each.place + ": " + each.text);
+    *to.Add() = std::move(state);
+  }
+}
+
+Difference to_message(const stage::Difference& difference) {
+  Difference message;
+  message.set_name(difference.name);
+  message.set_kind(std::string(stage::name_of(difference.kind)));
+  message.set_before(difference.before);
+  message.set_after(difference.after);
+  return message;
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,221 @@
+#include "control/admin/stage_snapshot.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace vpfs::control {
+namespace {
+
+// How many rows are copied per lock.
+constexpr std::size_t kRows = 8;
+constexpr std::size_t kHistograms = 2;
+constexpr std::size_t kClients = 64;
+constexpr std::size_t kRules = 32;
+
+// Calls visit(stage, now, index) for each index below `count`, `at_once` of them per lock.
+template <typename Visitor>
+void in_parts(StageAccess& access, std::size_t count, std::size_t at_once, Visitor&& visit) {
+  for (std::size_t first = 0; first < count; first += at_once) {
+    access.inspect([&](stage::Stage& stage, TimePoint at) {
+      for (std::size_t i = first; i < std::min(count, first + at_once); ++i) visit(stage, at, i);
+    });
+    std::this_thread::yield();  // let a waiting thread take the lock
+  }
+}
+
+StageSnapshot::Latencies latencies(const LatencyHistogram& histogram) {
+  return {.p50 = histogram.quantile(0.50), .p99 = histogram.quantile(0.99), .max = histogram.max()};
+}
+
+// Why the oldest request of the virtual PFS waits, in its lane.
+std::optional<StageSnapshot::Wait> wait_of(stage::Stage& stage, AppId app, TimePoint now) {
+  stage::Lanes::Lane* found = nullptr;
+  TimePoint arrival = TimePoint::max();
+  for (stage::Lanes::Lane& lane : stage.lanes()) {
+    const IoRequest* const oldest = lane.scheduler->flow(app).oldest;
+    if (oldest == nullptr || oldest->arrival >= arrival) continue;
+    arrival = oldest->arrival;
+    found = &lane;
+  }
+  if (found == nullptr) {
+    // The request stands far back in a common queue.
+    return StageSnapshot::Wait{.since = std::nullopt,
+                               .reason = "requests that came earlier go first",
+                               .may_go_in = {},
+                               .target = {}};
+  }
+  const WaitReason why = found->scheduler->why_waiting(app, now);
+  StageSnapshot::Wait wait = {
+      .since = now - arrival, .reason = why.reason, .may_go_in = {}, .target = found->target};
+  if (why.eligible) wait.may_go_in = *why.eligible - now;
+  return wait;
+}
+
+}  // namespace
+
+StageSnapshot SnapshotReader::read(StageAccess& access) {
+  StageSnapshot snapshot;
+  read_lanes(access, snapshot);
+  read_rows(access, snapshot);
+  if (snapshot.lanes.size() > 1) read_flows(access, snapshot);
+  read_latencies(access, snapshot);
+  read_rules(access, snapshot);
+  read_clients(access, snapshot);
+  return snapshot;
+}
+
+void SnapshotReader::read_lanes(StageAccess& access, StageSnapshot& to) {
+  to.lanes.reserve(stage::Lanes::kMost);
+  stage::Histograms retired;
+  access.inspect([&](stage::Stage& stage, TimePoint at) {
+    for (stage::Lanes::Lane& lane : stage.lanes()) {
+      to.lanes.push_back({.target = lane.target,
+                          .depth = lane.scheduler->depth(),
+                          .server = lane.scheduler->server(at),
+                          .queued = lane.scheduler->queued(),
+                          .outstanding = lane.scheduler->outstanding(),
+                          .flows = {}});
+    }
+    to.at = at;
+    to.bypass = stage.bypassed();
+    to.unscheduled = stage.unscheduled();
+    const stage::VirtualPfsTable& table = stage.virtual_pfs();
+    to.virtual_pfs_refused = table.refused();
+    to.retired.count = table.retired().count;
+    to.retired.counters = table.retired().counters;
+    retired = table.retired().histograms;
+  });
+  to.retired.held = latencies(retired.wait);
+  to.retired.service = latencies(retired.service);
+  to.retired.unscheduled = retired.unscheduled;
+  to.retired.statistics = retired.statistics;
+}
+
+void SnapshotReader::read_rows(StageAccess& access, StageSnapshot& to) {
+  std::vector<stage::CounterRow> counters;
+  access.copy_counters(counters);
+  ids_.clear();
+  for (const stage::CounterRow& each : counters) {
+    if (!each.is_there) continue;
+    ids_.push_back(each.id);
+    StageSnapshot::Row& row = to.rows.emplace_back();
+    row.id = each.id;
+    row.counters = each.counters;
+  }
+  const bool one_lane = to.lanes.size() == 1;
+  in_parts(access, ids_.size(), kRows, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+    const AppId app = ids_[i].app;
+    StageSnapshot::Row& row = to.rows[i];
+    if (!stage.virtual_pfs().is_there(ids_[i])) return;  // retired meanwhile
+    const stage::VirtualPfs& pfs = stage.virtual_pfs()[app];
+    row.info = pfs.info;
+    row.traffic_class = pfs.last_class;
+    row.jobid = stage.virtual_pfs().jobid(app);
+    if (const auto* const rule = stage.rules().row(pfs.last_rule)) row.rule = rule->name;
+    if (one_lane) row.report = stage.lanes()[0].scheduler->report(app, at);
+    if (row.counters.queued.requests > 0) row.wait = wait_of(stage, app, at);
+  });
+}
+
+void SnapshotReader::read_flows(StageAccess& access, StageSnapshot& to) const {
+  for (std::size_t lane = 0; lane < to.lanes.size(); ++lane) {
+    std::vector<StageSnapshot::LaneFlow>& flows = to.lanes[lane].flows;
+    flows.reserve(ids_.size());
+    in_parts(access, ids_.size(), kRows, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+      const Scheduler& scheduler = *stage.lanes()[lane].scheduler;
+      const FlowState flow = scheduler.flow(ids_[i].app);
+      if (to.rows[i].info == nullptr || flow.queued + flow.outstanding == 0) return;
+      flows.push_back({.info = to.rows[i].info,
+                       .queued = flow.queued,
+                       .report = scheduler.report(ids_[i].app, at)});
+    });
+  }
+}
+
+void SnapshotReader::read_latencies(StageAccess& access, StageSnapshot& to) {
+  if (!ids_.empty()) {
+    known_.resize(std::max(known_.size(), std::size_t{std::to_underlying(ids_.back().app)} + 1));
+  }
+  std::vector<std::size_t> changed;  // rows
+  const auto look = [&](stage::Stage& stage, std::size_t i) {
+    const stage::VirtualPfsTable& table = stage.virtual_pfs();
+    if (!table.is_there(ids_[i])) return;
+    Known& known = known_[std::to_underlying(ids_[i].app)];
+    const stage::VirtualPfs& pfs = table[ids_[i].app];
+    if (known.id != ids_[i]) known = {.id = ids_[i]};
+    if (pfs.histograms == nullptr) return;
+    const std::uint64_t counts = pfs.histograms->wait.count() + pfs.histograms->service.count();
+    if (std::exchange(known.counts, counts) != counts) changed.push_back(i);
+  };
+  changed.reserve(ids_.size());
+  in_parts(access, ids_.size(), kRows,
+           [&](stage::Stage& stage, TimePoint, std::size_t i) { look(stage, i); });
+
+  histograms_.resize(kHistograms);
+  for (std::size_t first = 0; first < changed.size(); first += kHistograms) {
+    const std::size_t count = std::min(kHistograms, changed.size() - first);
+    access.inspect([&](stage::Stage& stage, TimePoint) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const stage::VirtualPfsId id = ids_[changed[first + i]];
+        const stage::VirtualPfsTable& table = stage.virtual_pfs();
+        if (table.is_there(id)) histograms_[i] = *table[id.app].histograms;
+      }
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+      Known& known = known_[std::to_underlying(ids_[changed[first + i]].app)];
+      known.held = latencies(histograms_[i].wait);
+      known.service = latencies(histograms_[i].service);
+      known.unscheduled = histograms_[i].unscheduled;
+      known.statistics = histograms_[i].statistics;
+    }
+  }
+  for (std::size_t i = 0; i < ids_.size(); ++i) {
+    const Known& known = known_[std::to_underlying(ids_[i].app)];
+    to.rows[i].held = known.held;
+    to.rows[i].service = known.service;
+    to.rows[i].unscheduled = known.unscheduled;
+    to.rows[i].statistics = known.statistics;
+  }
+  std::erase_if(to.rows, [](const StageSnapshot::Row& row) { return row.info == nullptr; });
+}
+
+void SnapshotReader::read_rules(StageAccess& access, StageSnapshot& to) {
+  std::size_t rows = 0;
+  std::size_t shadow_rows = 0;
+  access.inspect([&](stage::Stage& stage, TimePoint) {
+    rows = stage.rules().size();
+    shadow_rows = stage.shadows().size();
+  });
+  std::vector<StageSnapshot::Rule> rules(rows);  // by number
+  in_parts(access, rows, kRules, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+    const stage::RuleRows::Row& row = stage.rules()[i];
+    if (row.name == nullptr) return;
+    rules[i] = {.name = row.name, .hits = row.hits, .made = row.made};
+    if (row.hits > 0) rules[i].idle = at - row.last_hit;
+    rules[i].would_hold = stage.shadows().retired(*row.name);
+  });
+  in_parts(access, shadow_rows, kRules, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+    const auto row = stage.shadows().row(i, at);
+    if (!row || row->rule.row >= rows || !rules[row->rule.row].would_hold) return;
+    *rules[row->rule.row].would_hold += row->counts;
+  });
+  std::erase_if(rules, [](const StageSnapshot::Rule& rule) { return rule.name == nullptr; });
+  to.rules = std::move(rules);
+}
+
+void SnapshotReader::read_clients(StageAccess& access, StageSnapshot& to) const {
+  std::size_t count = 0;
+  access.inspect([&](stage::Stage& stage, TimePoint) { count = stage.clients().size(); });
+  to.clients.reserve(count);
+  in_parts(access, count, kClients, [&](stage::Stage& stage, TimePoint at, std::size_t i) {
+    const auto client = stage.clients().report(stage::ClientId{static_cast<std::uint32_t>(i)}, at);
+    if (client.connections == 0) return;
+    to.clients.push_back({.name = client.name,
+                          .connections = client.connections,
+                          .allowance = client.allowance,
+                          .refused = client.refused});
+  });
+}
+
+}  // namespace vpfs::control

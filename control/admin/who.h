@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/wire/control.pb.h"
+#include "stage/address.h"
+#include "stage/names.h"
+
+namespace vpfs::control {
+
+// Whom an administrator asks about. A text may mean several things: "4711" is a job and a uid.
+struct Asked {
+  std::string text;  // "": clients that have requests in default
+  std::vector<stage::AddressBlock> addresses;
+  std::optional<std::uint32_t> uid;
+};
+[[nodiscard]] Asked read_asked(const std::string& text, const stage::Names* names);
+
+// Adds the clients that are asked about, with what they have shown. Of a client that is asked for
+// by its address, everything.
+void add_clients(WhyReply& reply, std::vector<Client> clients, const Asked& asked);
+// Adds the virtual PFSes and rules that these clients are in, and the registered jobs that fit.
+void add_context(WhyReply& reply, StatsReply& stats, const JobReply& jobs, const Asked& asked);
+
+}  // namespace vpfs::control

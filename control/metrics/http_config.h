@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/config_reader.h"
+#include "base/result.h"
+
+namespace vpfs::control {
+
+// The HTTP port for Prometheus and for health checks.
+struct HttpConfig {
+  std::string address;                  // HOST:PORT, loopback; "": no port
+  std::size_t most_virtual_pfs = 1000;  // see MetricsOptions
+
+  bool operator==(const HttpConfig&) const = default;
+  [[nodiscard]] bool enabled() const { return !address.empty(); }
+};
+
+// Reads the keys `http` and `http_virtual_pfs` of the mapping `control`. Looks at the text only.
+void read_http(ConfigReader& control, HttpConfig& config);
+
+// The port serves whoever connects, so that only this host may: the error says so.
+[[nodiscard]] Result<void> check_loopback(std::string_view address);
+
+}  // namespace vpfs::control

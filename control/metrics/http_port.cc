@@ -1,0 +1,259 @@
+#include "control/metrics/http_port.h"
+
+#include <algorithm>
+#include <array>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/write.hpp>
+
+#include "base/signal_block.h"
+#include "control/metrics/http_request.h"
+#include "control/metrics/metrics.h"
+#include "net/async.h"
+#include "net/listener.h"
+#include "net/signal.h"
+
+namespace vpfs::control {
+namespace {
+
+constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+
+using Text = std::shared_ptr<const std::string>;  // shared by the answers that are being sent
+
+struct Page {
+  int status = 200;
+  std::string_view type = HttpAnswer().type;
+  Text body;
+};
+
+Page page(int status, std::string text) {
+  return {.status = status, .body = std::make_shared<const std::string>(std::move(text))};
+}
+
+// Carries an answer to the port's thread, from any other and even when the port is gone.
+class Inbox {
+ public:
+  explicit Inbox(std::function<void(StatsReply)> deliver) : deliver_(std::move(deliver)) {}
+
+  void put(StatsReply reply) {
+    const std::lock_guard lock(mutex_);
+    if (deliver_) deliver_(std::move(reply));
+  }
+  void close() {
+    const std::lock_guard lock(mutex_);
+    deliver_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void(StatsReply)> deliver_;
+};
+
+struct Connection {
+  Connection(net::Socket from, asio::io_context& context)
+      : socket(std::move(from)), deadline(context) {}
+
+  void close() {
+    std::error_code ignored;
+    socket.close(ignored);  // NOLINT(bugprone-unused-return-value): nothing can be done about it
+  }
+
+  net::Socket socket;
+  asio::steady_timer deadline;
+  bool asked = false;  // its request is complete
+};
+using ConnectionPtr = std::shared_ptr<Connection>;  // its coroutine and its timer share it
+
+}  // namespace
+
+class HttpPort::State {
+ public:
+  State(HttpSource source, MetricsOptions options, const Clock& clock, HttpLimits limits)
+      : source_(std::move(source)),
+        options_(std::move(options)),
+        clock_(clock),
+        limits_(limits),
+        made_(context_.get_executor()),
+        inbox_(std::make_shared<Inbox>([this](StatsReply reply) {
+          asio::post(context_, [this, came = std::move(reply)] { use(came); });
+        })) {}
+  ~State() { inbox_->close(); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Result<net::Endpoint> listen(const net::Endpoint& endpoint) {
+    Result<net::Listener> listener = net::Listener::open(context_, endpoint);
+    if (!listener) return std::unexpected(std::move(listener.error()));
+    listener_.emplace(std::move(*listener));
+    listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
+    return listener_->local_endpoint();
+  }
+  void run() { context_.run(); }
+  void stop() { context_.stop(); }
+
+ private:
+  void accepted(net::Socket socket);
+  void make_room();
+  net::Task<> serve(ConnectionPtr connection);
+  net::Task<Page> page_of(const HttpRequest& request);
+  net::Task<Text> metrics();
+  void use(const StatsReply& reply);
+  net::Task<> send(Connection& connection, const Page& page, bool head_only);
+
+  asio::io_context context_{1};
+  HttpSource source_;
+  const MetricsOptions options_;
+  const Clock& clock_;
+  const HttpLimits limits_;
+  std::optional<net::Listener> listener_;
+  std::list<ConnectionPtr> connections_;  // the oldest first
+  Text text_;
+  TimePoint text_at_ = {};
+  std::uint64_t texts_ = 0;
+  std::optional<TimePoint> asked_at_;  // while an answer is to come
+  net::Signal made_;                   // a text
+  std::shared_ptr<Inbox> inbox_;       // shared with answers to come
+};
+
+void HttpPort::State::accepted(net::Socket socket) {
+  if (connections_.size() >= limits_.connections) make_room();
+  auto connection = std::make_shared<Connection>(std::move(socket), context_);
+  connections_.push_back(connection);
+  connection->deadline.expires_after(limits_.patience);
+  connection->deadline.async_wait([connection](std::error_code error) {
+    if (!error) connection->close();
+  });
+  asio::co_spawn(context_, serve(connection), asio::detached);
+}
+
+void HttpPort::State::make_room() {
+  auto oldest =
+      std::ranges::find(connections_, false, [](const auto& each) { return each->asked; });
+  if (oldest == connections_.end()) oldest = connections_.begin();
+  (*oldest)->deadline.cancel();
+  (*oldest)->close();
+  connections_.erase(oldest);
+}
+
+net::Task<> HttpPort::State::serve(ConnectionPtr connection) {
+  std::string head;
+  std::array<char, 2048> part = {};
+  int problem = 0;
+  while (head_size(head) == 0 && problem == 0) {
+    const auto [error, size] =
+        co_await connection->socket.async_read_some(asio::buffer(part), net::kUseTask);
+    if (error) break;
+    head.append(part.data(), size);
+    if (!may_be_request(head)) problem = 400;
+    if (head_size(head) == 0 && head.size() >= limits_.head) problem = 431;
+  }
+  connection->asked = true;
+  if (connection->socket.is_open() && (problem != 0 || head_size(head) > 0)) {
+    const auto request = problem == 0 ? parse_request(head) : std::unexpected(problem);
+    if (request) {
+      const Page found = co_await page_of(*request);
+      co_await send(*connection, found, request->head_only);
+    } else {
+      const Page refusal = page(request.error(), "this port serves GET and HEAD of HTTP/1.1\n");
+      co_await send(*connection, refusal, false);
+    }
+  }
+  connection->deadline.cancel();
+  connection->close();
+  connections_.remove(connection);
+}
+
+net::Task<Page> HttpPort::State::page_of(const HttpRequest& request) {
+  if (request.path == "/healthz") co_return page(200, "ok\n");
+  if (request.path == "/readyz") {
+    const std::string problem = source_.not_ready();
+    co_return problem.empty() ? page(200, "ready\n") : page(503, problem + "\n");
+  }
+  if (request.path != "/metrics") co_return page(404, "there is /metrics, /healthz and /readyz\n");
+  Text text = co_await metrics();
+  if (text == nullptr) co_return page(503, "the stage gives no statistics\n");
+  co_return Page{.type = kMetricsType, .body = std::move(text)};
+}
+
+// All requests of a moment share one text.
+net::Task<Text> HttpPort::State::metrics() {
+  const TimePoint now = clock_.now();
+  if (text_ != nullptr && now - text_at_ < limits_.fresh) co_return text_;
+  if (!asked_at_ || now - *asked_at_ >= limits_.stats_patience) {
+    asked_at_ = now;
+    source_.stats([inbox = inbox_](StatsReply reply) { inbox->put(std::move(reply)); });
+  }
+  const std::uint64_t before = texts_;
+  const bool came = co_await made_.wait_for(limits_.stats_patience);
+  co_return came&& texts_ != before ? text_ : nullptr;
+}
+
+void HttpPort::State::use(const StatsReply& reply) {
+  text_ = std::make_shared<const std::string>(metrics_text(reply, options_));
+  text_at_ = clock_.now();
+  ++texts_;
+  asked_at_.reset();
+  made_.notify_all();
+}
+
+net::Task<> HttpPort::State::send(Connection& connection, const Page& page, bool head_only) {
+  const std::string head =
+      answer_head({.status = page.status, .type = page.type, .size = page.body->size()});
+  std::array<asio::const_buffer, 2> buffers = {
+      asio::buffer(head), asio::buffer(page.body->data(), head_only ? 0 : page.body->size())};
+  const auto [error, sent] = co_await asio::async_write(connection.socket, buffers, net::kUseTask);
+  std::error_code gone = error;
+  if (!gone) connection.socket.shutdown(net::Socket::shutdown_send, gone);
+  // A connection that is closed with unread bytes takes back what was sent.
+  std::array<char, 2048> rest = {};
+  for (std::size_t left = limits_.head; !gone && left > 0;) {
+    const auto [ended, size] =
+        co_await connection.socket.async_read_some(asio::buffer(rest), net::kUseTask);
+    gone = ended;
+    left -= std::min(left, size);
+  }
+}
+
+HttpPort::HttpPort(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+HttpPort::~HttpPort() {
+  state_->stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<std::unique_ptr<HttpPort>> HttpPort::open(const HttpConfig& config, HttpSource source,
+                                                 std::string version, const Clock& clock,
+                                                 HttpLimits limits) {
+  const auto refused = [](const vpfs::Error& error) {
+    return fail("control.http: " + error.message, error.code);
+  };
+  if (const Result<void> good = check_loopback(config.address); !good) return refused(good.error());
+  const Result<net::Endpoint> endpoint = net::resolve_endpoint(config.address);
+  if (!endpoint) return refused(endpoint.error());
+  // A name server could give localhost another address.
+  if (!endpoint->address().is_loopback()) {
+    return refused({.message = config.address + " is no loopback address on this host"});
+  }
+  auto state = std::make_unique<State>(
+      std::move(source),
+      MetricsOptions{.version = std::move(version), .most_virtual_pfs = config.most_virtual_pfs},
+      clock, limits);
+  const Result<net::Endpoint> local = state->listen(*endpoint);
+  if (!local) return refused(local.error());
+  std::unique_ptr<HttpPort> port(new HttpPort(std::move(state)));
+  port->endpoint_ = *local;
+  const SignalBlock block;
+  port->thread_ = std::thread([&state = *port->state_] { state.run(); });
+  return port;
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,127 @@
+#include "control/wire/client_connect.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <asio/ip/tcp.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/this_coro.hpp>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "control/wire/accounts.h"
+#include "net/endpoint.h"
+
+namespace vpfs::control {
+namespace {
+
+using namespace std::chrono_literals;
+using Connected = std::expected<std::shared_ptr<net::Channel>, std::string>;
+
+std::string no_permission(const std::string& path) {
+  struct stat socket = {};
+  if (::stat(path.c_str(), &socket) != 0) {
+    return "permission denied: this user may not enter a folder of that path";
+  }
+  const std::string owner = user_name(socket.st_uid).value_or(std::to_string(socket.st_uid));
+  if ((socket.st_mode & S_IWGRP) == 0) {
+    return fmt::format("permission denied: only {} may connect", owner);
+  }
+  const std::string group = group_name(socket.st_gid).value_or(std::to_string(socket.st_gid));
+  return fmt::format("permission denied: join the group {}, or be {}", group, owner);
+}
+
+std::string unix_problem(const std::string& path, int error) {
+  struct stat there = {};
+  switch (error) {
+    case ENOENT:
+      return "there is no such socket: does the proxy run, and is this its control.socket?";
+    case ENOTDIR:
+      return "there is no such socket: a folder of that path is a file";
+    case EACCES:
+      return no_permission(path);
+    case ECONNREFUSED:
+      if (::stat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) return "is not a socket";
+      return "nobody answers: its proxy has ended";
+    default:
+      return std::error_code(error, std::system_category()).message();
+  }
+}
+
+std::string tcp_problem(const std::error_code& error) {
+  if (error == asio::error::connection_refused) return "refused: nothing listens there";
+  if (error == asio::error::timed_out) return "no answer";
+  return error.message();
+}
+
+net::Task<Connected> connect_unix(std::string path, Duration patience) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  asio::local::stream_protocol::socket socket(executor);
+  const asio::local::stream_protocol::endpoint endpoint(path);
+  asio::steady_timer pause(executor);
+  constexpr Duration kPause = 5ms;
+  for (Duration waited = {};; waited += kPause) {
+    std::error_code error;
+    socket.close(error);
+    socket.open(endpoint.protocol(), error);
+    if (!error) socket.non_blocking(true, error);
+    if (error) co_return std::unexpected(error.message());
+    const int result =
+        ::connect(socket.native_handle(), endpoint.data(), static_cast<socklen_t>(endpoint.size()));
+    if (result == 0) break;
+    // The queue of the listener is full; nothing tells when it no longer is.
+    if (errno != EAGAIN) co_return std::unexpected(unix_problem(path, errno));
+    if (waited >= patience) co_return std::unexpected("does not accept connections in time");
+    pause.expires_after(kPause);
+    (void)co_await pause.async_wait(net::kUseTask);
+  }
+  co_return net::make_plain_channel(net::StreamSocket(std::move(socket)));
+}
+
+// Its addresses. A name is looked up on a thread of asio's, which cannot be hurried.
+net::Task<std::expected<std::vector<net::Endpoint>, std::string>> look_up(PortAddress address) {
+  std::error_code error;
+  const asio::ip::address number = asio::ip::make_address(address.host, error);
+  std::vector<net::Endpoint> endpoints;
+  if (!error) {
+    endpoints.emplace_back(number, address.port);
+    co_return endpoints;
+  }
+  asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
+  const std::string service = std::to_string(address.port);
+  const auto [problem, found] =
+      co_await resolver.async_resolve(address.host, service, net::kUseTask);
+  if (problem) {
+    co_return std::unexpected(
+        fmt::format("host {} not found: {}", address.host, problem.message()));
+  }
+  for (const auto& entry : found) endpoints.push_back(entry.endpoint());
+  co_return endpoints;
+}
+
+net::Task<Connected> connect_tcp(PortAddress address, ClientOptions options) {
+  if (options.tls == nullptr) {
+    co_return std::unexpected("TCP needs a certificate, its key and the CA's certificate");
+  }
+  const auto endpoints = co_await look_up(address);
+  if (!endpoints) co_return std::unexpected(endpoints.error());
+  std::string problem = fmt::format("host {} has no address", address.host);
+  for (const net::Endpoint& endpoint : *endpoints) {
+    auto socket = co_await net::connect(endpoint, options.connect_within);
+    if (socket) co_return net::connect_tls(std::move(*socket), options.tls, address.host);
+    problem = tcp_problem(socket.error().code);
+  }
+  co_return std::unexpected(std::move(problem));
+}
+
+}  // namespace
+
+net::Task<Connected> connect_port(PortAddress address, ClientOptions options) {
+  if (address.is_unix()) return connect_unix(std::move(address.path), options.connect_within);
+  return connect_tcp(std::move(address), std::move(options));
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <asio/steady_timer.hpp>
+
+#include "control/wire/conversation.h"
+#include "net/channel.h"
+#include "net/signal.h"
+
+namespace vpfs::control {
+
+class PortState;
+
+// One connection of a port: reads, writes and ends. Belongs to the port's thread.
+class Connection final : public ConversationHost, public std::enable_shared_from_this<Connection> {
+ public:
+  // `peer` is the uid or the address that bounds are counted for.
+  Connection(PortState& port, std::uint64_t number, std::string peer, Identity identity,
+             std::unique_ptr<net::Channel> channel);
+  ~Connection() override;
+
+  // From the handshake until the connection is closed and nothing of it is under way.
+  [[nodiscard]] static net::Task<> serve(std::shared_ptr<Connection> self);
+
+  // Ends serve() soon. Idempotent.
+  void close();
+  // The same after what is to be sent was sent.
+  void close_when_sent();
+
+  void answered(std::uint64_t ticket, Envelope answer);
+  // Closes what has been silent, idle or stuck for too long.
+  void check(TimePoint now);
+  // The rights of its peer may be other ones.
+  void access_changed();
+
+  [[nodiscard]] bool greeted() const { return conversation_ && conversation_->greeted(); }
+  [[nodiscard]] const std::string& peer() const { return peer_; }
+
+  [[nodiscard]] Owner& owner() override;
+  void ask(std::uint64_t ticket, Envelope request, const Caller& caller) override;
+  [[nodiscard]] bool admits_another(TimePoint now) override;
+  void record(const Envelope& request, const Caller& caller, std::string_view result,
+              bool refused) override;
+
+ private:
+  [[nodiscard]] net::Task<> run();
+  [[nodiscard]] net::Task<bool> begin();
+  [[nodiscard]] net::Task<> converse();
+  [[nodiscard]] net::Task<> part();
+  [[nodiscard]] static net::Task<> write_rest(std::shared_ptr<Connection> self);
+  void flush();
+  void set_watch_timer();
+  void close_slow();
+  void account();
+  [[nodiscard]] Caller make_caller() const;
+
+  PortState& port_;
+  const std::uint64_t number_;
+  const std::string peer_;
+  Identity identity_;
+  std::optional<std::string> user_;  // name of the identity's uid
+  std::unique_ptr<net::Channel> channel_;
+  std::optional<Conversation> conversation_;  // after the handshake
+
+  net::Signal changed_;  // closed, written, or answered
+  asio::steady_timer watch_timer_;
+  std::string sending_;
+  std::size_t sent_ = 0;
+  std::size_t accounted_ = 0;  // of the bound for the answers of all connections
+  bool writing_ = false;
+  bool closed_ = false;
+  bool closes_when_sent_ = false;
+  TimePoint made_at_;
+  TimePoint heard_at_;     // when a message last came or went
+  TimePoint progress_at_;  // when the peer last took something
+  std::optional<TimePoint> parts_by_;
+};
+
+}  // namespace vpfs::control

@@ -1,0 +1,277 @@
+#include "control/wire/conversation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace vpfs::control {
+namespace {
+
+// Messages of longer frames do not keep their memory.
+constexpr std::size_t kMostKept = 256 * 1024;
+constexpr std::chrono::microseconds kMostWatchPeriod = std::chrono::hours(1);
+
+Duration watch_period(const Watch& watch, Rights rights, const PortLimits& limits) {
+  constexpr auto kMost = static_cast<std::uint64_t>(kMostWatchPeriod.count());
+  const std::chrono::microseconds wanted(std::min<std::uint64_t>(watch.period_us(), kMost));
+  return std::max<Duration>(wanted, rights == Rights::own ? limits.least_watch_period_of_others
+                                                          : limits.least_watch_period);
+}
+
+}  // namespace
+
+Conversation::Conversation(ConversationHost& host, Caller caller, Versions versions,
+                           const PortLimits& limits, PortCounters& counters)
+    : host_(host),
+      caller_(std::move(caller)),
+      versions_(versions),
+      limits_(limits),
+      counters_(counters),
+      reader_(limits.frame) {}
+
+void Conversation::set_caller(Caller caller) {
+  caller_ = std::move(caller);
+  const bool writer = greeted_ && caller_.rights == Rights::change;
+  reader_.allow(writer ? limits_.frame_of_writers : limits_.frame);
+}
+
+bool Conversation::may_handle() const {
+  return !ended_ && pending_.size() < limits_.requests_in_flight &&
+         unsent_ + output_.size() <= limits_.answers_before_pause;
+}
+
+bool Conversation::wants_input() const {
+  return may_handle();
+}
+
+bool Conversation::handle(TimePoint now) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < limits_.frames_in_a_turn && bytes < limits_.bytes_in_a_turn; ++i) {
+    if (!may_handle()) return false;
+    const auto frame = reader_.next();
+    if (!frame) {
+      break_off(to_string(frame.error()));
+      return false;
+    }
+    if (!*frame) return false;
+    bytes += (*frame)->size();
+    handle_frame(**frame, now);
+  }
+  return may_handle() && reader_.ready();
+}
+
+void Conversation::handle_frame(std::span<const std::byte> frame, TimePoint now) {
+  if (!decode(frame, request_)) {
+    break_off("a frame that is no message");
+    return;
+  }
+  if (!greeted_ && !request_.has_hello()) {
+    end(request_.id(), make_error(Error::INVALID, "", "the first message has to be Hello"));
+  } else if (request_.has_hello()) {
+    handle_hello();
+  } else {
+    handle_request(now);
+  }
+  if (frame.size() > kMostKept) request_ = Envelope();
+}
+
+void Conversation::handle_hello() {
+  const std::uint64_t id = request_.id();
+  if (greeted_) {
+    send_error(id, make_error(Error::INVALID, "", "Hello comes once"));
+    return;
+  }
+  const Versions theirs = versions_of(request_.hello());
+  if (!common_version(versions_, theirs)) {
+    ++counters_.versions;
+    end(id, make_error(Error::UNSUPPORTED, "version", no_common_version(versions_, theirs)));
+    return;
+  }
+  greeted_ = true;
+  set_caller(std::move(caller_));
+  Envelope answer;
+  *answer.mutable_hello() = host_.owner().hello();
+  answer.mutable_hello()->set_version(versions_.newest);
+  answer.mutable_hello()->set_least(versions_.least);
+  send(answer, id);
+}
+
+void Conversation::handle_request(TimePoint now) {
+  const std::uint64_t id = request_.id();
+  if (request_.body_case() == Envelope::BODY_NOT_SET) {
+    ++counters_.unknown;
+    const auto field = unknown_body(request_);
+    const std::string what = field ? fmt::format("number {}", *field) : "without a body";
+    send_error(id, make_error(Error::UNSUPPORTED, "",
+                              fmt::format("this stage does not know the message ({})", what)));
+    return;
+  }
+  // Answers, and what only a stage says, ask for nothing.
+  switch (request_.body_case()) {
+    case Envelope::kRule:
+    case Envelope::kJob:
+    case Envelope::kStats:
+    case Envelope::kWatch:
+    case Envelope::kWhy:
+    case Envelope::kStatus:
+    case Envelope::kReload:
+    case Envelope::kDrain:
+    case Envelope::kBypass:
+    case Envelope::kCycle:
+      break;
+    default:
+      ++counters_.unknown;
+      send_error(id, make_error(Error::UNSUPPORTED, "",
+                                fmt::format("{} is not a request", body_name(request_))));
+      return;
+  }
+  const Rights needed = needed_right(request_);
+  if (caller_.rights < needed) {
+    ++counters_.not_permitted;
+    Error why = refusal(caller_, needed);
+    if (needed == Rights::change) host_.record(request_, caller_, "refused: " + why.text(), true);
+    send_error(id, std::move(why));
+    return;
+  }
+  if (caller_.rights == Rights::own && !host_.admits_another(now)) {
+    ++counters_.too_many;
+    send_error(id, make_error(Error::UNAVAILABLE, "",
+                              fmt::format("{} may ask {} things each second", caller_.name,
+                                          limits_.requests_of_others_each_second)));
+    return;
+  }
+  if (request_.has_cycle()) {
+    handle_cycle();
+  } else if (request_.has_watch()) {
+    start_watch(now);
+  } else {
+    ++counters_.requests;
+    ask(std::exchange(request_, Envelope()), id, 0);
+  }
+}
+
+// The answer has no detour over another turn: flows and report go out in one write.
+void Conversation::handle_cycle() {
+  ++counters_.cycles;
+  if (link_ == nullptr) {
+    link_ = host_.owner().make_link(caller_);
+    host_.record(request_, caller_, "ok; the first of this connection", false);
+  }
+  cycle_answer_.flows.Clear();
+  cycle_answer_.report.Clear();
+  const Cycle& cycle = request_.cycle();
+  host_.owner().cycle(cycle, *link_, cycle_answer_);
+  if (request_.id() == 0) return;
+  if (cycle_answer_.flows.flows_size() > 0) {
+    flows_.mutable_flows()->Swap(&cycle_answer_.flows);
+    if (!append_frame(flows_, kMostAnswer, output_)) {
+      end(request_.id(), make_error(Error::INTERNAL, "", "too many flows for one message"));
+      return;
+    }
+    flows_.mutable_flows()->Swap(&cycle_answer_.flows);
+  }
+  report_.mutable_report()->Swap(&cycle_answer_.report);
+  report_.mutable_report()->set_sequence(cycle.sequence());
+  report_.mutable_report()->set_term(cycle.term());
+  send(report_, request_.id());
+  report_.mutable_report()->Swap(&cycle_answer_.report);
+}
+
+void Conversation::start_watch(TimePoint now) {
+  const std::uint64_t id = request_.id();
+  if (id == 0) {
+    send_error(id, make_error(Error::INVALID, "id", "a watch needs a number"));
+    return;
+  }
+  if (watches_.size() >= limits_.watches) {
+    send_error(id,
+               make_error(Error::UNAVAILABLE, "",
+                          fmt::format("this connection has {} watches already", watches_.size())));
+    return;
+  }
+  ++counters_.requests;
+  watches_.push_back({.number = ++last_watch_,
+                      .id = id,
+                      .rules = request_.watch().rules(),
+                      .period = watch_period(request_.watch(), caller_.rights, limits_),
+                      .due = now});
+  run_watches(now);
+}
+
+void Conversation::run_watches(TimePoint now) {
+  for (Watching& watch : watches_) {
+    if (watch.due > now || watch.asked) continue;
+    watch.due = std::max(watch.due + watch.period, now);
+    // A peer that has not read the last one gets none for this period.
+    if (!may_handle()) continue;
+    watch.asked = true;
+    Envelope request;
+    request.mutable_stats()->set_rules(watch.rules);
+    ask(std::move(request), watch.id, watch.number);
+  }
+}
+
+std::optional<TimePoint> Conversation::next_watch() const {
+  std::optional<TimePoint> next;
+  for (const Watching& watch : watches_) {
+    if (!watch.asked && (!next || watch.due < *next)) next = watch.due;
+  }
+  return next;
+}
+
+void Conversation::ask(Envelope request, std::uint64_t id, std::uint64_t watch) {
+  const std::uint64_t ticket = ++last_ticket_;
+  pending_.push_back({.ticket = ticket, .id = id, .watch = watch});
+  host_.ask(ticket, std::move(request), caller_);
+}
+
+void Conversation::answered(std::uint64_t ticket, Envelope answer) {
+  const auto place = std::ranges::find(pending_, ticket, &Pending::ticket);
+  if (place == pending_.end()) return;
+  const Pending asked = *place;
+  pending_.erase(place);
+  if (asked.watch != 0) {
+    const auto watch = std::ranges::find(watches_, asked.watch, &Watching::number);
+    if (watch == watches_.end()) return;
+    watch->asked = false;
+    // An error ends it.
+    if (answer.has_error()) watches_.erase(watch);
+  }
+  if (!ended_) send(answer, asked.id);
+}
+
+void Conversation::send(Envelope& answer, std::uint64_t id) {
+  if (id == 0) return;
+  too_slow_ = too_slow_ || unsent_ + output_.size() > limits_.answers;
+  answer.set_id(id);
+  answer.set_answer(true);
+  if (append_frame(answer, kMostAnswer, output_)) return;
+  send_error(id, make_error(Error::UNAVAILABLE, "",
+                            fmt::format("the answer has more than {} MiB", kMostAnswer >> 20)));
+}
+
+void Conversation::send_error(std::uint64_t id, Error error) {
+  Envelope answer;
+  *answer.mutable_error() = std::move(error);
+  send(answer, id);
+}
+
+void Conversation::end(std::uint64_t id, Error why) {
+  if (std::exchange(ended_, true)) return;
+  watches_.clear();
+  // A refusal of the whole connection is told even where no number asks for it.
+  Envelope answer;
+  *answer.mutable_error() = std::move(why);
+  answer.set_id(id);
+  answer.set_answer(true);
+  (void)append_frame(answer, kMostAnswer, output_);
+}
+
+void Conversation::break_off(std::string why) {
+  ++counters_.broken;
+  broken_ = std::move(why);
+  end(0, make_error(Error::INVALID, "", fmt::format("not the control protocol: {}", broken_)));
+}
+
+}  // namespace vpfs::control

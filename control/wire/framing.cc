@@ -1,0 +1,110 @@
+#include "control/wire/framing.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include <google/protobuf/stubs/logging.h>
+
+#include "base/check.h"
+#include "control/wire/utf8.h"
+
+namespace vpfs::control {
+namespace {
+
+constexpr std::size_t kLeastRoom = 4096;
+// A buffer above this size is not kept for the next frame.
+constexpr std::size_t kMostKept = 64 * 1024;
+
+// What protobuf finds wrong it says in its log alone: a text that is not UTF-8. Without this, peers
+// could fill standard error.
+thread_local bool complained = false;
+
+void note_complaint(google::protobuf::LogLevel /*level*/, const char* /*file*/, int /*line*/,
+                    const std::string& /*text*/) {
+  complained = true;
+}
+
+void take_log() {
+  static const auto before = google::protobuf::SetLogHandler(&note_complaint);
+  static_cast<void>(before);
+}
+
+}  // namespace
+
+std::string to_string(FrameError error) {
+  return error == FrameError::too_short ? "a frame without a message"
+                                        : "a frame that is longer than allowed";
+}
+
+std::span<std::byte> FrameReader::room() {
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+    if (buffer_.size() > kMostKept) std::vector<std::byte>().swap(buffer_);
+  }
+  if (buffer_.size() - end_ < kLeastRoom && begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (buffer_.size() - end_ < kLeastRoom) buffer_.resize(std::max(kLeastRoom, 2 * end_));
+  return std::span(buffer_).subspan(end_);
+}
+
+void FrameReader::received(std::size_t size) {
+  VPFS_ASSERT(size <= buffer_.size() - end_);
+  end_ += size;
+}
+
+std::size_t FrameReader::length() const {
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < kLengthSize; ++i) {
+    length = length << 8 | std::to_integer<std::size_t>(buffer_[begin_ + i]);
+  }
+  return length;
+}
+
+bool FrameReader::ready() const {
+  if (buffered() < kLengthSize) return false;
+  const std::size_t size = length();
+  return size < kLeastFrame || size > most_ || buffered() - kLengthSize >= size;
+}
+
+std::expected<std::optional<std::span<const std::byte>>, FrameError> FrameReader::next() {
+  if (buffered() < kLengthSize) return std::nullopt;
+  const std::size_t size = length();
+  if (size < kLeastFrame) return std::unexpected(FrameError::too_short);
+  if (size > most_) return std::unexpected(FrameError::too_long);
+  if (buffered() - kLengthSize < size) return std::nullopt;
+  const std::span<const std::byte> frame = std::span(buffer_).subspan(begin_ + kLengthSize, size);
+  begin_ += kLengthSize + size;
+  return frame;
+}
+
+bool append_frame(const Envelope& envelope, std::size_t most, std::string& out) {
+  take_log();
+  complained = false;
+  const std::size_t size = envelope.ByteSizeLong();
+  if (size > std::min<std::size_t>(most, std::numeric_limits<std::int32_t>::max())) return false;
+  const std::size_t before = out.size();
+  out.resize(before + kLengthSize + size);
+  auto* at = reinterpret_cast<std::uint8_t*>(out.data() + before);
+  for (std::size_t i = 0; i < kLengthSize; ++i) {
+    at[i] = static_cast<std::uint8_t>(size >> (8 * (kLengthSize - 1 - i)));
+  }
+  envelope.SerializeWithCachedSizesToArray(at + kLengthSize);
+  if (!complained) return true;
+  // Replacing bytes by others leaves all lengths.
+  Envelope good = envelope;
+  make_utf8(good);
+  static_cast<void>(good.ByteSizeLong());
+  good.SerializeWithCachedSizesToArray(at + kLengthSize);
+  return true;
+}
+
+bool decode(std::span<const std::byte> frame, Envelope& envelope) {
+  take_log();
+  return envelope.ParseFromArray(frame.data(), static_cast<int>(frame.size()));
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,88 @@
+#include "control/wire/port.h"
+
+#include <csignal>
+#include <utility>
+
+#include <asio/post.hpp>
+#include <pthread.h>
+
+#include "control/wire/port_state.h"
+
+namespace vpfs::control {
+namespace {
+
+// Threads that start meanwhile take no signal: those are for the main thread.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_ = {};
+};
+
+}  // namespace
+
+Port::Port(PortConfig config, std::unique_ptr<PortState> state)
+    : config_(std::move(config)), state_(std::move(state)), tcp_endpoint_(state_->tcp_endpoint()) {}
+
+Port::~Port() {
+  stop();
+}
+
+Result<std::unique_ptr<Port>> Port::open(const PortConfig& config, Owner& owner, const Clock& clock,
+                                         Options options) {
+  auto settings = PortState::load(config);
+  if (!settings) return std::unexpected(settings.error());
+  const WithoutSignals blocked;
+  auto state = std::make_unique<PortState>(owner, clock, options.limits, options.versions);
+  if (auto opened = state->open(config, std::move(*settings)); !opened) {
+    return std::unexpected(opened.error());
+  }
+  return std::unique_ptr<Port>(new Port(config, std::move(state)));
+}
+
+void Port::start() {
+  const WithoutSignals blocked;
+  thread_ = std::thread([this] {
+    ::pthread_setname_np(::pthread_self(), "vpfs-control");
+    state_->run();
+  });
+}
+
+void Port::stop() {
+  if (std::exchange(stopped_, true)) return;
+  if (!thread_.joinable()) {
+    state_->stop();
+    return;
+  }
+  asio::post(state_->context(), [this] { state_->stop(); });
+  thread_.join();
+}
+
+Result<void> Port::reload(const PortConfig& config) {
+  if (auto may = may_become(config_, config); !may) return may;
+  auto settings = PortState::load(config);
+  if (!settings) return std::unexpected(settings.error());
+  if (auto opened = state_->audit().open(config.audit); !opened) return opened;
+  config_ = config;
+  asio::post(state_->context(),
+             [this, fresh = std::move(*settings)]() mutable { state_->apply(std::move(fresh)); });
+  return {};
+}
+
+const PortCounters& Port::counters() const {
+  return state_->counters();
+}
+
+const Audit& Port::audit() const {
+  return state_->audit();
+}
+
+}  // namespace vpfs::control

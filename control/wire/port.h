@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "control/wire/owner.h"
+#include "control/wire/port_config.h"
+#include "control/wire/port_limits.h"
+#include "control/wire/protocol.h"
+#include "net/endpoint.h"
+
+namespace vpfs::control {
+
+class Audit;
+class PortState;
+
+// The control port of a stage: a UNIX socket, and TCP with TLS where both sides show certificates.
+// It has a thread of its own, on which it calls its owner.
+class Port {
+ public:
+  struct Options {
+    PortLimits limits;
+    Versions versions;
+  };
+
+  // Opens the sockets; nobody is served before start(). The owner and the clock outlive the port.
+  // The error names the key of the configuration.
+  [[nodiscard]] static Result<std::unique_ptr<Port>> open(const PortConfig& config, Owner& owner,
+                                                          const Clock& clock, Options options);
+  [[nodiscard]] static Result<std::unique_ptr<Port>> open(const PortConfig& config, Owner& owner,
+                                                          const Clock& clock) {
+    return open(config, owner, clock, Options());
+  }
+  ~Port();
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  void start();
+  // Sends answers that are there (for at most half a second), then closes all and ends the thread.
+  // The owner is not called any more. Idempotent.
+  void stop();
+
+  // Reads certificates, users and groups again, and opens the audit log anew. Connections stay;
+  // their rights are the new ones. On an error everything stays as it was.
+  [[nodiscard]] Result<void> reload(const PortConfig& config);
+
+  [[nodiscard]] const PortCounters& counters() const;
+  [[nodiscard]] const Audit& audit() const;
+  // Where TCP listens.
+  [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const { return tcp_endpoint_; }
+
+ private:
+  Port(PortConfig config, std::unique_ptr<PortState> state);
+
+  PortConfig config_;
+  std::unique_ptr<PortState> state_;
+  std::optional<net::Endpoint> tcp_endpoint_;
+  std::thread thread_;
+  bool stopped_ = false;
+};
+
+}  // namespace vpfs::control

@@ -1,0 +1,155 @@
+#include "control/wire/port_config.h"
+
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "control/wire/config_words.h"
+#include "control/wire/rights.h"
+#include "net/endpoint.h"
+#include "net/tls.h"
+#include "net/unix_socket.h"
+
+namespace vpfs::control {
+namespace {
+
+constexpr std::string_view kForms =
+    "alice, @storage, user:NAME, group:NAME, uid:NUMBER, gid:NUMBER or cert:NAME";
+
+std::optional<std::uint32_t> number(std::string_view text, int base = 10) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+void read_principals(ConfigReader& control, std::string_view key, std::vector<Principal>& into) {
+  std::vector<std::string> texts;
+  if (!control.get(key, &texts)) return;
+  for (const std::string& text : texts) {
+    if (auto principal = parse_principal(text)) {
+      into.push_back(std::move(*principal));
+    } else {
+      control.report(key, principal.error().message);
+    }
+  }
+}
+
+void read_mode(ConfigReader& control, std::uint32_t* mode) {
+  std::string text;
+  if (!control.get("mode", &text)) return;
+  const auto value = number(text, 8);
+  if (!value || *value > 0777) {
+    control.report("mode", fmt::format("\"{}\" is not a mode such as 0660", text));
+  } else if ((*value & 0600) != 0600) {
+    control.report("mode", fmt::format("{} keeps the socket's owner out; such as 0660", text));
+  } else {
+    *mode = *value;
+  }
+}
+
+void read_path(ConfigReader& control, std::string_view key, std::string* path) {
+  if (!control.get(key, path)) return;
+  if (path->empty() || path->find('\0') != std::string::npos) {
+    control.report(key, "must be the path of a file");
+    path->clear();
+  }
+}
+
+void read_tcp(ConfigReader& control, PortConfig& config) {
+  if (control.get("tcp", &config.tcp)) {
+    if (const auto parts = net::split_address(config.tcp); !parts) {
+      control.report("tcp", parts.error().message);
+    }
+    for (const char* key : {"certificate", "key", "ca"}) {
+      if (!control.has(key)) {
+        control.report(key,
+                       "is missing: TCP needs control.certificate, control.key and control.ca");
+      }
+    }
+  }
+  read_path(control, "certificate", &config.certificate);
+  read_path(control, "key", &config.key);
+  read_path(control, "ca", &config.ca);
+  if (control.has("tcp")) return;
+  for (const char* key : {"certificate", "key", "ca"}) {
+    if (control.has(key)) control.report(key, "is only for control.tcp, which is not there");
+  }
+}
+
+}  // namespace
+
+Result<Principal> parse_principal(std::string_view text) {
+  using Kind = Principal::Kind;
+  const auto wrong = [&] { return fail(fmt::format("\"{}\" is nobody: write {}", text, kForms)); };
+  const std::size_t colon = text.find(':');
+  const std::string_view kind = colon == std::string_view::npos ? "" : text.substr(0, colon);
+  std::string_view name = colon == std::string_view::npos ? text : text.substr(colon + 1);
+  const bool at = kind.empty() && name.starts_with('@');
+  if (at) name.remove_prefix(1);
+  if (name.empty() || colon == 0 || name.find('\0') != std::string_view::npos) return wrong();
+
+  if (kind == "uid" || kind == "gid") {
+    const auto id = number(name);
+    if (!id || *id == UINT32_MAX) return wrong();
+    return Principal{.kind = kind == "uid" ? Kind::uid : Kind::gid, .name = "", .id = *id};
+  }
+  Principal principal{.kind = Kind::user, .name = std::string(name)};
+  if (kind == "group" || at) {
+    principal.kind = Kind::group;
+  } else if (kind == "cert") {
+    principal.kind = Kind::certificate;
+  } else if (!kind.empty() && kind != "user") {
+    return wrong();
+  }
+  return principal;
+}
+
+PortConfig read_port_config(ConfigReader& parent,
+                            const std::function<void(ConfigReader& control)>& others) {
+  PortConfig config;
+  if (!parent.has("control")) return config;
+  ConfigReader control = parent.child("control");
+  control.suggest(kPortConfigWords);
+  read_path(control, "socket", &config.socket);
+  if (config.socket.size() > net::kMostSocketPath) {
+    control.report("socket", fmt::format("has {} bytes; the path of a socket may have {}",
+                                         config.socket.size(), net::kMostSocketPath));
+  }
+  read_mode(control, &config.mode);
+  control.get("group", &config.group);
+  read_tcp(control, config);
+  read_principals(control, "readers", config.readers);
+  read_principals(control, "writers", config.writers);
+  read_path(control, "audit", &config.audit);
+  if (others) others(control);
+  const bool silent = !others && !control.has("socket") && !control.has("tcp");
+  if (silent && control.flawless()) {
+    control.report("", "has neither a socket nor tcp, so there is no control port");
+  }
+  return config;
+}
+
+void check_port_config(const PortConfig& config, ConfigErrors& errors) {
+  if (!config.enabled()) return;
+  const auto problem = [&](const Error& error) { errors.add(error.place(), error.text()); };
+  if (const auto access = resolve_access(config); !access) problem(access.error());
+  if (config.tcp.empty()) return;
+  const net::TlsFiles files = {config.certificate, config.key, config.ca};
+  if (const auto tls = net::TlsContext::load(files, net::TlsSide::server); !tls) {
+    errors.add("control.certificate", tls.error().message);
+  }
+}
+
+Result<void> may_become(const PortConfig& running, const PortConfig& wanted) {
+  const char* changed = running.socket != wanted.socket ? "socket"
+                        : running.mode != wanted.mode   ? "mode"
+                        : running.group != wanted.group ? "group"
+                        : running.tcp != wanted.tcp     ? "tcp"
+                                                        : nullptr;
+  if (changed == nullptr) return {};
+  return fail(fmt::format("control.{}: cannot change while the port is open: restart", changed));
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config_reader.h"
+#include "base/result.h"
+
+namespace vpfs::control {
+
+// Somebody that `readers` and `writers` name.
+struct Principal {
+  enum class Kind : std::uint8_t { user, group, uid, gid, certificate };
+  Kind kind = Kind::user;
+  std::string name;      // of a user, a group or in a certificate
+  std::uint32_t id = 0;  // a uid or gid
+  bool operator==(const Principal&) const = default;
+};
+// "alice", "user:alice", "@storage", "group:storage", "uid:1001", "gid:100", "cert:ops.example".
+// The error names the text.
+[[nodiscard]] Result<Principal> parse_principal(std::string_view text);
+
+// The mapping `control` of a configuration. Without a socket and a TCP address there is no port.
+struct PortConfig {
+  std::string socket;  // path of a UNIX socket
+  std::uint32_t mode = 0660;
+  std::string group;  // name or number; "": that of the process
+  std::string tcp;    // HOST:PORT, with TLS only
+  std::string certificate;
+  std::string key;
+  std::string ca;
+  // Empty readers: the members of the socket's group.
+  std::vector<Principal> readers;
+  std::vector<Principal> writers;
+  std::string audit;  // a file; "": none
+  bool operator==(const PortConfig&) const = default;
+
+  [[nodiscard]] bool enabled() const { return !socket.empty() || !tcp.empty(); }
+};
+
+// Reads the mapping `control` of `parent`, if it has one. Looks at the text only. `others` reads
+// keys of the same mapping that belong to other ports; with it the mapping may be about them alone.
+[[nodiscard]] PortConfig read_port_config(
+    ConfigReader& parent, const std::function<void(ConfigReader& control)>& others = {});
+
+// What only this host can say: whether the users, groups and certificates exist. The problems have
+// the places "control.writers", ...
+void check_port_config(const PortConfig& config, ConfigErrors& errors);
+
+// Why a running port cannot become `wanted`, as "control.socket: ..."; nothing if it can.
+[[nodiscard]] Result<void> may_become(const PortConfig& running, const PortConfig& wanted);
+
+}  // namespace vpfs::control

@@ -1,0 +1,317 @@
+#include "control/wire/port_state.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <asio/post.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "control/wire/accounts.h"
+#include "control/wire/command_text.h"
+#include "net/endpoint.h"
+#include "net/socket_options.h"
+
+namespace vpfs::control {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kBetweenComplaints = 10s;
+constexpr Duration kNamesKept = 1min;
+constexpr std::size_t kMostNames = 4096;
+constexpr Duration kStopPatience = 500ms;
+
+net::Task<std::optional<std::string>> look_up(std::uint32_t uid) {
+  co_return user_name(uid);
+}
+
+std::string result_text(const Envelope& answer) {
+  if (!answer.has_error()) return "ok";
+  const Error& error = answer.error();
+  const std::string place = error.place().empty() ? "" : error.place() + ": ";
+  return fmt::format("{}: {}{}", Error::Code_Name(error.code()), place, error.text());
+}
+
+}  // namespace
+
+PortState::PortState(Owner& owner, const Clock& clock, const PortLimits& limits, Versions versions)
+    : owner_(owner),
+      clock_(clock),
+      limits_(limits),
+      versions_(versions),
+      audit_(std::make_shared<Audit>(clock)),
+      work_(context_.get_executor()),
+      sweep_timer_(context_),
+      stop_timer_(context_),
+      mailbox_(std::make_shared<Mailbox>([this] { asio::post(context_, [this] { deliver(); }); })) {
+}
+
+PortState::~PortState() {
+  mailbox_->close();
+  lookups_.join();
+}
+
+Result<PortState::Settings> PortState::load(const PortConfig& config) {
+  Settings settings;
+  auto access = resolve_access(config);
+  if (!access) return fail(fmt::format("{}: {}", access.error().place(), access.error().text()));
+  settings.access = std::move(*access);
+  if (!config.tcp.empty()) {
+    const net::TlsFiles files = {config.certificate, config.key, config.ca};
+    auto tls = net::TlsContext::load(files, net::TlsSide::server);
+    if (!tls) return fail("control: " + tls.error().message, tls.error().code);
+    settings.tls = std::move(*tls);
+  }
+  return settings;
+}
+
+Result<void> PortState::open(const PortConfig& config, Settings settings) {
+  settings_ = std::move(settings);
+  const auto problem = [](const char* key, const vpfs::Error& error) {
+    return fail(fmt::format("control.{}: {}", key, error.message), error.code);
+  };
+  if (auto opened = audit_->open(config.audit); !opened) return opened;
+  if (!config.tcp.empty()) {
+    const auto endpoint = net::resolve_endpoint(config.tcp);
+    if (!endpoint) return problem("tcp", endpoint.error());
+    auto listener = net::Listener::open(context_, *endpoint);
+    if (!listener) return problem("tcp", listener.error());
+    tcp_listener_.emplace(std::move(*listener));
+  }
+  if (!config.socket.empty()) {
+    auto listener =
+        net::UnixListener::open(context_, config.socket, config.mode, settings_.access.socket_gid);
+    if (!listener) return problem("socket", listener.error());
+    unix_listener_.emplace(std::move(*listener));
+  }
+  return {};
+}
+
+std::optional<net::Endpoint> PortState::tcp_endpoint() const {
+  if (!tcp_listener_) return std::nullopt;
+  return tcp_listener_->local_endpoint();
+}
+
+void PortState::run() {
+  if (unix_listener_) {
+    unix_listener_->start([this](net::UnixSocket socket) { accept_unix(std::move(socket)); });
+  }
+  if (tcp_listener_) {
+    tcp_listener_->start([this](net::Socket socket) { accept_tcp(std::move(socket)); });
+  }
+  sweep();
+  for (;;) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::exception& problem) {
+      // What a library throws, such as for want of memory, must not end the stage.
+      spdlog::error("control port: {}", problem.what());
+    }
+  }
+}
+
+void PortState::stop() {
+  if (std::exchange(stopping_, true)) return;
+  // Acceptors are closed before their context is destroyed.
+  unix_listener_.reset();
+  tcp_listener_.reset();
+  sweep_timer_.cancel();
+  deliver();
+  mailbox_->close();
+  const auto connections = connections_;
+  for (const auto& [number, connection] : connections) connection->close_when_sent();
+  stop_timer_.expires_after(kStopPatience);
+  stop_timer_.async_wait([this](std::error_code) {
+    const auto rest = connections_;
+    for (const auto& [number, connection] : rest) connection->close();
+  });
+  if (connections_.empty()) stop_timer_.cancel();
+  work_.reset();
+}
+
+void PortState::apply(Settings settings) {
+  settings_ = std::move(settings);
+  for (const auto& [number, connection] : connections_) connection->access_changed();
+}
+
+void PortState::accept_unix(net::UnixSocket socket) {
+  const auto who = net::peer_credentials(socket.native_handle());
+  if (!who) {
+    complain(Complaint::refused, who.error().message);
+    return;
+  }
+  add(fmt::format("uid {}", who->uid),
+      {.uid = who->uid, .gids = who->gids, .certificate = {}, .from = "unix"},
+      net::make_plain_channel(net::StreamSocket(std::move(socket))));
+}
+
+void PortState::accept_tcp(net::Socket socket) {
+  std::error_code error;
+  const net::Endpoint from = net::unmapped(socket.remote_endpoint(error));
+  if (error) return;
+  net::keep_alive(socket.native_handle());
+  const std::string address = from.address().to_string();
+  add(address, {.uid = std::nullopt, .gids = {}, .certificate = {}, .from = address},
+      net::accept_tls(std::move(socket), settings_.tls));
+}
+
+void PortState::add(std::string peer_name, Identity identity,
+                    std::unique_ptr<net::Channel> channel) {
+  if (!make_room(peer_name)) {
+    ++counters_.refused;
+    complain(Complaint::refused, fmt::format("{} has a connection too many: refused", peer_name));
+    Envelope refusal;
+    *refusal.mutable_error() =
+        make_error(Error::UNAVAILABLE, "", "too many connections to this control port");
+    refusal.set_answer(true);
+    std::string frame;
+    if (append_frame(refusal, kMostAnswer, frame)) {
+      (void)channel->write_now(std::as_bytes(std::span(frame)));
+    }
+    channel->close();
+    return;
+  }
+  ++counters_.accepted;
+  ++peer(peer_name).connections;
+  const std::uint64_t number = ++last_connection_;
+  auto connection = std::make_shared<Connection>(*this, number, std::move(peer_name),
+                                                 std::move(identity), std::move(channel));
+  connections_.emplace(number, connection);
+  asio::co_spawn(context_, Connection::serve(connection),
+                 [this, number](const std::exception_ptr& problem) {
+                   if (!problem) return;
+                   // What a library throws, such as for want of memory, costs this connection only.
+                   const auto place = connections_.find(number);
+                   if (place != connections_.end()) place->second->close();
+                   remove(number);
+                   spdlog::error("a connection of the control port was lost to an exception");
+                 });
+}
+
+PortState::Peer& PortState::peer(const std::string& name) {
+  const auto [place, fresh] = peers_.try_emplace(name);
+  if (fresh) {
+    place->second.tokens = limits_.requests_of_others_at_once;
+    place->second.filled_at = now();
+  }
+  return place->second;
+}
+
+bool PortState::make_room(const std::string& peer_name) {
+  if (stopping_) return false;
+  const bool full = peer(peer_name).connections >= limits_.connections_of_a_peer;
+  if (full && !evict_silent(&peer_name)) return false;
+  return connections_.size() < limits_.connections || evict_silent(nullptr);
+}
+
+// Closes the oldest connection (of the peer, if given) that has not said Hello.
+bool PortState::evict_silent(const std::string* peer_name) {
+  const auto oldest = std::ranges::find_if(connections_, [&](const auto& each) {
+    const Connection& connection = *each.second;
+    return !connection.greeted() && (peer_name == nullptr || connection.peer() == *peer_name);
+  });
+  if (oldest == connections_.end()) return false;
+  ++counters_.evicted;
+  oldest->second->close();
+  remove(oldest->first);
+  return true;
+}
+
+void PortState::remove(std::uint64_t number) {
+  const auto place = connections_.find(number);
+  if (place == connections_.end()) return;
+  --peer(place->second->peer()).connections;
+  connections_.erase(place);
+  if (stopping_ && connections_.empty()) stop_timer_.cancel();
+}
+
+void PortState::ask(std::uint64_t connection, std::uint64_t ticket, Envelope request,
+                    const Caller& caller) {
+  const bool audited = is_audited(request);
+  auto deliver = [mailbox = mailbox_, audit = audit_, connection, ticket, caller, audited,
+                  command = audited ? command_text(request) : ""](Envelope answer) {
+    if (audited) audit->record(caller, command, result_text(answer), false);
+    mailbox->post({.connection = connection, .ticket = ticket, .answer = std::move(answer)});
+  };
+  owner_.ask(std::move(request), caller, Answer(std::move(deliver)));
+}
+
+void PortState::deliver() {
+  for (Mailbox::Letter& letter : mailbox_->take()) {
+    const auto place = connections_.find(letter.connection);
+    if (place == connections_.end()) {
+      ++counters_.dropped_answers;
+      continue;
+    }
+    const std::shared_ptr<Connection> connection = place->second;
+    connection->answered(letter.ticket, std::move(letter.answer));
+  }
+}
+
+bool PortState::admits_another(const std::string& peer_name, TimePoint now) {
+  Peer& who = peer(peer_name);
+  const double seconds = std::chrono::duration<double>(now - who.filled_at).count();
+  who.filled_at = now;
+  who.tokens = std::min<double>(limits_.requests_of_others_at_once,
+                                who.tokens + seconds * limits_.requests_of_others_each_second);
+  if (who.tokens < 1) return false;
+  who.tokens -= 1;
+  return true;
+}
+
+void PortState::record(const Envelope& request, const Caller& caller, std::string_view result,
+                       bool refused) {
+  audit_->record(caller, command_text(request), result, refused);
+}
+
+bool PortState::count_answers(std::size_t before, std::size_t after) {
+  unread_answers_ = unread_answers_ - before + after;
+  return unread_answers_ <= limits_.answers_of_all;
+}
+
+net::Task<std::optional<std::string>> PortState::name_of(std::uint32_t uid) {
+  const auto known = users_.find(uid);
+  if (known != users_.end() && now() - known->second.found_at < kNamesKept) {
+    co_return known->second.name;
+  }
+  auto name = co_await asio::co_spawn(lookups_, look_up(uid), asio::use_awaitable);
+  if (users_.size() >= kMostNames) users_.clear();
+  UserName found = {name, now()};
+  users_.insert_or_assign(uid, std::move(found));
+  co_return name;
+}
+
+void PortState::complain(Complaint kind, const std::string& text) {
+  Complaints& all = complaints_[static_cast<std::size_t>(kind)];
+  if (all.logged_at && now() - *all.logged_at < kBetweenComplaints) {
+    ++all.unlogged;
+    return;
+  }
+  const std::uint64_t more = std::exchange(all.unlogged, 0);
+  all.logged_at = now();
+  if (more == 0) {
+    spdlog::warn("control port: {}", text);
+  } else {
+    spdlog::warn("control port: {} ({} more such cases before)", text, more);
+  }
+}
+
+void PortState::sweep() {
+  const TimePoint now = clock_.now();
+  const auto connections = connections_;
+  for (const auto& [number, connection] : connections) connection->check(now);
+  std::erase_if(peers_, [&](const auto& each) {
+    return each.second.connections == 0 && now - each.second.filled_at > kNamesKept;
+  });
+  const Duration period =
+      std::min<Duration>({1s, limits_.hello / 4, limits_.stall / 4, limits_.idle / 4});
+  sweep_timer_.expires_after(period);
+  sweep_timer_.async_wait([this](std::error_code stopped) {
+    if (!stopped && !stopping_) sweep();
+  });
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
+
+#include "base/clock.h"
+#include "control/wire/audit.h"
+#include "control/wire/connection.h"
+#include "control/wire/mailbox.h"
+#include "control/wire/port_limits.h"
+#include "net/listener.h"
+#include "net/tls.h"
+#include "net/unix_socket.h"
+
+namespace vpfs::control {
+
+// What the thread of a port works on: the listeners and connections. All of it belongs to that
+// thread, but open() and what says otherwise.
+class PortState {
+ public:
+  // What a reload changes.
+  struct Settings {
+    Access access;
+    std::shared_ptr<net::TlsContext> tls;  // null without TCP
+  };
+  [[nodiscard]] static Result<Settings> load(const PortConfig& config);
+
+  PortState(Owner& owner, const Clock& clock, const PortLimits& limits, Versions versions);
+  ~PortState();
+  PortState(const PortState&) = delete;
+  PortState& operator=(const PortState&) = delete;
+
+  // Before run().
+  [[nodiscard]] Result<void> open(const PortConfig& config, Settings settings);
+  [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const;
+
+  // Serves until stop().
+  void run();
+  // Sends what is ready, closes everything.
+  void stop();
+  void apply(Settings settings);
+
+  // --- For connections.
+  [[nodiscard]] asio::io_context& context() { return context_; }
+  [[nodiscard]] Owner& owner() { return owner_; }
+  [[nodiscard]] TimePoint now() const { return clock_.now(); }
+  [[nodiscard]] const PortLimits& limits() const { return limits_; }
+  [[nodiscard]] Versions versions() const { return versions_; }
+  [[nodiscard]] const Access& access() const { return settings_.access; }
+  [[nodiscard]] PortCounters& counters() { return counters_; }
+  [[nodiscard]] Audit& audit() { return *audit_; }  // any thread
+  void ask(std::uint64_t connection, std::uint64_t ticket, Envelope request, const Caller& caller);
+  [[nodiscard]] bool admits_another(const std::string& peer, TimePoint now);
+  void record(const Envelope& request, const Caller& caller, std::string_view result, bool refused);
+  void remove(std::uint64_t connection);
+  // Replaces `before` bytes of unread answers by `after`; false if all connections have too many.
+  [[nodiscard]] bool count_answers(std::size_t before, std::size_t after);
+  // The user's name; looked up on another thread, since a name service may take its time.
+  [[nodiscard]] net::Task<std::optional<std::string>> name_of(std::uint32_t uid);
+  // Logs what peers do wrong: of each kind the first, then at most one in ten seconds with the
+  // number of those in between.
+  enum class Complaint : std::uint8_t { handshake, broken, slow, refused, kinds };
+  void complain(Complaint kind, const std::string& text);
+
+ private:
+  struct Peer {
+    std::size_t connections = 0;
+    double tokens = 0;  // requests that it may send
+    TimePoint filled_at;
+  };
+  struct Complaints {
+    std::uint64_t unlogged = 0;
+    std::optional<TimePoint> logged_at;
+  };
+  struct UserName {
+    std::optional<std::string> name;
+    TimePoint found_at;
+  };
+
+  void accept_unix(net::UnixSocket socket);
+  void accept_tcp(net::Socket socket);
+  void add(std::string peer, Identity identity, std::unique_ptr<net::Channel> channel);
+  [[nodiscard]] bool make_room(const std::string& peer);
+  [[nodiscard]] bool evict_silent(const std::string* peer);
+  void deliver();
+  void sweep();
+  [[nodiscard]] Peer& peer(const std::string& name);
+
+  Owner& owner_;
+  const Clock& clock_;
+  const PortLimits limits_;
+  const Versions versions_;
+  PortCounters counters_;
+  const std::shared_ptr<Audit> audit_;  // shared with answers under way
+  Settings settings_;
+
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::steady_timer sweep_timer_;
+  asio::steady_timer stop_timer_;
+  const std::shared_ptr<Mailbox> mailbox_;  // likewise
+  std::optional<net::UnixListener> unix_listener_;
+  std::optional<net::Listener> tcp_listener_;
+  std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;  // shared with their tasks
+  std::unordered_map<std::string, Peer> peers_;
+  std::unordered_map<std::uint32_t, UserName> users_;
+  std::array<Complaints, static_cast<std::size_t>(Complaint::kinds)> complaints_;
+  std::uint64_t last_connection_ = 0;
+  std::size_t unread_answers_ = 0;
+  bool stopping_ = false;
+  asio::thread_pool lookups_{1};
+};
+
+}  // namespace vpfs::control

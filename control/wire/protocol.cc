@@ -1,0 +1,55 @@
+#include "control/wire/protocol.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace vpfs::control {
+namespace {
+
+std::string range(Versions versions) {
+  return versions.least == versions.newest
+             ? fmt::format("version {}", versions.newest)
+             : fmt::format("versions {} to {}", versions.least, versions.newest);
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> common_version(Versions mine, Versions theirs) {
+  const std::uint32_t newest = std::min(mine.newest, theirs.newest);
+  if (newest < std::max(mine.least, theirs.least)) return std::nullopt;
+  return newest;
+}
+
+std::string no_common_version(Versions mine, Versions theirs) {
+  return fmt::format(
+      "this side speaks {} of the control protocol, the other {}: they need a program of the same "
+      "release or the one before",
+      range(mine), range(theirs));
+}
+
+Versions versions_of(const Hello& hello) {
+  return {.newest = hello.version(), .least = hello.least()};
+}
+
+Error make_error(Error::Code code, std::string place, std::string text) {
+  Error error;
+  error.set_code(code);
+  error.set_place(std::move(place));
+  error.set_text(std::move(text));
+  return error;
+}
+
+std::string_view body_name(const Envelope& envelope) {
+  const auto* field = Envelope::descriptor()->FindFieldByNumber(envelope.body_case());
+  return field == nullptr ? std::string_view() : std::string_view(field->name());
+}
+
+std::optional<int> unknown_body(const Envelope& envelope) {
+  const auto& unknown = envelope.GetReflection()->GetUnknownFields(envelope);
+  if (envelope.body_case() != Envelope::BODY_NOT_SET || unknown.empty()) return std::nullopt;
+  return unknown.field(0).number();
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "control/wire/control.pb.h"
+
+namespace vpfs::control {
+
+// Protocol versions that one side speaks: the newest and, for peers that are older, the one before.
+struct Versions {
+  std::uint32_t newest = 1;
+  std::uint32_t least = 1;
+};
+
+// The newest version that both speak.
+[[nodiscard]] std::optional<std::uint32_t> common_version(Versions mine, Versions theirs);
+// What a side says that shares no version with its peer; names both.
+[[nodiscard]] std::string no_common_version(Versions mine, Versions theirs);
+[[nodiscard]] Versions versions_of(const Hello& hello);
+
+[[nodiscard]] Error make_error(Error::Code code, std::string place, std::string text);
+
+// The name of the message inside, as control.proto has it; "" if this version does not know it.
+[[nodiscard]] std::string_view body_name(const Envelope& envelope);
+// Number of the first field of the Envelope that this version does not know.
+[[nodiscard]] std::optional<int> unknown_body(const Envelope& envelope);
+
+}  // namespace vpfs::control

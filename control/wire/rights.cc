@@ -1,0 +1,138 @@
+#include "control/wire/rights.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "control/wire/accounts.h"
+#include "control/wire/protocol.h"
+
+namespace vpfs::control {
+namespace {
+
+std::expected<Members, Error> resolve(const std::vector<Principal>& principals,
+                                      const std::string& place) {
+  using Kind = Principal::Kind;
+  Members members;
+  for (const Principal& each : principals) {
+    switch (each.kind) {
+      case Kind::uid:
+        members.uids.push_back(each.id);
+        break;
+      case Kind::gid:
+        members.gids.push_back(each.id);
+        break;
+      case Kind::certificate:
+        members.certificates.push_back(each.name);
+        break;
+      case Kind::user:
+      case Kind::group: {
+        const bool user = each.kind == Kind::user;
+        const auto id = user ? user_id(each.name) : group_id(each.name);
+        if (!id) {
+          return std::unexpected(
+              make_error(Error::INVALID, place,
+                         fmt::format("this host has no {} \"{}\"{}", user ? "user" : "group",
+                                     each.name, user ? "; a group is written @NAME" : "")));
+        }
+        (user ? members.uids : members.gids).push_back(*id);
+        break;
+      }
+    }
+  }
+  return members;
+}
+
+std::expected<std::uint32_t, Error> socket_group(const std::string& group) {
+  if (group.empty()) return ::getegid();
+  std::uint32_t gid = 0;
+  const auto [end, error] = std::from_chars(group.data(), group.data() + group.size(), gid);
+  if (error == std::errc{} && end == group.data() + group.size()) return gid;
+  if (const auto found = group_id(group)) return *found;
+  return std::unexpected(make_error(Error::INVALID, "control.group",
+                                    fmt::format("this host has no group \"{}\"", group)));
+}
+
+bool any_of(const auto& wanted, const auto& these) {
+  return std::ranges::any_of(
+      these, [&](const auto& each) { return std::ranges::find(wanted, each) != wanted.end(); });
+}
+
+}  // namespace
+
+std::string name_of(const Identity& who, const std::optional<std::string>& user) {
+  if (!who.uid) return who.certificate.empty() ? "nobody" : "CN=" + who.certificate.front();
+  return user ? fmt::format("{} (uid {})", *user, *who.uid) : fmt::format("uid {}", *who.uid);
+}
+
+bool Members::have(const Identity& who) const {
+  if (who.uid && std::ranges::find(uids, *who.uid) != uids.end()) return true;
+  return any_of(gids, who.gids) || any_of(certificates, who.certificate);
+}
+
+std::expected<Access, Error> resolve_access(const PortConfig& config) {
+  auto readers = resolve(config.readers, "control.readers");
+  if (!readers) return std::unexpected(readers.error());
+  auto writers = resolve(config.writers, "control.writers");
+  if (!writers) return std::unexpected(writers.error());
+  const auto gid = socket_group(config.group);
+  if (!gid) return std::unexpected(gid.error());
+  if (config.readers.empty()) readers->gids.push_back(*gid);
+  writers->uids.push_back(0);
+  writers->uids.push_back(::geteuid());
+  return Access{.readers = std::move(*readers), .writers = std::move(*writers), .socket_gid = *gid};
+}
+
+Rights rights_of(const Identity& who, const Access& access) {
+  if (access.writers.have(who)) return Rights::change;
+  return access.readers.have(who) ? Rights::read : Rights::own;
+}
+
+bool may_connect(const Identity& who, const Access& access) {
+  return who.uid || rights_of(who, access) != Rights::own;
+}
+
+Rights needed_right(const Envelope& request) {
+  switch (request.body_case()) {
+    case Envelope::kRule:
+      switch (request.rule().action()) {
+        case Rule::LIST:
+        case Rule::HISTORY:
+          return Rights::read;
+        case Rule::APPLY:
+          return request.rule().dry_run() ? Rights::read : Rights::change;
+        default:
+          return Rights::change;
+      }
+    case Envelope::kJob:
+      return request.job().action() == Job::LIST ? Rights::own : Rights::change;
+    // The owner answers these with what the caller may see.
+    case Envelope::kStats:
+    case Envelope::kWatch:
+    case Envelope::kWhy:
+      return Rights::own;
+    case Envelope::kStatus:
+      return Rights::read;
+    default:  // cycle, reload, drain, bypass, and whatever comes
+      return Rights::change;
+  }
+}
+
+bool is_audited(const Envelope& request) {
+  return needed_right(request) == Rights::change && request.body_case() != Envelope::kCycle;
+}
+
+Error refusal(const Caller& caller, Rights needed) {
+  const bool change = needed == Rights::change;
+  const char* may = caller.rights == Rights::read ? "may see everything here, but change nothing"
+                                                  : "may see only own jobs here";
+  const std::string place = change ? "control.writers" : "control.readers";
+  return make_error(
+      Error::NOT_PERMITTED, place,
+      fmt::format("{} from {} {}; {} of the configuration says who may {}", caller.name,
+                  caller.from, may, place, change ? "change something" : "see everything"));
+}
+
+}  // namespace vpfs::control

@@ -1,0 +1,178 @@
+#include "net/unix_socket.h"
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "net/accept_loop.h"
+
+namespace vpfs::net {
+namespace {
+
+using Protocol = asio::local::stream_protocol;
+
+std::error_code last_error() {
+  return {errno, std::system_category()};
+}
+
+std::unexpected<Error> problem(const std::string& path, std::string_view what) {
+  const std::error_code error = last_error();
+  return fail(fmt::format("{}: {}: {}", path, what, error.message()), error);
+}
+
+// An open descriptor of the lock.
+Result<int> lock(const std::string& path) {
+  const std::string name = path + ".lock";
+  const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return problem(name, "cannot be opened");
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  const auto error = problem(
+      path, errno == EWOULDBLOCK ? "another process has this control port" : "cannot be locked");
+  ::close(file);
+  return error;
+}
+
+// Whether somebody accepts connections at `path`.
+bool is_answered(const std::string& path) {
+  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (probe < 0) return true;
+  const Protocol::endpoint endpoint(path);
+  const int result = ::connect(probe, endpoint.data(), static_cast<socklen_t>(endpoint.size()));
+  const bool nobody = result != 0 && (errno == ECONNREFUSED || errno == ENOENT);
+  ::close(probe);
+  return !nobody;
+}
+
+// Whether a socket may be put at `path`.
+Result<void> check_place(const std::string& path) {
+  struct stat there = {};
+  if (::lstat(path.c_str(), &there) != 0) {
+    if (errno == ENOENT) return {};
+    return problem(path, "cannot be made");
+  }
+  if (!S_ISSOCK(there.st_mode)) {
+    return fail(fmt::format("{}: is there already, and is not a socket", path));
+  }
+  if (is_answered(path)) return fail(fmt::format("{}: another program answers there", path));
+  return {};
+}
+
+}  // namespace
+
+Result<PeerCredentials> peer_credentials(int socket) {
+  ucred peer = {};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    return fail("who the peer is: " + last_error().message(), last_error());
+  }
+  PeerCredentials who{.uid = peer.uid, .gids = {}};
+  // The groups that the process has, which need not be those that its user's entry lists.
+  std::array<gid_t, 64> few = {};
+  size = sizeof few;
+  std::vector<gid_t> groups(few.begin(), few.end());
+  int result = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+  if (result != 0 && errno == ERANGE) {
+    groups.resize(size / sizeof(gid_t));
+    result = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+  }
+  if (result != 0) return fail("the peer's groups: " + last_error().message(), last_error());
+  groups.resize(size / sizeof(gid_t));
+  who.gids.assign(groups.begin(), groups.end());
+  who.gids.push_back(peer.gid);
+  return who;
+}
+
+struct UnixListener::State {
+  explicit State(asio::io_context& context)
+      : loop(std::make_shared<AcceptLoop<Protocol>>(context)) {}
+  ~State() { close(); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Result<void> make_socket(std::uint32_t mode, std::optional<std::uint32_t> gid);
+  void close();
+
+  std::shared_ptr<AcceptLoop<Protocol>> loop;  // shared with the accept in flight
+  std::string path;
+  int lock_file = -1;
+  struct stat made = {};
+  bool placed = false;
+};
+
+// Makes the socket under another name. Nobody can connect before listen().
+Result<void> UnixListener::State::make_socket(std::uint32_t mode,
+                                              std::optional<std::uint32_t> gid) {
+  const std::string temporary = path + ".new";
+  if (::unlink(temporary.c_str()) != 0 && errno != ENOENT) {
+    return problem(temporary, "cannot be removed");
+  }
+  auto& acceptor = loop->acceptor();
+  const auto give_up = [&](std::string_view what) {
+    auto error = problem(path, what);
+    ::unlink(temporary.c_str());
+    return error;
+  };
+  std::error_code error;
+  acceptor.open(Protocol(), error);
+  if (!error) acceptor.bind(Protocol::endpoint(temporary), error);
+  if (error) {
+    return fail(fmt::format("{}: cannot be made: {}", path, error.message()), error);
+  }
+  if (gid && ::lchown(temporary.c_str(), static_cast<uid_t>(-1), *gid) != 0) {
+    return give_up(fmt::format("cannot be given to group {}", *gid));
+  }
+  if (::chmod(temporary.c_str(), mode) != 0) return give_up("cannot get its mode");
+  if (::lstat(temporary.c_str(), &made) != 0) return give_up("cannot be looked at");
+  if (::listen(acceptor.native_handle(), 4096) != 0) return give_up("cannot listen");
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return give_up("cannot be renamed");
+  placed = true;
+  return {};
+}
+
+void UnixListener::State::close() {
+  loop->close();
+  struct stat there = {};
+  if (std::exchange(placed, false) && ::lstat(path.c_str(), &there) == 0 &&
+      there.st_dev == made.st_dev && there.st_ino == made.st_ino) {
+    ::unlink(path.c_str());
+  }
+  if (lock_file >= 0) ::close(std::exchange(lock_file, -1));
+}
+
+Result<UnixListener> UnixListener::open(asio::io_context& context, const std::string& path,
+                                        std::uint32_t mode, std::optional<std::uint32_t> gid) {
+  if (path.empty() || path.size() > kMostSocketPath) {
+    return fail(fmt::format("{}: the path of a socket has 1 to {} bytes", path, kMostSocketPath));
+  }
+  auto state = std::make_unique<State>(context);
+  state->path = path;
+  const Result<int> locked = lock(path);
+  if (!locked) return std::unexpected(locked.error());
+  state->lock_file = *locked;
+  if (auto free = check_place(path); !free) return std::unexpected(free.error());
+  if (auto made = state->make_socket(mode, gid); !made) return std::unexpected(made.error());
+  return UnixListener(std::move(state));
+}
+
+UnixListener::UnixListener(std::unique_ptr<State> state) : state_(std::move(state)) {}
+UnixListener::UnixListener(UnixListener&&) noexcept = default;
+UnixListener& UnixListener::operator=(UnixListener&&) noexcept = default;
+UnixListener::~UnixListener() = default;
+
+void UnixListener::start(Handler handler) {
+  state_->loop->start(state_->path, std::move(handler));
+}
+
+void UnixListener::close() {
+  state_->close();
+}
+
+}  // namespace vpfs::net

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <asio/local/stream_protocol.hpp>
+
+#include "base/result.h"
+#include "net/async.h"
+
+namespace vpfs::net {
+
+using UnixSocket = asio::local::stream_protocol::socket;
+
+// The longest path that UnixListener takes: the kernel's limit, less a suffix for the time in which
+// the socket is made.
+inline constexpr std::size_t kMostSocketPath = 103;
+
+// Who the process at the other end was when it connected.
+struct PeerCredentials {
+  std::uint32_t uid = 0;
+  std::vector<std::uint32_t> gids;  // its group, and those that it has besides
+};
+[[nodiscard]] Result<PeerCredentials> peer_credentials(int socket);
+
+// Accepts connections on a UNIX socket.
+//
+// The socket has its owner, group and mode before anybody can connect. A socket at that path that
+// nobody answers on is replaced; anything else there is an error. PATH.lock beside it, which stays,
+// keeps two processes from taking the same path at the same time. Belongs to the strand of its
+// io_context.
+class UnixListener {
+ public:
+  using Handler = std::function<void(UnixSocket)>;
+
+  // Without a `gid` the group is the process's. The error names the path.
+  [[nodiscard]] static Result<UnixListener> open(asio::io_context& context, const std::string& path,
+                                                 std::uint32_t mode,
+                                                 std::optional<std::uint32_t> gid);
+  UnixListener(UnixListener&&) noexcept;
+  UnixListener& operator=(UnixListener&&) noexcept;
+  ~UnixListener();
+
+  void start(Handler handler);
+  // Stops accepting and removes the socket, unless another one has taken its place. No handler runs
+  // after it.
+  void close();
+
+ private:
+  struct State;
+  explicit UnixListener(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vpfs::net

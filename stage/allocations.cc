@@ -1,0 +1,90 @@
+#include "stage/allocations.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vpfs::stage {
+namespace {
+// Keeps times from overflowing.
+constexpr Duration kLongestLease = std::chrono::hours(24 * 365);
+}  // namespace
+
+bool Allocations::refuses(Epoch epoch) {
+  if (!epoch_ || epoch > *epoch_) return false;
+  ++counts_.outdated;
+  return true;
+}
+
+void Allocations::begin(const Cycle& cycle, TimePoint now) {
+  if (!epoch_ || cycle.epoch.term != epoch_->term) ++base_;
+  epoch_ = cycle.epoch;
+  lease_ = std::clamp(cycle.lease, Duration::zero(), kLongestLease);
+  lease_end_ = now + lease_;
+  ++cycle_;
+  ++counts_.applied;
+}
+
+Allocations::Row& Allocations::row(AppId app) {
+  if (index(app) >= rows_.size()) rows_.resize(index(app) + 1);
+  return rows_[index(app)];
+}
+
+bool Allocations::set_limits(AppId app, const Limits& limits) {
+  Row& of = row(app);
+  of.cycle = cycle_;
+  if (of.limits == limits) return false;
+  of.limits = limits;
+  const bool is_listed = of.place != kNowhere;
+  if (limits.any() && !is_listed) list(app);
+  if (!limits.any() && is_listed) unlist(app);
+  return true;
+}
+
+void Allocations::list(AppId app) {
+  row(app).place = static_cast<std::uint32_t>(limited_.size());
+  limited_.push_back(app);
+}
+
+// Moves the last one into the gap.
+void Allocations::unlist(AppId app) {
+  const std::uint32_t place = row(app).place;
+  limited_[place] = limited_.back();
+  row(limited_[place]).place = place;
+  limited_.pop_back();
+  row(app).place = kNowhere;
+}
+
+Allocations::Elsewhere Allocations::elsewhere(AppId app, Cost total, TimePoint now) {
+  Row& of = row(app);
+  if (std::exchange(of.base, base_) != base_) {
+    of.total = total;
+    of.told = now;
+    return {};
+  }
+  if (total < of.total) {
+    ++counts_.totals_decreased;
+    return {};
+  }
+  const Cost more = total - std::exchange(of.total, total);
+  const Duration since = now - std::exchange(of.told, now);
+  if (more > kMaxCost) ++counts_.totals_cut;
+  return {.cost = std::min(more, kMaxCost), .period = std::min(since, lease_)};
+}
+
+void Allocations::end() {
+  lease_end_ = kNever;
+  ++base_;
+  ++counts_.lease_ends;
+}
+
+void Allocations::forget(AppId app) {
+  if (index(app) >= rows_.size()) return;
+  (void)set_limits(app, {});
+  row(app) = {};
+}
+
+Limits Allocations::limits(AppId app) const {
+  return index(app) < rows_.size() ? rows_[index(app)].limits : Limits{};
+}
+
+}  // namespace vpfs::stage

@@ -1,0 +1,138 @@
+#include "control/wire/port_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vpfs::control {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Kind = Principal::Kind;
+
+struct Reading {
+  PortConfig config;
+  std::vector<std::string> errors;
+};
+Reading read(std::string_view text) {
+  ConfigErrors errors("f.yaml");
+  Reading reading;
+  {
+    ConfigReader reader(text, errors);
+    reading.config = read_port_config(reader);
+  }
+  reading.errors = errors.lines();
+  return reading;
+}
+
+TEST(PortConfig, WithoutTheMappingThereIsNoPort) {
+  const Reading reading = read("");
+  EXPECT_TRUE(reading.errors.empty());
+  EXPECT_FALSE(reading.config.enabled());
+}
+
+TEST(PortConfig, ReadsEveryKey) {
+  const Reading reading = read(
+      "control:\n"
+      "  socket: /run/vpfs/a.sock\n"
+      "  mode: 0600\n"
+      "  group: storage\n"
+      "  tcp: 0.0.0.0:7311\n"
+      "  certificate: a.pem\n"
+      "  key: a.key\n"
+      "  ca: ca.pem\n"
+      "  readers: '@staff'\n"
+      "  writers: [alice, user:bob, group:storage, uid:1001, gid:100, 'cert:ops.example']\n"
+      "  audit: /var/log/vpfs/audit.json\n");
+  ASSERT_THAT(reading.errors, ElementsAre());
+  const PortConfig& config = reading.config;
+  EXPECT_EQ(config.socket, "/run/vpfs/a.sock");
+  EXPECT_EQ(config.mode, 0600U);
+  EXPECT_EQ(config.group, "storage");
+  EXPECT_EQ(config.tcp, "0.0.0.0:7311");
+  EXPECT_EQ(config.certificate, "a.pem");
+  EXPECT_EQ(config.key, "a.key");
+  EXPECT_EQ(config.ca, "ca.pem");
+  EXPECT_EQ(config.audit, "/var/log/vpfs/audit.json");
+  EXPECT_THAT(config.readers, ElementsAre(Principal{.kind = Kind::group, .name = "staff"}));
+  EXPECT_THAT(config.writers,
+              ElementsAre(Principal{.kind = Kind::user, .name = "alice"},
+                          Principal{.kind = Kind::user, .name = "bob"},
+                          Principal{.kind = Kind::group, .name = "storage"},
+                          Principal{.kind = Kind::uid, .name = "", .id = 1001},
+                          Principal{.kind = Kind::gid, .name = "", .id = 100},
+                          Principal{.kind = Kind::certificate, .name = "ops.example"}));
+}
+
+TEST(PortConfig, TheModeIs0660) {
+  EXPECT_EQ(read("control: {socket: /a}").config.mode, 0660U);
+}
+
+TEST(PortConfig, TcpIsNeverWithoutTls) {
+  const auto errors = read("control:\n  tcp: :7311\n  key: a.key\n").errors;
+  EXPECT_THAT(errors, ElementsAre(HasSubstr("f.yaml:1: control.certificate: is missing: TCP needs"),
+                                  HasSubstr("f.yaml:1: control.ca: is missing: TCP needs"),
+                                  HasSubstr("f.yaml:2: control.tcp: ':7311' is not HOST:PORT")));
+  EXPECT_THAT(read("control: {socket: /a, ca: ca.pem}").errors,
+              ElementsAre(HasSubstr("control.ca: is only for control.tcp")));
+}
+
+TEST(PortConfig, MistakesAreNamed) {
+  const auto error = [](std::string_view text) {
+    const auto errors = read(text).errors;
+    return errors.size() == 1 ? errors[0] : "not one error, but " + std::to_string(errors.size());
+  };
+  EXPECT_THAT(error("control: {}"), HasSubstr("control: has neither a socket nor tcp"));
+  EXPECT_THAT(error("control: x"), HasSubstr("control: must be a mapping"));
+  EXPECT_THAT(error("control: {socket: ''}"), HasSubstr("control.socket: must be the path"));
+  EXPECT_THAT(error("control: {socket: /" + std::string(120, 'x') + "}"),
+              HasSubstr("may have 103"));
+  EXPECT_THAT(error("control: {socket: /a, mode: 0668}"), HasSubstr("is not a mode such as 0660"));
+  EXPECT_THAT(error("control: {socket: /a, mode: 01777}"), HasSubstr("is not a mode"));
+  EXPECT_THAT(error("control: {socket: /a, mode: 0060}"),
+              HasSubstr("keeps the socket's owner out"));
+  EXPECT_THAT(error("control: {socket: /a, admins: root}"), HasSubstr("did you mean \"writers\"?"));
+  for (const char* nobody :
+       {"'@'", "'user:'", "uid:x", "uid:4294967295", "'cert:'", "host:a", "':a'"}) {
+    EXPECT_THAT(error(std::string("control: {socket: /a, writers: ") + nobody + "}"),
+                HasSubstr("is nobody: write alice"));
+  }
+}
+
+TEST(PortConfig, UsersAndCertificatesThatThisHostLacksAreNamed) {
+  PortConfig config;
+  config.socket = "/a";
+  config.writers = {{.kind = Kind::user, .name = "no-such-user"}};
+  const auto problem = [&] {
+    ConfigErrors errors("f.yaml");
+    check_port_config(config, errors);
+    return errors.lines().empty() ? "" : errors.lines()[0];
+  };
+  EXPECT_THAT(problem(), HasSubstr("control.writers: this host has no user \"no-such-user\""));
+  config.writers = {{.kind = Kind::user, .name = "root"}};
+  EXPECT_EQ(problem(), "");
+  config.readers = {{.kind = Kind::group, .name = "no-such-group"}};
+  EXPECT_THAT(problem(), HasSubstr("control.readers: this host has no group \"no-such-group\""));
+  config.readers = {};
+  config.group = "no-such-group";
+  EXPECT_THAT(problem(), HasSubstr("control.group: this host has no group"));
+  config.group = "";
+  config.tcp = "127.0.0.1:0";
+  config.certificate = config.key = config.ca = "/no/such/file";
+  EXPECT_THAT(problem(), HasSubstr("control.certificate: /no/such/file: No such file"));
+}
+
+TEST(PortConfig, AnOpenPortKeepsItsAddress) {
+  PortConfig running;
+  running.socket = "/a";
+  PortConfig wanted = running;
+  wanted.writers = {{.kind = Kind::uid, .name = "", .id = 5}};
+  wanted.audit = "/b";
+  EXPECT_TRUE(may_become(running, wanted));
+  wanted.socket = "/b";
+  EXPECT_THAT(may_become(running, wanted).error().message,
+              HasSubstr("control.socket: cannot change"));
+}
+
+}  // namespace
+}  // namespace vpfs::control

@@ -1,0 +1,133 @@
+#include "proxy/status.h"
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "proxy/dispatcher.h"
+#include "proxy/dispatcher_access.h"
+#include "test/proxy/counting_clock.h"
+#include "test/support/manual_clock.h"
+
+namespace vpfs::proxy {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+constexpr TimePoint kStart = TimePoint(100s);
+constexpr std::uint64_t kSize = 1000;
+
+// A proxy's stage and the status that it would write.
+class StatusTest : public ::testing::Test {
+ protected:
+  static Config make_config() {
+    Config config;
+    config.listen = "127.0.0.1:0";
+    config.scheduler.depth.requests = 1;
+    config.scheduler.classes = {.mode = TrafficClasses::Mode::strict,
+                                .classes = {{.name = "fast"}, {.name = "slow"}}};
+    config.virtual_pfs = {{.name = "job-{jobid}", .share = {}},
+                          {.name = "trial", .share = {.rate = {kSize}, .burst = {kSize}}},
+                          {.name = "roots", .share = {}}};
+    config.rules = {{.name = "try", .mode = stage::RuleMode::shadow, .virtual_pfs = "trial"},
+                    {.name = "root", .virtual_pfs = "roots", .exempt = true},
+                    {.name = "jobs", .virtual_pfs = "job-{jobid}"}};
+    return config;
+  }
+  PendingIo& arrive(const stage::Classifier::Match& match) {
+    PendingIo& io = ios_.emplace_back();
+    io.set_place(dispatcher_.find(match, now_, settings_.config.rules));
+    io.size = io.asked = {kSize};
+    io.cost = kSize;
+    io.arrival = now_;
+    io.traffic_class = 1;
+    turn({.arrived = {&io}});
+    return io;
+  }
+  void end(PendingIo& io) { turn({.ended = {{.io = &io, .bytes = kSize, .failed = false}}}); }
+  void turn(const Turn& what) {
+    std::vector<PendingIo*> released;
+    (void)dispatcher_.turn(0, what, now_, released);
+  }
+  json status() {
+    const test::ManualClock clock(now_);
+    DispatcherAccess access(dispatcher_, clock);
+    return json::parse(status_text(settings_, {}, shared_, reader_.read(access)));
+  }
+  static json row_of(const json& rows, const std::string& name) {
+    for (const json& row : rows) {
+      if (row["name"] == name) return row;
+    }
+    return {};
+  }
+
+  TimePoint now_ = kStart;
+  const Settings settings_{make_config()};
+  CountingClock clock_;
+  SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), 1)};
+  Dispatcher dispatcher_{settings_.config, 1, [](std::size_t) {}, kStart};
+  control::SnapshotReader reader_;
+  std::deque<PendingIo> ios_;
+};
+
+TEST_F(StatusTest, RulesStandInTheirOrderWithWhatTheyCounted) {
+  const stage::Classifier::Match job = {.virtual_pfs = "job-7",
+                                        .declared_name = "job-{jobid}",
+                                        .rule = 2,
+                                        .shadow_rule = 0,
+                                        .shadow_name = "trial",
+                                        .jobid = "7"};
+  for (int i = 0; i < 3; ++i) end(arrive(job));
+  now_ += 5s;
+  const json rules = status()["rules"];
+  ASSERT_EQ(rules.size(), 4U);
+  EXPECT_EQ(
+      rules[0],
+      (json{
+          {"name", "try"},
+          {"hits", 3},
+          {"virtual_pfs_made", 0},
+          {"idle_us", 5'000'000},
+          {"would_hold",
+           {{"requests", 2}, {"bytes", 2 * kSize}, {"us", 2'000'000}, {"unmeasured_requests", 0}}},
+          {"virtual_pfs", "trial"}}));
+  EXPECT_EQ(rules[1], (json{{"name", "root"},
+                            {"hits", 0},
+                            {"virtual_pfs_made", 0},
+                            {"virtual_pfs", "roots"},
+                            {"exempt", true}}));
+  EXPECT_EQ(rules[2]["hits"], 3);
+  EXPECT_EQ(rules[2]["virtual_pfs_made"], 1);
+  EXPECT_EQ(rules[3], (json{{"name", "default"}, {"hits", 0}, {"virtual_pfs_made", 0}}));
+  const json row = row_of(status()["virtual_pfs"], "job-7");
+  EXPECT_EQ(row["rule"], "jobs");
+  EXPECT_EQ(row["jobid"], "7");
+  EXPECT_EQ(row["class"], "slow");
+  EXPECT_FALSE(row.contains("unscheduled_requests"));
+}
+
+TEST_F(StatusTest, WhatGoesWithoutASlotIsToldApartAndAmongAll) {
+  EXPECT_EQ(status()["bypass"], false);
+  const stage::Classifier::Match root = {
+      .virtual_pfs = "roots", .declared_name = "roots", .rule = 1, .exempt = true};
+  PendingIo& first = arrive(root);
+  dispatcher_.bypass(true, now_);
+  PendingIo& second =
+      arrive({.virtual_pfs = "job-7", .declared_name = "job-{jobid}", .rule = 2, .jobid = "7"});
+  const json seen = status();
+  EXPECT_EQ(seen["bypass"], true);
+  EXPECT_EQ(seen["outstanding"], 2);
+  EXPECT_EQ(row_of(seen["virtual_pfs"], "roots")["unscheduled_requests"], 1);
+  EXPECT_EQ(row_of(seen["virtual_pfs"], "job-7")["unscheduled_bytes"], kSize);
+  EXPECT_EQ(row_of(seen["virtual_pfs"], "job-7")["outstanding_requests"], 1);
+  end(first);
+  end(second);
+  EXPECT_EQ(status()["outstanding"], 0);
+}
+
+}  // namespace
+}  // namespace vpfs::proxy

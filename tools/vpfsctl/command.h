@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "control/wire/control.pb.h"
+
+namespace vpfs::ctl {
+
+enum class Verb {
+  rule_start,
+  rule_change,
+  rule_stop,
+  rule_list,
+  rule_apply,
+  rule_confirm,
+  rule_history,
+  rule_rollback,
+  job_start,
+  job_stop,
+  job_list,
+  status,
+  top,
+  stat,
+  job_stats,
+  who,
+  reload,
+  drain,
+  bypass
+};
+
+// What a command line asks for, as it was typed.
+struct Command {
+  Verb verb = Verb::status;
+  std::string name;                // of a rule, a job, or of whom `who` asks about
+  std::string condition;           // start; its rest stands in `words` if a shell has split it
+  std::vector<std::string> words;  // what follows
+  std::string file_name;           // apply
+  std::string file_text;
+  bool dry_run = false;
+  std::string confirm;        // apply
+  std::uint64_t version = 0;  // rollback
+  std::uint32_t nodes = 0;    // job start, from here on
+  std::vector<std::string> users;
+  std::vector<std::string> groups;
+  std::string clients;
+  std::string account;
+  std::string time_limit;
+  bool best_effort = false;
+  bool atomic = false;
+};
+
+// What this host knows of names. A number stands for itself and is not looked up.
+struct Names {
+  std::function<std::optional<std::uint32_t>(const std::string&)> user;
+  std::function<std::optional<std::uint32_t>(const std::string&)> group;
+};
+
+// The request that says it to a proxy. An error is about the command line. With `json`, `status`
+// asks for the whole status instead of a summary.
+[[nodiscard]] Result<control::Envelope> to_request(const Command& command, const Names& names,
+                                                   bool json);
+
+// Whether it is one of the changes that --atomic is for.
+[[nodiscard]] bool may_be_atomic(const Command& command);
+
+}  // namespace vpfs::ctl

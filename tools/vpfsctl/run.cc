@@ -1,0 +1,134 @@
+#include "tools/vpfsctl/run.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/config_file.h"
+#include "base/units.h"
+#include "control/wire/accounts.h"
+#include "tools/vpfsctl/atomic.h"
+#include "tools/vpfsctl/printable.h"
+#include "tools/vpfsctl/report.h"
+#include "tools/vpfsctl/site.h"
+#include "tools/vpfsctl/top.h"
+
+namespace vpfs::ctl {
+namespace {
+
+ExitCode usage_error(const std::string& problem) {
+  fmt::print(stderr, "vpfsctl: {}\n", problem);
+  return ExitCode::usage;
+}
+
+Result<std::string> read_file(const std::string& file) {
+  if (file == "-") {
+    return std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  }
+  ConfigErrors errors(file);
+  std::optional<std::string> text = read_config_text(errors);
+  if (!text) return fail(errors.lines().front());
+  return std::move(*text);
+}
+
+std::vector<std::string> sockets_in(const std::string& directory) {
+  std::vector<std::string> paths;
+  std::error_code problem;
+  for (std::filesystem::directory_iterator each(directory, problem), end; !problem && each != end;
+       each.increment(problem)) {
+    std::error_code ignored;
+    if (each->path().extension() == ".sock" && each->is_socket(ignored)) {
+      paths.push_back(each->path().string());
+    }
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+Names names_of_this_host() {
+  return {.user = control::user_id, .group = control::group_id};
+}
+
+// Each name once, in the order of the first proxy that has it.
+std::string names_text(std::span<const Answer> answers) {
+  std::set<std::string> known;
+  std::string text;
+  const auto add = [&](const std::string& name) {
+    if (known.insert(name).second) text += printable(name) + "\n";
+  };
+  for (const Answer& answer : answers) {
+    for (const auto& rule : answer.reply.rule_reply().rules()) add(rule.name());
+    for (const auto& job : answer.reply.job_reply().jobs()) add(job.jobid());
+  }
+  return text;
+}
+
+std::vector<Answer> ask(Site& site, const Command& command, const control::Envelope& request,
+                        Duration timeout) {
+  std::vector<Answer> answers;
+  if (command.atomic && site.size() > 1) {
+    const auto ask_some = [&site](const std::vector<Question>& questions) {
+      return site.ask(questions);
+    };
+    answers = change_all(site.size(), request, confirm_seconds(timeout), ask_some);
+  } else {
+    answers = site.ask_all(request);
+  }
+  if (command.best_effort) forgive(answers, command.verb == Verb::job_stop);
+  return answers;
+}
+
+void print(const Settings& settings, std::span<const Answer> answers,
+           const control::Envelope& request, const std::string& version) {
+  Report told = report(settings.command, answers, request.rule().condition());
+  if (settings.json) {
+    told.output = json_text(answers, version, 2);
+  } else if (settings.names_only) {
+    told.output = names_text(answers);
+  }
+  std::fwrite(told.output.data(), 1, told.output.size(), stdout);
+  std::fflush(stdout);
+  std::fwrite(told.errors.data(), 1, told.errors.size(), stderr);
+}
+
+}  // namespace
+
+ExitCode run(const Settings& settings, const std::string& version) {
+  const Result<Duration> timeout = parse_duration(settings.timeout);
+  if (!timeout) return usage_error("--timeout: " + timeout.error().message);
+  if (*timeout <= Duration::zero()) return usage_error("--timeout: give a time, such as 5s");
+  Command command = settings.command;
+  if (command.verb == Verb::rule_apply) {
+    Result<std::string> text = read_file(command.file_name);
+    if (!text) return usage_error(text.error().message);
+    command.file_text = std::move(*text);
+  }
+  const Result<control::Envelope> request =
+      to_request(command, names_of_this_host(), settings.json);
+  if (!request) return usage_error(request.error().message);
+  Result<ChosenTargets> chosen =
+      choose_targets(settings.targets, {.read = read_file, .sockets = sockets_in});
+  if (!chosen) return usage_error(chosen.error().message);
+  if (!chosen->note.empty()) fmt::print(stderr, "vpfsctl: {}\n", chosen->note);
+  Result<SiteOptions> options = site_options(settings.tls, *timeout, version);
+  if (!options) return usage_error(options.error().message);
+  if (command.verb == Verb::top) {
+    return run_top(std::move(chosen->targets), std::move(*options), settings, *request, version);
+  }
+  Site site(std::move(chosen->targets), std::move(*options));
+  if (command.verb == Verb::stat && !settings.json) return run_stat(site, settings, *request);
+  const std::vector<Answer> answers = ask(site, command, *request, *timeout);
+  print(settings, answers, *request, version);
+  return exit_code(answers);
+}
+
+}  // namespace vpfs::ctl

@@ -1,0 +1,146 @@
+#include "tools/vpfsctl/top.h"
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include <asio/steady_timer.hpp>
+#include <fmt/format.h>
+
+#include "tools/vpfsctl/printable.h"
+#include "tools/vpfsctl/top_model.h"
+#include "tools/vpfsctl/top_poller.h"
+#include "tools/vpfsctl/top_screen.h"
+#include "tools/vpfsctl/top_table.h"
+
+namespace vpfs::ctl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kEscape = 27;
+
+void wait_for(Duration time) {
+  asio::io_context context;
+  asio::steady_timer(context, time).wait();
+}
+
+void add(const Answer& answer, std::size_t proxy, TopModel& model) {
+  if (answer.outcome == Outcome::done && answer.reply.has_stats_reply()) {
+    model.add(proxy, answer.reply.stats_reply());
+  } else {
+    model.lost(proxy, answer.outcome == Outcome::done ? "gave another answer" : answer.text);
+  }
+}
+
+// The newest answer of each proxy, and what they make together.
+class Latest {
+ public:
+  explicit Latest(const std::vector<Target>& targets) : model_(names_of(targets)) {
+    for (const Target& target : targets) {
+      answers_.push_back(unreachable(target.name, "unreachable", "no answer yet"));
+    }
+  }
+
+  // Whether there was anything new.
+  bool take(TopPoller& poller) {
+    auto news = poller.take();
+    for (auto& [proxy, answer] : news) {
+      add(answer, proxy, model_);
+      model_.set_name(proxy, answer.name);
+      answers_[proxy] = std::move(answer);
+    }
+    return !news.empty();
+  }
+  [[nodiscard]] const TopModel& model() const { return model_; }
+  [[nodiscard]] const std::vector<Answer>& answers() const { return answers_; }
+
+ private:
+  static std::vector<std::string> names_of(const std::vector<Target>& targets) {
+    std::vector<std::string> names;
+    for (const Target& target : targets) names.push_back(target.name);
+    return names;
+  }
+
+  TopModel model_;
+  std::vector<Answer> answers_;
+};
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+ExitCode run_plain(Latest& latest, TopPoller& poller, const Settings& settings, Duration period,
+                   const std::string& version) {
+  // Half a period behind the samples, so that each table is of new ones.
+  wait_for(period / 2);
+  for (std::uint64_t shown = 0; settings.top.count == 0 || shown < settings.top.count; ++shown) {
+    wait_for(period);
+    latest.take(poller);
+    if (settings.json) {
+      print(json_text(latest.answers(), version, -1));
+    } else {
+      print((shown == 0 ? "" : "\n") + top_text(latest.model(), settings.top.view));
+    }
+    if (std::ferror(stdout) != 0) break;  // nobody reads on
+  }
+  return exit_code(latest.answers());
+}
+
+ExitCode run_screen(Latest& latest, TopPoller& poller, const Settings& settings,
+                    TopScreen& screen) {
+  TopView view = settings.top.view;
+  for (;;) {
+    latest.take(poller);
+    const TopLines lines = top_lines(latest.model().proxies(), latest.model().rows(view.each_proxy),
+                                     view, screen.width());
+    screen.draw(top_page(lines, view, screen.width(), screen.height()));
+    const std::optional<int> key = screen.key(100ms);
+    if (!key) continue;
+    if (*key == 'x' || *key == kEscape) return ExitCode::done;
+    view.press(*key);
+  }
+}
+
+}  // namespace
+
+ExitCode run_top(std::vector<Target> targets, SiteOptions options, const Settings& settings,
+                 const control::Envelope& request, const std::string& version) {
+  const Result<Duration> period = parse_duration(settings.top.period);
+  if (!period || *period < 10ms || *period > 1min) {
+    fmt::print(stderr, "vpfsctl: --period: give a time from 10ms to 1min, such as 2s\n");
+    return ExitCode::usage;
+  }
+  Latest latest(targets);
+  TopPoller poller(std::move(targets), std::move(options), request, *period);
+  const bool is_plain = settings.top.is_plain || settings.json || settings.top.count > 0;
+  if (const auto screen = is_plain ? nullptr : TopScreen::open()) {
+    return run_screen(latest, poller, settings, *screen);
+  }
+  return run_plain(latest, poller, settings, *period, version);
+}
+
+ExitCode run_stat(Site& site, const Settings& settings, const control::Envelope& request) {
+  (void)site.ask_all(request);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < site.size(); ++i) names.push_back(site.name(i));
+  TopModel model(names);
+  std::vector<Answer> answers;
+  for (int sample = 0; sample < 2; ++sample) {
+    if (sample > 0) wait_for(1s);
+    answers = site.ask_all(request);
+    for (std::size_t i = 0; i < answers.size(); ++i) add(answers[i], i, model);
+  }
+  if (exit_code(answers) == ExitCode::done || exit_code(answers) == ExitCode::partly) {
+    print(top_text(model, settings.top.view));
+  }
+  for (const Answer& answer : answers) {
+    if (answer.outcome == Outcome::done) continue;
+    const std::string text = error_text(answer, "");
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  }
+  return exit_code(answers);
+}
+
+}  // namespace vpfs::ctl

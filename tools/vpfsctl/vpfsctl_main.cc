@@ -1,0 +1,246 @@
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/command_line.h"
+#include "tools/vpfsctl/run.h"
+#include "tools/vpfsctl/settings.h"
+#include "tools/vpfsctl/suggest.h"
+#include "tools/vpfsctl/words.h"
+
+namespace {
+
+using vpfs::ctl::Settings;
+using vpfs::ctl::TopOrder;
+using vpfs::ctl::Verb;
+
+constexpr const char* kAbout =
+    "Changes the rules of running proxies and shows what they do. Exits with 0 when it was done, "
+    "with 1 when it was refused, with 2 when the command line is wrong, with 3 when no proxy was "
+    "reached, with 4 when it was done at some proxies only.";
+
+CLI::App* add_command(CLI::App& group, Settings& settings, Verb verb, const std::string& name,
+                      const std::string& about) {
+  CLI::App* command = group.add_subcommand(name, about);
+  command->callback([&settings, verb] { settings.command.verb = verb; });
+  return command;
+}
+
+void add_atomic(CLI::App* command, Settings& settings) {
+  command->add_flag("--atomic", settings.command.atomic,
+                    "change all proxies or none: confirm once all have it, else roll back");
+}
+
+void add_targets(CLI::App& app, Settings& settings) {
+  app.add_option("--proxy", settings.targets.proxies,
+                 "ask this proxy: unix:PATH, PATH or HOST:PORT; may be given several times")
+      ->type_name("ENDPOINT")
+      ->allow_extra_args(false);
+  app.add_flag("--all", settings.targets.all, "ask all proxies of /etc/vpfs/proxies");
+  app.add_option("--proxies", settings.targets.file,
+                 "ask all proxies of this file: an endpoint each line, and a name behind it")
+      ->type_name("FILE");
+  app.add_option("--certificate", settings.tls.certificate, "certificate to show, for HOST:PORT")
+      ->type_name("FILE");
+  app.add_option("--key", settings.tls.key, "its private key")->type_name("FILE");
+  app.add_option("--ca", settings.tls.ca, "authority that proxies' certificates are of")
+      ->type_name("FILE");
+  app.add_option("--timeout", settings.timeout, "wait for an answer for this long; otherwise 5s")
+      ->type_name("TIME");
+  app.add_flag("--json", settings.json, "print JSON");
+}
+
+void add_rule_commands(CLI::App& app, Settings& settings) {
+  auto& command = settings.command;
+  CLI::App& rule = *app.add_subcommand("rule", "rules: which requests get which share");
+  rule.require_subcommand(1);
+  CLI::App* start = add_command(rule, settings, Verb::rule_start, "start",
+                                "start a rule; it goes before those of the configuration");
+  start->add_option("NAME", command.name, "of the rule")->required();
+  start->add_option("COND", command.condition, "which requests: \"jobid={dd.*}&uid={1001}\"")
+      ->required();
+  start->add_option("WORD", command.words,
+                    "weight=4 rate=500MiB/s iops=2k min=100MiB/s burst=2GiB latency=20ms "
+                    "class=NAME nodes=64 rank=3 realtime finish=2TiB/8h for=2h mode=shadow "
+                    "vpfs=NAME");
+  add_atomic(start, settings);
+  CLI::App* change =
+      add_command(rule, settings, Verb::rule_change, "change", "change words of a rule");
+  change->add_option("NAME", command.name, "of the rule")->required();
+  change->add_option("WORD", command.words, "such as weight=8")->required();
+  add_atomic(change, settings);
+  CLI::App* stop = add_command(rule, settings, Verb::rule_stop, "stop", "end a rule");
+  stop->add_option("NAME", command.name, "of the rule")->required();
+  add_atomic(stop, settings);
+  CLI::App* list = add_command(rule, settings, Verb::rule_list, "list",
+                               "list all rules in the order in which they are tried");
+  list->add_flag("--names", settings.names_only, "print the names only");
+  CLI::App* apply = add_command(rule, settings, Verb::rule_apply, "apply",
+                                "replace all live rules by those of a file, at once");
+  apply
+      ->add_option("-f,--file", command.file_name,
+                   "the rules (YAML), - is standard input; required")
+      ->type_name("FILE")
+      ->required();
+  apply->add_flag("--dry-run", command.dry_run, "show what would change, and change nothing");
+  apply
+      ->add_option("--confirm", command.confirm,
+                   "roll back by itself after this time, unless `rule confirm` comes before")
+      ->type_name("TIME");
+  add_atomic(apply, settings);
+  add_command(rule, settings, Verb::rule_confirm, "confirm", "keep what was applied");
+  add_command(rule, settings, Verb::rule_history, "history", "list the last sets of live rules");
+  add_command(rule, settings, Verb::rule_rollback, "rollback", "go back to an earlier set")
+      ->add_option("VERSION", command.version, "number in the history")
+      ->required();
+}
+
+void add_job_commands(CLI::App& app, Settings& settings) {
+  auto& command = settings.command;
+  CLI::App& job = *app.add_subcommand("job", "jobs of a batch system, for its prolog and epilog");
+  job.require_subcommand(1);
+  CLI::App* start = add_command(job, settings, Verb::job_start, "start",
+                                "say what a job has that its requests do not show");
+  start->add_option("JOBID", command.name, "of the batch system")->required();
+  start->add_option("--nodes", command.nodes, "number of the job's nodes; required")
+      ->type_name("COUNT")
+      ->required();
+  start
+      ->add_option("--uid", command.users,
+                   "name or number of its user; several with commas; required")
+      ->type_name("USER")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->required();
+  start->add_option("--clients", command.clients, "its nodes: n[1-4],n7 or addresses; required")
+      ->type_name("LIST")
+      ->required();
+  start->add_option("--account", command.account, "its account")->type_name("NAME");
+  start->add_option("--gid", command.groups, "name or number of its group")
+      ->type_name("GROUP")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  start
+      ->add_option("--time-limit", command.time_limit,
+                   "it ends after this time, if nobody stops it: 8h, or as Slurm writes it")
+      ->type_name("TIME");
+  CLI::App* stop = add_command(job, settings, Verb::job_stop, "stop", "say that a job has ended");
+  stop->add_option("JOBID", command.name, "of the batch system")->required();
+  for (CLI::App* each : {start, stop}) {
+    each->add_flag("--best-effort", command.best_effort,
+                   "exit with 0 and a warning when a proxy does not answer");
+  }
+  start->add_option("WORD", command.words, "of a rule for the job, such as weight=4");
+  add_command(job, settings, Verb::job_list, "list", "list the registered jobs")
+      ->add_flag("--names", settings.names_only, "print the job ids only");
+}
+
+void add_views(CLI::App& app, Settings& settings) {
+  static const std::map<std::string, TopOrder> kOrders = {
+      {"bytes", TopOrder::bytes}, {"iops", TopOrder::operations}, {"queue", TopOrder::queue},
+      {"wait", TopOrder::wait},   {"share", TopOrder::share},     {"name", TopOrder::name}};
+  add_command(app, settings, Verb::status, "status", "show what a proxy is and does");
+  CLI::App* top = add_command(app, settings, Verb::top, "top",
+                              "show rates, queues and waits of each virtual PFS, live");
+  top->add_option("-n,--count", settings.top.count, "end after this many times")
+      ->type_name("COUNT");
+  top->add_option("-d,--period", settings.top.period, "time between two, otherwise 1s")
+      ->type_name("TIME");
+  top->add_flag("--plain", settings.top.is_plain, "print tables, also on a terminal");
+  CLI::App* stat = add_command(app, settings, Verb::stat, "stat", "show the same once");
+  for (CLI::App* each : {top, stat}) {
+    each->add_flag("--each", settings.top.view.each_proxy, "a row for each proxy");
+    each->add_option("--sort", settings.top.view.order,
+                     "by bytes, iops, queue, wait, share or name")
+        ->transform(CLI::CheckedTransformer(kOrders).description(""))
+        ->type_name("KEY");
+  }
+  add_command(app, settings, Verb::job_stats, "job_stats", "print statistics in Lustre's form");
+  add_command(app, settings, Verb::who, "who",
+              "tell which rule and virtual PFS somebody falls into, and what he has shown; "
+              "without a name, who is in default")
+      ->add_option("WHO", settings.command.name, "a client, a job id or a user");
+}
+
+void add_administration(CLI::App& app, Settings& settings) {
+  add_command(app, settings, Verb::reload, "reload", "read the configuration file again");
+  add_command(app, settings, Verb::drain, "drain", "accept no clients, finish, and exit");
+  CLI::App* bypass = add_command(app, settings, Verb::bypass, "bypass",
+                                 "forward everything at once and hold nothing, or no longer");
+  bypass->add_option("STATE", settings.command.name, "on or off")->required();
+  bypass->add_option("WORD", settings.command.words, "for=2h ends it by itself");
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// Names the word that is no command or option, and what may have been meant.
+std::string failure_text(const CLI::App* app, const CLI::Error& error) {
+  std::string text = error.what();
+  const std::vector<std::string> rest = app->remaining(true);
+  const CLI::App* last = app;
+  std::vector<std::string> options = option_names(*app);
+  while (!last->get_subcommands().empty()) {
+    last = last->get_subcommands().front();
+    for (const std::string& name : option_names(*last)) options.push_back(name);
+  }
+  std::vector<std::string> commands;
+  for (const CLI::App* each : last->get_subcommands(nullptr)) commands.push_back(each->get_name());
+  if (!rest.empty() && rest[0].starts_with('-')) {
+    text = vpfs::ctl::unknown_option(rest[0], options);
+  } else if (!rest.empty() && !commands.empty()) {
+    text = vpfs::ctl::unknown_command(rest[0], last == app ? "" : last->get_name(), commands);
+  } else if (rest.empty() && !commands.empty()) {
+    text = fmt::format("a command is missing: {}", fmt::join(commands, ", "));
+  }
+  return fmt::format("vpfsctl: {}\nRun with --help for more information.\n", text);
+}
+
+int run(int argc, char** argv) {
+  Settings settings;
+  CLI::App app{kAbout};
+  app.fallthrough();
+  app.require_subcommand(1);
+  app.failure_message(failure_text);
+  add_targets(app, settings);
+  add_rule_commands(app, settings);
+  add_job_commands(app, settings);
+  add_views(app, settings);
+  add_administration(app, settings);
+  std::vector<std::string> arguments =
+      vpfs::ctl::split_quoted_rule(std::vector<std::string>(argv, argv + argc));
+  std::vector<char*> words;
+  for (std::string& argument : arguments) words.push_back(argument.data());
+  if (const auto code =
+          vpfs::parse_command_line(app, "vpfsctl", static_cast<int>(words.size()), words.data())) {
+    return *code;
+  }
+  if (const char* environment = std::getenv("VPFS_PROXY")) {
+    settings.targets.environment = environment;
+  }
+  return static_cast<int>(vpfs::ctl::run(settings, std::string(vpfs::version())));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "vpfsctl: {}\n", problem.what());
+    return 1;
+  }
+}
