@@ -1,12 +1,13 @@
 // Jobs, the bypass, and what ends by itself.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "stage/address.h"
 #include "stage/book_preparation.h"
+#include "stage/client_list.h"
 #include "stage/job_registry.h"
 #include "stage/live_words.h"
 
@@ -15,24 +16,21 @@ namespace vpfs::stage {
 BookPreparation::Problem BookPreparation::check(StartJob start) {
   std::vector<std::string> addresses;
   for (const std::string& client : start.job.clients) {
-    if (AddressBlock::parse(client)) {
-      addresses.push_back(client);
-      continue;
+    if (const Result<void> added = add_clients(client, file_.names, addresses); !added) {
+      return invalid("clients", added.error().message);
     }
-    std::vector<std::string> found;
-    if (file_.names != nullptr) found = file_.names->addresses(client);
-    if (found.empty()) {
-      return invalid("clients", fmt::format("'{}' is no IP address or CIDR block, and no host of "
-                                            "this name is known",
-                                            client));
-    }
-    addresses.insert(addresses.end(), found.begin(), found.end());
   }
   start.job.clients = std::move(addresses);
   if (const Result<void> added = JobRegistry().add(start.job); !added) {
     return invalid("", added.error().message);
   }
   if (Problem found = time_problem(start.until, "time_limit")) return found;
+  if (std::ranges::find(file_.jobs, start.job.jobid, &RegisteredJob::jobid) != file_.jobs.end()) {
+    change_.warnings.push_back(
+        fmt::format("the configuration file registers the job '{}' too: this one counts until it "
+                    "stops",
+                    start.job.jobid));
+  }
   const bool known = state_.jobs.contains(start.job.jobid);
   if (!known && state_.jobs.size() >= RuleBook::kMostJobs) {
     return problem(ProblemCode::unavailable, "",

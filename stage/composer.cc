@@ -15,17 +15,6 @@
 namespace vpfs::stage {
 namespace {
 
-// A job that the file registers has no other if its id is started live.
-template <typename AnyConfig>
-std::vector<RegisteredJob>& jobs_of(AnyConfig& config) {
-  if constexpr (requires { config.jobs; }) {
-    return config.jobs;
-  } else {
-    if (!config.registered_jobs) config.registered_jobs.emplace();
-    return *config.registered_jobs;
-  }
-}
-
 // Words of a rule that are not of its virtual PFS's share.
 constexpr std::string_view kNoShareWords[] = {"class", "mode", "vpfs", "exempt"};
 
@@ -87,7 +76,7 @@ class Composer::Work {
 
   void add_jobs(const std::map<std::string, LiveJob, std::less<>>& jobs) {
     if (jobs.empty()) return;
-    std::vector<RegisteredJob>& all = jobs_of(made_.config);
+    std::vector<RegisteredJob>& all = made_.config.jobs;
     std::erase_if(all, [&](const RegisteredJob& job) { return jobs.contains(job.jobid); });
     all.reserve(all.size() + jobs.size());
     for (const auto& [id, job] : jobs) all.push_back(job.job);
