@@ -122,7 +122,7 @@ class Coordinator {
     ++sequence_;
     request_.set_id(sequence_ + 1);
     control::Cycle& cycle = *request_.mutable_cycle();
-    cycle.set_term(1);
+    cycle.set_term(term_);
     cycle.set_sequence(sequence_);
     cycle.set_lease_us(std::uint64_t{1000} * settings_.lease_ms);
     cycle.set_want_report(true);
@@ -203,6 +203,8 @@ class Coordinator {
   control::Envelope request_;
   control::Envelope answer_;
   std::map<std::uint32_t, std::string> flows_;
+  // Later runs have later terms.
+  const std::uint64_t term_ = static_cast<std::uint64_t>(clock_.now().time_since_epoch().count());
   std::uint64_t sequence_ = 0;
   std::uint64_t cycles_ = 0;
   std::uint64_t applied_ = 0;
