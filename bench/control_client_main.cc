@@ -1,6 +1,6 @@
 // Plays a coordinator on the control port of a stage: sends new allocations for all virtual PFSes
 // each period, and takes the report of what has changed. Prints its results as JSON when it is
-// told to end.
+// told to end. Or uses as much of a processor as that takes, and talks to nobody.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,6 +12,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -42,6 +43,7 @@ struct Settings {
   std::uint32_t lease_ms = 1000;
   std::size_t flows = 1000;     // it waits for them before it counts
   std::uint32_t patience = 30;  // seconds
+  std::uint32_t burn_us = 0;    // each period
 };
 
 std::atomic<bool> ended = false;
@@ -77,14 +79,17 @@ class Connection {
     }
   }
 
-  void receive(control::Envelope& envelope) {
+  // Valid until the next call.
+  const control::Envelope& receive() {
     for (;;) {
       const auto frame = reader_.next();
       if (!frame) throw std::runtime_error("the stage has lost its framing");
       if (*frame) {
+        if (std::exchange(received_, true)) memory_.end(kMostAnswer);
+        control::Envelope& envelope = memory_.begin();
         if (!control::decode(**frame, envelope)) throw std::runtime_error("no message");
         if (envelope.has_error()) throw std::runtime_error(envelope.error().text());
-        return;
+        return envelope;
       }
       const auto room = reader_.room();
       const ssize_t size = ::recv(socket_, room.data(), room.size(), 0);
@@ -102,6 +107,8 @@ class Connection {
   int socket_;
   std::string out_;
   control::FrameReader reader_{kMostAnswer};
+  control::MessageMemory memory_;
+  bool received_ = false;  // and memory_ holds it
 };
 
 class Coordinator {
@@ -114,8 +121,7 @@ class Coordinator {
     hello.set_role(control::Hello::COORDINATOR);
     hello.set_name("vpfs-bench-control");
     stage_.send(request_);
-    stage_.receive(answer_);
-    if (!answer_.has_hello()) throw std::runtime_error("the stage does not greet");
+    if (!stage_.receive().has_hello()) throw std::runtime_error("the stage does not greet");
   }
 
   void cycle() {
@@ -183,10 +189,10 @@ class Coordinator {
  private:
   void await_report() {
     for (;;) {
-      stage_.receive(answer_);
-      for (const control::Flow& flow : answer_.flows().flows()) flows_[flow.id()] = flow.name();
-      if (!answer_.has_report() || answer_.id() != request_.id()) continue;
-      const control::Report& report = answer_.report();
+      const control::Envelope& answer = stage_.receive();
+      for (const control::Flow& flow : answer.flows().flows()) flows_[flow.id()] = flow.name();
+      if (!answer.has_report() || answer.id() != request_.id()) continue;
+      const control::Report& report = answer.report();
       if (report.has_refused()) throw std::runtime_error(report.refused().text());
       applied_ += report.applied() ? 1 : 0;
       reported_ += static_cast<std::uint64_t>(report.flows_size());
@@ -201,7 +207,6 @@ class Coordinator {
   SystemClock clock_;
   Connection stage_;
   control::Envelope request_;
-  control::Envelope answer_;
   std::map<std::uint32_t, std::string> flows_;
   // Later runs have later terms.
   const std::uint64_t term_ = static_cast<std::uint64_t>(clock_.now().time_since_epoch().count());
@@ -213,7 +218,27 @@ class Coordinator {
   LatencyHistogram took_;
 };
 
+// Uses the processor alone: neither memory nor locks of others.
+void burn(const Settings& settings) {
+  const auto used = [] {
+    timespec time = {};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  };
+  SystemClock clock;
+  std::cout << "ready" << std::endl;
+  for (TimePoint next = clock.now(); !ended; std::this_thread::sleep_until(next)) {
+    const auto enough = used() + microseconds(settings.burn_us);
+    while (used() < enough) continue;
+    next = std::max(next + milliseconds(settings.period_ms), clock.now());
+  }
+}
+
 int run(const Settings& settings) {
+  if (settings.burn_us > 0) {
+    burn(settings);
+    return 0;
+  }
   Coordinator coordinator(settings);
   coordinator.run();
   std::cout << coordinator.results().dump() << std::endl;
@@ -226,7 +251,10 @@ int run(const Settings& settings) {
 int main(int argc, char** argv) {
   vpfs::Settings settings;
   CLI::App app("Plays a coordinator on a control port until SIGTERM.");
-  app.add_option("--socket", settings.socket, "the control socket of a stage")->required();
+  auto* const socket = app.add_option("--socket", settings.socket, "the control socket of a stage");
+  auto* const burn = app.add_option("--burn-us", settings.burn_us,
+                                    "no coordinator: use so much of a processor each period");
+  burn->excludes(socket);
   app.add_option("--period", settings.period_ms, "milliseconds between two cycles")
       ->check(CLI::PositiveNumber);
   app.add_option("--lease", settings.lease_ms, "of allocations, in milliseconds")
@@ -234,6 +262,10 @@ int main(int argc, char** argv) {
   app.add_option("--flows", settings.flows, "virtual PFSes to wait for at the start");
   app.add_option("--patience", settings.patience, "seconds to wait for them");
   CLI11_PARSE(app, argc, argv);
+  if (settings.socket.empty() && settings.burn_us == 0) {
+    std::cerr << "vpfs-bench-control: --socket or --burn-us is needed\n";
+    return 2;
+  }
   std::signal(SIGTERM, vpfs::end);
   try {
     return vpfs::run(settings);

@@ -100,10 +100,10 @@ void ControlSide::introduce(const Config& config, const std::string& address) {
   hello.set_role(control::Hello::STAGE);
   hello.set_name(config.name.empty() ? address : config.name);
   hello.set_incarnation(incarnation_);
-  for (const char* const each : {"rules", "jobs", "bypass", "elsewhere"}) {
-    hello.add_capabilities(each);
-  }
-  if (stage::policy_of(config).caps) hello.add_capabilities("caps");
+  for (const char* const each : {"rules", "jobs", "bypass"}) hello.add_capabilities(each);
+  const PolicyKind& policy = stage::policy_of(config);
+  if (policy.caps) hello.add_capabilities("caps");
+  if (policy.elsewhere) hello.add_capabilities("elsewhere");
   hello.set_cost_model(cost_text(config.cost));
   hello.set_program("vpfs-proxy " + std::string(version()));
   const std::lock_guard lock(mutex_);

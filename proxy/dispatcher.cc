@@ -1,7 +1,6 @@
 #include "proxy/dispatcher.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -111,7 +110,7 @@ void Dispatcher::retire_idle(TimePoint now) {
       more = stage.has_idle() && everybody_knows_the_epoch();
       if (more) stage.retire(kRetired, at);
     });
-    std::this_thread::yield();
+    give_way();
   }
   std::size_t rows = 0;
   inspect(now, [&](stage::Stage& stage, TimePoint) {
@@ -124,7 +123,7 @@ void Dispatcher::retire_idle(TimePoint now) {
       found = stage.has_idle();
       if (found && looked + kRows >= rows) ++epoch_;
     });
-    std::this_thread::yield();
+    give_way();
   }
   if (!found) return;
   for (std::size_t worker = 0; worker < inboxes_.size(); ++worker) wake_up_(worker);
@@ -154,9 +153,9 @@ stage::CycleAnswer Dispatcher::allocate(const stage::Cycle& cycle,
       stage.allocate_some(cycle.epoch, some, at, answer.unknown);
     });
     allocations = allocations.subspan(some.size());
-    std::this_thread::yield();  // let a waiting thread take the lock
+    give_way();
   }
-  for (std::size_t row = 0; cycle.complete && row < rows; std::this_thread::yield()) {
+  for (std::size_t row = 0; cycle.complete && row < rows; give_way()) {
     const std::size_t first = row;
     inspect(now, [&](stage::Stage& stage, TimePoint at) {
       row = stage.lift_unmentioned(cycle.epoch, first, at_once, at);
@@ -180,7 +179,7 @@ void Dispatcher::copy_counters(TimePoint now, std::vector<stage::CounterRow>& ro
   for (std::size_t first = 0; first < count; first += at_once) {
     const auto block = std::span(rows).subspan(first, std::min(at_once, count - first));
     inspect(now, [&](stage::Stage& stage, TimePoint at) { stage.copy_counters(first, block, at); });
-    std::this_thread::yield();  // let a waiting thread take the lock
+    give_way();
   }
 }
 

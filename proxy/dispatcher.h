@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "proxy/courteous_mutex.h"
 #include "proxy/pending_io.h"
 #include "stage/stage.h"
 
@@ -101,6 +102,8 @@ class Dispatcher {
     const std::lock_guard lock(mutex_);
     visit(stage_, advance(now));
   }
+  // Between two calls of inspect(): those who wait for the lock go first.
+  void give_way() { mutex_.give_way(); }
 
  private:
   void hand_over(stage::Held& held);
@@ -114,7 +117,7 @@ class Dispatcher {
   std::atomic<bool> bypassed_ = false;  // the stage's, for readers without the lock
 
   std::mutex cycle_mutex_;  // taken first; one cycle is taken on at a time
-  std::mutex mutex_;
+  CourteousMutex mutex_;
   // mutex_ guards the state below and the stage::Held part of every PendingIo in it.
   stage::Stage stage_;
   TimePoint last_now_ = {};  // workers read the clock before they take the lock

@@ -15,6 +15,7 @@ class DispatcherAccess final : public control::StageAccess {
       : dispatcher_(dispatcher), clock_(clock) {}
 
   void inspect(const Visitor& visit) override { dispatcher_.inspect(clock_.now(), visit); }
+  void give_way() override { dispatcher_.give_way(); }
   void copy_counters(std::vector<stage::CounterRow>& rows) override {
     dispatcher_.copy_counters(clock_.now(), rows);
   }

@@ -109,6 +109,8 @@ ordered_json describe(const TrafficClasses& classes, const control::StageSnapsho
   }
   add_share(row, from.info->share());
   if (one_lane) add_fields(row, from.report);
+  if (from.allocated.bytes) row["allocated_rate"] = from.allocated.bytes->count;
+  if (from.allocated.operations) row["allocated_operations"] = *from.allocated.operations;
   if (!from.info->refused_promise.empty()) row["refused_promise"] = from.info->refused_promise;
   const stage::Counters& counters = from.counters;
   row["queued_requests"] = counters.queued.requests;
@@ -169,6 +171,20 @@ ordered_json describe(const SchedulerSettings& settings,
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+// What coordinators sent, once one did.
+ordered_json describe(const control::StageSnapshot::Coordinator& coordinator) {
+  ordered_json row;
+  row["term"] = coordinator.epoch->term;
+  row["sequence"] = coordinator.epoch->sequence;
+  if (coordinator.lease_left) row["lease_us_left"] = microseconds(*coordinator.lease_left);
+  row["cycles_applied"] = coordinator.counts.applied;
+  row["cycles_outdated"] = coordinator.counts.outdated;
+  row["cycles_unsupported"] = coordinator.counts.unsupported;
+  row["allocations_unknown"] = coordinator.counts.unknown;
+  row["leases_ended"] = coordinator.counts.lease_ends;
+  return row;
 }
 
 // The client nodes whose applications share a few connections.
@@ -241,6 +257,7 @@ void add_stage(ordered_json& status, const Config& config, const control::StageS
   if (config.scheduler_per_target) status["targets"] = describe(config.scheduler, snapshot.lanes);
   if (!snapshot.clients.empty()) status["clients"] = describe(snapshot.clients);
   status["virtual_pfs_refused"] = snapshot.virtual_pfs_refused;
+  if (snapshot.coordinator.epoch) status["coordinator"] = describe(snapshot.coordinator);
 }
 
 ordered_json describe(const Counters& counters) {

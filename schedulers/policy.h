@@ -93,6 +93,9 @@ class Policy {
   [[nodiscard]] virtual IoRequest* any_queued() const = 0;
   // Fetches what head() will need into the cache; called some time before it.
   virtual void prefetch() const {}
+  // The same of what set_limits() of a flow will need: its rows and, a few flows later, its head.
+  virtual void prefetch_rows(AppId /*app*/) const {}
+  virtual void prefetch_head(AppId /*app*/) const {}
 
   // Counts for how long the heads of flows were held. The policy reports why, the Scheduler what is
   // sent.

@@ -100,6 +100,14 @@ class RateLimits {
   void prefetch(std::uint32_t index) const {
     if (index < limits_.size()) __builtin_prefetch(&limits_[index]);
   }
+  // The same of all that a coordinator's limits of the flow change.
+  void prefetch_all(std::uint32_t index) const {
+    if (index >= allocated_.size()) return;
+    const auto* const limit = reinterpret_cast<const char*>(&limits_[index]);
+    for (std::size_t at = 0; at < sizeof(Limit); at += 64) __builtin_prefetch(limit + at);
+    const auto* const allocated = reinterpret_cast<const char*>(&allocated_[index]);
+    for (std::size_t at = 0; at < sizeof(Allocated); at += 64) __builtin_prefetch(allocated + at);
+  }
   // Does nothing for a flow without a limit.
   void take(IoRequest& request, User user, TimePoint now);
   // A request was given more than it took. Does nothing for a flow without a limit of bytes.

@@ -97,6 +97,13 @@ class Scheduler {
   void remove(AppId app, TimePoint now);
   // As Policy has it. No request waits for these limits for more than half of set_hold().
   [[nodiscard]] bool set_limits(AppId app, const Limits& limits, TimePoint now);
+  // As Policy has them.
+  void prefetch_rows(AppId app) const {
+    for (const Class& each : classes_) each.policy->prefetch_rows(app);
+  }
+  void prefetch_head(AppId app) const {
+    for (const Class& each : classes_) each.policy->prefetch_head(app);
+  }
   // How long a request may be held before its owner fails it; RateLimits::kHold until then.
   void set_hold(Duration hold, TimePoint now);
   // The flow got this service elsewhere in the last `period`. It counts as if it had been given

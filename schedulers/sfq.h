@@ -81,6 +81,11 @@ class Sfq final : public Policy {
   void served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now) override;
   void charge_more(const IoRequest& request, Cost cost) override;
   void prefetch() const override;
+  void prefetch_rows(AppId app) const override {
+    flows_.prefetch(std::to_underlying(app));
+    limits_.prefetch_all(std::to_underlying(app));
+  }
+  void prefetch_head(AppId app) const override { flows_.prefetch_head(std::to_underlying(app)); }
   [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
 
   [[nodiscard]] std::size_t queued() const override { return flows_.queued(); }

@@ -39,6 +39,11 @@ class Tbf final : public Policy {
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   [[nodiscard]] bool set_limits(AppId app, const Limits& limits, TimePoint now) override;
   void prefetch() const override;
+  void prefetch_rows(AppId app) const override {
+    flows_.prefetch(std::to_underlying(app));
+    limits_.prefetch_all(std::to_underlying(app));
+  }
+  void prefetch_head(AppId app) const override { flows_.prefetch_head(std::to_underlying(app)); }
   [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
   // The head with the earliest deadline among those that may not go yet; nullptr: there is none. It
   // may be dispatched without its tokens if head() has no request; the flow keeps the tokens.

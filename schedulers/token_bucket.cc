@@ -34,10 +34,12 @@ TokenBucket::Span TokenBucket::time_for(std::uint64_t tokens, std::uint64_t rema
 }
 
 TokenBucket::Span TokenBucket::time_of(Wide parts) const {
+  // Divisions of 128 bits are slow, and coordinators change the limits of thousands of flows.
+  if (parts < rate()) return {.nanoseconds = 0, .remainder = static_cast<std::uint64_t>(parts)};
   const Wide quotient = parts / rate();
   if (quotient >= kLongest) return {.nanoseconds = kLongest, .remainder = 0};
   return {.nanoseconds = static_cast<std::int64_t>(quotient),
-          .remainder = static_cast<std::uint64_t>(parts % rate())};
+          .remainder = static_cast<std::uint64_t>(parts - quotient * rate())};
 }
 
 TimePoint TokenBucket::ready_at(std::uint64_t tokens) const {

@@ -11,6 +11,9 @@ namespace {
 
 // Notices of leases that end are this far apart.
 constexpr Duration kQuiet = std::chrono::minutes(1);
+// How many virtual PFSes earlier what a limit changes is fetched into the cache: memory is then
+// not waited for.
+constexpr std::size_t kAhead = 4;
 
 bool asks_for_more_than(const PolicyKind& policy, std::span<const Allocation> allocations) {
   return std::ranges::any_of(allocations, [&policy](const Allocation& each) {
@@ -45,7 +48,10 @@ void Stage::allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoi
                           std::vector<VirtualPfsId>& unknown) {
   end_lease_if_due(now);
   if (!allocations_.is_current(epoch)) return;
-  for (const Allocation& each : some) {
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    if (i + 2 * kAhead < some.size()) prefetch_rows(some[i + 2 * kAhead].id.app);
+    if (i + kAhead < some.size()) prefetch_head(some[i + kAhead].id.app);
+    const Allocation& each = some[i];
     const AppId app = each.id.app;
     const bool is_there = std::to_underlying(app) < table_.size() && table_.is_there(each.id) &&
                           !table_[app].info->removed;
@@ -62,6 +68,19 @@ void Stage::allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoi
     const Duration period = std::min(more.period, hold_ / 2);
     lanes_.served_elsewhere(app, more.cost, period, table_[app].last_lane, now);
   }
+}
+
+void Stage::prefetch_rows(AppId app) {
+  if (std::to_underlying(app) >= table_.size()) return;
+  __builtin_prefetch(&table_[app]);
+  allocations_.prefetch(app);
+  for (Lanes::Lane& lane : lanes_) lane.scheduler->prefetch_rows(app);
+}
+
+void Stage::prefetch_head(AppId app) {
+  if (std::to_underlying(app) >= table_.size()) return;
+  __builtin_prefetch(table_[app].info.get());
+  for (Lanes::Lane& lane : lanes_) lane.scheduler->prefetch_head(app);
 }
 
 std::size_t Stage::lift_unmentioned(Epoch epoch, std::size_t first, std::size_t most,

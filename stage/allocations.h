@@ -90,6 +90,10 @@ class Allocations {
 
   // Marks the virtual PFS as part of this cycle. Returns whether its limits changed.
   bool set_limits(AppId app, const Limits& limits);
+  // Fetches what set_limits() will need into the cache.
+  void prefetch(AppId app) const {
+    if (index(app) < rows_.size()) __builtin_prefetch(&rows_[index(app)]);
+  }
   void count_unknown() { ++counts_.unknown; }
   // What a total adds to the service elsewhere, and the time in which that was.
   struct Elsewhere {

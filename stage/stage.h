@@ -198,6 +198,8 @@ class Stage {
   void fall_back(TimePoint now);
   void use_fallback(const Fallback& fallback, TimePoint now);
   void lift_unsupported(TimePoint now);
+  void prefetch_rows(AppId app);
+  void prefetch_head(AppId app);
   // Tells the schedulers a coordinator's limits of one virtual PFS, or of all that have any.
   void limit(AppId app, const Limits& limits, TimePoint now);
   void limit_all(const Limits& limits, TimePoint now);

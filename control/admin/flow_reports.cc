@@ -17,18 +17,21 @@ std::uint64_t microseconds(Duration duration) {
       std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
 }
 
-void fill(Sums& sums, const stage::Amount& amount, Cost cost) {
-  sums.set_requests(amount.requests);
-  sums.set_bytes(amount.bytes);
-  sums.set_cost(cost);
-}
-
 void fill(FlowReport& report, std::uint32_t flow, const stage::Counters& counters) {
+  const stage::Amount arrived = counters.arrived.all();
+  const stage::Amount sent = counters.sent.all();
+  const stage::Amount done = counters.done.all();
   report.set_flow(flow);
-  fill(*report.mutable_arrived(), counters.arrived.all(), 0);
-  fill(*report.mutable_sent(), counters.sent.all(), counters.cost_sent);
-  fill(*report.mutable_done(), counters.done.all(), counters.cost_done);
-  fill(*report.mutable_queued(), counters.queued, 0);
+  report.set_arrived_requests(arrived.requests);
+  report.set_arrived_bytes(arrived.bytes);
+  report.set_sent_requests(sent.requests);
+  report.set_sent_bytes(sent.bytes);
+  report.set_sent_cost(counters.cost_sent);
+  report.set_done_requests(done.requests);
+  report.set_done_bytes(done.bytes);
+  report.set_done_cost(counters.cost_done);
+  report.set_queued_requests(counters.queued.requests);
+  report.set_queued_bytes(counters.queued.bytes);
   report.set_limited_us(microseconds(counters.held.limit));
   report.set_metadata_operations(counters.done.of(IoKind::metadata).requests);
 }

@@ -16,6 +16,8 @@ class StageAccess {
   virtual ~StageAccess() = default;
   // Calls `visit` with the lock held. The visitor only copies, for a few microseconds at most.
   virtual void inspect(const Visitor& visit) = 0;
+  // Between two calls of inspect(): lets others, who wait for the lock, have it.
+  virtual void give_way() = 0;
   // Copies all counters, a block of rows for each time that it takes the lock. See
   // stage::Stage::copy_counters() for the rows.
   virtual void copy_counters(std::vector<stage::CounterRow>& rows) = 0;

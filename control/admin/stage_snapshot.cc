@@ -1,7 +1,6 @@
 #include "control/admin/stage_snapshot.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 namespace vpfs::control {
@@ -20,7 +19,7 @@ void in_parts(StageAccess& access, std::size_t count, std::size_t at_once, Visit
     access.inspect([&](stage::Stage& stage, TimePoint at) {
       for (std::size_t i = first; i < std::min(count, first + at_once); ++i) visit(stage, at, i);
     });
-    std::this_thread::yield();  // let a waiting thread take the lock
+    access.give_way();
   }
 }
 
@@ -82,6 +81,12 @@ void SnapshotReader::read_lanes(StageAccess& access, StageSnapshot& to) {
     to.unscheduled = stage.unscheduled();
     const stage::VirtualPfsTable& table = stage.virtual_pfs();
     to.virtual_pfs_refused = table.refused();
+    const stage::Allocations& allocations = stage.allocations();
+    to.coordinator = {
+        .epoch = allocations.epoch(), .lease_left = {}, .counts = allocations.counts()};
+    if (allocations.in_force()) {
+      to.coordinator.lease_left = std::max(allocations.lease_end() - at, Duration::zero());
+    }
     to.retired.count = table.retired().count;
     to.retired.counters = table.retired().counters;
     retired = table.retired().histograms;
@@ -112,6 +117,7 @@ void SnapshotReader::read_rows(StageAccess& access, StageSnapshot& to) {
     row.info = pfs.info;
     row.traffic_class = pfs.last_class;
     row.jobid = stage.virtual_pfs().jobid(app);
+    row.allocated = stage.allocations().limits(app);
     if (const auto* const rule = stage.rules().row(pfs.last_rule)) row.rule = rule->name;
     if (one_lane) row.report = stage.lanes()[0].scheduler->report(app, at);
     if (row.counters.queued.requests > 0) row.wait = wait_of(stage, app, at);

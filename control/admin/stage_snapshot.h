@@ -38,6 +38,7 @@ struct StageSnapshot {
     std::shared_ptr<const std::string> rule;  // of its last request; nothing: none, or it is gone
     std::uint8_t traffic_class = 0;           // likewise
     std::string jobid;
+    Limits allocated;  // by a coordinator
   };
   struct Rule {
     std::shared_ptr<const std::string> name;
@@ -74,6 +75,11 @@ struct StageSnapshot {
   std::size_t unscheduled = 0;  // at the data server
   std::vector<Client> clients;
   std::uint64_t virtual_pfs_refused = 0;
+  struct Coordinator {
+    std::optional<stage::Epoch> epoch;   // of the last cycle
+    std::optional<Duration> lease_left;  // while a lease is in force
+    stage::Allocations::Counts counts;
+  } coordinator;
   struct Retired {
     std::uint64_t count = 0;
     stage::Counters counters;

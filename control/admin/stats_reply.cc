@@ -104,6 +104,8 @@ void fill(VirtualPfs& to, const StageSnapshot::Row& from, const stage::Config& c
   to.set_removed(from.info->removed);
   to.set_refused_promise(from.info->refused_promise);
   fill_share(to, from.info->share());
+  if (from.allocated.bytes) to.set_allocated_rate(from.allocated.bytes->count);
+  if (from.allocated.operations) to.set_allocated_operations(*from.allocated.operations);
   fill_counters(to, from.counters);
   if (from.wait) fill_wait(*to.mutable_wait(), *from.wait);
   fill_history(to, from);
@@ -120,6 +122,11 @@ void add_totals(StatsReply& reply, const StageSnapshot& snapshot, const stage::C
   reply.set_at(seconds(now));
   reply.set_policy(config.policy);
   reply.set_bypass(snapshot.bypass);
+  if (const auto& epoch = snapshot.coordinator.epoch) {
+    reply.set_term(epoch->term);
+    reply.set_sequence(epoch->sequence);
+  }
+  reply.set_allocated(snapshot.coordinator.lease_left.has_value());
   std::uint64_t outstanding = snapshot.unscheduled;
   std::uint64_t queued = 0;
   for (const StageSnapshot::Lane& lane : snapshot.lanes) {

@@ -8,8 +8,8 @@
 namespace vpfs::control {
 namespace {
 
-// Messages of longer frames do not keep their memory.
-constexpr std::size_t kMostKept = std::size_t{256} * 1024;
+// So much memory for cycles is kept from one to the next.
+constexpr std::size_t kMostKept = std::size_t{1024} * 1024;
 constexpr std::chrono::microseconds kMostWatchPeriod = std::chrono::hours(1);
 
 Duration watch_period(const Watch& watch, Rights rights, const PortLimits& limits) {
@@ -63,27 +63,26 @@ bool Conversation::handle(TimePoint now) {
 }
 
 void Conversation::handle_frame(std::span<const std::byte> frame, TimePoint now) {
-  if (!decode(frame, request_)) {
+  request_ = &memory_.begin();
+  if (!decode(frame, *request_)) {
     break_off("a frame that is no message");
-    return;
-  }
-  if (!greeted_ && !request_.has_hello()) {
-    end(request_.id(), make_error(Error::INVALID, "", "the first message has to be Hello"));
-  } else if (request_.has_hello()) {
+  } else if (!greeted_ && !request_->has_hello()) {
+    end(request_->id(), make_error(Error::INVALID, "", "the first message has to be Hello"));
+  } else if (request_->has_hello()) {
     handle_hello();
   } else {
     handle_request(now);
   }
-  if (frame.size() > kMostKept) request_ = Envelope();
+  memory_.end(request_->has_cycle() ? kMostKept : 0);
 }
 
 void Conversation::handle_hello() {
-  const std::uint64_t id = request_.id();
+  const std::uint64_t id = request_->id();
   if (greeted_) {
     send_error(id, make_error(Error::INVALID, "", "Hello comes once"));
     return;
   }
-  const Versions theirs = versions_of(request_.hello());
+  const Versions theirs = versions_of(request_->hello());
   if (!common_version(versions_, theirs)) {
     ++counters_.versions;
     end(id, make_error(Error::UNSUPPORTED, "version", no_common_version(versions_, theirs)));
@@ -99,17 +98,17 @@ void Conversation::handle_hello() {
 }
 
 void Conversation::handle_request(TimePoint now) {
-  const std::uint64_t id = request_.id();
-  if (request_.body_case() == Envelope::BODY_NOT_SET) {
+  const std::uint64_t id = request_->id();
+  if (request_->body_case() == Envelope::BODY_NOT_SET) {
     ++counters_.unknown;
-    const auto field = unknown_body(request_);
+    const auto field = unknown_body(*request_);
     const std::string what = field ? fmt::format("number {}", *field) : "without a body";
     send_error(id, make_error(Error::UNSUPPORTED, "",
                               fmt::format("this stage does not know the message ({})", what)));
     return;
   }
   // Answers, and what only a stage says, ask for nothing.
-  switch (request_.body_case()) {
+  switch (request_->body_case()) {
     case Envelope::kRule:
     case Envelope::kJob:
     case Envelope::kStats:
@@ -124,14 +123,14 @@ void Conversation::handle_request(TimePoint now) {
     default:
       ++counters_.unknown;
       send_error(id, make_error(Error::UNSUPPORTED, "",
-                                fmt::format("{} is not a request", body_name(request_))));
+                                fmt::format("{} is not a request", body_name(*request_))));
       return;
   }
-  const Rights needed = needed_right(request_);
+  const Rights needed = needed_right(*request_);
   if (caller_.rights < needed) {
     ++counters_.not_permitted;
     Error why = refusal(caller_, needed);
-    if (needed == Rights::change) host_.record(request_, caller_, "refused: " + why.text(), true);
+    if (needed == Rights::change) host_.record(*request_, caller_, "refused: " + why.text(), true);
     send_error(id, std::move(why));
     return;
   }
@@ -142,13 +141,13 @@ void Conversation::handle_request(TimePoint now) {
                                           limits_.requests_of_others_each_second)));
     return;
   }
-  if (request_.has_cycle()) {
+  if (request_->has_cycle()) {
     handle_cycle();
-  } else if (request_.has_watch()) {
+  } else if (request_->has_watch()) {
     start_watch(now);
   } else {
     ++counters_.requests;
-    ask(std::exchange(request_, Envelope()), id, 0);
+    ask(*request_, id, 0);
   }
 }
 
@@ -157,17 +156,17 @@ void Conversation::handle_cycle() {
   ++counters_.cycles;
   if (link_ == nullptr) {
     link_ = host_.owner().make_link(caller_);
-    host_.record(request_, caller_, "ok; the first of this connection", false);
+    host_.record(*request_, caller_, "ok; the first of this connection", false);
   }
   cycle_answer_.flows.Clear();
   cycle_answer_.report.Clear();
-  const Cycle& cycle = request_.cycle();
+  const Cycle& cycle = request_->cycle();
   host_.owner().cycle(cycle, *link_, cycle_answer_);
-  if (request_.id() == 0) return;
+  if (request_->id() == 0) return;
   if (cycle_answer_.flows.flows_size() > 0) {
     flows_.mutable_flows()->Swap(&cycle_answer_.flows);
     if (!append_frame(flows_, kMostAnswer, output_)) {
-      end(request_.id(), make_error(Error::INTERNAL, "", "too many flows for one message"));
+      end(request_->id(), make_error(Error::INTERNAL, "", "too many flows for one message"));
       return;
     }
     flows_.mutable_flows()->Swap(&cycle_answer_.flows);
@@ -175,12 +174,12 @@ void Conversation::handle_cycle() {
   report_.mutable_report()->Swap(&cycle_answer_.report);
   report_.mutable_report()->set_sequence(cycle.sequence());
   report_.mutable_report()->set_term(cycle.term());
-  send(report_, request_.id());
+  send(report_, request_->id());
   report_.mutable_report()->Swap(&cycle_answer_.report);
 }
 
 void Conversation::start_watch(TimePoint now) {
-  const std::uint64_t id = request_.id();
+  const std::uint64_t id = request_->id();
   if (id == 0) {
     send_error(id, make_error(Error::INVALID, "id", "a watch needs a number"));
     return;
@@ -194,8 +193,8 @@ void Conversation::start_watch(TimePoint now) {
   ++counters_.requests;
   watches_.push_back({.number = ++last_watch_,
                       .id = id,
-                      .rules = request_.watch().rules(),
-                      .period = watch_period(request_.watch(), caller_.rights, limits_),
+                      .rules = request_->watch().rules(),
+                      .period = watch_period(request_->watch(), caller_.rights, limits_),
                       .due = now});
   run_watches(now);
 }

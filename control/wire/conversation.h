@@ -106,7 +106,8 @@ class Conversation {
   PortCounters& counters_;
 
   FrameReader reader_;
-  Envelope request_;  // keeps its memory from one frame to the next
+  MessageMemory memory_;
+  Envelope* request_ = nullptr;  // of the frame that is handled, in memory_
   std::string output_;
   std::size_t unsent_ = 0;
   std::vector<Pending> pending_;

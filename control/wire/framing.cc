@@ -107,4 +107,22 @@ bool decode(std::span<const std::byte> frame, Envelope& envelope) {
   return envelope.ParseFromArray(frame.data(), static_cast<int>(frame.size()));
 }
 
+Envelope& MessageMemory::begin() {
+  google::protobuf::ArenaOptions options;
+  options.initial_block = block_.data();
+  options.initial_block_size = block_.size();
+  arena_.emplace(options);
+  return *google::protobuf::Arena::CreateMessage<Envelope>(&*arena_);
+}
+
+void MessageMemory::end(std::size_t most) {
+  const std::size_t used = arena_->SpaceAllocated();
+  arena_.reset();
+  if (used > most) {
+    std::vector<char>().swap(block_);
+  } else if (used > block_.size()) {
+    block_ = std::vector<char>(used);
+  }
+}
+
 }  // namespace vpfs::control

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <google/protobuf/arena.h>
+
 #include "control/wire/control.pb.h"
 
 namespace vpfs::control {
@@ -65,5 +67,20 @@ class FrameReader {
 
 // Whether `frame` is an Envelope. Fields that this version does not know are kept in it.
 [[nodiscard]] bool decode(std::span<const std::byte> frame, Envelope& envelope);
+
+// The memory of one received message after the other: what a message of thousands of parts took is
+// there for the next one.
+class MessageMemory {
+ public:
+  // An empty message, until end().
+  [[nodiscard]] Envelope& begin();
+  // Keeps memory of at most `most` bytes.
+  void end(std::size_t most);
+  [[nodiscard]] std::size_t kept() const { return block_.size(); }
+
+ private:
+  std::vector<char> block_;
+  std::optional<google::protobuf::Arena> arena_;
+};
 
 }  // namespace vpfs::control

@@ -1,6 +1,7 @@
 #include "proxy/status.h"
 
 #include <deque>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,34 @@ TEST_F(StatusTest, WhatGoesWithoutASlotIsToldApartAndAmongAll) {
   end(first);
   end(second);
   EXPECT_EQ(status()["outstanding"], 0);
+}
+
+TEST_F(StatusTest, ACoordinatorsLimitsStandBesideTheShareWhileTheyHold) {
+  EXPECT_FALSE(status().contains("coordinator"));
+  stage::VirtualPfsId id;
+  dispatcher_.inspect(now_, [&id](stage::Stage& stage, TimePoint) {
+    for (std::uint32_t i = 0; i < stage.rows(); ++i) {
+      if (stage.virtual_pfs()[AppId{i}].info->name == "roots") {
+        id = stage.virtual_pfs().id_of(AppId{i});
+      }
+    }
+  });
+  const stage::Allocation allocation = {.id = id, .limits = {.bytes = {{500}}, .operations = 7}};
+  const stage::Cycle cycle = {.epoch = {.term = 3, .sequence = 9}, .lease = 2s};
+  (void)dispatcher_.allocate(cycle, std::span(&allocation, 1), now_);
+  const json during = status();
+  EXPECT_EQ(during["coordinator"]["term"], 3);
+  EXPECT_EQ(during["coordinator"]["sequence"], 9);
+  EXPECT_EQ(during["coordinator"]["lease_us_left"], 2'000'000);
+  EXPECT_EQ(row_of(during["virtual_pfs"], "roots")["allocated_rate"], 500);
+  EXPECT_EQ(row_of(during["virtual_pfs"], "roots")["allocated_operations"], 7);
+  EXPECT_FALSE(row_of(during["virtual_pfs"], "default").contains("allocated_rate"));
+  now_ += 2s;
+  turn({});
+  const json later = status();
+  EXPECT_EQ(later["coordinator"]["leases_ended"], 1);
+  EXPECT_FALSE(later["coordinator"].contains("lease_us_left"));
+  EXPECT_FALSE(row_of(later["virtual_pfs"], "roots").contains("allocated_rate"));
 }
 
 }  // namespace

@@ -87,6 +87,7 @@ class StageOfTest final : public StageAccess {
  public:
   explicit StageOfTest(const stage::Config& config) : config_(config), stage_(config, now_) {}
 
+  void give_way() override {}
   void inspect(const Visitor& visit) override { visit(stage_, now_); }
   void copy_counters(std::vector<stage::CounterRow>& rows) override {
     rows.resize(stage_.rows());
@@ -138,6 +139,7 @@ class StageOfTest final : public StageAccess {
     while (stage_.has_idle()) stage_.retire(1, now_);
   }
   void advance(Duration by) { now_ += by; }
+  [[nodiscard]] TimePoint now() const { return now_; }
   [[nodiscard]] stage::Stage& get() { return stage_; }
 
  private:
@@ -169,6 +171,7 @@ class OwnerOfTest final : public StageOwner {
   }
   void drain() override { ++drained; }
   [[nodiscard]] StageAccess& stage() override { return stage_; }
+  [[nodiscard]] StageOfTest& of_test() { return stage_; }
   [[nodiscard]] std::string status() override { return "{}"; }
   void describe(StatsReply& reply) override {
     reply.set_name("stor0");

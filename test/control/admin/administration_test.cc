@@ -1,6 +1,8 @@
 #include "control/admin/administration.h"
 
+#include <algorithm>
 #include <limits>
+#include <span>
 
 #include <gmock/gmock.h>
 
@@ -12,6 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+constexpr Duration kLease = std::chrono::seconds(1);
 
 TEST_F(AdministrationTest, ARuleIsStartedChangedAndStopped) {
   const Envelope started = ask(start_of("night", "uid=7", {"weight=4", "rate=5MiB/s"}));
@@ -321,6 +325,23 @@ TEST_F(NamedThings, AreNotLookedUpForWhoSeesOnlyOwnJobs) {
   EXPECT_FALSE(who("bob", kAlice).has_error());
   EXPECT_TRUE(owner_->wanted.empty());
   EXPECT_EQ(names_.asked, 0);
+}
+
+TEST_F(AdministrationTest, StatsHaveACoordinatorsLimits) {
+  const stage::Place place = owner_->of_test().find("a");
+  const stage::Allocation allocation = {.id = place.id, .limits = {.bytes = {{500}}}};
+  (void)owner_->of_test().get().allocate({.epoch = {.term = 3, .sequence = 9}, .lease = kLease},
+                                         std::span(&allocation, 1), owner_->of_test().now());
+  const StatsReply during = stats().stats_reply();
+  EXPECT_TRUE(during.allocated());
+  EXPECT_EQ(during.term(), 3U);
+  EXPECT_EQ(during.sequence(), 9U);
+  const auto is_limited = [](const VirtualPfs& each) { return each.has_allocated_rate(); };
+  const auto limited = std::ranges::find_if(during.virtual_pfs(), is_limited);
+  ASSERT_NE(limited, during.virtual_pfs().end());
+  EXPECT_EQ(limited->name(), "job-a");
+  EXPECT_EQ(limited->allocated_rate(), 500U);
+  EXPECT_FALSE(limited->has_allocated_operations());
 }
 
 }  // namespace

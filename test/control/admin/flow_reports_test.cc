@@ -45,9 +45,9 @@ TEST_F(FlowReportsTest, EachFlowIsAnnouncedOnceWithItsNumberAndCounters) {
   EXPECT_EQ(flow->generation(), place.id.generation);
   ASSERT_EQ(reported(flow->id()).size(), 1U);
   const FlowReport first = reported(flow->id()).front();
-  EXPECT_EQ(first.arrived().requests(), 1U);
-  EXPECT_EQ(first.done().bytes(), 1000U);
-  EXPECT_EQ(first.done().cost(), 1000U);
+  EXPECT_EQ(first.arrived_requests(), 1U);
+  EXPECT_EQ(first.done_bytes(), 1000U);
+  EXPECT_EQ(first.done_cost(), 1000U);
   EXPECT_EQ(reports_.find(flow->id()), place.id);
   look();
   EXPECT_EQ(flows_.flows_size(), 0);
@@ -66,7 +66,7 @@ TEST_F(FlowReportsTest, OnlyFlowsWhoseCountersChangedAreReported) {
   look();
   ASSERT_EQ(report_.flows_size(), 1);
   EXPECT_EQ(report_.flows(0).flow(), std::to_underlying(a.id.app));
-  EXPECT_EQ(report_.flows(0).queued().requests(), 1U);
+  EXPECT_EQ(report_.flows(0).queued_requests(), 1U);
 }
 
 TEST_F(FlowReportsTest, ARetiredFlowEndsAndItsNumberIsAnnouncedAnewForAnother) {
@@ -102,7 +102,7 @@ TEST_F(FlowReportsTest, ANumberThatWasUsedAgainBetweenTwoReportsEndsFirst) {
   ASSERT_EQ(reported(number).size(), 2U);
   EXPECT_TRUE(reported(number)[0].ended());
   EXPECT_FALSE(reported(number)[1].ended());
-  EXPECT_EQ(reported(number)[1].done().requests(), 0U) << "counters of the old one";
+  EXPECT_EQ(reported(number)[1].done_requests(), 0U) << "counters of the old one";
   ASSERT_TRUE(announced("job-b"));
   EXPECT_EQ(announced("job-b")->generation(), next.id.generation);
 }

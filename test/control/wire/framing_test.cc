@@ -156,5 +156,37 @@ TEST(Decode, KeepsFieldsThatThisVersionDoesNotKnow) {
   EXPECT_NE(again.find(std::string("\xe8\x04\x2a", 3)), std::string::npos);
 }
 
+TEST(MessageMemory, EachMessageIsEmptyAndMayBeLargerThanWhatIsKept) {
+  MessageMemory memory;
+  for (const int parts : {1000, 0, 5, 20'000, 1}) {
+    Envelope& message = memory.begin();
+    EXPECT_EQ(message.body_case(), Envelope::BODY_NOT_SET);
+    for (int i = 0; i < parts; ++i) {
+      message.mutable_cycle()->add_allocations()->set_flow(static_cast<std::uint32_t>(i));
+    }
+    ASSERT_EQ(message.cycle().allocations_size(), parts);
+    for (int i = 0; i < parts; ++i) {
+      EXPECT_EQ(message.cycle().allocations(i).flow(), static_cast<std::uint32_t>(i));
+    }
+    memory.end(std::size_t{256} * 1024);
+  }
+}
+
+TEST(MessageMemory, IsKeptFromOneMessageToTheNextUpToABound) {
+  MessageMemory memory;
+  const auto use = [&memory](int parts, std::size_t most) {
+    Envelope& message = memory.begin();
+    for (int i = 0; i < parts; ++i) message.mutable_cycle()->add_allocations();
+    memory.end(most);
+    return memory.kept();
+  };
+  EXPECT_EQ(use(1, 0), 0U);
+  const std::size_t kept = use(1000, 1 << 20);
+  EXPECT_GT(kept, 1000 * sizeof(Allocation));
+  EXPECT_EQ(use(1000, 1 << 20), kept) << "it has room for the same again";
+  EXPECT_EQ(use(1, 1 << 20), kept);
+  EXPECT_EQ(use(1'000'000, 1 << 20), 0U);
+}
+
 }  // namespace
 }  // namespace vpfs::control

@@ -1,0 +1,57 @@
+#include "proxy/courteous_mutex.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace vpfs::proxy {
+namespace {
+
+TEST(CourteousMutex, WhoGivesWayGoesBehindThoseWhoWait) {
+  CourteousMutex mutex;
+  std::atomic<bool> tries = false;
+  std::atomic<bool> had_it = false;
+  std::thread other;
+  int rounds = 0;
+  {
+    const std::lock_guard lock(mutex);
+    other = std::thread([&] {
+      tries = true;
+      const std::lock_guard its(mutex);
+      had_it = true;
+    });
+    while (!tries) std::this_thread::yield();
+  }
+  // Without give_way() this thread could take the lock for ever.
+  for (; !had_it && rounds < 1'000'000; ++rounds) {
+    mutex.give_way();
+    const std::lock_guard lock(mutex);
+  }
+  EXPECT_TRUE(had_it);
+  other.join();
+  mutex.give_way();  // nobody waits
+}
+
+TEST(CourteousMutex, OneAtATimeHasIt) {
+  CourteousMutex mutex;
+  int sum = 0;
+  const auto add = [&] {
+    for (int i = 0; i < 10'000; ++i) {
+      {
+        const std::lock_guard lock(mutex);
+        ++sum;
+      }
+      if (i % 16 == 0) mutex.give_way();
+    }
+  };
+  std::thread first(add);
+  std::thread second(add);
+  first.join();
+  second.join();
+  EXPECT_EQ(sum, 20'000);
+}
+
+}  // namespace
+}  // namespace vpfs::proxy
