@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import ssl
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import BinaryIO
@@ -385,13 +386,18 @@ def until_told() -> Iterator[None]:
         yield
 
 
+def say(line: str) -> None:
+    """A whole line at once, as several processes share the output."""
+    os.write(sys.stdout.fileno(), f"{line}\n".encode())
+
+
 def attack(name: str, attacker: Attacker) -> None:
     """One of them, in this process. Its last line is what it did, as JSON."""
     become_nobody()
     with until_told():
-        print("ready", flush=True)
+        say("ready")
         (ATTACKS | WRITERS_ATTACKS)[name](attacker)
-    print(json.dumps({name: attacker.count}), flush=True)
+    say(json.dumps({name: attacker.count}))
 
 
 def run_all(names: Sequence[str], door: Door, contexts: Mapping[str, ssl.SSLContext]) -> int:
