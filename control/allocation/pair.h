@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/clock.h"
+#include "schedulers/request.h"
+
+namespace vpfs::allocation {
+
+// What a coordinator divides. Each is divided by itself.
+struct Amounts {
+  std::uint64_t bytes = 0;
+  std::uint64_t operations = 0;
+  std::uint64_t metadata_operations = 0;
+
+  bool operator==(const Amounts&) const = default;
+};
+
+// A live job on one stage, and what it did there in the cycle that has just ended.
+struct Pair {
+  std::uint32_t id = 0;     // a small number, the same in all cycles; another pair may get it later
+  std::uint32_t job = 0;    // jobs are numbered in the order of their names, as texts
+  std::uint32_t stage = 0;  // stages likewise
+  std::uint32_t weight = 1;  // of the job
+  Amounts most;              // of the job on all stages, each second; zero: no bound
+  Amounts arrived;
+  Duration limited = {};  // for how long the allocated limit held its head
+  Cost done = 0;          // in all cycles so far, from the first one that had the pair
+};
+
+// What a pair is allowed. Nothing: no limit, or no total.
+struct Grant {
+  std::optional<std::uint64_t> bytes;  // each second, as the following two
+  std::optional<std::uint64_t> operations;
+  std::optional<std::uint64_t> metadata_operations;
+  std::optional<Cost> elsewhere_total;  // the cost that all other stages did for the job
+
+  bool operator==(const Grant&) const = default;
+};
+
+}  // namespace vpfs::allocation

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "control/allocation/pair.h"
+
+namespace vpfs::allocation {
+
+// What the administrator configured for a policy.
+struct PolicySettings {
+  Amounts capacity;  // of all stages, each second; zero: not divided
+  Amounts floor;     // of each pair; zero: one of a unit
+  std::map<std::string, Amounts, std::less<>> limits;  // static: of each job on each stage
+};
+
+// Divides what the site has among the jobs on its stages. A pure state machine: it reads no clock
+// and does no I/O.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  // What the pairs may do until the next cycle: a grant for each, in their order. The cycle took
+  // `period`. `less` of the capacity is in the hands of stages that are silent. `jobs` has the
+  // names by number. An error says what is wrong with the pairs; then the grants before stay in
+  // force. Pairs that are missing are forgotten. REQUIRES: `pairs` ascend by (job, stage), pairs of
+  // one job have one weight, and no two have the same id.
+  [[nodiscard]] virtual Result<void> allocate(std::span<const Pair> pairs, Duration period,
+                                              const Amounts& less,
+                                              std::span<const std::string_view> jobs,
+                                              std::span<Grant> grants) = 0;
+};
+
+// A policy that may be chosen by name.
+struct PolicyKind {
+  std::string_view name;
+  std::string_view what;  // for the manual
+  // What stages need to be able to do.
+  bool needs_caps = false;
+  bool needs_elsewhere = false;
+  std::unique_ptr<Policy> (*make)(const PolicySettings& settings);
+};
+
+// All policies; the first one is the default.
+[[nodiscard]] std::span<const PolicyKind* const> policies();
+// nullptr: there is none of that name.
+[[nodiscard]] const PolicyKind* find_policy(std::string_view name);
+
+}  // namespace vpfs::allocation
