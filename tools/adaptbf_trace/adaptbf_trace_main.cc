@@ -1,50 +1,32 @@
 // What AdapTBF gives to each job in each period of a trace (docs/schedulers.md).
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <exception>
 #include <map>
-#include <memory>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "schedulers/adaptbf_allocator.h"
+#include "tools/trace/csv.h"
 
 namespace vpfs {
 namespace {
 
+using trace::all_digits;
+using trace::BadInput;
+using trace::CsvReader;
+using trace::finish_printing;
+using trace::print;
+using trace::read_file;
+using trace::without_leading_zeros;
+
 __extension__ using Wide = unsigned __int128;
 
 constexpr std::string_view kHeader = "period,job,nodes,demand";
-
-// The input is wrong; exit code 2.
-class BadInput : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-// Exit code 1.
-class CannotWrite : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-bool all_digits(std::string_view text) {
-  return !text.empty() &&
-         std::ranges::all_of(text, [](char letter) { return letter >= '0' && letter <= '9'; });
-}
-
-std::string_view without_leading_zeros(std::string_view digits) {
-  return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
-}
 
 // A decimal number as written: digits / 10^decimals.
 struct Decimal {
@@ -108,116 +90,27 @@ struct Row {
   std::uint64_t demand;
 };
 
-class TraceReader {
- public:
-  TraceReader(std::string name, std::string text)
-      : name_(std::move(name)), text_(std::move(text)) {}
-
-  std::vector<Row> read() {
-    if (next_line() != kHeader) fail(fmt::format("the header must be \"{}\"", kHeader));
-    std::vector<Row> rows;
-    while (at_ < text_.size()) {
-      rows.push_back(parse(next_line()));
-      check_period(rows);
+std::vector<Row> read(const std::string& file) {
+  CsvReader reader(file, read_file(file), kHeader);
+  constexpr std::uint64_t kMost = AdapTbfAllocator::kMost;
+  std::vector<Row> rows;
+  std::set<std::string> jobs;  // of the period so far
+  while (reader.next()) {
+    const std::uint64_t last = rows.empty() ? 0 : rows.back().period;
+    const Row& row = rows.emplace_back(Row{.period = reader.number(0, 0, ~std::uint64_t{0}),
+                                           .job = std::string(reader.fields()[1]),
+                                           .nodes = reader.number(2, 1, kMost),
+                                           .demand = reader.number(3, 1, kMost)});
+    if (row.period < last) reader.fail(fmt::format("period {} comes after {}", row.period, last));
+    if (row.period != last) jobs.clear();
+    if (!jobs.insert(row.job).second) {
+      reader.fail(fmt::format("job {} is there twice in period {}", row.job, row.period));
     }
-    return rows;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw BadInput(fmt::format("{}:{}: {}", name_, std::max<std::size_t>(line_, 1), what));
-  }
-
-  std::string_view next_line() {
-    ++line_;
-    const std::size_t end = std::min(text_.find('\n', at_), text_.size());
-    std::string_view line = std::string_view(text_).substr(at_, end - at_);
-    at_ = end + 1;
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    return line;
-  }
-
-  [[nodiscard]] Row parse(std::string_view line) const {
-    std::vector<std::string_view> fields;
-    for (;;) {
-      const std::size_t comma = line.find(',');
-      fields.push_back(line.substr(0, comma));
-      if (comma == std::string_view::npos) break;
-      line.remove_prefix(comma + 1);
-    }
-    if (fields.size() != 4) fail(fmt::format("{} fields instead of 4", fields.size()));
-    const std::uint64_t period = number("period", fields[0], ~std::uint64_t{0});
-    return {.period = period,
-            .job = std::string(fields[1]),
-            .nodes = positive("nodes", fields[2]),
-            .demand = positive("demand", fields[3])};
-  }
-
-  [[nodiscard]] std::uint64_t number(std::string_view field, std::string_view text,
-                                     std::uint64_t most) const {
-    if (!all_digits(text)) fail(fmt::format("{}: \"{}\" is not a number", field, text));
-    std::uint64_t value = 0;
-    for (const char digit : text) {
-      if (__builtin_mul_overflow(value, 10U, &value) ||
-          __builtin_add_overflow(value, static_cast<unsigned>(digit - '0'), &value) ||
-          value > most) {
-        fail(fmt::format("{}: {} is more than {}", field, text, most));
-      }
-    }
-    return value;
-  }
-
-  [[nodiscard]] std::uint64_t positive(std::string_view field, std::string_view text) const {
-    const std::uint64_t value = number(field, text, AdapTbfAllocator::kMost);
-    if (value == 0) fail(fmt::format("{}: must be more than zero", field));
-    return value;
-  }
-
-  void check_period(const std::vector<Row>& rows) {
-    const Row& row = rows.back();
-    const std::uint64_t last = rows.size() > 1 ? rows[rows.size() - 2].period : row.period;
-    if (row.period < last) fail(fmt::format("period {} comes after {}", row.period, last));
-    if (row.period != last) jobs_.clear();
-    if (!jobs_.insert(row.job).second) {
-      fail(fmt::format("job {} is there twice in period {}", row.job, row.period));
-    }
-    if (jobs_.size() > AdapTbfAllocator::kMostActive) {
-      fail(fmt::format("more than {} jobs in one period", AdapTbfAllocator::kMostActive));
+    if (jobs.size() > AdapTbfAllocator::kMostActive) {
+      reader.fail(fmt::format("more than {} jobs in one period", AdapTbfAllocator::kMostActive));
     }
   }
-
-  std::string name_;
-  std::string text_;
-  std::size_t at_ = 0;
-  std::size_t line_ = 0;
-  std::set<std::string> jobs_;  // of the period so far
-};
-
-std::string read_file(const std::string& name) {
-  const auto fail = [&](std::string_view what) {
-    throw BadInput(
-        fmt::format("{}: cannot {}: {}", name, what, std::generic_category().message(errno)));
-  };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
-      name == "-" ? stdin : std::fopen(name.c_str(), "rbe"),
-      [](std::FILE* opened) { return opened == stdin ? 0 : std::fclose(opened); });
-  if (!file) fail("open");
-  std::string text;
-  std::vector<char> part(std::size_t{1} << 16);
-  bool more = true;
-  while (more) {
-    const std::size_t got = std::fread(part.data(), 1, part.size(), file.get());
-    text.append(part.data(), got);
-    more = std::feof(file.get()) == 0 && std::ferror(file.get()) == 0;
-  }
-  if (std::ferror(file.get()) != 0) fail("read");
-  return text;
-}
-
-void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
-    throw CannotWrite(std::generic_category().message(errno));
-  }
+  return rows;
 }
 
 // Ties go to the smaller number, so jobs get numbers in the order of their ids.
@@ -230,7 +123,7 @@ std::map<std::string_view, AdapTbfAllocator::Job, ByJobId> number_jobs(
   return jobs;
 }
 
-void trace(const std::vector<Row>& rows, std::uint64_t budget) {
+void print_tokens(const std::vector<Row>& rows, std::uint64_t budget) {
   const auto jobs = number_jobs(rows);
   AdapTbfAllocator allocator;
   std::vector<AdapTbfAllocator::Demand> active;
@@ -248,7 +141,7 @@ void trace(const std::vector<Row>& rows, std::uint64_t budget) {
       ++first;
     }
   }
-  if (std::fflush(stdout) != 0) throw CannotWrite(std::generic_category().message(errno));
+  finish_printing();
 }
 
 int run(int argc, char** argv) {
@@ -270,7 +163,7 @@ int run(int argc, char** argv) {
   }
   const std::uint64_t budget =
       budget_of(parse_decimal("--rate", rate), parse_decimal("--period", period));
-  trace(TraceReader(file, read_file(file)).read(), budget);
+  print_tokens(read(file), budget);
   return 0;
 }
 
@@ -278,16 +171,5 @@ int run(int argc, char** argv) {
 }  // namespace vpfs
 
 int main(int argc, char** argv) {
-  try {
-    return vpfs::run(argc, argv);
-  } catch (const vpfs::BadInput& problem) {
-    fmt::print(stderr, "{}\n", problem.what());
-    return 2;
-  } catch (const vpfs::CannotWrite& problem) {
-    fmt::print(stderr, "cannot write to standard output: {}\n", problem.what());
-    return 1;
-  } catch (const std::exception& problem) {
-    fmt::print(stderr, "adaptbf_trace: {}\n", problem.what());
-    return 1;
-  }
+  return vpfs::trace::guarded("adaptbf_trace", vpfs::run, argc, argv);
 }

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace vpfs::allocation {
+
+inline constexpr std::uint64_t kUnbounded = std::numeric_limits<std::uint64_t>::max();
+
+// Weights, amounts and demands that are not unbounded are at most this, and so are the sums of
+// weights: products fit into 128 bits.
+inline constexpr std::uint64_t kMostAmount = std::uint64_t{1} << 62;
+
+// Somebody who wants a part. Ties go to the one that comes first.
+struct Claim {
+  std::uint64_t weight = 1;  // at least 1
+  std::uint64_t demand = 0;  // at most kMostAmount, or kUnbounded
+};
+
+// Weighted max-min fairness, fill() of PSFA (ALGORITHMS: [PSFA]): nobody gets more than the demand,
+// and who gets less gets at least the weighted share of those who do.
+class MaxMin {
+ public:
+  // Writes to `got` what each claim gets of `amount`, in whole units. Returns what is left if all
+  // demands were met, else zero: then not a unit is. O(n log n). REQUIRES: got.size() ==
+  // claims.size().
+  std::uint64_t fill(std::uint64_t amount, std::span<const Claim> claims,
+                     std::span<std::uint64_t> got);
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+
+  void share(std::uint64_t amount, std::uint64_t weights, std::span<const Claim> claims,
+             std::span<const std::uint32_t> unmet, std::span<std::uint64_t> got);
+
+  // Kept from one call to the next.
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint64_t> remainders_;  // by claim
+  std::vector<std::uint32_t> largest_;
+};
+
+}  // namespace vpfs::allocation

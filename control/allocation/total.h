@@ -1,0 +1,14 @@
+#pragma once
+
+#include "control/allocation/policy.h"
+
+namespace vpfs::allocation {
+
+// Total-service proportional sharing [DSFQ]: each stage learns what all others did for a job, and
+// its scheduler counts that as if the job had had it here. So jobs share by weight what they get on
+// all stages together, however many each of them uses.
+//
+// The totals only grow: a stage applies the difference to the one before.
+extern const PolicyKind kTotal;
+
+}  // namespace vpfs::allocation

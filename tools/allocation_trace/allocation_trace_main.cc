@@ -1,0 +1,184 @@
+// The caps that PSFA gives to each job on each stage in each cycle of a trace (docs/tools.md).
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "control/allocation/psfa.h"
+#include "tools/trace/csv.h"
+
+namespace vpfs {
+namespace {
+
+using allocation::kMostAmount;
+using allocation::Psfa;
+using trace::BadInput;
+
+constexpr std::string_view kHeader = "cycle,job,stage,weight,max,arrived,limited_us";
+constexpr std::uint64_t kMostNumber = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kMostWeight = std::uint64_t{1} << 40;
+constexpr std::uint64_t kMostMicroseconds = std::uint64_t{1} << 50;
+
+struct Settings {
+  std::string policy;
+  std::uint64_t capacity = 0;  // each second
+  std::uint64_t cycle_us = 0;
+  std::uint64_t floor = 0;
+  std::string file;
+};
+
+struct Row {
+  std::string job;
+  std::string stage;
+  Psfa::Row values;
+
+  [[nodiscard]] auto key() const { return std::tie(job, stage); }
+};
+
+struct Cycle {
+  std::uint64_t number = 0;
+  std::vector<Row> rows;  // by job and stage, as texts
+};
+
+// Checks what belongs to a whole job, and brings the rows of a cycle into their order.
+void finish(Cycle& cycle, const trace::CsvReader& reader) {
+  std::ranges::sort(cycle.rows, {}, &Row::key);
+  for (std::size_t i = 1; i < cycle.rows.size(); ++i) {
+    const Row& one = cycle.rows[i - 1];
+    const Row& other = cycle.rows[i];
+    if (one.job != other.job) continue;
+    if (one.stage == other.stage) {
+      reader.fail(fmt::format("job {} is there twice on stage {} in cycle {}", one.job, one.stage,
+                              cycle.number));
+    }
+    if (one.values.weight != other.values.weight || one.values.most != other.values.most) {
+      reader.fail(
+          fmt::format("job {} has two weights or two maxima in cycle {}", one.job, cycle.number));
+    }
+  }
+}
+
+std::vector<Cycle> read(const std::string& file) {
+  trace::CsvReader reader(file, trace::read_file(file), kHeader);
+  std::vector<Cycle> cycles;
+  while (reader.next()) {
+    const std::uint64_t number = reader.number(0, 0, kMostNumber);
+    if (cycles.empty() || number != cycles.back().number) {
+      if (!cycles.empty()) {
+        const std::uint64_t last = cycles.back().number;
+        if (number < last) reader.fail(fmt::format("cycle {} comes after {}", number, last));
+        finish(cycles.back(), reader);
+      }
+      cycles.push_back({.number = number, .rows = {}});
+    }
+    const auto limited = static_cast<std::int64_t>(reader.number(6, 0, kMostMicroseconds));
+    cycles.back().rows.push_back({.job = std::string(reader.fields()[1]),
+                                  .stage = std::string(reader.fields()[2]),
+                                  .values = {.weight = reader.number(3, 1, kMostWeight),
+                                             .most = reader.number(4, 0, kMostAmount),
+                                             .arrived = reader.number(5, 0, kMostNumber),
+                                             .limited = std::chrono::microseconds(limited)}});
+  }
+  if (!cycles.empty()) finish(cycles.back(), reader);
+  return cycles;
+}
+
+// Gives pairs their numbers for the whole trace, and jobs theirs for the cycle.
+class Numbers {
+ public:
+  void set(Cycle& cycle) {
+    std::uint32_t job = 0;
+    for (std::size_t i = 0; i < cycle.rows.size(); ++i) {
+      Row& row = cycle.rows[i];
+      if (i > 0 && row.job != cycle.rows[i - 1].job) ++job;
+      row.values.job = job;
+      row.values.id =
+          pairs_.try_emplace({row.job, row.stage}, static_cast<std::uint32_t>(pairs_.size()))
+              .first->second;
+    }
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::uint32_t> pairs_;
+};
+
+void print_caps(std::vector<Cycle> cycles, const Settings& settings) {
+  const Duration period = std::chrono::microseconds(settings.cycle_us);
+  Psfa psfa;
+  Numbers numbers;
+  std::vector<Psfa::Row> rows;
+  std::vector<std::uint64_t> caps;
+  trace::print("cycle,job,stage,cap\n");
+  for (std::size_t i = 0; i < cycles.size(); ++i) {
+    Cycle& cycle = cycles[i];
+    // Any number of cycles without rows has the effect of one.
+    if (i > 0 && cycle.number > cycles[i - 1].number + 1) {
+      (void)psfa.divide({}, period, settings.capacity, settings.floor, {});
+    }
+    numbers.set(cycle);
+    rows.clear();
+    for (const Row& row : cycle.rows) rows.push_back(row.values);
+    caps.resize(rows.size());
+    const auto divided = psfa.divide(rows, period, settings.capacity, settings.floor, caps);
+    if (!divided) {
+      const auto job = std::ranges::find(rows, divided.error().job, &Psfa::Row::job);
+      throw std::runtime_error(
+          fmt::format("cycle {}: no floor is left for job {} with {} pairs", cycle.number,
+                      cycle.rows[static_cast<std::size_t>(job - rows.begin())].job, rows.size()));
+    }
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      trace::print(fmt::format("{},{},{},{}\n", cycle.number, cycle.rows[row].job,
+                               cycle.rows[row].stage, caps[row]));
+    }
+  }
+  trace::finish_printing();
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "Prints the caps, in units each second, that a coordinator's policy gives to each job on "
+      "each "
+      "stage. FILE has the header cycle,job,stage,weight,max,arrived,limited_us and a row for "
+      "every "
+      "job that was live on a stage in a cycle; a max of 0 is none. What is printed for it holds "
+      "in "
+      "the cycle after that."};
+  Settings settings;
+  app.add_option("--policy", settings.policy, "psfa: the others have no caps to trace")
+      ->required()
+      ->check(CLI::IsMember({"psfa"}));
+  app.add_option("--capacity", settings.capacity, "what is divided, in units each second")
+      ->required()
+      ->check(CLI::Range(std::uint64_t{0}, kMostAmount));
+  app.add_option("--cycle-us", settings.cycle_us, "length of a cycle in microseconds")
+      ->required()
+      ->check(CLI::Range(std::uint64_t{1}, kMostMicroseconds));
+  app.add_option("--floor", settings.floor, "the least cap, in units each second")
+      ->required()
+      ->check(CLI::Range(std::uint64_t{0}, kMostAmount));
+  app.add_option("FILE", settings.file, "the trace; - is standard input")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    throw BadInput(error.what());
+  }
+  print_caps(read(settings.file), settings);
+  return 0;
+}
+
+}  // namespace
+}  // namespace vpfs
+
+int main(int argc, char** argv) {
+  return vpfs::trace::guarded("allocation_trace", vpfs::run, argc, argv);
+}
