@@ -1,7 +1,6 @@
 #include "control/allocation/max_min.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/check.h"
 
@@ -10,59 +9,68 @@ namespace vpfs::allocation {
 std::uint64_t MaxMin::fill(std::uint64_t amount, std::span<const Claim> claims,
                            std::span<std::uint64_t> got) {
   VPFS_ASSERT(got.size() == claims.size() && amount <= kMostAmount);
-  order_.resize(claims.size());
-  std::iota(order_.begin(), order_.end(), 0U);
-  std::ranges::sort(order_, [&](std::uint32_t a, std::uint32_t b) {
-    const Claim& one = claims[a];
-    const Claim& other = claims[b];
-    const bool both = one.demand != kUnbounded && other.demand != kUnbounded;
-    if (both) {
-      const Wide left = Wide{one.demand} * other.weight;
-      const Wide right = Wide{other.demand} * one.weight;
-      return left != right ? left < right : a < b;
-    }
-    if (one.demand != other.demand) return other.demand == kUnbounded;
-    return a < b;
-  });
+  unmet_.clear();
   std::uint64_t weights = 0;
-  for (const Claim& each : claims) weights += each.weight;
+  for (std::uint32_t i = 0; i < claims.size(); ++i) {
+    unmet_.push_back(i);
+    weights += claims[i].weight;
+  }
   VPFS_ASSERT(weights <= kMostAmount);
 
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    const Claim& claim = claims[order_[i]];
-    const bool fits =
-        claim.demand != kUnbounded && Wide{claim.demand} * weights <= Wide{amount} * claim.weight;
-    if (!fits) {
-      share(amount, weights, claims, std::span(order_).subspan(i), got);
-      return 0;
-    }
-    got[order_[i]] = claim.demand;
-    amount -= claim.demand;
-    weights -= claim.weight;
+  // The definition goes through the claims in the order of demand / weight. Meeting a demand that
+  // fits never lowers what the others may have for their weight. So whoever fits at any time fits
+  // in that order too, and no order is needed.
+  for (bool met = true; met && !unmet_.empty();) {
+    const std::uint64_t amount_before = amount;
+    const std::uint64_t weights_before = weights;
+    const std::size_t count_before = unmet_.size();
+    std::erase_if(unmet_, [&](std::uint32_t i) {
+      const Claim& claim = claims[i];
+      if (claim.demand == kUnbounded) return false;
+      if (Wide{claim.demand} * weights_before > Wide{amount_before} * claim.weight) return false;
+      got[i] = claim.demand;
+      amount -= claim.demand;
+      weights -= claim.weight;
+      return true;
+    });
+    met = unmet_.size() < count_before;
   }
-  return amount;
+  if (unmet_.empty()) return amount;
+  share(amount, weights, claims, got);
+  return 0;
 }
 
-// Divides all of the amount by weight.
+// Divides all of the amount by weight among the claims that are not met.
 void MaxMin::share(std::uint64_t amount, std::uint64_t weights, std::span<const Claim> claims,
-                   std::span<const std::uint32_t> unmet, std::span<std::uint64_t> got) {
+                   std::span<std::uint64_t> got) {
   remainders_.resize(std::max(remainders_.size(), claims.size()));
   std::uint64_t missing = amount;
-  for (const std::uint32_t each : unmet) {
-    const Wide part = Wide{amount} * claims[each].weight;
-    got[each] = static_cast<std::uint64_t>(part / weights);
-    remainders_[each] = static_cast<std::uint64_t>(part % weights);
-    missing -= got[each];
+  // Divisions are slow, and neighbours often have the same weight.
+  std::uint64_t weight = 0;
+  std::uint64_t quotient = 0;
+  std::uint64_t remainder = 0;
+  bool all_alike = true;
+  for (const std::uint32_t each : unmet_) {
+    if (claims[each].weight != weight) {
+      all_alike = weight == 0;
+      weight = claims[each].weight;
+      const Wide part = Wide{amount} * weight;
+      quotient = static_cast<std::uint64_t>(part / weights);
+      remainder = static_cast<std::uint64_t>(part - Wide{quotient} * weights);
+    }
+    got[each] = quotient;
+    remainders_[each] = remainder;
+    missing -= quotient;
   }
   if (missing == 0) return;
   // Fewer units are missing than there are claims.
-  largest_.assign(unmet.begin(), unmet.end());
-  const auto larger = [&](std::uint32_t a, std::uint32_t b) {
-    return remainders_[a] != remainders_[b] ? remainders_[a] > remainders_[b] : a < b;
-  };
-  std::ranges::nth_element(largest_, largest_.begin() + static_cast<std::ptrdiff_t>(missing),
-                           larger);
-  for (std::size_t i = 0; i < missing; ++i) ++got[largest_[i]];
+  if (!all_alike) {
+    const auto larger = [&](std::uint32_t a, std::uint32_t b) {
+      return remainders_[a] != remainders_[b] ? remainders_[a] > remainders_[b] : a < b;
+    };
+    std::ranges::nth_element(unmet_, unmet_.begin() + static_cast<std::ptrdiff_t>(missing), larger);
+  }
+  for (std::size_t i = 0; i < missing; ++i) ++got[unmet_[i]];
 }
 
 }  // namespace vpfs::allocation

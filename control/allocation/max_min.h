@@ -24,8 +24,9 @@ struct Claim {
 class MaxMin {
  public:
   // Writes to `got` what each claim gets of `amount`, in whole units. Returns what is left if all
-  // demands were met, else zero: then not a unit is. O(n log n). REQUIRES: got.size() ==
-  // claims.size().
+  // demands were met, else zero: then not a unit is. O(n) for each of a few
+  // rounds: in each of them the parts of the others grow. REQUIRES:
+  // got.size() == claims.size().
   std::uint64_t fill(std::uint64_t amount, std::span<const Claim> claims,
                      std::span<std::uint64_t> got);
 
@@ -33,12 +34,11 @@ class MaxMin {
   __extension__ using Wide = unsigned __int128;
 
   void share(std::uint64_t amount, std::uint64_t weights, std::span<const Claim> claims,
-             std::span<const std::uint32_t> unmet, std::span<std::uint64_t> got);
+             std::span<std::uint64_t> got);
 
   // Kept from one call to the next.
-  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> unmet_;       // ascending, while demands are met
   std::vector<std::uint64_t> remainders_;  // by claim
-  std::vector<std::uint32_t> largest_;
 };
 
 }  // namespace vpfs::allocation

@@ -17,9 +17,14 @@ std::uint64_t bounded(Wide amount) {
   return static_cast<std::uint64_t>(std::min<Wide>(amount, kMostAmount));
 }
 
-std::uint64_t each_second(std::uint64_t arrived, Duration period) {
-  const auto nanoseconds = static_cast<std::uint64_t>(period.count());
+// Rounded up.
+std::uint64_t each_second(std::uint64_t arrived, const Divider& period) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
+  if (arrived < std::uint64_t{1} << 34) {
+    const Divider::Result exact = period.divide(arrived * kSecond);
+    return exact.quotient + (exact.remainder > 0 ? 1 : 0);
+  }
+  const Wide nanoseconds = period.divisor();
   return bounded((Wide{arrived} * kSecond + nanoseconds - 1) / nanoseconds);
 }
 
@@ -30,7 +35,7 @@ std::uint64_t beyond(std::uint64_t part, std::uint64_t amount) {
 
 }  // namespace
 
-std::uint64_t Psfa::demand_of(const Row& row, Duration period) {
+std::uint64_t Psfa::demand_of(const Row& row, const Divider& period, Duration held) {
   if (row.id >= histories_.size()) histories_.resize(std::size_t{row.id} + 1);
   History& history = histories_[row.id];
   if (history.cycle == 0 || history.cycle + 1 != cycle_) history = {};
@@ -38,7 +43,7 @@ std::uint64_t Psfa::demand_of(const Row& row, Duration period) {
   std::shift_right(history.wanted.begin(), history.wanted.end(), 1);
   std::shift_right(history.limited.begin(), history.limited.end(), 1);
   history.wanted.front() = each_second(row.arrived, period);
-  history.limited.front() = row.limited >= period / kLimitedPart;
+  history.limited.front() = row.limited >= held;
   if (std::ranges::find(history.limited, true) != history.limited.end()) return kUnbounded;
   const std::uint64_t largest = std::ranges::max(history.wanted);
   return bounded(Wide{largest} + largest / 4 + (largest % 4 > 0 ? 1 : 0));
@@ -48,7 +53,7 @@ void Psfa::find_jobs(std::span<const Row> rows) {
   jobs_.clear();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i == 0 || rows[i].job != rows[i - 1].job) {
-      jobs_.push_back({.first = i, .weight = rows[i].weight, .most = rows[i].most});
+      jobs_.push_back({.first = i, .weight = rows[i].weight, .most = bounded(rows[i].most)});
     }
     ++jobs_.back().count;
   }
@@ -106,6 +111,10 @@ void Psfa::divide_within(const Job& job, std::uint64_t amount, std::span<std::ui
   }
   const std::span<std::uint64_t> own = caps.subspan(job.first, job.count);
   const std::uint64_t left = max_min_.fill(amount, claims_, own);
+  if (left == 0) {
+    for (std::uint64_t& each : own) each += job.floor;
+    return;
+  }
   for (Claim& each : claims_) each.demand = kUnbounded;
   part_.resize(job.count);
   (void)max_min_.fill(left, claims_, part_);
@@ -119,7 +128,10 @@ std::expected<void, Psfa::NoFloor> Psfa::divide(std::span<const Row> rows, Durat
   ++cycle_;
   if (rows.empty()) return {};
   demands_.clear();
-  for (const Row& row : rows) demands_.push_back(demand_of(row, period));
+  const Divider nanoseconds(static_cast<std::uint64_t>(period.count()));
+  for (const Row& row : rows) {
+    demands_.push_back(demand_of(row, nanoseconds, period / kLimitedPart));
+  }
   find_jobs(rows);
   const auto left = set_floors(rows, capacity, floor);
   if (!left) return std::unexpected(left.error());
@@ -169,7 +181,7 @@ class PsfaPolicy final : public Policy {
       rows_.push_back({.id = pair.id,
                        .job = pair.job,
                        .weight = pair.weight,
-                       .most = std::min(pair.most.*part.amount, kMostAmount),
+                       .most = pair.most.*part.amount,
                        .arrived = pair.arrived.*part.amount,
                        .limited = pair.limited});
     }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "control/allocation/max_min.h"
 #include "control/allocation/policy.h"
+#include "schedulers/divider.h"
 
 namespace vpfs::allocation {
 
@@ -61,7 +62,8 @@ class Psfa {
     std::uint64_t most = 0;
   };
 
-  [[nodiscard]] std::uint64_t demand_of(const Row& row, Duration period);
+  // `period` in nanoseconds; `held` is what makes the pair limited.
+  [[nodiscard]] std::uint64_t demand_of(const Row& row, const Divider& period, Duration held);
   void find_jobs(std::span<const Row> rows);
   [[nodiscard]] std::expected<std::uint64_t, NoFloor> set_floors(std::span<const Row> rows,
                                                                  std::uint64_t capacity,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -49,46 +50,49 @@ struct Cycle {
   std::vector<Row> rows;  // by job and stage, as texts
 };
 
-// Checks what belongs to a whole job, and brings the rows of a cycle into their order.
-void finish(Cycle& cycle, const trace::CsvReader& reader) {
-  std::ranges::sort(cycle.rows, {}, &Row::key);
-  for (std::size_t i = 1; i < cycle.rows.size(); ++i) {
-    const Row& one = cycle.rows[i - 1];
-    const Row& other = cycle.rows[i];
-    if (one.job != other.job) continue;
-    if (one.stage == other.stage) {
-      reader.fail(fmt::format("job {} is there twice on stage {} in cycle {}", one.job, one.stage,
-                              cycle.number));
-    }
-    if (one.values.weight != other.values.weight || one.values.most != other.values.most) {
+// What the rows of one cycle must agree on.
+class CycleChecks {
+ public:
+  void check(std::uint64_t cycle, const Row& row, const trace::CsvReader& reader) {
+    if (!pairs_.emplace(row.job, row.stage).second) {
       reader.fail(
-          fmt::format("job {} has two weights or two maxima in cycle {}", one.job, cycle.number));
+          fmt::format("job {} is there twice on stage {} in cycle {}", row.job, row.stage, cycle));
+    }
+    const auto [first, is_new] = jobs_.try_emplace(row.job, row.values);
+    if (first->second.weight != row.values.weight || first->second.most != row.values.most) {
+      reader.fail(fmt::format("job {} has two weights or two maxima in cycle {}", row.job, cycle));
     }
   }
-}
+
+ private:
+  std::set<std::pair<std::string, std::string>> pairs_;
+  std::map<std::string, Psfa::Row> jobs_;  // the first row of each
+};
 
 std::vector<Cycle> read(const std::string& file) {
   trace::CsvReader reader(file, trace::read_file(file), kHeader);
   std::vector<Cycle> cycles;
+  CycleChecks checks;
   while (reader.next()) {
     const std::uint64_t number = reader.number(0, 0, kMostNumber);
     if (cycles.empty() || number != cycles.back().number) {
-      if (!cycles.empty()) {
-        const std::uint64_t last = cycles.back().number;
-        if (number < last) reader.fail(fmt::format("cycle {} comes after {}", number, last));
-        finish(cycles.back(), reader);
+      if (!cycles.empty() && number < cycles.back().number) {
+        reader.fail(fmt::format("cycle {} comes after {}", number, cycles.back().number));
       }
       cycles.push_back({.number = number, .rows = {}});
+      checks = {};
     }
     const auto limited = static_cast<std::int64_t>(reader.number(6, 0, kMostMicroseconds));
-    cycles.back().rows.push_back({.job = std::string(reader.fields()[1]),
-                                  .stage = std::string(reader.fields()[2]),
-                                  .values = {.weight = reader.number(3, 1, kMostWeight),
-                                             .most = reader.number(4, 0, kMostAmount),
-                                             .arrived = reader.number(5, 0, kMostNumber),
-                                             .limited = std::chrono::microseconds(limited)}});
+    Row row = {.job = std::string(reader.fields()[1]),
+               .stage = std::string(reader.fields()[2]),
+               .values = {.weight = reader.number(3, 1, kMostWeight),
+                          .most = reader.number(4, 0, kMostNumber),
+                          .arrived = reader.number(5, 0, kMostNumber),
+                          .limited = std::chrono::microseconds(limited)}};
+    checks.check(number, row, reader);
+    cycles.back().rows.push_back(std::move(row));
   }
-  if (!cycles.empty()) finish(cycles.back(), reader);
+  for (Cycle& each : cycles) std::ranges::sort(each.rows, {}, &Row::key);
   return cycles;
 }
 
