@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 namespace vpfs::control {
@@ -35,6 +36,13 @@ void fill(FlowReport& report, std::uint32_t flow, const stage::Counters& counter
   report.set_limited_us(microseconds(counters.held.limit));
   report.set_metadata_operations(counters.done.of(IoKind::metadata).requests);
 }
+
+// What is told of a virtual PFS, copied under the lock.
+struct Named {
+  stage::VirtualPfsId id;
+  std::shared_ptr<const stage::VirtualPfsInfo> info;
+  std::string jobid;
+};
 
 }  // namespace
 
@@ -80,21 +88,26 @@ void FlowReports::add(StageAccess& stage, Flows& flows, Report& report) {
 
 void FlowReports::announce(StageAccess& stage, Flows& flows) {
   for (std::size_t first = 0; first < new_.size(); first += kNames) {
-    std::vector<std::pair<stage::VirtualPfsId, std::shared_ptr<const stage::VirtualPfsInfo>>> named;
+    std::vector<Named> named;
     const auto part = std::span(new_).subspan(first, std::min(kNames, new_.size() - first));
     named.reserve(part.size());
     stage.inspect([&](stage::Stage& from, TimePoint) {
       const stage::VirtualPfsTable& table = from.virtual_pfs();
       for (const stage::VirtualPfsId id : part) {
-        if (table.is_there(id)) named.emplace_back(id, table[id.app].info);
+        if (!table.is_there(id)) continue;
+        named.push_back(
+            {.id = id, .info = table[id.app].info, .jobid = std::string(table.jobid(id.app))});
       }
     });
-    for (const auto& [id, info] : named) {
+    for (const Named& each : named) {
+      const Share share = each.info->share();
       Flow& flow = *flows.add_flows();
-      flow.set_id(std::to_underlying(id.app));
-      flow.set_generation(id.generation);
-      flow.set_name(info->name);
-      flow.set_weight(info->declared->share.weight);
+      flow.set_id(std::to_underlying(each.id.app));
+      flow.set_generation(each.id.generation);
+      flow.set_name(each.info->name);
+      flow.set_jobid(each.jobid);
+      flow.set_nodes(static_cast<std::uint32_t>(share.own_value("nodes").value_or(0)));
+      flow.set_weight(share.weight);
     }
   }
 }

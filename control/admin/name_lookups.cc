@@ -32,10 +32,14 @@ struct NameLookups::Shared {
     const std::lock_guard lock(mutex);
     --threads;
   }
-  void tell(std::uint64_t request) {
-    const std::lock_guard lock(mutex);
-    if (lookups == nullptr) return;
-    asio::post(lookups->context_, [to = lookups, request] { to->end(request, std::nullopt); });
+  // It may have gone before its thread is told, too.
+  static void tell(const std::shared_ptr<Shared>& shared, std::uint64_t request) {
+    const std::lock_guard lock(shared->mutex);
+    if (shared->lookups == nullptr) return;
+    asio::post(shared->lookups->context_, [shared, request] {
+      // Only this thread sets it.
+      if (shared->lookups != nullptr) shared->lookups->end(request, std::nullopt);
+    });
   }
 };
 
@@ -112,7 +116,7 @@ void NameLookups::start(const WantedNames& wanted, Done done) {
     if (!shared_->add_thread(limits_.threads_of_all)) break;
     try {
       std::thread([work, number, shared = shared_] {
-        if (work->run()) shared->tell(number);
+        if (work->run()) Shared::tell(shared, number);
         shared->thread_ended();
       }).detach();
     } catch (const std::system_error&) {

@@ -43,6 +43,8 @@ TEST_F(FlowReportsTest, EachFlowIsAnnouncedOnceWithItsNumberAndCounters) {
   ASSERT_TRUE(flow);
   EXPECT_EQ(flow->id(), std::to_underlying(place.id.app));
   EXPECT_EQ(flow->generation(), place.id.generation);
+  EXPECT_EQ(flow->jobid(), "a");
+  EXPECT_EQ(flow->weight(), 1U);
   ASSERT_EQ(reported(flow->id()).size(), 1U);
   const FlowReport first = reported(flow->id()).front();
   EXPECT_EQ(first.arrived_requests(), 1U);
