@@ -80,8 +80,8 @@ def reference_caps(settings: Settings, lines: Sequence[str]) -> list[str]:
     return result
 
 
-# R is what the floors leave, d a demand beyond the floors. Unless a case says otherwise: a capacity of 1600, cycles of a
-# second, and floors of 10. So arrivals are rates, 100000 us are limited, and two floors leave R = 1580.
+# R is what the floors leave, d a demand beyond the floors. Unless a case says otherwise: a capacity of 1600,
+# cycles of a second, and floors of 10. So arrivals are rates, 100000 us are limited, and two floors leave R = 1580.
 class HandWorkedTest(unittest.TestCase):
     def expect(self, lines: Sequence[str], caps: Sequence[str], settings: Settings = Settings()) -> None:
         self.assertEqual(reference_caps(settings, lines), list(caps), "the reference")
@@ -125,7 +125,8 @@ class HandWorkedTest(unittest.TestCase):
         # Both unbounded: 790 each. In cycle 5 a has d = 0, and b gets 1580.
         lines = ["1,a,s,1,0,0,100000"] + [f"{cycle},a,s,1,0,0,0" for cycle in range(2, 6)]
         lines = [line for cycle, line in enumerate(lines, 1) for line in (line, f"{cycle},b,s,1,0,0,100000")]
-        self.expect(lines, [f"{cycle},{job},s,800" for cycle in range(1, 5) for job in "ab"] + ["5,a,s,10", "5,b,s,1590"])
+        self.expect(lines, [f"{cycle},{job},s,800" for cycle in range(1, 5) for job in "ab"] +
+                    ["5,a,s,10", "5,b,s,1590"])
 
     def test_the_largest_demand_of_four_cycles_counts(self) -> None:
         # a: 400 + 100 = 500, d = 490, b: 1090. In cycle 5 the 400 are forgotten and 200 count: 250, d = 240, b: 1340.
@@ -218,8 +219,9 @@ SETTINGS = [
     Settings(333, 10 * SECOND, 1), Settings(1000, 333_333, 2), Settings(1601, SECOND, 10), Settings(4096, 15, 1 << 62),
     Settings(12_345, 7, 7), Settings(99_991, 60 * SECOND, 100), Settings(10**6, SECOND, 1000),
     Settings(10**9, 100_000, 1 << 20), Settings(10**9 + 7, 100_003, 1), Settings((1 << 40) + 1, 100_000, 1 << 20),
-    Settings(1 << 50, SECOND, 1 << 62), Settings((1 << 50) - 1, 250_000, 4096), Settings((1 << 62) - 1, 100_000, 1 << 20),
-    Settings(1 << 62, 1000, 1 << 62), Settings((1 << 62) - 57, 33, 1), Settings(1 << 62, 1, 1 << 40),
+    Settings(1 << 50, SECOND, 1 << 62), Settings((1 << 50) - 1, 250_000, 4096),
+    Settings((1 << 62) - 1, 100_000, 1 << 20), Settings(1 << 62, 1000, 1 << 62), Settings((1 << 62) - 57, 33, 1),
+    Settings(1 << 62, 1, 1 << 40),
 ]
 TRACES = 15  # for each settings
 CYCLES = 14  # of a trace
@@ -263,7 +265,7 @@ class RandomTrace:
         share = self._settings.capacity // chance.choice([1, len(self._jobs), len(self._jobs) * len(self._stages)])
         even = share * 4 // 5 * self._settings.cycle_us // SECOND
         pool = [0, 0, 1, even, even + 1, even // 2, even * 2, chance.randint(0, even + 5), chance.randint(0, even + 5),
-                MOST_ARRIVALS, MOST_ARRIVALS - chance.randint(0, 5)]
+                MOST_ARRIVALS - chance.randint(0, 5), *(chance.randint(0, MOST_ARRIVALS) for _ in range(3))]
         return [min(count, MOST_ARRIVALS) for count in chance.sample(pool, chance.randint(1, 6))]
 
     def _some_terms(self) -> tuple[int, int]:
