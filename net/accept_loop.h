@@ -62,7 +62,13 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop<Protocol>> {
   void accepted(std::error_code error, typename Protocol::socket socket) {
     if (closed_ || error == asio::error::operation_aborted) return;
     if (!error) {
-      handler_(std::move(socket));
+      // What the handler throws costs this connection only.
+      try {
+        handler_(std::move(socket));
+      } catch (...) {
+        if (!closed_) accept_next();
+        throw;
+      }
       if (!closed_) accept_next();
       return;
     }

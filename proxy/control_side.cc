@@ -1,5 +1,6 @@
 #include "proxy/control_side.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <random>
@@ -59,6 +60,9 @@ std::optional<std::string> read_allocations(const control::Cycle& cycle, Coordin
   }
   return std::nullopt;
 }
+
+// Longer leases count as this one.
+constexpr std::uint64_t kLongestLeaseUs = std::uint64_t{365} * 24 * 3600 * 1'000'000;
 
 void refuse(control::Report& report, control::Error error) {
   report.set_applied(false);
@@ -144,10 +148,14 @@ void ControlSide::cycle(const control::Cycle& cycle, control::Link& link,
   if (const auto impossible = read_allocations(cycle, coordinator)) {
     refuse(report, control::make_error(control::Error::UNSUPPORTED, *impossible,
                                        "this stage cannot set it"));
+  } else if (!asks_only && cycle.lease_us() == 0) {
+    refuse(report, control::make_error(control::Error::INVALID, "lease_us",
+                                       "limits without a lease would end at once"));
   } else if (!asks_only) {
-    const stage::Cycle head = {.epoch = {.term = cycle.term(), .sequence = cycle.sequence()},
-                               .lease = std::chrono::microseconds(cycle.lease_us()),
-                               .complete = cycle.complete()};
+    const stage::Cycle head = {
+        .epoch = {.term = cycle.term(), .sequence = cycle.sequence()},
+        .lease = std::chrono::microseconds(std::min(cycle.lease_us(), kLongestLeaseUs)),
+        .complete = cycle.complete()};
     const auto result =
         dispatcher_.allocate(head, coordinator.allocations, shared_.clock.now()).result;
     if (result == stage::CycleResult::outdated) {

@@ -11,6 +11,7 @@
 #include "base/nearest_word.h"
 #include "stage/book_record.h"
 #include "stage/live_words.h"
+#include "stage/rule_words.h"
 #include "stage/template_name.h"
 
 namespace vpfs::stage {
@@ -31,6 +32,20 @@ BookProblem joined(const std::vector<RuleProblem>& problems) {
     }
   }
   return all;
+}
+
+// The first word that is taken away although no rule can have it: a typing error.
+std::optional<BookProblem> unknown_removal(const std::vector<std::string>& words,
+                                           const Config& context) {
+  for (const std::string& word : words) {
+    const std::string_view key = word_key(word);
+    const auto is_it = [key](const RuleWord& each) { return each.key == key || each.other == key; };
+    if (!takes_away(word) || key == "for" || policy_of(context).knows(key)) continue;
+    if (!key.empty() && std::ranges::any_of(rule_words(), is_it)) continue;
+    constexpr std::size_t kShown = 64;
+    return invalid(std::string(key.substr(0, kShown)), "is no word of a rule to take away");
+  }
+  return std::nullopt;
 }
 
 bool is_started_rule(const std::shared_ptr<const LiveRule>& rule) {
@@ -250,6 +265,7 @@ BookPreparation::Problem BookPreparation::check(ChangeRule change) {
   const std::optional<std::string_view> lasts = value_of(change.words, "for");
   const bool for_ever = lasts && (lasts->empty() || *lasts == "none");
   if (change.words.empty() && !change.until) return invalid("", "no word to change is given");
+  if (Problem found = unknown_removal(change.words, file_)) return found;
   const std::shared_ptr<const LiveRule> rule = find_rule(state_, change.name);
   if (!rule) return change_share(change.name, change);
   if (is_started_rule(rule)) {

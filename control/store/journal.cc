@@ -180,7 +180,7 @@ Result<void> Journal::replace(std::string_view record) {
 }
 
 bool Journal::wants_replacing() const {
-  return sound_size_ > std::max(kLeastSize, kGrowth * first_record_size_);
+  return sound_size_ > std::min(kMostSize / 2, std::max(kLeastSize, kGrowth * first_record_size_));
 }
 
 }  // namespace vpfs::control

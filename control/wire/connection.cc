@@ -243,7 +243,15 @@ void Connection::check(TimePoint now) {
 }
 
 void Connection::access_changed() {
-  if (conversation_) conversation_->set_caller(make_caller());
+  if (!conversation_) return;
+  conversation_->set_caller(make_caller());
+  if (may_connect(identity_, port_.access())) return;
+  conversation_->end(0, make_error(Error::NOT_PERMITTED, "control.readers",
+                                   fmt::format("{} is in neither control.readers nor "
+                                               "control.writers any more",
+                                               conversation_->caller().name)));
+  flush();
+  close_when_sent();
 }
 
 void Connection::close() {
@@ -270,7 +278,7 @@ Owner& Connection::owner() {
 }
 
 void Connection::ask(std::uint64_t ticket, Envelope request, const Caller& caller) {
-  port_.ask(number_, ticket, std::move(request), caller);
+  port_.ask(*this, ticket, std::move(request), caller);
 }
 
 bool Connection::admits_another(TimePoint now) {

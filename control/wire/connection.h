@@ -39,6 +39,7 @@ class Connection final : public ConversationHost, public std::enable_shared_from
 
   [[nodiscard]] bool greeted() const { return conversation_ && conversation_->greeted(); }
   [[nodiscard]] const std::string& peer() const { return peer_; }
+  [[nodiscard]] std::uint64_t number() const { return number_; }
 
   [[nodiscard]] Owner& owner() override;
   void ask(std::uint64_t ticket, Envelope request, const Caller& caller) override;

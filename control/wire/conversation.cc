@@ -160,6 +160,8 @@ void Conversation::handle_cycle() {
   }
   cycle_answer_.flows.Clear();
   cycle_answer_.report.Clear();
+  // What nobody is told must not count as told.
+  if (request_->id() == 0) request_->mutable_cycle()->set_want_report(false);
   const Cycle& cycle = request_->cycle();
   host_.owner().cycle(cycle, *link_, cycle_answer_);
   if (request_->id() == 0) return;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@ class Mailbox {
     std::uint64_t connection = 0;
     std::uint64_t ticket = 0;
     Envelope answer;
+    std::string peer = {};  // that it was counted for; "": for none
   };
 
   // `wake` makes the port's thread call take(). It runs on the thread that posts, and never after

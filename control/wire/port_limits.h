@@ -20,7 +20,9 @@ struct PortLimits {
   std::size_t frame_of_writers = std::size_t{4} * 1024 * 1024;
 
   std::size_t requests_in_flight = 8;  // of one connection; then nothing is read from it
-  std::size_t watches = 4;             // of one connection
+  // Of one uid or address that may not change anything, also of connections that it has closed.
+  std::size_t unanswered_of_a_reader = 64;
+  std::size_t watches = 4;  // of one connection
   Duration least_watch_period = std::chrono::milliseconds(50);
   // Of peers that see only own jobs, who are not known: they must not keep the owner busy.
   Duration least_watch_period_of_others = std::chrono::seconds(1);

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <exception>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include <asio/post.hpp>
+#include <asio/redirect_error.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -22,10 +25,9 @@ constexpr Duration kBetweenComplaints = 10s;
 constexpr Duration kNamesKept = 1min;
 constexpr std::size_t kMostNames = 4096;
 constexpr Duration kStopPatience = 500ms;
-
-net::Task<std::optional<std::string>> look_up(std::uint32_t uid) {
-  co_return user_name(uid);
-}
+// How long a connection waits for the name of its user.
+constexpr Duration kNamePatience = 400ms;
+constexpr std::size_t kMostLookups = 8;  // that hang included
 
 std::string result_text(const Envelope& answer) {
   if (!answer.has_error()) return "ok";
@@ -45,12 +47,15 @@ PortState::PortState(Owner& owner, const Clock& clock, const PortLimits& limits,
       work_(context_.get_executor()),
       sweep_timer_(context_),
       stop_timer_(context_),
-      mailbox_(std::make_shared<Mailbox>([this] { asio::post(context_, [this] { deliver(); }); })) {
+      mailbox_(std::make_shared<Mailbox>([this] { asio::post(context_, [this] { deliver(); }); })),
+      names_(std::make_shared<NameService>()) {
+  names_->port = this;
 }
 
 PortState::~PortState() {
   mailbox_->close();
-  lookups_.join();
+  const std::lock_guard lock(names_->mutex);
+  names_->port = nullptr;
 }
 
 Result<PortState::Settings> PortState::load(const PortConfig& config) {
@@ -228,19 +233,38 @@ void PortState::remove(std::uint64_t number) {
   if (stopping_ && connections_.empty()) stop_timer_.cancel();
 }
 
-void PortState::ask(std::uint64_t connection, std::uint64_t ticket, Envelope request,
+void PortState::ask(const Connection& connection, std::uint64_t ticket, Envelope request,
                     const Caller& caller) {
   const bool audited = is_audited(request);
-  auto deliver = [mailbox = mailbox_, audit = audit_, connection, ticket, caller, audited,
+  std::string counted;
+  if (caller.rights != Rights::change) {
+    Peer& who = peer(connection.peer());
+    if (who.unanswered >= limits_.unanswered_of_a_reader) {
+      ++counters_.too_many;
+      Envelope refusal;
+      *refusal.mutable_error() = make_error(
+          Error::UNAVAILABLE, "",
+          fmt::format("{} requests of {} are not answered yet", who.unanswered, caller.name));
+      mailbox_->post(
+          {.connection = connection.number(), .ticket = ticket, .answer = std::move(refusal)});
+      return;
+    }
+    ++who.unanswered;
+    counted = connection.peer();
+  }
+  auto deliver = [mailbox = mailbox_, audit = audit_, connection = connection.number(), ticket,
+                  caller, audited, counted,
                   command = audited ? command_text(request) : ""](Envelope answer) {
     if (audited) audit->record(caller, command, result_text(answer), false);
-    mailbox->post({.connection = connection, .ticket = ticket, .answer = std::move(answer)});
+    mailbox->post(
+        {.connection = connection, .ticket = ticket, .answer = std::move(answer), .peer = counted});
   };
   owner_.ask(std::move(request), caller, Answer(std::move(deliver)));
 }
 
 void PortState::deliver() {
   for (Mailbox::Letter& letter : mailbox_->take()) {
+    if (!letter.peer.empty()) --peer(letter.peer).unanswered;
     const auto place = connections_.find(letter.connection);
     if (place == connections_.end()) {
       ++counters_.dropped_answers;
@@ -277,11 +301,40 @@ net::Task<std::optional<std::string>> PortState::name_of(std::uint32_t uid) {
   if (known != users_.end() && now() - known->second.found_at < kNamesKept) {
     co_return known->second.name;
   }
-  auto name = co_await asio::co_spawn(lookups_, look_up(uid), asio::use_awaitable);
+  if (uid == 0) co_return "root";  // whatever becomes of the name service
+  if (!look_up(uid)) co_return std::nullopt;
+  const Waiter waiter = std::make_shared<asio::steady_timer>(context_, kNamePatience);
+  lookups_[uid].push_back(waiter);
+  std::error_code ignored;
+  co_await waiter->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  const auto found = users_.find(uid);
+  co_return found == users_.end() ? std::nullopt : found->second.name;
+}
+
+// Begins to look the name up, unless that is under way. False: too many are.
+bool PortState::look_up(std::uint32_t uid) {
+  if (lookups_.contains(uid)) return true;
+  if (lookups_.size() >= kMostLookups) return false;
+  try {
+    std::thread([uid, names = names_] {
+      std::optional<std::string> name = user_name(uid);
+      const std::lock_guard lock(names->mutex);
+      if (names->port == nullptr) return;
+      asio::post(names->port->context_,
+                 [names, uid, name = std::move(name)] { names->port->name_found(uid, name); });
+    }).detach();
+  } catch (const std::system_error&) {
+    return false;
+  }
+  lookups_.try_emplace(uid);
+  return true;
+}
+
+void PortState::name_found(std::uint32_t uid, std::optional<std::string> name) {
   if (users_.size() >= kMostNames) users_.clear();
-  UserName found = {name, now()};
-  users_.insert_or_assign(uid, std::move(found));
-  co_return name;
+  users_.insert_or_assign(uid, UserName{std::move(name), now()});
+  const auto waiters = lookups_.extract(uid);
+  for (const Waiter& each : waiters.mapped()) each->cancel();
 }
 
 void PortState::complain(Complaint kind, const std::string& text) {
@@ -304,7 +357,8 @@ void PortState::sweep() {
   const auto connections = connections_;
   for (const auto& [number, connection] : connections) connection->check(now);
   std::erase_if(peers_, [&](const auto& each) {
-    return each.second.connections == 0 && now - each.second.filled_at > kNamesKept;
+    return each.second.connections == 0 && each.second.unanswered == 0 &&
+           now - each.second.filled_at > kNamesKept;
   });
   const Duration period =
       std::min<Duration>({1s, limits_.hello / 4, limits_.stall / 4, limits_.idle / 4});

@@ -5,14 +5,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
-#include <asio/thread_pool.hpp>
 
 #include "base/clock.h"
 #include "control/wire/audit.h"
@@ -60,13 +61,15 @@ class PortState {
   [[nodiscard]] const Access& access() const { return settings_.access; }
   [[nodiscard]] PortCounters& counters() { return counters_; }
   [[nodiscard]] Audit& audit() { return *audit_; }  // any thread
-  void ask(std::uint64_t connection, std::uint64_t ticket, Envelope request, const Caller& caller);
+  void ask(const Connection& connection, std::uint64_t ticket, Envelope request,
+           const Caller& caller);
   [[nodiscard]] bool admits_another(const std::string& peer, TimePoint now);
   void record(const Envelope& request, const Caller& caller, std::string_view result, bool refused);
   void remove(std::uint64_t connection);
   // Replaces `before` bytes of unread answers by `after`; false if all connections have too many.
   [[nodiscard]] bool count_answers(std::size_t before, std::size_t after);
-  // The user's name; looked up on another thread, since a name service may take its time.
+  // The user's name; looked up on another thread, since a name service may take its time. Nothing
+  // if it takes too long: a later connection finds the name.
   [[nodiscard]] net::Task<std::optional<std::string>> name_of(std::uint32_t uid);
   // Logs what peers do wrong: of each kind the first, then at most one in ten seconds with the
   // number of those in between.
@@ -76,6 +79,7 @@ class PortState {
  private:
   struct Peer {
     std::size_t connections = 0;
+    std::size_t unanswered = 0;
     double tokens = 0;  // requests that it may send
     TimePoint filled_at;
   };
@@ -83,6 +87,12 @@ class PortState {
     std::uint64_t unlogged = 0;
     std::optional<TimePoint> logged_at;
   };
+  // Shared with threads that look names up and may hang for long.
+  struct NameService {
+    std::mutex mutex;           // guards what follows
+    PortState* port = nullptr;  // null: nobody listens any more
+  };
+  using Waiter = std::shared_ptr<asio::steady_timer>;
   struct UserName {
     std::optional<std::string> name;
     TimePoint found_at;
@@ -96,6 +106,8 @@ class PortState {
   void deliver();
   void sweep();
   [[nodiscard]] Peer& peer(const std::string& name);
+  [[nodiscard]] bool look_up(std::uint32_t uid);
+  void name_found(std::uint32_t uid, std::optional<std::string> name);
 
   Owner& owner_;
   const Clock& clock_;
@@ -119,7 +131,8 @@ class PortState {
   std::uint64_t last_connection_ = 0;
   std::size_t unread_answers_ = 0;
   bool stopping_ = false;
-  asio::thread_pool lookups_{1};
+  const std::shared_ptr<NameService> names_;
+  std::unordered_map<std::uint32_t, std::vector<Waiter>> lookups_;  // under way, by uid
 };
 
 }  // namespace vpfs::control

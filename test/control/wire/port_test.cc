@@ -219,6 +219,37 @@ TEST_F(PortTest, AnswersAfterTheConnectionAreDroppedAndChangesAreDoneAllTheSame)
   EXPECT_EQ(port_->audit().lines(), 1U);
 }
 
+TEST_F(PortTest, AReaderHasABoundOfUnansweredRequestsOverAllItsConnections) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be others";
+  options_.limits.unanswered_of_a_reader = 10;
+  owner_.hold();
+  open();
+  EXPECT_TRUE(run_as(kUser, kUser, [&] {
+    // Connections that go leave their requests behind.
+    for (int i = 0; i < 4; ++i) {
+      auto raw = greeted();
+      for (std::uint64_t id = 1; id <= 4; ++id) raw.send(stats(id));
+      const std::uint64_t before = 4ULL * static_cast<std::uint64_t>(i);
+      EXPECT_TRUE(eventually(
+          [&] { return owner_.asked().size() + port_->counters().too_many == before + 4; }));
+    }
+  }));
+  EXPECT_EQ(owner_.asked().size(), 10U);
+  EXPECT_EQ(port_->counters().too_many, 6U);
+  auto chief = greeted();
+  chief.send(stats(1));
+  EXPECT_TRUE(eventually([&] { return owner_.asked().size() == 11; })) << "who may change is free";
+  owner_.release();
+  EXPECT_TRUE(run_as(kUser, kUser, [&] {
+    auto raw = greeted();
+    EXPECT_TRUE(eventually([&] {
+      raw.send(stats(7));
+      const auto answer = raw.receive();
+      return answer && answer->has_stats_reply();
+    }));
+  }));
+}
+
 TEST_F(PortTest, AnswersAfterThePortIsGoneAreDropped) {
   owner_.hold();
   open();

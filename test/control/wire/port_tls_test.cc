@@ -89,6 +89,17 @@ TEST_F(PortTlsTest, ACertificateThatNobodyListsIsRefusedByName) {
   EXPECT_EQ(port_->counters().refused, 1U);
 }
 
+TEST_F(PortTlsTest, AReloadEndsConnectionsOfCertificatesThatNobodyListsAnyMore) {
+  open_tls();
+  auto reader = connect("reader");
+  ASSERT_TRUE(reader);
+  EXPECT_TRUE(reader->ask(stats(0), kPatience));
+  config_.readers.clear();
+  EXPECT_TRUE(port_->reload(config_));
+  EXPECT_TRUE(eventually([&] { return port_->counters().connections == 0; }));
+  EXPECT_FALSE(reader->ask(stats(0), kPatience));
+}
+
 TEST_F(PortTlsTest, ExpiredAndForeignCertificatesAreRefusedAndToldSo) {
   open_tls();
   EXPECT_THAT(problem_of("expired"), HasSubstr("this side's certificate has expired"));
