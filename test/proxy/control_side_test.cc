@@ -37,10 +37,10 @@ class ControlSideTest : public ::testing::Test {
     auto live = control::LiveState::load(nullptr, file, control::at(0), notes);
     return std::move(*live);
   }
-  CycleAnswer run(Cycle cycle, std::uint64_t sequence) {
+  CycleAnswer run(Cycle cycle, std::uint64_t sequence, std::uint64_t lease_us = 1'000'000) {
     cycle.set_term(1);
     cycle.set_sequence(sequence);
-    cycle.set_lease_us(1'000'000);
+    cycle.set_lease_us(lease_us);
     CycleAnswer answer;
     side_.cycle(cycle, *link_, answer);
     return answer;
@@ -132,6 +132,21 @@ TEST_F(ControlSideTest, WeightsAndNodesAreRefusedAndNothingOfTheCycleIsApplied) 
   cycle.mutable_allocations(1)->clear_weight();
   cycle.mutable_allocations(1)->set_nodes(7);
   EXPECT_EQ(run(cycle, 1).report.refused().place(), "allocations[].nodes");
+}
+
+TEST_F(ControlSideTest, ALeaseForEverIsAYearAndNoneIsRefused) {
+  const std::uint32_t flow = number_of("a");
+  for (const std::uint64_t lease_us : {~std::uint64_t{0}, std::uint64_t{1} << 63U}) {
+    EXPECT_TRUE(run(limit(flow, 500), applied() + 1, lease_us).report.applied());
+    dispatcher_.inspect(clock_.now(), [](stage::Stage& stage, TimePoint) {
+      EXPECT_TRUE(stage.allocations().in_force());
+      EXPECT_EQ(stage.allocations().limited().size(), 1U);
+    });
+  }
+  const CycleAnswer refused = run(limit(flow, 500), 9, 0);
+  EXPECT_FALSE(refused.report.applied());
+  EXPECT_EQ(refused.report.refused().place(), "lease_us");
+  EXPECT_EQ(applied(), 2U);
 }
 
 TEST_F(ControlSideTest, ARefusedCycleIsReportedAllTheSame) {
