@@ -31,6 +31,17 @@ constexpr std::array kNumberWords = {
     NumberWord{"owner", Attribute::owner, UINT32_MAX, &Conditions::owners, NumberKind::user},
 };
 
+// Whether somebody meant numbers: a set of characters that begins with two digits and a dash, as in
+// [4711-4715].
+bool looks_like_a_range(std::string_view pattern) {
+  for (std::size_t at = pattern.find('['); at != std::string_view::npos;
+       at = pattern.find('[', at + 1)) {
+    const std::size_t end = pattern.find_first_not_of("0123456789", at + 1);
+    if (end != std::string_view::npos && end > at + 2 && pattern[end] == '-') return true;
+  }
+  return false;
+}
+
 // Reads one term.
 class TermReader {
  public:
@@ -91,9 +102,15 @@ class TermReader {
                      const std::string& empty) {
     if (!shown(attribute)) return;
     patterns = term_.values;
-    const auto found = std::ranges::find(patterns, "");
-    if (found == patterns.end()) return;
-    report_(term_, static_cast<std::size_t>(found - patterns.begin()), empty);
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      if (patterns[i].empty()) return report_(term_, i, empty);
+      if (looks_like_a_range(patterns[i])) {
+        return report_(term_, i,
+                       fmt::format("'{}' is a pattern, in which brackets stand for one character; "
+                                   "list the values, as in {{4711 4712}}, or use *",
+                                   patterns[i]));
+      }
+    }
   }
 
   void read_hint() {

@@ -1,6 +1,7 @@
 #include "control/admin/live_state.h"
 
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -80,8 +81,16 @@ std::expected<stage::Change, Error> LiveState::prepare(stage::BookOperation oper
 
 std::expected<void, Error> LiveState::carry_out(const stage::Change& change) {
   if (const Result<void> kept = keep(change.record); !kept) {
-    return std::unexpected(make_error(Error::UNAVAILABLE, "control.journal",
-                                      kept.error().message + "; nothing was changed"));
+    // The way out on a bad day does not depend on a disk.
+    if (!std::holds_alternative<stage::SetBypass>(change.operation.what)) {
+      spdlog::error("control.journal: {}; nothing was changed", kept.error().message);
+      return std::unexpected(make_error(Error::UNAVAILABLE, "control.journal",
+                                        kept.error().message + "; nothing was changed"));
+    }
+    spdlog::error("control.journal: {}; bypass is {} all the same, until the proxy ends",
+                  kept.error().message,
+                  std::get<stage::SetBypass>(change.operation.what).on ? "on" : "off");
+    is_behind_ = true;
   }
   book_.commit(change.operation);
   keep_small();

@@ -205,5 +205,12 @@ TEST_F(ConditionValues, AnEmptyPatternMatchesNothing) {
             "hint.user/1: the pattern of 'user' is empty; '*' matches any value");
 }
 
+TEST_F(ConditionValues, BracketsOfAPatternAreNoRangeOfNumbers) {
+  EXPECT_EQ(problem("jobid={a [4711-4715]}"),
+            "jobid/1: '[4711-4715]' is a pattern, in which brackets stand for one character; list "
+            "the values, as in {4711 4712}, or use *");
+  EXPECT_EQ(read("jobid=[0-9][0-9]x[a-f]").jobids, std::vector<std::string>{"[0-9][0-9]x[a-f]"});
+}
+
 }  // namespace
 }  // namespace vpfs::stage

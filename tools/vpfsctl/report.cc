@@ -47,7 +47,7 @@ std::string rule_text(const Command& command, const control::RuleReply& reply) {
     text = difference_text(reply);
   }
   text += done_text(reply.text());
-  if (reply.confirm_by_at() != 0 && !command.atomic) {
+  if (reply.confirm_by_at() != 0) {
     text += fmt::format("waits for `vpfsctl rule confirm` until {}, then it is rolled back\n",
                         time_text(reply.confirm_by_at()));
   }

@@ -46,8 +46,10 @@ std::string status_text(const control::StatsReply& reply) {
   if (!reply.name().empty()) add("proxy", reply.name());
   if (!reply.upstream().empty()) add("upstream", reply.upstream());
   add("since", time_text(reply.started_at()));
-  add("policy", fmt::format("{}, depth {} requests and {}", reply.policy(), reply.depth_requests(),
-                            to_string(Bytes{reply.depth_bytes()})));
+  const bool has_depth_bytes = reply.depth_bytes() != 0 && reply.depth_bytes() != UINT64_MAX;
+  add("policy",
+      fmt::format("{}, depth {} requests{}", reply.policy(), reply.depth_requests(),
+                  has_depth_bytes ? " and " + to_string(Bytes{reply.depth_bytes()}) : ""));
   add("requests", fmt::format("{} outstanding, {} queued", reply.outstanding(), reply.queued()));
   add("connections", std::to_string(reply.connections()));
   const auto in_use = std::ranges::count_if(

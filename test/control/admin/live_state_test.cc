@@ -86,6 +86,23 @@ TEST_F(LiveStateTest, AJournalThatTakesNothingMeansThatNothingIsChanged) {
   EXPECT_EQ(load(at(4))->book().state(), live->book().state());
 }
 
+TEST_F(LiveStateTest, BypassNeedsNoJournal) {
+  auto live = load(at(0));
+  ASSERT_EQ(run(*live, start("a", at(1))), Error::UNKNOWN);
+  journal_.fails = true;
+  const auto bypass = [](bool on, WallTime when) {
+    return stage::BookOperation{.at = when, .who = "ops", .what = stage::SetBypass{.on = on}};
+  };
+  EXPECT_EQ(run(*live, bypass(true, at(2))), Error::UNKNOWN);
+  EXPECT_TRUE(live->book().state().bypass.on);
+  EXPECT_EQ(run(*live, bypass(false, at(3))), Error::UNKNOWN);
+  EXPECT_EQ(run(*live, bypass(true, at(4))), Error::UNKNOWN);
+  EXPECT_FALSE(load(at(5))->book().state().bypass.on) << "a crash forgets it";
+  journal_.fails = false;
+  ASSERT_EQ(run(*live, start("b", at(6))), Error::UNKNOWN);
+  EXPECT_EQ(load(at(7))->book().state(), live->book().state()) << "it is kept with the next change";
+}
+
 TEST_F(LiveStateTest, WhatIsDueEndsWithoutTheJournalAndLaterChangesCanBeReplayed) {
   auto live = load(at(0));
   ASSERT_EQ(run(*live, start("short", at(1), {"for=10s"})), Error::UNKNOWN);
