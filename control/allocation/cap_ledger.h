@@ -54,8 +54,8 @@ class CapLedger {
 // The sum, or the largest number if that is too much.
 [[nodiscard]] std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b);
 
-// Divides what is free among raises. Each gets all that it wants if there is enough; else a share in
-// proportion to it, rounded down, and the units that are left go to the first ones, one each.
+// Divides what is free among raises. Each gets all that it wants if there is enough; else a share
+// in proportion to it, rounded down, and the units that are left go to the first ones, one each.
 // REQUIRES: `given` is as long as `wanted`.
 void ration(std::uint64_t free, std::span<const std::uint64_t> wanted,
             std::span<std::uint64_t> given);

@@ -35,15 +35,15 @@ namespace vpfs::allocation {
 //   read what was sent. A stage that sleeps longer with an unread cycle would apply it late. So a
 //   silent stage is sent one without a lease behind it before it is disconnected.
 //
-// A stage has at most one cycle that it has not answered; it is sent nothing until it answers. So no
-// number of a flow changes its meaning while a message with it is under way, and a hung stage does
-// not pile up messages. Another incarnation takes over nothing: the process before it may still
-// run, so its caps count beside until they have expired.
+// A stage has at most one cycle that it has not answered; it is sent nothing until it answers. So
+// no number of a flow changes its meaning while a message with it is under way, and a hung stage
+// does not pile up messages. Another incarnation takes over nothing: the process before it may
+// still run, so its caps count beside until they have expired.
 //
-// What a coordinator sends is at most what each pair may have in force already, and its part of what
-// is free: the capacity less all caps that may be in force. So what goes down goes at once, and what
-// goes up follows when that is answered or has expired. A job that is new while nothing is free gets
-// a cap of zero for a cycle.
+// What a coordinator sends is at most what each pair may have in force already, and its part of
+// what is free: the capacity less all caps that may be in force. So what goes down goes at once,
+// and what goes up follows when that is answered or has expired. A job that is new while nothing is
+// free gets a cap of zero for a cycle.
 //
 // A coordinator knows nothing of the caps of the one before, which may be the whole capacity. It
 // only asks for reports until `clear_from`, if its policy gives caps; meanwhile stages keep the old
@@ -72,8 +72,8 @@ class CycleState {
   // The stage has announced a flow. A number that had another one, and a job that had another
   // number, change hands. One that cannot be is ignored and counted.
   void on_flow(StageId stage, const FlowName& flow);
-  // The stage has answered. Only an answer to what it was sent last is taken. Cost: the flows of the
-  // stage; it allocates nothing unless a flow ends or lies.
+  // The stage has answered. Only an answer to what it was sent last is taken. Cost: the flows of
+  // the stage; it allocates nothing unless a flow ends or lies.
   [[nodiscard]] AnswerResult on_report(StageId stage, const Answer& answer,
                                        std::span<const FlowCounters> flows, TimePoint now);
 
@@ -94,8 +94,8 @@ class CycleState {
   // Of the last cycle; zero: there was none.
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
   [[nodiscard]] const StageStatus& status(StageId stage) const;
-  // Calls visit(const StageStatus&) for each known stage, in no order: those that are connected, and
-  // those whose caps have not expired.
+  // Calls visit(const StageStatus&) for each known stage, in no order: those that are connected,
+  // and those whose caps have not expired.
   template <typename Visitor>
   void for_each_stage(Visitor&& visit) const {
     for (const Membership::Stage& stage : members_.stages()) {
@@ -107,9 +107,7 @@ class CycleState {
   [[nodiscard]] std::span<const Pair> pairs() const { return rows_; }
   [[nodiscard]] std::span<const Grant> grants() const { return grants_; }
   // The names of jobs by Pair::job.
-  [[nodiscard]] std::span<const std::string_view> job_names() const {
-    return members_.job_names();
-  }
+  [[nodiscard]] std::span<const std::string_view> job_names() const { return members_.job_names(); }
   // Why the policy could not divide in the last cycle; "": it could. Then the caps before were sent
   // again.
   [[nodiscard]] const std::string& policy_problem() const { return policy_problem_; }
@@ -149,12 +147,12 @@ class CycleState {
 
   bool rows_are_stale_ = true;
   std::vector<Pair> rows_;
-  std::vector<Grant> grants_;           // by row, as the following
-  std::vector<std::uint32_t> places_;   // in sent_
+  std::vector<Grant> grants_;          // by row, as the following
+  std::vector<std::uint32_t> places_;  // in sent_
   std::vector<std::uint8_t> can_send_;
-  std::vector<std::uint64_t> wanted_;   // raises
+  std::vector<std::uint64_t> wanted_;  // raises
   std::vector<std::uint64_t> given_;
-  std::vector<FlowGrant> sent_;         // by stage
+  std::vector<FlowGrant> sent_;  // by stage
   std::vector<Outgoing> outgoing_;
 
   Amounts in_force_;

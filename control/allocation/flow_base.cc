@@ -48,8 +48,8 @@ bool FlowBase::take(const FlowCounters& counters, std::uint64_t most, Difference
                   .metadata_operations =
                       subtract("metadata_operations", counters.metadata_operations,
                                before.metadata_operations)},
-      .limited = Microseconds(
-          subtract("limited_us", counters.limited.count(), before.limited.count())),
+      .limited =
+          Microseconds(subtract("limited_us", counters.limited.count(), before.limited.count())),
       .done = subtract("done_cost", counters.done_cost, before.done_cost)};
   if (subtract.is_sound()) difference = found;
   return subtract.is_sound();

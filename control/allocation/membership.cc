@@ -71,8 +71,7 @@ std::uint32_t Membership::find_or_make_pair(std::uint32_t job, std::uint32_t sta
   if (const std::uint32_t* found = pair_by_members_.find(members(job, stage))) return *found;
   const std::uint32_t pair = take_number(free_pairs_, pairs_);
   std::vector<std::uint32_t>& list = stages_[stage].pairs;
-  pairs_[pair] = {
-      .job = job, .stage = stage, .place = static_cast<std::uint32_t>(list.size())};
+  pairs_[pair] = {.job = job, .stage = stage, .place = static_cast<std::uint32_t>(list.size())};
   list.push_back(pair);
   ++jobs_[job].pairs;
   (void)pair_by_members_.insert(members(job, stage), pair);

@@ -15,27 +15,27 @@
 
 namespace vpfs::allocation {
 
-// Who takes part: jobs, stages and the pairs of both, in dense tables. Numbers are used again, those
-// of pairs not before the next release_numbers().
+// Who takes part: jobs, stages and the pairs of both, in dense tables. Numbers are used again,
+// those of pairs not before the next release_numbers().
 class Membership {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
 
   struct Job {
     std::string_view name;
-    std::uint32_t weight = 1;      // configured, else the last one that a stage announced
+    std::uint32_t weight = 1;  // configured, else the last one that a stage announced
     Amounts most;
-    bool has_weight = false;       // a configured one
-    bool is_configured = false;    // stays without a pair
+    bool has_weight = false;     // a configured one
+    bool is_configured = false;  // stays without a pair
     std::uint32_t pairs = 0;
-    std::uint32_t rank = 0;        // in the order of names, as of the last rank()
+    std::uint32_t rank = 0;  // in the order of names, as of the last rank()
   };
 
   // A job on a stage. It outlives its flow for as long as a cap of it may be in force.
   struct PairRecord {
     std::uint32_t job = kNone;  // kNone: there is no such pair
     std::uint32_t stage = 0;
-    std::uint32_t place = 0;    // in the list of its stage
+    std::uint32_t place = 0;  // in the list of its stage
     std::uint32_t flow = kNone;
     Amounts arrived;
     Duration limited = {};
@@ -61,14 +61,14 @@ class Membership {
     std::vector<Flow> flows;           // by number
     std::vector<std::uint32_t> pairs;  // with a flow or without
     std::optional<Open> open;
-    bool is_known = false;       // the table has such a stage, connected or not
-    bool is_introduced = false;  // has reported on this connection
-    std::uint32_t missed = 0;    // cycles that began without its answer to the one before
-    std::uint32_t cycles = 0;    // that began since its last counters
-    TimePoint caps_until = kNever;  // settled ones are in force, while no allocating cycle is open
+    bool is_known = false;           // the table has such a stage, connected or not
+    bool is_introduced = false;      // has reported on this connection
+    std::uint32_t missed = 0;        // cycles that began without its answer to the one before
+    std::uint32_t cycles = 0;        // that began since its last counters
+    TimePoint caps_until = kNever;   // settled ones are in force, while no allocating cycle is open
     TimePoint stale_until = kNever;  // caps of former processes are
-    TimePoint reported_at = {};  // its last counters
-    std::uint32_t rank = 0;      // in the order of names, as of the last rank()
+    TimePoint reported_at = {};      // its last counters
+    std::uint32_t rank = 0;          // in the order of names, as of the last rank()
     std::uint32_t first_grant = 0;
     std::uint32_t grants = 0;
 
