@@ -162,7 +162,7 @@ void CycleState::rebuild_rows() {
     row.id = place.pair;
     row.job = job.rank;
     row.stage = members_.stages()[record.stage].rank;
-    row.weight = job.weight;
+    row.weight = job.weight.value_or(job.announced_weight);
     row.most = job.most;
     places_.push_back(place.at);
   }

@@ -46,8 +46,8 @@ void CycleState::set_job(std::string_view name, std::optional<std::uint32_t> wei
   std::uint32_t number = 0;
   Membership::Job& job = members_.find_or_make_job(name, number);
   job.is_configured = true;
-  job.has_weight = weight.has_value();
-  if (weight) job.weight = std::clamp(*weight, std::uint32_t{1}, Share::kMaxWeight);
+  if (weight) weight = std::clamp(*weight, std::uint32_t{1}, Share::kMaxWeight);
+  job.weight = weight;
   job.most = most;
   rows_are_stale_ = true;
 }
@@ -58,7 +58,7 @@ void CycleState::remove_job(std::string_view name) {
   std::uint32_t number = 0;
   (void)members_.find_or_make_job(name, number);
   job->is_configured = false;
-  job->has_weight = false;
+  job->weight.reset();
   job->most = {};
   members_.drop_job_if_unused(number);
   rows_are_stale_ = true;
@@ -126,7 +126,7 @@ void CycleState::on_flow(StageId id, const FlowName& name) {
   Membership::Flow& flow = stage.flows[name.flow];
   std::uint32_t job_number = 0;
   Membership::Job& job = members_.find_or_make_job(name.job, job_number);
-  if (!job.has_weight) job.weight = std::clamp(name.weight, std::uint32_t{1}, Share::kMaxWeight);
+  job.announced_weight = std::clamp(name.weight, std::uint32_t{1}, Share::kMaxWeight);
   const std::uint32_t pair = members_.find_or_make_pair(job_number, id.index);
   for (CapLedger& ledger : ledgers_) ledger.resize(members_.pairs());
   if (flow.pair != kNone && flow.pair != pair) unbind(flow);
@@ -136,6 +136,7 @@ void CycleState::on_flow(StageId id, const FlowName& name) {
   }
   flow.is_known = true;
   flow.generation = name.generation;
+  flow.announced = stage.reports;
   Membership::PairRecord& record = members_.pair(pair);
   if (record.flow != kNone) stage.flows[record.flow].pair = kNone;
   record.flow = name.flow;
@@ -218,15 +219,19 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
   }
   FlowBase::Difference more;
   for (const FlowCounters& each : flows) {
-    if (each.flow >= stage.flows.size() || stage.flows[each.flow].pair == kNone) {
+    const bool is_there = each.flow < stage.flows.size() && stage.flows[each.flow].pair != kNone;
+    if (each.ended) {
+      // The number may have been announced again just before; that one has not ended.
+      if (is_there && stage.flows[each.flow].announced < stage.reports) {
+        unbind(stage.flows[each.flow]);
+      }
+      continue;
+    }
+    if (!is_there) {
       lie(stage, fmt::format("flow {} was not announced", each.flow));
       continue;
     }
     Membership::Flow& flow = stage.flows[each.flow];
-    if (each.ended) {
-      unbind(flow);
-      continue;
-    }
     if (!flow.base.take(each, most, more, lie_)) {
       lie(stage, fmt::format("flow {}: {}", each.flow, lie_));
       continue;
@@ -237,6 +242,7 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
     pair.limited = Duration(std::min(more.limited, longest)) / cycles;
     pair.done = add_saturating(pair.done, more.done);
   }
+  ++stage.reports;
   if (!std::exchange(stage.is_introduced, true)) rows_are_stale_ = true;
 }
 

@@ -23,9 +23,9 @@ class Membership {
 
   struct Job {
     std::string_view name;
-    std::uint32_t weight = 1;  // configured, else the last one that a stage announced
+    std::optional<std::uint32_t> weight;  // configured
+    std::uint32_t announced_weight = 1;   // by a stage, the last one
     Amounts most;
-    bool has_weight = false;     // a configured one
     bool is_configured = false;  // stays without a pair
     std::uint32_t pairs = 0;
     std::uint32_t rank = 0;  // in the order of names, as of the last rank()
@@ -45,7 +45,8 @@ class Membership {
   struct Flow {
     std::uint32_t pair = kNone;  // kNone: it is not announced on this connection
     std::uint32_t generation = 0;
-    bool is_known = false;  // a flow of this process had that generation
+    bool is_known = false;        // a flow of this process had that generation
+    std::uint64_t announced = 0;  // so many reports had come before
     FlowBase base;
   };
 
@@ -65,6 +66,7 @@ class Membership {
     bool is_introduced = false;      // has reported on this connection
     std::uint32_t missed = 0;        // cycles that began without its answer to the one before
     std::uint32_t cycles = 0;        // that began since its last counters
+    std::uint64_t reports = 0;       // with counters
     TimePoint caps_until = kNever;   // settled ones are in force, while no allocating cycle is open
     TimePoint stale_until = kNever;  // caps of former processes are
     TimePoint reported_at = {};      // its last counters

@@ -32,6 +32,7 @@ Result<void> RandomPolicy::allocate(std::span<const Pair> pairs, Duration /*peri
                                     const Amounts& less, std::span<const std::string_view> /*jobs*/,
                                     std::span<Grant> grants) {
   VPFS_ASSERT(less.bytes <= capacity_.bytes && less.operations <= capacity_.operations);
+  if (is_still_) random_.seed(1);
   std::vector<std::uint64_t> weights(pairs.size());
   // Sometimes one gets nearly all.
   for (std::uint64_t& each : weights) each = random_() % 8 == 0 ? random_() % 1000 : random_() % 10;
@@ -123,8 +124,9 @@ void CoordinatedSite::run() {
 
 void CoordinatedSite::start_coordinator(std::uint64_t term, TimePoint clear_from) {
   cycle_settings_.clear_from = clear_from;
-  coordinator_ = std::make_unique<CycleState>(
-      cycle_settings_, std::make_unique<RandomPolicy>(cycle_settings_.capacity, random_()), term);
+  auto policy = std::make_unique<RandomPolicy>(cycle_settings_.capacity, random_());
+  policy_ = policy.get();
+  coordinator_ = std::make_unique<CycleState>(cycle_settings_, std::move(policy), term);
   at(now_, [this, number = ++coordinator_number_] {
     if (number == coordinator_number_) cycle();
   });
@@ -145,14 +147,13 @@ void CoordinatedSite::cycle() {
   if (has_faults()) {
     if (happens(settings_.coordinator_restarts)) return restart_coordinator();
     for (std::uint32_t i = 0; i < settings_.stages; ++i) fault(i);
+  } else {
+    policy_->hold_still();
   }
   std::vector<std::uint32_t> to_close;
   for (const Outgoing& each : coordinator_->begin_cycle(now_)) {
-    const auto found = std::ranges::find_if(connections_, [&](const auto& connection) {
-      return connection && connection->id == each.stage;
-    });
-    VPFS_ASSERT(found != connections_.end());
-    const std::shared_ptr<Connection> connection = *found;
+    const std::shared_ptr<Connection> connection = connections_[stage_by_id_[each.stage.index]];
+    VPFS_ASSERT(connection && connection->id == each.stage);
     // Mostly within a cycle; some take many.
     const bool is_slow = has_faults() && happens(100);
     const Duration delay = is_slow ? random_time(0ms, 600ms) : random_time(1ms, 30ms);
@@ -235,6 +236,8 @@ void CoordinatedSite::connect(std::uint32_t stage) {
   connections_[stage] = std::make_shared<Connection>();
   connections_[stage]->process = process;
   connections_[stage]->id = *id;
+  stage_by_id_.resize(std::max<std::size_t>(stage_by_id_.size(), id->index + 1));
+  stage_by_id_[id->index] = stage;
 }
 
 // The stage still reads a part of what was sent, within the transit.
@@ -324,8 +327,7 @@ void CoordinatedSite::answer(const std::shared_ptr<Connection>& connection,
     Process::Flow& flow = process.flows[i];
     std::optional<std::uint32_t>& told = connection->told[i];
     if (told && (!flow.exists || *told != flow.generation)) {
-      // The number is free, unless it is announced again.
-      if (!flow.exists) reply.counters.push_back({.flow = i, .ended = true});
+      reply.counters.push_back({.flow = i, .ended = true});
       told.reset();
     }
     if (!flow.exists) continue;

@@ -24,10 +24,13 @@ class RandomPolicy final : public Policy {
 
   Result<void> allocate(std::span<const Pair> pairs, Duration period, const Amounts& less,
                         std::span<const std::string_view> jobs, std::span<Grant> grants) override;
+  // From now on the same pairs get the same.
+  void hold_still() { is_still_ = true; }
 
  private:
   Amounts capacity_;
   std::mt19937_64 random_;
+  bool is_still_ = false;
 };
 
 struct SiteSettings {
@@ -113,6 +116,8 @@ class CoordinatedSite {
   std::unique_ptr<CycleState> coordinator_;
   std::vector<std::shared_ptr<Process>> processes_;       // by stage
   std::vector<std::shared_ptr<Connection>> connections_;  // by stage; empty: not connected
+  std::vector<std::uint32_t> stage_by_id_;
+  RandomPolicy* policy_ = nullptr;
   std::uint64_t incarnations_ = 0;
   std::uint64_t coordinator_number_ = 0;  // cycles of a dead one do not go on
   Outcome outcome_;
