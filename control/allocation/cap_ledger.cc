@@ -10,19 +10,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-std::uint64_t counted(std::uint64_t cap) {
-  return cap == kNoCap ? 0 : cap;
-}
-
 }  // namespace
-
-std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b) {
-  return a + std::min(b, ~std::uint64_t{0} - a);
-}
-
-std::uint64_t CapLedger::Row::own() const {
-  return std::max(counted(settled), counted(sent));
-}
 
 void CapLedger::settle(std::uint32_t pair) {
   rows_[pair].settled = std::exchange(rows_[pair].sent, kNoCap);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,19 +41,23 @@ class CapLedger {
   [[nodiscard]] std::uint64_t sum() const;
 
  private:
+  [[nodiscard]] static std::uint64_t counted(std::uint64_t cap) { return cap == kNoCap ? 0 : cap; }
+
   struct Row {
     std::uint64_t settled = kNoCap;
     std::uint64_t sent = kNoCap;
     std::uint64_t stale = 0;
 
-    [[nodiscard]] std::uint64_t own() const;
+    [[nodiscard]] std::uint64_t own() const { return std::max(counted(settled), counted(sent)); }
   };
 
   std::vector<Row> rows_;
 };
 
 // The sum, or the largest number if that is too much.
-[[nodiscard]] std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b);
+[[nodiscard]] inline std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b) {
+  return a + std::min(b, ~std::uint64_t{0} - a);
+}
 
 // Divides what is free among raises. Each gets all that it wants if there is enough; else a share
 // in proportion to it, rounded down, and the units that are left go to the first ones, one each.

@@ -9,6 +9,7 @@ namespace vpfs::allocation {
 namespace {
 
 constexpr std::uint32_t kNone = Membership::kNone;
+constexpr TimePoint kNever = Membership::kNever;
 
 std::uint64_t& of(Amounts& amounts, std::size_t resource) {
   switch (resource) {
@@ -70,9 +71,7 @@ std::span<const Outgoing> CycleState::begin_cycle(TimePoint now, bool want_repor
   const bool allocates = now >= settings_.clear_from || (divided && !adds_up());
   if (allocates) {
     for (std::size_t i = 0; i < kResources; ++i) cap_rows(i, divided.has_value());
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      sent_[places_[i]].grant.elsewhere_total = grants_[i].elsewhere_total;
-    }
+    write_grants();
   }
   for (std::uint32_t i = 0; i < stages.size(); ++i) {
     send(i, allocates && stages[i].is_introduced, want_report);
@@ -154,6 +153,7 @@ void CycleState::rebuild_rows() {
   }
   std::ranges::sort(places, {}, &Place::key);
   rows_.clear();
+  ids_.clear();
   places_.clear();
   for (const Place& place : places) {
     const Membership::PairRecord& record = members_.pair(place.pair);
@@ -164,9 +164,12 @@ void CycleState::rebuild_rows() {
     row.stage = members_.stages()[record.stage].rank;
     row.weight = job.weight.value_or(job.announced_weight);
     row.most = job.most;
+    ids_.push_back(place.pair);
     places_.push_back(place.at);
   }
   grants_.resize(rows_.size());
+  for (std::vector<std::uint64_t>& each : own_) each.resize(rows_.size());
+  for (std::vector<std::uint64_t>& each : caps_) each.resize(rows_.size());
   wanted_.resize(rows_.size());
   given_.resize(rows_.size());
   can_send_.resize(rows_.size());
@@ -174,12 +177,14 @@ void CycleState::rebuild_rows() {
 }
 
 void CycleState::fill_rows() {
+  for (const Stage& stage : members_.stages()) {
+    std::fill_n(can_send_.begin() + stage.first_grant, stage.grants, stage.open ? 0 : 1);
+  }
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const Membership::PairRecord& record = members_.pair(rows_[i].id);
+    const Membership::PairRecord& record = members_.pair(ids_[i]);
     rows_[i].arrived = record.arrived;
     rows_[i].limited = record.limited;
     rows_[i].done = record.done;
-    can_send_[i] = !members_.stages()[record.stage].open;
   }
 }
 
@@ -187,14 +192,16 @@ void CycleState::fill_rows() {
 Amounts CycleState::caps_of_others() {
   Amounts less;
   for (std::size_t i = 0; i < kResources; ++i) {
+    std::uint64_t sum = 0;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      own_[i][row] = ledgers_[i].own(ids_[row]);
+      sum = add_saturating(sum, own_[i][row]);
+    }
     of(in_force_, i) = 0;
     const std::uint64_t capacity = of(settings_.capacity, i);
     if (capacity == 0) continue;
-    const std::uint64_t all = ledgers_[i].sum();
-    std::uint64_t own = 0;
-    for (const Pair& row : rows_) own = add_saturating(own, ledgers_[i].own(row.id));
-    of(in_force_, i) = all;
-    of(less, i) = std::min(all - own, capacity);
+    of(in_force_, i) = ledgers_[i].sum();
+    of(less, i) = std::min(of(in_force_, i) - sum, capacity);
   }
   return less;
 }
@@ -210,33 +217,39 @@ bool CycleState::adds_up() {
 
 void CycleState::cap_rows(std::size_t resource, bool has_grants) {
   CapLedger& ledger = ledgers_[resource];
+  const std::vector<std::uint64_t>& own = own_[resource];
+  std::vector<std::uint64_t>& caps = caps_[resource];
   const std::uint64_t capacity = of(settings_.capacity, resource);
-  const bool is_divided = capacity > 0;
-  const std::uint64_t most = is_divided ? std::min(capacity, kNoCap - 1) : kNoCap - 1;
-  const auto target = [&](std::size_t row) {
-    if (!has_grants) return ledger.settled(rows_[row].id);
-    const std::optional<std::uint64_t>& cap = of(grants_[row], resource);
-    return cap ? std::min(*cap, most) : kNoCap;
-  };
+  const std::uint64_t most = capacity > 0 ? std::min(capacity, kNoCap - 1) : kNoCap - 1;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const std::uint64_t own = ledger.own(rows_[i].id);
-    const std::uint64_t cap = target(i);
-    wanted_[i] = can_send_[i] != 0 && cap != kNoCap && cap > own ? cap - own : 0;
+    std::uint64_t cap = kNoCap;
+    if (const std::optional<std::uint64_t>& grant = of(grants_[i], resource)) {
+      cap = std::min(*grant, most);
+    }
+    if (!has_grants) cap = ledger.settled(ids_[i]);
+    const bool is_raise = cap != kNoCap && cap > own[i] && can_send_[places_[i]] != 0;
+    wanted_[i] = is_raise ? cap - own[i] : 0;
+    caps[i] = cap == kNoCap ? kNoCap : std::min(cap, own[i]);
   }
-  const std::uint64_t in_force = of(in_force_, resource);
-  if (is_divided) {
-    ration(capacity - std::min(in_force, capacity), wanted_, given_);
+  if (capacity > 0) {
+    ration(capacity - std::min(of(in_force_, resource), capacity), wanted_, given_);
   } else {
     std::ranges::copy(wanted_, given_.begin());
   }
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (can_send_[i] == 0) continue;
-    const std::uint32_t pair = rows_[i].id;
-    std::uint64_t cap = target(i);
-    if (cap != kNoCap) cap = std::min(cap, ledger.own(pair)) + given_[i];
-    ledger.send(pair, cap);
-    std::optional<std::uint64_t>& to = of(sent_[places_[i]].grant, resource);
-    to = cap == kNoCap ? std::nullopt : std::optional(cap);
+    caps[i] += given_[i];  // none of what has no cap
+    if (can_send_[places_[i]] != 0) ledger.send(ids_[i], caps[i]);
+  }
+}
+
+void CycleState::write_grants() {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    Grant& to = sent_[places_[i]].grant;
+    for (std::size_t resource = 0; resource < kResources; ++resource) {
+      const std::uint64_t cap = caps_[resource][i];
+      of(to, resource) = cap == kNoCap ? std::nullopt : std::optional(cap);
+    }
+    to.elsewhere_total = grants_[i].elsewhere_total;
   }
 }
 

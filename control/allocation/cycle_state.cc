@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kLongestName = 1024;
 
 constexpr std::uint32_t kNone = Membership::kNone;
+constexpr TimePoint kNever = Membership::kNever;
 
 // The part of one cycle in what came in several, rounded up.
 std::uint64_t of_one(std::uint64_t amount, std::uint64_t cycles) {

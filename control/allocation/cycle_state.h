@@ -132,8 +132,9 @@ class CycleState {
   [[nodiscard]] Amounts caps_of_others();
   // Whether there are caps that must not pass the capacity.
   [[nodiscard]] bool adds_up();
-  // Writes what each row is sent. Without grants the caps before stay.
+  // Decides what each row is sent. Without grants the caps before stay.
   void cap_rows(std::size_t resource, bool has_grants);
+  void write_grants();
   void send(std::uint32_t stage, bool allocates, bool want_report);
   void disconnect(std::uint32_t stage);
   void begin_sending(TimePoint now);
@@ -147,12 +148,15 @@ class CycleState {
 
   bool rows_are_stale_ = true;
   std::vector<Pair> rows_;
-  std::vector<Grant> grants_;          // by row, as the following
-  std::vector<std::uint32_t> places_;  // in sent_
-  std::vector<std::uint8_t> can_send_;
-  std::vector<std::uint64_t> wanted_;  // raises
+  std::vector<Grant> grants_;                                // by row, as the following
+  std::vector<std::uint32_t> ids_;                           // of pairs
+  std::vector<std::uint32_t> places_;                        // in sent_
+  std::array<std::vector<std::uint64_t>, kResources> own_;   // that may be in force
+  std::array<std::vector<std::uint64_t>, kResources> caps_;  // to be sent
+  std::vector<std::uint64_t> wanted_;                        // raises
   std::vector<std::uint64_t> given_;
-  std::vector<FlowGrant> sent_;  // by stage
+  std::vector<FlowGrant> sent_;         // by stage
+  std::vector<std::uint8_t> can_send_;  // by place in sent_
   std::vector<Outgoing> outgoing_;
 
   Amounts in_force_;

@@ -11,7 +11,6 @@
 #include "base/flat_table.h"
 #include "control/allocation/cycle_types.h"
 #include "control/allocation/flow_base.h"
-#include "schedulers/policy.h"
 
 namespace vpfs::allocation {
 
@@ -20,6 +19,7 @@ namespace vpfs::allocation {
 class Membership {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr TimePoint kNever = TimePoint::max();
 
   struct Job {
     std::string_view name;
@@ -58,21 +58,22 @@ class Membership {
   };
 
   struct Stage {
+    // What each cycle looks at comes first, side by side.
+    std::optional<Open> open;
+    TimePoint caps_until = kNever;   // settled ones are in force, while no allocating cycle is open
+    TimePoint stale_until = kNever;  // caps of former processes are
+    std::uint32_t missed = 0;        // cycles that began without its answer to the one before
+    std::uint32_t cycles = 0;        // that began since its last counters
+    std::uint32_t first_grant = 0;   // of this cycle
+    std::uint32_t grants = 0;
+    bool is_known = false;       // the table has such a stage, connected or not
+    bool is_introduced = false;  // has reported on this connection
     StageStatus status;
     std::vector<Flow> flows;           // by number
     std::vector<std::uint32_t> pairs;  // with a flow or without
-    std::optional<Open> open;
-    bool is_known = false;           // the table has such a stage, connected or not
-    bool is_introduced = false;      // has reported on this connection
-    std::uint32_t missed = 0;        // cycles that began without its answer to the one before
-    std::uint32_t cycles = 0;        // that began since its last counters
-    std::uint64_t reports = 0;       // with counters
-    TimePoint caps_until = kNever;   // settled ones are in force, while no allocating cycle is open
-    TimePoint stale_until = kNever;  // caps of former processes are
-    TimePoint reported_at = {};      // its last counters
-    std::uint32_t rank = 0;          // in the order of names, as of the last rank()
-    std::uint32_t first_grant = 0;
-    std::uint32_t grants = 0;
+    std::uint64_t reports = 0;         // with counters
+    TimePoint reported_at = {};        // its last counters
+    std::uint32_t rank = 0;            // in the order of names, as of the last rank()
 
     // Its pairs are divided among.
     [[nodiscard]] bool takes_part() const {

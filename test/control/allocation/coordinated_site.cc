@@ -59,6 +59,7 @@ struct CoordinatedSite::Process {
   stage::Allocations allocations;
   Amounts counted;  // in the sum
   TimePoint hangs_until = {};
+  TimePoint refuses_until = {};
 };
 
 struct CoordinatedSite::Message {
@@ -183,6 +184,7 @@ void CoordinatedSite::fault(std::uint32_t stage) {
   Process& process = *processes_[stage];
   if (happens(settings_.flow_changes)) change_flows(process);
   if (happens(settings_.hangs)) process.hangs_until = now_ + random_time(10ms, 1s);
+  if (happens(settings_.refusals)) process.refuses_until = now_ + random_time(10ms, 1s);
   const bool restarts = happens(settings_.restarts);
   if (!restarts && !happens(settings_.breaks)) return;
   if (connections_[stage]) {
@@ -278,6 +280,10 @@ void CoordinatedSite::apply(Connection& connection, const Message& message) {
   const stage::Epoch epoch = {.term = message.term, .sequence = message.head.sequence};
   if (allocations.refuses(epoch)) {
     ++outcome_.outdated;
+    return;
+  }
+  if (process.refuses_until > now_) {
+    ++outcome_.refused;
     return;
   }
   ++outcome_.applied;

@@ -42,6 +42,7 @@ struct SiteSettings {
   std::uint64_t breaks = 20;
   std::uint64_t restarts = 10;
   std::uint64_t hangs = 20;
+  std::uint64_t refusals = 10;  // the stage applies nothing for some time
   std::uint64_t flow_changes = 50;
   std::uint64_t coordinator_restarts = 100;  // each cycle, in 10,000
 };
@@ -64,6 +65,7 @@ class CoordinatedSite {
     Amounts most_in_force;  // at any time
     std::uint64_t applied = 0;
     std::uint64_t outdated = 0;
+    std::uint64_t refused = 0;
     std::uint64_t lease_ends = 0;
     std::uint64_t breaks = 0;
     std::uint64_t stage_restarts = 0;

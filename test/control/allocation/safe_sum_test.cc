@@ -27,6 +27,7 @@ TEST(SafeSum, AThousandStagesWithFaultsStayBelowTheCapacity) {
   EXPECT_GT(outcome.breaks, 50U);
   EXPECT_GT(outcome.stage_restarts, 20U);
   EXPECT_GT(outcome.disconnected, 5U);
+  EXPECT_GT(outcome.refused, 50U);
 }
 
 TEST(SafeSum, FewStagesWithManyFaultsStayBelowTheCapacity) {
@@ -39,6 +40,7 @@ TEST(SafeSum, FewStagesWithManyFaultsStayBelowTheCapacity) {
                           .breaks = 300,
                           .restarts = 150,
                           .hangs = 300,
+                          .refusals = 100,
                           .flow_changes = 500,
                           .coordinator_restarts = 150});
     site.run();
