@@ -20,7 +20,10 @@ class CapLedger {
  public:
   void resize(std::size_t pairs) { rows_.resize(pairs); }
 
-  void send(std::uint32_t pair, std::uint64_t cap) { rows_[pair].sent = cap; }
+  void send(std::uint32_t pair, std::uint64_t cap) {
+    rows_[pair].sent = cap;
+    is_used_ |= cap != kNoCap;
+  }
   // The stage has applied what was sent.
   void settle(std::uint32_t pair);
   // The stage has refused what was sent.
@@ -33,6 +36,8 @@ class CapLedger {
   void release(std::uint32_t pair);
   void release_stale(std::uint32_t pair) { rows_[pair].stale = 0; }
 
+  // There ever was a cap. Without one nothing needs to be looked up.
+  [[nodiscard]] bool is_used() const { return is_used_; }
   [[nodiscard]] std::uint64_t settled(std::uint32_t pair) const { return rows_[pair].settled; }
   // The largest one of the present process that may be in force.
   [[nodiscard]] std::uint64_t own(std::uint32_t pair) const { return rows_[pair].own(); }
@@ -52,6 +57,7 @@ class CapLedger {
   };
 
   std::vector<Row> rows_;
+  bool is_used_ = false;
 };
 
 // The sum, or the largest number if that is too much.

@@ -68,9 +68,21 @@ std::span<const Outgoing> CycleState::begin_cycle(TimePoint now, bool want_repor
   }
   policy_problem_ = divided ? std::string() : std::move(divided.error().message);
   members_.release_numbers();
-  const bool allocates = now >= settings_.clear_from || (divided && !adds_up());
+  std::array<bool, kResources> has_caps = {};
+  bool adds_up = false;
+  for (std::size_t i = 0; i < kResources; ++i) {
+    has_caps[i] = divided && grants_caps(i);
+    adds_up |= has_caps[i] && of(settings_.capacity, i) > 0;
+  }
+  const bool allocates = now >= settings_.clear_from || (divided && !adds_up);
   if (allocates) {
-    for (std::size_t i = 0; i < kResources; ++i) cap_rows(i, divided.has_value());
+    for (std::size_t i = 0; i < kResources; ++i) {
+      if (has_caps[i] || ledgers_[i].is_used()) {
+        cap_rows(i, divided.has_value());
+      } else {
+        std::ranges::fill(caps_[i], kNoCap);
+      }
+    }
     write_grants();
   }
   for (std::uint32_t i = 0; i < stages.size(); ++i) {
@@ -111,7 +123,7 @@ void CycleState::disconnect(std::uint32_t number) {
 
 void CycleState::expire(std::uint32_t number, TimePoint now) {
   Stage& stage = members_.stages()[number];
-  const bool ends = stage.caps_until <= now && !(stage.open && stage.open->allocates);
+  const bool ends = stage.caps_until <= now && !(stage.open && stage.open.allocates);
   const bool stale_end = stage.stale_until <= now;
   if (!stage.is_known || (!ends && !stale_end)) return;
   if (ends) stage.caps_until = kNever;
@@ -192,12 +204,16 @@ void CycleState::fill_rows() {
 Amounts CycleState::caps_of_others() {
   Amounts less;
   for (std::size_t i = 0; i < kResources; ++i) {
+    of(in_force_, i) = 0;
+    if (!ledgers_[i].is_used()) {
+      std::ranges::fill(own_[i], 0);
+      continue;
+    }
     std::uint64_t sum = 0;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       own_[i][row] = ledgers_[i].own(ids_[row]);
       sum = add_saturating(sum, own_[i][row]);
     }
-    of(in_force_, i) = 0;
     const std::uint64_t capacity = of(settings_.capacity, i);
     if (capacity == 0) continue;
     of(in_force_, i) = ledgers_[i].sum();
@@ -206,13 +222,9 @@ Amounts CycleState::caps_of_others() {
   return less;
 }
 
-bool CycleState::adds_up() {
-  for (std::size_t i = 0; i < kResources; ++i) {
-    if (of(settings_.capacity, i) == 0) continue;
-    const auto is_capped = [i](Grant& grant) { return of(grant, i).has_value(); };
-    if (std::ranges::any_of(grants_, is_capped)) return true;
-  }
-  return false;
+bool CycleState::grants_caps(std::size_t resource) {
+  return std::ranges::any_of(grants_,
+                             [resource](Grant& grant) { return of(grant, resource).has_value(); });
 }
 
 void CycleState::cap_rows(std::size_t resource, bool has_grants) {

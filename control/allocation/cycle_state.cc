@@ -100,7 +100,7 @@ const StageStatus& CycleState::status(StageId stage) const {
 void CycleState::leave(StageId id, TimePoint now) {
   Stage& stage = connected(id);
   if (stage.open && !stage.status.silent) --unanswered_;
-  stage.open.reset();
+  stage.open = {};
   for (const std::uint32_t pair : stage.pairs) {
     for (CapLedger& ledger : ledgers_) ledger.leave_open(pair);
     members_.pair(pair).flow = kNone;
@@ -176,12 +176,12 @@ AnswerResult CycleState::on_report(StageId id, const Answer& answer,
     ++stage.status.refused_answers;
     return AnswerResult::other_term;
   }
-  if (!stage.open || stage.status.silent || answer.sequence != stage.open->sequence) {
+  if (!stage.open || stage.status.silent || answer.sequence != stage.open.sequence) {
     ++stage.status.refused_answers;
     return AnswerResult::unexpected;
   }
-  const bool has_counters = stage.open->wants_report;
-  if (stage.open->allocates && !answer.applied) {
+  const bool has_counters = stage.open.wants_report;
+  if (stage.open.allocates && !answer.applied) {
     ++stage.status.not_applied;
     stage.status.problem = answer.problem;
   }
@@ -191,8 +191,8 @@ AnswerResult CycleState::on_report(StageId id, const Answer& answer,
 }
 
 void CycleState::close_open(Stage& stage, bool applied, TimePoint now) {
-  const bool allocates = stage.open->allocates;
-  stage.open.reset();
+  const bool allocates = stage.open.allocates;
+  stage.open = {};
   --unanswered_;
   stage.missed = 0;
   stage.status.late = false;

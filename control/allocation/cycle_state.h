@@ -130,8 +130,8 @@ class CycleState {
   void rebuild_rows();
   void fill_rows();
   [[nodiscard]] Amounts caps_of_others();
-  // Whether there are caps that must not pass the capacity.
-  [[nodiscard]] bool adds_up();
+  // Whether a row was granted a cap of the resource.
+  [[nodiscard]] bool grants_caps(std::size_t resource);
   // Decides what each row is sent. Without grants the caps before stay.
   void cap_rows(std::size_t resource, bool has_grants);
   void write_grants();

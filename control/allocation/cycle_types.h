@@ -89,11 +89,11 @@ struct Outgoing {
 
 // A stage for people. Counts only grow while the stage is known.
 struct StageStatus {
-  std::string_view name;
-  std::uint64_t incarnation = 0;
   bool connected = false;
   bool late = false;    // it has not answered the last cycle in time
   bool silent = false;  // it is to be disconnected
+  std::string_view name;
+  std::uint64_t incarnation = 0;
   std::uint64_t late_cycles = 0;
   std::uint64_t lies = 0;             // counters and flows that cannot be; they count as nothing
   std::uint64_t refused_answers = 0;  // see AnswerResult

@@ -52,14 +52,16 @@ class Membership {
 
   // What a stage was sent and has not answered.
   struct Open {
-    std::uint64_t sequence = 0;
+    std::uint64_t sequence = 0;  // zero: it has answered all
     bool allocates = false;
     bool wants_report = false;
+
+    explicit operator bool() const { return sequence != 0; }
   };
 
+  // What each cycle looks at comes first.
   struct Stage {
-    // What each cycle looks at comes first, side by side.
-    std::optional<Open> open;
+    Open open;
     TimePoint caps_until = kNever;   // settled ones are in force, while no allocating cycle is open
     TimePoint stale_until = kNever;  // caps of former processes are
     std::uint32_t missed = 0;        // cycles that began without its answer to the one before
