@@ -1,0 +1,268 @@
+// Sending: the part of CycleState that divides, and decides what goes out.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "control/allocation/cycle_state.h"
+
+namespace vpfs::allocation {
+namespace {
+
+constexpr std::uint32_t kNone = Membership::kNone;
+constexpr TimePoint kNever = Membership::kNever;
+
+std::uint64_t& of(Amounts& amounts, std::size_t resource) {
+  switch (resource) {
+    case 0:
+      return amounts.bytes;
+    case 1:
+      return amounts.operations;
+    default:
+      return amounts.metadata_operations;
+  }
+}
+
+std::optional<std::uint64_t>& of(Grant& grant, std::size_t resource) {
+  switch (resource) {
+    case 0:
+      return grant.bytes;
+    case 1:
+      return grant.operations;
+    default:
+      return grant.metadata_operations;
+  }
+}
+
+}  // namespace
+
+void CycleState::begin_sending(TimePoint now) {
+  outgoing_.clear();
+  ++sequence_;
+  deadline_ = now + settings_.deadline;
+}
+
+std::span<const Outgoing> CycleState::ask(TimePoint now) {
+  begin_sending(now);
+  for (std::uint32_t i = 0; i < members_.stages().size(); ++i) send(i, false, true);
+  return outgoing_;
+}
+
+std::span<const Outgoing> CycleState::begin_cycle(TimePoint now, bool want_report) {
+  begin_sending(now);
+  std::vector<Stage>& stages = members_.stages();
+  for (std::uint32_t i = 0; i < stages.size(); ++i) {
+    ++stages[i].cycles;
+    if (stages[i].open && ++stages[i].missed >= settings_.silent_cycles) disconnect(i);
+    expire(i, now);
+  }
+  if (rows_are_stale_) rebuild_rows();
+  fill_rows();
+  const Amounts less = caps_of_others();
+  const Duration period = began_at_ ? now - *began_at_ : settings_.period;
+  began_at_ = now;
+  std::ranges::fill(grants_, Grant{});
+  Result<void> divided;
+  if (!rows_.empty()) {
+    divided = policy_->allocate(rows_, std::max(period, Duration(1)), less, members_.job_names(),
+                                grants_);
+  }
+  policy_problem_ = divided ? std::string() : std::move(divided.error().message);
+  members_.release_numbers();
+  std::array<bool, kResources> has_caps = {};
+  bool adds_up = false;
+  for (std::size_t i = 0; i < kResources; ++i) {
+    has_caps[i] = divided && grants_caps(i);
+    adds_up |= has_caps[i] && of(settings_.capacity, i) > 0;
+  }
+  const bool allocates = now >= settings_.clear_from || (divided && !adds_up);
+  if (allocates) {
+    for (std::size_t i = 0; i < kResources; ++i) {
+      if (has_caps[i] || ledgers_[i].is_used()) {
+        cap_rows(i, divided.has_value());
+      } else {
+        std::ranges::fill(caps_[i], kNoCap);
+      }
+    }
+    write_grants();
+  }
+  for (std::uint32_t i = 0; i < stages.size(); ++i) {
+    send(i, allocates && stages[i].is_introduced, want_report);
+  }
+  return outgoing_;
+}
+
+void CycleState::send(std::uint32_t number, bool allocates, bool want_report) {
+  Stage& stage = members_.stages()[number];
+  if (!stage.status.connected || stage.open || stage.status.silent) return;
+  if (!allocates && !want_report) return;
+  stage.open = {.sequence = sequence_, .allocates = allocates, .wants_report = want_report};
+  ++unanswered_;
+  Outgoing& message = outgoing_.emplace_back();
+  message.stage = StageId{number};
+  message.sequence = sequence_;
+  message.want_report = want_report;
+  if (!allocates) return;
+  message.lease = settings_.lease;
+  message.complete = true;
+  message.grants = std::span(sent_).subspan(stage.first_grant, stage.grants);
+}
+
+// What it was sent stays open: it may still apply that until its connection has ended.
+void CycleState::disconnect(std::uint32_t number) {
+  Stage& stage = members_.stages()[number];
+  if (std::exchange(stage.status.silent, true)) return;
+  --unanswered_;
+  stage.status.problem = "it does not answer";
+  rows_are_stale_ = true;
+  Outgoing& message = outgoing_.emplace_back();
+  message.stage = StageId{number};
+  message.sequence = sequence_;
+  message.complete = true;
+  message.close = true;
+}
+
+void CycleState::expire(std::uint32_t number, TimePoint now) {
+  Stage& stage = members_.stages()[number];
+  const bool ends = stage.caps_until <= now && !(stage.open && stage.open.allocates);
+  const bool stale_end = stage.stale_until <= now;
+  if (!stage.is_known || (!ends && !stale_end)) return;
+  if (ends) stage.caps_until = kNever;
+  if (stale_end) stage.stale_until = kNever;
+  const bool is_gone = ends && !stage.status.connected;
+  for (std::size_t i = stage.pairs.size(); i > 0; --i) {
+    const std::uint32_t pair = stage.pairs[i - 1];
+    for (CapLedger& ledger : ledgers_) {
+      if (ends) ledger.release(pair);
+      if (stale_end || is_gone) ledger.release_stale(pair);
+    }
+    if (is_gone || stage.status.connected) forget_pair_if_clear(pair);
+  }
+  if (is_gone) members_.forget_stage(number);
+}
+
+void CycleState::rebuild_rows() {
+  struct Place {
+    std::uint64_t key;
+    std::uint32_t pair;
+    std::uint32_t at;
+  };
+  members_.rank();
+  std::vector<Place> places;
+  sent_.clear();
+  for (Stage& stage : members_.stages()) stage.grants = 0;
+  for (const std::uint32_t number : members_.ranked_stages()) {
+    Stage& stage = members_.stages()[number];
+    stage.first_grant = static_cast<std::uint32_t>(sent_.size());
+    for (const std::uint32_t pair : stage.pairs) {
+      const Membership::PairRecord& record = members_.pair(pair);
+      if (record.flow == kNone) continue;
+      places.push_back({.key = std::uint64_t{members_.job(record.job).rank} << 32U | stage.rank,
+                        .pair = pair,
+                        .at = static_cast<std::uint32_t>(sent_.size())});
+      sent_.push_back({.flow = record.flow, .grant = {}});
+    }
+    stage.grants = static_cast<std::uint32_t>(sent_.size()) - stage.first_grant;
+  }
+  std::ranges::sort(places, {}, &Place::key);
+  rows_.clear();
+  ids_.clear();
+  places_.clear();
+  for (const Place& place : places) {
+    const Membership::PairRecord& record = members_.pair(place.pair);
+    const Membership::Job& job = members_.job(record.job);
+    Pair& row = rows_.emplace_back();
+    row.id = place.pair;
+    row.job = job.rank;
+    row.stage = members_.stages()[record.stage].rank;
+    row.weight = job.weight.value_or(job.announced_weight);
+    row.most = job.most;
+    ids_.push_back(place.pair);
+    places_.push_back(place.at);
+  }
+  grants_.resize(rows_.size());
+  for (std::vector<std::uint64_t>& each : own_) each.resize(rows_.size());
+  for (std::vector<std::uint64_t>& each : caps_) each.resize(rows_.size());
+  wanted_.resize(rows_.size());
+  given_.resize(rows_.size());
+  can_send_.resize(rows_.size());
+  rows_are_stale_ = false;
+}
+
+void CycleState::fill_rows() {
+  for (const Stage& stage : members_.stages()) {
+    std::fill_n(can_send_.begin() + stage.first_grant, stage.grants, stage.open ? 0 : 1);
+  }
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const Membership::PairRecord& record = members_.pair(ids_[i]);
+    rows_[i].arrived = record.arrived;
+    rows_[i].limited = record.limited;
+    rows_[i].done = record.done;
+  }
+}
+
+// Caps of pairs that are not divided among, and of former processes.
+Amounts CycleState::caps_of_others() {
+  Amounts less;
+  for (std::size_t i = 0; i < kResources; ++i) {
+    of(in_force_, i) = 0;
+    if (!ledgers_[i].is_used()) {
+      std::ranges::fill(own_[i], 0);
+      continue;
+    }
+    std::uint64_t sum = 0;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      own_[i][row] = ledgers_[i].own(ids_[row]);
+      sum = add_saturating(sum, own_[i][row]);
+    }
+    const std::uint64_t capacity = of(settings_.capacity, i);
+    if (capacity == 0) continue;
+    of(in_force_, i) = ledgers_[i].sum();
+    of(less, i) = std::min(of(in_force_, i) - sum, capacity);
+  }
+  return less;
+}
+
+bool CycleState::grants_caps(std::size_t resource) {
+  return std::ranges::any_of(grants_,
+                             [resource](Grant& grant) { return of(grant, resource).has_value(); });
+}
+
+void CycleState::cap_rows(std::size_t resource, bool has_grants) {
+  CapLedger& ledger = ledgers_[resource];
+  const std::vector<std::uint64_t>& own = own_[resource];
+  std::vector<std::uint64_t>& caps = caps_[resource];
+  const std::uint64_t capacity = of(settings_.capacity, resource);
+  const std::uint64_t most = capacity > 0 ? std::min(capacity, kNoCap - 1) : kNoCap - 1;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    std::uint64_t cap = kNoCap;
+    if (const std::optional<std::uint64_t>& grant = of(grants_[i], resource)) {
+      cap = std::min(*grant, most);
+    }
+    if (!has_grants) cap = ledger.settled(ids_[i]);
+    const bool is_raise = cap != kNoCap && cap > own[i] && can_send_[places_[i]] != 0;
+    wanted_[i] = is_raise ? cap - own[i] : 0;
+    caps[i] = cap == kNoCap ? kNoCap : std::min(cap, own[i]);
+  }
+  if (capacity > 0) {
+    ration(capacity - std::min(of(in_force_, resource), capacity), wanted_, given_);
+  } else {
+    std::ranges::copy(wanted_, given_.begin());
+  }
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    caps[i] += given_[i];  // none of what has no cap
+    if (can_send_[places_[i]] != 0) ledger.send(ids_[i], caps[i]);
+  }
+}
+
+void CycleState::write_grants() {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    Grant& to = sent_[places_[i]].grant;
+    for (std::size_t resource = 0; resource < kResources; ++resource) {
+      const std::uint64_t cap = caps_[resource][i];
+      of(to, resource) = cap == kNoCap ? std::nullopt : std::optional(cap);
+    }
+    to.elsewhere_total = grants_[i].elsewhere_total;
+  }
+}
+
+}  // namespace vpfs::allocation

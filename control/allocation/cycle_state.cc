@@ -1,0 +1,264 @@
+#include "control/allocation/cycle_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "schedulers/share.h"
+
+namespace vpfs::allocation {
+namespace {
+
+constexpr std::size_t kLongestName = 1024;
+
+constexpr std::uint32_t kNone = Membership::kNone;
+constexpr TimePoint kNever = Membership::kNever;
+
+// The part of one cycle in what came in several, rounded up.
+std::uint64_t of_one(std::uint64_t amount, std::uint64_t cycles) {
+  return amount / cycles + (amount % cycles == 0 ? 0 : 1);
+}
+
+void add(Amounts& to, const Amounts& difference, std::uint64_t cycles) {
+  to.bytes = add_saturating(to.bytes, of_one(difference.bytes, cycles));
+  to.operations = add_saturating(to.operations, of_one(difference.operations, cycles));
+  to.metadata_operations =
+      add_saturating(to.metadata_operations, of_one(difference.metadata_operations, cycles));
+}
+
+}  // namespace
+
+CycleState::CycleState(const CycleSettings& settings, std::unique_ptr<Policy> policy,
+                       std::uint64_t term)
+    : settings_(settings), policy_(std::move(policy)), term_(term) {
+  VPFS_ASSERT(settings_.lease > Duration::zero() && settings_.transit >= Duration::zero());
+  VPFS_ASSERT(settings_.period > Duration::zero() && settings_.deadline >= Duration::zero());
+}
+
+void CycleState::use(std::unique_ptr<Policy> policy, const Amounts& capacity) {
+  policy_ = std::move(policy);
+  settings_.capacity = capacity;
+}
+
+void CycleState::set_job(std::string_view name, std::optional<std::uint32_t> weight,
+                         const Amounts& most) {
+  std::uint32_t number = 0;
+  Membership::Job& job = members_.find_or_make_job(name, number);
+  job.is_configured = true;
+  if (weight) weight = std::clamp(*weight, std::uint32_t{1}, Share::kMaxWeight);
+  job.weight = weight;
+  job.most = most;
+  rows_are_stale_ = true;
+}
+
+void CycleState::remove_job(std::string_view name) {
+  Membership::Job* const job = members_.find_job(name);
+  if (job == nullptr) return;
+  std::uint32_t number = 0;
+  (void)members_.find_or_make_job(name, number);
+  job->is_configured = false;
+  job->weight.reset();
+  job->most = {};
+  members_.drop_job_if_unused(number);
+  rows_are_stale_ = true;
+}
+
+Result<StageId> CycleState::join(std::string_view name, std::uint64_t incarnation, TimePoint now) {
+  const std::uint32_t number = members_.find_or_make_stage(name);
+  Stage& stage = members_.stages()[number];
+  if (stage.status.connected) return fail(fmt::format("stage \"{}\" is connected already", name));
+  if (stage.status.incarnation != incarnation || stage.caps_until == kNever) {
+    for (const std::uint32_t pair : stage.pairs) {
+      for (CapLedger& ledger : ledgers_) ledger.make_stale(pair);
+    }
+    if (!stage.pairs.empty()) stage.stale_until = stage.caps_until;
+    stage.caps_until = kNever;
+    stage.flows.clear();
+    stage.reported_at = now;
+    stage.cycles = 0;
+  }
+  stage.status.incarnation = incarnation;
+  stage.status.connected = true;
+  stage.missed = 0;
+  return StageId{number};
+}
+
+CycleState::Stage& CycleState::connected(StageId stage) {
+  VPFS_ASSERT(stage.index < members_.stages().size());
+  Stage& found = members_.stages()[stage.index];
+  VPFS_ASSERT(found.status.connected);
+  return found;
+}
+
+const StageStatus& CycleState::status(StageId stage) const {
+  VPFS_ASSERT(stage.index < members_.stages().size());
+  return members_.stages()[stage.index].status;
+}
+
+void CycleState::leave(StageId id, TimePoint now) {
+  Stage& stage = connected(id);
+  if (stage.open && !stage.status.silent) --unanswered_;
+  stage.open = {};
+  for (const std::uint32_t pair : stage.pairs) {
+    for (CapLedger& ledger : ledgers_) ledger.leave_open(pair);
+    members_.pair(pair).flow = kNone;
+  }
+  for (Membership::Flow& flow : stage.flows) flow.pair = kNone;
+  stage.caps_until = now + settings_.lease + settings_.transit;
+  stage.is_introduced = false;
+  stage.status.connected = false;
+  stage.status.late = false;
+  stage.status.silent = false;
+  rows_are_stale_ = true;
+}
+
+void CycleState::on_flow(StageId id, const FlowName& name) {
+  Stage& stage = connected(id);
+  if (name.flow >= settings_.most_flows) {
+    return lie(stage, fmt::format("flow {} is above the largest number, {}", name.flow,
+                                  settings_.most_flows - 1));
+  }
+  if (name.job.empty() || name.job.size() > kLongestName) {
+    return lie(stage, fmt::format("flow {} has a name of {} bytes", name.flow, name.job.size()));
+  }
+  if (stage.flows.size() <= name.flow) stage.flows.resize(std::size_t{name.flow} + 1);
+  Membership::Flow& flow = stage.flows[name.flow];
+  std::uint32_t job_number = 0;
+  Membership::Job& job = members_.find_or_make_job(name.job, job_number);
+  job.announced_weight = std::clamp(name.weight, std::uint32_t{1}, Share::kMaxWeight);
+  const std::uint32_t pair = members_.find_or_make_pair(job_number, id.index);
+  for (CapLedger& ledger : ledgers_) ledger.resize(members_.pairs());
+  if (flow.pair != kNone && flow.pair != pair) unbind(flow);
+  if (!flow.is_known || flow.generation != name.generation) {
+    // After the first report only flows that have started since are new.
+    stage.is_introduced ? flow.base.start_at_zero() : flow.base.clear();
+  }
+  flow.is_known = true;
+  flow.generation = name.generation;
+  flow.announced = stage.reports;
+  Membership::PairRecord& record = members_.pair(pair);
+  if (record.flow != kNone) stage.flows[record.flow].pair = kNone;
+  record.flow = name.flow;
+  flow.pair = pair;
+  rows_are_stale_ = true;
+}
+
+void CycleState::lie(Stage& stage, std::string_view what) {
+  ++stage.status.lies;
+  stage.status.problem = what;
+}
+
+// A stage that has ended a flow, or has given its number to another one, enforces no cap on it. Nor
+// is one under way: the stage has answered all that it was sent before it said so.
+void CycleState::unbind(Membership::Flow& flow) {
+  const std::uint32_t pair = std::exchange(flow.pair, kNone);
+  members_.pair(pair).flow = kNone;
+  for (CapLedger& ledger : ledgers_) ledger.release(pair);
+  forget_pair_if_clear(pair);
+  rows_are_stale_ = true;
+}
+
+void CycleState::forget_pair_if_clear(std::uint32_t pair) {
+  if (members_.pair(pair).flow != kNone) return;
+  for (const CapLedger& ledger : ledgers_) {
+    if (ledger.own(pair) > 0 || ledger.has_stale(pair)) return;
+  }
+  for (CapLedger& ledger : ledgers_) ledger.release(pair);
+  members_.forget_pair(pair);
+}
+
+AnswerResult CycleState::on_report(StageId id, const Answer& answer,
+                                   std::span<const FlowCounters> flows, TimePoint now) {
+  Stage& stage = connected(id);
+  if (answer.term != term_) {
+    ++stage.status.refused_answers;
+    return AnswerResult::other_term;
+  }
+  if (!stage.open || stage.status.silent || answer.sequence != stage.open.sequence) {
+    ++stage.status.refused_answers;
+    return AnswerResult::unexpected;
+  }
+  const bool has_counters = stage.open.wants_report;
+  if (stage.open.allocates && !answer.applied) {
+    ++stage.status.not_applied;
+    stage.status.problem = answer.problem;
+  }
+  close_open(stage, answer.applied, now);
+  if (has_counters) take_counters(stage, flows, now);
+  return AnswerResult::taken;
+}
+
+void CycleState::close_open(Stage& stage, bool applied, TimePoint now) {
+  const bool allocates = stage.open.allocates;
+  stage.open = {};
+  --unanswered_;
+  stage.missed = 0;
+  stage.status.late = false;
+  if (!allocates) return;
+  if (applied) stage.caps_until = now + settings_.lease;
+  // Backwards, since the last one moves into the place of one that is forgotten.
+  for (std::size_t i = stage.pairs.size(); i > 0; --i) {
+    const std::uint32_t pair = stage.pairs[i - 1];
+    for (CapLedger& ledger : ledgers_) applied ? ledger.settle(pair) : ledger.withdraw(pair);
+    if (applied) forget_pair_if_clear(pair);
+  }
+}
+
+void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows, TimePoint now) {
+  const std::uint64_t cycles = std::max(std::exchange(stage.cycles, 0U), 1U);
+  const Duration elapsed = now - std::exchange(stage.reported_at, now);
+  const auto seconds = static_cast<std::uint64_t>(elapsed / std::chrono::seconds(1)) + 2;
+  const std::uint64_t most = settings_.most_each_second > ~std::uint64_t{0} / seconds
+                                 ? ~std::uint64_t{0}
+                                 : settings_.most_each_second * seconds;
+  const auto longest = std::chrono::duration_cast<Microseconds>(elapsed);
+  for (const std::uint32_t pair : stage.pairs) {
+    members_.pair(pair).arrived = {};
+    members_.pair(pair).limited = {};
+  }
+  FlowBase::Difference more;
+  for (const FlowCounters& each : flows) {
+    const bool is_there = each.flow < stage.flows.size() && stage.flows[each.flow].pair != kNone;
+    if (each.ended) {
+      // The number may have been announced again just before; that one has not ended.
+      if (is_there && stage.flows[each.flow].announced < stage.reports) {
+        unbind(stage.flows[each.flow]);
+      }
+      continue;
+    }
+    if (!is_there) {
+      lie(stage, fmt::format("flow {} was not announced", each.flow));
+      continue;
+    }
+    Membership::Flow& flow = stage.flows[each.flow];
+    if (!flow.base.take(each, most, more, lie_)) {
+      lie(stage, fmt::format("flow {}: {}", each.flow, lie_));
+      continue;
+    }
+    Membership::PairRecord& pair = members_.pair(flow.pair);
+    add(pair.arrived, more.arrived, cycles);
+    // A stage counts a head's time when it goes, so it may be more than what has passed.
+    pair.limited = Duration(std::min(more.limited, longest)) / cycles;
+    pair.done = add_saturating(pair.done, more.done);
+  }
+  ++stage.reports;
+  if (!std::exchange(stage.is_introduced, true)) rows_are_stale_ = true;
+}
+
+std::optional<TimePoint> CycleState::next_deadline() const {
+  return unanswered_ > 0 ? deadline_ : std::nullopt;
+}
+
+void CycleState::on_deadline(TimePoint now) {
+  if (!deadline_ || now < *deadline_) return;
+  deadline_.reset();
+  for (Stage& stage : members_.stages()) {
+    if (!stage.open || stage.status.silent) continue;
+    stage.status.late = true;
+    ++stage.status.late_cycles;
+  }
+}
+
+}  // namespace vpfs::allocation

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "control/allocation/cap_ledger.h"
+#include "control/allocation/cycle_types.h"
+#include "control/allocation/membership.h"
+#include "control/allocation/policy.h"
+
+namespace vpfs::allocation {
+
+// The cycles of a coordinator: it knows stages, the jobs on them, what they have reported and what
+// they were sent, and decides what they are sent next. An aggregator uses the same. A pure state
+// machine; `now` never goes back.
+//
+// The sum is safe: caps that stages enforce under a lease never add up to more than the capacity.
+// The coordinator cannot see what a stage enforces, only bound it. A cap may be in force
+//
+// - from when it was sent, for as long as it is not answered and the connection lives: the message
+//   may be under way for any time, and its lease counts from when the stage gets it. So it does not
+//   expire, and neither does the one before it, since a stage takes on a cycle bit by bit;
+// - until its stage has applied a later complete cycle. Stages refuse older ones from then on, also
+//   those that are still under way on a former connection. A refused cycle changes nothing;
+// - until a lease after its answer has come: the stage got it earlier;
+// - until a lease and `transit` after its connection has ended: for that long the stage may still
+//   read what was sent. A stage that sleeps longer with an unread cycle would apply it late. So a
+//   silent stage is sent one without a lease behind it before it is disconnected.
+//
+// A stage has at most one cycle that it has not answered; it is sent nothing until it answers. So
+// no number of a flow changes its meaning while a message with it is under way, and a hung stage
+// does not pile up messages. Another incarnation takes over nothing: the process before it may
+// still run, so its caps count beside until they have expired.
+//
+// What a coordinator sends is at most what each pair may have in force already, and its part of
+// what is free: the capacity less all caps that may be in force. So what goes down goes at once,
+// and what goes up follows when that is answered or has expired. A job that is new while nothing is
+// free gets a cap of zero for a cycle.
+//
+// A coordinator knows nothing of the caps of the one before, which may be the whole capacity. It
+// only asks for reports until `clear_from`, if its policy gives caps; meanwhile stages keep the old
+// caps until their leases end, and are on their own then. Totals of service elsewhere go out at
+// once. What a stage keeps after its lease (Fallback) is not counted.
+class CycleState {
+ public:
+  // `term` is above all before it. REQUIRES: a positive lease, no negative duration.
+  CycleState(const CycleSettings& settings, std::unique_ptr<Policy> policy, std::uint64_t term);
+
+  // Another policy, or the same one with other settings, from the next cycle on. With a smaller
+  // capacity the sum is safe when all have answered once.
+  void use(std::unique_ptr<Policy> policy, const Amounts& capacity);
+
+  // What the administrator gave a job. Without a weight it has the one that stages announce. `most`
+  // is of all stages; zero: no bound.
+  void set_job(std::string_view name, std::optional<std::uint32_t> weight, const Amounts& most);
+  void remove_job(std::string_view name);
+
+  // A stage has connected. An error if one of that name is connected. What was allowed to the
+  // process before, or to this one on a former connection, still counts.
+  [[nodiscard]] Result<StageId> join(std::string_view name, std::uint64_t incarnation,
+                                     TimePoint now);
+  // The connection has ended. REQUIRES (all that take a stage): it is connected.
+  void leave(StageId stage, TimePoint now);
+  // The stage has announced a flow. A number that had another one, and a job that had another
+  // number, change hands. One that cannot be is ignored and counted.
+  void on_flow(StageId stage, const FlowName& flow);
+  // The stage has answered. Only an answer to what it was sent last is taken. Cost: the flows of
+  // the stage; it allocates nothing unless a flow ends or lies.
+  [[nodiscard]] AnswerResult on_report(StageId stage, const Answer& answer,
+                                       std::span<const FlowCounters> flows, TimePoint now);
+
+  // Begins a cycle: divides, and says what to send to whom. It is valid until the next call of this
+  // or ask(). `want_report`: what is sent asks for the next report too; without, call ask() before
+  // the next cycle. Whoever has not answered yet is not waited for, and gets nothing.
+  [[nodiscard]] std::span<const Outgoing> begin_cycle(TimePoint now, bool want_report = true);
+  // Asks all for their reports, and allocates nothing.
+  [[nodiscard]] std::span<const Outgoing> ask(TimePoint now);
+
+  // Stages that have not answered what was sent, silent ones left out.
+  [[nodiscard]] std::size_t unanswered() const { return unanswered_; }
+  // When those become late; nothing: there are none, or they are late already.
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+  void on_deadline(TimePoint now);
+
+  [[nodiscard]] std::uint64_t term() const { return term_; }
+  // Of the last cycle; zero: there was none.
+  [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
+  [[nodiscard]] const StageStatus& status(StageId stage) const;
+  // Calls visit(const StageStatus&) for each known stage, in no order: those that are connected,
+  // and those whose caps have not expired.
+  template <typename Visitor>
+  void for_each_stage(Visitor&& visit) const {
+    for (const Membership::Stage& stage : members_.stages()) {
+      if (stage.is_known) visit(stage.status);
+    }
+  }
+  // The pairs of the last cycle as the policy had them, and what it granted them. It may be more
+  // than what they were sent.
+  [[nodiscard]] std::span<const Pair> pairs() const { return rows_; }
+  [[nodiscard]] std::span<const Grant> grants() const { return grants_; }
+  // The names of jobs by Pair::job.
+  [[nodiscard]] std::span<const std::string_view> job_names() const { return members_.job_names(); }
+  // Why the policy could not divide in the last cycle; "": it could. Then the caps before were sent
+  // again.
+  [[nodiscard]] const std::string& policy_problem() const { return policy_problem_; }
+  // Caps that may be in force, as of the last cycle, before what it sent.
+  [[nodiscard]] const Amounts& in_force() const { return in_force_; }
+
+ private:
+  static constexpr std::size_t kResources = 3;
+  using Stage = Membership::Stage;
+
+  Stage& connected(StageId stage);
+  void lie(Stage& stage, std::string_view what);
+  // Frees the number; the pair stays while caps of a former process may be in force.
+  void unbind(Membership::Flow& flow);
+  void forget_pair_if_clear(std::uint32_t pair);
+  void close_open(Stage& stage, bool applied, TimePoint now);
+  void take_counters(Stage& stage, std::span<const FlowCounters> flows, TimePoint now);
+
+  void expire(std::uint32_t stage, TimePoint now);
+  void rebuild_rows();
+  void fill_rows();
+  [[nodiscard]] Amounts caps_of_others();
+  // Whether a row was granted a cap of the resource.
+  [[nodiscard]] bool grants_caps(std::size_t resource);
+  // Decides what each row is sent. Without grants the caps before stay.
+  void cap_rows(std::size_t resource, bool has_grants);
+  void write_grants();
+  void send(std::uint32_t stage, bool allocates, bool want_report);
+  void disconnect(std::uint32_t stage);
+  void begin_sending(TimePoint now);
+
+  CycleSettings settings_;
+  std::unique_ptr<Policy> policy_;
+  std::uint64_t term_;
+  std::uint64_t sequence_ = 0;
+  Membership members_;
+  std::array<CapLedger, kResources> ledgers_;
+
+  bool rows_are_stale_ = true;
+  std::vector<Pair> rows_;
+  std::vector<Grant> grants_;                                // by row, as the following
+  std::vector<std::uint32_t> ids_;                           // of pairs
+  std::vector<std::uint32_t> places_;                        // in sent_
+  std::array<std::vector<std::uint64_t>, kResources> own_;   // that may be in force
+  std::array<std::vector<std::uint64_t>, kResources> caps_;  // to be sent
+  std::vector<std::uint64_t> wanted_;                        // raises
+  std::vector<std::uint64_t> given_;
+  std::vector<FlowGrant> sent_;         // by stage
+  std::vector<std::uint8_t> can_send_;  // by place in sent_
+  std::vector<Outgoing> outgoing_;
+
+  Amounts in_force_;
+  std::string policy_problem_;
+  std::string lie_;
+  std::size_t unanswered_ = 0;
+  std::optional<TimePoint> deadline_;
+  std::optional<TimePoint> began_at_;
+};
+
+}  // namespace vpfs::allocation

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "control/allocation/pair.h"
+
+namespace vpfs::allocation {
+
+// What a CycleState is given by its owner.
+struct CycleSettings {
+  Amounts capacity;  // of all stages, each second; zero: not divided, and caps are not added up
+  Duration period = std::chrono::milliseconds(50);    // of the first cycle; later ones are measured
+  Duration deadline = std::chrono::milliseconds(25);  // a stage that answers later is late
+  Duration lease = std::chrono::seconds(1);           // of a cycle, from when a stage gets it
+  // For how long after the end of a connection a stage may still read what was sent on it.
+  Duration transit = std::chrono::milliseconds(500);
+  std::uint32_t silent_cycles = 10;  // a stage that misses as many is silent; at least one
+  // From when on no cap of a coordinator before this one is in force: its death, a lease and the
+  // transit later. See CycleState.
+  TimePoint clear_from = TimePoint::min();
+  std::uint64_t most_each_second = std::uint64_t{1} << 40;  // more of anything is a lie of a flow
+  std::size_t most_flows = 4096;  // of a stage; numbers of flows are below
+};
+
+// A stage that is connected. Another stage may get it after leave().
+struct StageId {
+  std::uint32_t index = 0;
+
+  bool operator==(const StageId&) const = default;
+};
+
+// A job on a stage as the stage announces it. Its number is of the connection.
+struct FlowName {
+  std::uint32_t flow = 0;
+  std::uint32_t generation = 0;
+  std::string_view job;
+  std::uint32_t weight = 1;
+};
+
+using Microseconds = std::chrono::duration<std::uint64_t, std::micro>;
+
+// Counters of a flow since the stage has started.
+struct FlowCounters {
+  std::uint32_t flow = 0;
+  bool ended = false;  // the number is free, and nothing else counts
+  std::uint64_t arrived_bytes = 0;
+  std::uint64_t arrived_requests = 0;
+  std::uint64_t metadata_operations = 0;
+  Cost done_cost = 0;
+  Microseconds limited = {};
+};
+
+// The head of a report.
+struct Answer {
+  std::uint64_t term = 0;
+  std::uint64_t sequence = 0;
+  bool applied = false;
+  std::string_view problem = {};  // why it was not applied
+};
+
+enum class AnswerResult : std::uint8_t {
+  taken,
+  other_term,  // it answers a cycle of another coordinator
+  unexpected,  // it answers no cycle that is open: it was never sent, or was answered before
+};
+
+// What a flow is granted.
+struct FlowGrant {
+  std::uint32_t flow = 0;
+  Grant grant;
+};
+
+// A message for a stage; the term is that of the CycleState.
+struct Outgoing {
+  StageId stage;
+  std::uint64_t sequence = 0;
+  Duration lease = {};
+  bool complete = false;     // without it nothing is allocated: the stage is asked for its report
+  bool want_report = false;  // with counters; it is answered in any case, unless `close` is set
+  bool close = false;        // it takes back what was sent before; then the connection is closed
+  std::span<const FlowGrant> grants;
+};
+
+// A stage for people. Counts only grow while the stage is known.
+struct StageStatus {
+  bool connected = false;
+  bool late = false;    // it has not answered the last cycle in time
+  bool silent = false;  // it is to be disconnected
+  std::string_view name;
+  std::uint64_t incarnation = 0;
+  std::uint64_t late_cycles = 0;
+  std::uint64_t lies = 0;             // counters and flows that cannot be; they count as nothing
+  std::uint64_t refused_answers = 0;  // see AnswerResult
+  std::uint64_t not_applied = 0;
+  std::string problem;  // the last one; "": there was none
+};
+
+}  // namespace vpfs::allocation

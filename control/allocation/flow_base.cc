@@ -1,0 +1,58 @@
+#include "control/allocation/flow_base.h"
+
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace vpfs::allocation {
+namespace {
+
+// Makes the differences of one report.
+class Subtraction {
+ public:
+  Subtraction(std::uint64_t most, std::string& lie) : most_(most), lie_(lie) {}
+
+  std::uint64_t operator()(std::string_view counter, std::uint64_t now, std::uint64_t before) {
+    if (now < before) return reject(counter, "went back", now, before);
+    if (now - before > most_) return reject(counter, "jumped", now, before);
+    return now - before;
+  }
+  [[nodiscard]] bool is_sound() const { return is_sound_; }
+
+ private:
+  std::uint64_t reject(std::string_view counter, std::string_view what, std::uint64_t now,
+                       std::uint64_t before) {
+    is_sound_ = false;
+    lie_ = fmt::format("{} {} from {} to {}", counter, what, before, now);
+    return 0;
+  }
+
+  std::uint64_t most_;
+  std::string& lie_;
+  bool is_sound_ = true;
+};
+
+}  // namespace
+
+bool FlowBase::take(const FlowCounters& counters, std::uint64_t most, Difference& difference,
+                    std::string& lie) {
+  difference = {};
+  const FlowCounters before = std::exchange(before_, counters);
+  if (!std::exchange(is_set_, true)) return true;
+  Subtraction subtract(most, lie);
+  const Difference found = {
+      .arrived = {.bytes = subtract("arrived_bytes", counters.arrived_bytes, before.arrived_bytes),
+                  .operations = subtract("arrived_requests", counters.arrived_requests,
+                                         before.arrived_requests),
+                  .metadata_operations =
+                      subtract("metadata_operations", counters.metadata_operations,
+                               before.metadata_operations)},
+      .limited =
+          Microseconds(subtract("limited_us", counters.limited.count(), before.limited.count())),
+      .done = subtract("done_cost", counters.done_cost, before.done_cost)};
+  if (subtract.is_sound()) difference = found;
+  return subtract.is_sound();
+}
+
+}  // namespace vpfs::allocation

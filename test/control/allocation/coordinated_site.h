@@ -1,0 +1,128 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "control/allocation/cycle_state.h"
+#include "stage/allocations.h"
+
+namespace vpfs::allocation {
+
+// Divides the capacity at random, in each cycle anew and to the last unit.
+class RandomPolicy final : public Policy {
+ public:
+  RandomPolicy(const Amounts& capacity, std::uint64_t seed) : capacity_(capacity), random_(seed) {}
+
+  Result<void> allocate(std::span<const Pair> pairs, Duration period, const Amounts& less,
+                        std::span<const std::string_view> jobs, std::span<Grant> grants) override;
+  // From now on the same pairs get the same.
+  void hold_still() { is_still_ = true; }
+
+ private:
+  Amounts capacity_;
+  std::mt19937_64 random_;
+  bool is_still_ = false;
+};
+
+struct SiteSettings {
+  std::uint32_t stages = 1000;
+  std::uint64_t seed = 1;
+  Duration faults_end = std::chrono::seconds(4);
+  Duration end = std::chrono::seconds(8);
+  // Of a stage, each cycle, in 10,000.
+  std::uint64_t breaks = 20;
+  std::uint64_t restarts = 10;
+  std::uint64_t hangs = 20;
+  std::uint64_t refusals = 10;  // the stage applies nothing for some time
+  std::uint64_t flow_changes = 50;
+  std::uint64_t coordinator_restarts = 100;  // each cycle, in 10,000
+};
+
+// A coordinator and its stages in virtual time, over streams that are slow and break. A stage is
+// what stage/allocations.h makes of it. Whenever a stage's caps change, their sum is checked.
+class CoordinatedSite {
+ public:
+  explicit CoordinatedSite(const SiteSettings& settings);
+  ~CoordinatedSite();
+  CoordinatedSite(const CoordinatedSite&) = delete;
+  CoordinatedSite& operator=(const CoordinatedSite&) = delete;
+
+  // Until the end, or until the caps in force pass the capacity.
+  void run();
+
+  struct Outcome {
+    bool is_safe = true;
+    Amounts in_force;       // at the end
+    Amounts most_in_force;  // at any time
+    std::uint64_t applied = 0;
+    std::uint64_t outdated = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t lease_ends = 0;
+    std::uint64_t breaks = 0;
+    std::uint64_t stage_restarts = 0;
+    std::uint64_t coordinator_restarts = 0;
+    std::uint64_t disconnected = 0;  // since they were silent
+  };
+  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+  [[nodiscard]] const Amounts& capacity() const { return cycle_settings_.capacity; }
+
+ private:
+  struct Process;
+  struct Connection;
+  struct Message;
+  using Action = std::function<void()>;
+  struct Event {
+    TimePoint at;
+    std::uint64_t number;  // events of one time come in the order in which they were made
+    Action action;
+    bool operator>(const Event& other) const {
+      return at != other.at ? at > other.at : number > other.number;
+    }
+  };
+
+  void at(TimePoint time, Action action);
+  [[nodiscard]] Duration random_time(Duration least, Duration most);
+  [[nodiscard]] bool happens(std::uint64_t of_10000) { return random_() % 10000 < of_10000; }
+  [[nodiscard]] bool has_faults() const { return now_ < TimePoint{} + settings_.faults_end; }
+
+  void start_coordinator(std::uint64_t term, TimePoint clear_from);
+  void restart_coordinator();
+  void cycle();
+  void start_process(std::uint32_t stage);
+  void connect(std::uint32_t stage);
+  void break_connection(std::uint32_t stage, bool coordinator_lives);
+  void fault(std::uint32_t stage);
+  void change_flows(Process& process);
+  void deliver(const std::shared_ptr<Connection>& connection);
+  void apply(Connection& connection, const Message& message);
+  void answer(const std::shared_ptr<Connection>& connection, const Message& message);
+  void take_answer(const std::shared_ptr<Connection>& connection);
+  void end_lease(const std::shared_ptr<Process>& process);
+  void count(Process& process);
+
+  SiteSettings settings_;
+  CycleSettings cycle_settings_;
+  std::mt19937_64 random_;
+  TimePoint now_ = {};
+  std::uint64_t events_made_ = 0;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::unique_ptr<CycleState> coordinator_;
+  std::vector<std::shared_ptr<Process>> processes_;       // by stage
+  std::vector<std::shared_ptr<Connection>> connections_;  // by stage; empty: not connected
+  std::vector<std::uint32_t> stage_by_id_;
+  RandomPolicy* policy_ = nullptr;
+  std::uint64_t incarnations_ = 0;
+  std::uint64_t coordinator_number_ = 0;  // cycles of a dead one do not go on
+  Outcome outcome_;
+};
+
+}  // namespace vpfs::allocation
