@@ -37,7 +37,10 @@ class TotalPolicy final : public Policy {
   Cost service_in_cycle(const Pair& pair) {
     if (pair.id >= known_.size()) known_.resize(std::size_t{pair.id} + 1);
     Known& known = known_[pair.id];
-    if (known.cycle == 0 || known.cycle + 1 != cycle_) known = {.done = pair.done};
+    if (known.cycle == 0 || known.cycle + 1 != cycle_) {
+      // A stage that was away ignores totals below the one that it knows.
+      known = {.done = pair.done, .elsewhere = known.elsewhere};
+    }
     known.cycle = cycle_;
     known.in_cycle = pair.done > known.done ? pair.done - known.done : 0;
     known.done = pair.done;

@@ -48,7 +48,12 @@ TEST_F(TotalTest, TotalsNeverDecreaseWhenAStageLeavesAndComesBack) {
   EXPECT_EQ(elsewhere(next({did("a", "s1", 0)}), "a", "s1"), 100U);
   EXPECT_EQ(elsewhere(next({did("a", "s1", 0), did("a", "s2", 140)}), "a", "s1"), 100U)
       << "what it did meanwhile is not known to be of this time";
-  EXPECT_EQ(elsewhere(next({did("a", "s1", 0), did("a", "s2", 150)}), "a", "s1"), 110U);
+  const auto later = next({did("a", "s1", 30), did("a", "s2", 150)});
+  EXPECT_EQ(elsewhere(later, "a", "s1"), 110U);
+  EXPECT_EQ(elsewhere(later, "a", "s2"), 30U);
+  (void)next({did("a", "s1", 40)});
+  EXPECT_EQ(elsewhere(next({did("a", "s1", 50), did("a", "s2", 150)}), "a", "s2"), 40U)
+      << "30 before, and 10 since it is back";
 }
 
 }  // namespace
