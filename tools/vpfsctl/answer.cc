@@ -119,6 +119,12 @@ std::string json_text(std::span<const Answer> answers, const std::string& versio
   return to_json(answers, version).dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string usage_json(const std::string& problem, const std::string& version) {
+  Json all = to_json({}, version);
+  all["error"] = {{"code", "usage"}, {"place", ""}, {"text", problem}};
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string error_text(const Answer& answer, const std::string& condition) {
   const std::string what = answer.outcome == Outcome::refused ? "refused" : "unreachable";
   const std::optional<std::size_t> offset = offset_in_condition(answer.place);

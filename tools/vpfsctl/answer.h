@@ -44,6 +44,9 @@ void forgive(std::span<Answer> answers, bool ends_a_job);
 [[nodiscard]] std::string json_text(std::span<const Answer> answers, const std::string& version,
                                     int indent);
 
+// The same where nobody was asked, as the command line is wrong: {version, proxies: [], error}.
+[[nodiscard]] std::string usage_json(const std::string& problem, const std::string& version);
+
 // Lines for standard error: "vpfsctl: s0: refused: rate: needs a unit", with a mark under the place
 // in `condition` where it is about the condition. What is forgiven is a warning.
 [[nodiscard]] std::string error_text(const Answer& answer, const std::string& condition);

@@ -25,10 +25,21 @@
 namespace vpfs::ctl {
 namespace {
 
-ExitCode usage_error(const std::string& problem) {
-  fmt::print(stderr, "vpfsctl: {}\n", problem);
-  return ExitCode::usage;
-}
+// Says what is wrong with the command line or a file.
+class UsageErrors {
+ public:
+  UsageErrors(bool json, const std::string& version) : json_(json), version_(version) {}
+
+  ExitCode operator()(const std::string& problem) const {
+    fmt::print(stderr, "vpfsctl: {}\n", problem);
+    if (json_) fmt::print("{}", usage_json(problem, version_));
+    return ExitCode::usage;
+  }
+
+ private:
+  bool json_;
+  const std::string& version_;
+};
 
 Result<std::string> read_file(const std::string& file) {
   if (file == "-") {
@@ -103,6 +114,7 @@ void print(const Settings& settings, std::span<const Answer> answers,
 }  // namespace
 
 ExitCode run(const Settings& settings, const std::string& version) {
+  const UsageErrors usage_error(settings.json, version);
   const Result<Duration> timeout = parse_duration(settings.timeout);
   if (!timeout) return usage_error("--timeout: " + timeout.error().message);
   if (*timeout <= Duration::zero()) return usage_error("--timeout: give a time, such as 5s");
@@ -122,6 +134,9 @@ ExitCode run(const Settings& settings, const std::string& version) {
   Result<SiteOptions> options = site_options(settings.tls, *timeout, version);
   if (!options) return usage_error(options.error().message);
   if (command.verb == Verb::top) {
+    if (const auto period = top_period(settings); !period) {
+      return usage_error(period.error().message);
+    }
     return run_top(std::move(chosen->targets), std::move(*options), settings, *request, version);
   }
   Site site(std::move(chosen->targets), std::move(*options));

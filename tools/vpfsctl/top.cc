@@ -105,32 +105,43 @@ ExitCode run_screen(Latest& latest, TopPoller& poller, const Settings& settings,
 
 }  // namespace
 
+Result<Duration> top_period(const Settings& settings) {
+  const Result<Duration> period = parse_duration(settings.top.period);
+  if (period && *period >= 10ms && *period <= 1min) return period;
+  return fail("--period: give a time from 10ms to 1min, such as 2s");
+}
+
 ExitCode run_top(std::vector<Target> targets, SiteOptions options, const Settings& settings,
                  const control::Envelope& request, const std::string& version) {
-  const Result<Duration> period = parse_duration(settings.top.period);
-  if (!period || *period < 10ms || *period > 1min) {
-    fmt::print(stderr, "vpfsctl: --period: give a time from 10ms to 1min, such as 2s\n");
-    return ExitCode::usage;
-  }
+  const Duration period = *top_period(settings);
   Latest latest(targets);
-  TopPoller poller(std::move(targets), std::move(options), request, *period);
+  TopPoller poller(std::move(targets), std::move(options), request, period);
   const bool is_plain = settings.top.is_plain || settings.json || settings.top.count > 0;
   if (const auto screen = is_plain ? nullptr : TopScreen::open()) {
     return run_screen(latest, poller, settings, *screen);
   }
-  return run_plain(latest, poller, settings, *period, version);
+  return run_plain(latest, poller, settings, period, version);
 }
 
 ExitCode run_stat(Site& site, const Settings& settings, const control::Envelope& request) {
-  (void)site.ask_all(request);
+  std::vector<Answer> answers = site.ask_all(request);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < site.size(); ++i) names.push_back(site.name(i));
   TopModel model(names);
-  std::vector<Answer> answers;
-  for (int sample = 0; sample < 2; ++sample) {
-    if (sample > 0) wait_for(1s);
-    answers = site.ask_all(request);
-    for (std::size_t i = 0; i < answers.size(); ++i) add(answers[i], i, model);
+  // Whoever has not answered in time is not waited for a second time.
+  std::vector<Question> questions;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    add(answers[i], i, model);
+    if (answers[i].outcome == Outcome::done) questions.push_back({.proxy = i, .request = request});
+  }
+  if (!questions.empty()) {
+    wait_for(1s);
+    std::vector<Answer> second = site.ask(questions);
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+      const std::size_t proxy = questions[i].proxy;
+      answers[proxy] = std::move(second[i]);
+      add(answers[proxy], proxy, model);
+    }
   }
   if (exit_code(answers) == ExitCode::done || exit_code(answers) == ExitCode::partly) {
     print(top_text(model, settings.top.view));

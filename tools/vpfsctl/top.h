@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/result.h"
 #include "base/units.h"
 #include "tools/vpfsctl/answer.h"
 #include "tools/vpfsctl/settings.h"
@@ -11,8 +13,11 @@
 
 namespace vpfs::ctl {
 
+// The time between two samples. The error is for the command line.
+[[nodiscard]] Result<Duration> top_period(const Settings& settings);
+
 // Shows rates until its count is reached or its user ends it: on a terminal a screen, else a table
-// each period.
+// each period. REQUIRES: top_period() is good.
 [[nodiscard]] ExitCode run_top(std::vector<Target> targets, SiteOptions options,
                                const Settings& settings, const control::Envelope& request,
                                const std::string& version);

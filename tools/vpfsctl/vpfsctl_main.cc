@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "base/command_line.h"
+#include "tools/vpfsctl/answer.h"
 #include "tools/vpfsctl/run.h"
 #include "tools/vpfsctl/settings.h"
 #include "tools/vpfsctl/suggest.h"
@@ -209,12 +212,22 @@ std::string failure_text(const CLI::App* app, const CLI::Error& error) {
   return fmt::format("vpfsctl: {}\nRun with --help for more information.\n", text);
 }
 
+// Without the program's name, which stands before it.
+std::string first_line(const std::string& text) {
+  constexpr std::string_view kProgram = "vpfsctl: ";
+  const std::size_t begin = text.starts_with(kProgram) ? kProgram.size() : 0;
+  return text.substr(begin, text.find('\n') - begin);
+}
+
 int run(int argc, char** argv) {
   Settings settings;
   CLI::App app{kAbout};
   app.fallthrough();
   app.require_subcommand(1);
-  app.failure_message(failure_text);
+  std::string failure;
+  app.failure_message([&failure](const CLI::App* of, const CLI::Error& error) {
+    return failure = failure_text(of, error);
+  });
   add_targets(app, settings);
   add_rule_commands(app, settings);
   add_job_commands(app, settings);
@@ -226,6 +239,10 @@ int run(int argc, char** argv) {
   for (std::string& argument : arguments) words.push_back(argument.data());
   if (const auto code =
           vpfs::parse_command_line(app, "vpfsctl", static_cast<int>(words.size()), words.data())) {
+    // What is wrong may be before --json, so it may not have been read.
+    if (!failure.empty() && std::ranges::find(arguments, "--json") != arguments.end()) {
+      fmt::print("{}", vpfs::ctl::usage_json(first_line(failure), std::string(vpfs::version())));
+    }
     return *code;
   }
   if (const char* environment = std::getenv("VPFS_PROXY")) {

@@ -142,6 +142,16 @@ TEST(Vpfsctl, AMistakeOnTheCommandLineExitsWithTwoAndAsksNobody) {
     EXPECT_EQ(outcome.output, "");
     EXPECT_THAT(outcome.errors, HasSubstr(message));
     EXPECT_THAT(outcome.errors, StartsWith("vpfsctl: "));
+
+    std::vector<std::string> with_json = arguments;
+    with_json.insert(with_json.begin(), "--json");
+    const Outcome json = vpfsctl(with_json, {{"VPFS_PROXY", proxies.socket(0)}});
+    EXPECT_EQ(json.code, 2) << json.errors;
+    const auto object = nlohmann::json::parse(json.output, nullptr, false);
+    ASSERT_TRUE(object.is_object()) << json.output << json.errors;
+    EXPECT_EQ(object["proxies"].size(), 0U);
+    EXPECT_EQ(object["error"]["code"], "usage");
+    EXPECT_THAT(object["error"]["text"].get<std::string>(), HasSubstr(message));
   }
   EXPECT_THAT(proxies.asked(0), IsEmpty());
 }
