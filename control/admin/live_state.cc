@@ -115,6 +115,10 @@ bool LiveState::expire(WallTime now) {
 
 Result<void> LiveState::keep(const std::string& record) {
   if (store_ == nullptr) return {};
+  if (!is_behind_ && !store_->is_in_place()) {
+    spdlog::error("control.journal: somebody has moved or removed the file: it is written anew");
+    is_behind_ = true;
+  }
   if (is_behind_) {
     if (Result<void> replaced = store_->replace(book_.snapshot()); !replaced) return replaced;
     is_behind_ = false;

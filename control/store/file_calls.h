@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -33,6 +34,13 @@ class FileCalls {
   }
   [[nodiscard]] virtual int unlink(const char* path) { return ::unlink(path); }
   [[nodiscard]] virtual int flock(int file, int operation) { return ::flock(file, operation); }
+  // Whether the open file is the one that has this name.
+  [[nodiscard]] virtual bool has_name(int file, const char* path) {
+    struct stat open = {};
+    struct stat named = {};
+    return ::fstat(file, &open) == 0 && ::stat(path, &named) == 0 && open.st_dev == named.st_dev &&
+           open.st_ino == named.st_ino;
+  }
   virtual void close(int file) { (void)::close(file); }
 };
 

@@ -179,6 +179,10 @@ Result<void> Journal::replace(std::string_view record) {
   return {};
 }
 
+bool Journal::is_in_place() const {
+  return calls_.has_name(file_, path_.c_str());
+}
+
 bool Journal::wants_replacing() const {
   return sound_size_ > std::min(kMostSize / 2, std::max(kLeastSize, kGrowth * first_record_size_));
 }

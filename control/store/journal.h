@@ -28,6 +28,7 @@ class Journal final : public StateStore {
   [[nodiscard]] Result<Loaded> load() override;
   [[nodiscard]] Result<void> append(std::string_view record) override;
   [[nodiscard]] Result<void> replace(std::string_view record) override;
+  [[nodiscard]] bool is_in_place() const override;
   [[nodiscard]] bool wants_replacing() const override;
 
  private:

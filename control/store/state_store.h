@@ -34,6 +34,10 @@ class StateStore {
   // others.
   [[nodiscard]] virtual Result<void> replace(std::string_view record) = 0;
 
+  // Whether what is stored is still where the next start looks for it: somebody may have moved or
+  // removed it. replace() puts it there again.
+  [[nodiscard]] virtual bool is_in_place() const { return true; }
+
   // Whether replace() would make the store much smaller.
   [[nodiscard]] virtual bool wants_replacing() const = 0;
 };

@@ -54,6 +54,7 @@ class MemoryStore final : public StateStore {
     std::size_t appended = 0;
     std::size_t replaced = 0;
     bool wants_replacing = false;
+    bool is_gone = false;
   };
   explicit MemoryStore(Contents& contents) : contents_(contents) {}
 
@@ -74,8 +75,10 @@ class MemoryStore final : public StateStore {
     if (contents_.fails) return fail("the disk is full");
     ++contents_.replaced;
     contents_.records = {std::string(record)};
+    contents_.is_gone = false;
     return {};
   }
+  [[nodiscard]] bool is_in_place() const override { return !contents_.is_gone; }
   [[nodiscard]] bool wants_replacing() const override { return contents_.wants_replacing; }
 
  private:

@@ -86,6 +86,16 @@ TEST_F(LiveStateTest, AJournalThatTakesNothingMeansThatNothingIsChanged) {
   EXPECT_EQ(load(at(4))->book().state(), live->book().state());
 }
 
+TEST_F(LiveStateTest, AJournalThatSomebodyRemovedIsWrittenAnewBeforeTheNextChange) {
+  auto live = load(at(0));
+  ASSERT_EQ(run(*live, start("a", at(1))), Error::UNKNOWN);
+  journal_.records.clear();
+  journal_.is_gone = true;
+  ASSERT_EQ(run(*live, start("b", at(2))), Error::UNKNOWN);
+  EXPECT_EQ(journal_.replaced, 1U);
+  EXPECT_EQ(load(at(3))->book().state(), live->book().state());
+}
+
 TEST_F(LiveStateTest, BypassNeedsNoJournal) {
   auto live = load(at(0));
   ASSERT_EQ(run(*live, start("a", at(1))), Error::UNKNOWN);

@@ -246,6 +246,23 @@ TEST_F(RealFiles, RecordsAreThereAfterAnotherStart) {
   EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
 }
 
+TEST_F(RealFiles, AFileThatSomebodyRemovedOrReplacedIsNotInItsPlace) {
+  const auto journal = opened(calls_, path_);
+  ASSERT_TRUE(journal->load());
+  ASSERT_TRUE(journal->append("one"));
+  EXPECT_TRUE(journal->is_in_place());
+  std::filesystem::remove(path_);
+  EXPECT_FALSE(journal->is_in_place());
+  ASSERT_TRUE(journal->replace("all of one"));
+  EXPECT_TRUE(journal->is_in_place());
+  ASSERT_TRUE(journal->append("two"));
+  std::filesystem::rename(path_, path_ + ".moved");
+  std::ofstream(path_) << "another file";
+  EXPECT_FALSE(journal->is_in_place());
+  ASSERT_TRUE(journal->replace("all of two"));
+  EXPECT_TRUE(journal->is_in_place());
+}
+
 TEST_F(RealFiles, TwoCannotShareOne) {
   const auto first = opened(calls_, path_);
   ASSERT_TRUE(first->load());

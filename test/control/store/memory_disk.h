@@ -107,6 +107,10 @@ class MemoryDisk final : public FileCalls {
     store(size);
     return static_cast<ssize_t>(size);
   }
+  bool has_name(int file, const char* path) override {
+    const auto found = names_.find(path);
+    return found != names_.end() && open_.at(file).file == found->second;
+  }
   int fdatasync(int file) override {
     if (fails()) return -1;
     File& synced = *open_.at(file).file;
