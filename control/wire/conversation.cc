@@ -73,7 +73,10 @@ void Conversation::handle_frame(std::span<const std::byte> frame, TimePoint now)
   } else {
     handle_request(now);
   }
-  memory_.end(request_->has_cycle() ? kMostKept : 0);
+  // A peer that may send none must not make the port keep memory.
+  const bool keeps = request_->has_cycle() && caller_.rights == Rights::change;
+  request_ = nullptr;
+  memory_.end(keeps ? kMostKept : 0);
 }
 
 void Conversation::handle_hello() {

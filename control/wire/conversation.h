@@ -71,6 +71,8 @@ class Conversation {
   [[nodiscard]] const std::string& broken() const { return broken_; }
   // Requests that the owner has not answered, or watches.
   [[nodiscard]] bool busy() const { return !pending_.empty() || !watches_.empty(); }
+  // Bytes for the next request.
+  [[nodiscard]] std::size_t memory_kept() const { return memory_.kept(); }
   [[nodiscard]] std::size_t requests_in_flight() const { return pending_.size(); }
 
  private:

@@ -465,6 +465,20 @@ TEST_F(ConversationTest, WhoMayOnlyReadCannotBeACoordinator) {
   EXPECT_EQ(owner_.cycles(), 0U);
 }
 
+TEST_F(ConversationTest, OnlyWhoMaySendCyclesHasMemoryKeptForThem) {
+  Envelope cycle;
+  cycle.set_id(1);
+  for (int i = 0; i < 1000; ++i) cycle.mutable_cycle()->add_allocations();
+  for (const Rights rights : {Rights::own, Rights::read}) {
+    greet(rights);
+    give(cycle);
+    EXPECT_EQ(conversation_->memory_kept(), 0U);
+  }
+  greet(Rights::change);
+  give(cycle);
+  EXPECT_GT(conversation_->memory_kept(), 1000 * sizeof(Allocation));
+}
+
 TEST(Answer, ThatNobodyGivesIsAnError) {
   std::vector<Envelope> answers;
   {
