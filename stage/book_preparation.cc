@@ -39,9 +39,8 @@ std::optional<BookProblem> unknown_removal(const std::vector<std::string>& words
                                            const Config& context) {
   for (const std::string& word : words) {
     const std::string_view key = word_key(word);
-    const auto is_it = [key](const RuleWord& each) { return each.key == key || each.other == key; };
     if (!takes_away(word) || key == "for" || policy_of(context).knows(key)) continue;
-    if (!key.empty() && std::ranges::any_of(rule_words(), is_it)) continue;
+    if (find_rule_word(key) != nullptr) continue;
     constexpr std::size_t kShown = 64;
     return invalid(std::string(key.substr(0, kShown)), "is no word of a rule to take away");
   }

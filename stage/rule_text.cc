@@ -27,16 +27,9 @@ Word split(const std::string& text) {
   return {.key = text.substr(0, equals), .value = text.substr(equals + 1)};
 }
 
-// Its entry in rule_words(), under either key.
-const RuleWord* known_word(std::string_view key) {
-  for (const RuleWord& each : rule_words()) {
-    if (each.key == key || (!each.other.empty() && each.other == key)) return &each;
-  }
-  return nullptr;
-}
 // The same for both keys of one word.
 std::string_view meaning(std::string_view key) {
-  const RuleWord* const known = known_word(key);
+  const RuleWord* const known = find_rule_word(key);
   return known == nullptr ? key : known->key;
 }
 
@@ -95,7 +88,7 @@ bool check_word(const Word& word, bool is_default, Problems& problems) {
     return refuse(
         fmt::format("is a condition: it belongs into COND, as in jobid=a&{}=...", word.key));
   }
-  const RuleWord* const known = known_word(word.key);
+  const RuleWord* const known = find_rule_word(word.key);
   if (is_default) {
     for (const std::string_view each : {"vpfs", "class", "mode", "exempt"}) {
       if (meaning(word.key) == each) return refuse("default has a share and nothing else");
@@ -181,25 +174,6 @@ std::expected<ParsedRule, std::vector<RuleProblem>> parse_rule(const RuleText& t
   }
   if (!problems.empty()) return std::unexpected(std::move(problems));
   return parsed;
-}
-
-std::vector<std::string> changed_words(std::vector<std::string> words,
-                                       const std::vector<std::string>& changes) {
-  for (const std::string& change : changes) {
-    const Word word = split(change);
-    const auto old = std::ranges::find_if(words, [&](const std::string& each) {
-      return meaning(split(each).key) == meaning(word.key);
-    });
-    const bool goes = word.value == "none";
-    if (old != words.end() && goes) {
-      words.erase(old);
-    } else if (old != words.end()) {
-      *old = change;
-    } else if (!goes) {
-      words.push_back(change);
-    }
-  }
-  return words;
 }
 
 }  // namespace vpfs::stage

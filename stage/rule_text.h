@@ -34,9 +34,4 @@ struct ParsedRule {
 [[nodiscard]] std::expected<ParsedRule, std::vector<RuleProblem>> parse_rule(const RuleText& text,
                                                                              const Config& context);
 
-// The words of a rule after a change: a word replaces the one for the same, and "KEY=none" removes
-// it. What the result means is up to parse_rule().
-[[nodiscard]] std::vector<std::string> changed_words(std::vector<std::string> words,
-                                                     const std::vector<std::string>& changes);
-
 }  // namespace vpfs::stage

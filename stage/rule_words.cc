@@ -139,6 +139,13 @@ std::span<const RuleWord> rule_words() {
   return kRuleWords;
 }
 
+const RuleWord* find_rule_word(std::string_view key) {
+  for (const RuleWord& each : rule_words()) {
+    if (each.key == key || (!each.other.empty() && each.other == key)) return &each;
+  }
+  return nullptr;
+}
+
 std::vector<std::string> canonical_words(ConfigReader& entry, const Config& context) {
   std::vector<std::string> words;
   const auto add = [&](std::string_view key, std::string_view as) {

@@ -39,5 +39,7 @@ struct RuleWord {
   [[nodiscard]] bool is_flag() const { return example.empty(); }
 };
 [[nodiscard]] std::span<const RuleWord> rule_words();
+// The one with that key, in either spelling; nullptr: there is none.
+[[nodiscard]] const RuleWord* find_rule_word(std::string_view key);
 
 }  // namespace vpfs::stage

@@ -32,6 +32,12 @@ TEST(LiveWords, AChangeReplacesInPlaceAndAddsAtTheEnd) {
       with_changes({"weight=1", "operations=5", "realtime"}, {"iops=6", "min=1MiB/s", "weight="}),
       ElementsAre("iops=6", "realtime", "min=1MiB/s"));
   EXPECT_THAT(with_changes({"realtime"}, {"realtime=none"}), IsEmpty());
+  const std::vector<std::string> old = {"weight=2", "iops=100", "realtime"};
+  EXPECT_THAT(with_changes(old, {"weight=8"}), ElementsAre("weight=8", "iops=100", "realtime"));
+  EXPECT_THAT(with_changes(old, {"operations=5", "rate=1MiB/s"}),
+              ElementsAre("weight=2", "operations=5", "realtime", "rate=1MiB/s"));
+  EXPECT_THAT(with_changes(old, {"iops=none", "realtime=none", "min=none"}),
+              ElementsAre("weight=2"));
   EXPECT_THAT(with_changes({"a=1", "a=2"}, {"a=3"}), ElementsAre("a=3"));
 }
 

@@ -217,14 +217,5 @@ TEST_F(RuleTextTest, OddWordsAreRefusedInOneLine) {
   EXPECT_EQ(problem({"bandwidth=1MiB/s"}), "bandwidth: unknown key; did you mean \"rate\"?");
 }
 
-TEST(ChangedWords, AWordReplacesTheOneForTheSame) {
-  const std::vector<std::string> old = {"weight=2", "iops=100", "realtime"};
-  EXPECT_THAT(changed_words(old, {"weight=8"}), ElementsAre("weight=8", "iops=100", "realtime"));
-  EXPECT_THAT(changed_words(old, {"operations=5", "rate=1MiB/s"}),
-              ElementsAre("weight=2", "operations=5", "realtime", "rate=1MiB/s"));
-  EXPECT_THAT(changed_words(old, {"iops=none", "realtime=none", "min=none"}),
-              ElementsAre("weight=2"));
-}
-
 }  // namespace
 }  // namespace vpfs::stage
