@@ -11,21 +11,19 @@ namespace {
 
 TEST(CourteousMutex, WhoGivesWayGoesBehindThoseWhoWait) {
   CourteousMutex mutex;
-  std::atomic<bool> tries = false;
   std::atomic<bool> had_it = false;
   std::thread other;
-  int rounds = 0;
   {
     const std::lock_guard lock(mutex);
     other = std::thread([&] {
-      tries = true;
       const std::lock_guard its(mutex);
       had_it = true;
     });
-    while (!tries) std::this_thread::yield();
+    while (!mutex.is_wanted()) std::this_thread::yield();
   }
-  // Without give_way() this thread could take the lock for ever.
-  for (; !had_it && rounds < 1'000'000; ++rounds) {
+  // Taking and giving back alone is over many times before a thread has woken up.
+  constexpr int kRounds = 100;
+  for (int round = 0; round < kRounds && !had_it; ++round) {
     mutex.give_way();
     const std::lock_guard lock(mutex);
   }
