@@ -12,25 +12,11 @@ constexpr std::uint32_t kNone = Membership::kNone;
 constexpr TimePoint kNever = Membership::kNever;
 
 std::uint64_t& of(Amounts& amounts, std::size_t resource) {
-  switch (resource) {
-    case 0:
-      return amounts.bytes;
-    case 1:
-      return amounts.operations;
-    default:
-      return amounts.metadata_operations;
-  }
+  return amounts.*kResources[resource].amount;
 }
 
 std::optional<std::uint64_t>& of(Grant& grant, std::size_t resource) {
-  switch (resource) {
-    case 0:
-      return grant.bytes;
-    case 1:
-      return grant.operations;
-    default:
-      return grant.metadata_operations;
-  }
+  return grant.*kResources[resource].grant;
 }
 
 }  // namespace
@@ -68,15 +54,15 @@ std::span<const Outgoing> CycleState::begin_cycle(TimePoint now, bool want_repor
   }
   policy_problem_ = divided ? std::string() : std::move(divided.error().message);
   members_.release_numbers();
-  std::array<bool, kResources> has_caps = {};
+  std::array<bool, kResources.size()> has_caps = {};
   bool adds_up = false;
-  for (std::size_t i = 0; i < kResources; ++i) {
+  for (std::size_t i = 0; i < kResources.size(); ++i) {
     has_caps[i] = divided && grants_caps(i);
     adds_up |= has_caps[i] && of(settings_.capacity, i) > 0;
   }
   const bool allocates = now >= settings_.clear_from || (divided && !adds_up);
   if (allocates) {
-    for (std::size_t i = 0; i < kResources; ++i) {
+    for (std::size_t i = 0; i < kResources.size(); ++i) {
       if (has_caps[i] || ledgers_[i].is_used()) {
         cap_rows(i, divided.has_value());
       } else {
@@ -203,7 +189,7 @@ void CycleState::fill_rows() {
 // Caps of pairs that are not divided among, and of former processes.
 Amounts CycleState::caps_of_others() {
   Amounts less;
-  for (std::size_t i = 0; i < kResources; ++i) {
+  for (std::size_t i = 0; i < kResources.size(); ++i) {
     of(in_force_, i) = 0;
     if (!ledgers_[i].is_used()) {
       std::ranges::fill(own_[i], 0);
@@ -257,7 +243,7 @@ void CycleState::cap_rows(std::size_t resource, bool has_grants) {
 void CycleState::write_grants() {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     Grant& to = sent_[places_[i]].grant;
-    for (std::size_t resource = 0; resource < kResources; ++resource) {
+    for (std::size_t resource = 0; resource < kResources.size(); ++resource) {
       const std::uint64_t cap = caps_[resource][i];
       of(to, resource) = cap == kNoCap ? std::nullopt : std::optional(cap);
     }

@@ -54,14 +54,13 @@ void CycleState::set_job(std::string_view name, std::optional<std::uint32_t> wei
 }
 
 void CycleState::remove_job(std::string_view name) {
-  Membership::Job* const job = members_.find_job(name);
-  if (job == nullptr) return;
-  std::uint32_t number = 0;
-  (void)members_.find_or_make_job(name, number);
-  job->is_configured = false;
-  job->weight.reset();
-  job->most = {};
-  members_.drop_job_if_unused(number);
+  const std::optional<std::uint32_t> number = members_.find_job(name);
+  if (!number) return;
+  Membership::Job& job = members_.job(*number);
+  job.is_configured = false;
+  job.weight.reset();
+  job.most = {};
+  members_.drop_job_if_unused(*number);
   rows_are_stale_ = true;
 }
 

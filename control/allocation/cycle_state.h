@@ -115,7 +115,6 @@ class CycleState {
   [[nodiscard]] const Amounts& in_force() const { return in_force_; }
 
  private:
-  static constexpr std::size_t kResources = 3;
   using Stage = Membership::Stage;
 
   Stage& connected(StageId stage);
@@ -144,16 +143,16 @@ class CycleState {
   std::uint64_t term_;
   std::uint64_t sequence_ = 0;
   Membership members_;
-  std::array<CapLedger, kResources> ledgers_;
+  std::array<CapLedger, kResources.size()> ledgers_;
 
   bool rows_are_stale_ = true;
   std::vector<Pair> rows_;
-  std::vector<Grant> grants_;                                // by row, as the following
-  std::vector<std::uint32_t> ids_;                           // of pairs
-  std::vector<std::uint32_t> places_;                        // in sent_
-  std::array<std::vector<std::uint64_t>, kResources> own_;   // that may be in force
-  std::array<std::vector<std::uint64_t>, kResources> caps_;  // to be sent
-  std::vector<std::uint64_t> wanted_;                        // raises
+  std::vector<Grant> grants_;                                       // by row, as the following
+  std::vector<std::uint32_t> ids_;                                  // of pairs
+  std::vector<std::uint32_t> places_;                               // in sent_
+  std::array<std::vector<std::uint64_t>, kResources.size()> own_;   // that may be in force
+  std::array<std::vector<std::uint64_t>, kResources.size()> caps_;  // to be sent
+  std::vector<std::uint64_t> wanted_;                               // raises
   std::vector<std::uint64_t> given_;
   std::vector<FlowGrant> sent_;         // by stage
   std::vector<std::uint8_t> can_send_;  // by place in sent_

@@ -35,9 +35,9 @@ Membership::Job& Membership::find_or_make_job(std::string_view name, std::uint32
   return jobs_[number];
 }
 
-Membership::Job* Membership::find_job(std::string_view name) {
+std::optional<std::uint32_t> Membership::find_job(std::string_view name) const {
   const auto found = job_by_name_.find(name);
-  return found == job_by_name_.end() ? nullptr : &jobs_[found->second];
+  return found == job_by_name_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void Membership::drop_job_if_unused(std::uint32_t number) {

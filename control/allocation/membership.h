@@ -85,8 +85,8 @@ class Membership {
 
   // The job of that name, which is made if there is none.
   Job& find_or_make_job(std::string_view name, std::uint32_t& number);
-  // nullptr: there is none.
-  [[nodiscard]] Job* find_job(std::string_view name);
+  // The number of the job of that name.
+  [[nodiscard]] std::optional<std::uint32_t> find_job(std::string_view name) const;
   // Forgets the job if nothing is left of it.
   void drop_job_if_unused(std::uint32_t number);
 

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <string_view>
 
 #include "base/clock.h"
 #include "schedulers/request.h"
@@ -39,5 +40,16 @@ struct Grant {
 
   bool operator==(const Grant&) const = default;
 };
+
+// Where the amounts of a resource stand.
+struct Resource {
+  std::string_view name;
+  std::uint64_t Amounts::*amount;
+  std::optional<std::uint64_t> Grant::*grant;
+};
+inline constexpr std::array<Resource, 3> kResources = {
+    {{"bytes", &Amounts::bytes, &Grant::bytes},
+     {"operations", &Amounts::operations, &Grant::operations},
+     {"metadata_operations", &Amounts::metadata_operations, &Grant::metadata_operations}}};
 
 }  // namespace vpfs::allocation

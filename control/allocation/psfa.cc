@@ -151,61 +151,48 @@ class PsfaPolicy final : public Policy {
 
   Result<void> allocate(std::span<const Pair> pairs, Duration period, const Amounts& less,
                         std::span<const std::string_view> jobs, std::span<Grant> grants) override {
-    for (Part& part : parts_) {
-      if (settings_.capacity.*part.amount == 0) continue;
-      if (Result<void> done = divide(part, pairs, period, less, jobs); !done) return done;
-    }
-    for (std::size_t i = 0; i < grants.size(); ++i) {
-      grants[i] = {};
-      for (const Part& part : parts_) {
-        if (settings_.capacity.*part.amount > 0) grants[i].*part.grant = part.caps[i];
+    std::ranges::fill(grants, Grant{});
+    for (std::size_t i = 0; i < kResources.size(); ++i) {
+      if (settings_.capacity.*kResources[i].amount == 0) continue;
+      Result<void> done = divide(psfas_[i], kResources[i], pairs, period, less, jobs);
+      if (!done) return done;
+      for (std::size_t pair = 0; pair < grants.size(); ++pair) {
+        grants[pair].*kResources[i].grant = caps_[pair];
       }
     }
     return {};
   }
 
  private:
-  // One resource.
-  struct Part {
-    std::string_view name;
-    std::uint64_t Amounts::*amount;
-    std::optional<std::uint64_t> Grant::*grant;
-    Psfa psfa = {};
-    std::vector<std::uint64_t> caps = {};
-  };
-
-  Result<void> divide(Part& part, std::span<const Pair> pairs, Duration period, const Amounts& less,
+  Result<void> divide(Psfa& psfa, const Resource& resource, std::span<const Pair> pairs,
+                      Duration period, const Amounts& less,
                       std::span<const std::string_view> jobs) {
     rows_.clear();
     for (const Pair& pair : pairs) {
       rows_.push_back({.id = pair.id,
                        .job = pair.job,
                        .weight = pair.weight,
-                       .most = pair.most.*part.amount,
-                       .arrived = pair.arrived.*part.amount,
+                       .most = pair.most.*resource.amount,
+                       .arrived = pair.arrived.*resource.amount,
                        .limited = pair.limited});
     }
-    part.caps.resize(pairs.size());
-    const std::uint64_t capacity = std::min(settings_.capacity.*part.amount, kMostAmount);
-    const std::uint64_t taken = std::min(less.*part.amount, capacity);
-    const std::uint64_t floor = std::max<std::uint64_t>(settings_.floor.*part.amount, 1);
-    const auto done = part.psfa.divide(rows_, period, capacity - taken, floor, part.caps);
+    caps_.resize(pairs.size());
+    const std::uint64_t capacity = std::min(settings_.capacity.*resource.amount, kMostAmount);
+    const std::uint64_t taken = std::min(less.*resource.amount, capacity);
+    const std::uint64_t floor = std::max<std::uint64_t>(settings_.floor.*resource.amount, 1);
+    const auto done = psfa.divide(rows_, period, capacity - taken, floor, caps_);
     if (done) return {};
     return fail(
-        fmt::format("capacity.{}: {} a second, less {} of silent stages, leave no floor for {} "
-                    "pairs; the first "
-                    "without one is job {}",
-                    part.name, capacity, taken, pairs.size(), jobs[done.error().job]));
+        fmt::format("capacity.{}: no floor is left for job {}: {} a second, less {} of "
+                    "silent stages, for {} pairs",
+                    resource.name, jobs[done.error().job], capacity, taken, pairs.size()));
   }
 
   const PolicySettings settings_;
-  std::array<Part, 3> parts_ = {
-      {{.name = "bytes", .amount = &Amounts::bytes, .grant = &Grant::bytes},
-       {.name = "operations", .amount = &Amounts::operations, .grant = &Grant::operations},
-       {.name = "metadata_operations",
-        .amount = &Amounts::metadata_operations,
-        .grant = &Grant::metadata_operations}}};
-  std::vector<Psfa::Row> rows_;  // kept from one call to the next
+  std::array<Psfa, kResources.size()> psfas_;
+  // Kept from one call to the next.
+  std::vector<Psfa::Row> rows_;
+  std::vector<std::uint64_t> caps_;
 };
 
 }  // namespace
