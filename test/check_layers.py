@@ -21,6 +21,8 @@ MAY_INCLUDE = {
     "control/store": ["base"],
     "control/metrics": ["base", "net", "control/wire"],
     "control/admin": ["base", "net", "schedulers", "stage", "control/wire", "control/store"],
+    "control/coordinator": ["base", "net", "schedulers", "stage", "control/admin", "control/allocation",
+                            "control/metrics", "control/store", "control/wire"],
     "control": ["base", "net", "control/allocation", "control/wire"],
     "proxy": ["base", "net", "protocols", "schedulers", "stage", "control/admin", "control/metrics", "control/store",
               "control/wire"],
