@@ -109,7 +109,8 @@ void CycleState::disconnect(std::uint32_t number) {
 
 void CycleState::expire(std::uint32_t number, TimePoint now) {
   Stage& stage = members_.stages()[number];
-  const bool ends = stage.caps_until <= now && !(stage.open && stage.open.allocates);
+  const bool may_be_under_way = stage.is_pending || (stage.open && stage.open.allocates);
+  const bool ends = stage.caps_until <= now && !may_be_under_way;
   const bool stale_end = stage.stale_until <= now;
   if (!stage.is_known || (!ends && !stale_end)) return;
   if (ends) stage.caps_until = kNever;

@@ -29,7 +29,9 @@ namespace vpfs::allocation {
 //   may be under way for any time, and its lease counts from when the stage gets it. So it does not
 //   expire, and neither does the one before it, since a stage takes on a cycle bit by bit;
 // - until its stage has applied a later complete cycle. Stages refuse older ones from then on, also
-//   those that are still under way on a former connection. A refused cycle changes nothing;
+//   those that are still under way on a former connection. A refused cycle changes nothing. An
+//   aggregator that answers `pending` has applied it, but its stages may not have: then the larger
+//   one of both counts until an answer that is not pending;
 // - until a lease after its answer has come: the stage got it earlier;
 // - until a lease and `transit` after its connection has ended: for that long the stage may still
 //   read what was sent. A stage that sleeps longer with an unread cycle would apply it late. So a
@@ -119,10 +121,11 @@ class CycleState {
 
   Stage& connected(StageId stage);
   void lie(Stage& stage, std::string_view what);
-  // Frees the number; the pair stays while caps of a former process may be in force.
-  void unbind(Membership::Flow& flow);
+  // Frees the number. The pair stays while a cap of it may be in force.
+  void unbind(Stage& stage, Membership::Flow& flow);
+  void release_ended(Stage& stage);
   void forget_pair_if_clear(std::uint32_t pair);
-  void close_open(Stage& stage, bool applied, TimePoint now);
+  void close_open(Stage& stage, const Answer& answer, TimePoint now);
   void take_counters(Stage& stage, std::span<const FlowCounters> flows, TimePoint now);
 
   void expire(std::uint32_t stage, TimePoint now);

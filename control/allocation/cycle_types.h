@@ -62,6 +62,9 @@ struct Answer {
   std::uint64_t sequence = 0;
   bool applied = false;
   std::string_view problem = {};  // why it was not applied
+  // The stage is an aggregator, and caps of earlier cycles may still be in force at one of its
+  // stages, beside those of this one.
+  bool pending = false;
 };
 
 enum class AnswerResult : std::uint8_t {

@@ -37,6 +37,7 @@ class Membership {
     std::uint32_t stage = 0;
     std::uint32_t place = 0;  // in the list of its stage
     std::uint32_t flow = kNone;
+    bool has_ended = false;  // its flow has, and the stage has not said that no cap is in force
     Amounts arrived;
     Duration limited = {};
     Cost done = 0;
@@ -70,6 +71,8 @@ class Membership {
     std::uint32_t grants = 0;
     bool is_known = false;       // the table has such a stage, connected or not
     bool is_introduced = false;  // has reported on this connection
+    bool is_pending = false;     // so was its last answer to a cycle that allocates
+    bool has_ended = false;      // one of its pairs
     StageStatus status;
     std::vector<Flow> flows;           // by number
     std::vector<std::uint32_t> pairs;  // with a flow or without
