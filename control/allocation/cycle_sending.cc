@@ -35,6 +35,9 @@ std::span<const Outgoing> CycleState::ask(TimePoint now) {
 
 std::span<const Outgoing> CycleState::begin_cycle(TimePoint now, bool want_report) {
   begin_sending(now);
+  for (Membership::Job& job : members_.jobs()) {
+    job.totals.limited += std::exchange(job.limited, {});
+  }
   std::vector<Stage>& stages = members_.stages();
   for (std::uint32_t i = 0; i < stages.size(); ++i) {
     ++stages[i].cycles;
@@ -134,6 +137,7 @@ void CycleState::rebuild_rows() {
     std::uint32_t at;
   };
   members_.rank();
+  for (Membership::Job& job : members_.jobs()) job.stages = 0;
   std::vector<Place> places;
   sent_.clear();
   for (Stage& stage : members_.stages()) stage.grants = 0;
@@ -143,6 +147,7 @@ void CycleState::rebuild_rows() {
     for (const std::uint32_t pair : stage.pairs) {
       const Membership::PairRecord& record = members_.pair(pair);
       if (record.flow == kNone) continue;
+      members_.job(record.job).stages += record.stages;
       places.push_back({.key = std::uint64_t{members_.job(record.job).rank} << 32U | stage.rank,
                         .pair = pair,
                         .at = static_cast<std::uint32_t>(sent_.size())});
@@ -161,6 +166,7 @@ void CycleState::rebuild_rows() {
     row.id = place.pair;
     row.job = job.rank;
     row.stage = members_.stages()[record.stage].rank;
+    row.stages = record.stages;
     row.weight = job.weight.value_or(job.announced_weight);
     row.most = job.most;
     ids_.push_back(place.pair);

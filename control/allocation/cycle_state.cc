@@ -12,6 +12,7 @@ namespace vpfs::allocation {
 namespace {
 
 constexpr std::size_t kLongestName = 1024;
+constexpr std::uint32_t kMostStages = 1U << 16U;  // below an aggregator
 
 constexpr std::uint32_t kNone = Membership::kNone;
 constexpr TimePoint kNever = Membership::kNever;
@@ -84,6 +85,18 @@ Result<StageId> CycleState::join(std::string_view name, std::uint64_t incarnatio
   return StageId{number};
 }
 
+LiveJob CycleState::live(std::uint32_t number) const {
+  const Membership::Job& job = members_.jobs()[number];
+  LiveJob live = {.number = number,
+                  .generation = job.generation,
+                  .name = job.name,
+                  .weight = job.weight.value_or(job.announced_weight),
+                  .stages = job.stages,
+                  .totals = job.totals};
+  live.totals.limited += job.limited;
+  return live;
+}
+
 CycleState::Stage& CycleState::connected(StageId stage) {
   VPFS_ASSERT(stage.index < members_.stages().size());
   Stage& found = members_.stages()[stage.index];
@@ -143,6 +156,7 @@ void CycleState::on_flow(StageId id, const FlowName& name) {
   Membership::PairRecord& record = members_.pair(pair);
   if (record.flow != kNone) stage.flows[record.flow].pair = kNone;
   record.flow = name.flow;
+  record.stages = std::clamp(name.stages, std::uint32_t{1}, kMostStages);
   record.has_ended = false;
   flow.pair = pair;
   rows_are_stale_ = true;
@@ -265,8 +279,13 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
     Membership::PairRecord& pair = members_.pair(flow.pair);
     add(pair.arrived, more.arrived, cycles);
     // A stage counts a head's time when it goes, so it may be more than what has passed.
-    pair.limited = Duration(std::min(more.limited, longest)) / cycles;
+    more.limited = std::min(more.limited, longest);
+    pair.limited = Duration(more.limited) / cycles;
     pair.done = add_saturating(pair.done, more.done);
+    Membership::Job& job = members_.job(pair.job);
+    add(job.totals.arrived, more.arrived, 1);
+    job.totals.done = add_saturating(job.totals.done, more.done);
+    job.limited = std::max(job.limited, more.limited);
   }
   ++stage.reports;
   if (!std::exchange(stage.is_introduced, true)) rows_are_stale_ = true;

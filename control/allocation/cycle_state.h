@@ -104,6 +104,14 @@ class CycleState {
       if (stage.is_known) visit(stage.status);
     }
   }
+  // Calls visit(const LiveJob&) for each live job, by number. Cost: the jobs.
+  template <typename Visitor>
+  void for_each_job(Visitor&& visit) const {
+    const std::vector<Membership::Job>& jobs = members_.jobs();
+    for (std::uint32_t i = 0; i < jobs.size(); ++i) {
+      if (jobs[i].pairs > 0) visit(live(i));
+    }
+  }
   // The pairs of the last cycle as the policy had them, and what it granted them. It may be more
   // than what they were sent.
   [[nodiscard]] std::span<const Pair> pairs() const { return rows_; }
@@ -119,6 +127,7 @@ class CycleState {
  private:
   using Stage = Membership::Stage;
 
+  [[nodiscard]] LiveJob live(std::uint32_t job) const;
   Stage& connected(StageId stage);
   void lie(Stage& stage, std::string_view what);
   // Frees the number. The pair stays while a cap of it may be in force.
