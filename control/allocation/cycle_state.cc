@@ -65,7 +65,16 @@ void CycleState::remove_job(std::string_view name) {
   rows_are_stale_ = true;
 }
 
-Result<StageId> CycleState::join(std::string_view name, std::uint64_t incarnation, TimePoint now) {
+bool CycleState::settled() const {
+  for (std::size_t i = 0; i < kResources.size(); ++i) {
+    if (!ledgers_[i].is_used()) continue;
+    if (ledgers_[i].sum() > settings_.capacity.*kResources[i].amount) return false;
+  }
+  return true;
+}
+
+Result<StageId> CycleState::join(std::string_view name, std::uint64_t incarnation, TimePoint now,
+                                 const Abilities& abilities) {
   const std::uint32_t number = members_.find_or_make_stage(name);
   Stage& stage = members_.stages()[number];
   if (stage.status.connected) return fail(fmt::format("stage \"{}\" is connected already", name));
@@ -78,7 +87,10 @@ Result<StageId> CycleState::join(std::string_view name, std::uint64_t incarnatio
     stage.flows.clear();
     stage.reported_at = now;
     stage.cycles = 0;
+    stage.lease = {};
   }
+  stage.takes_caps = abilities.caps;
+  stage.lacks_caps = false;
   stage.status.incarnation = incarnation;
   stage.status.connected = true;
   stage.missed = 0;
@@ -119,7 +131,9 @@ void CycleState::leave(StageId id, TimePoint now) {
     members_.pair(pair).has_ended = false;
   }
   for (Membership::Flow& flow : stage.flows) flow.pair = kNone;
-  stage.caps_until = now + settings_.lease + settings_.transit;
+  // A stage that was sent no lease is known for as long as others.
+  stage.caps_until =
+      now + settings_.transit + (stage.lease > Duration::zero() ? stage.lease : settings_.lease);
   stage.is_introduced = false;
   stage.is_pending = false;
   stage.has_ended = false;
@@ -226,7 +240,7 @@ void CycleState::close_open(Stage& stage, const Answer& answer, TimePoint now) {
   stage.status.late = false;
   if (!allocates) return;
   if (answer.applied) {
-    stage.caps_until = now + settings_.lease;
+    stage.caps_until = now + stage.lease;
     stage.is_pending = answer.pending;
   }
   // Backwards, since the last one moves into the place of one that is forgotten.

@@ -44,6 +44,11 @@ struct FlowName {
   std::uint32_t stages = 1;  // that it stands for; more than one below an aggregator
 };
 
+// What a stage can do.
+struct Abilities {
+  bool caps = true;  // else its grants go without them
+};
+
 using Microseconds = std::chrono::duration<std::uint64_t, std::micro>;
 
 // Counters of a flow since the stage has started.

@@ -61,6 +61,8 @@ class Membership {
     std::uint64_t sequence = 0;  // zero: it has answered all
     bool allocates = false;
     bool wants_report = false;
+    bool has_caps = false;  // in what it allocates
+    Duration lease = {};
 
     explicit operator bool() const { return sequence != 0; }
   };
@@ -78,6 +80,9 @@ class Membership {
     bool is_introduced = false;  // has reported on this connection
     bool is_pending = false;     // so was its last answer to a cycle that allocates
     bool has_ended = false;      // one of its pairs
+    bool takes_caps = true;
+    bool lacks_caps = false;  // it was granted some that it does not take
+    Duration lease = {};      // the longest one that this process was sent
     StageStatus status;
     std::vector<Flow> flows;           // by number
     std::vector<std::uint32_t> pairs;  // with a flow or without

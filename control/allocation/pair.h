@@ -26,6 +26,7 @@ struct Pair {
   std::uint32_t stage = 0;  // stages likewise
   std::uint32_t stages = 1;  // that the stage stands for: an aggregator for those below it
   std::uint32_t weight = 1;  // of the job
+  bool takes_caps = true;    // else the stage cannot enforce them, and is not sent any
   Amounts most;              // of the job on all stages, each second; zero: no bound
   Amounts arrived;
   Duration limited = {};  // for how long the allocated limit held its head
