@@ -122,8 +122,8 @@ void CycleRunner::reported(StageId stage, const control::Report& report) {
                          {.term = report.term(),
                           .sequence = report.sequence(),
                           .applied = report.applied(),
-                          .pending = report.pending(),
-                          .problem = report.refused().text()},
+                          .problem = report.refused().text(),
+                          .pending = report.pending()},
                          counters_, clock_.now());
   look_whether_done();
 }

@@ -134,7 +134,8 @@ net::Task<> Uplink::connect(control::Hello hello) {
   }
   hello_ = std::move(hello);
   connection_state_ = State::greeting;
-  link_ = std::make_unique<Link>(std::move(stream), room_, *this, kMostFrame);
+  Link::Owner& self = *this;
+  link_ = std::make_unique<Link>(std::move(stream), room_, self, kMostFrame);
   link_->open();
 }
 
@@ -234,12 +235,13 @@ void Uplink::run_waiting() {
   const auto kind = asks_only             ? CycleRunner::Kind::ask
                     : cycle.want_report() ? CycleRunner::Kind::fused
                                           : CycleRunner::Kind::enforce;
-  runner_.run(kind, [this, waiting = std::exchange(waiting_, {})](const CycleRunner::Times&) {
-    if (waiting->connection == connections_ && link_ != nullptr) {
-      answer(waiting->cycle, waiting->number);
-    }
-    run_waiting();
-  });
+  runner_.run(kind,
+              [this, waiting = std::exchange(waiting_, std::nullopt)](const CycleRunner::Times&) {
+                if (waiting->connection == connections_ && link_ != nullptr) {
+                  answer(waiting->cycle, waiting->number);
+                }
+                run_waiting();
+              });
 }
 
 void Uplink::give(const control::Cycle& cycle) {
