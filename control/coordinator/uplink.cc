@@ -222,7 +222,8 @@ void Uplink::take_cycle(const control::Cycle& cycle, std::uint64_t number) {
         make_error(control::Error::UNAVAILABLE, "", "the cycle before is not answered yet"));
   }
   waiting_ = {.cycle = cycle, .number = number, .connection = connections_};
-  run_waiting();
+  // A round takes answers of stages between its messages, which is not possible in here.
+  asio::post(context_, [this] { run_waiting(); });
 }
 
 // The aggregator's own round, or that of a connection before, may still be under way: then
