@@ -148,7 +148,7 @@ void ControlSide::cycle(const control::Cycle& cycle, control::Link& link,
   if (const auto impossible = read_allocations(cycle, coordinator)) {
     refuse(report, control::make_error(control::Error::UNSUPPORTED, *impossible,
                                        "this stage cannot set it"));
-  } else if (!asks_only && cycle.lease_us() == 0) {
+  } else if (cycle.allocations_size() > 0 && cycle.lease_us() == 0) {
     refuse(report, control::make_error(control::Error::INVALID, "lease_us",
                                        "limits without a lease would end at once"));
   } else if (!asks_only) {

@@ -149,6 +149,20 @@ TEST_F(ControlSideTest, ALeaseForEverIsAYearAndNoneIsRefused) {
   EXPECT_EQ(applied(), 2U);
 }
 
+TEST_F(ControlSideTest, ACompleteCycleOfNothingWithoutALeaseTakesTheLimitsBack) {
+  EXPECT_TRUE(run(limit(number_of("a"), 500), 1).report.applied());
+  Cycle back;
+  back.set_complete(true);
+  const CycleAnswer answer = run(back, 2, 0);
+  EXPECT_TRUE(answer.report.applied()) << answer.report.refused().text();
+  EXPECT_EQ(applied(), 2U);
+  dispatcher_.inspect(clock_.now(), [](stage::Stage& stage, TimePoint) {
+    EXPECT_FALSE(stage.allocations().in_force());
+    EXPECT_TRUE(stage.allocations().limited().empty());
+  });
+  EXPECT_EQ(run(back, 2, 0).report.refused().code(), control::Error::OUTDATED);
+}
+
 TEST_F(ControlSideTest, ARefusedCycleIsReportedAllTheSame) {
   Cycle cycle;
   cycle.add_allocations()->set_weight(7);
