@@ -13,6 +13,8 @@
 #include "proxy/settings.h"
 #include "test/control/admin/admin_rig.h"
 #include "test/proxy/counting_clock.h"
+#include "test/support/control/fake_coordinator.h"
+#include "test/support/process.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -182,6 +184,31 @@ TEST_F(ControlSideTest, HelloSaysWhatTheStageCanDo) {
   side_.introduce(other, "127.0.0.1:3334");
   EXPECT_EQ(side_.hello().name(), "stor0");
   EXPECT_EQ(side_.hello().incarnation(), first.incarnation());
+}
+
+TEST_F(ControlSideTest, AReloadMayGiveAProxyWithoutAPortItsCoordinator) {
+  const test::TemporaryDirectory folder;
+  test::FakeCoordinator coordinator(folder.path() / "stages");
+  Config config = config_;
+  ASSERT_TRUE(side_.open(config, "127.0.0.1:3334"));
+  EXPECT_FALSE(side_.coordinator());
+  config.control.coordinator = folder.path() / "stages";
+  ASSERT_TRUE(side_.reload(config));
+  auto stage = coordinator.greeted();
+  ASSERT_TRUE(stage);
+  ASSERT_TRUE(side_.coordinator());
+  EXPECT_EQ(side_.coordinator()->address, config.control.coordinator);
+  control::Envelope ask;
+  ask.set_id(1);
+  ask.mutable_cycle()->set_want_report(true);
+  ASSERT_TRUE(stage->send(ask));
+  const auto flows = stage->receive();
+  ASSERT_TRUE(flows && flows->has_flows());
+  EXPECT_EQ(flows->flows().flows_size(), 3);
+  EXPECT_TRUE(stage->receive());
+  config.control.coordinator = "";
+  ASSERT_TRUE(side_.reload(config));
+  EXPECT_TRUE(stage->closed_within());
 }
 
 // What an administrator asks waits for the main thread; whoever goes first, nothing is touched
