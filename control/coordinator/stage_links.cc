@@ -224,7 +224,12 @@ void StageLinks::dial(Dialled& stage) {
 
 net::Task<> StageLinks::connect(Dialled& stage) {
   const control::PortAddress& address = stage.config.address;
-  auto socket = co_await control::connect_socket(address, limits_.connect);
+  control::ClientOptions options;
+  options.connect_within = limits_.connect;
+  options.peer = "proxy";
+  options.key = "control.socket";
+  options.names_users = false;
+  auto socket = co_await control::connect_socket(address, std::move(options));
   if (is_stopped_) co_return;
   if (!socket) {
     dial_later(stage, socket.error());

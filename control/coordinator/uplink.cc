@@ -118,7 +118,12 @@ void Uplink::dial() {
 
 net::Task<> Uplink::connect(control::Hello hello) {
   const control::PortAddress& address = *config_.parent;
-  auto socket = co_await control::connect_socket(address, kConnect);
+  control::ClientOptions options;
+  options.connect_within = kConnect;
+  options.peer = "coordinator";
+  options.key = "stages.listen";
+  options.names_users = false;
+  auto socket = co_await control::connect_socket(address, std::move(options));
   if (is_stopped_) co_return;
   if (!socket) {
     dial_later(socket.error());
