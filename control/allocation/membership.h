@@ -109,6 +109,7 @@ class Membership {
 
   [[nodiscard]] Job& job(std::uint32_t number) { return jobs_[number]; }
   [[nodiscard]] PairRecord& pair(std::uint32_t number) { return pairs_[number]; }
+  [[nodiscard]] const PairRecord& pair(std::uint32_t number) const { return pairs_[number]; }
   [[nodiscard]] std::size_t pairs() const { return pairs_.size(); }
   // All that there ever were at the same time, those that are not known among them.
   [[nodiscard]] std::vector<Stage>& stages() { return stages_; }

@@ -19,6 +19,7 @@
 #include "control/coordinator/config.h"
 #include "control/coordinator/cycle_log.h"
 #include "control/coordinator/cycle_runner.h"
+#include "control/coordinator/site.h"
 #include "control/coordinator/stage_links.h"
 #include "control/coordinator/term_store.h"
 #include "control/store/file_calls.h"
@@ -56,6 +57,7 @@ class Coordinator final : private StageLinks::Host {
   void left(allocation::StageId stage) override;
   void announced(allocation::StageId stage, const control::Flows& flows) override {
     runner_.announced(stage, flows);
+    site_->announced(flows);
   }
   void reported(allocation::StageId stage, const control::Report& report) override {
     runner_.reported(stage, report);
@@ -81,6 +83,7 @@ class Coordinator final : private StageLinks::Host {
   allocation::CycleState state_;
   CycleRunner runner_;
   std::unique_ptr<StageLinks> links_;
+  std::unique_ptr<Site> site_;
   std::unique_ptr<CycleLog> cycle_log_;
   std::map<std::string, std::size_t> cost_models_;  // of connected stages
 };

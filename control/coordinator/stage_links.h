@@ -20,6 +20,7 @@
 #include "control/allocation/cycle_types.h"
 #include "control/coordinator/config.h"
 #include "control/coordinator/link.h"
+#include "control/coordinator/stage_requests.h"
 #include "control/wire/framing.h"
 #include "control/wire/protocol.h"
 #include "control/wire/rights.h"
@@ -29,24 +30,9 @@
 
 namespace vpfs::coordinator {
 
-// What a stage said of itself, and how it came.
-struct StageHello {
-  std::string name;
-  std::string address;  // that was dialled, or whose it is: "uid 990", "CN=ds1 from 10.0.0.7"
-  bool was_dialled = false;
-  std::uint64_t incarnation = 0;
-  std::string cost_model;
-  std::string program;
-  bool takes_caps = false;
-  bool takes_elsewhere = false;
-  bool takes_site = false;
-  bool takes_users = false;  // requests on behalf of a user
-  bool is_aggregator = false;
-};
-
 // The connections to stages: those that are dialled, and those that dial. It greets them, and
 // refuses who is no stage. Belongs to one thread; it outlives the run of its io_context.
-class StageLinks final : private Link::Owner {
+class StageLinks final : public StageRequests, private Link::Owner {
  public:
   // Who decides about stages, and hears of them. A stage has a number while it is connected.
   class Host {
@@ -64,8 +50,6 @@ class StageLinks final : private Link::Owner {
     virtual void refused_cycle(allocation::StageId stage, std::uint64_t sequence,
                                const control::Error& why) = 0;
   };
-  // The answer to a request, or an Error.
-  using Done = std::function<void(const control::Envelope& answer)>;
 
   struct Limits {
     std::size_t connections = 16'384;
@@ -83,12 +67,6 @@ class StageLinks final : private Link::Owner {
     std::uint64_t sent_bytes = 0;
     std::uint64_t received_bytes = 0;
   };
-  // A stage of the configuration that is not connected.
-  struct Absent {
-    std::string name;
-    std::string address;
-    std::string problem;  // the last one
-  };
 
   // All outlive it. The error names the key of the configuration.
   [[nodiscard]] static Result<std::unique_ptr<StageLinks>> open(asio::io_context& context,
@@ -105,14 +83,14 @@ class StageLinks final : private Link::Owner {
   // Sends a cycle. The message's numbers are set here. REQUIRES (all that take a stage): the host
   // was told that it joined, and not that it left.
   void send_cycle(allocation::StageId stage, control::Envelope& cycle);
-  // Asks something else. `done` is called once, in a later turn.
-  void ask(allocation::StageId stage, control::Envelope request, Duration patience, Done done);
+  void ask(allocation::StageId stage, control::Envelope request, Duration patience,
+           Done done) override;
   // Ends the connection; the host hears that it has left, in a later turn.
   void disconnect(allocation::StageId stage, std::string why);
-  [[nodiscard]] const StageHello& hello(allocation::StageId stage) const;
+  [[nodiscard]] const StageHello& hello(allocation::StageId stage) const override;
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
-  [[nodiscard]] std::vector<Absent> absent() const;
+  [[nodiscard]] std::vector<AbsentStage> absent() const override;
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const;
 
  private:
@@ -121,7 +99,7 @@ class StageLinks final : private Link::Owner {
   struct Asked {
     std::uint64_t number = 0;
     TimePoint due;
-    Done done;
+    Done done;  // null: it was given up
   };
 
   StageLinks(asio::io_context& context, const Clock& clock, const Config& config, Host& host,
