@@ -12,6 +12,7 @@
 #include "stage/book_record.h"
 #include "stage/live_words.h"
 #include "stage/rule_words.h"
+#include "stage/share_config.h"
 #include "stage/template_name.h"
 
 namespace vpfs::stage {
@@ -39,8 +40,9 @@ std::optional<BookProblem> unknown_removal(const std::vector<std::string>& words
                                            const Config& context) {
   for (const std::string& word : words) {
     const std::string_view key = word_key(word);
-    if (!takes_away(word) || key == "for" || policy_of(context).knows(key)) continue;
-    if (find_rule_word(key) != nullptr) continue;
+    if (!takes_away(word) || key == "for" || find_rule_word(key) != nullptr) continue;
+    const std::vector<ShareWord> own = own_words(context);
+    if (std::ranges::find(own, key, &ShareWord::name) != own.end()) continue;
     constexpr std::size_t kShown = 64;
     return invalid(std::string(key.substr(0, kShown)), "is no word of a rule to take away");
   }
@@ -292,6 +294,9 @@ BookPreparation::Problem BookPreparation::check(ChangeRule change) {
 // The share of a virtual PFS that is the file's, or that an applied set declares.
 BookPreparation::Problem BookPreparation::change_share(const std::string& name,
                                                        const ChangeRule& change) {
+  if (file_.is_site && name == "default") {
+    return invalid("NAME", "each stage has a share of its own for `default`: change it there");
+  }
   ChangeShare made = {.virtual_pfs = name, .words = change.words, .until = change.until};
   VirtualPfsConfig base = {.name = name, .share = {}};
   const std::shared_ptr<const LiveShare> declared = find_share(set_, name);

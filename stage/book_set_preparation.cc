@@ -29,6 +29,11 @@ BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const 
 
 BookPreparation::Problem BookPreparation::check(ApplySet apply) {
   if (Problem found = waits_for_confirmation()) return found;
+  if (file_.is_site && !apply.shares.empty()) {
+    return invalid("virtual_pfs",
+                   "a coordinator has rules alone: give each rule its share, or declare the "
+                   "virtual PFS in the files of the stages");
+  }
   if (apply.rules.size() > RuleBook::kMostRules) {
     return invalid("", fmt::format("more than {} rules", RuleBook::kMostRules));
   }

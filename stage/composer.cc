@@ -138,7 +138,7 @@ class Composer::Work {
     if (file_rules_.contains(text.name)) {
       return RuleProblem{"NAME", "the configuration file has a rule of this name too"};
     }
-    if (target && !targets_.contains(*target)) {
+    if (target && !file_.is_site && !targets_.contains(*target)) {
       return RuleProblem{"vpfs", fmt::format("'{}' is not declared", *target)};
     }
     if (!target && targets_.contains(text.name)) {

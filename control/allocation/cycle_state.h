@@ -132,6 +132,12 @@ class CycleState {
   // than what they were sent.
   [[nodiscard]] std::span<const Pair> pairs() const { return rows_; }
   [[nodiscard]] std::span<const Grant> grants() const { return grants_; }
+  // The stage of a row of them; null: the pair is gone meanwhile.
+  [[nodiscard]] const StageStatus* stage_of(std::size_t row) const {
+    const Membership::PairRecord& pair = members_.pair(ids_[row]);
+    if (pair.job == Membership::kNone) return nullptr;
+    return &members_.stages()[pair.stage].status;
+  }
   // The names of jobs by Pair::job.
   [[nodiscard]] std::span<const std::string_view> job_names() const { return members_.job_names(); }
   // Why the policy could not divide in the last cycle; "": it could. Then the caps before were sent

@@ -125,6 +125,7 @@ class Membership {
   [[nodiscard]] std::vector<Job>& jobs() { return jobs_; }
   [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
   [[nodiscard]] PairRecord& pair(std::uint32_t number) { return pairs_[number]; }
+  [[nodiscard]] const PairRecord& pair(std::uint32_t number) const { return pairs_[number]; }
   [[nodiscard]] std::size_t pairs() const { return pairs_.size(); }
   // All that there ever were at the same time, those that are not known among them.
   [[nodiscard]] std::vector<Stage>& stages() { return stages_; }

@@ -81,6 +81,13 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
     if (!uplink) return std::unexpected(std::move(uplink.error()));
     coordinator->uplink_ = std::move(*uplink);
   }
+  auto site = Site::open({.context = coordinator->context_,
+                          .clock = clock,
+                          .config = coordinator->config_,
+                          .state = coordinator->state_,
+                          .links = *coordinator->links_});
+  if (!site) return std::unexpected(std::move(site.error()));
+  coordinator->site_ = std::move(*site);
   return coordinator;
 }
 
@@ -105,11 +112,10 @@ Coordinator::Coordinator(const Config& config, const Clock& clock, const Term& t
       signals_(context_, SIGTERM, SIGINT, SIGUSR2),
       cycle_timer_(context_),
       state_(cycle_settings(config, clear_from), make_policy(), term.number),
-      runner_(context_, clock, state_) {
-  for (const JobConfig& job : config_.jobs) state_.set_job(job.name, job.weight, job.most);
-}
+      runner_(context_, clock, state_) {}
 
 Coordinator::~Coordinator() {
+  if (site_ != nullptr) site_->stop();
   if (uplink_ != nullptr) uplink_->stop();
   if (links_ != nullptr) links_->stop();
 }
@@ -117,11 +123,13 @@ Coordinator::~Coordinator() {
 void Coordinator::run() {
   await_signal();
   links_->start();
+  site_->start();
   if (uplink_ != nullptr) uplink_->start();
   begin_cycle();
   context_.run();
   runner_.stop();
   if (uplink_ != nullptr) uplink_->stop();
+  site_->stop();
   links_->stop();
 }
 
@@ -205,12 +213,14 @@ void Coordinator::ask(const control::Envelope& /*request*/, Uplink::Done done) {
 void Coordinator::joined(allocation::StageId stage) {
   const StageHello& hello = links_->hello(stage);
   ++cost_models_[hello.cost_model];
+  site_->joined(stage);
   spdlog::info("stage {} ({}) at {} has joined", hello.name, hello.program, hello.address);
 }
 
 void Coordinator::left(allocation::StageId stage) {
   const auto place = cost_models_.find(links_->hello(stage).cost_model);
   if (place != cost_models_.end() && --place->second == 0) cost_models_.erase(place);
+  site_->left(stage);
   state_.leave(stage, clock_.now());
   runner_.left();
 }
@@ -246,6 +256,7 @@ void Coordinator::run_divided(CycleTimes times) {
 }
 
 void Coordinator::finished(const CycleTimes& times) {
+  if (times.stages > 0) site_->finished(times);
   if (cycle_log_ != nullptr && times.stages > 0) {
     CycleTimes numbered = times;
     numbered.cycle = state_.sequence();

@@ -19,6 +19,7 @@
 #include "control/coordinator/config.h"
 #include "control/coordinator/cycle_log.h"
 #include "control/coordinator/cycle_runner.h"
+#include "control/coordinator/site.h"
 #include "control/coordinator/stage_links.h"
 #include "control/coordinator/term_store.h"
 #include "control/coordinator/uplink.h"
@@ -57,6 +58,7 @@ class Coordinator final : private StageLinks::Host, private Uplink::Host {
   void left(allocation::StageId stage) override;
   void announced(allocation::StageId stage, const control::Flows& flows) override {
     runner_.announced(stage, flows);
+    site_->announced(flows);
   }
   void reported(allocation::StageId stage, const control::Report& report) override {
     runner_.reported(stage, report);
@@ -93,6 +95,7 @@ class Coordinator final : private StageLinks::Host, private Uplink::Host {
   CycleRunner runner_;
   std::unique_ptr<StageLinks> links_;
   std::unique_ptr<Uplink> uplink_;  // of an aggregator
+  std::unique_ptr<Site> site_;
   std::unique_ptr<CycleLog> cycle_log_;
   std::map<std::string, std::size_t> cost_models_;  // of connected stages
 };

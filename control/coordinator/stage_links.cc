@@ -26,6 +26,9 @@ using control::make_error;
 constexpr std::size_t kMostKept = std::size_t{1024} * 1024;
 constexpr std::size_t kLongestName = 255;
 constexpr Duration kBetweenComplaints = std::chrono::seconds(10);
+// Requests that a stage has not answered, given up or not: with more a port stops reading, cycles
+// too.
+constexpr std::size_t kMostAsked = 6;
 constexpr Duration kSweep = std::chrono::milliseconds(200);
 constexpr control::Versions kVersions;
 
@@ -379,9 +382,10 @@ void StageLinks::handle(Peer& peer, const Envelope& envelope) {
   if (place != peer.asked.end() && envelope.answer()) {
     const Done done = std::move(place->done);
     peer.asked.erase(place);
-    return done(envelope);
+    if (done != nullptr) done(envelope);
+    return;
   }
-  if (envelope.answer()) return;  // to what was given up
+  if (envelope.answer()) return;
   Envelope answer;
   *answer.mutable_error() =
       make_error(control::Error::UNSUPPORTED, "", "a stage asks its coordinator for nothing");
@@ -429,9 +433,10 @@ void StageLinks::ended(Peer& ended, const std::string& why) {
 
 void StageLinks::fail_asked(std::vector<Asked> asked, const std::string& why) {
   for (Asked& each : asked) {
+    if (each.done == nullptr) continue;
     asio::post(context_, [done = std::move(each.done), why] {
       Envelope answer;
-      *answer.mutable_error() = make_error(control::Error::UNAVAILABLE, "", why);
+      *answer.mutable_error() = make_error(control::Error::UNAVAILABLE, kNotReached, why);
       done(answer);
     });
   }
@@ -466,6 +471,11 @@ bool StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle, std::uin
 
 void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patience, Done done) {
   Peer& to = peer(stage);
+  if (to.asked.size() >= kMostAsked) {
+    std::vector<Asked> refused;
+    refused.push_back({.done = std::move(done)});
+    return fail_asked(std::move(refused), "it has not answered what it was asked before");
+  }
   request.set_id(++to.last_number);
   to.asked.push_back(
       {.number = request.id(), .due = clock_.now() + patience, .done = std::move(done)});
@@ -480,8 +490,8 @@ void StageLinks::disconnect(allocation::StageId stage, std::string why) {
   });
 }
 
-std::vector<StageLinks::Absent> StageLinks::absent() const {
-  std::vector<Absent> absent;
+std::vector<AbsentStage> StageLinks::absent() const {
+  std::vector<AbsentStage> absent;
   for (const Dialled& each : dialled_) {
     if (each.peer != nullptr && each.peer->state == Peer::State::joined) continue;
     absent.push_back({.name = each.config.name,
@@ -511,13 +521,12 @@ void StageLinks::sweep() {
       if (now - peer->since > limits_.hello) silent.push_back(peer.get());
       continue;
     }
-    const auto is_due = [&](const Asked& each) { return each.due <= now; };
+    const auto is_due = [&](const Asked& each) { return each.done != nullptr && each.due <= now; };
     if (std::ranges::none_of(peer->asked, is_due)) continue;
     std::vector<Asked> due;
     for (Asked& each : peer->asked) {
       if (is_due(each)) due.push_back({.done = std::exchange(each.done, nullptr)});
     }
-    std::erase_if(peer->asked, [](const Asked& each) { return each.done == nullptr; });
     fail_asked(std::move(due), "it did not answer in time");
   }
   for (Peer* each : silent) {

@@ -174,6 +174,7 @@ void Conversation::handle_request(TimePoint now) {
     case Envelope::kReload:
     case Envelope::kDrain:
     case Envelope::kBypass:
+    case Envelope::kForward:
     case Envelope::kCycle:
       break;
     default:

@@ -116,6 +116,10 @@ Rights needed_right(const Envelope& request) {
       return Rights::own;
     case Envelope::kStatus:
       return Rights::read;
+    case Envelope::kForward: {
+      const Envelope& inside = request.forward().request();
+      return inside.has_forward() ? Rights::change : needed_right(inside);
+    }
     default:  // cycle, reload, drain, bypass, and whatever comes
       return Rights::change;
   }
