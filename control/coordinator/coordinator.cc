@@ -36,6 +36,8 @@ CycleSettings cycle_settings(const Config& config, TimePoint clear_from) {
 }
 
 constexpr Duration kIdle = std::chrono::milliseconds(10);
+// For stages to answer what a parent asks.
+constexpr Duration kPatience = std::chrono::seconds(1);
 constexpr Duration kBusy = std::chrono::milliseconds(1);
 
 std::uint64_t random_number() {
@@ -193,7 +195,8 @@ std::optional<control::Hello> Coordinator::hello() const {
   hello.set_role(control::Hello::STAGE);
   hello.set_name(config_.name);
   hello.set_incarnation(incarnation_);
-  for (const char* const each : {"aggregator", "caps", "elsewhere"}) hello.add_capabilities(each);
+  for (const char* const each : {"aggregator", "caps", "elsewhere", "site", "forward_as"})
+    hello.add_capabilities(each);
   if (cost_model != nullptr) hello.set_cost_model(*cost_model);
   hello.set_program("vpfs-coordinator " + std::string(version()));
   return hello;
@@ -203,7 +206,16 @@ void Coordinator::led(bool is_led) {
   if (!is_led && !runner_.is_running()) begin_cycle();
 }
 
-void Coordinator::ask(const control::Envelope& /*request*/, Uplink::Done done) {
+void Coordinator::ask(const control::Envelope& request, Uplink::Done done) {
+  if (request.has_site()) {
+    return site_->take_on(request.site(), kPatience, [done](std::vector<std::string> warnings) {
+      control::Envelope answer;
+      control::Ack& ack = *answer.mutable_ack();
+      for (std::string& each : warnings) *ack.add_warnings() = std::move(each);
+      done(std::move(answer));
+    });
+  }
+  if (request.has_forward()) return site_->forward(request.forward(), std::move(done));
   control::Envelope answer;
   *answer.mutable_error() =
       make_error(control::Error::UNSUPPORTED, "", "an aggregator does not know that message");
