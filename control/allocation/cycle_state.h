@@ -128,6 +128,12 @@ class CycleState {
       if (jobs[i].pairs > 0) visit(live(i));
     }
   }
+  // The job of that number; nothing: it is not live.
+  [[nodiscard]] std::optional<LiveJob> live_job(std::uint32_t number) const {
+    const std::vector<Membership::Job>& jobs = members_.jobs();
+    if (number >= jobs.size() || jobs[number].pairs == 0) return std::nullopt;
+    return live(number);
+  }
   // The pairs of the last cycle as the policy had them, and what it granted them. It may be more
   // than what they were sent.
   [[nodiscard]] std::span<const Pair> pairs() const { return rows_; }
