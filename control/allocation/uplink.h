@@ -53,6 +53,8 @@ class Uplink {
   // Ends the parent's grants if their lease has ended.
   void on_turn(TimePoint now);
   [[nodiscard]] Report report();
+  // The same for an answer without counters.
+  [[nodiscard]] bool is_pending() const { return !state_.settled(); }
 
   // A lease of the parent is in force.
   [[nodiscard]] bool in_force() const { return lease_end_.has_value(); }

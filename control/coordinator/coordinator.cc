@@ -77,11 +77,12 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
   coordinator->links_ = std::move(*links);
   coordinator->runner_.use(*coordinator->links_);
   if (config.parent) {
-    auto uplink = Uplink::make(coordinator->context_, clock, coordinator->config_,
-                               coordinator->links_->room(), coordinator->state_,
-                               *coordinator->given_, coordinator->runner_, *coordinator);
-    if (!uplink) return std::unexpected(std::move(uplink.error()));
-    coordinator->uplink_ = std::move(*uplink);
+    coordinator->uplink_.emplace(coordinator->state_, *coordinator->given_);
+    auto parent = ParentLink::make(coordinator->context_, clock, coordinator->config_,
+                                   coordinator->links_->room(), *coordinator->uplink_,
+                                   coordinator->runner_, *coordinator);
+    if (!parent) return std::unexpected(std::move(parent.error()));
+    coordinator->parent_ = std::move(*parent);
   }
   auto site = Site::open({.context = coordinator->context_,
                           .clock = clock,
@@ -118,7 +119,7 @@ Coordinator::Coordinator(const Config& config, const Clock& clock, const Term& t
 
 Coordinator::~Coordinator() {
   if (site_ != nullptr) site_->stop();
-  if (uplink_ != nullptr) uplink_->stop();
+  if (parent_ != nullptr) parent_->stop();
   if (links_ != nullptr) links_->stop();
 }
 
@@ -126,11 +127,11 @@ void Coordinator::run() {
   await_signal();
   links_->start();
   site_->start();
-  if (uplink_ != nullptr) uplink_->start();
+  if (parent_ != nullptr) parent_->start();
   begin_cycle();
   context_.run();
   runner_.stop();
-  if (uplink_ != nullptr) uplink_->stop();
+  if (parent_ != nullptr) parent_->stop();
   site_->stop();
   links_->stop();
 }
@@ -206,7 +207,7 @@ void Coordinator::led(bool is_led) {
   if (!is_led && !runner_.is_running()) begin_cycle();
 }
 
-void Coordinator::ask(const control::Envelope& request, Uplink::Done done) {
+void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
   if (request.has_site()) {
     return site_->take_on(request.site(), kPatience, [done](std::vector<std::string> warnings) {
       control::Envelope answer;
@@ -239,7 +240,7 @@ void Coordinator::left(allocation::StageId stage) {
 
 void Coordinator::begin_cycle() {
   cycle_timer_.cancel();
-  if (uplink_ != nullptr && uplink_->is_led()) return;                 // led() comes
+  if (parent_ != nullptr && parent_->is_led()) return;                 // led() comes
   if (runner_.is_running()) return begin_later(clock_.now() + kBusy);  // a round of the parent's
   cycle_began_ = clock_.now();
   if (config_.cycle == CycleKind::fused) {
@@ -276,7 +277,7 @@ void Coordinator::finished(const CycleTimes& times) {
   }
   // Without stages there is nothing to hurry for.
   const Duration period = times.stages == 0 ? std::max(config_.period, kIdle) : config_.period;
-  if (uplink_ != nullptr) uplink_->round_is_over();
+  if (parent_ != nullptr) parent_->round_is_over();
   if (cycle_began_ + period <= clock_.now()) return begin_cycle();
   begin_later(cycle_began_ + period);
 }

@@ -19,16 +19,16 @@
 #include "control/coordinator/config.h"
 #include "control/coordinator/cycle_log.h"
 #include "control/coordinator/cycle_runner.h"
+#include "control/coordinator/parent_link.h"
 #include "control/coordinator/site.h"
 #include "control/coordinator/stage_links.h"
 #include "control/coordinator/term_store.h"
-#include "control/coordinator/uplink.h"
 #include "control/store/file_calls.h"
 
 namespace vpfs::coordinator {
 
 // The whole coordinator: one thread for the stages and their cycles.
-class Coordinator final : private StageLinks::Host, private Uplink::Host {
+class Coordinator final : private StageLinks::Host, private ParentLink::Host {
  public:
   struct Options {
     std::string cycle_log;         // a file; "": none
@@ -70,7 +70,7 @@ class Coordinator final : private StageLinks::Host, private Uplink::Host {
 
   [[nodiscard]] std::optional<control::Hello> hello() const override;
   void led(bool is_led) override;
-  void ask(const control::Envelope& request, Uplink::Done done) override;
+  void ask(const control::Envelope& request, ParentLink::Done done) override;
 
   [[nodiscard]] std::unique_ptr<allocation::Policy> make_policy();
   // That of most stages; null: there is none.
@@ -94,7 +94,8 @@ class Coordinator final : private StageLinks::Host, private Uplink::Host {
   allocation::CycleState state_;
   CycleRunner runner_;
   std::unique_ptr<StageLinks> links_;
-  std::unique_ptr<Uplink> uplink_;  // of an aggregator
+  std::optional<allocation::Uplink> uplink_;  // of an aggregator, as the following
+  std::unique_ptr<ParentLink> parent_;        // of an aggregator
   std::unique_ptr<Site> site_;
   std::unique_ptr<CycleLog> cycle_log_;
   std::map<std::string, std::size_t> cost_models_;  // of connected stages

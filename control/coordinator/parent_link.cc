@@ -1,4 +1,4 @@
-#include "control/coordinator/uplink.h"
+#include "control/coordinator/parent_link.h"
 
 #include <algorithm>
 #include <chrono>
@@ -39,69 +39,69 @@ allocation::Grant grant_of(const control::Allocation& from) {
   return grant;
 }
 
-// What was granted to all jobs together. Where somebody has a cap it is not zero, which would mean
-// that nothing is divided.
-struct Sums {
-  allocation::Amounts amounts;
+void fill(control::Flow& to, const allocation::FlowName& from) {
+  to.set_id(from.flow);
+  to.set_generation(from.generation);
+  to.set_name(from.job.data(), from.job.size());
+  to.set_weight(from.weight);
+  to.set_stages(from.stages);
+}
 
-  void add(const allocation::Grant& grant) {
-    for (const allocation::Resource& each : allocation::kResources) {
-      const std::optional<std::uint64_t>& cap = grant.*each.grant;
-      if (!cap) continue;
-      std::uint64_t& sum = amounts.*each.amount;
-      sum = std::max<std::uint64_t>(allocation::add_saturating(sum, *cap), 1);
-    }
-  }
-};
+void fill(control::FlowReport& to, const allocation::FlowCounters& from) {
+  to.set_flow(from.flow);
+  to.set_ended(from.ended);
+  to.set_arrived_requests(from.arrived_requests);
+  to.set_arrived_bytes(from.arrived_bytes);
+  to.set_metadata_operations(from.metadata_operations);
+  to.set_done_cost(from.done_cost);
+  to.set_limited_us(from.limited.count());
+}
 
 }  // namespace
 
-Result<std::unique_ptr<Uplink>> Uplink::make(asio::io_context& context, const Clock& clock,
-                                             const Config& config, LinkRoom& room,
-                                             allocation::CycleState& state,
-                                             allocation::GivenPolicy& given, CycleRunner& runner,
-                                             Host& host) {
-  std::unique_ptr<Uplink> uplink(
-      new Uplink(context, clock, config, room, state, given, runner, host));
+Result<std::unique_ptr<ParentLink>> ParentLink::make(asio::io_context& context, const Clock& clock,
+                                                     const Config& config, LinkRoom& room,
+                                                     allocation::Uplink& uplink,
+                                                     CycleRunner& runner, Host& host) {
+  std::unique_ptr<ParentLink> link(
+      new ParentLink(context, clock, config, room, uplink, runner, host));
   if (!config.parent->is_unix()) {
     auto tls = net::TlsContext::load(config.dialling, net::TlsSide::client);
     if (!tls) return fail("parent.certificate: " + tls.error().message, tls.error().code);
-    uplink->tls_ = std::move(*tls);
+    link->tls_ = std::move(*tls);
   }
-  return uplink;
+  return link;
 }
 
-Uplink::Uplink(asio::io_context& context, const Clock& clock, const Config& config, LinkRoom& room,
-               allocation::CycleState& state, allocation::GivenPolicy& given, CycleRunner& runner,
-               Host& host)
+ParentLink::ParentLink(asio::io_context& context, const Clock& clock, const Config& config,
+                       LinkRoom& room, allocation::Uplink& uplink, CycleRunner& runner, Host& host)
     : context_(context),
       clock_(clock),
       config_(config),
       room_(room),
-      state_(state),
-      given_(given),
+      uplink_(uplink),
       runner_(runner),
       host_(host),
       dial_timer_(context),
       lease_timer_(context),
       pause_(kLeastPause) {}
 
-Uplink::~Uplink() {
+ParentLink::~ParentLink() {
   stop();
 }
 
-void Uplink::start() {
+void ParentLink::start() {
   dial();
 }
 
-void Uplink::stop() {
+void ParentLink::stop() {
   if (std::exchange(is_stopped_, true)) return;
   dial_timer_.cancel();
   lease_timer_.cancel();
   if (link_ != nullptr) link_->close();
 }
 
-Uplink::Status Uplink::status() const {
+ParentLink::Status ParentLink::status() const {
   return {.is_connected = connection_state_ == State::connected,
           .is_led = is_led_,
           .address = control::to_string(*config_.parent),
@@ -110,13 +110,13 @@ Uplink::Status Uplink::status() const {
           .sequence = sequence_};
 }
 
-void Uplink::dial() {
+void ParentLink::dial() {
   auto hello = host_.hello();
   if (!hello) return dial_later("it has no stage yet, so its cost model is not known");
   asio::co_spawn(context_, connect(std::move(*hello)), asio::detached);
 }
 
-net::Task<> Uplink::connect(control::Hello hello) {
+net::Task<> ParentLink::connect(control::Hello hello) {
   const control::PortAddress& address = *config_.parent;
   control::ClientOptions options;
   options.connect_within = kConnect;
@@ -144,7 +144,7 @@ net::Task<> Uplink::connect(control::Hello hello) {
   link_->open();
 }
 
-void Uplink::dial_later(const std::string& problem) {
+void ParentLink::dial_later(const std::string& problem) {
   connection_state_ = State::away;
   if (is_stopped_) return;
   if (problem_ != problem) {
@@ -158,12 +158,12 @@ void Uplink::dial_later(const std::string& problem) {
   });
 }
 
-void Uplink::opened(Link& /*link*/) {
+void ParentLink::opened(Link& /*link*/) {
   *out_.mutable_hello() = hello_;
   send(out_, 1);
 }
 
-void Uplink::received(Link& /*link*/, std::span<const std::byte> frame) {
+void ParentLink::received(Link& /*link*/, std::span<const std::byte> frame) {
   Envelope& envelope = memory_.begin();
   if (!control::decode(frame, envelope)) {
     lose("not the control protocol: a frame that is no message");
@@ -175,11 +175,11 @@ void Uplink::received(Link& /*link*/, std::span<const std::byte> frame) {
   memory_.end(kMostKept);
 }
 
-void Uplink::ended(Link& /*link*/, const std::string& why) {
+void ParentLink::ended(Link& /*link*/, const std::string& why) {
   lose(why);
 }
 
-void Uplink::lose(const std::string& why) {
+void ParentLink::lose(const std::string& why) {
   if (link_ == nullptr) return;
   link_->close();
   if (gone_.empty()) asio::post(context_, [this] { gone_.clear(); });
@@ -188,7 +188,7 @@ void Uplink::lose(const std::string& why) {
   dial_later(why);
 }
 
-void Uplink::greeted(const Envelope& envelope) {
+void ParentLink::greeted(const Envelope& envelope) {
   if (envelope.has_error()) return lose("it refuses: " + envelope.error().text());
   const control::Hello& hello = envelope.hello();
   if (!envelope.has_hello() || hello.role() != control::Hello::COORDINATOR) {
@@ -200,13 +200,13 @@ void Uplink::greeted(const Envelope& envelope) {
   }
   connection_state_ = State::connected;
   ++connections_;
-  reports_ = {};
+  uplink_.connect();
   problem_.clear();
   pause_ = kLeastPause;
   spdlog::info("parent {} at {} is connected", hello.name(), control::to_string(*config_.parent));
 }
 
-void Uplink::handle(const Envelope& envelope) {
+void ParentLink::handle(const Envelope& envelope) {
   if (envelope.answer()) return;
   if (envelope.has_cycle()) return take_cycle(envelope.cycle(), envelope.id());
   host_.ask(envelope, [this, number = envelope.id(), connection = connections_](Envelope answer) {
@@ -214,13 +214,7 @@ void Uplink::handle(const Envelope& envelope) {
   });
 }
 
-void Uplink::take_cycle(const control::Cycle& cycle, std::uint64_t number) {
-  const bool asks_only = !cycle.complete() && cycle.allocations_size() == 0;
-  if (!asks_only && std::pair(cycle.term(), cycle.sequence()) <= std::pair(term_, sequence_)) {
-    return refuse(cycle, number,
-                  make_error(control::Error::OUTDATED, "sequence",
-                             "a cycle of this or a later epoch was applied before"));
-  }
+void ParentLink::take_cycle(const control::Cycle& cycle, std::uint64_t number) {
   if (waiting_) {
     return refuse(
         cycle, number,
@@ -233,84 +227,76 @@ void Uplink::take_cycle(const control::Cycle& cycle, std::uint64_t number) {
 
 // The aggregator's own round, or that of a connection before, may still be under way: then
 // round_is_over() comes.
-void Uplink::run_waiting() {
+void ParentLink::run_waiting() {
   if (!waiting_ || runner_.is_running()) return;
-  const control::Cycle& cycle = waiting_->cycle;
-  const bool asks_only = !cycle.complete() && cycle.allocations_size() == 0;
-  if (!asks_only) give(cycle);
-  const auto kind = asks_only             ? CycleRunner::Kind::ask
-                    : cycle.want_report() ? CycleRunner::Kind::fused
-                                          : CycleRunner::Kind::enforce;
-  runner_.run(kind,
-              [this, waiting = std::exchange(waiting_, std::nullopt)](const CycleRunner::Times&) {
-                if (waiting->connection == connections_ && link_ != nullptr) {
-                  answer(waiting->cycle, waiting->number);
-                }
-                run_waiting();
-              });
-}
-
-void Uplink::give(const control::Cycle& cycle) {
-  if (cycle.term() != term_) given_.forget_totals();
+  const Waiting next = *std::exchange(waiting_, std::nullopt);
+  const control::Cycle& cycle = next.cycle;
+  grants_.clear();
+  for (const control::Allocation& each : cycle.allocations()) {
+    grants_.push_back({.flow = each.flow(), .grant = grant_of(each)});
+  }
+  const auto taken = uplink_.on_cycle(
+      {.term = cycle.term(),
+       .sequence = cycle.sequence(),
+       .lease = std::chrono::microseconds(std::min(cycle.lease_us(), kLongestLeaseUs)),
+       .complete = cycle.complete(),
+       .grants = grants_},
+      clock_.now());
+  if (taken == allocation::Uplink::Taken::outdated) {
+    return refuse(cycle, next.number,
+                  make_error(control::Error::OUTDATED, "sequence",
+                             "a cycle of this or a later epoch was applied before"));
+  }
   term_ = cycle.term();
   sequence_ = cycle.sequence();
-  const std::chrono::microseconds lease(std::min(cycle.lease_us(), kLongestLeaseUs));
-  if (lease == Duration::zero()) {
-    lease_end_.reset();
-    return set_led(false);
-  }
-  lease_end_ = clock_.now() + lease;
-  given_.begin_parent();
-  Sums sums;
-  for (const control::Allocation& each : cycle.allocations()) {
-    const std::string* job = reports_.find(each.flow());
-    if (job == nullptr) continue;
-    const allocation::Grant grant = grant_of(each);
-    given_.give(*job, grant);
-    sums.add(grant);
-  }
-  state_.set_capacity(sums.amounts);
-  state_.set_caps_end(*lease_end_);
-  set_led(true);
-  watch_lease();
-}
-
-void Uplink::watch_lease() {
-  lease_timer_.expires_at(*lease_end_);
-  lease_timer_.async_wait([this](std::error_code error) {
-    if (error || is_stopped_ || !lease_end_ || clock_.now() < *lease_end_) return;
-    spdlog::warn("parent {}: was not heard of for its lease: going on alone",
-                 control::to_string(*config_.parent));
-    lease_end_.reset();
-    set_led(false);
+  look_whether_led();
+  const bool asks = taken == allocation::Uplink::Taken::asked;
+  const auto kind = asks                  ? CycleRunner::Kind::ask
+                    : cycle.want_report() ? CycleRunner::Kind::fused
+                                          : CycleRunner::Kind::enforce;
+  runner_.run(kind, [this, next](const CycleRunner::Times& /*times*/) {
+    if (next.connection == connections_ && link_ != nullptr) answer(next.cycle, next.number);
+    run_waiting();
   });
 }
 
-void Uplink::set_led(bool is_led) {
+void ParentLink::look_whether_led() {
+  if (const auto end = uplink_.lease_end()) {
+    lease_timer_.expires_at(*end);
+    lease_timer_.async_wait([this](std::error_code error) {
+      if (error || is_stopped_) return;
+      uplink_.on_turn(clock_.now());
+      look_whether_led();
+    });
+  }
+  const bool is_led = uplink_.in_force();
   if (std::exchange(is_led_, is_led) == is_led) return;
   if (!is_led) {
-    given_.end_parent();
-    given_.forget_totals();
+    spdlog::warn("parent {}: its lease has ended: going on alone",
+                 control::to_string(*config_.parent));
   }
   host_.led(is_led);
 }
 
-void Uplink::answer(const control::Cycle& cycle, std::uint64_t number) {
+void ParentLink::answer(const control::Cycle& cycle, std::uint64_t number) {
   control::Report& report = *out_.mutable_report();
   report.Clear();
   report.set_applied(true);
-  report.set_pending(!state_.settled());
   report.set_sequence(cycle.sequence());
   report.set_term(cycle.term());
+  report.set_pending(uplink_.is_pending());
   if (cycle.want_report()) {
-    Envelope flows;
-    reports_.add(state_, *flows.mutable_flows(), report);
-    if (flows.flows().flows_size() > 0) send(flows, number);
+    const allocation::Uplink::Report told = uplink_.report();
+    report.set_pending(told.pending);
+    flows_.mutable_flows()->clear_flows();
+    for (const auto& each : told.announced) fill(*flows_.mutable_flows()->add_flows(), each);
+    for (const auto& each : told.flows) fill(*report.add_flows(), each);
+    if (!told.announced.empty()) send(flows_, number);
   }
   send(out_, number);
 }
 
-void Uplink::refuse(const control::Cycle& cycle, std::uint64_t number, control::Error why) {
+void ParentLink::refuse(const control::Cycle& cycle, std::uint64_t number, control::Error why) {
   control::Report& report = *out_.mutable_report();
   report.Clear();
   report.set_sequence(cycle.sequence());
@@ -319,7 +305,7 @@ void Uplink::refuse(const control::Cycle& cycle, std::uint64_t number, control::
   send(out_, number);
 }
 
-void Uplink::send(Envelope& envelope, std::uint64_t number) {
+void ParentLink::send(Envelope& envelope, std::uint64_t number) {
   envelope.set_id(number);
   envelope.set_answer(!envelope.has_hello());
   frames_.clear();

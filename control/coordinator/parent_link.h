@@ -13,20 +13,19 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "control/allocation/cycle_state.h"
-#include "control/allocation/given.h"
+#include "control/allocation/uplink.h"
 #include "control/coordinator/config.h"
 #include "control/coordinator/cycle_runner.h"
-#include "control/coordinator/job_reports.h"
 #include "control/coordinator/link.h"
 #include "control/wire/framing.h"
 #include "net/tls.h"
 
 namespace vpfs::coordinator {
 
-// An aggregator's connection to its parent, for which it is one stage: it dials, reports the sums
-// of its jobs, and divides what it is granted among its own stages. While the parent leads, its
-// cycles are the only ones. Belongs to one thread; it outlives the run of its io_context.
-class Uplink final : private Link::Owner {
+// An aggregator's connection to its parent: the messages and the dialling of allocation::Uplink,
+// which has their sense. While the parent leads, its cycles are the only ones. Belongs to one
+// thread; it outlives the run of its io_context.
+class ParentLink final : private Link::Owner {
  public:
   using Done = std::function<void(control::Envelope answer)>;
   class Host {
@@ -48,14 +47,11 @@ class Uplink final : private Link::Owner {
     std::uint64_t sequence = 0;
   };
 
-  // All outlive it. `given` is the policy of `state`. The error names the key of the configuration.
-  [[nodiscard]] static Result<std::unique_ptr<Uplink>> make(asio::io_context& context,
-                                                            const Clock& clock,
-                                                            const Config& config, LinkRoom& room,
-                                                            allocation::CycleState& state,
-                                                            allocation::GivenPolicy& given,
-                                                            CycleRunner& runner, Host& host);
-  ~Uplink() override;
+  // All outlive it. The error names the key of the configuration.
+  [[nodiscard]] static Result<std::unique_ptr<ParentLink>> make(
+      asio::io_context& context, const Clock& clock, const Config& config, LinkRoom& room,
+      allocation::Uplink& uplink, CycleRunner& runner, Host& host);
+  ~ParentLink() override;
 
   // Dials once the host can say Hello.
   void start();
@@ -68,9 +64,8 @@ class Uplink final : private Link::Owner {
  private:
   enum class State : std::uint8_t { away, greeting, connected };
 
-  Uplink(asio::io_context& context, const Clock& clock, const Config& config, LinkRoom& room,
-         allocation::CycleState& state, allocation::GivenPolicy& given, CycleRunner& runner,
-         Host& host);
+  ParentLink(asio::io_context& context, const Clock& clock, const Config& config, LinkRoom& room,
+             allocation::Uplink& uplink, CycleRunner& runner, Host& host);
 
   void dial();
   [[nodiscard]] net::Task<> connect(control::Hello hello);
@@ -84,12 +79,11 @@ class Uplink final : private Link::Owner {
   void handle(const control::Envelope& envelope);
   void take_cycle(const control::Cycle& cycle, std::uint64_t number);
   void run_waiting();
-  void give(const control::Cycle& cycle);
   void answer(const control::Cycle& cycle, std::uint64_t number);
   void refuse(const control::Cycle& cycle, std::uint64_t number, control::Error why);
   void send(control::Envelope& envelope, std::uint64_t number);
   void watch_lease();
-  void set_led(bool is_led);
+  void look_whether_led();
 
   struct Waiting {
     control::Cycle cycle;
@@ -101,8 +95,7 @@ class Uplink final : private Link::Owner {
   const Clock& clock_;
   const Config& config_;
   LinkRoom& room_;
-  allocation::CycleState& state_;
-  allocation::GivenPolicy& given_;
+  allocation::Uplink& uplink_;
   CycleRunner& runner_;
   Host& host_;
   std::shared_ptr<net::TlsContext> tls_;
@@ -116,13 +109,13 @@ class Uplink final : private Link::Owner {
   std::string problem_ = "was not dialled yet";
   control::MessageMemory memory_;
   control::Envelope out_;
+  control::Envelope flows_;
+  std::vector<allocation::FlowGrant> grants_;
   std::string frames_;
-  JobReports reports_;              // of this connection
   std::uint64_t connections_ = 0;   // so far
   std::optional<Waiting> waiting_;  // the parent's cycle, while another one runs
   std::uint64_t term_ = 0;          // of the last cycle
   std::uint64_t sequence_ = 0;
-  std::optional<TimePoint> lease_end_;
   bool is_led_ = false;
   bool is_stopped_ = false;
 };
