@@ -2,13 +2,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from bench.cluster import Front
-from bench.harness import MIB
-from bench.load import Application
+from bench.cluster import Cluster, Front
+from bench.coordinator import CONTROL
+from bench.harness import MIB, Programs
+from bench.load import Application, seconds
 from bench.report import size_name
 from bench.total_optimum import Services, User, feasible, local
 
@@ -18,12 +20,13 @@ OPS = {"read": 100, "write": 0}
 WEIGHTS = [1, 2]  # of application a; the others have 1
 PERIODS = [0.2, 0.05, 0.01]
 # Of each server. Low enough for two processors to run four servers, their proxies and the load.
-BANDWIDTH = {64 << 10: 10 * MIB, 1 << 20: 40 * MIB}
+BANDWIDTH = {64 << 10: 10 * MIB, 1 << 20: 80 * MIB}
+# For how long service on other servers may hold the head of a queue, in seconds: the default of a proxy.
+LONGEST_DELAY = 0.5
 DEPTH = {"depth_requests": 4, "depth_bytes": "4 MiB"}
 # Requests in flight: of an application whose I/O touches all its servers, and for each server of any other one.
 OUTSTANDING_STRIPED, OUTSTANDING_EACH = 24, 16
-FILE = 16 << 20  # of each process
-CONTROL = {"name": "s{index}", "socket": "s{index}.sock"}
+FILE = {64 << 10: 4 << 20, 1 << 20: 16 << 20}  # of each process
 PATH = "px"
 
 
@@ -81,9 +84,10 @@ class Case:
         """The bytes of one I/O of an application that go to one server."""
         return self.size // len(self.setup.uses[name]) if self.striped else self.size
 
-    def feasible(self, longest_hold: float) -> Services:
-        """The optimum if no head is held for longer, in seconds."""
-        each = {name: Fraction(self.part(name)) / Fraction(self.bandwidth * longest_hold) for name in self.setup.uses}
+    @functools.cache
+    def feasible(self) -> Services:
+        """The optimum if every application gets a request within LONGEST_DELAY on each of its servers."""
+        each = {name: Fraction(self.part(name)) / Fraction(self.bandwidth * LONGEST_DELAY) for name in self.setup.uses}
         return feasible(self.users(), each)
 
     def local(self) -> Services:
@@ -100,7 +104,7 @@ class Case:
     def application(self, name: str, **more: object) -> Application:
         servers = self.setup.uses[name]
         return Application(name, self.size, self.in_flight(name), 1 if self.striped else len(servers), OPS[self.op],
-                           "sequential", FILE, servers=[f"s{server}" for server in servers],
+                           "sequential", FILE[self.size], servers=[f"s{server}" for server in servers],
                            datafiles=0 if self.striped else 1, **more)
 
     def applications(self) -> list[Application]:
@@ -110,8 +114,15 @@ class Case:
         return {"bandwidth": f"{self.bandwidth // 1024} KiB/s", "parallelism": 1}
 
     def front(self) -> Front:
-        return Front(PATH, "proxy", "sfq", self.weights(), scheduler={"cost": {"per_request": "0 B"}}, control=CONTROL,
-                     **DEPTH)
+        return Front(PATH, "proxy", "sfq", self.weights(), scheduler={"cost": {"per_request": "0 B"}},
+                     control={**CONTROL, "longest_delay": seconds(LONGEST_DELAY)}, **DEPTH)
+
+    def cluster(self, programs: Programs) -> Cluster:
+        """Servers with their proxies."""
+        cluster = Cluster(programs, self.setup.servers, [self.front()], self.device(),
+                          file_system={"strip_size": size_name(STRIP)})
+        cluster.start(PATH)
+        return cluster
 
 
 def all_cases(setups: Sequence[str] = tuple(SETUPS), striped: Sequence[bool] = (True, False), ops: Sequence[str] = tuple(OPS),

@@ -122,7 +122,8 @@ void add_control(Settings& settings, const Config& config) {
                                    {"control.readers", names_of(port.readers)},
                                    {"control.writers", names_of(port.writers)},
                                    {"control.audit", port.audit},
-                                   {"control.fallback", fallback_of(config)}});
+                                   {"control.fallback", fallback_of(config)},
+                                   {"control.longest_delay", to_string(config.longest_delay)}});
 }
 
 Settings settings_of(const Config& config) {
