@@ -99,6 +99,7 @@ class Cluster:
         device: Mapping[str, object] | None = None,
         prefix: str = "",
         protocol: str = "orangefs",
+        file_system: Mapping[str, object] | None = None,  # keys of its section in the servers' configuration
     ) -> None:
         self._programs = programs
         self._prefix = prefix
@@ -110,7 +111,8 @@ class Cluster:
             path: [programs.reserve_port() for _ in range(servers)] for path in (DIRECT, *self.fronts)
         }
         self.running: dict[str, list[Program]] = {}
-        self.running[DIRECT] = self._file_system.start_servers(programs, self._ports, device, prefix)
+        self.running[DIRECT] = self._file_system.start_servers(programs, self._ports, device, prefix,
+                                                                      file_system or {})
         for server in self.running[DIRECT]:
             server.wait_for_line("ready")
 

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from bench.harness import Program, Programs
+from bench.harness import Problem, Program, Programs
 
 DIRECT = "direct"
 NAME = "vpfs"
@@ -24,8 +24,11 @@ class FileSystem(Protocol):
     most_servers: int
 
     def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
-                      prefix: str) -> list[Program]:
-        """Starts one server for each port of DIRECT. The ports of other paths belong to fronts."""
+                      prefix: str, settings: Mapping[str, object]) -> list[Program]:
+        """Starts one server for each port of DIRECT. The ports of other paths belong to fronts.
+
+        `settings` are keys of the file system's section of the configuration, if it has one.
+        """
 
     def address(self, path: str, port: int) -> str:
         """The address that a client mounts to use `path`. `port` is its first port."""
@@ -45,16 +48,17 @@ class Orangefs:
     most_servers = 64
 
     def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
-                      prefix: str) -> list[Program]:
+                      prefix: str, settings: Mapping[str, object]) -> list[Program]:
         count = len(ports[DIRECT])
         config = programs.work / f"{prefix}servers.yaml"
-        config.write_text(json.dumps(self._config(count, ports, device), indent=1) + "\n")
+        config.write_text(json.dumps(self._config(count, ports, device, settings), indent=1) + "\n")
         return [programs.start(f"{prefix}server{index}", self.program, "--config", str(config), "--server", f"s{index}")
                 for index in range(count)]
 
-    def _config(self, count: int, ports: Mapping[str, Sequence[int]], device: Device | None) -> dict[str, object]:
+    def _config(self, count: int, ports: Mapping[str, Sequence[int]], device: Device | None,
+                settings: Mapping[str, object]) -> dict[str, object]:
         config: dict[str, object] = {
-            "file_system": {"name": NAME, "id": 1234},
+            "file_system": {"name": NAME, "id": 1234} | dict(settings),
             "servers": [
                 {"alias": f"s{index}",
                  "addresses": [f"{self._scheme(path)}://127.0.0.1:{of_path[index]}" for path, of_path in ports.items()]}
@@ -89,7 +93,9 @@ class Beegfs:
     most_servers = 1
 
     def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
-                      prefix: str) -> list[Program]:
+                      prefix: str, settings: Mapping[str, object]) -> list[Program]:
+        if settings:
+            raise Problem("the storage server of BeeGFS has no settings of a file system")
         options = [text for name, value in (device or {}).items() for text in (f"--{name.replace('_', '-')}", str(value))]
         targets = ",".join(str(target) for target in (TARGET, *OTHER_TARGETS))
         return [programs.start(f"{prefix}server{index}", self.program, "--port", str(port), "--targets", targets, *options)

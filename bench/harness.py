@@ -130,9 +130,13 @@ class Program:
     def reset_peak_rss(self) -> None:
         pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
     def stop(self) -> None:
         if self.running():
             self._process.terminate()
+            self._process.send_signal(signal.SIGCONT)  # in case that it was stopped
             try:
                 self._process.wait(STOP_PATIENCE)
             except subprocess.TimeoutExpired:

@@ -35,6 +35,10 @@ class Application:
     stop: float | None = None
     jobid: str | None = None  # default: the name; several applications may be one job
     burst: Burst | None = None
+    # Names of the servers that its files are on, and on how many of them each file is. Default: the file system's choice.
+    servers: Sequence[str] = ()
+    datafiles: int = 0
+    amount: int | None = None  # bytes of each process, which then ends
     # BeeGFS: the node that its processes share with other applications, and the number of connections.
     # Default: one connection for each request that a process has in flight.
     node: str | None = None
@@ -73,6 +77,12 @@ class Application:
             "file_size": size_name(max(self.file_size, self.size)),
             "start": seconds(self.start),
         } | file_system.application_fields(self.job, self.outstanding)
+        if self.servers:
+            fields["servers"] = list(self.servers)
+        if self.datafiles:
+            fields["datafiles"] = self.datafiles
+        if self.amount is not None:
+            fields["amount"] = size_name(self.amount)
         if self.node is not None:
             fields["node"] = self.node
         if self.connections is not None:

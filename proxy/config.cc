@@ -127,6 +127,7 @@ void read_control(ConfigReader& reader, Config& config, const Config* running) {
       reader,
       [&](ConfigReader& control) {
         stage::read_fallback(control, config);
+        stage::read_longest_delay(control, config);
         control::read_http(control, config.http);
         control.get("journal", &config.journal);
         control.get("name", &config.name);

@@ -123,7 +123,8 @@ void add_control(Settings& settings, const Config& config) {
                                    {"control.writers", names_of(port.writers)},
                                    {"control.audit", port.audit},
                                    {"control.coordinator", port.coordinator},
-                                   {"control.fallback", fallback_of(config)}});
+                                   {"control.fallback", fallback_of(config)},
+                                   {"control.longest_delay", to_string(config.longest_delay)}});
 }
 
 Settings settings_of(const Config& config) {

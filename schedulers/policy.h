@@ -81,10 +81,12 @@ class Policy {
   // Ends a flow's claims and limits; its queued requests leave by the default share. The AppId may
   // become another flow's when nothing of it is queued or outstanding.
   virtual void remove(AppId app, TimePoint now) { (void)set_share(app, {}, now); }
-  // The flow got this service elsewhere in the last `period`. It holds no head of the flow for
-  // longer than `period`.
-  virtual void served_elsewhere(AppId /*app*/, Cost /*cost*/, Duration /*period*/,
+  // The flow got this service elsewhere since the last call. It holds no head of the flow for
+  // longer than `delay`.
+  virtual void served_elsewhere(AppId /*app*/, Cost /*cost*/, Duration /*delay*/,
                                 TimePoint /*now*/) {}
+  // Nobody reports service elsewhere any more, and what was reported holds no head from now on.
+  virtual void forget_elsewhere(TimePoint /*now*/) {}
   // A dispatched request did this much more than its cost.
   virtual void charge_more(const IoRequest& /*request*/, Cost /*cost*/) {}
 

@@ -72,6 +72,10 @@ class RateLimits {
     pass_after_ = std::clamp(hold, Duration::zero(), kLongestHold) / 2;
   }
 
+  // When a queue's head passes whatever a coordinator's limits or service elsewhere say. `oldest`:
+  // the earliest arrival in the queue.
+  [[nodiscard]] TimePoint passes_at(TimePoint oldest) const { return oldest + pass_after_; }
+
   [[nodiscard]] bool limited(AppId app) const {
     return index(app) < limits_.size() && limit(app).kinds != 0;
   }

@@ -188,18 +188,18 @@ void Scheduler::remove(AppId app, TimePoint now) {
   }
 }
 
-void Scheduler::served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now) {
+void Scheduler::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) {
   const auto waits_in = [&](const Class& each) { return each.policy->flow(app).queued > 0; };
   auto parts = static_cast<Cost>(std::ranges::count_if(classes_, waits_in));
   if (parts == 0) {
     const std::size_t last = has_classes() ? last_class_[std::to_underlying(app)] : 0;
-    return classes_[last].policy->served_elsewhere(app, cost, period, now);
+    return classes_[last].policy->served_elsewhere(app, cost, delay, now);
   }
   for (Class& each : classes_) {
     if (!waits_in(each)) continue;
     const Cost part = cost / parts--;
     cost -= part;
-    each.policy->served_elsewhere(app, part, period, now);
+    each.policy->served_elsewhere(app, part, delay, now);
   }
 }
 

@@ -106,11 +106,16 @@ class Scheduler {
   }
   // How long a request may be held before its owner fails it; RateLimits::kHold until then.
   void set_hold(Duration hold, TimePoint now);
-  // The flow got this service elsewhere in the last `period`. It counts as if it had been given
-  // here, but holds no head of the flow for longer than `period`. The classes in which the flow is
-  // queued divide it; without any, it counts for the class that the flow used last. A caller with
-  // several schedulers divides it by flow(app).queued.
-  void served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now);
+  // The flow got this service elsewhere since the last call. It counts as if it had been given
+  // here, but holds no head of the flow for longer than `delay`, nor for more than half of
+  // set_hold(). The classes in which the flow is queued divide it; without any, it counts for the
+  // class that the flow used last. A caller with several schedulers divides it by
+  // flow(app).queued.
+  void served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now);
+  // As Policy has it.
+  void forget_elsewhere(TimePoint now) {
+    for (const Class& each : classes_) each.policy->forget_elsewhere(now);
+  }
 
   // For replacing a scheduler by another: any queued request (nullptr: none), and the load that is
   // outstanding. The load given to occupy() counts against the depth until vacate().

@@ -12,7 +12,9 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 // Keeps times from overflowing.
-constexpr Duration kLongestPeriod = Duration(std::int64_t{1} << 60);
+constexpr Duration kLongestDelay = Duration(std::int64_t{1} << 60);
+// Keeps sums of debts from overflowing; the distance of a tag from v is bounded anyway.
+constexpr StartTag::Tag kMostOwed = StartTag::Tag{1} << 60;
 
 std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits& limits, Scheduler::Part part) {
   return std::make_unique<Sfq>(limits, part.user);
@@ -92,9 +94,11 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
   const Joined joined = flows_.push_back(flow, request);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
   if (joined != Joined::as_head) {
-    // A late request of an allocated flow lets the head pass earlier.
-    if (joined == Joined::late && limits_.is_allocated(request.app)) {
-      place_again(std::to_underlying(request.app), now);
+    // A late request lets the head of an allocated flow, or of one in debt, pass earlier.
+    const auto index = std::to_underlying(request.app);
+    if (joined == Joined::late && (flow.in_debt || limits_.is_allocated(request.app))) {
+      if (flow.in_debt) debts_[index].due = std::min(debts_[index].due, debt_lets_go_at(index, now));
+      place_again(index, now);
     }
     return;
   }
@@ -112,7 +116,11 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
 }
 
 void Sfq::begin_head(Flow& flow, std::uint32_t index, TimePoint now) {
-  if (flow.in_debt) debts_[index].due = now + debts_[index].period;
+  if (flow.in_debt) debts_[index].due = debt_lets_go_at(index, now);
+}
+
+TimePoint Sfq::debt_lets_go_at(std::uint32_t index, TimePoint now) const {
+  return std::min(now + debts_[index].delay, limits_.passes_at(flows_.oldest_arrival(index)));
 }
 
 void Sfq::tell_backlog(Flow& flow, std::uint32_t index, TimePoint now) {
@@ -289,25 +297,36 @@ void Sfq::grow_debts() {
   indebted_.grow(flows_.size());
 }
 
-void Sfq::served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now) {
+void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) {
   if (cost == 0) return;
   const auto index = std::to_underlying(app);
   Flow& flow = flows_[index];
   if (debts_.empty()) grow_debts();
   Debt& debt = debts_[index];
   flow.tag = std::max(flow.tag, virtual_time_);
+  const Tag more = flow.next_amount(std::min(cost, kMaxCost));
   const Tag before = flow.in_debt ? flow.tag - tag_without_debt(index) : 0;
-  debt.owed =
-      before + move_ahead(flow, flow.next_amount(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
-  debt.period = std::clamp(period, Duration::zero(), kLongestPeriod);
+  debt.most = std::max(debt.most - debt.most / 8, std::min(kMostReports * more, kMostOwed));
+  const Tag room = StartTag::subtract_to_zero(debt.most, before);
+  debt.owed = before + move_ahead(flow, std::min(more, room), ahead(flow, kMaxCost));
+  debt.delay = std::clamp(delay, Duration::zero(), kLongestDelay);
   if (debt.owed == 0) return;
   if (flow.queue.empty()) {
     flow.in_debt = true;
     return;
   }
-  const TimePoint due = now + debt.period;
+  const TimePoint due = debt_lets_go_at(index, now);
   debt.due = std::exchange(flow.in_debt, true) ? std::min(debt.due, due) : due;
   place_again(index, now);
+}
+
+void Sfq::forget_elsewhere(TimePoint now) {
+  for (std::uint32_t index = 0; index < debts_.size(); ++index) {
+    Flow& flow = flows_[index];
+    if (flow.in_debt) flow.tag = tag_without_debt(index);
+    debts_[index] = {};
+    if (std::exchange(flow.in_debt, false) && !flow.queue.empty()) place_again(index, now);
+  }
 }
 
 void Sfq::charge_more(const IoRequest& request, Cost cost) {

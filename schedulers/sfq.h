@@ -48,9 +48,15 @@ namespace vpfs {
 //
 // Service elsewhere [DSFQ]: service by other servers moves a flow's tag at once as if it had been
 // given here, but no more than kMaxCost ahead of v. It is a debt until v comes up to the tag. A
-// debt holds a head for at most the reported period, counted from when the head was first put back
-// or became the head. Then the head takes the place that it would have without the debt, and the
-// debt stays. So the flow never gets more than its weight allows.
+// debt holds a head for at most the given time, counted from when the head was first put back or
+// became the head, and no longer than RateLimits::passes_at(). Then the head takes the place that
+// it would have without the debt, and the debt stays. So the flow never gets more than its weight
+// allows.
+//
+// A flow that always gets more elsewhere than the others here could make up for would owe more and
+// more, and pay for it long after they, or its other servers, are gone. So a debt is no more than
+// kMostReports of the largest of the last reports. Where totals can be fair, each report is paid
+// before the next one comes.
 //
 // Arithmetic. Tags are fixed point with kFractionBits, remainders of the division are carried to
 // the flow's next request. S of a head that was moved out of the order is at most kMaxCost and one
@@ -66,6 +72,8 @@ class Sfq final : public Policy {
   static constexpr Cost kMaxReserved = Cost{1} << 26;
   // How far behind its minimum a flow may be and still catch up.
   static constexpr Duration kMostDebt = std::chrono::seconds(1);
+  // How many reports of service elsewhere a debt may be.
+  static constexpr Cost kMostReports = 4;
 
   // `limits` outlives the policy; another one of the same flows may use them too.
   explicit Sfq(RateLimits& limits, RateLimits::User user = 0) : limits_(limits), user_(user) {}
@@ -78,7 +86,8 @@ class Sfq final : public Policy {
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   [[nodiscard]] bool set_limits(AppId app, const Limits& limits, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
-  void served_elsewhere(AppId app, Cost cost, Duration period, TimePoint now) override;
+  void served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) override;
+  void forget_elsewhere(TimePoint now) override;
   void charge_more(const IoRequest& request, Cost cost) override;
   void prefetch() const override;
   void prefetch_rows(AppId app) const override {
@@ -116,9 +125,10 @@ class Sfq final : public Policy {
   };
 
   struct Debt {
-    Tag owed = 0;          // the part of Flow::tag that is above v
-    Duration period = {};  // for how long it may hold a head
-    TimePoint due = {};    // when it stops holding the present head
+    Tag owed = 0;         // the part of Flow::tag that is above v
+    Tag most = 0;         // that it may be
+    Duration delay = {};  // for how long it may hold a head
+    TimePoint due = {};   // when it stops holding the present head
   };
 
   // Puts a flow where its head belongs. REQUIRES: it has a head.
@@ -137,6 +147,8 @@ class Sfq final : public Policy {
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
   // The flow has a new head.
   void begin_head(Flow& flow, std::uint32_t index, TimePoint now);
+  // When a debt that begins to hold the head now has to let it go.
+  [[nodiscard]] TimePoint debt_lets_go_at(std::uint32_t index, TimePoint now) const;
   // Puts a head that its limit allows into the order.
   void place_in_order(std::uint32_t index, TimePoint now);
   // The tag of a flow without its debt.

@@ -32,6 +32,8 @@ BENCHMARKS = {
     "stage": ["vpfs-bench-stage", "vpfs-server", "vpfs-proxy", "vpfs-load"],
     "control_port": ["vpfs-bench-control", "vpfs-server", "vpfs-proxy", "vpfs-load"],
     "control_attack": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "total": ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl"],
+    "control_impact": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
 }
 BUSY = 0.3

@@ -63,11 +63,9 @@ void Stage::allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoi
     }
     if (allocations_.set_limits(app, each.limits)) limit(app, each.limits, now);
     if (!each.elsewhere_total) continue;
-    const Allocations::Elsewhere more = allocations_.elsewhere(app, *each.elsewhere_total, now);
-    if (more.cost == 0) continue;
-    // Nor does a debt hold a head for longer than a limit may.
-    const Duration period = std::min(more.period, hold_ / 2);
-    lanes_.served_elsewhere(app, more.cost, period, table_[app].last_lane, now);
+    const Cost more = allocations_.elsewhere(app, *each.elsewhere_total);
+    if (more == 0) continue;
+    lanes_.served_elsewhere(app, more, longest_delay_, table_[app].last_lane, now);
   }
 }
 
@@ -112,6 +110,7 @@ void Stage::limit_all(const Limits& limits, TimePoint now) {
 void Stage::end_lease(std::string_view why, TimePoint now) {
   const std::size_t count = allocations_.limited().size();
   allocations_.end();
+  for (Lanes::Lane& lane : lanes_) lane.scheduler->forget_elsewhere(now);
   fall_back(now);
   if (now < quiet_until_) return;
   quiet_until_ = now + kQuiet;

@@ -18,8 +18,7 @@ bool Allocations::refuses(Epoch epoch) {
 void Allocations::begin(const Cycle& cycle, TimePoint now) {
   if (!epoch_ || cycle.epoch.term != epoch_->term) ++base_;
   epoch_ = cycle.epoch;
-  lease_ = std::clamp(cycle.lease, Duration::zero(), kLongestLease);
-  lease_end_ = now + lease_;
+  lease_end_ = now + std::clamp(cycle.lease, Duration::zero(), kLongestLease);
   ++cycle_;
   ++counts_.applied;
 }
@@ -54,21 +53,19 @@ void Allocations::unlist(AppId app) {
   row(app).place = kNowhere;
 }
 
-Allocations::Elsewhere Allocations::elsewhere(AppId app, Cost total, TimePoint now) {
+Cost Allocations::elsewhere(AppId app, Cost total) {
   Row& of = row(app);
   if (std::exchange(of.base, base_) != base_) {
     of.total = total;
-    of.told = now;
-    return {};
+    return 0;
   }
   if (total < of.total) {
     ++counts_.totals_decreased;
-    return {};
+    return 0;
   }
   const Cost more = total - std::exchange(of.total, total);
-  const Duration since = now - std::exchange(of.told, now);
   if (more > kMaxCost) ++counts_.totals_cut;
-  return {.cost = std::min(more, kMaxCost), .period = std::min(since, lease_)};
+  return std::min(more, kMaxCost);
 }
 
 void Allocations::end() {

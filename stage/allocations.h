@@ -96,12 +96,8 @@ class Allocations {
     if (index(app) < rows_.size()) __builtin_prefetch(&rows_[index(app)]);
   }
   void count_unknown() { ++counts_.unknown; }
-  // What a total adds to the service elsewhere, and the time in which that was.
-  struct Elsewhere {
-    Cost cost = 0;
-    Duration period = {};
-  };
-  [[nodiscard]] Elsewhere elsewhere(AppId app, Cost total, TimePoint now);
+  // What a total adds to the service elsewhere.
+  [[nodiscard]] Cost elsewhere(AppId app, Cost total);
   [[nodiscard]] bool was_mentioned(AppId app) const { return rows_[index(app)].cycle == cycle_; }
 
   // The lease has ended: its time is over, or the coordinator has taken it back.
@@ -128,7 +124,6 @@ class Allocations {
     std::uint64_t cycle = 0;         // number of the last one that it was part of
     std::uint64_t base = 0;          // number of the base of `total`; zero: none
     Cost total = 0;                  // the last one that was told
-    TimePoint told = {};             // at this time
     std::uint32_t place = kNowhere;  // in limited_
   };
 
@@ -139,7 +134,6 @@ class Allocations {
 
   std::optional<Epoch> epoch_;
   TimePoint lease_end_ = kNever;
-  Duration lease_ = {};
   std::uint64_t cycle_ = 0;  // number of the last applied one
   std::uint64_t base_ = 1;   // number of the present base of totals
   std::vector<Row> rows_;    // by AppId

@@ -42,6 +42,11 @@ void read_fallback(ConfigReader& control, Config& config) {
   }
 }
 
+void read_longest_delay(ConfigReader& control, Config& config) {
+  control.get("longest_delay", &config.longest_delay, std::chrono::milliseconds(1),
+              std::chrono::hours(1));
+}
+
 std::uint8_t default_class(const Config& config) {
   const std::size_t count = config.scheduler.classes.classes.size();
   return static_cast<std::uint8_t>(count == 0 ? 0 : count - 1);

@@ -109,6 +109,8 @@ struct Config {
   Duration idle = std::chrono::hours(1);
   ClientLimits::Settings client_limits;
   Fallback fallback;  // when a coordinator is not heard of
+  // For how long service elsewhere may hold the head of a queue.
+  Duration longest_delay = std::chrono::milliseconds(500);
 };
 
 // REQUIRES: config.policy is one of config.policies.
@@ -117,8 +119,9 @@ struct Config {
 // Reads the stage's keys of the mapping `limits`.
 void read_stage_limits(ConfigReader& limits, Config& config);
 
-// Reads the stage's key of the mapping `control`.
+// Reads the stage's keys of the mapping `control`.
 void read_fallback(ConfigReader& control, Config& config);
+void read_longest_delay(ConfigReader& control, Config& config);
 
 // Requests that no rule matches belong to the last traffic class.
 [[nodiscard]] std::uint8_t default_class(const Config& config);

@@ -31,15 +31,15 @@ Lanes::Found Lanes::find(std::uint32_t target) {
   return {.lane = lanes_.size() - 1, .made = true};
 }
 
-void Lanes::served_elsewhere(AppId app, Cost cost, Duration period, std::size_t last_lane,
+void Lanes::served_elsewhere(AppId app, Cost cost, Duration delay, std::size_t last_lane,
                              TimePoint now) {
   const auto waits_in = [app](const Lane& lane) { return lane.scheduler->flow(app).queued > 0; };
   auto count = static_cast<std::uint64_t>(std::ranges::count_if(lanes_, waits_in));
-  if (count == 0) return lanes_[last_lane].scheduler->served_elsewhere(app, cost, period, now);
+  if (count == 0) return lanes_[last_lane].scheduler->served_elsewhere(app, cost, delay, now);
   for (Lane& lane : lanes_) {
     if (!waits_in(lane)) continue;
     const Cost part = cost / count--;  // so that the parts sum to the whole
-    lane.scheduler->served_elsewhere(app, part, period, now);
+    lane.scheduler->served_elsewhere(app, part, delay, now);
     cost -= part;
   }
 }

@@ -15,7 +15,8 @@ Stage::Stage(const Config& config, TimePoint now)
       table_(enforced_virtual_pfs(config), config.most_virtual_pfs, now),
       lanes_(policy_of(config), config.scheduler, config.scheduler_per_target),
       uses_nodes_(policy_of(config).knows(kNodesWord)),
-      fallback_(config.fallback) {
+      fallback_(config.fallback),
+      longest_delay_(config.longest_delay) {
   clients_.configure(config.client_limits);
   rules_.reconfigure(config.rules);
   shadows_.reconfigure(config, rules_, now);
@@ -98,6 +99,7 @@ void Stage::reconfigure(const Config& config, TimePoint now) {
   const std::vector<AppId> changed =
       table_.reconfigure(enforced_virtual_pfs(config), config.most_virtual_pfs, now);
   use_fallback(config.fallback, now);
+  longest_delay_ = config.longest_delay;
   for (const AppId app : changed) {
     if (table_[app].info->removed) allocations_.forget(app);
   }
@@ -350,9 +352,9 @@ void Stage::abandon(Held& io, TimePoint now) {
   io.state = Held::State::parked;
 }
 
-void Stage::served_elsewhere(VirtualPfsId id, Cost cost, Duration period, TimePoint now) {
+void Stage::served_elsewhere(VirtualPfsId id, Cost cost, Duration delay, TimePoint now) {
   if (!table_.is_there(id)) return;  // the caller does not know yet that it was retired
-  lanes_.served_elsewhere(id.app, cost, period, table_[id.app].last_lane, now);
+  lanes_.served_elsewhere(id.app, cost, delay, table_[id.app].last_lane, now);
 }
 
 std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies,

@@ -106,7 +106,7 @@ class Stage {
 
   // Other data servers served the virtual PFS this cost in the last `period`. It counts once for
   // all lanes and traffic classes. Does nothing for a retired one.
-  void served_elsewhere(VirtualPfsId id, Cost cost, Duration period, TimePoint now);
+  void served_elsewhere(VirtualPfsId id, Cost cost, Duration delay, TimePoint now);
 
   // While bypass is on, every request leaves with the next release(), in the order of arrival,
   // whatever depth, shares, limits, classes and client limits say, as exempt requests always do:
@@ -224,6 +224,7 @@ class Stage {
   std::size_t unscheduled_outstanding_ = 0;
   Allocations allocations_;
   Fallback fallback_;
+  Duration longest_delay_;
   Duration hold_ = RateLimits::kHold;
   TimePoint quiet_until_ = TimePoint::min();  // no further notice of a lease that ended
   std::uint32_t schedulers_ = 0;              // generation of the schedulers

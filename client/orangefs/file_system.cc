@@ -17,7 +17,9 @@ constexpr std::uint32_t kDirectoryMask = orangefs::kAttrCommonAll | orangefs::kA
 constexpr std::uint32_t kNewFileMask = orangefs::kAttrCommonAll | orangefs::kAttrMetaDistribution |
                                        orangefs::kAttrMetaDatafiles |
                                        orangefs::kAttrMetaMirrorDatafiles;
-constexpr std::int32_t kRoundRobin = 2;  // the layout of new files' datafiles
+// The layouts of new files' datafiles.
+constexpr std::int32_t kRoundRobin = 2;
+constexpr std::int32_t kList = 4;
 constexpr std::uint32_t kLinkPermissions = 0777;
 
 orangefs::Attributes new_object(const SessionOptions& options, orangefs::ObjectType type,
@@ -214,7 +216,8 @@ net::Task<Result<void>> FileSystem::destroy_all(const Directory& parent, orangef
 
 net::Task<Result<orangefs::Handle>> FileSystem::create(orangefs::Handle directory_handle,
                                                        std::string name, std::uint32_t permissions,
-                                                       std::uint32_t datafiles) {
+                                                       std::uint32_t datafiles,
+                                                       std::vector<std::size_t> servers) {
   Result<Directory> parent = co_await directory(directory_handle);
   if (!parent) co_return std::unexpected(std::move(parent.error()));
   std::uint32_t holders = 0;
@@ -228,8 +231,11 @@ net::Task<Result<orangefs::Handle>> FileSystem::create(orangefs::Handle director
   body.attributes =
       new_object(session_->options(), orangefs::ObjectType::metafile, permissions, kNewFileMask);
   body.attributes.distribution = orangefs::SimpleStripe{.strip_size = config().strip_size};
-  body.num_datafiles = static_cast<std::int32_t>(datafiles);
-  body.layout.algorithm = kRoundRobin;
+  body.num_datafiles = static_cast<std::int32_t>(servers.empty() ? datafiles : servers.size());
+  body.layout.algorithm = servers.empty() ? kRoundRobin : kList;
+  for (const std::size_t server : servers) {
+    body.layout.servers.push_back(config().servers.at(server).address);
+  }
   orangefs::Request request{.capability = parent->capability,
                             .hints = session_->hints(directory_handle),
                             .body = std::move(body)};

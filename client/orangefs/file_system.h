@@ -80,11 +80,13 @@ class FileSystem {
   [[nodiscard]] net::Task<Result<Stat>> stat(orangefs::Handle handle);
   [[nodiscard]] net::Task<Result<std::unique_ptr<File>>> open(orangefs::Handle handle);
 
-  // `datafiles` 0: the number that the file system is configured for.
+  // `datafiles` 0: the number that the file system is configured for. With `servers` (indices in
+  // config().servers) the file has one datafile on each of them, in their order.
   [[nodiscard]] net::Task<Result<orangefs::Handle>> create(orangefs::Handle directory,
                                                            std::string name,
                                                            std::uint32_t permissions,
-                                                           std::uint32_t datafiles = 0);
+                                                           std::uint32_t datafiles = 0,
+                                                           std::vector<std::size_t> servers = {});
   [[nodiscard]] net::Task<Result<orangefs::Handle>> mkdir(orangefs::Handle directory,
                                                           std::string name,
                                                           std::uint32_t permissions);

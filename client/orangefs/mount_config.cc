@@ -53,7 +53,11 @@ Result<std::size_t> Placement::server(const std::string& alias) {
   const auto address = host_ports_.find(alias);
   if (address == host_ports_.end()) return wrong("'{}' is no Alias", alias);
   if (address->second.empty()) return wrong("Alias {} has no {}:// address", alias, scheme_);
-  servers_.push_back({.alias = alias, .host_port = address->second, .meta = {}, .data = {}});
+  servers_.push_back({.alias = alias,
+                      .address = fmt::format("{}://{}", scheme_, address->second),
+                      .host_port = address->second,
+                      .meta = {},
+                      .data = {}});
   return known_.emplace(alias, servers_.size() - 1).first->second;
 }
 

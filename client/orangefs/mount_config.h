@@ -18,7 +18,8 @@ namespace vpfs::client {
 struct MountConfig {
   struct Server {
     std::string alias;
-    std::string host_port;  // its address in the zone of the mount
+    std::string address;    // in the zone of the mount
+    std::string host_port;  // of it
     std::vector<orangefs::HandleExtent> meta;
     std::vector<orangefs::HandleExtent> data;
   };

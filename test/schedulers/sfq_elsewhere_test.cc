@@ -142,8 +142,8 @@ class SfqElsewhereTest : public ::testing::Test {
       scheduler_->enqueue(request, now_);
     }
   }
-  void elsewhere(std::uint32_t flow, Cost cost, Duration period = 1s) {
-    scheduler_->served_elsewhere(AppId{flow}, cost, period, now_);
+  void elsewhere(std::uint32_t flow, Cost cost, Duration delay = 1s) {
+    scheduler_->served_elsewhere(AppId{flow}, cost, delay, now_);
   }
   // How many of `count` requests were of flow 0.
   int serve(int count) {
@@ -218,6 +218,80 @@ TEST_F(SfqElsewhereTest, WhatIsOwedAtAHighRateIsWorkedOff) {
   elsewhere(0, 20 * kGiB);
   EXPECT_LE(serve(159), 1);
   EXPECT_NEAR(serve(40), 20, 2);
+}
+
+// Its other servers give it more than the others could ever get here. When they are gone it is not
+// made to pay for all that.
+TEST_F(SfqElsewhereTest, AFlowThatAlwaysGetsMoreElsewhereOwesOnlyTheLastReports) {
+  share(0, 1);
+  share(1, 1);
+  add(0, 100);
+  add(1, 1000);
+  for (int i = 0; i < 100; ++i) {
+    elsewhere(0, 10 * kMiB);
+    EXPECT_LE(serve(5), i == 0 ? 1 : 0);
+  }
+  // Four reports of 10 MiB less the 5 MiB that flow 1 had since the last one.
+  EXPECT_LE(serve(36), 1);
+  EXPECT_NEAR(serve(20), 10, 2);
+}
+
+TEST_F(SfqElsewhereTest, SmallerReportsLeaveASmallerDebt) {
+  share(0, 1);
+  share(1, 1);
+  add(0, 100);
+  add(1, 1000);
+  elsewhere(0, 100 * kMiB);
+  for (int i = 0; i < 60; ++i) {
+    elsewhere(0, 4 * kMiB);
+    EXPECT_LE(serve(3), i == 0 ? 1 : 0);
+  }
+  EXPECT_LE(serve(16), 1);
+  EXPECT_NEAR(serve(20), 10, 2);
+}
+
+TEST_F(SfqElsewhereTest, ADebtThatIsForgottenHoldsNobody) {
+  for (const std::uint32_t flow : {0U, 1U, 2U}) share(flow, 1);
+  add(0, 100);
+  add(1, 100);
+  elsewhere(0, 50 * kGiB);
+  elsewhere(2, 50 * kGiB);  // has nothing queued
+  EXPECT_LE(serve(10), 1);
+  scheduler_->forget_elsewhere(now_);
+  EXPECT_NEAR(serve(20), 10, 1);
+  add(2, 100);
+  EXPECT_NEAR(serve(30), 10, 2);
+}
+
+TEST_F(SfqElsewhereTest, NoRequestIsHeldByADebtForHalfOfTheTimeAfterWhichItFails) {
+  scheduler_->set_hold(2s, now_);
+  share(0, 1);
+  share(1, 1);
+  add(0, 100);
+  add(1, 400);
+  elsewhere(0, 50 * kGiB, 1h);
+  EXPECT_LE(serve(10), 1);
+  now_ += 999ms;
+  EXPECT_EQ(serve(10), 0);
+  now_ += 1ms;
+  EXPECT_NEAR(serve(20), 10, 1) << "all that came at that time";
+}
+
+TEST_F(SfqElsewhereTest, ALateRequestThatHasWaitedForThatLongLetsTheHeadPass) {
+  now_ += 10s;
+  scheduler_->set_hold(2s, now_);
+  share(0, 1);
+  share(1, 1);
+  add(0, 1);
+  add(1, 400);
+  elsewhere(0, 50 * kGiB, 1h);
+  EXPECT_LE(serve(10), 1);
+  add(0, 1);
+  EXPECT_EQ(serve(10), 0);
+  IoRequest& late = requests_.emplace_back();
+  late = {.app = AppId{0}, .size = {kMiB}, .cost = kMiB, .arrival = now_ - 1s};
+  scheduler_->enqueue(late, now_);
+  EXPECT_GE(serve(4), 1);
 }
 
 TEST_F(SfqElsewhereTest, WithWeightTheSameServiceIsASmallerDebt) {

@@ -415,6 +415,43 @@ TEST_F(StageAllocations, ServiceElsewhereCountsByDifferences) {
   EXPECT_EQ(first(), b.app);
 }
 
+TEST_F(StageAllocations, ServiceElsewhereHoldsNobodyForLongerThanTheLongestDelayOrTheLease) {
+  config_.scheduler.depth.requests = 1;
+  config_.longest_delay = 200ms;
+  make();
+  const VirtualPfsId a = backlog("a");
+  (void)backlog("b", 1000);
+  // How many of so many requests are a's.
+  const auto of_a = [&](int count) {
+    int found = 0;
+    for (int i = 0; i < count; ++i) {
+      std::vector<Held*> released;
+      (void)stage_->release(now_, released);
+      if (released.empty()) break;
+      Stage::took_over(*released[0]);
+      stage_->end(*released[0], {.moved = kSize}, now_);
+      if (released[0]->app == a.app) ++found;
+    }
+    return found;
+  };
+  ASSERT_EQ(allocate(1, 1, {{.id = a, .elsewhere_total = 0}}, 10s), CycleResult::applied);
+  ASSERT_EQ(allocate(1, 2, {{.id = a, .elsewhere_total = kGiB}}, 10s), CycleResult::applied);
+  EXPECT_LE(of_a(50), 1);
+  now_ += 199ms;
+  EXPECT_EQ(of_a(50), 0);
+  now_ += 1ms;
+  EXPECT_EQ(of_a(50), 1);
+
+  config_.longest_delay = 1h;
+  stage_->reconfigure(config_, now_);
+  ASSERT_EQ(allocate(1, 3, {{.id = a, .elsewhere_total = 2 * kGiB}}, 1s), CycleResult::applied);
+  EXPECT_LE(of_a(10), 1);
+  now_ += 999ms;
+  EXPECT_LE(of_a(10), 1);
+  now_ += 1ms;
+  EXPECT_NEAR(of_a(30), 10, 2) << "on its own the stage shares by weight, 1 and 2";
+}
+
 // A coordinator that lets many cycles pass, or has a fast cluster behind it, gives large
 // differences. Up to the largest cost none is lost, whatever it is in one call.
 TEST_F(StageAllocations, NoServiceElsewhereIsLostBecauseItIsALot) {

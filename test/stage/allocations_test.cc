@@ -21,36 +21,32 @@ TEST(Allocations, TotalsCountFromTheBaseOfTheirTermAndLease) {
     allocations.begin({.epoch = {.term = term, .sequence = sequence}, .lease = 1s}, now);
   };
   begin(1, 1);
-  EXPECT_EQ(allocations.elsewhere(kApp, 1000, now).cost, 0U);
+  EXPECT_EQ(allocations.elsewhere(kApp, 1000), 0U);
   now += 100ms;
   begin(1, 2);
-  EXPECT_EQ(allocations.elsewhere(kApp, 1500, now).cost, 500U);
+  EXPECT_EQ(allocations.elsewhere(kApp, 1500), 500U);
   now += 100ms;
-  const Allocations::Elsewhere more = allocations.elsewhere(kApp, 1700, now);
-  EXPECT_EQ(more.cost, 200U);
-  EXPECT_EQ(more.period, 100ms);
-  EXPECT_EQ(allocations.elsewhere(kApp, 1600, now).cost, 0U);
+  EXPECT_EQ(allocations.elsewhere(kApp, 1700), 200U);
+  EXPECT_EQ(allocations.elsewhere(kApp, 1600), 0U);
   EXPECT_EQ(allocations.counts().totals_decreased, 1U);
-  EXPECT_EQ(allocations.elsewhere(kApp, 1800, now).cost, 100U) << "to the largest one";
-  // Nobody told anything for long: a head is held for a lease at most.
-  for (std::uint64_t i = 3; i < 100; ++i, now += 900ms) begin(1, i);
-  EXPECT_EQ(allocations.elsewhere(kApp, 1900, now).period, 1s);
+  EXPECT_EQ(allocations.elsewhere(kApp, 1800), 100U) << "to the largest one";
   begin(2, 0);
-  EXPECT_EQ(allocations.elsewhere(kApp, 50, now).cost, 0U);
-  EXPECT_EQ(allocations.elsewhere(kApp, 60, now).cost, 10U);
+  EXPECT_EQ(allocations.elsewhere(kApp, 50), 0U);
+  EXPECT_EQ(allocations.elsewhere(kApp, 60), 10U);
   allocations.end();
   begin(2, 1);
-  EXPECT_EQ(allocations.elsewhere(kApp, 5000, now).cost, 0U);
-  EXPECT_EQ(allocations.elsewhere(kApp, 5001, now).cost, 1U);
+  EXPECT_EQ(allocations.elsewhere(kApp, 5000), 0U);
+  EXPECT_EQ(allocations.elsewhere(kApp, 5001), 1U);
   allocations.forget(kApp);
-  EXPECT_EQ(allocations.elsewhere(kApp, 9000, now).cost, 0U);
-  EXPECT_EQ(allocations.elsewhere(kApp, 9000 + 5 * kMaxCost, now).cost, kMaxCost);
+  EXPECT_EQ(allocations.elsewhere(kApp, 9000), 0U);
+  EXPECT_EQ(allocations.elsewhere(kApp, 9000 + 5 * kMaxCost), kMaxCost);
   EXPECT_EQ(allocations.counts().totals_cut, 1U);
-  EXPECT_EQ(allocations.elsewhere(kApp, 9001 + 5 * kMaxCost, now).cost, 1U);
+  EXPECT_EQ(allocations.elsewhere(kApp, 9001 + 5 * kMaxCost), 1U);
 }
 
 struct Read {
   Fallback fallback;
+  Duration longest_delay = {};
   std::string errors;
 };
 Read read(const std::string& text) {
@@ -60,12 +56,18 @@ Read read(const std::string& text) {
     ConfigReader reader(text, errors);
     ConfigReader control = reader.child("control");
     read_fallback(control, config);
+    read_longest_delay(control, config);
   }
-  return {.fallback = config.fallback, .errors = errors.to_string()};
+  return {.fallback = config.fallback,
+          .longest_delay = config.longest_delay,
+          .errors = errors.to_string()};
 }
 
 TEST(FallbackConfig, IsOneOfTwoWordsOrARate) {
   EXPECT_EQ(read("{}").fallback, Fallback{});
+  EXPECT_EQ(read("{}").longest_delay, 500ms);
+  EXPECT_EQ(read("control: {longest_delay: 2 s}").longest_delay, 2s);
+  EXPECT_THAT(read("control: {longest_delay: 0 s}").errors, HasSubstr("longest_delay"));
   EXPECT_EQ(read("control: {fallback: configured}").fallback, Fallback{});
   EXPECT_EQ(read("control: {fallback: last}").fallback.mode, Fallback::Mode::last);
   EXPECT_EQ(read("control: {fallback: 100 MiB/s}").fallback,

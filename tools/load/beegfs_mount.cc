@@ -59,7 +59,7 @@ void BeegfsMount::close() {
 }
 
 net::Task<Result<std::unique_ptr<RemoteFile>>> BeegfsMount::make_file(
-    std::string name, const ApplicationSettings& application) {
+    std::string name, std::uint64_t /*number*/, const ApplicationSettings& application) {
   client::ChunkFile chunk_file;
   chunk_file.target = address_.target;
   chunk_file.entry = fmt::format("{:X}-1", hash_of(settings_.directory + "/" + name));

@@ -24,7 +24,7 @@ class BeegfsMount final : public Mount {
 
   net::Task<Result<void>> connect() override;
   net::Task<Result<std::unique_ptr<RemoteFile>>> make_file(
-      std::string name, const ApplicationSettings& application) override;
+      std::string name, std::uint64_t number, const ApplicationSettings& application) override;
   void close() override;
 
  private:

@@ -24,6 +24,7 @@ void Meter::completed(Duration now, Duration latency, std::uint64_t bytes) {
   if (now < begin_ || now >= end_.get()) return;
   bytes_ += bytes;
   ++requests_;
+  last_ = now - begin_;
   latency_.record(latency);
   Bin& bin = bins_[static_cast<std::size_t>((now - begin_) / interval_)];
   bin.bytes += bytes;
@@ -49,6 +50,7 @@ void Meter::add_to(Totals& totals) const {
   totals.verified_blocks += verified_blocks_;
   totals.verify_failures += verify_failures_.load(std::memory_order_relaxed);
   totals.latency.merge(latency_);
+  totals.last = std::max(totals.last, last_);
   totals.bins.resize(intervals(end_.get() - begin_, interval_));
   for (std::size_t i = 0; i < totals.bins.size(); ++i) {
     totals.bins[i].bytes += bins_[i].bytes;

@@ -42,6 +42,7 @@ class Meter {
     std::uint64_t verified_blocks = 0;
     std::uint64_t verify_failures = 0;
     LatencyHistogram latency;
+    Duration last = {};  // when the last request completed, from the end of the warm-up
     std::vector<Bin> bins;
   };
   // Adds this meter's numbers to totals with as many bins, or with none. Call after the run: times
@@ -66,6 +67,7 @@ class Meter {
   std::uint64_t bytes_ = 0;
   std::uint64_t requests_ = 0;
   LatencyHistogram latency_;
+  Duration last_ = {};
   std::vector<Bin> bins_;
 };
 

@@ -41,9 +41,9 @@ class Mount {
 
   // Every user of the mount awaits this first.
   [[nodiscard]] virtual net::Task<Result<void>> connect() = 0;
-  // Creates an empty file, replacing an existing one.
+  // Creates an empty file of the application's process with that number, replacing an existing one.
   [[nodiscard]] virtual net::Task<Result<std::unique_ptr<RemoteFile>>> make_file(
-      std::string name, const ApplicationSettings& application) = 0;
+      std::string name, std::uint64_t number, const ApplicationSettings& application) = 0;
   // Ends all operations under way.
   virtual void close() = 0;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "client/orangefs/file.h"
 
 namespace vpfs::load {
@@ -81,8 +83,27 @@ net::Task<Result<orangefs::Handle>> OrangefsMount::directory() {
   co_return handle;
 }
 
+Result<std::vector<std::size_t>> OrangefsMount::servers_of(
+    std::uint64_t number, const ApplicationSettings& application) const {
+  const std::vector<client::MountConfig::Server>& known = file_system_->config().servers;
+  const std::vector<std::string>& named = application.servers;
+  const std::size_t count = application.datafiles == 0 ? named.size() : application.datafiles;
+  std::vector<std::size_t> servers;
+  for (std::size_t i = 0; i < std::min(count, named.size()); ++i) {
+    const std::string& alias = named[(number + i) % named.size()];
+    const auto found = std::ranges::find(known, alias, &client::MountConfig::Server::alias);
+    if (found == known.end()) {
+      return fail(fmt::format("{}: the file system has no server '{}'", application.name, alias));
+    }
+    servers.push_back(static_cast<std::size_t>(found - known.begin()));
+  }
+  return servers;
+}
+
 net::Task<Result<std::unique_ptr<RemoteFile>>> OrangefsMount::make_file(
-    std::string name, const ApplicationSettings& application) {
+    std::string name, std::uint64_t number, const ApplicationSettings& application) {
+  Result<std::vector<std::size_t>> servers = servers_of(number, application);
+  if (!servers) co_return std::unexpected(std::move(servers.error()));
   Result<orangefs::Handle> parent = co_await directory();
   if (!parent) co_return std::unexpected(std::move(parent.error()));
   Result<void> removed = co_await file_system_->remove(*parent, name);
@@ -90,7 +111,8 @@ net::Task<Result<std::unique_ptr<RemoteFile>>> OrangefsMount::make_file(
     co_return std::unexpected(std::move(removed.error()));
   }
   Result<orangefs::Handle> made = co_await file_system_->create(
-      *parent, name, kFilePermissions, static_cast<std::uint32_t>(application.datafiles));
+      *parent, name, kFilePermissions, static_cast<std::uint32_t>(application.datafiles),
+      std::move(*servers));
   if (!made) co_return std::unexpected(std::move(made.error()));
   Result<std::unique_ptr<client::File>> file = co_await file_system_->open(*made);
   if (!file) co_return std::unexpected(std::move(file.error()));

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/orangefs/file_system.h"
 #include "client/orangefs/mount_address.h"
@@ -18,10 +19,13 @@ class OrangefsMount final : public Mount {
 
   net::Task<Result<void>> connect() override;
   net::Task<Result<std::unique_ptr<RemoteFile>>> make_file(
-      std::string name, const ApplicationSettings& application) override;
+      std::string name, std::uint64_t number, const ApplicationSettings& application) override;
   void close() override;
 
  private:
+  // The servers of a process's files; none: those that the file system chooses.
+  [[nodiscard]] Result<std::vector<std::size_t>> servers_of(
+      std::uint64_t number, const ApplicationSettings& application) const;
   [[nodiscard]] net::Task<Result<orangefs::Handle>> directory();
 
   const client::MountAddress& address_;

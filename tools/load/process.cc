@@ -55,6 +55,9 @@ Process::Process(const Context& context, std::uint64_t number, Mount& mount, Met
       places_(application_.file_size.count / application_.size.count, application_.pattern,
               settings_.seed ^ hash_of(fmt::format("{}/{}", application_.name, number)),
               settings_.verify),
+      number_(number),
+      left_(application_.amount.count == 0 ? ~std::uint64_t{0}
+                                           : application_.amount.count / application_.size.count),
       name_(fmt::format("{}.{}", application_.name, number)),
       file_id_(hash_of(settings_.directory + "/" + name_)) {}
 
@@ -68,7 +71,7 @@ void Process::failed(const Error& error) {
 net::Task<Result<void>> Process::prepare() {
   Result<void> mounted = co_await mount_.connect();
   if (!mounted) co_return mounted;
-  Result<std::unique_ptr<RemoteFile>> made = co_await mount_.make_file(name_, application_);
+  Result<std::unique_ptr<RemoteFile>> made = co_await mount_.make_file(name_, number_, application_);
   if (!made) co_return std::unexpected(std::move(made.error()));
   file_ = std::move(*made);
   if (application_.read_percent == 0) co_return Result<void>();
@@ -109,10 +112,11 @@ net::Task<> Process::work(TimePoint origin) {
   for (;;) {
     const Duration now = clock_.now() - origin;
     const std::optional<Duration> when = schedule_.next(now);
-    if (!when) co_return;
+    if (!when || left_ == 0) co_return;
     if (*when > now) {
       co_await pause(std::min(*when - now, kLongestPause));
     } else {
+      --left_;
       co_await one_request(origin, buffer);
     }
   }

@@ -41,6 +41,8 @@ Json settings_json(const ApplicationSettings& application) {
                {"file_size", application.file_size.count},
                {"datafiles", application.datafiles},
                {"start_s", seconds(application.start)}};
+  if (!application.servers.empty()) json["servers"] = application.servers;
+  if (application.amount.count > 0) json["amount"] = application.amount.count;
   if (application.stop) json["stop_s"] = seconds(*application.stop);
   if (application.burst) {
     json["burst"] = {{"length_s", seconds(application.burst->length)},
@@ -119,6 +121,7 @@ std::string to_json(const LoadSettings& settings, const RunResult& result) {
                             {"verify_failures", total.verify_failures},
                             {"mib_per_s", rate(mebibytes(total.bytes), result.duration)},
                             {"ops_per_s", per_second(total.requests, result.duration)},
+                            {"last_s", seconds(total.last)},
                             {"latency_us", latency_json(total.latency)},
                             {"timeline", timeline_json(settings, result.duration, total.bins)}});
   }

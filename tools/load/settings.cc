@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 constexpr Duration kLongest = std::chrono::hours(24);
 constexpr Bytes kLargestRequest = {kGiB};
 constexpr Bytes kLargestFile = {1024 * kGiB};
+constexpr Bytes kLargestAmount = {1024 * 1024 * kGiB};
 constexpr std::uint64_t kMostId = 0xffffffff;
 // connMaxInternodeNum as the shipped configuration of clients has it.
 constexpr std::uint64_t kBeegfsConnections = 12;
@@ -34,6 +35,9 @@ void read_burst(ConfigReader& reader, ApplicationSettings& application) {
 void check_sizes(ConfigReader& reader, const ApplicationSettings& application, bool verify) {
   if (application.file_size < application.size) {
     return reader.report("file_size", "is smaller than one request");
+  }
+  if (application.amount.count > 0 && application.amount < application.size) {
+    reader.report("amount", "is smaller than one request");
   }
   if (!verify) return;
   const std::uint64_t size = application.size.count;
@@ -87,6 +91,11 @@ ApplicationSettings read_application(ConfigReader& reader, const LoadSettings& s
   application.pattern = pattern == "random" ? Pattern::random : Pattern::sequential;
   reader.get("file_size", &application.file_size, {1}, kLargestFile);
   reader.get("datafiles", &application.datafiles, 0, 10000);
+  reader.get("servers", &application.servers);
+  if (!application.servers.empty() && is_beegfs(settings)) {
+    reader.report("servers", "is not for beegfs://..., which names a target of one server");
+  }
+  reader.get("amount", &application.amount, {1}, kLargestAmount);
   reader.get("start", &application.start, 0ns, kLongest);
   Duration stop = {};
   if (reader.get("stop", &stop, 0ns, kLongest)) {

@@ -17,6 +17,16 @@ std::string mix(std::uint64_t read_percent) {
   return fmt::format("{} % reads, {} % writes", read_percent, 100 - read_percent);
 }
 
+std::string amount(const ApplicationSettings& application) {
+  if (application.amount.count == 0) return "";
+  return fmt::format(", {} in all", to_string(application.amount));
+}
+
+std::string places(const ApplicationSettings& application) {
+  if (application.servers.empty()) return "";
+  return fmt::format(" on {}", fmt::join(application.servers, ", "));
+}
+
 std::string identity(const ApplicationSettings& application) {
   std::string text = application.jobid.empty() ? "no job id" : "job id " + application.jobid;
   text += fmt::format(", uid {}", application.uid);
@@ -36,12 +46,13 @@ std::string when(const ApplicationSettings& application) {
 
 std::string application_line(const ApplicationSettings& application) {
   return fmt::format(
-      "{}: {}, each with {} and {} in flight: {} {} of {} in a file of {}{} ({})", application.name,
+      "{}: {}, each with {} and {} in flight: {} {} of {} in a file of {}{}{}{} ({})",
+      application.name,
       application.processes == 1 ? "1 process" : fmt::format("{} processes", application.processes),
       counted(application.connections, "connection"), counted(application.outstanding, "request"),
       application.pattern == Pattern::random ? "random" : "sequential",
       mix(application.read_percent), to_string(application.size), to_string(application.file_size),
-      when(application), identity(application));
+      places(application), amount(application), when(application), identity(application));
 }
 
 }  // namespace

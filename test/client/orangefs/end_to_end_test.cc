@@ -7,6 +7,7 @@
 
 #include "base/system_clock.h"
 #include "client/orangefs/file_system.h"
+#include "client/orangefs/object.h"
 #include "test/support/client_checks.h"
 #include "test/support/embedded_servers.h"
 #include "test/support/run_task.h"
@@ -59,6 +60,22 @@ TEST_P(EndToEnd, HolesAndTruncation) {
 }
 TEST_P(EndToEnd, ConcurrentIo) {
   test::check_concurrent_io(loop_, *file_system_);
+}
+
+TEST_P(EndToEnd, AFileIsOnTheServersThatWereNamed) {
+  const auto last = static_cast<std::size_t>(GetParam() - 1);
+  std::vector<std::size_t> wanted = {last};
+  if (last > 0) wanted.push_back(0);
+  const auto made = run_task(
+      loop_, file_system_->create(file_system_->root(), "placed", 0644, /*datafiles=*/1, wanted));
+  ASSERT_TRUE(made) << made.error().message;
+  const auto attributes = run_task(loop_, get_attributes(file_system_->session(), *made));
+  ASSERT_TRUE(attributes) << attributes.error().message;
+  std::vector<std::size_t> found;
+  for (const orangefs::Handle datafile : attributes->datafiles) {
+    found.push_back(file_system_->session().server_of(datafile).value());
+  }
+  EXPECT_EQ(found, wanted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, EndToEnd, testing::Values(1, 2, 3));

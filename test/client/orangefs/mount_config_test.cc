@@ -78,6 +78,7 @@ TEST(MountConfig, TakesItsFileSystemAndZone) {
   ASSERT_EQ(config->servers.size(), 2U);
   EXPECT_EQ(config->servers[0].host_port, "127.0.0.1:4431");
   EXPECT_EQ(config->servers[1].host_port, "127.0.0.1:4432");
+  EXPECT_EQ(config->servers[1].address, "tcp-px://127.0.0.1:4432");
 }
 
 TEST(MountConfig, TakesClientTimeoutsAndRetries) {

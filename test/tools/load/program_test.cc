@@ -129,6 +129,31 @@ TEST_F(Program, VerifiesEveryBlockAndWritesJson) {
   }
 }
 
+TEST_F(Program, AnAmountEndsAnApplicationAndANameOfNoServerIsAnError) {
+  test::EmbeddedServers servers(2);
+  const std::string json_file = (scratch_.path() / "out.json").string();
+  const std::string config = fmt::format(
+      "file_system: {}\nduration: 1 s\nwarm_up: 0 s\n"
+      "applications:\n"
+      "  - {{name: a, processes: 3, outstanding: 4, size: 64 KiB, amount: 1 MiB, servers: [s1]}}\n",
+      servers.address());
+  test::Process load = run(config, {"--json", json_file});
+  const auto exit = load.wait(60s);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->code, 0) << load.output() << load.errors() << servers.errors();
+  const Json json = Json::parse(test::read_text(json_file));
+  EXPECT_EQ(json["applications"][0]["requests"], 3 * 16);
+  EXPECT_GT(json["applications"][0]["last_s"], 0.0);
+  EXPECT_LT(json["applications"][0]["last_s"], 1.0);
+
+  test::Process wrong = run(std::string(config).replace(config.find("[s1]"), 4, "[s7]"), {});
+  const auto end = wrong.wait(60s);
+  ASSERT_TRUE(end);
+  EXPECT_NE(end->code, 0);
+  EXPECT_NE((wrong.output() + wrong.errors()).find("no server 's7'"), std::string::npos)
+      << wrong.output() << wrong.errors();
+}
+
 TEST_F(Program, EachMeasuredSecondIsALineAndTheWarmUpIsNone) {
   test::EmbeddedServers servers(1);
   test::Process load = run(fmt::format("file_system: {}\nduration: 2300 ms\nwarm_up: 1 s\n"

@@ -51,6 +51,7 @@ TEST(Report, JsonHoldsTheMeasuredWindowOnly) {
   EXPECT_EQ(a["requests"], 3);
   EXPECT_DOUBLE_EQ(a["mib_per_s"], 2.0);
   EXPECT_DOUBLE_EQ(a["ops_per_s"], 1.2);
+  EXPECT_DOUBLE_EQ(a["last_s"], 2.4);
   EXPECT_DOUBLE_EQ(json["total_mib_per_s"], 2.0);
   EXPECT_DOUBLE_EQ(json["cpu_seconds"]["system"], 0.25);
   EXPECT_EQ(a["timeline"].size(), 3U);

@@ -90,6 +90,24 @@ TEST(LoadSettings, ANodeHasOneNumberOfConnectionsAndIsOnlyForBeegfs) {
       << no_target;
 }
 
+TEST(LoadSettings, ServersAndAmountsAreForFilesWithServersAndWholeRequests) {
+  ConfigErrors errors("load.yaml");
+  const LoadSettings settings =
+      read("file_system: tcp://127.0.0.1:1/vpfs\n"
+           "applications: [{name: a, servers: [s1, s0], amount: 3 MiB}, {name: b}]\n",
+           errors);
+  EXPECT_TRUE(errors.empty()) << errors.to_string();
+  EXPECT_EQ(settings.applications[0].servers, (std::vector<std::string>{"s1", "s0"}));
+  EXPECT_EQ(settings.applications[0].amount, Bytes{3 * kMiB});
+  EXPECT_TRUE(settings.applications[1].servers.empty());
+  EXPECT_EQ(settings.applications[1].amount, Bytes{0});
+  const std::string found = complaints(
+      "file_system: beegfs://127.0.0.1:1/101\n"
+      "applications: [{name: a, servers: [s1]}, {name: b, amount: 4 KiB}]\n");
+  EXPECT_NE(found.find("applications[0].servers"), std::string::npos) << found;
+  EXPECT_NE(found.find("applications[1].amount"), std::string::npos) << found;
+}
+
 TEST(LoadSettings, ReportsAllErrorsAtOnceWithTheirLines) {
   const std::string text =
       "file_system: 127.0.0.1/vpfs\n"
