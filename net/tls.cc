@@ -3,7 +3,6 @@
 #include <utility>
 
 #include <asio/buffer.hpp>
-#include <asio/ssl/context.hpp>
 #include <asio/ssl/stream.hpp>
 #include <asio/write.hpp>
 #include <fmt/format.h>
@@ -11,24 +10,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "net/tls_context.h"
 #include "net/tls_problems.h"
 
 namespace vpfs::net {
 
-struct TlsContext::State {
-  explicit State(TlsSide side)
-      : context(side == TlsSide::server ? asio::ssl::context::tls_server
-                                        : asio::ssl::context::tls_client) {}
-  asio::ssl::context context;
-};
-
 namespace {
 
-using TlsStream = asio::ssl::stream<Socket>;
+using TlsStream = asio::ssl::stream<StreamSocket>;
 
 class TlsChannel final : public Channel {
  public:
-  TlsChannel(Socket socket, std::shared_ptr<TlsContext> context, TlsSide side)
+  TlsChannel(StreamSocket socket, std::shared_ptr<TlsContext> context, TlsSide side)
       : context_(std::move(context)),
         stream_(std::move(socket), context_->state().context),
         side_(side) {}
@@ -69,7 +62,7 @@ class TlsChannel final : public Channel {
   // to wait for the peer, is not needed.
   void end_output() override {
     std::error_code ignored;
-    stream_.lowest_layer().shutdown(Socket::shutdown_send, ignored);
+    stream_.lowest_layer().shutdown(StreamSocket::shutdown_send, ignored);
   }
   void close() override {
     std::error_code ignored;
@@ -135,23 +128,27 @@ Result<std::shared_ptr<TlsContext>> TlsContext::load(const TlsFiles& files, TlsS
   return std::shared_ptr<TlsContext>(new TlsContext(std::move(state)));
 }
 
-std::unique_ptr<Channel> accept_tls(Socket socket, std::shared_ptr<TlsContext> context) {
-  return std::make_unique<TlsChannel>(std::move(socket), std::move(context), TlsSide::server);
-}
-
-std::unique_ptr<Channel> connect_tls(Socket socket, std::shared_ptr<TlsContext> context,
-                                     const std::string& host) {
-  auto channel =
-      std::make_unique<TlsChannel>(std::move(socket), std::move(context), TlsSide::client);
-  X509_VERIFY_PARAM* checks = SSL_get0_param(channel->ssl());
+void expect_host(SSL* ssl, const std::string& host) {
+  X509_VERIFY_PARAM* checks = SSL_get0_param(ssl);
   std::error_code not_an_address;
   (void)asio::ip::make_address(host, not_an_address);
   if (not_an_address) {
     X509_VERIFY_PARAM_set1_host(checks, host.c_str(), host.size());
-    SSL_set_tlsext_host_name(channel->ssl(), host.c_str());
+    SSL_set_tlsext_host_name(ssl, host.c_str());
   } else {
     X509_VERIFY_PARAM_set1_ip_asc(checks, host.c_str());
   }
+}
+
+std::unique_ptr<Channel> accept_tls(StreamSocket socket, std::shared_ptr<TlsContext> context) {
+  return std::make_unique<TlsChannel>(std::move(socket), std::move(context), TlsSide::server);
+}
+
+std::unique_ptr<Channel> connect_tls(StreamSocket socket, std::shared_ptr<TlsContext> context,
+                                     const std::string& host) {
+  auto channel =
+      std::make_unique<TlsChannel>(std::move(socket), std::move(context), TlsSide::client);
+  expect_host(channel->ssl(), host);
   return channel;
 }
 

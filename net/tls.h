@@ -38,10 +38,10 @@ class TlsContext {
 };
 
 // A channel over TCP. It keeps its context, which the channels before a reload share.
-[[nodiscard]] std::unique_ptr<Channel> accept_tls(Socket socket,
+[[nodiscard]] std::unique_ptr<Channel> accept_tls(StreamSocket socket,
                                                   std::shared_ptr<TlsContext> context);
 // `host`, a name or an address, must be in the server's certificate.
-[[nodiscard]] std::unique_ptr<Channel> connect_tls(Socket socket,
+[[nodiscard]] std::unique_ptr<Channel> connect_tls(StreamSocket socket,
                                                    std::shared_ptr<TlsContext> context,
                                                    const std::string& host);
 

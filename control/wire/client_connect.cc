@@ -19,7 +19,7 @@ namespace vpfs::control {
 namespace {
 
 using namespace std::chrono_literals;
-using Connected = std::expected<std::shared_ptr<net::Channel>, std::string>;
+using Connected = std::expected<net::StreamSocket, std::string>;
 
 std::string no_permission(const std::string& path) {
   struct stat socket = {};
@@ -78,7 +78,7 @@ net::Task<Connected> connect_unix(std::string path, Duration patience) {
     pause.expires_after(kPause);
     (void)co_await pause.async_wait(net::kUseTask);
   }
-  co_return net::make_plain_channel(net::StreamSocket(std::move(socket)));
+  co_return net::StreamSocket(std::move(socket));
 }
 
 // Its addresses. A name is looked up on a thread of asio's, which cannot be hurried.
@@ -102,16 +102,13 @@ net::Task<std::expected<std::vector<net::Endpoint>, std::string>> look_up(PortAd
   co_return endpoints;
 }
 
-net::Task<Connected> connect_tcp(PortAddress address, ClientOptions options) {
-  if (options.tls == nullptr) {
-    co_return std::unexpected("TCP needs a certificate, its key and the CA's certificate");
-  }
+net::Task<Connected> connect_tcp(PortAddress address, Duration patience) {
   const auto endpoints = co_await look_up(address);
   if (!endpoints) co_return std::unexpected(endpoints.error());
   std::string problem = fmt::format("host {} has no address", address.host);
   for (const net::Endpoint& endpoint : *endpoints) {
-    auto socket = co_await net::connect(endpoint, options.connect_within);
-    if (socket) co_return net::connect_tls(std::move(*socket), options.tls, address.host);
+    auto socket = co_await net::connect(endpoint, patience);
+    if (socket) co_return net::StreamSocket(std::move(*socket));
     problem = tcp_problem(socket.error().code);
   }
   co_return std::unexpected(std::move(problem));
@@ -119,9 +116,26 @@ net::Task<Connected> connect_tcp(PortAddress address, ClientOptions options) {
 
 }  // namespace
 
-net::Task<Connected> connect_port(PortAddress address, ClientOptions options) {
-  if (address.is_unix()) return connect_unix(std::move(address.path), options.connect_within);
-  return connect_tcp(std::move(address), std::move(options));
+net::Task<std::expected<net::StreamSocket, std::string>> connect_socket(PortAddress address,
+                                                                        Duration patience) {
+  if (address.is_unix()) return connect_unix(std::move(address.path), patience);
+  return connect_tcp(std::move(address), patience);
+}
+
+net::Task<std::expected<std::shared_ptr<net::Channel>, std::string>> connect_port(
+    PortAddress address, ClientOptions options) {
+  if (!address.is_unix() && options.tls == nullptr) {
+    co_return std::unexpected("TCP needs a certificate, its key and the CA's certificate");
+  }
+  auto socket = co_await connect_socket(address, options.connect_within);
+  if (!socket) co_return std::unexpected(std::move(socket.error()));
+  std::shared_ptr<net::Channel> channel;
+  if (address.is_unix()) {
+    channel = net::make_plain_channel(std::move(*socket));
+  } else {
+    channel = net::connect_tls(std::move(*socket), options.tls, address.host);
+  }
+  co_return channel;
 }
 
 }  // namespace vpfs::control

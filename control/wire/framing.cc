@@ -37,6 +37,21 @@ std::string to_string(FrameError error) {
                                         : "a frame that is longer than allowed";
 }
 
+std::expected<std::optional<std::span<const std::byte>>, FrameError> take_frame(
+    std::span<const std::byte>& bytes, std::size_t most) {
+  if (bytes.size() < kLengthSize) return std::nullopt;
+  std::size_t size = 0;
+  for (const std::byte each : bytes.first(kLengthSize)) {
+    size = size << 8 | std::to_integer<std::size_t>(each);
+  }
+  if (size < kLeastFrame) return std::unexpected(FrameError::too_short);
+  if (size > most) return std::unexpected(FrameError::too_long);
+  if (bytes.size() - kLengthSize < size) return std::nullopt;
+  const std::span<const std::byte> frame = bytes.subspan(kLengthSize, size);
+  bytes = bytes.subspan(kLengthSize + size);
+  return frame;
+}
+
 std::span<std::byte> FrameReader::room() {
   if (begin_ == end_) {
     begin_ = end_ = 0;
@@ -56,28 +71,20 @@ void FrameReader::received(std::size_t size) {
   end_ += size;
 }
 
-std::size_t FrameReader::length() const {
-  std::size_t length = 0;
-  for (std::size_t i = 0; i < kLengthSize; ++i) {
-    length = length << 8 | std::to_integer<std::size_t>(buffer_[begin_ + i]);
-  }
-  return length;
+std::span<const std::byte> FrameReader::unread() const {
+  return std::span(buffer_).subspan(begin_, end_ - begin_);
 }
 
 bool FrameReader::ready() const {
-  if (buffered() < kLengthSize) return false;
-  const std::size_t size = length();
-  return size < kLeastFrame || size > most_ || buffered() - kLengthSize >= size;
+  std::span<const std::byte> bytes = unread();
+  const auto frame = take_frame(bytes, most_);
+  return !frame || *frame;
 }
 
 std::expected<std::optional<std::span<const std::byte>>, FrameError> FrameReader::next() {
-  if (buffered() < kLengthSize) return std::nullopt;
-  const std::size_t size = length();
-  if (size < kLeastFrame) return std::unexpected(FrameError::too_short);
-  if (size > most_) return std::unexpected(FrameError::too_long);
-  if (buffered() - kLengthSize < size) return std::nullopt;
-  const std::span<const std::byte> frame = std::span(buffer_).subspan(begin_ + kLengthSize, size);
-  begin_ += kLengthSize + size;
+  std::span<const std::byte> bytes = unread();
+  const auto frame = take_frame(bytes, most_);
+  begin_ = end_ - bytes.size();
   return frame;
 }
 

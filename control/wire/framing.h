@@ -25,6 +25,11 @@ inline constexpr std::size_t kMostAnswer = std::size_t{64} * 1024 * 1024;
 enum class FrameError : std::uint8_t { too_short, too_long };
 [[nodiscard]] std::string to_string(FrameError error);
 
+// Takes the first whole frame off `bytes`, without its length; nothing if more bytes are needed.
+// `most`: the longest Envelope.
+[[nodiscard]] std::expected<std::optional<std::span<const std::byte>>, FrameError> take_frame(
+    std::span<const std::byte>& bytes, std::size_t most);
+
 // Cuts a stream of bytes into frames.
 //
 // Memory grows with the bytes that have arrived, at most twofold, whatever a length claims, and is
@@ -53,7 +58,7 @@ class FrameReader {
   [[nodiscard]] std::size_t capacity() const { return buffer_.capacity(); }
 
  private:
-  [[nodiscard]] std::size_t length() const;
+  [[nodiscard]] std::span<const std::byte> unread() const;
 
   std::size_t most_;
   std::vector<std::byte> buffer_;

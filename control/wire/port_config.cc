@@ -106,23 +106,27 @@ Result<Principal> parse_principal(std::string_view text) {
   return principal;
 }
 
+void read_port_keys(ConfigReader& port, PortConfig& config) {
+  port.suggest(kPortConfigWords);
+  read_path(port, "socket", &config.socket);
+  if (config.socket.size() > net::kMostSocketPath) {
+    port.report("socket", fmt::format("has {} bytes; the path of a socket may have {}",
+                                      config.socket.size(), net::kMostSocketPath));
+  }
+  read_mode(port, &config.mode);
+  port.get("group", &config.group);
+  read_tcp(port, config);
+  read_principals(port, "readers", config.readers);
+  read_principals(port, "writers", config.writers);
+  read_path(port, "audit", &config.audit);
+}
+
 PortConfig read_port_config(ConfigReader& parent,
                             const std::function<void(ConfigReader& control)>& others) {
   PortConfig config;
   if (!parent.has("control")) return config;
   ConfigReader control = parent.child("control");
-  control.suggest(kPortConfigWords);
-  read_path(control, "socket", &config.socket);
-  if (config.socket.size() > net::kMostSocketPath) {
-    control.report("socket", fmt::format("has {} bytes; the path of a socket may have {}",
-                                         config.socket.size(), net::kMostSocketPath));
-  }
-  read_mode(control, &config.mode);
-  control.get("group", &config.group);
-  read_tcp(control, config);
-  read_principals(control, "readers", config.readers);
-  read_principals(control, "writers", config.writers);
-  read_path(control, "audit", &config.audit);
+  read_port_keys(control, config);
   if (others) others(control);
   const bool silent = !others && !control.has("socket") && !control.has("tcp");
   if (silent && control.flawless()) {

@@ -46,6 +46,9 @@ struct PortConfig {
 [[nodiscard]] PortConfig read_port_config(
     ConfigReader& parent, const std::function<void(ConfigReader& control)>& others = {});
 
+// Reads the keys of one port from its own mapping.
+void read_port_keys(ConfigReader& port, PortConfig& config);
+
 // What only this host can say: whether the users, groups and certificates exist. The problems have
 // the places "control.writers", ...
 void check_port_config(const PortConfig& config, ConfigErrors& errors);

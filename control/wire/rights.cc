@@ -45,13 +45,14 @@ std::expected<Members, Error> resolve(const std::vector<Principal>& principals,
   return members;
 }
 
-std::expected<std::uint32_t, Error> socket_group(const std::string& group) {
+std::expected<std::uint32_t, Error> socket_group(const std::string& group,
+                                                 const std::string& section) {
   if (group.empty()) return ::getegid();
   std::uint32_t gid = 0;
   const auto [end, error] = std::from_chars(group.data(), group.data() + group.size(), gid);
   if (error == std::errc{} && end == group.data() + group.size()) return gid;
   if (const auto found = group_id(group)) return *found;
-  return std::unexpected(make_error(Error::INVALID, "control.group",
+  return std::unexpected(make_error(Error::INVALID, section + ".group",
                                     fmt::format("this host has no group \"{}\"", group)));
 }
 
@@ -72,12 +73,12 @@ bool Members::have(const Identity& who) const {
   return any_of(gids, who.gids) || any_of(certificates, who.certificate);
 }
 
-std::expected<Access, Error> resolve_access(const PortConfig& config) {
-  auto readers = resolve(config.readers, "control.readers");
+std::expected<Access, Error> resolve_access(const PortConfig& config, const std::string& section) {
+  auto readers = resolve(config.readers, section + ".readers");
   if (!readers) return std::unexpected(readers.error());
-  auto writers = resolve(config.writers, "control.writers");
+  auto writers = resolve(config.writers, section + ".writers");
   if (!writers) return std::unexpected(writers.error());
-  const auto gid = socket_group(config.group);
+  const auto gid = socket_group(config.group, section);
   if (!gid) return std::unexpected(gid.error());
   if (config.readers.empty()) readers->gids.push_back(*gid);
   writers->uids.push_back(0);

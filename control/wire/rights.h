@@ -51,8 +51,9 @@ struct Access {
   std::uint32_t socket_gid = 0;
 };
 
-// Looks up the names of users and groups. The error's place is the key.
-[[nodiscard]] std::expected<Access, Error> resolve_access(const PortConfig& config);
+// Looks up the names of users and groups. The error's place is the key below `section`.
+[[nodiscard]] std::expected<Access, Error> resolve_access(const PortConfig& config,
+                                                          const std::string& section = "control");
 
 [[nodiscard]] Rights rights_of(const Identity& who, const Access& access);
 // Whether `who` may do anything at all: a peer without a uid has no own jobs.

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "control/allocation/cycle_state.h"
+#include "control/coordinator/config.h"
+#include "control/coordinator/cycle_log.h"
+#include "control/coordinator/cycle_runner.h"
+#include "control/coordinator/stage_links.h"
+#include "control/coordinator/term_store.h"
+#include "control/store/file_calls.h"
+
+namespace vpfs::coordinator {
+
+// The whole coordinator: one thread for the stages and their cycles.
+class Coordinator final : private StageLinks::Host {
+ public:
+  struct Options {
+    std::string cycle_log;         // a file; "": none
+    std::uint64_t least_term = 0;  // begin with this one at least
+    StageLinks::Limits links;
+  };
+
+  // Its term is on disk and its sockets are open. The error names the key of the configuration.
+  // `clock` outlives it.
+  [[nodiscard]] static Result<std::unique_ptr<Coordinator>> make(const Config& config,
+                                                                 const Clock& clock,
+                                                                 const Options& options);
+  ~Coordinator() override;
+
+  // Serves until SIGTERM or SIGINT.
+  void run();
+
+  [[nodiscard]] std::uint64_t term() const { return term_.number; }
+  [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const { return links_->tcp_endpoint(); }
+
+ private:
+  Coordinator(const Config& config, const Clock& clock, const Term& term, TimePoint clear_from);
+
+  [[nodiscard]] std::expected<allocation::StageId, control::Error> admit(
+      const StageHello& hello) override;
+  void joined(allocation::StageId stage) override;
+  void left(allocation::StageId stage) override;
+  void announced(allocation::StageId stage, const control::Flows& flows) override {
+    runner_.announced(stage, flows);
+  }
+  void reported(allocation::StageId stage, const control::Report& report) override {
+    runner_.reported(stage, report);
+  }
+  void refused_cycle(allocation::StageId stage, std::uint64_t sequence,
+                     const control::Error& why) override {
+    runner_.refused(stage, sequence, why);
+  }
+
+  void await_signal();
+  void begin_cycle();
+  void run_divided(CycleTimes times);
+  void finished(const CycleTimes& times);
+
+  const Config config_;
+  const Clock& clock_;
+  const Term term_;
+  const allocation::PolicyKind& policy_;
+  asio::io_context context_{1};
+  asio::signal_set signals_;
+  asio::steady_timer cycle_timer_;
+  TimePoint cycle_began_;
+  allocation::CycleState state_;
+  CycleRunner runner_;
+  std::unique_ptr<StageLinks> links_;
+  std::unique_ptr<CycleLog> cycle_log_;
+  std::map<std::string, std::size_t> cost_models_;  // of connected stages
+};
+
+}  // namespace vpfs::coordinator

@@ -1,0 +1,57 @@
+#include "control/coordinator/cycle_log.h"
+
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace vpfs::coordinator {
+namespace {
+
+double microseconds(Duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CycleLog>> CycleLog::open(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "we");
+  if (file == nullptr) {
+    const std::error_code error(errno, std::system_category());
+    return fail(fmt::format("{}: {}", path, error.message()), error);
+  }
+  std::unique_ptr<CycleLog> log(new CycleLog(path, file));
+  if (std::fputs("cycle,stages,total_us,collect_us,compute_us,enforce_us,late\n", file) < 0) {
+    log->end("cannot be written");
+  }
+  return log;
+}
+
+CycleLog::~CycleLog() {
+  end(nullptr);
+}
+
+void CycleLog::end(const char* what) {
+  std::FILE* const file = std::exchange(file_, nullptr);
+  if (file == nullptr) return;
+  const int error = errno;
+  const bool closed = std::fclose(file) == 0;
+  if (what != nullptr || !closed) {
+    spdlog::error(
+        "the cycle log {}: {}", path_,
+        std::error_code(what != nullptr ? error : errno, std::system_category()).message());
+  }
+}
+
+void CycleLog::add(const CycleTimes& times) {
+  if (file_ == nullptr) return;
+  const std::string line =
+      fmt::format("{},{},{:.1f},{:.1f},{:.1f},{:.1f},{}\n", times.cycle, times.stages,
+                  microseconds(times.total), microseconds(times.collect),
+                  microseconds(times.compute), microseconds(times.enforce), times.late);
+  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size()) end("cannot be written");
+}
+
+}  // namespace vpfs::coordinator

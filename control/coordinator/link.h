@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/ready_set.h"
+#include "net/ready_stream.h"
+
+namespace vpfs::coordinator {
+
+// What all links of a program share.
+struct LinkRoom {
+  net::ReadySet& set;
+  std::vector<std::byte> buffer = std::vector<std::byte>(std::size_t{256} * 1024);
+};
+
+// A connection as frames of the control protocol. An idle one keeps no buffers. Belongs to the
+// strand of its ReadySet.
+class Link final : private net::ReadySet::Member {
+ public:
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // The handshake is done: frames may go and come.
+    virtual void opened(Link& link) = 0;
+    // A frame without its length, valid during the call.
+    virtual void received(Link& link, std::span<const std::byte> frame) = 0;
+    // The link has closed by itself. The last call; the link must not be destroyed inside.
+    virtual void ended(Link& link, const std::string& why) = 0;
+  };
+
+  // `room` and `owner` outlive the link. `most`: the longest frame that is taken.
+  Link(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room, Owner& owner, std::size_t most);
+  ~Link() override { close(); }
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // Begins. Where that is not possible the owner hears of the end at once.
+  void open();
+  // Another bound for frames to come.
+  void allow(std::size_t most) { most_ = most; }
+  // Whole frames. What the peer does not take now goes when it does; too much ends the link, of
+  // which the owner hears in a later turn. Does nothing on a closed link.
+  void send(std::string_view frames);
+  // The owner hears nothing any more. Idempotent; not to be followed by open().
+  void close();
+
+  [[nodiscard]] bool is_open() const { return stream_ != nullptr && is_ready_; }
+  [[nodiscard]] std::vector<std::string> peer_names() const { return stream_->peer_names(); }
+
+ private:
+  void ready(bool readable, bool writable) override;
+  void shake_hands();
+  void read();
+  void take(std::span<const std::byte> bytes);
+  // Hands whole frames over; returns how many bytes they took.
+  std::size_t hand_over(std::span<const std::byte> bytes);
+  void write_unsent();
+  void want_room(bool wants);
+  void end(const std::string& why);
+
+  std::unique_ptr<net::ReadyStream> stream_;  // null: closed
+  LinkRoom& room_;
+  Owner& owner_;
+  std::size_t most_;
+  std::vector<std::byte> rest_;  // the beginning of a frame
+  std::string unsent_;
+  std::string problem_;  // why this side is ending the connection
+  bool is_ready_ = false;
+  bool wants_room_ = false;
+};
+
+}  // namespace vpfs::coordinator

@@ -1,0 +1,517 @@
+#include "control/coordinator/stage_links.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/post.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/check.h"
+#include "base/version.h"
+#include "control/wire/client_connect.h"
+#include "net/endpoint.h"
+#include "net/ready_stream.h"
+#include "net/socket_options.h"
+
+namespace vpfs::coordinator {
+namespace {
+
+using control::Envelope;
+using control::Hello;
+using control::make_error;
+
+constexpr std::size_t kMostKept = std::size_t{1024} * 1024;
+constexpr std::size_t kLongestName = 255;
+constexpr Duration kBetweenComplaints = std::chrono::seconds(10);
+constexpr Duration kSweep = std::chrono::milliseconds(200);
+constexpr control::Versions kVersions;
+
+Envelope my_hello(const std::string& name) {
+  Envelope envelope;
+  Hello& hello = *envelope.mutable_hello();
+  hello.set_version(kVersions.newest);
+  hello.set_least(kVersions.least);
+  hello.set_role(Hello::COORDINATOR);
+  hello.set_name(name);
+  hello.set_program("vpfs-coordinator " + std::string(version()));
+  return envelope;
+}
+
+std::string describe(const control::Error& error) {
+  return error.place().empty() ? error.text() : error.place() + ": " + error.text();
+}
+
+}  // namespace
+
+struct StageLinks::Dialled {
+  const DialledStage& config;
+  asio::steady_timer timer;
+  Duration pause;
+  Peer* peer = nullptr;  // null: not connected
+  std::string problem;
+};
+
+struct StageLinks::Peer {
+  enum class State : std::uint8_t { shaking_hands, greeting, joined, parting };
+
+  Peer(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room, StageLinks& links)
+      : link(std::move(stream), room, links, links.limits_.frame) {}
+
+  Link link;
+  State state = State::shaking_hands;
+  Dialled* dialled = nullptr;  // null: it has dialled
+  std::string from;
+  control::Identity identity;
+  allocation::StageId stage;
+  std::uint64_t last_number = 0;
+  std::uint64_t cycle = 0;     // the number of the last cycle
+  std::uint64_t sequence = 0;  // of the last cycle
+  TimePoint since;             // this state
+  std::vector<Asked> asked;
+  StageHello hello;
+};
+
+Result<std::unique_ptr<StageLinks>> StageLinks::open(asio::io_context& context, const Clock& clock,
+                                                     const Config& config, Host& host,
+                                                     const Limits& limits) {
+  std::unique_ptr<StageLinks> links(new StageLinks(context, clock, config, host, limits));
+  auto set = net::ReadySet::make(context);
+  if (!set) return std::unexpected(std::move(set.error()));
+  links->set_ = std::move(*set);
+  links->room_ = std::make_unique<LinkRoom>(*links->set_);
+  if (config.dials_tcp()) {
+    auto tls = net::TlsContext::load(config.dialling, net::TlsSide::client);
+    if (!tls) return fail("stages.certificate: " + tls.error().message, tls.error().code);
+    links->dialling_ = std::move(*tls);
+  }
+  for (const DialledStage& stage : config.dial) {
+    links->dialled_.push_back({.config = stage,
+                               .timer = asio::steady_timer(context),
+                               .pause = limits.least_pause,
+                               .peer = nullptr,
+                               .problem = "was not dialled yet"});
+  }
+  if (auto listening = links->listen(config.listen); !listening) {
+    return std::unexpected(std::move(listening.error()));
+  }
+  return links;
+}
+
+StageLinks::StageLinks(asio::io_context& context, const Clock& clock, const Config& config,
+                       Host& host, const Limits& limits)
+    : context_(context),
+      clock_(clock),
+      config_(config),
+      host_(host),
+      limits_(limits),
+      sweep_timer_(context) {}
+
+StageLinks::~StageLinks() {
+  stop();
+}
+
+Result<void> StageLinks::listen(const control::PortConfig& config) {
+  if (!config.enabled()) return {};
+  const auto problem = [](const char* key, const Error& error) {
+    return fail(fmt::format("stages.listen.{}: {}", key, error.message), error.code);
+  };
+  auto access = control::resolve_access(config, "stages.listen");
+  if (!access) return fail(describe(access.error()));
+  access_ = std::move(*access);
+  if (!config.tcp.empty()) {
+    if (!limits_.plain_tcp) {
+      auto tls =
+          net::TlsContext::load({config.certificate, config.key, config.ca}, net::TlsSide::server);
+      if (!tls) return problem("certificate", tls.error());
+      accepting_ = std::move(*tls);
+    }
+    const auto endpoint = net::resolve_endpoint(config.tcp);
+    if (!endpoint) return problem("tcp", endpoint.error());
+    auto listener = net::Listener::open(context_, *endpoint);
+    if (!listener) return problem("tcp", listener.error());
+    tcp_listener_.emplace(std::move(*listener));
+  }
+  if (!config.socket.empty()) {
+    auto listener =
+        net::UnixListener::open(context_, config.socket, config.mode, access_.socket_gid);
+    if (!listener) return problem("socket", listener.error());
+    unix_listener_.emplace(std::move(*listener));
+  }
+  return {};
+}
+
+std::optional<net::Endpoint> StageLinks::tcp_endpoint() const {
+  return tcp_listener_ ? std::optional(tcp_listener_->local_endpoint()) : std::nullopt;
+}
+
+void StageLinks::start() {
+  if (unix_listener_) {
+    unix_listener_->start([this](net::UnixSocket socket) { accept_unix(std::move(socket)); });
+  }
+  if (tcp_listener_) {
+    tcp_listener_->start([this](net::Socket socket) { accept_tcp(std::move(socket)); });
+  }
+  for (Dialled& stage : dialled_) dial(stage);
+  sweep();
+}
+
+void StageLinks::stop() {
+  if (std::exchange(is_stopped_, true)) return;
+  unix_listener_.reset();
+  tcp_listener_.reset();
+  sweep_timer_.cancel();
+  for (Dialled& stage : dialled_) stage.timer.cancel();
+  for (auto& [link, peer] : peers_) peer->link.close();
+  if (set_ != nullptr) set_->close();
+}
+
+StageLinks::Peer& StageLinks::add(std::unique_ptr<net::ReadyStream> stream) {
+  auto made = std::make_unique<Peer>(std::move(stream), *room_, *this);
+  Peer& peer = *made;
+  peer.since = clock_.now();
+  peers_.emplace(&peer.link, std::move(made));
+  return peer;
+}
+
+void StageLinks::accept_unix(net::UnixSocket socket) {
+  ++counters_.accepted;
+  if (peers_.size() >= limits_.connections) {
+    ++counters_.refused;
+    return complain(fmt::format("there are {} connections: another one is refused", peers_.size()));
+  }
+  const auto who = net::peer_credentials(socket.native_handle());
+  if (!who) return complain(who.error().message);
+  Peer& peer = add(net::make_ready_stream(net::StreamSocket(std::move(socket))));
+  peer.from = fmt::format("uid {}", who->uid);
+  peer.identity = {.uid = who->uid, .gids = who->gids, .certificate = {}, .from = "unix"};
+  peer.link.open();
+}
+
+void StageLinks::accept_tcp(net::Socket socket) {
+  ++counters_.accepted;
+  if (peers_.size() >= limits_.connections) {
+    ++counters_.refused;
+    return complain(fmt::format("there are {} connections: another one is refused", peers_.size()));
+  }
+  std::error_code error;
+  const net::Endpoint from = net::unmapped(socket.remote_endpoint(error));
+  if (error) return;
+  net::keep_alive(socket.native_handle());
+  net::StreamSocket stream(std::move(socket));
+  Peer& peer = add(limits_.plain_tcp ? net::make_ready_stream(std::move(stream))
+                                     : net::make_ready_tls_stream(std::move(stream), accepting_,
+                                                                  net::TlsSide::server));
+  peer.from = from.address().to_string();
+  peer.identity.from = peer.from;
+  peer.link.open();
+}
+
+void StageLinks::dial(Dialled& stage) {
+  asio::co_spawn(context_, connect(stage), asio::detached);
+}
+
+net::Task<> StageLinks::connect(Dialled& stage) {
+  const control::PortAddress& address = stage.config.address;
+  auto socket = co_await control::connect_socket(address, limits_.connect);
+  if (is_stopped_) co_return;
+  if (!socket) {
+    dial_later(stage, socket.error());
+    co_return;
+  }
+  std::unique_ptr<net::ReadyStream> stream;
+  if (address.is_unix()) {
+    stream = net::make_ready_stream(std::move(*socket));
+  } else {
+    net::keep_alive(socket->native_handle());
+    stream = net::make_ready_tls_stream(std::move(*socket), dialling_, net::TlsSide::client,
+                                        address.host);
+  }
+  Peer& peer = add(std::move(stream));
+  peer.dialled = &stage;
+  peer.from = control::to_string(address);
+  stage.peer = &peer;
+  peer.link.open();
+}
+
+void StageLinks::dial_later(Dialled& stage, const std::string& problem) {
+  stage.peer = nullptr;
+  if (is_stopped_) return;
+  if (stage.problem != problem) {
+    spdlog::warn("stage {}: {}", control::to_string(stage.config.address), problem);
+  }
+  stage.problem = problem;
+  stage.timer.expires_after(stage.pause);
+  stage.pause = std::min(2 * stage.pause, limits_.most_pause);
+  stage.timer.async_wait([this, &stage](std::error_code error) {
+    if (!error && !is_stopped_) dial(stage);
+  });
+}
+
+void StageLinks::opened(Link& link) {
+  Peer& peer = *peers_.at(&link);
+  peer.state = Peer::State::greeting;
+  if (peer.dialled != nullptr) {
+    Envelope hello = my_hello(config_.name);
+    hello.set_id(++peer.last_number);
+    return send(peer, hello);
+  }
+  if (!peer.identity.uid && !limits_.plain_tcp) {
+    peer.identity.certificate = link.peer_names();
+    if (!peer.identity.certificate.empty()) {
+      peer.from = fmt::format("CN={} at {}", peer.identity.certificate.front(), peer.from);
+    }
+  }
+  if (limits_.plain_tcp || access_.writers.have(peer.identity)) return;
+  refuse(peer, 0,
+         make_error(control::Error::NOT_PERMITTED, "",
+                    fmt::format("{} may not be a stage here: name it in stages.listen.writers",
+                                peer.from)));
+}
+
+void StageLinks::received(Link& link, std::span<const std::byte> frame) {
+  Peer& peer = *peers_.at(&link);
+  if (peer.state == Peer::State::parting) return;
+  counters_.received_bytes += frame.size() + control::kLengthSize;
+  Envelope& envelope = memory_.begin();
+  if (!control::decode(frame, envelope)) {
+    drop(peer, "not the control protocol: a frame that is no message");
+  } else if (peer.state == Peer::State::joined) {
+    handle(peer, envelope);
+  } else {
+    greet(peer, envelope);
+  }
+  memory_.end(kMostKept);
+}
+
+void StageLinks::greet(Peer& peer, const Envelope& envelope) {
+  if (peer.dialled != nullptr && envelope.has_error()) {
+    return drop(peer, "it refuses: " + describe(envelope.error()));
+  }
+  if (!envelope.has_hello() || envelope.answer() != (peer.dialled != nullptr)) {
+    return refuse(peer, envelope.id(),
+                  make_error(control::Error::INVALID, "", "the first message has to be Hello"));
+  }
+  admit(peer, envelope.hello(), envelope.id());
+}
+
+void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
+  const auto refuse_it = [&](control::Error::Code code, const char* place, std::string text) {
+    refuse(peer, number, make_error(code, place, std::move(text)));
+  };
+  const control::Versions theirs = control::versions_of(hello);
+  if (!control::common_version(kVersions, theirs)) {
+    return refuse_it(control::Error::UNSUPPORTED, "version",
+                     control::no_common_version(kVersions, theirs));
+  }
+  if (hello.role() != Hello::STAGE) {
+    return refuse_it(control::Error::INVALID, "role",
+                     peer.dialled != nullptr
+                         ? "it is no stage"
+                         : "only stages may dial here; administrators have a port of their own");
+  }
+  StageHello& stage = peer.hello;
+  const bool is_named = peer.dialled != nullptr && !peer.dialled->config.name.empty();
+  stage.name = is_named ? peer.dialled->config.name : hello.name();
+  if (stage.name.empty() || stage.name.size() > kLongestName) {
+    return refuse_it(control::Error::INVALID, "name",
+                     fmt::format("a stage needs a name of at most {} bytes", kLongestName));
+  }
+  stage.address = peer.from;
+  stage.was_dialled = peer.dialled != nullptr;
+  stage.incarnation = hello.incarnation();
+  stage.cost_model = hello.cost_model();
+  stage.program = hello.program();
+  for (const std::string& each : hello.capabilities()) {
+    stage.takes_caps |= each == "caps";
+    stage.takes_elsewhere |= each == "elsewhere";
+    stage.takes_site |= each == "site";
+    stage.takes_users |= each == "forward_as";
+    stage.is_aggregator |= each == "aggregator";
+  }
+  const auto admitted = host_.admit(stage);
+  if (!admitted) return refuse(peer, number, admitted.error());
+  peer.stage = *admitted;
+  peer.state = Peer::State::joined;
+  peer.link.allow(limits_.frame_of_stages);
+  if (by_stage_.size() <= peer.stage.index) by_stage_.resize(std::size_t{peer.stage.index} + 1);
+  by_stage_[peer.stage.index] = &peer;
+  if (peer.dialled != nullptr) {
+    peer.dialled->pause = limits_.least_pause;
+    peer.dialled->problem.clear();
+  } else {
+    Envelope answer = my_hello(config_.name);
+    answer.set_id(number);
+    answer.set_answer(true);
+    send(peer, answer);
+  }
+  host_.joined(peer.stage);
+}
+
+void StageLinks::handle(Peer& peer, const Envelope& envelope) {
+  switch (envelope.body_case()) {
+    case Envelope::kFlows:
+      return host_.announced(peer.stage, envelope.flows());
+    case Envelope::kReport:
+      return host_.reported(peer.stage, envelope.report());
+    default:
+      break;
+  }
+  if (envelope.has_error() && envelope.id() == peer.cycle && peer.cycle != 0) {
+    return host_.refused_cycle(peer.stage, peer.sequence, envelope.error());
+  }
+  const auto place = std::ranges::find(peer.asked, envelope.id(), &Asked::number);
+  if (place != peer.asked.end() && envelope.answer()) {
+    const Done done = std::move(place->done);
+    peer.asked.erase(place);
+    return done(envelope);
+  }
+  if (envelope.answer()) return;  // to what was given up
+  Envelope answer;
+  *answer.mutable_error() =
+      make_error(control::Error::UNSUPPORTED, "", "a stage asks its coordinator for nothing");
+  answer.set_id(envelope.id());
+  answer.set_answer(true);
+  if (envelope.id() != 0) send(peer, answer);
+}
+
+void StageLinks::refuse(Peer& peer, std::uint64_t number, const control::Error& why) {
+  ++counters_.refused;
+  if (peer.dialled == nullptr) {
+    complain(fmt::format("{} is refused: {}", peer.from, describe(why)));
+    Envelope answer;
+    *answer.mutable_error() = why;
+    answer.set_id(number);
+    answer.set_answer(true);
+    send(peer, answer);
+  }
+  drop(peer, describe(why));
+}
+
+void StageLinks::drop(Peer& peer, const std::string& why) {
+  peer.link.close();
+  ended(peer.link, why);
+}
+
+void StageLinks::ended(Link& link, const std::string& why) {
+  const auto place = peers_.find(&link);
+  if (place == peers_.end()) return;
+  std::unique_ptr<Peer> peer = std::move(place->second);
+  peers_.erase(place);
+  const bool had_joined = peer->state == Peer::State::joined;
+  peer->state = Peer::State::parting;
+  if (had_joined) {
+    spdlog::warn("stage {}: {}", peer->hello.name, why);
+    fail_asked(std::exchange(peer->asked, {}), why);
+    host_.left(peer->stage);
+    by_stage_[peer->stage.index] = nullptr;
+  }
+  if (peer->dialled != nullptr) dial_later(*peer->dialled, why);
+  // The caller may be the link itself.
+  if (gone_.empty()) asio::post(context_, [this] { gone_.clear(); });
+  gone_.push_back(std::move(peer));
+}
+
+void StageLinks::fail_asked(std::vector<Asked> asked, const std::string& why) {
+  for (Asked& each : asked) {
+    asio::post(context_, [done = std::move(each.done), why] {
+      Envelope answer;
+      *answer.mutable_error() = make_error(control::Error::UNAVAILABLE, "", why);
+      done(answer);
+    });
+  }
+}
+
+void StageLinks::send(Peer& peer, const Envelope& envelope) {
+  out_.clear();
+  if (!control::append_frame(envelope, control::kMostAnswer, out_)) return;
+  counters_.sent_bytes += out_.size();
+  peer.link.send(out_);
+}
+
+StageLinks::Peer& StageLinks::peer(allocation::StageId stage) {
+  VPFS_ASSERT(stage.index < by_stage_.size() && by_stage_[stage.index] != nullptr);
+  return *by_stage_[stage.index];
+}
+
+const StageHello& StageLinks::hello(allocation::StageId stage) const {
+  return const_cast<StageLinks*>(this)->peer(stage).hello;
+}
+
+void StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle) {
+  Peer& to = peer(stage);
+  to.cycle = ++to.last_number;
+  to.sequence = cycle.cycle().sequence();
+  cycle.set_id(to.cycle);
+  send(to, cycle);
+}
+
+void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patience, Done done) {
+  Peer& to = peer(stage);
+  request.set_id(++to.last_number);
+  to.asked.push_back(
+      {.number = request.id(), .due = clock_.now() + patience, .done = std::move(done)});
+  send(to, request);
+}
+
+void StageLinks::disconnect(allocation::StageId stage, std::string why) {
+  const Peer& leaving = peer(stage);
+  asio::post(context_, [this, link = &leaving.link, since = leaving.since, why = std::move(why)] {
+    const auto place = peers_.find(link);
+    if (place != peers_.end() && place->second->since == since) drop(*place->second, why);
+  });
+}
+
+std::vector<StageLinks::Absent> StageLinks::absent() const {
+  std::vector<Absent> absent;
+  for (const Dialled& each : dialled_) {
+    if (each.peer != nullptr && each.peer->state == Peer::State::joined) continue;
+    absent.push_back({.name = each.config.name,
+                      .address = control::to_string(each.config.address),
+                      .problem = each.problem});
+  }
+  return absent;
+}
+
+void StageLinks::complain(const std::string& text) {
+  const TimePoint now = clock_.now();
+  if (complained_at_ && now - *complained_at_ < kBetweenComplaints) {
+    ++not_complained_;
+    return;
+  }
+  complained_at_ = now;
+  const std::uint64_t more = std::exchange(not_complained_, 0);
+  spdlog::warn("stages: {}{}", text, more == 0 ? "" : fmt::format(" ({} more before)", more));
+}
+
+// Ends who does not say Hello, and gives requests up.
+void StageLinks::sweep() {
+  const TimePoint now = clock_.now();
+  std::vector<Peer*> silent;
+  for (const auto& [link, peer] : peers_) {
+    if (peer->state != Peer::State::joined) {
+      if (now - peer->since > limits_.hello) silent.push_back(peer.get());
+      continue;
+    }
+    const auto is_due = [&](const Asked& each) { return each.due <= now; };
+    if (std::ranges::none_of(peer->asked, is_due)) continue;
+    std::vector<Asked> due;
+    for (Asked& each : peer->asked) {
+      if (is_due(each)) due.push_back({.done = std::exchange(each.done, nullptr)});
+    }
+    std::erase_if(peer->asked, [](const Asked& each) { return each.done == nullptr; });
+    fail_asked(std::move(due), "it did not answer in time");
+  }
+  for (Peer* each : silent) {
+    ++counters_.refused;
+    drop(*each, "it did not say Hello in time");
+  }
+  sweep_timer_.expires_after(kSweep);
+  sweep_timer_.async_wait([this](std::error_code stopped) {
+    if (!stopped && !is_stopped_) sweep();
+  });
+}
+
+}  // namespace vpfs::coordinator

@@ -1,0 +1,180 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "control/allocation/cycle_types.h"
+#include "control/coordinator/config.h"
+#include "control/coordinator/link.h"
+#include "control/wire/framing.h"
+#include "control/wire/protocol.h"
+#include "control/wire/rights.h"
+#include "net/listener.h"
+#include "net/tls.h"
+#include "net/unix_socket.h"
+
+namespace vpfs::coordinator {
+
+// What a stage said of itself, and how it came.
+struct StageHello {
+  std::string name;
+  std::string address;  // that was dialled, or whose it is: "uid 990", "CN=ds1 from 10.0.0.7"
+  bool was_dialled = false;
+  std::uint64_t incarnation = 0;
+  std::string cost_model;
+  std::string program;
+  bool takes_caps = false;
+  bool takes_elsewhere = false;
+  bool takes_site = false;
+  bool takes_users = false;  // requests on behalf of a user
+  bool is_aggregator = false;
+};
+
+// The connections to stages: those that are dialled, and those that dial. It greets them, and
+// refuses who is no stage. Belongs to one thread; it outlives the run of its io_context.
+class StageLinks final : private Link::Owner {
+ public:
+  // Who decides about stages, and hears of them. A stage has a number while it is connected.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    // A stage that may take part, or why it may not.
+    [[nodiscard]] virtual std::expected<allocation::StageId, control::Error> admit(
+        const StageHello& hello) = 0;
+    // It can be sent to from now on.
+    virtual void joined(allocation::StageId stage) = 0;
+    virtual void left(allocation::StageId stage) = 0;
+    virtual void announced(allocation::StageId stage, const control::Flows& flows) = 0;
+    virtual void reported(allocation::StageId stage, const control::Report& report) = 0;
+    // The stage does not take that cycle from this coordinator.
+    virtual void refused_cycle(allocation::StageId stage, std::uint64_t sequence,
+                               const control::Error& why) = 0;
+  };
+  // The answer to a request, or an Error.
+  using Done = std::function<void(const control::Envelope& answer)>;
+
+  struct Limits {
+    std::size_t connections = 16'384;
+    std::size_t frame = std::size_t{64} * 1024;  // before Hello
+    std::size_t frame_of_stages = std::size_t{64} * 1024 * 1024;
+    Duration hello = std::chrono::seconds(10);
+    Duration connect = std::chrono::seconds(5);
+    Duration least_pause = std::chrono::milliseconds(100);  // before a stage is dialled again
+    Duration most_pause = std::chrono::seconds(2);
+    bool plain_tcp = false;  // without TLS: for measurements
+  };
+  struct Counters {
+    std::uint64_t accepted = 0;
+    std::uint64_t refused = 0;  // no stage, no right, too many, ...
+    std::uint64_t sent_bytes = 0;
+    std::uint64_t received_bytes = 0;
+  };
+  // A stage of the configuration that is not connected.
+  struct Absent {
+    std::string name;
+    std::string address;
+    std::string problem;  // the last one
+  };
+
+  // All outlive it. The error names the key of the configuration.
+  [[nodiscard]] static Result<std::unique_ptr<StageLinks>> open(asio::io_context& context,
+                                                                const Clock& clock,
+                                                                const Config& config, Host& host,
+                                                                const Limits& limits);
+  ~StageLinks() override;
+
+  // Dials and accepts from now on.
+  void start();
+  // Closes everything. The host hears nothing any more.
+  void stop();
+
+  // Sends a cycle. The message's numbers are set here. REQUIRES (all that take a stage): the host
+  // was told that it joined, and not that it left.
+  void send_cycle(allocation::StageId stage, control::Envelope& cycle);
+  // Asks something else. `done` is called once, in a later turn.
+  void ask(allocation::StageId stage, control::Envelope request, Duration patience, Done done);
+  // Ends the connection; the host hears that it has left, in a later turn.
+  void disconnect(allocation::StageId stage, std::string why);
+  [[nodiscard]] const StageHello& hello(allocation::StageId stage) const;
+
+  [[nodiscard]] const Counters& counters() const { return counters_; }
+  [[nodiscard]] std::vector<Absent> absent() const;
+  [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const;
+
+ private:
+  struct Dialled;
+  struct Peer;
+  struct Asked {
+    std::uint64_t number = 0;
+    TimePoint due;
+    Done done;
+  };
+
+  StageLinks(asio::io_context& context, const Clock& clock, const Config& config, Host& host,
+             const Limits& limits);
+  [[nodiscard]] Result<void> listen(const control::PortConfig& config);
+
+  void accept_unix(net::UnixSocket socket);
+  void accept_tcp(net::Socket socket);
+  Peer& add(std::unique_ptr<net::ReadyStream> stream);
+  void dial(Dialled& stage);
+  [[nodiscard]] net::Task<> connect(Dialled& stage);
+  void dial_later(Dialled& stage, const std::string& problem);
+
+  void opened(Link& link) override;
+  void received(Link& link, std::span<const std::byte> frame) override;
+  void ended(Link& link, const std::string& why) override;
+
+  void greet(Peer& peer, const control::Envelope& envelope);
+  void admit(Peer& peer, const control::Hello& hello, std::uint64_t number);
+  void handle(Peer& peer, const control::Envelope& envelope);
+  // Tells an accepted peer why, and ends the connection.
+  void refuse(Peer& peer, std::uint64_t number, const control::Error& why);
+  void drop(Peer& peer, const std::string& why);
+  void forget(Peer& peer);
+  void send(Peer& peer, const control::Envelope& envelope);
+  void fail_asked(std::vector<Asked> asked, const std::string& why);
+  void complain(const std::string& text);
+  void sweep();
+  [[nodiscard]] Peer& peer(allocation::StageId stage);
+
+  asio::io_context& context_;
+  const Clock& clock_;
+  const Config& config_;
+  Host& host_;
+  const Limits limits_;
+  Counters counters_;
+  std::unique_ptr<LinkRoom> room_;
+  std::unique_ptr<net::ReadySet> set_;
+  control::Access access_;
+  std::shared_ptr<net::TlsContext> accepting_;
+  std::shared_ptr<net::TlsContext> dialling_;
+  std::optional<net::UnixListener> unix_listener_;
+  std::optional<net::Listener> tcp_listener_;
+  std::deque<Dialled> dialled_;
+  std::unordered_map<const Link*, std::unique_ptr<Peer>> peers_;
+  std::vector<Peer*> by_stage_;
+  std::vector<std::unique_ptr<Peer>> gone_;  // freed in a later turn
+  control::MessageMemory memory_;
+  std::string out_;
+  asio::steady_timer sweep_timer_;
+  std::optional<TimePoint> complained_at_;
+  std::uint64_t not_complained_ = 0;
+  bool is_stopped_ = false;
+};
+
+}  // namespace vpfs::coordinator

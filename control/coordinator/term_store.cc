@@ -1,0 +1,81 @@
+#include "control/coordinator/term_store.h"
+
+#include <chrono>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace vpfs::coordinator {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kFormat = 1;
+
+Result<std::uint64_t> read_number(const json& object, const char* key) {
+  const auto place = object.find(key);
+  if (place == object.end() || !place->is_number_unsigned()) {
+    return fail(fmt::format("it has no number `{}`", key));
+  }
+  return place->get<std::uint64_t>();
+}
+
+std::uint64_t microseconds(Duration duration) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
+}
+
+}  // namespace
+
+std::string to_record(const Term& term) {
+  return json{{"v", kFormat},
+              {"term", term.number},
+              {"lease_us", microseconds(term.lease)},
+              {"transit_us", microseconds(term.transit)}}
+      .dump();
+}
+
+Result<Term> parse_term(const std::string& record) {
+  constexpr std::uint64_t kLongest = std::uint64_t{366} * 24 * 3600 * 1'000'000;
+  const json object = json::parse(record, nullptr, false);
+  if (!object.is_object()) return fail("it is no JSON object");
+  const auto format = read_number(object, "v");
+  if (!format) return std::unexpected(format.error());
+  if (*format != kFormat) {
+    return fail(fmt::format("it has the format {}, which this version does not know", *format));
+  }
+  const auto number = read_number(object, "term");
+  if (!number) return std::unexpected(number.error());
+  const auto lease = read_number(object, "lease_us");
+  if (!lease) return std::unexpected(lease.error());
+  const auto transit = read_number(object, "transit_us");
+  if (!transit) return std::unexpected(transit.error());
+  if (*number == 0) return fail("its term is 0");
+  if (*lease > kLongest || *transit > kLongest) return fail("its lease is longer than a year");
+  return Term{.number = *number,
+              .lease = std::chrono::microseconds(*lease),
+              .transit = std::chrono::microseconds(*transit)};
+}
+
+Result<std::optional<Term>> TermStore::load() {
+  auto loaded = store_->load();
+  if (!loaded) return std::unexpected(std::move(loaded.error()));
+  std::optional<Term> last;
+  for (const control::StateStore::Record& record : loaded->records) {
+    auto term = parse_term(record.text);
+    if (!term) return fail(fmt::format("{}: {}", record.place, term.error().message));
+    if (last && term->number <= last->number) {
+      return fail(fmt::format("{}: the term {} follows {}: the file was put together wrongly",
+                              record.place, term->number, last->number));
+    }
+    last = *term;
+  }
+  return last;
+}
+
+Result<void> TermStore::begin(const Term& term) {
+  return store_->wants_replacing() ? store_->replace(to_record(term))
+                                   : store_->append(to_record(term));
+}
+
+}  // namespace vpfs::coordinator

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "control/store/state_store.h"
+
+namespace vpfs::coordinator {
+
+// A coordinator's time in office, as those after it need to know.
+struct Term {
+  std::uint64_t number = 0;
+  // Of its cycles: caps that it gave may be in force for so long after its end.
+  Duration lease = {};
+  Duration transit = {};
+  bool operator==(const Term&) const = default;
+};
+
+// Remembers the last term over restarts, so that the next one is above it. The store is fsynced, so
+// a term that was ever used is there.
+class TermStore {
+ public:
+  explicit TermStore(std::unique_ptr<control::StateStore> store) : store_(std::move(store)) {}
+
+  // The last one; nothing: there was none. The error names the place of what is damaged.
+  [[nodiscard]] Result<std::optional<Term>> load();
+  // When it returns, the next load() gives this one.
+  [[nodiscard]] Result<void> begin(const Term& term);
+
+ private:
+  std::unique_ptr<control::StateStore> store_;
+};
+
+[[nodiscard]] std::string to_record(const Term& term);
+// The error says what is wrong with the text.
+[[nodiscard]] Result<Term> parse_term(const std::string& record);
+
+}  // namespace vpfs::coordinator

@@ -1,0 +1,66 @@
+#include "net/ready_set.h"
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+
+namespace vpfs::net {
+
+Result<std::unique_ptr<ReadySet>> ReadySet::make(asio::io_context& context) {
+  const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
+  if (epoll < 0) {
+    const std::error_code error(errno, std::system_category());
+    return fail("epoll: " + error.message(), error);
+  }
+  std::unique_ptr<ReadySet> set(new ReadySet(context, epoll));
+  set->wait();
+  return set;
+}
+
+Result<void> ReadySet::add(int descriptor, Member& member) {
+  epoll_event event = {.events = EPOLLIN, .data = {.ptr = &member}};
+  if (::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, descriptor, &event) == 0) return {};
+  const std::error_code error(errno, std::system_category());
+  return fail("epoll: " + error.message(), error);
+}
+
+void ReadySet::want_room(int descriptor, Member& member, bool wants) {
+  epoll_event event = {.events = wants ? EPOLLIN | EPOLLOUT : EPOLLIN, .data = {.ptr = &member}};
+  (void)::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_MOD, descriptor, &event);
+}
+
+void ReadySet::remove(int descriptor, Member& member) {
+  (void)::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, descriptor, nullptr);
+  for (std::size_t i = next_; i < count_; ++i) {
+    if (events_[i].data.ptr == &member) events_[i].data.ptr = nullptr;
+  }
+}
+
+void ReadySet::close() {
+  std::error_code ignored;
+  epoll_.close(ignored);
+}
+
+void ReadySet::wait() {
+  epoll_.async_wait(asio::posix::descriptor_base::wait_read, [this](std::error_code error) {
+    if (error) return;
+    serve();
+    if (epoll_.is_open()) wait();
+  });
+}
+
+void ReadySet::serve() {
+  const int count =
+      ::epoll_wait(epoll_.native_handle(), events_.data(), static_cast<int>(events_.size()), 0);
+  count_ = count > 0 ? static_cast<std::size_t>(count) : 0;
+  for (next_ = 0; next_ < count_;) {
+    const epoll_event event = events_[next_++];
+    if (event.data.ptr == nullptr) continue;
+    const bool broken = (event.events & (EPOLLERR | EPOLLHUP)) != 0;
+    static_cast<Member*>(event.data.ptr)
+        ->ready(broken || (event.events & EPOLLIN) != 0, broken || (event.events & EPOLLOUT) != 0);
+  }
+  count_ = 0;
+}
+
+}  // namespace vpfs::net
