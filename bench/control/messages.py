@@ -32,7 +32,7 @@ class Field:
 
 @dataclasses.dataclass(frozen=True)
 class Schema:
-    messages: Mapping[str, Mapping[str, Field]]
+    messages: Mapping[str, Mapping[str, Field]]  # "Rule", "Site.Rule"
     enums: Mapping[str, Mapping[str, int]]  # "Rule.Action"
 
     @functools.lru_cache
@@ -56,8 +56,9 @@ def parse(text: str) -> Schema:
     return Schema(messages, enums)
 
 
-def _message(tokens: Iterator[str], messages: dict[str, dict[str, Field]], enums: dict[str, dict[str, int]]) -> None:
-    message = next(tokens)
+def _message(tokens: Iterator[str], messages: dict[str, dict[str, Field]], enums: dict[str, dict[str, int]],
+             outer: str = "") -> None:
+    message = outer + next(tokens)
     fields = messages.setdefault(message, {})
     next(tokens)
     depth = 1
@@ -69,6 +70,8 @@ def _message(tokens: Iterator[str], messages: dict[str, dict[str, Field]], enums
         elif token == "oneof":
             next(tokens), next(tokens)
             depth += 1
+        elif token == "message":
+            _message(tokens, messages, enums, f"{message}.")
         elif token == "enum":
             values = enums.setdefault(f"{message}.{next(tokens)}", {})
             next(tokens)
@@ -79,8 +82,8 @@ def _message(tokens: Iterator[str], messages: dict[str, dict[str, Field]], enums
         else:
             label, kind = (token, next(tokens)) if token in ("repeated", "optional") else ("", token)
             name, _, number, _ = (next(tokens) for _ in range(4))
-            fields[name] = Field(name, int(number), f"{message}.{kind}" if f"{message}.{kind}" in enums else kind,
-                                 label == "repeated")
+            own = f"{message}.{kind}"
+            fields[name] = Field(name, int(number), own if own in enums or own in messages else kind, label == "repeated")
 
 
 @functools.cache
