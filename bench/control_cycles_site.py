@@ -151,7 +151,7 @@ class Site:
         self._capacity = {name: CAPACITY[name] for name in resources}
         for old in [*programs.work.glob("*.journal*"), *programs.work.glob("*.sock")]:
             old.unlink()
-        if case.transport == "mtls":
+        if case.transport != "unix":
             make_certificates(programs.work / "certificates")
         top, self.coordinator = self._start("site", None)
         # Few messages pass between coordinators. Plain TCP is for virtual stages alone.
@@ -178,8 +178,8 @@ class Site:
         if case.transport != "unix":
             listen["tcp"] = address
         files = {key: f"certificates/{COORDINATOR if key != 'ca' else 'ca'}.{'key' if key == 'key' else 'pem'}"
-                 for key in ("certificate", "key", "ca")} if case.transport == "mtls" else {}
-        if case.transport == "mtls":
+                 for key in ("certificate", "key", "ca")} if case.transport != "unix" else {}
+        if files:  # without TLS they are not used, but an address needs them
             listen |= files | {"writers": [f"cert:{STAGE}", f"cert:{COORDINATOR}"]}
         config = {"name": name, "policy": "psfa", "period": 0, "deadline": DEADLINE, "lease": LEASE, "cycle": case.cycle,
                   "journal": f"{name}.journal", "log_level": "warn", "capacity": self._capacity,

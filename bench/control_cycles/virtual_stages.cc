@@ -42,11 +42,15 @@ VirtualStages::VirtualStages(const StagesPlan& plan, const TlsClient* tls, const
 }
 
 void VirtualStages::serve_until_signal() {
-  for (;;) {
+  for (bool signalled = false; !signalled;) {
     dial_some();
+    // All of them: nothing is named twice.
     for (const epoll_event& event : poll_.wait()) {
-      if (event.data.u64 == kSignals) return;
-      serve(stages_[event.data.u64]);
+      if (event.data.u64 == kSignals) {
+        signalled = true;
+      } else {
+        serve(stages_[event.data.u64]);
+      }
     }
   }
 }
