@@ -24,6 +24,7 @@ COORDINATOR, STAGE = "coordinator", "stage"  # names of certificates
 LOG = "cycles.csv"
 ROUND_TRIPS = {"fused": 1, "four": 2}
 TIMES = ("total_us", "collect_us", "compute_us", "enforce_us")
+HANDSHAKES = 256  # of TLS under way; a coordinator waits only so long for Hello
 POLL = 0.25
 MOST_SECONDS = 60.0  # of a run whose cycles take long
 
@@ -165,8 +166,9 @@ class Site:
         addresses = [address for address, _ in found] or [top]
         tls = ["--ca", "certificates/ca.pem", "--certificate", f"certificates/{STAGE}.pem", "--key",
                f"certificates/{STAGE}.key"] if case.transport == "mtls" else []
+        at_once = HANDSHAKES if case.transport == "mtls" else case.stages
         self.stages = programs.start("stages", "vpfs-bench-virtual-stages", "--stages", str(case.stages), "--per-job",
-                                     str(PER_JOB), *tls, "--address", *addresses)
+                                     str(PER_JOB), "--connect-parallel", str(at_once), *tls, "--address", *addresses)
         self.stages.wait_until(lambda: bool(self._lines("ready")), "ready", 30 + case.stages / 50)
         self.admitted_ms = self._lines("ready")[0]["admitted_ms"]
 
