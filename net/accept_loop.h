@@ -19,9 +19,10 @@ namespace vpfs::net {
 
 // Accepts connections from an acceptor that listens already, and hands each to a callback.
 //
-// When descriptors run out, it closes new connections at once instead of letting them time out, and
-// logs that at most once a second. The accept in flight shares it. Belongs to the strand of its
-// io_context.
+// Thousands that connect at once are accepted in batches, so that they do not wait for a turn of
+// the event loop each. When descriptors run out, it closes new connections at once instead of
+// letting them time out, and logs that at most once a second. The accept in flight shares it.
+// Belongs to the strand of its io_context.
 template <typename Protocol>
 class AcceptLoop : public std::enable_shared_from_this<AcceptLoop<Protocol>> {
  public:
@@ -40,6 +41,8 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop<Protocol>> {
   void start(std::string name, Handler handler) {
     name_ = std::move(name);
     handler_ = std::move(handler);
+    std::error_code ignored;
+    acceptor_.non_blocking(true, ignored);
     accept_next();
   }
 
@@ -59,12 +62,24 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop<Protocol>> {
         });
   }
 
+  // Those that have connected meanwhile. An error is left to async_accept().
+  void accept_more() {
+    for (int i = 0; i < kBatch && !closed_; ++i) {
+      std::error_code error;
+      typename Protocol::socket socket(acceptor_.get_executor());
+      acceptor_.accept(socket, error);
+      if (error) return;
+      handler_(std::move(socket));
+    }
+  }
+
   void accepted(std::error_code error, typename Protocol::socket socket) {
     if (closed_ || error == asio::error::operation_aborted) return;
     if (!error) {
       // What the handler throws costs this connection only.
       try {
         handler_(std::move(socket));
+        accept_more();
       } catch (...) {
         if (!closed_) accept_next();
         throw;
@@ -106,6 +121,8 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop<Protocol>> {
     if (spare_descriptor_ >= 0) ::close(spare_descriptor_);
     spare_descriptor_ = -1;
   }
+
+  static constexpr int kBatch = 64;
 
   typename Protocol::acceptor acceptor_;
   asio::steady_timer pause_;

@@ -3,8 +3,17 @@
 #include <cerrno>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 namespace vpfs::net {
+namespace {
+
+constexpr std::uint32_t kEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
+// So many batches and waits go by before the event loop has its turn.
+constexpr int kBatches = 8;
+constexpr int kPatienceMs = 1;
+
+}  // namespace
 
 Result<std::unique_ptr<ReadySet>> ReadySet::make(asio::io_context& context) {
   const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
@@ -18,14 +27,14 @@ Result<std::unique_ptr<ReadySet>> ReadySet::make(asio::io_context& context) {
 }
 
 Result<void> ReadySet::add(int descriptor, Member& member) {
-  epoll_event event = {.events = EPOLLIN, .data = {.ptr = &member}};
+  epoll_event event = {.events = kEvents, .data = {.ptr = &member}};
   if (::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_ADD, descriptor, &event) == 0) return {};
   const std::error_code error(errno, std::system_category());
   return fail("epoll: " + error.message(), error);
 }
 
 void ReadySet::want_room(int descriptor, Member& member, bool wants) {
-  epoll_event event = {.events = wants ? EPOLLIN | EPOLLOUT : EPOLLIN, .data = {.ptr = &member}};
+  epoll_event event = {.events = wants ? kEvents | EPOLLOUT : kEvents, .data = {.ptr = &member}};
   (void)::epoll_ctl(epoll_.native_handle(), EPOLL_CTL_MOD, descriptor, &event);
 }
 
@@ -50,17 +59,29 @@ void ReadySet::wait() {
 }
 
 void ReadySet::serve() {
-  const int count =
-      ::epoll_wait(epoll_.native_handle(), events_.data(), static_cast<int>(events_.size()), 0);
+  bool has_waited = false;
+  for (int i = 0; i < kBatches && epoll_.is_open(); ++i) {
+    if (serve_batch(has_waited ? kPatienceMs : 0)) continue;
+    // Nothing was there. Somebody else may wait for the event loop for that long, not longer.
+    if (!expects_more_ || std::exchange(has_waited, true)) return;
+  }
+}
+
+bool ReadySet::serve_batch(int patience_ms) {
+  const int count = ::epoll_wait(epoll_.native_handle(), events_.data(),
+                                 static_cast<int>(events_.size()), patience_ms);
   count_ = count > 0 ? static_cast<std::size_t>(count) : 0;
   for (next_ = 0; next_ < count_;) {
     const epoll_event event = events_[next_++];
     if (event.data.ptr == nullptr) continue;
-    const bool broken = (event.events & (EPOLLERR | EPOLLHUP)) != 0;
+    const bool is_broken = (event.events & (EPOLLERR | EPOLLHUP)) != 0;
     static_cast<Member*>(event.data.ptr)
-        ->ready(broken || (event.events & EPOLLIN) != 0, broken || (event.events & EPOLLOUT) != 0);
+        ->ready(is_broken || (event.events & EPOLLIN) != 0,
+                is_broken || (event.events & EPOLLOUT) != 0,
+                is_broken || (event.events & EPOLLRDHUP) != 0);
   }
   count_ = 0;
+  return count > 0;
 }
 
 }  // namespace vpfs::net

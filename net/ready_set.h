@@ -21,9 +21,10 @@ class ReadySet {
   class Member {
    public:
     virtual ~Member() = default;
-    // Something is there to be read or has room; a broken descriptor is both. The member may be
-    // removed from inside, and so may others.
-    virtual void ready(bool readable, bool writable) = 0;
+    // Something has come, or there is room again. It is told once: the member reads all that is
+    // there, and where the peer `has_ended` until the end. It may be removed from inside, and so
+    // may others.
+    virtual void ready(bool readable, bool writable, bool has_ended) = 0;
   };
 
   // The error says what the system lacks.
@@ -32,12 +33,15 @@ class ReadySet {
   ReadySet(const ReadySet&) = delete;
   ReadySet& operator=(const ReadySet&) = delete;
 
-  // A member is told for as long as something is there (level-triggered). It outlives its removal.
+  // A member is told when something comes (edge-triggered). It outlives its removal.
   [[nodiscard]] Result<void> add(int descriptor, Member& member);
   // Whether to be told of room as well.
   void want_room(int descriptor, Member& member, bool wants);
   // Nothing is told after it. Comes before the descriptor is closed.
   void remove(int descriptor, Member& member);
+  // Whether more is sure to come at once. Then the set waits for it itself, for a moment each time,
+  // which saves the event loop's detour for each message.
+  void expect(bool more) { expects_more_ = more; }
   // Ends the wait.
   void close();
 
@@ -45,11 +49,14 @@ class ReadySet {
   ReadySet(asio::io_context& context, int epoll) : epoll_(context, epoll) {}
   void wait();
   void serve();
+  // Whether there was anything.
+  [[nodiscard]] bool serve_batch(int patience_ms);
 
   asio::posix::stream_descriptor epoll_;
   std::array<epoll_event, 256> events_ = {};
   std::size_t next_ = 0;  // of events_
   std::size_t count_ = 0;
+  bool expects_more_ = false;
 };
 
 }  // namespace vpfs::net

@@ -21,7 +21,7 @@ class PlainReadyStream final : public ReadyStream {
     if (size > 0) return {.size = static_cast<std::size_t>(size)};
     return size == 0 ? Outcome{.has_ended = true} : failed();
   }
-  [[nodiscard]] bool has_more() const override { return false; }
+  [[nodiscard]] bool may_have_more() const override { return false; }
 
   Outcome write_now(std::span<const std::byte> bytes) override {
     const ssize_t size =

@@ -36,10 +36,10 @@ class ReadyStream {
   // The names in the peer's certificate; known after the handshake.
   [[nodiscard]] virtual std::vector<std::string> peer_names() const = 0;
 
-  // Reads what is there. Call it until it gives nothing, or until !has_more(): what is left inside
-  // makes no socket ready.
+  // Reads what is there. Less than there was room for is all, unless it may_have_more(): then call
+  // it until it gives nothing.
   [[nodiscard]] virtual Outcome read_now(std::span<std::byte> into) = 0;
-  [[nodiscard]] virtual bool has_more() const = 0;
+  [[nodiscard]] virtual bool may_have_more() const = 0;
   // Writes as much as there is room for. After an outcome of zero the next call has to have the
   // same bytes first.
   [[nodiscard]] virtual Outcome write_now(std::span<const std::byte> bytes) = 0;

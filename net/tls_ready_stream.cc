@@ -57,7 +57,8 @@ class TlsReadyStream final : public ReadyStream {
     const int result = SSL_read(ssl_.get(), into.data(), limited(into.size()));
     return outcome(result);
   }
-  [[nodiscard]] bool has_more() const override { return SSL_has_pending(ssl_.get()) == 1; }
+  // A read gives one record at most.
+  [[nodiscard]] bool may_have_more() const override { return true; }
 
   Outcome write_now(std::span<const std::byte> bytes) override {
     ERR_clear_error();

@@ -53,6 +53,7 @@ void CycleRunner::run(Kind kind, Done done) {
   times_.stages = outgoing.size();
   for (const allocation::Outgoing& message : outgoing) send(message);
   if (state_.unanswered() == 0) return finish(0);
+  links_->expect_answers(true);
   wait();
 }
 
@@ -93,6 +94,7 @@ void CycleRunner::look_whether_done() {
 
 void CycleRunner::finish(std::size_t late) {
   if (std::exchange(is_finished_, true)) return;
+  links_->expect_answers(false);
   times_.late = late;
   times_.total = clock_.now() - began_;
   timer_.cancel();

@@ -52,17 +52,19 @@ void Link::shake_hands() {
   owner_.opened(*this);
 }
 
-void Link::ready(bool readable, bool writable) {
+void Link::ready(bool readable, bool writable, bool has_ended) {
   if (!is_ready_) {
     shake_hands();
-    if (stream_ == nullptr || !is_ready_ || !stream_->has_more()) return;
+    if (stream_ == nullptr || !is_ready_) return;
+    readable = true;  // what came with the last message of the handshake is told only once
   }
   if (writable && wants_room_) write_unsent();
-  if (readable && stream_ != nullptr) read();
+  if (readable && stream_ != nullptr) read(has_ended);
 }
 
-void Link::read() {
-  do {
+// Less than there was room for is all that was there, unless more is inside of the stream.
+void Link::read(bool has_ended) {
+  for (;;) {
     const net::ReadyStream::Outcome outcome = stream_->read_now(room_.buffer);
     if (outcome.error) return end(stream_->explain(outcome.error));
     if (outcome.has_ended) {
@@ -70,7 +72,9 @@ void Link::read() {
     }
     if (outcome.size == 0) return;
     take(std::span(room_.buffer).first(outcome.size));
-  } while (stream_ != nullptr && stream_->has_more());
+    if (stream_ == nullptr) return;
+    if (outcome.size < room_.buffer.size() && !has_ended && !stream_->may_have_more()) return;
+  }
 }
 
 void Link::take(std::span<const std::byte> bytes) {

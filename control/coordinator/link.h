@@ -53,9 +53,9 @@ class Link final : private net::ReadySet::Member {
   [[nodiscard]] std::vector<std::string> peer_names() const { return stream_->peer_names(); }
 
  private:
-  void ready(bool readable, bool writable) override;
+  void ready(bool readable, bool writable, bool has_ended) override;
   void shake_hands();
-  void read();
+  void read(bool has_ended);
   void take(std::span<const std::byte> bytes);
   // Hands whole frames over; returns how many bytes they took.
   std::size_t hand_over(std::span<const std::byte> bytes);

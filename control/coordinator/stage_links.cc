@@ -54,12 +54,19 @@ struct StageLinks::Dialled {
   std::string problem;
 };
 
-struct StageLinks::Peer {
+struct StageLinks::Peer final : Link::Owner {
   enum class State : std::uint8_t { shaking_hands, greeting, joined, parting };
 
   Peer(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room, StageLinks& links)
-      : link(std::move(stream), room, links, links.limits_.frame) {}
+      : links(links), link(std::move(stream), room, *this, links.limits_.frame) {}
 
+  void opened(Link& /*link*/) override { links.opened(*this); }
+  void received(Link& /*link*/, std::span<const std::byte> frame) override {
+    links.received(*this, frame);
+  }
+  void ended(Link& /*link*/, const std::string& why) override { links.ended(*this, why); }
+
+  StageLinks& links;
   Link link;
   State state = State::shaking_hands;
   Dialled* dialled = nullptr;  // null: it has dialled
@@ -164,7 +171,7 @@ void StageLinks::stop() {
   tcp_listener_.reset();
   sweep_timer_.cancel();
   for (Dialled& stage : dialled_) stage.timer.cancel();
-  for (auto& [link, peer] : peers_) peer->link.close();
+  for (auto& [key, peer] : peers_) peer->link.close();
   if (set_ != nullptr) set_->close();
 }
 
@@ -172,7 +179,7 @@ StageLinks::Peer& StageLinks::add(std::unique_ptr<net::ReadyStream> stream) {
   auto made = std::make_unique<Peer>(std::move(stream), *room_, *this);
   Peer& peer = *made;
   peer.since = clock_.now();
-  peers_.emplace(&peer.link, std::move(made));
+  peers_.emplace(&peer, std::move(made));
   return peer;
 }
 
@@ -250,8 +257,7 @@ void StageLinks::dial_later(Dialled& stage, const std::string& problem) {
   });
 }
 
-void StageLinks::opened(Link& link) {
-  Peer& peer = *peers_.at(&link);
+void StageLinks::opened(Peer& peer) {
   peer.state = Peer::State::greeting;
   if (peer.dialled != nullptr) {
     Envelope hello = my_hello(config_.name);
@@ -259,7 +265,7 @@ void StageLinks::opened(Link& link) {
     return send(peer, hello);
   }
   if (!peer.identity.uid && !limits_.plain_tcp) {
-    peer.identity.certificate = link.peer_names();
+    peer.identity.certificate = peer.link.peer_names();
     if (!peer.identity.certificate.empty()) {
       peer.from = fmt::format("CN={} at {}", peer.identity.certificate.front(), peer.from);
     }
@@ -271,8 +277,7 @@ void StageLinks::opened(Link& link) {
                                 peer.from)));
 }
 
-void StageLinks::received(Link& link, std::span<const std::byte> frame) {
-  Peer& peer = *peers_.at(&link);
+void StageLinks::received(Peer& peer, std::span<const std::byte> frame) {
   if (peer.state == Peer::State::parting) return;
   counters_.received_bytes += frame.size() + control::kLengthSize;
   Envelope& envelope = memory_.begin();
@@ -392,11 +397,11 @@ void StageLinks::refuse(Peer& peer, std::uint64_t number, const control::Error& 
 
 void StageLinks::drop(Peer& peer, const std::string& why) {
   peer.link.close();
-  ended(peer.link, why);
+  ended(peer, why);
 }
 
-void StageLinks::ended(Link& link, const std::string& why) {
-  const auto place = peers_.find(&link);
+void StageLinks::ended(Peer& ended, const std::string& why) {
+  const auto place = peers_.find(&ended);
   if (place == peers_.end()) return;
   std::unique_ptr<Peer> peer = std::move(place->second);
   peers_.erase(place);
@@ -458,8 +463,8 @@ void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patie
 
 void StageLinks::disconnect(allocation::StageId stage, std::string why) {
   const Peer& leaving = peer(stage);
-  asio::post(context_, [this, link = &leaving.link, since = leaving.since, why = std::move(why)] {
-    const auto place = peers_.find(link);
+  asio::post(context_, [this, leaving = &leaving, since = leaving.since, why = std::move(why)] {
+    const auto place = peers_.find(leaving);
     if (place != peers_.end() && place->second->since == since) drop(*place->second, why);
   });
 }
@@ -490,7 +495,7 @@ void StageLinks::complain(const std::string& text) {
 void StageLinks::sweep() {
   const TimePoint now = clock_.now();
   std::vector<Peer*> silent;
-  for (const auto& [link, peer] : peers_) {
+  for (const auto& [key, peer] : peers_) {
     if (peer->state != Peer::State::joined) {
       if (now - peer->since > limits_.hello) silent.push_back(peer.get());
       continue;

@@ -46,7 +46,7 @@ struct StageHello {
 
 // The connections to stages: those that are dialled, and those that dial. It greets them, and
 // refuses who is no stage. Belongs to one thread; it outlives the run of its io_context.
-class StageLinks final : private Link::Owner {
+class StageLinks final {
  public:
   // Who decides about stages, and hears of them. A stage has a number while it is connected.
   class Host {
@@ -95,7 +95,9 @@ class StageLinks final : private Link::Owner {
                                                                 const Clock& clock,
                                                                 const Config& config, Host& host,
                                                                 const Limits& limits);
-  ~StageLinks() override;
+  ~StageLinks();
+  StageLinks(const StageLinks&) = delete;
+  StageLinks& operator=(const StageLinks&) = delete;
 
   // Dials and accepts from now on.
   void start();
@@ -107,6 +109,8 @@ class StageLinks final : private Link::Owner {
   void send_cycle(allocation::StageId stage, control::Envelope& cycle);
   // Asks something else. `done` is called once, in a later turn.
   void ask(allocation::StageId stage, control::Envelope request, Duration patience, Done done);
+  // Whether answers to cycles are on their way.
+  void expect_answers(bool expects) { set_->expect(expects); }
   // Ends the connection; the host hears that it has left, in a later turn.
   void disconnect(allocation::StageId stage, std::string why);
   [[nodiscard]] const StageHello& hello(allocation::StageId stage) const;
@@ -135,9 +139,9 @@ class StageLinks final : private Link::Owner {
   [[nodiscard]] net::Task<> connect(Dialled& stage);
   void dial_later(Dialled& stage, const std::string& problem);
 
-  void opened(Link& link) override;
-  void received(Link& link, std::span<const std::byte> frame) override;
-  void ended(Link& link, const std::string& why) override;
+  void opened(Peer& peer);
+  void received(Peer& peer, std::span<const std::byte> frame);
+  void ended(Peer& peer, const std::string& why);
 
   void greet(Peer& peer, const control::Envelope& envelope);
   void admit(Peer& peer, const control::Hello& hello, std::uint64_t number);
@@ -166,7 +170,7 @@ class StageLinks final : private Link::Owner {
   std::optional<net::UnixListener> unix_listener_;
   std::optional<net::Listener> tcp_listener_;
   std::deque<Dialled> dialled_;
-  std::unordered_map<const Link*, std::unique_ptr<Peer>> peers_;
+  std::unordered_map<const Peer*, std::unique_ptr<Peer>> peers_;
   std::vector<Peer*> by_stage_;
   std::vector<std::unique_ptr<Peer>> gone_;  // freed in a later turn
   control::MessageMemory memory_;
