@@ -59,11 +59,12 @@ void ReadySet::wait() {
 }
 
 void ReadySet::serve() {
-  bool has_waited = false;
+  bool waits = false;
   for (int i = 0; i < kBatches && epoll_.is_open(); ++i) {
-    if (serve_batch(has_waited ? kPatienceMs : 0)) continue;
-    // Nothing was there. Somebody else may wait for the event loop for that long, not longer.
-    if (!expects_more_ || std::exchange(has_waited, true)) return;
+    const bool had_any = serve_batch(waits ? kPatienceMs : 0);
+    // Whoever waits for the event loop waits no longer than once for nothing.
+    if (!expects_more_ || (waits && !had_any)) return;
+    waits = waits || !had_any;
   }
 }
 

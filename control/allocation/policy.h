@@ -40,7 +40,8 @@ class Policy {
 struct PolicyKind {
   std::string_view name;
   std::string_view what;  // for the manual
-  // What stages need to be able to do.
+  // What stages need to be able to do. The bound of a job (Pair::most) is granted as caps without
+  // `needs_caps`, too; stages that cannot cap are not sent them.
   bool needs_caps = false;
   bool needs_elsewhere = false;
   std::unique_ptr<Policy> (*make)(const PolicySettings& settings);

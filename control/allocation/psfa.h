@@ -1,31 +1,23 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <expected>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
-#include "base/result.h"
+#include "control/allocation/demands.h"
 #include "control/allocation/max_min.h"
 #include "control/allocation/policy.h"
-#include "schedulers/divider.h"
+#include "control/allocation/within_job.h"
 
 namespace vpfs::allocation {
 
 // PSFA, proportional sharing without false allocation [PSFA], of one resource: caps that follow
-// what jobs ask for, so that nothing is allocated to those who leave it. A job that its cap held
-// back wants more than it got, whatever has arrived: it is unbounded for that cycle and the next
-// kRemembered. The formulas are those of ALGORITHMS, as docs/control.md has them.
+// what jobs ask for, so that nothing is allocated to those who leave it. The formulas are those of
+// ALGORITHMS, as docs/control.md has them. An aggregator counts as the stages below it.
 class Psfa {
  public:
-  static constexpr std::size_t kRemembered = 3;  // cycles before this one
-  // A pair is limited if its cap held it for this part of the cycle.
-  static constexpr int kLimitedPart = 10;
-  // All floors together are at most this part of the capacity.
-  static constexpr std::uint64_t kFloorPart = 16;
-
   struct Row {
     std::uint32_t id = 0;  // of the pair, as Pair has it
     std::uint32_t job = 0;
@@ -33,6 +25,7 @@ class Psfa {
     std::uint64_t most = 0;  // of the job; 0: no bound
     std::uint64_t arrived = 0;
     Duration limited = {};
+    std::uint32_t stages = 1;
   };
 
   // Writes a cap for each row, in units each second. Rows that are missing are forgotten. An error,
@@ -45,43 +38,41 @@ class Psfa {
                                                     std::uint64_t capacity, std::uint64_t floor,
                                                     std::span<std::uint64_t> caps);
 
+  // The same in parts, for several resources in one pass: a cycle has ended, its rows, the caps.
+  void begin(Duration period);
+  void add(const Row& row);
+  [[nodiscard]] std::expected<void, NoFloor> finish(std::uint64_t capacity, std::uint64_t floor,
+                                                    std::span<std::uint64_t> caps);
+  // Fetches what add() will need into the cache.
+  void prefetch(std::uint32_t id) const { demands_.prefetch(id); }
+
  private:
-  // The cycles that a pair was part of, the last one first.
-  struct History {
-    std::uint64_t cycle = 0;  // of the last one; zero: none
-    std::array<std::uint64_t, kRemembered + 1> wanted = {};
-    std::array<bool, kRemembered + 1> limited = {};
-  };
   // The rows of one job.
   struct Job {
+    std::uint32_t number = 0;
     std::size_t first = 0;
     std::size_t count = 0;
-    std::uint64_t floor = 0;  // of each pair
-    std::uint64_t demand = 0;
+    std::uint64_t stages = 0;
     std::uint64_t weight = 1;
     std::uint64_t most = 0;
+    std::uint64_t floor = 0;   // of each stage
+    std::uint64_t demand = 0;  // kUnbounded if that of one of its rows is
   };
 
-  // `period` in nanoseconds; `held` is what makes the pair limited.
-  [[nodiscard]] std::uint64_t demand_of(const Row& row, const Divider& period, Duration held);
-  void find_jobs(std::span<const Row> rows);
-  [[nodiscard]] std::expected<std::uint64_t, NoFloor> set_floors(std::span<const Row> rows,
-                                                                 std::uint64_t capacity,
+  [[nodiscard]] std::expected<std::uint64_t, NoFloor> set_floors(std::uint64_t capacity,
                                                                  std::uint64_t floor);
-  void set_demands();
   void divide_among_jobs(std::uint64_t amount);
-  void divide_within(const Job& job, std::uint64_t amount, std::span<std::uint64_t> caps);
 
-  std::uint64_t cycle_ = 0;
-  std::vector<History> histories_;  // by pair
+  Demands demands_;
+  std::vector<Want> wants_;  // of the rows
+  std::vector<Job> jobs_;
+  std::uint64_t stages_ = 0;
   // Kept from one call to the next.
   MaxMin max_min_;
-  std::vector<Job> jobs_;
-  std::vector<std::uint64_t> demands_;  // of the rows
+  WithinJob within_job_;
   std::vector<Claim> claims_;
   std::vector<std::uint64_t> by_demand_;  // of the jobs
   std::vector<std::uint64_t> headroom_;   // likewise
-  std::vector<std::uint64_t> part_;
 };
 
 // As a policy: bytes, operations and metadata operations apart.

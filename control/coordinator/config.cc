@@ -57,7 +57,9 @@ void read_times(ConfigReader& reader, Config& config) {
   } else {
     reader.get("period", &config.period, milliseconds(1), minutes(1));
   }
-  config.deadline = std::max<Duration>(config.period / 2, milliseconds(5));
+  // An aggregator has answered before its parent's deadline.
+  const int parts = reader.has("parent") ? 4 : 2;
+  config.deadline = std::max<Duration>(config.period / parts, milliseconds(5));
   if (config.period == Duration::zero()) config.deadline = std::chrono::seconds(1);
   reader.get("deadline", &config.deadline, microseconds(100), minutes(1));
   reader.get("lease", &config.lease, milliseconds(10), hours(1));
@@ -157,6 +159,8 @@ void read_stages(ConfigReader& reader, Config& config) {
 
 void read_parent(ConfigReader& reader, Config& config) {
   if (!reader.has("parent")) return;
+  if (config.name.empty())
+    reader.report("name", "is missing: the parent knows the aggregator by it");
   ConfigReader parent = reader.child("parent");
   if (config.dialling.certificate.empty()) read_tls_files(parent, config.dialling);
   config.parent = read_address(parent);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <random>
 #include <utility>
 
 #include <asio/post.hpp>
@@ -9,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/log.h"
+#include "base/version.h"
 #include "control/allocation/policy.h"
 #include "control/store/journal.h"
 #include "control/wire/protocol.h"
@@ -33,12 +35,12 @@ CycleSettings cycle_settings(const Config& config, TimePoint clear_from) {
   return settings;
 }
 
-std::unique_ptr<allocation::Policy> make_policy(const PolicyKind& kind, const Config& config) {
-  PolicySettings settings;
-  settings.capacity = config.capacity;
-  settings.floor = config.floor;
-  for (const JobConfig& job : config.jobs) settings.limits[job.name] = job.limit;
-  return kind.make(settings);
+constexpr Duration kIdle = std::chrono::milliseconds(10);
+constexpr Duration kBusy = std::chrono::milliseconds(1);
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32U | device();
 }
 
 }  // namespace
@@ -72,7 +74,25 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
   if (!links) return std::unexpected(std::move(links.error()));
   coordinator->links_ = std::move(*links);
   coordinator->runner_.use(*coordinator->links_);
+  if (config.parent) {
+    auto uplink = Uplink::make(coordinator->context_, clock, coordinator->config_,
+                               coordinator->links_->room(), coordinator->state_,
+                               *coordinator->given_, coordinator->runner_, *coordinator);
+    if (!uplink) return std::unexpected(std::move(uplink.error()));
+    coordinator->uplink_ = std::move(*uplink);
+  }
   return coordinator;
+}
+
+std::unique_ptr<allocation::Policy> Coordinator::make_policy() {
+  PolicySettings settings;
+  settings.capacity = config_.capacity;
+  settings.floor = config_.floor;
+  for (const JobConfig& job : config_.jobs) settings.limits[job.name] = job.limit;
+  if (!config_.parent) return policy_.make(settings);
+  auto given = std::make_unique<allocation::GivenPolicy>(config_.floor);
+  given_ = given.get();
+  return given;
 }
 
 Coordinator::Coordinator(const Config& config, const Clock& clock, const Term& term,
@@ -80,24 +100,28 @@ Coordinator::Coordinator(const Config& config, const Clock& clock, const Term& t
     : config_(config),
       clock_(clock),
       term_(term),
+      incarnation_(random_number()),
       policy_(*allocation::find_policy(config.policy)),
       signals_(context_, SIGTERM, SIGINT, SIGUSR2),
       cycle_timer_(context_),
-      state_(cycle_settings(config, clear_from), make_policy(policy_, config), term.number),
+      state_(cycle_settings(config, clear_from), make_policy(), term.number),
       runner_(context_, clock, state_) {
   for (const JobConfig& job : config_.jobs) state_.set_job(job.name, job.weight, job.most);
 }
 
 Coordinator::~Coordinator() {
+  if (uplink_ != nullptr) uplink_->stop();
   if (links_ != nullptr) links_->stop();
 }
 
 void Coordinator::run() {
   await_signal();
   links_->start();
+  if (uplink_ != nullptr) uplink_->start();
   begin_cycle();
   context_.run();
   runner_.stop();
+  if (uplink_ != nullptr) uplink_->stop();
   links_->stop();
 }
 
@@ -131,26 +155,51 @@ std::expected<allocation::StageId, control::Error> Coordinator::admit(const Stag
                               policy_.name, hello.name));
   }
   if (policy_.needs_elsewhere) {
-    const std::string* expected = nullptr;
-    std::string whose = "the coordinator's cost_model";
-    if (!config_.cost_model.empty()) {
-      expected = &config_.cost_model;
-    } else if (!cost_models_.empty()) {
-      const auto most =
-          std::ranges::max_element(cost_models_, {}, [](const auto& each) { return each.second; });
-      expected = &most->first;
-      whose =
-          fmt::format("that of {} connected stage{}", most->second, most->second == 1 ? "" : "s");
-    }
+    const bool is_configured = !config_.cost_model.empty();
+    const std::string* expected = is_configured ? &config_.cost_model : common_cost_model();
+    const char* whose = is_configured ? "the coordinator's cost_model" : "that of other stages";
     if (expected != nullptr && *expected != hello.cost_model) {
       return refuse(control::Error::INVALID, "cost_model",
                     fmt::format("\"{}\" of {} is not \"{}\", {}: services could not be compared",
                                 hello.cost_model, hello.name, *expected, whose));
     }
   }
-  auto stage = state_.join(hello.name, hello.incarnation, clock_.now());
+  auto stage = state_.join(hello.name, hello.incarnation, clock_.now(), {.caps = hello.takes_caps});
   if (!stage) return refuse(control::Error::EXISTS, "name", stage.error().message);
   return *stage;
+}
+
+const std::string* Coordinator::common_cost_model() const {
+  const auto most =
+      std::ranges::max_element(cost_models_, {}, [](const auto& each) { return each.second; });
+  return most == cost_models_.end() ? nullptr : &most->first;
+}
+
+std::optional<control::Hello> Coordinator::hello() const {
+  const std::string* cost_model =
+      config_.cost_model.empty() ? common_cost_model() : &config_.cost_model;
+  if (policy_.needs_elsewhere && cost_model == nullptr) return std::nullopt;
+  control::Hello hello;
+  hello.set_version(control::Versions().newest);
+  hello.set_least(control::Versions().least);
+  hello.set_role(control::Hello::STAGE);
+  hello.set_name(config_.name);
+  hello.set_incarnation(incarnation_);
+  for (const char* const each : {"aggregator", "caps", "elsewhere"}) hello.add_capabilities(each);
+  if (cost_model != nullptr) hello.set_cost_model(*cost_model);
+  hello.set_program("vpfs-coordinator " + std::string(version()));
+  return hello;
+}
+
+void Coordinator::led(bool is_led) {
+  if (!is_led && !runner_.is_running()) begin_cycle();
+}
+
+void Coordinator::ask(const control::Envelope& /*request*/, Uplink::Done done) {
+  control::Envelope answer;
+  *answer.mutable_error() =
+      make_error(control::Error::UNSUPPORTED, "", "an aggregator does not know that message");
+  done(std::move(answer));
 }
 
 void Coordinator::joined(allocation::StageId stage) {
@@ -167,6 +216,9 @@ void Coordinator::left(allocation::StageId stage) {
 }
 
 void Coordinator::begin_cycle() {
+  cycle_timer_.cancel();
+  if (uplink_ != nullptr && uplink_->is_led()) return;                 // led() comes
+  if (runner_.is_running()) return begin_later(clock_.now() + kBusy);  // a round of the parent's
   cycle_began_ = clock_.now();
   if (config_.cycle == CycleKind::fused) {
     return runner_.run(CycleRunner::Kind::fused, [this](const CycleRunner::Times& took) {
@@ -200,10 +252,14 @@ void Coordinator::finished(const CycleTimes& times) {
     cycle_log_->add(numbered);
   }
   // Without stages there is nothing to hurry for.
-  constexpr Duration kIdle = std::chrono::milliseconds(10);
   const Duration period = times.stages == 0 ? std::max(config_.period, kIdle) : config_.period;
+  if (uplink_ != nullptr) uplink_->round_is_over();
   if (cycle_began_ + period <= clock_.now()) return begin_cycle();
-  cycle_timer_.expires_at(cycle_began_ + period);
+  begin_later(cycle_began_ + period);
+}
+
+void Coordinator::begin_later(TimePoint at) {
+  cycle_timer_.expires_at(at);
   cycle_timer_.async_wait([this](std::error_code error) {
     if (!error) begin_cycle();
   });

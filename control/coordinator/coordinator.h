@@ -21,12 +21,13 @@
 #include "control/coordinator/cycle_runner.h"
 #include "control/coordinator/stage_links.h"
 #include "control/coordinator/term_store.h"
+#include "control/coordinator/uplink.h"
 #include "control/store/file_calls.h"
 
 namespace vpfs::coordinator {
 
 // The whole coordinator: one thread for the stages and their cycles.
-class Coordinator final : private StageLinks::Host {
+class Coordinator final : private StageLinks::Host, private Uplink::Host {
  public:
   struct Options {
     std::string cycle_log;         // a file; "": none
@@ -65,15 +66,25 @@ class Coordinator final : private StageLinks::Host {
     runner_.refused(stage, sequence, why);
   }
 
+  [[nodiscard]] std::optional<control::Hello> hello() const override;
+  void led(bool is_led) override;
+  void ask(const control::Envelope& request, Uplink::Done done) override;
+
+  [[nodiscard]] std::unique_ptr<allocation::Policy> make_policy();
+  // That of most stages; null: there is none.
+  [[nodiscard]] const std::string* common_cost_model() const;
   void await_signal();
   void begin_cycle();
+  void begin_later(TimePoint at);
   void run_divided(CycleTimes times);
   void finished(const CycleTimes& times);
 
   const Config config_;
   const Clock& clock_;
   const Term term_;
+  const std::uint64_t incarnation_;
   const allocation::PolicyKind& policy_;
+  allocation::GivenPolicy* given_ = nullptr;  // the aggregator's policy, which state_ owns
   asio::io_context context_{1};
   asio::signal_set signals_;
   asio::steady_timer cycle_timer_;
@@ -81,6 +92,7 @@ class Coordinator final : private StageLinks::Host {
   allocation::CycleState state_;
   CycleRunner runner_;
   std::unique_ptr<StageLinks> links_;
+  std::unique_ptr<Uplink> uplink_;  // of an aggregator
   std::unique_ptr<CycleLog> cycle_log_;
   std::map<std::string, std::size_t> cost_models_;  // of connected stages
 };

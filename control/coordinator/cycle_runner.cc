@@ -1,5 +1,6 @@
 #include "control/coordinator/cycle_runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -109,7 +110,8 @@ void CycleRunner::announced(StageId stage, const control::Flows& flows) {
     state_.on_flow(stage, {.flow = flow.id(),
                            .generation = flow.generation(),
                            .job = flow.name(),
-                           .weight = flow.weight()});
+                           .weight = flow.weight(),
+                           .stages = std::max(flow.stages(), 1U)});
   }
 }
 
@@ -120,7 +122,8 @@ void CycleRunner::reported(StageId stage, const control::Report& report) {
                          {.term = report.term(),
                           .sequence = report.sequence(),
                           .applied = report.applied(),
-                          .problem = report.refused().text()},
+                          .problem = report.refused().text(),
+                          .pending = report.pending()},
                          counters_, clock_.now());
   look_whether_done();
 }

@@ -29,13 +29,14 @@ constexpr Duration kBetweenComplaints = std::chrono::seconds(10);
 constexpr Duration kSweep = std::chrono::milliseconds(200);
 constexpr control::Versions kVersions;
 
-Envelope my_hello(const std::string& name) {
+Envelope my_hello(const Config& config) {
   Envelope envelope;
   Hello& hello = *envelope.mutable_hello();
   hello.set_version(kVersions.newest);
   hello.set_least(kVersions.least);
   hello.set_role(Hello::COORDINATOR);
-  hello.set_name(name);
+  hello.set_name(config.name);
+  hello.set_policy(config.policy);
   hello.set_program("vpfs-coordinator " + std::string(version()));
   return envelope;
 }
@@ -260,7 +261,7 @@ void StageLinks::dial_later(Dialled& stage, const std::string& problem) {
 void StageLinks::opened(Peer& peer) {
   peer.state = Peer::State::greeting;
   if (peer.dialled != nullptr) {
-    Envelope hello = my_hello(config_.name);
+    Envelope hello = my_hello(config_);
     hello.set_id(++peer.last_number);
     return send(peer, hello);
   }
@@ -347,7 +348,7 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
     peer.dialled->pause = limits_.least_pause;
     peer.dialled->problem.clear();
   } else {
-    Envelope answer = my_hello(config_.name);
+    Envelope answer = my_hello(config_);
     answer.set_id(number);
     answer.set_answer(true);
     send(peer, answer);

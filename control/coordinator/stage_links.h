@@ -115,6 +115,8 @@ class StageLinks final {
   void disconnect(allocation::StageId stage, std::string why);
   [[nodiscard]] const StageHello& hello(allocation::StageId stage) const;
 
+  // For other links of the same thread.
+  [[nodiscard]] LinkRoom& room() { return *room_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] std::vector<Absent> absent() const;
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const;
