@@ -68,7 +68,12 @@ void ReadySet::serve() {
   }
 }
 
+void ReadySet::serve_now() {
+  if (!is_serving_ && epoll_.is_open()) (void)serve_batch(0);
+}
+
 bool ReadySet::serve_batch(int patience_ms) {
+  is_serving_ = true;
   const int count = ::epoll_wait(epoll_.native_handle(), events_.data(),
                                  static_cast<int>(events_.size()), patience_ms);
   count_ = count > 0 ? static_cast<std::size_t>(count) : 0;
@@ -82,6 +87,7 @@ bool ReadySet::serve_batch(int patience_ms) {
                 is_broken || (event.events & EPOLLRDHUP) != 0);
   }
   count_ = 0;
+  is_serving_ = false;
   return count > 0;
 }
 

@@ -161,6 +161,7 @@ StatsReply Administration::own_stats(const Caller& caller) {
   }
   owner_.describe(reply);
   reply.clear_upstream();
+  reply.clear_coordinator();
   reply.set_partial(true);
   return reply;
 }

@@ -75,9 +75,10 @@ struct StageLinks::Peer final : Link::Owner {
   control::Identity identity;
   allocation::StageId stage;
   std::uint64_t last_number = 0;
-  std::uint64_t cycle = 0;     // the number of the last cycle
-  std::uint64_t sequence = 0;  // of the last cycle
-  TimePoint since;             // this state
+  std::uint64_t cycle = 0;      // the number of the last cycle
+  std::uint64_t sequence = 0;   // of the last cycle
+  TimePoint since;              // this state
+  std::uint64_t joined_as = 0;  // counted from zero
   std::vector<Asked> asked;
   StageHello hello;
 };
@@ -223,7 +224,12 @@ void StageLinks::dial(Dialled& stage) {
 
 net::Task<> StageLinks::connect(Dialled& stage) {
   const control::PortAddress& address = stage.config.address;
-  auto socket = co_await control::connect_socket(address, limits_.connect);
+  control::ClientOptions options;
+  options.connect_within = limits_.connect;
+  options.peer = "proxy";
+  options.key = "control.socket";
+  options.names_users = false;
+  auto socket = co_await control::connect_socket(address, std::move(options));
   if (is_stopped_) co_return;
   if (!socket) {
     dial_later(stage, socket.error());
@@ -341,6 +347,7 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
   if (!admitted) return refuse(peer, number, admitted.error());
   peer.stage = *admitted;
   peer.state = Peer::State::joined;
+  peer.joined_as = joins_++;
   peer.link.allow(limits_.frame_of_stages);
   if (by_stage_.size() <= peer.stage.index) by_stage_.resize(std::size_t{peer.stage.index} + 1);
   by_stage_[peer.stage.index] = &peer;
@@ -446,12 +453,15 @@ const StageHello& StageLinks::hello(allocation::StageId stage) const {
   return const_cast<StageLinks*>(this)->peer(stage).hello;
 }
 
-void StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle) {
-  Peer& to = peer(stage);
+bool StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle, std::uint64_t joins) {
+  Peer* const found = stage.index < by_stage_.size() ? by_stage_[stage.index] : nullptr;
+  if (found == nullptr || found->joined_as >= joins) return false;
+  Peer& to = *found;
   to.cycle = ++to.last_number;
   to.sequence = cycle.cycle().sequence();
   cycle.set_id(to.cycle);
   send(to, cycle);
+  return true;
 }
 
 void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patience, Done done) {

@@ -104,13 +104,18 @@ class StageLinks final {
   // Closes everything. The host hears nothing any more.
   void stop();
 
-  // Sends a cycle. The message's numbers are set here. REQUIRES (all that take a stage): the host
-  // was told that it joined, and not that it left.
-  void send_cycle(allocation::StageId stage, control::Envelope& cycle);
-  // Asks something else. `done` is called once, in a later turn.
+  // Sends a cycle, whose number is set here, unless the stage has left, or has joined as one of
+  // `joins` or later (see joins()). Returns whether it did.
+  bool send_cycle(allocation::StageId stage, control::Envelope& cycle, std::uint64_t joins);
+  // How many stages have joined so far.
+  [[nodiscard]] std::uint64_t joins() const { return joins_; }
+  // Asks something else. `done` is called once, in a later turn. REQUIRES (this and the following):
+  // the host was told that the stage has joined, and not that it has left.
   void ask(allocation::StageId stage, control::Envelope request, Duration patience, Done done);
   // Whether answers to cycles are on their way.
   void expect_answers(bool expects) { set_->expect(expects); }
+  // Hands over what has come meanwhile.
+  void serve_now() { set_->serve_now(); }
   // Ends the connection; the host hears that it has left, in a later turn.
   void disconnect(allocation::StageId stage, std::string why);
   [[nodiscard]] const StageHello& hello(allocation::StageId stage) const;
@@ -177,6 +182,7 @@ class StageLinks final {
   std::vector<std::unique_ptr<Peer>> gone_;  // freed in a later turn
   control::MessageMemory memory_;
   std::string out_;
+  std::uint64_t joins_ = 0;
   asio::steady_timer sweep_timer_;
   std::optional<TimePoint> complained_at_;
   std::uint64_t not_complained_ = 0;

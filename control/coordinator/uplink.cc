@@ -118,7 +118,12 @@ void Uplink::dial() {
 
 net::Task<> Uplink::connect(control::Hello hello) {
   const control::PortAddress& address = *config_.parent;
-  auto socket = co_await control::connect_socket(address, kConnect);
+  control::ClientOptions options;
+  options.connect_within = kConnect;
+  options.peer = "coordinator";
+  options.key = "stages.listen";
+  options.names_users = false;
+  auto socket = co_await control::connect_socket(address, std::move(options));
   if (is_stopped_) co_return;
   if (!socket) {
     dial_later(socket.error());
@@ -222,7 +227,8 @@ void Uplink::take_cycle(const control::Cycle& cycle, std::uint64_t number) {
         make_error(control::Error::UNAVAILABLE, "", "the cycle before is not answered yet"));
   }
   waiting_ = {.cycle = cycle, .number = number, .connection = connections_};
-  run_waiting();
+  // A round takes answers of stages between its messages, which is not possible in here.
+  asio::post(context_, [this] { run_waiting(); });
 }
 
 // The aggregator's own round, or that of a connection before, may still be under way: then

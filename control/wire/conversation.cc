@@ -66,6 +66,8 @@ void Conversation::handle_frame(std::span<const std::byte> frame, TimePoint now)
   request_ = &memory_.begin();
   if (!decode(frame, *request_)) {
     break_off("a frame that is no message");
+  } else if (to_coordinator_ && handle_answer()) {
+    // Nothing is asked.
   } else if (!greeted_ && !request_->has_hello()) {
     end(request_->id(), make_error(Error::INVALID, "", "the first message has to be Hello"));
   } else if (request_->has_hello()) {
@@ -77,6 +79,57 @@ void Conversation::handle_frame(std::span<const std::byte> frame, TimePoint now)
   const bool keeps = request_->has_cycle() && caller_.rights == Rights::change;
   request_ = nullptr;
   memory_.end(keeps ? kMostKept : 0);
+}
+
+void Conversation::greet_coordinator() {
+  to_coordinator_ = true;
+  Envelope hello;
+  hello.set_id(1);
+  *hello.mutable_hello() = host_.owner().hello();
+  hello.mutable_hello()->set_version(versions_.newest);
+  hello.mutable_hello()->set_least(versions_.least);
+  (void)append_frame(hello, kMostAnswer, output_);
+}
+
+bool Conversation::handle_answer() {
+  if (request_->has_error()) {
+    const Error& error = request_->error();
+    const std::string place = error.place().empty() ? "" : error.place() + ": ";
+    refusal_ = fmt::format("it refuses this stage: {}{}", place, error.text());
+    ended_ = true;
+    watches_.clear();
+    return true;
+  }
+  if (greeted_) return request_->answer();
+  if (request_->has_hello()) {
+    take_greeting();
+  } else {
+    part("is no coordinator: it said no Hello", Error::INVALID,
+         "the answer to Hello has to be Hello");
+  }
+  return true;
+}
+
+void Conversation::take_greeting() {
+  coordinator_ = request_->hello();
+  const Versions theirs = versions_of(coordinator_);
+  if (!common_version(versions_, theirs)) {
+    ++counters_.versions;
+    const std::string text = no_common_version(versions_, theirs);
+    return part(text, Error::UNSUPPORTED, text);
+  }
+  if (coordinator_.role() != Hello::COORDINATOR) {
+    return part(fmt::format("is no coordinator: it calls itself \"{}\" ({})", coordinator_.name(),
+                            coordinator_.program()),
+                Error::INVALID, "this stage looks for a coordinator");
+  }
+  greeted_ = true;
+  set_caller(std::move(caller_));
+}
+
+void Conversation::part(std::string refusal, Error::Code code, std::string text) {
+  refusal_ = std::move(refusal);
+  end(0, make_error(code, "", std::move(text)));
 }
 
 void Conversation::handle_hello() {

@@ -41,6 +41,15 @@ class Conversation {
   // After a reload. Ends nothing that is under way.
   void set_caller(Caller caller);
 
+  // Begins a conversation with a coordinator that this side has connected to: says Hello. Once the
+  // coordinator has answered with its own, it is served as any peer.
+  void greet_coordinator();
+  // What the coordinator said of itself. REQUIRES: greet_coordinator(), and greeted().
+  [[nodiscard]] const Hello& coordinator() const { return coordinator_; }
+  // Why it is over although the framing is not broken: a refusal of the coordinator, or what is not
+  // a coordinator.
+  [[nodiscard]] const std::string& why_refused() const { return refusal_; }
+
   // Where to read to, and that so much was read.
   [[nodiscard]] std::span<std::byte> room() { return reader_.room(); }
   void received(std::size_t size) { reader_.received(size); }
@@ -92,6 +101,10 @@ class Conversation {
 
   void handle_frame(std::span<const std::byte> frame, TimePoint now);
   void handle_hello();
+  // Of a coordinator that this side has connected to. Whether there is no more to do with it.
+  [[nodiscard]] bool handle_answer();
+  void take_greeting();
+  void part(std::string refusal, Error::Code code, std::string text);
   void handle_request(TimePoint now);
   void handle_cycle();
   void start_watch(TimePoint now);
@@ -121,9 +134,12 @@ class Conversation {
   Envelope flows_;  // likewise kept
   Envelope report_;
   bool greeted_ = false;
+  bool to_coordinator_ = false;
   bool ended_ = false;
   bool too_slow_ = false;
   std::string broken_;
+  std::string refusal_;
+  Hello coordinator_;
 };
 
 }  // namespace vpfs::control
