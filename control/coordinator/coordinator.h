@@ -73,6 +73,7 @@ class Coordinator final : private StageLinks::Host {
   const Config config_;
   const Clock& clock_;
   const Term term_;
+  std::unique_ptr<TermStore> terms_;  // keeps others from the journal
   const allocation::PolicyKind& policy_;
   asio::io_context context_{1};
   asio::signal_set signals_;

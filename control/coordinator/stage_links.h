@@ -35,6 +35,7 @@ struct StageHello {
   std::string address;  // that was dialled, or whose it is: "uid 990", "CN=ds1 from 10.0.0.7"
   bool was_dialled = false;
   std::uint64_t incarnation = 0;
+  std::uint64_t term = 0;  // of the last cycle that it applied
   std::string cost_model;
   std::string program;
   bool takes_caps = false;
@@ -71,6 +72,7 @@ class StageLinks final : private Link::Owner {
     std::size_t connections = 16'384;
     std::size_t frame = std::size_t{64} * 1024;  // before Hello
     std::size_t frame_of_stages = std::size_t{64} * 1024 * 1024;
+    std::size_t unasked = 1'000;  // messages of a stage from one cycle to the next
     Duration hello = std::chrono::seconds(10);
     Duration connect = std::chrono::seconds(5);
     Duration least_pause = std::chrono::milliseconds(100);  // before a stage is dialled again
@@ -142,6 +144,8 @@ class StageLinks final : private Link::Owner {
   void greet(Peer& peer, const control::Envelope& envelope);
   void admit(Peer& peer, const control::Hello& hello, std::uint64_t number);
   void handle(Peer& peer, const control::Envelope& envelope);
+  // Leaves a stage alone that has taken cycles of a later term.
+  void look_who_leads(Peer& peer, const control::Error& refused);
   // Tells an accepted peer why, and ends the connection.
   void refuse(Peer& peer, std::uint64_t number, const control::Error& why);
   void drop(Peer& peer, const std::string& why);
