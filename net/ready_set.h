@@ -38,7 +38,7 @@ class ReadySet {
   void want_room(int descriptor, Member& member, bool wants);
   // Nothing is told after it. Comes before the descriptor is closed.
   void remove(int descriptor, Member& member);
-  // Ends the wait.
+  // Ends the wait: nothing is told after it, also from inside.
   void close();
 
  private:
