@@ -46,6 +46,7 @@ void ReadySet::remove(int descriptor, Member& member) {
 }
 
 void ReadySet::close() {
+  count_ = 0;
   std::error_code ignored;
   epoll_.close(ignored);
 }

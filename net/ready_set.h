@@ -45,7 +45,7 @@ class ReadySet {
   // Serves what is there already, for who has much to do before the event loop has its turn. Does
   // nothing inside of a member.
   void serve_now();
-  // Ends the wait.
+  // Ends the wait: nothing is told after it, also from inside.
   void close();
 
  private:

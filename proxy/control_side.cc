@@ -133,7 +133,9 @@ void ControlSide::stop() {
 
 control::Hello ControlSide::hello() const {
   const std::lock_guard lock(mutex_);
-  return hello_;
+  control::Hello hello = hello_;
+  hello.set_term(term_);
+  return hello;
 }
 
 void ControlSide::ask(control::Envelope request, const control::Caller& caller,
@@ -166,9 +168,14 @@ void ControlSide::cycle(const control::Cycle& cycle, control::Link& link,
         .complete = cycle.complete()};
     const auto result =
         dispatcher_.allocate(head, coordinator.allocations, shared_.clock.now()).result;
-    if (result == stage::CycleResult::outdated) {
-      refuse(report, control::make_error(control::Error::OUTDATED, "sequence",
-                                         "a cycle of this or a later epoch was applied before"));
+    if (result == stage::CycleResult::applied) {
+      term_ = cycle.term();
+    } else if (result == stage::CycleResult::outdated) {
+      refuse(report, control::make_error(
+                         control::Error::OUTDATED, "sequence",
+                         fmt::format("a cycle of this or a later epoch was applied before; the "
+                                     "last one has term {}",
+                                     term_.load())));
     } else if (result == stage::CycleResult::unsupported) {
       refuse(report, control::make_error(control::Error::UNSUPPORTED, "allocations",
                                          "the policy cannot enforce these limits"));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -60,6 +62,7 @@ class ControlSide final : public control::Owner {
   const SharedState& shared_;
   asio::io_context& context_;
   const std::uint64_t incarnation_;
+  std::atomic<std::uint64_t> term_ = 0;  // of the last cycle that was applied; 0: there was none
   mutable std::mutex mutex_;  // guards what follows
   control::Hello hello_;
   std::unique_ptr<control::Port> port_;  // of the main thread, as the other one

@@ -52,20 +52,21 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
   static control::FileCalls calls;
   auto journal = control::Journal::open(config.journal + ".term", calls);
   if (!journal) return fail("journal: " + journal.error().message, journal.error().code);
-  TermStore terms(std::move(*journal));
-  const auto last = terms.load();
+  auto terms = std::make_unique<TermStore>(std::move(*journal));
+  const auto last = terms->load();
   if (!last) return fail("journal: " + last.error().message, last.error().code);
-  const std::uint64_t above = last->has_value() ? (*last)->number + 1 : 1;
-  const Term term = {.number = std::max(above, options.least_term),
+  const Term term = {.number = std::max(terms->next(), options.least_term),
                      .lease = config.lease,
                      .transit = config.transit};
-  if (auto begun = terms.begin(term); !begun) {
+  if (auto begun = terms->begin(term); !begun) {
     return fail("journal: " + begun.error().message, begun.error().code);
   }
   // When the one before has ended is not known: it may have been a moment ago.
+  const Term& before = last->value_or(term);
   const TimePoint clear_from =
-      last->has_value() ? clock.now() + (*last)->lease + (*last)->transit : TimePoint::min();
+      term.number > 1 ? clock.now() + before.lease + before.transit : TimePoint::min();
   std::unique_ptr<Coordinator> coordinator(new Coordinator(config, clock, term, clear_from));
+  coordinator->terms_ = std::move(terms);
   if (!options.cycle_log.empty()) {
     auto log = CycleLog::open(options.cycle_log);
     if (!log) return fail("--cycle-log: " + log.error().message, log.error().code);
@@ -153,6 +154,12 @@ std::expected<allocation::StageId, control::Error> Coordinator::admit(const Stag
   const auto refuse = [](control::Error::Code code, const char* place, std::string text) {
     return std::unexpected(make_error(code, place, std::move(text)));
   };
+  if (hello.term > term_.number) {
+    return refuse(control::Error::OUTDATED, "term",
+                  fmt::format("{} has applied cycles of term {}, and this coordinator has term {}: "
+                              "another one leads, or has led (--term begins with a later one)",
+                              hello.name, hello.term, term_.number));
+  }
   if (policy_.needs_elsewhere && !hello.takes_elsewhere) {
     return refuse(control::Error::UNSUPPORTED, "capabilities",
                   fmt::format("the policy {} needs a scheduler that counts service elsewhere, such "

@@ -85,6 +85,7 @@ class Coordinator final : private StageLinks::Host, private ParentLink::Host {
   const Clock& clock_;
   const Term term_;
   const std::uint64_t incarnation_;
+  std::unique_ptr<TermStore> terms_;  // keeps others from the journal
   const allocation::PolicyKind& policy_;
   allocation::GivenPolicy* given_ = nullptr;  // the aggregator's policy, which state_ owns
   asio::io_context context_{1};

@@ -80,6 +80,7 @@ struct StageLinks::Peer final : Link::Owner {
   std::uint64_t last_number = 0;
   std::uint64_t cycle = 0;      // the number of the last cycle
   std::uint64_t sequence = 0;   // of the last cycle
+  std::size_t unasked = 0;      // messages since the last cycle
   TimePoint since;              // this state
   std::uint64_t joined_as = 0;  // counted from zero
   std::vector<Asked> asked;
@@ -337,6 +338,7 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
   stage.address = peer.from;
   stage.was_dialled = peer.dialled != nullptr;
   stage.incarnation = hello.incarnation();
+  stage.term = hello.term();
   stage.cost_model = hello.cost_model();
   stage.program = hello.program();
   for (const std::string& each : hello.capabilities()) {
@@ -367,31 +369,42 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
 }
 
 void StageLinks::handle(Peer& peer, const Envelope& envelope) {
-  switch (envelope.body_case()) {
-    case Envelope::kFlows:
-      return host_.announced(peer.stage, envelope.flows());
-    case Envelope::kReport:
-      return host_.reported(peer.stage, envelope.report());
-    default:
-      break;
-  }
-  if (envelope.has_error() && envelope.id() == peer.cycle && peer.cycle != 0) {
-    return host_.refused_cycle(peer.stage, peer.sequence, envelope.error());
-  }
-  const auto place = std::ranges::find(peer.asked, envelope.id(), &Asked::number);
-  if (place != peer.asked.end() && envelope.answer()) {
+  const auto place = envelope.answer()
+                         ? std::ranges::find(peer.asked, envelope.id(), &Asked::number)
+                         : peer.asked.end();
+  if (place != peer.asked.end()) {
     const Done done = std::move(place->done);
     peer.asked.erase(place);
     if (done != nullptr) done(envelope);
     return;
   }
-  if (envelope.answer()) return;
+  if (++peer.unasked > limits_.unasked) return drop(peer, "it sends what nobody has asked for");
+  switch (envelope.body_case()) {
+    case Envelope::kFlows:
+      return host_.announced(peer.stage, envelope.flows());
+    case Envelope::kReport:
+      host_.reported(peer.stage, envelope.report());
+      return look_who_leads(peer, envelope.report().refused());
+    default:
+      break;
+  }
+  if (envelope.has_error() && envelope.id() == peer.cycle && peer.cycle != 0) {
+    host_.refused_cycle(peer.stage, peer.sequence, envelope.error());
+    return look_who_leads(peer, envelope.error());
+  }
+  if (envelope.answer()) return;  // to what was given up
   Envelope answer;
   *answer.mutable_error() =
       make_error(control::Error::UNSUPPORTED, "", "a stage asks its coordinator for nothing");
   answer.set_id(envelope.id());
   answer.set_answer(true);
   if (envelope.id() != 0) send(peer, answer);
+}
+
+void StageLinks::look_who_leads(Peer& peer, const control::Error& refused) {
+  if (refused.code() != control::Error::OUTDATED) return;
+  if (peer.dialled != nullptr) peer.dialled->pause = limits_.most_pause;
+  drop(peer, "another coordinator leads it: " + describe(refused));
 }
 
 void StageLinks::refuse(Peer& peer, std::uint64_t number, const control::Error& why) {
@@ -464,6 +477,7 @@ bool StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle, std::uin
   Peer& to = *found;
   to.cycle = ++to.last_number;
   to.sequence = cycle.cycle().sequence();
+  to.unasked = 0;
   cycle.set_id(to.cycle);
   send(to, cycle);
   return true;

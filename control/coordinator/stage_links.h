@@ -55,6 +55,7 @@ class StageLinks final : public StageRequests {
     std::size_t connections = 16'384;
     std::size_t frame = std::size_t{64} * 1024;  // before Hello
     std::size_t frame_of_stages = std::size_t{64} * 1024 * 1024;
+    std::size_t unasked = 1'000;  // messages of a stage from one cycle to the next
     Duration hello = std::chrono::seconds(10);
     Duration connect = std::chrono::seconds(5);
     Duration least_pause = std::chrono::milliseconds(100);  // before a stage is dialled again
@@ -132,6 +133,8 @@ class StageLinks final : public StageRequests {
   void greet(Peer& peer, const control::Envelope& envelope);
   void admit(Peer& peer, const control::Hello& hello, std::uint64_t number);
   void handle(Peer& peer, const control::Envelope& envelope);
+  // Leaves a stage alone that has taken cycles of a later term.
+  void look_who_leads(Peer& peer, const control::Error& refused);
   // Tells an accepted peer why, and ends the connection.
   void refuse(Peer& peer, std::uint64_t number, const control::Error& why);
   void drop(Peer& peer, const std::string& why);

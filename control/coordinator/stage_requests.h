@@ -17,6 +17,7 @@ struct StageHello {
   std::string address;  // that was dialled, or whose it is: "uid 990", "CN=ds1 from 10.0.0.7"
   bool was_dialled = false;
   std::uint64_t incarnation = 0;
+  std::uint64_t term = 0;  // of the last cycle that it applied
   std::string cost_model;
   std::string program;
   bool takes_caps = false;
