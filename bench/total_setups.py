@@ -20,7 +20,7 @@ OPS = {"read": 100, "write": 0}
 WEIGHTS = [1, 2]  # of application a; the others have 1
 PERIODS = [0.2, 0.05, 0.01]
 # Of each server. Low enough for two processors to run four servers, their proxies and the load.
-BANDWIDTH = {64 << 10: 10 * MIB, 1 << 20: 80 * MIB}
+BANDWIDTH = {64 << 10: 10 * MIB, 1 << 20: 40 * MIB}
 # For how long service on other servers may hold the head of a queue, in seconds: the default of a proxy.
 LONGEST_DELAY = 0.5
 DEPTH = {"depth_requests": 4, "depth_bytes": "4 MiB"}

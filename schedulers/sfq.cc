@@ -13,6 +13,10 @@ __extension__ using Wide = unsigned __int128;
 
 // Keeps times from overflowing.
 constexpr Duration kLongestDelay = Duration(std::int64_t{1} << 60);
+// The ratio of service elsewhere to service here.
+constexpr int kRatioBits = 16;
+constexpr std::uint64_t kMostRatio = 1024;
+constexpr Cost kLately = 8;  // of how many reports, about
 // Keeps sums of debts from overflowing; the distance of a tag from v is bounded anyway.
 constexpr StartTag::Tag kMostOwed = StartTag::Tag{1} << 60;
 
@@ -80,11 +84,13 @@ bool Sfq::set_limits(AppId app, const Limits& limits, TimePoint now) {
 
 void Sfq::remove(AppId app, TimePoint now) {
   // The next flow of this AppId inherits no debt.
-  if (std::to_underlying(app) < flows_.size()) flows_[std::to_underlying(app)].in_debt = false;
+  const auto index = std::to_underlying(app);
+  if (index < flows_.size()) flows_[index].in_debt = false;
+  if (index < debts_.size()) debts_[index] = {};
   (void)set_share(app, {}, now);
-  Flow& flow = flows_[std::to_underlying(app)];
+  Flow& flow = flows_[index];
   flow.tag = std::min(flow.tag, virtual_time_);
-  if (!flow.queue.empty()) place(std::to_underlying(app), now);
+  if (!flow.queue.empty()) place(index, now);
 }
 
 void Sfq::enqueue(IoRequest& request, TimePoint now) {
@@ -97,7 +103,8 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
     // A late request lets the head of an allocated flow, or of one in debt, pass earlier.
     const auto index = std::to_underlying(request.app);
     if (joined == Joined::late && (flow.in_debt || limits_.is_allocated(request.app))) {
-      if (flow.in_debt) debts_[index].due = std::min(debts_[index].due, debt_lets_go_at(index, now));
+      if (flow.in_debt)
+        debts_[index].due = std::min(debts_[index].due, debt_lets_go_at(index, now));
       place_again(index, now);
     }
     return;
@@ -243,6 +250,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
       flow.in_debt = debts_[index].owed > 0;
     }
     flow.tag += request.tag;
+    if (index < debts_.size()) charge_in_advance(flow, index, request);
   }
   // An idle moment does not pay a debt.
   largest_finish_ = std::max(largest_finish_, flow.in_debt ? tag_without_debt(index) : flow.tag);
@@ -298,19 +306,34 @@ void Sfq::grow_debts() {
 }
 
 void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) {
-  if (cost == 0) return;
+  if (debts_.empty()) grow_debts();
   const auto index = std::to_underlying(app);
   Flow& flow = flows_[index];
-  if (debts_.empty()) grow_debts();
   Debt& debt = debts_[index];
+  cost = std::min(cost, kMaxCost);
+  debt.learn(cost);
+  const Tag charged = std::exchange(debt.charged_before, std::exchange(debt.charged, 0));
+  if (cost == 0 && charged == 0) return;
   flow.tag = std::max(flow.tag, virtual_time_);
-  const Tag more = flow.next_amount(std::min(cost, kMaxCost));
+  const Tag all = flow.next_amount(cost);
   const Tag before = flow.in_debt ? flow.tag - tag_without_debt(index) : 0;
-  debt.most = std::max(debt.most - debt.most / 8, std::min(kMostReports * more, kMostOwed));
-  const Tag room = StartTag::subtract_to_zero(debt.most, before);
-  debt.owed = before + move_ahead(flow, std::min(more, room), ahead(flow, kMaxCost));
+  if (all > 0) {
+    debt.most = std::max(debt.most - debt.most / 8, std::min(kMostReports * all, kMostOwed));
+  }
   debt.delay = std::clamp(delay, Duration::zero(), kLongestDelay);
-  if (debt.owed == 0) return;
+  if (all >= charged) {
+    const Tag room = StartTag::subtract_to_zero(debt.most, before);
+    debt.owed = before + move_ahead(flow, std::min(all - charged, room), ahead(flow, kMaxCost));
+  } else {
+    const Tag back = std::min(charged - all, before);
+    flow.tag -= back;
+    debt.owed = before - back;
+    debt.overcharged = std::min(debt.overcharged + (charged - all - back), debt.most);
+  }
+  if (debt.owed == 0) {
+    if (std::exchange(flow.in_debt, false) && !flow.queue.empty()) place_again(index, now);
+    return;
+  }
   if (flow.queue.empty()) {
     flow.in_debt = true;
     return;
@@ -318,6 +341,31 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
   const TimePoint due = debt_lets_go_at(index, now);
   debt.due = std::exchange(flow.in_debt, true) ? std::min(debt.due, due) : due;
   place_again(index, now);
+}
+
+void Sfq::Debt::learn(Cost elsewhere) {
+  const Cost meanwhile = std::exchange(own_before, std::exchange(own, 0));
+  if (meanwhile == 0 && own_lately == 0) return;
+  own_lately += meanwhile - own_lately / kLately;
+  elsewhere_lately += elsewhere - elsewhere_lately / kLately;
+  ratio = std::min((elsewhere_lately << kRatioBits) / own_lately, kMostRatio << kRatioBits);
+}
+
+void Sfq::charge_in_advance(Flow& flow, std::uint32_t index, const IoRequest& request) {
+  Debt& debt = debts_[index];
+  debt.own = std::min(debt.own + request.cost, kMaxCost);
+  const Wide exact = Wide{request.tag} * debt.ratio >> kRatioBits;
+  auto wanted = static_cast<Tag>(std::min<Wide>(exact, debt.most));
+  const Tag less = std::min(wanted, debt.overcharged);
+  debt.overcharged -= less;
+  wanted -= less;
+  const Tag before = flow.in_debt ? debt.owed : 0;
+  const Tag more = std::min(wanted, StartTag::subtract_to_zero(debt.most, before));
+  debt.charged = std::min(debt.charged + more + less, kMostOwed);
+  if (more == 0) return;
+  flow.tag += more;
+  debt.owed = before + more;
+  flow.in_debt = true;
 }
 
 void Sfq::forget_elsewhere(TimePoint now) {

@@ -53,6 +53,13 @@ namespace vpfs {
 // it would have without the debt, and the debt stays. So the flow never gets more than its weight
 // allows.
 //
+// A report is about a time that has passed. If a flow that is put back for it were served nothing
+// until its tag is paid by local service, all servers would do that at once, and correct by as many
+// times too much as there are servers. So each request is charged in advance for what the flow gets
+// elsewhere meanwhile, as much as it got there for each byte here lately. A report then counts by
+// what it differs from what was charged for that time: between the last two reports, since a report
+// takes a period to go round.
+//
 // A flow that always gets more elsewhere than the others here could make up for would owe more and
 // more, and pay for it long after they, or its other servers, are gone. So a debt is no more than
 // kMostReports of the largest of the last reports. Where totals can be fair, each report is paid
@@ -129,6 +136,18 @@ class Sfq final : public Policy {
     Tag most = 0;         // that it may be
     Duration delay = {};  // for how long it may hold a head
     TimePoint due = {};   // when it stops holding the present head
+
+    Cost own = 0;         // sent here since the last report
+    Cost own_before = 0;  // between the last two
+    Cost own_lately = 0;  // of the last reports, the older ones with less weight
+    Cost elsewhere_lately = 0;
+    std::uint64_t ratio = 0;  // of these two, fixed point
+    Tag charged = 0;          // in advance, since the last report
+    Tag charged_before = 0;   // between the last two
+    Tag overcharged = 0;      // that could not be given back; less is charged until it is gone
+
+    // A report has come.
+    void learn(Cost elsewhere);
   };
 
   // Puts a flow where its head belongs. REQUIRES: it has a head.
@@ -147,6 +166,8 @@ class Sfq final : public Policy {
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
   // The flow has a new head.
   void begin_head(Flow& flow, std::uint32_t index, TimePoint now);
+  // Charges a request that was just sent for what its flow gets elsewhere meanwhile.
+  void charge_in_advance(Flow& flow, std::uint32_t index, const IoRequest& request);
   // When a debt that begins to hold the head now has to let it go.
   [[nodiscard]] TimePoint debt_lets_go_at(std::uint32_t index, TimePoint now) const;
   // Puts a head that its limit allows into the order.

@@ -63,9 +63,9 @@ void Stage::allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoi
     }
     if (allocations_.set_limits(app, each.limits)) limit(app, each.limits, now);
     if (!each.elsewhere_total) continue;
-    const Cost more = allocations_.elsewhere(app, *each.elsewhere_total);
-    if (more == 0) continue;
-    lanes_.served_elsewhere(app, more, longest_delay_, table_[app].last_lane, now);
+    const std::optional<Cost> more = allocations_.elsewhere(app, *each.elsewhere_total);
+    if (!more) continue;
+    lanes_.served_elsewhere(app, *more, longest_delay_, table_[app].last_lane, now);
   }
 }
 

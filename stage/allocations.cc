@@ -53,7 +53,7 @@ void Allocations::unlist(AppId app) {
   row(app).place = kNowhere;
 }
 
-Cost Allocations::elsewhere(AppId app, Cost total) {
+std::optional<Cost> Allocations::elsewhere(AppId app, Cost total) {
   Row& of = row(app);
   if (std::exchange(of.base, base_) != base_) {
     of.total = total;
@@ -61,7 +61,7 @@ Cost Allocations::elsewhere(AppId app, Cost total) {
   }
   if (total < of.total) {
     ++counts_.totals_decreased;
-    return 0;
+    return std::nullopt;
   }
   const Cost more = total - std::exchange(of.total, total);
   if (more > kMaxCost) ++counts_.totals_cut;

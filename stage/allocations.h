@@ -96,8 +96,8 @@ class Allocations {
     if (index(app) < rows_.size()) __builtin_prefetch(&rows_[index(app)]);
   }
   void count_unknown() { ++counts_.unknown; }
-  // What a total adds to the service elsewhere.
-  [[nodiscard]] Cost elsewhere(AppId app, Cost total);
+  // What a total adds to the service elsewhere. Nothing: it is ignored.
+  [[nodiscard]] std::optional<Cost> elsewhere(AppId app, Cost total);
   [[nodiscard]] bool was_mentioned(AppId app) const { return rows_[index(app)].cycle == cycle_; }
 
   // The lease has ended: its time is over, or the coordinator has taken it back.
