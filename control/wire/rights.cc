@@ -73,8 +73,7 @@ bool Members::have(const Identity& who) const {
   return any_of(gids, who.gids) || any_of(certificates, who.certificate);
 }
 
-std::expected<Access, Error> resolve_access(const PortConfig& config,
-                                            const std::string& section) {
+std::expected<Access, Error> resolve_access(const PortConfig& config, const std::string& section) {
   auto readers = resolve(config.readers, section + ".readers");
   if (!readers) return std::unexpected(readers.error());
   auto writers = resolve(config.writers, section + ".writers");

@@ -134,9 +134,8 @@ TEST(CoordinatorConfig, ReadsEveryKey) {
 }
 
 TEST(CoordinatorConfig, AJournalAndStagesAreNeeded) {
-  EXPECT_THAT(read("name: x\n").errors,
-              ElementsAre(HasSubstr("c.yaml:1: journal: is missing"),
-                          HasSubstr("c.yaml:1: stages: is missing")));
+  EXPECT_THAT(read("name: x\n").errors, ElementsAre(HasSubstr("c.yaml:1: journal: is missing"),
+                                                    HasSubstr("c.yaml:1: stages: is missing")));
   EXPECT_THAT(read("journal: j\nstages: {}\n").errors,
               ElementsAre(HasSubstr("c.yaml:2: stages: has neither `dial` nor `listen`")));
   EXPECT_THAT(read("journal: j\nstages:\n  listen: {mode: 0600}\n").errors,
@@ -146,7 +145,8 @@ TEST(CoordinatorConfig, AJournalAndStagesAreNeeded) {
 TEST(CoordinatorConfig, WordsOfOtherSystemsAreTranslated) {
   EXPECT_THAT(errors_with("interval: 1s\n"),
               ElementsAre(HasSubstr("c.yaml:3: interval: unknown key; did you mean \"period\"?")));
-  EXPECT_THAT(errors_with("capacty: {bytes: 1 GiB/s}\n"), ElementsAre(HasSubstr("did you mean \"capacity\"?")));
+  EXPECT_THAT(errors_with("capacty: {bytes: 1 GiB/s}\n"),
+              ElementsAre(HasSubstr("did you mean \"capacity\"?")));
 }
 
 TEST(CoordinatorConfig, EveryMistakeOfATimeIsNamed) {
@@ -199,8 +199,9 @@ TEST(CoordinatorConfig, AmountsAreRates) {
 }
 
 TEST(CoordinatorConfig, AJobIsThereOnceAndHasAName) {
-  EXPECT_THAT(errors_with("jobs: [{name: a}, {name: a, weight: 0}]\n"),
-              ElementsAre(HasSubstr("jobs[1].weight: "), HasSubstr("jobs[1].name: \"a\" is there")));
+  EXPECT_THAT(
+      errors_with("jobs: [{name: a}, {name: a, weight: 0}]\n"),
+      ElementsAre(HasSubstr("jobs[1].weight: "), HasSubstr("jobs[1].name: \"a\" is there")));
   EXPECT_THAT(errors_with("jobs: [{weight: 1}]\n"),
               ElementsAre(HasSubstr("jobs[0].name: is missing")));
   EXPECT_THAT(errors_with("jobs: [{name: a, limit: 1 MiB/s}]\n"),
@@ -240,8 +241,9 @@ TEST(CoordinatorConfig, WhatThisHostLacksIsNamed) {
     EXPECT_FALSE(load_config_file(errors));
     return errors.to_string();
   };
-  EXPECT_THAT(errors_of("journal: j\nstages:\n  listen: {socket: /s, writers: [nobody-here-xyz]}\n"),
-              HasSubstr("c.yaml:3: stages.listen.writers: "));
+  EXPECT_THAT(
+      errors_of("journal: j\nstages:\n  listen: {socket: /s, writers: [nobody-here-xyz]}\n"),
+      HasSubstr("c.yaml:3: stages.listen.writers: "));
   EXPECT_THAT(errors_of("journal: j\nstages:\n  certificate: /none.pem\n  key: /none.key\n"
                         "  ca: /none.ca\n  dial: [{address: 'a:1'}]\n"),
               HasSubstr("c.yaml:3: stages.certificate: "));

@@ -44,8 +44,8 @@ class RecordingHost final : public StageLinks::Host {
   std::expected<allocation::StageId, control::Error> admit(const StageHello& hello) override {
     const std::lock_guard lock(mutex_);
     if (hello.cost_model != "cost") {
-      return std::unexpected(control::make_error(
-          control::Error::INVALID, "cost_model", "\"" + hello.cost_model + "\" is not \"cost\""));
+      return std::unexpected(control::make_error(control::Error::INVALID, "cost_model",
+                                                 "\"" + hello.cost_model + "\" is not \"cost\""));
     }
     auto place = std::ranges::find(stages_, hello.name, &Stage::name);
     if (place == stages_.end()) {
