@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from bench.cluster import Cluster
 from bench.coordinator import Coordinator, Settings
 from bench.harness import Programs
-from bench.load import Application
+from bench.load import Application, application_of
 from bench.total_run import Script, run_with_script
 from bench.total_series import Timeline
 from bench.total_setups import PATH, SETUPS, Case
@@ -52,10 +52,11 @@ class Act:
         return max(part.error_percent() for part in self.parts)
 
     def went_on(self) -> bool:
-        """Whether both did I/O in the whole second after the coordinator's death."""
+        """Whether both did I/O in each interval of the two seconds after the coordinator's death."""
         death = self.parts[-1].begin
-        timeline = Timeline(self.result, NAMES)
-        return all(min(timeline.rates(death + part / 4, death + (part + 1) / 4).values()) > 0 for part in range(4))
+        points = [point for name in NAMES for point in application_of(self.result, name)["timeline"]
+                  if death <= point["t"] <= death + 2]
+        return bool(points) and all(point["mib_per_s"] > 0 for point in points)
 
 
 def perform(programs: Programs, say: Callable[[str], None], on_line: Callable[[str], None], seconds: float) -> Act:

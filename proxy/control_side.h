@@ -63,7 +63,7 @@ class ControlSide final : public control::Owner {
   asio::io_context& context_;
   const std::uint64_t incarnation_;
   std::atomic<std::uint64_t> term_ = 0;  // of the last cycle that was applied; 0: there was none
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;             // guards what follows
   control::Hello hello_;
   std::unique_ptr<control::Port> port_;  // of the main thread, as the other one
   std::unique_ptr<control::HttpPort> http_;

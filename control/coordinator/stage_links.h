@@ -55,7 +55,7 @@ class StageLinks final : public StageRequests {
     std::size_t connections = 16'384;
     std::size_t frame = std::size_t{64} * 1024;  // before Hello
     std::size_t frame_of_stages = std::size_t{64} * 1024 * 1024;
-    std::size_t unasked = 1'000;  // messages of a stage from one cycle to the next
+    std::size_t unasked = 100;  // messages of a stage from one cycle to the next
     Duration hello = std::chrono::seconds(10);
     Duration connect = std::chrono::seconds(5);
     Duration least_pause = std::chrono::milliseconds(100);  // before a stage is dialled again

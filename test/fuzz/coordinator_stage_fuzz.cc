@@ -42,7 +42,8 @@ const TemporaryDirectory& folder() {
 // A stage's socket.
 class Peer {
  public:
-  explicit Peer(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Peer(const std::string& path)
+      : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     asio::local::stream_protocol::endpoint to(path);
     require(::connect(socket_, to.data(), static_cast<socklen_t>(to.size())) == 0,
             "the coordinator does not listen");

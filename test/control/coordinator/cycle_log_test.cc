@@ -43,8 +43,13 @@ TEST(CycleLog, HasALineForEachCycle) {
   {
     auto log = CycleLog::open(path);
     ASSERT_TRUE(log);
-    (*log)->add({.cycle = 1, .stages = 50, .late = 2, .total = 1500us, .collect = 1ms,
-                 .compute = 1234ns, .enforce = 499us});
+    (*log)->add({.cycle = 1,
+                 .stages = 50,
+                 .late = 2,
+                 .total = 1500us,
+                 .collect = 1ms,
+                 .compute = 1234ns,
+                 .enforce = 499us});
     (*log)->add({.cycle = 2, .stages = 50});
   }
   EXPECT_EQ(test::read_text(path),

@@ -312,14 +312,13 @@ class TlsLinkTest : public ::testing::Test {
     auto context = net::TlsContext::load(test::certificate_files(folder->path(), "server"),
                                          net::TlsSide::server);
     ASSERT_TRUE(context);
-    server_ = std::make_unique<Link>(
-        net::make_ready_tls_stream(net::StreamSocket(std::move(one)), *context,
-                                   net::TlsSide::server),
-        *server_side_.room, at_server_, kMost);
+    server_ = std::make_unique<Link>(net::make_ready_tls_stream(net::StreamSocket(std::move(one)),
+                                                                *context, net::TlsSide::server),
+                                     *server_side_.room, at_server_, kMost);
     client_ = std::make_unique<Link>(
         net::make_ready_tls_stream(net::StreamSocket(std::move(two)),
-                                   test::client_tls(folder->path(), "client"),
-                                   net::TlsSide::client, "localhost"),
+                                   test::client_tls(folder->path(), "client"), net::TlsSide::client,
+                                   "localhost"),
         *client_side_.room, at_client_, kMost);
   }
   void turn(int count = 50) {

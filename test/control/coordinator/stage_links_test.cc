@@ -215,8 +215,8 @@ TEST_F(StageLinksTest, FlowsReportsAndRefusalsReachTheHost) {
   *refusal.mutable_error() = control::make_error(Error::UNSUPPORTED, "", "no such thing");
   ASSERT_TRUE(stage.send(refusal));
   EXPECT_TRUE(host_.wait_until([](const auto& stages) {
-    return stages[0].flows == 1 && stages[0].refusals == std::vector<std::string>{
-                                                             "1: no such thing"};
+    return stages[0].flows == 1 &&
+           stages[0].refusals == std::vector<std::string>{"1: no such thing"};
   }));
 }
 
@@ -234,9 +234,8 @@ TEST_F(StageLinksTest, AStageThatFollowsALaterTermIsLeftAlone) {
   ASSERT_TRUE(stage.send(report));
   EXPECT_TRUE(stage.closed_within());
   // The host hears of the refusal first.
-  EXPECT_TRUE(host_.wait_until([](const auto& stages) {
-    return stages[0].reports.size() == 1 && !stages[0].is_connected;
-  }));
+  EXPECT_TRUE(host_.wait_until(
+      [](const auto& stages) { return stages[0].reports.size() == 1 && !stages[0].is_connected; }));
 }
 
 TEST_F(StageLinksTest, AStageThatSendsWhatNobodyAskedForIsEnded) {

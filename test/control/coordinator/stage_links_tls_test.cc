@@ -116,8 +116,9 @@ TEST_F(StageLinksTlsTest, CoordinatorsDialStagesOverTls) {
     links->start();
   });
   const auto problem = [&] { return on_thread([&] { return links->absent()[0].problem; }); };
-  EXPECT_TRUE(eventually([&] { return problem().find("only stages may dial") != std::string::npos; }))
-      << problem();
+  EXPECT_TRUE(eventually([&] {
+    return problem().find("only stages may dial") != std::string::npos;
+  })) << problem();
   on_thread([&] { links.reset(); });
   EXPECT_THAT(host_.stages(), IsEmpty());
 }
