@@ -36,7 +36,7 @@ KEY = ["stages", "aggregators", "cycle", "transport"]
 LATENCIES = ["runs", "cycles", "mean_ms", "std_ms", "p50_ms", "p99_ms", "collect_ms", "compute_ms", "enforce_ms",
              "floor_p50_ms", "critical_path_ms"]
 COSTS = [f"{role}_{what}" for role in ROLES for what in ("cpu_ms", "tx_bytes", "rx_bytes", "rss_mib")]
-FURTHER = ["of_floor", "floor_mean_ms", "floor_coordinator_cpu_ms", "floor_stages_cpu_ms", "late", "changed", "admitted_ms",
+FURTHER = ["of_floor", "cpu_of_floor", "floor_mean_ms", "floor_coordinator_cpu_ms", "floor_stages_cpu_ms", "late", "changed", "admitted_ms",
            "cycles_per_s"]
 Facts = Mapping[str, float | None]
 
@@ -74,6 +74,7 @@ class Bench:
         floor = self._floor(case, sizes)
         of_floor = None if case.transport == "mtls" else (found["p50_ms"] or 0) / floor["p50_ms"]
         return found | {"floor_p50_ms": floor["p50_ms"], "floor_mean_ms": floor["mean_ms"], "of_floor": of_floor,
+                        "cpu_of_floor": (found["coordinator_cpu_ms"] or 0) / floor["coordinator_cpu_ms"],
                         "floor_coordinator_cpu_ms": floor["coordinator_cpu_ms"],
                         "floor_stages_cpu_ms": floor["stages_cpu_ms"]}
 
@@ -91,7 +92,7 @@ class Bench:
         with Programs(self._binaries, self._work) as programs:
             plain = Case(case.stages, case.aggregators, case.cycle, "unix")
             site = Site(programs, plain, self._resources, tap=True)
-            return site.observe_traffic(TRAFFIC_SECONDS)
+            return site.observe_traffic(TRAFFIC_SECONDS, LEAST_CYCLES)
 
 
 def row_of(case: Case, runs: Sequence[Facts], traffic: Facts) -> Row:
@@ -133,7 +134,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     cases = chosen(QUICK_CASES if quick else all_cases(), options)
     settings = machine_settings() | {
         "quick": quick, "runs": rounds.runs, "seconds": rounds.seconds, "warm_up": WARM_UP, "least cycles": LEAST_CYCLES,
-        "statistic": "of a run: over its cycles; of a row: medians of interleaved runs; of_floor: within a run",
+        "statistic": "of a run: over its cycles; of a row: medians of interleaved runs; of_floor: within a run; "
+                     "cpu_of_floor: of the coordinator's side, which other programs on the machine hardly change",
         "cycles": "period 0: one right after the other; times from the coordinator's own log, from the first message sent "
                   "until the last answer",
         "policy": f"psfa over {', '.join(options.resources)}; {PER_JOB} stages to a job; demands vary with each report, and "

@@ -100,39 +100,46 @@ class Use:
     stages: Mapping[str, float]  # what vpfs-bench-virtual-stages prints
 
 
+def message_sizes(case: Case, stages: Mapping[str, float]) -> list[float]:
+    """Means of one stage in a cycle, in the order in which they are sent."""
+    names = ["enforce", "report"] if case.cycle == "fused" else ["ask", "report", "enforce", "ack"]
+    return [stages[f"{name}_bytes"] for name in names]
+
+
+def stage_traffic(case: Case, stages: Mapping[str, float]) -> tuple[float, float]:
+    """Bytes of a cycle that all stages are sent, and that they send."""
+    sizes = message_sizes(case, stages)
+    return case.stages * sum(sizes[::2]), case.stages * sum(sizes[1::2])
+
+
+def traffic(case: Case, tap: Tap, stages: Mapping[str, float]) -> dict[str, float]:
+    """Bytes of a cycle on both sides of aggregators; `tap` has seen the links to the coordinator."""
+    messages = ROUND_TRIPS[case.cycle] * case.aggregators
+    down, up = tap.down.mean() * messages, tap.up.mean() * messages
+    below_down, below_up = stage_traffic(case, stages)
+    return {"coordinator_tx_bytes": down, "coordinator_rx_bytes": up,
+            "aggregator_tx_bytes": (below_down + up) / case.aggregators,
+            "aggregator_rx_bytes": (below_up + down) / case.aggregators}
+
+
 def costs(case: Case, before: Use, after: Use) -> dict[str, float | None]:
     """What each role used in a cycle. Of aggregators: the mean of one."""
     cycles = (after.stages["enforces"] - before.stages["enforces"]) / case.stages
     if cycles <= 0:
         raise Problem("no cycle has ended in the measured time")
-    each = {name: after.stages[name] - before.stages[name] for name in ("cpu_ms", "tx_bytes", "rx_bytes", "allocations",
-                                                                     "repeated")}
+    each = {name: after.stages[name] - before.stages[name] for name in ("cpu_ms", "allocations", "repeated")}
+    down, up = stage_traffic(case, after.stages)
     own = 1000 * (after.coordinator - before.coordinator) / cycles
     below = [1000 * (late - early) / cycles for early, late in zip(before.aggregators, after.aggregators)]
     found: dict[str, float | None] = {
         "coordinator_cpu_ms": own, "aggregator_cpu_ms": statistics.fmean(below) if below else None,
         "stages_cpu_ms": each["cpu_ms"] / cycles, "critical_path_ms": own + max(below, default=0.0),
-        "stages_tx_bytes": each["tx_bytes"] / cycles, "stages_rx_bytes": each["rx_bytes"] / cycles,
+        "stages_tx_bytes": up, "stages_rx_bytes": down,
         "changed": 1 - each["repeated"] / each["allocations"] if each["allocations"] else 0.0,
         "cycles_per_s": cycles / (after.at - before.at)}
     if not below:
-        found |= {"coordinator_tx_bytes": found["stages_rx_bytes"], "coordinator_rx_bytes": found["stages_tx_bytes"]}
+        found |= {"coordinator_tx_bytes": down, "coordinator_rx_bytes": up}
     return found
-
-
-def traffic(case: Case, tap: Tap, stages: Mapping[str, float | None]) -> dict[str, float]:
-    """Bytes of a cycle on both sides of aggregators; `tap` has seen the links to the coordinator."""
-    messages = ROUND_TRIPS[case.cycle] * case.aggregators
-    down, up = tap.down.mean() * messages, tap.up.mean() * messages
-    tx, rx = float(stages["stages_tx_bytes"] or 0), float(stages["stages_rx_bytes"] or 0)
-    return {"coordinator_tx_bytes": down, "coordinator_rx_bytes": up,
-            "aggregator_tx_bytes": (rx + up) / case.aggregators, "aggregator_rx_bytes": (tx + down) / case.aggregators}
-
-
-def message_sizes(case: Case, stages: Mapping[str, float]) -> list[int]:
-    """Of one stage in a cycle, in the order in which they are sent."""
-    names = ["enforce", "report"] if case.cycle == "fused" else ["ask", "report", "enforce", "ack"]
-    return [max(1, round(stages[f"{name}_bytes"])) for name in names]
 
 
 def make_certificates(directory: pathlib.Path) -> None:
@@ -211,12 +218,7 @@ class Site:
         """All numbers of a run; it ends the coordinator."""
         time.sleep(warm_up)
         before = self.use()
-        while True:
-            time.sleep(POLL)
-            after = self.use()
-            done = (after.stages["enforces"] - before.stages["enforces"]) / self._case.stages
-            if (after.at - before.at >= seconds and done >= least) or after.at - before.at > MOST_SECONDS:
-                break
+        after = self._after(before, seconds, least)
         found = costs(self._case, before, after)
         found["coordinator_rss_mib"] = self.coordinator.peak_rss_mib()
         found["aggregator_rss_mib"] = max((one.peak_rss_mib() for one in self.aggregators), default=None)
@@ -228,14 +230,21 @@ class Site:
         cycles = settled(read_log((self._programs.work / LOG).read_text()), warm_up)
         return found | latencies(cycles)
 
-    def sizes(self) -> list[int]:
-        return message_sizes(self._case, self._lines("now")[-1])
+    def _after(self, before: Use, seconds: float, least: int) -> Use:
+        """When so much time and so many cycles have passed, or very much time."""
+        while True:
+            time.sleep(POLL)
+            after = self.use()
+            cycles = (after.stages["enforces"] - before.stages["enforces"]) / self._case.stages
+            if (after.at - before.at >= seconds and cycles >= least) or after.at - before.at > MOST_SECONDS:
+                return after
 
-    def observe_traffic(self, seconds: float) -> dict[str, float]:
+    def sizes(self) -> list[int]:
+        return [max(1, round(size)) for size in message_sizes(self._case, self._lines("now")[-1])]
+
+    def observe_traffic(self, seconds: float, least: int) -> dict[str, float]:
         """What passes aggregators in a cycle."""
         assert self.tap is not None
         self.tap.clear()
-        before = self.use()
-        time.sleep(seconds)
-        after = self.use()
-        return traffic(self._case, self.tap, costs(self._case, before, after))
+        after = self._after(self.use(), seconds, least)
+        return traffic(self._case, self.tap, after.stages)

@@ -31,6 +31,7 @@ from bench.harness import Problem  # noqa: E402
 BIN = ROOT / "build/dev/bin"
 PATIENCE = 30.0
 COUNTERS = ("arrived_requests", "arrived_bytes", "sent_requests", "done_bytes", "done_cost", "metadata_operations")
+SIZES = {"ask_bytes": 19.5, "report_bytes": 81.25, "enforce_bytes": 60.0, "ack_bytes": 18.5}
 LOG = """cycle,stages,total_us,collect_us,compute_us,enforce_us,late
 1,1,900.0,0.0,1.0,899.0,0
 2,2,500.0,0.0,2.0,498.0,0
@@ -256,8 +257,8 @@ class ArithmeticTest(unittest.TestCase):
 
     def test_costs_are_those_of_a_cycle(self) -> None:
         def use(at: float, own: float, below: tuple[float, ...], cycles: int) -> Use:
-            return Use(at, own, below, {"enforces": 100 * cycles, "cpu_ms": 2.0 * cycles, "tx_bytes": 8000 * cycles,
-                                        "rx_bytes": 6000 * cycles, "allocations": 100 * cycles, "repeated": cycles})
+            return Use(at, own, below, SIZES | {"enforces": 100 * cycles, "cpu_ms": 2.0 * cycles, "allocations": 100 * cycles,
+                                                "repeated": cycles})
 
         flat = costs(Case(100, 0, "fused", "unix"), use(0, 1.0, (), 10), use(2, 1.05, (), 20))
         self.assertAlmostEqual(flat["coordinator_cpu_ms"], 5.0)
@@ -265,25 +266,28 @@ class ArithmeticTest(unittest.TestCase):
         self.assertAlmostEqual(flat["stages_cpu_ms"], 2.0)
         self.assertAlmostEqual(flat["changed"], 0.99)
         self.assertAlmostEqual(flat["cycles_per_s"], 5.0)
-        self.assertEqual((flat["coordinator_tx_bytes"], flat["coordinator_rx_bytes"]), (6000, 8000))
+        self.assertEqual((flat["coordinator_tx_bytes"], flat["coordinator_rx_bytes"]), (6000, 8125))
+        self.assertEqual((flat["stages_tx_bytes"], flat["stages_rx_bytes"]), (8125, 6000))
         self.assertIsNone(flat["aggregator_cpu_ms"])
 
         case = Case(100, 2, "four", "unix")
         below = costs(case, use(0, 1.0, (2.0, 3.0), 10), use(2, 1.05, (2.02, 3.06), 20))
         self.assertAlmostEqual(below["aggregator_cpu_ms"], 4.0)
         self.assertAlmostEqual(below["critical_path_ms"], 5.0 + 6.0)
+        self.assertEqual((below["stages_tx_bytes"], below["stages_rx_bytes"]), (8125 + 1850, 6000 + 1950))
         self.assertNotIn("coordinator_tx_bytes", below)
-        tap = argparse.Namespace(down=Tally(4, 4 * 500), up=Tally(4, 4 * 700))
-        self.assertEqual(traffic(case, tap, below), {
-            "coordinator_tx_bytes": 2000, "coordinator_rx_bytes": 2800, "aggregator_tx_bytes": (6000 + 2800) / 2,
-            "aggregator_rx_bytes": (8000 + 2000) / 2})
         with self.assertRaises(Problem):
             costs(case, use(0, 1.0, (), 10), use(2, 1.0, (), 10))
 
-    def test_the_floor_has_the_sizes_and_the_order_of_the_messages(self) -> None:
-        seen = {"ask_bytes": 19.6, "report_bytes": 81.2, "enforce_bytes": 60.0, "ack_bytes": 18.4}
-        self.assertEqual(message_sizes(Case(50, 0, "fused", "unix"), seen), [60, 81])
-        self.assertEqual(message_sizes(Case(50, 0, "four", "unix"), seen), [20, 81, 60, 18])
+    def test_aggregators_carry_what_passes_on_both_sides(self) -> None:
+        tap = argparse.Namespace(down=Tally(4, 4 * 500), up=Tally(4, 4 * 700))
+        self.assertEqual(traffic(Case(100, 2, "four", "unix"), tap, SIZES), {
+            "coordinator_tx_bytes": 2000, "coordinator_rx_bytes": 2800, "aggregator_tx_bytes": (7950 + 2800) / 2,
+            "aggregator_rx_bytes": (9975 + 2000) / 2})
+
+    def test_messages_have_the_order_in_which_they_are_sent(self) -> None:
+        self.assertEqual(message_sizes(Case(50, 0, "fused", "unix"), SIZES), [60.0, 81.25])
+        self.assertEqual(message_sizes(Case(50, 0, "four", "unix"), SIZES), [19.5, 81.25, 60.0, 18.5])
 
     def test_there_is_a_row_for_each_setting(self) -> None:
         cases = control_cycles.all_cases()
