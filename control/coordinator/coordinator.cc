@@ -38,6 +38,7 @@ CycleSettings cycle_settings(const Config& config, TimePoint clear_from) {
 constexpr Duration kIdle = std::chrono::milliseconds(10);
 // For stages to answer what a parent asks.
 constexpr Duration kPatience = std::chrono::seconds(1);
+constexpr std::size_t kJoinsTold = 20;
 constexpr Duration kBusy = std::chrono::milliseconds(1);
 
 std::uint64_t random_number() {
@@ -234,7 +235,18 @@ void Coordinator::joined(allocation::StageId stage) {
   const StageHello& hello = links_->hello(stage);
   ++cost_models_[hello.cost_model];
   site_->joined(stage);
+  tell_joins();
+  if (++joins_ > kJoinsTold) return;
   spdlog::info("stage {} ({}) at {} has joined", hello.name, hello.program, hello.address);
+}
+
+// Thousands may join at once: of each second the first ones are told, and how many followed.
+void Coordinator::tell_joins() {
+  const TimePoint now = clock_.now();
+  if (now - joins_since_ < std::chrono::seconds(1)) return;
+  if (joins_ > kJoinsTold) spdlog::info("{} more stages have joined", joins_ - kJoinsTold);
+  joins_ = 0;
+  joins_since_ = now;
 }
 
 void Coordinator::left(allocation::StageId stage) {
@@ -276,6 +288,7 @@ void Coordinator::run_divided(CycleTimes times) {
 }
 
 void Coordinator::finished(const CycleTimes& times) {
+  tell_joins();
   if (times.stages > 0) site_->finished(times);
   if (cycle_log_ != nullptr && times.stages > 0) {
     CycleTimes numbered = times;

@@ -76,6 +76,7 @@ class Coordinator final : private StageLinks::Host, private ParentLink::Host {
   // That of most stages; null: there is none.
   [[nodiscard]] const std::string* common_cost_model() const;
   void await_signal();
+  void tell_joins();
   void begin_cycle();
   void begin_later(TimePoint at);
   void run_divided(CycleTimes times);
@@ -100,6 +101,8 @@ class Coordinator final : private StageLinks::Host, private ParentLink::Host {
   std::unique_ptr<Site> site_;
   std::unique_ptr<CycleLog> cycle_log_;
   std::map<std::string, std::size_t> cost_models_;  // of connected stages
+  TimePoint joins_since_ = {};
+  std::size_t joins_ = 0;  // since then
 };
 
 }  // namespace vpfs::coordinator

@@ -54,7 +54,8 @@ class StageLinks final : public StageRequests {
   struct Limits {
     std::size_t connections = 16'384;
     std::size_t frame = std::size_t{64} * 1024;  // before Hello
-    std::size_t frame_of_stages = std::size_t{64} * 1024 * 1024;
+    std::size_t frame_of_stages = std::size_t{4} * 1024 * 1024;
+    std::size_t frame_of_answers = control::kMostAnswer;  // while one is due
     std::size_t unasked = 100;  // messages of a stage from one cycle to the next
     Duration hello = std::chrono::seconds(10);
     Duration connect = std::chrono::seconds(5);
