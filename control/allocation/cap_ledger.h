@@ -22,7 +22,7 @@ class CapLedger {
 
   void send(std::uint32_t pair, std::uint64_t cap) {
     rows_[pair].sent = cap;
-    is_used_ |= cap != kNoCap;
+    if (cap != kNoCap && !is_used_) is_used_ = true;
   }
   // The stage has applied what was sent.
   void settle(std::uint32_t pair);

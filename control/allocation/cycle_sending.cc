@@ -183,6 +183,7 @@ void CycleState::rebuild_rows() {
     stage.grants = static_cast<std::uint32_t>(sent_.size()) - stage.first_grant;
   }
   std::ranges::sort(places, {}, &Place::key);
+  all_take_caps_ = true;
   rows_.clear();
   ids_.clear();
   places_.clear();
@@ -195,6 +196,7 @@ void CycleState::rebuild_rows() {
     row.stage = members_.stages()[record.stage].rank;
     row.stages = record.stages;
     row.takes_caps = members_.stages()[record.stage].takes_caps;
+    all_take_caps_ &= row.takes_caps;
     row.weight = job.weight.value_or(job.announced_weight);
     row.most = job.most;
     ids_.push_back(place.pair);
@@ -250,31 +252,41 @@ bool CycleState::grants_caps(std::size_t resource) {
 
 void CycleState::cap_rows(std::size_t resource, Caps source) {
   CapLedger& ledger = ledgers_[resource];
-  const std::vector<std::uint64_t>& own = own_[resource];
-  std::vector<std::uint64_t>& caps = caps_[resource];
+  const std::size_t rows = rows_.size();
+  // The compiler does not know that none of these overlap.
+  const std::uint64_t* const own = own_[resource].data();
+  const std::uint32_t* const ids = ids_.data();
+  const std::uint32_t* const places = places_.data();
+  const std::uint8_t* const can_send = can_send_.data();
+  std::uint64_t* const caps = caps_[resource].data();
+  std::uint64_t* const wanted = wanted_.data();
   const std::uint64_t capacity = of(settings_.capacity, resource);
   const std::uint64_t most = capacity > 0 ? std::min(capacity, kNoCap - 1) : kNoCap - 1;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
+  bool has_any = false;
+  for (std::size_t i = 0; i < rows; ++i) {
     std::uint64_t cap = kNoCap;
-    if (source == Caps::before) cap = ledger.settled(ids_[i]);
+    if (source == Caps::before) cap = ledger.settled(ids[i]);
     if (source == Caps::granted) {
       const std::optional<std::uint64_t>& grant = of(grants_[i], resource);
-      if (grant && rows_[i].takes_caps) cap = std::min(*grant, most);
-      if (grant && !rows_[i].takes_caps) miss_caps(ids_[i]);
+      const bool takes_caps = all_take_caps_ || rows_[i].takes_caps;
+      if (grant && takes_caps) cap = std::min(*grant, most);
+      if (grant && !takes_caps) miss_caps(ids[i]);
     }
-    cycle_has_caps_ |= cap != kNoCap;
-    const bool is_raise = cap != kNoCap && cap > own[i] && can_send_[places_[i]] != 0;
-    wanted_[i] = is_raise ? cap - own[i] : 0;
+    has_any |= cap != kNoCap;
+    const bool is_raise = cap != kNoCap && cap > own[i] && can_send[places[i]] != 0;
+    wanted[i] = is_raise ? cap - own[i] : 0;
     caps[i] = cap == kNoCap ? kNoCap : std::min(cap, own[i]);
   }
+  cycle_has_caps_ |= has_any;
   if (capacity > 0) {
     ration(capacity - std::min(of(in_force_, resource), capacity), wanted_, given_);
   } else {
     std::ranges::copy(wanted_, given_.begin());
   }
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    caps[i] += given_[i];  // none of what has no cap
-    if (can_send_[places_[i]] != 0) ledger.send(ids_[i], caps[i]);
+  const std::uint64_t* const given = given_.data();
+  for (std::size_t i = 0; i < rows; ++i) {
+    caps[i] += given[i];  // none of what has no cap
+    if (can_send[places[i]] != 0) ledger.send(ids[i], caps[i]);
   }
 }
 

@@ -193,6 +193,7 @@ class CycleState {
   std::array<CapLedger, kResources.size()> ledgers_;
 
   bool rows_are_stale_ = true;
+  bool all_take_caps_ = true;  // the stages of all rows
   std::vector<Pair> rows_;
   std::vector<Grant> grants_;                                       // by row, as the following
   std::vector<std::uint32_t> ids_;                                  // of pairs

@@ -15,7 +15,8 @@ namespace vpfs::allocation {
 // What a CycleState is given by its owner.
 struct CycleSettings {
   Amounts capacity;  // of all stages, each second; zero: not divided, and caps are not added up
-  Duration period = std::chrono::milliseconds(50);    // of the first cycle; later ones are measured
+  // Of the first cycle; later ones are measured. With set_caps_end() the longest time between two.
+  Duration period = std::chrono::milliseconds(50);
   Duration deadline = std::chrono::milliseconds(25);  // a stage that answers later is late
   Duration lease = std::chrono::seconds(1);           // of a cycle, from when a stage gets it
   // For how long after the end of a connection a stage may still read what was sent on it.

@@ -52,7 +52,6 @@ void GivenPolicy::end_parent() {
 Result<void> GivenPolicy::allocate(std::span<const Pair> pairs, Duration period,
                                    const Amounts& /*less*/, std::span<const std::string_view> jobs,
                                    std::span<Grant> grants) {
-  std::ranges::fill(grants, Grant{});
   for (Divided& each : resources_) each.divider.begin(period);
   siblings_.begin();
   for (std::size_t first = 0; first < pairs.size();) {

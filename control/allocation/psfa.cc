@@ -9,34 +9,12 @@
 
 namespace vpfs::allocation {
 
-void Psfa::begin(Duration period) {
-  demands_.begin(period);
-  wants_.clear();
-  jobs_.clear();
-  stages_ = 0;
-}
-
-void Psfa::add(const Row& row) {
-  if (jobs_.empty() || jobs_.back().number != row.job) {
-    jobs_.push_back({.number = row.job,
-                     .first = wants_.size(),
-                     .weight = row.weight,
-                     .most = bounded(row.most)});
-  }
-  const Want want = {.demand = demands_.of(row.id, row.arrived, row.limited), .stages = row.stages};
-  wants_.push_back(want);
-  stages_ += want.stages;
-  Job& job = jobs_.back();
-  ++job.count;
-  job.stages += want.stages;
-  const bool is_unbounded = job.demand == kUnbounded || want.demand == kUnbounded;
-  job.demand = is_unbounded ? kUnbounded : std::min(job.demand + want.demand, kMostAmount);
-}
-
 // Returns what the floors leave.
 std::expected<std::uint64_t, Psfa::NoFloor> Psfa::set_floors(std::uint64_t capacity,
                                                              std::uint64_t floor) {
-  const std::uint64_t of_all = std::min(floor, capacity / (kFloorPart * stages_));
+  std::uint64_t stages = 0;
+  for (const Job& job : jobs_) stages += job.stages;
+  const std::uint64_t of_all = std::min(floor, capacity / (kFloorPart * stages));
   std::uint64_t left = capacity;
   for (Job& job : jobs_) {
     job.floor = job.most > 0 ? std::min(of_all, job.most / job.stages) : of_all;
@@ -67,9 +45,9 @@ void Psfa::divide_among_jobs(std::uint64_t amount) {
   (void)max_min_.fill(left, claims_, headroom_);
 }
 
-std::expected<void, Psfa::NoFloor> Psfa::finish(std::uint64_t capacity, std::uint64_t floor,
-                                                std::span<std::uint64_t> caps) {
-  VPFS_ASSERT(caps.size() == wants_.size() && capacity <= kMostAmount);
+std::expected<void, Psfa::NoFloor> Psfa::divide_all(std::uint64_t capacity, std::uint64_t floor,
+                                                    std::span<std::uint64_t> caps) {
+  VPFS_ASSERT(capacity <= kMostAmount);
   if (wants_.empty()) return {};
   const auto left = set_floors(capacity, floor);
   if (!left) return std::unexpected(left.error());
@@ -86,9 +64,8 @@ std::expected<void, Psfa::NoFloor> Psfa::finish(std::uint64_t capacity, std::uin
 std::expected<void, Psfa::NoFloor> Psfa::divide(std::span<const Row> rows, Duration period,
                                                 std::uint64_t capacity, std::uint64_t floor,
                                                 std::span<std::uint64_t> caps) {
-  begin(period);
-  for (const Row& row : rows) add(row);
-  return finish(capacity, floor, caps);
+  VPFS_ASSERT(caps.size() == rows.size());
+  return divide_rows([rows](std::size_t i) { return rows[i]; }, period, capacity, floor, caps);
 }
 
 namespace {
@@ -99,30 +76,13 @@ class PsfaPolicy final : public Policy {
 
   Result<void> allocate(std::span<const Pair> pairs, Duration period, const Amounts& less,
                         std::span<const std::string_view> jobs, std::span<Grant> grants) override {
-    constexpr std::size_t kAhead = 8;
-    for (Divided& each : resources_) each.psfa.begin(period);
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const Pair& pair = pairs[i];
-      for (Divided& each : resources_) {
-        if (settings_.capacity.*each.resource.amount == 0) continue;
-        if (i + kAhead < pairs.size()) each.psfa.prefetch(pairs[i + kAhead].id);
-        each.psfa.add({.id = pair.id,
-                       .job = pair.job,
-                       .weight = pair.weight,
-                       .most = pair.most.*each.resource.amount,
-                       .arrived = pair.arrived.*each.resource.amount,
-                       .limited = pair.limited,
-                       .stages = pair.stages});
-      }
-    }
     for (Divided& each : resources_) {
-      if (settings_.capacity.*each.resource.amount == 0) continue;
-      if (Result<void> done = finish(each, pairs.size(), less, jobs); !done) return done;
+      if (!is_divided(each.resource)) continue;
+      if (Result<void> done = divide(each, pairs, period, less, jobs); !done) return done;
     }
-    for (const Divided& each : resources_) {
-      const bool is_divided = settings_.capacity.*each.resource.amount > 0;
-      for (std::size_t i = 0; i < grants.size(); ++i) {
-        grants[i].*each.resource.grant = is_divided ? std::optional(each.caps[i]) : std::nullopt;
+    for (std::size_t i = 0; i < grants.size(); ++i) {
+      for (const Divided& each : resources_) {
+        if (is_divided(each.resource)) grants[i].*each.resource.grant = each.caps[i];
       }
     }
     return {};
@@ -135,19 +95,34 @@ class PsfaPolicy final : public Policy {
     std::vector<std::uint64_t> caps = {};  // kept from one call to the next
   };
 
-  Result<void> finish(Divided& divided, std::size_t pairs, const Amounts& less,
-                      std::span<const std::string_view> jobs) {
+  [[nodiscard]] bool is_divided(const Resource& resource) const {
+    return settings_.capacity.*resource.amount > 0;
+  }
+
+  Result<void> divide(Divided& divided, std::span<const Pair> pairs, Duration period,
+                      const Amounts& less, std::span<const std::string_view> jobs) {
     const Resource& resource = divided.resource;
-    divided.caps.resize(pairs);
+    const auto row_at = [&pairs, amount = resource.amount](std::size_t i) {
+      const Pair& pair = pairs[i];
+      return Psfa::Row{.id = pair.id,
+                       .job = pair.job,
+                       .weight = pair.weight,
+                       .most = pair.most.*amount,
+                       .arrived = pair.arrived.*amount,
+                       .limited = pair.limited,
+                       .stages = pair.stages};
+    };
+    divided.caps.resize(pairs.size());
     const std::uint64_t capacity = std::min(settings_.capacity.*resource.amount, kMostAmount);
     const std::uint64_t taken = std::min(less.*resource.amount, capacity);
     const std::uint64_t floor = std::max<std::uint64_t>(settings_.floor.*resource.amount, 1);
-    const auto done = divided.psfa.finish(capacity - taken, floor, divided.caps);
+    const auto done =
+        divided.psfa.divide_rows(row_at, period, capacity - taken, floor, divided.caps);
     if (done) return {};
     return fail(
         fmt::format("capacity.{}: no floor is left for job {}: {} a second, less {} of "
                     "silent stages, for {} pairs",
-                    resource.name, jobs[done.error().job], capacity, taken, pairs));
+                    resource.name, jobs[done.error().job], capacity, taken, pairs.size()));
   }
 
   const PolicySettings settings_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <span>
@@ -38,15 +40,22 @@ class Psfa {
                                                     std::uint64_t capacity, std::uint64_t floor,
                                                     std::span<std::uint64_t> caps);
 
-  // The same in parts, for several resources in one pass: a cycle has ended, its rows, the caps.
-  void begin(Duration period);
-  void add(const Row& row);
-  [[nodiscard]] std::expected<void, NoFloor> finish(std::uint64_t capacity, std::uint64_t floor,
-                                                    std::span<std::uint64_t> caps);
-  // Fetches what add() will need into the cache.
-  void prefetch(std::uint32_t id) const { demands_.prefetch(id); }
+  // The same for as many rows as there are caps; row_at(i) is the one at i.
+  template <typename RowAt>
+  [[nodiscard]] std::expected<void, NoFloor> divide_rows(RowAt&& row_at, Duration period,
+                                                         std::uint64_t capacity,
+                                                         std::uint64_t floor,
+                                                         std::span<std::uint64_t> caps) {
+    demands_.begin(period);
+    wants_.resize(caps.size());
+    jobs_.clear();
+    for (std::size_t i = 0; i < caps.size();) i = take_job(i, row_at);
+    return divide_all(capacity, floor, caps);
+  }
 
  private:
+  static constexpr std::size_t kAhead = 16;  // rows that are on their way into the cache
+
   // The rows of one job.
   struct Job {
     std::uint32_t number = 0;
@@ -59,15 +68,43 @@ class Psfa {
     std::uint64_t demand = 0;  // kUnbounded if that of one of its rows is
   };
 
+  // Takes the demands of the rows of one job. Returns the first row of the next one.
+  template <typename RowAt>
+  std::size_t take_job(std::size_t first, RowAt& row_at) {
+    const Row head = row_at(first);
+    std::uint64_t demand = 0;
+    std::uint64_t stages = 0;
+    bool is_unbounded = false;
+    std::size_t i = first;
+    for (; i < wants_.size(); ++i) {
+      const Row row = row_at(i);
+      if (i + kAhead < wants_.size()) demands_.prefetch(row_at(i + kAhead).id);
+      if (row.job != head.job) break;
+      Want& want = wants_[i];
+      want = {.demand = demands_.of(row.id, row.arrived, row.limited), .stages = row.stages};
+      stages += want.stages;
+      is_unbounded |= want.demand == kUnbounded;
+      demand = std::min(demand + want.demand, kMostAmount);
+    }
+    jobs_.push_back({.number = head.job,
+                     .first = first,
+                     .count = i - first,
+                     .stages = stages,
+                     .weight = head.weight,
+                     .most = bounded(head.most),
+                     .demand = is_unbounded ? kUnbounded : demand});
+    return i;
+  }
+  [[nodiscard]] std::expected<void, NoFloor> divide_all(std::uint64_t capacity, std::uint64_t floor,
+                                                        std::span<std::uint64_t> caps);
   [[nodiscard]] std::expected<std::uint64_t, NoFloor> set_floors(std::uint64_t capacity,
                                                                  std::uint64_t floor);
   void divide_among_jobs(std::uint64_t amount);
 
+  // Kept from one call to the next, the demands for their history.
   Demands demands_;
   std::vector<Want> wants_;  // of the rows
   std::vector<Job> jobs_;
-  std::uint64_t stages_ = 0;
-  // Kept from one call to the next.
   MaxMin max_min_;
   WithinJob within_job_;
   std::vector<Claim> claims_;

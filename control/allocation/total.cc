@@ -16,7 +16,6 @@ class TotalPolicy final : public Policy {
   Result<void> allocate(std::span<const Pair> pairs, Duration period, const Amounts& /*less*/,
                         std::span<const std::string_view> /*jobs*/,
                         std::span<Grant> grants) override {
-    std::ranges::fill(grants, Grant{});
     siblings_.begin();
     for (AmountDivider& each : dividers_) each.begin(period);
     for (std::size_t first = 0; first < pairs.size();) {
