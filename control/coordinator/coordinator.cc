@@ -23,9 +23,10 @@ using allocation::PolicyKind;
 using allocation::PolicySettings;
 using control::make_error;
 
-CycleSettings cycle_settings(const Config& config, TimePoint clear_from) {
+CycleSettings cycle_settings(const Config& config, const PolicyKind& policy, TimePoint clear_from) {
   CycleSettings settings;
-  settings.capacity = config.capacity;
+  // Of other policies the caps of single jobs are all there is, which add up to nothing.
+  if (policy.needs_caps) settings.capacity = config.capacity;
   if (config.period > Duration::zero()) settings.period = config.period;
   settings.deadline = config.deadline;
   settings.lease = config.lease;
@@ -116,7 +117,7 @@ Coordinator::Coordinator(const Config& config, const Clock& clock, const Term& t
       policy_(*allocation::find_policy(config.policy)),
       signals_(context_, SIGTERM, SIGINT, SIGUSR2),
       cycle_timer_(context_),
-      state_(cycle_settings(config, clear_from), make_policy(), term.number),
+      state_(cycle_settings(config, policy_, clear_from), make_policy(), term.number),
       runner_(context_, clock, state_) {}
 
 Coordinator::~Coordinator() {
