@@ -113,6 +113,21 @@ TEST(Rights, EveryMessageNeedsOne) {
   EXPECT_EQ(needed_right(request), Rights::change);
 }
 
+TEST(Rights, WhatIsForwardedNeedsTheRightOfWhatIsInside) {
+  Envelope request;
+  Envelope& inside = *request.mutable_forward()->mutable_request();
+  EXPECT_EQ(needed_right(request), Rights::change) << "nothing";
+  inside.mutable_stats();
+  EXPECT_EQ(needed_right(request), Rights::own);
+  inside.mutable_status();
+  EXPECT_EQ(needed_right(request), Rights::read);
+  inside.mutable_drain();
+  EXPECT_EQ(needed_right(request), Rights::change);
+  EXPECT_TRUE(is_audited(request));
+  inside.mutable_forward()->mutable_request()->mutable_stats();
+  EXPECT_EQ(needed_right(request), Rights::change) << "one inside another";
+}
+
 TEST(Rights, ARefusalNamesTheCallerAndTheSetting) {
   const Caller reader{.name = "alice (uid 1001)", .from = "unix", .rights = Rights::read};
   const Error change = refusal(reader, Rights::change);
