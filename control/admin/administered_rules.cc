@@ -156,6 +156,8 @@ WantedNames Administration::names_of(const Envelope& request, const Caller& call
     (void)read_job(request.job(), &noted);
   } else if (request.has_why() && caller.rights != Rights::own) {
     (void)read_asked(request.why().who(), &noted);
+  } else if (request.has_site()) {
+    return names_of_site(request.site(), caller);
   } else if (request.has_rule()) {
     const Rule::Action action = request.rule().action();
     if (action != Rule::START && action != Rule::CHANGE && action != Rule::APPLY &&
@@ -253,12 +255,11 @@ Administration::Outcome<JobReply> Administration::job(const Job& request, const 
 
 JobReply Administration::list_jobs(const Caller& caller) {
   JobReply reply;
-  const stage::Config& config = live_.composed().config;
   if (caller.rights == Rights::own) {
-    const JobIds own = own_jobs(config, caller);
-    add_jobs(reply, config, live_.book().state(), &own);
+    const JobIds own = own_jobs(live_.composed().config, caller);
+    add_jobs(reply, live_, &own);
   } else {
-    add_jobs(reply, config, live_.book().state());
+    add_jobs(reply, live_);
   }
   return reply;
 }

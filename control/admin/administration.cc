@@ -76,6 +76,8 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
         answer(ack(changed->empty() ? "nothing has changed"
                                     : fmt::format("{}", fmt::join(*changed, "\n"))));
       });
+    case Envelope::kSite:
+      return send_ack(answer, site(request.site(), caller));
     case Envelope::kDrain:
       return send_ack(answer, drain());
     case Envelope::kBypass:
@@ -104,10 +106,15 @@ Administration::Outcome<stage::Change> Administration::carry_out(stage::BookOper
   tick();
   auto change = live_.prepare(std::move(operation));
   if (!change) return change;
-  if (auto done = live_.carry_out(*change); !done) return std::unexpected(std::move(done.error()));
-  spdlog::info("{}: {}", change->operation.who, stage::command_of(change->operation));
-  use_composed();
+  if (auto done = put_into_force(*change); !done) return std::unexpected(std::move(done.error()));
   return change;
+}
+
+Administration::Outcome<void> Administration::put_into_force(const stage::Change& change) {
+  if (auto done = live_.carry_out(change); !done) return done;
+  spdlog::info("{}: {}", change.operation.who, stage::command_of(change.operation));
+  use_composed();
+  return {};
 }
 
 Administration::Outcome<Ack> Administration::drain() {

@@ -43,6 +43,10 @@ class Administration {
   [[nodiscard]] Outcome<RuleReply> change_rules(const Rule& request, const Caller& caller);
   [[nodiscard]] Outcome<JobReply> job(const Job& request, const Caller& caller);
   [[nodiscard]] JobReply list_jobs(const Caller& caller);
+  [[nodiscard]] Outcome<Ack> site(const Site& request, const Caller& caller);
+  [[nodiscard]] stage::BookOperation operation_of(const Site& request, const Caller& caller) const;
+  [[nodiscard]] WantedNames names_of_site(const Site& request, const Caller& caller) const;
+  void warn_of_site(Ack& reply) const;
   [[nodiscard]] Outcome<Ack> drain();
   [[nodiscard]] Outcome<Ack> bypass(const Bypass& request, const Caller& caller);
   [[nodiscard]] StatsReply stats_of(const Stats& request, const Caller& caller);
@@ -58,6 +62,7 @@ class Administration {
       const Rule& request, const Caller& caller, const stage::Config& file) const;
   // Carries an operation out, and puts what follows into force.
   [[nodiscard]] Outcome<stage::Change> carry_out(stage::BookOperation operation);
+  [[nodiscard]] Outcome<void> put_into_force(const stage::Change& change);
   void use_composed();
   void apply_bypass();
   void warn_of_hidden(RuleReply& reply, const std::string& name) const;

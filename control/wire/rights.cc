@@ -115,7 +115,7 @@ Rights needed_right(const Envelope& request) {
       return Rights::own;
     case Envelope::kStatus:
       return Rights::read;
-    default:  // cycle, reload, drain, bypass, and whatever comes
+    default:  // cycle, site, reload, drain, bypass, and whatever comes
       return Rights::change;
   }
 }

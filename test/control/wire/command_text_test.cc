@@ -38,6 +38,9 @@ TEST(CommandText, IsWhatAnAdministratorWouldType) {
   request.mutable_bypass()->set_on(true);
   request.mutable_bypass()->set_for_seconds(600);
   EXPECT_EQ(command_text(request), "bypass on --for 600");
+  request.mutable_site()->set_origin("site");
+  request.mutable_site()->add_rules();
+  EXPECT_EQ(command_text(request), "site site '(1 rules, 0 jobs)'");
   request.mutable_reload();
   EXPECT_EQ(command_text(request), "reload");
 }
