@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <asio/io_context.hpp>
@@ -10,6 +11,7 @@
 #include "base/result.h"
 #include "control/admin/administration.h"
 #include "control/metrics/http_port.h"
+#include "control/wire/dialled_coordinator.h"
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
 #include "proxy/config.h"
@@ -34,9 +36,13 @@ class ControlSide final : public control::Owner {
   [[nodiscard]] Result<void> open(const Config& config, const std::string& address);
   // Another configuration is in force, at its start too.
   void introduce(const Config& config, const std::string& address);
+  // Opens the control port if there is none yet.
   [[nodiscard]] Result<void> reload(const Config& config);
   // Closes the ports. No request comes after it.
   void stop();
+
+  // The coordinator that the proxy connects to.
+  [[nodiscard]] std::optional<control::DialledCoordinator> coordinator() const;
 
   // From the threads of the ports.
   [[nodiscard]] control::Hello hello() const override;
@@ -47,6 +53,8 @@ class ControlSide final : public control::Owner {
              control::CycleAnswer& answer) override;
 
  private:
+  [[nodiscard]] Result<void> open_port(const Config& config);
+
   control::Administration& administration_;
   Dispatcher& dispatcher_;
   const SharedState& shared_;

@@ -41,6 +41,7 @@ CycleResult Stage::begin_cycle(const Cycle& cycle, std::span<const Allocation> a
     return CycleResult::unsupported;
   }
   allocations_.begin(cycle, now);
+  if (cycle.lease == Duration::zero()) end_lease("the coordinator has taken its limits back", now);
   return CycleResult::applied;
 }
 
@@ -108,7 +109,7 @@ void Stage::limit_all(const Limits& limits, TimePoint now) {
   }
 }
 
-void Stage::end_lease(TimePoint now) {
+void Stage::end_lease(std::string_view why, TimePoint now) {
   const std::size_t count = allocations_.limited().size();
   allocations_.end();
   fall_back(now);
@@ -117,9 +118,7 @@ void Stage::end_lease(TimePoint now) {
   std::string what = "are lifted";
   if (fallback_.mode == Fallback::Mode::last) what = "stay";
   if (fallback_.mode == Fallback::Mode::rate) what = "become " + to_string(fallback_.rate);
-  notices_.push_back(fmt::format(
-      "the coordinator was not heard of for its lease: its limits {} (virtual PFSes: {})", what,
-      count));
+  notices_.push_back(fmt::format("{}: its limits {} (virtual PFSes: {})", why, what, count));
 }
 
 void Stage::fall_back(TimePoint now) {

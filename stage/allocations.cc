@@ -74,7 +74,6 @@ Allocations::Elsewhere Allocations::elsewhere(AppId app, Cost total, TimePoint n
 void Allocations::end() {
   lease_end_ = kNever;
   ++base_;
-  ++counts_.lease_ends;
 }
 
 void Allocations::forget(AppId app) {

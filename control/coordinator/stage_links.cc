@@ -218,7 +218,9 @@ void StageLinks::dial(Dialled& stage) {
 
 net::Task<> StageLinks::connect(Dialled& stage) {
   const control::PortAddress& address = stage.config.address;
-  auto socket = co_await control::connect_socket(address, limits_.connect);
+  const control::ClientOptions options = {
+      .program = {}, .connect_within = limits_.connect, .names_users = false};
+  auto socket = co_await control::connect_socket(address, options);
   if (is_stopped_) co_return;
   if (!socket) {
     dial_later(stage, socket.error());

@@ -45,6 +45,9 @@ TEST(CommandText, IsWhatAnAdministratorWouldType) {
   forward.mutable_forward()->add_stages("ds1");
   forward.mutable_forward()->add_stages("ds2");
   EXPECT_EQ(command_text(forward), "forward bypass on --for 600 --stage ds1,ds2");
+  request.mutable_site()->set_origin("site");
+  request.mutable_site()->add_rules();
+  EXPECT_EQ(command_text(request), "site site '(1 rules, 0 jobs)'");
   request.mutable_reload();
   EXPECT_EQ(command_text(request), "reload");
 }

@@ -105,6 +105,9 @@ TEST(Rights, EveryMessageNeedsOne) {
   request.mutable_cycle();
   EXPECT_EQ(needed_right(request), Rights::change);
   EXPECT_FALSE(is_audited(request));
+  request.mutable_site();
+  EXPECT_EQ(needed_right(request), Rights::change);
+  EXPECT_TRUE(is_audited(request));
   request.mutable_reload();
   EXPECT_EQ(needed_right(request), Rights::change);
   request.mutable_drain();
