@@ -108,7 +108,9 @@ void ControlSide::introduce(const Config& config, const std::string& address) {
   hello.set_role(control::Hello::STAGE);
   hello.set_name(config.name.empty() ? address : config.name);
   hello.set_incarnation(incarnation_);
-  for (const char* const each : {"rules", "jobs", "bypass"}) hello.add_capabilities(each);
+  for (const char* const each : {"rules", "jobs", "bypass", "site", "forward_as"}) {
+    hello.add_capabilities(each);
+  }
   const PolicyKind& policy = stage::policy_of(config);
   if (policy.caps) hello.add_capabilities("caps");
   if (policy.elsewhere) hello.add_capabilities("elsewhere");

@@ -48,6 +48,9 @@ Administration::Administration(LiveState& live, StageOwner& owner, ReadWallClock
               .count = [this] { return reader_.read(owner_.stage()).rules; }}) {}
 
 WantedNames Administration::names_of(const Envelope& request, const Caller& caller) const {
+  if (request.has_site()) {
+    return live_.file().names == nullptr ? WantedNames() : names_of_site(request.site(), caller);
+  }
   if (!request.has_why()) return rules_.names_of(request, caller);
   if (live_.file().names == nullptr || caller.rights == Rights::own) return {};
   const NotedNames noted;
@@ -92,6 +95,8 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
         answer(ack(changed->empty() ? "nothing has changed"
                                     : fmt::format("{}", fmt::join(*changed, "\n"))));
       });
+    case Envelope::kSite:
+      return send_ack(answer, site(request.site(), caller));
     case Envelope::kDrain:
       return send_ack(answer, drain());
     case Envelope::kBypass:

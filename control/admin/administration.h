@@ -37,6 +37,10 @@ class Administration {
   template <typename Reply>
   using Outcome = RuleAdministration::Outcome<Reply>;
 
+  [[nodiscard]] Outcome<Ack> site(const Site& request, const Caller& caller);
+  [[nodiscard]] stage::BookOperation operation_of(const Site& request, const Caller& caller) const;
+  [[nodiscard]] WantedNames names_of_site(const Site& request, const Caller& caller) const;
+  void warn_of_site(Ack& reply) const;
   [[nodiscard]] Outcome<Ack> drain();
   [[nodiscard]] Outcome<Ack> bypass(const Bypass& request, const Caller& caller);
   [[nodiscard]] StatsReply stats_of(const Stats& request, const Caller& caller);

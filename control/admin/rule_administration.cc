@@ -121,10 +121,15 @@ RuleAdministration::Outcome<stage::Change> RuleAdministration::carry_out(
   tick();
   auto change = live_.prepare(std::move(operation));
   if (!change) return change;
-  if (auto done = live_.carry_out(*change); !done) return std::unexpected(std::move(done.error()));
-  spdlog::info("{}: {}", change->operation.who, stage::command_of(change->operation));
-  hooks_.changed();
+  if (auto done = put_into_force(*change); !done) return std::unexpected(std::move(done.error()));
   return change;
+}
+
+RuleAdministration::Outcome<void> RuleAdministration::put_into_force(const stage::Change& change) {
+  if (auto done = live_.carry_out(change); !done) return done;
+  spdlog::info("{}: {}", change.operation.who, stage::command_of(change.operation));
+  hooks_.changed();
+  return {};
 }
 
 std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
@@ -267,12 +272,11 @@ RuleAdministration::Outcome<JobReply> RuleAdministration::job(const Job& request
 
 JobReply RuleAdministration::list_jobs(const Caller& caller) {
   JobReply reply;
-  const stage::Config& config = live_.composed().config;
   if (caller.rights == Rights::own) {
-    const JobIds own = own_jobs(config, caller);
-    add_jobs(reply, config, live_.book().state(), &own);
+    const JobIds own = own_jobs(live_.composed().config, caller);
+    add_jobs(reply, live_, &own);
   } else {
-    add_jobs(reply, config, live_.book().state());
+    add_jobs(reply, live_);
   }
   return reply;
 }

@@ -42,6 +42,8 @@ class RuleAdministration {
   [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller) const;
   // Carries an operation out, and puts what follows into force.
   [[nodiscard]] Outcome<stage::Change> carry_out(stage::BookOperation operation);
+  // The second half of it.
+  [[nodiscard]] Outcome<void> put_into_force(const stage::Change& change);
   // Ends rules, jobs and confirmations whose time is over.
   void tick();
 

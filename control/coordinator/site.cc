@@ -149,7 +149,7 @@ void Site::use_composed() {
   jobs_.use(entitlements_of(config_.jobs, live_->composed().config));
   // An aggregator's stages keep what they have until its parent has spoken.
   if (config_.parent) return;
-  (void)stages_.set(to_site(live_->composed().config, live_->book().state(), config_.name));
+  (void)stages_.set(to_site(*live_, config_.name));
 }
 
 void Site::take_on(const control::Site& of_parent, Duration patience, SiteStages::Told done) {

@@ -47,12 +47,11 @@ stage::Config site_grammar(const stage::Names* names) {
   return config;
 }
 
-control::Site to_site(const stage::Config& composed, const stage::BookState& book,
-                      const std::string& origin) {
+control::Site to_site(const control::LiveState& live, const std::string& origin) {
   control::Site site;
   site.set_origin(origin);
-  const Ends ends = ends_of(book);
-  for (const stage::RuleConfig& rule : composed.rules) {
+  const Ends ends = ends_of(live.book().state());
+  for (const stage::RuleConfig& rule : live.composed().config.rules) {
     control::Site::Rule& to = *site.add_rules();
     to.set_name(rule.name);
     to.set_condition(rule.text.condition);
@@ -65,7 +64,7 @@ control::Site to_site(const stage::Config& composed, const stage::BookState& boo
     }
   }
   control::JobReply jobs;
-  control::add_jobs(jobs, composed, book);
+  control::add_jobs(jobs, live);
   *site.mutable_jobs() = std::move(*jobs.mutable_jobs());
   return site;
 }

@@ -2,10 +2,9 @@
 
 #include <string>
 
+#include "control/admin/live_state.h"
 #include "control/wire/control.pb.h"
-#include "stage/composer.h"
 #include "stage/config.h"
-#include "stage/live_rules.h"
 #include "stage/names.h"
 
 namespace vpfs::coordinator {
@@ -15,7 +14,6 @@ namespace vpfs::coordinator {
 [[nodiscard]] stage::Config site_grammar(const stage::Names* names);
 
 // The live rules and jobs as stages get them. The words for totals stay here.
-[[nodiscard]] control::Site to_site(const stage::Config& composed, const stage::BookState& book,
-                                    const std::string& origin);
+[[nodiscard]] control::Site to_site(const control::LiveState& live, const std::string& origin);
 
 }  // namespace vpfs::coordinator

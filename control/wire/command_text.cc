@@ -119,6 +119,13 @@ std::string command_text(const Envelope& request) {
       words.add_list("--stage", forward.stages());
       return std::move(words).text();
     }
+    case Envelope::kSite: {
+      Words words("site");
+      if (!request.site().origin().empty()) words.add(request.site().origin());
+      words.add(fmt::format("({} rules, {} jobs)", request.site().rules_size(),
+                            request.site().jobs_size()));
+      return std::move(words).text();
+    }
     default:
       return std::string(body_name(request));
   }

@@ -47,6 +47,7 @@ class Connection final : public ConversationHost, public std::enable_shared_from
   // The rights of its peer may be other ones.
   void access_changed();
 
+  [[nodiscard]] Rights rights() const { return conversation_->caller().rights; }
   [[nodiscard]] bool closed() const { return closed_; }
   [[nodiscard]] bool greeted() const { return conversation_ && conversation_->greeted(); }
   [[nodiscard]] const std::string& peer() const { return peer_; }

@@ -34,6 +34,21 @@ void Conversation::set_caller(Caller caller) {
   caller_ = std::move(caller);
   const bool writer = greeted_ && caller_.rights == Rights::change;
   reader_.allow(writer ? limits_.frame_of_writers : limits_.frame);
+  if (!writer) end_watches_of_others();
+}
+
+void Conversation::end_watches_of_others() {
+  for (const Watching& watch : watches_) {
+    if (watch.as_uid) send_error(watch.id, not_for_others());
+  }
+  std::erase_if(watches_, [](const Watching& watch) { return watch.as_uid.has_value(); });
+}
+
+Error Conversation::not_for_others() const {
+  return make_error(Error::NOT_PERMITTED, "as_uid",
+                    fmt::format("{} from {} may not ask for other users; control.writers of the "
+                                "configuration says who may",
+                                caller_.name, caller_.from));
 }
 
 bool Conversation::may_handle() const {
@@ -176,6 +191,7 @@ void Conversation::handle_request(TimePoint now) {
     case Envelope::kBypass:
     case Envelope::kForward:
     case Envelope::kCycle:
+    case Envelope::kSite:
       break;
     default:
       ++counters_.unknown;
@@ -183,12 +199,12 @@ void Conversation::handle_request(TimePoint now) {
                                 fmt::format("{} is not a request", body_name(*request_))));
       return;
   }
-  const Rights needed = needed_right(*request_);
-  if (caller_.rights < needed) {
+  std::optional<std::uint32_t> as_uid;
+  if (request_->has_as_uid()) as_uid = request_->as_uid();
+  const Caller caller = caller_of(as_uid);
+  if (std::optional<Error> why = may_ask(*request_, caller)) {
     ++counters_.not_permitted;
-    Error why = refusal(caller_, needed);
-    if (needed == Rights::change) host_.record(*request_, caller_, "refused: " + why.text(), true);
-    send_error(id, std::move(why));
+    send_error(id, std::move(*why));
     return;
   }
   if (caller_.rights == Rights::own && !host_.admits_another(now)) {
@@ -204,8 +220,30 @@ void Conversation::handle_request(TimePoint now) {
     start_watch(now);
   } else {
     ++counters_.requests;
-    ask(*request_, id, 0);
+    ask(*request_, caller, id, 0);
   }
+}
+
+Caller Conversation::caller_of(const std::optional<std::uint32_t>& as_uid) const {
+  if (!as_uid || caller_.rights != Rights::change) return caller_;
+  return {.name = fmt::format("uid {} through {}", *as_uid, caller_.name),
+          .from = caller_.from,
+          .rights = Rights::own,
+          .uid = *as_uid};
+}
+
+std::optional<Error> Conversation::may_ask(const Envelope& request, const Caller& caller) {
+  const Rights needed = needed_right(request);
+  std::optional<Error> why;
+  if (request.has_as_uid() && caller_.rights != Rights::change) {
+    why = not_for_others();
+  } else if (caller.rights < needed) {
+    why = refusal(caller, needed);
+  }
+  if (why && needed == Rights::change) {
+    host_.record(request, caller, "refused: " + why->text(), true);
+  }
+  return why;
 }
 
 // The answer has no detour over another turn: flows and report go out in one write.
@@ -250,9 +288,12 @@ void Conversation::start_watch(TimePoint now) {
     return;
   }
   ++counters_.requests;
+  std::optional<std::uint32_t> as_uid;
+  if (request_->has_as_uid()) as_uid = request_->as_uid();
   watches_.push_back({.number = ++last_watch_,
                       .id = id,
                       .rules = request_->watch().rules(),
+                      .as_uid = as_uid,
                       .period = watch_period(request_->watch(), caller_.rights, limits_),
                       .due = now});
   run_watches(now);
@@ -267,7 +308,7 @@ void Conversation::run_watches(TimePoint now) {
     watch.asked = true;
     Envelope request;
     request.mutable_stats()->set_rules(watch.rules);
-    ask(std::move(request), watch.id, watch.number);
+    ask(std::move(request), caller_of(watch.as_uid), watch.id, watch.number);
   }
 }
 
@@ -279,10 +320,11 @@ std::optional<TimePoint> Conversation::next_watch() const {
   return next;
 }
 
-void Conversation::ask(Envelope request, std::uint64_t id, std::uint64_t watch) {
+void Conversation::ask(Envelope request, const Caller& caller, std::uint64_t id,
+                       std::uint64_t watch) {
   const std::uint64_t ticket = ++last_ticket_;
   pending_.push_back({.ticket = ticket, .id = id, .watch = watch});
-  host_.ask(ticket, std::move(request), caller_);
+  host_.ask(ticket, std::move(request), caller);
 }
 
 void Conversation::answered(std::uint64_t ticket, Envelope answer) {

@@ -38,7 +38,8 @@ class Conversation {
                PortCounters& counters);
 
   [[nodiscard]] const Caller& caller() const { return caller_; }
-  // After a reload. Ends nothing that is under way.
+  // After a reload. Ends nothing that is under way, except watches for other users that it may not
+  // have any more.
   void set_caller(Caller caller);
 
   // Begins a conversation with a coordinator that this side has connected to: says Hello. Once the
@@ -94,6 +95,7 @@ class Conversation {
     std::uint64_t number = 0;
     std::uint64_t id = 0;
     bool rules = false;
+    std::optional<std::uint32_t> as_uid;
     Duration period = {};
     TimePoint due;
     bool asked = false;
@@ -108,7 +110,13 @@ class Conversation {
   void handle_request(TimePoint now);
   void handle_cycle();
   void start_watch(TimePoint now);
-  void ask(Envelope request, std::uint64_t id, std::uint64_t watch);
+  void end_watches_of_others();
+  [[nodiscard]] Error not_for_others() const;
+  // As whom a request is answered.
+  [[nodiscard]] Caller caller_of(const std::optional<std::uint32_t>& as_uid) const;
+  // Why not.
+  [[nodiscard]] std::optional<Error> may_ask(const Envelope& request, const Caller& caller);
+  void ask(Envelope request, const Caller& caller, std::uint64_t id, std::uint64_t watch);
   void send(Envelope& answer, std::uint64_t id);
   void send_error(std::uint64_t id, Error error);
   void break_off(std::string why);

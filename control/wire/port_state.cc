@@ -258,7 +258,8 @@ void PortState::ask(const Connection& connection, std::uint64_t ticket, Envelope
                     const Caller& caller) {
   const bool audited = is_audited(request);
   std::string counted;
-  if (caller.rights != Rights::change) {
+  // Of a connection that may change everything the requests in flight are bound enough.
+  if (connection.rights() != Rights::change) {
     Peer& who = peer(connection.peer());
     if (who.unanswered >= limits_.unanswered_of_a_reader) {
       ++counters_.too_many;
@@ -274,9 +275,11 @@ void PortState::ask(const Connection& connection, std::uint64_t ticket, Envelope
     counted = connection.peer();
   }
   auto deliver = [mailbox = mailbox_, audit = audit_, connection = connection.number(), ticket,
-                  caller, audited, counted,
+                  caller, audited, counted, is_site = request.has_site(),
                   command = audited ? command_text(request) : ""](Envelope answer) {
-    if (audited) audit->record(caller, command, result_text(answer), false);
+    // A coordinator tells its site again and again.
+    const bool changed_nothing = is_site && answer.has_ack() && answer.ack().text().empty();
+    if (audited && !changed_nothing) audit->record(caller, command, result_text(answer), false);
     mailbox->post(
         {.connection = connection, .ticket = ticket, .answer = std::move(answer), .peer = counted});
   };

@@ -120,7 +120,7 @@ Rights needed_right(const Envelope& request) {
       const Envelope& inside = request.forward().request();
       return inside.has_forward() ? Rights::change : needed_right(inside);
     }
-    default:  // cycle, reload, drain, bypass, and whatever comes
+    default:  // cycle, site, reload, drain, bypass, and whatever comes
       return Rights::change;
   }
 }

@@ -152,7 +152,13 @@ TEST(LiveCoordinator, ARateOfTheWholeSiteBoundsTheJobInTheCycles) {
   };
   ASSERT_TRUE(LiveProxy::comes_true([&] { return !job("job-a").is_null(); }));
   site.run({"rule", "start", "job-{jobid}", "jobid=*", "total_rate=3MiB/s", "total_iops=2k"});
+  EXPECT_TRUE(LiveProxy::comes_true([&] { return job("job-a")["most"]["bytes"] == 3 << 20; }))
+      << "of its template, which the proxy has told";
+  EXPECT_EQ(job("job-a")["most"]["operations"], 2000);
+  EXPECT_EQ(job("job-b")["most"]["bytes"], 0) << "it has an entry of its own";
   EXPECT_EQ(job("job-b")["weight"], 9);
+  site.run({"rule", "stop", "job-{jobid}"});
+  EXPECT_TRUE(LiveProxy::comes_true([&] { return job("job-a")["most"]["bytes"] == 0; }));
 }
 
 std::string get(std::uint16_t port, const std::string& path) {

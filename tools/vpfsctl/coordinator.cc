@@ -81,9 +81,14 @@ std::vector<Answer> answers_of_stages(Answer coordinator) {
   return answers;
 }
 
+SiteOptions for_coordinator(SiteOptions options) {
+  options.client.peer = "coordinator";
+  return options;
+}
+
 Coordinator::Coordinator(control::PortAddress address, SiteOptions options)
     : name_(control::to_string(address)),
-      options_(std::move(options)),
+      options_(for_coordinator(std::move(options))),
       client_({std::move(address)}, options_.client) {}
 
 Answer Coordinator::ask(const control::Envelope& request) {

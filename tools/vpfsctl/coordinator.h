@@ -28,6 +28,9 @@ namespace vpfs::ctl {
 // The answers of stages in that of their coordinator. Its own answer, if it has asked none.
 [[nodiscard]] std::vector<Answer> answers_of_stages(Answer coordinator);
 
+// The same, with errors that speak of a coordinator.
+[[nodiscard]] SiteOptions for_coordinator(SiteOptions options);
+
 // A coordinator, and its stages through it.
 class Coordinator {
  public:

@@ -217,7 +217,7 @@ ExitCode run_site_top(const control::PortAddress& coordinator, SiteOptions optio
                       const Settings& settings, const control::Envelope& request,
                       const std::string& version) {
   const Target target = {.name = control::to_string(coordinator), .endpoint = coordinator};
-  return show(Latest::of_stages(target), {target}, std::move(options), settings,
+  return show(Latest::of_stages(target), {target}, for_coordinator(std::move(options)), settings,
               forwarded(request, settings.stages), version);
 }
 

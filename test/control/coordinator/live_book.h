@@ -33,9 +33,7 @@ class LiveBook {
     ASSERT_TRUE(live_->carry_out(*change));
   }
   [[nodiscard]] const stage::Config& composed() const { return live_->composed().config; }
-  [[nodiscard]] control::Site site() const {
-    return to_site(composed(), live_->book().state(), "main");
-  }
+  [[nodiscard]] control::Site site() const { return to_site(*live_, "main"); }
   [[nodiscard]] control::LiveState& live() { return *live_; }
 
   WallTime now = WallTime(std::chrono::seconds(1'800'000'000));
