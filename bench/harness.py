@@ -74,13 +74,13 @@ class Program:
     def last_lines(self, count: int = 5) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-count:])
 
-    def wait_until(self, ready: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + START_PATIENCE
+    def wait_until(self, ready: Callable[[], bool], what: str, patience: float = START_PATIENCE) -> None:
+        deadline = time.monotonic() + patience
         while not ready():
             if not self.running():
                 raise Problem(f"{self.name} ended with {self.exit_code()} instead of {what}:\n{self.last_lines()}")
             if time.monotonic() > deadline:
-                raise Problem(f"{self.name} was not {what} within {START_PATIENCE:.0f} s:\n{self.last_lines()}")
+                raise Problem(f"{self.name} was not {what} within {patience:.0f} s:\n{self.last_lines()}")
             time.sleep(0.02)
 
     def wait_for_line(self, text: str) -> None:
@@ -109,6 +109,17 @@ class Program:
         if not used:
             raise Problem(f"{self.name} has no thread {thread}")
         return sum(used) / 1e9
+
+    def exact_cpu_seconds(self) -> float:
+        """The time of all its threads that run now, to a nanosecond."""
+        used = 0
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # the thread has ended
+                used += int((task / "schedstat").read_text().split()[0])
+        return used / 1e9
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
 
     def rss_mib(self) -> float:
         """Its resident memory."""

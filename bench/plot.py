@@ -195,6 +195,20 @@ def bars(panel: Axes, groups: Sequence[str], series: Mapping[str, Sequence[float
     categories(panel, groups)
 
 
+def stacked(panel: Axes, groups: Sequence[str], series: Mapping[str, Sequence[float | None]],
+            look_of: Mapping[str, Look] | None = None) -> None:
+    """One bar per group, of a part for each series, the first at the bottom."""
+    look_of = look_of or looks(list(series))
+    below = [0.0] * len(groups)
+    for name, values in series.items():
+        own = look_of[name]
+        parts = [value or 0.0 for value in values]
+        panel.bar(range(len(groups)), parts, bottom=below, width=0.7, color=own.colour, hatch=own.hatch, edgecolor="white",
+                  linewidth=0.5, label=name)
+        below = [height + part for height, part in zip(below, parts)]
+    categories(panel, groups)
+
+
 def short(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
 

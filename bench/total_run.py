@@ -80,10 +80,17 @@ class Script:
 
 
 def run_with_script(programs: Programs, address: str, applications: Sequence[Application], length: float,
-                    act: Callable[[Script], None]) -> dict:
+                    act: Callable[[Script], None], on_line: Callable[[str], None] | None = None,
+                    interval: float = INTERVAL) -> dict:
     script = Script(act)
+
+    def hear(line: str) -> None:
+        script.on_line(line)
+        if on_line is not None:
+            on_line(line)
+
     try:
-        result = run_load(programs, "load", address, applications, length, WARM_UP, script.on_line, interval=INTERVAL)
+        result = run_load(programs, "load", address, applications, length, WARM_UP, hear, interval=interval)
     finally:
         script.stop()
     script.check()

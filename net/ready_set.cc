@@ -46,6 +46,7 @@ void ReadySet::remove(int descriptor, Member& member) {
 }
 
 void ReadySet::close() {
+  count_ = 0;
   std::error_code ignored;
   epoll_.close(ignored);
 }
@@ -59,15 +60,21 @@ void ReadySet::wait() {
 }
 
 void ReadySet::serve() {
-  bool has_waited = false;
+  bool waits = false;
   for (int i = 0; i < kBatches && epoll_.is_open(); ++i) {
-    if (serve_batch(has_waited ? kPatienceMs : 0)) continue;
-    // Nothing was there. Somebody else may wait for the event loop for that long, not longer.
-    if (!expects_more_ || std::exchange(has_waited, true)) return;
+    const bool had_any = serve_batch(waits ? kPatienceMs : 0);
+    // Whoever waits for the event loop waits no longer than once for nothing.
+    if (!expects_more_ || (waits && !had_any)) return;
+    waits = waits || !had_any;
   }
 }
 
+void ReadySet::serve_now() {
+  if (!is_serving_ && epoll_.is_open()) (void)serve_batch(0);
+}
+
 bool ReadySet::serve_batch(int patience_ms) {
+  is_serving_ = true;
   const int count = ::epoll_wait(epoll_.native_handle(), events_.data(),
                                  static_cast<int>(events_.size()), patience_ms);
   count_ = count > 0 ? static_cast<std::size_t>(count) : 0;
@@ -81,6 +88,7 @@ bool ReadySet::serve_batch(int patience_ms) {
                 is_broken || (event.events & EPOLLRDHUP) != 0);
   }
   count_ = 0;
+  is_serving_ = false;
   return count > 0;
 }
 

@@ -123,19 +123,22 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
 }
 
 void read_control(ConfigReader& reader, Config& config, const Config* running) {
-  config.control = control::read_port_config(reader, [&](ConfigReader& control) {
-    stage::read_fallback(control, config);
-    stage::read_longest_delay(control, config);
-    control::read_http(control, config.http);
-    control.get("journal", &config.journal);
-    control.get("name", &config.name);
-    if (running == nullptr || !control.flawless()) return;
-    const auto check = [&](std::string_view key, bool same) {
-      if (!same) control.report(key, "cannot change while the proxy runs: restart it");
-    };
-    check("journal", config.journal == running->journal);
-    check("http", config.http == running->http);
-  });
+  config.control = control::read_port_config(
+      reader,
+      [&](ConfigReader& control) {
+        stage::read_fallback(control, config);
+        stage::read_longest_delay(control, config);
+        control::read_http(control, config.http);
+        control.get("journal", &config.journal);
+        control.get("name", &config.name);
+        if (running == nullptr || !control.flawless()) return;
+        const auto check = [&](std::string_view key, bool same) {
+          if (!same) control.report(key, "cannot change while the proxy runs: restart it");
+        };
+        check("journal", config.journal == running->journal);
+        check("http", config.http == running->http);
+      },
+      control::MayDial::yes);
 }
 
 }  // namespace

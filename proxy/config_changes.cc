@@ -122,6 +122,7 @@ void add_control(Settings& settings, const Config& config) {
                                    {"control.readers", names_of(port.readers)},
                                    {"control.writers", names_of(port.writers)},
                                    {"control.audit", port.audit},
+                                   {"control.coordinator", port.coordinator},
                                    {"control.fallback", fallback_of(config)},
                                    {"control.longest_delay", to_string(config.longest_delay)}});
 }

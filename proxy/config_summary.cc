@@ -241,6 +241,7 @@ std::string ports(const Config& config) {
   if (!config.control.tcp.empty()) {
     parts.push_back(fmt::format("control port {} with TLS", config.control.tcp));
   }
+  if (config.control.dials()) parts.push_back("coordinator " + config.control.coordinator);
   if (config.http.enabled()) parts.push_back(fmt::format("metrics at {}", config.http.address));
   if (!config.journal.empty()) parts.push_back("live rules kept in " + config.journal);
   return joined(parts, ", ");

@@ -90,6 +90,10 @@ Result<void> ControlSide::open(const Config& config, const std::string& address)
     if (!http) return std::unexpected(std::move(http.error()));
     http_ = std::move(*http);
   }
+  return open_port(config);
+}
+
+Result<void> ControlSide::open_port(const Config& config) {
   if (!config.control.enabled()) return {};
   Result<std::unique_ptr<control::Port>> port =
       control::Port::open(config.control, *this, shared_.clock);
@@ -104,7 +108,9 @@ void ControlSide::introduce(const Config& config, const std::string& address) {
   hello.set_role(control::Hello::STAGE);
   hello.set_name(config.name.empty() ? address : config.name);
   hello.set_incarnation(incarnation_);
-  for (const char* const each : {"rules", "jobs", "bypass"}) hello.add_capabilities(each);
+  for (const char* const each : {"rules", "jobs", "bypass", "site", "forward_as"}) {
+    hello.add_capabilities(each);
+  }
   const PolicyKind& policy = stage::policy_of(config);
   if (policy.caps) hello.add_capabilities("caps");
   if (policy.elsewhere) hello.add_capabilities("elsewhere");
@@ -115,7 +121,11 @@ void ControlSide::introduce(const Config& config, const std::string& address) {
 }
 
 Result<void> ControlSide::reload(const Config& config) {
-  return port_ == nullptr ? Result<void>() : port_->reload(config.control);
+  return port_ == nullptr ? open_port(config) : port_->reload(config.control);
+}
+
+std::optional<control::DialledCoordinator> ControlSide::coordinator() const {
+  return port_ == nullptr ? std::nullopt : port_->coordinator();
 }
 
 void ControlSide::stop() {
@@ -125,7 +135,9 @@ void ControlSide::stop() {
 
 control::Hello ControlSide::hello() const {
   const std::lock_guard lock(mutex_);
-  return hello_;
+  control::Hello hello = hello_;
+  hello.set_term(term_);
+  return hello;
 }
 
 void ControlSide::ask(control::Envelope request, const control::Caller& caller,
@@ -148,7 +160,7 @@ void ControlSide::cycle(const control::Cycle& cycle, control::Link& link,
   if (const auto impossible = read_allocations(cycle, coordinator)) {
     refuse(report, control::make_error(control::Error::UNSUPPORTED, *impossible,
                                        "this stage cannot set it"));
-  } else if (!asks_only && cycle.lease_us() == 0) {
+  } else if (cycle.allocations_size() > 0 && cycle.lease_us() == 0) {
     refuse(report, control::make_error(control::Error::INVALID, "lease_us",
                                        "limits without a lease would end at once"));
   } else if (!asks_only) {
@@ -158,9 +170,14 @@ void ControlSide::cycle(const control::Cycle& cycle, control::Link& link,
         .complete = cycle.complete()};
     const auto result =
         dispatcher_.allocate(head, coordinator.allocations, shared_.clock.now()).result;
-    if (result == stage::CycleResult::outdated) {
-      refuse(report, control::make_error(control::Error::OUTDATED, "sequence",
-                                         "a cycle of this or a later epoch was applied before"));
+    if (result == stage::CycleResult::applied) {
+      term_ = cycle.term();
+    } else if (result == stage::CycleResult::outdated) {
+      refuse(report, control::make_error(
+                         control::Error::OUTDATED, "sequence",
+                         fmt::format("a cycle of this or a later epoch was applied before; the "
+                                     "last one has term {}",
+                                     term_.load())));
     } else if (result == stage::CycleResult::unsupported) {
       refuse(report, control::make_error(control::Error::UNSUPPORTED, "allocations",
                                          "the policy cannot enforce these limits"));

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <asio/io_context.hpp>
@@ -10,6 +13,7 @@
 #include "base/result.h"
 #include "control/admin/administration.h"
 #include "control/metrics/http_port.h"
+#include "control/wire/dialled_coordinator.h"
 #include "control/wire/owner.h"
 #include "control/wire/port.h"
 #include "proxy/config.h"
@@ -34,9 +38,13 @@ class ControlSide final : public control::Owner {
   [[nodiscard]] Result<void> open(const Config& config, const std::string& address);
   // Another configuration is in force, at its start too.
   void introduce(const Config& config, const std::string& address);
+  // Opens the control port if there is none yet.
   [[nodiscard]] Result<void> reload(const Config& config);
   // Closes the ports. No request comes after it.
   void stop();
+
+  // The coordinator that the proxy connects to.
+  [[nodiscard]] std::optional<control::DialledCoordinator> coordinator() const;
 
   // From the threads of the ports.
   [[nodiscard]] control::Hello hello() const override;
@@ -47,12 +55,15 @@ class ControlSide final : public control::Owner {
              control::CycleAnswer& answer) override;
 
  private:
+  [[nodiscard]] Result<void> open_port(const Config& config);
+
   control::Administration& administration_;
   Dispatcher& dispatcher_;
   const SharedState& shared_;
   asio::io_context& context_;
   const std::uint64_t incarnation_;
-  mutable std::mutex mutex_;  // guards what follows
+  std::atomic<std::uint64_t> term_ = 0;  // of the last cycle that was applied; 0: there was none
+  mutable std::mutex mutex_;             // guards what follows
   control::Hello hello_;
   std::unique_ptr<control::Port> port_;  // of the main thread, as the other one
   std::unique_ptr<control::HttpPort> http_;

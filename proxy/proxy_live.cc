@@ -142,7 +142,8 @@ Result<void> Proxy::take_on(const Config& config) {
 }
 
 std::string Proxy::status() {
-  return status_text(*settings_, reloads_, shared_, snapshot_reader_.read(access_));
+  return status_text(*settings_, reloads_, shared_, snapshot_reader_.read(access_),
+                     control_.coordinator());
 }
 
 void Proxy::describe(control::StatsReply& reply) {
@@ -151,6 +152,8 @@ void Proxy::describe(control::StatsReply& reply) {
   reply.set_started_at(started_.time_since_epoch().count());
   reply.set_upstream(config().upstream);
   reply.set_draining(shared_.draining.load());
+  const std::optional<control::DialledCoordinator> coordinator = control_.coordinator();
+  if (coordinator) *reply.mutable_coordinator() = control::to_message(*coordinator);
 }
 
 void Proxy::list_clients(std::function<void(std::vector<control::Client>)> done) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -173,6 +174,22 @@ ordered_json describe(const SchedulerSettings& settings,
   return rows;
 }
 
+std::string time_text(WallTime at) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", at);
+}
+
+// The coordinator that the proxy connects to.
+ordered_json describe(const control::DialledCoordinator& coordinator) {
+  ordered_json row = {{"address", coordinator.address}, {"connected", coordinator.connected}};
+  if (!coordinator.name.empty()) row["name"] = coordinator.name;
+  row["since"] = time_text(coordinator.since);
+  row["dials"] = coordinator.dials;
+  if (coordinator.problem.empty()) return row;
+  row["problem"] = coordinator.problem;
+  row["problem_at"] = time_text(coordinator.problem_at);
+  return row;
+}
+
 // What coordinators sent, once one did.
 ordered_json describe(const control::StageSnapshot::Coordinator& coordinator) {
   ordered_json row;
@@ -257,7 +274,6 @@ void add_stage(ordered_json& status, const Config& config, const control::StageS
   if (config.scheduler_per_target) status["targets"] = describe(config.scheduler, snapshot.lanes);
   if (!snapshot.clients.empty()) status["clients"] = describe(snapshot.clients);
   status["virtual_pfs_refused"] = snapshot.virtual_pfs_refused;
-  if (snapshot.coordinator.epoch) status["coordinator"] = describe(snapshot.coordinator);
 }
 
 ordered_json describe(const Counters& counters) {
@@ -284,7 +300,8 @@ ordered_json describe(const Counters& counters) {
 }  // namespace
 
 std::string status_text(const Settings& settings, const Reloads& reloads, SharedState& shared,
-                        const control::StageSnapshot& snapshot) {
+                        const control::StageSnapshot& snapshot,
+                        const std::optional<control::DialledCoordinator>& coordinator) {
   const Config& config = settings.config;
   ordered_json status = {
       {"pid", ::getpid()},
@@ -302,6 +319,8 @@ std::string status_text(const Settings& settings, const Reloads& reloads, Shared
                            {"total", counters.connections_total.load()},
                            {"refused", counters.connections_refused.load()}};
   add_stage(status, config, snapshot);
+  if (coordinator) status["coordinator"] = describe(*coordinator);
+  if (snapshot.coordinator.epoch) status["coordinator"].update(describe(snapshot.coordinator));
   status["counters"] = describe(counters);
   return status.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -7,6 +7,7 @@ import importlib
 import pathlib
 import sys
 import time
+import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -30,20 +31,27 @@ BENCHMARKS = {
     "node": ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
     "attacks": ["vpfs-server", "vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
     "stage": ["vpfs-bench-stage", "vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "control": ["vpfs-coordinator", "vpfs-bench-virtual-stages", "vpfs-bench-control-floor"],
     "control_port": ["vpfs-bench-control", "vpfs-server", "vpfs-proxy", "vpfs-load"],
     "control_attack": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "total": ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl"],
     "control_impact": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
 }
+# Where bench/NAME.py has another name, since bench/NAME is a folder.
+MODULES = {"control": "control_cycles"}
 BUSY = 0.3
+
+
+def module_of(name: str) -> types.ModuleType:
+    return importlib.import_module(f"bench.{MODULES.get(name, name)}")
 
 
 def print_help(parser: argparse.ArgumentParser) -> None:
     """Prints the help of this script, and of the named benchmark or of all."""
     parser.print_help()
     for name in [name for name in BENCHMARKS if name in sys.argv] or BENCHMARKS:
-        benchmark = importlib.import_module(f"bench.{name}")
+        benchmark = module_of(name)
         if hasattr(benchmark, "option_parser"):
             print()
             benchmark.option_parser().print_help()
@@ -68,7 +76,7 @@ def main() -> int:
     if busy > BUSY and not options.anyway:
         raise Problem(f"other programs use {busy:.0%} of the processors, so numbers would mean little "
                       "(--anyway measures all the same)")
-    benchmark = importlib.import_module(f"bench.{options.name}")
+    benchmark = module_of(options.name)
     extra = [benchmark.option_parser().parse_args(rest)] if hasattr(benchmark, "option_parser") else []
     if rest and not extra:
         parser.error(f"unknown: {' '.join(rest)}")

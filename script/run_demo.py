@@ -3,7 +3,8 @@
 
 Two embedded servers are a parallel file system whose devices are the bottleneck. Both applications
 use them directly at first, then through a vpfs-proxy in front of each server, at 2:1. In the second act
-vpfsctl changes rules while both run.
+vpfsctl changes rules while both run. In the third act a coordinator shares what applications get on four
+servers together, and is killed.
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from bench import interpreter  # noqa: E402
 
 interpreter.with_packages()
 
-from bench import live_rules, plot  # noqa: E402
+from bench import live_rules, plot, whole_site  # noqa: E402
 from bench.cluster import DIRECT, Cluster, Front  # noqa: E402
 from bench.harness import MIB, Problem, Programs, busy_share, machine_settings, require_programs, run_main  # noqa: E402
 from bench.live_rules import LiveRules, Measured, Step  # noqa: E402
@@ -29,6 +30,8 @@ from bench.load import Application, application_of, line_rates, line_time, run_l
 from bench.report import table, write_json  # noqa: E402
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -76,25 +79,28 @@ def ratio(rates: dict[str, float]) -> float:
 class LiveLines:
     """Prints each of vpfs-load's seconds as one line."""
 
-    def __init__(self, title: str) -> None:
-        self._title = title
+    def __init__(self, title: str, applications: Sequence[Application] = tuple(APPLICATIONS),
+                 names: Mapping[str, str] | None = None) -> None:
+        self._title, self._applications, self._names = title, applications, names or {}
 
     def __call__(self, line: str) -> None:
-        rates, second = line_rates(line, APPLICATIONS), line_time(line)
+        rates, second = line_rates(line, self._applications), line_time(line)
         if not rates or second is None or second % 1:
             return
-        text = "   ".join(f"{name} {rate:6.1f} MiB/s" for name, rate in rates.items())
-        print(f"{second:3.0f} s  {self._title:17}  {text}   ratio {ratio(rates):5.2f}{self._bar(rates)}", flush=True)
+        text = "   ".join(f"{self._names.get(name, name)} {rate:6.1f} MiB/s" for name, rate in rates.items())
+        first, other = list(rates.values())
+        found = first / other if other > 0 else float("inf")
+        print(f"{second:3.0f} s  {self._title:17}  {text}   ratio {found:5.2f}{self._bar(rates)}", flush=True)
 
     @staticmethod
     def _bar(rates: dict[str, float]) -> str:
         if not sys.stdout.isatty():
             return ""
-        mine = round(24 * rates["simulation"] / max(1e-9, sum(rates.values())))
+        mine = round(24 * next(iter(rates.values())) / max(1e-9, sum(rates.values())))
         return "   " + "█" * mine + "░" * (24 - mine)
 
 
-def figure(results: dict[str, dict], seconds: float, live: dict, measured: list[Measured]) -> Figure:
+def figure(results: dict[str, dict], seconds: float, live: dict, measured: list[Measured], site: whole_site.Act) -> Figure:
     names = [app.name for app in APPLICATIONS]
     sheet = plot.Sheet("Two applications on one parallel file system", plot.caption(
         machine_settings(),
@@ -102,9 +108,11 @@ def figure(results: dict[str, dict], seconds: float, live: dict, measured: list[
         f"{PROXIES.depth_bytes} of each proxy",
         "writes of 1 MiB, " + " and ".join(f"{app.processes * app.outstanding} in flight of the {app.name}"
                                            for app in APPLICATIONS),
-        f"{seconds:g} s each above, after {WARM_UP:g} s of warm-up; below vpfsctl changes rules while both run"),
-        rows=2, heights=[2.6])
-    above, below = sheet.panels
+        f"{seconds:g} s each above, after {WARM_UP:g} s of warm-up; in the middle vpfsctl changes rules while both run",
+        f"below: {whole_site.CASE.setup.servers} servers of {whole_site.CASE.bandwidth // MIB} MiB/s, an application on two of "
+        "them and one that is striped over all, weights 1:1"),
+        rows=3, heights=[2.6])
+    above, below, across = sheet.panels
     looks = plot.looks(names)
     for index, (path, result) in enumerate(results.items()):
         start = index * seconds
@@ -118,11 +126,24 @@ def figure(results: dict[str, dict], seconds: float, live: dict, measured: list[
         draw_wanted(below, each.step.wanted(sum(each.rates.values())), (each.begin, each.end), looks,
                     at_side=each is measured[-1])
     plot.phases(below, [(each.begin, each.end, each.step.title) for each in measured])
+    draw_site(across, site)
     plot.explain_targets(above, "wanted")
     for panel in sheet.panels:
         panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
         plot.label(panel, "time (s)", "bandwidth (MiB/s)")
     return sheet.finish()
+
+
+def draw_site(panel: Axes, site: whole_site.Act) -> None:
+    looks = plot.looks(list(whole_site.NAMES.values()))
+    for key, name in whole_site.NAMES.items():
+        timeline = [(point["t"], point["mib_per_s"]) for point in application_of(site.result, key)["timeline"]]
+        plot.lines(panel, {name: plot.bins(timeline)}, looks)
+    for part in site.parts:
+        total = sum(part.rates.values())
+        wanted = {"narrow": total * part.wanted / (1 + part.wanted), "wide": total / (1 + part.wanted)}
+        draw_wanted(panel, wanted, (part.begin, part.end), looks, at_side=part is site.parts[-1])
+    plot.phases(panel, [(part.begin, part.end, part.title) for part in site.parts])
 
 
 def draw_rates(panel: Axes, result: dict, start: float, looks: dict[str, plot.Look]) -> None:
@@ -135,6 +156,12 @@ def draw_wanted(panel: Axes, wanted: dict[str, float], span: tuple[float, float]
                 at_side: bool) -> None:
     for name, rate in wanted.items():
         plot.target(panel, rate, "", span, looks[name].colour, f"{rate:.0f}" if at_side else "")
+
+
+def site_summary(site: whole_site.Act) -> list[dict[str, object]]:
+    return [{"": f"site: {part.title}"} | {f"{whole_site.NAMES[name]} MiB/s": rate for name, rate in part.rates.items()}
+            | {"total MiB/s": sum(part.rates.values()), "ratio": f"{part.ratio():.2f}", "feasible": f"{part.wanted:.2f}"}
+            for part in site.parts]
 
 
 def summary(results: dict[str, dict], measured: list[Measured]) -> list[dict[str, object]]:
@@ -157,6 +184,16 @@ def checked(name: str, result: dict, work: pathlib.Path) -> dict:
     if errors:
         raise Problem(f"{errors} requests failed {name}; the logs are in {work}")
     return result
+
+
+def share_site(options: argparse.Namespace, work: pathlib.Path) -> whole_site.Act:
+    """The third act."""
+    print(f"\nNow {whole_site.CASE.setup.servers} servers. One application has its files on two of them, another one is striped "
+          "over all four.\n")
+    lines = LiveLines("site", whole_site.applications(), whole_site.NAMES)
+    with Programs(options.bin.resolve(), work) as programs:
+        return whole_site.perform(programs, lambda text: print(f"\n{text}\n", flush=True), lines,
+                                  max(LEAST_STEP, round(0.5 * options.seconds)))
 
 
 def measure(options: argparse.Namespace, work: pathlib.Path) -> tuple[dict[str, dict], dict, list[Measured]]:
@@ -200,7 +237,7 @@ def main() -> int:
     parser.add_argument("--anyway", action="store_true", help="run even on a busy machine")
     options = parser.parse_args()
 
-    require_programs(options.bin, ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl"])
+    require_programs(options.bin, ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl", "vpfs-coordinator"])
     busy = busy_share()
     if busy > BUSY and not options.anyway:
         raise Problem(f"other programs use {busy:.0%} of the processors: wait until they are done "
@@ -210,14 +247,19 @@ def main() -> int:
     print(f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s each; both applications write as fast as they can.")
     print("The analysis has four times the processes, but the simulation is to have twice the bandwidth.\n")
     results, live, measured = measure(options, out / "run")
+    site = share_site(options, out / "run" / "site")
 
     rows = summary(results, measured)
+    print("\n" + table(rows, list(rows[0])))
+    rows = site_summary(site)
     print("\n" + table(rows, list(rows[0])))
     rates = {app.name: application_of(results["px"], app.name)["mib_per_s"] for app in APPLICATIONS}
     achieved = ratio(rates)
     error = abs(achieved / TARGET - 1) * 100
     live_error = max(each.error_percent() for each in measured)
-    verdict = "PASS" if max(error, live_error) <= TOLERANCE_PERCENT else "FAIL"
+    site_error = site.error_percent()
+    is_site_right = site_error <= whole_site.TOLERANCE_PERCENT and site.went_on()
+    verdict = "PASS" if max(error, live_error) <= TOLERANCE_PERCENT and is_site_right else "FAIL"
     write_json(out / "result.json", {
         "target": TARGET, "achieved": achieved, "error_percent": error, "live_error_percent": live_error,
         "verdict": verdict,
@@ -228,8 +270,13 @@ def main() -> int:
                                    "achieved": each.step.achieved(each.rates), "error_percent": each.error_percent(),
                                    "mib_per_s": each.rates} for each in measured},
         "live_run": live,
+        "site": {part.title: {"target": part.wanted, "achieved": part.ratio(), "error_percent": part.error_percent(),
+                              "mib_per_s": {whole_site.NAMES[name]: rate for name, rate in part.rates.items()}}
+                 for part in site.parts},
+        "site_error_percent": site_error, "io_went_on_after_kill": site.went_on(),
+        "site_run": site.result,
     })
-    drawn = plot.save(out / "shares", lambda: figure(results, options.seconds, live, measured))
+    drawn = plot.save(out / "shares", lambda: figure(results, options.seconds, live, measured, site))
     shown = f"{options.out / 'shares.svg'} shows it over time; " if drawn else ""
     print(f"\n{shown}{options.out / 'result.json'} has the numbers")
     capacity = SERVERS * DEVICE_MIB_PER_S
@@ -238,7 +285,12 @@ def main() -> int:
     for each in measured:
         print(f"live: {each.step.title}: target={each.step.target():.2f} achieved={each.step.achieved(each.rates):.2f} "
               f"error={each.error_percent():.1f}%")
-    print(f"RESULT target={TARGET:.2f} achieved={achieved:.2f} error={error:.1f}% live_error={live_error:.1f}% {verdict}")
+    for part in site.parts:
+        print(f"site: {part.title}: target={part.wanted:.2f} achieved={part.ratio():.2f} error={part.error_percent():.1f}%")
+    if not site.went_on():
+        print("site: I/O stopped when the coordinator was killed")
+    print(f"RESULT target={TARGET:.2f} achieved={achieved:.2f} error={error:.1f}% live_error={live_error:.1f}% "
+          f"site_error={site_error:.1f}% {verdict}")
     return 0 if verdict == "PASS" else 1
 
 

@@ -41,6 +41,7 @@ CycleResult Stage::begin_cycle(const Cycle& cycle, std::span<const Allocation> a
     return CycleResult::unsupported;
   }
   allocations_.begin(cycle, now);
+  if (cycle.lease == Duration::zero()) end_lease("the coordinator has taken its limits back", now);
   return CycleResult::applied;
 }
 
@@ -106,7 +107,7 @@ void Stage::limit_all(const Limits& limits, TimePoint now) {
   }
 }
 
-void Stage::end_lease(TimePoint now) {
+void Stage::end_lease(std::string_view why, TimePoint now) {
   const std::size_t count = allocations_.limited().size();
   allocations_.end();
   for (Lanes::Lane& lane : lanes_) lane.scheduler->forget_elsewhere(now);
@@ -116,9 +117,7 @@ void Stage::end_lease(TimePoint now) {
   std::string what = "are lifted";
   if (fallback_.mode == Fallback::Mode::last) what = "stay";
   if (fallback_.mode == Fallback::Mode::rate) what = "become " + to_string(fallback_.rate);
-  notices_.push_back(fmt::format(
-      "the coordinator was not heard of for its lease: its limits {} (virtual PFSes: {})", what,
-      count));
+  notices_.push_back(fmt::format("{}: its limits {} (virtual PFSes: {})", why, what, count));
 }
 
 void Stage::fall_back(TimePoint now) {

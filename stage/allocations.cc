@@ -71,7 +71,6 @@ std::optional<Cost> Allocations::elsewhere(AppId app, Cost total) {
 void Allocations::end() {
   lease_end_ = kNever;
   ++base_;
-  ++counts_.lease_ends;
 }
 
 void Allocations::forget(AppId app) {

@@ -34,7 +34,8 @@ struct Allocation {
 // A cycle of a coordinator, without its allocations.
 struct Cycle {
   Epoch epoch;
-  Duration lease = {};    // from when the stage gets it
+  // From when the stage gets it. Zero takes back what was allocated: the lease ends at once.
+  Duration lease = {};
   bool complete = false;  // virtual PFSes that are not in it lose their limits
 };
 
@@ -75,8 +76,8 @@ class Allocations {
     std::uint64_t applied = 0;
     std::uint64_t outdated = 0;
     std::uint64_t unsupported = 0;
-    std::uint64_t unknown = 0;  // allocations to virtual PFSes that are not there
-    std::uint64_t lease_ends = 0;
+    std::uint64_t unknown = 0;           // allocations to virtual PFSes that are not there
+    std::uint64_t lease_ends = 0;        // by time, not taken back
     std::uint64_t totals_decreased = 0;  // and were ignored
     std::uint64_t totals_cut = 0;        // differences above kMaxCost, of which that much counted
   };
@@ -99,8 +100,9 @@ class Allocations {
   [[nodiscard]] std::optional<Cost> elsewhere(AppId app, Cost total);
   [[nodiscard]] bool was_mentioned(AppId app) const { return rows_[index(app)].cycle == cycle_; }
 
-  // The lease has ended.
+  // The lease has ended: its time is over, or the coordinator has taken it back.
   void end();
+  void count_lease_end() { ++counts_.lease_ends; }
   // Drops all that is known of a virtual PFS that is removed or retired.
   void forget(AppId app);
 

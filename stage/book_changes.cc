@@ -65,6 +65,13 @@ LiveRule changed(const LiveRule& rule, const ChangeRule& change) {
   return made;
 }
 
+bool is_same(const LiveRule& rule, const ReplaceSite::Rule& wanted) {
+  return rule.text == wanted.text && rule.until == wanted.until;
+}
+bool is_same(const LiveJob& job, const ReplaceSite::Job& wanted) {
+  return job.job == wanted.job && job.until == wanted.until;
+}
+
 class Changer {
  public:
   Changer(BookState& state, const BookOperation& operation)
@@ -166,6 +173,12 @@ class Changer {
     return std::nullopt;
   }
 
+  Problem operator()(const ReplaceSite& site) {
+    state_.coordinators = site_rules(site);
+    state_.site_jobs = site_jobs(site);
+    return std::nullopt;
+  }
+
   Problem operator()(const SetBypass& set) {
     state_.bypass = {};
     if (set.on) state_.bypass = {.on = true, .by = who_, .since = at_, .until = set.until};
@@ -186,6 +199,7 @@ class Changer {
     take(running_at(set, at_), why);
     std::erase_if(state_.coordinators, [&](const auto& rule) { return ended(rule->until, at_); });
     std::erase_if(state_.jobs, [&](const auto& job) { return ended(job.second.until, at_); });
+    std::erase_if(state_.site_jobs, [&](const auto& job) { return ended(job.second.until, at_); });
     for (auto& [id, job] : state_.jobs) {
       if (job.rule && ended(job.rule->until, at_)) job.rule = nullptr;
     }
@@ -194,6 +208,48 @@ class Changer {
   }
 
  private:
+  // What is as before keeps its age.
+  [[nodiscard]] std::vector<std::shared_ptr<const LiveRule>> site_rules(
+      const ReplaceSite& site) const {
+    std::unordered_map<std::string_view, const std::shared_ptr<const LiveRule>*> before;
+    for (const auto& rule : state_.coordinators) before.emplace(rule->text.name, &rule);
+    std::vector<std::shared_ptr<const LiveRule>> rules;
+    rules.reserve(site.rules.size());
+    for (const ReplaceSite::Rule& rule : site.rules) {
+      const auto old = before.find(rule.text.name);
+      if (old != before.end() && is_same(**old->second, rule)) {
+        rules.push_back(*old->second);
+        continue;
+      }
+      put(rules, rules.end(),
+          LiveRule{.text = rule.text,
+                   .origin = RuleOrigin::coordinator,
+                   .by = site.site,
+                   .since = at_,
+                   .until = rule.until});
+    }
+    return rules;
+  }
+  [[nodiscard]] std::map<std::string, LiveJob, std::less<>> site_jobs(
+      const ReplaceSite& site) const {
+    std::map<std::string, LiveJob, std::less<>> jobs;
+    for (const ReplaceSite::Job& job : site.jobs) {
+      LiveJob& made = jobs[job.job.jobid];
+      const auto old = state_.site_jobs.find(job.job.jobid);
+      if (old != state_.site_jobs.end() && is_same(old->second, job)) {
+        made = old->second;
+        continue;
+      }
+      made = {.job = job.job,
+              .origin = RuleOrigin::coordinator,
+              .by = site.site,
+              .since = at_,
+              .until = job.until,
+              .rule = nullptr};
+    }
+    return jobs;
+  }
+
   // `make` gives what takes the rule's place, if anything.
   template <typename Make>
   Problem on_rule(const std::string& name, Make make) {
@@ -213,10 +269,12 @@ class Changer {
       take(std::move(set), command_of(operation_));
       return std::nullopt;
     }
-    if (edit(state_.coordinators)) return std::nullopt;
-    if (!name.starts_with(kJobRulePrefix)) return unknown_rule(name);
-    const auto job = state_.jobs.find(name.substr(kJobRulePrefix.size()));
-    if (job == state_.jobs.end() || !job->second.rule) return unknown_rule(name);
+    const auto job = name.starts_with(kJobRulePrefix)
+                         ? state_.jobs.find(name.substr(kJobRulePrefix.size()))
+                         : state_.jobs.end();
+    if (job == state_.jobs.end() || !job->second.rule) {
+      return edit(state_.coordinators) ? std::nullopt : unknown_rule(name);
+    }
     std::optional<LiveRule> made = make(*job->second.rule);
     job->second.rule = made ? std::make_shared<const LiveRule>(std::move(*made)) : nullptr;
     return std::nullopt;
@@ -262,13 +320,28 @@ const LiveSet* set_of(const BookState& state, std::uint64_t version) {
 std::shared_ptr<const LiveRule> find_rule(const BookState& state, std::string_view name) {
   if (name.starts_with(kJobRulePrefix)) {
     const auto job = state.jobs.find(name.substr(kJobRulePrefix.size()));
-    return job == state.jobs.end() ? nullptr : job->second.rule;
+    if (job != state.jobs.end() && job->second.rule) return job->second.rule;
   }
-  for (const auto* const rules : {&administrators_of(state).rules, &state.coordinators}) {
-    const auto found = std::ranges::find_if(*rules, named(name));
-    if (found != rules->end()) return *found;
-  }
-  return nullptr;
+  const auto& rules = administrators_of(state).rules;
+  const auto found = std::ranges::find_if(rules, named(name));
+  return found == rules.end() ? find_site_rule(state, name) : *found;
+}
+
+std::shared_ptr<const LiveRule> find_site_rule(const BookState& state, std::string_view name) {
+  const auto found = std::ranges::find_if(state.coordinators, named(name));
+  return found == state.coordinators.end() ? nullptr : *found;
+}
+
+bool has_site(const BookState& state, const ReplaceSite& site) {
+  const auto same_rule = [](const auto& rule, const ReplaceSite::Rule& wanted) {
+    return is_same(*rule, wanted);
+  };
+  const auto same_job = [&](const ReplaceSite::Job& wanted) {
+    const auto found = state.site_jobs.find(wanted.job.jobid);
+    return found != state.site_jobs.end() && is_same(found->second, wanted);
+  };
+  return std::ranges::equal(state.coordinators, site.rules, same_rule) &&
+         state.site_jobs.size() == site.jobs.size() && std::ranges::all_of(site.jobs, same_job);
 }
 
 std::shared_ptr<const LiveShare> find_share(const LiveSet& set, std::string_view virtual_pfs) {

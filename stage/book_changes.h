@@ -25,6 +25,12 @@ inline constexpr std::size_t kMostHistory = 100;  // versions that are listed
 [[nodiscard]] std::shared_ptr<const LiveShare> find_share(const LiveSet& set,
                                                           std::string_view virtual_pfs);
 
+// Of the coordinators alone, which may have a rule of the same name as an administrator.
+[[nodiscard]] std::shared_ptr<const LiveRule> find_site_rule(const BookState& state,
+                                                             std::string_view name);
+// Whether the state has all of this site, and nothing else of a coordinator.
+[[nodiscard]] bool has_site(const BookState& state, const ReplaceSite& site);
+
 // The set without what has ended by then.
 [[nodiscard]] LiveSet running_at(const LiveSet& set, WallTime at);
 // The set that `apply` puts in the place of `before`. What is as before keeps its age.

@@ -55,6 +55,11 @@ BookPreparation::Problem BookPreparation::check(StartJob start) {
 
 BookPreparation::Problem BookPreparation::check(const StopJob& stop) {
   if (state_.jobs.contains(stop.jobid)) return std::nullopt;
+  if (state_.site_jobs.contains(stop.jobid)) {
+    return invalid("JOBID", fmt::format("the job '{}' is the coordinator's: stop it there "
+                                        "(vpfsctl --coordinator ADDRESS)",
+                                        stop.jobid));
+  }
   return problem(ProblemCode::not_found, "JOBID",
                  fmt::format("the job '{}' is not registered", stop.jobid));
 }
@@ -94,6 +99,9 @@ void BookPreparation::note_ends() {
     } else if (job.rule && is_over(job.rule->until)) {
       note(fmt::format("the rule '{}' has ended", job.rule->text.name));
     }
+  }
+  for (const auto& [id, job] : state_.site_jobs) {
+    if (is_over(job.until)) note(fmt::format("the job '{}' has reached its time limit", id));
   }
   if (is_over(state_.bypass.until)) note("bypass is off again");
 }

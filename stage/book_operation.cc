@@ -62,6 +62,10 @@ struct Speller {
   std::string operator()(const StopJob& stop) const {
     return "job stop " + words_line({stop.jobid});
   }
+  std::string operator()(const ReplaceSite& site) const {
+    return fmt::format("site {} ({} rules, {} jobs)", words_line({site.site}), site.rules.size(),
+                       site.jobs.size());
+  }
   std::string operator()(const SetBypass& bypass) const {
     return fmt::format("bypass {}{}", bypass.on ? "on" : "off", lasting(bypass.until));
   }

@@ -106,6 +106,22 @@ struct StopJob {
   bool operator==(const StopJob&) const = default;
 };
 
+// Replaces all that came from a coordinator by what its site has now.
+struct ReplaceSite {
+  using Rule = ApplySet::Rule;
+  struct Job {
+    RegisteredJob job;
+    std::optional<WallTime> until = {};
+
+    bool operator==(const Job&) const = default;
+  };
+  std::string site;         // the coordinator's name, for people
+  std::vector<Rule> rules;  // in the order in which they are tried
+  std::vector<Job> jobs;
+
+  bool operator==(const ReplaceSite&) const = default;
+};
+
 struct SetBypass {
   bool on = false;
   std::optional<WallTime> until = {};
@@ -122,7 +138,7 @@ struct BookOperation {
   WallTime at = {};
   std::string who;
   std::variant<StartRule, ChangeRule, ChangeShare, StopRule, StopShare, ApplySet, Confirm, Rollback,
-               StartJob, StopJob, SetBypass, Expire>
+               StartJob, StopJob, ReplaceSite, SetBypass, Expire>
       what;
   // If it changes the administrators' set: the set before comes back then, unless it is confirmed.
   // None: it holds for good.

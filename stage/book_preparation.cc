@@ -12,6 +12,7 @@
 #include "stage/book_record.h"
 #include "stage/live_words.h"
 #include "stage/rule_words.h"
+#include "stage/share_config.h"
 #include "stage/template_name.h"
 
 namespace vpfs::stage {
@@ -39,8 +40,9 @@ std::optional<BookProblem> unknown_removal(const std::vector<std::string>& words
                                            const Config& context) {
   for (const std::string& word : words) {
     const std::string_view key = word_key(word);
-    if (!takes_away(word) || key == "for" || policy_of(context).knows(key)) continue;
-    if (find_rule_word(key) != nullptr) continue;
+    if (!takes_away(word) || key == "for" || find_rule_word(key) != nullptr) continue;
+    const std::vector<ShareWord> own = own_words(context);
+    if (std::ranges::find(own, key, &ShareWord::name) != own.end()) continue;
     constexpr std::size_t kShown = 64;
     return invalid(std::string(key.substr(0, kShown)), "is no word of a rule to take away");
   }
@@ -190,7 +192,14 @@ BookPreparation::Problem BookPreparation::name_problem(const RuleText& rule,
   return std::nullopt;
 }
 
-BookPreparation::Problem BookPreparation::is_needed(std::string_view name) const {
+BookPreparation::Problem BookPreparation::is_of_site(const LiveRule& rule) {
+  if (rule.origin != RuleOrigin::coordinator) return std::nullopt;
+  return invalid("NAME", fmt::format("'{}' is the coordinator's: change it there "
+                                     "(vpfsctl --coordinator ADDRESS)",
+                                     rule.text.name));
+}
+
+BookPreparation::Problem BookPreparation::is_needed(std::string_view name) {
   const auto sends = [&](const std::shared_ptr<const LiveRule>& rule) {
     return rule && rule->text.name != name && value_of(rule->text.words, "vpfs") == name;
   };
@@ -198,12 +207,16 @@ BookPreparation::Problem BookPreparation::is_needed(std::string_view name) const
     return invalid("NAME", fmt::format("the rule '{}' sends to it (vpfs={}): stop that one first",
                                        rule.text.name, name));
   };
-  for (const auto* const rules : {&set_.rules, &state_.coordinators}) {
-    const auto found = std::ranges::find_if(*rules, sends);
-    if (found != rules->end()) return refused(**found);
-  }
+  const auto found = std::ranges::find_if(set_.rules, sends);
+  if (found != set_.rules.end()) return refused(**found);
   for (const auto& [id, job] : state_.jobs) {
     if (sends(job.rule)) return refused(*job.rule);
+  }
+  for (const auto& rule : state_.coordinators) {
+    if (!sends(rule)) continue;
+    change_.warnings.push_back(fmt::format(
+        "the coordinator's rule '{}' sends to it (vpfs={}), and is not in force without it",
+        rule->text.name, name));
   }
   return std::nullopt;
 }
@@ -233,7 +246,11 @@ std::optional<std::string> BookPreparation::file_share(const std::string& name) 
 
 BookPreparation::Problem BookPreparation::check(StartRule start) {
   if (Problem found = name_problem(start.rule, start.origin)) return found;
-  if (find_rule(state_, start.rule.name)) {
+  if (const auto there = find_rule(state_, start.rule.name)) {
+    if (Problem taken = is_of_site(*there)) {
+      taken->code = ProblemCode::exists;
+      return taken;
+    }
     return problem(ProblemCode::exists, "NAME",
                    fmt::format("there is a rule '{0}' already; `rule change {0}` changes it",
                                start.rule.name));
@@ -267,6 +284,7 @@ BookPreparation::Problem BookPreparation::check(ChangeRule change) {
   if (Problem found = unknown_removal(change.words, file_)) return found;
   const std::shared_ptr<const LiveRule> rule = find_rule(state_, change.name);
   if (!rule) return change_share(change.name, change);
+  if (Problem found = is_of_site(*rule)) return found;
   if (is_started_rule(rule)) {
     if (Problem found = waits_for_confirmation()) return found;
   }
@@ -292,6 +310,9 @@ BookPreparation::Problem BookPreparation::check(ChangeRule change) {
 // The share of a virtual PFS that is the file's, or that an applied set declares.
 BookPreparation::Problem BookPreparation::change_share(const std::string& name,
                                                        const ChangeRule& change) {
+  if (file_.is_site && name == "default") {
+    return invalid("NAME", "each stage has a share of its own for `default`: change it there");
+  }
   ChangeShare made = {.virtual_pfs = name, .words = change.words, .until = change.until};
   VirtualPfsConfig base = {.name = name, .share = {}};
   const std::shared_ptr<const LiveShare> declared = find_share(set_, name);
@@ -347,6 +368,7 @@ BookPreparation::Problem BookPreparation::check(const ChangeShare& change) {
 BookPreparation::Problem BookPreparation::check(const StopRule& stop) {
   const std::shared_ptr<const LiveRule> rule = find_rule(state_, stop.name);
   if (!rule) return check(StopShare{.virtual_pfs = stop.name});
+  if (Problem found = is_of_site(*rule)) return found;
   if (is_started_rule(rule)) {
     if (Problem found = waits_for_confirmation()) return found;
   }

@@ -33,6 +33,7 @@ class BookPreparation {
   Problem check(const Rollback& rollback);
   Problem check(StartJob start);
   Problem check(const StopJob& stop);
+  Problem check(ReplaceSite site);
   Problem check(const SetBypass& bypass);
   Problem check(const Expire& expire);
 
@@ -40,8 +41,10 @@ class BookPreparation {
   [[nodiscard]] Problem name_problem(const RuleText& rule, RuleOrigin origin) const;
   [[nodiscard]] Problem waits_for_confirmation() const;
   [[nodiscard]] Problem confirmation_problem() const;
-  // Another rule sends to the virtual PFS of this rule or share.
-  [[nodiscard]] Problem is_needed(std::string_view name) const;
+  // Another rule sends to the virtual PFS of this rule or share. Warns of those of coordinators.
+  [[nodiscard]] Problem is_needed(std::string_view name);
+  // Only its coordinator may change the rule.
+  [[nodiscard]] static Problem is_of_site(const LiveRule& rule);
   [[nodiscard]] Problem time_problem(const std::optional<WallTime>& until,
                                      std::string_view place) const;
   [[nodiscard]] BookProblem unknown(const std::string& name) const;

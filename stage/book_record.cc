@@ -2,7 +2,6 @@
 
 #include <limits>
 #include <memory>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "stage/book_changes.h"
+#include "stage/book_record_format.h"
 #include "stage/json_members.h"
 
 namespace vpfs::stage {
@@ -17,161 +17,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kVersion = 2;
 constexpr std::uint64_t kMostNumber = std::numeric_limits<std::int64_t>::max();
 // Times up to here fit into a Duration as well.
 constexpr std::uint64_t kMostTime = std::uint64_t{1} << 33;
-constexpr const char* kOrigins[] = {"file", "administrator", "job", "coordinator"};
-
-std::int64_t seconds_of(WallTime time) {
-  return time.time_since_epoch().count();
-}
-
-const char* name_of(RuleOrigin origin) {
-  return kOrigins[static_cast<std::size_t>(origin)];
-}
-
-// --- Writing
-
-void put_until(json& object, const std::optional<WallTime>& until) {
-  if (until) object["until"] = seconds_of(*until);
-}
-void put_change(json& object, const UntilChange& change) {
-  if (change) object["until"] = *change ? seconds_of(**change) : 0;
-}
-
-json to_json(const RuleText& rule) {
-  return {{"name", rule.name}, {"condition", rule.condition}, {"words", rule.words}};
-}
-
-json to_json(const RegisteredJob& job) {
-  return {{"jobid", job.jobid}, {"clients", job.clients}, {"uids", job.uids},
-          {"gids", job.gids},   {"account", job.account}, {"nodes", job.nodes}};
-}
-
-json to_json(const LiveRule& rule) {
-  json object = {{"text", to_json(rule.text)},
-                 {"origin", name_of(rule.origin)},
-                 {"by", rule.by},
-                 {"since", seconds_of(rule.since)}};
-  put_until(object, rule.until);
-  return object;
-}
-
-json to_json(const LiveShare& share) {
-  json object = {{"virtual_pfs", share.virtual_pfs},
-                 {"overrides", share.overrides},
-                 {"words", share.words},
-                 {"by", share.by},
-                 {"since", seconds_of(share.since)}};
-  put_until(object, share.until);
-  return object;
-}
-
-json to_json(const LiveJob& job) {
-  json object = {{"job", to_json(job.job)},
-                 {"origin", name_of(job.origin)},
-                 {"by", job.by},
-                 {"since", seconds_of(job.since)}};
-  put_until(object, job.until);
-  if (job.rule) object["rule"] = to_json(*job.rule);
-  return object;
-}
-
-struct OperationWriter {
-  json& record;
-
-  void operator()(const StartRule& start) const {
-    record["op"] = "rule_start";
-    record["rule"] = to_json(start.rule);
-    record["origin"] = name_of(start.origin);
-    put_until(record, start.until);
-  }
-  void operator()(const ChangeRule& change) const {
-    record["op"] = "rule_change";
-    record["name"] = change.name;
-    record["words"] = change.words;
-    record["becomes"] = change.becomes;
-    put_change(record, change.until);
-  }
-  void operator()(const ChangeShare& change) const {
-    record["op"] = "share_change";
-    record["virtual_pfs"] = change.virtual_pfs;
-    record["overrides"] = change.overrides;
-    record["words"] = change.words;
-    record["becomes"] = change.becomes;
-    put_change(record, change.until);
-  }
-  void operator()(const StopRule& stop) const {
-    record["op"] = "rule_stop";
-    record["name"] = stop.name;
-  }
-  void operator()(const StopShare& stop) const {
-    record["op"] = "share_stop";
-    record["virtual_pfs"] = stop.virtual_pfs;
-  }
-  void operator()(const ApplySet& apply) const {
-    record["op"] = "apply";
-    json rules = json::array();
-    for (const ApplySet::Rule& rule : apply.rules) {
-      json& object = rules.emplace_back(json{{"text", to_json(rule.text)}});
-      put_until(object, rule.until);
-    }
-    record["rules"] = std::move(rules);
-    json shares = json::array();
-    for (const ApplySet::DeclaredShare& share : apply.shares) {
-      shares.push_back({{"virtual_pfs", share.virtual_pfs},
-                        {"words", share.words},
-                        {"overrides", share.overrides}});
-    }
-    record["shares"] = std::move(shares);
-  }
-  void operator()(const Confirm&) const { record["op"] = "confirm"; }
-  void operator()(const Rollback& rollback) const {
-    record["op"] = "rollback";
-    record["version"] = rollback.version;
-  }
-  void operator()(const StartJob& start) const {
-    record["op"] = "job_start";
-    record["job"] = to_json(start.job);
-    record["words"] = start.words;
-    record["origin"] = name_of(start.origin);
-    put_until(record, start.until);
-  }
-  void operator()(const StopJob& stop) const {
-    record["op"] = "job_stop";
-    record["jobid"] = stop.jobid;
-  }
-  void operator()(const SetBypass& bypass) const {
-    record["op"] = "bypass";
-    record["on"] = bypass.on;
-    put_until(record, bypass.until);
-  }
-  void operator()(const Expire&) const { record["op"] = "expire"; }
-};
-
-// Writes each value that versions share once; the versions have their places.
-template <typename T>
-class Pool {
- public:
-  std::size_t place_of(const std::shared_ptr<const T>& item) {
-    const auto [found, added] = places_.try_emplace(item.get(), values_.size());
-    if (added) values_.push_back(to_json(*item));
-    return found->second;
-  }
-  std::vector<std::size_t> places_of(const std::vector<std::shared_ptr<const T>>& items) {
-    std::vector<std::size_t> places;
-    for (const auto& item : items) places.push_back(place_of(item));
-    return places;
-  }
-  json take() { return std::move(values_); }
-
- private:
-  std::unordered_map<const T*, std::size_t> places_;
-  json values_ = json::array();
-};
-
-// --- Reading
 
 WallTime time_of(JsonMembers& object, const char* key) {
   return WallTime(std::chrono::seconds(object.number(key, kMostTime)));
@@ -190,8 +38,8 @@ UntilChange change_of(JsonMembers& object) {
 
 RuleOrigin origin_of(JsonMembers& object) {
   const std::string name = object.text("origin");
-  for (std::size_t at = 0; at < std::size(kOrigins); ++at) {
-    if (name == kOrigins[at]) return static_cast<RuleOrigin>(at);
+  for (std::size_t at = 0; at < std::size(kOriginNames); ++at) {
+    if (name == kOriginNames[at]) return static_cast<RuleOrigin>(at);
   }
   object.report(fmt::format("the origin '{}' is not known", name));
   return RuleOrigin::administrator;
@@ -248,12 +96,29 @@ LiveJob read_live_job(JsonMembers object) {
   return job;
 }
 
-ApplySet read_apply(JsonMembers& object, std::string& error) {
-  ApplySet apply;
+std::vector<ApplySet::Rule> read_rules(JsonMembers& object, std::string& error) {
+  std::vector<ApplySet::Rule> rules;
   object.for_each("rules", [&](const json& each) {
     JsonMembers rule(each, error);
-    apply.rules.push_back({.text = read_text(rule.child("text")), .until = until_of(rule)});
+    rules.push_back({.text = read_text(rule.child("text")), .until = until_of(rule)});
   });
+  return rules;
+}
+
+ReplaceSite read_site(JsonMembers& object, std::string& error) {
+  ReplaceSite site;
+  site.site = object.text("site");
+  site.rules = read_rules(object, error);
+  object.for_each("jobs", [&](const json& each) {
+    JsonMembers job(each, error);
+    site.jobs.push_back({.job = read_job(job.child("job")), .until = until_of(job)});
+  });
+  return site;
+}
+
+ApplySet read_apply(JsonMembers& object, std::string& error) {
+  ApplySet apply;
+  apply.rules = read_rules(object, error);
   object.for_each("shares", [&](const json& each) {
     JsonMembers share(each, error);
     ApplySet::DeclaredShare& made = apply.shares.emplace_back();
@@ -318,6 +183,13 @@ BookState read_state(JsonMembers& object, std::string& error) {
     LiveJob job = read_live_job({each, error});
     state.jobs.insert_or_assign(job.job.jobid, std::move(job));
   });
+  // Earlier versions of vpfs had none.
+  if (object.has("site_jobs")) {
+    object.for_each("site_jobs", [&](const json& each) {
+      LiveJob job = read_live_job({each, error});
+      state.site_jobs.insert_or_assign(job.job.jobid, std::move(job));
+    });
+  }
   if (object.has("bypass")) {
     JsonMembers bypass = object.child("bypass");
     state.bypass = {.on = true,
@@ -379,6 +251,8 @@ void read_operation(const std::string& op, JsonMembers& object, BookOperation& o
     operation.what = std::move(start);
   } else if (op == "job_stop") {
     operation.what = StopJob{.jobid = object.text("jobid")};
+  } else if (op == "site") {
+    operation.what = read_site(object, error);
   } else if (op == "bypass") {
     operation.what = SetBypass{.on = object.flag("on"), .until = until_of(object)};
   } else if (op == "expire") {
@@ -393,64 +267,17 @@ void read_operation(const std::string& op, JsonMembers& object, BookOperation& o
 
 }  // namespace
 
-std::optional<std::string> to_record(const BookOperation& operation, std::uint64_t number) {
-  json record = {
-      {"v", kVersion}, {"n", number}, {"at", seconds_of(operation.at)}, {"who", operation.who}};
-  std::visit(OperationWriter{record}, operation.what);
-  if (operation.confirm_by) record["confirm_by"] = seconds_of(*operation.confirm_by);
-  try {
-    return record.dump();
-  } catch (const json::type_error&) {
-    return std::nullopt;
-  }
-}
-
-std::string to_record(const BookState& state) {
-  Pool<LiveRule> rules;
-  Pool<LiveShare> shares;
-  json record = {
-      {"v", kVersion}, {"n", state.number}, {"op", "snapshot"}, {"version", state.version}};
-  json history = json::array();
-  for (const HistoryEntry& entry : state.history) {
-    history.push_back({{"version", entry.version},
-                       {"at", seconds_of(entry.at)},
-                       {"who", entry.who},
-                       {"command", entry.command},
-                       {"rules", rules.places_of(entry.set->rules)},
-                       {"shares", shares.places_of(entry.set->shares)}});
-  }
-  record["history"] = std::move(history);
-  record["rules"] = rules.take();
-  record["shares"] = shares.take();
-  json coordinators = json::array();
-  for (const auto& rule : state.coordinators) coordinators.push_back(to_json(*rule));
-  record["coordinators"] = std::move(coordinators);
-  json jobs = json::array();
-  for (const auto& [id, job] : state.jobs) jobs.push_back(to_json(job));
-  record["jobs"] = std::move(jobs);
-  if (state.bypass.on) {
-    json bypass = {{"by", state.bypass.by}, {"since", seconds_of(state.bypass.since)}};
-    put_until(bypass, state.bypass.until);
-    record["bypass"] = std::move(bypass);
-  }
-  if (state.pending) {
-    record["pending"] = {{"deadline", seconds_of(state.pending->deadline)},
-                         {"version", state.pending->version}};
-  }
-  return record.dump();
-}
-
 std::expected<BookRecord, std::string> read_record(std::string_view line) {
   const json parsed = json::parse(line, nullptr, false);
   if (parsed.is_discarded()) return std::unexpected("this is no JSON");
   std::string error;
   JsonMembers object(parsed, error);
   const std::uint64_t version = object.number("v", kMostNumber);
-  if (error.empty() && version > kVersion) {
+  if (error.empty() && version > kRecordVersion) {
     return std::unexpected(
         fmt::format("a newer version of vpfs wrote it (format {}, this one reads up to {}). Run "
                     "that version, or move the file away to start without live rules",
-                    version, kVersion));
+                    version, kRecordVersion));
   }
   BookRecord record;
   if (version >= 2) record.number = object.number("n", kMostNumber);

@@ -1,8 +1,10 @@
 // Whole sets of rules: applied, confirmed, taken back.
+#include <algorithm>
+#include <memory>
 #include <set>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,10 +19,12 @@ BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const 
   Composer composer(parse_);
   const Composer::Composed before = composer.compose(file_, state_);
   const Composer::Composed after = composer.compose(file_, set, state_);
-  std::unordered_set<std::string_view> known;
-  for (const Suspended& each : before.suspended) known.insert(each.name);
+  const std::vector<Suspended> newly = newly_suspended(before.suspended, after.suspended);
   for (const Suspended& each : after.suspended) {
-    if (each.origin == RuleOrigin::administrator || !known.contains(each.name)) {
+    // What is made here goes before the coordinator's.
+    if (each.origin == RuleOrigin::coordinator) continue;
+    const bool is_new = std::ranges::find(newly, each) != newly.end();
+    if (each.origin == RuleOrigin::administrator || is_new) {
       return invalid(fmt::format("{}.{}", each.name, each.place), each.text);
     }
   }
@@ -29,6 +33,11 @@ BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const 
 
 BookPreparation::Problem BookPreparation::check(ApplySet apply) {
   if (Problem found = waits_for_confirmation()) return found;
+  if (file_.is_site && !apply.shares.empty()) {
+    return invalid("virtual_pfs",
+                   "a coordinator has rules alone: give each rule its share, or declare the "
+                   "virtual PFS in the files of the stages");
+  }
   if (apply.rules.size() > RuleBook::kMostRules) {
     return invalid("", fmt::format("more than {} rules", RuleBook::kMostRules));
   }
@@ -45,9 +54,13 @@ BookPreparation::Problem BookPreparation::check(ApplySet apply) {
     share.overrides = is_of_file(file_, share.virtual_pfs);
   }
   std::set<std::string_view> names;
-  for (const auto& rule : state_.coordinators) names.insert(rule->text.name);
   for (const ApplySet::Rule& rule : apply.rules) {
     if (!names.insert(rule.text.name).second) return twice(rule.text.name);
+    // A rule that was here before the coordinator's is found instead of it, and may stay.
+    const std::shared_ptr<const LiveRule> there = find_rule(state_, rule.text.name);
+    if (there) {
+      if (Problem taken = is_of_site(*there)) return taken;
+    }
     if (Problem found = name_problem(rule.text, RuleOrigin::administrator)) return found;
   }
   const SetContexts contexts = contexts_of(apply, file_, state_);

@@ -118,6 +118,8 @@ Classifier::Match Classifier::classify(const Address& client, const Identity& id
     sight.account = job.registered->account;
     sight.gids = job.registered->gids;
     match.nodes = job.registered->nodes;
+    const std::vector<std::uint64_t>& uids = job.registered->uids;
+    if (uids.size() == 1) match.job_uid = static_cast<std::uint32_t>(uids.front());
   }
   const Rule* rule = rules_->index().find(sight);
   if (rule != nullptr && rule->is_shadow) {

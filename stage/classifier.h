@@ -54,8 +54,9 @@ class Classifier {
     // it would belong to.
     std::uint32_t shadow_rule = kNoRule;
     std::string shadow_name;
-    bool exempt = false;      // it is never held
-    std::uint32_t nodes = 0;  // of its registered job; 0: not known
+    bool exempt = false;                        // it is never held
+    std::uint32_t nodes = 0;                    // of its registered job; 0: not known
+    std::optional<std::uint32_t> job_uid = {};  // of its registered job, if that has exactly one
     // From the wire or from a registration; "": none, or no good name (is_good_name()).
     std::string jobid;
     bool job_from_registration = false;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -52,7 +53,10 @@ class Composer::Work {
     }
   }
 
-  void add_rule(const std::shared_ptr<const LiveRule>& rule) { rules_.push_back({rule, {}}); }
+  void add_rule(const std::shared_ptr<const LiveRule>& rule) {
+    rules_.push_back({rule, {}});
+    if (rule->origin != RuleOrigin::coordinator) local_.emplace(rule->text.name, rule.get());
+  }
 
   // Rules that declare a virtual PFS are read before those that send to one.
   void read_rules() {
@@ -74,12 +78,20 @@ class Composer::Work {
     }
   }
 
-  void add_jobs(const std::map<std::string, LiveJob, std::less<>>& jobs) {
-    if (jobs.empty()) return;
+  void add_jobs(const BookState& state) {
     std::vector<RegisteredJob>& all = made_.config.jobs;
-    std::erase_if(all, [&](const RegisteredJob& job) { return jobs.contains(job.jobid); });
-    all.reserve(all.size() + jobs.size());
-    for (const auto& [id, job] : jobs) all.push_back(job.job);
+    if (!state.jobs.empty()) {
+      std::erase_if(all, [&](const RegisteredJob& job) { return state.jobs.contains(job.jobid); });
+    }
+    std::unordered_set<std::string_view> of_file;
+    if (!state.site_jobs.empty()) {
+      for (const RegisteredJob& job : file_.jobs) of_file.insert(job.jobid);
+    }
+    all.reserve(all.size() + state.jobs.size() + state.site_jobs.size());
+    for (const auto& [id, job] : state.jobs) all.push_back(job.job);
+    for (const auto& [id, job] : state.site_jobs) {
+      if (!state.jobs.contains(id) && !of_file.contains(id)) all.push_back(job.job);
+    }
   }
 
   Composed take_made() { return std::move(made_); }
@@ -138,7 +150,13 @@ class Composer::Work {
     if (file_rules_.contains(text.name)) {
       return RuleProblem{"NAME", "the configuration file has a rule of this name too"};
     }
-    if (target && !targets_.contains(*target)) {
+    const auto local = local_.find(text.name);
+    if (rule.live->origin == RuleOrigin::coordinator && local != local_.end()) {
+      return RuleProblem{"NAME", fmt::format("the rule '{}' of {} is here, and goes before the "
+                                             "coordinator's of this name",
+                                             text.name, local->second->by)};
+    }
+    if (target && !file_.is_site && !targets_.contains(*target)) {
       return RuleProblem{"vpfs", fmt::format("'{}' is not declared", *target)};
     }
     if (!target && targets_.contains(text.name)) {
@@ -177,6 +195,7 @@ class Composer::Work {
   // Names, which the file's configuration and the live rules keep.
   std::unordered_map<std::string_view, std::size_t> file_shares_;
   std::unordered_set<std::string_view> file_rules_;
+  std::unordered_map<std::string_view, const LiveRule*> local_;      // live rules made here
   std::unordered_set<std::string_view> targets_;                     // of `vpfs=`
   std::unordered_map<const RuleConfig*, RuleConfig> changed_rules_;  // by that of the file
 };
@@ -191,18 +210,19 @@ Composer::Composed Composer::compose(const Config& file, const LiveSet& administ
   }
   for (const auto& rule : state.coordinators) work.add_rule(rule);
   work.read_rules();
-  work.add_jobs(state.jobs);
+  work.add_jobs(state);
   parsed_ = work.take_parsed();
   return work.take_made();
 }
 
 std::vector<Suspended> newly_suspended(const std::vector<Suspended>& before,
                                        const std::vector<Suspended>& after) {
-  std::unordered_set<std::string_view> known;
-  for (const Suspended& each : before) known.insert(each.name);
+  std::set<std::pair<std::string_view, RuleOrigin>> known;
+  for (const Suspended& each : before) known.emplace(each.name, each.origin);
   std::vector<Suspended> found;
-  std::ranges::copy_if(after, std::back_inserter(found),
-                       [&](const Suspended& each) { return !known.contains(each.name); });
+  std::ranges::copy_if(after, std::back_inserter(found), [&](const Suspended& each) {
+    return !known.contains({each.name, each.origin});
+  });
   return found;
 }
 

@@ -36,7 +36,9 @@ struct Suspended {
 //   their origin and words. Other shares of theirs are declared beside the file's.
 // - A rule with `vpfs=` sends to a virtual PFS of the file, of the administrators' shares, or of a
 //   live rule that is not a job's.
-// - A registered job takes the place of the file's of the same id.
+// - A registered job takes the place of the file's of the same id; a coordinator's counts if there
+//   is no other of its id.
+// - A coordinator's rule is not in force while an administrator or a job has one of its name.
 // - What does not fit is left out and listed.
 //
 // It remembers how it read each rule, so that a change costs little more than what it changes.
@@ -68,7 +70,7 @@ class Composer {
   Parsed parsed_;
 };
 
-// Those of `after` that were in force `before`.
+// Those of `after` that were in force `before`, by their names and origins.
 [[nodiscard]] std::vector<Suspended> newly_suspended(const std::vector<Suspended>& before,
                                                      const std::vector<Suspended>& after);
 

@@ -24,6 +24,9 @@ struct VirtualPfsConfig {
   Share share;       // without finish_by
   // The time for share.finish_bytes, from when the stage learns of it.
   Duration finish_within = Duration::zero();
+  // On all stages together, each second; zero: no bound. Only rules of a coordinator have them.
+  BytesPerSecond total_rate = {};
+  std::uint64_t total_operations = 0;
 
   bool operator==(const VirtualPfsConfig&) const = default;
 };
@@ -87,6 +90,9 @@ struct Config {
 
   // The known policies. The stage's owner may set them too.
   PolicyKinds policies = known_policies();
+  // Of a coordinator: its rules are for stages that it knows nothing of. So they may have the words
+  // of any policy, classes and virtual PFSes that stages declare, and totals over all stages.
+  bool is_site = false;
   std::string policy = "sfq";
   SchedulerSettings scheduler;
   CostModel::Settings cost;

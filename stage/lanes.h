@@ -41,8 +41,7 @@ class Lanes {
 
   // As in Scheduler. The lanes where the flow is queued divide the cost; without any, `last_lane`
   // gets all of it.
-  void served_elsewhere(AppId app, Cost cost, Duration delay, std::size_t last_lane,
-                        TimePoint now);
+  void served_elsewhere(AppId app, Cost cost, Duration delay, std::size_t last_lane, TimePoint now);
 
   [[nodiscard]] std::size_t size() const { return lanes_.size(); }
   [[nodiscard]] Lane& operator[](std::size_t lane) { return lanes_[lane]; }

@@ -36,8 +36,8 @@ bool operator==(const HistoryEntry& a, const HistoryEntry& b) {
 bool operator==(const BookState& a, const BookState& b) {
   return a.number == b.number && a.version == b.version &&
          same(a.administrators, b.administrators) && a.history == b.history &&
-         same(a.coordinators, b.coordinators) && a.jobs == b.jobs && a.bypass == b.bypass &&
-         a.pending == b.pending;
+         same(a.coordinators, b.coordinators) && a.jobs == b.jobs && a.site_jobs == b.site_jobs &&
+         a.bypass == b.bypass && a.pending == b.pending;
 }
 
 }  // namespace vpfs::stage

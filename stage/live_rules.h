@@ -99,6 +99,9 @@ struct BookState {
   std::vector<HistoryEntry> history;  // oldest first
   std::vector<std::shared_ptr<const LiveRule>> coordinators;
   std::map<std::string, LiveJob, std::less<>> jobs;  // by id
+  // Jobs of a coordinator's site, by id. Those that are registered here or in the file count
+  // instead of them.
+  std::map<std::string, LiveJob, std::less<>> site_jobs;
   Bypass bypass;
   std::optional<PendingConfirmation> pending;
 };

@@ -11,8 +11,11 @@
 namespace vpfs::stage {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOtherNames = {
-    {{"operations", "iops"}, {"burst_operations", "burst_iops"}, {"virtual_pfs", "vpfs"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kOtherNames = {
+    {{"operations", "iops"},
+     {"burst_operations", "burst_iops"},
+     {"total_iops", "total_operations"},
+     {"virtual_pfs", "vpfs"}}};
 
 std::vector<std::string> replaced(std::vector<std::string> words,
                                   const std::vector<std::string>& changes, bool keeps_removals) {

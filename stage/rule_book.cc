@@ -30,6 +30,7 @@ std::optional<WallTime> RuleBook::next_deadline() const {
     add(job.until);
     if (job.rule) add(job.rule->until);
   }
+  for (const auto& [id, job] : state_.site_jobs) add(job.until);
   add(state_.bypass.until);
   return next;
 }

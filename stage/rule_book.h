@@ -42,8 +42,11 @@ struct Change {
 //   NAME` does not give back what the file says. A file's rule itself, and `default`, cannot be
 //   stopped.
 //
-// Rules of jobs ("job:ID") and of coordinators can be changed and stopped too, but are in no
-// version: a rollback leaves them alone.
+// Rules of jobs ("job:ID") can be changed and stopped too, but are in no version: a rollback leaves
+// them alone.
+//
+// Rules and jobs of a coordinator's site come as a whole, and are changed at the coordinator alone.
+// What does not fit, since its name is taken here for instance, is kept, but is not in force.
 //
 // While a set waits for confirmation nothing else of the administrators' can change, since it would
 // be lost with the set.

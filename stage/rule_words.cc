@@ -18,6 +18,8 @@ constexpr std::array kRuleWords = {
     RuleWord{"weight", "4"},
     RuleWord{"rate", "500MiB/s"},
     RuleWord{"iops", "2k", "operations"},
+    RuleWord{"total_rate", "10GiB/s"},
+    RuleWord{"total_operations", "20k", "total_iops"},
     RuleWord{"min", "100MiB/s"},
     RuleWord{"burst", "2GiB"},
     RuleWord{"burst_iops", "100", "burst_operations"},
@@ -71,6 +73,11 @@ std::optional<std::string> fields_problem(const Config& context, const RuleConfi
 
 void read_class(ConfigReader& entry, const Config& context, RuleConfig& rule) {
   rule.traffic_class = default_class(context);
+  if (context.is_site) {  // stages have the classes
+    std::string unused;
+    entry.get("class", &unused);
+    return;
+  }
   std::vector<std::string> names;
   for (const TrafficClasses::Class& each : context.scheduler.classes.classes) {
     names.push_back(each.name);
@@ -100,7 +107,7 @@ void read_target(ConfigReader& entry, std::string_view key, const Config& contex
   if (rule.mode == RuleMode::shadow) {
     return entry.report(key, "a shadow rule has limits of its own, as in rate=500MiB/s");
   }
-  if (!is_declared(context, rule.virtual_pfs)) {
+  if (!context.is_site && !is_declared(context, rule.virtual_pfs)) {
     entry.report(key, fmt::format("'{}' is not declared under virtual_pfs", rule.virtual_pfs));
   }
   if (const auto problem = fields_problem(context, rule)) entry.report(key, *problem);
@@ -171,7 +178,7 @@ std::vector<std::string> canonical_words(ConfigReader& entry, const Config& cont
       (void)add(word.other, word.key);
     }
   }
-  for (const ShareWord& word : policy_of(context).share_words) (void)add(word.name, word.name);
+  for (const ShareWord& word : own_words(context)) (void)add(word.name, word.name);
   return words;
 }
 

@@ -24,14 +24,14 @@ constexpr Bytes kMostFinish = {std::uint64_t{1} << 60U};
 constexpr Duration kLongestFinish = hours(24 * 365);
 
 // Reports a key that the policy would ignore.
-bool allowed(ConfigReader& entry, std::string_view key, const PolicyKind& policy, bool is_known) {
+bool allowed(ConfigReader& entry, std::string_view key, const Config& config, bool is_known) {
   if (!entry.has(key)) return false;
-  if (!is_known) entry.report(key, fmt::format("would be ignored by the policy {}", policy.name));
-  return is_known;
+  if (is_known || config.is_site) return true;
+  entry.report(key, fmt::format("would be ignored by the policy {}", policy_of(config).name));
+  return false;
 }
-bool allowed(ConfigReader& entry, std::string_view key, const PolicyKind& policy,
-             ShareField field) {
-  return allowed(entry, key, policy, policy.knows(field));
+bool allowed(ConfigReader& entry, std::string_view key, const Config& config, ShareField field) {
+  return allowed(entry, key, config, policy_of(config).knows(field));
 }
 
 // The one of two words for the same that the entry has.
@@ -71,11 +71,6 @@ struct HasLimits {
 template <typename MayHave>
 HasLimits read_limits(ConfigReader& entry, MayHave may_have, Share& share) {
   HasLimits has;
-  if (entry.has("total_rate")) {
-    entry.report("total_rate",
-                 "counts for the whole site and needs a coordinator; `rate` counts for each data "
-                 "server");
-  }
   has.rate =
       may_have("rate", ShareField::rate) && entry.get("rate", &share.rate, kLeastRate, kMostRate);
   const std::string_view operations = spelling(entry, "operations", "iops");
@@ -92,17 +87,35 @@ HasLimits read_limits(ConfigReader& entry, MayHave may_have, Share& share) {
   return has;
 }
 
-void read_other_limits(ConfigReader& entry, const PolicyKind& policy, HasLimits has, Share& share) {
-  if (allowed(entry, "realtime", policy, ShareField::realtime) &&
+// What all stages give together.
+void read_totals(ConfigReader& entry, const Config& config, VirtualPfsConfig& made) {
+  const std::string_view operations = spelling(entry, "total_operations", "total_iops");
+  if (config.is_site) {
+    entry.get("total_rate", &made.total_rate, kLeastRate, kMostRate);
+    (void)read_count(entry, operations, &made.total_operations);
+    return;
+  }
+  const auto refuse = [&](std::string_view key, std::string_view instead) {
+    if (!entry.has(key)) return;
+    entry.report(key, fmt::format("counts for the whole site and needs a coordinator; `{}` counts "
+                                  "for each data server",
+                                  instead));
+  };
+  refuse("total_rate", "rate");
+  refuse(operations, "iops");
+}
+
+void read_other_limits(ConfigReader& entry, const Config& config, HasLimits has, Share& share) {
+  if (allowed(entry, "realtime", config, ShareField::realtime) &&
       entry.get("realtime", &share.realtime) && !has.rate && !has.operations) {
     entry.report("realtime", "needs a rate or `operations`");
   }
-  if (allowed(entry, "min", policy, ShareField::min)) {
+  if (allowed(entry, "min", config, ShareField::min)) {
     entry.get("min", &share.min, kLeastRate, kMostRate);
   }
   if (has.rate && share.min > share.rate) entry.report("min", "is more than `rate`");
   std::uint64_t rank = 0;
-  if (allowed(entry, "rank", policy, ShareField::rank) &&
+  if (allowed(entry, "rank", config, ShareField::rank) &&
       entry.get("rank", &rank, 0, Share::kMaxRank)) {
     share.rank = static_cast<std::uint8_t>(rank);
   }
@@ -129,28 +142,28 @@ void read_finish(ConfigReader& entry, VirtualPfsConfig& made) {
   if (made.share.rate.count > 0) finish.report("bytes", "cannot stand beside a rate");
 }
 
-void read_deadlines(ConfigReader& entry, const PolicyKind& policy, VirtualPfsConfig& made) {
+void read_deadlines(ConfigReader& entry, const Config& config, VirtualPfsConfig& made) {
   Share& share = made.share;
-  if (allowed(entry, "latency", policy, ShareField::latency)) {
+  if (allowed(entry, "latency", config, ShareField::latency)) {
     entry.get("latency", &share.latency, microseconds(1), kLongest);
-  } else if (share.rate.count > 0 && policy.knows(ShareField::latency)) {
+  } else if (share.rate.count > 0 && policy_of(config).knows(ShareField::latency)) {
     entry.report("rate", "the policy needs a latency with it: together they are a promise");
   }
-  if (allowed(entry, "finish", policy, ShareField::finish)) read_finish(entry, made);
+  if (allowed(entry, "finish", config, ShareField::finish)) read_finish(entry, made);
 }
 
 // Reads the words that only single policies know.
-void read_own_words(ConfigReader& entry, const Config& config, const PolicyKind& policy,
-                    Share& share) {
-  for (const ShareWord& word : policy.share_words) {
+void read_own_words(ConfigReader& entry, const Config& config, Share& share) {
+  for (const ShareWord& word : own_words(config)) {
     std::uint64_t value = 0;
     if (entry.get(word.name, &value, word.least, word.most)) {
       share.own.push_back({.word = word.name, .value = value});
     }
   }
+  const PolicyKind& policy = policy_of(config);
   for (const PolicyKind* const other : config.policies) {
     for (const ShareWord& word : other->share_words) {
-      (void)allowed(entry, word.name, policy, policy.knows(word.name));
+      (void)allowed(entry, word.name, config, policy.knows(word.name));
     }
   }
 }
@@ -186,11 +199,35 @@ std::optional<Finish> parse_finish(std::string_view text) {
   return Finish{.bytes = *bytes, .within = *within};
 }
 
+std::vector<ShareWord> own_words(const Config& config) {
+  std::vector<ShareWord> words;
+  const auto add = [&](const PolicyKind& policy) {
+    words.insert(words.end(), policy.share_words.begin(), policy.share_words.end());
+  };
+  if (!config.is_site) {
+    add(policy_of(config));
+    return words;
+  }
+  for (const PolicyKind* const policy : config.policies) add(*policy);
+  return words;
+}
+
 std::vector<std::string_view> share_words(const Config& config) {
-  std::vector<std::string_view> words = {
-      "weight",    "rate", "operations",       "iops",   "min",      "burst",
-      "latency",   "rank", "burst_operations", "finish", "realtime", "burst_iops",
-      "total_rate"};
+  std::vector<std::string_view> words = {"weight",
+                                         "rate",
+                                         "operations",
+                                         "iops",
+                                         "min",
+                                         "burst",
+                                         "latency",
+                                         "rank",
+                                         "burst_operations",
+                                         "finish",
+                                         "realtime",
+                                         "burst_iops",
+                                         "total_rate",
+                                         "total_operations",
+                                         "total_iops"};
   for (const PolicyKind* const policy : config.policies) {
     for (const ShareWord& word : policy->share_words) words.push_back(word.name);
   }
@@ -203,21 +240,21 @@ VirtualPfsConfig read_share(const std::string& name, ConfigReader& entry, const 
   if (entry.get("weight", &weight, 1, Share::kMaxWeight)) {
     made.share.weight = static_cast<std::uint32_t>(weight);
   }
-  const PolicyKind& policy = policy_of(config);
   const HasLimits has = read_limits(
       entry,
-      [&](std::string_view key, ShareField field) { return allowed(entry, key, policy, field); },
+      [&](std::string_view key, ShareField field) { return allowed(entry, key, config, field); },
       made.share);
-  read_other_limits(entry, policy, has, made.share);
-  read_deadlines(entry, policy, made);
-  read_own_words(entry, config, policy, made.share);
+  read_totals(entry, config, made);
+  read_other_limits(entry, config, has, made.share);
+  read_deadlines(entry, config, made);
+  read_own_words(entry, config, made.share);
   return made;
 }
 
 VirtualPfsConfig read_shadow_share(const std::string& name, ConfigReader& entry,
                                    const Config& config) {
-  constexpr std::string_view kLimits[] = {
-      "rate", "operations", "iops", "burst", "burst_operations", "burst_iops", "total_rate"};
+  constexpr std::string_view kLimits[] = {"rate",  "operations",       "iops",
+                                          "burst", "burst_operations", "burst_iops"};
   VirtualPfsConfig made = {.name = name, .share = {}};
   const auto is_there = [&](std::string_view key, ShareField /*field*/) { return entry.has(key); };
   const HasLimits has = read_limits(entry, is_there, made.share);
@@ -235,7 +272,7 @@ VirtualPfsConfig read_shadow_share(const std::string& name, ConfigReader& entry,
 
 // Virtual PFSes of templates are admitted one by one later: their number is not known here.
 void check_promise(ConfigReader& entry, const VirtualPfsConfig& made, const Config& config) {
-  if (!is_promise(made) || !template_fields(made.name).empty()) return;
+  if (config.is_site || !is_promise(made) || !template_fields(made.name).empty()) return;
   const std::unique_ptr<Scheduler> trial = make_scheduler(policy_of(config), config.scheduler);
   std::uint32_t next = 0;
   for (const VirtualPfsConfig& each : config.virtual_pfs) {

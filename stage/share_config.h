@@ -14,6 +14,8 @@ namespace vpfs::stage {
 // of a share depend on the policy. Promises that cannot be kept together are reported.
 void read_shares(ConfigReader& reader, Config& config);
 
+// The words that only single policies know, of the policy in use; for a site, of all policies.
+[[nodiscard]] std::vector<ShareWord> own_words(const Config& config);
 // The words of shares: of an entry of `virtual_pfs`, and of a rule that declares its virtual PFS.
 [[nodiscard]] std::vector<std::string_view> share_words(const Config& config);
 // Reads those of a mapping that may have other keys too.

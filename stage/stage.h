@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -122,7 +123,7 @@ class Stage {
   // allocations, which looks only at what they ask for; if it is applied, allocate_some() for all
   // of them; then, for a complete cycle, lift_unmentioned() for all rows, in turn, which returns
   // the next one. No part of another cycle may come between. Parts of a cycle whose lease has ended
-  // do nothing.
+  // do nothing. A cycle without a lease ends the one in force: the fallback holds.
   [[nodiscard]] CycleResult begin_cycle(const Cycle& cycle, std::span<const Allocation> allocations,
                                         TimePoint now);
   void allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoint now,
@@ -192,9 +193,11 @@ class Stage {
   [[nodiscard]] bool is_idle(AppId app, TimePoint now) const;
   void retire(AppId app, TimePoint now);
   void end_lease_if_due(TimePoint now) {
-    if (now >= allocations_.lease_end()) end_lease(now);
+    if (now < allocations_.lease_end()) return;
+    allocations_.count_lease_end();
+    end_lease("the coordinator was not heard of for its lease", now);
   }
-  void end_lease(TimePoint now);
+  void end_lease(std::string_view why, TimePoint now);
   void fall_back(TimePoint now);
   void use_fallback(const Fallback& fallback, TimePoint now);
   void lift_unsupported(TimePoint now);

@@ -122,12 +122,14 @@ VirtualPfsTable::Found VirtualPfsTable::find_or_make(const Classifier::Match& ma
 bool VirtualPfsTable::learn_job(AppId app, const Classifier::Match& match) {
   const VirtualPfs& row = rows_[app];
   const bool other_nodes = row.from_template && match.nodes > 0 && match.nodes != row.info->nodes;
+  const bool is_of_one_job = app != AppId{0} && row.info->job != VirtualPfsInfo::Job::none;
   const bool other_job =
-      app != AppId{0} && row.info->job != VirtualPfsInfo::Job::none &&
-      (row.info->job == VirtualPfsInfo::Job::unseen || jobid(app) != match.jobid);
-  if (!other_nodes && !other_job) return false;
+      is_of_one_job && (row.info->job == VirtualPfsInfo::Job::unseen || jobid(app) != match.jobid);
+  const bool other_uid = is_of_one_job && match.job_uid && match.job_uid != row.info->job_uid;
+  if (!other_nodes && !other_job && !other_uid) return false;
   VirtualPfsInfo info = *row.info;
   if (other_nodes) info.nodes = match.nodes;
+  if (other_uid) info.job_uid = match.job_uid;
   if (other_job) note_job(app, info, match.jobid);
   replace_info(app, std::move(info));
   return other_nodes;
@@ -138,7 +140,10 @@ void VirtualPfsTable::note_job(AppId app, VirtualPfsInfo& info, const std::strin
   const bool is_first = info.job == VirtualPfsInfo::Job::unseen;
   other_jobids_.erase(app);
   info.job = VirtualPfsInfo::Job::none;
-  if (!is_first || jobid.empty()) return;
+  if (!is_first || jobid.empty()) {
+    info.job_uid.reset();
+    return;
+  }
   const std::size_t at = info.name.find(jobid);
   if (rows_[app].from_template && at != std::string::npos) {
     info.job = VirtualPfsInfo::Job::in_name;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +33,9 @@ struct VirtualPfsInfo {
   Job job = Job::unseen;
   std::uint8_t jobid_at = 0;
   std::uint8_t jobid_size = 0;
-  std::uint32_t nodes = 0;      // of its registered job, if a template made it; 0: not known
-  std::string refused_promise;  // why a promise of the share cannot be kept; "": it can
+  std::uint32_t nodes = 0;  // of its registered job, if a template made it; 0: not known
+  std::optional<std::uint32_t> job_uid;  // whose that job is, while all requests are of one job
+  std::string refused_promise;           // why a promise of the share cannot be kept; "": it can
 
   // The nodes of its job are its word "nodes", unless its declaration has one.
   [[nodiscard]] Share share() const;

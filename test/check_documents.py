@@ -55,9 +55,10 @@ CONFIGURE = Page("docs/admin/configure.md",
                   "stage/rule_config.cc",
                   "stage/rule_words.cc", "stage/scheduler_config.cc", "stage/share_config.cc",
                   "metrics/http_config.cc"), 90)
-NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc",), 70, all_in_columns=True)
+COORDINATOR = Page("docs/admin/coordinator-configuration.md", ("coordinator/config.cc",), 45)
+NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc", "coordinator/site_status.cc"), 110, all_in_columns=True)
 TOOLS = Page("docs/tools.md", ("load/settings.cc", "load/report.cc", "dataserver/orangefs/server_config.cc"), 70)
-METRICS = Page("docs/admin/monitoring.md", ("metrics/metrics.cc",), 45, all_in_columns=True,
+METRICS = Page("docs/admin/monitoring.md", ("metrics/metrics.cc", "coordinator/site_metrics.cc"), 60, all_in_columns=True,
                pattern=re.compile(r'"(vpfs_[a-z0-9_]*)"'))
 # The names of policies and protocols are registered where they are made.
 POLICIES = tuple(f"schedulers/{name}.cc" for name in ("adaptbf", "edf", "fifo", "sfq", "tbf"))
@@ -65,7 +66,7 @@ NAMES = Page("docs/admin/configure.md", (*POLICIES, "protocols/registry.cc"), 7,
 POLICY_KEYS = Page("docs/admin/configure.md", POLICIES, 10, pattern=POLICY_KEY)
 POLICY_FIELDS = Page("docs/admin/numbers.md", (*POLICIES, "schedulers/rate_limits.cc", "schedulers/status_fields.cc"),
                      10, all_in_columns=True, pattern=POLICY_FIELD, units=("", "_us"))
-PAGES = (CONFIGURE, NUMBERS, METRICS, TOOLS, NAMES, POLICY_KEYS, POLICY_FIELDS)
+PAGES = (CONFIGURE, COORDINATOR, NUMBERS, METRICS, TOOLS, NAMES, POLICY_KEYS, POLICY_FIELDS)
 
 REASONS = "docs/admin/find-out-why.md"
 REASON_SOURCES = ("schedulers/adaptbf.cc", "schedulers/depth_gate.cc", "schedulers/edf.cc", "schedulers/fifo.cc",

@@ -32,7 +32,7 @@ class Field:
 
 @dataclasses.dataclass(frozen=True)
 class Schema:
-    messages: Mapping[str, Mapping[str, Field]]
+    messages: Mapping[str, Mapping[str, Field]]  # "Rule", "Site.Rule"
     enums: Mapping[str, Mapping[str, int]]  # "Rule.Action"
 
     @functools.lru_cache

@@ -39,6 +39,25 @@ void send_ack(const Answer& answer, std::expected<Ack, Error> outcome) {
 
 }  // namespace
 
+Administration::Administration(LiveState& live, StageOwner& owner, ReadWallClock now)
+    : live_(live),
+      owner_(owner),
+      now_(now),
+      rules_(live, now,
+             {.changed = [this] { use_composed(); },
+              .count = [this] { return reader_.read(owner_.stage()).rules; }}) {}
+
+WantedNames Administration::names_of(const Envelope& request, const Caller& caller) const {
+  if (request.has_site()) {
+    return live_.file().names == nullptr ? WantedNames() : names_of_site(request.site(), caller);
+  }
+  if (!request.has_why()) return rules_.names_of(request, caller);
+  if (live_.file().names == nullptr || caller.rights == Rights::own) return {};
+  const NotedNames noted;
+  (void)read_asked(request.why().who(), &noted);
+  return noted.wanted();
+}
+
 void Administration::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
   const WantedNames names = names_of(request, caller);
   if (names.empty()) return this->answer(request, caller, answer);
@@ -51,11 +70,11 @@ void Administration::ask(const Envelope& request, const Caller& caller, const An
 void Administration::answer(const Envelope& request, const Caller& caller, const Answer& answer) {
   switch (request.body_case()) {
     case Envelope::kRule:
-      return deliver(answer, rule(request.rule(), caller), [](Envelope& to, RuleReply reply) {
-        *to.mutable_rule_reply() = std::move(reply);
-      });
+      return deliver(
+          answer, rules_.rule(request.rule(), caller),
+          [](Envelope& to, RuleReply reply) { *to.mutable_rule_reply() = std::move(reply); });
     case Envelope::kJob:
-      return deliver(answer, job(request.job(), caller), [](Envelope& to, JobReply reply) {
+      return deliver(answer, rules_.job(request.job(), caller), [](Envelope& to, JobReply reply) {
         *to.mutable_job_reply() = std::move(reply);
       });
     case Envelope::kStats: {
@@ -76,6 +95,8 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
         answer(ack(changed->empty() ? "nothing has changed"
                                     : fmt::format("{}", fmt::join(*changed, "\n"))));
       });
+    case Envelope::kSite:
+      return send_ack(answer, site(request.site(), caller));
     case Envelope::kDrain:
       return send_ack(answer, drain());
     case Envelope::kBypass:
@@ -86,7 +107,7 @@ void Administration::answer(const Envelope& request, const Caller& caller, const
 }
 
 void Administration::tick() {
-  if (live_.expire(now_())) owner_.use(live_.composed().config);
+  rules_.tick();
   apply_bypass();
 }
 
@@ -100,16 +121,6 @@ void Administration::apply_bypass() {
   if (std::exchange(bypassed_, wanted) != wanted) owner_.set_bypass(wanted);
 }
 
-Administration::Outcome<stage::Change> Administration::carry_out(stage::BookOperation operation) {
-  tick();
-  auto change = live_.prepare(std::move(operation));
-  if (!change) return change;
-  if (auto done = live_.carry_out(*change); !done) return std::unexpected(std::move(done.error()));
-  spdlog::info("{}: {}", change->operation.who, stage::command_of(change->operation));
-  use_composed();
-  return change;
-}
-
 Administration::Outcome<Ack> Administration::drain() {
   owner_.drain();
   return ack("draining: outstanding requests may finish, then the program ends");
@@ -119,7 +130,7 @@ Administration::Outcome<Ack> Administration::bypass(const Bypass& request, const
   stage::SetBypass what = {.on = request.on()};
   const WallTime now = now_();
   if (request.on()) what.until = time_after(now, request.for_seconds());
-  const auto change = carry_out({.at = now, .who = caller.name, .what = what});
+  const auto change = rules_.carry_out({.at = now, .who = caller.name, .what = what});
   if (!change) return std::unexpected(change.error());
   if (!what.on) return ack("bypass is off: requests are scheduled again");
   return ack(what.until
@@ -161,6 +172,7 @@ StatsReply Administration::own_stats(const Caller& caller) {
   }
   owner_.describe(reply);
   reply.clear_upstream();
+  reply.clear_coordinator();
   reply.set_partial(true);
   return reply;
 }
@@ -173,7 +185,7 @@ void Administration::why(const Why& request, const Caller& caller, const Answer&
     WhyReply& why = *reply.mutable_why_reply();
     add_clients(why, std::move(clients), asked);
     StatsReply all = stats();
-    add_context(why, all, list_jobs(caller), asked);
+    add_context(why, all, rules_.list_jobs(caller), asked);
     answer(std::move(reply));
   });
 }
@@ -190,7 +202,7 @@ void Administration::own_why(const Why& request, const Caller& caller, const Ans
     WhyReply& why = *reply.mutable_why_reply();
     add_clients(why, clients_of(clients_of_others_, own), asked);
     StatsReply seen = own_stats(caller);
-    add_context(why, seen, list_jobs(caller), asked);
+    add_context(why, seen, rules_.list_jobs(caller), asked);
     answer(std::move(reply));
   };
   if (listed_at_ == now_()) return tell();

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "control/admin/live_state.h"
+#include "control/admin/rule_administration.h"
 #include "control/admin/stage_owner.h"
 #include "control/admin/stage_snapshot.h"
 #include "control/wire/control.pb.h"
@@ -18,11 +19,10 @@ namespace vpfs::control {
 // others' jobs is decided here.
 class Administration {
  public:
-  using ReadWallClock = WallTime (*)();
+  using ReadWallClock = RuleAdministration::ReadWallClock;
 
   // All outlive it. The owner uses live.composed() already.
-  Administration(LiveState& live, StageOwner& owner, ReadWallClock now)
-      : live_(live), owner_(owner), now_(now) {}
+  Administration(LiveState& live, StageOwner& owner, ReadWallClock now);
   Administration(const Administration&) = delete;
   Administration& operator=(const Administration&) = delete;
 
@@ -35,14 +35,12 @@ class Administration {
 
  private:
   template <typename Reply>
-  using Outcome = std::expected<Reply, Error>;
+  using Outcome = RuleAdministration::Outcome<Reply>;
 
-  [[nodiscard]] Outcome<RuleReply> rule(const Rule& request, const Caller& caller);
-  [[nodiscard]] Outcome<RuleReply> list_rules();
-  [[nodiscard]] RuleReply history() const;
-  [[nodiscard]] Outcome<RuleReply> change_rules(const Rule& request, const Caller& caller);
-  [[nodiscard]] Outcome<JobReply> job(const Job& request, const Caller& caller);
-  [[nodiscard]] JobReply list_jobs(const Caller& caller);
+  [[nodiscard]] Outcome<Ack> site(const Site& request, const Caller& caller);
+  [[nodiscard]] stage::BookOperation operation_of(const Site& request, const Caller& caller) const;
+  [[nodiscard]] WantedNames names_of_site(const Site& request, const Caller& caller) const;
+  void warn_of_site(Ack& reply) const;
   [[nodiscard]] Outcome<Ack> drain();
   [[nodiscard]] Outcome<Ack> bypass(const Bypass& request, const Caller& caller);
   [[nodiscard]] StatsReply stats_of(const Stats& request, const Caller& caller);
@@ -54,18 +52,14 @@ class Administration {
   void answer(const Envelope& request, const Caller& caller, const Answer& answer);
   // The names that carrying the request out will look up.
   [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller) const;
-  [[nodiscard]] std::expected<stage::BookOperation, Error> operation_of(
-      const Rule& request, const Caller& caller, const stage::Config& file) const;
-  // Carries an operation out, and puts what follows into force.
-  [[nodiscard]] Outcome<stage::Change> carry_out(stage::BookOperation operation);
   void use_composed();
   void apply_bypass();
-  void warn_of_hidden(RuleReply& reply, const std::string& name) const;
 
   LiveState& live_;
   StageOwner& owner_;
   ReadWallClock now_;
   SnapshotReader reader_;
+  RuleAdministration rules_;
   // Callers who see only own jobs share one of each second, since anybody may be one.
   StageSnapshot seen_by_others_;
   WallTime seen_at_ = {};

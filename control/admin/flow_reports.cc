@@ -108,6 +108,9 @@ void FlowReports::announce(StageAccess& stage, Flows& flows) {
       flow.set_jobid(each.jobid);
       flow.set_nodes(static_cast<std::uint32_t>(share.own_value("nodes").value_or(0)));
       flow.set_weight(share.weight);
+      if (each.info->job_uid) flow.set_uid(*each.info->job_uid);
+      const std::string& declared = each.info->declared->name;
+      if (declared != each.info->name) flow.set_template_(declared);
     }
   }
 }

@@ -41,18 +41,24 @@ std::expected<stage::RegisteredJob, Error> read_job(const Job& request, const st
   return job;
 }
 
-void add_jobs(JobReply& reply, const stage::Config& config, const stage::BookState& book,
-              const JobIds* only) {
-  for (const stage::RegisteredJob& job : config.jobs) {
+void add_jobs(JobReply& reply, const LiveState& live, const JobIds* only) {
+  const stage::BookState& book = live.book().state();
+  JobIds of_file;
+  for (const stage::RegisteredJob& job : live.file().jobs) of_file.insert(job.jobid);
+  const auto find = [&](const std::string& id) -> const stage::LiveJob* {
+    if (const auto here = book.jobs.find(id); here != book.jobs.end()) return &here->second;
+    const auto of_site = book.site_jobs.find(id);
+    return of_site == book.site_jobs.end() || of_file.contains(id) ? nullptr : &of_site->second;
+  };
+  for (const stage::RegisteredJob& job : live.composed().config.jobs) {
     if (only != nullptr && !only->contains(job.jobid)) continue;
     JobState& state = *reply.add_jobs();
     fill(state, job);
-    const auto found = book.jobs.find(job.jobid);
-    const stage::LiveJob* const live = found == book.jobs.end() ? nullptr : &found->second;
-    state.set_origin(std::string(origin_of(live)));
-    if (live == nullptr) continue;
-    state.set_since_at(live->since.time_since_epoch().count());
-    if (live->until) state.set_until_at(live->until->time_since_epoch().count());
+    const stage::LiveJob* const made = find(job.jobid);
+    state.set_origin(std::string(origin_of(made)));
+    if (made == nullptr) continue;
+    state.set_since_at(made->since.time_since_epoch().count());
+    if (made->until) state.set_until_at(made->until->time_since_epoch().count());
   }
 }
 

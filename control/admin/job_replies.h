@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "control/admin/live_state.h"
 #include "control/wire/control.pb.h"
 #include "control/wire/rights.h"
 #include "stage/config.h"
@@ -18,9 +19,8 @@ namespace vpfs::control {
 
 using JobIds = std::set<std::string, std::less<>>;
 
-// Adds all registered jobs, those of the file too; or those of `only`.
-void add_jobs(JobReply& reply, const stage::Config& config, const stage::BookState& book,
-              const JobIds* only = nullptr);
+// Adds all registered jobs that count, those of the file too; or those of `only`.
+void add_jobs(JobReply& reply, const LiveState& live, const JobIds* only = nullptr);
 
 // The jobs that are registered for the caller's uid.
 [[nodiscard]] JobIds own_jobs(const stage::Config& config, const Caller& caller);

@@ -135,7 +135,11 @@ void LiveState::keep_small() {
 Result<void> LiveState::fits(const stage::Config& file) const {
   stage::Composer composer(stage::parse_rule);
   const stage::Composer::Composed composed = composer.compose(file, book_.state());
-  const auto newly = stage::newly_suspended(composed_.suspended, composed.suspended);
+  auto newly = stage::newly_suspended(composed_.suspended, composed.suspended);
+  // What a coordinator has made, this stage's administrators cannot change.
+  std::erase_if(newly, [](const stage::Suspended& each) {
+    return each.origin == stage::RuleOrigin::coordinator;
+  });
   if (newly.empty()) return {};
   const stage::Suspended& first = newly.front();
   return fail(fmt::format(

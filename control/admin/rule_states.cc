@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,10 +42,18 @@ void fill_times(RuleState& state, const std::string& by, WallTime since,
   if (until) state.set_until_at(seconds(*until));
 }
 
+// Null: it is no live one. A coordinator's may have the name of one that was made here.
+std::shared_ptr<const stage::LiveRule> live_rule(const stage::BookState& book,
+                                                 const std::string& name,
+                                                 stage::RuleOrigin origin) {
+  return origin == stage::RuleOrigin::coordinator ? stage::find_site_rule(book, name)
+                                                  : stage::find_rule(book, name);
+}
+
 // Who made a rule, and until when it holds. An administrator may have changed the share of a rule
 // of the file.
 void fill_author(RuleState& state, const stage::RuleConfig& rule, const stage::BookState& book) {
-  if (const auto live = stage::find_rule(book, rule.name)) {
+  if (const auto live = live_rule(book, rule.name, rule.origin)) {
     return fill_times(state, live->by, live->since, live->until);
   }
   const auto share = stage::find_share(stage::administrators_of(book), rule.virtual_pfs);
@@ -115,7 +124,7 @@ void add_rules(google::protobuf::RepeatedPtrField<RuleState>& to, const LiveStat
     RuleState state;
     state.set_name(each.name);
     state.set_origin(std::string(name_of(each.origin)));
-    if (const auto rule = stage::find_rule(book, each.name)) {
+    if (const auto rule = live_rule(book, each.name, each.origin)) {
       state.set_condition(rule->text.condition);
       for (const std::string& word : rule->text.words) state.add_words(word);
       fill_times(state, rule->by, rule->since, rule->until);

@@ -22,13 +22,13 @@ class CapLedger {
 
   void send(std::uint32_t pair, std::uint64_t cap) {
     rows_[pair].sent = cap;
-    is_used_ |= cap != kNoCap;
+    if (cap != kNoCap && !is_used_) is_used_ = true;
   }
   // The stage has applied what was sent.
   void settle(std::uint32_t pair);
   // The stage has refused what was sent.
   void withdraw(std::uint32_t pair) { rows_[pair].sent = kNoCap; }
-  // What was sent may be applied or not, and no answer will come.
+  // What was sent may be in force or not, and no answer will say which.
   void leave_open(std::uint32_t pair);
   // Another process of the stage has taken over. REQUIRES: nothing is sent.
   void make_stale(std::uint32_t pair);

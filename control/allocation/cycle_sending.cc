@@ -35,10 +35,16 @@ std::span<const Outgoing> CycleState::ask(TimePoint now) {
 
 std::span<const Outgoing> CycleState::begin_cycle(TimePoint now, bool want_report) {
   begin_sending(now);
+  for (Membership::Job& job : members_.jobs()) {
+    job.totals.limited += std::exchange(job.limited, {});
+  }
   std::vector<Stage>& stages = members_.stages();
   for (std::uint32_t i = 0; i < stages.size(); ++i) {
     ++stages[i].cycles;
-    if (stages[i].open && ++stages[i].missed >= settings_.silent_cycles) disconnect(i);
+    if (stages[i].open &&
+        (++stages[i].missed >= settings_.silent_cycles || is_too_late(stages[i], now))) {
+      disconnect(i);
+    }
     expire(i, now);
   }
   if (rows_are_stale_) rebuild_rows();
@@ -61,14 +67,19 @@ std::span<const Outgoing> CycleState::begin_cycle(TimePoint now, bool want_repor
     adds_up |= has_caps[i] && of(settings_.capacity, i) > 0;
   }
   const bool allocates = now >= settings_.clear_from || (divided && !adds_up);
+  const std::optional<Duration> lease = lease_of_caps(now);
+  const Caps source = !lease ? Caps::none : divided ? Caps::granted : Caps::before;
+  lease_ = settings_.lease;
+  cycle_has_caps_ = false;
   if (allocates) {
     for (std::size_t i = 0; i < kResources.size(); ++i) {
       if (has_caps[i] || ledgers_[i].is_used()) {
-        cap_rows(i, divided.has_value());
+        cap_rows(i, source);
       } else {
         std::ranges::fill(caps_[i], kNoCap);
       }
     }
+    if (cycle_has_caps_) lease_ = *lease;
     write_grants();
   }
   for (std::uint32_t i = 0; i < stages.size(); ++i) {
@@ -77,18 +88,37 @@ std::span<const Outgoing> CycleState::begin_cycle(TimePoint now, bool want_repor
   return outgoing_;
 }
 
+std::optional<Duration> CycleState::lease_of_caps(TimePoint now) const {
+  constexpr Duration kShortest = std::chrono::milliseconds(1);
+  if (!caps_end_) return settings_.lease;
+  const Duration half = (*caps_end_ - now - settings_.transit) / 2;
+  if (half < kShortest) return std::nullopt;
+  return std::min(half, settings_.lease);
+}
+
+bool CycleState::is_too_late(const Stage& stage, TimePoint now) const {
+  if (!caps_end_ || !stage.open.has_caps) return false;
+  // There is no other occasion before the next cycle.
+  return now + settings_.period > *caps_end_ - settings_.transit - stage.open.lease;
+}
+
 void CycleState::send(std::uint32_t number, bool allocates, bool want_report) {
   Stage& stage = members_.stages()[number];
   if (!stage.status.connected || stage.open || stage.status.silent) return;
   if (!allocates && !want_report) return;
   stage.open = {.sequence = sequence_, .allocates = allocates, .wants_report = want_report};
+  if (allocates) {
+    stage.open.has_caps = cycle_has_caps_;
+    stage.open.lease = lease_;
+    stage.lease = std::max(stage.lease, lease_);
+  }
   ++unanswered_;
   Outgoing& message = outgoing_.emplace_back();
   message.stage = StageId{number};
   message.sequence = sequence_;
   message.want_report = want_report;
   if (!allocates) return;
-  message.lease = settings_.lease;
+  message.lease = lease_;
   message.complete = true;
   message.grants = std::span(sent_).subspan(stage.first_grant, stage.grants);
 }
@@ -109,7 +139,8 @@ void CycleState::disconnect(std::uint32_t number) {
 
 void CycleState::expire(std::uint32_t number, TimePoint now) {
   Stage& stage = members_.stages()[number];
-  const bool ends = stage.caps_until <= now && !(stage.open && stage.open.allocates);
+  const bool may_be_under_way = stage.is_pending || (stage.open && stage.open.allocates);
+  const bool ends = stage.caps_until <= now && !may_be_under_way;
   const bool stale_end = stage.stale_until <= now;
   if (!stage.is_known || (!ends && !stale_end)) return;
   if (ends) stage.caps_until = kNever;
@@ -133,6 +164,7 @@ void CycleState::rebuild_rows() {
     std::uint32_t at;
   };
   members_.rank();
+  for (Membership::Job& job : members_.jobs()) job.stages = 0;
   std::vector<Place> places;
   sent_.clear();
   for (Stage& stage : members_.stages()) stage.grants = 0;
@@ -142,6 +174,7 @@ void CycleState::rebuild_rows() {
     for (const std::uint32_t pair : stage.pairs) {
       const Membership::PairRecord& record = members_.pair(pair);
       if (record.flow == kNone) continue;
+      members_.job(record.job).stages += record.stages;
       places.push_back({.key = std::uint64_t{members_.job(record.job).rank} << 32U | stage.rank,
                         .pair = pair,
                         .at = static_cast<std::uint32_t>(sent_.size())});
@@ -150,6 +183,7 @@ void CycleState::rebuild_rows() {
     stage.grants = static_cast<std::uint32_t>(sent_.size()) - stage.first_grant;
   }
   std::ranges::sort(places, {}, &Place::key);
+  all_take_caps_ = true;
   rows_.clear();
   ids_.clear();
   places_.clear();
@@ -160,6 +194,9 @@ void CycleState::rebuild_rows() {
     row.id = place.pair;
     row.job = job.rank;
     row.stage = members_.stages()[record.stage].rank;
+    row.stages = record.stages;
+    row.takes_caps = members_.stages()[record.stage].takes_caps;
+    all_take_caps_ &= row.takes_caps;
     row.weight = job.weight.value_or(job.announced_weight);
     row.most = job.most;
     ids_.push_back(place.pair);
@@ -213,31 +250,50 @@ bool CycleState::grants_caps(std::size_t resource) {
                              [resource](Grant& grant) { return of(grant, resource).has_value(); });
 }
 
-void CycleState::cap_rows(std::size_t resource, bool has_grants) {
+void CycleState::cap_rows(std::size_t resource, Caps source) {
   CapLedger& ledger = ledgers_[resource];
-  const std::vector<std::uint64_t>& own = own_[resource];
-  std::vector<std::uint64_t>& caps = caps_[resource];
+  const std::size_t rows = rows_.size();
+  // The compiler does not know that none of these overlap.
+  const std::uint64_t* const own = own_[resource].data();
+  const std::uint32_t* const ids = ids_.data();
+  const std::uint32_t* const places = places_.data();
+  const std::uint8_t* const can_send = can_send_.data();
+  std::uint64_t* const caps = caps_[resource].data();
+  std::uint64_t* const wanted = wanted_.data();
   const std::uint64_t capacity = of(settings_.capacity, resource);
   const std::uint64_t most = capacity > 0 ? std::min(capacity, kNoCap - 1) : kNoCap - 1;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
+  bool has_any = false;
+  for (std::size_t i = 0; i < rows; ++i) {
     std::uint64_t cap = kNoCap;
-    if (const std::optional<std::uint64_t>& grant = of(grants_[i], resource)) {
-      cap = std::min(*grant, most);
+    if (source == Caps::before) cap = ledger.settled(ids[i]);
+    if (source == Caps::granted) {
+      const std::optional<std::uint64_t>& grant = of(grants_[i], resource);
+      const bool takes_caps = all_take_caps_ || rows_[i].takes_caps;
+      if (grant && takes_caps) cap = std::min(*grant, most);
+      if (grant && !takes_caps) miss_caps(ids[i]);
     }
-    if (!has_grants) cap = ledger.settled(ids_[i]);
-    const bool is_raise = cap != kNoCap && cap > own[i] && can_send_[places_[i]] != 0;
-    wanted_[i] = is_raise ? cap - own[i] : 0;
+    has_any |= cap != kNoCap;
+    const bool is_raise = cap != kNoCap && cap > own[i] && can_send[places[i]] != 0;
+    wanted[i] = is_raise ? cap - own[i] : 0;
     caps[i] = cap == kNoCap ? kNoCap : std::min(cap, own[i]);
   }
+  cycle_has_caps_ |= has_any;
   if (capacity > 0) {
     ration(capacity - std::min(of(in_force_, resource), capacity), wanted_, given_);
   } else {
     std::ranges::copy(wanted_, given_.begin());
   }
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    caps[i] += given_[i];  // none of what has no cap
-    if (can_send_[places_[i]] != 0) ledger.send(ids_[i], caps[i]);
+  const std::uint64_t* const given = given_.data();
+  for (std::size_t i = 0; i < rows; ++i) {
+    caps[i] += given[i];  // none of what has no cap
+    if (can_send[places[i]] != 0) ledger.send(ids[i], caps[i]);
   }
+}
+
+void CycleState::miss_caps(std::uint32_t pair) {
+  Stage& stage = members_.stages()[members_.pair(pair).stage];
+  if (std::exchange(stage.lacks_caps, true)) return;
+  stage.status.problem = "it cannot enforce the limits that its jobs are granted";
 }
 
 void CycleState::write_grants() {

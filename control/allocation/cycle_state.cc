@@ -12,6 +12,7 @@ namespace vpfs::allocation {
 namespace {
 
 constexpr std::size_t kLongestName = 1024;
+constexpr std::uint32_t kMostStages = 1U << 16U;  // below an aggregator
 
 constexpr std::uint32_t kNone = Membership::kNone;
 constexpr TimePoint kNever = Membership::kNever;
@@ -64,7 +65,16 @@ void CycleState::remove_job(std::string_view name) {
   rows_are_stale_ = true;
 }
 
-Result<StageId> CycleState::join(std::string_view name, std::uint64_t incarnation, TimePoint now) {
+bool CycleState::settled() const {
+  for (std::size_t i = 0; i < kResources.size(); ++i) {
+    if (!ledgers_[i].is_used()) continue;
+    if (ledgers_[i].sum() > settings_.capacity.*kResources[i].amount) return false;
+  }
+  return true;
+}
+
+Result<StageId> CycleState::join(std::string_view name, std::uint64_t incarnation, TimePoint now,
+                                 const Abilities& abilities) {
   const std::uint32_t number = members_.find_or_make_stage(name);
   Stage& stage = members_.stages()[number];
   if (stage.status.connected) return fail(fmt::format("stage \"{}\" is connected already", name));
@@ -77,11 +87,26 @@ Result<StageId> CycleState::join(std::string_view name, std::uint64_t incarnatio
     stage.flows.clear();
     stage.reported_at = now;
     stage.cycles = 0;
+    stage.lease = {};
   }
+  stage.takes_caps = abilities.caps;
+  stage.lacks_caps = false;
   stage.status.incarnation = incarnation;
   stage.status.connected = true;
   stage.missed = 0;
   return StageId{number};
+}
+
+LiveJob CycleState::live(std::uint32_t number) const {
+  const Membership::Job& job = members_.jobs()[number];
+  LiveJob live = {.number = number,
+                  .generation = job.generation,
+                  .name = job.name,
+                  .weight = job.weight.value_or(job.announced_weight),
+                  .stages = job.stages,
+                  .totals = job.totals};
+  live.totals.limited += job.limited;
+  return live;
 }
 
 CycleState::Stage& CycleState::connected(StageId stage) {
@@ -103,10 +128,15 @@ void CycleState::leave(StageId id, TimePoint now) {
   for (const std::uint32_t pair : stage.pairs) {
     for (CapLedger& ledger : ledgers_) ledger.leave_open(pair);
     members_.pair(pair).flow = kNone;
+    members_.pair(pair).has_ended = false;
   }
   for (Membership::Flow& flow : stage.flows) flow.pair = kNone;
-  stage.caps_until = now + settings_.lease + settings_.transit;
+  // A stage that was sent no lease is known for as long as others.
+  stage.caps_until =
+      now + settings_.transit + (stage.lease > Duration::zero() ? stage.lease : settings_.lease);
   stage.is_introduced = false;
+  stage.is_pending = false;
+  stage.has_ended = false;
   stage.status.connected = false;
   stage.status.late = false;
   stage.status.silent = false;
@@ -129,7 +159,7 @@ void CycleState::on_flow(StageId id, const FlowName& name) {
   job.announced_weight = std::clamp(name.weight, std::uint32_t{1}, Share::kMaxWeight);
   const std::uint32_t pair = members_.find_or_make_pair(job_number, id.index);
   for (CapLedger& ledger : ledgers_) ledger.resize(members_.pairs());
-  if (flow.pair != kNone && flow.pair != pair) unbind(flow);
+  if (flow.pair != kNone && flow.pair != pair) unbind(stage, flow);
   if (!flow.is_known || flow.generation != name.generation) {
     // After the first report only flows that have started since are new.
     stage.is_introduced ? flow.base.start_at_zero() : flow.base.clear();
@@ -140,6 +170,8 @@ void CycleState::on_flow(StageId id, const FlowName& name) {
   Membership::PairRecord& record = members_.pair(pair);
   if (record.flow != kNone) stage.flows[record.flow].pair = kNone;
   record.flow = name.flow;
+  record.stages = std::clamp(name.stages, std::uint32_t{1}, kMostStages);
+  record.has_ended = false;
   flow.pair = pair;
   rows_are_stale_ = true;
 }
@@ -149,14 +181,24 @@ void CycleState::lie(Stage& stage, std::string_view what) {
   stage.status.problem = what;
 }
 
+void CycleState::unbind(Stage& stage, Membership::Flow& flow) {
+  Membership::PairRecord& pair = members_.pair(std::exchange(flow.pair, kNone));
+  pair.flow = kNone;
+  pair.has_ended = true;
+  stage.has_ended = true;
+  rows_are_stale_ = true;
+}
+
 // A stage that has ended a flow, or has given its number to another one, enforces no cap on it. Nor
 // is one under way: the stage has answered all that it was sent before it said so.
-void CycleState::unbind(Membership::Flow& flow) {
-  const std::uint32_t pair = std::exchange(flow.pair, kNone);
-  members_.pair(pair).flow = kNone;
-  for (CapLedger& ledger : ledgers_) ledger.release(pair);
-  forget_pair_if_clear(pair);
-  rows_are_stale_ = true;
+void CycleState::release_ended(Stage& stage) {
+  if (!std::exchange(stage.has_ended, false)) return;
+  for (std::size_t i = stage.pairs.size(); i > 0; --i) {
+    const std::uint32_t pair = stage.pairs[i - 1];
+    if (!std::exchange(members_.pair(pair).has_ended, false)) continue;
+    for (CapLedger& ledger : ledgers_) ledger.release(pair);
+    forget_pair_if_clear(pair);
+  }
 }
 
 void CycleState::forget_pair_if_clear(std::uint32_t pair) {
@@ -184,24 +226,36 @@ AnswerResult CycleState::on_report(StageId id, const Answer& answer,
     ++stage.status.not_applied;
     stage.status.problem = answer.problem;
   }
-  close_open(stage, answer.applied, now);
+  close_open(stage, answer, now);
   if (has_counters) take_counters(stage, flows, now);
+  if (!answer.pending) release_ended(stage);
   return AnswerResult::taken;
 }
 
-void CycleState::close_open(Stage& stage, bool applied, TimePoint now) {
+void CycleState::close_open(Stage& stage, const Answer& answer, TimePoint now) {
   const bool allocates = stage.open.allocates;
   stage.open = {};
   --unanswered_;
   stage.missed = 0;
   stage.status.late = false;
   if (!allocates) return;
-  if (applied) stage.caps_until = now + settings_.lease;
+  if (answer.applied) {
+    stage.caps_until = now + stage.lease;
+    stage.is_pending = answer.pending;
+  }
   // Backwards, since the last one moves into the place of one that is forgotten.
   for (std::size_t i = stage.pairs.size(); i > 0; --i) {
     const std::uint32_t pair = stage.pairs[i - 1];
-    for (CapLedger& ledger : ledgers_) applied ? ledger.settle(pair) : ledger.withdraw(pair);
-    if (applied) forget_pair_if_clear(pair);
+    for (CapLedger& ledger : ledgers_) {
+      if (!answer.applied) {
+        ledger.withdraw(pair);
+      } else if (answer.pending) {
+        ledger.leave_open(pair);
+      } else {
+        ledger.settle(pair);
+      }
+    }
+    if (answer.applied) forget_pair_if_clear(pair);
   }
 }
 
@@ -223,7 +277,7 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
     if (each.ended) {
       // The number may have been announced again just before; that one has not ended.
       if (is_there && stage.flows[each.flow].announced < stage.reports) {
-        unbind(stage.flows[each.flow]);
+        unbind(stage, stage.flows[each.flow]);
       }
       continue;
     }
@@ -239,8 +293,13 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
     Membership::PairRecord& pair = members_.pair(flow.pair);
     add(pair.arrived, more.arrived, cycles);
     // A stage counts a head's time when it goes, so it may be more than what has passed.
-    pair.limited = Duration(std::min(more.limited, longest)) / cycles;
+    more.limited = std::min(more.limited, longest);
+    pair.limited = Duration(more.limited) / cycles;
     pair.done = add_saturating(pair.done, more.done);
+    Membership::Job& job = members_.job(pair.job);
+    add(job.totals.arrived, more.arrived, 1);
+    job.totals.done = add_saturating(job.totals.done, more.done);
+    job.limited = std::max(job.limited, more.limited);
   }
   ++stage.reports;
   if (!std::exchange(stage.is_introduced, true)) rows_are_stale_ = true;

@@ -29,8 +29,12 @@ namespace vpfs::allocation {
 //   may be under way for any time, and its lease counts from when the stage gets it. So it does not
 //   expire, and neither does the one before it, since a stage takes on a cycle bit by bit;
 // - until its stage has applied a later complete cycle. Stages refuse older ones from then on, also
-//   those that are still under way on a former connection. A refused cycle changes nothing;
-// - until a lease after its answer has come: the stage got it earlier;
+//   those that are still under way on a former connection. A refused cycle changes nothing. An
+//   aggregator that answers `pending` has applied it, but its stages may not have: then the larger
+//   one of both counts until an answer that is not pending;
+// - until a lease after its answer has come: the stage got it earlier. If leases differ, the
+// longest
+//   one that the process was sent counts;
 // - until a lease and `transit` after its connection has ended: for that long the stage may still
 //   read what was sent. A stage that sleeps longer with an unread cycle would apply it late. So a
 //   silent stage is sent one without a lease behind it before it is disconnected.
@@ -58,6 +62,20 @@ class CycleState {
   // capacity the sum is safe when all have answered once.
   void use(std::unique_ptr<Policy> policy, const Amounts& capacity);
 
+  // Another capacity from the next cycle on. An aggregator's is the sum of what it was given. As
+  // with use(), the sum is safe when settled() is true again.
+  void set_capacity(const Amounts& capacity) { settings_.capacity = capacity; }
+  // All caps that may be in force fit into the capacity; nobody may have one of a resource that is
+  // not divided. An aggregator answers its parent `pending` until it is so. Cost: the pairs.
+  [[nodiscard]] bool settled() const;
+  // Caps that are sent from now on end on all stages by then, since an aggregator's parent counts
+  // them no longer; nothing: whenever they do. It never goes back. Half of the time that is left
+  // after the transit is the lease of a cycle with caps, and the other half is for a stage to read
+  // it. A stage that has not answered then is disconnected. When hardly any time is left, no caps
+  // are sent, and the rest goes on with the usual lease. It holds if begin_cycle() is called in
+  // each period.
+  void set_caps_end(TimePoint end) { caps_end_ = std::max(caps_end_.value_or(end), end); }
+
   // What the administrator gave a job. Without a weight it has the one that stages announce. `most`
   // is of all stages; zero: no bound.
   void set_job(std::string_view name, std::optional<std::uint32_t> weight, const Amounts& most);
@@ -66,7 +84,7 @@ class CycleState {
   // A stage has connected. An error if one of that name is connected. What was allowed to the
   // process before, or to this one on a former connection, still counts.
   [[nodiscard]] Result<StageId> join(std::string_view name, std::uint64_t incarnation,
-                                     TimePoint now);
+                                     TimePoint now, const Abilities& abilities = {});
   // The connection has ended. REQUIRES (all that take a stage): it is connected.
   void leave(StageId stage, TimePoint now);
   // The stage has announced a flow. A number that had another one, and a job that had another
@@ -102,10 +120,30 @@ class CycleState {
       if (stage.is_known) visit(stage.status);
     }
   }
+  // Calls visit(const LiveJob&) for each live job, by number. Cost: the jobs.
+  template <typename Visitor>
+  void for_each_job(Visitor&& visit) const {
+    const std::vector<Membership::Job>& jobs = members_.jobs();
+    for (std::uint32_t i = 0; i < jobs.size(); ++i) {
+      if (jobs[i].pairs > 0) visit(live(i));
+    }
+  }
+  // The job of that number; nothing: it is not live.
+  [[nodiscard]] std::optional<LiveJob> live_job(std::uint32_t number) const {
+    const std::vector<Membership::Job>& jobs = members_.jobs();
+    if (number >= jobs.size() || jobs[number].pairs == 0) return std::nullopt;
+    return live(number);
+  }
   // The pairs of the last cycle as the policy had them, and what it granted them. It may be more
   // than what they were sent.
   [[nodiscard]] std::span<const Pair> pairs() const { return rows_; }
   [[nodiscard]] std::span<const Grant> grants() const { return grants_; }
+  // The stage of a row of them; null: the pair is gone meanwhile.
+  [[nodiscard]] const StageStatus* stage_of(std::size_t row) const {
+    const Membership::PairRecord& pair = members_.pair(ids_[row]);
+    if (pair.job == Membership::kNone) return nullptr;
+    return &members_.stages()[pair.stage].status;
+  }
   // The names of jobs by Pair::job.
   [[nodiscard]] std::span<const std::string_view> job_names() const { return members_.job_names(); }
   // Why the policy could not divide in the last cycle; "": it could. Then the caps before were sent
@@ -117,12 +155,14 @@ class CycleState {
  private:
   using Stage = Membership::Stage;
 
+  [[nodiscard]] LiveJob live(std::uint32_t job) const;
   Stage& connected(StageId stage);
   void lie(Stage& stage, std::string_view what);
-  // Frees the number; the pair stays while caps of a former process may be in force.
-  void unbind(Membership::Flow& flow);
+  // Frees the number. The pair stays while a cap of it may be in force.
+  void unbind(Stage& stage, Membership::Flow& flow);
+  void release_ended(Stage& stage);
   void forget_pair_if_clear(std::uint32_t pair);
-  void close_open(Stage& stage, bool applied, TimePoint now);
+  void close_open(Stage& stage, const Answer& answer, TimePoint now);
   void take_counters(Stage& stage, std::span<const FlowCounters> flows, TimePoint now);
 
   void expire(std::uint32_t stage, TimePoint now);
@@ -131,8 +171,15 @@ class CycleState {
   [[nodiscard]] Amounts caps_of_others();
   // Whether a row was granted a cap of the resource.
   [[nodiscard]] bool grants_caps(std::size_t resource);
-  // Decides what each row is sent. Without grants the caps before stay.
-  void cap_rows(std::size_t resource, bool has_grants);
+  // What rows are sent: what they were granted, the caps before, or none.
+  enum class Caps : std::uint8_t { granted, before, none };
+  void cap_rows(std::size_t resource, Caps source);
+  // The stage of the pair does not take what it was granted.
+  void miss_caps(std::uint32_t pair);
+  // Nothing: no cap may be sent.
+  [[nodiscard]] std::optional<Duration> lease_of_caps(TimePoint now) const;
+  // It could not read what it was sent, and enforce it, before all caps end.
+  [[nodiscard]] bool is_too_late(const Stage& stage, TimePoint now) const;
   void write_grants();
   void send(std::uint32_t stage, bool allocates, bool want_report);
   void disconnect(std::uint32_t stage);
@@ -146,6 +193,7 @@ class CycleState {
   std::array<CapLedger, kResources.size()> ledgers_;
 
   bool rows_are_stale_ = true;
+  bool all_take_caps_ = true;  // the stages of all rows
   std::vector<Pair> rows_;
   std::vector<Grant> grants_;                                       // by row, as the following
   std::vector<std::uint32_t> ids_;                                  // of pairs
@@ -164,6 +212,9 @@ class CycleState {
   std::size_t unanswered_ = 0;
   std::optional<TimePoint> deadline_;
   std::optional<TimePoint> began_at_;
+  std::optional<TimePoint> caps_end_;
+  Duration lease_ = {};          // of this cycle
+  bool cycle_has_caps_ = false;  // likewise
 };
 
 }  // namespace vpfs::allocation

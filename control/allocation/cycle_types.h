@@ -15,7 +15,8 @@ namespace vpfs::allocation {
 // What a CycleState is given by its owner.
 struct CycleSettings {
   Amounts capacity;  // of all stages, each second; zero: not divided, and caps are not added up
-  Duration period = std::chrono::milliseconds(50);    // of the first cycle; later ones are measured
+  // Of the first cycle; later ones are measured. With set_caps_end() the longest time between two.
+  Duration period = std::chrono::milliseconds(50);
   Duration deadline = std::chrono::milliseconds(25);  // a stage that answers later is late
   Duration lease = std::chrono::seconds(1);           // of a cycle, from when a stage gets it
   // For how long after the end of a connection a stage may still read what was sent on it.
@@ -41,6 +42,12 @@ struct FlowName {
   std::uint32_t generation = 0;
   std::string_view job;
   std::uint32_t weight = 1;
+  std::uint32_t stages = 1;  // that it stands for; more than one below an aggregator
+};
+
+// What a stage can do.
+struct Abilities {
+  bool caps = true;  // else its grants go without them
 };
 
 using Microseconds = std::chrono::duration<std::uint64_t, std::micro>;
@@ -56,12 +63,39 @@ struct FlowCounters {
   Microseconds limited = {};
 };
 
+// What a job did on all stages since it is live. The sums of what stages did add to them; so they
+// only grow, whichever stages come, go, restart or lie.
+struct JobTotals {
+  Amounts arrived;
+  Cost done = 0;
+  // Of each cycle that of the stage that was limited longest. So a coordinator above sees a job as
+  // limited if it is so on one stage, as it would without an aggregator in between.
+  Microseconds limited = {};
+
+  bool operator==(const JobTotals&) const = default;
+};
+
+// A job that a stage has announced, or of which a cap may be in force. The number is small and
+// stays while the job is live; another job has it later with another generation, and so may the
+// same one. So it serves an aggregator as the number of a flow.
+struct LiveJob {
+  std::uint32_t number = 0;
+  std::uint32_t generation = 0;
+  std::string_view name;
+  std::uint32_t weight = 1;  // configured, else announced
+  std::uint32_t stages = 0;  // that it is on, as of the last cycle; an aggregator counts as its own
+  JobTotals totals;
+};
+
 // The head of a report.
 struct Answer {
   std::uint64_t term = 0;
   std::uint64_t sequence = 0;
   bool applied = false;
   std::string_view problem = {};  // why it was not applied
+  // The stage is an aggregator, and caps of earlier cycles may still be in force at one of its
+  // stages, beside those of this one.
+  bool pending = false;
 };
 
 enum class AnswerResult : std::uint8_t {

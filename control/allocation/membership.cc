@@ -29,7 +29,8 @@ Membership::Job& Membership::find_or_make_job(std::string_view name, std::uint32
   auto found = job_by_name_.find(name);
   if (found == job_by_name_.end()) {
     found = job_by_name_.emplace(name, take_number(free_jobs_, jobs_)).first;
-    jobs_[found->second] = {.name = found->first};
+    Job& job = jobs_[found->second];
+    job = {.name = found->first, .generation = job.generation};
   }
   number = found->second;
   return jobs_[number];
@@ -44,7 +45,7 @@ void Membership::drop_job_if_unused(std::uint32_t number) {
   const Job& job = jobs_[number];
   if (job.is_configured || job.pairs > 0) return;
   job_by_name_.erase(job_by_name_.find(job.name));
-  jobs_[number] = {};
+  jobs_[number] = {.generation = job.generation};
   free_jobs_.push_back(number);
 }
 
@@ -73,7 +74,11 @@ std::uint32_t Membership::find_or_make_pair(std::uint32_t job, std::uint32_t sta
   std::vector<std::uint32_t>& list = stages_[stage].pairs;
   pairs_[pair] = {.job = job, .stage = stage, .place = static_cast<std::uint32_t>(list.size())};
   list.push_back(pair);
-  ++jobs_[job].pairs;
+  if (jobs_[job].pairs++ == 0) {
+    ++jobs_[job].generation;
+    jobs_[job].totals = {};
+    jobs_[job].limited = {};
+  }
   (void)pair_by_members_.insert(members(job, stage), pair);
   return pair;
 }

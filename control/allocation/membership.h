@@ -26,9 +26,13 @@ class Membership {
     std::optional<std::uint32_t> weight;  // configured
     std::uint32_t announced_weight = 1;   // by a stage, the last one
     Amounts most;
-    bool is_configured = false;  // stays without a pair
-    std::uint32_t pairs = 0;
-    std::uint32_t rank = 0;  // in the order of names, as of the last rank()
+    bool is_configured = false;    // stays without a pair
+    std::uint32_t pairs = 0;       // it is live if there are any
+    std::uint32_t rank = 0;        // in the order of names, as of the last rank()
+    std::uint32_t generation = 0;  // of its number; another one whenever a job becomes live
+    std::uint32_t stages = 0;      // as LiveJob has it
+    JobTotals totals;              // without the present cycle's time limited
+    Microseconds limited = {};     // in this cycle, on the stage where it was longest
   };
 
   // A job on a stage. It outlives its flow for as long as a cap of it may be in force.
@@ -37,6 +41,8 @@ class Membership {
     std::uint32_t stage = 0;
     std::uint32_t place = 0;  // in the list of its stage
     std::uint32_t flow = kNone;
+    std::uint32_t stages = 1;  // as FlowName has it
+    bool has_ended = false;    // its flow has, and the stage has not said that no cap is in force
     Amounts arrived;
     Duration limited = {};
     Cost done = 0;
@@ -55,6 +61,8 @@ class Membership {
     std::uint64_t sequence = 0;  // zero: it has answered all
     bool allocates = false;
     bool wants_report = false;
+    bool has_caps = false;  // in what it allocates
+    Duration lease = {};
 
     explicit operator bool() const { return sequence != 0; }
   };
@@ -70,6 +78,11 @@ class Membership {
     std::uint32_t grants = 0;
     bool is_known = false;       // the table has such a stage, connected or not
     bool is_introduced = false;  // has reported on this connection
+    bool is_pending = false;     // so was its last answer to a cycle that allocates
+    bool has_ended = false;      // one of its pairs
+    bool takes_caps = true;
+    bool lacks_caps = false;  // it was granted some that it does not take
+    Duration lease = {};      // the longest one that this process was sent
     StageStatus status;
     std::vector<Flow> flows;           // by number
     std::vector<std::uint32_t> pairs;  // with a flow or without
@@ -108,7 +121,11 @@ class Membership {
   [[nodiscard]] std::span<const std::string_view> job_names() const { return job_names_; }
 
   [[nodiscard]] Job& job(std::uint32_t number) { return jobs_[number]; }
+  // All that there ever were at the same time, those without a name among them.
+  [[nodiscard]] std::vector<Job>& jobs() { return jobs_; }
+  [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
   [[nodiscard]] PairRecord& pair(std::uint32_t number) { return pairs_[number]; }
+  [[nodiscard]] const PairRecord& pair(std::uint32_t number) const { return pairs_[number]; }
   [[nodiscard]] std::size_t pairs() const { return pairs_.size(); }
   // All that there ever were at the same time, those that are not known among them.
   [[nodiscard]] std::vector<Stage>& stages() { return stages_; }

@@ -24,7 +24,9 @@ struct Pair {
   std::uint32_t id = 0;     // a small number, the same in all cycles; another pair may get it later
   std::uint32_t job = 0;    // jobs are numbered in the order of their names, as texts
   std::uint32_t stage = 0;  // stages likewise
+  std::uint32_t stages = 1;  // that the stage stands for: an aggregator for those below it
   std::uint32_t weight = 1;  // of the job
+  bool takes_caps = true;    // else the stage cannot enforce them, and is not sent any
   Amounts most;              // of the job on all stages, each second; zero: no bound
   Amounts arrived;
   Duration limited = {};  // for how long the allocated limit held its head

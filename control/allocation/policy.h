@@ -29,7 +29,7 @@ class Policy {
   // `period`. `less` of the capacity is in the hands of stages that are silent. `jobs` has the
   // names by number. An error says what is wrong with the pairs; then the grants before stay in
   // force. Pairs that are missing are forgotten. REQUIRES: `pairs` ascend by (job, stage), pairs of
-  // one job have one weight, and no two have the same id.
+  // one job have one weight, and no two have the same id; the grants are empty.
   [[nodiscard]] virtual Result<void> allocate(std::span<const Pair> pairs, Duration period,
                                               const Amounts& less,
                                               std::span<const std::string_view> jobs,
@@ -40,7 +40,8 @@ class Policy {
 struct PolicyKind {
   std::string_view name;
   std::string_view what;  // for the manual
-  // What stages need to be able to do.
+  // What stages need to be able to do. The bound of a job (Pair::most) is granted as caps without
+  // `needs_caps`, too; stages that cannot cap are not sent them.
   bool needs_caps = false;
   bool needs_elsewhere = false;
   std::unique_ptr<Policy> (*make)(const PolicySettings& settings);

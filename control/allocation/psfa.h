@@ -1,31 +1,25 @@
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
-#include "base/result.h"
+#include "control/allocation/demands.h"
 #include "control/allocation/max_min.h"
 #include "control/allocation/policy.h"
-#include "schedulers/divider.h"
+#include "control/allocation/within_job.h"
 
 namespace vpfs::allocation {
 
 // PSFA, proportional sharing without false allocation [PSFA], of one resource: caps that follow
-// what jobs ask for, so that nothing is allocated to those who leave it. A job that its cap held
-// back wants more than it got, whatever has arrived: it is unbounded for that cycle and the next
-// kRemembered. The formulas are those of ALGORITHMS, as docs/control.md has them.
+// what jobs ask for, so that nothing is allocated to those who leave it. The formulas are those of
+// ALGORITHMS, as docs/control.md has them. An aggregator counts as the stages below it.
 class Psfa {
  public:
-  static constexpr std::size_t kRemembered = 3;  // cycles before this one
-  // A pair is limited if its cap held it for this part of the cycle.
-  static constexpr int kLimitedPart = 10;
-  // All floors together are at most this part of the capacity.
-  static constexpr std::uint64_t kFloorPart = 16;
-
   struct Row {
     std::uint32_t id = 0;  // of the pair, as Pair has it
     std::uint32_t job = 0;
@@ -33,6 +27,7 @@ class Psfa {
     std::uint64_t most = 0;  // of the job; 0: no bound
     std::uint64_t arrived = 0;
     Duration limited = {};
+    std::uint32_t stages = 1;
   };
 
   // Writes a cap for each row, in units each second. Rows that are missing are forgotten. An error,
@@ -45,43 +40,76 @@ class Psfa {
                                                     std::uint64_t capacity, std::uint64_t floor,
                                                     std::span<std::uint64_t> caps);
 
+  // The same for as many rows as there are caps; row_at(i) is the one at i.
+  template <typename RowAt>
+  [[nodiscard]] std::expected<void, NoFloor> divide_rows(RowAt&& row_at, Duration period,
+                                                         std::uint64_t capacity,
+                                                         std::uint64_t floor,
+                                                         std::span<std::uint64_t> caps) {
+    demands_.begin(period);
+    wants_.resize(caps.size());
+    jobs_.clear();
+    for (std::size_t i = 0; i < caps.size();) i = take_job(i, row_at);
+    return divide_all(capacity, floor, caps);
+  }
+
  private:
-  // The cycles that a pair was part of, the last one first.
-  struct History {
-    std::uint64_t cycle = 0;  // of the last one; zero: none
-    std::array<std::uint64_t, kRemembered + 1> wanted = {};
-    std::array<bool, kRemembered + 1> limited = {};
-  };
+  static constexpr std::size_t kAhead = 16;  // rows that are on their way into the cache
+
   // The rows of one job.
   struct Job {
+    std::uint32_t number = 0;
     std::size_t first = 0;
     std::size_t count = 0;
-    std::uint64_t floor = 0;  // of each pair
-    std::uint64_t demand = 0;
+    std::uint64_t stages = 0;
     std::uint64_t weight = 1;
     std::uint64_t most = 0;
+    std::uint64_t floor = 0;   // of each stage
+    std::uint64_t demand = 0;  // kUnbounded if that of one of its rows is
   };
 
-  // `period` in nanoseconds; `held` is what makes the pair limited.
-  [[nodiscard]] std::uint64_t demand_of(const Row& row, const Divider& period, Duration held);
-  void find_jobs(std::span<const Row> rows);
-  [[nodiscard]] std::expected<std::uint64_t, NoFloor> set_floors(std::span<const Row> rows,
-                                                                 std::uint64_t capacity,
+  // Takes the demands of the rows of one job. Returns the first row of the next one.
+  template <typename RowAt>
+  std::size_t take_job(std::size_t first, RowAt& row_at) {
+    const Row head = row_at(first);
+    std::uint64_t demand = 0;
+    std::uint64_t stages = 0;
+    bool is_unbounded = false;
+    std::size_t i = first;
+    for (; i < wants_.size(); ++i) {
+      const Row row = row_at(i);
+      if (i + kAhead < wants_.size()) demands_.prefetch(row_at(i + kAhead).id);
+      if (row.job != head.job) break;
+      Want& want = wants_[i];
+      want = {.demand = demands_.of(row.id, row.arrived, row.limited), .stages = row.stages};
+      stages += want.stages;
+      is_unbounded |= want.demand == kUnbounded;
+      demand = std::min(demand + want.demand, kMostAmount);
+    }
+    jobs_.push_back({.number = head.job,
+                     .first = first,
+                     .count = i - first,
+                     .stages = stages,
+                     .weight = head.weight,
+                     .most = bounded(head.most),
+                     .demand = is_unbounded ? kUnbounded : demand});
+    return i;
+  }
+  [[nodiscard]] std::expected<void, NoFloor> divide_all(std::uint64_t capacity, std::uint64_t floor,
+                                                        std::span<std::uint64_t> caps);
+  [[nodiscard]] std::expected<std::uint64_t, NoFloor> set_floors(std::uint64_t capacity,
                                                                  std::uint64_t floor);
-  void set_demands();
   void divide_among_jobs(std::uint64_t amount);
-  void divide_within(const Job& job, std::uint64_t amount, std::span<std::uint64_t> caps);
 
-  std::uint64_t cycle_ = 0;
-  std::vector<History> histories_;  // by pair
-  // Kept from one call to the next.
-  MaxMin max_min_;
+  // Kept from one call to the next, the demands for their history.
+  Demands demands_;
+  std::vector<Want> wants_;  // of the rows
   std::vector<Job> jobs_;
-  std::vector<std::uint64_t> demands_;  // of the rows
+  MaxMin max_min_;
+  WithinJob within_job_;
   std::vector<Claim> claims_;
   std::vector<std::uint64_t> by_demand_;  // of the jobs
   std::vector<std::uint64_t> headroom_;   // likewise
-  std::vector<std::uint64_t> part_;
 };
 
 // As a policy: bytes, operations and metadata operations apart.

@@ -1,10 +1,14 @@
 #include "control/allocation/static_limits.h"
 
+#include "control/allocation/max_min.h"
+
 namespace vpfs::allocation {
 namespace {
 
-std::optional<std::uint64_t> limit(std::uint64_t amount) {
-  return amount > 0 ? std::optional(amount) : std::nullopt;
+// Of each stage; an aggregator has those of all below it.
+std::optional<std::uint64_t> limit(std::uint64_t amount, std::uint32_t stages) {
+  if (amount == 0) return std::nullopt;
+  return amount > kMostAmount / stages ? kMostAmount : amount * stages;
 }
 
 class StaticPolicy final : public Policy {
@@ -14,16 +18,17 @@ class StaticPolicy final : public Policy {
   Result<void> allocate(std::span<const Pair> pairs, Duration /*period*/, const Amounts& /*less*/,
                         std::span<const std::string_view> jobs, std::span<Grant> grants) override {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (i > 0 && pairs[i].job == pairs[i - 1].job) {
+      const std::uint32_t stages = pairs[i].stages;
+      if (i > 0 && pairs[i].job == pairs[i - 1].job && stages == pairs[i - 1].stages) {
         grants[i] = grants[i - 1];
         continue;
       }
       const auto found = settings_.limits.find(jobs[pairs[i].job]);
       grants[i] = {};
       if (found == settings_.limits.end()) continue;
-      grants[i] = {.bytes = limit(found->second.bytes),
-                   .operations = limit(found->second.operations),
-                   .metadata_operations = limit(found->second.metadata_operations)};
+      grants[i] = {.bytes = limit(found->second.bytes, stages),
+                   .operations = limit(found->second.operations, stages),
+                   .metadata_operations = limit(found->second.metadata_operations, stages)};
     }
     return {};
   }

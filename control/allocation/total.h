@@ -9,6 +9,9 @@ namespace vpfs::allocation {
 // all stages together, however many each of them uses.
 //
 // The totals only grow: a stage applies the difference to the one before.
+//
+// A job with a bound (Pair::most) has caps too: its bound is divided among its stages by demand, as
+// PSFA does within a job. The capacity of the site is not divided.
 extern const PolicyKind kTotal;
 
 }  // namespace vpfs::allocation

@@ -57,10 +57,12 @@ void read_times(ConfigReader& reader, Config& config) {
   } else {
     reader.get("period", &config.period, milliseconds(1), minutes(1));
   }
-  config.deadline = std::max<Duration>(config.period / 2, milliseconds(5));
-  if (config.period == Duration::zero()) config.deadline = std::chrono::seconds(1);
-  reader.get("deadline", &config.deadline, microseconds(100), minutes(1));
   reader.get("lease", &config.lease, milliseconds(10), hours(1));
+  // An aggregator has answered before its parent's deadline.
+  const int parts = reader.has("parent") ? 4 : 2;
+  config.deadline = std::max<Duration>(config.period / parts, milliseconds(5));
+  if (config.period == Duration::zero()) config.deadline = config.lease / 3;
+  reader.get("deadline", &config.deadline, microseconds(100), minutes(1));
   reader.get("transit", &config.transit, milliseconds(1), hours(1));
   std::uint64_t cycles = config.silent_cycles;
   if (reader.get("silent_cycles", &cycles, 1, 1'000'000)) {
@@ -70,6 +72,10 @@ void read_times(ConfigReader& reader, Config& config) {
     reader.report("lease", fmt::format("must be at least three periods ({}): a late cycle would "
                                        "leave stages without their limits",
                                        to_string(3 * config.period)));
+  } else if (config.lease < 2 * config.deadline) {
+    reader.report("lease", fmt::format("must be at least two deadlines ({}): a stage that hangs "
+                                       "would leave the others without their limits",
+                                       to_string(2 * config.deadline)));
   }
   if (reader.choose("cycle", &text, {"fused", "four"})) {
     config.cycle = text == "four" ? CycleKind::four : CycleKind::fused;
@@ -133,6 +139,10 @@ void read_stages(ConfigReader& reader, Config& config) {
   stages.for_each("dial", [&](ConfigReader& entry) {
     DialledStage stage;
     entry.get("name", &stage.name);
+    const auto same_name = [&](const DialledStage& other) { return other.name == stage.name; };
+    if (!stage.name.empty() && std::ranges::any_of(config.dial, same_name)) {
+      entry.report("name", fmt::format("\"{}\" is there already", stage.name));
+    }
     if (const auto address = read_address(entry)) {
       stage.address = *address;
       if (!stage.address.is_unix()) need_tls(entry, config.dialling);
@@ -150,13 +160,16 @@ void read_stages(ConfigReader& reader, Config& config) {
       listen.report("", "has neither a socket nor tcp, so no stage can dial");
     }
   }
-  if (config.dial.empty() && !config.listen.enabled() && stages.flawless()) {
+  const bool is_there = reader.has("stages");
+  if (is_there && config.dial.empty() && !config.listen.enabled() && stages.flawless()) {
     stages.report("", "has neither `dial` nor `listen`, so there are no stages");
   }
 }
 
 void read_parent(ConfigReader& reader, Config& config) {
   if (!reader.has("parent")) return;
+  if (config.name.empty())
+    reader.report("name", "is missing: the parent knows the aggregator by it");
   ConfigReader parent = reader.child("parent");
   if (config.dialling.certificate.empty()) read_tls_files(parent, config.dialling);
   config.parent = read_address(parent);

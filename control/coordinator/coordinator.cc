@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <random>
 #include <utility>
 
 #include <asio/post.hpp>
@@ -9,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/log.h"
+#include "base/version.h"
 #include "control/allocation/policy.h"
 #include "control/store/journal.h"
 #include "control/wire/protocol.h"
@@ -21,9 +23,10 @@ using allocation::PolicyKind;
 using allocation::PolicySettings;
 using control::make_error;
 
-CycleSettings cycle_settings(const Config& config, TimePoint clear_from) {
+CycleSettings cycle_settings(const Config& config, const PolicyKind& policy, TimePoint clear_from) {
   CycleSettings settings;
-  settings.capacity = config.capacity;
+  // Of other policies the caps of single jobs are all there is, which add up to nothing.
+  if (policy.needs_caps) settings.capacity = config.capacity;
   if (config.period > Duration::zero()) settings.period = config.period;
   settings.deadline = config.deadline;
   settings.lease = config.lease;
@@ -33,12 +36,15 @@ CycleSettings cycle_settings(const Config& config, TimePoint clear_from) {
   return settings;
 }
 
-std::unique_ptr<allocation::Policy> make_policy(const PolicyKind& kind, const Config& config) {
-  PolicySettings settings;
-  settings.capacity = config.capacity;
-  settings.floor = config.floor;
-  for (const JobConfig& job : config.jobs) settings.limits[job.name] = job.limit;
-  return kind.make(settings);
+constexpr Duration kIdle = std::chrono::milliseconds(10);
+// For stages to answer what a parent asks.
+constexpr Duration kPatience = std::chrono::seconds(1);
+constexpr std::size_t kJoinsTold = 20;
+constexpr Duration kBusy = std::chrono::milliseconds(1);
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32U | device();
 }
 
 }  // namespace
@@ -48,20 +54,21 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
   static control::FileCalls calls;
   auto journal = control::Journal::open(config.journal + ".term", calls);
   if (!journal) return fail("journal: " + journal.error().message, journal.error().code);
-  TermStore terms(std::move(*journal));
-  const auto last = terms.load();
+  auto terms = std::make_unique<TermStore>(std::move(*journal));
+  const auto last = terms->load();
   if (!last) return fail("journal: " + last.error().message, last.error().code);
-  const std::uint64_t above = last->has_value() ? (*last)->number + 1 : 1;
-  const Term term = {.number = std::max(above, options.least_term),
+  const Term term = {.number = std::max(terms->next(), options.least_term),
                      .lease = config.lease,
                      .transit = config.transit};
-  if (auto begun = terms.begin(term); !begun) {
+  if (auto begun = terms->begin(term); !begun) {
     return fail("journal: " + begun.error().message, begun.error().code);
   }
   // When the one before has ended is not known: it may have been a moment ago.
+  const Term& before = last->value_or(term);
   const TimePoint clear_from =
-      last->has_value() ? clock.now() + (*last)->lease + (*last)->transit : TimePoint::min();
+      term.number > 1 ? clock.now() + before.lease + before.transit : TimePoint::min();
   std::unique_ptr<Coordinator> coordinator(new Coordinator(config, clock, term, clear_from));
+  coordinator->terms_ = std::move(terms);
   if (!options.cycle_log.empty()) {
     auto log = CycleLog::open(options.cycle_log);
     if (!log) return fail("--cycle-log: " + log.error().message, log.error().code);
@@ -72,7 +79,33 @@ Result<std::unique_ptr<Coordinator>> Coordinator::make(const Config& config, con
   if (!links) return std::unexpected(std::move(links.error()));
   coordinator->links_ = std::move(*links);
   coordinator->runner_.use(*coordinator->links_);
+  if (config.parent) {
+    coordinator->uplink_.emplace(coordinator->state_, *coordinator->given_);
+    auto parent = ParentLink::make(coordinator->context_, clock, coordinator->config_,
+                                   coordinator->links_->room(), *coordinator->uplink_,
+                                   coordinator->runner_, *coordinator);
+    if (!parent) return std::unexpected(std::move(parent.error()));
+    coordinator->parent_ = std::move(*parent);
+  }
+  auto site = Site::open({.context = coordinator->context_,
+                          .clock = clock,
+                          .config = coordinator->config_,
+                          .state = coordinator->state_,
+                          .links = *coordinator->links_});
+  if (!site) return std::unexpected(std::move(site.error()));
+  coordinator->site_ = std::move(*site);
   return coordinator;
+}
+
+std::unique_ptr<allocation::Policy> Coordinator::make_policy() {
+  PolicySettings settings;
+  settings.capacity = config_.capacity;
+  settings.floor = config_.floor;
+  for (const JobConfig& job : config_.jobs) settings.limits[job.name] = job.limit;
+  if (!config_.parent) return policy_.make(settings);
+  auto given = std::make_unique<allocation::GivenPolicy>(config_.floor);
+  given_ = given.get();
+  return given;
 }
 
 Coordinator::Coordinator(const Config& config, const Clock& clock, const Term& term,
@@ -80,24 +113,29 @@ Coordinator::Coordinator(const Config& config, const Clock& clock, const Term& t
     : config_(config),
       clock_(clock),
       term_(term),
+      incarnation_(random_number()),
       policy_(*allocation::find_policy(config.policy)),
       signals_(context_, SIGTERM, SIGINT, SIGUSR2),
       cycle_timer_(context_),
-      state_(cycle_settings(config, clear_from), make_policy(policy_, config), term.number),
-      runner_(context_, clock, state_) {
-  for (const JobConfig& job : config_.jobs) state_.set_job(job.name, job.weight, job.most);
-}
+      state_(cycle_settings(config, policy_, clear_from), make_policy(), term.number),
+      runner_(context_, clock, state_) {}
 
 Coordinator::~Coordinator() {
+  if (site_ != nullptr) site_->stop();
+  if (parent_ != nullptr) parent_->stop();
   if (links_ != nullptr) links_->stop();
 }
 
 void Coordinator::run() {
   await_signal();
   links_->start();
+  site_->start();
+  if (parent_ != nullptr) parent_->start();
   begin_cycle();
   context_.run();
   runner_.stop();
+  if (parent_ != nullptr) parent_->stop();
+  site_->stop();
   links_->stop();
 }
 
@@ -118,6 +156,12 @@ std::expected<allocation::StageId, control::Error> Coordinator::admit(const Stag
   const auto refuse = [](control::Error::Code code, const char* place, std::string text) {
     return std::unexpected(make_error(code, place, std::move(text)));
   };
+  if (hello.term > term_.number) {
+    return refuse(control::Error::OUTDATED, "term",
+                  fmt::format("{} has applied cycles of term {}, and this coordinator has term {}: "
+                              "another one leads, or has led (--term begins with a later one)",
+                              hello.name, hello.term, term_.number));
+  }
   if (policy_.needs_elsewhere && !hello.takes_elsewhere) {
     return refuse(control::Error::UNSUPPORTED, "capabilities",
                   fmt::format("the policy {} needs a scheduler that counts service elsewhere, such "
@@ -131,42 +175,93 @@ std::expected<allocation::StageId, control::Error> Coordinator::admit(const Stag
                               policy_.name, hello.name));
   }
   if (policy_.needs_elsewhere) {
-    const std::string* expected = nullptr;
-    std::string whose = "the coordinator's cost_model";
-    if (!config_.cost_model.empty()) {
-      expected = &config_.cost_model;
-    } else if (!cost_models_.empty()) {
-      const auto most =
-          std::ranges::max_element(cost_models_, {}, [](const auto& each) { return each.second; });
-      expected = &most->first;
-      whose =
-          fmt::format("that of {} connected stage{}", most->second, most->second == 1 ? "" : "s");
-    }
+    const bool is_configured = !config_.cost_model.empty();
+    const std::string* expected = is_configured ? &config_.cost_model : common_cost_model();
+    const char* whose = is_configured ? "the coordinator's cost_model" : "that of other stages";
     if (expected != nullptr && *expected != hello.cost_model) {
       return refuse(control::Error::INVALID, "cost_model",
                     fmt::format("\"{}\" of {} is not \"{}\", {}: services could not be compared",
                                 hello.cost_model, hello.name, *expected, whose));
     }
   }
-  auto stage = state_.join(hello.name, hello.incarnation, clock_.now());
+  auto stage = state_.join(hello.name, hello.incarnation, clock_.now(), {.caps = hello.takes_caps});
   if (!stage) return refuse(control::Error::EXISTS, "name", stage.error().message);
   return *stage;
+}
+
+const std::string* Coordinator::common_cost_model() const {
+  const auto most =
+      std::ranges::max_element(cost_models_, {}, [](const auto& each) { return each.second; });
+  return most == cost_models_.end() ? nullptr : &most->first;
+}
+
+std::optional<control::Hello> Coordinator::hello() const {
+  const std::string* cost_model =
+      config_.cost_model.empty() ? common_cost_model() : &config_.cost_model;
+  if (policy_.needs_elsewhere && cost_model == nullptr) return std::nullopt;
+  control::Hello hello;
+  hello.set_version(control::Versions().newest);
+  hello.set_least(control::Versions().least);
+  hello.set_role(control::Hello::STAGE);
+  hello.set_name(config_.name);
+  hello.set_incarnation(incarnation_);
+  for (const char* const each : {"aggregator", "caps", "elsewhere", "site", "forward_as"})
+    hello.add_capabilities(each);
+  if (cost_model != nullptr) hello.set_cost_model(*cost_model);
+  hello.set_program("vpfs-coordinator " + std::string(version()));
+  return hello;
+}
+
+void Coordinator::led(bool is_led) {
+  if (!is_led && !runner_.is_running()) begin_cycle();
+}
+
+void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
+  if (request.has_site()) {
+    return site_->take_on(request.site(), kPatience, [done](std::vector<std::string> warnings) {
+      control::Envelope answer;
+      control::Ack& ack = *answer.mutable_ack();
+      for (std::string& each : warnings) *ack.add_warnings() = std::move(each);
+      done(std::move(answer));
+    });
+  }
+  if (request.has_forward()) return site_->forward(request.forward(), std::move(done));
+  control::Envelope answer;
+  *answer.mutable_error() =
+      make_error(control::Error::UNSUPPORTED, "", "an aggregator does not know that message");
+  done(std::move(answer));
 }
 
 void Coordinator::joined(allocation::StageId stage) {
   const StageHello& hello = links_->hello(stage);
   ++cost_models_[hello.cost_model];
+  site_->joined(stage);
+  tell_joins();
+  if (++joins_ > kJoinsTold) return;
   spdlog::info("stage {} ({}) at {} has joined", hello.name, hello.program, hello.address);
+}
+
+// Thousands may join at once: of each second the first ones are told, and how many followed.
+void Coordinator::tell_joins() {
+  const TimePoint now = clock_.now();
+  if (now - joins_since_ < std::chrono::seconds(1)) return;
+  if (joins_ > kJoinsTold) spdlog::info("{} more stages have joined", joins_ - kJoinsTold);
+  joins_ = 0;
+  joins_since_ = now;
 }
 
 void Coordinator::left(allocation::StageId stage) {
   const auto place = cost_models_.find(links_->hello(stage).cost_model);
   if (place != cost_models_.end() && --place->second == 0) cost_models_.erase(place);
+  site_->left(stage);
   state_.leave(stage, clock_.now());
   runner_.left();
 }
 
 void Coordinator::begin_cycle() {
+  cycle_timer_.cancel();
+  if (parent_ != nullptr && parent_->is_led()) return;                 // led() comes
+  if (runner_.is_running()) return begin_later(clock_.now() + kBusy);  // a round of the parent's
   cycle_began_ = clock_.now();
   if (config_.cycle == CycleKind::fused) {
     return runner_.run(CycleRunner::Kind::fused, [this](const CycleRunner::Times& took) {
@@ -194,16 +289,22 @@ void Coordinator::run_divided(CycleTimes times) {
 }
 
 void Coordinator::finished(const CycleTimes& times) {
+  tell_joins();
+  if (times.stages > 0) site_->finished(times);
   if (cycle_log_ != nullptr && times.stages > 0) {
     CycleTimes numbered = times;
     numbered.cycle = state_.sequence();
     cycle_log_->add(numbered);
   }
   // Without stages there is nothing to hurry for.
-  constexpr Duration kIdle = std::chrono::milliseconds(10);
   const Duration period = times.stages == 0 ? std::max(config_.period, kIdle) : config_.period;
+  if (parent_ != nullptr) parent_->round_is_over();
   if (cycle_began_ + period <= clock_.now()) return begin_cycle();
-  cycle_timer_.expires_at(cycle_began_ + period);
+  begin_later(cycle_began_ + period);
+}
+
+void Coordinator::begin_later(TimePoint at) {
+  cycle_timer_.expires_at(at);
   cycle_timer_.async_wait([this](std::error_code error) {
     if (!error) begin_cycle();
   });

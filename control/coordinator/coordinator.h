@@ -19,6 +19,8 @@
 #include "control/coordinator/config.h"
 #include "control/coordinator/cycle_log.h"
 #include "control/coordinator/cycle_runner.h"
+#include "control/coordinator/parent_link.h"
+#include "control/coordinator/site.h"
 #include "control/coordinator/stage_links.h"
 #include "control/coordinator/term_store.h"
 #include "control/store/file_calls.h"
@@ -26,7 +28,7 @@
 namespace vpfs::coordinator {
 
 // The whole coordinator: one thread for the stages and their cycles.
-class Coordinator final : private StageLinks::Host {
+class Coordinator final : private StageLinks::Host, private ParentLink::Host {
  public:
   struct Options {
     std::string cycle_log;         // a file; "": none
@@ -56,6 +58,7 @@ class Coordinator final : private StageLinks::Host {
   void left(allocation::StageId stage) override;
   void announced(allocation::StageId stage, const control::Flows& flows) override {
     runner_.announced(stage, flows);
+    site_->announced(flows);
   }
   void reported(allocation::StageId stage, const control::Report& report) override {
     runner_.reported(stage, report);
@@ -65,15 +68,27 @@ class Coordinator final : private StageLinks::Host {
     runner_.refused(stage, sequence, why);
   }
 
+  [[nodiscard]] std::optional<control::Hello> hello() const override;
+  void led(bool is_led) override;
+  void ask(const control::Envelope& request, ParentLink::Done done) override;
+
+  [[nodiscard]] std::unique_ptr<allocation::Policy> make_policy();
+  // That of most stages; null: there is none.
+  [[nodiscard]] const std::string* common_cost_model() const;
   void await_signal();
+  void tell_joins();
   void begin_cycle();
+  void begin_later(TimePoint at);
   void run_divided(CycleTimes times);
   void finished(const CycleTimes& times);
 
   const Config config_;
   const Clock& clock_;
   const Term term_;
+  const std::uint64_t incarnation_;
+  std::unique_ptr<TermStore> terms_;  // keeps others from the journal
   const allocation::PolicyKind& policy_;
+  allocation::GivenPolicy* given_ = nullptr;  // the aggregator's policy, which state_ owns
   asio::io_context context_{1};
   asio::signal_set signals_;
   asio::steady_timer cycle_timer_;
@@ -81,8 +96,13 @@ class Coordinator final : private StageLinks::Host {
   allocation::CycleState state_;
   CycleRunner runner_;
   std::unique_ptr<StageLinks> links_;
+  std::optional<allocation::Uplink> uplink_;  // of an aggregator, as the following
+  std::unique_ptr<ParentLink> parent_;        // of an aggregator
+  std::unique_ptr<Site> site_;
   std::unique_ptr<CycleLog> cycle_log_;
   std::map<std::string, std::size_t> cost_models_;  // of connected stages
+  TimePoint joins_since_ = {};
+  std::size_t joins_ = 0;  // since then
 };
 
 }  // namespace vpfs::coordinator

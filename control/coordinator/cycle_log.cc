@@ -22,6 +22,8 @@ Result<std::unique_ptr<CycleLog>> CycleLog::open(const std::string& path) {
     const std::error_code error(errno, std::system_category());
     return fail(fmt::format("{}: {}", path, error.message()), error);
   }
+  // Whoever reads it while it grows sees whole lines.
+  (void)std::setvbuf(file, nullptr, _IOLBF, BUFSIZ);
   std::unique_ptr<CycleLog> log(new CycleLog(path, file));
   if (std::fputs("cycle,stages,total_us,collect_us,compute_us,enforce_us,late\n", file) < 0) {
     log->end("cannot be written");

@@ -1,5 +1,6 @@
 #include "control/coordinator/cycle_runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -11,6 +12,8 @@ namespace vpfs::coordinator {
 namespace {
 
 using allocation::StageId;
+
+constexpr std::size_t kBurst = 64;
 
 std::uint64_t microseconds(Duration duration) {
   return static_cast<std::uint64_t>(
@@ -51,7 +54,12 @@ void CycleRunner::run(Kind kind, Done done) {
       kind == Kind::ask ? state_.ask(began_) : state_.begin_cycle(began_, kind == Kind::fused);
   times_.compute = clock_.now() - began_;
   times_.stages = outgoing.size();
-  for (const allocation::Outgoing& message : outgoing) send(message);
+  // Answers that have come are taken between bursts: what they are about is in the caches still.
+  const std::uint64_t joins = links_->joins();
+  for (std::size_t i = 0; i < outgoing.size(); ++i) {
+    send(outgoing[i], joins);
+    if (i % kBurst == kBurst - 1) links_->serve_now();
+  }
   if (state_.unanswered() == 0) return finish(0);
   links_->expect_answers(true);
   wait();
@@ -63,7 +71,7 @@ void CycleRunner::stop() {
   timer_.cancel();
 }
 
-void CycleRunner::send(const allocation::Outgoing& message) {
+void CycleRunner::send(const allocation::Outgoing& message, std::uint64_t joins) {
   control::Cycle& cycle = *envelope_.mutable_cycle();
   cycle.set_term(state_.term());
   cycle.set_sequence(message.sequence);
@@ -72,8 +80,8 @@ void CycleRunner::send(const allocation::Outgoing& message) {
   cycle.set_complete(message.complete);
   cycle.clear_allocations();
   for (const allocation::FlowGrant& each : message.grants) fill(*cycle.add_allocations(), each);
-  links_->send_cycle(message.stage, envelope_);
-  if (message.close) links_->disconnect(message.stage, "it was silent for too long");
+  const bool is_sent = links_->send_cycle(message.stage, envelope_, joins);
+  if (is_sent && message.close) links_->disconnect(message.stage, "it was silent for too long");
 }
 
 void CycleRunner::wait() {
@@ -109,7 +117,8 @@ void CycleRunner::announced(StageId stage, const control::Flows& flows) {
     state_.on_flow(stage, {.flow = flow.id(),
                            .generation = flow.generation(),
                            .job = flow.name(),
-                           .weight = flow.weight()});
+                           .weight = flow.weight(),
+                           .stages = std::max(flow.stages(), 1U)});
   }
 }
 
@@ -120,7 +129,8 @@ void CycleRunner::reported(StageId stage, const control::Report& report) {
                          {.term = report.term(),
                           .sequence = report.sequence(),
                           .applied = report.applied(),
-                          .problem = report.refused().text()},
+                          .problem = report.refused().text(),
+                          .pending = report.pending()},
                          counters_, clock_.now());
   look_whether_done();
 }

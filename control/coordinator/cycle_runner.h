@@ -53,7 +53,7 @@ class CycleRunner {
   void left() { look_whether_done(); }
 
  private:
-  void send(const allocation::Outgoing& message);
+  void send(const allocation::Outgoing& message, std::uint64_t joins);
   void wait();
   void look_whether_done();
   void finish(std::size_t late);

@@ -34,7 +34,7 @@ void Link::close() {
 
 void Link::end(const std::string& why) {
   close();
-  owner_.ended(*this, why);
+  owner_.ended(*this, problem_.empty() ? why : problem_);
 }
 
 void Link::want_room(bool wants) {
@@ -67,9 +67,7 @@ void Link::read(bool has_ended) {
   for (;;) {
     const net::ReadyStream::Outcome outcome = stream_->read_now(room_.buffer);
     if (outcome.error) return end(stream_->explain(outcome.error));
-    if (outcome.has_ended) {
-      return end(problem_.empty() ? std::string("it closed the connection") : problem_);
-    }
+    if (outcome.has_ended) return end("it closed the connection");
     if (outcome.size == 0) return;
     take(std::span(room_.buffer).first(outcome.size));
     if (stream_ == nullptr) return;
@@ -126,12 +124,15 @@ void Link::send(std::string_view frames) {
 }
 
 void Link::write_unsent() {
-  while (!unsent_.empty()) {
-    const auto outcome = stream_->write_now(std::as_bytes(std::span(unsent_)));
+  std::size_t sent = 0;
+  while (sent < unsent_.size()) {
+    const auto outcome = stream_->write_now(std::as_bytes(std::span(unsent_).subspan(sent)));
     if (outcome.error) return end(stream_->explain(outcome.error));
-    if (outcome.size == 0) return;
-    unsent_.erase(0, outcome.size);
+    if (outcome.size == 0) break;
+    sent += outcome.size;
   }
+  unsent_.erase(0, sent);
+  if (!unsent_.empty()) return;
   std::string().swap(unsent_);
   want_room(false);
 }

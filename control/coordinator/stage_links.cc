@@ -10,7 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/check.h"
-#include "base/version.h"
+#include "control/coordinator/stage_peer.h"
 #include "control/wire/client_connect.h"
 #include "net/endpoint.h"
 #include "net/ready_stream.h"
@@ -20,66 +20,16 @@ namespace vpfs::coordinator {
 namespace {
 
 using control::Envelope;
-using control::Hello;
 using control::make_error;
 
 constexpr std::size_t kMostKept = std::size_t{1024} * 1024;
-constexpr std::size_t kLongestName = 255;
 constexpr Duration kBetweenComplaints = std::chrono::seconds(10);
+// Requests that a stage has not answered, given up or not: with more a port stops reading, cycles
+// too.
+constexpr std::size_t kMostAsked = 6;
 constexpr Duration kSweep = std::chrono::milliseconds(200);
-constexpr control::Versions kVersions;
-
-Envelope my_hello(const std::string& name) {
-  Envelope envelope;
-  Hello& hello = *envelope.mutable_hello();
-  hello.set_version(kVersions.newest);
-  hello.set_least(kVersions.least);
-  hello.set_role(Hello::COORDINATOR);
-  hello.set_name(name);
-  hello.set_program("vpfs-coordinator " + std::string(version()));
-  return envelope;
-}
-
-std::string describe(const control::Error& error) {
-  return error.place().empty() ? error.text() : error.place() + ": " + error.text();
-}
 
 }  // namespace
-
-struct StageLinks::Dialled {
-  const DialledStage& config;
-  asio::steady_timer timer;
-  Duration pause;
-  Peer* peer = nullptr;  // null: not connected
-  std::string problem;
-};
-
-struct StageLinks::Peer final : Link::Owner {
-  enum class State : std::uint8_t { shaking_hands, greeting, joined, parting };
-
-  Peer(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room, StageLinks& links)
-      : links(links), link(std::move(stream), room, *this, links.limits_.frame) {}
-
-  void opened(Link& /*link*/) override { links.opened(*this); }
-  void received(Link& /*link*/, std::span<const std::byte> frame) override {
-    links.received(*this, frame);
-  }
-  void ended(Link& /*link*/, const std::string& why) override { links.ended(*this, why); }
-
-  StageLinks& links;
-  Link link;
-  State state = State::shaking_hands;
-  Dialled* dialled = nullptr;  // null: it has dialled
-  std::string from;
-  control::Identity identity;
-  allocation::StageId stage;
-  std::uint64_t last_number = 0;
-  std::uint64_t cycle = 0;     // the number of the last cycle
-  std::uint64_t sequence = 0;  // of the last cycle
-  TimePoint since;             // this state
-  std::vector<Asked> asked;
-  StageHello hello;
-};
 
 Result<std::unique_ptr<StageLinks>> StageLinks::open(asio::io_context& context, const Clock& clock,
                                                      const Config& config, Host& host,
@@ -222,7 +172,12 @@ void StageLinks::dial(Dialled& stage) {
 
 net::Task<> StageLinks::connect(Dialled& stage) {
   const control::PortAddress& address = stage.config.address;
-  auto socket = co_await control::connect_socket(address, limits_.connect);
+  control::ClientOptions options;
+  options.connect_within = limits_.connect;
+  options.peer = "proxy";
+  options.key = "control.socket";
+  options.names_users = false;
+  auto socket = co_await control::connect_socket(address, std::move(options));
   if (is_stopped_) co_return;
   if (!socket) {
     dial_later(stage, socket.error());
@@ -257,26 +212,6 @@ void StageLinks::dial_later(Dialled& stage, const std::string& problem) {
   });
 }
 
-void StageLinks::opened(Peer& peer) {
-  peer.state = Peer::State::greeting;
-  if (peer.dialled != nullptr) {
-    Envelope hello = my_hello(config_.name);
-    hello.set_id(++peer.last_number);
-    return send(peer, hello);
-  }
-  if (!peer.identity.uid && !limits_.plain_tcp) {
-    peer.identity.certificate = peer.link.peer_names();
-    if (!peer.identity.certificate.empty()) {
-      peer.from = fmt::format("CN={} at {}", peer.identity.certificate.front(), peer.from);
-    }
-  }
-  if (limits_.plain_tcp || access_.writers.have(peer.identity)) return;
-  refuse(peer, 0,
-         make_error(control::Error::NOT_PERMITTED, "",
-                    fmt::format("{} may not be a stage here: name it in stages.listen.writers",
-                                peer.from)));
-}
-
 void StageLinks::received(Peer& peer, std::span<const std::byte> frame) {
   if (peer.state == Peer::State::parting) return;
   counters_.received_bytes += frame.size() + control::kLengthSize;
@@ -291,87 +226,30 @@ void StageLinks::received(Peer& peer, std::span<const std::byte> frame) {
   memory_.end(kMostKept);
 }
 
-void StageLinks::greet(Peer& peer, const Envelope& envelope) {
-  if (peer.dialled != nullptr && envelope.has_error()) {
-    return drop(peer, "it refuses: " + describe(envelope.error()));
-  }
-  if (!envelope.has_hello() || envelope.answer() != (peer.dialled != nullptr)) {
-    return refuse(peer, envelope.id(),
-                  make_error(control::Error::INVALID, "", "the first message has to be Hello"));
-  }
-  admit(peer, envelope.hello(), envelope.id());
-}
-
-void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
-  const auto refuse_it = [&](control::Error::Code code, const char* place, std::string text) {
-    refuse(peer, number, make_error(code, place, std::move(text)));
-  };
-  const control::Versions theirs = control::versions_of(hello);
-  if (!control::common_version(kVersions, theirs)) {
-    return refuse_it(control::Error::UNSUPPORTED, "version",
-                     control::no_common_version(kVersions, theirs));
-  }
-  if (hello.role() != Hello::STAGE) {
-    return refuse_it(control::Error::INVALID, "role",
-                     peer.dialled != nullptr
-                         ? "it is no stage"
-                         : "only stages may dial here; administrators have a port of their own");
-  }
-  StageHello& stage = peer.hello;
-  const bool is_named = peer.dialled != nullptr && !peer.dialled->config.name.empty();
-  stage.name = is_named ? peer.dialled->config.name : hello.name();
-  if (stage.name.empty() || stage.name.size() > kLongestName) {
-    return refuse_it(control::Error::INVALID, "name",
-                     fmt::format("a stage needs a name of at most {} bytes", kLongestName));
-  }
-  stage.address = peer.from;
-  stage.was_dialled = peer.dialled != nullptr;
-  stage.incarnation = hello.incarnation();
-  stage.cost_model = hello.cost_model();
-  stage.program = hello.program();
-  for (const std::string& each : hello.capabilities()) {
-    stage.takes_caps |= each == "caps";
-    stage.takes_elsewhere |= each == "elsewhere";
-    stage.takes_site |= each == "site";
-    stage.takes_users |= each == "forward_as";
-    stage.is_aggregator |= each == "aggregator";
-  }
-  const auto admitted = host_.admit(stage);
-  if (!admitted) return refuse(peer, number, admitted.error());
-  peer.stage = *admitted;
-  peer.state = Peer::State::joined;
-  peer.link.allow(limits_.frame_of_stages);
-  if (by_stage_.size() <= peer.stage.index) by_stage_.resize(std::size_t{peer.stage.index} + 1);
-  by_stage_[peer.stage.index] = &peer;
-  if (peer.dialled != nullptr) {
-    peer.dialled->pause = limits_.least_pause;
-    peer.dialled->problem.clear();
-  } else {
-    Envelope answer = my_hello(config_.name);
-    answer.set_id(number);
-    answer.set_answer(true);
-    send(peer, answer);
-  }
-  host_.joined(peer.stage);
-}
-
 void StageLinks::handle(Peer& peer, const Envelope& envelope) {
+  const auto place = envelope.answer()
+                         ? std::ranges::find(peer.asked, envelope.id(), &Asked::number)
+                         : peer.asked.end();
+  if (place != peer.asked.end()) {
+    const Done done = std::move(place->done);
+    peer.asked.erase(place);
+    if (peer.asked.empty()) peer.link.allow(limits_.frame_of_stages);
+    if (done != nullptr) done(envelope);
+    return;
+  }
+  if (++peer.unasked > limits_.unasked) return drop(peer, "it sends what nobody has asked for");
   switch (envelope.body_case()) {
     case Envelope::kFlows:
       return host_.announced(peer.stage, envelope.flows());
     case Envelope::kReport:
-      return host_.reported(peer.stage, envelope.report());
+      host_.reported(peer.stage, envelope.report());
+      return look_who_leads(peer, envelope.report().refused());
     default:
       break;
   }
   if (envelope.has_error() && envelope.id() == peer.cycle && peer.cycle != 0) {
-    return host_.refused_cycle(peer.stage, peer.sequence, envelope.error());
-  }
-  const auto place = std::ranges::find(peer.asked, envelope.id(), &Asked::number);
-  if (place != peer.asked.end() && envelope.answer()) {
-    const Done done = std::move(place->done);
-    peer.asked.erase(place);
-    return done(envelope);
+    host_.refused_cycle(peer.stage, peer.sequence, envelope.error());
+    return look_who_leads(peer, envelope.error());
   }
   if (envelope.answer()) return;  // to what was given up
   Envelope answer;
@@ -382,17 +260,10 @@ void StageLinks::handle(Peer& peer, const Envelope& envelope) {
   if (envelope.id() != 0) send(peer, answer);
 }
 
-void StageLinks::refuse(Peer& peer, std::uint64_t number, const control::Error& why) {
-  ++counters_.refused;
-  if (peer.dialled == nullptr) {
-    complain(fmt::format("{} is refused: {}", peer.from, describe(why)));
-    Envelope answer;
-    *answer.mutable_error() = why;
-    answer.set_id(number);
-    answer.set_answer(true);
-    send(peer, answer);
-  }
-  drop(peer, describe(why));
+void StageLinks::look_who_leads(Peer& peer, const control::Error& refused) {
+  if (refused.code() != control::Error::OUTDATED) return;
+  if (peer.dialled != nullptr) peer.dialled->pause = limits_.most_pause;
+  drop(peer, "another coordinator leads it: " + describe(refused));
 }
 
 void StageLinks::drop(Peer& peer, const std::string& why) {
@@ -421,9 +292,10 @@ void StageLinks::ended(Peer& ended, const std::string& why) {
 
 void StageLinks::fail_asked(std::vector<Asked> asked, const std::string& why) {
   for (Asked& each : asked) {
+    if (each.done == nullptr) continue;
     asio::post(context_, [done = std::move(each.done), why] {
       Envelope answer;
-      *answer.mutable_error() = make_error(control::Error::UNAVAILABLE, "", why);
+      *answer.mutable_error() = make_error(control::Error::UNAVAILABLE, kNotReached, why);
       done(answer);
     });
   }
@@ -445,17 +317,27 @@ const StageHello& StageLinks::hello(allocation::StageId stage) const {
   return const_cast<StageLinks*>(this)->peer(stage).hello;
 }
 
-void StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle) {
-  Peer& to = peer(stage);
+bool StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle, std::uint64_t joins) {
+  Peer* const found = stage.index < by_stage_.size() ? by_stage_[stage.index] : nullptr;
+  if (found == nullptr || found->joined_as >= joins) return false;
+  Peer& to = *found;
   to.cycle = ++to.last_number;
   to.sequence = cycle.cycle().sequence();
+  to.unasked = 0;
   cycle.set_id(to.cycle);
   send(to, cycle);
+  return true;
 }
 
 void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patience, Done done) {
   Peer& to = peer(stage);
+  if (to.asked.size() >= kMostAsked) {
+    std::vector<Asked> refused;
+    refused.push_back({.done = std::move(done)});
+    return fail_asked(std::move(refused), "it has not answered what it was asked before");
+  }
   request.set_id(++to.last_number);
+  to.link.allow(limits_.frame_of_answers);
   to.asked.push_back(
       {.number = request.id(), .due = clock_.now() + patience, .done = std::move(done)});
   send(to, request);
@@ -469,8 +351,8 @@ void StageLinks::disconnect(allocation::StageId stage, std::string why) {
   });
 }
 
-std::vector<StageLinks::Absent> StageLinks::absent() const {
-  std::vector<Absent> absent;
+std::vector<AbsentStage> StageLinks::absent() const {
+  std::vector<AbsentStage> absent;
   for (const Dialled& each : dialled_) {
     if (each.peer != nullptr && each.peer->state == Peer::State::joined) continue;
     absent.push_back({.name = each.config.name,
@@ -500,13 +382,12 @@ void StageLinks::sweep() {
       if (now - peer->since > limits_.hello) silent.push_back(peer.get());
       continue;
     }
-    const auto is_due = [&](const Asked& each) { return each.due <= now; };
+    const auto is_due = [&](const Asked& each) { return each.done != nullptr && each.due <= now; };
     if (std::ranges::none_of(peer->asked, is_due)) continue;
     std::vector<Asked> due;
     for (Asked& each : peer->asked) {
       if (is_due(each)) due.push_back({.done = std::exchange(each.done, nullptr)});
     }
-    std::erase_if(peer->asked, [](const Asked& each) { return each.done == nullptr; });
     fail_asked(std::move(due), "it did not answer in time");
   }
   for (Peer* each : silent) {

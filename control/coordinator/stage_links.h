@@ -20,6 +20,7 @@
 #include "control/allocation/cycle_types.h"
 #include "control/coordinator/config.h"
 #include "control/coordinator/link.h"
+#include "control/coordinator/stage_requests.h"
 #include "control/wire/framing.h"
 #include "control/wire/protocol.h"
 #include "control/wire/rights.h"
@@ -29,24 +30,9 @@
 
 namespace vpfs::coordinator {
 
-// What a stage said of itself, and how it came.
-struct StageHello {
-  std::string name;
-  std::string address;  // that was dialled, or whose it is: "uid 990", "CN=ds1 from 10.0.0.7"
-  bool was_dialled = false;
-  std::uint64_t incarnation = 0;
-  std::string cost_model;
-  std::string program;
-  bool takes_caps = false;
-  bool takes_elsewhere = false;
-  bool takes_site = false;
-  bool takes_users = false;  // requests on behalf of a user
-  bool is_aggregator = false;
-};
-
 // The connections to stages: those that are dialled, and those that dial. It greets them, and
 // refuses who is no stage. Belongs to one thread; it outlives the run of its io_context.
-class StageLinks final {
+class StageLinks final : public StageRequests {
  public:
   // Who decides about stages, and hears of them. A stage has a number while it is connected.
   class Host {
@@ -64,13 +50,13 @@ class StageLinks final {
     virtual void refused_cycle(allocation::StageId stage, std::uint64_t sequence,
                                const control::Error& why) = 0;
   };
-  // The answer to a request, or an Error.
-  using Done = std::function<void(const control::Envelope& answer)>;
 
   struct Limits {
     std::size_t connections = 16'384;
     std::size_t frame = std::size_t{64} * 1024;  // before Hello
-    std::size_t frame_of_stages = std::size_t{64} * 1024 * 1024;
+    std::size_t frame_of_stages = std::size_t{4} * 1024 * 1024;
+    std::size_t frame_of_answers = control::kMostAnswer;  // while one is due
+    std::size_t unasked = 100;  // messages of a stage from one cycle to the next
     Duration hello = std::chrono::seconds(10);
     Duration connect = std::chrono::seconds(5);
     Duration least_pause = std::chrono::milliseconds(100);  // before a stage is dialled again
@@ -83,19 +69,13 @@ class StageLinks final {
     std::uint64_t sent_bytes = 0;
     std::uint64_t received_bytes = 0;
   };
-  // A stage of the configuration that is not connected.
-  struct Absent {
-    std::string name;
-    std::string address;
-    std::string problem;  // the last one
-  };
 
   // All outlive it. The error names the key of the configuration.
   [[nodiscard]] static Result<std::unique_ptr<StageLinks>> open(asio::io_context& context,
                                                                 const Clock& clock,
                                                                 const Config& config, Host& host,
                                                                 const Limits& limits);
-  ~StageLinks();
+  ~StageLinks() override;
   StageLinks(const StageLinks&) = delete;
   StageLinks& operator=(const StageLinks&) = delete;
 
@@ -104,19 +84,27 @@ class StageLinks final {
   // Closes everything. The host hears nothing any more.
   void stop();
 
-  // Sends a cycle. The message's numbers are set here. REQUIRES (all that take a stage): the host
-  // was told that it joined, and not that it left.
-  void send_cycle(allocation::StageId stage, control::Envelope& cycle);
-  // Asks something else. `done` is called once, in a later turn.
-  void ask(allocation::StageId stage, control::Envelope request, Duration patience, Done done);
+  // Sends a cycle, whose number is set here, unless the stage has left, or has joined as one of
+  // `joins` or later (see joins()). Returns whether it did.
+  bool send_cycle(allocation::StageId stage, control::Envelope& cycle, std::uint64_t joins);
+  // How many stages have joined so far.
+  [[nodiscard]] std::uint64_t joins() const { return joins_; }
+  // Asks something else. `done` is called once, in a later turn. REQUIRES (this and the following):
+  // the host was told that the stage has joined, and not that it has left.
+  void ask(allocation::StageId stage, control::Envelope request, Duration patience,
+           Done done) override;
   // Whether answers to cycles are on their way.
   void expect_answers(bool expects) { set_->expect(expects); }
+  // Hands over what has come meanwhile.
+  void serve_now() { set_->serve_now(); }
   // Ends the connection; the host hears that it has left, in a later turn.
   void disconnect(allocation::StageId stage, std::string why);
-  [[nodiscard]] const StageHello& hello(allocation::StageId stage) const;
+  [[nodiscard]] const StageHello& hello(allocation::StageId stage) const override;
 
+  // For other links of the same thread.
+  [[nodiscard]] LinkRoom& room() { return *room_; }
   [[nodiscard]] const Counters& counters() const { return counters_; }
-  [[nodiscard]] std::vector<Absent> absent() const;
+  [[nodiscard]] std::vector<AbsentStage> absent() const override;
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const;
 
  private:
@@ -125,7 +113,7 @@ class StageLinks final {
   struct Asked {
     std::uint64_t number = 0;
     TimePoint due;
-    Done done;
+    Done done;  // null: it was given up
   };
 
   StageLinks(asio::io_context& context, const Clock& clock, const Config& config, Host& host,
@@ -146,6 +134,8 @@ class StageLinks final {
   void greet(Peer& peer, const control::Envelope& envelope);
   void admit(Peer& peer, const control::Hello& hello, std::uint64_t number);
   void handle(Peer& peer, const control::Envelope& envelope);
+  // Leaves a stage alone that has taken cycles of a later term.
+  void look_who_leads(Peer& peer, const control::Error& refused);
   // Tells an accepted peer why, and ends the connection.
   void refuse(Peer& peer, std::uint64_t number, const control::Error& why);
   void drop(Peer& peer, const std::string& why);
@@ -175,6 +165,7 @@ class StageLinks final {
   std::vector<std::unique_ptr<Peer>> gone_;  // freed in a later turn
   control::MessageMemory memory_;
   std::string out_;
+  std::uint64_t joins_ = 0;
   asio::steady_timer sweep_timer_;
   std::optional<TimePoint> complained_at_;
   std::uint64_t not_complained_ = 0;

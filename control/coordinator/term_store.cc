@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 namespace vpfs::coordinator {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kFormat = 1;
+constexpr std::uint64_t kLargest = ~std::uint64_t{0} / 2;  // so that others come after it
 
 Result<std::uint64_t> read_number(const json& object, const char* key) {
   const auto place = object.find(key);
@@ -51,6 +53,7 @@ Result<Term> parse_term(const std::string& record) {
   const auto transit = read_number(object, "transit_us");
   if (!transit) return std::unexpected(transit.error());
   if (*number == 0) return fail("its term is 0");
+  if (*number > kLargest) return fail(fmt::format("its term {} is too large", *number));
   if (*lease > kLongest || *transit > kLongest) return fail("its lease is longer than a year");
   return Term{.number = *number,
               .lease = std::chrono::microseconds(*lease),
@@ -59,7 +62,12 @@ Result<Term> parse_term(const std::string& record) {
 
 Result<std::optional<Term>> TermStore::load() {
   auto loaded = store_->load();
-  if (!loaded) return std::unexpected(std::move(loaded.error()));
+  if (!loaded) {
+    loaded.error().message +=
+        "; --term has to be above the last term then: vpfsctl status of a stage shows it";
+    return std::unexpected(std::move(loaded.error()));
+  }
+  for (const std::string& note : loaded->notes) spdlog::warn("{}", note);
   std::optional<Term> last;
   for (const control::StateStore::Record& record : loaded->records) {
     auto term = parse_term(record.text);
@@ -70,6 +78,8 @@ Result<std::optional<Term>> TermStore::load() {
     }
     last = *term;
   }
+  // Whether the term of a line that was not written to its end was used is not known.
+  next_ = (last ? last->number : 0) + (loaded->notes.empty() ? 1 : 2);
   return last;
 }
 

@@ -28,11 +28,14 @@ class TermStore {
 
   // The last one; nothing: there was none. The error names the place of what is damaged.
   [[nodiscard]] Result<std::optional<Term>> load();
+  // After load(): the least term that was never used, also if a line was lost at the end.
+  [[nodiscard]] std::uint64_t next() const { return next_; }
   // When it returns, the next load() gives this one.
   [[nodiscard]] Result<void> begin(const Term& term);
 
  private:
   std::unique_ptr<control::StateStore> store_;
+  std::uint64_t next_ = 1;
 };
 
 [[nodiscard]] std::string to_record(const Term& term);

@@ -42,11 +42,12 @@ Page page(int status, std::string text) {
 // Carries an answer to the port's thread, from any other and even when the port is gone.
 class Inbox {
  public:
-  explicit Inbox(std::function<void(StatsReply)> deliver) : deliver_(std::move(deliver)) {}
+  explicit Inbox(std::function<void(HttpSource::MakeText)> deliver)
+      : deliver_(std::move(deliver)) {}
 
-  void put(StatsReply reply) {
+  void put(HttpSource::MakeText make) {
     const std::lock_guard lock(mutex_);
-    if (deliver_) deliver_(std::move(reply));
+    if (deliver_) deliver_(std::move(make));
   }
   void close() {
     const std::lock_guard lock(mutex_);
@@ -55,7 +56,7 @@ class Inbox {
 
  private:
   std::mutex mutex_;
-  std::function<void(StatsReply)> deliver_;
+  std::function<void(HttpSource::MakeText)> deliver_;
 };
 
 struct Connection {
@@ -83,8 +84,8 @@ class HttpPort::State {
         clock_(clock),
         limits_(limits),
         made_(context_.get_executor()),
-        inbox_(std::make_shared<Inbox>([this](StatsReply reply) {
-          asio::post(context_, [this, came = std::move(reply)] { use(came); });
+        inbox_(std::make_shared<Inbox>([this](HttpSource::MakeText make) {
+          asio::post(context_, [this, make = std::move(make)] { use(make()); });
         })) {}
   ~State() { inbox_->close(); }
   State(const State&) = delete;
@@ -106,7 +107,8 @@ class HttpPort::State {
   net::Task<> serve(ConnectionPtr connection);
   net::Task<Page> page_of(const HttpRequest& request);
   net::Task<Text> metrics();
-  void use(const StatsReply& reply);
+  void ask_source();
+  void use(std::string text);
   net::Task<> send(Connection& connection, const Page& page, bool head_only);
 
   asio::io_context context_{1};
@@ -190,15 +192,25 @@ net::Task<Text> HttpPort::State::metrics() {
   if (text_ != nullptr && now - text_at_ < limits_.fresh) co_return text_;
   if (!asked_at_ || now - *asked_at_ >= limits_.stats_patience) {
     asked_at_ = now;
-    source_.stats([inbox = inbox_](StatsReply reply) { inbox->put(std::move(reply)); });
+    ask_source();
   }
   const std::uint64_t before = texts_;
   const bool came = co_await made_.wait_for(limits_.stats_patience);
   co_return came&& texts_ != before ? text_ : nullptr;
 }
 
-void HttpPort::State::use(const StatsReply& reply) {
-  text_ = std::make_shared<const std::string>(metrics_text(reply, options_));
+void HttpPort::State::ask_source() {
+  if (source_.metrics != nullptr) {
+    return source_.metrics(
+        [inbox = inbox_](HttpSource::MakeText make) { inbox->put(std::move(make)); });
+  }
+  source_.stats([inbox = inbox_, options = options_](StatsReply reply) {
+    inbox->put([reply = std::move(reply), options] { return metrics_text(reply, options); });
+  });
+}
+
+void HttpPort::State::use(std::string text) {
+  text_ = std::make_shared<const std::string>(std::move(text));
   text_at_ = clock_.now();
   ++texts_;
   asked_at_.reset();

@@ -13,13 +13,18 @@
 
 namespace vpfs::control {
 
-// The stage that an HTTP port tells of. Both are called on the port's thread and must not block.
+// The stage or coordinator that an HTTP port tells of. All are called on the port's thread and must
+// not block.
 struct HttpSource {
   // Calls `answer` once with the statistics and the rules, at once or later, from any thread, also
   // when the port is gone. A request without an answer fails after a while.
   std::function<void(std::function<void(StatsReply)> answer)> stats;
   // Why the stage cannot serve clients; "": it can.
   std::function<std::string()> not_ready;
+  // Of who is no stage, in the place of `stats`: calls `answer` once, likewise, with what makes the
+  // text. That is called on the port's thread.
+  using MakeText = std::function<std::string()>;
+  std::function<void(std::function<void(MakeText)> answer)> metrics = nullptr;
 };
 
 struct HttpLimits {

@@ -309,6 +309,12 @@ void add_stage(Families& to, const StatsReply& stats, const Shown& shown,
   gauge("vpfs_draining", "1: the stage is about to end.", stats.draining());
   gauge("vpfs_allocated", "1: limits of a coordinator are in force.", stats.allocated());
   gauge("vpfs_coordinator_term", "Term of the coordinator's last cycle.", stats.term());
+  if (stats.has_coordinator()) {
+    gauge("vpfs_coordinator_connected", "1: connected to the configured coordinator.",
+          stats.coordinator().connected());
+    to.counter("vpfs_coordinator_dials_total", "Attempts to connect to the coordinator.");
+    to.count({}, stats.coordinator().dials());
+  }
   gauge("vpfs_depth_requests", "Most requests at the data server at once.", stats.depth_requests());
   if (stats.depth_bytes() != 0 && stats.depth_bytes() != UINT64_MAX) {
     gauge("vpfs_depth_bytes", "Largest cost at the data server at once.", stats.depth_bytes());

@@ -19,33 +19,35 @@ namespace vpfs::control {
 namespace {
 
 using namespace std::chrono_literals;
-using Connected = std::expected<net::StreamSocket, std::string>;
 
-std::string no_permission(const std::string& path) {
+std::string no_permission(const std::string& path, bool names_users) {
   struct stat socket = {};
   if (::stat(path.c_str(), &socket) != 0) {
     return "permission denied: this user may not enter a folder of that path";
   }
-  const std::string owner = user_name(socket.st_uid).value_or(std::to_string(socket.st_uid));
+  const auto user = names_users ? user_name(socket.st_uid) : std::nullopt;
+  const std::string owner = user.value_or(fmt::format("uid {}", socket.st_uid));
   if ((socket.st_mode & S_IWGRP) == 0) {
     return fmt::format("permission denied: only {} may connect", owner);
   }
-  const std::string group = group_name(socket.st_gid).value_or(std::to_string(socket.st_gid));
+  const auto name = names_users ? group_name(socket.st_gid) : std::nullopt;
+  const std::string group = name.value_or(std::to_string(socket.st_gid));
   return fmt::format("permission denied: join the group {}, or be {}", group, owner);
 }
 
-std::string unix_problem(const std::string& path, int error) {
+std::string unix_problem(const std::string& path, int error, const ClientOptions& options) {
   struct stat there = {};
   switch (error) {
     case ENOENT:
-      return "there is no such socket: does the proxy run, and is this its control.socket?";
+      return fmt::format("there is no such socket: does the {} run, and is this its {}?",
+                         options.peer, options.key);
     case ENOTDIR:
       return "there is no such socket: a folder of that path is a file";
     case EACCES:
-      return no_permission(path);
+      return no_permission(path, options.names_users);
     case ECONNREFUSED:
       if (::stat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) return "is not a socket";
-      return "nobody answers: its proxy has ended";
+      return fmt::format("nobody answers: its {} has ended", options.peer);
     default:
       return std::error_code(error, std::system_category()).message();
   }
@@ -57,7 +59,7 @@ std::string tcp_problem(const std::error_code& error) {
   return error.message();
 }
 
-net::Task<Connected> connect_unix(std::string path, Duration patience) {
+net::Task<ConnectedSocket> connect_unix(std::string path, ClientOptions options) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   asio::local::stream_protocol::socket socket(executor);
   const asio::local::stream_protocol::endpoint endpoint(path);
@@ -73,8 +75,10 @@ net::Task<Connected> connect_unix(std::string path, Duration patience) {
         ::connect(socket.native_handle(), endpoint.data(), static_cast<socklen_t>(endpoint.size()));
     if (result == 0) break;
     // The queue of the listener is full; nothing tells when it no longer is.
-    if (errno != EAGAIN) co_return std::unexpected(unix_problem(path, errno));
-    if (waited >= patience) co_return std::unexpected("does not accept connections in time");
+    if (errno != EAGAIN) co_return std::unexpected(unix_problem(path, errno, options));
+    if (waited >= options.connect_within) {
+      co_return std::unexpected("does not accept connections in time");
+    }
     pause.expires_after(kPause);
     (void)co_await pause.async_wait(net::kUseTask);
   }
@@ -102,11 +106,10 @@ net::Task<std::expected<std::vector<net::Endpoint>, std::string>> look_up(PortAd
   co_return endpoints;
 }
 
-net::Task<Connected> connect_tcp(PortAddress address, Duration patience) {
-  const auto endpoints = co_await look_up(address);
-  if (!endpoints) co_return std::unexpected(endpoints.error());
-  std::string problem = fmt::format("host {} has no address", address.host);
-  for (const net::Endpoint& endpoint : *endpoints) {
+net::Task<ConnectedSocket> connect_endpoints(std::string host, std::vector<net::Endpoint> endpoints,
+                                             Duration patience) {
+  std::string problem = fmt::format("host {} has no address", host);
+  for (const net::Endpoint& endpoint : endpoints) {
     auto socket = co_await net::connect(endpoint, patience);
     if (socket) co_return net::StreamSocket(std::move(*socket));
     problem = tcp_problem(socket.error().code);
@@ -116,26 +119,30 @@ net::Task<Connected> connect_tcp(PortAddress address, Duration patience) {
 
 }  // namespace
 
-net::Task<std::expected<net::StreamSocket, std::string>> connect_socket(PortAddress address,
-                                                                        Duration patience) {
-  if (address.is_unix()) return connect_unix(std::move(address.path), patience);
-  return connect_tcp(std::move(address), patience);
+net::Task<ConnectedSocket> connect_socket(PortAddress address, ClientOptions options) {
+  if (address.is_unix()) {
+    co_return co_await connect_unix(std::move(address.path), std::move(options));
+  }
+  auto endpoints = co_await look_up(address);
+  if (!endpoints) co_return std::unexpected(std::move(endpoints.error()));
+  co_return co_await connect_endpoints(address.host, std::move(*endpoints), options.connect_within);
 }
 
-net::Task<std::expected<std::shared_ptr<net::Channel>, std::string>> connect_port(
-    PortAddress address, ClientOptions options) {
+net::Task<Connected> connect_host(std::string host, std::vector<net::Endpoint> endpoints,
+                                  ClientOptions options) {
+  auto socket = co_await connect_endpoints(host, std::move(endpoints), options.connect_within);
+  if (!socket) co_return std::unexpected(std::move(socket.error()));
+  co_return net::connect_tls(std::move(*socket), options.tls, host);
+}
+
+net::Task<Connected> connect_port(PortAddress address, ClientOptions options) {
   if (!address.is_unix() && options.tls == nullptr) {
     co_return std::unexpected("TCP needs a certificate, its key and the CA's certificate");
   }
-  auto socket = co_await connect_socket(address, options.connect_within);
+  auto socket = co_await connect_socket(address, options);
   if (!socket) co_return std::unexpected(std::move(socket.error()));
-  std::shared_ptr<net::Channel> channel;
-  if (address.is_unix()) {
-    channel = net::make_plain_channel(std::move(*socket));
-  } else {
-    channel = net::connect_tls(std::move(*socket), options.tls, address.host);
-  }
-  co_return channel;
+  if (address.is_unix()) co_return net::make_plain_channel(std::move(*socket));
+  co_return net::connect_tls(std::move(*socket), options.tls, address.host);
 }
 
 }  // namespace vpfs::control

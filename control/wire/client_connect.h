@@ -3,18 +3,24 @@
 #include <expected>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "control/wire/client_session.h"
+#include "net/async.h"
 
 namespace vpfs::control {
 
 // A connected socket. The error is a sentence: no such socket, no permission (and whose group to
 // join), nobody listens, ... Ports on TCP speak TLS on it.
-[[nodiscard]] net::Task<std::expected<net::StreamSocket, std::string>> connect_socket(
-    PortAddress address, Duration patience);
+using ConnectedSocket = std::expected<net::StreamSocket, std::string>;
+[[nodiscard]] net::Task<ConnectedSocket> connect_socket(PortAddress address, ClientOptions options);
 
 // A connected channel, before the TLS handshake. The error is as above.
-[[nodiscard]] net::Task<std::expected<std::shared_ptr<net::Channel>, std::string>> connect_port(
-    PortAddress address, ClientOptions options);
+using Connected = std::expected<std::shared_ptr<net::Channel>, std::string>;
+[[nodiscard]] net::Task<Connected> connect_port(PortAddress address, ClientOptions options);
+// The same with the addresses of a host that are known. Its name must be in its certificate.
+[[nodiscard]] net::Task<Connected> connect_host(std::string host,
+                                                std::vector<net::Endpoint> endpoints,
+                                                ClientOptions options);
 
 }  // namespace vpfs::control

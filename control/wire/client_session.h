@@ -28,6 +28,11 @@ struct ClientOptions {
   std::shared_ptr<net::TlsContext> tls;  // shared by connections; ports on TCP need it
   Duration connect_within = std::chrono::seconds(5);
   Versions versions;
+  // For errors: the program that is asked, and the key of its configuration with the socket.
+  std::string peer = "proxy";
+  std::string key = "control.socket";
+  // Errors have names of users and groups, which may take long to look up.
+  bool names_users = true;
 };
 
 // The client's side of a connection to a control port. Belongs to one strand. One coroutine at a

@@ -111,6 +111,21 @@ std::string command_text(const Envelope& request) {
       if (!request.why().who().empty()) words.add(request.why().who());
       return std::move(words).text();
     }
+    case Envelope::kForward: {
+      const Forward& forward = request.forward();
+      // One inside another is refused.
+      Words words("forward " + (forward.request().has_forward() ? std::string("forward")
+                                                                : command_text(forward.request())));
+      words.add_list("--stage", forward.stages());
+      return std::move(words).text();
+    }
+    case Envelope::kSite: {
+      Words words("site");
+      if (!request.site().origin().empty()) words.add(request.site().origin());
+      words.add(fmt::format("({} rules, {} jobs)", request.site().rules_size(),
+                            request.site().jobs_size()));
+      return std::move(words).text();
+    }
     default:
       return std::string(body_name(request));
   }

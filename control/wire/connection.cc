@@ -7,6 +7,7 @@
 #include <asio/post.hpp>
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "control/wire/port_state.h"
 
 namespace vpfs::control {
@@ -39,7 +40,25 @@ Connection::Connection(PortState& port, std::uint64_t number, std::string peer, 
       watch_timer_(port.context()),
       made_at_(port.now()),
       heard_at_(made_at_),
+      read_at_(made_at_),
       progress_at_(made_at_) {
+  ++port_.counters().connections;
+}
+
+Connection::Connection(PortState& port, std::uint64_t number, Caller coordinator,
+                       std::shared_ptr<net::Channel> channel, std::function<void()> greeted)
+    : port_(port),
+      number_(number),
+      identity_{.uid = {}, .gids = {}, .certificate = {}, .from = coordinator.from},
+      coordinator_(std::move(coordinator)),
+      channel_(std::move(channel)),
+      changed_(port.context().get_executor()),
+      watch_timer_(port.context()),
+      made_at_(port.now()),
+      heard_at_(made_at_),
+      read_at_(made_at_),
+      progress_at_(made_at_),
+      tell_greeted_(std::move(greeted)) {
   ++port_.counters().connections;
 }
 
@@ -65,6 +84,13 @@ net::Task<> Connection::run() {
 net::Task<bool> Connection::begin() {
   const Result<void> shaken = co_await channel_->handshake();
   if (closed_) co_return false;
+  if (is_to_coordinator()) {
+    if (!shaken) why_ended_ = shaken.error().message;
+    if (!shaken) co_return false;
+    conversation_.emplace(*this, *coordinator_, port_.versions(), port_.limits(), port_.counters());
+    conversation_->greet_coordinator();
+    co_return true;
+  }
   if (!shaken) {
     ++port_.counters().handshakes;
     port_.complain(PortState::Complaint::handshake,
@@ -95,6 +121,7 @@ net::Task<> Connection::converse() {
       co_await asio::post(port_.context(), asio::use_awaitable);
       if (closed_) co_return;
     }
+    if (greeted() && tell_greeted_) std::exchange(tell_greeted_, nullptr)();
     if (at_end) conversation_->end_watches();
     flush();
     set_watch_timer();
@@ -107,9 +134,14 @@ net::Task<> Connection::converse() {
     const std::span<std::byte> room = conversation_->room();
     const net::Transfer transfer = co_await channel_->read_some(room);
     if (closed_) co_return;
-    heard_at_ = port_.now();
+    heard_at_ = read_at_ = port_.now();
     if (transfer.error) {
       at_end = true;
+      if (is_to_coordinator()) {
+        why_ended_ = transfer.error == asio::error::eof ? "it closed the connection"
+                                                        : channel_->explain(transfer.error);
+        co_return;
+      }
       // Only a peer that has closed one direction alone still reads.
       if (transfer.error != asio::error::eof) co_return;
     }
@@ -120,12 +152,17 @@ net::Task<> Connection::converse() {
 // Gives the peer time to read why it is refused: closing with unread bytes would take that away.
 net::Task<> Connection::part() {
   parts_by_ = port_.now() + port_.limits().farewell;
-  if (!conversation_->broken().empty()) {
+  if (is_to_coordinator()) {
+    why_ended_ = conversation_->broken().empty() ? conversation_->why_refused()
+                                                 : "is no coordinator: " + conversation_->broken();
+  } else if (!conversation_->broken().empty()) {
     port_.complain(
         PortState::Complaint::broken,
         fmt::format("closed the connection of {} from {}: {}", conversation_->caller().name,
                     identity_.from, conversation_->broken()));
   }
+  // A coordinator that has refused this side reads no answer.
+  if (is_to_coordinator() && conversation_->output().empty() && !writing_) co_return;
   flush();
   while (writing_ && !closed_) co_await changed_.wait();
   if (closed_) co_return;
@@ -164,7 +201,7 @@ net::Task<> Connection::write_rest(std::shared_ptr<Connection> self) {
     const auto piece = rest.first(std::min(rest.size(), kPiece));
     const std::error_code error = co_await self->channel_->write(piece);
     if (error) {
-      self->close();
+      self->close_because(self->channel_->explain(error));
       break;
     }
     self->sent_ += piece.size();
@@ -183,6 +220,7 @@ net::Task<> Connection::write_rest(std::shared_ptr<Connection> self) {
 
 void Connection::account() {
   conversation_->set_unsent(sending_.size() - sent_);
+  if (is_to_coordinator()) return;  // its own bound is enough
   const std::size_t queued = sending_.size() + conversation_->output().size();
   if (!port_.count_answers(accounted_, queued) && queued > accounted_) close_slow();
   accounted_ = queued;
@@ -191,6 +229,7 @@ void Connection::account() {
 void Connection::close_slow() {
   if (closed_) return;
   ++port_.counters().slow;
+  if (is_to_coordinator()) return close_because("it does not read its answers");
   port_.complain(PortState::Complaint::slow,
                  fmt::format("closed the connection of {} from {}: it does not read its answers",
                              conversation_->caller().name, identity_.from));
@@ -231,6 +270,8 @@ void Connection::check(TimePoint now) {
   const PortLimits& limits = port_.limits();
   if (parts_by_) {
     if (now >= *parts_by_) close();
+  } else if (is_to_coordinator()) {
+    check_coordinator(now);
   } else if (!greeted() && now - made_at_ >= limits.hello) {
     ++port_.counters().silent;
     close();
@@ -242,8 +283,24 @@ void Connection::check(TimePoint now) {
   }
 }
 
+void Connection::check_coordinator(TimePoint now) {
+  const PortLimits& limits = port_.limits();
+  if (now - read_at_ >= limits.coordinator_silence) {
+    ++port_.counters().silent;
+    close_because(
+        fmt::format("it said nothing for {}", vpfs::to_string(limits.coordinator_silence)));
+  } else if (writing_ && now - progress_at_ >= limits.stall) {
+    close_slow();
+  }
+}
+
+void Connection::close_because(std::string why) {
+  if (why_ended_.empty()) why_ended_ = std::move(why);
+  close();
+}
+
 void Connection::access_changed() {
-  if (!conversation_) return;
+  if (!conversation_ || is_to_coordinator()) return;
   conversation_->set_caller(make_caller());
   if (may_connect(identity_, port_.access())) return;
   conversation_->end(0, make_error(Error::NOT_PERMITTED, "control.readers",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,11 @@ class Connection final : public ConversationHost, public std::enable_shared_from
              std::unique_ptr<net::Channel> channel);
   ~Connection() override;
 
+  // A connection that this side has made to a coordinator, which may change everything. `greeted`
+  // is called once they have said Hello.
+  Connection(PortState& port, std::uint64_t number, Caller coordinator,
+             std::shared_ptr<net::Channel> channel, std::function<void()> greeted);
+
   // From the handshake until the connection is closed and nothing of it is under way.
   [[nodiscard]] static net::Task<> serve(std::shared_ptr<Connection> self);
 
@@ -30,6 +36,10 @@ class Connection final : public ConversationHost, public std::enable_shared_from
   void close();
   // The same after what is to be sent was sent.
   void close_when_sent();
+  // Why a connection to a coordinator has ended.
+  [[nodiscard]] const std::string& why_ended() const { return why_ended_; }
+  // What the coordinator said of itself. REQUIRES: greeted().
+  [[nodiscard]] const Hello& coordinator() const { return conversation_->coordinator(); }
 
   void answered(std::uint64_t ticket, Envelope answer);
   // Closes what has been silent, idle or stuck for too long.
@@ -37,6 +47,8 @@ class Connection final : public ConversationHost, public std::enable_shared_from
   // The rights of its peer may be other ones.
   void access_changed();
 
+  [[nodiscard]] Rights rights() const { return conversation_->caller().rights; }
+  [[nodiscard]] bool closed() const { return closed_; }
   [[nodiscard]] bool greeted() const { return conversation_ && conversation_->greeted(); }
   [[nodiscard]] const std::string& peer() const { return peer_; }
   [[nodiscard]] std::uint64_t number() const { return number_; }
@@ -57,14 +69,19 @@ class Connection final : public ConversationHost, public std::enable_shared_from
   void set_watch_timer();
   void close_slow();
   void account();
+  void check_coordinator(TimePoint now);
+  [[nodiscard]] bool is_to_coordinator() const { return coordinator_.has_value(); }
+  // Closes it, and says why if nothing else has.
+  void close_because(std::string why);
   [[nodiscard]] Caller make_caller() const;
 
   PortState& port_;
   const std::uint64_t number_;
   const std::string peer_;
   Identity identity_;
-  std::optional<std::string> user_;  // name of the identity's uid
-  std::unique_ptr<net::Channel> channel_;
+  std::optional<std::string> user_;          // name of the identity's uid
+  const std::optional<Caller> coordinator_;  // that this side has connected to
+  const std::shared_ptr<net::Channel> channel_;
   std::optional<Conversation> conversation_;  // after the handshake
 
   net::Signal changed_;  // closed, written, or answered
@@ -77,8 +94,11 @@ class Connection final : public ConversationHost, public std::enable_shared_from
   bool closes_when_sent_ = false;
   TimePoint made_at_;
   TimePoint heard_at_;     // when a message last came or went
+  TimePoint read_at_;      // when something last came
   TimePoint progress_at_;  // when the peer last took something
   std::optional<TimePoint> parts_by_;
+  std::string why_ended_;
+  std::function<void()> tell_greeted_;  // null: told, or nobody wants to know
 };
 
 }  // namespace vpfs::control

@@ -34,6 +34,21 @@ void Conversation::set_caller(Caller caller) {
   caller_ = std::move(caller);
   const bool writer = greeted_ && caller_.rights == Rights::change;
   reader_.allow(writer ? limits_.frame_of_writers : limits_.frame);
+  if (!writer) end_watches_of_others();
+}
+
+void Conversation::end_watches_of_others() {
+  for (const Watching& watch : watches_) {
+    if (watch.as_uid) send_error(watch.id, not_for_others());
+  }
+  std::erase_if(watches_, [](const Watching& watch) { return watch.as_uid.has_value(); });
+}
+
+Error Conversation::not_for_others() const {
+  return make_error(Error::NOT_PERMITTED, "as_uid",
+                    fmt::format("{} from {} may not ask for other users; control.writers of the "
+                                "configuration says who may",
+                                caller_.name, caller_.from));
 }
 
 bool Conversation::may_handle() const {
@@ -66,6 +81,8 @@ void Conversation::handle_frame(std::span<const std::byte> frame, TimePoint now)
   request_ = &memory_.begin();
   if (!decode(frame, *request_)) {
     break_off("a frame that is no message");
+  } else if (to_coordinator_ && handle_answer()) {
+    // Nothing is asked.
   } else if (!greeted_ && !request_->has_hello()) {
     end(request_->id(), make_error(Error::INVALID, "", "the first message has to be Hello"));
   } else if (request_->has_hello()) {
@@ -77,6 +94,57 @@ void Conversation::handle_frame(std::span<const std::byte> frame, TimePoint now)
   const bool keeps = request_->has_cycle() && caller_.rights == Rights::change;
   request_ = nullptr;
   memory_.end(keeps ? kMostKept : 0);
+}
+
+void Conversation::greet_coordinator() {
+  to_coordinator_ = true;
+  Envelope hello;
+  hello.set_id(1);
+  *hello.mutable_hello() = host_.owner().hello();
+  hello.mutable_hello()->set_version(versions_.newest);
+  hello.mutable_hello()->set_least(versions_.least);
+  (void)append_frame(hello, kMostAnswer, output_);
+}
+
+bool Conversation::handle_answer() {
+  if (request_->has_error()) {
+    const Error& error = request_->error();
+    const std::string place = error.place().empty() ? "" : error.place() + ": ";
+    refusal_ = fmt::format("it refuses this stage: {}{}", place, error.text());
+    ended_ = true;
+    watches_.clear();
+    return true;
+  }
+  if (greeted_) return request_->answer();
+  if (request_->has_hello()) {
+    take_greeting();
+  } else {
+    part("is no coordinator: it said no Hello", Error::INVALID,
+         "the answer to Hello has to be Hello");
+  }
+  return true;
+}
+
+void Conversation::take_greeting() {
+  coordinator_ = request_->hello();
+  const Versions theirs = versions_of(coordinator_);
+  if (!common_version(versions_, theirs)) {
+    ++counters_.versions;
+    const std::string text = no_common_version(versions_, theirs);
+    return part(text, Error::UNSUPPORTED, text);
+  }
+  if (coordinator_.role() != Hello::COORDINATOR) {
+    return part(fmt::format("is no coordinator: it calls itself \"{}\" ({})", coordinator_.name(),
+                            coordinator_.program()),
+                Error::INVALID, "this stage looks for a coordinator");
+  }
+  greeted_ = true;
+  set_caller(std::move(caller_));
+}
+
+void Conversation::part(std::string refusal, Error::Code code, std::string text) {
+  refusal_ = std::move(refusal);
+  end(0, make_error(code, "", std::move(text)));
 }
 
 void Conversation::handle_hello() {
@@ -121,7 +189,9 @@ void Conversation::handle_request(TimePoint now) {
     case Envelope::kReload:
     case Envelope::kDrain:
     case Envelope::kBypass:
+    case Envelope::kForward:
     case Envelope::kCycle:
+    case Envelope::kSite:
       break;
     default:
       ++counters_.unknown;
@@ -129,12 +199,12 @@ void Conversation::handle_request(TimePoint now) {
                                 fmt::format("{} is not a request", body_name(*request_))));
       return;
   }
-  const Rights needed = needed_right(*request_);
-  if (caller_.rights < needed) {
+  std::optional<std::uint32_t> as_uid;
+  if (request_->has_as_uid()) as_uid = request_->as_uid();
+  const Caller caller = caller_of(as_uid);
+  if (std::optional<Error> why = may_ask(*request_, caller)) {
     ++counters_.not_permitted;
-    Error why = refusal(caller_, needed);
-    if (needed == Rights::change) host_.record(*request_, caller_, "refused: " + why.text(), true);
-    send_error(id, std::move(why));
+    send_error(id, std::move(*why));
     return;
   }
   if (caller_.rights == Rights::own && !host_.admits_another(now)) {
@@ -150,8 +220,30 @@ void Conversation::handle_request(TimePoint now) {
     start_watch(now);
   } else {
     ++counters_.requests;
-    ask(*request_, id, 0);
+    ask(*request_, caller, id, 0);
   }
+}
+
+Caller Conversation::caller_of(const std::optional<std::uint32_t>& as_uid) const {
+  if (!as_uid || caller_.rights != Rights::change) return caller_;
+  return {.name = fmt::format("uid {} through {}", *as_uid, caller_.name),
+          .from = caller_.from,
+          .rights = Rights::own,
+          .uid = *as_uid};
+}
+
+std::optional<Error> Conversation::may_ask(const Envelope& request, const Caller& caller) {
+  const Rights needed = needed_right(request);
+  std::optional<Error> why;
+  if (request.has_as_uid() && caller_.rights != Rights::change) {
+    why = not_for_others();
+  } else if (caller.rights < needed) {
+    why = refusal(caller, needed);
+  }
+  if (why && needed == Rights::change) {
+    host_.record(request, caller, "refused: " + why->text(), true);
+  }
+  return why;
 }
 
 // The answer has no detour over another turn: flows and report go out in one write.
@@ -196,9 +288,12 @@ void Conversation::start_watch(TimePoint now) {
     return;
   }
   ++counters_.requests;
+  std::optional<std::uint32_t> as_uid;
+  if (request_->has_as_uid()) as_uid = request_->as_uid();
   watches_.push_back({.number = ++last_watch_,
                       .id = id,
                       .rules = request_->watch().rules(),
+                      .as_uid = as_uid,
                       .period = watch_period(request_->watch(), caller_.rights, limits_),
                       .due = now});
   run_watches(now);
@@ -213,7 +308,7 @@ void Conversation::run_watches(TimePoint now) {
     watch.asked = true;
     Envelope request;
     request.mutable_stats()->set_rules(watch.rules);
-    ask(std::move(request), watch.id, watch.number);
+    ask(std::move(request), caller_of(watch.as_uid), watch.id, watch.number);
   }
 }
 
@@ -225,10 +320,11 @@ std::optional<TimePoint> Conversation::next_watch() const {
   return next;
 }
 
-void Conversation::ask(Envelope request, std::uint64_t id, std::uint64_t watch) {
+void Conversation::ask(Envelope request, const Caller& caller, std::uint64_t id,
+                       std::uint64_t watch) {
   const std::uint64_t ticket = ++last_ticket_;
   pending_.push_back({.ticket = ticket, .id = id, .watch = watch});
-  host_.ask(ticket, std::move(request), caller_);
+  host_.ask(ticket, std::move(request), caller);
 }
 
 void Conversation::answered(std::uint64_t ticket, Envelope answer) {

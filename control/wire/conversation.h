@@ -38,8 +38,18 @@ class Conversation {
                PortCounters& counters);
 
   [[nodiscard]] const Caller& caller() const { return caller_; }
-  // After a reload. Ends nothing that is under way.
+  // After a reload. Ends nothing that is under way, except watches for other users that it may not
+  // have any more.
   void set_caller(Caller caller);
+
+  // Begins a conversation with a coordinator that this side has connected to: says Hello. Once the
+  // coordinator has answered with its own, it is served as any peer.
+  void greet_coordinator();
+  // What the coordinator said of itself. REQUIRES: greet_coordinator(), and greeted().
+  [[nodiscard]] const Hello& coordinator() const { return coordinator_; }
+  // Why it is over although the framing is not broken: a refusal of the coordinator, or what is not
+  // a coordinator.
+  [[nodiscard]] const std::string& why_refused() const { return refusal_; }
 
   // Where to read to, and that so much was read.
   [[nodiscard]] std::span<std::byte> room() { return reader_.room(); }
@@ -85,6 +95,7 @@ class Conversation {
     std::uint64_t number = 0;
     std::uint64_t id = 0;
     bool rules = false;
+    std::optional<std::uint32_t> as_uid;
     Duration period = {};
     TimePoint due;
     bool asked = false;
@@ -92,10 +103,20 @@ class Conversation {
 
   void handle_frame(std::span<const std::byte> frame, TimePoint now);
   void handle_hello();
+  // Of a coordinator that this side has connected to. Whether there is no more to do with it.
+  [[nodiscard]] bool handle_answer();
+  void take_greeting();
+  void part(std::string refusal, Error::Code code, std::string text);
   void handle_request(TimePoint now);
   void handle_cycle();
   void start_watch(TimePoint now);
-  void ask(Envelope request, std::uint64_t id, std::uint64_t watch);
+  void end_watches_of_others();
+  [[nodiscard]] Error not_for_others() const;
+  // As whom a request is answered.
+  [[nodiscard]] Caller caller_of(const std::optional<std::uint32_t>& as_uid) const;
+  // Why not.
+  [[nodiscard]] std::optional<Error> may_ask(const Envelope& request, const Caller& caller);
+  void ask(Envelope request, const Caller& caller, std::uint64_t id, std::uint64_t watch);
   void send(Envelope& answer, std::uint64_t id);
   void send_error(std::uint64_t id, Error error);
   void break_off(std::string why);
@@ -121,9 +142,12 @@ class Conversation {
   Envelope flows_;  // likewise kept
   Envelope report_;
   bool greeted_ = false;
+  bool to_coordinator_ = false;
   bool ended_ = false;
   bool too_slow_ = false;
   std::string broken_;
+  std::string refusal_;
+  Hello coordinator_;
 };
 
 }  // namespace vpfs::control

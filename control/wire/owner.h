@@ -51,9 +51,9 @@ class Owner {
   // What the stage says of itself; the port fills in the versions.
   [[nodiscard]] virtual Hello hello() const = 0;
 
-  // A request of an administrator: Rule, Job, Stats, Why, Status, Reload, Drain or Bypass. Must not
-  // block; answers at once or later, from any thread. What a caller with Rights::own asks has to be
-  // answered with own jobs alone. A Watch comes as one Stats each period.
+  // A request of an administrator: Rule, Job, Stats, Why, Status, Reload, Drain, Bypass or Forward.
+  // Must not block; answers at once or later, from any thread. What a caller with Rights::own asks
+  // has to be answered with own jobs alone. A Watch comes as one Stats each period.
   virtual void ask(Envelope request, const Caller& caller, Answer answer) = 0;
 
   [[nodiscard]] virtual std::unique_ptr<Link> make_link(const Caller& caller) = 0;

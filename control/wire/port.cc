@@ -81,6 +81,10 @@ const PortCounters& Port::counters() const {
   return state_->counters();
 }
 
+std::optional<DialledCoordinator> Port::coordinator() const {
+  return state_->coordinator();
+}
+
 const Audit& Port::audit() const {
   return state_->audit();
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "control/wire/dialled_coordinator.h"
 #include "control/wire/owner.h"
 #include "control/wire/port_config.h"
 #include "control/wire/port_limits.h"
@@ -17,7 +18,8 @@ namespace vpfs::control {
 class Audit;
 class PortState;
 
-// The control port of a stage: a UNIX socket, and TCP with TLS where both sides show certificates.
+// The control port of a stage: a UNIX socket, and TCP with TLS where both sides show certificates;
+// and a connection to a coordinator that does not know the stage, which then asks like a peer.
 // It has a thread of its own, on which it calls its owner.
 class Port {
  public:
@@ -48,6 +50,8 @@ class Port {
   [[nodiscard]] Result<void> reload(const PortConfig& config);
 
   [[nodiscard]] const PortCounters& counters() const;
+  // The coordinator that this port connects to. Any thread.
+  [[nodiscard]] std::optional<DialledCoordinator> coordinator() const;
   [[nodiscard]] const Audit& audit() const;
   // Where TCP listens.
   [[nodiscard]] std::optional<net::Endpoint> tcp_endpoint() const { return tcp_endpoint_; }

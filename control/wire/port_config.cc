@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "control/wire/config_words.h"
+#include "control/wire/port_address.h"
 #include "control/wire/rights.h"
 #include "net/endpoint.h"
 #include "net/tls.h"
@@ -57,22 +58,34 @@ void read_path(ConfigReader& control, std::string_view key, std::string* path) {
   }
 }
 
-void read_tcp(ConfigReader& control, PortConfig& config) {
+// Whether the coordinator is reached over TCP.
+bool read_coordinator(ConfigReader& control, PortConfig& config) {
+  if (!control.get("coordinator", &config.coordinator)) return false;
+  const auto address = parse_port_address(config.coordinator);
+  if (address) return !address->is_unix();
+  control.report("coordinator", fmt::format("\"{}\" is no address: write the path of a socket "
+                                            "(/run/vpfs/stages.sock) or HOST:PORT",
+                                            config.coordinator));
+  return false;
+}
+
+void read_tcp(ConfigReader& control, PortConfig& config, MayDial may_dial) {
   if (control.get("tcp", &config.tcp)) {
     if (const auto parts = net::split_address(config.tcp); !parts) {
       control.report("tcp", parts.error().message);
     }
-    for (const char* key : {"certificate", "key", "ca"}) {
-      if (!control.has(key)) {
-        control.report(key,
-                       "is missing: TCP needs control.certificate, control.key and control.ca");
-      }
+  }
+  const bool dials = may_dial == MayDial::yes && read_coordinator(control, config);
+  const bool needs_tls = control.has("tcp") || dials;
+  for (const char* key : {"certificate", "key", "ca"}) {
+    if (needs_tls && !control.has(key)) {
+      control.report(key, "is missing: TCP needs control.certificate, control.key and control.ca");
     }
   }
   read_path(control, "certificate", &config.certificate);
   read_path(control, "key", &config.key);
   read_path(control, "ca", &config.ca);
-  if (control.has("tcp")) return;
+  if (needs_tls) return;
   for (const char* key : {"certificate", "key", "ca"}) {
     if (control.has(key)) control.report(key, "is only for control.tcp, which is not there");
   }
@@ -106,7 +119,7 @@ Result<Principal> parse_principal(std::string_view text) {
   return principal;
 }
 
-void read_port_keys(ConfigReader& port, PortConfig& config) {
+void read_port_keys(ConfigReader& port, PortConfig& config, MayDial may_dial) {
   port.suggest(kPortConfigWords);
   read_path(port, "socket", &config.socket);
   if (config.socket.size() > net::kMostSocketPath) {
@@ -115,20 +128,21 @@ void read_port_keys(ConfigReader& port, PortConfig& config) {
   }
   read_mode(port, &config.mode);
   port.get("group", &config.group);
-  read_tcp(port, config);
+  read_tcp(port, config, may_dial);
   read_principals(port, "readers", config.readers);
   read_principals(port, "writers", config.writers);
   read_path(port, "audit", &config.audit);
 }
 
 PortConfig read_port_config(ConfigReader& parent,
-                            const std::function<void(ConfigReader& control)>& others) {
+                            const std::function<void(ConfigReader& control)>& others,
+                            MayDial may_dial) {
   PortConfig config;
   if (!parent.has("control")) return config;
   ConfigReader control = parent.child("control");
-  read_port_keys(control, config);
+  read_port_keys(control, config, may_dial);
   if (others) others(control);
-  const bool silent = !others && !control.has("socket") && !control.has("tcp");
+  const bool silent = !others && !config.enabled();
   if (silent && control.flawless()) {
     control.report("", "has neither a socket nor tcp, so there is no control port");
   }
@@ -139,9 +153,12 @@ void check_port_config(const PortConfig& config, ConfigErrors& errors) {
   if (!config.enabled()) return;
   const auto problem = [&](const Error& error) { errors.add(error.place(), error.text()); };
   if (const auto access = resolve_access(config); !access) problem(access.error());
-  if (config.tcp.empty()) return;
+  const auto coordinator = parse_port_address(config.coordinator);
+  const bool dials_tcp = config.dials() && coordinator && !coordinator->is_unix();
+  if (config.tcp.empty() && !dials_tcp) return;
   const net::TlsFiles files = {config.certificate, config.key, config.ca};
-  if (const auto tls = net::TlsContext::load(files, net::TlsSide::server); !tls) {
+  const auto side = config.tcp.empty() ? net::TlsSide::client : net::TlsSide::server;
+  if (const auto tls = net::TlsContext::load(files, side); !tls) {
     errors.add("control.certificate", tls.error().message);
   }
 }

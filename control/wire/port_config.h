@@ -23,7 +23,8 @@ struct Principal {
 // The error names the text.
 [[nodiscard]] Result<Principal> parse_principal(std::string_view text);
 
-// The mapping `control` of a configuration. Without a socket and a TCP address there is no port.
+// The mapping `control` of a configuration. Without a socket, a TCP address and a coordinator there
+// is no port.
 struct PortConfig {
   std::string socket;  // path of a UNIX socket
   std::uint32_t mode = 0660;
@@ -36,18 +37,26 @@ struct PortConfig {
   std::vector<Principal> readers;
   std::vector<Principal> writers;
   std::string audit;  // a file; "": none
+  // Where the coordinator is that this port connects to, as parse_port_address() reads it; over TCP
+  // with the certificate, key and CA of the port. "": none.
+  std::string coordinator;
   bool operator==(const PortConfig&) const = default;
 
-  [[nodiscard]] bool enabled() const { return !socket.empty() || !tcp.empty(); }
+  [[nodiscard]] bool enabled() const { return !socket.empty() || !tcp.empty() || dials(); }
+  [[nodiscard]] bool dials() const { return !coordinator.empty(); }
 };
+
+// Whether a port may connect to a coordinator: that of a stage.
+enum class MayDial : std::uint8_t { no, yes };
 
 // Reads the mapping `control` of `parent`, if it has one. Looks at the text only. `others` reads
 // keys of the same mapping that belong to other ports; with it the mapping may be about them alone.
 [[nodiscard]] PortConfig read_port_config(
-    ConfigReader& parent, const std::function<void(ConfigReader& control)>& others = {});
+    ConfigReader& parent, const std::function<void(ConfigReader& control)>& others = {},
+    MayDial may_dial = MayDial::no);
 
 // Reads the keys of one port from its own mapping.
-void read_port_keys(ConfigReader& port, PortConfig& config);
+void read_port_keys(ConfigReader& port, PortConfig& config, MayDial may_dial = MayDial::no);
 
 // What only this host can say: whether the users, groups and certificates exist. The problems have
 // the places "control.writers", ...

@@ -40,6 +40,12 @@ struct PortLimits {
   Duration idle = std::chrono::minutes(10);     // without a message, in either direction
   Duration farewell = std::chrono::seconds(2);  // for a refused peer to read why
 
+  // Of the coordinator that this side connects to: without a message from it, and the pause before
+  // it is dialled again, which doubles up to the second and varies by half.
+  Duration coordinator_silence = std::chrono::seconds(10);
+  Duration first_redial = std::chrono::milliseconds(100);
+  Duration slowest_redial = std::chrono::seconds(2);
+
   // Of one connection before others have their turn.
   std::size_t frames_in_a_turn = 16;
   std::size_t bytes_in_a_turn = std::size_t{64} * 1024;

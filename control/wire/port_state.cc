@@ -48,6 +48,7 @@ PortState::PortState(Owner& owner, const Clock& clock, const PortLimits& limits,
       sweep_timer_(context_),
       stop_timer_(context_),
       mailbox_(std::make_shared<Mailbox>([this] { asio::post(context_, [this] { deliver(); }); })),
+      dialler_(*this),
       names_(std::make_shared<NameService>()) {
   names_->port = this;
 }
@@ -63,8 +64,19 @@ Result<PortState::Settings> PortState::load(const PortConfig& config) {
   auto access = resolve_access(config);
   if (!access) return fail(fmt::format("{}: {}", access.error().place(), access.error().text()));
   settings.access = std::move(*access);
+  const net::TlsFiles files = {config.certificate, config.key, config.ca};
+  if (!config.coordinator.empty()) {
+    auto address = parse_port_address(config.coordinator);
+    if (!address) return fail("control.coordinator: " + address.error().message);
+    Dialler::Target& target = settings.coordinator.emplace();
+    target.address = std::move(*address);
+    if (!target.address.is_unix()) {
+      auto tls = net::TlsContext::load(files, net::TlsSide::client);
+      if (!tls) return fail("control: " + tls.error().message, tls.error().code);
+      target.tls = std::move(*tls);
+    }
+  }
   if (!config.tcp.empty()) {
-    const net::TlsFiles files = {config.certificate, config.key, config.ca};
     auto tls = net::TlsContext::load(files, net::TlsSide::server);
     if (!tls) return fail("control: " + tls.error().message, tls.error().code);
     settings.tls = std::move(*tls);
@@ -106,6 +118,7 @@ void PortState::run() {
   if (tcp_listener_) {
     tcp_listener_->start([this](net::Socket socket) { accept_tcp(std::move(socket)); });
   }
+  dialler_.use(settings_.coordinator);
   sweep();
   for (;;) {
     try {
@@ -128,18 +141,26 @@ void PortState::stop() {
   mailbox_->close();
   const auto connections = connections_;
   for (const auto& [number, connection] : connections) connection->close_when_sent();
+  dialler_.stop();
   stop_timer_.expires_after(kStopPatience);
   stop_timer_.async_wait([this](std::error_code) {
     const auto rest = connections_;
     for (const auto& [number, connection] : rest) connection->close();
+    if (dialler_.connection()) dialler_.connection()->close();
   });
-  if (connections_.empty()) stop_timer_.cancel();
+  if (all_closed()) stop_timer_.cancel();
   work_.reset();
+}
+
+bool PortState::all_closed() const {
+  const std::shared_ptr<Connection>& dialled = dialler_.connection();
+  return connections_.empty() && (!dialled || dialled->closed());
 }
 
 void PortState::apply(Settings settings) {
   settings_ = std::move(settings);
   for (const auto& [number, connection] : connections_) connection->access_changed();
+  if (!stopping_) dialler_.use(settings_.coordinator);
 }
 
 void PortState::accept_unix(net::UnixSocket socket) {
@@ -230,14 +251,15 @@ void PortState::remove(std::uint64_t number) {
   if (place == connections_.end()) return;
   --peer(place->second->peer()).connections;
   connections_.erase(place);
-  if (stopping_ && connections_.empty()) stop_timer_.cancel();
+  if (stopping_ && all_closed()) stop_timer_.cancel();
 }
 
 void PortState::ask(const Connection& connection, std::uint64_t ticket, Envelope request,
                     const Caller& caller) {
   const bool audited = is_audited(request);
   std::string counted;
-  if (caller.rights != Rights::change) {
+  // Of a connection that may change everything the requests in flight are bound enough.
+  if (connection.rights() != Rights::change) {
     Peer& who = peer(connection.peer());
     if (who.unanswered >= limits_.unanswered_of_a_reader) {
       ++counters_.too_many;
@@ -253,24 +275,32 @@ void PortState::ask(const Connection& connection, std::uint64_t ticket, Envelope
     counted = connection.peer();
   }
   auto deliver = [mailbox = mailbox_, audit = audit_, connection = connection.number(), ticket,
-                  caller, audited, counted,
+                  caller, audited, counted, is_site = request.has_site(),
                   command = audited ? command_text(request) : ""](Envelope answer) {
-    if (audited) audit->record(caller, command, result_text(answer), false);
+    // A coordinator tells its site again and again.
+    const bool changed_nothing = is_site && answer.has_ack() && answer.ack().text().empty();
+    if (audited && !changed_nothing) audit->record(caller, command, result_text(answer), false);
     mailbox->post(
         {.connection = connection, .ticket = ticket, .answer = std::move(answer), .peer = counted});
   };
   owner_.ask(std::move(request), caller, Answer(std::move(deliver)));
 }
 
+std::shared_ptr<Connection> PortState::connection(std::uint64_t number) const {
+  const std::shared_ptr<Connection>& dialled = dialler_.connection();
+  if (dialled && dialled->number() == number) return dialled;
+  const auto place = connections_.find(number);
+  return place == connections_.end() ? nullptr : place->second;
+}
+
 void PortState::deliver() {
   for (Mailbox::Letter& letter : mailbox_->take()) {
     if (!letter.peer.empty()) --peer(letter.peer).unanswered;
-    const auto place = connections_.find(letter.connection);
-    if (place == connections_.end()) {
+    const std::shared_ptr<Connection> connection = this->connection(letter.connection);
+    if (connection == nullptr) {
       ++counters_.dropped_answers;
       continue;
     }
-    const std::shared_ptr<Connection> connection = place->second;
     connection->answered(letter.ticket, std::move(letter.answer));
   }
 }
@@ -356,12 +386,13 @@ void PortState::sweep() {
   const TimePoint now = clock_.now();
   const auto connections = connections_;
   for (const auto& [number, connection] : connections) connection->check(now);
+  dialler_.check(now);
   std::erase_if(peers_, [&](const auto& each) {
     return each.second.connections == 0 && each.second.unanswered == 0 &&
            now - each.second.filled_at > kNamesKept;
   });
-  const Duration period =
-      std::min<Duration>({1s, limits_.hello / 4, limits_.stall / 4, limits_.idle / 4});
+  const Duration period = std::min<Duration>({1s, limits_.hello / 4, limits_.stall / 4,
+                                              limits_.idle / 4, limits_.coordinator_silence / 4});
   sweep_timer_.expires_after(period);
   sweep_timer_.async_wait([this](std::error_code stopped) {
     if (!stopped && !stopping_) sweep();

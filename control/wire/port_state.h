@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "control/wire/audit.h"
 #include "control/wire/connection.h"
+#include "control/wire/dialler.h"
 #include "control/wire/mailbox.h"
 #include "control/wire/port_limits.h"
 #include "net/listener.h"
@@ -34,6 +35,7 @@ class PortState {
   struct Settings {
     Access access;
     std::shared_ptr<net::TlsContext> tls;  // null without TCP
+    std::optional<Dialler::Target> coordinator;
   };
   [[nodiscard]] static Result<Settings> load(const PortConfig& config);
 
@@ -51,6 +53,8 @@ class PortState {
   // Sends what is ready, closes everything.
   void stop();
   void apply(Settings settings);
+  // Any thread.
+  [[nodiscard]] std::optional<DialledCoordinator> coordinator() const { return dialler_.status(); }
 
   // --- For connections.
   [[nodiscard]] asio::io_context& context() { return context_; }
@@ -66,6 +70,7 @@ class PortState {
   [[nodiscard]] bool admits_another(const std::string& peer, TimePoint now);
   void record(const Envelope& request, const Caller& caller, std::string_view result, bool refused);
   void remove(std::uint64_t connection);
+  [[nodiscard]] std::uint64_t next_number() { return ++last_connection_; }
   // Replaces `before` bytes of unread answers by `after`; false if all connections have too many.
   [[nodiscard]] bool count_answers(std::size_t before, std::size_t after);
   // The user's name; looked up on another thread, since a name service may take its time. Nothing
@@ -105,6 +110,8 @@ class PortState {
   [[nodiscard]] bool evict_silent(const std::string* peer);
   void deliver();
   void sweep();
+  [[nodiscard]] bool all_closed() const;
+  [[nodiscard]] std::shared_ptr<Connection> connection(std::uint64_t number) const;
   [[nodiscard]] Peer& peer(const std::string& name);
   [[nodiscard]] bool look_up(std::uint32_t uid);
   void name_found(std::uint32_t uid, std::optional<std::string> name);
@@ -128,6 +135,7 @@ class PortState {
   std::unordered_map<std::string, Peer> peers_;
   std::unordered_map<std::uint32_t, UserName> users_;
   std::array<Complaints, static_cast<std::size_t>(Complaint::kinds)> complaints_;
+  Dialler dialler_;
   std::uint64_t last_connection_ = 0;
   std::size_t unread_answers_ = 0;
   bool stopping_ = false;

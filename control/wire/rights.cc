@@ -116,7 +116,11 @@ Rights needed_right(const Envelope& request) {
       return Rights::own;
     case Envelope::kStatus:
       return Rights::read;
-    default:  // cycle, reload, drain, bypass, and whatever comes
+    case Envelope::kForward: {
+      const Envelope& inside = request.forward().request();
+      return inside.has_forward() ? Rights::change : needed_right(inside);
+    }
+    default:  // cycle, site, reload, drain, bypass, and whatever comes
       return Rights::change;
   }
 }

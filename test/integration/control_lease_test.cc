@@ -121,6 +121,19 @@ TEST_F(ControlLease, HeldRequestsLeaveWhenTheLeaseOfASilentCoordinatorEnds) {
   expect_to_leave(before, Clock::now());
 }
 
+TEST_F(ControlLease, HeldRequestsLeaveAtOnceWhenTheCoordinatorTakesItsLimitsBack) {
+  hold_three();
+  control::Cycle back;
+  back.set_complete(true);
+  const auto before = Clock::now();
+  ASSERT_TRUE(coordinator_.send(envelope_of(back)));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(link_.server.receive());
+  EXPECT_LE(milliseconds_between(before, Clock::now()), (kLate + stalls_.longest()).count());
+  const auto report = coordinator_.receive();
+  ASSERT_TRUE(report && report->has_report());
+  EXPECT_TRUE(report->report().applied()) << report->report().refused().text();
+}
+
 TEST_F(ControlLease, HeldRequestsLeaveAtItsEndThoughTheControlThreadIsStopped) {
   hold_three();
   const auto before = Clock::now();

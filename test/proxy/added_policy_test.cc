@@ -72,7 +72,8 @@ TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
   DispatcherAccess access(dispatcher, at_now);
   control::SnapshotReader reader;
   const control::StageSnapshot snapshot = reader.read(access);
-  const auto status = nlohmann::json::parse(status_text(Settings(config_), {}, shared, snapshot));
+  const auto status =
+      nlohmann::json::parse(status_text(Settings(config_), {}, shared, snapshot, std::nullopt));
   EXPECT_EQ(status["policy"], "round_robin");
   EXPECT_EQ(status["rest_us"], 5000);
   EXPECT_EQ(status["order"], "in turn");

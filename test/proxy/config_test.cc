@@ -56,6 +56,21 @@ TEST(ProxyConfig, EveryExampleOfAPolicyIsGood) {
   }
 }
 
+TEST(ProxyConfig, TheCoordinatorToConnectToNeedsNoPort) {
+  ConfigErrors errors("p.yaml");
+  const std::string text =
+      std::string(kMinimal) + "control: {coordinator: /run/vpfs/stages.sock, name: stor0}\n";
+  const Config config = parse_config(text, errors);
+  EXPECT_EQ(errors.to_string(), "");
+  EXPECT_EQ(config.control.coordinator, "/run/vpfs/stages.sock");
+  EXPECT_TRUE(config.control.enabled());
+  (void)parse_config(std::string(kMinimal) + "control: {coordinator: '/elsewhere'}\n", errors,
+                     &config);
+  EXPECT_EQ(errors.to_string(), "") << "a reload may change it";
+  EXPECT_THAT(errors_of(std::string(kMinimal) + "control: {coordinator: coord}\n"),
+              ::testing::HasSubstr("control.coordinator: \"coord\" is no address"));
+}
+
 TEST(ProxyConfig, ServersAreAddressesOfAFileSystemThatHasOthers) {
   const auto with = [](const std::string& servers, const std::string& protocol = "beegfs") {
     return "proxy:\n  {listen: '127.0.0.1:0', upstream: '127.0.0.1:1', protocol: " + protocol +

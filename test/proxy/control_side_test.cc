@@ -13,6 +13,8 @@
 #include "proxy/settings.h"
 #include "test/control/admin/admin_rig.h"
 #include "test/proxy/counting_clock.h"
+#include "test/support/control/fake_coordinator.h"
+#include "test/support/process.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -149,6 +151,20 @@ TEST_F(ControlSideTest, ALeaseForEverIsAYearAndNoneIsRefused) {
   EXPECT_EQ(applied(), 2U);
 }
 
+TEST_F(ControlSideTest, ACompleteCycleOfNothingWithoutALeaseTakesTheLimitsBack) {
+  EXPECT_TRUE(run(limit(number_of("a"), 500), 1).report.applied());
+  Cycle back;
+  back.set_complete(true);
+  const CycleAnswer answer = run(back, 2, 0);
+  EXPECT_TRUE(answer.report.applied()) << answer.report.refused().text();
+  EXPECT_EQ(applied(), 2U);
+  dispatcher_.inspect(clock_.now(), [](stage::Stage& stage, TimePoint) {
+    EXPECT_FALSE(stage.allocations().in_force());
+    EXPECT_TRUE(stage.allocations().limited().empty());
+  });
+  EXPECT_EQ(run(back, 2, 0).report.refused().code(), control::Error::OUTDATED);
+}
+
 TEST_F(ControlSideTest, ARefusedCycleIsReportedAllTheSame) {
   Cycle cycle;
   cycle.add_allocations()->set_weight(7);
@@ -168,6 +184,31 @@ TEST_F(ControlSideTest, HelloSaysWhatTheStageCanDo) {
   side_.introduce(other, "127.0.0.1:3334");
   EXPECT_EQ(side_.hello().name(), "stor0");
   EXPECT_EQ(side_.hello().incarnation(), first.incarnation());
+}
+
+TEST_F(ControlSideTest, AReloadMayGiveAProxyWithoutAPortItsCoordinator) {
+  const test::TemporaryDirectory folder;
+  test::FakeCoordinator coordinator(folder.path() / "stages");
+  Config config = config_;
+  ASSERT_TRUE(side_.open(config, "127.0.0.1:3334"));
+  EXPECT_FALSE(side_.coordinator());
+  config.control.coordinator = folder.path() / "stages";
+  ASSERT_TRUE(side_.reload(config));
+  auto stage = coordinator.greeted();
+  ASSERT_TRUE(stage);
+  ASSERT_TRUE(side_.coordinator());
+  EXPECT_EQ(side_.coordinator()->address, config.control.coordinator);
+  control::Envelope ask;
+  ask.set_id(1);
+  ask.mutable_cycle()->set_want_report(true);
+  ASSERT_TRUE(stage->send(ask));
+  const auto flows = stage->receive();
+  ASSERT_TRUE(flows && flows->has_flows());
+  EXPECT_EQ(flows->flows().flows_size(), 3);
+  EXPECT_TRUE(stage->receive());
+  config.control.coordinator = "";
+  ASSERT_TRUE(side_.reload(config));
+  EXPECT_TRUE(stage->closed_within());
 }
 
 // What an administrator asks waits for the main thread; whoever goes first, nothing is touched

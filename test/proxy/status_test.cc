@@ -57,7 +57,7 @@ class StatusTest : public ::testing::Test {
   json status() {
     const test::ManualClock clock(now_);
     DispatcherAccess access(dispatcher_, clock);
-    return json::parse(status_text(settings_, {}, shared_, reader_.read(access)));
+    return json::parse(status_text(settings_, {}, shared_, reader_.read(access), coordinator_));
   }
   static json row_of(const json& rows, const std::string& name) {
     for (const json& row : rows) {
@@ -72,8 +72,30 @@ class StatusTest : public ::testing::Test {
   SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), 1)};
   Dispatcher dispatcher_{settings_.config, 1, [](std::size_t) {}, kStart};
   control::SnapshotReader reader_;
+  std::optional<control::DialledCoordinator> coordinator_;
   std::deque<PendingIo> ios_;
 };
+
+TEST_F(StatusTest, TheCoordinatorIsShownOnceItIsConfiguredOrHasSentACycle) {
+  EXPECT_FALSE(status().contains("coordinator"));
+  coordinator_ = {.address = "coord:7311",
+                  .since = WallTime(std::chrono::seconds(1'800'000'000)),
+                  .problem = "refused: nothing listens there",
+                  .problem_at = WallTime(std::chrono::seconds(1'800'000'060)),
+                  .dials = 3};
+  EXPECT_EQ(status()["coordinator"], (json{{"address", "coord:7311"},
+                                           {"connected", false},
+                                           {"since", "2027-01-15T08:00:00Z"},
+                                           {"dials", 3},
+                                           {"problem", "refused: nothing listens there"},
+                                           {"problem_at", "2027-01-15T08:01:00Z"}}));
+  (void)dispatcher_.allocate({.epoch = {.term = 4, .sequence = 1}, .lease = 1s}, {}, now_);
+  EXPECT_EQ(status()["coordinator"]["dials"], 3);
+  EXPECT_EQ(status()["coordinator"]["term"], 4);
+  coordinator_.reset();
+  EXPECT_FALSE(status()["coordinator"].contains("address"));
+  EXPECT_EQ(status()["coordinator"]["term"], 4);
+}
 
 TEST_F(StatusTest, RulesStandInTheirOrderWithWhatTheyCounted) {
   const stage::Classifier::Match job = {.virtual_pfs = "job-7",

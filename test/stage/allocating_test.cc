@@ -133,6 +133,34 @@ TEST_F(StageAllocations, EveryAppliedCycleBeginsTheLeaseAnew) {
   EXPECT_EQ(stage_->allocations().counts().applied, 49U);
 }
 
+TEST_F(StageAllocations, ACycleWithoutALeaseTakesTheLimitsBackAtOnce) {
+  make();
+  const VirtualPfsId a = backlog("a");
+  ASSERT_EQ(allocate(3, 1, {{.id = a, .limits = bytes(1), .elsewhere_total = 7}}, kForever),
+            CycleResult::applied);
+  EXPECT_EQ(release(), 1U);
+  ASSERT_EQ(allocate(3, 2, {}, 0s, true), CycleResult::applied);
+  EXPECT_EQ(release(), 99U);
+  EXPECT_EQ(until_, kNever);
+  EXPECT_FALSE(stage_->allocations().in_force());
+  EXPECT_THAT(stage_->allocations().limited(), IsEmpty());
+  EXPECT_EQ(stage_->allocations().counts().lease_ends, 0U) << "nobody fell silent";
+  EXPECT_THAT(stage_->take_notices(), ElementsAre(HasSubstr("taken its limits back")));
+  EXPECT_EQ(allocate(3, 2, {}, 0s, true), CycleResult::outdated);
+  EXPECT_EQ(allocate(3, 3, {{.id = a, .limits = bytes(1)}}), CycleResult::applied);
+  EXPECT_TRUE(stage_->allocations().in_force());
+}
+
+TEST_F(StageAllocations, TheFallbackHoldsOnceTheLimitsAreTakenBack) {
+  config_.fallback = {.mode = Fallback::Mode::rate, .rate = BytesPerSecond{5 * kMiB}};
+  make();
+  const VirtualPfsId a = id("a");
+  ASSERT_EQ(allocate(1, 1, {{.id = a, .limits = bytes(1)}}, kForever), CycleResult::applied);
+  ASSERT_EQ(allocate(1, 2, {}, 0s, true), CycleResult::applied);
+  EXPECT_EQ(stage_->allocations().limits(a.app), bytes(5 * kMiB));
+  EXPECT_EQ(stage_->allocations().limits(id("b").app), Limits{}) << "it had no limit";
+}
+
 TEST_F(StageAllocations, OlderCyclesChangeNothing) {
   make();
   const VirtualPfsId a = id("a");

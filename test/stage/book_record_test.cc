@@ -46,6 +46,10 @@ std::vector<BookOperation> one_of_each() {
           operation(StartJob{.job = job, .words = {"weight=4"}, .until = at(3600)}),
           operation(StartJob{.job = job, .origin = RuleOrigin::coordinator}),
           operation(StopJob{"4711[3]"}),
+          operation(ReplaceSite{.site = "site",
+                                .rules = {{.text = text}, {.text = text, .until = at(7)}},
+                                .jobs = {{.job = job}, {.job = job, .until = at(8)}}}),
+          operation(ReplaceSite{}),
           operation(SetBypass{.on = true, .until = at(60)}),
           operation(SetBypass{}),
           operation(Expire{}),
@@ -162,6 +166,9 @@ TEST(BookRecord, AWholeStateIsReadAsItWasWritten) {
                                       .until = at(9000)}),
               "");
   }
+  ReplaceSite replace = {.site = "one", .rules = {{.text = start_rule("gold").rule}}, .jobs = {}};
+  replace.jobs.push_back({.job = {.jobid = "3", .clients = {"10.0.0.9"}}, .until = at(7000)});
+  ASSERT_EQ(driver.refusal(replace), "");
   ASSERT_EQ(driver.refusal(SetBypass{.on = true, .until = at(8000)}), "");
   ASSERT_EQ(driver.refusal(ApplySet{}, at(60)), "");
   const std::string line = driver.book.snapshot();
@@ -171,6 +178,16 @@ TEST(BookRecord, AWholeStateIsReadAsItWasWritten) {
   EXPECT_EQ(std::get<BookState>(read->what), driver.book.state());
   // Rules are in it once, though most versions have them.
   EXPECT_EQ(nlohmann::json::parse(line)["rules"].size(), 2U);
+}
+
+TEST(BookRecord, ASnapshotOfBeforeThereWereSitesIsRead) {
+  BookDriver driver;
+  ASSERT_EQ(driver.refusal(start_rule("a")), "");
+  auto line = nlohmann::json::parse(driver.book.snapshot());
+  ASSERT_EQ(line.erase("site_jobs"), 1U);
+  const auto read = read_record(line.dump());
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(std::get<BookState>(read->what), driver.book.state());
 }
 
 TEST(BookRecord, AStateThatContradictsItselfIsRefused) {

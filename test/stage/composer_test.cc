@@ -89,9 +89,6 @@ TEST(Composer, ACoordinatorsRulesComeLastOfTheLiveOnes) {
   ASSERT_EQ(driver.refusal(start_rule("a")), "");
   EXPECT_THAT(driver.rules(), ElementsAre("a", "site", "climate weight=2", "nightly vpfs=bulk"));
   EXPECT_EQ(driver.book.state().version, 1U) << "it is in no version";
-  ASSERT_EQ(driver.refusal(ChangeRule{.name = "site", .words = {"weight=2"}}), "");
-  ASSERT_EQ(driver.refusal(StopRule{"site"}), "");
-  EXPECT_THAT(driver.rules(), ElementsAre("a", "climate weight=2", "nightly vpfs=bulk"));
   EXPECT_EQ(driver.replayed().state(), driver.book.state());
 }
 

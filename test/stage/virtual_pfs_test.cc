@@ -158,6 +158,27 @@ TEST(VirtualPfsTable, OneOfATemplateHasTheNodesOfItsJobUnlessTheyAreDeclared) {
   EXPECT_EQ(nodes_of(find("fixed", 8).app), std::nullopt);
 }
 
+TEST(VirtualPfsTable, TheUserOfItsJobIsKnownWhileAllItsRequestsAreOfOneJob) {
+  VirtualPfsTable table({{.name = "u-{dir}", .share = {}}}, 10, kNow);
+  const auto find = [&](const std::string& jobid, std::optional<std::uint32_t> uid) {
+    return table
+        .find_or_make(
+            {.virtual_pfs = "u-x", .declared_name = "u-{dir}", .job_uid = uid, .jobid = jobid},
+            kNow)
+        .app;
+  };
+  const AppId app = find("1", std::nullopt);
+  EXPECT_EQ(table[app].info->job_uid, std::nullopt);
+  (void)find("1", 1001);
+  EXPECT_EQ(table[app].info->job_uid, 1001U) << "the job was registered later";
+  (void)find("1", std::nullopt);
+  EXPECT_EQ(table[app].info->job_uid, 1001U);
+  (void)find("2", 1001);
+  EXPECT_EQ(table[app].info->job_uid, std::nullopt) << "it is of two jobs";
+  (void)find("2", 1001);
+  EXPECT_EQ(table[app].info->job_uid, std::nullopt);
+}
+
 TEST(VirtualPfsTable, TheTimeToFinishCountsFromWhenItIsLearnt) {
   using std::chrono::seconds;
   const VirtualPfsConfig job = {

@@ -71,7 +71,8 @@ void Process::failed(const Error& error) {
 net::Task<Result<void>> Process::prepare() {
   Result<void> mounted = co_await mount_.connect();
   if (!mounted) co_return mounted;
-  Result<std::unique_ptr<RemoteFile>> made = co_await mount_.make_file(name_, number_, application_);
+  Result<std::unique_ptr<RemoteFile>> made =
+      co_await mount_.make_file(name_, number_, application_);
   if (!made) co_return std::unexpected(std::move(made.error()));
   file_ = std::move(*made);
   if (application_.read_percent == 0) co_return Result<void>();

@@ -65,8 +65,8 @@ class Process {
   Schedule schedule_;
   Places places_;
   std::uint64_t number_;
-  std::uint64_t left_;    // requests to begin
-  std::string name_;  // of the file
+  std::uint64_t left_;  // requests to begin
+  std::string name_;    // of the file
   std::uint64_t file_id_;
   std::unique_ptr<RemoteFile> file_;
   bool reported_ = false;

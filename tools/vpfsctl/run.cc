@@ -17,6 +17,8 @@
 #include "base/units.h"
 #include "control/wire/accounts.h"
 #include "tools/vpfsctl/atomic.h"
+#include "tools/vpfsctl/coordinator.h"
+#include "tools/vpfsctl/coordinator_status.h"
 #include "tools/vpfsctl/printable.h"
 #include "tools/vpfsctl/report.h"
 #include "tools/vpfsctl/site.h"
@@ -111,6 +113,64 @@ void print(const Settings& settings, std::span<const Answer> answers,
   std::fwrite(told.errors.data(), 1, told.errors.size(), stderr);
 }
 
+void write(const std::string& text, std::FILE* to) {
+  std::fwrite(text.data(), 1, text.size(), to);
+  std::fflush(to);
+}
+
+// The state of a coordinator, as text; the stages that it misses count as not reached.
+ExitCode run_coordinator_status(Coordinator& coordinator) {
+  control::Envelope request;
+  request.mutable_status();
+  std::vector<Answer> answers = {coordinator.ask(request)};
+  if (answers.front().outcome != Outcome::done) {
+    write(error_text(answers.front(), ""), stderr);
+    return exit_code(answers);
+  }
+  const std::string json = answers.front().reply.status_reply().json();
+  write(coordinator_status_text(json), stdout);
+  for (Answer& each : missing_stages(json)) answers.push_back(std::move(each));
+  return exit_code(answers);
+}
+
+// What a command is answered by a coordinator, and by its stages through it.
+std::vector<Answer> ask(Coordinator& coordinator, const Settings& settings,
+                        const control::Envelope& request) {
+  const Command& command = settings.command;
+  std::vector<Answer> answers;
+  const bool is_whole_site = settings.stages.empty();
+  if (is_whole_site && (is_of_coordinator(command) || command.verb == Verb::status)) {
+    answers.push_back(coordinator.ask(request));
+  }
+  if (!is_whole_site || !is_of_coordinator(command)) {
+    for (Answer& each : coordinator.ask_stages(request, settings.stages)) {
+      answers.push_back(std::move(each));
+    }
+  }
+  if (command.best_effort) forgive(answers, command.verb == Verb::job_stop);
+  return answers;
+}
+
+ExitCode run_with_coordinator(const Settings& settings, SiteOptions options,
+                              const control::Envelope& request, const UsageErrors& usage_error,
+                              const std::string& version) {
+  const auto address = control::parse_port_address(settings.coordinator);
+  if (!address) return usage_error("--coordinator: " + address.error().message);
+  if (settings.command.verb == Verb::top) {
+    return run_site_top(*address, std::move(options), settings, request, version);
+  }
+  Coordinator coordinator(*address, std::move(options));
+  if (settings.command.verb == Verb::stat && !settings.json) {
+    return run_site_stat(coordinator, settings, request);
+  }
+  if (settings.command.verb == Verb::status && !settings.json && settings.stages.empty()) {
+    return run_coordinator_status(coordinator);
+  }
+  const std::vector<Answer> answers = ask(coordinator, settings, request);
+  print(settings, answers, request, version);
+  return exit_code(answers);
+}
+
 }  // namespace
 
 ExitCode run(const Settings& settings, const std::string& version) {
@@ -127,16 +187,26 @@ ExitCode run(const Settings& settings, const std::string& version) {
   const Result<control::Envelope> request =
       to_request(command, names_of_this_host(), settings.json);
   if (!request) return usage_error(request.error().message);
-  Result<ChosenTargets> chosen =
-      choose_targets(settings.targets, {.read = read_file, .sockets = sockets_in});
-  if (!chosen) return usage_error(chosen.error().message);
-  if (!chosen->note.empty()) fmt::print(stderr, "vpfsctl: {}\n", chosen->note);
-  Result<SiteOptions> options = site_options(settings.tls, *timeout, version);
-  if (!options) return usage_error(options.error().message);
   if (command.verb == Verb::top) {
     if (const auto period = top_period(settings); !period) {
       return usage_error(period.error().message);
     }
+  }
+  Result<SiteOptions> options = site_options(settings.tls, *timeout, version);
+  if (!settings.coordinator.empty()) {
+    if (const auto good = check_for_coordinator(settings); !good) {
+      return usage_error(good.error().message);
+    }
+    if (!options) return usage_error(options.error().message);
+    return run_with_coordinator(settings, std::move(*options), *request, usage_error, version);
+  }
+  if (!settings.stages.empty()) return usage_error("--stage needs --coordinator");
+  Result<ChosenTargets> chosen =
+      choose_targets(settings.targets, {.read = read_file, .sockets = sockets_in});
+  if (!chosen) return usage_error(chosen.error().message);
+  if (!chosen->note.empty()) fmt::print(stderr, "vpfsctl: {}\n", chosen->note);
+  if (!options) return usage_error(options.error().message);
+  if (command.verb == Verb::top) {
     return run_top(std::move(chosen->targets), std::move(*options), settings, *request, version);
   }
   Site site(std::move(chosen->targets), std::move(*options));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "net/tls.h"
 #include "tools/vpfsctl/command.h"
@@ -21,6 +22,8 @@ struct TopSettings {
 struct Settings {
   Command command;
   TargetOptions targets;
+  std::string coordinator;          // its endpoint; "": proxies are asked themselves
+  std::vector<std::string> stages;  // of the coordinator; none: all
   net::TlsFiles tls;
   std::string timeout = "5s";
   bool json = false;

@@ -34,6 +34,16 @@ std::string bypass_text(const control::StatsReply& reply) {
                      until);
 }
 
+std::string coordinator_text(const control::StatsReply::Coordinator& coordinator) {
+  if (coordinator.connected()) {
+    return fmt::format("{} at {}, connected since {}", coordinator.name(), coordinator.address(),
+                       time_text(coordinator.since_at()));
+  }
+  const std::string& problem = coordinator.problem();
+  return fmt::format("{}, NOT CONNECTED since {}{}", coordinator.address(),
+                     time_text(coordinator.since_at()), problem.empty() ? "" : ": " + problem);
+}
+
 }  // namespace
 
 std::string status_text(const control::StatsReply& reply) {
@@ -56,6 +66,7 @@ std::string status_text(const control::StatsReply& reply) {
       reply.virtual_pfs(), [](const control::VirtualPfs& each) { return !each.removed(); });
   add("virtual PFS", std::to_string(in_use));
   add("rules", rules_text(reply));
+  if (reply.has_coordinator()) add("coordinator", coordinator_text(reply.coordinator()));
   if (reply.term() != 0) {
     add("coordinator",
         fmt::format("term {}, cycle {}, {}", reply.term(), reply.sequence(),

@@ -1,6 +1,8 @@
 #include "tools/vpfsctl/top.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -41,14 +43,22 @@ class Latest {
       answers_.push_back(unreachable(target.name, "unreachable", "no answer yet"));
     }
   }
+  // The only target is a coordinator, whose stages are shown.
+  static Latest of_stages(const Target& coordinator) {
+    Latest latest({coordinator});
+    latest.has_stages_ = true;
+    return latest;
+  }
 
   // Whether there was anything new.
   bool take(TopPoller& poller) {
     auto news = poller.take();
     for (auto& [proxy, answer] : news) {
-      add(answer, proxy, model_);
-      model_.set_name(proxy, answer.name);
-      answers_[proxy] = std::move(answer);
+      if (has_stages_) {
+        take_stages(std::move(answer));
+      } else {
+        put(proxy, std::move(answer));
+      }
     }
     return !news.empty();
   }
@@ -62,8 +72,47 @@ class Latest {
     return names;
   }
 
+  void put(std::size_t proxy, Answer answer) {
+    add(answer, proxy, model_);
+    model_.set_name(proxy, answer.name);
+    answers_[proxy] = std::move(answer);
+  }
+
+  // What the coordinator does not tell is lost for all its stages.
+  void take_stages(Answer coordinator) {
+    if (coordinator.outcome != Outcome::done) {
+      for (std::size_t i = 0; i < answers_.size(); ++i) {
+        Answer lost = coordinator;
+        if (knows_stages_) lost.name = answers_[i].name;
+        put(i, std::move(lost));
+      }
+      return;
+    }
+    if (!std::exchange(knows_stages_, true)) {
+      model_ = TopModel({});
+      answers_.clear();
+    }
+    std::vector<bool> is_there(answers_.size());
+    for (Answer& answer : answers_of_stages(std::move(coordinator))) {
+      const auto place = std::ranges::find(answers_, answer.name, &Answer::name);
+      const auto at = static_cast<std::size_t>(place - answers_.begin());
+      if (place == answers_.end()) {
+        model_.add_proxy(answer.name);
+        answers_.emplace_back();
+        is_there.push_back(true);
+      }
+      is_there[at] = true;
+      put(at, std::move(answer));
+    }
+    for (std::size_t i = 0; i < is_there.size(); ++i) {
+      if (!is_there[i]) put(i, unreachable(answers_[i].name, "unreachable", "is gone"));
+    }
+  }
+
   TopModel model_;
   std::vector<Answer> answers_;
+  bool has_stages_ = false;
+  bool knows_stages_ = false;
 };
 
 void print(const std::string& text) {
@@ -103,42 +152,25 @@ ExitCode run_screen(Latest& latest, TopPoller& poller, const Settings& settings,
   }
 }
 
-}  // namespace
+// What follows the first sample of a table.
+using AskAgain = std::function<std::vector<Answer>(const std::vector<std::size_t>& proxies)>;
 
-Result<Duration> top_period(const Settings& settings) {
-  const Result<Duration> period = parse_duration(settings.top.period);
-  if (period && *period >= 10ms && *period <= 1min) return period;
-  return fail("--period: give a time from 10ms to 1min, such as 2s");
-}
-
-ExitCode run_top(std::vector<Target> targets, SiteOptions options, const Settings& settings,
-                 const control::Envelope& request, const std::string& version) {
-  const Duration period = *top_period(settings);
-  Latest latest(targets);
-  TopPoller poller(std::move(targets), std::move(options), request, period);
-  const bool is_plain = settings.top.is_plain || settings.json || settings.top.count > 0;
-  if (const auto screen = is_plain ? nullptr : TopScreen::open()) {
-    return run_screen(latest, poller, settings, *screen);
-  }
-  return run_plain(latest, poller, settings, period, version);
-}
-
-ExitCode run_stat(Site& site, const Settings& settings, const control::Envelope& request) {
-  std::vector<Answer> answers = site.ask_all(request);
+ExitCode show_stat(std::vector<Answer> answers, const AskAgain& ask_again,
+                   const Settings& settings) {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < site.size(); ++i) names.push_back(site.name(i));
+  for (const Answer& answer : answers) names.push_back(answer.name);
   TopModel model(names);
   // Whoever has not answered in time is not waited for a second time.
-  std::vector<Question> questions;
+  std::vector<std::size_t> answering;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     add(answers[i], i, model);
-    if (answers[i].outcome == Outcome::done) questions.push_back({.proxy = i, .request = request});
+    if (answers[i].outcome == Outcome::done) answering.push_back(i);
   }
-  if (!questions.empty()) {
+  if (!answering.empty()) {
     wait_for(1s);
-    std::vector<Answer> second = site.ask(questions);
-    for (std::size_t i = 0; i < questions.size(); ++i) {
-      const std::size_t proxy = questions[i].proxy;
+    std::vector<Answer> second = ask_again(answering);
+    for (std::size_t i = 0; i < answering.size(); ++i) {
+      const std::size_t proxy = answering[i];
       answers[proxy] = std::move(second[i]);
       add(answers[proxy], proxy, model);
     }
@@ -152,6 +184,74 @@ ExitCode run_stat(Site& site, const Settings& settings, const control::Envelope&
     std::fwrite(text.data(), 1, text.size(), stderr);
   }
   return exit_code(answers);
+}
+
+// REQUIRES: top_period() is good.
+ExitCode show(Latest latest, std::vector<Target> targets, SiteOptions options,
+              const Settings& settings, const control::Envelope& request,
+              const std::string& version) {
+  const Duration period = *top_period(settings);
+  TopPoller poller(std::move(targets), std::move(options), request, period);
+  const bool is_plain = settings.top.is_plain || settings.json || settings.top.count > 0;
+  if (const auto screen = is_plain ? nullptr : TopScreen::open()) {
+    return run_screen(latest, poller, settings, *screen);
+  }
+  return run_plain(latest, poller, settings, period, version);
+}
+
+}  // namespace
+
+Result<Duration> top_period(const Settings& settings) {
+  const Result<Duration> period = parse_duration(settings.top.period);
+  if (period && *period >= 10ms && *period <= 1min) return period;
+  return fail("--period: give a time from 10ms to 1min, such as 2s");
+}
+
+ExitCode run_top(std::vector<Target> targets, SiteOptions options, const Settings& settings,
+                 const control::Envelope& request, const std::string& version) {
+  const Latest latest(targets);
+  return show(latest, std::move(targets), std::move(options), settings, request, version);
+}
+
+ExitCode run_site_top(const control::PortAddress& coordinator, SiteOptions options,
+                      const Settings& settings, const control::Envelope& request,
+                      const std::string& version) {
+  const Target target = {.name = control::to_string(coordinator), .endpoint = coordinator};
+  return show(Latest::of_stages(target), {target}, for_coordinator(std::move(options)), settings,
+              forwarded(request, settings.stages), version);
+}
+
+ExitCode run_stat(Site& site, const Settings& settings, const control::Envelope& request) {
+  return show_stat(
+      site.ask_all(request),
+      [&](const std::vector<std::size_t>& proxies) {
+        std::vector<Question> questions;
+        for (const std::size_t proxy : proxies) {
+          questions.push_back({.proxy = proxy, .request = request});
+        }
+        return site.ask(questions);
+      },
+      settings);
+}
+
+ExitCode run_site_stat(Coordinator& coordinator, const Settings& settings,
+                       const control::Envelope& request) {
+  const std::vector<Answer> first = coordinator.ask_stages(request, settings.stages);
+  return show_stat(
+      first,
+      [&](const std::vector<std::size_t>& stages) {
+        std::vector<std::string> names;
+        for (const std::size_t stage : stages) names.push_back(first[stage].name);
+        const std::vector<Answer> came = coordinator.ask_stages(request, names);
+        std::vector<Answer> second;
+        for (const std::string& name : names) {
+          const auto answer = std::ranges::find(came, name, &Answer::name);
+          second.push_back(answer != came.end() ? *answer
+                                                : unreachable(name, "unreachable", "is gone"));
+        }
+        return second;
+      },
+      settings);
 }
 
 }  // namespace vpfs::ctl

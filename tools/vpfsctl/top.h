@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "tools/vpfsctl/answer.h"
+#include "tools/vpfsctl/coordinator.h"
 #include "tools/vpfsctl/settings.h"
 #include "tools/vpfsctl/site.h"
 #include "tools/vpfsctl/targets.h"
@@ -22,8 +23,15 @@ namespace vpfs::ctl {
                                const Settings& settings, const control::Envelope& request,
                                const std::string& version);
 
+// The same of the stages of a coordinator.
+[[nodiscard]] ExitCode run_site_top(const control::PortAddress& coordinator, SiteOptions options,
+                                    const Settings& settings, const control::Envelope& request,
+                                    const std::string& version);
+
 // One table, of two samples that are a second apart.
 [[nodiscard]] ExitCode run_stat(Site& site, const Settings& settings,
                                 const control::Envelope& request);
+[[nodiscard]] ExitCode run_site_stat(Coordinator& coordinator, const Settings& settings,
+                                     const control::Envelope& request);
 
 }  // namespace vpfs::ctl

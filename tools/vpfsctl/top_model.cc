@@ -58,7 +58,11 @@ void merge(const TopRow& row, double part, TopRow* all) {
 }  // namespace
 
 TopModel::TopModel(const std::vector<std::string>& proxies) {
-  for (const std::string& name : proxies) proxies_.push_back({.name = name});
+  for (const std::string& name : proxies) add_proxy(name);
+}
+
+void TopModel::add_proxy(const std::string& name) {
+  proxies_.push_back({.name = name});
 }
 
 bool TopModel::Counters::not_before(const Counters& earlier) const {

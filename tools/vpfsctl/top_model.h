@@ -56,6 +56,8 @@ struct TopProxy {
 class TopModel {
  public:
   explicit TopModel(const std::vector<std::string>& proxies);
+  // One more, with the next number.
+  void add_proxy(const std::string& name);
 
   // `proxy` counts as in the constructor.
   void add(std::size_t proxy, const control::StatsReply& reply);

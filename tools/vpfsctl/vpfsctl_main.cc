@@ -51,6 +51,13 @@ void add_targets(CLI::App& app, Settings& settings) {
   app.add_option("--proxies", settings.targets.file,
                  "ask all proxies of this file: an endpoint each line, and a name behind it")
       ->type_name("FILE");
+  app.add_option("--coordinator", settings.coordinator,
+                 "ask this coordinator, and its proxies through it: unix:PATH, PATH or HOST:PORT")
+      ->type_name("ENDPOINT");
+  app.add_option("--stage", settings.stages,
+                 "ask only this proxy of the coordinator; may be given several times")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   app.add_option("--certificate", settings.tls.certificate, "certificate to show, for HOST:PORT")
       ->type_name("FILE");
   app.add_option("--key", settings.tls.key, "its private key")->type_name("FILE");
@@ -247,6 +254,12 @@ int run(int argc, char** argv) {
   }
   if (const char* environment = std::getenv("VPFS_PROXY")) {
     settings.targets.environment = environment;
+  }
+  const vpfs::ctl::TargetOptions& targets = settings.targets;
+  const bool names_proxies = !targets.proxies.empty() || targets.all || !targets.file.empty();
+  if (const char* environment = std::getenv("VPFS_COORDINATOR");
+      environment != nullptr && settings.coordinator.empty() && !names_proxies) {
+    settings.coordinator = environment;
   }
   return static_cast<int>(vpfs::ctl::run(settings, std::string(vpfs::version())));
 }

@@ -16,10 +16,10 @@
 namespace vpfs::ctl {
 namespace {
 
-constexpr std::array<std::string_view, 17> kRuleWords = {
-    "weight",   "rate",   "total_rate", "iops",  "total_iops", "operations",
-    "min",      "burst",  "latency",    "class", "nodes",      "rank",
-    "realtime", "finish", "for",        "mode",  "vpfs"};
+constexpr std::array<std::string_view, 18> kRuleWords = {
+    "weight", "rate",  "total_rate", "iops",  "total_iops", "operations", "total_operations",
+    "min",    "burst", "latency",    "class", "nodes",      "rank",       "realtime",
+    "finish", "for",   "mode",       "vpfs"};
 
 bool is_rule_word(std::string_view word) {
   return std::ranges::find(kRuleWords, word.substr(0, word.find('='))) != kRuleWords.end();

@@ -56,6 +56,24 @@ TEST_F(FlowReportsTest, EachFlowIsAnnouncedOnceWithItsNumberAndCounters) {
   EXPECT_EQ(report_.flows_size(), 0) << "nothing has changed";
 }
 
+TEST_F(FlowReportsTest, AFlowSaysWhichTemplateMadeItAndWhoseItsJobIs) {
+  stage::Config config = config_;
+  config.jobs = {{.jobid = "one", .clients = {"10.0.0.1"}, .uids = {1001}},
+                 {.jobid = "two", .clients = {"10.0.0.1"}, .uids = {1001, 1002}},
+                 {.jobid = "all", .clients = {"10.0.0.1"}, .uids = {}}};
+  stage_.reconfigure(config);
+  for (const char* const job : {"one", "two", "all", "none"}) (void)stage_.find(job);
+  look();
+  ASSERT_TRUE(announced("job-one") && announced("default"));
+  EXPECT_EQ(announced("job-one")->template_(), "job-{jobid}");
+  EXPECT_EQ(announced("default")->template_(), "");
+  EXPECT_EQ(announced("job-one")->uid(), 1001U);
+  for (const char* const job : {"job-two", "job-all", "job-none", "default"}) {
+    ASSERT_TRUE(announced(job)) << job;
+    EXPECT_FALSE(announced(job)->has_uid()) << job;
+  }
+}
+
 TEST_F(FlowReportsTest, OnlyFlowsWhoseCountersChangedAreReported) {
   const stage::Place a = stage_.find("a");
   const stage::Place b = stage_.find("b");

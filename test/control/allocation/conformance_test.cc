@@ -1,10 +1,14 @@
-// The rules for every allocation policy of the registry, whatever it decides.
+// The rules for every allocation policy, whatever it decides: those of the registry, and that of an
+// aggregator.
 #include <array>
+#include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "control/allocation/given.h"
 #include "control/allocation/policy.h"
 #include "test/control/allocation/pairs.h"
 
@@ -19,6 +23,29 @@ constexpr Amounts kCapacity = {
 
 PolicySettings settings() {
   return {.capacity = kCapacity, .floor = {}, .limits = {{"job1", {.bytes = 500}}}};
+}
+
+std::unique_ptr<Policy> make_given(const PolicySettings& settings) {
+  auto policy = std::make_unique<GivenPolicy>(settings.floor);
+  policy->begin_parent();
+  for (std::uint64_t job = 0; job < 9; job += 2) {
+    policy->give("job" + std::to_string(job),
+                 {.bytes = job * 1000, .operations = 7, .elsewhere_total = 100});
+  }
+  policy->give("job1", {.bytes = 5000});
+  return policy;
+}
+
+constexpr PolicyKind kGiven = {.name = "given",
+                               .what = "what a parent granted",
+                               .needs_caps = true,
+                               .needs_elsewhere = true,
+                               .make = make_given};
+
+std::vector<const PolicyKind*> all() {
+  std::vector<const PolicyKind*> kinds(policies().begin(), policies().end());
+  kinds.push_back(&kGiven);
+  return kinds;
 }
 
 // Jobs and stages that come and go.
@@ -59,7 +86,7 @@ class AllocationConformance : public ::testing::TestWithParam<const PolicyKind*>
 };
 
 TEST_P(AllocationConformance, HasANameByWhichItIsFound) {
-  EXPECT_EQ(find_policy(GetParam()->name), GetParam());
+  EXPECT_EQ(find_policy(GetParam()->name), GetParam() == &kGiven ? nullptr : GetParam());
   EXPECT_EQ(find_policy("no such policy"), nullptr);
   EXPECT_FALSE(GetParam()->what.empty());
 }
@@ -67,9 +94,14 @@ TEST_P(AllocationConformance, HasANameByWhichItIsFound) {
 TEST_P(AllocationConformance, GrantsOnlyWhatItSaysThatStagesMustBeAbleTo) {
   Site site(1);
   for (int cycle = 0; cycle < 50; ++cycle) {
-    for (const auto& [pair, grant] : cycles_.next(site.cycle()).value()) {
+    const std::vector<Did> rows = site.cycle();
+    const Cycles::Grants grants = cycles_.next(rows).value();
+    for (const Did& row : rows) {
+      const Grant& grant = grants.at({row.job, row.stage});
       EXPECT_FALSE(grant.elsewhere_total && !GetParam()->needs_elsewhere);
-      const bool has_cap = grant.bytes || grant.operations || grant.metadata_operations;
+      // Bounds of jobs are caps in any case.
+      const bool has_cap = (grant.bytes && row.pair.most.bytes == 0) || grant.operations ||
+                           grant.metadata_operations;
       EXPECT_FALSE(has_cap && !GetParam()->needs_caps);
     }
   }
@@ -100,6 +132,22 @@ TEST_P(AllocationConformance, ElsewhereTotalsOfAPairOnlyGrowWhileItIsThere) {
   }
 }
 
+TEST_P(AllocationConformance, AJobHasTheSameWhicheverOfItsStagesIsAnAggregator) {
+  const auto sum = [this](std::uint32_t stages) {
+    Cycles cycles(*policy_);
+    std::uint64_t bytes = 0;
+    for (const auto& [pair, grant] :
+         cycles
+             .next({{.job = "job1", .stage = "s1", .pair = {.stages = stages}},
+                    {.job = "job1", .stage = "s2", .pair = {.stages = 3 - stages}}})
+             .value()) {
+      bytes += grant.bytes.value_or(0);
+    }
+    return bytes;
+  };
+  EXPECT_EQ(sum(1), sum(2));
+}
+
 TEST_P(AllocationConformance, ASiteWithoutJobsIsNoError) {
   EXPECT_TRUE(cycles_.next({}));
   Site site(4);
@@ -107,7 +155,7 @@ TEST_P(AllocationConformance, ASiteWithoutJobsIsNoError) {
   EXPECT_TRUE(cycles_.next({}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, AllocationConformance, ::testing::ValuesIn(policies()),
+INSTANTIATE_TEST_SUITE_P(Policies, AllocationConformance, ::testing::ValuesIn(all()),
                          [](const auto& kind) { return std::string(kind.param->name); });
 
 }  // namespace

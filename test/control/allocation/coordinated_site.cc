@@ -1,6 +1,9 @@
 #include "test/control/allocation/coordinated_site.h"
 
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -9,9 +12,6 @@ namespace vpfs::allocation {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::uint32_t kFlows = 3;  // of a stage, at most
-constexpr std::uint32_t kJobs = 20;
 
 void split(std::uint64_t amount, std::span<const std::uint64_t> weights, std::size_t from,
            const std::function<void(std::size_t, std::uint64_t)>& give) {
@@ -44,91 +44,64 @@ Result<void> RandomPolicy::allocate(std::span<const Pair> pairs, Duration /*peri
   return {};
 }
 
-// A run of a stage's program. One that was followed by another goes on with what it still gets.
-struct CoordinatedSite::Process {
-  struct Flow {
-    bool exists = false;
-    std::uint32_t generation = 0;
-    std::string job;
-    std::uint64_t done = 0;
-  };
-
-  std::uint32_t stage = 0;
-  std::uint64_t incarnation = 0;
-  std::array<Flow, kFlows> flows;
-  stage::Allocations allocations;
-  Amounts counted;  // in the sum
-  TimePoint hangs_until = {};
-  TimePoint refuses_until = {};
-};
-
-struct CoordinatedSite::Message {
-  TimePoint at;
-  Outgoing head;
-  std::uint64_t term = 0;
-  std::vector<FlowGrant> grants;
-};
+void CapSum::count(ModelStage& stage) {
+  const Amounts now = stage.caps();
+  in_force_.bytes += now.bytes - stage.counted.bytes;
+  in_force_.operations += now.operations - stage.counted.operations;
+  stage.counted = now;
+  most_.bytes = std::max(most_.bytes, in_force_.bytes);
+  most_.operations = std::max(most_.operations, in_force_.operations);
+  if (in_force_.bytes > capacity_.bytes || in_force_.operations > capacity_.operations) {
+    is_safe_ = false;
+  }
+}
 
 // A stream in both directions. What was sent comes in order; when it breaks, the rest is lost.
+// A process that was followed by another one goes on with what it still gets.
 struct CoordinatedSite::Connection {
-  struct Reply {
+  template <typename Message>
+  struct UnderWay {
     TimePoint at;
-    Answer head;
-    std::vector<std::pair<FlowName, std::string>> announced;
-    std::vector<FlowCounters> counters;
+    Message message;
   };
 
-  std::shared_ptr<Process> process;
+  std::shared_ptr<ModelStage> process;
   StageId id;
-  bool is_broken = false;                                 // for the coordinator
-  std::array<std::optional<std::uint32_t>, kFlows> told;  // generations
-  std::deque<Message> to_stage;
-  std::deque<Reply> to_coordinator;
+  bool is_broken = false;  // for the coordinator
+  ModelStage::Told told;
+  std::deque<UnderWay<SentCycle>> to_stage;
+  std::deque<UnderWay<SentReport>> to_coordinator;
 };
 
 CoordinatedSite::CoordinatedSite(const SiteSettings& settings)
     : settings_(settings),
-      random_(settings.seed),
+      cycle_settings_{.capacity = {.bytes = 1'000'003, .operations = 7919},
+                      .period = 50ms,
+                      .lease = 300ms,
+                      .transit = 150ms,
+                      .silent_cycles = 5},
+      time_(settings.seed),
+      caps_(cycle_settings_.capacity),
       processes_(settings.stages),
-      connections_(settings.stages) {
-  cycle_settings_.capacity = {.bytes = 1'000'003, .operations = 7919};
-  cycle_settings_.period = 50ms;
-  cycle_settings_.lease = 300ms;
-  cycle_settings_.transit = 150ms;
-  cycle_settings_.silent_cycles = 5;
-}
+      connections_(settings.stages) {}
 
 CoordinatedSite::~CoordinatedSite() = default;
-
-void CoordinatedSite::at(TimePoint time, Action action) {
-  events_.push({.at = std::max(time, now_), .number = ++events_made_, .action = std::move(action)});
-}
-
-Duration CoordinatedSite::random_time(Duration least, Duration most) {
-  return least + Duration(random_() % static_cast<std::uint64_t>((most - least).count() + 1));
-}
 
 void CoordinatedSite::run() {
   for (std::uint32_t i = 0; i < settings_.stages; ++i) {
     start_process(i);
-    at(now_ + random_time(0ms, 100ms), [this, i] { connect(i); });
+    time_.at(now() + time_.random_time(0ms, 100ms), [this, i] { connect(i); });
   }
-  start_coordinator(1, now_);
-  while (outcome_.is_safe && !events_.empty()) {
-    const Event next = events_.top();
-    if (next.at > TimePoint{} + settings_.end) break;
-    events_.pop();
-    now_ = next.at;
-    next.action();
-  }
+  start_coordinator(1, now());
+  time_.run(TimePoint{} + settings_.end, caps_.is_safe());
 }
 
 void CoordinatedSite::start_coordinator(std::uint64_t term, TimePoint clear_from) {
   cycle_settings_.clear_from = clear_from;
-  auto policy = std::make_unique<RandomPolicy>(cycle_settings_.capacity, random_());
+  auto policy = std::make_unique<RandomPolicy>(cycle_settings_.capacity, time_.random()());
   policy_ = policy.get();
   coordinator_ = std::make_unique<CycleState>(cycle_settings_, std::move(policy), term);
-  at(now_, [this, number = ++coordinator_number_] {
+  time_.at(now(), [this, number = ++coordinator_number_] {
     if (number == coordinator_number_) cycle();
   });
 }
@@ -138,59 +111,60 @@ void CoordinatedSite::restart_coordinator() {
   for (std::uint32_t i = 0; i < settings_.stages; ++i) {
     if (!connections_[i]) continue;
     break_connection(i, false);
-    at(now_ + random_time(0ms, 200ms), [this, i] { connect(i); });
+    time_.at(now() + time_.random_time(0ms, 200ms), [this, i] { connect(i); });
   }
   start_coordinator(coordinator_->term() + 1,
-                    now_ + cycle_settings_.lease + cycle_settings_.transit);
+                    now() + cycle_settings_.lease + cycle_settings_.transit);
 }
 
 void CoordinatedSite::cycle() {
   if (has_faults()) {
-    if (happens(settings_.coordinator_restarts)) return restart_coordinator();
+    if (time_.happens(settings_.coordinator_restarts)) return restart_coordinator();
     for (std::uint32_t i = 0; i < settings_.stages; ++i) fault(i);
   } else {
     policy_->hold_still();
   }
   std::vector<std::uint32_t> to_close;
-  for (const Outgoing& each : coordinator_->begin_cycle(now_)) {
+  for (const Outgoing& each : coordinator_->begin_cycle(now())) {
     const std::shared_ptr<Connection> connection = connections_[stage_by_id_[each.stage.index]];
     VPFS_ASSERT(connection && connection->id == each.stage);
     // Mostly within a cycle; some take many.
-    const bool is_slow = has_faults() && happens(100);
-    const Duration delay = is_slow ? random_time(0ms, 600ms) : random_time(1ms, 30ms);
-    Message message = {.at = now_ + delay,
-                       .head = each,
-                       .term = coordinator_->term(),
-                       .grants = {each.grants.begin(), each.grants.end()}};
-    if (!connection->to_stage.empty()) {
-      message.at = std::max(message.at, connection->to_stage.back().at);
-    }
-    at(message.at, [this, connection] { deliver(connection); });
-    connection->to_stage.push_back(std::move(message));
+    const bool is_slow = has_faults() && time_.happens(100);
+    TimePoint at = now() + (is_slow ? time_.random_time(0ms, 600ms) : time_.random_time(1ms, 30ms));
+    if (!connection->to_stage.empty()) at = std::max(at, connection->to_stage.back().at);
+    time_.at(at, [this, connection] { deliver(connection); });
+    connection->to_stage.push_back({.at = at, .message = SentCycle(each, coordinator_->term())});
     if (each.close) to_close.push_back(connection->process->stage);
   }
   for (const std::uint32_t stage : to_close) {
     ++outcome_.disconnected;
     break_connection(stage, true);
-    at(now_ + random_time(10ms, 200ms), [this, stage] { connect(stage); });
+    time_.at(now() + time_.random_time(10ms, 200ms), [this, stage] { connect(stage); });
   }
-  at(now_ + cycle_settings_.deadline, [this] { coordinator_->on_deadline(now_); });
-  at(now_ + cycle_settings_.period, [this, number = coordinator_number_] {
+  time_.at(now() + cycle_settings_.deadline, [this] { coordinator_->on_deadline(now()); });
+  time_.at(now() + cycle_settings_.period, [this, number = coordinator_number_] {
     if (number == coordinator_number_) cycle();
   });
 }
 
 void CoordinatedSite::fault(std::uint32_t stage) {
-  Process& process = *processes_[stage];
-  if (happens(settings_.flow_changes)) change_flows(process);
-  if (happens(settings_.hangs)) process.hangs_until = now_ + random_time(10ms, 1s);
-  if (happens(settings_.refusals)) process.refuses_until = now_ + random_time(10ms, 1s);
-  const bool restarts = happens(settings_.restarts);
-  if (!restarts && !happens(settings_.breaks)) return;
+  ModelStage& process = *processes_[stage];
+  if (time_.happens(settings_.flow_changes)) {
+    process.change_flows(time_.random());
+    caps_.count(process);
+  }
+  if (time_.happens(settings_.hangs)) {
+    process.hangs_until = now() + time_.random_time(10ms, 1s);
+  }
+  if (time_.happens(settings_.refusals)) {
+    process.refuses_until = now() + time_.random_time(10ms, 1s);
+  }
+  const bool restarts = time_.happens(settings_.restarts);
+  if (!restarts && !time_.happens(settings_.breaks)) return;
   if (connections_[stage]) {
     ++outcome_.breaks;
     break_connection(stage, true);
-    at(now_ + random_time(0ms, 600ms), [this, stage] { connect(stage); });
+    time_.at(now() + time_.random_time(0ms, 600ms), [this, stage] { connect(stage); });
   }
   if (!restarts) return;
   ++outcome_.stage_restarts;
@@ -198,42 +172,14 @@ void CoordinatedSite::fault(std::uint32_t stage) {
 }
 
 void CoordinatedSite::start_process(std::uint32_t stage) {
-  auto process = std::make_shared<Process>();
-  process->stage = stage;
-  process->incarnation = ++incarnations_;
-  processes_[stage] = std::move(process);
-  change_flows(*processes_[stage]);
-}
-
-void CoordinatedSite::change_flows(Process& process) {
-  const std::uint32_t number = static_cast<std::uint32_t>(random_() % kFlows);
-  Process::Flow& flow = process.flows[number];
-  if (flow.exists) {
-    process.allocations.forget(AppId{number});
-    count(process);
-  }
-  flow.exists = !flow.exists || happens(5000);
-  if (!flow.exists) return;
-  ++flow.generation;
-  flow.done = 0;
-  const auto has_job = [&process](const std::string& job) {
-    return std::ranges::any_of(process.flows, [&](const Process::Flow& other) {
-      return other.exists && other.job == job;
-    });
-  };
-  flow.job.clear();
-  std::string job;
-  do {
-    job = "job" + std::to_string(random_() % kJobs);
-  } while (has_job(job));
-  flow.job = job;
+  processes_[stage] = std::make_shared<ModelStage>(stage, ++incarnations_, time_.random());
 }
 
 void CoordinatedSite::connect(std::uint32_t stage) {
   if (connections_[stage]) return;
-  const std::shared_ptr<Process>& process = processes_[stage];
+  const std::shared_ptr<ModelStage>& process = processes_[stage];
   const Result<StageId> id =
-      coordinator_->join("stage" + std::to_string(stage), process->incarnation, now_);
+      coordinator_->join("stage" + std::to_string(stage), process->incarnation, now());
   VPFS_ASSERT(id);
   connections_[stage] = std::make_shared<Connection>();
   connections_[stage]->process = process;
@@ -247,139 +193,73 @@ void CoordinatedSite::break_connection(std::uint32_t stage, bool coordinator_liv
   const std::shared_ptr<Connection> connection = std::move(connections_[stage]);
   connections_[stage] = nullptr;
   connection->is_broken = true;
-  if (coordinator_lives) coordinator_->leave(connection->id, now_);
-  const std::size_t kept = random_() % (connection->to_stage.size() + 1);
-  connection->to_stage.resize(kept);
-  TimePoint last = now_;
-  for (Message& each : connection->to_stage) {
-    last = random_time(0ms, now_ + cycle_settings_.transit - last) + last;
+  if (coordinator_lives) coordinator_->leave(connection->id, now());
+  const std::size_t kept = time_.random()() % (connection->to_stage.size() + 1);
+  while (connection->to_stage.size() > kept) connection->to_stage.pop_back();
+  TimePoint last = now();
+  for (auto& each : connection->to_stage) {
+    last += time_.random_time(0ms, now() + cycle_settings_.transit - last);
     each.at = last;
-    at(each.at, [this, connection] { deliver(connection); });
+    time_.at(each.at, [this, connection] { deliver(connection); });
   }
 }
 
 void CoordinatedSite::deliver(const std::shared_ptr<Connection>& connection) {
-  if (connection->to_stage.empty() || connection->to_stage.front().at > now_) return;
-  const Process& process = *connection->process;
-  if (!connection->is_broken && process.hangs_until > now_) {
-    for (Message& each : connection->to_stage) each.at = std::max(each.at, process.hangs_until);
-    return at(process.hangs_until, [this, connection] { deliver(connection); });
+  if (connection->to_stage.empty() || connection->to_stage.front().at > now()) return;
+  const ModelStage& process = *connection->process;
+  if (!connection->is_broken && process.hangs_until > now()) {
+    for (auto& each : connection->to_stage) each.at = std::max(each.at, process.hangs_until);
+    return time_.at(process.hangs_until, [this, connection] { deliver(connection); });
   }
-  const Message message = std::move(connection->to_stage.front());
+  const SentCycle cycle = std::move(connection->to_stage.front().message);
   connection->to_stage.pop_front();
-  apply(*connection, message);
-  if (!connection->is_broken && !message.head.close) answer(connection, message);
+  apply(*connection, cycle);
+  if (!connection->is_broken && !cycle.head.close) answer(connection, cycle);
   deliver(connection);
 }
 
-void CoordinatedSite::apply(Connection& connection, const Message& message) {
-  if (!message.head.complete) return;
-  Process& process = *connection.process;
-  stage::Allocations& allocations = process.allocations;
-  if (allocations.in_force() && allocations.lease_end() <= now_) end_lease(connection.process);
-  const stage::Epoch epoch = {.term = message.term, .sequence = message.head.sequence};
-  if (allocations.refuses(epoch)) {
-    ++outcome_.outdated;
-    return;
+void CoordinatedSite::apply(Connection& connection, const SentCycle& cycle) {
+  const std::shared_ptr<ModelStage> process = connection.process;
+  if (cycle.head.complete) end_lease(*process);
+  switch (process->apply(cycle, connection.told, now())) {
+    case ModelStage::Applied::nothing:
+      return;
+    case ModelStage::Applied::outdated:
+      ++outcome_.outdated;
+      return;
+    case ModelStage::Applied::refused:
+      ++outcome_.refused;
+      return;
+    case ModelStage::Applied::applied:
+      ++outcome_.applied;
   }
-  if (process.refuses_until > now_) {
-    ++outcome_.refused;
-    return;
-  }
-  ++outcome_.applied;
-  allocations.begin({.epoch = epoch, .lease = message.head.lease, .complete = true}, now_);
-  for (const FlowGrant& each : message.grants) {
-    if (each.flow >= kFlows || !connection.told[each.flow]) continue;
-    const Process::Flow& flow = process.flows[each.flow];
-    if (!flow.exists || flow.generation != *connection.told[each.flow]) continue;
-    Limits limits;
-    if (each.grant.bytes) limits.bytes = BytesPerSecond{*each.grant.bytes};
-    limits.operations = each.grant.operations;
-    (void)allocations.set_limits(AppId{each.flow}, limits);
-  }
-  for (std::uint32_t i = 0; i < kFlows; ++i) {
-    if (!allocations.limits(AppId{i}).any() || allocations.was_mentioned(AppId{i})) continue;
-    (void)allocations.set_limits(AppId{i}, {});
-  }
-  at(allocations.lease_end(), [this, process = connection.process] {
-    if (process->allocations.in_force() && process->allocations.lease_end() <= now_) {
-      end_lease(process);
-    }
-  });
-  count(process);
+  time_.at(process->lease_end(), [this, process] { end_lease(*process); });
+  caps_.count(*process);
 }
 
-void CoordinatedSite::end_lease(const std::shared_ptr<Process>& process) {
+void CoordinatedSite::end_lease(ModelStage& stage) {
+  if (!stage.end_lease(now())) return;
   ++outcome_.lease_ends;
-  for (std::uint32_t i = 0; i < kFlows; ++i) {
-    (void)process->allocations.set_limits(AppId{i}, {});
-  }
-  process->allocations.end();
-  count(*process);
+  caps_.count(stage);
 }
 
 void CoordinatedSite::answer(const std::shared_ptr<Connection>& connection,
-                             const Message& message) {
-  Process& process = *connection->process;
-  const bool is_applied = !message.head.complete ||
-                          process.allocations.epoch() ==
-                              stage::Epoch{.term = message.term, .sequence = message.head.sequence};
-  Connection::Reply reply = {
-      .at = now_ + random_time(1ms, 30ms),
-      .head = {.term = message.term, .sequence = message.head.sequence, .applied = is_applied},
-      .announced = {},
-      .counters = {}};
-  for (std::uint32_t i = 0; i < kFlows; ++i) {
-    Process::Flow& flow = process.flows[i];
-    std::optional<std::uint32_t>& told = connection->told[i];
-    if (told && (!flow.exists || *told != flow.generation)) {
-      reply.counters.push_back({.flow = i, .ended = true});
-      told.reset();
-    }
-    if (!flow.exists) continue;
-    if (!told) {
-      reply.announced.push_back({{.flow = i, .generation = flow.generation}, flow.job});
-      told = flow.generation;
-    }
-    flow.done += random_() % 100;
-    reply.counters.push_back({.flow = i, .arrived_bytes = flow.done, .done_cost = flow.done});
-  }
+                             const SentCycle& cycle) {
+  TimePoint at = now() + time_.random_time(1ms, 30ms);
   if (!connection->to_coordinator.empty()) {
-    reply.at = std::max(reply.at, connection->to_coordinator.back().at);
+    at = std::max(at, connection->to_coordinator.back().at);
   }
-  at(reply.at, [this, connection] { take_answer(connection); });
-  connection->to_coordinator.push_back(std::move(reply));
+  connection->to_coordinator.push_back(
+      {.at = at,
+       .message = connection->process->answer(cycle, connection->told, true, time_.random())});
+  time_.at(at, [this, connection] { take_answer(connection); });
 }
 
 void CoordinatedSite::take_answer(const std::shared_ptr<Connection>& connection) {
   if (connection->is_broken) return;
-  const Connection::Reply reply = std::move(connection->to_coordinator.front());
+  const SentReport report = std::move(connection->to_coordinator.front().message);
   connection->to_coordinator.pop_front();
-  for (auto [name, job] : reply.announced) {
-    name.job = job;
-    coordinator_->on_flow(connection->id, name);
-  }
-  const AnswerResult result =
-      coordinator_->on_report(connection->id, reply.head, reply.counters, now_);
-  VPFS_ASSERT(result == AnswerResult::taken);
-}
-
-void CoordinatedSite::count(Process& process) {
-  Amounts now;
-  for (std::uint32_t i = 0; i < kFlows; ++i) {
-    const Limits limits = process.allocations.limits(AppId{i});
-    if (limits.bytes) now.bytes += limits.bytes->count;
-    if (limits.operations) now.operations += *limits.operations;
-  }
-  Amounts& sum = outcome_.in_force;
-  sum.bytes += now.bytes - process.counted.bytes;
-  sum.operations += now.operations - process.counted.operations;
-  process.counted = now;
-  outcome_.most_in_force.bytes = std::max(outcome_.most_in_force.bytes, sum.bytes);
-  outcome_.most_in_force.operations = std::max(outcome_.most_in_force.operations, sum.operations);
-  if (sum.bytes > capacity().bytes || sum.operations > capacity().operations) {
-    outcome_.is_safe = false;
-  }
+  report.deliver(*coordinator_, connection->id, now());
 }
 
 }  // namespace vpfs::allocation

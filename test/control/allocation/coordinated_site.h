@@ -1,19 +1,13 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <deque>
-#include <functional>
-#include <map>
 #include <memory>
-#include <optional>
-#include <queue>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "control/allocation/cycle_state.h"
-#include "stage/allocations.h"
+#include "test/control/allocation/model_stage.h"
+#include "test/control/allocation/virtual_time.h"
 
 namespace vpfs::allocation {
 
@@ -33,6 +27,24 @@ class RandomPolicy final : public Policy {
   bool is_still_ = false;
 };
 
+// The caps in force on stages, whoever they belong to. Whenever those of one change, the sum is
+// checked.
+class CapSum {
+ public:
+  explicit CapSum(const Amounts& capacity) : capacity_(capacity) {}
+
+  void count(ModelStage& stage);
+  [[nodiscard]] const bool& is_safe() const { return is_safe_; }
+  [[nodiscard]] const Amounts& in_force() const { return in_force_; }
+  [[nodiscard]] const Amounts& most() const { return most_; }  // at any time
+
+ private:
+  Amounts capacity_;
+  Amounts in_force_;
+  Amounts most_;
+  bool is_safe_ = true;
+};
+
 struct SiteSettings {
   std::uint32_t stages = 1000;
   std::uint64_t seed = 1;
@@ -48,7 +60,7 @@ struct SiteSettings {
 };
 
 // A coordinator and its stages in virtual time, over streams that are slow and break. A stage is
-// what stage/allocations.h makes of it. Whenever a stage's caps change, their sum is checked.
+// what stage/allocations.h makes of it.
 class CoordinatedSite {
  public:
   explicit CoordinatedSite(const SiteSettings& settings);
@@ -60,9 +72,6 @@ class CoordinatedSite {
   void run();
 
   struct Outcome {
-    bool is_safe = true;
-    Amounts in_force;       // at the end
-    Amounts most_in_force;  // at any time
     std::uint64_t applied = 0;
     std::uint64_t outdated = 0;
     std::uint64_t refused = 0;
@@ -73,26 +82,14 @@ class CoordinatedSite {
     std::uint64_t disconnected = 0;  // since they were silent
   };
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+  [[nodiscard]] const CapSum& caps() const { return caps_; }
   [[nodiscard]] const Amounts& capacity() const { return cycle_settings_.capacity; }
 
  private:
-  struct Process;
   struct Connection;
-  struct Message;
-  using Action = std::function<void()>;
-  struct Event {
-    TimePoint at;
-    std::uint64_t number;  // events of one time come in the order in which they were made
-    Action action;
-    bool operator>(const Event& other) const {
-      return at != other.at ? at > other.at : number > other.number;
-    }
-  };
 
-  void at(TimePoint time, Action action);
-  [[nodiscard]] Duration random_time(Duration least, Duration most);
-  [[nodiscard]] bool happens(std::uint64_t of_10000) { return random_() % 10000 < of_10000; }
-  [[nodiscard]] bool has_faults() const { return now_ < TimePoint{} + settings_.faults_end; }
+  [[nodiscard]] TimePoint now() const { return time_.now(); }
+  [[nodiscard]] bool has_faults() const { return now() < TimePoint{} + settings_.faults_end; }
 
   void start_coordinator(std::uint64_t term, TimePoint clear_from);
   void restart_coordinator();
@@ -101,22 +98,18 @@ class CoordinatedSite {
   void connect(std::uint32_t stage);
   void break_connection(std::uint32_t stage, bool coordinator_lives);
   void fault(std::uint32_t stage);
-  void change_flows(Process& process);
   void deliver(const std::shared_ptr<Connection>& connection);
-  void apply(Connection& connection, const Message& message);
-  void answer(const std::shared_ptr<Connection>& connection, const Message& message);
+  void apply(Connection& connection, const SentCycle& cycle);
+  void answer(const std::shared_ptr<Connection>& connection, const SentCycle& cycle);
   void take_answer(const std::shared_ptr<Connection>& connection);
-  void end_lease(const std::shared_ptr<Process>& process);
-  void count(Process& process);
+  void end_lease(ModelStage& stage);
 
   SiteSettings settings_;
   CycleSettings cycle_settings_;
-  std::mt19937_64 random_;
-  TimePoint now_ = {};
-  std::uint64_t events_made_ = 0;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  VirtualTime time_;
+  CapSum caps_;
   std::unique_ptr<CycleState> coordinator_;
-  std::vector<std::shared_ptr<Process>> processes_;       // by stage
+  std::vector<std::shared_ptr<ModelStage>> processes_;    // by stage
   std::vector<std::shared_ptr<Connection>> connections_;  // by stage; empty: not connected
   std::vector<std::uint32_t> stage_by_id_;
   RandomPolicy* policy_ = nullptr;

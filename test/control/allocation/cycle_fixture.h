@@ -97,12 +97,16 @@ class CycleStateTest : public testing::Test {
   [[nodiscard]] bool is_sent(StageId stage) const { return sent_.contains(stage.index); }
 
   AnswerResult answer(StageId stage, const std::vector<FlowCounters>& flows = {},
-                      bool applied = true) {
+                      bool applied = true, bool pending = false) {
     const Answer head = {.term = state_->term(),
                          .sequence = state_->sequence(),
                          .applied = applied,
-                         .problem = applied ? "" : "no caps here"};
+                         .problem = applied ? "" : "no caps here",
+                         .pending = pending};
     return state_->on_report(stage, head, flows, now_ + 1ms);
+  }
+  AnswerResult answer_pending(StageId stage, const std::vector<FlowCounters>& flows = {}) {
+    return answer(stage, flows, true, true);
   }
   // A stage with one flow, number 0, that has reported once.
   StageId add(const std::string& name, const std::string& job, std::uint64_t incarnation = 1) {

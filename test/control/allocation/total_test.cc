@@ -56,5 +56,44 @@ TEST_F(TotalTest, TotalsNeverDecreaseWhenAStageLeavesAndComesBack) {
       << "30 before, and 10 since it is back";
 }
 
+TEST_F(TotalTest, TheBoundOfAJobIsDividedAmongItsStagesByDemand) {
+  const auto bounded = [](const std::string& stage, std::uint64_t bytes, Duration limited = {}) {
+    return Did{.job = "a",
+               .stage = stage,
+               .pair = {.most = {.bytes = 1600}, .arrived = {.bytes = bytes}, .limited = limited}};
+  };
+  // Floors of one unit; s1 wants 40 + 10, and s2 is held.
+  auto grants =
+      next({bounded("s1", 40), bounded("s2", 900, std::chrono::seconds(1)), did("b", "s1", 0)});
+  EXPECT_EQ(grants.at({"a", "s1"}).bytes, 50U);
+  EXPECT_EQ(grants.at({"a", "s2"}).bytes, 1550U);
+  EXPECT_EQ(grants.at({"a", "s1"}).operations, std::nullopt);
+  EXPECT_EQ(grants.at({"a", "s1"}).elsewhere_total, 0U);
+  EXPECT_EQ(grants.at({"b", "s1"}).bytes, std::nullopt);
+  grants = next({bounded("s1", 40)});
+  EXPECT_EQ(grants.at({"a", "s1"}).bytes, 1600U);
+}
+
+TEST(TotalPolicy, FloorsAreOfTheBound) {
+  const auto policy = kTotal.make({.capacity = {}, .floor = {.bytes = 50}, .limits = {}});
+  Cycles cycles(*policy);
+  const auto smaller_cap = [&cycles](std::uint64_t most) {
+    std::vector<Did> rows = {{.job = "a", .stage = "s1", .pair = {.most = {.bytes = most}}},
+                             {.job = "a",
+                              .stage = "s2",
+                              .pair = {.most = {.bytes = most},
+                                       .arrived = {.bytes = 10'000},
+                                       .limited = std::chrono::seconds(1)}}};
+    const Cycles::Grants grants = cycles.next(rows).value();
+    const std::uint64_t first = grants.at({"a", "s1"}).bytes.value();
+    EXPECT_EQ(first + grants.at({"a", "s2"}).bytes.value(), most);
+    return first;
+  };
+  EXPECT_EQ(smaller_cap(3200), 50U);
+  EXPECT_EQ(smaller_cap(320), 10U);  // a sixteenth for both
+  EXPECT_EQ(smaller_cap(10), 1U);
+  EXPECT_EQ(smaller_cap(1), 0U);
+}
+
 }  // namespace
 }  // namespace vpfs::allocation

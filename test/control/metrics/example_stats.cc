@@ -91,6 +91,8 @@ control::StatsReply example_stats() {
   stats.set_outstanding(2);
   stats.set_term(3);
   stats.set_allocated(true);
+  stats.mutable_coordinator()->set_connected(true);
+  stats.mutable_coordinator()->set_dials(3);
   fill_counters(*stats.mutable_retired(), 100);
   stats.set_virtual_pfs_retired(9);
   VirtualPfs& usual = *stats.add_virtual_pfs();

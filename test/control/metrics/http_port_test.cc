@@ -4,6 +4,7 @@
 #include <chrono>
 #include <mutex>
 #include <random>
+#include <thread>
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -131,6 +132,27 @@ TEST_F(HttpPortTest, ServesMetricsForPrometheus) {
   EXPECT_EQ(found.problems, std::vector<std::string>());
   EXPECT_EQ(found.value("vpfs_connections"), 21);
   EXPECT_EQ(found.value("vpfs_build_info", {{"version", "1.2.3"}, {"policy", "sfq"}}), 1);
+}
+
+TEST_F(HttpPortTest, WhoIsNoStageMakesTheTextItselfOnTheThreadOfThePort) {
+  std::thread::id made_by;
+  HttpSource source;
+  source.not_ready = [] { return std::string(); };
+  source.metrics = [&](std::function<void(HttpSource::MakeText)> answer) {
+    std::thread([&, answer = std::move(answer)] {
+      answer([&] {
+        made_by = std::this_thread::get_id();
+        return std::string("mine 1\n");
+      });
+    }).join();
+  };
+  auto port = HttpPort::open({.address = "127.0.0.1:0"}, std::move(source), "1.2.3", clock_, {});
+  ASSERT_TRUE(port) << port.error().message;
+  port_ = std::move(*port);
+  EXPECT_THAT(get("/metrics"), HasSubstr("\r\n\r\nmine 1\n"));
+  port_.reset();
+  EXPECT_NE(made_by, std::thread::id());
+  EXPECT_NE(made_by, std::this_thread::get_id());
 }
 
 TEST_F(HttpPortTest, ShowsAsManyVirtualPfsesAsConfigured) {

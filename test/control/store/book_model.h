@@ -37,6 +37,8 @@ struct BookModel {
 
   std::vector<Set> versions = {Set()};  // from 0
   std::map<std::string, Job> jobs;
+  std::vector<Rule> site;  // the coordinator's rules
+  std::map<std::string, Until> site_jobs;
   bool bypass = false;
   Until bypass_until;
   std::optional<std::pair<WallTime, std::size_t>> pending;  // deadline, version
@@ -44,6 +46,12 @@ struct BookModel {
   [[nodiscard]] const Set& set() const { return versions.back(); }
   [[nodiscard]] bool has_rule(const std::string& name) const {
     for (const Rule& rule : set().rules) {
+      if (rule.name == name) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] bool has_site_rule(const std::string& name) const {
+    for (const Rule& rule : site) {
       if (rule.name == name) return true;
     }
     return false;
@@ -74,6 +82,8 @@ struct BookModel {
     }
     add_version(running(made, now));
     std::erase_if(jobs, [&](const auto& job) { return over(job.second.until, now); });
+    std::erase_if(site, [&](const Rule& rule) { return over(rule.until, now); });
+    std::erase_if(site_jobs, [&](const auto& job) { return over(job.second, now); });
     if (over(bypass_until, now)) {
       bypass = false;
       bypass_until.reset();
@@ -102,6 +112,10 @@ struct BookModel {
     for (const auto& [id, job] : state.jobs) {
       made.jobs[id] = {job.rule ? joined(job.rule->text.words) : "", job.until};
     }
+    for (const auto& rule : state.coordinators) {
+      made.site.push_back({rule->text.name, joined(rule->text.words), rule->until, rule->since});
+    }
+    for (const auto& [id, job] : state.site_jobs) made.site_jobs[id] = job.until;
     made.bypass = state.bypass.on;
     made.bypass_until = state.bypass.until;
     if (state.pending) made.pending = {state.pending->deadline, state.pending->version};

@@ -46,7 +46,7 @@ class Steps {
   Step next(const BookModel& before, WallTime now) {
     now_ = now;
     step_ = {.operation = {.at = now, .who = "alice", .what = stage::Confirm{}}, .after = before};
-    switch (below(12)) {
+    switch (below(14)) {
       case 0:
       case 1:
         start(before);
@@ -78,6 +78,10 @@ class Steps {
         step_.accepted = step_.after.jobs.erase(id) == 1;
         break;
       }
+      case 11:
+      case 12:
+        site(before);
+        break;
       default:
         bypass();
     }
@@ -101,7 +105,8 @@ class Steps {
     made.rule.words = {rule.words.substr(0, rule.words.size() - 1)};
     if (rule.until) made.rule.words.push_back(lasting(rule.until));
     step_.operation.what = made;
-    step_.accepted = !before.has_rule(rule.name) && !before.pending;
+    step_.accepted =
+        !before.has_rule(rule.name) && !before.has_site_rule(rule.name) && !before.pending;
     BookModel::Set set = before.set();
     set.rules.insert(set.rules.begin(), rule);
     step_.after.add_version(set);
@@ -174,6 +179,10 @@ class Steps {
     step_.operation.what = made;
     if (below(2) == 0) step_.operation.confirm_by = later(now_, below(60) + 1);
     step_.accepted = !before.pending;
+    for (const BookModel::Rule& rule : set.rules) {
+      const bool is_here = before.has_rule(rule.name);
+      step_.accepted = step_.accepted && (is_here || !before.has_site_rule(rule.name));
+    }
     const std::size_t version = before.versions.size() - 1;
     step_.after.add_version(set);
     if (step_.operation.confirm_by && step_.after.versions.size() > before.versions.size()) {
@@ -201,6 +210,33 @@ class Steps {
     made.until = job.until;
     step_.operation.what = made;
     step_.after.jobs[made.job.jobid] = job;
+  }
+
+  void site(const BookModel& before) {
+    stage::ReplaceSite made = {.site = "site", .rules = {}, .jobs = {}};
+    step_.after.site.clear();
+    step_.after.site_jobs.clear();
+    for (char name = 'a'; name < 'h'; ++name) {
+      if (below(3) != 0) continue;
+      const std::string word = any_word();
+      BookModel::Rule rule = {std::string(1, name), word + " ", any_until(), now_};
+      made.rules.push_back({.text = {.name = rule.name, .condition = "uid=1", .words = {word}},
+                            .until = rule.until});
+      for (const BookModel::Rule& old : before.site) {
+        const bool is_same =
+            old.name == rule.name && old.words == rule.words && old.until == rule.until;
+        if (is_same) rule.since = old.since;
+      }
+      step_.after.site.push_back(rule);
+    }
+    for (int id = 0; id < 6; ++id) {
+      if (below(3) != 0) continue;
+      const BookModel::Until until = any_until();
+      made.jobs.push_back(
+          {.job = {.jobid = std::to_string(id), .clients = {"10.0.0.1"}}, .until = until});
+      step_.after.site_jobs[std::to_string(id)] = until;
+    }
+    step_.operation.what = made;
   }
 
   void bypass() {

@@ -38,6 +38,16 @@ TEST(CommandText, IsWhatAnAdministratorWouldType) {
   request.mutable_bypass()->set_on(true);
   request.mutable_bypass()->set_for_seconds(600);
   EXPECT_EQ(command_text(request), "bypass on --for 600");
+
+  Envelope forward;
+  *forward.mutable_forward()->mutable_request() = request;
+  EXPECT_EQ(command_text(forward), "forward bypass on --for 600");
+  forward.mutable_forward()->add_stages("ds1");
+  forward.mutable_forward()->add_stages("ds2");
+  EXPECT_EQ(command_text(forward), "forward bypass on --for 600 --stage ds1,ds2");
+  request.mutable_site()->set_origin("site");
+  request.mutable_site()->add_rules();
+  EXPECT_EQ(command_text(request), "site site '(1 rules, 0 jobs)'");
   request.mutable_reload();
   EXPECT_EQ(command_text(request), "reload");
 }

@@ -14,12 +14,12 @@ struct Reading {
   PortConfig config;
   std::vector<std::string> errors;
 };
-Reading read(std::string_view text) {
+Reading read(std::string_view text, MayDial may_dial = MayDial::no) {
   ConfigErrors errors("f.yaml");
   Reading reading;
   {
     ConfigReader reader(text, errors);
-    reading.config = read_port_config(reader);
+    reading.config = read_port_config(reader, {}, may_dial);
   }
   reading.errors = errors.lines();
   return reading;
@@ -77,6 +77,28 @@ TEST(PortConfig, TcpIsNeverWithoutTls) {
               ElementsAre(HasSubstr("control.ca: is only for control.tcp")));
 }
 
+TEST(PortConfig, AStageMayHaveACoordinatorToConnectTo) {
+  const auto of_stage = [](std::string_view text) { return read(text, MayDial::yes); };
+  const PortConfig config = of_stage("control: {coordinator: /run/vpfs/stages.sock}").config;
+  EXPECT_EQ(config.coordinator, "/run/vpfs/stages.sock");
+  EXPECT_TRUE(config.enabled()) << "it needs no socket of its own";
+  EXPECT_THAT(of_stage("control: {coordinator: 'coord:7311', ca: a, key: b}").errors,
+              ElementsAre(HasSubstr("control.certificate: is missing: TCP needs")));
+  EXPECT_THAT(
+      of_stage("control: {coordinator: 'coord:7311', ca: a, key: b, certificate: c}").errors,
+      ElementsAre());
+  EXPECT_THAT(of_stage("control: {coordinator: /a, ca: a}").errors,
+              ElementsAre(HasSubstr("control.ca: is only for")));
+  for (const char* const address : {"''", "coord", "'coord:0'", "'unix:'"}) {
+    EXPECT_THAT(of_stage(std::string("control: {coordinator: ") + address + "}").errors,
+                ElementsAre(HasSubstr("write the path of a socket (/run/vpfs/stages.sock)")))
+        << address;
+  }
+  EXPECT_THAT(read("control: {socket: /a, coordinator: /b}").errors,
+              ElementsAre(HasSubstr("control.coordinator")))
+      << "a coordinator has none";
+}
+
 TEST(PortConfig, MistakesAreNamed) {
   const auto error = [](std::string_view text) {
     const auto errors = read(text).errors;
@@ -128,6 +150,7 @@ TEST(PortConfig, AnOpenPortKeepsItsAddress) {
   PortConfig wanted = running;
   wanted.writers = {{.kind = Kind::uid, .name = "", .id = 5}};
   wanted.audit = "/b";
+  wanted.coordinator = "/c";
   EXPECT_TRUE(may_become(running, wanted));
   wanted.socket = "/b";
   EXPECT_THAT(may_become(running, wanted).error().message,

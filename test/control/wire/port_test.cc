@@ -37,6 +37,29 @@ TEST_F(PortTest, AnswersItsOwnUser) {
   EXPECT_THAT(answer->stats_reply().upstream(), HasSubstr("uid " + std::to_string(::geteuid())));
 }
 
+TEST_F(PortTest, ASiteHasALineInTheAuditLogIfItChangedSomething) {
+  bool changes = true;
+  owner_.on_ask([&](Envelope, const Caller&, const Answer& answer) {
+    Ack ack;
+    if (changes) ack.set_text("2 rules");
+    ack.add_warnings("rule gold: class: is not known");
+    answer(std::move(ack));
+  });
+  open();
+  auto client = this->client();
+  ASSERT_TRUE(client);
+  Envelope site;
+  site.mutable_site()->set_origin("one");
+  ASSERT_TRUE(client->ask(site, kPatience));
+  EXPECT_THAT(test::read_text(config_.audit), HasSubstr("site one"));
+  changes = false;
+  site.mutable_site()->set_origin("two");
+  const auto again = client->ask(site, kPatience);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->ack().warnings_size(), 1);
+  EXPECT_THAT(test::read_text(config_.audit), ::testing::Not(HasSubstr("site two")));
+}
+
 TEST_F(PortTest, TheSocketHasItsModeAndGroupAndGoesWithThePort) {
   config_.mode = 0620;
   if (::geteuid() == 0) config_.group = std::to_string(kGroup);

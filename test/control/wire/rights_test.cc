@@ -105,12 +105,30 @@ TEST(Rights, EveryMessageNeedsOne) {
   request.mutable_cycle();
   EXPECT_EQ(needed_right(request), Rights::change);
   EXPECT_FALSE(is_audited(request));
+  request.mutable_site();
+  EXPECT_EQ(needed_right(request), Rights::change);
+  EXPECT_TRUE(is_audited(request));
   request.mutable_reload();
   EXPECT_EQ(needed_right(request), Rights::change);
   request.mutable_drain();
   EXPECT_EQ(needed_right(request), Rights::change);
   request.mutable_bypass();
   EXPECT_EQ(needed_right(request), Rights::change);
+}
+
+TEST(Rights, WhatIsForwardedNeedsTheRightOfWhatIsInside) {
+  Envelope request;
+  Envelope& inside = *request.mutable_forward()->mutable_request();
+  EXPECT_EQ(needed_right(request), Rights::change) << "nothing";
+  inside.mutable_stats();
+  EXPECT_EQ(needed_right(request), Rights::own);
+  inside.mutable_status();
+  EXPECT_EQ(needed_right(request), Rights::read);
+  inside.mutable_drain();
+  EXPECT_EQ(needed_right(request), Rights::change);
+  EXPECT_TRUE(is_audited(request));
+  inside.mutable_forward()->mutable_request()->mutable_stats();
+  EXPECT_EQ(needed_right(request), Rights::change) << "one inside another";
 }
 
 TEST(Rights, ARefusalNamesTheCallerAndTheSetting) {

@@ -69,7 +69,7 @@ std::size_t FakeOwner::links() const {
 
 Hello FakeOwner::hello() const {
   Hello hello;
-  hello.set_role(Hello::STAGE);
+  hello.set_role(role_);
   hello.set_name("fake");
   hello.set_program("fake 1");
   return hello;

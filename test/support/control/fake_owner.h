@@ -23,6 +23,7 @@ class FakeOwner final : public control::Owner {
   // Before the port starts.
   void on_ask(Ask ask) { ask_ = std::move(ask); }
   void on_cycle(CycleCall cycle) { cycle_ = std::move(cycle); }
+  void call_itself(control::Hello::Role role) { role_ = role; }
   // Keeps answers back from now on; `release` gives all of them their default answer.
   void hold();
   void release();
@@ -48,6 +49,7 @@ class FakeOwner final : public control::Owner {
 
   Ask ask_;
   CycleCall cycle_;
+  control::Hello::Role role_ = control::Hello::STAGE;
   mutable std::mutex mutex_;
   std::vector<Asked> asked_;
   std::vector<Held> held_;

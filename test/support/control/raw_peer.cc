@@ -30,6 +30,12 @@ RawPeer::RawPeer(const std::string& socket_path) {
 RawPeer::RawPeer(const net::Endpoint& tcp)
     : socket_(connect_to(tcp.data(), static_cast<socklen_t>(tcp.size()))) {}
 
+RawPeer RawPeer::adopt(int socket) {
+  RawPeer peer;
+  peer.socket_ = socket;
+  return peer;
+}
+
 RawPeer::~RawPeer() {
   if (socket_ >= 0) ::close(socket_);
 }

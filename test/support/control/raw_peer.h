@@ -20,6 +20,8 @@ class RawPeer {
   // Not connected if the port refuses; see connected().
   explicit RawPeer(const std::string& socket_path);
   explicit RawPeer(const net::Endpoint& tcp);
+  // A connected socket, which it closes.
+  [[nodiscard]] static RawPeer adopt(int socket);
   ~RawPeer();
   RawPeer(RawPeer&& other) noexcept;
   RawPeer& operator=(RawPeer&& other) noexcept;
@@ -38,6 +40,7 @@ class RawPeer {
   void set_receive_buffer(int bytes);
 
  private:
+  RawPeer() = default;
   bool wait_for(short events, std::chrono::milliseconds patience) const;
   int socket_ = -1;
   control::FrameReader reader_{control::kMostAnswer};

@@ -92,10 +92,10 @@ TEST(LoadSettings, ANodeHasOneNumberOfConnectionsAndIsOnlyForBeegfs) {
 
 TEST(LoadSettings, ServersAndAmountsAreForFilesWithServersAndWholeRequests) {
   ConfigErrors errors("load.yaml");
-  const LoadSettings settings =
-      read("file_system: tcp://127.0.0.1:1/vpfs\n"
-           "applications: [{name: a, servers: [s1, s0], amount: 3 MiB}, {name: b}]\n",
-           errors);
+  const LoadSettings settings = read(
+      "file_system: tcp://127.0.0.1:1/vpfs\n"
+      "applications: [{name: a, servers: [s1, s0], amount: 3 MiB}, {name: b}]\n",
+      errors);
   EXPECT_TRUE(errors.empty()) << errors.to_string();
   EXPECT_EQ(settings.applications[0].servers, (std::vector<std::string>{"s1", "s0"}));
   EXPECT_EQ(settings.applications[0].amount, Bytes{3 * kMiB});

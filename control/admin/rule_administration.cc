@@ -1,4 +1,5 @@
-// The part of Administration that is about rules and jobs.
+#include "control/admin/rule_administration.h"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -6,13 +7,12 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include "base/config_reader.h"
-#include "control/admin/administration.h"
 #include "control/admin/job_replies.h"
 #include "control/admin/rule_states.h"
 #include "control/admin/time_after.h"
-#include "control/admin/who.h"
 #include "control/wire/protocol.h"
 #include "stage/client_list.h"
 #include "stage/rule_checks.h"
@@ -66,7 +66,8 @@ std::string done_text(const Rule& request, const stage::Change& change, std::uin
 
 }  // namespace
 
-Administration::Outcome<RuleReply> Administration::rule(const Rule& request, const Caller& caller) {
+RuleAdministration::Outcome<RuleReply> RuleAdministration::rule(const Rule& request,
+                                                                const Caller& caller) {
   switch (request.action()) {
     case Rule::LIST:
       return list_rules();
@@ -85,17 +86,16 @@ Administration::Outcome<RuleReply> Administration::rule(const Rule& request, con
   }
 }
 
-Administration::Outcome<RuleReply> Administration::list_rules() {
-  const StageSnapshot snapshot = reader_.read(owner_.stage());
+RuleAdministration::Outcome<RuleReply> RuleAdministration::list_rules() {
   RuleReply reply;
-  add_rules(*reply.mutable_rules(), live_, snapshot.rules);
+  add_rules(*reply.mutable_rules(), live_, hooks_.count());
   const stage::BookState& state = live_.book().state();
   reply.set_version(state.version);
   if (state.pending) reply.set_confirm_by_at(state.pending->deadline.time_since_epoch().count());
   return reply;
 }
 
-RuleReply Administration::history() const {
+RuleReply RuleAdministration::history() const {
   const stage::RuleBook& book = live_.book();
   RuleReply reply;
   reply.set_version(book.state().version);
@@ -112,7 +112,27 @@ RuleReply Administration::history() const {
   return reply;
 }
 
-std::expected<stage::BookOperation, Error> Administration::operation_of(
+void RuleAdministration::tick() {
+  if (live_.expire(now_())) hooks_.changed();
+}
+
+RuleAdministration::Outcome<stage::Change> RuleAdministration::carry_out(
+    stage::BookOperation operation) {
+  tick();
+  auto change = live_.prepare(std::move(operation));
+  if (!change) return change;
+  if (auto done = put_into_force(*change); !done) return std::unexpected(std::move(done.error()));
+  return change;
+}
+
+RuleAdministration::Outcome<void> RuleAdministration::put_into_force(const stage::Change& change) {
+  if (auto done = live_.carry_out(change); !done) return done;
+  spdlog::info("{}: {}", change.operation.who, stage::command_of(change.operation));
+  hooks_.changed();
+  return {};
+}
+
+std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
     const Rule& request, const Caller& caller, const stage::Config& file) const {
   const WallTime now = now_();
   stage::BookOperation operation = {.at = now, .who = caller.name, .what = stage::Confirm{}};
@@ -149,13 +169,11 @@ std::expected<stage::BookOperation, Error> Administration::operation_of(
   return operation;
 }
 
-WantedNames Administration::names_of(const Envelope& request, const Caller& caller) const {
+WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& caller) const {
   if (live_.file().names == nullptr) return {};
   const NotedNames noted;
   if (request.has_job() && request.job().action() == Job::START) {
     (void)read_job(request.job(), &noted);
-  } else if (request.has_why() && caller.rights != Rights::own) {
-    (void)read_asked(request.why().who(), &noted);
   } else if (request.has_rule()) {
     const Rule::Action action = request.rule().action();
     if (action != Rule::START && action != Rule::CHANGE && action != Rule::APPLY &&
@@ -170,8 +188,8 @@ WantedNames Administration::names_of(const Envelope& request, const Caller& call
   return noted.wanted();
 }
 
-Administration::Outcome<RuleReply> Administration::change_rules(const Rule& request,
-                                                                const Caller& caller) {
+RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Rule& request,
+                                                                        const Caller& caller) {
   if (request.dry_run()) tick();
   auto operation = operation_of(request, caller, live_.file());
   if (!operation) return std::unexpected(std::move(operation.error()));
@@ -203,7 +221,7 @@ Administration::Outcome<RuleReply> Administration::change_rules(const Rule& requ
 
 // Warns of rules that never apply: the rule of this name, and those that it hides; of all rules
 // without a name.
-void Administration::warn_of_hidden(RuleReply& reply, const std::string& name) const {
+void RuleAdministration::warn_of_hidden(RuleReply& reply, const std::string& name) const {
   const std::vector<stage::RuleConfig>& rules = live_.composed().config.rules;
   const auto hidden_by = stage::hiding_rules(rules);
   for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -215,7 +233,8 @@ void Administration::warn_of_hidden(RuleReply& reply, const std::string& name) c
   }
 }
 
-Administration::Outcome<JobReply> Administration::job(const Job& request, const Caller& caller) {
+RuleAdministration::Outcome<JobReply> RuleAdministration::job(const Job& request,
+                                                              const Caller& caller) {
   const WallTime now = now_();
   switch (request.action()) {
     case Job::LIST:
@@ -251,14 +270,13 @@ Administration::Outcome<JobReply> Administration::job(const Job& request, const 
   }
 }
 
-JobReply Administration::list_jobs(const Caller& caller) {
+JobReply RuleAdministration::list_jobs(const Caller& caller) {
   JobReply reply;
-  const stage::Config& config = live_.composed().config;
   if (caller.rights == Rights::own) {
-    const JobIds own = own_jobs(config, caller);
-    add_jobs(reply, config, live_.book().state(), &own);
+    const JobIds own = own_jobs(live_.composed().config, caller);
+    add_jobs(reply, live_, &own);
   } else {
-    add_jobs(reply, config, live_.book().state());
+    add_jobs(reply, live_);
   }
   return reply;
 }

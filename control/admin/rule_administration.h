@@ -1,0 +1,63 @@
+#pragma once
+
+#include <expected>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "control/admin/host_names.h"
+#include "control/admin/live_state.h"
+#include "control/admin/stage_snapshot.h"
+#include "control/wire/control.pb.h"
+#include "control/wire/owner.h"
+#include "control/wire/rights.h"
+
+namespace vpfs::control {
+
+// Carries out what administrators ask about rules and jobs, of a stage or of a whole site. Belongs
+// to its owner's thread. The port has checked the caller's rights; what a caller may see of others'
+// jobs is decided here.
+class RuleAdministration {
+ public:
+  using ReadWallClock = WallTime (*)();
+  template <typename Reply>
+  using Outcome = std::expected<Reply, Error>;
+
+  struct Hooks {
+    // The book has changed: live.composed() is to be put into force.
+    std::function<void()> changed;
+    // What was counted of rules; where no requests are seen there is nothing.
+    std::function<std::vector<StageSnapshot::Rule>()> count;
+  };
+
+  // `live` outlives it.
+  RuleAdministration(LiveState& live, ReadWallClock now, Hooks hooks)
+      : live_(live), now_(now), hooks_(std::move(hooks)) {}
+
+  [[nodiscard]] Outcome<RuleReply> rule(const Rule& request, const Caller& caller);
+  [[nodiscard]] Outcome<JobReply> job(const Job& request, const Caller& caller);
+  [[nodiscard]] JobReply list_jobs(const Caller& caller);
+  // The names that carrying the request out will look up.
+  [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller) const;
+  // Carries an operation out, and puts what follows into force.
+  [[nodiscard]] Outcome<stage::Change> carry_out(stage::BookOperation operation);
+  // The second half of it.
+  [[nodiscard]] Outcome<void> put_into_force(const stage::Change& change);
+  // Ends rules, jobs and confirmations whose time is over.
+  void tick();
+
+ private:
+  [[nodiscard]] Outcome<RuleReply> list_rules();
+  [[nodiscard]] RuleReply history() const;
+  [[nodiscard]] Outcome<RuleReply> change_rules(const Rule& request, const Caller& caller);
+  [[nodiscard]] std::expected<stage::BookOperation, Error> operation_of(
+      const Rule& request, const Caller& caller, const stage::Config& file) const;
+  void warn_of_hidden(RuleReply& reply, const std::string& name) const;
+
+  LiveState& live_;
+  ReadWallClock now_;
+  const Hooks hooks_;
+};
+
+}  // namespace vpfs::control

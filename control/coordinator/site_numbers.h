@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "control/allocation/cycle_state.h"
+#include "control/coordinator/cycle_times.h"
+#include "control/coordinator/site_stages.h"
+#include "control/coordinator/stage_links.h"
+
+namespace vpfs::coordinator {
+
+// What a coordinator shows of itself, copied at one moment.
+struct SiteNumbers {
+  struct Stage {
+    std::string name;
+    std::string address;
+    std::string program;
+    bool connected = false;
+    bool late = false;
+    bool silent = false;
+    bool was_dialled = false;
+    bool is_aggregator = false;
+    std::uint64_t late_cycles = 0;
+    std::uint64_t lies = 0;
+    std::uint64_t refused_answers = 0;
+    std::uint64_t not_applied = 0;
+    std::string problem;
+    std::size_t jobs = 0;
+    allocation::Amounts caps;  // sums of what its jobs were granted
+    // Of the site's rules: "in force", "asked", "not taken", "waiting".
+    std::string rules;
+    std::string rules_problem;
+    std::vector<std::string> rules_warnings;
+  };
+  struct Job {
+    std::string name;
+    std::uint32_t weight = 0;
+    allocation::Amounts most;  // zero: no bound
+    std::size_t stages = 0;
+    allocation::Amounts granted;  // zero: nothing was
+    allocation::Amounts arrived;  // in the last cycle
+    std::uint64_t done = 0;       // cost
+  };
+
+  std::string name;
+  std::string policy;
+  std::string policy_problem;
+  std::uint64_t term = 0;
+  std::uint64_t sequence = 0;
+  WallTime started = {};
+  allocation::Amounts capacity;
+  allocation::Amounts in_force;
+  RecentCycles::Summary cycles;
+  StageLinks::Counters links;
+  std::vector<Stage> stages;  // in the order of names; absent ones too
+  std::vector<Job> jobs;      // those of the last cycle, in the order of names
+  // Sums over all stages that there ever were.
+  std::uint64_t lies = 0;
+  std::uint64_t refused_answers = 0;
+  std::uint64_t not_applied = 0;
+
+  [[nodiscard]] std::size_t connected() const;
+};
+
+// Sums of counters whose owners come and go: it never goes down.
+class GrowingSums {
+ public:
+  static constexpr std::size_t kCounters = 3;
+  using Counts = std::array<std::uint64_t, kCounters>;
+
+  // What all owners say now. One that says less than before, or was not there, counts anew.
+  void add(const std::map<std::string, Counts>& now);
+  [[nodiscard]] const Counts& sums() const { return sums_; }
+
+ private:
+  std::map<std::string, Counts> last_;
+  Counts sums_ = {};
+};
+
+// Fills in `stages`, `jobs`, and what else `state` and `stages` know. Cost: the rows of a cycle.
+void add_stages(SiteNumbers& numbers, const allocation::CycleState& state,
+                const SiteStages& stages);
+void add_jobs(SiteNumbers& numbers, const allocation::CycleState& state);
+
+}  // namespace vpfs::coordinator

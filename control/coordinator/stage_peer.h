@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <asio/steady_timer.hpp>
+
+#include "control/coordinator/stage_links.h"
+
+// The inside of StageLinks, for its own files.
+namespace vpfs::coordinator {
+
+inline std::string describe(const control::Error& error) {
+  return error.place().empty() ? error.text() : error.place() + ": " + error.text();
+}
+
+struct StageLinks::Dialled {
+  const DialledStage& config;
+  asio::steady_timer timer;
+  Duration pause;
+  Peer* peer = nullptr;  // null: not connected
+  std::string problem;
+};
+
+struct StageLinks::Peer final : Link::Owner {
+  enum class State : std::uint8_t { shaking_hands, greeting, joined, parting };
+
+  Peer(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room, StageLinks& links)
+      : links(links), link(std::move(stream), room, *this, links.limits_.frame) {}
+
+  void opened(Link& /*link*/) override { links.opened(*this); }
+  void received(Link& /*link*/, std::span<const std::byte> frame) override {
+    links.received(*this, frame);
+  }
+  void ended(Link& /*link*/, const std::string& why) override { links.ended(*this, why); }
+
+  StageLinks& links;
+  Link link;
+  State state = State::shaking_hands;
+  Dialled* dialled = nullptr;  // null: it has dialled
+  std::string from;
+  control::Identity identity;
+  allocation::StageId stage;
+  std::uint64_t last_number = 0;
+  std::uint64_t cycle = 0;      // the number of the last cycle
+  std::uint64_t sequence = 0;   // of the last cycle
+  std::size_t unasked = 0;      // messages since the last cycle
+  TimePoint since;              // this state
+  std::uint64_t joined_as = 0;  // counted from zero
+  std::vector<Asked> asked;
+  StageHello hello;
+};
+
+}  // namespace vpfs::coordinator

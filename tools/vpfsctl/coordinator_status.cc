@@ -1,0 +1,178 @@
+#include "tools/vpfsctl/coordinator_status.h"
+
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "tools/vpfsctl/printable.h"
+#include "tools/vpfsctl/table.h"
+
+namespace vpfs::ctl {
+namespace {
+
+using Json = nlohmann::json;
+
+// Fields that another version does not have are as empty ones.
+std::string text_of(const Json& row, const char* key) {
+  const auto place = row.find(key);
+  return place != row.end() && place->is_string() ? place->get<std::string>() : std::string();
+}
+std::uint64_t number_of(const Json& row, const char* key) {
+  const auto place = row.find(key);
+  return place != row.end() && place->is_number() ? place->get<std::uint64_t>() : 0;
+}
+bool is(const Json& row, const char* key) {
+  const auto place = row.find(key);
+  return place != row.end() && place->is_boolean() && place->get<bool>();
+}
+const Json& part_of(const Json& row, const char* key) {
+  static const Json kNone = Json::object();
+  const auto place = row.find(key);
+  return place != row.end() && (place->is_object() || place->is_array()) ? *place : kNone;
+}
+
+// "1 GiB/s, 2000 iops"; "" for nothing.
+std::string amounts(const Json& row) {
+  std::string text;
+  const auto add = [&](std::uint64_t amount, std::string shown) {
+    if (amount > 0) text += (text.empty() ? "" : ", ") + std::move(shown);
+  };
+  const std::uint64_t bytes = number_of(row, "bytes");
+  const std::uint64_t operations = number_of(row, "operations");
+  const std::uint64_t metadata = number_of(row, "metadata_operations");
+  add(bytes, to_string(BytesPerSecond{bytes}));
+  add(operations, fmt::format("{} iops", operations));
+  add(metadata, fmt::format("{} metadata iops", metadata));
+  return text;
+}
+
+std::string time_of(const Json& row, const char* key) {
+  return to_string(Duration(std::chrono::microseconds(number_of(row, key))));
+}
+
+std::string state_of(const Json& stage) {
+  if (!is(stage, "connected")) return "ABSENT";
+  if (is(stage, "silent")) return "SILENT";
+  return is(stage, "late") ? "LATE" : "ok";
+}
+
+// Why something waits there.
+std::string why(const Json& stage) {
+  std::string text;
+  const auto add = [&](const std::string& more) {
+    if (!more.empty()) text += (text.empty() ? "" : "; ") + more;
+  };
+  add(text_of(stage, "problem"));
+  const std::uint64_t lies = number_of(stage, "lies");
+  if (lies > 0) add(fmt::format("{} counters that cannot be", lies));
+  const Json& rules = part_of(stage, "rules");
+  const std::string problem = text_of(rules, "problem");
+  if (!problem.empty()) add("rules: " + problem);
+  for (const Json& warning : part_of(rules, "warnings")) {
+    if (warning.is_string()) add(warning.get<std::string>());
+  }
+  return text;
+}
+
+std::string stage_table(const Json& stages) {
+  Table table({{.title = "STAGE"},
+               {.title = "STATE"},
+               {.title = "LATE", .is_number = true},
+               {.title = "JOBS", .is_number = true},
+               {.title = "CAPS"},
+               {.title = "RULES"},
+               {.title = "ADDRESS"},
+               {.title = "WHY"}});
+  for (const Json& stage : stages) {
+    table.add({text_of(stage, "name"), state_of(stage),
+               std::to_string(number_of(stage, "late_cycles")),
+               std::to_string(number_of(stage, "jobs")), amounts(part_of(stage, "caps")),
+               text_of(part_of(stage, "rules"), "state"), text_of(stage, "address"), why(stage)});
+  }
+  return table.empty() ? "" : "\n" + table.text();
+}
+
+std::string job_table(const Json& jobs) {
+  Table table({{.title = "VIRTUAL PFS"},
+               {.title = "WEIGHT", .is_number = true},
+               {.title = "STAGES", .is_number = true},
+               {.title = "MOST"},
+               {.title = "GRANTED"}});
+  for (const Json& job : jobs) {
+    table.add({text_of(job, "name"), std::to_string(number_of(job, "weight")),
+               std::to_string(number_of(job, "stages")), amounts(part_of(job, "most")),
+               amounts(part_of(job, "granted"))});
+  }
+  return table.empty() ? "" : "\n" + table.text();
+}
+
+std::string stages_line(const Json& stages) {
+  std::size_t connected = 0;
+  std::size_t late = 0;
+  for (const Json& stage : stages) {
+    connected += is(stage, "connected") ? 1 : 0;
+    late += is(stage, "connected") && is(stage, "late") ? 1 : 0;
+  }
+  std::string text = fmt::format("{} connected", connected);
+  if (late > 0) text += fmt::format(", {} LATE", late);
+  if (connected < stages.size()) text += fmt::format(", {} ABSENT", stages.size() - connected);
+  return text;
+}
+
+std::string rules_line(const Json& rules) {
+  std::string text =
+      fmt::format("{} live, version {}", number_of(rules, "live"), number_of(rules, "version"));
+  const std::uint64_t not_in_force = number_of(rules, "not_in_force");
+  if (not_in_force > 0) text += fmt::format(", {} NOT IN FORCE", not_in_force);
+  return text;
+}
+
+}  // namespace
+
+std::string coordinator_status_text(const std::string& json) {
+  const Json status = Json::parse(json, nullptr, false);
+  if (!status.is_object() || !status.contains("stages")) return "this is no coordinator\n";
+  std::string text;
+  const auto add = [&text](std::string_view what, const std::string& value) {
+    fmt::format_to(std::back_inserter(text), "{:<13}{}\n", what, printable(value));
+  };
+  const std::string problem = text_of(status, "policy_problem");
+  if (!problem.empty()) text += fmt::format("! THE POLICY CANNOT DIVIDE: {}\n", printable(problem));
+  add("coordinator", text_of(status, "name"));
+  add("since", time_text(static_cast<std::int64_t>(number_of(status, "started_at"))));
+  add("policy", text_of(status, "policy"));
+  add("term",
+      fmt::format("{}, cycle {}", number_of(status, "term"), number_of(status, "sequence")));
+  const Json& cycles = part_of(status, "cycles");
+  add("cycles", fmt::format("every {}: p50 {}, p99 {}, longest {}; {} late answers",
+                            time_of(cycles, "period_us"), time_of(cycles, "p50_us"),
+                            time_of(cycles, "p99_us"), time_of(cycles, "max_us"),
+                            number_of(cycles, "late_answers")));
+  const std::string capacity = amounts(part_of(status, "capacity"));
+  add("capacity", capacity.empty() ? "not divided" : capacity);
+  const std::string in_force = amounts(part_of(status, "in_force"));
+  if (!in_force.empty()) add("in force", in_force);
+  add("rules", rules_line(part_of(status, "rules")));
+  const Json& stages = part_of(status, "stages");
+  add("stages", stages_line(stages));
+  return text + stage_table(stages) + job_table(part_of(status, "jobs"));
+}
+
+std::vector<Answer> missing_stages(const std::string& json) {
+  const Json status = Json::parse(json, nullptr, false);
+  std::vector<Answer> missing;
+  if (!status.is_object()) return missing;
+  for (const Json& stage : part_of(status, "stages")) {
+    if (is(stage, "connected")) continue;
+    const std::string problem = text_of(stage, "problem");
+    missing.push_back(unreachable(text_of(stage, "name"), "unreachable",
+                                  problem.empty() ? "is not connected" : problem));
+  }
+  return missing;
+}
+
+}  // namespace vpfs::ctl
