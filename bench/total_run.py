@@ -30,7 +30,7 @@ class Times:
     local: float
     each: float
     counted: float
-    between: float = 0.6
+    between: float = 1.6  # more than a lease, so that each period begins with local sharing
     unsettled: float = 0.5  # at the beginning of local sharing
 
     def length(self, periods: int) -> float:

@@ -53,12 +53,19 @@ namespace vpfs {
 // it would have without the debt, and the debt stays. So the flow never gets more than its weight
 // allows.
 //
-// A report is about a time that has passed. If a flow that is put back for it were served nothing
-// until its tag is paid by local service, all servers would do that at once, and correct by as many
-// times too much as there are servers. So each request is charged in advance for what the flow gets
-// elsewhere meanwhile, as much as it got there for each byte here lately. A report then counts by
-// what it differs from what was charged for that time: between the last two reports, since a report
-// takes a period to go round.
+// A report is about a time that has passed. If it counted only then, all servers would correct the
+// same difference, each of them in full, and too late: shares would swing. So each request is
+// charged in advance for what its flow gets elsewhere meanwhile, by the ratio of service elsewhere
+// to service here lately.
+//
+//   - Reports are put together to spans of some requests, and compared with what was charged for
+//     their time. That is the time between the two reports before, since they go round in a period.
+//   - Of the difference, one part in kGently counts, if what is charged is about right on the
+//   whole.
+//     An application that is striped may be ahead on one server by what it is behind on another.
+//     Differences that counted in full would cancel what holds it back on the first one.
+//   - If it is not right, since the flow is hardly served here, the difference counts in full.
+//   - Until a flow's ratio is known, what it is served counts here alone.
 //
 // A flow that always gets more elsewhere than the others here could make up for would owe more and
 // more, and pay for it long after they, or its other servers, are gone. So a debt is no more than
@@ -137,17 +144,36 @@ class Sfq final : public Policy {
     Duration delay = {};  // for how long it may hold a head
     TimePoint due = {};   // when it stops holding the present head
 
-    Cost own = 0;         // sent here since the last report
-    Cost own_before = 0;  // between the last two
-    Cost own_lately = 0;  // of the last reports, the older ones with less weight
-    Cost elsewhere_lately = 0;
-    std::uint64_t ratio = 0;  // of these two, fixed point
-    Tag charged = 0;          // in advance, since the last report
-    Tag charged_before = 0;   // between the last two
+    // What was sent here, and charged for it in advance.
+    struct Sent {
+      Cost own = 0;
+      Tag charged = 0;
+    };
+    Sent sent;         // since the last report
+    Sent before;       // between the last two
+    Cost request = 1;  // the last one
+    // Reports are put together until they are about some requests. With what was sent in their
+    // time.
+    struct Span : Sent {
+      Cost elsewhere = 0;
+    };
+    Span span;
+    Span lately;              // of the last spans, the older ones with less weight
+    Tag reported_lately = 0;  // service elsewhere, like `charged` of the same spans
+    std::uint64_t ratio = 0;  // of service elsewhere to service here, fixed point
     Tag overcharged = 0;      // that could not be given back; less is charged until it is gone
 
-    // A report has come.
-    void learn(Cost elsewhere);
+    bool counts = false;        // a report has come
+    std::uint8_t learning = 0;  // spans, the present one included, that only teach the ratio
+
+    [[nodiscard]] bool is_learning() const { return learning > 0; }
+    // True: the span is long enough.
+    [[nodiscard]] bool take_report(Cost elsewhere);
+    void close_span(Tag reported);
+    // Whether what is charged in advance is what is reported, by and large.
+    [[nodiscard]] bool is_charged_well() const {
+      return lately.own > 0 && lately.charged >= reported_lately - reported_lately / 8;
+    }
   };
 
   // Puts a flow where its head belongs. REQUIRES: it has a head.

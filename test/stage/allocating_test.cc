@@ -411,6 +411,9 @@ TEST_F(StageAllocations, ServiceElsewhereCountsByDifferences) {
   };
   tell(1, 10 * kGiB);
   EXPECT_EQ(first(), a.app) << "the base gives no credit and no debt";
+  make();
+  sequence = 0;
+  tell(1, 10 * kGiB);
   tell(1, 10 * kGiB + kMiB);
   EXPECT_EQ(first(), b.app);
 }
