@@ -81,7 +81,7 @@ void VirtualPfsTable::set_info(AppId app, const Declared& declared, bool removed
   info.finish_by = finish_by(*declared, now);
   info.done_before = Bytes{counters_[app].done.all().bytes};
   info.removed = removed;
-  info.refused_promise = "";
+  info.refused_promise = nullptr;
   replace_info(app, std::move(info));
   row.retiring = false;  // the configuration may declare it now
   const bool was_from_template = std::exchange(row.from_template, is_template(*declared));
@@ -89,9 +89,11 @@ void VirtualPfsTable::set_info(AppId app, const Declared& declared, bool removed
 }
 
 void VirtualPfsTable::set_refused_promise(AppId app, std::string why) {
-  if (rows_[app].info->refused_promise == why) return;
+  const auto& before = rows_[app].info->refused_promise;
+  if (before == nullptr ? why.empty() : *before == why) return;
   VirtualPfsInfo info = *rows_[app].info;
-  info.refused_promise = std::move(why);
+  info.refused_promise =
+      why.empty() ? nullptr : std::make_shared<const std::string>(std::move(why));
   replace_info(app, std::move(info));
 }
 

@@ -35,7 +35,8 @@ struct VirtualPfsInfo {
   std::uint8_t jobid_size = 0;
   std::uint32_t nodes = 0;  // of its registered job, if a template made it; 0: not known
   std::optional<std::uint32_t> job_uid;  // whose that job is, while all requests are of one job
-  std::string refused_promise;           // why a promise of the share cannot be kept; "": it can
+  // Why a promise of the share cannot be kept; null: it can. So it hardly ever takes memory.
+  std::shared_ptr<const std::string> refused_promise;
 
   // The nodes of its job are its word "nodes", unless its declaration has one.
   [[nodiscard]] Share share() const;

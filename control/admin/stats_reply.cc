@@ -102,7 +102,7 @@ void fill(VirtualPfs& to, const StageSnapshot::Row& from, const stage::Config& c
   if (from.traffic_class < classes.size()) to.set_class_(classes[from.traffic_class].name);
   to.set_jobid(from.jobid);
   to.set_removed(from.info->removed);
-  to.set_refused_promise(from.info->refused_promise);
+  if (from.info->refused_promise) to.set_refused_promise(*from.info->refused_promise);
   fill_share(to, from.info->share());
   if (from.allocated.bytes) to.set_allocated_rate(from.allocated.bytes->count);
   if (from.allocated.operations) to.set_allocated_operations(*from.allocated.operations);

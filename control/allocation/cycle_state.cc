@@ -272,6 +272,15 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
     members_.pair(pair).limited = {};
   }
   FlowBase::Difference more;
+  // A report may have thousands of lies: the first one is told, all are counted.
+  bool has_told = false;
+  const auto count_lie = [&](std::uint32_t flow, std::string_view what) {
+    if (std::exchange(has_told, true)) {
+      ++stage.status.lies;
+    } else {
+      lie(stage, fmt::format("flow {}{}", flow, what));
+    }
+  };
   for (const FlowCounters& each : flows) {
     const bool is_there = each.flow < stage.flows.size() && stage.flows[each.flow].pair != kNone;
     if (each.ended) {
@@ -282,12 +291,12 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
       continue;
     }
     if (!is_there) {
-      lie(stage, fmt::format("flow {} was not announced", each.flow));
+      count_lie(each.flow, " was not announced");
       continue;
     }
     Membership::Flow& flow = stage.flows[each.flow];
     if (!flow.base.take(each, most, more, lie_)) {
-      lie(stage, fmt::format("flow {}: {}", each.flow, lie_));
+      count_lie(each.flow, ": " + lie_);
       continue;
     }
     Membership::PairRecord& pair = members_.pair(flow.pair);

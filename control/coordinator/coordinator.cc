@@ -177,7 +177,11 @@ std::expected<allocation::StageId, control::Error> Coordinator::admit(const Stag
   if (policy_.needs_elsewhere) {
     const bool is_configured = !config_.cost_model.empty();
     const std::string* expected = is_configured ? &config_.cost_model : common_cost_model();
-    const char* whose = is_configured ? "the coordinator's cost_model" : "that of other stages";
+    std::string whose = "the coordinator's cost_model";
+    if (!is_configured && expected != nullptr) {
+      const std::size_t stages = cost_models_.at(*expected);
+      whose = fmt::format("that of {} connected stage{}", stages, stages == 1 ? "" : "s");
+    }
     if (expected != nullptr && *expected != hello.cost_model) {
       return refuse(control::Error::INVALID, "cost_model",
                     fmt::format("\"{}\" of {} is not \"{}\", {}: services could not be compared",

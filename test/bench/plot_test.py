@@ -36,7 +36,7 @@ from matplotlib.transforms import Bbox  # noqa: E402
 
 import run_demo  # noqa: E402
 from bench import adaptbf_experiments, adaptbf_figures, edf, node, overhead, overhead_figures, plot, policies  # noqa: E402
-from bench import priority, relay, schedulers, sharing, stage  # noqa: E402
+from bench import priority, relay, schedulers, sharing, stage, whole_site  # noqa: E402
 from bench.attacks.run import ATTACKS  # noqa: E402
 from bench.attacks.run import figure as attacks_figure  # noqa: E402
 from bench.cluster import DIRECT  # noqa: E402
@@ -69,9 +69,12 @@ def demo() -> Figure:
     steps = run_demo.steps(4)
     measured = [Measured(step, index * 4, (index + 1) * 4, {"simulation": 300.0 - 60 * index, "analysis": 100.0 + 60 * index})
                 for index, step in enumerate(steps)]
+    parts = [whole_site.Part(title, begin, begin + 4, {"a": 40.0 + begin, "b": 80.0 - begin}, wanted)
+             for title, begin, wanted in (("each server alone", 0, 0.5), ("with a coordinator", 4, 1.0), ("it was killed", 8, 0.5))]
     return run_demo.figure({DIRECT: result({"simulation": 80, "analysis": 320}),
                             "px": result({"simulation": 267, "analysis": 133})}, 10,
-                           result({"simulation": 200, "analysis": 200}), measured)
+                           result({"simulation": 200, "analysis": 200}), measured,
+                           whole_site.Act(parts, result({"a": 40, "b": 80})))
 
 
 def overhead_rows() -> list[dict[str, object]]:

@@ -232,7 +232,10 @@ TEST_F(StageTest, APromiseThatAReloadMakesGoodIsNoLongerToldAsRefused) {
   config.virtual_pfs = {
       {.name = "a", .share = {.rate = {100 * kMiB}, .burst = {kMiB}, .latency = 1s}}};
   make(config);
-  const auto refused = [&] { return stage_->virtual_pfs()[named("a").app].info->refused_promise; };
+  const auto refused = [&] {
+    const auto& why = stage_->virtual_pfs()[named("a").app].info->refused_promise;
+    return why == nullptr ? std::string() : *why;
+  };
   EXPECT_NE(refused(), "");
   EXPECT_EQ(stage_->take_notices().size(), 1U);
   config.scheduler.own.of<EdfSettings>().capacity = kGiB;

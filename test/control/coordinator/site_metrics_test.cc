@@ -1,8 +1,14 @@
 #include "control/coordinator/site_metrics.h"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include <gmock/gmock.h>
 
 #include "test/control/metrics/exposition.h"
+#include "test/support/places.h"
 
 namespace vpfs::coordinator {
 namespace {
@@ -47,6 +53,16 @@ TEST(SiteMetrics, AreWellFormedAndSayWhatIsThere) {
   EXPECT_EQ(
       all.value("vpfs_coordinator_job_granted", {{"virtual_pfs", "a"}, {"resource", "bytes"}}),
       600);
+}
+
+// The file also is what the dashboard and the documents are checked against.
+TEST(SiteMetrics, ExampleIsAsItStandsInTheFile) {
+  const std::filesystem::path file = test::source("test/data/metrics/coordinator.prom");
+  std::ostringstream expected;
+  expected << std::ifstream(file).rdbuf();
+  const std::string text = site_metrics(example(), "0.1.0 (abc)", 10);
+  if (std::getenv("VPFS_WRITE_EXAMPLE") != nullptr) std::ofstream(file) << text;
+  EXPECT_EQ(text, expected.str());
 }
 
 TEST(SiteMetrics, OfManyJobsThoseThatHaveDoneMostAreShown) {

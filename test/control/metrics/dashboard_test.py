@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Fails when the dashboard, the alerts or their page do not fit the metrics of a proxy.
+"""Fails when a dashboard, the alerts or their page do not fit the metrics of a proxy and of a coordinator.
 
-Run from the repository root. test/data/metrics/example.prom has every metric; a test in C++ keeps it
-as the program writes it. Where promtool is installed, it parses every query and checks the alerts.
+Run from the repository root. test/data/metrics has a file with every metric of each; tests in C++ keep
+them as the programs write them. Where promtool is installed, it parses every query and checks the alerts.
 """
 from __future__ import annotations
 
@@ -15,20 +15,26 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
-EXAMPLE = pathlib.Path("test/data/metrics/example.prom")
-DASHBOARD = pathlib.Path("conf/grafana/vpfs.json")
+EXAMPLES = [pathlib.Path("test/data/metrics/example.prom"), pathlib.Path("test/data/metrics/coordinator.prom")]
+# With words of what each has to show.
+DASHBOARDS = {
+    pathlib.Path("conf/grafana/vpfs.json"): (
+        "read_bytes", "weight", "queue_requests", "wait_reason", "held_seconds", "limit_bytes", "rule_hits", "shadow", "depth",
+        "duration", "connections", "bypass"),
+    pathlib.Path("conf/grafana/coordinator.json"): ("stages", "cycle_seconds", "job_granted", "in_force", "capacity", "lies"),
+}
 ALERTS = pathlib.Path("conf/prometheus/vpfs-alerts.yaml")
 ALERT_TESTS = pathlib.Path("test/control/metrics/alerts_test.yaml")
 PAGE = pathlib.Path("docs/admin/monitoring.md")
 METRIC = re.compile(r"\bvpfs_[a-z0-9_]+")
 SELECTOR = re.compile(r"\b(vpfs_[a-z0-9_]+)\{([^}]*)\}")
-VARIABLES = {"$__rate_interval": "5m", "$proxy": ".*", "$virtual_pfs": ".*"}
+VARIABLES = {"$__rate_interval": "5m", "$proxy": ".*", "$virtual_pfs": ".*", "$coordinator": ".*"}
 
 
 def series() -> dict[str, set[str]]:
     """The names of all series, each with its labels."""
     found: dict[str, set[str]] = {}
-    for line in EXAMPLE.read_text().splitlines():
+    for line in "".join(file.read_text() for file in EXAMPLES).splitlines():
         if match := re.match(r"(vpfs_\w+)(?:\{(.*)\})? ", line):
             found.setdefault(match[1], set()).update(re.findall(r'(\w+)="', match[2] or ""))
     return found
@@ -47,24 +53,24 @@ def queries(dashboard: dict) -> Iterator[tuple[str, str]]:
             yield panel["title"], target["expr"]
 
 
-def check_layout(dashboard: dict) -> Iterator[str]:
+def check_layout(file: pathlib.Path, dashboard: dict) -> Iterator[str]:
     ids = [panel["id"] for panel in panels(dashboard)]
     if len(set(ids)) != len(ids):
-        yield f"{DASHBOARD}: two panels have the same id"
+        yield f"{file}: two panels have the same id"
     taken: set[tuple[int, int]] = set()
     for panel in panels(dashboard):
         place = panel["gridPos"]
         cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
                  for y in range(place["y"], place["y"] + place["h"])}
         if taken & cells or place["x"] + place["w"] > 24:
-            yield f"{DASHBOARD}: {panel['title']}: lies over another panel or beside the page"
+            yield f"{file}: {panel['title']}: lies over another panel or beside the page"
         taken |= cells
         if panel["type"] != "row" and not panel.get("targets"):
-            yield f"{DASHBOARD}: {panel['title']}: asks for nothing"
+            yield f"{file}: {panel['title']}: asks for nothing"
     known = {variable["name"] for variable in dashboard["templating"]["list"]} | {"__rate_interval", "__all"}
-    for name in re.findall(r"\$\{?(\w+)", DASHBOARD.read_text()):
+    for name in re.findall(r"\$\{?(\w+)", file.read_text()):
         if name not in known:
-            yield f"{DASHBOARD}: the variable {name} is not defined"
+            yield f"{file}: the variable {name} is not defined"
 
 
 def check_query(where: str, query: str, known: dict[str, set[str]]) -> Iterator[str]:
@@ -76,13 +82,12 @@ def check_query(where: str, query: str, known: dict[str, set[str]]) -> Iterator[
                 yield f"{where}: {name} has no label {label}"
 
 
-def check_use(dashboard: dict, known: dict[str, set[str]]) -> Iterator[str]:
-    """That the dashboard shows what a proxy counts."""
+def check_use(file: pathlib.Path, dashboard: dict) -> Iterator[str]:
+    """That the dashboard shows what its program counts."""
     used = {name for _, query in queries(dashboard) for name in METRIC.findall(query)}
-    for theme in ("read_bytes", "weight", "queue_requests", "wait_reason", "held_seconds", "limit_bytes", "rule_hits",
-                  "shadow", "depth", "duration", "connections", "bypass"):
+    for theme in DASHBOARDS[file]:
         if not any(theme in name for name in used):
-            yield f"{DASHBOARD}: shows nothing of {theme}"
+            yield f"{file}: shows nothing of {theme}"
 
 
 def check_page(known: dict[str, set[str]]) -> Iterator[str]:
@@ -109,26 +114,33 @@ def check_syntax(dashboard: dict) -> Iterator[str]:
         json.dump({"groups": [{"name": "queries", "rules": rules}]}, file)  # JSON is YAML
         file.flush()
         yield from promtool("check", "rules", file.name)
+
+
+def check_alerts() -> Iterator[str]:
     yield from promtool("check", "rules", ALERTS)
     yield from promtool("test", "rules", ALERT_TESTS)
 
 
 def main() -> int:
     known = series()
-    dashboard = json.loads(DASHBOARD.read_text())
-    problems = [*check_layout(dashboard), *check_use(dashboard, known), *check_page(known)]
-    if len(known) < 50:
-        problems.append(f"{EXAMPLE}: has {len(known)} series only")
-    for title, query in queries(dashboard):
-        problems += check_query(f"{DASHBOARD}: {title}", query, known)
-    for variable in dashboard["templating"]["list"]:
-        problems += check_query(f"{DASHBOARD}: {variable['name']}", variable.get("definition", ""), known)
+    problems = [*check_page(known)]
+    if len(known) < 70:
+        problems.append(f"{EXAMPLES[0].parent}: has {len(known)} series only")
+    for file in DASHBOARDS:
+        dashboard = json.loads(file.read_text())
+        problems += [*check_layout(file, dashboard), *check_use(file, dashboard)]
+        for title, query in queries(dashboard):
+            problems += check_query(f"{file}: {title}", query, known)
+        for variable in dashboard["templating"]["list"]:
+            problems += check_query(f"{file}: {variable['name']}", variable.get("definition", ""), known)
+        if shutil.which("promtool"):
+            problems += check_syntax(dashboard)
     alerts = "\n".join(line for line in ALERTS.read_text().splitlines() if not line.lstrip().startswith("#"))
     problems += check_query(str(ALERTS), alerts, known)
     summaries = {name.removesuffix("_sum"): labels for name, labels in known.items() if name.endswith("_sum")}
     problems += check_query(str(PAGE), PAGE.read_text(), known | summaries)
     if shutil.which("promtool"):
-        problems += check_syntax(dashboard)
+        problems += check_alerts()
     print("\n".join(problems) or "dashboard: ok")
     return 1 if problems else 0
 
