@@ -60,7 +60,15 @@ HierarchicalSite::HierarchicalSite(const HierarchySettings& settings)
       aggregator_terms_(settings.aggregators),
       stages_(std::size_t{settings.aggregators} * settings.stages) {}
 
-HierarchicalSite::~HierarchicalSite() = default;
+// Aggregators and their links hold each other.
+HierarchicalSite::~HierarchicalSite() {
+  for (const std::weak_ptr<Aggregator>& each : all_aggregators_) {
+    const std::shared_ptr<Aggregator> aggregator = each.lock();
+    if (aggregator == nullptr) continue;
+    aggregator->parent = nullptr;
+    aggregator->stages.clear();
+  }
+}
 
 void HierarchicalSite::run() {
   for (std::uint32_t i = 0; i < stages_.size(); ++i) {
@@ -109,6 +117,7 @@ void HierarchicalSite::root_cycle() {
 
 void HierarchicalSite::start_aggregator(std::uint32_t number) {
   auto aggregator = std::make_shared<Aggregator>();
+  all_aggregators_.push_back(aggregator);
   auto policy = std::make_unique<GivenPolicy>(Amounts{});
   GivenPolicy& given = *policy;
   aggregator->number = number;

@@ -112,6 +112,7 @@ class HierarchicalSite {
   std::uint64_t root_number_ = 0;  // cycles of a dead one do not go on
   std::vector<LinkPtr> root_links_;
   std::vector<std::shared_ptr<Aggregator>> aggregators_;
+  std::vector<std::weak_ptr<Aggregator>> all_aggregators_;  // former ones too
   std::vector<std::uint64_t> aggregator_terms_;
   std::vector<std::shared_ptr<ModelStage>> stages_;
   std::uint64_t incarnations_ = 0;

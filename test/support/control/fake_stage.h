@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <asio/io_context.hpp>
 
@@ -25,6 +26,17 @@ class FakeStage {
   // With a context: over TLS, after the handshake.
   [[nodiscard]] static FakeStage dial(const net::Endpoint& tcp,
                                       std::shared_ptr<net::TlsContext> tls);
+
+  FakeStage(FakeStage&&) = default;
+  // The stream goes before its context.
+  FakeStage& operator=(FakeStage&& other) noexcept {
+    stream_ = nullptr;
+    context_ = std::move(other.context_);
+    stream_ = std::move(other.stream_);
+    reader_ = std::move(other.reader_);
+    return *this;
+  }
+  ~FakeStage() = default;
 
   [[nodiscard]] bool connected() const { return stream_ != nullptr; }
   bool send(std::string_view bytes, std::chrono::milliseconds patience = 5s);
