@@ -167,8 +167,8 @@ class TotalTest(unittest.TestCase):
 
     def outcome(self) -> Outcome:
         # Local for 2 s, then the coordinator, which needs 0.5 s.
-        a = [80.0] * 25 + [106.7] * 35
-        b = [160.0] * 25 + [106.7] * 35
+        a = [40.0] * 25 + [53.35] * 35
+        b = [80.0] * 25 + [53.35] * 35
         return Outcome(self.CASE, Times(local=2.0, each=4.0, counted=2.0, unsettled=0.5), result_of({"a": a, "b": b}),
                        [Phase(0.05, 2.0, 6.0)])
 
@@ -180,11 +180,11 @@ class TotalTest(unittest.TestCase):
         local_row, row = self.outcome().rows()
         self.assertAlmostEqual(local_row["ratio"], 0.5)
         self.assertEqual(local_row["policy"], "local")
-        self.assertAlmostEqual(local_row["total_vs_feasible"], 240 / (80 * 8 / 3), places=3)
+        self.assertAlmostEqual(local_row["total_vs_feasible"], 120 / (40 * 8 / 3), places=3)
         self.assertAlmostEqual(row["ratio"], 1.0)
         self.assertAlmostEqual(row["feasible_ratio"], 1.0)
         self.assertAlmostEqual(row["total_vs_feasible"], 1.0, places=3)
-        self.assertAlmostEqual(row["total_vs_local"], 213.4 / 240, places=3)
+        self.assertAlmostEqual(row["total_vs_local"], 106.7 / 120, places=3)
         self.assertTrue(8 <= row["settle_periods"] <= 10, row["settle_periods"])
 
     def test_targets_name_each_period(self) -> None:
@@ -211,7 +211,7 @@ class TotalTest(unittest.TestCase):
 
     def test_a_window_has_enough_requests_and_periods(self) -> None:
         services = self.CASE.feasible()
-        self.assertAlmostEqual(window_of(self.CASE, services, 0.01), 0.38)
+        self.assertAlmostEqual(window_of(self.CASE, services, 0.01), 0.75)
         self.assertAlmostEqual(window_of(self.CASE, services, 0.5), 2.0)
 
     def test_steps_are_judged_by_settling_and_swings(self) -> None:
