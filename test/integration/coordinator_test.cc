@@ -71,6 +71,7 @@ TEST_F(CoordinatorTest, ItsLateMessagesAreHarmlessAfterItStoodStill) {
   CoordinatorProcess coordinator = site_.coordinator("site", kQuick);
   coordinator.start();
   LoadRun load(site_.load(kTwoMixed));
+  ASSERT_TRUE(load.wait_until_begun()) << load.text();
   ASSERT_TRUE(site_.all_are_led(1));
   coordinator.signal(SIGSTOP);
   ASSERT_TRUE(site_.all_are_alone());
