@@ -10,6 +10,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "base/nearest_word.h"
+#include "base/one_line.h"
 #include "base/yaml_documents.h"
 
 namespace vpfs {
@@ -44,22 +45,6 @@ template <typename T, typename Print>
 std::string range_problem(std::string_view text, T least, T most, T no_limit, Print print) {
   if (most == no_limit) return fmt::format("{} is out of range: at least {}", text, print(least));
   return fmt::format("{} is out of range: {} to {}", text, print(least), print(most));
-}
-
-// With control characters escaped, so that a message stays one line whatever it quotes.
-std::string one_line(std::string_view text) {
-  std::string line;
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      line += "\\n";
-    } else if (code < 0x20 || code == 0x7f) {
-      line += fmt::format("\\x{:02x}", code);
-    } else {
-      line += c;
-    }
-  }
-  return line;
 }
 
 }  // namespace

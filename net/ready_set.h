@@ -22,8 +22,8 @@ class ReadySet {
    public:
     virtual ~Member() = default;
     // Something has come, or there is room again. It is told once: the member reads all that is
-    // there, and where the peer `has_ended` until the end. It may be removed from inside, and so
-    // may others.
+    // there, and where the peer `has_ended` until the end, or has it told again. It may be removed
+    // from inside, and so may others.
     virtual void ready(bool readable, bool writable, bool has_ended) = 0;
   };
 
@@ -37,6 +37,10 @@ class ReadySet {
   [[nodiscard]] Result<void> add(int descriptor, Member& member);
   // Whether to be told of room as well.
   void want_room(int descriptor, Member& member, bool wants);
+  // Tells in a later turn what is there still, for a member that has not read all of it.
+  void tell_again(int descriptor, Member& member, bool wants_room) {
+    want_room(descriptor, member, wants_room);
+  }
   // Nothing is told after it. Comes before the descriptor is closed.
   void remove(int descriptor, Member& member);
   // Whether more is sure to come at once. Then the set waits for it itself, for a moment each time,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -28,11 +27,6 @@ struct CoordinatorLink final : control::Link {
   control::FlowReports reports;
   std::vector<stage::Allocation> allocations;
 };
-
-std::uint64_t random_number() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32U | device();
-}
 
 std::string cost_text(const CostModel::Settings& cost) {
   return fmt::format("per_request={} read_permille={} write_permille={} metadata={}",
@@ -77,7 +71,7 @@ ControlSide::ControlSide(control::Administration& administration, Dispatcher& di
       dispatcher_(dispatcher),
       shared_(shared),
       context_(context),
-      incarnation_(random_number()) {}
+      incarnation_(control::new_incarnation()) {}
 
 Result<void> ControlSide::open(const Config& config, const std::string& address) {
   introduce(config, address);

@@ -272,14 +272,13 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
     members_.pair(pair).limited = {};
   }
   FlowBase::Difference more;
+  FlowBase::Lie found;
   // A report may have thousands of lies: the first one is told, all are counted.
   bool has_told = false;
-  const auto count_lie = [&](std::uint32_t flow, std::string_view what) {
-    if (std::exchange(has_told, true)) {
-      ++stage.status.lies;
-    } else {
-      lie(stage, fmt::format("flow {}{}", flow, what));
-    }
+  const auto is_first_lie = [&] {
+    if (!std::exchange(has_told, true)) return true;
+    ++stage.status.lies;
+    return false;
   };
   for (const FlowCounters& each : flows) {
     const bool is_there = each.flow < stage.flows.size() && stage.flows[each.flow].pair != kNone;
@@ -291,12 +290,15 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
       continue;
     }
     if (!is_there) {
-      count_lie(each.flow, " was not announced");
+      if (is_first_lie()) lie(stage, fmt::format("flow {} was not announced", each.flow));
       continue;
     }
     Membership::Flow& flow = stage.flows[each.flow];
-    if (!flow.base.take(each, most, more, lie_)) {
-      count_lie(each.flow, ": " + lie_);
+    if (!flow.base.take(each, most, more, found)) {
+      if (is_first_lie()) {
+        lie(stage, fmt::format("flow {}: {} {} from {} to {}", each.flow, found.counter, found.what,
+                               found.before, found.now));
+      }
       continue;
     }
     Membership::PairRecord& pair = members_.pair(flow.pair);

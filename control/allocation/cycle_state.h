@@ -33,8 +33,7 @@ namespace vpfs::allocation {
 //   aggregator that answers `pending` has applied it, but its stages may not have: then the larger
 //   one of both counts until an answer that is not pending;
 // - until a lease after its answer has come: the stage got it earlier. If leases differ, the
-// longest
-//   one that the process was sent counts;
+//   longest one that the process was sent counts;
 // - until a lease and `transit` after its connection has ended: for that long the stage may still
 //   read what was sent. A stage that sleeps longer with an unread cycle would apply it late. So a
 //   silent stage is sent one without a lease behind it before it is disconnected.
@@ -208,7 +207,6 @@ class CycleState {
 
   Amounts in_force_;
   std::string policy_problem_;
-  std::string lie_;
   std::size_t unanswered_ = 0;
   std::optional<TimePoint> deadline_;
   std::optional<TimePoint> began_at_;

@@ -1,9 +1,6 @@
 #include "control/allocation/flow_base.h"
 
-#include <string_view>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace vpfs::allocation {
 namespace {
@@ -11,7 +8,7 @@ namespace {
 // Makes the differences of one report.
 class Subtraction {
  public:
-  Subtraction(std::uint64_t most, std::string& lie) : most_(most), lie_(lie) {}
+  Subtraction(std::uint64_t most, FlowBase::Lie& lie) : most_(most), lie_(lie) {}
 
   std::uint64_t operator()(std::string_view counter, std::uint64_t now, std::uint64_t before) {
     if (now < before) return reject(counter, "went back", now, before);
@@ -24,19 +21,19 @@ class Subtraction {
   std::uint64_t reject(std::string_view counter, std::string_view what, std::uint64_t now,
                        std::uint64_t before) {
     is_sound_ = false;
-    lie_ = fmt::format("{} {} from {} to {}", counter, what, before, now);
+    lie_ = {.counter = counter, .what = what, .before = before, .now = now};
     return 0;
   }
 
   std::uint64_t most_;
-  std::string& lie_;
+  FlowBase::Lie& lie_;
   bool is_sound_ = true;
 };
 
 }  // namespace
 
 bool FlowBase::take(const FlowCounters& counters, std::uint64_t most, Difference& difference,
-                    std::string& lie) {
+                    Lie& lie) {
   difference = {};
   const FlowCounters before = std::exchange(before_, counters);
   if (!std::exchange(is_set_, true)) return true;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "control/allocation/cycle_types.h"
 
@@ -16,6 +16,13 @@ class FlowBase {
     Microseconds limited = {};
     Cost done = 0;
   };
+  // A counter that cannot be.
+  struct Lie {
+    std::string_view counter;
+    std::string_view what;  // it did
+    std::uint64_t before = 0;
+    std::uint64_t now = 0;
+  };
 
   // The flow has started after the last report: all that it did counts.
   void start_at_zero() { *this = {}, is_set_ = true; }
@@ -27,7 +34,7 @@ class FlowBase {
   // lie does not make lies of all that follows. `lie` says what was wrong; it is not touched
   // otherwise. Returns whether the counters are credible.
   [[nodiscard]] bool take(const FlowCounters& counters, std::uint64_t most, Difference& difference,
-                          std::string& lie);
+                          Lie& lie);
 
  private:
   FlowCounters before_;

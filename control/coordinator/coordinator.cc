@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <random>
 #include <utility>
 
 #include <asio/post.hpp>
@@ -41,11 +40,6 @@ constexpr Duration kIdle = std::chrono::milliseconds(10);
 constexpr Duration kPatience = std::chrono::seconds(1);
 constexpr std::size_t kJoinsTold = 20;
 constexpr Duration kBusy = std::chrono::milliseconds(1);
-
-std::uint64_t random_number() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32U | device();
-}
 
 }  // namespace
 
@@ -113,7 +107,7 @@ Coordinator::Coordinator(const Config& config, const Clock& clock, const Term& t
     : config_(config),
       clock_(clock),
       term_(term),
-      incarnation_(random_number()),
+      incarnation_(control::new_incarnation()),
       policy_(*allocation::find_policy(config.policy)),
       signals_(context_, SIGTERM, SIGINT, SIGUSR2),
       cycle_timer_(context_),

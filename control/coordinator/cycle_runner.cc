@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include <asio/post.hpp>
 
 #include "base/check.h"
+#include "control/wire/protocol.h"
 
 namespace vpfs::coordinator {
 namespace {
@@ -125,19 +127,21 @@ void CycleRunner::announced(StageId stage, const control::Flows& flows) {
 void CycleRunner::reported(StageId stage, const control::Report& report) {
   counters_.clear();
   for (const control::FlowReport& each : report.flows()) counters_.push_back(counters_of(each));
+  const std::string problem = report.has_refused() ? control::describe(report.refused()) : "";
   (void)state_.on_report(stage,
                          {.term = report.term(),
                           .sequence = report.sequence(),
                           .applied = report.applied(),
-                          .problem = report.refused().text(),
+                          .problem = problem,
                           .pending = report.pending()},
                          counters_, clock_.now());
   look_whether_done();
 }
 
 void CycleRunner::refused(StageId stage, std::uint64_t sequence, const control::Error& why) {
+  const std::string problem = control::describe(why);
   (void)state_.on_report(
-      stage, {.term = state_.term(), .sequence = sequence, .applied = false, .problem = why.text()},
+      stage, {.term = state_.term(), .sequence = sequence, .applied = false, .problem = problem},
       {}, clock_.now());
   look_whether_done();
 }

@@ -10,6 +10,8 @@
 namespace vpfs::coordinator {
 namespace {
 
+// So much is read of one link before others have their turn.
+constexpr std::size_t kMostInTurn = std::size_t{1024} * 1024;
 // A peer that leaves more than this unread is of no use.
 constexpr std::size_t kMostUnsent = std::size_t{16} * 1024 * 1024;
 
@@ -64,15 +66,17 @@ void Link::ready(bool readable, bool writable, bool has_ended) {
 
 // Less than there was room for is all that was there, unless more is inside of the stream.
 void Link::read(bool has_ended) {
-  for (;;) {
+  for (std::size_t taken = 0; taken < kMostInTurn;) {
     const net::ReadyStream::Outcome outcome = stream_->read_now(room_.buffer);
     if (outcome.error) return end(stream_->explain(outcome.error));
     if (outcome.has_ended) return end("it closed the connection");
     if (outcome.size == 0) return;
+    taken += outcome.size;
     take(std::span(room_.buffer).first(outcome.size));
     if (stream_ == nullptr) return;
     if (outcome.size < room_.buffer.size() && !has_ended && !stream_->may_have_more()) return;
   }
+  room_.set.tell_again(stream_->descriptor(), *this, wants_room_);
 }
 
 void Link::take(std::span<const std::byte> bytes) {

@@ -10,10 +10,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "control/wire/client_connect.h"
+#include "base/one_line.h"
+#include "control/coordinator/dial_stream.h"
 #include "control/wire/protocol.h"
-#include "net/ready_stream.h"
-#include "net/socket_options.h"
 
 namespace vpfs::coordinator {
 namespace {
@@ -26,6 +25,8 @@ constexpr std::size_t kMostFrame = std::size_t{64} * 1024 * 1024;
 constexpr Duration kLeastPause = std::chrono::milliseconds(100);
 constexpr Duration kMostPause = std::chrono::seconds(2);
 constexpr Duration kConnect = std::chrono::seconds(5);
+// A parent without a lease says something at least as often.
+constexpr Duration kSilence = std::chrono::seconds(10);
 constexpr std::uint64_t kLongestLeaseUs = std::uint64_t{3600} * 1'000'000;
 
 allocation::Grant grant_of(const control::Allocation& from) {
@@ -84,6 +85,7 @@ ParentLink::ParentLink(asio::io_context& context, const Clock& clock, const Conf
       host_(host),
       dial_timer_(context),
       lease_timer_(context),
+      silence_timer_(context),
       pause_(kLeastPause) {}
 
 ParentLink::~ParentLink() {
@@ -98,6 +100,7 @@ void ParentLink::stop() {
   if (std::exchange(is_stopped_, true)) return;
   dial_timer_.cancel();
   lease_timer_.cancel();
+  silence_timer_.cancel();
   if (link_ != nullptr) link_->close();
 }
 
@@ -117,30 +120,19 @@ void ParentLink::dial() {
 }
 
 net::Task<> ParentLink::connect(control::Hello hello) {
-  const control::PortAddress& address = *config_.parent;
-  control::ClientOptions options;
-  options.connect_within = kConnect;
-  options.peer = "coordinator";
-  options.key = "stages.listen";
-  options.names_users = false;
-  auto socket = co_await control::connect_socket(address, std::move(options));
+  DialTarget target = {.address = *config_.parent, .peer = "coordinator", .key = "stages.listen"};
+  DialledStream stream = co_await dial_stream(std::move(target), kConnect, tls_);
   if (is_stopped_) co_return;
-  if (!socket) {
-    dial_later(socket.error());
+  if (!stream) {
+    dial_later(stream.error());
     co_return;
-  }
-  std::unique_ptr<net::ReadyStream> stream;
-  if (address.is_unix()) {
-    stream = net::make_ready_stream(std::move(*socket));
-  } else {
-    net::keep_alive(socket->native_handle());
-    stream =
-        net::make_ready_tls_stream(std::move(*socket), tls_, net::TlsSide::client, address.host);
   }
   hello_ = std::move(hello);
   connection_state_ = State::greeting;
   Link::Owner& self = *this;
-  link_ = std::make_unique<Link>(std::move(stream), room_, self, kMostFrame);
+  link_ = std::make_unique<Link>(std::move(*stream), room_, self, kMostFrame);
+  heard_at_ = clock_.now();
+  watch_silence();
   link_->open();
 }
 
@@ -163,7 +155,20 @@ void ParentLink::opened(Link& /*link*/) {
   send(out_, 1);
 }
 
+// A parent that hangs, or whose machine is gone, ends no connection. While its lease lasts it may
+// be silent.
+void ParentLink::watch_silence() {
+  const TimePoint last = std::max(heard_at_, uplink_.lease_end().value_or(heard_at_));
+  silence_timer_.expires_at(last + kSilence);
+  silence_timer_.async_wait([this, last](std::error_code error) {
+    if (error || is_stopped_ || link_ == nullptr) return;
+    const bool said_nothing = heard_at_ <= last && uplink_.lease_end().value_or(last) <= last;
+    said_nothing ? lose("it says nothing") : watch_silence();
+  });
+}
+
 void ParentLink::received(Link& /*link*/, std::span<const std::byte> frame) {
+  heard_at_ = clock_.now();
   Envelope& envelope = memory_.begin();
   if (!control::decode(frame, envelope)) {
     lose("not the control protocol: a frame that is no message");
@@ -181,6 +186,7 @@ void ParentLink::ended(Link& /*link*/, const std::string& why) {
 
 void ParentLink::lose(const std::string& why) {
   if (link_ == nullptr) return;
+  silence_timer_.cancel();
   link_->close();
   if (gone_.empty()) asio::post(context_, [this] { gone_.clear(); });
   gone_.push_back(std::move(link_));
@@ -189,21 +195,22 @@ void ParentLink::lose(const std::string& why) {
 }
 
 void ParentLink::greeted(const Envelope& envelope) {
-  if (envelope.has_error()) return lose("it refuses: " + envelope.error().text());
+  if (envelope.has_error()) return lose("it refuses: " + control::describe(envelope.error()));
   const control::Hello& hello = envelope.hello();
   if (!envelope.has_hello() || hello.role() != control::Hello::COORDINATOR) {
     return lose("it is no coordinator");
   }
   if (!hello.policy().empty() && hello.policy() != config_.policy) {
     return lose(fmt::format("its policy is {}, that of this aggregator is {}: they must agree",
-                            hello.policy(), config_.policy));
+                            one_short_line(hello.policy()), config_.policy));
   }
   connection_state_ = State::connected;
   ++connections_;
   uplink_.connect();
   problem_.clear();
   pause_ = kLeastPause;
-  spdlog::info("parent {} at {} is connected", hello.name(), control::to_string(*config_.parent));
+  spdlog::info("parent {} at {} is connected", one_short_line(hello.name()),
+               control::to_string(*config_.parent));
 }
 
 void ParentLink::handle(const Envelope& envelope) {
@@ -215,12 +222,23 @@ void ParentLink::handle(const Envelope& envelope) {
 }
 
 void ParentLink::take_cycle(const control::Cycle& cycle, std::uint64_t number) {
+  const Taken taken = {
+      .number = number,
+      .connection = connections_,
+      .term = cycle.term(),
+      .sequence = cycle.sequence(),
+      .lease = std::chrono::microseconds(std::min(cycle.lease_us(), kLongestLeaseUs)),
+      .complete = cycle.complete(),
+      .want_report = cycle.want_report()};
   if (waiting_) {
     return refuse(
-        cycle, number,
-        make_error(control::Error::UNAVAILABLE, "", "the cycle before is not answered yet"));
+        taken, make_error(control::Error::UNAVAILABLE, "", "the cycle before is not answered yet"));
   }
-  waiting_ = {.cycle = cycle, .number = number, .connection = connections_};
+  waiting_ = taken;
+  grants_.clear();
+  for (const control::Allocation& each : cycle.allocations()) {
+    grants_.push_back({.flow = each.flow(), .grant = grant_of(each)});
+  }
   // A round takes answers of stages between its messages, which is not possible in here.
   asio::post(context_, [this] { run_waiting(); });
 }
@@ -229,33 +247,26 @@ void ParentLink::take_cycle(const control::Cycle& cycle, std::uint64_t number) {
 // round_is_over() comes.
 void ParentLink::run_waiting() {
   if (!waiting_ || runner_.is_running()) return;
-  const Waiting next = *std::exchange(waiting_, std::nullopt);
-  const control::Cycle& cycle = next.cycle;
-  grants_.clear();
-  for (const control::Allocation& each : cycle.allocations()) {
-    grants_.push_back({.flow = each.flow(), .grant = grant_of(each)});
+  const Taken cycle = *std::exchange(waiting_, std::nullopt);
+  const auto sense = uplink_.on_cycle({.term = cycle.term,
+                                       .sequence = cycle.sequence,
+                                       .lease = cycle.lease,
+                                       .complete = cycle.complete,
+                                       .grants = grants_},
+                                      clock_.now());
+  if (sense == allocation::Uplink::Taken::outdated) {
+    return refuse(cycle, make_error(control::Error::OUTDATED, "sequence",
+                                    "a cycle of this or a later epoch was applied before"));
   }
-  const auto taken = uplink_.on_cycle(
-      {.term = cycle.term(),
-       .sequence = cycle.sequence(),
-       .lease = std::chrono::microseconds(std::min(cycle.lease_us(), kLongestLeaseUs)),
-       .complete = cycle.complete(),
-       .grants = grants_},
-      clock_.now());
-  if (taken == allocation::Uplink::Taken::outdated) {
-    return refuse(cycle, next.number,
-                  make_error(control::Error::OUTDATED, "sequence",
-                             "a cycle of this or a later epoch was applied before"));
-  }
-  term_ = cycle.term();
-  sequence_ = cycle.sequence();
+  term_ = cycle.term;
+  sequence_ = cycle.sequence;
   look_whether_led();
-  const bool asks = taken == allocation::Uplink::Taken::asked;
-  const auto kind = asks                  ? CycleRunner::Kind::ask
-                    : cycle.want_report() ? CycleRunner::Kind::fused
-                                          : CycleRunner::Kind::enforce;
-  runner_.run(kind, [this, next](const CycleRunner::Times& /*times*/) {
-    if (next.connection == connections_ && link_ != nullptr) answer(next.cycle, next.number);
+  const bool asks = sense == allocation::Uplink::Taken::asked;
+  const auto kind = asks                ? CycleRunner::Kind::ask
+                    : cycle.want_report ? CycleRunner::Kind::fused
+                                        : CycleRunner::Kind::enforce;
+  runner_.run(kind, [this, cycle](const CycleRunner::Times& /*times*/) {
+    if (cycle.connection == connections_ && link_ != nullptr) answer(cycle);
     run_waiting();
   });
 }
@@ -278,31 +289,32 @@ void ParentLink::look_whether_led() {
   host_.led(is_led);
 }
 
-void ParentLink::answer(const control::Cycle& cycle, std::uint64_t number) {
-  control::Report& report = *out_.mutable_report();
-  report.Clear();
+void ParentLink::answer(const Taken& cycle) {
+  control::Report& report = begin_report(cycle);
   report.set_applied(true);
-  report.set_sequence(cycle.sequence());
-  report.set_term(cycle.term());
   report.set_pending(uplink_.is_pending());
-  if (cycle.want_report()) {
+  if (cycle.want_report) {
     const allocation::Uplink::Report told = uplink_.report();
     report.set_pending(told.pending);
     flows_.mutable_flows()->clear_flows();
     for (const auto& each : told.announced) fill(*flows_.mutable_flows()->add_flows(), each);
     for (const auto& each : told.flows) fill(*report.add_flows(), each);
-    if (!told.announced.empty()) send(flows_, number);
+    if (!told.announced.empty()) send(flows_, cycle.number);
   }
-  send(out_, number);
+  send(out_, cycle.number);
 }
 
-void ParentLink::refuse(const control::Cycle& cycle, std::uint64_t number, control::Error why) {
+void ParentLink::refuse(const Taken& cycle, control::Error why) {
+  *begin_report(cycle).mutable_refused() = std::move(why);
+  send(out_, cycle.number);
+}
+
+control::Report& ParentLink::begin_report(const Taken& cycle) {
   control::Report& report = *out_.mutable_report();
   report.Clear();
-  report.set_sequence(cycle.sequence());
-  report.set_term(cycle.term());
-  *report.mutable_refused() = std::move(why);
-  send(out_, number);
+  report.set_term(cycle.term);
+  report.set_sequence(cycle.sequence);
+  return report;
 }
 
 void ParentLink::send(Envelope& envelope, std::uint64_t number) {

@@ -77,19 +77,24 @@ class ParentLink final : private Link::Owner {
 
   void greeted(const control::Envelope& envelope);
   void handle(const control::Envelope& envelope);
+  // A cycle of the parent, without what it grants.
+  struct Taken {
+    std::uint64_t number = 0;  // of the message
+    std::uint64_t connection = 0;
+    std::uint64_t term = 0;
+    std::uint64_t sequence = 0;
+    Duration lease = {};
+    bool complete = false;
+    bool want_report = false;
+  };
   void take_cycle(const control::Cycle& cycle, std::uint64_t number);
   void run_waiting();
-  void answer(const control::Cycle& cycle, std::uint64_t number);
-  void refuse(const control::Cycle& cycle, std::uint64_t number, control::Error why);
+  void answer(const Taken& cycle);
+  void refuse(const Taken& cycle, control::Error why);
+  [[nodiscard]] control::Report& begin_report(const Taken& cycle);
   void send(control::Envelope& envelope, std::uint64_t number);
-  void watch_lease();
   void look_whether_led();
-
-  struct Waiting {
-    control::Cycle cycle;
-    std::uint64_t number = 0;
-    std::uint64_t connection = 0;
-  };
+  void watch_silence();
 
   asio::io_context& context_;
   const Clock& clock_;
@@ -105,17 +110,19 @@ class ParentLink final : private Link::Owner {
   control::Hello hello_;
   asio::steady_timer dial_timer_;
   asio::steady_timer lease_timer_;
+  asio::steady_timer silence_timer_;
   Duration pause_;
   std::string problem_ = "was not dialled yet";
   control::MessageMemory memory_;
   control::Envelope out_;
   control::Envelope flows_;
-  std::vector<allocation::FlowGrant> grants_;
   std::string frames_;
-  std::uint64_t connections_ = 0;   // so far
-  std::optional<Waiting> waiting_;  // the parent's cycle, while another one runs
-  std::uint64_t term_ = 0;          // of the last cycle
+  std::uint64_t connections_ = 0;              // so far
+  std::optional<Taken> waiting_;               // the parent's cycle, while another one runs
+  std::vector<allocation::FlowGrant> grants_;  // of that
+  std::uint64_t term_ = 0;                     // of the last cycle
   std::uint64_t sequence_ = 0;
+  TimePoint heard_at_;  // something of the parent
   bool is_led_ = false;
   bool is_stopped_ = false;
 };

@@ -7,15 +7,13 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "control/wire/protocol.h"
+
 namespace vpfs::coordinator {
 namespace {
 
 constexpr const char* kTooOld =
     "does not take rules of a coordinator: its program is of an older version";
-
-std::string describe(const control::Error& error) {
-  return error.place().empty() ? error.text() : error.place() + ": " + error.text();
-}
 
 }  // namespace
 
@@ -86,7 +84,7 @@ void SiteStages::answered(allocation::StageId id, std::uint64_t connection, std:
     member.warnings.assign(answer.ack().warnings().begin(), answer.ack().warnings().end());
     member.has_newest = version == version_;
   } else {
-    member.problem = answer.has_error() ? describe(answer.error()) : "gave another answer";
+    member.problem = answer.has_error() ? control::describe(answer.error()) : "gave another answer";
     spdlog::warn("stage {}: the site's rules: {}", member.hello->name, member.problem);
     if (answer.error().code() == control::Error::UNAVAILABLE) {
       stage.again_at = clock_.now() + limits_.pause;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/one_line.h"
 #include "base/version.h"
 #include "control/coordinator/stage_links.h"
 #include "control/coordinator/stage_peer.h"
@@ -53,7 +54,7 @@ void StageLinks::opened(Peer& peer) {
 
 void StageLinks::greet(Peer& peer, const Envelope& envelope) {
   if (peer.dialled != nullptr && envelope.has_error()) {
-    return drop(peer, "it refuses: " + describe(envelope.error()));
+    return drop(peer, "it refuses: " + control::describe(envelope.error()));
   }
   if (!envelope.has_hello() || envelope.answer() != (peer.dialled != nullptr)) {
     return refuse(peer, envelope.id(),
@@ -80,16 +81,18 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
   StageHello& stage = peer.hello;
   const bool is_named = peer.dialled != nullptr && !peer.dialled->config.name.empty();
   stage.name = is_named ? peer.dialled->config.name : hello.name();
-  if (stage.name.empty() || stage.name.size() > kLongestName) {
-    return refuse_it(control::Error::INVALID, "name",
-                     fmt::format("a stage needs a name of at most {} bytes", kLongestName));
+  if (stage.name.empty() || stage.name.size() > kLongestName ||
+      stage.name != one_line(stage.name)) {
+    return refuse_it(
+        control::Error::INVALID, "name",
+        fmt::format("a stage needs a name of one line and at most {} bytes", kLongestName));
   }
   stage.address = peer.from;
   stage.was_dialled = peer.dialled != nullptr;
   stage.incarnation = hello.incarnation();
   stage.term = hello.term();
-  stage.cost_model = hello.cost_model();
-  stage.program = hello.program();
+  stage.cost_model = one_short_line(hello.cost_model());
+  stage.program = one_short_line(hello.program());
   for (const std::string& each : hello.capabilities()) {
     stage.takes_caps |= each == "caps";
     stage.takes_elsewhere |= each == "elsewhere";
@@ -101,6 +104,7 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
   if (!admitted) return refuse(peer, number, admitted.error());
   peer.stage = *admitted;
   peer.state = Peer::State::joined;
+  unjoined_.erase(peer.place);
   peer.joined_as = joins_++;
   peer.link.allow(limits_.frame_of_stages);
   if (by_stage_.size() <= peer.stage.index) by_stage_.resize(std::size_t{peer.stage.index} + 1);
@@ -120,14 +124,14 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
 void StageLinks::refuse(Peer& peer, std::uint64_t number, const control::Error& why) {
   ++counters_.refused;
   if (peer.dialled == nullptr) {
-    complain(fmt::format("{} is refused: {}", peer.from, describe(why)));
+    complain(fmt::format("{} is refused: {}", peer.from, control::describe(why)));
     Envelope answer;
     *answer.mutable_error() = why;
     answer.set_id(number);
     answer.set_answer(true);
     send(peer, answer);
   }
-  drop(peer, describe(why));
+  drop(peer, control::describe(why));
 }
 
 }  // namespace vpfs::coordinator

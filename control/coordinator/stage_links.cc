@@ -10,8 +10,8 @@
 #include <spdlog/spdlog.h>
 
 #include "base/check.h"
+#include "control/coordinator/dial_stream.h"
 #include "control/coordinator/stage_peer.h"
-#include "control/wire/client_connect.h"
 #include "net/endpoint.h"
 #include "net/ready_stream.h"
 #include "net/socket_options.h"
@@ -76,7 +76,7 @@ Result<void> StageLinks::listen(const control::PortConfig& config) {
     return fail(fmt::format("stages.listen.{}: {}", key, error.message), error.code);
   };
   auto access = control::resolve_access(config, "stages.listen");
-  if (!access) return fail(describe(access.error()));
+  if (!access) return fail(control::describe(access.error()));
   access_ = std::move(*access);
   if (!config.tcp.empty()) {
     if (!limits_.plain_tcp) {
@@ -129,16 +129,29 @@ StageLinks::Peer& StageLinks::add(std::unique_ptr<net::ReadyStream> stream) {
   auto made = std::make_unique<Peer>(std::move(stream), *room_, *this);
   Peer& peer = *made;
   peer.since = clock_.now();
+  peer.place = unjoined_.insert(unjoined_.end(), &peer);
   peers_.emplace(&peer, std::move(made));
   return peer;
 }
 
+bool StageLinks::make_place() {
+  if (peers_.size() < limits_.connections) return true;
+  ++counters_.refused;
+  const auto oldest =
+      std::ranges::find_if(unjoined_, [](const Peer* each) { return each->dialled == nullptr; });
+  if (oldest == unjoined_.end()) {
+    complain(fmt::format("there are {} stages: another one is refused", peers_.size()));
+    return false;
+  }
+  complain(fmt::format("there are {} connections: {}, which has not said Hello, leaves its place",
+                       peers_.size(), (*oldest)->from));
+  drop(**oldest, "others need its place");
+  return true;
+}
+
 void StageLinks::accept_unix(net::UnixSocket socket) {
   ++counters_.accepted;
-  if (peers_.size() >= limits_.connections) {
-    ++counters_.refused;
-    return complain(fmt::format("there are {} connections: another one is refused", peers_.size()));
-  }
+  if (!make_place()) return;
   const auto who = net::peer_credentials(socket.native_handle());
   if (!who) return complain(who.error().message);
   Peer& peer = add(net::make_ready_stream(net::StreamSocket(std::move(socket))));
@@ -149,10 +162,7 @@ void StageLinks::accept_unix(net::UnixSocket socket) {
 
 void StageLinks::accept_tcp(net::Socket socket) {
   ++counters_.accepted;
-  if (peers_.size() >= limits_.connections) {
-    ++counters_.refused;
-    return complain(fmt::format("there are {} connections: another one is refused", peers_.size()));
-  }
+  if (!make_place()) return;
   std::error_code error;
   const net::Endpoint from = net::unmapped(socket.remote_endpoint(error));
   if (error) return;
@@ -171,29 +181,16 @@ void StageLinks::dial(Dialled& stage) {
 }
 
 net::Task<> StageLinks::connect(Dialled& stage) {
-  const control::PortAddress& address = stage.config.address;
-  control::ClientOptions options;
-  options.connect_within = limits_.connect;
-  options.peer = "proxy";
-  options.key = "control.socket";
-  options.names_users = false;
-  auto socket = co_await control::connect_socket(address, std::move(options));
+  DialTarget target = {.address = stage.config.address, .peer = "proxy", .key = "control.socket"};
+  DialledStream stream = co_await dial_stream(std::move(target), limits_.connect, dialling_);
   if (is_stopped_) co_return;
-  if (!socket) {
-    dial_later(stage, socket.error());
+  if (!stream) {
+    dial_later(stage, stream.error());
     co_return;
   }
-  std::unique_ptr<net::ReadyStream> stream;
-  if (address.is_unix()) {
-    stream = net::make_ready_stream(std::move(*socket));
-  } else {
-    net::keep_alive(socket->native_handle());
-    stream = net::make_ready_tls_stream(std::move(*socket), dialling_, net::TlsSide::client,
-                                        address.host);
-  }
-  Peer& peer = add(std::move(stream));
+  Peer& peer = add(std::move(*stream));
   peer.dialled = &stage;
-  peer.from = control::to_string(address);
+  peer.from = control::to_string(stage.config.address);
   stage.peer = &peer;
   peer.link.open();
 }
@@ -233,7 +230,10 @@ void StageLinks::handle(Peer& peer, const Envelope& envelope) {
   if (place != peer.asked.end()) {
     const Done done = std::move(place->done);
     peer.asked.erase(place);
-    if (peer.asked.empty()) peer.link.allow(limits_.frame_of_stages);
+    if (peer.asked.empty()) {
+      asked_.erase(&peer);
+      peer.link.allow(limits_.frame_of_stages);
+    }
     if (done != nullptr) done(envelope);
     return;
   }
@@ -263,7 +263,7 @@ void StageLinks::handle(Peer& peer, const Envelope& envelope) {
 void StageLinks::look_who_leads(Peer& peer, const control::Error& refused) {
   if (refused.code() != control::Error::OUTDATED) return;
   if (peer.dialled != nullptr) peer.dialled->pause = limits_.most_pause;
-  drop(peer, "another coordinator leads it: " + describe(refused));
+  drop(peer, "another coordinator leads it: " + control::describe(refused));
 }
 
 void StageLinks::drop(Peer& peer, const std::string& why) {
@@ -280,9 +280,12 @@ void StageLinks::ended(Peer& ended, const std::string& why) {
   peer->state = Peer::State::parting;
   if (had_joined) {
     spdlog::warn("stage {}: {}", peer->hello.name, why);
+    asked_.erase(&ended);
     fail_asked(std::exchange(peer->asked, {}), why);
     host_.left(peer->stage);
     by_stage_[peer->stage.index] = nullptr;
+  } else {
+    unjoined_.erase(peer->place);
   }
   if (peer->dialled != nullptr) dial_later(*peer->dialled, why);
   // The caller may be the link itself.
@@ -338,6 +341,7 @@ void StageLinks::ask(allocation::StageId stage, Envelope request, Duration patie
   }
   request.set_id(++to.last_number);
   to.link.allow(limits_.frame_of_answers);
+  asked_.insert(&to);
   to.asked.push_back(
       {.number = request.id(), .due = clock_.now() + patience, .done = std::move(done)});
   send(to, request);
@@ -376,28 +380,25 @@ void StageLinks::complain(const std::string& text) {
 // Ends who does not say Hello, and gives requests up.
 void StageLinks::sweep() {
   const TimePoint now = clock_.now();
-  std::vector<Peer*> silent;
-  for (const auto& [key, peer] : peers_) {
-    if (peer->state != Peer::State::joined) {
-      if (now - peer->since > limits_.hello) silent.push_back(peer.get());
-      continue;
-    }
-    const auto is_due = [&](const Asked& each) { return each.done != nullptr && each.due <= now; };
-    if (std::ranges::none_of(peer->asked, is_due)) continue;
-    std::vector<Asked> due;
-    for (Asked& each : peer->asked) {
-      if (is_due(each)) due.push_back({.done = std::exchange(each.done, nullptr)});
-    }
-    fail_asked(std::move(due), "it did not answer in time");
-  }
-  for (Peer* each : silent) {
+  while (!unjoined_.empty() && now - unjoined_.front()->since > limits_.hello) {
     ++counters_.refused;
-    drop(*each, "it did not say Hello in time");
+    drop(*unjoined_.front(), "it did not say Hello in time");
   }
+  for (Peer* each : asked_) give_up_due(*each, now);
   sweep_timer_.expires_after(kSweep);
   sweep_timer_.async_wait([this](std::error_code stopped) {
     if (!stopped && !is_stopped_) sweep();
   });
+}
+
+void StageLinks::give_up_due(Peer& peer, TimePoint now) {
+  std::vector<Asked> due;
+  for (Asked& each : peer.asked) {
+    if (each.done != nullptr && each.due <= now) {
+      due.push_back({.done = std::exchange(each.done, nullptr)});
+    }
+  }
+  fail_asked(std::move(due), "it did not answer in time");
 }
 
 }  // namespace vpfs::coordinator

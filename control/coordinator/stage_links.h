@@ -4,12 +4,14 @@
 #include <deque>
 #include <expected>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <asio/io_context.hpp>
@@ -52,7 +54,7 @@ class StageLinks final : public StageRequests {
   };
 
   struct Limits {
-    std::size_t connections = 16'384;
+    std::size_t connections = 16'384;  // one more takes the place of the oldest without a Hello
     std::size_t frame = std::size_t{64} * 1024;  // before Hello
     std::size_t frame_of_stages = std::size_t{4} * 1024 * 1024;
     std::size_t frame_of_answers = control::kMostAnswer;  // while one is due
@@ -122,6 +124,8 @@ class StageLinks final : public StageRequests {
 
   void accept_unix(net::UnixSocket socket);
   void accept_tcp(net::Socket socket);
+  // Whether there is a place for one more connection.
+  [[nodiscard]] bool make_place();
   Peer& add(std::unique_ptr<net::ReadyStream> stream);
   void dial(Dialled& stage);
   [[nodiscard]] net::Task<> connect(Dialled& stage);
@@ -139,11 +143,11 @@ class StageLinks final : public StageRequests {
   // Tells an accepted peer why, and ends the connection.
   void refuse(Peer& peer, std::uint64_t number, const control::Error& why);
   void drop(Peer& peer, const std::string& why);
-  void forget(Peer& peer);
   void send(Peer& peer, const control::Envelope& envelope);
   void fail_asked(std::vector<Asked> asked, const std::string& why);
   void complain(const std::string& text);
   void sweep();
+  void give_up_due(Peer& peer, TimePoint now);
   [[nodiscard]] Peer& peer(allocation::StageId stage);
 
   asio::io_context& context_;
@@ -161,6 +165,8 @@ class StageLinks final : public StageRequests {
   std::optional<net::Listener> tcp_listener_;
   std::deque<Dialled> dialled_;
   std::unordered_map<const Peer*, std::unique_ptr<Peer>> peers_;
+  std::list<Peer*> unjoined_;        // the oldest first
+  std::unordered_set<Peer*> asked_;  // who owe an answer
   std::vector<Peer*> by_stage_;
   std::vector<std::unique_ptr<Peer>> gone_;  // freed in a later turn
   control::MessageMemory memory_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,6 @@
 
 // The inside of StageLinks, for its own files.
 namespace vpfs::coordinator {
-
-inline std::string describe(const control::Error& error) {
-  return error.place().empty() ? error.text() : error.place() + ": " + error.text();
-}
 
 struct StageLinks::Dialled {
   const DialledStage& config;
@@ -38,7 +35,8 @@ struct StageLinks::Peer final : Link::Owner {
   StageLinks& links;
   Link link;
   State state = State::shaking_hands;
-  Dialled* dialled = nullptr;  // null: it has dialled
+  Dialled* dialled = nullptr;        // null: it has dialled
+  std::list<Peer*>::iterator place;  // in unjoined_, until it joins
   std::string from;
   control::Identity identity;
   allocation::StageId stage;
@@ -46,7 +44,7 @@ struct StageLinks::Peer final : Link::Owner {
   std::uint64_t cycle = 0;      // the number of the last cycle
   std::uint64_t sequence = 0;   // of the last cycle
   std::size_t unasked = 0;      // messages since the last cycle
-  TimePoint since;              // this state
+  TimePoint since;              // it is there
   std::uint64_t joined_as = 0;  // counted from zero
   std::vector<Asked> asked;
   StageHello hello;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/one_line.h"
 #include "base/system_clock.h"
 #include "control/wire/port_state.h"
 
@@ -58,6 +59,7 @@ void Dialler::use(const std::optional<Target>& target) {
   logged_.clear();
   logged_at_.reset();
   tells_success_ = true;
+  pause_ = port_.limits().first_redial;
   {
     const std::lock_guard lock(mutex_);
     status_.reset();
@@ -108,7 +110,6 @@ net::Task<> Dialler::run() {
     const std::string problem = co_await attempt(target);
     connection_.reset();
     if (stopped_ || round != round_) {
-      pause_ = port_.limits().first_redial;
       connected_at_.reset();
       continue;
     }
@@ -150,7 +151,7 @@ net::Task<std::string> Dialler::serve(Target target) {
                                              std::move(*channel), [this] { note_connected(); });
   const std::shared_ptr<Connection> connection = connection_;
   co_await Connection::serve(connection);
-  co_return connection->why_ended();
+  co_return one_short_line(connection->why_ended());
 }
 
 net::Task<Connected> Dialler::connect(Target target) {
@@ -186,13 +187,12 @@ void Dialler::note_dial() {
 
 void Dialler::note_connected() {
   connected_at_ = port_.now();
-  const Hello& hello = connection_->coordinator();
   const std::lock_guard lock(mutex_);
   status_->connected = true;
   status_->since = wall_clock_now();
-  status_->name = hello.name();
+  status_->name = one_short_line(connection_->coordinator().name());
   if (!std::exchange(tells_success_, false)) return;
-  spdlog::info("control.coordinator: connected to {} ({})", status_->address, hello.name());
+  spdlog::info("control.coordinator: connected to {} ({})", status_->address, status_->name);
 }
 
 void Dialler::note_problem(const std::string& problem) {

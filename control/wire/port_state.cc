@@ -31,9 +31,7 @@ constexpr std::size_t kMostLookups = 8;  // that hang included
 
 std::string result_text(const Envelope& answer) {
   if (!answer.has_error()) return "ok";
-  const Error& error = answer.error();
-  const std::string place = error.place().empty() ? "" : error.place() + ": ";
-  return fmt::format("{}: {}{}", Error::Code_Name(error.code()), place, error.text());
+  return fmt::format("{}: {}", Error::Code_Name(answer.error().code()), describe(answer.error()));
 }
 
 }  // namespace

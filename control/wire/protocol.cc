@@ -1,9 +1,12 @@
 #include "control/wire/protocol.h"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/one_line.h"
 
 namespace vpfs::control {
 namespace {
@@ -39,6 +42,15 @@ Error make_error(Error::Code code, std::string place, std::string text) {
   error.set_place(std::move(place));
   error.set_text(std::move(text));
   return error;
+}
+
+std::string describe(const Error& error) {
+  return one_short_line(error.place().empty() ? error.text() : error.place() + ": " + error.text());
+}
+
+std::uint64_t new_incarnation() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32U | device();
 }
 
 std::string_view body_name(const Envelope& envelope) {

@@ -22,6 +22,11 @@ struct Versions {
 [[nodiscard]] Versions versions_of(const Hello& hello);
 
 [[nodiscard]] Error make_error(Error::Code code, std::string place, std::string text);
+// "place: text", as one short line.
+[[nodiscard]] std::string describe(const Error& error);
+
+// For Hello: a random number, which no other process has.
+[[nodiscard]] std::uint64_t new_incarnation();
 
 // The name of the message inside, as control.proto has it; "" if this version does not know it.
 [[nodiscard]] std::string_view body_name(const Envelope& envelope);

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "test/integration/coordinator_site.h"
+#include "test/support/control/fake_coordinator.h"
 #include "test/support/control/fake_stage.h"
 
 namespace vpfs::test {
@@ -219,6 +220,24 @@ TEST_F(CoordinatorState, CostModelsThatDifferAreRefusedWithBoth) {
   FakeStage same = FakeStage::dial(socket());
   EXPECT_THAT(same.greet(stage_hello("one"))->error().text(), HasSubstr("is connected already"));
   coordinator_.stop();
+}
+
+TEST(CoordinatorParent, OneThatHangsIsDialledAgain) {
+  const TemporaryDirectory folder;
+  const std::string parent = folder.path() / "parent.sock";
+  FakeCoordinator fake(parent);
+  CoordinatorProcess aggregator(
+      folder.path(), "aggregator",
+      fmt::format("parent: {{address: {}}}\ncost_model: cost\nstages: {{listen: {{socket: {}}}}}\n",
+                  parent, (folder.path() / "stages.sock").string()));
+  aggregator.start();
+  auto hung = fake.greeted();
+  ASSERT_TRUE(hung);
+  EXPECT_TRUE(aggregator.logs("is connected"));
+  EXPECT_TRUE(hung->closed_within(20s));
+  EXPECT_TRUE(aggregator.logs("it says nothing"));
+  EXPECT_TRUE(fake.greeted());
+  aggregator.stop();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <asio/local/connect_pair.hpp>
+#include <asio/post.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -154,6 +155,28 @@ TEST_F(LinkTest, AFrameThatIsLongerThanOneReadComesWhole) {
     turn();
   }
   EXPECT_THAT(owner_.frames, ElementsAre(body, "next"));
+}
+
+TEST_F(LinkTest, WhoNeverStopsSendingLeavesOthersTheirTurn) {
+  room_->buffer.resize(4096);
+  open();
+  const std::string bytes = frame(std::string(50'000, 'z'));
+  constexpr int kFrames = 200;
+  int sent = 2;
+  // There is always more than a read takes.
+  owner_.when_received = [&](Link&) {
+    if (sent++ < kFrames) give(bytes);
+  };
+  give(bytes + bytes);
+  std::size_t turns_of_others = 0;
+  for (int i = 0; i < kFrames && owner_.frames.size() < kFrames; ++i) {
+    asio::post(context_, [&] { ++turns_of_others; });
+    context_.restart();
+    context_.run_one();
+    context_.poll_one();
+  }
+  EXPECT_EQ(owner_.frames.size(), std::size_t{kFrames}) << "the rest was forgotten";
+  EXPECT_GE(turns_of_others, 5U);
 }
 
 TEST_F(LinkTest, AFrameAboveTheBoundEndsItBeforeItsBytesCome) {

@@ -17,6 +17,7 @@ using control::Error;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // Stages that dial the coordinator.
 class StageLinksTest : public LinksFixture {};
@@ -200,6 +201,31 @@ TEST_F(StageLinksTest, MoreConnectionsThanAllowedAreRefused) {
   const FakeStage later = joined("c");
 }
 
+TEST_F(StageLinksTest, WhoSaysNothingKeepsNoPlaceFromAStage) {
+  limits_.connections = 3;
+  open();
+  const FakeStage good = joined("a");
+  FakeStage oldest = dial_in();
+  FakeStage next = dial_in();
+  const FakeStage another = joined("b");
+  EXPECT_TRUE(oldest.closed_within());
+  EXPECT_EQ(counters().refused, 1U);
+  EXPECT_TRUE(next.greet(stage_hello("c"))->has_hello());
+  EXPECT_TRUE(host_.wait_until_connected(3));
+}
+
+TEST_F(StageLinksTest, WhatAStageSaysOfItselfIsOneShortLine) {
+  open();
+  control::Hello hello = stage_hello("a");
+  hello.set_program("vpfs-proxy\n" + std::string(10'000, 'x'));
+  FakeStage stage = dial_in();
+  ASSERT_TRUE(stage.greet(hello)->has_hello());
+  EXPECT_LT(host_.last_hello().program.size(), 600U);
+  EXPECT_THAT(host_.last_hello().program, StartsWith("vpfs-proxy\\nxxx"));
+  EXPECT_EQ(refusal_of(stage_hello("b\n[error]")),
+            "name: a stage needs a name of one line and at most 255 bytes");
+}
+
 TEST_F(StageLinksTest, FlowsReportsAndRefusalsReachTheHost) {
   open();
   FakeStage stage = joined("a");
@@ -335,10 +361,11 @@ TEST_F(StageLinksTest, AnEndInTheMiddleOfAMessageIsAnEnd) {
 TEST_F(StageLinksTest, WhoSendsALengthAloneTakesNoMemory) {
   open();
   FakeStage stage = joined("a");
-  ASSERT_TRUE(stage.send(test::length_field(64 * 1024 * 1024)));
+  const auto most = static_cast<std::uint32_t>(limits_.frame_of_stages);
+  ASSERT_TRUE(stage.send(test::length_field(most)));
   ASSERT_TRUE(stage.send(std::string(1000, '\0')));
   FakeStage other = joined("b");
-  ASSERT_TRUE(other.send(test::length_field(64 * 1024 * 1024 + 1)));
+  ASSERT_TRUE(other.send(test::length_field(most + 1)));
   EXPECT_TRUE(other.closed_within());
   EXPECT_TRUE(host_.wait_until_connected(1));
 }

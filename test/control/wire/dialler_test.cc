@@ -156,6 +156,23 @@ TEST_F(DiallerTest, ARefusalIsShownAndLoggedOnceHoweverOftenItIsDialled) {
   EXPECT_EQ(log.lines_with("it differs from stor1's"), 1U);
 }
 
+TEST_F(DiallerTest, WhatACoordinatorSaysIsOneShortLine) {
+  const CapturedLog log;
+  FakeCoordinator coordinator(path());
+  open();
+  auto stage = coordinator.accept();
+  ASSERT_TRUE(stage && stage->receive());
+  Envelope refusal;
+  refusal.set_answer(true);
+  *refusal.mutable_error() =
+      make_error(Error::INVALID, "", "no\n[error] all is lost" + std::string(10'000, 'x'));
+  ASSERT_TRUE(stage->send(refusal));
+  EXPECT_TRUE(shows_problem("it refuses this stage: no\\n[error] all is lost"));
+  EXPECT_LT(status().problem.size(), 600U);
+  port_.reset();
+  EXPECT_EQ(log.lines_with("\n"), log.lines_with("control.coordinator"));
+}
+
 TEST_F(DiallerTest, ARefusalLaterOnEndsTheConnectionToo) {
   FakeCoordinator coordinator(path());
   open();
