@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/prefetch.h"
+
 namespace vpfs::net {
 namespace {
 
@@ -80,6 +82,7 @@ bool ReadySet::serve_batch(int patience_ms) {
   count_ = count > 0 ? static_cast<std::size_t>(count) : 0;
   for (next_ = 0; next_ < count_;) {
     const epoll_event event = events_[next_++];
+    if (next_ + 1 < count_) prefetch<4>(events_[next_ + 1].data.ptr);
     if (event.data.ptr == nullptr) continue;
     const bool is_broken = (event.events & (EPOLLERR | EPOLLHUP)) != 0;
     static_cast<Member*>(event.data.ptr)

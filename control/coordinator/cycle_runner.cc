@@ -16,6 +16,7 @@ namespace {
 using allocation::StageId;
 
 constexpr std::size_t kBurst = 64;
+constexpr std::size_t kAhead = 2;
 
 std::uint64_t microseconds(Duration duration) {
   return static_cast<std::uint64_t>(
@@ -59,6 +60,7 @@ void CycleRunner::run(Kind kind, Done done) {
   // Answers that have come are taken between bursts: what they are about is in the caches still.
   const std::uint64_t joins = links_->joins();
   for (std::size_t i = 0; i < outgoing.size(); ++i) {
+    if (i + kAhead < outgoing.size()) links_->prepare(outgoing[i + kAhead].stage);
     send(outgoing[i], joins);
     if (i % kBurst == kBurst - 1) links_->serve_now();
   }

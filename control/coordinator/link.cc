@@ -18,7 +18,7 @@ constexpr std::size_t kMostUnsent = std::size_t{16} * 1024 * 1024;
 }  // namespace
 
 Link::Link(std::unique_ptr<net::ReadyStream> stream, LinkRoom& room, Owner& owner, std::size_t most)
-    : stream_(std::move(stream)), room_(room), owner_(owner), most_(most) {}
+    : stream_(std::move(stream)), owner_(owner), room_(room), most_(most) {}
 
 void Link::open() {
   if (auto added = room_.set.add(stream_->descriptor(), *this); !added) {

@@ -63,15 +63,16 @@ class Link final : private net::ReadySet::Member {
   void want_room(bool wants);
   void end(const std::string& why);
 
+  // What each message needs comes first: with thousands of links it is not in the caches.
   std::unique_ptr<net::ReadyStream> stream_;  // null: closed
-  LinkRoom& room_;
   Owner& owner_;
+  LinkRoom& room_;
   std::size_t most_;
-  std::vector<std::byte> rest_;  // the beginning of a frame
-  std::string unsent_;
-  std::string problem_;  // why this side is ending the connection
   bool is_ready_ = false;
   bool wants_room_ = false;
+  std::string unsent_;
+  std::vector<std::byte> rest_;  // the beginning of a frame
+  std::string problem_;          // why this side is ending the connection
 };
 
 }  // namespace vpfs::coordinator

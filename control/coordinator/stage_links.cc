@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 #include "control/coordinator/dial_stream.h"
 #include "control/coordinator/stage_peer.h"
 #include "net/endpoint.h"
@@ -318,6 +319,10 @@ StageLinks::Peer& StageLinks::peer(allocation::StageId stage) {
 
 const StageHello& StageLinks::hello(allocation::StageId stage) const {
   return const_cast<StageLinks*>(this)->peer(stage).hello;
+}
+
+void StageLinks::prepare(allocation::StageId stage) const {
+  if (stage.index < by_stage_.size()) prefetch<6>(by_stage_[stage.index]);
 }
 
 bool StageLinks::send_cycle(allocation::StageId stage, Envelope& cycle, std::uint64_t joins) {

@@ -89,6 +89,8 @@ class StageLinks final : public StageRequests {
   // Sends a cycle, whose number is set here, unless the stage has left, or has joined as one of
   // `joins` or later (see joins()). Returns whether it did.
   bool send_cycle(allocation::StageId stage, control::Envelope& cycle, std::uint64_t joins);
+  // It is to be sent a cycle soon: fetches what that takes.
+  void prepare(allocation::StageId stage) const;
   // How many stages have joined so far.
   [[nodiscard]] std::uint64_t joins() const { return joins_; }
   // Asks something else. `done` is called once, in a later turn. REQUIRES (this and the following):

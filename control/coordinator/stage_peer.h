@@ -32,21 +32,22 @@ struct StageLinks::Peer final : Link::Owner {
   }
   void ended(Link& /*link*/, const std::string& why) override { links.ended(*this, why); }
 
+  // What each cycle needs comes first, as in Link.
   StageLinks& links;
   Link link;
   State state = State::shaking_hands;
-  Dialled* dialled = nullptr;        // null: it has dialled
-  std::list<Peer*>::iterator place;  // in unjoined_, until it joins
-  std::string from;
-  control::Identity identity;
   allocation::StageId stage;
   std::uint64_t last_number = 0;
   std::uint64_t cycle = 0;      // the number of the last cycle
   std::uint64_t sequence = 0;   // of the last cycle
-  std::size_t unasked = 0;      // messages since the last cycle
-  TimePoint since;              // it is there
   std::uint64_t joined_as = 0;  // counted from zero
+  std::size_t unasked = 0;      // messages since the last cycle
   std::vector<Asked> asked;
+  Dialled* dialled = nullptr;        // null: it has dialled
+  std::list<Peer*>::iterator place;  // in unjoined_, until it joins
+  TimePoint since;                   // it is there
+  std::string from;
+  control::Identity identity;
   StageHello hello;
 };
 
