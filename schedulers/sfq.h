@@ -60,8 +60,7 @@ namespace vpfs {
 //
 //   - Reports are put together to spans of some requests, and compared with what was charged for
 //     their time. That is the time between the two reports before, since they go round in a period.
-//   - Of the difference, one part in kGently counts, if what is charged is about right on the
-//   whole.
+//   - Of the difference, one part in kGently counts, if what is charged is about right as a whole.
 //     An application that is striped may be ahead on one server by what it is behind on another.
 //     Differences that counted in full would cancel what holds it back on the first one.
 //   - If it is not right, since the flow is hardly served here, the difference counts in full.
