@@ -184,15 +184,18 @@ class CoordinatorSite {
       return true;
     });
   }
-  // Bytes that all proxies have done for a job since their starts.
+  // Bytes that a proxy, or all of them, has done for a job since its start.
+  [[nodiscard]] std::uint64_t done(std::size_t index, const std::string& job) {
+    std::uint64_t bytes = 0;
+    const nlohmann::json status = proxy(index).status();
+    for (const auto& pfs : status["virtual_pfs"]) {
+      if (pfs["name"] == job) bytes += pfs["done_bytes"].get<std::uint64_t>();
+    }
+    return bytes;
+  }
   [[nodiscard]] std::uint64_t done(const std::string& job) {
     std::uint64_t bytes = 0;
-    for (const auto& each : proxies_) {
-      const nlohmann::json status = each->status();
-      for (const auto& pfs : status["virtual_pfs"]) {
-        if (pfs["name"] == job) bytes += pfs["done_bytes"].get<std::uint64_t>();
-      }
-    }
+    for (std::size_t i = 0; i < size(); ++i) bytes += done(i, job);
     return bytes;
   }
   static bool comes_true(const std::function<bool()>& holds,

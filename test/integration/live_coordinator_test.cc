@@ -161,24 +161,16 @@ TEST(LiveCoordinator, ARateOfTheWholeSiteBoundsTheJobInTheCycles) {
   EXPECT_TRUE(LiveProxy::comes_true([&] { return job("job-a")["most"]["bytes"] == 0; }));
 }
 
-std::string get(std::uint16_t port, const std::string& path) {
-  WirePeer peer = WirePeer::connect(port);
-  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n";
-  EXPECT_TRUE(peer.send(std::as_bytes(std::span(request))));
-  const Buffer answer = peer.receive_bytes(1 << 24U);
-  return {reinterpret_cast<const char*>(answer.data()), answer.size()};
-}
-
 TEST(LiveCoordinator, MetricsTellOfItsStages) {
   const ReservedPort http;
   LiveProxy one;
   const LiveCoordinator site({{"ds1", one.socket()}, {"ds2", "/nowhere/ds2.sock"}}, "",
                              "http: '" + http.address() + "'");
   ASSERT_TRUE(LiveProxy::comes_true([&] { return site.stage("ds1")["connected"] == true; }));
-  const std::string metrics = get(http.number(), "/metrics");
+  const std::string metrics = http_get(http.number(), "/metrics");
   EXPECT_THAT(metrics, HasSubstr("vpfs_coordinator_stages{state=\"connected\"} 1"));
   EXPECT_THAT(metrics, HasSubstr("vpfs_coordinator_stages{state=\"absent\"} 1"));
-  EXPECT_THAT(get(http.number(), "/readyz"), HasSubstr("200 OK"));
+  EXPECT_THAT(http_get(http.number(), "/readyz"), HasSubstr("200 OK"));
 }
 
 }  // namespace

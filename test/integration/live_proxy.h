@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -110,5 +112,14 @@ class LiveProxy {
   ProxyProcess proxy_;
   orangefs::Tag tag_ = 0;
 };
+
+// What an HTTP server answers to GET.
+inline std::string http_get(std::uint16_t port, const std::string& path) {
+  WirePeer peer = WirePeer::connect(port);
+  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n";
+  EXPECT_TRUE(peer.send(std::as_bytes(std::span(request))));
+  const Buffer answer = peer.receive_bytes(1 << 24U);
+  return {reinterpret_cast<const char*>(answer.data()), answer.size()};
+}
 
 }  // namespace vpfs::test

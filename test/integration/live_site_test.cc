@@ -177,15 +177,6 @@ TEST(LiveSite, AUserSeesHisOwnJobsAndChangesNothing) {
   EXPECT_EQ(live.data({"job", "list"})["jobs"].size(), 2U);
 }
 
-// What an HTTP server answers to GET.
-std::string get(std::uint16_t port, const std::string& path) {
-  WirePeer peer = WirePeer::connect(port);
-  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n";
-  EXPECT_TRUE(peer.send(std::as_bytes(std::span(request))));
-  const Buffer answer = peer.receive_bytes(1 << 24U);
-  return {reinterpret_cast<const char*>(answer.data()), answer.size()};
-}
-
 TEST(LiveSite, MetricsHaveLiveRulesAndReadinessEndsWithADrain) {
   const ReservedPort http;
   LiveProxy live(16, "http: '" + http.address() + "'");
@@ -196,17 +187,17 @@ TEST(LiveSite, MetricsHaveLiveRulesAndReadinessEndsWithADrain) {
     return live.rule("night")["hits"] > 0;
   }));
   std::this_thread::sleep_for(1100ms);  // a text is kept for a second
-  const std::string metrics = get(http.number(), "/metrics");
+  const std::string metrics = http_get(http.number(), "/metrics");
   EXPECT_THAT(metrics, HasSubstr("200 OK"));
   EXPECT_THAT(metrics, HasSubstr("\"night\""));
-  EXPECT_THAT(get(http.number(), "/healthz"), HasSubstr("200 OK"));
-  EXPECT_THAT(get(http.number(), "/readyz"), HasSubstr("200 OK"));
+  EXPECT_THAT(http_get(http.number(), "/healthz"), HasSubstr("200 OK"));
+  EXPECT_THAT(http_get(http.number(), "/readyz"), HasSubstr("200 OK"));
   live.ask(link, "a");
   const auto held = link.server.receive();
   ASSERT_TRUE(held);
   live.run({"drain"});
-  EXPECT_THAT(get(http.number(), "/readyz"), HasSubstr("503"));
-  EXPECT_THAT(get(http.number(), "/healthz"), HasSubstr("200 OK"));
+  EXPECT_THAT(http_get(http.number(), "/readyz"), HasSubstr("503"));
+  EXPECT_THAT(http_get(http.number(), "/healthz"), HasSubstr("200 OK"));
   ASSERT_TRUE(link.server.send(io_response(held->header.tag, 0)));
   ASSERT_TRUE(link.client.receive());
 }

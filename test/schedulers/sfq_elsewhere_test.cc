@@ -142,6 +142,13 @@ class SfqElsewhereTest : public ::testing::Test {
       scheduler_->enqueue(request, now_);
     }
   }
+  // Flows 0 and 1, of the same weight, with so many requests.
+  void two_equals(int first, int second) {
+    share(0, 1);
+    share(1, 1);
+    add(0, first);
+    add(1, second);
+  }
   void elsewhere(std::uint32_t flow, Cost cost, Duration delay = 1s) {
     scheduler_->served_elsewhere(AppId{flow}, cost, delay, now_);
   }
@@ -163,10 +170,7 @@ class SfqElsewhereTest : public ::testing::Test {
 };
 
 TEST_F(SfqElsewhereTest, ServiceElsewhereCountsLikeServiceHere) {
-  share(0, 1);
-  share(1, 1);
-  add(0, 100);
-  add(1, 100);
+  two_equals(100, 100);
   EXPECT_EQ(serve(20), 10);
   elsewhere(0, 10 * kMiB);
   EXPECT_LE(serve(10), 1);
@@ -223,10 +227,7 @@ TEST_F(SfqElsewhereTest, WhatIsOwedAtAHighRateIsWorkedOff) {
 // Its other servers give it more than the others could ever get here. When they are gone it is not
 // made to pay for all that.
 TEST_F(SfqElsewhereTest, AFlowThatAlwaysGetsMoreElsewhereOwesOnlyTheLastReports) {
-  share(0, 1);
-  share(1, 1);
-  add(0, 100);
-  add(1, 1000);
+  two_equals(100, 1000);
   for (int i = 0; i < 100; ++i) {
     elsewhere(0, 10 * kMiB);
     EXPECT_LE(serve(5), i == 0 ? 1 : 0);
@@ -237,10 +238,7 @@ TEST_F(SfqElsewhereTest, AFlowThatAlwaysGetsMoreElsewhereOwesOnlyTheLastReports)
 }
 
 TEST_F(SfqElsewhereTest, SmallerReportsLeaveASmallerDebt) {
-  share(0, 1);
-  share(1, 1);
-  add(0, 100);
-  add(1, 1000);
+  two_equals(100, 1000);
   elsewhere(0, 100 * kMiB);
   for (int i = 0; i < 60; ++i) {
     elsewhere(0, 4 * kMiB);
@@ -266,10 +264,7 @@ TEST_F(SfqElsewhereTest, ADebtThatIsForgottenHoldsNobody) {
 
 TEST_F(SfqElsewhereTest, NoRequestIsHeldByADebtForHalfOfTheTimeAfterWhichItFails) {
   scheduler_->set_hold(2s, now_);
-  share(0, 1);
-  share(1, 1);
-  add(0, 100);
-  add(1, 400);
+  two_equals(100, 400);
   elsewhere(0, 50 * kGiB, 1h);
   EXPECT_LE(serve(10), 1);
   now_ += 999ms;
@@ -281,10 +276,7 @@ TEST_F(SfqElsewhereTest, NoRequestIsHeldByADebtForHalfOfTheTimeAfterWhichItFails
 TEST_F(SfqElsewhereTest, ALateRequestThatHasWaitedForThatLongLetsTheHeadPass) {
   now_ += 10s;
   scheduler_->set_hold(2s, now_);
-  share(0, 1);
-  share(1, 1);
-  add(0, 1);
-  add(1, 400);
+  two_equals(1, 400);
   elsewhere(0, 50 * kGiB, 1h);
   EXPECT_LE(serve(10), 1);
   add(0, 1);
@@ -363,10 +355,7 @@ TEST_F(SfqElsewhereTest, AMinimumIsKeptBesideADebt) {
 }
 
 TEST_F(SfqElsewhereTest, WhatARequestDidBeyondItsChargeCountsAtOnce) {
-  share(0, 1);
-  share(1, 1);
-  add(0, 100);
-  add(1, 100);
+  two_equals(100, 100);
   IoRequest* const request = scheduler_->next(now_).request;
   ASSERT_EQ(request->app, AppId{0});
   scheduler_->charge_more(*request, {.cost = 10 * kMiB}, now_);
@@ -377,10 +366,7 @@ TEST_F(SfqElsewhereTest, WhatARequestDidBeyondItsChargeCountsAtOnce) {
 
 // Service of a head that was held for too long is owed as well.
 TEST_F(SfqElsewhereTest, ServiceThatWasDueAfterAPeriodDoesNotCancelTheDebt) {
-  share(0, 1);
-  share(1, 1);
-  add(0, 100);
-  add(1, 400);
+  two_equals(100, 400);
   elsewhere(0, 50 * kMiB, 100ms);
   int first = serve(1);  // the tags begin alike
   for (int i = 0; i < 9; ++i) {

@@ -147,6 +147,7 @@ TEST_F(StageLinksTest, WhoSaysNothingIsClosedWhoeverDrips) {
   const std::string hello = [] {
     Envelope envelope;
     *envelope.mutable_hello() = stage_hello("slow");
+    envelope.mutable_hello()->set_program(std::string(500, 'x'));  // drips for long enough
     return test::frame_of(envelope);
   }();
   bool was_closed = false;

@@ -1,0 +1,103 @@
+// Who sends, and which target and mirror a request is for.
+#include "test/protocols/beegfs/conversation_fixture.h"
+
+namespace vpfs::beegfs {
+namespace {
+
+TEST(BeegfsConversation, IsNotAtRestWhileWhatAServerSentIsHalfWay) {
+  BeegfsConversation conversation;
+  conversation.trust_peer(true);
+  (void)conversation.next(Sender::client, write_request(0, 10, kWriteToMirror));
+  EXPECT_FALSE(conversation.at_rest());
+  (void)conversation.next(Sender::client, evil(10));
+  EXPECT_FALSE(conversation.at_rest());
+  (void)conversation.next(Sender::server, write_answer(10));
+  EXPECT_TRUE(conversation.at_rest());
+  EXPECT_FALSE(conversation.client_timeout());
+}
+
+// A client that lies here must not get another target's slots.
+TEST_F(BeegfsConversationTest, TheTargetIsTheOneThatTheFileLiesOnWhateverTheHeaderSays) {
+  for (const MessageType type : {MessageType::read_local_file, MessageType::write_local_file}) {
+    Buffer request = encode_file_io({.type = type, .target = 999, .user = 1001}, file_io(0, 100));
+    EXPECT_EQ(client(request).action, Action::hold);
+    EXPECT_EQ(conversation_.held().target, 101U);
+    EXPECT_EQ(conversation_.held().device, 101U);
+    (void)conversation_.refuse(conversation_.held().key);
+    if (type == MessageType::write_local_file) (void)client(evil(100));
+  }
+}
+
+TEST_F(BeegfsConversationTest, AMirroredFileLiesOnItsGroup) {
+  for (const MessageType type : {MessageType::read_local_file, MessageType::write_local_file}) {
+    const bool is_read = type == MessageType::read_local_file;
+    const std::uint16_t mirrored = is_read ? kReadMirrored : kWriteMirrored;
+    (void)client(
+        encode_file_io({.feature_flags = mirrored, .type = type, .target = 7}, file_io(0, 100)));
+    EXPECT_EQ(conversation_.held().target, 7U) << "as the header says";
+    EXPECT_EQ(conversation_.held().device, kMirrorGroup + 101);
+    (void)conversation_.refuse(conversation_.held().key);
+    if (!is_read) (void)client(evil(100));
+    // Reads and writes have different flags.
+    const std::uint16_t other = is_read ? kWriteMirrored : kReadMirrored;
+    (void)client(
+        encode_file_io({.feature_flags = other, .type = type, .target = 7}, file_io(0, 100)));
+    EXPECT_EQ(conversation_.held().device, 101U);
+    (void)conversation_.refuse(conversation_.held().key);
+    if (!is_read) (void)client(evil(100));
+  }
+}
+
+TEST_F(BeegfsConversationTest, TheFlagsOfMirrorsOfAClientMakeNoDifference) {
+  for (const bool at_a_servers_address : {false, true}) {
+    conversation_.trust_peer(at_a_servers_address);
+    EXPECT_EQ(client(read_request(0, 10, kReadFromMirror)).action, Action::hold);
+    (void)conversation_.refuse(conversation_.held().key);
+    EXPECT_EQ(client(write_request(0, 10, kWriteToMirror)).action, Action::hold);
+    (void)conversation_.refuse(conversation_.held().key);
+    (void)client(evil(10));
+  }
+}
+
+TEST(BeegfsConversation, WhatOtherServersSendPassesUnscheduled) {
+  for (const bool introduced : {false, true}) {
+    BeegfsConversation conversation;
+    conversation.trust_peer(true);
+    if (introduced) {
+      (void)conversation.next(Sender::client, peer_info(NodeType::meta, 1));
+    }
+    EXPECT_EQ(conversation.next(Sender::client, read_request(0, 100)).action, Action::forward);
+    Step step = conversation.next(Sender::server, joined({word(100), Buffer(100), word(0)}));
+    EXPECT_EQ(step.size, 116U);
+    EXPECT_FALSE(step.finished);
+    const Buffer request = write_request(0, 1000, kWriteToMirror);
+    step = conversation.next(Sender::client, request);
+    EXPECT_EQ(step.action, Action::forward);
+    EXPECT_EQ(step.size, request.size());
+    EXPECT_EQ(conversation.next(Sender::client, evil(1000)).size, 1000U);
+    step = conversation.next(Sender::server, write_answer(1000));
+    EXPECT_EQ(step.action, Action::forward);
+    EXPECT_FALSE(step.finished);
+  }
+}
+
+TEST(BeegfsConversation, WhoeverDoesNotSayWhoItIsIsAnUnknownNode) {
+  for (const bool introduced : {false, true}) {
+    BeegfsConversation conversation;
+    if (introduced) {
+      (void)conversation.next(Sender::client, peer_info(NodeType::storage, 1));
+    }
+    for (const std::uint16_t flags : {std::uint16_t{0}, kReadFromMirror}) {
+      EXPECT_EQ(conversation.next(Sender::client, read_request(0, 100, flags)).action,
+                Action::hold);
+      EXPECT_EQ(conversation.serial_client(), kUnknownNode);
+      EXPECT_FALSE(conversation.held().node) << "though the request names one";
+      EXPECT_EQ(conversation.held().uid, 1001U);
+      EXPECT_TRUE(conversation.at_rest());
+      (void)conversation.refuse(conversation.held().key);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vpfs::beegfs
