@@ -61,6 +61,7 @@ Site::Site(const Parts& parts)
       config_(parts.config),
       state_(parts.state),
       links_(parts.links),
+      parent_(parts.parent),
       started_(wall_clock_now()),
       hello_(make_hello(config_.name)),
       lookups_(context_, names_),
@@ -253,6 +254,7 @@ SiteNumbers Site::numbers() {
   numbers.in_force = state_.in_force();
   numbers.cycles = cycles_.summary();
   numbers.links = links_.counters();
+  if (parent_ != nullptr) numbers.parent = parent_->status();
   add_stages(numbers, state_, stages_);
   add_jobs(numbers, state_);
   std::map<std::string, GrowingSums::Counts> counts;

@@ -19,6 +19,7 @@
 #include "control/allocation/cycle_state.h"
 #include "control/coordinator/config.h"
 #include "control/coordinator/cycle_times.h"
+#include "control/coordinator/parent_link.h"
 #include "control/coordinator/site_forward.h"
 #include "control/coordinator/site_jobs.h"
 #include "control/coordinator/site_numbers.h"
@@ -42,6 +43,7 @@ class Site final : private control::Owner {
     const Config& config;
     allocation::CycleState& state;
     StageLinks& links;
+    const ParentLink* parent;  // null: it is no aggregator
   };
 
   // All parts outlive it. The journal is read, what was due has ended, jobs have what they are
@@ -104,6 +106,7 @@ class Site final : private control::Owner {
   const Config& config_;
   allocation::CycleState& state_;
   StageLinks& links_;
+  const ParentLink* const parent_;
   const WallTime started_;
   control::Hello hello_;
   control::HostNames names_;

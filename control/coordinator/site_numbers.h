@@ -3,12 +3,14 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "control/allocation/cycle_state.h"
 #include "control/coordinator/cycle_times.h"
+#include "control/coordinator/parent_link.h"
 #include "control/coordinator/site_stages.h"
 #include "control/coordinator/stage_links.h"
 
@@ -57,8 +59,9 @@ struct SiteNumbers {
   allocation::Amounts in_force;
   RecentCycles::Summary cycles;
   StageLinks::Counters links;
-  std::vector<Stage> stages;  // in the order of names; absent ones too
-  std::vector<Job> jobs;      // those of the last cycle, in the order of names
+  std::optional<ParentLink::Status> parent;  // of an aggregator
+  std::vector<Stage> stages;                 // in the order of names; absent ones too
+  std::vector<Job> jobs;                     // those of the last cycle, in the order of names
   // Sums over all stages that there ever were.
   std::uint64_t lies = 0;
   std::uint64_t refused_answers = 0;

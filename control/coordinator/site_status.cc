@@ -50,6 +50,17 @@ ordered_json describe(const StageLinks::Counters& links) {
   return row;
 }
 
+ordered_json describe(const ParentLink::Status& parent) {
+  ordered_json row;
+  row["address"] = parent.address;
+  row["connected"] = parent.is_connected;
+  row["leads"] = parent.is_led;
+  row["problem"] = parent.problem;
+  row["term"] = parent.term;
+  row["sequence"] = parent.sequence;
+  return row;
+}
+
 ordered_json describe(const SiteNumbers::Stage& from) {
   ordered_json row;
   row["name"] = from.name;
@@ -119,6 +130,7 @@ std::string status_json(const SiteNumbers& numbers, const Config& config,
   rules["confirm_by_at"] = book.pending ? book.pending->deadline.time_since_epoch().count() : 0;
   status["rules"] = std::move(rules);
   status["connections"] = describe(numbers.links);
+  if (numbers.parent) status["parent"] = describe(*numbers.parent);
   status["stages"] = all_of(numbers.stages);
   status["jobs"] = all_of(numbers.jobs);
   return status.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

@@ -131,6 +131,17 @@ std::string rules_line(const Json& rules) {
   return text;
 }
 
+std::string parent_line(const Json& parent) {
+  const std::string address = text_of(parent, "address");
+  if (!is(parent, "connected")) {
+    return fmt::format("{} NOT CONNECTED: {}{}", address, text_of(parent, "problem"),
+                       is(parent, "leads") ? "; its lease holds" : "");
+  }
+  if (!is(parent, "leads")) return address + " is connected, and does not lead";
+  return fmt::format("{} leads: term {}, cycle {}", address, number_of(parent, "term"),
+                     number_of(parent, "sequence"));
+}
+
 }  // namespace
 
 std::string coordinator_status_text(const std::string& json) {
@@ -147,6 +158,7 @@ std::string coordinator_status_text(const std::string& json) {
   add("policy", text_of(status, "policy"));
   add("term",
       fmt::format("{}, cycle {}", number_of(status, "term"), number_of(status, "sequence")));
+  if (status.contains("parent")) add("parent", parent_line(part_of(status, "parent")));
   const Json& cycles = part_of(status, "cycles");
   add("cycles", fmt::format("every {}: p50 {}, p99 {}, longest {}; {} late answers",
                             time_of(cycles, "period_us"), time_of(cycles, "p50_us"),

@@ -117,6 +117,24 @@ TEST_F(SiteStatusTest, AStageThatHasLeftIsShownWhileItsLimitsMayBeInForce) {
   ASSERT_EQ(stages.size(), 2U) << "ds1, and ds3 that is dialled in vain";
 }
 
+TEST_F(SiteStatusTest, AnAggregatorSaysHowItStandsWithItsParent) {
+  EXPECT_FALSE(status().contains("parent"));
+  SiteNumbers of_aggregator = numbers();
+  of_aggregator.parent = {.is_connected = true,
+                          .is_led = true,
+                          .address = "/run/root.sock",
+                          .problem = "",
+                          .term = 7,
+                          .sequence = 90};
+  const Json parent = Json::parse(status_json(of_aggregator, config_, book_.live()))["parent"];
+  EXPECT_EQ(parent, Json({{"address", "/run/root.sock"},
+                          {"connected", true},
+                          {"leads", true},
+                          {"problem", ""},
+                          {"term", 7},
+                          {"sequence", 90}}));
+}
+
 TEST_F(SiteStatusTest, StatsHaveJobsAsVirtualPfsesAndTheRules) {
   book_.start("gold", "jobid=a", {"weight=4", "total_rate=1GiB/s"});
   const control::StatsReply reply = stats_of(numbers(), book_.live(), true);

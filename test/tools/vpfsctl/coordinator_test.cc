@@ -1,5 +1,6 @@
 #include "tools/vpfsctl/coordinator.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,6 +103,20 @@ TEST(CoordinatorStatus, ShowsTheCoordinatorThenEachStageAndWhyItWaits) {
   EXPECT_THAT(text, HasSubstr("gold"));
   EXPECT_THAT(text, HasSubstr("7 iops"));
   EXPECT_LT(text.find("coordinator"), text.find("ds1"));
+}
+
+TEST(CoordinatorStatus, AnAggregatorsParentIsShown) {
+  const auto text = [](const char* parent) {
+    return coordinator_status_text(fmt::format(R"({{"stages": [], "parent": {}}})", parent));
+  };
+  EXPECT_THAT(text(R"({"address": "a:1", "connected": true, "leads": true, "term": 3,
+                       "sequence": 41})"),
+              HasSubstr("parent       a:1 leads: term 3, cycle 41\n"));
+  EXPECT_THAT(text(R"({"address": "a:1", "connected": true, "leads": false})"),
+              HasSubstr("a:1 is connected, and does not lead\n"));
+  EXPECT_THAT(text(R"({"address": "a:1", "connected": false, "leads": true, "problem": "gone"})"),
+              HasSubstr("a:1 NOT CONNECTED: gone; its lease holds\n"));
+  EXPECT_THAT(coordinator_status_text(R"({"stages": []})"), Not(HasSubstr("parent")));
 }
 
 TEST(CoordinatorStatus, StagesThatAreNotConnectedCountAsNotReached) {
