@@ -105,7 +105,13 @@ void RateLimits::fit_allocated(AppId app, TimePoint now) {
       fit(of.bytes, of.limits.bytes.transform(count), kBytes, AllocatedLimit::kLeastBytes);
   const bool operations =
       fit(of.operations, of.limits.operations, kOperations, AllocatedLimit::kLeastOperations);
-  if (!bytes && !operations) return;
+  const std::optional<std::uint64_t>& rate = of.limits.metadata_operations;
+  const bool metadata =
+      rate ? of.metadata.set(*rate,
+                             AllocatedLimit::burst_of(*rate, AllocatedLimit::kLeastOperations),
+                             nullptr, now)
+           : of.metadata.lift();
+  if (!bytes && !operations && !metadata) return;
   // Times belong to the limits before. Users keep their turns, or the first one to be asked would
   // have all of them when limits change often.
   limit.claimed_allocated = TimePoint::min();
@@ -162,7 +168,8 @@ TimePoint RateLimits::in_turn(AppId app, User user, const Ready& ready, TimePoin
 
 TimePoint RateLimits::allocated_ready_at(const IoRequest& request) const {
   const Allocated& of = allocated_[index(request.app)];
-  return std::max(of.bytes.ready_at(amount(request)), of.operations.ready_at(1));
+  const TimePoint at = std::max(of.bytes.ready_at(amount(request)), of.operations.ready_at(1));
+  return request.kind == IoKind::metadata ? std::max(at, of.metadata.ready_at(1)) : at;
 }
 
 TimePoint RateLimits::allowed_by_both_at(const IoRequest& head, TimePoint oldest, User user,
@@ -200,9 +207,11 @@ void RateLimits::take_allocated(IoRequest& request, TimePoint from, TimePoint no
   if (request.passed_limit) {
     of.bytes.take_present(amount(request), now);
     of.operations.take_present(1, now);
+    if (request.kind == IoKind::metadata) of.metadata.take_present(1, now);
   } else {
     of.bytes.take(amount(request), from);
     of.operations.take(1, from);
+    if (request.kind == IoKind::metadata) of.metadata.take(1, from);
   }
 }
 

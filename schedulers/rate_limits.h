@@ -154,6 +154,7 @@ class RateLimits {
     Limits limits;
     AllocatedLimit bytes;
     AllocatedLimit operations;
+    AllocatedLimit metadata;  // operations; no share has such a limit
   };
   // When the limits of the share, and those of the coordinator, allow a head. At `passes` it passes
   // the latter.

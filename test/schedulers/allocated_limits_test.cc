@@ -50,9 +50,9 @@ class AllocatedLimits : public ::testing::TestWithParam<const PolicyKind*> {
   void set_hold(Duration hold) {
     for (const auto& lane : lanes_) lane->set_hold(hold, now_);
   }
-  IoRequest& add(std::uint64_t size, std::size_t lane = 0) {
+  IoRequest& add(std::uint64_t size, std::size_t lane = 0, IoKind kind = IoKind::read) {
     IoRequest& request = requests_.emplace_back();
-    request = {.size = {size}, .cost = std::max<Cost>(size, 1), .arrival = now_};
+    request = {.kind = kind, .size = {size}, .cost = std::max<Cost>(size, 1), .arrival = now_};
     lanes_[lane]->enqueue(request, now_);
     return request;
   }
@@ -115,6 +115,58 @@ TEST_P(AllocatedLimits, OperationsAreLimitedToo) {
   now_ = until_;
   (void)send();
   EXPECT_EQ(scheduler().queued(), 94U);
+}
+
+TEST_P(AllocatedLimits, MetadataOperationsAreLimitedApart) {
+  make();
+  set_hold(1h);
+  allocate({.metadata_operations = 50});
+  for (int i = 0; i < 100; ++i) (void)add(64 * kKiB);
+  EXPECT_EQ(send(), 100 * 64 * kKiB) << "data has no limit";
+  for (int i = 0; i < 100; ++i) (void)add(0, 0, IoKind::metadata);
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 95U);
+  EXPECT_EQ(until_, now_ + 20ms);
+  EXPECT_EQ(scheduler().why_waiting(kFlow, now_).reason, "the coordinator's limit");
+  now_ = until_;
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 94U);
+  allocate({.operations = 1'000'000, .metadata_operations = 100});
+  now_ += 10ms;
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 93U) << "no change gives a burst";
+  allocate({.operations = 1'000'000});
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 0U);
+}
+
+TEST_P(AllocatedLimits, MetadataCountsAgainstTheLimitOfAllOperationsToo) {
+  make();
+  set_hold(1h);
+  allocate({.operations = 20, .metadata_operations = 1000});
+  for (int i = 0; i < 10; ++i) (void)add(0, 0, i % 2 == 0 ? IoKind::metadata : IoKind::write);
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 8U);
+  EXPECT_EQ(until_, now_ + 50ms);
+}
+
+TEST_P(AllocatedLimits, AnOldMetadataOperationPassesItsLimitAndLeavesNoDebt) {
+  make();
+  set_hold(2s);
+  allocate({.metadata_operations = 0});
+  for (int i = 0; i < 3; ++i) (void)add(0, 0, IoKind::metadata);
+  (void)send();
+  EXPECT_EQ(until_, now_ + 1s);
+  EXPECT_EQ(scheduler().queued(), 3U);
+  now_ = until_;
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 0U);
+  EXPECT_EQ(passed_, 3U);
+  allocate({.metadata_operations = 10});
+  now_ += 100ms;
+  (void)add(0, 0, IoKind::metadata);
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 0U) << "what passed is no debt";
 }
 
 TEST_P(AllocatedLimits, TheStricterOfBothLimitsHolds) {
