@@ -354,6 +354,46 @@ TEST_P(AllocatedLimits, LanesTakeTurnsHoweverOftenTheLimitChanges) {
   }
 }
 
+TEST_P(AllocatedLimits, LanesTakeTurnsWithMetadataOperations) {
+  make(3);
+  set_hold(1h);
+  std::vector<std::size_t> sent(3);
+  for (int i = 0; i < 3000; ++i) {
+    for (std::size_t lane = 0; lane < 3; ++lane) {
+      while (lanes_[lane]->queued() < 4) (void)add(0, lane, IoKind::metadata);
+    }
+    if (i % 10 == 0) allocate({.metadata_operations = 100U + static_cast<std::uint64_t>(i % 20)});
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t lane = 0; lane < 3; ++lane) {
+        const std::size_t before = lanes_[lane]->queued();
+        (void)send(lane);
+        sent[lane] += before - lanes_[lane]->queued();
+      }
+      now_ += 1ns;
+    }
+    now_ += 5ms;
+  }
+  const std::size_t sum = sent[0] + sent[1] + sent[2];
+  EXPECT_NEAR(static_cast<double>(sum), 15.0 * 105, 0.05 * 15 * 105);
+  for (const std::size_t each : sent) {
+    EXPECT_NEAR(static_cast<double>(each), static_cast<double>(sum) / 3, 0.1 * 500);
+  }
+}
+
+TEST_P(AllocatedLimits, DataInOneLaneDoesNotWaitForMetadataOperationsInAnother) {
+  make(2);
+  set_hold(1h);
+  allocate({.bytes = BytesPerSecond{100 * kMiB}, .metadata_operations = 10});
+  for (int i = 0; i < 10; ++i) (void)add(0, 1, IoKind::metadata);
+  for (int i = 0; i < 100; ++i) {
+    (void)add(64 * kKiB, 0);
+    EXPECT_EQ(send(0), 64 * kKiB) << i;
+    (void)send(1);
+    now_ += 1ms;
+  }
+  EXPECT_EQ(lanes_[1]->queued(), 9U);
+}
+
 TEST_P(AllocatedLimits, TheNextFlowOfANumberBeginsWithoutThem) {
   make();
   set_hold(1h);
