@@ -34,8 +34,10 @@ std::string cost_text(const CostModel::Settings& cost) {
                      cost.metadata.count);
 }
 
-// Fills in the allocations of flows that are known. Returns what no policy can do.
-std::optional<std::string> read_allocations(const control::Cycle& cycle, CoordinatorLink& link) {
+// Fills in the allocations of flows that are known. Returns what no policy can do. Without
+// `metadata_caps`, limits of metadata operations are left out.
+std::optional<std::string> read_allocations(const control::Cycle& cycle, bool metadata_caps,
+                                            CoordinatorLink& link) {
   link.allocations.clear();
   for (const control::Allocation& each : cycle.allocations()) {
     if (each.has_weight()) return "allocations[].weight";
@@ -49,6 +51,9 @@ std::optional<std::string> read_allocations(const control::Cycle& cycle, Coordin
     }
     if (each.has_operations_per_second()) {
       allocation.limits.operations = each.operations_per_second();
+    }
+    if (each.has_metadata_operations_per_second() && metadata_caps) {
+      allocation.limits.metadata_operations = each.metadata_operations_per_second();
     }
     if (each.has_elsewhere_total()) allocation.elsewhere_total = each.elsewhere_total();
   }
@@ -107,6 +112,9 @@ void ControlSide::introduce(const Config& config, const std::string& address) {
   }
   const PolicyKind& policy = stage::policy_of(config);
   if (policy.caps) hello.add_capabilities("caps");
+  // Metadata requests that do not wait their turn cannot be held.
+  metadata_caps_ = policy.caps && config.schedule_metadata;
+  if (metadata_caps_) hello.add_capabilities("metadata_caps");
   if (policy.elsewhere) hello.add_capabilities("elsewhere");
   hello.set_cost_model(cost_text(config.cost));
   hello.set_program("vpfs-proxy " + std::string(version()));
@@ -151,7 +159,7 @@ void ControlSide::cycle(const control::Cycle& cycle, control::Link& link,
   control::Report& report = answer.report;
   report.set_applied(true);
   const bool asks_only = cycle.allocations_size() == 0 && !cycle.complete();
-  if (const auto impossible = read_allocations(cycle, coordinator)) {
+  if (const auto impossible = read_allocations(cycle, metadata_caps_, coordinator)) {
     refuse(report, control::make_error(control::Error::UNSUPPORTED, *impossible,
                                        "this stage cannot set it"));
   } else if (cycle.allocations_size() > 0 && cycle.lease_us() == 0) {

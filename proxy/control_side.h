@@ -62,6 +62,7 @@ class ControlSide final : public control::Owner {
   const SharedState& shared_;
   asio::io_context& context_;
   const std::uint64_t incarnation_;
+  std::atomic<bool> metadata_caps_ = false;
   std::atomic<std::uint64_t> term_ = 0;  // of the last cycle that was applied; 0: there was none
   mutable std::mutex mutex_;             // guards what follows
   control::Hello hello_;

@@ -112,6 +112,9 @@ ordered_json describe(const TrafficClasses& classes, const control::StageSnapsho
   if (one_lane) add_fields(row, from.report);
   if (from.allocated.bytes) row["allocated_rate"] = from.allocated.bytes->count;
   if (from.allocated.operations) row["allocated_operations"] = *from.allocated.operations;
+  if (from.allocated.metadata_operations) {
+    row["allocated_metadata_operations"] = *from.allocated.metadata_operations;
+  }
   if (from.info->refused_promise) row["refused_promise"] = *from.info->refused_promise;
   const stage::Counters& counters = from.counters;
   row["queued_requests"] = counters.queued.requests;

@@ -29,6 +29,7 @@ class AllocatedLimit {
   // `first`, if given, has the tokens that the very first limit begins with.
   bool set(std::uint64_t rate, std::uint64_t burst, const TokenBucket* first, TimePoint now);
   bool lift();
+  [[nodiscard]] bool is_set() const { return is_set_; }
 
   // When the tokens are there; the past without a limit, and never while the rate is zero.
   [[nodiscard]] TimePoint ready_at(std::uint64_t tokens) const {

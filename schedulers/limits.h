@@ -11,9 +11,10 @@ namespace vpfs {
 // no limit. Zero: nothing but what has waited for long (see RateLimits).
 struct Limits {
   std::optional<BytesPerSecond> bytes = {};
-  std::optional<std::uint64_t> operations = {};  // each second
+  std::optional<std::uint64_t> operations = {};  // each second, as the following
+  std::optional<std::uint64_t> metadata_operations = {};
 
-  [[nodiscard]] bool any() const { return bytes || operations; }
+  [[nodiscard]] bool any() const { return bytes || operations || metadata_operations; }
   bool operator==(const Limits&) const = default;
 };
 

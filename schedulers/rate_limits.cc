@@ -17,13 +17,9 @@ RateLimits::User RateLimits::join() {
 
 void RateLimits::leave(User user) {
   --users_;
-  const std::uint64_t bit = std::uint64_t{1} << user;
-  if (user != kMostUsers - 1 || users_ < kMostUsers) user_set_ &= ~bit;
-  for (Limit& each : limits_) {
-    each.served &= ~bit;
-    each.refused &= ~bit;
-    each.polite &= ~bit;
-  }
+  if (user != kMostUsers - 1 || users_ < kMostUsers) user_set_ &= ~(std::uint64_t{1} << user);
+  for (Limit& each : limits_) each.turns.leave(user);
+  for (Metadata& each : metadata_) each.turns.leave(user);
 }
 
 RateLimits::Limit* RateLimits::find(AppId app, bool make) {
@@ -36,9 +32,7 @@ RateLimits::Limit* RateLimits::find(AppId app, bool make) {
 
 void RateLimits::set_bucket(Limit& limit, std::uint8_t kind, std::uint64_t rate,
                             std::uint64_t depth, TimePoint now) {
-  // Refusals and their times belong to the limit before.
-  limit.served = limit.refused = limit.polite = 0;
-  limit.claimed = TimePoint::min();
+  limit.turns.begin_anew();
   if (rate == 0) {
     limit.kinds &= static_cast<std::uint8_t>(~kind);
     return;
@@ -105,19 +99,31 @@ void RateLimits::fit_allocated(AppId app, TimePoint now) {
       fit(of.bytes, of.limits.bytes.transform(count), kBytes, AllocatedLimit::kLeastBytes);
   const bool operations =
       fit(of.operations, of.limits.operations, kOperations, AllocatedLimit::kLeastOperations);
-  if (!bytes && !operations) return;
-  // Times belong to the limits before. Users keep their turns, or the first one to be asked would
-  // have all of them when limits change often.
-  limit.claimed_allocated = TimePoint::min();
-  limit.polite = 0;
+  if (bytes || operations) limit.turns.forget_times();
+  fit_metadata(app, now);
+}
+
+void RateLimits::fit_metadata(AppId app, TimePoint now) {
+  const std::optional<std::uint64_t>& rate = allocated_[index(app)].limits.metadata_operations;
+  if (index(app) >= metadata_.size()) {
+    if (!rate) return;
+    metadata_.resize(index(app) + 1);
+  }
+  auto& [limit, turns] = metadata_[index(app)];
+  const auto set = [&] {
+    const std::uint64_t burst = AllocatedLimit::burst_of(*rate, AllocatedLimit::kLeastOperations);
+    return limit.set(*rate, burst, nullptr, now);
+  };
+  if (rate ? set() : limit.lift()) turns.forget_times();
 }
 
 void RateLimits::forget(AppId app) {
   if (index(app) >= allocated_.size()) return;
   allocated_[index(app)] = {};
+  if (index(app) < metadata_.size()) metadata_[index(app)] = {};
   Limit& limit = limits_[index(app)];
   limit.kinds &= static_cast<std::uint8_t>(~kAllocated);
-  limit.claimed_allocated = TimePoint::min();
+  limit.turns.forget_times();
 }
 
 Limits RateLimits::allocated(AppId app) const {
@@ -135,42 +141,39 @@ void RateLimits::end_backlog(AppId app) {
   --of.queues;
 }
 
-// Called by a user whose policy has room for the request.
-TimePoint RateLimits::in_turn(AppId app, User user, const Ready& ready, TimePoint now) {
-  const TimePoint at = std::max(ready.share, ready.allocated);
-  if (!limited(app)) return at;
-  Limit& of = limits_[index(app)];
-  const std::uint64_t bit = std::uint64_t{1} << user;
-  const bool had_its_turn = (of.served & bit) != 0;
-  if (at > now) {
-    of.refused |= bit;
-    if (had_its_turn) return at;
-    of.claimed = std::max(of.claimed, ready.share);
-    of.claimed_allocated = std::max(of.claimed_allocated, ready.allocated);
-    return at;
-  }
-  const bool others_wait = (of.refused & ~of.served & ~bit) != 0;
-  if (!had_its_turn || !others_wait) return at;
-  const TimePoint claimed = std::max(of.claimed, std::min(of.claimed_allocated, ready.passes));
-  if (claimed > now) return claimed;
-  const bool gave_way = (of.polite & bit) != 0 && of.polite_at < now;
-  if (gave_way) return at;
-  of.polite |= bit;
-  of.polite_at = now;
-  return now + Duration(1);
+TimePoint RateLimits::in_turn(AppId app, User user, const Turns::Ready& ready, TimePoint now) {
+  if (!limited(app)) return std::max(ready.share, ready.allocated);
+  return limits_[index(app)].turns.allowed_at(user, ready, now);
 }
 
-TimePoint RateLimits::allocated_ready_at(const IoRequest& request) const {
+TimePoint RateLimits::most_ready_at(const IoRequest& request) const {
   const Allocated& of = allocated_[index(request.app)];
   return std::max(of.bytes.ready_at(amount(request)), of.operations.ready_at(1));
 }
 
+TimePoint RateLimits::allocated_ready_at(const IoRequest& request) const {
+  const TimePoint most = most_ready_at(request);
+  if (!takes_metadata(request)) return most;
+  return std::max(most, metadata_[index(request.app)].limit.ready_at(1));
+}
+
 TimePoint RateLimits::allowed_by_both_at(const IoRequest& head, TimePoint oldest, User user,
                                          TimePoint now) {
-  Ready ready = {.share = ready_at(head), .passes = oldest + pass_after_};
-  ready.allocated = std::min(allocated_ready_at(head), ready.passes);
+  Turns::Ready ready = {.share = ready_at(head), .passes = oldest + pass_after_};
+  ready.allocated = std::min(most_ready_at(head), ready.passes);
   const bool has_turns = users_ > 1 && (ready.passes > now || limited_by_share(head.app));
-  return has_turns ? in_turn(head.app, user, ready, now) : std::max(ready.share, ready.allocated);
+  const TimePoint at =
+      has_turns ? in_turn(head.app, user, ready, now) : std::max(ready.share, ready.allocated);
+  return std::max(at, metadata_allowed_at(head, ready.passes, user, now));
+}
+
+TimePoint RateLimits::metadata_allowed_at(const IoRequest& head, TimePoint passes, User user,
+                                          TimePoint now) {
+  if (!takes_metadata(head)) return TimePoint::min();
+  auto& [limit, turns] = metadata_[index(head.app)];
+  const TimePoint ready = std::min(limit.ready_at(1), passes);
+  if (users_ < 2 || passes <= now || !limit.is_set()) return ready;
+  return turns.allowed_at(user, {.allocated = ready, .passes = passes}, now);
 }
 
 WaitReason RateLimits::why_waiting(const IoRequest& head, TimePoint oldest,
@@ -196,13 +199,17 @@ TimePoint RateLimits::ready_at(const IoRequest& request) const {
 
 void RateLimits::take_allocated(IoRequest& request, TimePoint from, TimePoint now) {
   Allocated& of = allocated_[index(request.app)];
+  AllocatedLimit* const metadata =
+      takes_metadata(request) ? &metadata_[index(request.app)].limit : nullptr;
   request.passed_limit = allocated_ready_at(request) > now;
   if (request.passed_limit) {
     of.bytes.take_present(amount(request), now);
     of.operations.take_present(1, now);
+    if (metadata != nullptr) metadata->take_present(1, now);
   } else {
     of.bytes.take(amount(request), from);
     of.operations.take(1, from);
+    if (metadata != nullptr) metadata->take(1, from);
   }
 }
 
@@ -214,15 +221,8 @@ void RateLimits::take(IoRequest& request, User user, TimePoint now) {
   if ((of.kinds & kOperations) != 0) of.operations.take(1, from);
   if ((of.kinds & kAllocated) != 0) take_allocated(request, from, now);
   if (users_ < 2) return;
-  const std::uint64_t bit = std::uint64_t{1} << user;
-  // A user that goes again found no other that wanted the tokens: a new round begins.
-  if ((of.served & bit) != 0) {
-    of.served = of.refused = 0;
-    of.claimed = TimePoint::min();
-  }
-  of.served |= bit;
-  of.refused &= ~bit;
-  of.polite = 0;
+  of.turns.take(user);
+  if (takes_metadata(request)) metadata_[index(request.app)].turns.take(user);
 }
 
 void RateLimits::take_more(const IoRequest& request, Bytes size, TimePoint now) {

@@ -9,6 +9,7 @@
 #include "schedulers/limits.h"
 #include "schedulers/policy.h"
 #include "schedulers/token_bucket.h"
+#include "schedulers/turns.h"
 
 namespace vpfs {
 
@@ -111,6 +112,7 @@ class RateLimits {
     for (std::size_t at = 0; at < sizeof(Limit); at += 64) __builtin_prefetch(limit + at);
     const auto* const allocated = reinterpret_cast<const char*>(&allocated_[index]);
     for (std::size_t at = 0; at < sizeof(Allocated); at += 64) __builtin_prefetch(allocated + at);
+    if (index < metadata_.size()) __builtin_prefetch(&metadata_[index]);
   }
   // Does nothing for a flow without a limit.
   void take(IoRequest& request, User user, TimePoint now);
@@ -141,35 +143,36 @@ class RateLimits {
     bool realtime = false;
     std::uint32_t queues = 0;  // that have a backlog
     TokenBucket operations;
-    // Sets of users.
-    std::uint64_t served = 0;   // had their turn in this round
-    std::uint64_t refused = 0;  // found no tokens since
-    std::uint64_t polite = 0;   // gave way after `claimed`, the last one at `polite_at`
-    TimePoint polite_at = {};
-    // When the refused ones have their tokens of the share, and those of the coordinator's limits.
-    TimePoint claimed = TimePoint::min();
-    TimePoint claimed_allocated = TimePoint::min();
+    Turns turns;
   };
   struct Allocated {
     Limits limits;
     AllocatedLimit bytes;
     AllocatedLimit operations;
   };
-  // When the limits of the share, and those of the coordinator, allow a head. At `passes` it passes
-  // the latter.
-  struct Ready {
-    TimePoint share = TimePoint::min();
-    TimePoint allocated = TimePoint::min();
-    TimePoint passes = TimePoint::min();
+  // A coordinator's limit of metadata operations, which no share has. Whoever waits for other
+  // tokens takes no turns with those who wait for these.
+  struct Metadata {
+    AllocatedLimit limit;
+    Turns turns;
   };
 
   static std::size_t index(AppId app) { return static_cast<std::size_t>(app); }
   [[nodiscard]] const Limit& limit(AppId app) const { return limits_[index(app)]; }
   // nullptr: the flow has no limit, and is not to get one.
   Limit* find(AppId app, bool make);
-  [[nodiscard]] TimePoint in_turn(AppId app, User user, const Ready& ready, TimePoint now);
+  [[nodiscard]] TimePoint in_turn(AppId app, User user, const Turns::Ready& ready, TimePoint now);
+  // When the coordinator's limits allow the request, but for that of metadata operations.
+  [[nodiscard]] TimePoint most_ready_at(const IoRequest& request) const;
   [[nodiscard]] TimePoint allocated_ready_at(const IoRequest& request) const;
+  // Whether a bucket of metadata operations is there that it takes from.
+  [[nodiscard]] bool takes_metadata(const IoRequest& request) const {
+    return request.kind == IoKind::metadata && index(request.app) < metadata_.size();
+  }
+  [[nodiscard]] TimePoint metadata_allowed_at(const IoRequest& head, TimePoint passes, User user,
+                                              TimePoint now);
   void fit_allocated(AppId app, TimePoint now);
+  void fit_metadata(AppId app, TimePoint now);
   void take_allocated(IoRequest& request, TimePoint from, TimePoint now);
   [[nodiscard]] static TimePoint taken_from(const Limit& limit, TimePoint now) {
     return limit.realtime && limit.queues > 0 ? limit.backlog_since : now;
@@ -186,6 +189,7 @@ class RateLimits {
   std::size_t users_ = 0;
   std::vector<Limit> limits_;
   std::vector<Allocated> allocated_;  // by flow, up to the last one that ever had any
+  std::vector<Metadata> metadata_;    // likewise
   Duration pass_after_ = kHold / 2;
 };
 

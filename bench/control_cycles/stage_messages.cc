@@ -67,6 +67,7 @@ void StageMessages::add_hello(const VirtualFlow& flow, std::string& out) const {
   hello.set_name(fmt::format("stage{:05}", flow.stage));
   hello.set_incarnation(incarnation_);
   hello.add_capabilities("caps");
+  hello.add_capabilities("metadata_caps");
   hello.add_capabilities("elsewhere");
   hello.set_cost_model("bytes");
   hello.set_program(fmt::format("vpfs-bench-virtual-stages {}", version()));

@@ -34,7 +34,7 @@ void fill(FlowReport& report, std::uint32_t flow, const stage::Counters& counter
   report.set_queued_requests(counters.queued.requests);
   report.set_queued_bytes(counters.queued.bytes);
   report.set_limited_us(microseconds(counters.held.limit));
-  report.set_metadata_operations(counters.done.of(IoKind::metadata).requests);
+  report.set_metadata_operations(counters.arrived.of(IoKind::metadata).requests);
 }
 
 // What is told of a virtual PFS, copied under the lock.

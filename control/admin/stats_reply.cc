@@ -106,6 +106,9 @@ void fill(VirtualPfs& to, const StageSnapshot::Row& from, const stage::Config& c
   fill_share(to, from.info->share());
   if (from.allocated.bytes) to.set_allocated_rate(from.allocated.bytes->count);
   if (from.allocated.operations) to.set_allocated_operations(*from.allocated.operations);
+  if (from.allocated.metadata_operations) {
+    to.set_allocated_metadata_operations(*from.allocated.metadata_operations);
+  }
   fill_counters(to, from.counters);
   if (from.wait) fill_wait(*to.mutable_wait(), *from.wait);
   fill_history(to, from);

@@ -196,7 +196,8 @@ void CycleState::rebuild_rows() {
     row.stage = members_.stages()[record.stage].rank;
     row.stages = record.stages;
     row.takes_caps = members_.stages()[record.stage].takes_caps;
-    all_take_caps_ &= row.takes_caps;
+    row.takes_metadata_caps = members_.stages()[record.stage].takes_metadata_caps;
+    all_take_caps_ &= row.takes_caps && row.takes_metadata_caps;
     row.weight = job.weight.value_or(job.announced_weight);
     row.most = job.most;
     ids_.push_back(place.pair);
@@ -268,9 +269,9 @@ void CycleState::cap_rows(std::size_t resource, Caps source) {
     if (source == Caps::before) cap = ledger.settled(ids[i]);
     if (source == Caps::granted) {
       const std::optional<std::uint64_t>& grant = of(grants_[i], resource);
-      const bool takes_caps = all_take_caps_ || rows_[i].takes_caps;
-      if (grant && takes_caps) cap = std::min(*grant, most);
-      if (grant && !takes_caps) miss_caps(ids[i]);
+      if (all_take_caps_ || takes_caps(i, resource)) {
+        if (grant) cap = std::min(*grant, most);
+      }
     }
     has_any |= cap != kNoCap;
     const bool is_raise = cap != kNoCap && cap > own[i] && can_send[places[i]] != 0;
@@ -290,10 +291,22 @@ void CycleState::cap_rows(std::size_t resource, Caps source) {
   }
 }
 
-void CycleState::miss_caps(std::uint32_t pair) {
+bool CycleState::takes_caps(std::size_t row, std::size_t resource) {
+  if (!rows_[row].takes_caps) {
+    if (of(grants_[row], resource)) {
+      miss_caps(ids_[row], "it cannot enforce the limits that its jobs are granted");
+    }
+    return false;
+  }
+  if (has_part(rows_[row], kResources[resource])) return true;
+  miss_caps(ids_[row], "it does not limit metadata operations");
+  return false;
+}
+
+void CycleState::miss_caps(std::uint32_t pair, std::string_view what) {
   Stage& stage = members_.stages()[members_.pair(pair).stage];
   if (std::exchange(stage.lacks_caps, true)) return;
-  stage.status.problem = "it cannot enforce the limits that its jobs are granted";
+  stage.status.problem = what;
 }
 
 void CycleState::write_grants() {

@@ -90,6 +90,7 @@ Result<StageId> CycleState::join(std::string_view name, std::uint64_t incarnatio
     stage.lease = {};
   }
   stage.takes_caps = abilities.caps;
+  stage.takes_metadata_caps = abilities.caps && abilities.metadata_caps;
   stage.lacks_caps = false;
   stage.status.incarnation = incarnation;
   stage.status.connected = true;

@@ -173,8 +173,9 @@ class CycleState {
   // What rows are sent: what they were granted, the caps before, or none.
   enum class Caps : std::uint8_t { granted, before, none };
   void cap_rows(std::size_t resource, Caps source);
-  // The stage of the pair does not take what it was granted.
-  void miss_caps(std::uint32_t pair);
+  // Whether the stage of a row takes caps of the resource. If it should, its status says so.
+  bool takes_caps(std::size_t row, std::size_t resource);
+  void miss_caps(std::uint32_t pair, std::string_view what);
   // Nothing: no cap may be sent.
   [[nodiscard]] std::optional<Duration> lease_of_caps(TimePoint now) const;
   // It could not read what it was sent, and enforce it, before all caps end.
@@ -192,7 +193,7 @@ class CycleState {
   std::array<CapLedger, kResources.size()> ledgers_;
 
   bool rows_are_stale_ = true;
-  bool all_take_caps_ = true;  // the stages of all rows
+  bool all_take_caps_ = true;  // the stages of all rows, those of metadata operations too
   std::vector<Pair> rows_;
   std::vector<Grant> grants_;                                       // by row, as the following
   std::vector<std::uint32_t> ids_;                                  // of pairs

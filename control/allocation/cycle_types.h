@@ -47,7 +47,8 @@ struct FlowName {
 
 // What a stage can do.
 struct Abilities {
-  bool caps = true;  // else its grants go without them
+  bool caps = true;           // else its grants go without them
+  bool metadata_caps = true;  // of metadata operations; it needs `caps` too
 };
 
 using Microseconds = std::chrono::duration<std::uint64_t, std::micro>;

@@ -81,6 +81,7 @@ class Membership {
     bool is_pending = false;     // so was its last answer to a cycle that allocates
     bool has_ended = false;      // one of its pairs
     bool takes_caps = true;
+    bool takes_metadata_caps = true;
     bool lacks_caps = false;  // it was granted some that it does not take
     Duration lease = {};      // the longest one that this process was sent
     StageStatus status;

@@ -24,10 +24,11 @@ struct Pair {
   std::uint32_t id = 0;     // a small number, the same in all cycles; another pair may get it later
   std::uint32_t job = 0;    // jobs are numbered in the order of their names, as texts
   std::uint32_t stage = 0;  // stages likewise
-  std::uint32_t stages = 1;  // that the stage stands for: an aggregator for those below it
-  std::uint32_t weight = 1;  // of the job
-  bool takes_caps = true;    // else the stage cannot enforce them, and is not sent any
-  Amounts most;              // of the job on all stages, each second; zero: no bound
+  std::uint32_t stages = 1;         // that the stage stands for: an aggregator for those below it
+  std::uint32_t weight = 1;         // of the job
+  bool takes_caps = true;           // else the stage cannot enforce them, and is not sent any
+  bool takes_metadata_caps = true;  // else it has no part of metadata operations
+  Amounts most;                     // of the job on all stages, each second; zero: no bound
   Amounts arrived;
   Duration limited = {};  // for how long the allocated limit held its head
   Cost done = 0;          // in all cycles so far, from the first one that had the pair
@@ -53,5 +54,12 @@ inline constexpr std::array<Resource, 3> kResources = {
     {{"bytes", &Amounts::bytes, &Grant::bytes},
      {"operations", &Amounts::operations, &Grant::operations},
      {"metadata_operations", &Amounts::metadata_operations, &Grant::metadata_operations}}};
+
+// Whether a pair has a part of a resource. Of metadata operations it has none where these are not
+// limited: what its stage passes on is not seen. Of all else each pair has one: a stage that cannot
+// enforce a cap uses it all the same.
+[[nodiscard]] inline bool has_part(const Pair& pair, const Resource& resource) {
+  return pair.takes_metadata_caps || resource.grant != &Grant::metadata_operations;
+}
 
 }  // namespace vpfs::allocation

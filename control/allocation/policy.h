@@ -29,7 +29,8 @@ class Policy {
   // `period`. `less` of the capacity is in the hands of stages that are silent. `jobs` has the
   // names by number. An error says what is wrong with the pairs; then the grants before stay in
   // force. Pairs that are missing are forgotten. REQUIRES: `pairs` ascend by (job, stage), pairs of
-  // one job have one weight, and no two have the same id; the grants are empty.
+  // one job have one weight, and no two have the same id; the grants are empty. A pair gets no
+  // grant of what it has no part of (has_part()).
   [[nodiscard]] virtual Result<void> allocate(std::span<const Pair> pairs, Duration period,
                                               const Amounts& less,
                                               std::span<const std::string_view> jobs,

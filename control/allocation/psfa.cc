@@ -80,9 +80,10 @@ class PsfaPolicy final : public Policy {
       if (!is_divided(each.resource)) continue;
       if (Result<void> done = divide(each, pairs, period, less, jobs); !done) return done;
     }
-    for (std::size_t i = 0; i < grants.size(); ++i) {
-      for (const Divided& each : resources_) {
-        if (is_divided(each.resource)) grants[i].*each.resource.grant = each.caps[i];
+    for (const Divided& each : resources_) {
+      if (!is_divided(each.resource)) continue;
+      for (std::size_t i = 0; i < each.caps.size(); ++i) {
+        grants[each.pair(i)].*each.resource.grant = each.caps[i];
       }
     }
     return {};
@@ -92,18 +93,34 @@ class PsfaPolicy final : public Policy {
   struct Divided {
     const Resource& resource;
     Psfa psfa = {};
-    std::vector<std::uint64_t> caps = {};  // kept from one call to the next
+    // Kept from one call to the next.
+    std::vector<std::uint64_t> caps = {};
+    std::vector<std::uint32_t> parts = {};  // the pairs that have a part, unless all have
+    bool all_have = true;
+
+    [[nodiscard]] std::size_t pair(std::size_t row) const { return all_have ? row : parts[row]; }
   };
 
   [[nodiscard]] bool is_divided(const Resource& resource) const {
     return settings_.capacity.*resource.amount > 0;
   }
 
+  static void choose(Divided& divided, std::span<const Pair> pairs) {
+    const auto has = [&divided](const Pair& pair) { return has_part(pair, divided.resource); };
+    divided.all_have = std::ranges::all_of(pairs, has);
+    if (divided.all_have) return;
+    divided.parts.clear();
+    for (std::uint32_t i = 0; i < pairs.size(); ++i) {
+      if (has(pairs[i])) divided.parts.push_back(i);
+    }
+  }
+
   Result<void> divide(Divided& divided, std::span<const Pair> pairs, Duration period,
                       const Amounts& less, std::span<const std::string_view> jobs) {
     const Resource& resource = divided.resource;
-    const auto row_at = [&pairs, amount = resource.amount](std::size_t i) {
-      const Pair& pair = pairs[i];
+    choose(divided, pairs);
+    const auto row_at = [&pairs, &divided, amount = resource.amount](std::size_t i) {
+      const Pair& pair = pairs[divided.pair(i)];
       return Psfa::Row{.id = pair.id,
                        .job = pair.job,
                        .weight = pair.weight,
@@ -112,7 +129,7 @@ class PsfaPolicy final : public Policy {
                        .limited = pair.limited,
                        .stages = pair.stages};
     };
-    divided.caps.resize(pairs.size());
+    divided.caps.resize(divided.all_have ? pairs.size() : divided.parts.size());
     const std::uint64_t capacity = std::min(settings_.capacity.*resource.amount, kMostAmount);
     const std::uint64_t taken = std::min(less.*resource.amount, capacity);
     const std::uint64_t floor = std::max<std::uint64_t>(settings_.floor.*resource.amount, 1);
@@ -122,7 +139,7 @@ class PsfaPolicy final : public Policy {
     return fail(
         fmt::format("capacity.{}: no floor is left for job {}: {} a second, less {} of "
                     "silent stages, for {} pairs",
-                    resource.name, jobs[done.error().job], capacity, taken, pairs.size()));
+                    resource.name, jobs[done.error().job], capacity, taken, divided.caps.size()));
   }
 
   const PolicySettings settings_;

@@ -19,7 +19,9 @@ class StaticPolicy final : public Policy {
                         std::span<const std::string_view> jobs, std::span<Grant> grants) override {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const std::uint32_t stages = pairs[i].stages;
-      if (i > 0 && pairs[i].job == pairs[i - 1].job && stages == pairs[i - 1].stages) {
+      const bool limits_metadata = pairs[i].takes_metadata_caps;
+      if (i > 0 && pairs[i].job == pairs[i - 1].job && stages == pairs[i - 1].stages &&
+          limits_metadata == pairs[i - 1].takes_metadata_caps) {
         grants[i] = grants[i - 1];
         continue;
       }
@@ -27,8 +29,9 @@ class StaticPolicy final : public Policy {
       grants[i] = {};
       if (found == settings_.limits.end()) continue;
       grants[i] = {.bytes = limit(found->second.bytes, stages),
-                   .operations = limit(found->second.operations, stages),
-                   .metadata_operations = limit(found->second.metadata_operations, stages)};
+                   .operations = limit(found->second.operations, stages)};
+      if (!limits_metadata) continue;
+      grants[i].metadata_operations = limit(found->second.metadata_operations, stages);
     }
     return {};
   }

@@ -33,6 +33,7 @@ void AmountDivider::divide(std::uint64_t amount, std::uint64_t floor, std::span<
   wants_.clear();
   std::uint64_t stages = 0;
   for (const Pair& pair : pairs) {
+    if (!has_part(pair, resource_)) continue;
     wants_.push_back({.demand = demands_.of(pair.id, pair.arrived.*resource_.amount, pair.limited),
                       .stages = pair.stages});
     stages += pair.stages;
@@ -40,9 +41,12 @@ void AmountDivider::divide(std::uint64_t amount, std::uint64_t floor, std::span<
   if (stages == 0) return;
   const std::uint64_t of_each = std::min(floor, amount / (kFloorPart * stages));
   const std::uint64_t least = std::min(std::max<std::uint64_t>(of_each, 1), amount / stages);
-  caps_.resize(pairs.size());
+  caps_.resize(wants_.size());
   within_job_.divide(amount - least * stages, least, wants_, caps_);
-  for (std::size_t i = 0; i < grants.size(); ++i) grants[i].*resource_.grant = caps_[i];
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < grants.size(); ++i) {
+    if (has_part(pairs[i], resource_)) grants[i].*resource_.grant = caps_[next++];
+  }
 }
 
 }  // namespace vpfs::allocation

@@ -43,8 +43,8 @@ class AmountDivider {
 
   // A cycle has ended. The demand of a pair that is not divided among in it is forgotten.
   void begin(Duration period) { demands_.begin(period); }
-  // Grants the pairs of one job caps that add up to `amount`. A floor is at most a sixteenth of
-  // that, and zero only if there are fewer units than stages.
+  // Grants the pairs of one job that have a part caps that add up to `amount`. A floor is at most a
+  // sixteenth of that, and zero only if there are fewer units than stages.
   void divide(std::uint64_t amount, std::uint64_t floor, std::span<const Pair> pairs,
               std::span<Grant> grants);
 

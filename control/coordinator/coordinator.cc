@@ -183,7 +183,8 @@ std::expected<allocation::StageId, control::Error> Coordinator::admit(const Stag
                                 hello.cost_model, hello.name, *expected, whose));
     }
   }
-  auto stage = state_.join(hello.name, hello.incarnation, clock_.now(), {.caps = hello.takes_caps});
+  auto stage = state_.join(hello.name, hello.incarnation, clock_.now(),
+                           {.caps = hello.takes_caps, .metadata_caps = hello.takes_metadata_caps});
   if (!stage) return refuse(control::Error::EXISTS, "name", stage.error().message);
   return *stage;
 }
@@ -204,8 +205,10 @@ std::optional<control::Hello> Coordinator::hello() const {
   hello.set_role(control::Hello::STAGE);
   hello.set_name(config_.name);
   hello.set_incarnation(incarnation_);
-  for (const char* const each : {"aggregator", "caps", "elsewhere", "site", "forward_as"})
+  for (const char* const each :
+       {"aggregator", "caps", "metadata_caps", "elsewhere", "site", "forward_as"}) {
     hello.add_capabilities(each);
+  }
   if (cost_model != nullptr) hello.set_cost_model(*cost_model);
   hello.set_program("vpfs-coordinator " + std::string(version()));
   return hello;

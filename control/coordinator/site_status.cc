@@ -153,6 +153,9 @@ control::StatsReply stats_of(const SiteNumbers& numbers, const control::LiveStat
     to.set_operations(job.most.operations);
     if (job.granted.bytes > 0) to.set_allocated_rate(job.granted.bytes);
     if (job.granted.operations > 0) to.set_allocated_operations(job.granted.operations);
+    if (job.granted.metadata_operations > 0) {
+      to.set_allocated_metadata_operations(job.granted.metadata_operations);
+    }
     to.set_cost_done(job.done);
   }
   if (rules) control::add_rules(*reply.mutable_rules(), live, {});

@@ -95,6 +95,7 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
   stage.program = one_short_line(hello.program());
   for (const std::string& each : hello.capabilities()) {
     stage.takes_caps |= each == "caps";
+    stage.takes_metadata_caps |= each == "metadata_caps";
     stage.takes_elsewhere |= each == "elsewhere";
     stage.takes_site |= each == "site";
     stage.takes_users |= each == "forward_as";

@@ -21,6 +21,7 @@ struct StageHello {
   std::string cost_model;
   std::string program;
   bool takes_caps = false;
+  bool takes_metadata_caps = false;
   bool takes_elsewhere = false;
   bool takes_site = false;
   bool takes_users = false;  // requests on behalf of a user

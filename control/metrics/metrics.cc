@@ -139,6 +139,13 @@ constexpr Series<Maybe> kGauges[] = {
      [](const VirtualPfs& pfs) {
        return pfs.has_allocated_operations() ? Maybe(pfs.allocated_operations()) : std::nullopt;
      }},
+    {"vpfs_limit_metadata_operations_per_second",
+     "Most metadata operations per second, allocated by the coordinator.",
+     {"source", "allocated"},
+     [](const VirtualPfs& pfs) {
+       return pfs.has_allocated_metadata_operations() ? Maybe(pfs.allocated_metadata_operations())
+                                                      : std::nullopt;
+     }},
     {"vpfs_minimum_bytes_per_second",
      "Bytes per second up to which the virtual PFS is served first.",
      {},

@@ -146,7 +146,7 @@ class VirtualStagesTest(unittest.TestCase):
         stages = self.stages(5, "--per-job", "2", "--first-index", "10", "--connect-parallel", "2")
         self.assertEqual([peer.hello["name"] for peer in stages.peers], [f"stage{number:05}" for number in range(10, 15)])
         self.assertEqual({peer.hello["role"] for peer in stages.peers}, {"STAGE"})
-        self.assertEqual(stages.peers[0].hello["capabilities"], ["caps", "elsewhere"])
+        self.assertEqual(stages.peers[0].hello["capabilities"], ["caps", "metadata_caps", "elsewhere"])
         jobs = []
         for peer in stages.peers:
             peer.cycle(1)

@@ -1,5 +1,6 @@
 #include "proxy/control_side.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -172,6 +173,30 @@ TEST_F(ControlSideTest, ARefusedCycleIsReportedAllTheSame) {
   const CycleAnswer answer = run(cycle, 1);
   EXPECT_FALSE(answer.report.applied());
   EXPECT_EQ(answer.flows.flows_size(), 3);
+}
+
+TEST_F(ControlSideTest, MetadataOperationsAreLimitedWhereTheyWaitTheirTurn) {
+  const std::uint32_t a = number_of("a");
+  Cycle cycle = limit(a, 1000);
+  cycle.mutable_allocations(0)->set_metadata_operations_per_second(5);
+  const auto limited = [&] {
+    std::optional<std::uint64_t> found;
+    dispatcher_.inspect(clock_.now(), [&](stage::Stage& stage, TimePoint) {
+      found = stage.allocations().limits(AppId{a}).metadata_operations;
+    });
+    return found;
+  };
+  Config config = config_;
+  for (const bool schedules : {false, true, false}) {
+    config.schedule_metadata = schedules;
+    side_.introduce(config, "127.0.0.1:3334");
+    const control::Hello hello = side_.hello();
+    const bool says =
+        std::ranges::find(hello.capabilities(), "metadata_caps") != hello.capabilities().end();
+    EXPECT_EQ(says, schedules);
+    EXPECT_TRUE(run(cycle, applied() + 1).report.applied());
+    EXPECT_EQ(limited(), schedules ? std::optional<std::uint64_t>(5) : std::nullopt);
+  }
 }
 
 TEST_F(ControlSideTest, HelloSaysWhatTheStageCanDo) {

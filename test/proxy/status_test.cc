@@ -162,7 +162,8 @@ TEST_F(StatusTest, ACoordinatorsLimitsStandBesideTheShareWhileTheyHold) {
       }
     }
   });
-  const stage::Allocation allocation = {.id = id, .limits = {.bytes = {{500}}, .operations = 7}};
+  const stage::Allocation allocation = {
+      .id = id, .limits = {.bytes = {{500}}, .operations = 7, .metadata_operations = 3}};
   const stage::Cycle cycle = {.epoch = {.term = 3, .sequence = 9}, .lease = 2s};
   (void)dispatcher_.allocate(cycle, std::span(&allocation, 1), now_);
   const json during = status();
@@ -171,6 +172,7 @@ TEST_F(StatusTest, ACoordinatorsLimitsStandBesideTheShareWhileTheyHold) {
   EXPECT_EQ(during["coordinator"]["lease_us_left"], 2'000'000);
   EXPECT_EQ(row_of(during["virtual_pfs"], "roots")["allocated_rate"], 500);
   EXPECT_EQ(row_of(during["virtual_pfs"], "roots")["allocated_operations"], 7);
+  EXPECT_EQ(row_of(during["virtual_pfs"], "roots")["allocated_metadata_operations"], 3);
   EXPECT_FALSE(row_of(during["virtual_pfs"], "default").contains("allocated_rate"));
   now_ += 2s;
   turn({});

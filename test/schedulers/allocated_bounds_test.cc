@@ -66,6 +66,7 @@ TEST_P(AllocatedBounds, EveryRequestLeavesInTheFirstHalfOfItsTime) {
       Limits cap;
       if (random() % 4 != 0) cap.bytes = BytesPerSecond{random() % 3 == 0 ? 0 : rate};
       if (random() % 2 == 0) cap.operations = random() % 3;
+      if (random() % 2 == 0) cap.metadata_operations = random() % 3;
       for (const auto& lane : lanes) ASSERT_TRUE(lane->set_limits(AppId{flow}, cap, now));
     };
     for (std::uint32_t flow = 0; flow < kFlows; ++flow) allocate(flow);
@@ -105,6 +106,7 @@ TEST_P(AllocatedBounds, EveryRequestLeavesInTheFirstHalfOfItsTime) {
         const std::uint64_t size = std::uint64_t{1} << random() % 23;
         IoRequest& request = requests.emplace_back();
         request = {.app = AppId{flow},
+                   .kind = random() % 4 == 0 ? IoKind::metadata : IoKind::write,
                    .traffic_class = static_cast<std::uint8_t>(random() % 2),
                    .size = {size},
                    .cost = size,

@@ -50,9 +50,9 @@ class AllocatedLimits : public ::testing::TestWithParam<const PolicyKind*> {
   void set_hold(Duration hold) {
     for (const auto& lane : lanes_) lane->set_hold(hold, now_);
   }
-  IoRequest& add(std::uint64_t size, std::size_t lane = 0) {
+  IoRequest& add(std::uint64_t size, std::size_t lane = 0, IoKind kind = IoKind::read) {
     IoRequest& request = requests_.emplace_back();
-    request = {.size = {size}, .cost = std::max<Cost>(size, 1), .arrival = now_};
+    request = {.kind = kind, .size = {size}, .cost = std::max<Cost>(size, 1), .arrival = now_};
     lanes_[lane]->enqueue(request, now_);
     return request;
   }
@@ -115,6 +115,58 @@ TEST_P(AllocatedLimits, OperationsAreLimitedToo) {
   now_ = until_;
   (void)send();
   EXPECT_EQ(scheduler().queued(), 94U);
+}
+
+TEST_P(AllocatedLimits, MetadataOperationsAreLimitedApart) {
+  make();
+  set_hold(1h);
+  allocate({.metadata_operations = 50});
+  for (int i = 0; i < 100; ++i) (void)add(64 * kKiB);
+  EXPECT_EQ(send(), 100 * 64 * kKiB) << "data has no limit";
+  for (int i = 0; i < 100; ++i) (void)add(0, 0, IoKind::metadata);
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 95U);
+  EXPECT_EQ(until_, now_ + 20ms);
+  EXPECT_EQ(scheduler().why_waiting(kFlow, now_).reason, "the coordinator's limit");
+  now_ = until_;
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 94U);
+  allocate({.operations = 1'000'000, .metadata_operations = 100});
+  now_ += 10ms;
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 93U) << "no change gives a burst";
+  allocate({.operations = 1'000'000});
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 0U);
+}
+
+TEST_P(AllocatedLimits, MetadataCountsAgainstTheLimitOfAllOperationsToo) {
+  make();
+  set_hold(1h);
+  allocate({.operations = 20, .metadata_operations = 1000});
+  for (int i = 0; i < 10; ++i) (void)add(0, 0, i % 2 == 0 ? IoKind::metadata : IoKind::write);
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 8U);
+  EXPECT_EQ(until_, now_ + 50ms);
+}
+
+TEST_P(AllocatedLimits, AnOldMetadataOperationPassesItsLimitAndLeavesNoDebt) {
+  make();
+  set_hold(2s);
+  allocate({.metadata_operations = 0});
+  for (int i = 0; i < 3; ++i) (void)add(0, 0, IoKind::metadata);
+  (void)send();
+  EXPECT_EQ(until_, now_ + 1s);
+  EXPECT_EQ(scheduler().queued(), 3U);
+  now_ = until_;
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 0U);
+  EXPECT_EQ(passed_, 3U);
+  allocate({.metadata_operations = 10});
+  now_ += 100ms;
+  (void)add(0, 0, IoKind::metadata);
+  (void)send();
+  EXPECT_EQ(scheduler().queued(), 0U) << "what passed is no debt";
 }
 
 TEST_P(AllocatedLimits, TheStricterOfBothLimitsHolds) {
@@ -300,6 +352,46 @@ TEST_P(AllocatedLimits, LanesTakeTurnsHoweverOftenTheLimitChanges) {
     EXPECT_NEAR(static_cast<double>(each), static_cast<double>(sum) / 4.0,
                 0.1 * static_cast<double>(sum));
   }
+}
+
+TEST_P(AllocatedLimits, LanesTakeTurnsWithMetadataOperations) {
+  make(3);
+  set_hold(1h);
+  std::vector<std::size_t> sent(3);
+  for (int i = 0; i < 3000; ++i) {
+    for (std::size_t lane = 0; lane < 3; ++lane) {
+      while (lanes_[lane]->queued() < 4) (void)add(0, lane, IoKind::metadata);
+    }
+    if (i % 10 == 0) allocate({.metadata_operations = 100U + static_cast<std::uint64_t>(i % 20)});
+    for (int round = 0; round < 3; ++round) {
+      for (std::size_t lane = 0; lane < 3; ++lane) {
+        const std::size_t before = lanes_[lane]->queued();
+        (void)send(lane);
+        sent[lane] += before - lanes_[lane]->queued();
+      }
+      now_ += 1ns;
+    }
+    now_ += 5ms;
+  }
+  const std::size_t sum = sent[0] + sent[1] + sent[2];
+  EXPECT_NEAR(static_cast<double>(sum), 15.0 * 105, 0.05 * 15 * 105);
+  for (const std::size_t each : sent) {
+    EXPECT_NEAR(static_cast<double>(each), static_cast<double>(sum) / 3, 0.1 * 500);
+  }
+}
+
+TEST_P(AllocatedLimits, DataInOneLaneDoesNotWaitForMetadataOperationsInAnother) {
+  make(2);
+  set_hold(1h);
+  allocate({.bytes = BytesPerSecond{100 * kMiB}, .metadata_operations = 10});
+  for (int i = 0; i < 10; ++i) (void)add(0, 1, IoKind::metadata);
+  for (int i = 0; i < 100; ++i) {
+    (void)add(64 * kKiB, 0);
+    EXPECT_EQ(send(0), 64 * kKiB) << i;
+    (void)send(1);
+    now_ += 1ms;
+  }
+  EXPECT_EQ(lanes_[1]->queued(), 9U);
 }
 
 TEST_P(AllocatedLimits, TheNextFlowOfANumberBeginsWithoutThem) {

@@ -51,6 +51,7 @@ void merge(const TopRow& row, double part, TopRow* all) {
   all->wait_us = std::max(all->wait_us, row.wait_us);
   all->limit_bytes += row.limit_bytes;
   all->limit_operations += row.limit_operations;
+  all->limit_metadata += row.limit_metadata;
   if (!row.rule.empty()) all->rule = row.rule;
   if (!row.class_name.empty()) all->class_name = row.class_name;
 }
@@ -189,6 +190,7 @@ std::vector<TopRow> TopModel::rows_of(const Proxy& proxy, double* cost_each_seco
       row.limit_bytes = limit(each.rate(), each.has_allocated_rate(), each.allocated_rate());
       row.limit_operations =
           limit(each.operations(), each.has_allocated_operations(), each.allocated_operations());
+      row.limit_metadata = each.allocated_metadata_operations();
     }
     costs.push_back(cost);
     weights.push_back(proxy.answers && (is_busy(each) || cost > 0) ? std::max(1U, each.weight())

@@ -34,6 +34,7 @@ struct TopRow {
   std::string held_by;            // why that one waits, else what held most of the last second's
   std::uint64_t limit_bytes = 0;  // each second; 0: none
   std::uint64_t limit_operations = 0;  // the same
+  std::uint64_t limit_metadata = 0;    // the same of metadata operations
   bool is_silent = false;              // no proxy that it was seen at answers
 };
 

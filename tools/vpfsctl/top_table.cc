@@ -43,6 +43,9 @@ std::string limit_text(const TopRow& row) {
   if (row.limit_operations > 0) {
     text += fmt::format("{}{} op/s", text.empty() ? "" : ", ", row.limit_operations);
   }
+  if (row.limit_metadata > 0) {
+    text += fmt::format("{}{} metadata op/s", text.empty() ? "" : ", ", row.limit_metadata);
+  }
   return text.empty() ? "-" : text;
 }
 

@@ -329,7 +329,8 @@ TEST_F(NamedThings, AreNotLookedUpForWhoSeesOnlyOwnJobs) {
 
 TEST_F(AdministrationTest, StatsHaveACoordinatorsLimits) {
   const stage::Place place = owner_->of_test().find("a");
-  const stage::Allocation allocation = {.id = place.id, .limits = {.bytes = {{500}}}};
+  const stage::Allocation allocation = {.id = place.id,
+                                        .limits = {.bytes = {{500}}, .metadata_operations = 3}};
   (void)owner_->of_test().get().allocate({.epoch = {.term = 3, .sequence = 9}, .lease = kLease},
                                          std::span(&allocation, 1), owner_->of_test().now());
   const StatsReply during = stats().stats_reply();
@@ -341,6 +342,7 @@ TEST_F(AdministrationTest, StatsHaveACoordinatorsLimits) {
   ASSERT_NE(limited, during.virtual_pfs().end());
   EXPECT_EQ(limited->name(), "job-a");
   EXPECT_EQ(limited->allocated_rate(), 500U);
+  EXPECT_EQ(limited->allocated_metadata_operations(), 3U);
   EXPECT_FALSE(limited->has_allocated_operations());
 }
 

@@ -22,15 +22,19 @@ constexpr Amounts kCapacity = {
     .bytes = 1'000'000'000, .operations = 50'000, .metadata_operations = 20'000};
 
 PolicySettings settings() {
-  return {.capacity = kCapacity, .floor = {}, .limits = {{"job1", {.bytes = 500}}}};
+  return {.capacity = kCapacity,
+          .floor = {},
+          .limits = {{"job1", {.bytes = 500, .metadata_operations = 50}}}};
 }
 
 std::unique_ptr<Policy> make_given(const PolicySettings& settings) {
   auto policy = std::make_unique<GivenPolicy>(settings.floor);
   policy->begin_parent();
   for (std::uint64_t job = 0; job < 9; job += 2) {
-    policy->give("job" + std::to_string(job),
-                 {.bytes = job * 1000, .operations = 7, .elsewhere_total = 100});
+    policy->give("job" + std::to_string(job), {.bytes = job * 1000,
+                                               .operations = 7,
+                                               .metadata_operations = 1000,
+                                               .elsewhere_total = 100});
   }
   policy->give("job1", {.bytes = 5000});
   return policy;
@@ -146,6 +150,34 @@ TEST_P(AllocationConformance, AJobHasTheSameWhicheverOfItsStagesIsAnAggregator) 
     return bytes;
   };
   EXPECT_EQ(sum(1), sum(2));
+}
+
+// Some stages do not limit metadata operations: the others get what they would get without these.
+TEST_P(AllocationConformance, OnlyStagesThatLimitMetadataOperationsHaveAPartOfThem) {
+  Site site(5);
+  const auto other = GetParam()->make(settings());
+  Cycles others(*other);
+  std::uint64_t granted = 0;
+  for (int cycle = 0; cycle < 50; ++cycle) {
+    std::vector<Did> rows = site.cycle();
+    std::vector<Did> parts;
+    for (Did& row : rows) {
+      row.pair.takes_metadata_caps = row.stage > "s2";
+      row.pair.arrived.metadata_operations = row.pair.arrived.operations;
+      if (row.pair.most.bytes > 0) row.pair.most.metadata_operations = 10'000;
+      if (row.pair.takes_metadata_caps) parts.push_back(row);
+    }
+    const Cycles::Grants all = cycles_.next(rows).value();
+    const Cycles::Grants expected = others.next(parts).value();
+    for (const auto& [pair, grant] : all) {
+      const auto place = expected.find(pair);
+      const auto metadata =
+          place == expected.end() ? std::nullopt : place->second.metadata_operations;
+      EXPECT_EQ(grant.metadata_operations, metadata) << pair.first << " on " << pair.second;
+      granted += grant.metadata_operations.value_or(0);
+    }
+  }
+  EXPECT_GT(granted, 0U);
 }
 
 TEST_P(AllocationConformance, ASiteWithoutJobsIsNoError) {

@@ -171,5 +171,27 @@ TEST_F(AggregatorCycleTest, AStageThatCannotCapGetsTheRestOfItsGrants) {
   EXPECT_TRUE(pair(1).takes_caps);
 }
 
+TEST_F(AggregatorCycleTest, AStageThatDoesNotLimitMetadataOperationsIsSentNoneOfThem) {
+  const Result<StageId> plain = state_->join("s1", 1, now_, {.metadata_caps = false});
+  ASSERT_TRUE(plain);
+  introduce(*plain, "a");
+  const StageId other = add("s2", "b");
+  policy_->grant = [](std::string_view, const Pair&) -> Grant { return {.bytes = 500}; };
+  begin_and_answer();
+  EXPECT_EQ(status(*plain).problem, "") << "nobody has a limit of them";
+  policy_->grant = [](std::string_view, const Pair& pair) -> Grant {
+    return {
+        .bytes = 500,
+        .metadata_operations = has_part(pair, kResources[2]) ? std::optional(70U) : std::nullopt};
+  };
+  begin_and_answer();
+  EXPECT_EQ(sent_[plain->index].grants[0].grant, (Grant{500, {}, {}, {}}));
+  EXPECT_EQ(sent_[other.index].grants[0].grant, (Grant{500, {}, 70, {}}));
+  EXPECT_THAT(status(*plain).problem, HasSubstr("does not limit metadata operations"));
+  EXPECT_EQ(status(other).problem, "");
+  begin();
+  EXPECT_EQ(state_->in_force().metadata_operations, 0U) << "it has no capacity";
+}
+
 }  // namespace
 }  // namespace vpfs::allocation

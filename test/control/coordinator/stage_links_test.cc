@@ -38,7 +38,8 @@ TEST_F(StageLinksTest, AStageThatDialsIsAnsweredAndTakesPart) {
   EXPECT_EQ(hello.incarnation, 7U);
   EXPECT_EQ(hello.program, "fake-stage 1");
   EXPECT_TRUE(hello.takes_caps && hello.takes_elsewhere);
-  EXPECT_FALSE(hello.takes_site || hello.takes_users || hello.is_aggregator);
+  EXPECT_FALSE(hello.takes_metadata_caps || hello.takes_site || hello.takes_users ||
+               hello.is_aggregator);
 
   send_cycle(0, 5);
   EXPECT_EQ(stage.answer_cycle()->sequence(), 5U);
@@ -50,14 +51,16 @@ TEST_F(StageLinksTest, EveryCapabilityIsRead) {
   open();
   control::Hello hello = stage_hello("a");
   hello.set_term(9);
-  for (const char* const each : {"site", "forward_as", "aggregator", "of the future"}) {
+  for (const char* const each :
+       {"metadata_caps", "site", "forward_as", "aggregator", "of the future"}) {
     hello.add_capabilities(each);
   }
   FakeStage stage = dial_in();
   ASSERT_TRUE(stage.greet(hello));
   ASSERT_TRUE(host_.wait_until_connected(1));
   const StageHello seen = host_.last_hello();
-  EXPECT_TRUE(seen.takes_site && seen.takes_users && seen.is_aggregator);
+  EXPECT_TRUE(seen.takes_metadata_caps && seen.takes_site && seen.takes_users &&
+              seen.is_aggregator);
   EXPECT_EQ(seen.term, 9U);
 }
 

@@ -42,6 +42,7 @@ void fill_simulation(VirtualPfs& pfs) {
   pfs.set_allocated_rate(0);
   pfs.set_operations(2'000);
   pfs.set_allocated_operations(1'000);
+  pfs.set_allocated_metadata_operations(300);
   pfs.set_min(10 << 20);
   pfs.set_latency_us(20'000);
   set(pfs.mutable_queued(), 12, 12 << 20);

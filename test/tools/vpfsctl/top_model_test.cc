@@ -145,7 +145,9 @@ TEST(TopModel, TheLowerLimitCounts) {
   each->set_allocated_rate(600);
   each->set_allocated_operations(7);
   EXPECT_EQ(model_of({reply}).rows(false)[0].limit_bytes, 100U);
+  each->set_allocated_metadata_operations(5);
   EXPECT_EQ(model_of({reply}).rows(false)[0].limit_operations, 7U);
+  EXPECT_EQ(model_of({reply}).rows(false)[0].limit_metadata, 5U);
 }
 
 // "a" has 3/4 of what both want at s0 and is alone at s1, which does three times as much.
