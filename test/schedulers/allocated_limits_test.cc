@@ -383,9 +383,10 @@ TEST_P(AllocatedLimits, LanesTakeTurnsWithMetadataOperations) {
 TEST_P(AllocatedLimits, DataInOneLaneDoesNotWaitForMetadataOperationsInAnother) {
   make(2);
   set_hold(1h);
-  allocate({.bytes = BytesPerSecond{100 * kMiB}, .metadata_operations = 10});
   for (int i = 0; i < 10; ++i) (void)add(0, 1, IoKind::metadata);
   for (int i = 0; i < 100; ++i) {
+    // Each cycle asks the lanes again.
+    if (i % 10 == 0) allocate({.bytes = BytesPerSecond{100 * kMiB}, .metadata_operations = 10});
     (void)add(64 * kKiB, 0);
     EXPECT_EQ(send(0), 64 * kKiB) << i;
     (void)send(1);
