@@ -34,8 +34,8 @@ endfunction()
 function(vpfs_test_executable name asio)
   add_executable(${name})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE vpfs_base vpfs_places GTest::gtest GTest::gmock
-                                        GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE vpfs_base vpfs_places vpfs_test_logger GTest::gtest
+                                        GTest::gmock GTest::gtest_main)
   if(asio)
     target_precompile_headers(${name} REUSE_FROM vpfs_asio_test_headers)
   else()
