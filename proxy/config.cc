@@ -43,7 +43,7 @@ void read_address(ConfigReader& reader, std::string_view key, std::string& addre
 
 void check_unchanged(ConfigReader& reader, const Config& config, const Config& running) {
   const auto check = [&](std::string_view key, bool same) {
-    if (!same) reader.report(key, "cannot change while the proxy runs: restart it");
+    control::require_same(reader, key, same, kProgramName);
   };
   check("listen", config.listen == running.listen);
   check("upstream", config.upstream == running.upstream);
@@ -64,15 +64,6 @@ void read_servers(ConfigReader& reader, Config& config) {
   }
 }
 
-// A file needs its directory, so that a misspelt `journal` is no file.
-void read_log(ConfigReader& reader, Config& config) {
-  if (!reader.get("log", &config.log)) return;
-  if (config.log == "stderr" || config.log == "journal" || config.log.contains('/')) return;
-  reader.report("log", fmt::format("'{}' is not `stderr`, `journal` or a file with its directory, "
-                                   "such as ./vpfs-proxy.log",
-                                   config.log));
-}
-
 void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   read_address(reader, "listen", config.listen);
   if (reader.is("upstream", kOriginal)) {
@@ -85,10 +76,7 @@ void read_proxy(ConfigReader reader, Config& config, const Config* running) {
   config.shown = find_protocol(config.protocol)->attributes;
   read_servers(reader, config);
   reader.get("workers", &config.workers, 1, 256);
-  reader.get("status_file", &config.status_file);
-  reader.get("status_interval", &config.status_interval, milliseconds(100), kLongest);
-  read_log(reader, config);
-  reader.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
+  control::read_process(reader, config, kProgramName);
   reader.get("upstream_congestion", &config.upstream_congestion);
   reader.get("write_back_by_file", &config.write_back_by_file);
   suggest_proxy_words(reader);
@@ -122,25 +110,6 @@ void read_timeouts(ConfigReader reader, Timeouts& timeouts) {
   reader.get("client_min_rate", &timeouts.client_min_rate, {1}, {Share::kMaxRate});
 }
 
-void read_control(ConfigReader& reader, Config& config, const Config* running) {
-  config.control = control::read_port_config(
-      reader,
-      [&](ConfigReader& control) {
-        stage::read_fallback(control, config);
-        stage::read_longest_delay(control, config);
-        control::read_http(control, config.http);
-        control.get("journal", &config.journal);
-        control.get("name", &config.name);
-        if (running == nullptr || !control.flawless()) return;
-        const auto check = [&](std::string_view key, bool same) {
-          if (!same) control.report(key, "cannot change while the proxy runs: restart it");
-        };
-        check("journal", config.journal == running->journal);
-        check("http", config.http == running->http);
-      },
-      control::MayDial::yes);
-}
-
 }  // namespace
 
 Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
@@ -152,7 +121,7 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
   read_proxy(reader.child("proxy"), config, running);
   read_limits(reader.child("limits"), config);
   read_timeouts(reader.child("timeouts"), config.timeouts);
-  read_control(reader, config, running);
+  control::read_control(reader, config, running, kProgramName);
   stage::read_scheduler(reader.child("scheduler"), config, running);
   stage::read_shares(reader, config);
   suggest_top_words(reader);

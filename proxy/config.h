@@ -9,9 +9,7 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
-#include "control/metrics/http_config.h"
-#include "control/wire/port_config.h"
-#include "stage/config.h"
+#include "control/host/config.h"
 
 namespace vpfs::proxy {
 
@@ -38,23 +36,16 @@ struct Timeouts {
 };
 
 inline constexpr std::string_view kOriginal = "original";
+inline constexpr control::ProgramName kProgramName = {.program = "vpfs-proxy", .role = "proxy"};
 
 // A stage whose I/O is a relayed wire protocol.
-struct Config : stage::Config {
+struct Config : control::HostConfig {
   std::string listen;
   std::string upstream;  // kOriginal: the original destination of each client
   std::string protocol = "orangefs";
   // Addresses or CIDR blocks of the file system's other servers, whose I/O passes unscheduled.
   std::vector<std::string> servers;
   std::uint64_t workers = 1;
-  std::string status_file;
-  Duration status_interval = std::chrono::seconds(5);
-  control::PortConfig control;
-  control::HttpConfig http;
-  std::string journal;         // of live rules; "": they end with the proxy
-  std::string name;            // as administrators see it; "": its address
-  std::string log = "stderr";  // or "journal", or a file (see base/log.h)
-  std::string log_level = "info";
   std::string upstream_congestion = "cubic";
   Limits limits;
   Timeouts timeouts;

@@ -1,15 +1,10 @@
 #include "proxy/host_checks.h"
 
-#include <cerrno>
-#include <filesystem>
 #include <optional>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/config_file.h"
-#include "base/log.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
 #include "stage/job_config.h"
@@ -17,35 +12,6 @@
 
 namespace vpfs::proxy {
 namespace {
-
-std::string reason() {
-  return std::error_code(errno, std::system_category()).message();
-}
-
-bool may(const std::string& path, int mode) {
-  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
-}
-
-// The proxy writes FILE.new beside the file and renames it.
-std::optional<std::string> status_file_problem(const std::string& path) {
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown)) {
-    return fmt::format("'{}' is a directory, not a file", path);
-  }
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  if (folder.empty()) folder = ".";
-  if (!std::filesystem::is_directory(folder, unknown)) {
-    return fmt::format("the folder '{}' does not exist", folder);
-  }
-  if (!may(folder, W_OK | X_OK)) {
-    return fmt::format("the folder '{}' is not writable: {}", folder, reason());
-  }
-  const std::string fresh = path + ".new";
-  if (!may(fresh, W_OK) && errno != ENOENT) {
-    return fmt::format("'{}' is not writable: {}", fresh, reason());
-  }
-  return std::nullopt;
-}
 
 void check_congestion(const Config& config, ConfigErrors& errors) {
   constexpr std::string_view kKey = "proxy.upstream_congestion";
@@ -58,23 +24,6 @@ void check_congestion(const Config& config, ConfigErrors& errors) {
     errors.warn(kKey, *problem + "; the system's own is used");
   } else {
     errors.add(kKey, *problem);
-  }
-}
-
-// A log file that cannot be written is not worth a proxy that does not start.
-void check_log(const Config& config, ConfigErrors& errors) {
-  if (config.log == "journal") {
-    if (const Result<void> found = check_journal(); !found) {
-      errors.add("proxy.log", found.error().message);
-    }
-  } else if (config.log != "stderr") {
-    const std::string folder = std::filesystem::path(config.log).parent_path().string();
-    std::error_code unknown;
-    if (!folder.empty() && !std::filesystem::is_directory(folder, unknown)) {
-      errors.warn("proxy.log", fmt::format("the folder '{}' does not exist: messages go to "
-                                           "standard error until it does",
-                                           folder));
-    }
   }
 }
 
@@ -106,13 +55,7 @@ void check_addresses(const Config& config, ConfigErrors& errors) {
 
 void check_host(const Config& config, ConfigErrors& errors, const Config* running) {
   check_congestion(config, errors);
-  if (!config.status_file.empty()) {
-    if (const auto problem = status_file_problem(config.status_file)) {
-      errors.add("proxy.status_file", *problem);
-    }
-  }
-  check_log(config, errors);
-  control::check_port_config(config.control, errors);
+  control::check_process(config, errors, kProgramName);
   if (running == nullptr) check_addresses(config, errors);
 }
 

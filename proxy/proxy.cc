@@ -80,7 +80,13 @@ Proxy::Proxy(Live live, std::string file, control::HostNames& names, const Clock
           clock.now()),
       access_(dispatcher_, clock),
       administration_(*live_.state, *this, wall_clock_now),
-      control_(administration_, dispatcher_, shared_, context_) {
+      control_(administration_, dispatcher_,
+               {.name = std::string(kProgramName.program),
+                .not_ready =
+                    [this] {
+                      return std::string(shared_.draining.load() ? "the proxy is draining" : "");
+                    }},
+               context_, clock) {
   signals_.add(SIGHUP);
   signals_.add(SIGUSR2);
   shared_.set_configured_hold(config().timeouts.hold, config().timeouts.hold_min);

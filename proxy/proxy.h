@@ -16,11 +16,11 @@
 #include "control/admin/live_state.h"
 #include "control/admin/name_lookups.h"
 #include "control/admin/stage_owner.h"
+#include "control/host/control_side.h"
+#include "control/host/gate_access.h"
 #include "control/store/file_calls.h"
 #include "net/listener.h"
-#include "proxy/control_side.h"
 #include "proxy/dispatcher.h"
-#include "proxy/dispatcher_access.h"
 #include "proxy/settings.h"
 #include "proxy/shared_state.h"
 #include "proxy/spare_memory.h"
@@ -116,14 +116,14 @@ class Proxy final : private control::StageOwner {
   asio::steady_timer ends_timer_;
   SpareMemory spare_memory_;
   Dispatcher dispatcher_;
-  DispatcherAccess access_;
+  control::GateAccess access_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::size_t next_worker_ = 0;
   control::SnapshotReader snapshot_reader_;
   bool status_failed_ = false;
   StatusLock status_lock_;
   control::Administration administration_;
-  ControlSide control_;
+  control::ControlSide control_;
 };
 
 }  // namespace vpfs::proxy

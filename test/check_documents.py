@@ -51,7 +51,7 @@ class Page:
 
 
 CONFIGURE = Page("docs/admin/configure.md",
-                 ("control/wire/port_config.cc", "proxy/config.cc", "stage/config.cc", "stage/job_config.cc",
+                 ("control/wire/port_config.cc", "control/host/config.cc", "proxy/config.cc", "stage/config.cc", "stage/job_config.cc",
                   "stage/rule_config.cc",
                   "stage/rule_words.cc", "stage/scheduler_config.cc", "stage/share_config.cc",
                   "metrics/http_config.cc"), 90)

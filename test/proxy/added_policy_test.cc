@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/system_clock.h"
+#include "control/host/gate_access.h"
 #include "proxy/config_summary.h"
-#include "proxy/dispatcher_access.h"
 #include "proxy/status.h"
 #include "stage/scheduler_config.h"
 #include "stage/share_config.h"
@@ -69,7 +69,7 @@ TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
   const SystemClock clock;
   SharedState shared(clock, std::nullopt);
   const test::ManualClock at_now(now);
-  DispatcherAccess access(dispatcher, at_now);
+  control::GateAccess access(dispatcher, at_now);
   control::SnapshotReader reader;
   const control::StageSnapshot snapshot = reader.read(access);
   const auto status =

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "control/host/gate_access.h"
 #include "proxy/config.h"
-#include "proxy/dispatcher_access.h"
 #include "proxy/settings.h"
 #include "test/proxy/counting_clock.h"
 
@@ -51,7 +51,7 @@ class ClientListTest : public ::testing::Test {
   CountingClock clock_;
   const Settings settings_{make_config()};
   Dispatcher dispatcher_{settings_.config, 1, [](std::size_t) {}, clock_.now()};
-  DispatcherAccess access_{dispatcher_, clock_};
+  control::GateAccess access_{dispatcher_, clock_};
   ClientList list_;
 };
 

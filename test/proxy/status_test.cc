@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "control/host/gate_access.h"
 #include "proxy/dispatcher.h"
-#include "proxy/dispatcher_access.h"
 #include "test/proxy/counting_clock.h"
 #include "test/support/manual_clock.h"
 
@@ -56,7 +56,7 @@ class StatusTest : public ::testing::Test {
   }
   json status() {
     const test::ManualClock clock(now_);
-    DispatcherAccess access(dispatcher_, clock);
+    control::GateAccess access(dispatcher_, clock);
     return json::parse(status_text(settings_, {}, shared_, reader_.read(access), coordinator_));
   }
   static json row_of(const json& rows, const std::string& name) {

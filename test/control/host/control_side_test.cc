@@ -1,4 +1,4 @@
-#include "proxy/control_side.h"
+#include "control/host/control_side.h"
 
 #include <algorithm>
 #include <memory>
@@ -10,34 +10,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proxy/config.h"
-#include "proxy/settings.h"
 #include "test/control/admin/admin_rig.h"
-#include "test/proxy/counting_clock.h"
+#include "test/control/host/quiet_gate.h"
 #include "test/support/control/fake_coordinator.h"
+#include "test/support/manual_clock.h"
 #include "test/support/process.h"
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 namespace {
-
-using control::Allocation;
-using control::Cycle;
-using control::CycleAnswer;
 
 class ControlSideTest : public ::testing::Test {
  protected:
-  static Config make_config() {
-    ConfigErrors errors("control_side_test");
-    Config config = parse_config(
-        "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n"
-        "virtual_pfs: {a: {weight: 3}, b: {weight: 1}}\n",
-        errors);
-    EXPECT_EQ(errors.to_string(), "");
+  static HostConfig make_config() {
+    HostConfig config;
+    config.virtual_pfs = {{.name = "a", .share = {.weight = 3}}, {.name = "b", .share = {}}};
     return config;
   }
-  static std::unique_ptr<control::LiveState> live_of(const stage::Config& file) {
+  static std::unique_ptr<LiveState> live_of(const stage::Config& file) {
     std::vector<std::string> notes;
-    auto live = control::LiveState::load(nullptr, file, control::at(0), notes);
+    auto live = LiveState::load(nullptr, file, at(0), notes);
     return std::move(*live);
   }
   CycleAnswer run(Cycle cycle, std::uint64_t sequence, std::uint64_t lease_us = 1'000'000) {
@@ -53,7 +44,7 @@ class ControlSideTest : public ::testing::Test {
     Cycle ask;
     ask.set_want_report(true);
     const CycleAnswer answer = run(ask, 0);
-    for (const control::Flow& each : answer.flows.flows()) {
+    for (const Flow& each : answer.flows.flows()) {
       if (each.name() == name) return each.id();
     }
     ADD_FAILURE() << name;
@@ -68,22 +59,22 @@ class ControlSideTest : public ::testing::Test {
   }
   [[nodiscard]] std::uint64_t applied() {
     std::uint64_t count = 0;
-    dispatcher_.inspect(clock_.now(), [&](stage::Stage& stage, TimePoint) {
+    gate_.inspect(clock_.now(), [&](stage::Stage& stage, TimePoint) {
       count = stage.allocations().counts().applied;
     });
     return count;
   }
 
-  const Config config_ = make_config();
-  CountingClock clock_;
+  const HostConfig config_ = make_config();
+  const test::ManualClock clock_{TimePoint(std::chrono::hours(1))};
   asio::io_context context_{1};
-  control::OwnerOfTest owner_{config_};
-  std::unique_ptr<control::LiveState> live_ = live_of(config_);
-  control::Administration administration_{*live_, owner_, [] { return control::at(0); }};
-  SharedState shared_{clock_, std::nullopt};
-  Dispatcher dispatcher_{config_, 1, [](std::size_t) {}, clock_.now()};
-  ControlSide side_{administration_, dispatcher_, shared_, context_};
-  std::unique_ptr<control::Link> link_ = side_.make_link({});
+  OwnerOfTest owner_{config_};
+  std::unique_ptr<LiveState> live_ = live_of(config_);
+  Administration administration_{*live_, owner_, [] { return at(0); }};
+  test::QuietGate gate_{config_, clock_.now()};
+  const ControlSide::Identity identity_{.name = "vpfs-test", .not_ready = nullptr};
+  ControlSide side_{administration_, gate_, identity_, context_, clock_};
+  std::unique_ptr<Link> link_ = side_.make_link({});
 };
 
 TEST_F(ControlSideTest, FlowsAreAnnouncedOnceForEachLink) {
@@ -118,7 +109,7 @@ TEST_F(ControlSideTest, AnEarlierCycleIsOutdated) {
   for (const std::uint64_t sequence : {5U, 4U}) {
     const CycleAnswer answer = run(limit(a, 2000), sequence);
     EXPECT_FALSE(answer.report.applied());
-    EXPECT_EQ(answer.report.refused().code(), control::Error::OUTDATED);
+    EXPECT_EQ(answer.report.refused().code(), Error::OUTDATED);
   }
   EXPECT_EQ(applied(), 1U);
 }
@@ -129,7 +120,7 @@ TEST_F(ControlSideTest, WeightsAndNodesAreRefusedAndNothingOfTheCycleIsApplied) 
   cycle.add_allocations()->set_weight(7);
   CycleAnswer answer = run(cycle, 1);
   EXPECT_FALSE(answer.report.applied());
-  EXPECT_EQ(answer.report.refused().code(), control::Error::UNSUPPORTED);
+  EXPECT_EQ(answer.report.refused().code(), Error::UNSUPPORTED);
   EXPECT_EQ(answer.report.refused().place(), "allocations[].weight");
   EXPECT_EQ(applied(), 0U);
   cycle.mutable_allocations(1)->clear_weight();
@@ -141,7 +132,7 @@ TEST_F(ControlSideTest, ALeaseForEverIsAYearAndNoneIsRefused) {
   const std::uint32_t flow = number_of("a");
   for (const std::uint64_t lease_us : {~std::uint64_t{0}, std::uint64_t{1} << 63U}) {
     EXPECT_TRUE(run(limit(flow, 500), applied() + 1, lease_us).report.applied());
-    dispatcher_.inspect(clock_.now(), [](stage::Stage& stage, TimePoint) {
+    gate_.inspect(clock_.now(), [](stage::Stage& stage, TimePoint) {
       EXPECT_TRUE(stage.allocations().in_force());
       EXPECT_EQ(stage.allocations().limited().size(), 1U);
     });
@@ -159,11 +150,11 @@ TEST_F(ControlSideTest, ACompleteCycleOfNothingWithoutALeaseTakesTheLimitsBack) 
   const CycleAnswer answer = run(back, 2, 0);
   EXPECT_TRUE(answer.report.applied()) << answer.report.refused().text();
   EXPECT_EQ(applied(), 2U);
-  dispatcher_.inspect(clock_.now(), [](stage::Stage& stage, TimePoint) {
+  gate_.inspect(clock_.now(), [](stage::Stage& stage, TimePoint) {
     EXPECT_FALSE(stage.allocations().in_force());
     EXPECT_TRUE(stage.allocations().limited().empty());
   });
-  EXPECT_EQ(run(back, 2, 0).report.refused().code(), control::Error::OUTDATED);
+  EXPECT_EQ(run(back, 2, 0).report.refused().code(), Error::OUTDATED);
 }
 
 TEST_F(ControlSideTest, ARefusedCycleIsReportedAllTheSame) {
@@ -181,16 +172,16 @@ TEST_F(ControlSideTest, MetadataOperationsAreLimitedWhereTheyWaitTheirTurn) {
   cycle.mutable_allocations(0)->set_metadata_operations_per_second(5);
   const auto limited = [&] {
     std::optional<std::uint64_t> found;
-    dispatcher_.inspect(clock_.now(), [&](stage::Stage& stage, TimePoint) {
+    gate_.inspect(clock_.now(), [&](stage::Stage& stage, TimePoint) {
       found = stage.allocations().limits(AppId{a}).metadata_operations;
     });
     return found;
   };
-  Config config = config_;
+  HostConfig config = config_;
   for (const bool schedules : {false, true, false}) {
     config.schedule_metadata = schedules;
     side_.introduce(config, "127.0.0.1:3334");
-    const control::Hello hello = side_.hello();
+    const Hello hello = side_.hello();
     const bool says =
         std::ranges::find(hello.capabilities(), "metadata_caps") != hello.capabilities().end();
     EXPECT_EQ(says, schedules);
@@ -201,20 +192,21 @@ TEST_F(ControlSideTest, MetadataOperationsAreLimitedWhereTheyWaitTheirTurn) {
 
 TEST_F(ControlSideTest, HelloSaysWhatTheStageCanDo) {
   side_.introduce(config_, "127.0.0.1:3334");
-  const control::Hello first = side_.hello();
+  const Hello first = side_.hello();
   EXPECT_EQ(first.name(), "127.0.0.1:3334");
   EXPECT_THAT(first.capabilities(), ::testing::Contains("caps"));
-  Config other = config_;
+  EXPECT_THAT(first.program(), ::testing::StartsWith("vpfs-test "));
+  HostConfig other = config_;
   other.name = "stor0";
   side_.introduce(other, "127.0.0.1:3334");
   EXPECT_EQ(side_.hello().name(), "stor0");
   EXPECT_EQ(side_.hello().incarnation(), first.incarnation());
 }
 
-TEST_F(ControlSideTest, AReloadMayGiveAProxyWithoutAPortItsCoordinator) {
+TEST_F(ControlSideTest, AReloadMayGiveAStageWithoutAPortItsCoordinator) {
   const test::TemporaryDirectory folder;
   test::FakeCoordinator coordinator(folder.path() / "stages");
-  Config config = config_;
+  HostConfig config = config_;
   ASSERT_TRUE(side_.open(config, "127.0.0.1:3334"));
   EXPECT_FALSE(side_.coordinator());
   config.control.coordinator = folder.path() / "stages";
@@ -223,7 +215,7 @@ TEST_F(ControlSideTest, AReloadMayGiveAProxyWithoutAPortItsCoordinator) {
   ASSERT_TRUE(stage);
   ASSERT_TRUE(side_.coordinator());
   EXPECT_EQ(side_.coordinator()->address, config.control.coordinator);
-  control::Envelope ask;
+  Envelope ask;
   ask.set_id(1);
   ask.mutable_cycle()->set_want_report(true);
   ASSERT_TRUE(stage->send(ask));
@@ -239,26 +231,26 @@ TEST_F(ControlSideTest, AReloadMayGiveAProxyWithoutAPortItsCoordinator) {
 // What an administrator asks waits for the main thread; whoever goes first, nothing is touched
 // after its end.
 TEST_F(ControlSideTest, ARequestThatIsNeverAnsweredIsToldSo) {
-  std::optional<control::Envelope> reply;
+  std::optional<Envelope> reply;
   {
-    control::Envelope request;
+    Envelope request;
     request.mutable_stats();
     asio::io_context context(1);
-    ControlSide side(administration_, dispatcher_, shared_, context);
-    side.ask(request, {.name = "x", .from = "unix", .rights = control::Rights::read, .uid = {}},
-             control::Answer([&](control::Envelope come) { reply = std::move(come); }));
+    ControlSide side(administration_, gate_, identity_, context, clock_);
+    side.ask(request, {.name = "x", .from = "unix", .rights = Rights::read, .uid = {}},
+             Answer([&](Envelope come) { reply = std::move(come); }));
     EXPECT_FALSE(reply);
   }
   ASSERT_TRUE(reply);
-  EXPECT_EQ(reply->error().code(), control::Error::INTERNAL);
+  EXPECT_EQ(reply->error().code(), Error::INTERNAL);
 }
 
 TEST_F(ControlSideTest, ARequestIsCarriedOutOnTheMainThread) {
-  std::optional<control::Envelope> reply;
-  control::Envelope request;
+  std::optional<Envelope> reply;
+  Envelope request;
   request.mutable_stats();
-  side_.ask(request, {.name = "x", .from = "unix", .rights = control::Rights::read, .uid = {}},
-            control::Answer([&](control::Envelope come) { reply = std::move(come); }));
+  side_.ask(request, {.name = "x", .from = "unix", .rights = Rights::read, .uid = {}},
+            Answer([&](Envelope come) { reply = std::move(come); }));
   EXPECT_FALSE(reply);
   context_.run();
   ASSERT_TRUE(reply);
@@ -266,4 +258,4 @@ TEST_F(ControlSideTest, ARequestIsCarriedOutOnTheMainThread) {
 }
 
 }  // namespace
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

@@ -1,4 +1,4 @@
-#include "proxy/control_side.h"
+#include "control/host/control_side.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,20 +11,20 @@
 
 #include "base/version.h"
 #include "control/admin/flow_reports.h"
+#include "control/host/gate_access.h"
 #include "control/metrics/http_source.h"
 #include "control/wire/protocol.h"
-#include "proxy/dispatcher_access.h"
 #include "stage/allocations.h"
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 namespace {
 
 // What a coordinator's connection was told, and the allocations of its present cycle.
-struct CoordinatorLink final : control::Link {
-  CoordinatorLink(Dispatcher& dispatcher, const Clock& clock) : access(dispatcher, clock) {}
+struct CoordinatorLink final : Link {
+  CoordinatorLink(StageGate& gate, const Clock& clock) : access(gate, clock) {}
 
-  DispatcherAccess access;
-  control::FlowReports reports;
+  GateAccess access;
+  FlowReports reports;
   std::vector<stage::Allocation> allocations;
 };
 
@@ -36,10 +36,10 @@ std::string cost_text(const CostModel::Settings& cost) {
 
 // Fills in the allocations of flows that are known. Returns what no policy can do. Without
 // `metadata_caps`, limits of metadata operations are left out.
-std::optional<std::string> read_allocations(const control::Cycle& cycle, bool metadata_caps,
+std::optional<std::string> read_allocations(const Cycle& cycle, bool metadata_caps,
                                             CoordinatorLink& link) {
   link.allocations.clear();
-  for (const control::Allocation& each : cycle.allocations()) {
+  for (const Allocation& each : cycle.allocations()) {
     if (each.has_weight()) return "allocations[].weight";
     if (each.has_nodes()) return "allocations[].nodes";
     const auto id = link.reports.find(each.flow());
@@ -63,48 +63,45 @@ std::optional<std::string> read_allocations(const control::Cycle& cycle, bool me
 // Longer leases count as this one.
 constexpr std::uint64_t kLongestLeaseUs = std::uint64_t{365} * 24 * 3600 * 1'000'000;
 
-void refuse(control::Report& report, control::Error error) {
+void refuse(Report& report, Error error) {
   report.set_applied(false);
   *report.mutable_refused() = std::move(error);
 }
 
 }  // namespace
 
-ControlSide::ControlSide(control::Administration& administration, Dispatcher& dispatcher,
-                         const SharedState& shared, asio::io_context& context)
+ControlSide::ControlSide(Administration& administration, StageGate& gate, Identity program,
+                         asio::io_context& context, const Clock& clock)
     : administration_(administration),
-      dispatcher_(dispatcher),
-      shared_(shared),
+      gate_(gate),
+      program_(std::move(program)),
       context_(context),
-      incarnation_(control::new_incarnation()) {}
+      clock_(clock),
+      incarnation_(new_incarnation()) {}
 
-Result<void> ControlSide::open(const Config& config, const std::string& address) {
+Result<void> ControlSide::open(const HostConfig& config, const std::string& address) {
   introduce(config, address);
   if (config.http.enabled()) {
-    const auto not_ready = [this] {
-      return std::string(shared_.draining.load() ? "the proxy is draining" : "");
-    };
-    Result<std::unique_ptr<control::HttpPort>> http = control::HttpPort::open(
-        config.http, control::http_source(*this, not_ready), std::string(version()), shared_.clock);
+    Result<std::unique_ptr<HttpPort>> http = HttpPort::open(
+        config.http, http_source(*this, program_.not_ready), std::string(version()), clock_);
     if (!http) return std::unexpected(std::move(http.error()));
     http_ = std::move(*http);
   }
   return open_port(config);
 }
 
-Result<void> ControlSide::open_port(const Config& config) {
+Result<void> ControlSide::open_port(const HostConfig& config) {
   if (!config.control.enabled()) return {};
-  Result<std::unique_ptr<control::Port>> port =
-      control::Port::open(config.control, *this, shared_.clock);
+  Result<std::unique_ptr<Port>> port = Port::open(config.control, *this, clock_);
   if (!port) return std::unexpected(std::move(port.error()));
   port_ = std::move(*port);
   port_->start();
   return {};
 }
 
-void ControlSide::introduce(const Config& config, const std::string& address) {
-  control::Hello hello;
-  hello.set_role(control::Hello::STAGE);
+void ControlSide::introduce(const HostConfig& config, const std::string& address) {
+  Hello hello;
+  hello.set_role(Hello::STAGE);
   hello.set_name(config.name.empty() ? address : config.name);
   hello.set_incarnation(incarnation_);
   for (const char* const each : {"rules", "jobs", "bypass", "site", "forward_as"}) {
@@ -117,16 +114,16 @@ void ControlSide::introduce(const Config& config, const std::string& address) {
   if (metadata_caps_) hello.add_capabilities("metadata_caps");
   if (policy.elsewhere) hello.add_capabilities("elsewhere");
   hello.set_cost_model(cost_text(config.cost));
-  hello.set_program("vpfs-proxy " + std::string(version()));
+  hello.set_program(program_.name + " " + std::string(version()));
   const std::lock_guard lock(mutex_);
   hello_ = std::move(hello);
 }
 
-Result<void> ControlSide::reload(const Config& config) {
+Result<void> ControlSide::reload(const HostConfig& config) {
   return port_ == nullptr ? open_port(config) : port_->reload(config.control);
 }
 
-std::optional<control::DialledCoordinator> ControlSide::coordinator() const {
+std::optional<DialledCoordinator> ControlSide::coordinator() const {
   return port_ == nullptr ? std::nullopt : port_->coordinator();
 }
 
@@ -135,57 +132,53 @@ void ControlSide::stop() {
   http_.reset();
 }
 
-control::Hello ControlSide::hello() const {
+Hello ControlSide::hello() const {
   const std::lock_guard lock(mutex_);
-  control::Hello hello = hello_;
+  Hello hello = hello_;
   hello.set_term(term_);
   return hello;
 }
 
-void ControlSide::ask(control::Envelope request, const control::Caller& caller,
-                      control::Answer answer) {
+void ControlSide::ask(Envelope request, const Caller& caller, Answer answer) {
   asio::post(context_, [this, request = std::move(request), caller, answer = std::move(answer)] {
     administration_.ask(request, caller, answer);
   });
 }
 
-std::unique_ptr<control::Link> ControlSide::make_link(const control::Caller& /*caller*/) {
-  return std::make_unique<CoordinatorLink>(dispatcher_, shared_.clock);
+std::unique_ptr<Link> ControlSide::make_link(const Caller& /*caller*/) {
+  return std::make_unique<CoordinatorLink>(gate_, clock_);
 }
 
-void ControlSide::cycle(const control::Cycle& cycle, control::Link& link,
-                        control::CycleAnswer& answer) {
+void ControlSide::cycle(const Cycle& cycle, Link& link, CycleAnswer& answer) {
   auto& coordinator = static_cast<CoordinatorLink&>(link);
-  control::Report& report = answer.report;
+  Report& report = answer.report;
   report.set_applied(true);
   const bool asks_only = cycle.allocations_size() == 0 && !cycle.complete();
   if (const auto impossible = read_allocations(cycle, metadata_caps_, coordinator)) {
-    refuse(report, control::make_error(control::Error::UNSUPPORTED, *impossible,
-                                       "this stage cannot set it"));
+    refuse(report, make_error(Error::UNSUPPORTED, *impossible, "this stage cannot set it"));
   } else if (cycle.allocations_size() > 0 && cycle.lease_us() == 0) {
-    refuse(report, control::make_error(control::Error::INVALID, "lease_us",
-                                       "limits without a lease would end at once"));
+    refuse(report,
+           make_error(Error::INVALID, "lease_us", "limits without a lease would end at once"));
   } else if (!asks_only) {
     const stage::Cycle head = {
         .epoch = {.term = cycle.term(), .sequence = cycle.sequence()},
         .lease = std::chrono::microseconds(std::min(cycle.lease_us(), kLongestLeaseUs)),
         .complete = cycle.complete()};
-    const auto result =
-        dispatcher_.allocate(head, coordinator.allocations, shared_.clock.now()).result;
+    const auto result = gate_.allocate(head, coordinator.allocations, clock_.now()).result;
     if (result == stage::CycleResult::applied) {
       term_ = cycle.term();
     } else if (result == stage::CycleResult::outdated) {
-      refuse(report, control::make_error(
-                         control::Error::OUTDATED, "sequence",
-                         fmt::format("a cycle of this or a later epoch was applied before; the "
-                                     "last one has term {}",
-                                     term_.load())));
+      refuse(report,
+             make_error(Error::OUTDATED, "sequence",
+                        fmt::format("a cycle of this or a later epoch was applied before; the "
+                                    "last one has term {}",
+                                    term_.load())));
     } else if (result == stage::CycleResult::unsupported) {
-      refuse(report, control::make_error(control::Error::UNSUPPORTED, "allocations",
-                                         "the policy cannot enforce these limits"));
+      refuse(report, make_error(Error::UNSUPPORTED, "allocations",
+                                "the policy cannot enforce these limits"));
     }
   }
   if (cycle.want_report()) coordinator.reports.add(coordinator.access, answer.flows, report);
 }
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <thread>
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 
 // A mutex for long work in many short steps beside threads that are in a hurry. A std::mutex goes
 // to whoever asks first once it is free: that is the thread that has just given it back, since the
@@ -36,4 +36,4 @@ class CourteousMutex {
   std::atomic<int> waiting_ = 0;
 };
 
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

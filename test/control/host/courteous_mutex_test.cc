@@ -1,4 +1,4 @@
-#include "proxy/courteous_mutex.h"
+#include "control/host/courteous_mutex.h"
 
 #include <atomic>
 #include <mutex>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 namespace {
 
 TEST(CourteousMutex, WhoGivesWayGoesBehindThoseWhoWait) {
@@ -52,4 +52,4 @@ TEST(CourteousMutex, OneAtATimeHasIt) {
 }
 
 }  // namespace
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control

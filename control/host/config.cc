@@ -1,0 +1,114 @@
+#include "control/host/config.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+namespace vpfs::control {
+namespace {
+
+// A file needs its directory, so that a misspelt `journal` is no file.
+void read_log(ConfigReader& own, HostConfig& config, const ProgramName& name) {
+  if (!own.get("log", &config.log)) return;
+  if (config.log == "stderr" || config.log == "journal" || config.log.contains('/')) return;
+  own.report("log", fmt::format("'{}' is not `stderr`, `journal` or a file with its directory, "
+                                "such as ./{}.log",
+                                config.log, name.program));
+}
+
+std::string reason() {
+  return std::error_code(errno, std::system_category()).message();
+}
+
+bool may(const std::string& path, int mode) {
+  return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
+// The program writes FILE.new beside the file and renames it.
+std::optional<std::string> status_file_problem(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    return fmt::format("'{}' is a directory, not a file", path);
+  }
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  if (!std::filesystem::is_directory(folder, unknown)) {
+    return fmt::format("the folder '{}' does not exist", folder);
+  }
+  if (!may(folder, W_OK | X_OK)) {
+    return fmt::format("the folder '{}' is not writable: {}", folder, reason());
+  }
+  const std::string fresh = path + ".new";
+  if (!may(fresh, W_OK) && errno != ENOENT) {
+    return fmt::format("'{}' is not writable: {}", fresh, reason());
+  }
+  return std::nullopt;
+}
+
+// A log file that cannot be written is not worth a program that does not start.
+void check_log(const HostConfig& config, ConfigErrors& errors, const std::string& key) {
+  if (config.log == "journal") {
+    if (const Result<void> found = check_journal(); !found) {
+      errors.add(key, found.error().message);
+    }
+  } else if (config.log != "stderr") {
+    const std::string folder = std::filesystem::path(config.log).parent_path().string();
+    std::error_code unknown;
+    if (!folder.empty() && !std::filesystem::is_directory(folder, unknown)) {
+      errors.warn(key, fmt::format("the folder '{}' does not exist: messages go to "
+                                   "standard error until it does",
+                                   folder));
+    }
+  }
+}
+
+}  // namespace
+
+void read_process(ConfigReader& own, HostConfig& config, const ProgramName& name) {
+  own.get("status_file", &config.status_file);
+  own.get("status_interval", &config.status_interval, std::chrono::milliseconds(100),
+          std::chrono::hours(24));
+  read_log(own, config, name);
+  own.choose("log_level", &config.log_level, {"trace", "debug", "info", "warn", "error", "off"});
+}
+
+void read_control(ConfigReader& file, HostConfig& config, const HostConfig* running,
+                  const ProgramName& name) {
+  config.control = read_port_config(
+      file,
+      [&](ConfigReader& control) {
+        stage::read_fallback(control, config);
+        stage::read_longest_delay(control, config);
+        read_http(control, config.http);
+        control.get("journal", &config.journal);
+        control.get("name", &config.name);
+        if (running == nullptr || !control.flawless()) return;
+        require_same(control, "journal", config.journal == running->journal, name);
+        require_same(control, "http", config.http == running->http, name);
+      },
+      MayDial::yes);
+}
+
+void require_same(ConfigReader& reader, std::string_view key, bool same, const ProgramName& name) {
+  if (same) return;
+  reader.report(key, fmt::format("cannot change while the {} runs: restart it", name.role));
+}
+
+void check_process(const HostConfig& config, ConfigErrors& errors, const ProgramName& name) {
+  if (!config.status_file.empty()) {
+    if (const auto problem = status_file_problem(config.status_file)) {
+      errors.add(fmt::format("{}.status_file", name.role), *problem);
+    }
+  }
+  check_log(config, errors, fmt::format("{}.log", name.role));
+  check_port_config(config.control, errors);
+}
+
+}  // namespace vpfs::control

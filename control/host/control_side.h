@@ -1,0 +1,80 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <asio/io_context.hpp>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "control/admin/administration.h"
+#include "control/host/config.h"
+#include "control/host/stage_gate.h"
+#include "control/metrics/http_port.h"
+#include "control/wire/dialled_coordinator.h"
+#include "control/wire/owner.h"
+#include "control/wire/port.h"
+
+namespace vpfs::control {
+
+// A stage as administrators, coordinators and scrapers of metrics reach it: the control port and
+// the HTTP port, each with a thread of its own. What administrators ask goes to the main thread; a
+// coordinator's cycles go to the gate at once.
+class ControlSide final : public Owner {
+ public:
+  // The program that has the stage.
+  struct Identity {
+    std::string name;  // "vpfs-proxy"
+    // Why the stage cannot serve clients; "": it can. Called by the HTTP port's thread.
+    std::function<std::string()> not_ready;
+  };
+
+  // All outlive it. `context` is the main thread's.
+  ControlSide(Administration& administration, StageGate& gate, Identity program,
+              asio::io_context& context, const Clock& clock);
+  ~ControlSide() override { stop(); }
+  ControlSide(const ControlSide&) = delete;
+  ControlSide& operator=(const ControlSide&) = delete;
+
+  // Opens the ports that the configuration has. The error names the key. `address` names a stage
+  // that has no name in its configuration.
+  [[nodiscard]] Result<void> open(const HostConfig& config, const std::string& address);
+  // Another configuration is in force, at its start too.
+  void introduce(const HostConfig& config, const std::string& address);
+  // Opens the control port if there is none yet.
+  [[nodiscard]] Result<void> reload(const HostConfig& config);
+  // Closes the ports. No request comes after it.
+  void stop();
+
+  // The coordinator that the stage connects to.
+  [[nodiscard]] std::optional<DialledCoordinator> coordinator() const;
+
+  // From the threads of the ports.
+  [[nodiscard]] Hello hello() const override;
+  void ask(Envelope request, const Caller& caller, Answer answer) override;
+  [[nodiscard]] std::unique_ptr<Link> make_link(const Caller& caller) override;
+  void cycle(const Cycle& cycle, Link& link, CycleAnswer& answer) override;
+
+ private:
+  [[nodiscard]] Result<void> open_port(const HostConfig& config);
+
+  Administration& administration_;
+  StageGate& gate_;
+  const Identity program_;
+  asio::io_context& context_;
+  const Clock& clock_;
+  const std::uint64_t incarnation_;
+  std::atomic<bool> metadata_caps_ = false;
+  std::atomic<std::uint64_t> term_ = 0;  // of the last cycle that was applied; 0: there was none
+  mutable std::mutex mutex_;             // guards what follows
+  Hello hello_;
+  std::unique_ptr<Port> port_;  // of the main thread, as the other one
+  std::unique_ptr<HttpPort> http_;
+};
+
+}  // namespace vpfs::control
