@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/device.h"
 #include "base/io_kind.h"
 
 // The proxy's view of a parallel file system's wire protocol. An implementation is pure: bytes in,
@@ -20,8 +21,6 @@ enum class Sender : std::uint8_t { client, server };
 
 // Stands for the number of a client node that has not introduced itself.
 inline constexpr std::uint32_t kUnknownNode = 0xffffffff;
-// Added to the number of a mirror group where it appears among numbers of targets.
-inline constexpr std::uint32_t kMirrorGroup = 0x10000;
 
 // Identifies an I/O within its connection while the I/O is held or outstanding.
 using IoKey = std::uint64_t;

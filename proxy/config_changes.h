@@ -8,10 +8,8 @@
 namespace vpfs::proxy {
 
 // What another configuration changes, one sentence for each setting, virtual PFS, rule and
-// registered job: "scheduler.depth.requests 16 -> 32". Nothing if both do the same.
-//
-// Rules are told apart by their names. Those that have none, or only their place ("rules[3]"), are
-// told apart by what they do.
+// registered job: "scheduler.depth.requests 16 -> 32". Nothing if both do the same. See
+// control::stage_changes().
 //
 // REQUIRES: parse_config() accepted both.
 [[nodiscard]] std::vector<std::string> changes(const Config& before, const Config& after);

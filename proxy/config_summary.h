@@ -15,7 +15,4 @@ namespace vpfs::proxy {
 // The same in a few lines, for the log of a proxy of that version that starts.
 [[nodiscard]] std::vector<std::string> start_lines(const Config& config, std::string_view version);
 
-// What a rule of the configuration does: "client 10.0.0.0/8 and reads -> simulation (class fast)".
-[[nodiscard]] std::string describe_rule(const Config& config, const stage::RuleConfig& rule);
-
 }  // namespace vpfs::proxy

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
   if (!live) return fail("control.journal: " + live.error().message, live.error().code);
   std::unique_ptr<Proxy> proxy(
       new Proxy(std::move(*live), std::move(file), names, clock, std::move(upstream)));
-  Result<std::optional<StatusLock>> lock = proxy->lock_status(config);
+  Result<std::optional<control::StatusLock>> lock = proxy->lock_status(config);
   if (!lock) return std::unexpected(std::move(lock.error()));
   if (*lock) proxy->status_lock_ = std::move(**lock);
   Result<net::Listener> listener = net::Listener::open(proxy->context_, *listen);
@@ -182,9 +182,9 @@ void Proxy::await_signal() {
   });
 }
 
-Result<std::optional<StatusLock>> Proxy::lock_status(const Config& config) const {
+Result<std::optional<control::StatusLock>> Proxy::lock_status(const Config& config) const {
   if (config.status_file.empty() || status_lock_.is_of(config.status_file)) return std::nullopt;
-  Result<StatusLock> taken = StatusLock::take(config.status_file);
+  Result<control::StatusLock> taken = control::StatusLock::take(config.status_file, kProgramName);
   if (!taken) return fail("proxy.status_file: " + taken.error().message, taken.error().code);
   return std::move(*taken);
 }
@@ -256,7 +256,7 @@ void Proxy::arm_ends() {
 void Proxy::write_status() {
   const std::string& path = config().status_file;
   if (path.empty()) return;
-  const Result<void> written = write_status_file(path, status());
+  const Result<void> written = control::write_status_file(path, status());
   // A full disk is logged once, and once more when it has room.
   if (!written && !status_failed_) spdlog::error("{}", written.error().message);
   if (written && status_failed_) spdlog::info("status file {} is written again", path);

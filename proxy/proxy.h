@@ -18,6 +18,7 @@
 #include "control/admin/stage_owner.h"
 #include "control/host/control_side.h"
 #include "control/host/gate_access.h"
+#include "control/host/status_file.h"
 #include "control/store/file_calls.h"
 #include "net/listener.h"
 #include "proxy/dispatcher.h"
@@ -25,7 +26,6 @@
 #include "proxy/shared_state.h"
 #include "proxy/spare_memory.h"
 #include "proxy/status.h"
-#include "proxy/status_lock.h"
 #include "proxy/worker.h"
 
 namespace vpfs::proxy {
@@ -84,7 +84,7 @@ class Proxy final : private control::StageOwner {
   [[nodiscard]] control::WantedNames names_of_file() const;
   [[nodiscard]] Result<void> take_on(const Config& config);
   // Locks the status file of `config`. Returns nothing if that file is locked already.
-  [[nodiscard]] Result<std::optional<StatusLock>> lock_status(const Config& config) const;
+  [[nodiscard]] Result<std::optional<control::StatusLock>> lock_status(const Config& config) const;
   void put_into_force(Config config);
   void warn_of_silent_upstream();
   void begin_drain(std::string_view why);
@@ -104,7 +104,7 @@ class Proxy final : private control::StageOwner {
   const WallTime started_;
   SettingsPtr settings_;
   SettingsPtr settings_before_;  // freed by this thread, so that no worker stalls
-  Reloads reloads_;
+  control::Reloads reloads_;
   asio::io_context context_{1};
   control::NameLookups lookups_;
   std::unique_ptr<net::Listener> listener_;
@@ -121,7 +121,7 @@ class Proxy final : private control::StageOwner {
   std::size_t next_worker_ = 0;
   control::SnapshotReader snapshot_reader_;
   bool status_failed_ = false;
-  StatusLock status_lock_;
+  control::StatusLock status_lock_;
   control::Administration administration_;
   control::ControlSide control_;
 };

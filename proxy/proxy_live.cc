@@ -123,7 +123,7 @@ Result<std::vector<std::string>> Proxy::reload_now() {
 // What can fail comes first, so that nothing has changed then.
 Result<void> Proxy::take_on(const Config& config) {
   if (Result<void> fits = live_.state->fits(config); !fits) return fits;
-  Result<std::optional<StatusLock>> lock = lock_status(config);
+  Result<std::optional<control::StatusLock>> lock = lock_status(config);
   if (!lock) return std::unexpected(std::move(lock.error()));
   if (config.log != live_.file->log) {
     if (Result<void> logs = set_log_target(config.log); !logs) return logs;
@@ -132,7 +132,8 @@ Result<void> Proxy::take_on(const Config& config) {
     if (config.log != live_.file->log) (void)set_log_target(live_.file->log);
     return port;
   }
-  if (*lock || config.status_file.empty()) status_lock_ = std::move(*lock).value_or(StatusLock());
+  if (*lock || config.status_file.empty())
+    status_lock_ = std::move(*lock).value_or(control::StatusLock());
   const auto before = std::exchange(live_.file, std::make_shared<const Config>(config));
   live_.state->take_on(*live_.file);
   put_into_force(live_.in_force());
@@ -142,8 +143,10 @@ Result<void> Proxy::take_on(const Config& config) {
 }
 
 std::string Proxy::status() {
-  return status_text(*settings_, reloads_, shared_, snapshot_reader_.read(access_),
-                     control_.coordinator());
+  return status_text(*settings_, shared_,
+                     {.reloads = reloads_,
+                      .snapshot = snapshot_reader_.read(access_),
+                      .coordinator = control_.coordinator()});
 }
 
 void Proxy::describe(control::StatsReply& reply) {

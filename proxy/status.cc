@@ -1,16 +1,5 @@
 #include "proxy/status.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <fstream>
-#include <map>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include <fmt/chrono.h>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -20,264 +9,6 @@ namespace vpfs::proxy {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::int64_t microseconds(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-}
-
-// Assigning fields one by one is fast: an initializer list copies each of them twice.
-ordered_json describe(const control::StageSnapshot::Latencies& latencies) {
-  ordered_json row;
-  row["p50"] = microseconds(latencies.p50);
-  row["p99"] = microseconds(latencies.p99);
-  row["max"] = microseconds(latencies.max);
-  return row;
-}
-
-// The parts of the share that are set.
-void add_share(ordered_json& row, const Share& share) {
-  row["weight"] = share.weight;
-  if (share.rate.count > 0) {
-    row["rate"] = share.rate.count;
-    row["burst"] = share.burst.count;
-  }
-  if (share.operations > 0) row["operations"] = share.operations;
-  if (share.min.count > 0) row["min"] = share.min.count;
-  if (share.latency > Duration::zero()) row["latency_us"] = microseconds(share.latency);
-  if (share.finish_bytes.count > 0) row["finish_bytes"] = share.finish_bytes.count;
-  for (const Share::Own& own : share.own) row[std::string(own.word)] = own.value;
-}
-
-// What a policy says.
-void add_fields(ordered_json& row, const StatusFields& fields) {
-  for (const StatusField& field : fields) {
-    const auto add = [&](const auto& value) {
-      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Duration>) {
-        row[std::string(field.name) + "_us"] = microseconds(value);
-      } else {
-        row[std::string(field.name)] = value;
-      }
-    };
-    std::visit(add, field.value);
-  }
-}
-
-// The kind of a lane's IoDescription::device.
-const char* device_kind(std::uint32_t device) {
-  return device < kMirrorGroup ? "target" : "mirror_group";
-}
-std::uint32_t device_number(std::uint32_t device) {
-  return device % kMirrorGroup;
-}
-
-ordered_json held_us(const HoldTimes& held) {
-  ordered_json row;
-  row["limit"] = microseconds(held.limit);
-  row["share"] = microseconds(held.share);
-  row["depth"] = microseconds(held.depth);
-  row["class"] = microseconds(held.traffic_class);
-  return row;
-}
-
-void add_counters(ordered_json& row, const stage::Counters& counters) {
-  const stage::Amount done = counters.done.all();
-  row["done_requests"] = done.requests;
-  row["done_bytes"] = done.bytes;
-  row["failed_requests"] = counters.failed.all().requests;
-  row["refused_requests"] = counters.refused.all().requests;
-  row["excess_requests"] = counters.excess;
-  row["given_up_requests"] = counters.given_up;
-  row["cost_sent"] = counters.cost_sent;
-  row["cost_done"] = counters.cost_done;
-  row["held_us"] = held_us(counters.held);
-}
-
-void add_unscheduled(ordered_json& row, const stage::Amount& unscheduled) {
-  if (unscheduled.requests == 0) return;
-  row["unscheduled_requests"] = unscheduled.requests;
-  row["unscheduled_bytes"] = unscheduled.bytes;
-}
-
-ordered_json describe(const TrafficClasses& classes, const control::StageSnapshot::Row& from,
-                      bool one_lane) {
-  ordered_json row;
-  row["name"] = from.info->name;
-  if (from.info->removed) row["removed"] = true;
-  if (from.rule != nullptr) row["rule"] = *from.rule;
-  if (!from.jobid.empty()) row["jobid"] = from.jobid;
-  if (classes.mode != TrafficClasses::Mode::none && from.traffic_class < classes.classes.size()) {
-    row["class"] = classes.classes[from.traffic_class].name;
-  }
-  add_share(row, from.info->share());
-  if (one_lane) add_fields(row, from.report);
-  if (from.allocated.bytes) row["allocated_rate"] = from.allocated.bytes->count;
-  if (from.allocated.operations) row["allocated_operations"] = *from.allocated.operations;
-  if (from.allocated.metadata_operations) {
-    row["allocated_metadata_operations"] = *from.allocated.metadata_operations;
-  }
-  if (from.info->refused_promise) row["refused_promise"] = *from.info->refused_promise;
-  const stage::Counters& counters = from.counters;
-  row["queued_requests"] = counters.queued.requests;
-  row["queued_bytes"] = counters.queued.bytes;
-  row["outstanding_requests"] = counters.outstanding.requests;
-  row["outstanding_bytes"] = counters.outstanding.bytes;
-  add_counters(row, counters);
-  add_unscheduled(row, from.unscheduled);
-  row["wait_us"] = describe(from.held);
-  row["server_us"] = describe(from.service);
-  if (!from.wait) return row;
-  if (from.wait->since) row["oldest_waits_us"] = microseconds(*from.wait->since);
-  row["oldest_waits_for"] = from.wait->reason;
-  if (from.wait->target) {
-    row[std::string("oldest_waits_for_") + device_kind(*from.wait->target)] =
-        device_number(*from.wait->target);
-  }
-  if (from.wait->may_go_in) row["oldest_may_go_in_us"] = microseconds(*from.wait->may_go_in);
-  return row;
-}
-
-// The sums of retired virtual PFSes.
-ordered_json describe(const control::StageSnapshot::Retired& retired) {
-  ordered_json row = {{"virtual_pfs", retired.count}};
-  add_counters(row, retired.counters);
-  add_unscheduled(row, retired.unscheduled);
-  row["wait_us"] = describe(retired.held);
-  row["server_us"] = describe(retired.service);
-  return row;
-}
-
-ordered_json describe(const SchedulerSettings& settings, const control::StageSnapshot::Lane& lane) {
-  ordered_json row = {{"requests", lane.depth.requests}, {"cost", nullptr}};
-  if (lane.depth.cost != UINT64_MAX) row["cost"] = lane.depth.cost;
-  if (settings.auto_depth) row["auto"] = true;
-  ordered_json all = {{"depth", row}};
-  add_fields(all, lane.server);
-  return all;
-}
-
-// The state of each target's scheduler.
-ordered_json describe(const SchedulerSettings& settings,
-                      const std::vector<control::StageSnapshot::Lane>& lanes) {
-  ordered_json rows = ordered_json::array();
-  for (const control::StageSnapshot::Lane& lane : lanes) {
-    if (!lane.target) continue;  // no request has named a target yet
-    ordered_json row = {{device_kind(*lane.target), device_number(*lane.target)}};
-    row.update(describe(settings, lane));
-    row["queued"] = lane.queued;
-    row["outstanding"] = lane.outstanding;
-    ordered_json reports = ordered_json::array();
-    for (const control::StageSnapshot::LaneFlow& flow : lane.flows) {
-      ordered_json report = {{"name", flow.info->name}, {"queued_requests", flow.queued}};
-      add_fields(report, flow.report);
-      reports.push_back(std::move(report));
-    }
-    row["virtual_pfs"] = std::move(reports);
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-std::string time_text(WallTime at) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", at);
-}
-
-// The coordinator that the proxy connects to.
-ordered_json describe(const control::DialledCoordinator& coordinator) {
-  ordered_json row = {{"address", coordinator.address}, {"connected", coordinator.connected}};
-  if (!coordinator.name.empty()) row["name"] = coordinator.name;
-  row["since"] = time_text(coordinator.since);
-  row["dials"] = coordinator.dials;
-  if (coordinator.problem.empty()) return row;
-  row["problem"] = coordinator.problem;
-  row["problem_at"] = time_text(coordinator.problem_at);
-  return row;
-}
-
-// What coordinators sent, once one did.
-ordered_json describe(const control::StageSnapshot::Coordinator& coordinator) {
-  ordered_json row;
-  row["term"] = coordinator.epoch->term;
-  row["sequence"] = coordinator.epoch->sequence;
-  if (coordinator.lease_left) row["lease_us_left"] = microseconds(*coordinator.lease_left);
-  row["cycles_applied"] = coordinator.counts.applied;
-  row["cycles_outdated"] = coordinator.counts.outdated;
-  row["cycles_unsupported"] = coordinator.counts.unsupported;
-  row["allocations_unknown"] = coordinator.counts.unknown;
-  row["leases_ended"] = coordinator.counts.lease_ends;
-  return row;
-}
-
-// The client nodes whose applications share a few connections.
-ordered_json describe(const std::vector<control::StageSnapshot::Client>& clients) {
-  ordered_json rows = ordered_json::array();
-  for (const control::StageSnapshot::Client& client : clients) {
-    ordered_json row = {{"client", client.name}, {"connections", client.connections}};
-    if (client.allowance) row["max_held"] = *client.allowance;
-    row["excess_requests"] = client.refused;
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-// What a shadow rule's limits would have held.
-ordered_json describe(const stage::ShadowLimits::Report& report) {
-  ordered_json row;
-  row["requests"] = report.would_hold.requests;
-  row["bytes"] = report.would_hold.bytes;
-  row["us"] = microseconds(report.held);
-  row["unmeasured_requests"] = report.unmeasured.requests;
-  return row;
-}
-
-ordered_json describe(const control::StageSnapshot::Rule& from) {
-  ordered_json row;
-  row["name"] = *from.name;
-  row["hits"] = from.hits;
-  row["virtual_pfs_made"] = from.made;
-  if (from.idle) row["idle_us"] = microseconds(*from.idle);
-  if (from.would_hold) row["would_hold"] = describe(*from.would_hold);
-  return row;
-}
-
-// In the order of the configuration, "default" at the end.
-ordered_json describe(const std::vector<stage::RuleConfig>& rules,
-                      const std::vector<control::StageSnapshot::Rule>& counted) {
-  std::map<std::string_view, const control::StageSnapshot::Rule*> by_name;
-  for (const control::StageSnapshot::Rule& each : counted) by_name.emplace(*each.name, &each);
-  ordered_json rows = ordered_json::array();
-  for (const stage::RuleConfig& rule : rules) {
-    const auto found = by_name.find(rule.name);
-    if (found == by_name.end()) continue;
-    ordered_json row = describe(*found->second);
-    row["virtual_pfs"] = rule.virtual_pfs;
-    if (rule.exempt) row["exempt"] = true;
-    rows.push_back(std::move(row));
-  }
-  rows.push_back(describe(counted.front()));
-  return rows;
-}
-
-void add_stage(ordered_json& status, const Config& config, const control::StageSnapshot& snapshot) {
-  status.update(describe(config.scheduler, snapshot.lanes.front()));
-  std::size_t queued = 0;
-  std::size_t outstanding = snapshot.unscheduled;
-  for (const control::StageSnapshot::Lane& lane : snapshot.lanes) {
-    queued += lane.queued;
-    outstanding += lane.outstanding;
-  }
-  status["queued"] = queued;
-  status["outstanding"] = outstanding;
-  ordered_json rows = ordered_json::array();
-  for (const control::StageSnapshot::Row& row : snapshot.rows) {
-    rows.push_back(describe(config.scheduler.classes, row, snapshot.lanes.size() == 1));
-  }
-  if (snapshot.retired.count > 0) rows.front()["retired"] = describe(snapshot.retired);
-  status["virtual_pfs"] = std::move(rows);
-  status["rules"] = describe(config.rules, snapshot.rules);
-  if (config.scheduler_per_target) status["targets"] = describe(config.scheduler, snapshot.lanes);
-  if (!snapshot.clients.empty()) status["clients"] = describe(snapshot.clients);
-  status["virtual_pfs_refused"] = snapshot.virtual_pfs_refused;
-}
 
 ordered_json describe(const Counters& counters) {
   return {{"upstream_failures", counters.upstream_failures.load()},
@@ -302,9 +33,8 @@ ordered_json describe(const Counters& counters) {
 
 }  // namespace
 
-std::string status_text(const Settings& settings, const Reloads& reloads, SharedState& shared,
-                        const control::StageSnapshot& snapshot,
-                        const std::optional<control::DialledCoordinator>& coordinator) {
+std::string status_text(const Settings& settings, SharedState& shared,
+                        const control::HostStatus& host) {
   const Config& config = settings.config;
   ordered_json status = {
       {"pid", ::getpid()},
@@ -312,35 +42,18 @@ std::string status_text(const Settings& settings, const Reloads& reloads, Shared
       {"upstream", shared.upstream ? net::to_string(*shared.upstream) : std::string(kOriginal)},
       {"protocol", config.protocol},
       {"policy", config.policy},
-      {"hold_us", microseconds(shared.hold.load())},
+      {"hold_us", control::microseconds(shared.hold.load())},
       {"draining", shared.draining.load()},
-      {"bypass", snapshot.bypass}};
-  status["reloads"] = {{"tried", reloads.tried}, {"failed", reloads.failed}};
-  if (!reloads.last_error.empty()) status["reloads"]["last_error"] = reloads.last_error;
+      {"bypass", host.snapshot.bypass}};
+  control::add_reloads(status, host.reloads);
   const Counters& counters = shared.counters;
   status["connections"] = {{"open", counters.connections_open.load()},
                            {"total", counters.connections_total.load()},
                            {"refused", counters.connections_refused.load()}};
-  add_stage(status, config, snapshot);
-  if (coordinator) status["coordinator"] = describe(*coordinator);
-  if (snapshot.coordinator.epoch) status["coordinator"].update(describe(snapshot.coordinator));
+  control::add_stage(status, config, host.snapshot);
+  control::add_coordinator(status, host);
   status["counters"] = describe(counters);
-  return status.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
-
-Result<void> write_status_file(const std::string& path, const std::string& text) {
-  const std::string fresh = path + ".new";
-  const auto problem = [&](const char* what) {
-    const std::error_code error(errno, std::system_category());
-    return fail(fmt::format("status file {}: {}: {}", path, what, error.message()), error);
-  };
-  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
-  if (!file) return problem("cannot be written");
-  file << text;
-  file.close();
-  if (!file) return problem("cannot be written");
-  if (std::rename(fresh.c_str(), path.c_str()) != 0) return problem("cannot be replaced");
-  return {};
+  return control::to_text(status);
 }
 
 }  // namespace vpfs::proxy

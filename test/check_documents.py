@@ -51,12 +51,13 @@ class Page:
 
 
 CONFIGURE = Page("docs/admin/configure.md",
-                 ("control/wire/port_config.cc", "control/host/config.cc", "proxy/config.cc", "stage/config.cc", "stage/job_config.cc",
-                  "stage/rule_config.cc",
-                  "stage/rule_words.cc", "stage/scheduler_config.cc", "stage/share_config.cc",
+                 ("control/wire/port_config.cc", "control/host/config.cc", "proxy/config.cc", "stage/config.cc",
+                  "stage/job_config.cc", "stage/rule_config.cc", "stage/rule_words.cc", "stage/scheduler_config.cc",
+                  "stage/share_config.cc",
                   "metrics/http_config.cc"), 90)
 COORDINATOR = Page("docs/admin/coordinator-configuration.md", ("coordinator/config.cc",), 45)
-NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc", "coordinator/site_status.cc"), 110, all_in_columns=True)
+NUMBERS = Page("docs/admin/numbers.md", ("proxy/status.cc", "control/host/status.cc", "coordinator/site_status.cc"), 110,
+               all_in_columns=True)
 TOOLS = Page("docs/tools.md", ("load/settings.cc", "load/report.cc", "dataserver/orangefs/server_config.cc"), 70)
 METRICS = Page("docs/admin/monitoring.md", ("metrics/metrics.cc", "coordinator/site_metrics.cc"), 60, all_in_columns=True,
                pattern=re.compile(r'"(vpfs_[a-z0-9_]*)"'))

@@ -71,9 +71,8 @@ TEST_F(AddedPolicyTest, StatusHasItsFieldsWithTheirUnits) {
   const test::ManualClock at_now(now);
   control::GateAccess access(dispatcher, at_now);
   control::SnapshotReader reader;
-  const control::StageSnapshot snapshot = reader.read(access);
-  const auto status =
-      nlohmann::json::parse(status_text(Settings(config_), {}, shared, snapshot, std::nullopt));
+  const auto status = nlohmann::json::parse(
+      status_text(Settings(config_), shared, {.snapshot = reader.read(access)}));
   EXPECT_EQ(status["policy"], "round_robin");
   EXPECT_EQ(status["rest_us"], 5000);
   EXPECT_EQ(status["order"], "in turn");

@@ -1,9 +1,6 @@
 #include "proxy/status.h"
 
-#include <deque>
-#include <span>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -11,175 +8,56 @@
 #include "control/host/gate_access.h"
 #include "proxy/dispatcher.h"
 #include "test/proxy/counting_clock.h"
-#include "test/support/manual_clock.h"
 
 namespace vpfs::proxy {
 namespace {
 
-using namespace std::chrono_literals;
-using nlohmann::json;
+using nlohmann::ordered_json;
 
-constexpr TimePoint kStart = TimePoint(100s);
-constexpr std::uint64_t kSize = 1000;
-
-// A proxy's stage and the status that it would write.
-class StatusTest : public ::testing::Test {
- protected:
-  static Config make_config() {
-    Config config;
-    config.listen = "127.0.0.1:0";
-    config.scheduler.depth.requests = 1;
-    config.scheduler.classes = {.mode = TrafficClasses::Mode::strict,
-                                .classes = {{.name = "fast"}, {.name = "slow"}}};
-    config.virtual_pfs = {{.name = "job-{jobid}", .share = {}},
-                          {.name = "trial", .share = {.rate = {kSize}, .burst = {kSize}}},
-                          {.name = "roots", .share = {}}};
-    config.rules = {{.name = "try", .mode = stage::RuleMode::shadow, .virtual_pfs = "trial"},
-                    {.name = "root", .virtual_pfs = "roots", .exempt = true},
-                    {.name = "jobs", .virtual_pfs = "job-{jobid}"}};
-    return config;
-  }
-  PendingIo& arrive(const stage::Classifier::Match& match) {
-    PendingIo& io = ios_.emplace_back();
-    io.set_place(dispatcher_.find(match, now_, settings_.config.rules));
-    io.size = io.asked = {kSize};
-    io.cost = kSize;
-    io.arrival = now_;
-    io.traffic_class = 1;
-    turn({.arrived = {&io}});
-    return io;
-  }
-  void end(PendingIo& io) { turn({.ended = {{.io = &io, .bytes = kSize, .failed = false}}}); }
-  void turn(const Turn& what) {
-    std::vector<PendingIo*> released;
-    (void)dispatcher_.turn(0, what, now_, released);
-  }
-  json status() {
-    const test::ManualClock clock(now_);
-    control::GateAccess access(dispatcher_, clock);
-    return json::parse(status_text(settings_, {}, shared_, reader_.read(access), coordinator_));
-  }
-  static json row_of(const json& rows, const std::string& name) {
-    for (const json& row : rows) {
-      if (row["name"] == name) return row;
-    }
-    return {};
-  }
-
-  TimePoint now_ = kStart;
-  const Settings settings_{make_config()};
-  CountingClock clock_;
-  SharedState shared_{clock_, net::Endpoint(asio::ip::address_v4::loopback(), 1)};
-  Dispatcher dispatcher_{settings_.config, 1, [](std::size_t) {}, kStart};
-  control::SnapshotReader reader_;
-  std::optional<control::DialledCoordinator> coordinator_;
-  std::deque<PendingIo> ios_;
-};
-
-TEST_F(StatusTest, TheCoordinatorIsShownOnceItIsConfiguredOrHasSentACycle) {
-  EXPECT_FALSE(status().contains("coordinator"));
-  coordinator_ = {.address = "coord:7311",
-                  .since = WallTime(std::chrono::seconds(1'800'000'000)),
-                  .problem = "refused: nothing listens there",
-                  .problem_at = WallTime(std::chrono::seconds(1'800'000'060)),
-                  .dials = 3};
-  EXPECT_EQ(status()["coordinator"], (json{{"address", "coord:7311"},
-                                           {"connected", false},
-                                           {"since", "2027-01-15T08:00:00Z"},
-                                           {"dials", 3},
-                                           {"problem", "refused: nothing listens there"},
-                                           {"problem_at", "2027-01-15T08:01:00Z"}}));
-  (void)dispatcher_.allocate({.epoch = {.term = 4, .sequence = 1}, .lease = 1s}, {}, now_);
-  EXPECT_EQ(status()["coordinator"]["dials"], 3);
-  EXPECT_EQ(status()["coordinator"]["term"], 4);
-  coordinator_.reset();
-  EXPECT_FALSE(status()["coordinator"].contains("address"));
-  EXPECT_EQ(status()["coordinator"]["term"], 4);
+TEST(ProxyStatus, ItsOwnFieldsStandAroundThoseOfTheStage) {
+  Config config;
+  config.listen = "127.0.0.1:3334";
+  const Settings settings(std::move(config));
+  const CountingClock clock;
+  SharedState shared(clock, net::Endpoint(asio::ip::address_v4::loopback(), 1));
+  shared.counters.connections_open = 3;
+  shared.counters.late_bytes = 7;
+  shared.draining = true;
+  Dispatcher dispatcher(
+      settings.config, 1, [](std::size_t) {}, clock.now());
+  control::GateAccess access(dispatcher, clock);
+  control::SnapshotReader reader;
+  const ordered_json status =
+      ordered_json::parse(status_text(settings, shared,
+                                      {.reloads = {.tried = 2, .failed = 1, .last_error = "why"},
+                                       .snapshot = reader.read(access),
+                                       .coordinator = {{.address = "coord:7311"}}}));
+  std::string keys;
+  for (const auto& [key, value] : status.items()) keys += key + " ";
+  EXPECT_EQ(keys,
+            "pid listen upstream protocol policy hold_us draining bypass reloads connections depth "
+            "queued outstanding virtual_pfs rules virtual_pfs_refused coordinator counters ");
+  EXPECT_EQ(status["listen"], "127.0.0.1:3334");
+  EXPECT_EQ(status["upstream"], "127.0.0.1:1");
+  EXPECT_EQ(status["draining"], true);
+  EXPECT_EQ(status["reloads"], (ordered_json{{"tried", 2}, {"failed", 1}, {"last_error", "why"}}));
+  EXPECT_EQ(status["connections"]["open"], 3);
+  EXPECT_EQ(status["coordinator"]["address"], "coord:7311");
+  EXPECT_EQ(status["counters"]["late_bytes"], 7);
 }
 
-TEST_F(StatusTest, RulesStandInTheirOrderWithWhatTheyCounted) {
-  const stage::Classifier::Match job = {.virtual_pfs = "job-7",
-                                        .declared_name = "job-{jobid}",
-                                        .rule = 2,
-                                        .shadow_rule = 0,
-                                        .shadow_name = "trial",
-                                        .jobid = "7"};
-  for (int i = 0; i < 3; ++i) end(arrive(job));
-  now_ += 5s;
-  const json rules = status()["rules"];
-  ASSERT_EQ(rules.size(), 4U);
-  EXPECT_EQ(
-      rules[0],
-      (json{
-          {"name", "try"},
-          {"hits", 3},
-          {"virtual_pfs_made", 0},
-          {"idle_us", 5'000'000},
-          {"would_hold",
-           {{"requests", 2}, {"bytes", 2 * kSize}, {"us", 2'000'000}, {"unmeasured_requests", 0}}},
-          {"virtual_pfs", "trial"}}));
-  EXPECT_EQ(rules[1], (json{{"name", "root"},
-                            {"hits", 0},
-                            {"virtual_pfs_made", 0},
-                            {"virtual_pfs", "roots"},
-                            {"exempt", true}}));
-  EXPECT_EQ(rules[2]["hits"], 3);
-  EXPECT_EQ(rules[2]["virtual_pfs_made"], 1);
-  EXPECT_EQ(rules[3], (json{{"name", "default"}, {"hits", 0}, {"virtual_pfs_made", 0}}));
-  const json row = row_of(status()["virtual_pfs"], "job-7");
-  EXPECT_EQ(row["rule"], "jobs");
-  EXPECT_EQ(row["jobid"], "7");
-  EXPECT_EQ(row["class"], "slow");
-  EXPECT_FALSE(row.contains("unscheduled_requests"));
-}
-
-TEST_F(StatusTest, WhatGoesWithoutASlotIsToldApartAndAmongAll) {
-  EXPECT_EQ(status()["bypass"], false);
-  const stage::Classifier::Match root = {
-      .virtual_pfs = "roots", .declared_name = "roots", .rule = 1, .exempt = true};
-  PendingIo& first = arrive(root);
-  dispatcher_.bypass(true, now_);
-  PendingIo& second =
-      arrive({.virtual_pfs = "job-7", .declared_name = "job-{jobid}", .rule = 2, .jobid = "7"});
-  const json seen = status();
-  EXPECT_EQ(seen["bypass"], true);
-  EXPECT_EQ(seen["outstanding"], 2);
-  EXPECT_EQ(row_of(seen["virtual_pfs"], "roots")["unscheduled_requests"], 1);
-  EXPECT_EQ(row_of(seen["virtual_pfs"], "job-7")["unscheduled_bytes"], kSize);
-  EXPECT_EQ(row_of(seen["virtual_pfs"], "job-7")["outstanding_requests"], 1);
-  end(first);
-  end(second);
-  EXPECT_EQ(status()["outstanding"], 0);
-}
-
-TEST_F(StatusTest, ACoordinatorsLimitsStandBesideTheShareWhileTheyHold) {
-  EXPECT_FALSE(status().contains("coordinator"));
-  stage::VirtualPfsId id;
-  dispatcher_.inspect(now_, [&id](stage::Stage& stage, TimePoint) {
-    for (std::uint32_t i = 0; i < stage.rows(); ++i) {
-      if (stage.virtual_pfs()[AppId{i}].info->name == "roots") {
-        id = stage.virtual_pfs().id_of(AppId{i});
-      }
-    }
-  });
-  const stage::Allocation allocation = {
-      .id = id, .limits = {.bytes = {{500}}, .operations = 7, .metadata_operations = 3}};
-  const stage::Cycle cycle = {.epoch = {.term = 3, .sequence = 9}, .lease = 2s};
-  (void)dispatcher_.allocate(cycle, std::span(&allocation, 1), now_);
-  const json during = status();
-  EXPECT_EQ(during["coordinator"]["term"], 3);
-  EXPECT_EQ(during["coordinator"]["sequence"], 9);
-  EXPECT_EQ(during["coordinator"]["lease_us_left"], 2'000'000);
-  EXPECT_EQ(row_of(during["virtual_pfs"], "roots")["allocated_rate"], 500);
-  EXPECT_EQ(row_of(during["virtual_pfs"], "roots")["allocated_operations"], 7);
-  EXPECT_EQ(row_of(during["virtual_pfs"], "roots")["allocated_metadata_operations"], 3);
-  EXPECT_FALSE(row_of(during["virtual_pfs"], "default").contains("allocated_rate"));
-  now_ += 2s;
-  turn({});
-  const json later = status();
-  EXPECT_EQ(later["coordinator"]["leases_ended"], 1);
-  EXPECT_FALSE(later["coordinator"].contains("lease_us_left"));
-  EXPECT_FALSE(row_of(later["virtual_pfs"], "roots").contains("allocated_rate"));
+TEST(ProxyStatus, AProxyOfRedirectedClientsSaysSo) {
+  const Settings settings{Config()};
+  const CountingClock clock;
+  SharedState shared(clock, std::nullopt);
+  Dispatcher dispatcher(
+      settings.config, 1, [](std::size_t) {}, clock.now());
+  control::GateAccess access(dispatcher, clock);
+  control::SnapshotReader reader;
+  const auto status =
+      ordered_json::parse(status_text(settings, shared, {.snapshot = reader.read(access)}));
+  EXPECT_EQ(status["upstream"], "original");
+  EXPECT_FALSE(status.contains("coordinator"));
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
-#include "proxy/status_lock.h"
+#include "control/host/status_file.h"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <fstream>
 #include <utility>
 
 #include <fcntl.h>
@@ -12,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 namespace {
 
 std::string lock_file_of(const std::string& status_file) {
@@ -39,7 +41,7 @@ void write_holder(int file) {
 
 }  // namespace
 
-Result<StatusLock> StatusLock::take(const std::string& status_file) {
+Result<StatusLock> StatusLock::take(const std::string& status_file, const ProgramName& name) {
   const std::string path = lock_file_of(status_file);
   const auto problem = [&] {
     const std::error_code error(errno, std::system_category());
@@ -53,12 +55,12 @@ Result<StatusLock> StatusLock::take(const std::string& status_file) {
   if (::flock(lock.file_, LOCK_EX | LOCK_NB) == 0) {
     write_holder(lock.file_);
   } else if (errno == EWOULDBLOCK) {
-    return fail(fmt::format("{} belongs to another vpfs-proxy{}: each needs its own", status_file,
-                            holder_of(lock.file_)),
+    return fail(fmt::format("{} belongs to another {}{}: each needs its own", status_file,
+                            name.program, holder_of(lock.file_)),
                 std::make_error_code(std::errc::device_or_resource_busy));
   } else {
-    spdlog::warn("{}: cannot be locked, so nothing keeps another proxy from writing {}: {}", path,
-                 status_file, std::error_code(errno, std::system_category()).message());
+    spdlog::warn("{}: cannot be locked, so nothing keeps another {} from writing {}: {}", path,
+                 name.role, status_file, std::error_code(errno, std::system_category()).message());
   }
   return lock;
 }
@@ -82,4 +84,19 @@ bool StatusLock::is_of(const std::string& status_file) const {
          mine.st_ino == named.st_ino;
 }
 
-}  // namespace vpfs::proxy
+Result<void> write_status_file(const std::string& path, const std::string& text) {
+  const std::string fresh = path + ".new";
+  const auto problem = [&](const char* what) {
+    const std::error_code error(errno, std::system_category());
+    return fail(fmt::format("status file {}: {}: {}", path, what, error.message()), error);
+  };
+  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
+  if (!file) return problem("cannot be written");
+  file << text;
+  file.close();
+  if (!file) return problem("cannot be written");
+  if (std::rename(fresh.c_str(), path.c_str()) != 0) return problem("cannot be replaced");
+  return {};
+}
+
+}  // namespace vpfs::control

@@ -1,4 +1,4 @@
-#include "proxy/status_lock.h"
+#include "control/host/status_file.h"
 
 #include <filesystem>
 #include <optional>
@@ -9,27 +9,29 @@
 
 #include "test/support/process.h"
 
-namespace vpfs::proxy {
+namespace vpfs::control {
 namespace {
+
+constexpr ProgramName kName = {.program = "vpfs-test", .role = "program"};
 
 TEST(StatusLock, OneStatusFileHasOneHolderWhichIsNamed) {
   const test::TemporaryDirectory directory;
   const std::string file = (directory.path() / "status.json").string();
-  std::optional<StatusLock> first = std::move(StatusLock::take(file).value());
-  const auto second = StatusLock::take(file);
+  std::optional<StatusLock> first = std::move(StatusLock::take(file, kName).value());
+  const auto second = StatusLock::take(file, kName);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message,
-            fmt::format("{} belongs to another vpfs-proxy (pid {}): each needs its own", file,
+            fmt::format("{} belongs to another vpfs-test (pid {}): each needs its own", file,
                         ::getpid()));
-  EXPECT_TRUE(StatusLock::take((directory.path() / "other.json").string()));
+  EXPECT_TRUE(StatusLock::take((directory.path() / "other.json").string(), kName));
   first.reset();
-  EXPECT_TRUE(StatusLock::take(file)) << "free when its holder is gone";
+  EXPECT_TRUE(StatusLock::take(file, kName)) << "free when its holder is gone";
 }
 
 TEST(StatusLock, ItIsKnownByWhateverName) {
   const test::TemporaryDirectory directory;
   const std::string file = (directory.path() / "status.json").string();
-  const StatusLock lock = std::move(StatusLock::take(file).value());
+  const StatusLock lock = std::move(StatusLock::take(file, kName).value());
   EXPECT_TRUE(lock.is_of(file));
   EXPECT_TRUE(lock.is_of((directory.path() / "." / "status.json").string()));
   EXPECT_FALSE(lock.is_of((directory.path() / "other.json").string()));
@@ -37,11 +39,11 @@ TEST(StatusLock, ItIsKnownByWhateverName) {
 }
 
 TEST(StatusLock, AFolderThatIsNotThereIsAnError) {
-  const auto lock = StatusLock::take("/nowhere/status.json");
+  const auto lock = StatusLock::take("/nowhere/status.json", kName);
   ASSERT_FALSE(lock);
   EXPECT_EQ(lock.error().message,
             "/nowhere/status.json.lock: cannot be opened: No such file or directory");
 }
 
 }  // namespace
-}  // namespace vpfs::proxy
+}  // namespace vpfs::control
