@@ -1,31 +1,34 @@
 #include "proxy/proxy.h"
 
 #include <algorithm>
-#include <csignal>
+#include <thread>
 #include <utility>
 
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
-#include <fmt/format.h>
+#include <asio/post.hpp>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
-#include "base/log.h"
-#include "base/system_clock.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
+#include "proxy/client_list.h"
+#include "proxy/config_changes.h"
 #include "proxy/host_checks.h"
+#include "proxy/status.h"
 #include "schedulers/registry.h"
 
 namespace vpfs::proxy {
 namespace {
+
 constexpr Duration kDrainCheck = std::chrono::milliseconds(20);
 // How long the start waits for a silent data server.
 constexpr Duration kFirstPatience = std::chrono::seconds(1);
-// How often idle virtual PFSes are retired.
-constexpr Duration kLeastRetiring = std::chrono::milliseconds(100);
-constexpr Duration kMostRetiring = std::chrono::minutes(1);
-constexpr Duration kEndsInterval = std::chrono::seconds(1);
+
+// The proxy gives its Host nothing but its own configurations.
+const Config& own(const control::HostConfig& config) {
+  return static_cast<const Config&>(config);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string file,
@@ -41,54 +44,35 @@ Result<std::unique_ptr<Proxy>> Proxy::make(const Config& config, std::string fil
   const auto scheduler = make_scheduler(config.policy, config.scheduler);
   if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
 
-  Result<Live> live = load_live(config);
-  if (!live) return fail("control.journal: " + live.error().message, live.error().code);
+  Result<control::Live> live = control::Live::load(std::make_shared<const Config>(config));
+  if (!live) return std::unexpected(std::move(live.error()));
   std::unique_ptr<Proxy> proxy(
       new Proxy(std::move(*live), std::move(file), names, clock, std::move(upstream)));
-  Result<std::optional<control::StatusLock>> lock = proxy->lock_status(config);
-  if (!lock) return std::unexpected(std::move(lock.error()));
-  if (*lock) proxy->status_lock_ = std::move(**lock);
-  Result<net::Listener> listener = net::Listener::open(proxy->context_, *listen);
+  if (Result<void> locked = proxy->host_.lock_status_file(); !locked) {
+    return std::unexpected(std::move(locked.error()));
+  }
+  Result<net::Listener> listener = net::Listener::open(proxy->host_.context(), *listen);
   if (!listener) return fail("proxy.listen: " + listener.error().message, listener.error().code);
   proxy->listener_ = std::make_unique<net::Listener>(std::move(*listener));
-  proxy->administration_.tick();
-  if (Result<void> opened = proxy->control_.open(config, net::to_string(proxy->local_endpoint()));
-      !opened) {
+  if (Result<void> opened = proxy->host_.open(net::to_string(proxy->local_endpoint())); !opened) {
     return std::unexpected(std::move(opened.error()));
   }
   proxy->warn_of_silent_upstream();
   return proxy;
 }
 
-Proxy::Proxy(Live live, std::string file, control::HostNames& names, const Clock& clock,
+Proxy::Proxy(control::Live live, std::string file, control::HostNames& names, const Clock& clock,
              std::optional<net::Endpoint> upstream)
     : shared_(clock, std::move(upstream)),
-      file_(std::move(file)),
-      names_(names),
-      live_(std::move(live)),
-      started_(wall_clock_now()),
-      settings_(std::make_shared<const Settings>(live_.in_force())),
-      lookups_(context_, names),
-      signals_(context_, SIGTERM, SIGINT, SIGUSR1),
-      status_timer_(context_),
-      drain_timer_(context_),
-      memory_timer_(context_),
-      retire_timer_(context_),
-      ends_timer_(context_),
+      settings_(std::make_shared<const Settings>(
+          control::with_stage(own(*live.file), live.state->composed().config))),
       dispatcher_(
           config(), config().workers, [this](std::size_t worker) { workers_[worker]->wake_up(); },
           clock.now()),
-      access_(dispatcher_, clock),
-      administration_(*live_.state, *this, wall_clock_now),
-      control_(administration_, dispatcher_,
-               {.name = std::string(kProgramName.program),
-                .not_ready =
-                    [this] {
-                      return std::string(shared_.draining.load() ? "the proxy is draining" : "");
-                    }},
-               context_, clock) {
-  signals_.add(SIGHUP);
-  signals_.add(SIGUSR2);
+      host_(*this, dispatcher_, std::move(live),
+            {.name = kProgramName, .file = std::move(file), .names = names, .clock = clock}),
+      drain_timer_(host_.context()),
+      memory_timer_(host_.context()) {
   shared_.set_configured_hold(config().timeouts.hold, config().timeouts.hold_min);
   dispatcher_.set_hold(shared_.hold.load(), clock.now());
   for (std::size_t i = 0; i < config().workers; ++i) {
@@ -124,22 +108,11 @@ void Proxy::run() {
     threads.emplace_back([&worker] { worker->run(); });
   }
   listener_->start([this](net::Socket socket) { accepted(std::move(socket)); });
-  await_signal();
-  arm_status();
   arm_memory();
-  arm_retiring();
-  arm_ends();
-  context_.run();
-  control_.stop();
+  host_.run();
   for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
   threads.clear();
-  // A further signal to end has no effect now.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
-  write_status();
+  host_.finish();
 }
 
 void Proxy::accepted(net::Socket socket) {
@@ -162,35 +135,56 @@ void Proxy::accepted(net::Socket socket) {
   next_worker_ = (next_worker_ + 1) % workers_.size();
 }
 
-void Proxy::await_signal() {
-  signals_.async_wait([this](std::error_code error, int signal) {
-    if (error) return;
-    if (signal == SIGUSR1) {
-      write_status();
-    } else if (signal == SIGUSR2) {
-      reopen_log();
-    } else if (signal == SIGHUP) {
-      reload([](const auto&) {});  // it is in the log
-    } else if (shared_.draining.load()) {
-      spdlog::warn("second signal: ending without waiting for outstanding requests");
-      context_.stop();
-      return;
-    } else {
-      begin_drain(signal == SIGTERM ? "SIGTERM" : "SIGINT");
-    }
-    await_signal();
-  });
+std::shared_ptr<const control::HostConfig> Proxy::read(ConfigErrors& errors,
+                                                       const control::HostConfig& running,
+                                                       const stage::Names& names) {
+  std::optional<Config> config = load_config_file(errors, &own(running), &names);
+  return config ? std::make_shared<const Config>(std::move(*config)) : nullptr;
 }
 
-Result<std::optional<control::StatusLock>> Proxy::lock_status(const Config& config) const {
-  if (config.status_file.empty() || status_lock_.is_of(config.status_file)) return std::nullopt;
-  Result<control::StatusLock> taken = control::StatusLock::take(config.status_file, kProgramName);
-  if (!taken) return fail("proxy.status_file: " + taken.error().message, taken.error().code);
-  return std::move(*taken);
+void Proxy::use(const control::HostConfig& file, const stage::Config& stage) {
+  auto settings =
+      std::make_shared<const Settings>(control::with_stage(own(file), stage), settings_.get());
+  settings_before_ = std::exchange(settings_, std::move(settings));
+  const Timeouts& timeouts = config().timeouts;
+  shared_.set_configured_hold(timeouts.hold, timeouts.hold_min);
+  dispatcher_.reconfigure(config(), shared_.clock.now());
+  for (const std::unique_ptr<Worker>& worker : workers_) worker->use(settings_);
 }
 
-void Proxy::begin_drain(std::string_view why) {
-  if (shared_.draining.load()) return;
+std::vector<std::string> Proxy::changes() const {
+  return proxy::changes(settings_before_->config, settings_->config);
+}
+
+std::string Proxy::status(const control::HostStatus& host) {
+  return status_text(*settings_, shared_, host);
+}
+
+void Proxy::describe(control::StatsReply& reply) {
+  reply.set_connections(shared_.counters.connections_open);
+  reply.set_upstream(config().upstream);
+}
+
+void Proxy::list_clients(std::function<void(std::vector<control::Client>)> done) {
+  struct Gathered {
+    ClientList clients;
+    std::size_t missing;
+  };
+  auto gathered = std::make_shared<Gathered>();  // shared by the answers of the workers
+  gathered->missing = workers_.size();
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    worker->list_connections([this, gathered, done](std::vector<ShownConnection> connections) {
+      auto& context = host_.context();
+      asio::post(context, [this, gathered, done, connections = std::move(connections)]() mutable {
+        gathered->clients.add(std::move(connections));
+        if (--gathered->missing > 0) return;
+        done(gathered->clients.messages(host_.access(), config()));
+      });
+    });
+  }
+}
+
+void Proxy::drain(std::string_view why) {
   spdlog::info("{}: draining: {} requests held, {} at the data server", why, dispatcher_.queued(),
                dispatcher_.outstanding());
   listener_->close();
@@ -205,21 +199,12 @@ void Proxy::check_drained(TimePoint deadline) {
       spdlog::warn("drain: {} requests were not finished within {}", dispatcher_.outstanding(),
                    to_string(config().timeouts.drain));
     }
-    context_.stop();
+    host_.stop();
     return;
   }
   drain_timer_.expires_after(kDrainCheck);
   drain_timer_.async_wait([this, deadline](std::error_code error) {
     if (!error) check_drained(deadline);
-  });
-}
-
-void Proxy::arm_status() {
-  if (config().status_file.empty()) return;
-  write_status();
-  status_timer_.expires_after(config().status_interval);
-  status_timer_.async_wait([this](std::error_code error) {
-    if (!error) arm_status();
   });
 }
 
@@ -230,37 +215,6 @@ void Proxy::arm_memory() {
     spare_memory_.look();
     arm_memory();
   });
-}
-
-// Idle virtual PFSes are to go soon after their time.
-void Proxy::arm_retiring() {
-  const Duration often = std::clamp<Duration>(config().idle / 8, kLeastRetiring, kMostRetiring);
-  retire_timer_.expires_after(often);
-  retire_timer_.async_wait([this](std::error_code error) {
-    if (error) return;
-    dispatcher_.retire_idle(shared_.clock.now());
-    arm_retiring();
-  });
-}
-
-// Live rules, jobs, confirmations and a bypass end by the time of day.
-void Proxy::arm_ends() {
-  ends_timer_.expires_after(kEndsInterval);
-  ends_timer_.async_wait([this](std::error_code error) {
-    if (error) return;
-    administration_.tick();
-    arm_ends();
-  });
-}
-
-void Proxy::write_status() {
-  const std::string& path = config().status_file;
-  if (path.empty()) return;
-  const Result<void> written = control::write_status_file(path, status());
-  // A full disk is logged once, and once more when it has room.
-  if (!written && !status_failed_) spdlog::error("{}", written.error().message);
-  if (written && status_failed_) spdlog::info("status file {} is written again", path);
-  status_failed_ = !written;
 }
 
 }  // namespace vpfs::proxy

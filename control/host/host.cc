@@ -1,0 +1,175 @@
+#include "control/host/host.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/log.h"
+#include "base/system_clock.h"
+
+namespace vpfs::control {
+namespace {
+// How often idle virtual PFSes are retired.
+constexpr Duration kLeastRetiring = std::chrono::milliseconds(100);
+constexpr Duration kMostRetiring = std::chrono::minutes(1);
+constexpr Duration kEndsInterval = std::chrono::seconds(1);
+}  // namespace
+
+Host::Host(Program& program, StageGate& gate, Live live, const Setup& setup)
+    : program_(program),
+      gate_(gate),
+      clock_(setup.clock),
+      name_(setup.name),
+      file_(setup.file),
+      names_(setup.names),
+      live_(std::move(live)),
+      started_(wall_clock_now()),
+      lookups_(context_, names_),
+      signals_(context_, SIGTERM, SIGINT, SIGUSR1),
+      status_timer_(context_),
+      retire_timer_(context_),
+      ends_timer_(context_),
+      access_(gate_, clock_),
+      administration_(*live_.state, *this, wall_clock_now),
+      control_(administration_, gate_,
+               {.name = std::string(name_.program),
+                .not_ready =
+                    [this] {
+                      return program_.draining() ? fmt::format("the {} is draining", name_.role)
+                                                 : "";
+                    }},
+               context_, clock_) {
+  signals_.add(SIGHUP);
+  signals_.add(SIGUSR2);
+}
+
+Host::~Host() = default;
+
+Result<void> Host::lock_status_file() {
+  Result<std::optional<StatusLock>> lock = lock_status(config());
+  if (!lock) return std::unexpected(std::move(lock.error()));
+  if (*lock) status_lock_ = std::move(**lock);
+  return {};
+}
+
+Result<void> Host::open(const std::string& address) {
+  address_ = address;
+  administration_.tick();
+  return control_.open(config(), address_);
+}
+
+void Host::run() {
+  await_signal();
+  arm_status();
+  arm_retiring();
+  arm_ends();
+  context_.run();
+  control_.stop();
+}
+
+void Host::finish() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  write_status();
+}
+
+void Host::await_signal() {
+  signals_.async_wait([this](std::error_code error, int signal) {
+    if (error) return;
+    if (signal == SIGUSR1) {
+      write_status();
+    } else if (signal == SIGUSR2) {
+      reopen_log();
+    } else if (signal == SIGHUP) {
+      reload([](const auto&) {});  // it is in the log
+    } else if (program_.draining()) {
+      spdlog::warn("second signal: ending without waiting for outstanding requests");
+      stop();
+      return;
+    } else {
+      begin_drain(signal == SIGTERM ? "SIGTERM" : "SIGINT");
+    }
+    await_signal();
+  });
+}
+
+void Host::begin_drain(std::string_view why) {
+  if (!program_.draining()) program_.drain(why);
+}
+
+void Host::set_bypass(bool on) {
+  gate_.bypass(on, clock_.now());
+}
+
+void Host::look_up(const WantedNames& names,
+                   std::function<void(std::optional<std::string> problem)> done) {
+  lookups_.fetch(names, std::move(done));
+}
+
+std::string Host::status() {
+  return program_.status({.reloads = reloads_,
+                          .snapshot = snapshot_reader_.read(access_),
+                          .coordinator = control_.coordinator()});
+}
+
+void Host::describe(StatsReply& reply) {
+  reply.set_name(config().name.empty() ? address_ : config().name);
+  reply.set_started_at(started_.time_since_epoch().count());
+  reply.set_draining(program_.draining());
+  const std::optional<DialledCoordinator> coordinator = control_.coordinator();
+  if (coordinator) *reply.mutable_coordinator() = to_message(*coordinator);
+  program_.describe(reply);
+}
+
+void Host::list_clients(std::function<void(std::vector<Client>)> done) {
+  program_.list_clients(std::move(done));
+}
+
+void Host::write_status() {
+  const std::string& path = config().status_file;
+  if (path.empty()) return;
+  const Result<void> written = write_status_file(path, status());
+  // A full disk is logged once, and once more when it has room.
+  if (!written && !status_failed_) spdlog::error("{}", written.error().message);
+  if (written && status_failed_) spdlog::info("status file {} is written again", path);
+  status_failed_ = !written;
+}
+
+void Host::arm_status() {
+  if (config().status_file.empty()) return;
+  write_status();
+  status_timer_.expires_after(config().status_interval);
+  status_timer_.async_wait([this](std::error_code error) {
+    if (!error) arm_status();
+  });
+}
+
+// Idle virtual PFSes are to go soon after their time.
+void Host::arm_retiring() {
+  const Duration often = std::clamp<Duration>(config().idle / 8, kLeastRetiring, kMostRetiring);
+  retire_timer_.expires_after(often);
+  retire_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    gate_.retire_idle(clock_.now());
+    arm_retiring();
+  });
+}
+
+// Live rules, jobs, confirmations and a bypass end by the time of day.
+void Host::arm_ends() {
+  ends_timer_.expires_after(kEndsInterval);
+  ends_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    administration_.tick();
+    arm_ends();
+  });
+}
+
+}  // namespace vpfs::control

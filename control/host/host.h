@@ -1,0 +1,116 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "control/admin/administration.h"
+#include "control/admin/host_names.h"
+#include "control/admin/name_lookups.h"
+#include "control/admin/stage_owner.h"
+#include "control/host/control_side.h"
+#include "control/host/gate_access.h"
+#include "control/host/live.h"
+#include "control/host/program.h"
+#include "control/host/stage_gate.h"
+#include "control/host/status_file.h"
+
+namespace vpfs::control {
+
+// What a program that is a stage has besides its I/O: the control port and the HTTP port, live
+// rules and jobs, reloads of its configuration file, the status file, signals, and whatever is done
+// from time to time. Belongs to the thread that calls run().
+//
+// A program makes its gate from the configuration in force (see Live), then the Host; it calls
+// lock_status_file(), opens what clients reach it by, calls open() and then run().
+class Host final : private StageOwner {
+ public:
+  struct Setup {
+    ProgramName name;
+    std::string file;  // the configuration file; reloads read it again
+    HostNames& names;
+    const Clock& clock;
+  };
+
+  // `program`, `gate`, and what `setup` refers to outlive it.
+  Host(Program& program, StageGate& gate, Live live, const Setup& setup);
+  ~Host() override;
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  // Keeps other programs off the status file. The error names the key, as that of open().
+  [[nodiscard]] Result<void> lock_status_file();
+  // Ends what was due, then opens the ports. `address` names a stage that has no name.
+  [[nodiscard]] Result<void> open(const std::string& address);
+  // Serves until stop(), then closes the ports. SIGTERM and SIGINT have the program drain, and end
+  // it at once when it does already. SIGUSR1 writes the status file, SIGUSR2 opens the log file
+  // anew, SIGHUP reloads the configuration file.
+  void run();
+  void stop() { context_.stop(); }
+  // After run(), when the threads of the program have ended: writes the last status. A further
+  // signal to end has no effect from then on.
+  void finish();
+
+  // The stage, for what runs seldom.
+  [[nodiscard]] StageAccess& access() { return access_; }
+  // That of run(), for what belongs to the same thread.
+  [[nodiscard]] asio::io_context& context() { return context_; }
+
+ private:
+  // StageOwner
+  void use(const stage::Config& config) override;
+  void set_bypass(bool on) override;
+  void reload(Reloaded done) override;
+  void look_up(const WantedNames& names,
+               std::function<void(std::optional<std::string> problem)> done) override;
+  void drain() override { begin_drain("an administrator asked for it"); }
+  [[nodiscard]] StageAccess& stage() override { return access_; }
+  [[nodiscard]] std::string status() override;
+  void describe(StatsReply& reply) override;
+  void list_clients(std::function<void(std::vector<Client>)> done) override;
+
+  [[nodiscard]] const HostConfig& config() const { return *live_.file; }
+  // Those of the file as it is now, and of live rules beside it.
+  [[nodiscard]] WantedNames names_of_file() const;
+  [[nodiscard]] Result<std::vector<std::string>> reload_now();
+  [[nodiscard]] Result<void> take_on(std::shared_ptr<const HostConfig> config);
+  // Locks the status file of `config`. Returns nothing if that file is locked already.
+  [[nodiscard]] Result<std::optional<StatusLock>> lock_status(const HostConfig& config) const;
+  void await_signal();
+  void begin_drain(std::string_view why);
+  void write_status();
+  void arm_status();
+  void arm_retiring();
+  void arm_ends();
+
+  Program& program_;
+  StageGate& gate_;
+  const Clock& clock_;
+  const ProgramName name_;
+  const std::string file_;
+  HostNames& names_;
+  Live live_;
+  const WallTime started_;
+  std::string address_;
+  Reloads reloads_;
+  asio::io_context context_{1};
+  NameLookups lookups_;
+  asio::signal_set signals_;
+  asio::steady_timer status_timer_;
+  asio::steady_timer retire_timer_;
+  asio::steady_timer ends_timer_;
+  GateAccess access_;
+  SnapshotReader snapshot_reader_;
+  bool status_failed_ = false;
+  StatusLock status_lock_;
+  Administration administration_;
+  ControlSide control_;
+};
+
+}  // namespace vpfs::control

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config_reader.h"
+#include "control/host/config.h"
+#include "control/host/status.h"
+#include "control/wire/control.pb.h"
+#include "stage/names.h"
+
+namespace vpfs::control {
+
+// What a Host needs of the program that has it: how its I/O is done. Called on the Host's thread,
+// except draining(). A HostConfig that the Host gives back is always one that it was given at the
+// start or by read(), so the program knows its type.
+class Program {
+ public:
+  virtual ~Program() = default;
+
+  // Reads and checks its configuration file. `running` is the file's content that is in force; a
+  // change that needs a restart is an error. Null: `errors` has at least one.
+  [[nodiscard]] virtual std::shared_ptr<const HostConfig> read(ConfigErrors& errors,
+                                                               const HostConfig& running,
+                                                               const stage::Names& names) = 0;
+  // Puts the file's configuration into force, with `stage` for its stage's part: that has the live
+  // rules. Its gate too: StageGate::reconfigure(). Must not fail.
+  virtual void use(const HostConfig& file, const stage::Config& stage) = 0;
+  // What the last use() changed, one sentence each.
+  [[nodiscard]] virtual std::vector<std::string> changes() const = 0;
+
+  // Its state as JSON, as the status file has it (see status.h).
+  [[nodiscard]] virtual std::string status(const HostStatus& host) = 0;
+  // Fills in what only the program knows: connections and upstream.
+  virtual void describe(StatsReply& reply) = 0;
+  // Calls `done` on the Host's thread with all clients: those of one address together.
+  virtual void list_clients(std::function<void(std::vector<Client>)> done) = 0;
+
+  // Takes no new requests, lets outstanding ones finish, and then calls Host::stop(). Called once.
+  virtual void drain(std::string_view why) = 0;
+  // Whether drain() was called. Any thread.
+  [[nodiscard]] virtual bool draining() const = 0;
+};
+
+}  // namespace vpfs::control

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/config_file.h"
+#include "base/system_clock.h"
+#include "control/host/config_changes.h"
+#include "control/host/config_values.h"
+#include "control/host/host.h"
+#include "control/host/settings.h"
+#include "test/control/host/program_config.h"
+#include "test/control/host/quiet_gate.h"
+
+namespace vpfs::test {
+
+// A program that is nothing but a stage: its requests are calls of serve(), which end at once. So
+// it is all that a program has to do for its Host.
+class FakeProgram final : private control::Program {
+ public:
+  using Settings = control::Settings<ProgramConfig>;
+
+  // The error names the key.
+  [[nodiscard]] static Result<std::unique_ptr<FakeProgram>> start(const std::string& file) {
+    ConfigErrors errors(file);
+    const control::HostNames names;
+    const auto config = load(errors, nullptr, names);
+    if (!config) return fail(errors.to_string());
+    Result<control::Live> live =
+        control::Live::load(std::make_shared<const ProgramConfig>(*config));
+    if (!live) return std::unexpected(live.error());
+    std::unique_ptr<FakeProgram> program(new FakeProgram(std::move(*live), file));
+    if (Result<void> locked = program->host_.lock_status_file(); !locked) {
+      return std::unexpected(locked.error());
+    }
+    if (Result<void> opened = program->host_.open("fake:1"); !opened) {
+      return std::unexpected(opened.error());
+    }
+    return program;
+  }
+
+  // Until it has drained.
+  void run() {
+    host_.run();
+    host_.finish();
+  }
+  // A request of a job, from its arrival to its end. Any thread.
+  void serve(const std::string& jobid) {
+    const std::shared_ptr<const Settings> settings = this->settings();
+    std::vector<std::optional<std::string_view>> hints(settings->classifier.hint_names().size(),
+                                                       jobid);
+    stage::Identity identity;
+    identity.hints = hints;
+    const auto match = settings->classifier.classify(*stage::Address::parse("::1"), identity);
+    stage::Held io;
+    std::vector<stage::Held*> let_go;
+    gate_.act(clock_.now(), [&](stage::Stage& stage, TimePoint now) {
+      io.set_place(stage.find(match, now, settings->config.rules));
+      io.size = io.asked = {1000};
+      io.cost = settings->cost_model.cost(io.kind, io.size);
+      io.arrival = now;
+      stage.arrive(io, now);
+      (void)stage.release(now, let_go);
+      ASSERT_EQ(let_go.size(), 1U);
+      stage::Stage::took_over(io);
+      stage.end(io, {.moved = io.size}, now);
+    });
+  }
+  [[nodiscard]] QuietGate& gate() { return gate_; }
+  [[nodiscard]] control::Host& host() { return host_; }
+  [[nodiscard]] int drains() const { return drains_; }
+
+ private:
+  FakeProgram(control::Live live, const std::string& file)
+      : settings_(std::make_shared<const Settings>(control::with_stage(
+            static_cast<const ProgramConfig&>(*live.file), live.state->composed().config))),
+        gate_(settings_->config, clock_.now()),
+        host_(*this, gate_, std::move(live),
+              {.name = kProgramName, .file = file, .names = names_, .clock = clock_}) {}
+
+  std::shared_ptr<const Settings> settings() {
+    const std::lock_guard lock(mutex_);
+    return settings_;
+  }
+  static std::optional<ProgramConfig> load(ConfigErrors& errors, const ProgramConfig* running,
+                                           const stage::Names& names) {
+    return load_config(errors, [&](std::string_view text, ConfigErrors& found) {
+      ProgramConfig config = parse_program(text, found, running, &names);
+      if (found.empty()) control::check_process(config, found, kProgramName);
+      return config;
+    });
+  }
+
+  // control::Program
+  std::shared_ptr<const control::HostConfig> read(ConfigErrors& errors,
+                                                  const control::HostConfig& running,
+                                                  const stage::Names& names) override {
+    auto config = load(errors, &static_cast<const ProgramConfig&>(running), names);
+    return config ? std::make_shared<const ProgramConfig>(std::move(*config)) : nullptr;
+  }
+  void use(const control::HostConfig& file, const stage::Config& stage) override {
+    auto settings = std::make_shared<const Settings>(
+        control::with_stage(static_cast<const ProgramConfig&>(file), stage), settings_.get());
+    {
+      const std::lock_guard lock(mutex_);
+      before_ = std::exchange(settings_, std::move(settings));
+    }
+    gate_.reconfigure(settings_->config, clock_.now());
+  }
+  std::vector<std::string> changes() const override {
+    return control::stage_changes(before_->config, settings_->config);
+  }
+  std::string status(const control::HostStatus& host) override {
+    nlohmann::ordered_json status = {{"program", "fake"}};
+    control::add_reloads(status, host.reloads);
+    control::add_stage(status, settings_->config, host.snapshot);
+    control::add_coordinator(status, host);
+    return control::to_text(status);
+  }
+  void describe(control::StatsReply& reply) override { reply.set_connections(7); }
+  void list_clients(std::function<void(std::vector<control::Client>)> done) override {
+    control::Client client;
+    client.set_address("::1");
+    done({client});
+  }
+  void drain(std::string_view /*why*/) override {
+    ++drains_;
+    draining_ = true;
+    host_.stop();
+  }
+  bool draining() const override { return draining_; }
+
+  const SystemClock clock_;
+  control::HostNames names_;
+  std::mutex mutex_;  // for settings_ of threads that serve; the Host's alone changes it
+  std::shared_ptr<const Settings> settings_;
+  std::shared_ptr<const Settings> before_;
+  std::atomic<bool> draining_ = false;
+  std::atomic<int> drains_ = 0;
+  QuietGate gate_;
+  control::Host host_;
+};
+
+}  // namespace vpfs::test
