@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+
+#include "fuse/buffer.h"
+#include "fuse/message.h"
+
+struct fuse_session;
+
+namespace vpfs::fuse {
+
+// One descriptor of a mount: it gives the kernel's messages, and takes the answers to those that
+// it gave. Messages may be answered from any thread, in any order.
+//
+// Reads and writes of file data are the owner's own. libfuse decodes and answers everything else;
+// it sees each message once, through process(). An answer to a message that has one already is
+// dropped by the kernel, so an interrupted operation may end as if nothing had happened.
+class Channel {
+ public:
+  enum class Nothing {
+    now,       // of a non-blocking descriptor; or a signal came
+    any_more,  // the file system is not mounted any more
+  };
+
+  // Owns the session, which owns the descriptor that it answers through.
+  explicit Channel(fuse_session* session);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+  // The next message, in `buffer`.
+  [[nodiscard]] std::expected<std::span<std::byte>, Nothing> receive(const Buffer& buffer);
+
+  // Calls the operation of the session's owner that the message asks for.
+  void process(std::span<std::byte> message);
+
+  // Answers message number `unique`: with an errno, with data, or a write with what it took.
+  void fail(std::uint64_t unique, int number);
+  void answer(std::uint64_t unique, std::span<const std::byte> body);
+  void answer_write(std::uint64_t unique, std::uint32_t size);
+  // The kernel asks for an object's attributes again.
+  void attributes_changed(std::uint64_t inode);
+
+ private:
+  void send(const fuse_out_header& header, std::span<const std::byte> body);
+
+  fuse_session* session_;
+  int descriptor_;
+};
+
+}  // namespace vpfs::fuse

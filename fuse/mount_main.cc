@@ -1,0 +1,185 @@
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/command_line.h"
+#include "base/log.h"
+#include "base/system_clock.h"
+#include "control/admin/host_names.h"
+#include "fuse/mount_options.h"
+#include "fuse/posix/config.h"
+#include "fuse/posix/directory_mount.h"
+#include "net/socket_options.h"
+
+namespace {
+
+using namespace vpfs;
+using namespace vpfs::fuse;
+
+int complain(std::string_view message) {
+  std::cerr << "vpfs-mount: " << message << std::endl;
+  return 1;
+}
+
+// The directories must mean the same after the program has left its own.
+std::string absolute(const std::string& path) {
+  char* const whole = ::realpath(path.c_str(), nullptr);
+  if (whole == nullptr) return path;
+  std::string text = whole;
+  std::free(whole);  // NOLINT: realpath() gives it
+  return text;
+}
+
+// Goes into the background: the program that was started ends once the mount is there, with what
+// the other one says through the pipe. Returns the pipe, in the one that goes on.
+std::optional<int> go_to_background() {
+  std::array<int, 2> pipe = {};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
+  const pid_t child = ::fork();
+  if (child < 0) return std::nullopt;
+  if (child == 0) {
+    ::close(pipe[0]);
+    ::setsid();
+    return pipe[1];
+  }
+  ::close(pipe[1]);
+  char code = 1;
+  while (::read(pipe[0], &code, 1) < 0 && errno == EINTR) {
+  }
+  std::_Exit(code);
+}
+
+// Standard streams lead to nowhere from now on, and the program that was started ends.
+void leave_terminal(int pipe) {
+  const char good = 0;
+  const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, stream);
+  if (nowhere > STDERR_FILENO) ::close(nowhere);
+  (void)!::chdir("/");
+  (void)!::write(pipe, &good, 1);
+  ::close(pipe);
+}
+
+int serve(const MountOptions& options, Config config, const ConfigErrors& errors,
+          control::HostNames& names, bool foreground) {
+  if (!options.log_level.empty()) config.log_level = options.log_level;
+  if (!options.log.empty()) config.log = options.log;
+  std::optional<int> started;
+  if (!foreground) {
+    started = go_to_background();
+    if (!started) return complain("cannot go to the background; -f stays here");
+  }
+  if (const auto logging = set_up_logging("vpfs-mount", config.log_level, config.log); !logging) {
+    return complain(logging.error().message);
+  }
+  for (const std::string& warning : errors.warnings()) log_answer(spdlog::level::warn, warning);
+  (void)net::raise_open_file_limit();
+  net::ignore_broken_pipes();
+  // The kernel says what the modes of new files are.
+  ::umask(0);
+  const SystemClock clock;
+  const auto mount = DirectoryMount::make(options, config, names, clock);
+  if (!mount) return complain(mount.error().message);
+  if (const auto serving = (*mount)->start(); !serving) return complain(serving.error().message);
+  for (const std::string& line : start_lines(config)) spdlog::info("{}", line);
+  std::cout << "vpfs-mount: ready at " << options.point.directory << " for "
+            << options.point.source << ", pid " << ::getpid() << std::endl;
+  sd_notify(0, "READY=1");
+  if (started) leave_terminal(*started);
+  (*mount)->run();
+  return 0;
+}
+
+struct CommandLine {
+  std::string source;
+  std::string directory;
+  std::vector<std::string> lists;
+  bool foreground = false;
+  bool only_check = false;
+  int ignored_flags = 0;
+  std::vector<std::string> ignored;
+};
+
+void define(CLI::App& app, CommandLine& line) {
+  app.add_option("SOURCE", line.source, "posix:DIRECTORY, what is mounted already")->required();
+  app.add_option("DIRECTORY", line.directory, "where it appears with shares")->required();
+  app.add_option("-o", line.lists, "options, with commas between them")
+      ->type_name("OPTIONS")
+      ->allow_extra_args(false);
+  app.add_flag("-f,--foreground", line.foreground, "stay in the foreground");
+  app.add_flag("--check-config", line.only_check, "say what the configuration will do, and exit");
+}
+
+// mount(8) calls its helper for a file system with letters of its own.
+bool is_mount_helper(std::string_view program) {
+  return program.substr(program.rfind('/') + 1) == "mount.vpfs";
+}
+
+void define_helper(CLI::App& app, CommandLine& line, bool& only_pretend) {
+  define(app, line);
+  app.remove_option(app.get_option("-f"));
+  app.add_flag("-f", only_pretend, "do everything but mount");
+  app.add_flag("-s,-n,-v", line.ignored_flags, "for other file systems");
+  app.add_option("-N,-t", line.ignored, "for other file systems");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Mounts a directory so that its applications get shares of its bandwidth.");
+  CommandLine line;
+  bool only_pretend = false;
+  if (is_mount_helper(argv[0])) {
+    define_helper(app, line, only_pretend);
+  } else {
+    define(app, line);
+  }
+  if (const auto code = parse_command_line(app, "vpfs-mount", argc, argv)) return *code;
+  auto options = parse_mount_options(line.source, absolute(line.directory), line.lists);
+  if (!options) {
+    complain(options.error().message);
+    return kBadUsage;
+  }
+  options->source = absolute(options->source);
+  if (!options->config.empty()) options->config = absolute(options->config);
+  control::HostNames names;
+  ConfigErrors errors(options->config);
+  const std::optional<Config> config =
+      load_config_file(errors, options->control, nullptr, &names);
+  if (!config) {
+    std::cerr << errors.to_string();
+    return kBadUsage;
+  }
+  if (line.only_check) {
+    for (const std::string& warning : errors.warnings()) {
+      std::cerr << "warning: " << warning << "\n";
+    }
+    std::cout << to_summary(*config);
+    return 0;
+  }
+  if (only_pretend) return 0;
+  return serve(*options, *config, errors, names, line.foreground);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "vpfs-mount: %s\n", error.what());
+    return 1;
+  }
+}

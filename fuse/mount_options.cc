@@ -1,0 +1,179 @@
+#include "fuse/mount_options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/nearest_word.h"
+#include "base/units.h"
+
+namespace vpfs::fuse {
+namespace {
+
+constexpr std::string_view kPosix = "posix:";
+
+Result<void> read_text(std::string_view value, std::string& into) {
+  if (value.empty()) return fail("it needs a value");
+  into = value;
+  return {};
+}
+
+Result<void> read_duration(std::string_view value, Duration& into) {
+  // Seconds without a unit, as other file systems have them.
+  const bool plain = !value.empty() && value.find_first_not_of("0123456789.") == value.npos;
+  const auto read = parse_duration(plain ? fmt::format("{} s", value) : std::string(value));
+  if (!read || *read < Duration::zero()) return fail(fmt::format("'{}' is no time", value));
+  into = *read;
+  return {};
+}
+
+Result<void> read_threads(std::string_view value, std::uint64_t& into) {
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
+  if (error != std::errc() || end != value.data() + value.size() || into < 2 || into > 4096) {
+    return fail(fmt::format("'{}' is no number from 2 to 4096", value));
+  }
+  return {};
+}
+
+Result<void> read_job(std::string_view value, ProcessJobs::Options& into) {
+  if (value.empty()) return fail("it needs a job id, or 'auto'");
+  if (value == "auto") {
+    into.always.reset();
+  } else {
+    into.always = value;
+  }
+  return {};
+}
+
+Result<void> read_variables(std::string_view value, ProcessJobs::Options& into) {
+  into.variables.clear();
+  while (!value.empty()) {
+    const std::string_view name = value.substr(0, value.find(':'));
+    if (name.empty()) return fail("it needs names of variables, with ':' between them");
+    into.variables.emplace_back(name);
+    value.remove_prefix(std::min(name.size() + 1, value.size()));
+  }
+  if (into.variables.empty()) return fail("it needs names of variables, with ':' between them");
+  return {};
+}
+
+// One word that an option may be, and what it does.
+struct Word {
+  std::string_view name;
+  bool takes_value;
+  Result<void> (*apply)(MountOptions&, std::string_view value);
+};
+
+template <auto Change>
+Result<void> just(MountOptions& options, std::string_view /*value*/) {
+  Change(options);
+  return {};
+}
+
+constexpr std::array kWords = {
+    Word{"config", true,
+         [](MountOptions& to, std::string_view value) { return read_text(value, to.config); }},
+    Word{"control", true,
+         [](MountOptions& to, std::string_view value) { return read_text(value, to.control); }},
+    Word{"log", true,
+         [](MountOptions& to, std::string_view value) { return read_text(value, to.log); }},
+    Word{"log_level", true,
+         [](MountOptions& to, std::string_view value) { return read_text(value, to.log_level); }},
+    Word{"jobid", true,
+         [](MountOptions& to, std::string_view value) { return read_job(value, to.jobs); }},
+    Word{"job_variables", true,
+         [](MountOptions& to, std::string_view value) { return read_variables(value, to.jobs); }},
+    Word{"entry_timeout", true,
+         [](MountOptions& to, std::string_view value) {
+           return read_duration(value, to.entry_timeout);
+         }},
+    Word{"attr_timeout", true,
+         [](MountOptions& to, std::string_view value) {
+           return read_duration(value, to.attribute_timeout);
+         }},
+    Word{"threads", true,
+         [](MountOptions& to, std::string_view value) { return read_threads(value, to.threads); }},
+    Word{"allow_other", false, just<[](MountOptions& to) { to.point.allow_other = true; }>},
+    Word{"allow_root", false, just<[](MountOptions& to) { to.point.allow_root = true; }>},
+    Word{"auto_unmount", false, just<[](MountOptions& to) { to.point.auto_unmount = true; }>},
+    Word{"noauto_unmount", false, just<[](MountOptions& to) { to.point.auto_unmount = false; }>},
+    Word{"intr", false, just<[](MountOptions& to) { to.interrupts = Interrupts::all; }>},
+    Word{"nointr", false, just<[](MountOptions& to) { to.interrupts = Interrupts::of_dying; }>},
+    Word{"acl", false, just<[](MountOptions& to) { to.acl = true; }>},
+    Word{"noacl", false, just<[](MountOptions& to) { to.acl = false; }>},
+    Word{"ro", false, just<[](MountOptions& to) { to.point.read_only = true; }>},
+    Word{"rw", false, just<[](MountOptions& to) { to.point.read_only = false; }>},
+};
+
+// For the kernel, as they are.
+constexpr std::array<std::string_view, 11> kForTheKernel = {
+    "suid", "nosuid", "dev", "nodev", "exec", "noexec", "atime", "noatime", "sync", "async",
+    "dirsync"};
+// For mount and its kin.
+constexpr std::array<std::string_view, 12> kForOthers = {
+    "defaults", "auto", "noauto", "user", "users", "nouser", "owner", "group", "_netdev", "nofail",
+    "relatime", "_rnetdev"};
+
+bool has(std::span<const std::string_view> words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+std::string unknown(std::string_view name) {
+  std::vector<std::string> known;
+  for (const Word& each : kWords) known.emplace_back(each.name);
+  for (const std::string_view each : kForTheKernel) known.emplace_back(each);
+  const auto nearest = nearest_word(name, known);
+  return fmt::format("-o {}: unknown{}", name,
+                     nearest ? fmt::format("; did you mean '{}'?", *nearest) : "");
+}
+
+Result<void> apply(MountOptions& options, std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  if (has(kForOthers, name) || name.starts_with("x-") || name == "comment") return {};
+  if (has(kForTheKernel, text)) {
+    options.point.others.emplace_back(text);
+    return {};
+  }
+  const auto* const word = std::ranges::find(kWords, name, &Word::name);
+  if (word == kWords.end()) return fail(unknown(name));
+  const bool has_value = equals != std::string_view::npos;
+  if (has_value && !word->takes_value) return fail(fmt::format("-o {}: it takes no value", name));
+  if (!has_value && word->takes_value) return fail(fmt::format("-o {}: it needs a value", name));
+  Result<void> applied = word->apply(options, has_value ? text.substr(equals + 1) : "");
+  if (!applied) return fail(fmt::format("-o {}: {}", name, applied.error().message));
+  return {};
+}
+
+}  // namespace
+
+Result<MountOptions> parse_mount_options(std::string_view source, std::string_view directory,
+                                         const std::vector<std::string>& lists) {
+  MountOptions options;
+  if (!source.starts_with(kPosix) || source.size() == kPosix.size()) {
+    return fail(fmt::format("'{}' is no source; it is posix:DIRECTORY", source));
+  }
+  options.source = source.substr(kPosix.size());
+  options.point.source = source;
+  options.point.directory = directory;
+  for (const std::string& list : lists) {
+    for (std::string_view rest = list; !rest.empty();) {
+      const std::string_view word = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+      if (word.empty()) continue;
+      if (Result<void> applied = apply(options, word); !applied) {
+        return std::unexpected(std::move(applied.error()));
+      }
+    }
+  }
+  if (options.point.allow_other && options.point.allow_root) {
+    return fail("-o allow_root: it excludes allow_other");
+  }
+  return options;
+}
+
+}  // namespace vpfs::fuse

@@ -1,0 +1,198 @@
+#include "fuse/mount_point.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#define FUSE_USE_VERSION 314
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <fuse_lowlevel.h>
+#include <linux/fuse.h>
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "base/one_line.h"
+#include "fuse/descriptor.h"
+
+namespace vpfs::fuse {
+namespace {
+
+// Another session's greeting answers the kernel's already.
+thread_local bool muted = false;
+// What libfuse said last on this thread, instead of on standard error.
+thread_local std::string last_words;
+
+std::string error_text(int number) {
+  return std::generic_category().message(number);
+}
+
+void take_words(fuse_log_level /*level*/, const char* format, std::va_list arguments) {
+  std::array<char, 512> text = {};
+  (void)std::vsnprintf(text.data(), text.size(), format, arguments);
+  last_words = one_short_line(text.data());
+  spdlog::debug("libfuse: {}", last_words);
+}
+
+ssize_t write_answer(int descriptor, iovec* parts, int count, void* /*owner*/) {
+  if (!muted) return ::writev(descriptor, parts, count);
+  ssize_t size = 0;
+  for (int i = 0; i < count; ++i) size += static_cast<ssize_t>(parts[i].iov_len);  // NOLINT
+  return size;
+}
+
+ssize_t read_message(int descriptor, void* into, std::size_t size, void* /*owner*/) {
+  return ::read(descriptor, into, size);
+}
+
+fuse_session* new_session(std::vector<std::string>& arguments, const fuse_lowlevel_ops& operations,
+                          void* owner) {
+  std::vector<char*> pointers;
+  pointers.reserve(arguments.size());
+  for (std::string& each : arguments) pointers.push_back(each.data());
+  fuse_args all = FUSE_ARGS_INIT(static_cast<int>(pointers.size()), pointers.data());
+  fuse_session* const session = fuse_session_new(&all, &operations, sizeof operations, owner);
+  fuse_opt_free_args(&all);
+  return session;
+}
+
+}  // namespace
+
+void ask_for_limits(fuse_conn_info& connection) {
+  connection.max_read = kLargestIo;
+  connection.max_write = kLargestIo;
+  connection.max_background = UINT16_MAX;
+  connection.congestion_threshold = UINT16_MAX;
+}
+
+MountPoint::MountPoint(const Options& options, const fuse_lowlevel_ops& operations, void* owner)
+    : directory_(options.directory), operations_(operations), owner_(owner) {
+  std::vector<std::string> words = {
+      // A comma in a name would end it.
+      fmt::format("fsname={}", options.source), "subtype=vpfs", "default_permissions",
+      fmt::format("max_read={}", kLargestIo)};
+  if (options.allow_other) words.emplace_back("allow_other");
+  if (options.allow_root) words.emplace_back("allow_root");
+  if (options.read_only) words.emplace_back("ro");
+  if (options.auto_unmount) words.emplace_back("auto_unmount");
+  words.insert(words.end(), options.others.begin(), options.others.end());
+  arguments_ = {"vpfs-mount", "-o", fmt::format("{}", fmt::join(words, ","))};
+}
+
+Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
+                                                      const fuse_lowlevel_ops& operations,
+                                                      void* owner) {
+  fuse_set_log_func(take_words);
+  const auto problem = [&](const std::string& what) {
+    return fail(fmt::format("cannot mount at {}: {}", options.directory, what));
+  };
+  struct stat there = {};
+  if (::stat(options.directory.c_str(), &there) != 0) {
+    const int number = errno;
+    if (number == ENOTCONN) {
+      return problem("another mount is there whose program has died; unmount it with "
+                     "\"fusermount3 -u\" or \"umount\"");
+    }
+    return problem(error_text(number));
+  }
+  if (!S_ISDIR(there.st_mode)) return problem("it is not a directory");
+  std::unique_ptr<MountPoint> mount(new MountPoint(options, operations, owner));
+  last_words.clear();
+  mount->session_ = new_session(mount->arguments_, operations, owner);
+  if (mount->session_ == nullptr) return problem(last_words.empty() ? "bad options" : last_words);
+  last_words.clear();
+  if (fuse_session_mount(mount->session_, options.directory.c_str()) != 0) {
+    return problem(last_words.empty() ? "the system refuses; fusermount3 has said why"
+                                      : last_words);
+  }
+  mount->mounted_ = true;
+  if (Result<void> greeted = mount->greet(); !greeted) return problem(greeted.error().message);
+  mount->read_ahead_far();
+  return mount;
+}
+
+// Before anything else the kernel says what it can do, on the first descriptor.
+Result<void> MountPoint::greet() {
+  const Buffer buffer;
+  const std::span<std::byte> room = buffer.message();
+  ssize_t size = -1;
+  do {
+    size = ::read(fuse_session_fd(session_), room.data(), room.size());
+  } while (size < 0 && (errno == EINTR || errno == ENOENT));
+  if (size < static_cast<ssize_t>(sizeof(fuse_in_header))) {
+    return fail(size < 0 ? error_text(errno) : "the kernel said nothing");
+  }
+  greeting_.assign(room.begin(), room.begin() + size);
+  fuse_buf message = {};
+  message.size = static_cast<std::size_t>(size);
+  message.mem = room.data();
+  last_words.clear();
+  fuse_session_process_buf(session_, &message);
+  if (fuse_session_exited(session_) != 0) return fail(last_words);
+  return {};
+}
+
+// Buffered reads come as large as the kernel reads ahead: 128 KiB unless somebody changes it, which
+// only root can.
+void MountPoint::read_ahead_far() {
+  if (::geteuid() != 0) return;
+  // The mount's own number, without asking its root directory, which nobody serves yet.
+  std::ifstream mounts("/proc/self/mountinfo");
+  std::string line;
+  std::string device;
+  const std::string middle = fmt::format(" / {} ", directory_);
+  while (std::getline(mounts, line)) {
+    if (line.find(middle) == std::string::npos) continue;
+    const std::size_t first = line.find(' ', line.find(' ') + 1) + 1;
+    device = line.substr(first, line.find(' ', first) - first);
+  }
+  if (device.empty()) return;
+  std::ofstream setting(fmt::format("/sys/class/bdi/{}/read_ahead_kb", device));
+  setting << kLargestIo / 1024;
+}
+
+Result<std::unique_ptr<Channel>> MountPoint::add_channel(bool non_blocking) {
+  const int flags = O_RDWR | O_CLOEXEC | (non_blocking ? O_NONBLOCK : 0);
+  Descriptor descriptor(::open("/dev/fuse", flags));
+  if (!descriptor) return fail("/dev/fuse: " + error_text(errno));
+  auto first = static_cast<std::uint32_t>(fuse_session_fd(session_));
+  if (::ioctl(descriptor.get(), FUSE_DEV_IOC_CLONE, &first) != 0) {
+    return fail("/dev/fuse: cannot clone the mount's descriptor: " + error_text(errno));
+  }
+  fuse_session* const session = new_session(arguments_, operations_, owner_);
+  if (session == nullptr) return fail("libfuse: " + last_words);
+  const fuse_custom_io calls = {.writev = write_answer,
+                                .read = read_message,
+                                .splice_receive = nullptr,
+                                .splice_send = nullptr};
+  if (fuse_session_custom_io(session, &calls, descriptor.get()) != 0) {
+    fuse_session_destroy(session);
+    return fail("libfuse: " + last_words);
+  }
+  (void)descriptor.release();
+  auto channel = std::make_unique<Channel>(session);
+  std::vector<std::byte> greeting = greeting_;
+  muted = true;
+  channel->process(greeting);
+  muted = false;
+  return channel;
+}
+
+void MountPoint::unmount() {
+  if (!std::exchange(mounted_, false)) return;
+  fuse_session_unmount(session_);
+}
+
+MountPoint::~MountPoint() {
+  unmount();
+  if (session_ != nullptr) fuse_session_destroy(session_);
+}
+
+}  // namespace vpfs::fuse

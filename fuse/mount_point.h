@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fuse/channel.h"
+
+struct fuse_lowlevel_ops;
+struct fuse_conn_info;
+
+namespace vpfs::fuse {
+
+// A mounted file system.
+class MountPoint {
+ public:
+  struct Options {
+    std::string source;  // as `mount` shows it
+    std::string directory;
+    bool allow_other = false;
+    bool allow_root = false;
+    bool read_only = false;
+    // The mount goes when this process does, however it ends.
+    bool auto_unmount = true;
+    std::vector<std::string> others = {};  // for the kernel: "nosuid", "dev", ...
+  };
+
+  // Mounts, as root or through fusermount3, and greets the kernel. `operations` and `owner` (the
+  // user data of libfuse) outlive the mount point. The kernel checks permissions by modes and
+  // ACLs, as for any file system. operations.init() calls ask_for_limits().
+  [[nodiscard]] static Result<std::unique_ptr<MountPoint>> mount(
+      const Options& options, const fuse_lowlevel_ops& operations, void* owner);
+  // Unmounts.
+  ~MountPoint();
+  MountPoint(const MountPoint&) = delete;
+  MountPoint& operator=(const MountPoint&) = delete;
+
+  // Another descriptor for the mount's messages. The mount lasts while one is open.
+  [[nodiscard]] Result<std::unique_ptr<Channel>> add_channel(bool non_blocking);
+
+  // Nobody finds the mount any more. Files that are open stay so; once the last is closed, the
+  // channels end. Does nothing if somebody has unmounted it. Any thread.
+  void unmount();
+
+ private:
+  MountPoint(const Options& options, const fuse_lowlevel_ops& operations, void* owner);
+  [[nodiscard]] Result<void> greet();
+  void read_ahead_far();
+
+  std::string directory_;
+  const fuse_lowlevel_ops& operations_;
+  void* owner_;
+  std::vector<std::string> arguments_;  // of libfuse
+  fuse_session* session_ = nullptr;
+  bool mounted_ = false;
+  std::vector<std::byte> greeting_;  // the kernel's
+};
+
+// The sizes and numbers that every backend asks the kernel for: reads and writes of 1 MiB, and as
+// many requests in the background as the kernel can count, so that those of one application that
+// are held keep nobody else's back.
+void ask_for_limits(fuse_conn_info& connection);
+
+}  // namespace vpfs::fuse

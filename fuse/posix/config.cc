@@ -1,0 +1,115 @@
+#include "fuse/posix/config.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/config_file.h"
+#include "control/host/config_changes.h"
+#include "control/host/config_summary.h"
+#include "control/host/config_values.h"
+#include "stage/job_config.h"
+#include "stage/rule_checks.h"
+#include "stage/rule_config.h"
+#include "stage/scheduler_config.h"
+#include "stage/share_config.h"
+
+namespace vpfs::fuse {
+namespace {
+
+constexpr std::string_view kDefault = R"(
+virtual_pfs:
+  job-{jobid}: {weight: 1}
+  user-{uid}: {weight: 1}
+  default: {weight: 1}
+rules:
+  - match: {jobid: "*"}
+    virtual_pfs: job-{jobid}
+  - match: {}
+    virtual_pfs: user-{uid}
+)";
+
+void read_mount(ConfigReader reader, Config& config) {
+  config.source = "a mounted directory";
+  config.shown = {Attribute::hint, Attribute::jobid, Attribute::uid, Attribute::metadata};
+  control::read_process(reader, config, kProgramName);
+  reader.get("drain", &config.drain, Duration::zero(), std::chrono::hours(24));
+  reader.finish();
+}
+
+void read_limits(ConfigReader reader, Config& config) {
+  stage::read_stage_limits(reader, config);
+}
+
+control::ConfigValues values_of(const Config& config) {
+  control::ConfigValues values;
+  control::add_process(values, config, kProgramName);
+  values.emplace_back("mount.drain", to_string(config.drain));
+  control::add_stage_limits(values, config);
+  control::add_control(values, config);
+  control::add_scheduler(values, config);
+  return values;
+}
+
+}  // namespace
+
+std::string_view default_config() {
+  return kDefault;
+}
+
+Config parse_config(std::string_view text, ConfigErrors& errors, const Config* running,
+                    const stage::Names* names) {
+  Config config;
+  config.names = names;
+  ConfigReader reader(text, errors);
+  read_mount(reader.child("mount"), config);
+  read_limits(reader.child("limits"), config);
+  control::read_control(reader, config, running, kProgramName);
+  stage::read_scheduler(reader.child("scheduler"), config, running);
+  stage::read_shares(reader, config);
+  stage::read_jobs(reader, config);
+  stage::read_rules(reader, config);
+  return config;
+}
+
+std::optional<Config> load_config_file(ConfigErrors& errors, const std::string& socket,
+                                       const Config* running, const stage::Names* names) {
+  const auto parse = [&](std::string_view text, ConfigErrors& into) {
+    Config config = parse_config(text, into, running, names);
+    if (!socket.empty()) config.control.socket = socket;
+    return config;
+  };
+  std::optional<Config> config;
+  if (errors.file().empty()) {
+    config = parse(default_config(), errors);
+  } else {
+    config = load_config(errors, parse);
+  }
+  if (!config || !errors.empty()) return std::nullopt;
+  control::check_process(*config, errors, kProgramName);
+  if (errors.empty()) stage::warn_of_hidden_rules(*config, errors);
+  if (errors.empty()) stage::warn_of_no_jobs(*config, errors);
+  if (!errors.empty()) return std::nullopt;
+  return config;
+}
+
+std::vector<std::string> changes(const Config& before, const Config& after) {
+  std::vector<std::string> lines = control::differences(values_of(before), values_of(after));
+  for (std::string& line : control::stage_changes(before, after)) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::string to_summary(const Config& config) {
+  return control::indented({control::process_summary(config), control::ports_summary(config)}) +
+         control::stage_summary(config);
+}
+
+std::vector<std::string> start_lines(const Config& config) {
+  std::vector<std::string> lines = {control::process_summary(config)};
+  std::string reached = control::ports_summary(config);
+  if (!reached.empty()) lines.push_back(std::move(reached));
+  for (std::string& line : control::stage_lines(config)) lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace vpfs::fuse

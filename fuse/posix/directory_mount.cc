@@ -1,0 +1,211 @@
+#include "fuse/posix/directory_mount.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <utility>
+
+#include <asio/post.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "base/utf8.h"
+#include "base/version.h"
+#include "control/host/status.h"
+#include "schedulers/policy.h"
+#include "schedulers/registry.h"
+
+namespace vpfs::fuse {
+namespace {
+
+// How long threads may take to see that the mount is gone.
+constexpr Duration kForTheLast = std::chrono::seconds(2);
+
+std::string_view name_of(IoKind kind) {
+  return kind == IoKind::read ? "read" : kind == IoKind::write ? "write" : "metadata";
+}
+
+const Config& own(const control::HostConfig& config) {
+  return static_cast<const Config&>(config);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions& options,
+                                                             const Config& config,
+                                                             control::HostNames& names,
+                                                             const Clock& clock) {
+  const auto scheduler = make_scheduler(config.policy, config.scheduler);
+  if (!scheduler) return fail("scheduler.policy: " + scheduler.error().message);
+  Result<control::Live> live = control::Live::load(std::make_shared<const Config>(config));
+  if (!live) return std::unexpected(std::move(live.error()));
+  std::unique_ptr<DirectoryMount> mount(
+      new DirectoryMount(options, std::move(*live), names, clock));
+  if (Result<void> locked = mount->host_.lock_status_file(); !locked) {
+    return std::unexpected(std::move(locked.error()));
+  }
+  const PosixFileSystem::Options files = {.source = options.source,
+                                          .entry_timeout = options.entry_timeout,
+                                          .attribute_timeout = options.attribute_timeout,
+                                          .acl = options.acl};
+  auto opened = PosixFileSystem::open(files, mount->jobs_, clock);
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  mount->files_ = std::move(*opened);
+  if (Result<void> reachable = mount->host_.open(options.point.directory); !reachable) {
+    return std::unexpected(std::move(reachable.error()));
+  }
+  auto point = MountPoint::mount(options.point, PosixFileSystem::operations(), mount->files_.get());
+  if (!point) return std::unexpected(std::move(point.error()));
+  mount->mount_ = std::move(*point);
+  return mount;
+}
+
+DirectoryMount::DirectoryMount(const MountOptions& options, control::Live live,
+                               control::HostNames& names, const Clock& clock)
+    : options_(options),
+      clock_(clock),
+      jobs_(options.jobs, clock),
+      settings_(std::make_shared<const Settings>(
+          control::with_stage(own(*live.file), live.state->composed().config))),
+      gate_(
+          settings_, [this](TimePoint by) { ask_by(by); }, std::random_device()(), clock.now()),
+      host_(*this, gate_, std::move(live),
+            {.name = kProgramName, .file = options.config, .names = names, .clock = clock}),
+      question_timer_(host_.context()),
+      drain_timer_(host_.context()) {}
+
+DirectoryMount::~DirectoryMount() {
+  if (mount_) mount_->unmount();
+  server_.reset();
+}
+
+Result<void> DirectoryMount::start() {
+  const Server::Options options = {.most_readers = options_.threads,
+                                   .schedules_metadata = config().schedule_metadata,
+                                   .interrupts = options_.interrupts};
+  server_ = std::make_unique<Server>(*mount_, *files_, gate_, clock_, options, [this] {
+    unmounted_ = true;
+    host_.stop();
+  });
+  return server_->start();
+}
+
+void DirectoryMount::run() {
+  host_.run();
+  mount_->unmount();
+  if (!unmounted_) {
+    // Threads wait for the kernel as long as files are open, and nothing else ends them.
+    host_.finish();
+    spdlog::shutdown();
+    std::_Exit(0);
+  }
+  server_.reset();
+  host_.finish();
+}
+
+void DirectoryMount::ask_by(TimePoint time) {
+  const std::int64_t wanted = time.time_since_epoch().count();
+  std::int64_t now = asked_by_;
+  while (wanted < now) {
+    if (!asked_by_.compare_exchange_weak(now, wanted)) continue;
+    asio::post(host_.context(), [this] { arm_question(); });
+    return;
+  }
+}
+
+void DirectoryMount::arm_question() {
+  const TimePoint by = TimePoint(Duration(asked_by_.load()));
+  const TimePoint now = clock_.now();
+  question_timer_.expires_after(by <= now ? Duration::zero() : by - now);
+  question_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    asked_by_ = INT64_MAX;
+    if (server_) server_->ask_again();
+  });
+}
+
+std::shared_ptr<const control::HostConfig> DirectoryMount::read(ConfigErrors& errors,
+                                                                const control::HostConfig& running,
+                                                                const stage::Names& names) {
+  std::optional<Config> config =
+      load_config_file(errors, options_.control, &own(running), &names);
+  return config ? std::make_shared<const Config>(std::move(*config)) : nullptr;
+}
+
+void DirectoryMount::use(const control::HostConfig& file, const stage::Config& stage) {
+  auto settings =
+      std::make_shared<const Settings>(control::with_stage(own(file), stage), settings_.get());
+  settings_before_ = std::exchange(settings_, std::move(settings));
+  gate_.use(settings_, clock_.now());
+  if (server_) server_->set_schedules_metadata(config().schedule_metadata);
+}
+
+std::vector<std::string> DirectoryMount::changes() const {
+  return fuse::changes(settings_before_->config, settings_->config);
+}
+
+std::string DirectoryMount::status(const control::HostStatus& host) {
+  nlohmann::ordered_json status;
+  status["program"] = "vpfs-mount";
+  status["version"] = version();
+  status["source"] = "posix:" + options_.source;
+  status["directory"] = options_.point.directory;
+  status["draining"] = draining();
+  status["known_objects"] = files_->inodes().size();
+  status["busy_threads"] = server_ ? server_->busy() : 0;
+  control::add_reloads(status, host.reloads);
+  control::add_stage(status, config(), host.snapshot);
+  control::add_coordinator(status, host);
+  return control::to_text(status);
+}
+
+void DirectoryMount::describe(control::StatsReply& reply) {
+  reply.set_connections(1);
+  reply.set_upstream("posix:" + options_.source);
+}
+
+void DirectoryMount::list_clients(std::function<void(std::vector<control::Client>)> done) {
+  const std::vector<IoGate::User> users = gate_.users(clock_.now());
+  control::Client client;
+  client.set_address(options_.point.directory);
+  client.set_connections(1);
+  host_.access().inspect([&](stage::Stage& stage, TimePoint) {
+    for (const IoGate::User& user : users) {
+      control::Seen& seen = *client.add_seen();
+      const stage::VirtualPfsTable& all = stage.virtual_pfs();
+      const bool is_there = all.is_there(user.place.id);
+      seen.set_virtual_pfs(is_there ? all[user.place.id.app].info->name : "(retired)");
+      if (const auto* const rule = stage.rules().row(user.place.rule)) seen.set_rule(*rule->name);
+      const auto& classes = config().scheduler.classes.classes;
+      if (user.traffic_class < classes.size()) seen.set_class_(classes[user.traffic_class].name);
+      seen.set_jobid(valid_utf8(user.jobid));
+      seen.set_uid(user.uid);
+      seen.set_kind(std::string(name_of(user.kind)));
+      seen.set_requests(user.requests);
+    }
+  });
+  std::vector<control::Client> all;
+  if (!users.empty()) all.push_back(std::move(client));
+  done(std::move(all));
+}
+
+void DirectoryMount::drain(std::string_view why) {
+  spdlog::info("{}: unmounting {}: {} requests held, {} under way", why, options_.point.directory,
+               gate_.queued(), gate_.outstanding());
+  draining_ = true;
+  mount_->unmount();
+  give_up_at(clock_.now() + std::max(config().drain, kForTheLast));
+}
+
+// Files that are open keep the file system alive behind its name.
+void DirectoryMount::give_up_at(TimePoint deadline) {
+  drain_timer_.expires_after(deadline - clock_.now());
+  drain_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    spdlog::warn("files were open for longer than mount.drain; who has one gets ENOTCONN");
+    host_.stop();
+  });
+}
+
+}  // namespace vpfs::fuse

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "control/admin/host_names.h"
+#include "control/host/host.h"
+#include "control/host/live.h"
+#include "control/host/program.h"
+#include "fuse/mount_options.h"
+#include "fuse/mount_point.h"
+#include "fuse/posix/config.h"
+#include "fuse/posix/file_system.h"
+#include "fuse/posix/io_gate.h"
+#include "fuse/posix/server.h"
+#include "fuse/process_jobs.h"
+
+namespace vpfs::fuse {
+
+// vpfs-mount posix:DIRECTORY: a stage in front of a file system that is mounted already.
+class DirectoryMount final : private control::Program {
+ public:
+  // Mounts; nobody is served before run(). The error names the option, the key or the directory.
+  // `names` and `clock` outlive the mount.
+  [[nodiscard]] static Result<std::unique_ptr<DirectoryMount>> make(const MountOptions& options,
+                                                                    const Config& config,
+                                                                    control::HostNames& names,
+                                                                    const Clock& clock);
+  ~DirectoryMount() override;
+  DirectoryMount(const DirectoryMount&) = delete;
+  DirectoryMount& operator=(const DirectoryMount&) = delete;
+
+  // Starts the threads. From then on the mount answers.
+  [[nodiscard]] Result<void> start();
+  // Serves until somebody unmounts it, or SIGTERM or SIGINT does.
+  void run();
+
+ private:
+  DirectoryMount(const MountOptions& options, control::Live live, control::HostNames& names,
+                 const Clock& clock);
+
+  // control::Program
+  [[nodiscard]] std::shared_ptr<const control::HostConfig> read(ConfigErrors& errors,
+                                                                const control::HostConfig& running,
+                                                                const stage::Names& names) override;
+  void use(const control::HostConfig& file, const stage::Config& stage) override;
+  [[nodiscard]] std::vector<std::string> changes() const override;
+  [[nodiscard]] std::string status(const control::HostStatus& host) override;
+  void describe(control::StatsReply& reply) override;
+  void list_clients(std::function<void(std::vector<control::Client>)> done) override;
+  void drain(std::string_view why) override;
+  [[nodiscard]] bool draining() const override { return draining_; }
+
+  // Any thread: the gate wants to be asked at that time.
+  void ask_by(TimePoint time);
+  void arm_question();
+  void give_up_at(TimePoint deadline);
+  [[nodiscard]] const Config& config() const { return settings_->config; }
+
+  const MountOptions options_;
+  const Clock& clock_;
+  ProcessJobs jobs_;
+  SettingsPtr settings_;
+  SettingsPtr settings_before_;
+  IoGate gate_;
+  control::Host host_;
+  asio::steady_timer question_timer_;
+  asio::steady_timer drain_timer_;
+  // When the gate is asked next, as the clock's count.
+  std::atomic<std::int64_t> asked_by_ = INT64_MAX;
+  std::atomic<bool> draining_ = false;
+  std::atomic<bool> unmounted_ = false;
+  std::unique_ptr<PosixFileSystem> files_;
+  std::unique_ptr<MountPoint> mount_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace vpfs::fuse

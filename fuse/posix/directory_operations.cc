@@ -1,0 +1,166 @@
+// Operations that list directories.
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "fuse/posix/file_system.h"
+
+namespace vpfs::fuse {
+namespace {
+
+// A directory that is open: the kernel's handle. The kernel asks one at a time.
+struct OpenDirectory {
+  explicit OpenDirectory(DIR* opened) : stream(opened) {}
+  ~OpenDirectory() { ::closedir(stream); }
+  OpenDirectory(const OpenDirectory&) = delete;
+  OpenDirectory& operator=(const OpenDirectory&) = delete;
+
+  DIR* stream;
+  off_t offset = 0;
+  dirent* next = nullptr;  // did not fit into the last answer
+};
+
+OpenDirectory& directory_of(const fuse_file_info& info) {
+  return *reinterpret_cast<OpenDirectory*>(info.fh);  // NOLINT: opendir() made it
+}
+
+void opendir(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
+  PosixFileSystem& files = file_system_for(request);
+  Descriptor opened(files.open_again(files.inode(number), O_RDONLY | O_DIRECTORY));
+  DIR* const stream = opened ? ::fdopendir(opened.get()) : nullptr;
+  if (stream == nullptr) {
+    fuse_reply_err(request, errno);
+    return;
+  }
+  (void)opened.release();
+  auto directory = std::make_unique<OpenDirectory>(stream);
+  info->fh = reinterpret_cast<std::uint64_t>(directory.get());  // NOLINT
+  if (fuse_reply_open(request, info) == 0) (void)directory.release();
+}
+
+void releasedir(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
+  const std::unique_ptr<OpenDirectory> gone(&directory_of(*info));
+  fuse_reply_err(request, 0);
+}
+
+void fsyncdir(fuse_req_t request, fuse_ino_t /*number*/, int only_data, fuse_file_info* info) {
+  const int descriptor = ::dirfd(directory_of(*info).stream);
+  const int result = only_data != 0 ? ::fdatasync(descriptor) : ::fsync(descriptor);
+  fuse_reply_err(request, result == 0 ? 0 : errno);
+}
+
+bool is_dot(std::string_view name) {
+  return name == "." || name == "..";
+}
+
+// One answer of entries, with the attributes of each or without.
+class Listing {
+ public:
+  Listing(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, std::size_t size,
+          bool with_attributes)
+      : request_(request),
+        files_(files),
+        number_(number),
+        room_(size),
+        with_attributes_(with_attributes) {}
+
+  // False: the entry has no room any more.
+  [[nodiscard]] bool add(const dirent& each) {
+    char* const at = room_.data() + used_;
+    const std::size_t left = room_.size() - used_;
+    fuse_entry_param entry = {};
+    entry.attr.st_ino = each.d_ino;
+    entry.attr.st_mode = static_cast<mode_t>(DTTOIF(each.d_type));
+    if (!with_attributes_) {
+      return take(fuse_add_direntry(request_, at, left, each.d_name, &entry.attr, each.d_off));
+    }
+    // Whether it has room depends on the name alone, and a look-up must not be lost.
+    if (fuse_add_direntry_plus(request_, nullptr, 0, each.d_name, &entry, each.d_off) > left) {
+      return false;
+    }
+    // An entry that is gone meanwhile, or cannot be looked up, comes without attributes.
+    if (!is_dot(each.d_name) && files_.look_up(number_, each.d_name, entry) != 0) {
+      entry = {};
+      entry.attr.st_ino = each.d_ino;
+      entry.attr.st_mode = static_cast<mode_t>(DTTOIF(each.d_type));
+    }
+    if (entry.ino != 0) looked_up_.push_back(entry.ino);
+    return take(fuse_add_direntry_plus(request_, at, left, each.d_name, &entry, each.d_off));
+  }
+
+  void answer() {
+    if (fuse_reply_buf(request_, room_.data(), used_) == 0) return;
+    for (const fuse_ino_t each : looked_up_) files_.inodes().forget(files_.inode(each), 1);
+  }
+  [[nodiscard]] bool empty() const { return used_ == 0; }
+
+ private:
+  bool take(std::size_t size) {
+    if (size > room_.size() - used_) return false;
+    used_ += size;
+    return true;
+  }
+
+  fuse_req_t request_;
+  PosixFileSystem& files_;
+  fuse_ino_t number_;
+  std::vector<char> room_;
+  std::size_t used_ = 0;
+  bool with_attributes_;
+  std::vector<fuse_ino_t> looked_up_;
+};
+
+void list(fuse_req_t request, fuse_ino_t number, std::size_t size, off_t offset,
+          const fuse_file_info& info, bool with_attributes) {
+  PosixFileSystem& files = file_system_for(request);
+  OpenDirectory& directory = directory_of(info);
+  if (offset != directory.offset) {
+    ::seekdir(directory.stream, offset);
+    directory.offset = offset;
+    directory.next = nullptr;
+  }
+  Listing listing(request, files, number, size, with_attributes);
+  for (;;) {
+    if (directory.next == nullptr) {
+      errno = 0;
+      directory.next = ::readdir(directory.stream);
+      if (directory.next == nullptr && errno != 0 && listing.empty()) {
+        fuse_reply_err(request, errno);
+        return;
+      }
+      if (directory.next == nullptr) break;
+    }
+    if (!listing.add(*directory.next)) break;
+    directory.offset = directory.next->d_off;
+    directory.next = nullptr;
+  }
+  listing.answer();
+}
+
+void readdir(fuse_req_t request, fuse_ino_t number, std::size_t size, off_t offset,
+             fuse_file_info* info) {
+  list(request, number, size, offset, *info, false);
+}
+
+void readdirplus(fuse_req_t request, fuse_ino_t number, std::size_t size, off_t offset,
+                 fuse_file_info* info) {
+  list(request, number, size, offset, *info, true);
+}
+
+}  // namespace
+
+void add_directory_operations(fuse_lowlevel_ops& operations) {
+  operations.opendir = opendir;
+  operations.releasedir = releasedir;
+  operations.fsyncdir = fsyncdir;
+  operations.readdir = readdir;
+  operations.readdirplus = readdirplus;
+}
+
+}  // namespace vpfs::fuse

@@ -1,0 +1,138 @@
+#include "fuse/posix/io_gate.h"
+
+#include <utility>
+
+#include "schedulers/policy.h"
+
+namespace vpfs::fuse {
+namespace {
+constexpr std::size_t kMostUsers = 1024;
+}  // namespace
+
+IoGate::IoGate(SettingsPtr settings, std::function<void(TimePoint by)> ask_again,
+               std::uint64_t seed, TimePoint now)
+    : StageGate(settings->config, now),
+      ask_again_(std::move(ask_again)),
+      settings_(std::move(settings)),
+      known_(seed) {}
+
+void IoGate::use(SettingsPtr settings, TimePoint now) {
+  inspect(now, [&](stage::Stage&, TimePoint) {
+    settings_ = settings;
+    forget_numbers();
+  });
+  reconfigure(settings->config, now);
+}
+
+std::vector<IoGate::User> IoGate::users(TimePoint now) {
+  std::vector<User> all;
+  inspect(now, [&](stage::Stage&, TimePoint) { all = users_; });
+  return all;
+}
+
+// Matches the rules once for each identity in use.
+IoGate::Belonging IoGate::belonging_of(const IoRequest& request, stage::Stage& stage,
+                                       TimePoint now) {
+  const Opener& opener = request.file ? request.file->opener : request.caller;
+  hints_.clear();
+  for (const std::string& name : settings_->classifier.hint_names()) {
+    const bool job = name == stage::kJobHint && !opener.jobid.empty();
+    hints_.push_back(job ? std::optional<std::string_view>(opener.jobid) : std::nullopt);
+  }
+  const stage::Identity identity = {.kind = request.kind,
+                                    .uid = opener.uid,
+                                    .hints = hints_};
+  static const stage::Address local = {};
+  key_.clear();
+  const bool may_be_kept = settings_->classifier.append_key(local, identity, key_);
+  if (may_be_kept) {
+    if (const Belonging* const known = known_.find(key_)) return *known;
+  }
+  const stage::Classifier::Match match = settings_->classifier.classify(local, identity);
+  Belonging belongs = {.place = stage.find(match, now, settings_->config.rules),
+                       .traffic_class = match.traffic_class,
+                       .user = kNobody};
+  if (users_.size() < kMostUsers) {
+    belongs.user = users_.size();
+    users_.push_back({.uid = opener.uid,
+                      .jobid = opener.jobid,
+                      .kind = request.kind,
+                      .place = belongs.place,
+                      .traffic_class = belongs.traffic_class});
+  }
+  // A request may be "default" only because the table is full; that ends when others are retired.
+  const bool is_for_now = belongs.place.id.app == AppId{0} && match.declared_name != "default";
+  if (may_be_kept && !is_for_now) known_.insert(key_, belongs);
+  return belongs;
+}
+
+void IoGate::arrive(IoRequest& request, std::uint64_t size, TimePoint now,
+                    std::vector<IoRequest*>& go) {
+  TimePoint until = kNever;
+  act(now, [&](stage::Stage& stage, TimePoint at) {
+    const Belonging belongs = belonging_of(request, stage, at);
+    request.set_place(belongs.place);
+    request.traffic_class = belongs.traffic_class;
+    if (belongs.user != kNobody) ++users_[belongs.user].requests;
+    request.size = request.asked = Bytes{size};
+    request.cost = settings_->cost_model.cost(request.kind, request.size);
+    request.arrival = at;
+    stage.arrive(request, at);
+    until = release(stage, at, go);
+    if (request.state == stage::Held::State::queued) held_.emplace(request.unique, &request);
+  });
+  if (until != kNever) ask_again_(until);
+}
+
+TimePoint IoGate::release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go) {
+  const TimePoint until = stage.release(now, let_go_);
+  for (stage::Held* const each : let_go_) {
+    auto* const request = static_cast<IoRequest*>(each);
+    stage::Stage::took_over(*request);
+    if (!held_.empty()) held_.erase(request->unique);
+    go.push_back(request);
+  }
+  let_go_.clear();
+  return until;
+}
+
+void IoGate::end(IoRequest& request, TimePoint now, std::vector<IoRequest*>& go) {
+  TimePoint until = kNever;
+  act(now, [&](stage::Stage& stage, TimePoint at) {
+    stage.end(request, {.moved = {request.moved}, .failed = request.failed}, at);
+    until = release(stage, at, go);
+  });
+  if (until != kNever) ask_again_(until);
+}
+
+void IoGate::release(TimePoint now, std::vector<IoRequest*>& go) {
+  TimePoint until = kNever;
+  act(now, [&](stage::Stage& stage, TimePoint at) { until = release(stage, at, go); });
+  if (until != kNever) ask_again_(until);
+}
+
+std::optional<pid_t> IoGate::holder_of(std::uint64_t unique, TimePoint now) {
+  std::optional<pid_t> holder;
+  inspect(now, [&](stage::Stage&, TimePoint) {
+    const auto place = held_.find(unique);
+    if (place != held_.end()) holder = place->second->process;
+  });
+  return holder;
+}
+
+IoRequest* IoGate::withdraw(std::uint64_t unique, TimePoint now, std::vector<IoRequest*>& go) {
+  IoRequest* found = nullptr;
+  TimePoint until = kNever;
+  act(now, [&](stage::Stage& stage, TimePoint at) {
+    const auto place = held_.find(unique);
+    if (place == held_.end()) return;
+    found = place->second;
+    held_.erase(place);
+    stage.abandon(*found, at);
+    until = release(stage, at, go);
+  });
+  if (until != kNever) ask_again_(until);
+  return found;
+}
+
+}  // namespace vpfs::fuse

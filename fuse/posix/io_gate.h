@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "control/host/settings.h"
+#include "control/host/stage_gate.h"
+#include "fuse/posix/config.h"
+#include "fuse/posix/io_request.h"
+#include "stage/known_identities.h"
+
+namespace vpfs::fuse {
+
+using Settings = control::Settings<Config>;
+using SettingsPtr = std::shared_ptr<const Settings>;  // shared with the gate's owner
+
+// The stage of a mounted directory: every request passes it before any thread works on it. Threads
+// bring requests, and take away those that may go, whoever brought them. Thread-safe.
+class IoGate final : public control::StageGate {
+ public:
+  // `ask_again` is called by any thread when somebody has to call release() soon, with the latest
+  // time for it; it must only post. `seed` is unknown to the mount's users.
+  IoGate(SettingsPtr settings, std::function<void(TimePoint by)> ask_again,
+         std::uint64_t seed, TimePoint now);
+
+  void use(SettingsPtr settings, TimePoint now);
+
+  // A request has come; `size` bytes, or zero for names and attributes. Appends to `go` what may go
+  // now. REQUIRES: its fields beside those of the stage are set, and its kind.
+  void arrive(IoRequest& request, std::uint64_t size, TimePoint now, std::vector<IoRequest*>& go);
+  // A request that went has ended, as its `moved` and `failed` say.
+  void end(IoRequest& request, TimePoint now, std::vector<IoRequest*>& go);
+  void release(TimePoint now, std::vector<IoRequest*>& go);
+  // Those who have used the mount since the rules changed, and their requests.
+  struct User {
+    uid_t uid = 0;
+    std::string jobid;
+    IoKind kind = IoKind::read;  // of the first
+    stage::Place place;
+    std::uint8_t traffic_class = 0;
+    std::uint64_t requests = 0;
+  };
+  // At most 1024; later ones are not shown.
+  [[nodiscard]] std::vector<User> users(TimePoint now);
+
+  // The process whose request is held under the kernel's number.
+  [[nodiscard]] std::optional<pid_t> holder_of(std::uint64_t unique, TimePoint now);
+  // Takes a held request out. Null: it is not held any more.
+  [[nodiscard]] IoRequest* withdraw(std::uint64_t unique, TimePoint now,
+                                    std::vector<IoRequest*>& go);
+
+ private:
+  struct Belonging {
+    stage::Place place;
+    std::uint8_t traffic_class = 0;
+    std::size_t user = 0;  // in users_; kNobody: it is not shown
+  };
+  static constexpr std::size_t kNobody = SIZE_MAX;
+
+  void ask_again() override { ask_again_(TimePoint::min()); }
+  void forget_numbers() override {
+    known_.forget_all();
+    users_.clear();
+  }
+
+  [[nodiscard]] Belonging belonging_of(const IoRequest& request, stage::Stage& stage,
+                                       TimePoint now);
+  [[nodiscard]] TimePoint release(stage::Stage& stage, TimePoint now,
+                                  std::vector<IoRequest*>& go);
+
+  const std::function<void(TimePoint by)> ask_again_;
+  // The lock guards what follows.
+  SettingsPtr settings_;
+  stage::KnownIdentities<Belonging> known_;
+  std::vector<User> users_;
+  std::unordered_map<std::uint64_t, IoRequest*> held_;
+  // Kept between calls to save allocations.
+  std::vector<stage::Held*> let_go_;
+  std::vector<std::optional<std::string_view>> hints_;
+  std::string key_;
+};
+
+}  // namespace vpfs::fuse

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "fuse/buffer.h"
+#include "fuse/channel.h"
+#include "fuse/posix/open_file.h"
+#include "stage/held.h"
+
+namespace vpfs::fuse {
+
+// One request of the kernel that the stage has a say in, from its arrival to its end. While it is
+// held it keeps what it needs: a write its data, where the kernel put them; a read its numbers; a
+// request on names and attributes its message.
+//
+// It belongs to the thread that handles it, and to the gate while it is held.
+struct IoRequest : stage::Held {
+  Channel* channel = nullptr;  // that it came through
+  std::uint64_t unique = 0;    // the kernel's number of it
+  std::uint64_t inode = 0;     // the kernel's number of the file
+  pid_t process = 0;
+  uid_t uid = 0;  // its caller
+  gid_t gid = 0;
+  // Whose it is: of a read or write the file's opener, of others the caller.
+  OpenFilePtr file = {};
+  Opener caller = {};
+  std::uint64_t offset = 0;
+  std::unique_ptr<Buffer> data = {};      // of a write
+  std::vector<std::byte> message = {};    // for libfuse
+  std::uint64_t moved = 0;
+  bool failed = false;
+};
+
+}  // namespace vpfs::fuse

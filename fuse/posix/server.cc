@@ -1,0 +1,123 @@
+#include "fuse/posix/server.h"
+
+#include <pthread.h>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "base/signal_block.h"
+#include "fuse/posix/worker.h"
+
+namespace vpfs::fuse {
+
+Server::Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Clock& clock,
+               Options options, std::function<void()> ended)
+    : mount_(mount),
+      files_(files),
+      gate_(gate),
+      clock_(clock),
+      options_(options),
+      ended_(std::move(ended)),
+      schedules_metadata_(options.schedules_metadata) {}
+
+Server::~Server() {
+  {
+    const std::lock_guard lock(handed_mutex_);
+    stops_ = true;
+  }
+  handed_.notify_all();
+  // No thread starts another any more: all readers have seen the end.
+  for (const std::unique_ptr<Worker>& worker : workers_) worker->join();
+}
+
+Result<void> Server::start() {
+  return add_reader();
+}
+
+Result<void> Server::add_reader() {
+  Result<std::unique_ptr<Channel>> channel = mount_.add_channel(false);
+  if (!channel) return std::unexpected(std::move(channel.error()));
+  auto worker = std::make_unique<Worker>(*this, std::move(*channel));
+  ++waiting_readers_;
+  const SignalBlock no_signals;
+  const std::lock_guard lock(workers_mutex_);
+  worker->start();
+  workers_.push_back(std::move(worker));
+  ++readers_;
+  return {};
+}
+
+void Server::add_reader_if_none_waits() {
+  if (waiting_readers_.fetch_sub(1) > 1) return;
+  {
+    const std::lock_guard lock(workers_mutex_);
+    if (readers_ >= options_.most_readers) return;
+  }
+  const Result<void> added = add_reader();
+  if (!added) spdlog::warn("the mount goes on with {} threads: {}", readers_, added.error().message);
+}
+
+void Server::add_helper() {
+  auto worker = std::make_unique<Worker>(*this, nullptr);
+  const SignalBlock no_signals;
+  const std::lock_guard lock(workers_mutex_);
+  worker->start();
+  workers_.push_back(std::move(worker));
+}
+
+void Server::hand_over(std::span<IoRequest* const> requests) {
+  std::size_t missing = 0;
+  {
+    const std::lock_guard lock(handed_mutex_);
+    to_do_.insert(to_do_.end(), requests.begin(), requests.end());
+    const std::size_t waiting = to_do_.size() - next_;
+    missing = waiting > waiting_helpers_ ? waiting - waiting_helpers_ : 0;
+    // They count as waiting for work until they take some.
+    waiting_helpers_ += missing;
+  }
+  for (std::size_t i = 0; i < missing; ++i) add_helper();
+  handed_.notify_all();
+}
+
+IoRequest* Server::next_handed_over() {
+  std::unique_lock lock(handed_mutex_);
+  handed_.wait(lock, [this] { return stops_ || next_ < to_do_.size(); });
+  if (next_ == to_do_.size()) return nullptr;
+  --waiting_helpers_;
+  IoRequest* const request = to_do_[next_++];
+  if (next_ == to_do_.size()) {
+    to_do_.clear();
+    next_ = 0;
+  }
+  return request;
+}
+
+void Server::helper_waits() {
+  const std::lock_guard lock(handed_mutex_);
+  ++waiting_helpers_;
+}
+
+void Server::ask_again() {
+  std::vector<IoRequest*> go;
+  gate_.release(clock_.now(), go);
+  if (!go.empty()) hand_over(go);
+}
+
+bool Server::interrupt(std::uint64_t unique, Worker& asked) {
+  if (const std::optional<pid_t> holder = gate_.holder_of(unique, clock_.now())) {
+    if (!obeys(options_.interrupts, *holder)) return true;
+    std::vector<IoRequest*> go;
+    std::unique_ptr<IoRequest> held(gate_.withdraw(unique, clock_.now(), go));
+    if (!go.empty()) hand_over(go);
+    if (held == nullptr) return false;
+    asked.answer_interrupted(std::move(held));
+    return true;
+  }
+  const std::lock_guard lock(workers_mutex_);
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    if (worker->interrupt(unique)) return true;
+  }
+  return false;
+}
+
+}  // namespace vpfs::fuse

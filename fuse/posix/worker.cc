@@ -1,0 +1,253 @@
+#include "fuse/posix/worker.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <unistd.h>
+
+namespace vpfs::fuse {
+namespace {
+
+constexpr std::size_t kMostSpare = 64;
+// As large as copy_file_range() below makes them.
+constexpr std::uint64_t kLargestCopy = std::uint64_t{16} << 20;
+
+// Requests on names and attributes that wait their turn where the configuration says so. Those that
+// let something go never wait.
+bool may_wait(std::uint32_t opcode) {
+  switch (opcode) {
+    case FUSE_LOOKUP:
+    case FUSE_GETATTR:
+    case FUSE_SETATTR:
+    case FUSE_READLINK:
+    case FUSE_SYMLINK:
+    case FUSE_MKNOD:
+    case FUSE_MKDIR:
+    case FUSE_UNLINK:
+    case FUSE_RMDIR:
+    case FUSE_RENAME:
+    case FUSE_RENAME2:
+    case FUSE_LINK:
+    case FUSE_OPEN:
+    case FUSE_CREATE:
+    case FUSE_STATFS:
+    case FUSE_SETXATTR:
+    case FUSE_GETXATTR:
+    case FUSE_LISTXATTR:
+    case FUSE_REMOVEXATTR:
+    case FUSE_OPENDIR:
+    case FUSE_READDIR:
+    case FUSE_READDIRPLUS:
+    case FUSE_FALLOCATE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+fuse_in_header head_of(std::span<const std::byte> message) {
+  fuse_in_header head;
+  std::memcpy(&head, message.data(), sizeof head);
+  return head;
+}
+
+}  // namespace
+
+Server::Worker::Worker(Server& server, std::unique_ptr<Channel> channel)
+    : server_(server), channel_(std::move(channel)) {}
+
+void Server::Worker::start() {
+  thread_ = std::thread([this] { channel_ ? read() : help(); });
+}
+
+Buffer& Server::Worker::buffer() {
+  if (!buffer_) buffer_ = std::make_unique<Buffer>();
+  return *buffer_;
+}
+
+void Server::Worker::read() {
+  for (;;) {
+    const auto message = channel_->receive(buffer());
+    if (!message && message.error() == Channel::Nothing::any_more) break;
+    if (!message) continue;
+    server_.add_reader_if_none_waits();
+    handle(*message);
+    ++server_.waiting_readers_;
+  }
+  if (!server_.told_end_.exchange(true)) server_.ended_();
+}
+
+void Server::Worker::help() {
+  while (IoRequest* const request = server_.next_handed_over()) {
+    go_.push_back(request);
+    work();
+    server_.helper_waits();
+  }
+}
+
+void Server::Worker::handle(std::span<std::byte> message) {
+  const fuse_in_header head = head_of(message);
+  if (head.opcode == FUSE_READ || head.opcode == FUSE_WRITE) return handle_data(head, message);
+  if (head.opcode == FUSE_INTERRUPT) {
+    const auto body = body_of<fuse_interrupt_in>(message);
+    if (!server_.interrupt(body.unique, *this)) channel_->fail(head.unique, EAGAIN);
+    return;
+  }
+  const bool copies = head.opcode == FUSE_COPY_FILE_RANGE;
+  if (copies || (server_.schedules_metadata_ && may_wait(head.opcode))) {
+    auto request = new_request(head);
+    request->kind = copies ? IoKind::write : IoKind::metadata;
+    request->message.assign(message.begin(), message.end());
+    std::uint64_t size = 0;
+    if (copies) {
+      const auto body = body_of<fuse_copy_file_range_in>(message);
+      request->file = file_of(body.fh_out);
+      size = std::min(body.len, kLargestCopy);
+      request->moved = size;
+    } else {
+      request->caller = {.uid = head.uid,
+                         .gid = head.gid,
+                         .jobid = server_.files_.jobs().job_of(static_cast<pid_t>(head.pid))};
+    }
+    return pass(std::move(request), size);
+  }
+  unique_ = head.unique;
+  channel_->process(message);
+  unique_ = 0;
+}
+
+void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte> message) {
+  auto request = new_request(head);
+  std::uint64_t size = 0;
+  if (head.opcode == FUSE_READ) {
+    const auto body = body_of<fuse_read_in>(message);
+    request->kind = IoKind::read;
+    request->file = file_of(body.fh);
+    request->offset = body.offset;
+    size = std::min<std::uint64_t>(body.size, kLargestIo);
+  } else {
+    const auto body = body_of<fuse_write_in>(message);
+    request->kind = IoKind::write;
+    request->file = file_of(body.fh);
+    request->offset = body.offset;
+    request->data = std::move(buffer_);
+    size = std::min<std::uint64_t>(body.size, message.size() - kWriteHead);
+  }
+  pass(std::move(request), size);
+}
+
+std::unique_ptr<IoRequest> Server::Worker::new_request(const fuse_in_header& head) {
+  std::unique_ptr<IoRequest> request;
+  if (spare_.empty()) {
+    request = std::make_unique<IoRequest>();
+  } else {
+    request = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  request->channel = channel_.get();
+  request->unique = head.unique;
+  request->inode = head.nodeid;
+  request->process = static_cast<pid_t>(head.pid);
+  request->uid = head.uid;
+  request->gid = head.gid;
+  return request;
+}
+
+void Server::Worker::recycle(std::unique_ptr<IoRequest> request) {
+  if (request->data && !buffer_) buffer_ = std::move(request->data);
+  if (spare_.size() >= kMostSpare) return;
+  *request = IoRequest();
+  spare_.push_back(std::move(request));
+}
+
+void Server::Worker::pass(std::unique_ptr<IoRequest> request, std::uint64_t size) {
+  // The gate has it until it is in go_, of this thread or another.
+  server_.gate_.arrive(*request.release(), size, server_.clock_.now(), go_);
+  work();
+}
+
+void Server::Worker::work() {
+  while (!go_.empty()) {
+    std::unique_ptr<IoRequest> request(go_.front());
+    if (go_.size() > 1) server_.hand_over(std::span(go_).subspan(1));
+    go_.clear();
+    perform(*request);
+    server_.gate_.end(*request, server_.clock_.now(), go_);
+    recycle(std::move(request));
+  }
+}
+
+void Server::Worker::perform(IoRequest& request) {
+  ++server_.busy_;
+  process_ = request.process;
+  answers_through_ = request.message.empty() ? request.channel : nullptr;
+  unique_ = request.unique;
+  if (!request.message.empty()) {
+    request.channel->process(request.message);
+  } else if (request.kind == IoKind::read) {
+    read_data(request);
+  } else {
+    write_data(request);
+  }
+  unique_ = 0;
+  --server_.busy_;
+}
+
+void Server::Worker::read_data(IoRequest& request) {
+  const std::span<std::byte> into = buffer().data().first(request.asked.count);
+  const int descriptor = request.file->descriptor.get();
+  // The kernel takes a short answer for the end of the file, so only the end makes one.
+  while (request.moved < into.size()) {
+    const ssize_t got =
+        ::pread(descriptor, into.data() + request.moved, into.size() - request.moved,
+                static_cast<off_t>(request.offset + request.moved));
+    if (got == 0) break;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      request.failed = true;
+      return request.channel->fail(request.unique, errno);
+    }
+    request.moved += static_cast<std::uint64_t>(got);
+  }
+  request.channel->answer(request.unique, into.first(request.moved));
+}
+
+void Server::Worker::write_data(IoRequest& request) {
+  become(request.uid, request.gid);
+  const std::span<const std::byte> from = request.data->data().first(request.asked.count);
+  const int descriptor = request.file->descriptor.get();
+  while (request.moved < from.size()) {
+    const ssize_t put =
+        ::pwrite(descriptor, from.data() + request.moved, from.size() - request.moved,
+                 static_cast<off_t>(request.offset + request.moved));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && request.moved == 0) {
+      request.failed = true;
+      return request.channel->fail(request.unique, errno);
+    }
+    if (put <= 0) break;
+    request.moved += static_cast<std::uint64_t>(put);
+  }
+  if (request.file->has_id_bits) request.channel->attributes_changed(request.inode);
+  request.channel->answer_write(request.unique, static_cast<std::uint32_t>(request.moved));
+}
+
+bool Server::Worker::interrupt(std::uint64_t unique) {
+  if (unique_ != unique) return false;
+  Channel* const channel = answers_through_;
+  const pid_t process = process_;
+  if (unique_ != unique) return false;
+  // What works on names and attributes uses what the kernel forgets after an answer.
+  if (channel != nullptr && obeys(server_.options_.interrupts, process)) {
+    channel->fail(unique, EINTR);
+  }
+  return true;
+}
+
+void Server::Worker::answer_interrupted(std::unique_ptr<IoRequest> request) {
+  request->channel->fail(request->unique, EINTR);
+  recycle(std::move(request));
+}
+
+}  // namespace vpfs::fuse

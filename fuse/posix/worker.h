@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "fuse/posix/server.h"
+
+namespace vpfs::fuse {
+
+// One thread of a server: a reader, which has a channel of its own, or a helper.
+class Server::Worker {
+ public:
+  Worker(Server& server, std::unique_ptr<Channel> channel);
+  ~Worker() = default;
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void start();
+  // Waits for its end.
+  void join() { thread_.join(); }
+
+  // If this thread works on the request, and its process is to be obeyed: answers with EINTR. The
+  // work goes on, and its answer is dropped. Any thread.
+  [[nodiscard]] bool interrupt(std::uint64_t unique);
+  // Of this thread: answers a request that was held with EINTR.
+  void answer_interrupted(std::unique_ptr<IoRequest> request);
+
+ private:
+  void read();
+  void help();
+  void handle(std::span<std::byte> message);
+  void handle_data(const fuse_in_header& head, std::span<std::byte> message);
+  void pass(std::unique_ptr<IoRequest> request, std::uint64_t size);
+  // Does everything in go_, and what that lets go.
+  void work();
+  void perform(IoRequest& request);
+  void read_data(IoRequest& request);
+  void write_data(IoRequest& request);
+  [[nodiscard]] std::unique_ptr<IoRequest> new_request(const fuse_in_header& head);
+  void recycle(std::unique_ptr<IoRequest> request);
+  [[nodiscard]] Buffer& buffer();
+
+  Server& server_;
+  const std::unique_ptr<Channel> channel_;
+  std::unique_ptr<Buffer> buffer_;
+  std::vector<std::unique_ptr<IoRequest>> spare_;
+  std::vector<IoRequest*> go_;
+
+  // The request under way; 0: none.
+  std::atomic<std::uint64_t> unique_ = 0;
+  std::atomic<Channel*> answers_through_ = nullptr;
+  std::atomic<pid_t> process_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace vpfs::fuse

@@ -1,0 +1,86 @@
+#include "fuse/process_jobs.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace vpfs::fuse {
+namespace {
+
+constexpr Duration kKept = std::chrono::seconds(10);
+constexpr std::size_t kMostKnown = 4096;
+constexpr std::size_t kLongestJob = 128;
+// Environments are as long as their owners make them.
+constexpr std::size_t kMostRead = std::size_t{1} << 20;
+
+std::string read_start_of(const std::string& path, std::size_t most) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(most, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(most));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+// When the process began; 0: it is gone. The name before it may hold anything, ") " too.
+std::uint64_t start_of(pid_t process) {
+  const std::string text = read_start_of(fmt::format("/proc/{}/stat", process), 1024);
+  std::size_t at = text.rfind(") ");
+  if (at == std::string::npos) return 0;
+  constexpr int kFieldsBefore = 20;  // of field 22 from the state on, which is field 3
+  for (int i = 0; i < kFieldsBefore && at != std::string::npos; ++i) at = text.find(' ', at + 1);
+  if (at == std::string::npos) return 0;
+  std::uint64_t start = 0;
+  (void)std::from_chars(text.data() + at + 1, text.data() + text.size(), start);
+  return start;
+}
+
+bool is_good_job(std::string_view job) {
+  return !job.empty() && job.size() <= kLongestJob &&
+         std::ranges::all_of(job, [](char each) { return each > ' ' && each <= '~'; });
+}
+
+}  // namespace
+
+std::string job_in(std::string_view environment, const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) {
+    for (std::string_view rest = environment; !rest.empty();) {
+      const std::string_view text = rest.substr(0, rest.find('\0'));
+      rest.remove_prefix(std::min(text.size() + 1, rest.size()));
+      if (!text.starts_with(variable) || text.size() <= variable.size() ||
+          text[variable.size()] != '=') {
+        continue;
+      }
+      const std::string_view value = text.substr(variable.size() + 1);
+      if (is_good_job(value)) return std::string(value);
+    }
+  }
+  return "";
+}
+
+std::string ProcessJobs::job_of(pid_t process) {
+  if (options_.always) return *options_.always;
+  if (options_.variables.empty() || process <= 0) return "";
+  const std::uint64_t started = start_of(process);
+  if (started == 0) return "";
+  const TimePoint now = clock_.now();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(process);
+    if (found != known_.end() && found->second.started == started && now < found->second.until) {
+      return found->second.job;
+    }
+  }
+  std::string job =
+      job_in(read_start_of(fmt::format("/proc/{}/environ", process), kMostRead), options_.variables);
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kMostKnown) known_.clear();
+  known_[process] = {.started = started, .job = job, .until = now + kKept};
+  return job;
+}
+
+}  // namespace vpfs::fuse
