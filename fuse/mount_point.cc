@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -21,12 +23,13 @@
 
 #include "base/one_line.h"
 #include "fuse/descriptor.h"
+#include "fuse/message.h"
 
 namespace vpfs::fuse {
 namespace {
 
-// Another session's greeting answers the kernel's already.
-thread_local bool muted = false;
+// Where this thread's answers go instead of to the kernel, if not null.
+thread_local std::vector<std::byte>* captured = nullptr;
 // What libfuse said last on this thread, instead of on standard error.
 thread_local std::string last_words;
 
@@ -42,10 +45,13 @@ void take_words(fuse_log_level /*level*/, const char* format, std::va_list argum
 }
 
 ssize_t write_answer(int descriptor, iovec* parts, int count, void* /*owner*/) {
-  if (!muted) return ::writev(descriptor, parts, count);
-  ssize_t size = 0;
-  for (int i = 0; i < count; ++i) size += static_cast<ssize_t>(parts[i].iov_len);  // NOLINT
-  return size;
+  if (captured == nullptr) return ::writev(descriptor, parts, count);
+  const std::size_t before = captured->size();
+  for (const iovec& part : std::span(parts, static_cast<std::size_t>(count))) {
+    const auto* const bytes = static_cast<const std::byte*>(part.iov_base);
+    captured->insert(captured->end(), bytes, bytes + part.iov_len);
+  }
+  return static_cast<ssize_t>(captured->size() - before);
 }
 
 ssize_t read_message(int descriptor, void* into, std::size_t size, void* /*owner*/) {
@@ -118,7 +124,8 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   return mount;
 }
 
-// Before anything else the kernel says what it can do, on the first descriptor.
+// Before anything else the kernel says what it can do, on the first descriptor. libfuse answers, but
+// for one capability that it does not know.
 Result<void> MountPoint::greet() {
   const Buffer buffer;
   const std::span<std::byte> room = buffer.message();
@@ -126,17 +133,37 @@ Result<void> MountPoint::greet() {
   do {
     size = ::read(fuse_session_fd(session_), room.data(), room.size());
   } while (size < 0 && (errno == EINTR || errno == ENOENT));
-  if (size < static_cast<ssize_t>(sizeof(fuse_in_header))) {
+  if (size < static_cast<ssize_t>(sizeof(fuse_in_header) + sizeof(fuse_init_in))) {
     return fail(size < 0 ? error_text(errno) : "the kernel said nothing");
   }
   greeting_.assign(room.begin(), room.begin() + size);
-  fuse_buf message = {};
-  message.size = static_cast<std::size_t>(size);
-  message.mem = room.data();
+  Result<std::unique_ptr<Channel>> channel = new_channel(Descriptor(::open("/dev/null", O_RDWR)));
+  if (!channel) return std::unexpected(std::move(channel.error()));
   last_words.clear();
-  fuse_session_process_buf(session_, &message);
-  if (fuse_session_exited(session_) != 0) return fail(last_words);
+  std::vector<std::byte> answer = answer_greeting(**channel);
+  if (answer.size() < sizeof(fuse_out_header) + sizeof(fuse_init_out)) return fail(last_words);
+  // The file system below clears set-user-id bits itself. Without this the kernel would ask for an
+  // extended attribute before each write.
+  const auto asked = body_of<fuse_init_in>(greeting_);
+  fuse_init_out said;
+  std::byte* const place = answer.data() + sizeof(fuse_out_header);
+  std::memcpy(&said, place, sizeof said);
+  said.flags |= asked.flags & FUSE_HANDLE_KILLPRIV_V2;
+  std::memcpy(place, &said, sizeof said);
+  if (::write(fuse_session_fd(session_), answer.data(), answer.size()) < 0) {
+    return fail(error_text(errno));
+  }
   return {};
+}
+
+// What the channel's session says to the kernel's greeting, which other sessions have not seen.
+std::vector<std::byte> MountPoint::answer_greeting(Channel& channel) {
+  std::vector<std::byte> greeting = greeting_;
+  std::vector<std::byte> answer;
+  captured = &answer;
+  channel.process(greeting);
+  captured = nullptr;
+  return answer;
 }
 
 // Buffered reads come as large as the kernel reads ahead: 128 KiB unless somebody changes it, which
@@ -166,6 +193,12 @@ Result<std::unique_ptr<Channel>> MountPoint::add_channel(bool non_blocking) {
   if (::ioctl(descriptor.get(), FUSE_DEV_IOC_CLONE, &first) != 0) {
     return fail("/dev/fuse: cannot clone the mount's descriptor: " + error_text(errno));
   }
+  Result<std::unique_ptr<Channel>> channel = new_channel(std::move(descriptor));
+  if (channel) (void)answer_greeting(**channel);
+  return channel;
+}
+
+Result<std::unique_ptr<Channel>> MountPoint::new_channel(Descriptor descriptor) {
   fuse_session* const session = new_session(arguments_, operations_, owner_);
   if (session == nullptr) return fail("libfuse: " + last_words);
   const fuse_custom_io calls = {.writev = write_answer,
@@ -177,12 +210,7 @@ Result<std::unique_ptr<Channel>> MountPoint::add_channel(bool non_blocking) {
     return fail("libfuse: " + last_words);
   }
   (void)descriptor.release();
-  auto channel = std::make_unique<Channel>(session);
-  std::vector<std::byte> greeting = greeting_;
-  muted = true;
-  channel->process(greeting);
-  muted = false;
-  return channel;
+  return std::make_unique<Channel>(session);
 }
 
 void MountPoint::unmount() {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "fuse/channel.h"
+#include "fuse/descriptor.h"
 
 struct fuse_lowlevel_ops;
 struct fuse_conn_info;
@@ -46,6 +48,8 @@ class MountPoint {
  private:
   MountPoint(const Options& options, const fuse_lowlevel_ops& operations, void* owner);
   [[nodiscard]] Result<void> greet();
+  [[nodiscard]] Result<std::unique_ptr<Channel>> new_channel(Descriptor descriptor);
+  [[nodiscard]] std::vector<std::byte> answer_greeting(Channel& channel);
   void read_ahead_far();
 
   std::string directory_;

@@ -34,7 +34,17 @@ void getattr(fuse_req_t request, fuse_ino_t number, fuse_file_info* /*info*/) {
 int change_mode(const Inode& inode, mode_t mode) {
   // Linux has no modes of symbolic links.
   if (inode.type == S_IFLNK) return EOPNOTSUPP;
-  return ::chmod(PosixFileSystem::path_of(inode).c_str(), mode) == 0 ? 0 : errno;
+  const std::string path = PosixFileSystem::path_of(inode);
+  if (::chmod(path.c_str(), mode) == 0) return 0;
+  // A kernel that clears set-user-id bits itself does so in the name of who writes, not of the
+  // owner.
+  struct stat now = {};
+  if (errno != EPERM || ::stat(path.c_str(), &now) != 0) return errno;
+  constexpr mode_t kPermissions = 07777;
+  const mode_t cleared = now.st_mode & kPermissions & ~static_cast<mode_t>(S_ISUID | S_ISGID);
+  if ((mode & kPermissions) != cleared) return EPERM;
+  become(0, 0);
+  return ::chmod(path.c_str(), mode) == 0 ? 0 : errno;
 }
 
 int change_owner(const Inode& inode, const struct stat& wanted, int which) {

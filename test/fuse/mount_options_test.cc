@@ -1,0 +1,79 @@
+#include "fuse/mount_options.h"
+
+#include <gmock/gmock.h>
+
+namespace vpfs::fuse {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string error_of(const std::string& list, std::string_view source = "posix:/data") {
+  const auto options = parse_mount_options(source, "/mnt", {list});
+  return options ? "" : options.error().message;
+}
+
+TEST(MountOptions, NeedNothingButASourceAndADirectory) {
+  const auto options = parse_mount_options("posix:/data", "/mnt", {});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->source, "/data");
+  EXPECT_EQ(options->point.source, "posix:/data");
+  EXPECT_EQ(options->point.directory, "/mnt");
+  EXPECT_FALSE(options->point.allow_other);
+  EXPECT_TRUE(options->point.auto_unmount);
+  EXPECT_FALSE(options->jobs.always);
+  EXPECT_EQ(options->interrupts, Interrupts::of_dying);
+}
+
+TEST(MountOptions, AreListsThatMayBeGivenSeveralTimes) {
+  const auto options = parse_mount_options(
+      "posix:/data", "/mnt",
+      {"allow_other,config=/etc/a.yaml,jobid=42", "attr_timeout=2.5,entry_timeout=100 ms,intr",
+       "control=/run/x.sock,job_variables=A:B,threads=8,noacl,ro,noexec,noauto_unmount"});
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_TRUE(options->point.allow_other);
+  EXPECT_EQ(options->config, "/etc/a.yaml");
+  EXPECT_EQ(options->control, "/run/x.sock");
+  EXPECT_EQ(options->jobs.always, "42");
+  EXPECT_THAT(options->jobs.variables, ElementsAre("A", "B"));
+  EXPECT_EQ(options->attribute_timeout, 2500ms);
+  EXPECT_EQ(options->entry_timeout, 100ms);
+  EXPECT_EQ(options->interrupts, Interrupts::all);
+  EXPECT_EQ(options->threads, 8U);
+  EXPECT_FALSE(options->acl);
+  EXPECT_TRUE(options->point.read_only);
+  EXPECT_FALSE(options->point.auto_unmount);
+  EXPECT_THAT(options->point.others, ElementsAre("noexec"));
+}
+
+TEST(MountOptions, OfFstabThatAreForOthersArePassedOver) {
+  EXPECT_EQ(error_of("defaults,noauto,_netdev,nofail,x-systemd.automount,user"), "");
+}
+
+TEST(MountOptions, JobidAutoIsTheDefault) {
+  const auto options = parse_mount_options("posix:/data", "/mnt", {"jobid=7,jobid=auto"});
+  ASSERT_TRUE(options);
+  EXPECT_FALSE(options->jobs.always);
+}
+
+TEST(MountOptions, AMistakeIsNamedWithWhatWasMeant) {
+  EXPECT_EQ(error_of("allow_othre"), "-o allow_othre: unknown; did you mean 'allow_other'?");
+  EXPECT_EQ(error_of("jobid"), "-o jobid: it needs a value");
+  EXPECT_EQ(error_of("jobid="), "-o jobid: it needs a job id, or 'auto'");
+  EXPECT_EQ(error_of("intr=1"), "-o intr: it takes no value");
+  EXPECT_EQ(error_of("threads=1"), "-o threads: '1' is no number from 2 to 4096");
+  EXPECT_EQ(error_of("threads=8x"), "-o threads: '8x' is no number from 2 to 4096");
+  EXPECT_EQ(error_of("attr_timeout=-1"), "-o attr_timeout: '-1' is no time");
+  EXPECT_EQ(error_of("config="), "-o config: it needs a value");
+  EXPECT_THAT(error_of("job_variables=A::B"), HasSubstr("-o job_variables: it needs names"));
+  EXPECT_EQ(error_of("allow_other,allow_root"), "-o allow_root: it excludes allow_other");
+}
+
+TEST(MountOptions, ASourceOfAnotherKindIsNamed) {
+  EXPECT_EQ(error_of("", "/data"), "'/data' is no source; it is posix:DIRECTORY");
+  EXPECT_EQ(error_of("", "posix:"), "'posix:' is no source; it is posix:DIRECTORY");
+}
+
+}  // namespace
+}  // namespace vpfs::fuse

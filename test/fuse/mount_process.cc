@@ -1,0 +1,99 @@
+#include "test/fuse/mount_process.h"
+
+#include <csignal>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include <unistd.h>
+
+#include "test/support/places.h"
+
+namespace vpfs::test {
+namespace {
+
+std::string filled_in(std::string text, std::string_view name, const std::string& value) {
+  for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+    text.replace(at, name.size(), value);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string why_no_mounts() {
+  if (::access("/dev/fuse", R_OK | W_OK) != 0) return "there is no /dev/fuse that may be used";
+  if (::geteuid() != 0) return "only root may look at other users' files";
+  Process probe({"fusermount3", "--version"});
+  const auto exit = probe.wait();
+  return exit && exit->ok() ? "" : "there is no fusermount3";
+}
+
+MountProcess::MountProcess(const Settings& settings)
+    : below_(settings.below.empty() ? scratch_.path() / "below" : settings.below),
+      path_(scratch_.path() / "mount") {
+  std::filesystem::create_directories(below_);
+  std::filesystem::create_directories(path_);
+  command_ = {program("vpfs-mount"), "posix:" + below_.string(), path_.string(), "-f"};
+  if (!settings.config.empty()) {
+    std::string text = filled_in(settings.config, "{socket}", socket());
+    text = filled_in(text, "{status_file}", scratch_.path() / "status.json");
+    command_.insert(command_.end(), {"-o", "config=" + scratch_.write("mount.yaml", text)});
+  }
+  for (const std::string& option : settings.options) {
+    command_.insert(command_.end(), {"-o", option});
+  }
+  start();
+}
+
+MountProcess::~MountProcess() {
+  if (process_ && process_->running()) stop();
+}
+
+void MountProcess::start() {
+  process_.emplace(command_);
+  ASSERT_TRUE(process_->wait_for_line("ready at", std::chrono::seconds(30)))
+      << process_->output() << process_->errors();
+}
+
+void MountProcess::stop() {
+  process_->signal(SIGTERM);
+  const auto exit = process_->wait();
+  EXPECT_TRUE(exit && exit->ok()) << process_->errors();
+  EXPECT_FALSE(is_mounted());
+}
+
+void MountProcess::kill() {
+  (void)process_->kill();
+}
+
+bool MountProcess::is_mounted() const {
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(" " + path_.string() + " ") != std::string::npos) return true;
+  }
+  return false;
+}
+
+nlohmann::json MountProcess::status() {
+  const std::filesystem::path file = scratch_.path() / "status.json";
+  std::error_code ignored;
+  std::filesystem::remove(file, ignored);
+  process_->signal(SIGUSR1);
+  EXPECT_TRUE(comes_true([&] { return std::filesystem::exists(file); })) << process_->errors();
+  return nlohmann::json::parse(read_text(file));
+}
+
+bool MountProcess::wait_for_queued(std::size_t requests) {
+  return comes_true([&] { return status()["queued"] == requests; });
+}
+
+std::string MountProcess::ask(std::vector<std::string> words) const {
+  std::vector<std::string> command = {program("vpfsctl"), "--proxy", socket()};
+  command.insert(command.end(), words.begin(), words.end());
+  Process process(command);
+  (void)process.wait();
+  return process.output() + process.errors();
+}
+
+}  // namespace vpfs::test

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "test/support/process.h"
+
+namespace vpfs::test {
+
+// Why nothing can be mounted here; "": something can.
+[[nodiscard]] std::string why_no_mounts();
+
+// A test that mounts something. It is skipped where nothing can be mounted.
+class MountTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = why_no_mounts(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+// A real vpfs-mount over a directory of its own. Its destructor unmounts, and fails the test if the
+// program does not end with 0 then.
+class MountProcess {
+ public:
+  struct Settings {
+    // A configuration; "": none. {status_file} and {socket} in it are filled in.
+    std::string config;
+    std::vector<std::string> options = {"allow_other"};  // behind -o
+    std::filesystem::path below = {};  // "": a new directory
+  };
+  explicit MountProcess(const Settings& settings);
+  MountProcess() : MountProcess(Settings()) {}
+  ~MountProcess();
+  MountProcess(const MountProcess&) = delete;
+  MountProcess& operator=(const MountProcess&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& below() const { return below_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const std::filesystem::path& scratch() const { return scratch_.path(); }
+  [[nodiscard]] std::string socket() const { return scratch_.path() / "control"; }
+  [[nodiscard]] Process& process() { return *process_; }
+
+  // Requests a fresh status by SIGUSR1 and reads it.
+  [[nodiscard]] nlohmann::json status();
+  // What vpfsctl says, asked by the control port.
+  [[nodiscard]] std::string ask(std::vector<std::string> words) const;
+  // Waits until so many requests are held.
+  [[nodiscard]] bool wait_for_queued(std::size_t requests);
+
+  [[nodiscard]] bool is_mounted() const;
+  void start();
+  // SIGTERM, and the program's end.
+  void stop();
+  // SIGKILL. The test unmounts nothing then.
+  void kill();
+
+ private:
+  TemporaryDirectory scratch_;
+  std::filesystem::path below_;
+  std::filesystem::path path_;
+  std::vector<std::string> command_;
+  std::optional<Process> process_;
+};
+
+// Whether it comes true within ten seconds.
+template <typename Condition>
+[[nodiscard]] bool comes_true(Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
+}
+
+}  // namespace vpfs::test

@@ -1,0 +1,153 @@
+// The stage of a mounted directory, in virtual time and without a mount.
+#include "fuse/posix/io_gate.h"
+
+#include <deque>
+
+#include <gmock/gmock.h>
+
+#include "schedulers/policy.h"
+#include "test/support/manual_clock.h"
+
+namespace vpfs::fuse {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr TimePoint kStart{1h};
+
+class IoGateTest : public ::testing::Test {
+ protected:
+  static SettingsPtr settings_of(const std::string& text) {
+    ConfigErrors errors("io_gate_test");
+    Config config = parse_config(text, errors);
+    EXPECT_EQ(errors.to_string(), "");
+    return std::make_shared<const Settings>(std::move(config));
+  }
+  IoGate& open(const std::string& text) {
+    return gate_.emplace(
+        settings_of(text), [this](TimePoint by) { asked_by_ = by; }, 1, clock_.now());
+  }
+  IoRequest& arrive(const std::string& jobid, std::uint64_t size, uid_t uid = 1000) {
+    IoRequest& request = all_.emplace_back();
+    request.unique = all_.size() * 2;
+    request.process = static_cast<pid_t>(all_.size());
+    request.kind = IoKind::write;
+    request.file = std::make_shared<OpenFile>();
+    request.file->opener = {.uid = uid, .gid = uid, .jobid = jobid};
+    go_.clear();
+    gate_->arrive(request, size, clock_.now(), go_);
+    return request;
+  }
+  void end(IoRequest& request) {
+    request.moved = request.asked.count;
+    go_.clear();
+    gate_->end(request, clock_.now(), go_);
+  }
+
+  test::ManualClock clock_{kStart};
+  std::optional<IoGate> gate_;
+  std::deque<IoRequest> all_;
+  std::vector<IoRequest*> go_;
+  std::optional<TimePoint> asked_by_;
+};
+
+TEST_F(IoGateTest, WhatMayGoGoesToWhoeverAsks) {
+  open("scheduler: {policy: fifo, depth: {requests: 1}}");
+  IoRequest& first = arrive("a", 4096);
+  EXPECT_THAT(go_, ElementsAre(&first));
+  IoRequest& second = arrive("a", 4096);
+  EXPECT_THAT(go_, IsEmpty());
+  EXPECT_EQ(gate_->queued(), 1U);
+  end(first);
+  EXPECT_THAT(go_, ElementsAre(&second));
+  end(second);
+  EXPECT_EQ(gate_->outstanding(), 0U);
+  EXPECT_FALSE(asked_by_) << "nothing waits for a time";
+}
+
+TEST_F(IoGateTest, SharesGoByTheJobOfWhoOpenedTheFile) {
+  open(R"(
+scheduler: {policy: sfq, depth: {requests: 1}}
+virtual_pfs: {a: {weight: 3}, b: {weight: 1}, default: {weight: 1}}
+rules: [{match: {jobid: a}, virtual_pfs: a}, {match: {jobid: b}, virtual_pfs: b}])");
+  for (int i = 0; i < 400; ++i) arrive(i % 2 == 0 ? "a" : "b", 65536);
+  IoRequest* current = &all_.front();
+  int of_a = 0;
+  constexpr int kServed = 200;
+  for (int i = 0; i < kServed; ++i) {
+    if (current->file->opener.jobid == "a") ++of_a;
+    end(*current);
+    ASSERT_EQ(go_.size(), 1U);
+    current = go_.front();
+  }
+  EXPECT_NEAR(of_a, 150, 2);
+}
+
+TEST_F(IoGateTest, ATokenThatIsMissingIsAskedForInTime) {
+  open(R"(
+scheduler: {policy: tbf}
+virtual_pfs: {default: {rate: 1 MiB/s, burst: 1 MiB}})");
+  IoRequest& first = arrive("", kMiB);
+  EXPECT_THAT(go_, ElementsAre(&first));
+  IoRequest& second = arrive("", kMiB / 2);
+  EXPECT_THAT(go_, IsEmpty());
+  ASSERT_TRUE(asked_by_);
+  EXPECT_LE(*asked_by_, clock_.now() + 600ms);
+  clock_.set(clock_.now() + 600ms);
+  gate_->release(clock_.now(), go_);
+  EXPECT_THAT(go_, ElementsAre(&second));
+}
+
+TEST_F(IoGateTest, AHeldRequestCanBeTakenOutOnce) {
+  open("scheduler: {policy: fifo, depth: {requests: 1}}");
+  IoRequest& first = arrive("a", 4096);
+  IoRequest& second = arrive("a", 4096);
+  IoRequest& third = arrive("a", 4096);
+  go_.clear();
+  EXPECT_EQ(gate_->holder_of(second.unique, clock_.now()), second.process);
+  EXPECT_EQ(gate_->holder_of(first.unique, clock_.now()), std::nullopt) << "it went";
+  EXPECT_EQ(gate_->withdraw(first.unique, clock_.now(), go_), nullptr);
+  EXPECT_EQ(gate_->withdraw(second.unique, clock_.now(), go_), &second);
+  EXPECT_EQ(gate_->withdraw(second.unique, clock_.now(), go_), nullptr);
+  EXPECT_EQ(gate_->queued(), 1U);
+  end(first);
+  EXPECT_THAT(go_, ElementsAre(&third));
+  end(third);
+  EXPECT_EQ(gate_->outstanding(), 0U);
+}
+
+TEST_F(IoGateTest, NewRulesHoldForOpenFilesToo) {
+  open("rules: [{match: {jobid: a}, virtual_pfs: default}]");
+  end(arrive("a", 4096));
+  const SettingsPtr next =
+      settings_of("virtual_pfs: {x: {weight: 2}, default: {weight: 1}}\n"
+                  "rules: [{match: {jobid: a}, virtual_pfs: x}]");
+  gate_->use(next, clock_.now());
+  end(arrive("a", 4096));
+  const std::vector<IoGate::User> users = gate_->users(clock_.now());
+  ASSERT_EQ(users.size(), 1U);
+  EXPECT_EQ(users[0].jobid, "a");
+  EXPECT_EQ(users[0].requests, 1U);
+  gate_->inspect(clock_.now(), [&](stage::Stage& stage, TimePoint) {
+    EXPECT_EQ(stage.virtual_pfs()[users[0].place.id.app].info->name, "x");
+  });
+}
+
+TEST_F(IoGateTest, UsersOfATemplateAreForgottenWithTheirVirtualPfs) {
+  open(std::string(default_config()) + "\nlimits: {idle: 1s}");
+  end(arrive("7", 4096));
+  end(arrive("", 4096, 55));
+  EXPECT_EQ(gate_->users(clock_.now()).size(), 2U);
+  for (int i = 0; i < 4; ++i) {
+    clock_.set(clock_.now() + 2s);
+    gate_->retire_idle(clock_.now());
+  }
+  EXPECT_EQ(gate_->users(clock_.now()).size(), 0U);
+  end(arrive("7", 4096));
+  EXPECT_EQ(gate_->users(clock_.now()).size(), 1U);
+}
+
+}  // namespace
+}  // namespace vpfs::fuse
