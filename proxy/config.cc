@@ -18,7 +18,6 @@ namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 constexpr Duration kShortest = milliseconds(1);
 constexpr Duration kLongest = hours(24);
