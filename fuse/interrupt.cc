@@ -20,9 +20,8 @@ bool read_mask(std::string_view line, std::string_view key, std::uint64_t& mask)
 }
 
 // Signals that a process survives unless it handles them: CHLD, CONT, STOP and its kin, URG, WINCH.
-constexpr std::uint64_t kHarmless = (1ULL << 16U) | (1ULL << 17U) | (1ULL << 18U) |
-                                    (1ULL << 19U) | (1ULL << 20U) | (1ULL << 21U) |
-                                    (1ULL << 22U) | (1ULL << 27U);
+constexpr std::uint64_t kHarmless = (1ULL << 16U) | (1ULL << 17U) | (1ULL << 18U) | (1ULL << 19U) |
+                                    (1ULL << 20U) | (1ULL << 21U) | (1ULL << 22U) | (1ULL << 27U);
 
 bool is_dying(pid_t process) {
   std::ifstream status(fmt::format("/proc/{}/status", process));

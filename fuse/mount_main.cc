@@ -96,8 +96,8 @@ int serve(const MountOptions& options, Config config, const ConfigErrors& errors
   if (!mount) return complain(mount.error().message);
   if (const auto serving = (*mount)->start(); !serving) return complain(serving.error().message);
   for (const std::string& line : start_lines(config)) spdlog::info("{}", line);
-  std::cout << "vpfs-mount: ready at " << options.point.directory << " for "
-            << options.point.source << ", pid " << ::getpid() << std::endl;
+  std::cout << "vpfs-mount: ready at " << options.point.directory << " for " << options.point.source
+            << ", pid " << ::getpid() << std::endl;
   sd_notify(0, "READY=1");
   if (started) leave_terminal(*started);
   (*mount)->run();
@@ -156,8 +156,7 @@ int run(int argc, char** argv) {
   if (!options->config.empty()) options->config = absolute(options->config);
   control::HostNames names;
   ConfigErrors errors(options->config);
-  const std::optional<Config> config =
-      load_config_file(errors, options->control, nullptr, &names);
+  const std::optional<Config> config = load_config_file(errors, options->control, nullptr, &names);
   if (!config) {
     std::cerr << errors.to_string();
     return kBadUsage;

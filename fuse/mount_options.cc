@@ -110,13 +110,13 @@ constexpr std::array kWords = {
 };
 
 // For the kernel, as they are.
-constexpr std::array<std::string_view, 11> kForTheKernel = {
-    "suid", "nosuid", "dev", "nodev", "exec", "noexec", "atime", "noatime", "sync", "async",
-    "dirsync"};
+constexpr std::array<std::string_view, 11> kForTheKernel = {"suid", "nosuid", "dev",    "nodev",
+                                                            "exec", "noexec", "atime",  "noatime",
+                                                            "sync", "async",  "dirsync"};
 // For mount and its kin.
 constexpr std::array<std::string_view, 12> kForOthers = {
-    "defaults", "auto", "noauto", "user", "users", "nouser", "owner", "group", "_netdev", "nofail",
-    "relatime", "_rnetdev"};
+    "defaults", "auto",  "noauto",  "user",   "users",    "nouser",
+    "owner",    "group", "_netdev", "nofail", "relatime", "_rnetdev"};
 
 bool has(std::span<const std::string_view> words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();

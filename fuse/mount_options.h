@@ -16,17 +16,17 @@ namespace vpfs::fuse {
 
 // What a mount is asked for: the source, the directory, and the options behind -o.
 struct MountOptions {
-  std::string source;            // the directory below
-  MountPoint::Options point;     // directory, and what the kernel is told
-  ProcessJobs::Options jobs;     // jobid=, job_variables=
-  std::string config;            // config=FILE; "": equal shares for all jobs and users
-  std::string control;           // control=unix:PATH, instead of that in the file; "": none
-  std::string log;               // log=; "": as the file says
-  std::string log_level;         // log_level=; likewise
+  std::string source;         // the directory below
+  MountPoint::Options point;  // directory, and what the kernel is told
+  ProcessJobs::Options jobs;  // jobid=, job_variables=
+  std::string config;         // config=FILE; "": equal shares for all jobs and users
+  std::string control;        // control=unix:PATH, instead of that in the file; "": none
+  std::string log;            // log=; "": as the file says
+  std::string log_level;      // log_level=; likewise
   Duration entry_timeout = std::chrono::seconds(1);
   Duration attribute_timeout = std::chrono::seconds(1);
-  std::uint64_t threads = 256;   // at most, that wait for the kernel
-  bool acl = true;               // noacl
+  std::uint64_t threads = 256;                   // at most, that wait for the kernel
+  bool acl = true;                               // noacl
   Interrupts interrupts = Interrupts::of_dying;  // intr
 };
 

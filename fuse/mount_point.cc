@@ -80,10 +80,9 @@ void ask_for_limits(fuse_conn_info& connection) {
 
 MountPoint::MountPoint(const Options& options, const fuse_lowlevel_ops& operations, void* owner)
     : directory_(options.directory), operations_(operations), owner_(owner) {
-  std::vector<std::string> words = {
-      // A comma in a name would end it.
-      fmt::format("fsname={}", options.source), "subtype=vpfs", "default_permissions",
-      fmt::format("max_read={}", kLargestIo)};
+  std::vector<std::string> words = {// A comma in a name would end it.
+                                    fmt::format("fsname={}", options.source), "subtype=vpfs",
+                                    "default_permissions", fmt::format("max_read={}", kLargestIo)};
   if (options.allow_other) words.emplace_back("allow_other");
   if (options.allow_root) words.emplace_back("allow_root");
   if (options.read_only) words.emplace_back("ro");
@@ -103,8 +102,9 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   if (::stat(options.directory.c_str(), &there) != 0) {
     const int number = errno;
     if (number == ENOTCONN) {
-      return problem("another mount is there whose program has died; unmount it with "
-                     "\"fusermount3 -u\" or \"umount\"");
+      return problem(
+          "another mount is there whose program has died; unmount it with "
+          "\"fusermount3 -u\" or \"umount\"");
     }
     return problem(error_text(number));
   }
@@ -124,8 +124,8 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   return mount;
 }
 
-// Before anything else the kernel says what it can do, on the first descriptor. libfuse answers, but
-// for one capability that it does not know.
+// Before anything else the kernel says what it can do, on the first descriptor. libfuse answers,
+// but for one capability that it does not know.
 Result<void> MountPoint::greet() {
   const Buffer buffer;
   const std::span<std::byte> room = buffer.message();

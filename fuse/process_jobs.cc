@@ -75,8 +75,8 @@ std::string ProcessJobs::job_of(pid_t process) {
       return found->second.job;
     }
   }
-  std::string job =
-      job_in(read_start_of(fmt::format("/proc/{}/environ", process), kMostRead), options_.variables);
+  std::string job = job_in(read_start_of(fmt::format("/proc/{}/environ", process), kMostRead),
+                           options_.variables);
   const std::lock_guard lock(mutex_);
   if (known_.size() >= kMostKnown) known_.clear();
   known_[process] = {.started = started, .job = job, .until = now + kKept};

@@ -24,8 +24,7 @@ class ProcessJobs {
     std::vector<std::string> variables = {"SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID"};
   };
 
-  ProcessJobs(Options options, const Clock& clock)
-      : options_(std::move(options)), clock_(clock) {}
+  ProcessJobs(Options options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
 
   // "": it has none, is gone, or must not be looked into. What was found is kept for the process,
   // by its number and start, for ten seconds: another program may take its place.

@@ -21,9 +21,8 @@ void answer_attributes(fuse_req_t request, PosixFileSystem& files, const Inode& 
     return;
   }
   files.number(attributes);
-  fuse_reply_attr(
-      request, &attributes,
-      std::chrono::duration<double>(files.options().attribute_timeout).count());
+  fuse_reply_attr(request, &attributes,
+                  std::chrono::duration<double>(files.options().attribute_timeout).count());
 }
 
 void getattr(fuse_req_t request, fuse_ino_t number, fuse_file_info* /*info*/) {
@@ -57,9 +56,8 @@ int change_owner(const Inode& inode, const struct stat& wanted, int which) {
 
 // Who has the file open for writing may cut it, whatever its mode says now.
 int change_size(const Inode& inode, off_t size, const fuse_file_info* info) {
-  const int result = info != nullptr
-                         ? ::ftruncate(file_of(info->fh)->descriptor.get(), size)
-                         : ::truncate(PosixFileSystem::path_of(inode).c_str(), size);
+  const int result = info != nullptr ? ::ftruncate(file_of(info->fh)->descriptor.get(), size)
+                                     : ::truncate(PosixFileSystem::path_of(inode).c_str(), size);
   return result == 0 ? 0 : errno;
 }
 
@@ -76,8 +74,8 @@ int change_times(const Inode& inode, const struct stat& wanted, int which) {
   } else if ((which & FUSE_SET_ATTR_MTIME) != 0) {
     times[1] = wanted.st_mtim;
   }
-  if (::utimensat(inode.descriptor.get(), "", times.data(),
-                  AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0) {
+  if (::utimensat(inode.descriptor.get(), "", times.data(), AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) ==
+      0) {
     return 0;
   }
   if (errno != EINVAL || inode.type == S_IFLNK) return errno;
@@ -91,9 +89,11 @@ void setattr(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int whi
   PosixFileSystem& files = file_system_for(request);
   const Inode& inode = files.inode(number);
   int problem = 0;
-  // A new owner clears bits of the mode, so a new mode comes behind it. chown(-1, -1), which changes
-  // the time of the last change alone, comes without anything.
-  if (which == 0 || (which & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0) {
+  // chown(-1, -1) comes without anything: it changes the time of the last change. So does what
+  // clears set-user-id bits before a write, which the write below does anyway.
+  if (which == 0) (void)change_owner(inode, *wanted, which);
+  // A new owner clears bits of the mode, so a new mode comes behind it.
+  if ((which & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0) {
     problem = change_owner(inode, *wanted, which);
   }
   if (problem == 0 && (which & FUSE_SET_ATTR_MODE) != 0) {
@@ -151,9 +151,8 @@ void getxattr(fuse_req_t request, fuse_ino_t number, const char* name, std::size
 void listxattr(fuse_req_t request, fuse_ino_t number, std::size_t size) {
   PosixFileSystem& files = file_system_for(request);
   const std::string path = PosixFileSystem::path_of(files.inode(number));
-  answer_texts(request, size, [&](char* into, std::size_t room) {
-    return ::listxattr(path.c_str(), into, room);
-  });
+  answer_texts(request, size,
+               [&](char* into, std::size_t room) { return ::listxattr(path.c_str(), into, room); });
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 
 #include <charconv>
 #include <fstream>
-#include <sched.h>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

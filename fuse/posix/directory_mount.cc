@@ -19,6 +19,8 @@
 namespace vpfs::fuse {
 namespace {
 
+// How late a signal is seen that comes behind one that was not obeyed.
+constexpr Duration kReminder = std::chrono::milliseconds(100);
 // How long threads may take to see that the mount is gone.
 constexpr Duration kForTheLast = std::chrono::seconds(2);
 
@@ -73,7 +75,8 @@ DirectoryMount::DirectoryMount(const MountOptions& options, control::Live live,
       host_(*this, gate_, std::move(live),
             {.name = kProgramName, .file = options.config, .names = names, .clock = clock}),
       question_timer_(host_.context()),
-      drain_timer_(host_.context()) {}
+      drain_timer_(host_.context()),
+      reminder_timer_(host_.context()) {}
 
 DirectoryMount::~DirectoryMount() {
   if (mount_) mount_->unmount();
@@ -84,10 +87,15 @@ Result<void> DirectoryMount::start() {
   const Server::Options options = {.most_readers = options_.threads,
                                    .schedules_metadata = config().schedule_metadata,
                                    .interrupts = options_.interrupts};
-  server_ = std::make_unique<Server>(*mount_, *files_, gate_, clock_, options, [this] {
+  Server::Owner owner;
+  owner.ended = [this] {
     unmounted_ = true;
     host_.stop();
-  });
+  };
+  owner.wants_reminder = [this] {
+    if (!reminds_.exchange(true)) asio::post(host_.context(), [this] { remind(); });
+  };
+  server_ = std::make_unique<Server>(*mount_, *files_, gate_, clock_, options, std::move(owner));
   return server_->start();
 }
 
@@ -125,11 +133,19 @@ void DirectoryMount::arm_question() {
   });
 }
 
+void DirectoryMount::remind() {
+  reminder_timer_.expires_after(kReminder);
+  reminder_timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    reminds_ = false;
+    server_->remind_of_interrupts();
+  });
+}
+
 std::shared_ptr<const control::HostConfig> DirectoryMount::read(ConfigErrors& errors,
                                                                 const control::HostConfig& running,
                                                                 const stage::Names& names) {
-  std::optional<Config> config =
-      load_config_file(errors, options_.control, &own(running), &names);
+  std::optional<Config> config = load_config_file(errors, options_.control, &own(running), &names);
   return config ? std::make_shared<const Config>(std::move(*config)) : nullptr;
 }
 

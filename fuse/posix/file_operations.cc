@@ -22,9 +22,7 @@ PosixFileSystem& owner_of(fuse_req_t request) {
 OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, Descriptor descriptor) {
   auto file = std::make_shared<OpenFile>();
   file->descriptor = std::move(descriptor);
-  file->opener = {.uid = caller.uid,
-                  .gid = caller.gid,
-                  .jobid = files.jobs().job_of(caller.pid)};
+  file->opener = {.uid = caller.uid, .gid = caller.gid, .jobid = files.jobs().job_of(caller.pid)};
   return file;
 }
 

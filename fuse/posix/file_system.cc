@@ -43,9 +43,8 @@ Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::open(Options options, 
   if (::fstat(root.get(), &attributes) != 0) return problem(options.source);
   Descriptor descriptors(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!descriptors) return problem("/proc/self/fd");
-  return std::unique_ptr<PosixFileSystem>(
-      new PosixFileSystem(std::move(options), std::move(root), attributes, std::move(descriptors),
-                          jobs, clock));
+  return std::unique_ptr<PosixFileSystem>(new PosixFileSystem(
+      std::move(options), std::move(root), attributes, std::move(descriptors), jobs, clock));
 }
 
 PosixFileSystem::PosixFileSystem(Options options, Descriptor root, const struct stat& attributes,

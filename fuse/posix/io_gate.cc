@@ -39,9 +39,7 @@ IoGate::Belonging IoGate::belonging_of(const IoRequest& request, stage::Stage& s
     const bool job = name == stage::kJobHint && !opener.jobid.empty();
     hints_.push_back(job ? std::optional<std::string_view>(opener.jobid) : std::nullopt);
   }
-  const stage::Identity identity = {.kind = request.kind,
-                                    .uid = opener.uid,
-                                    .hints = hints_};
+  const stage::Identity identity = {.kind = request.kind, .uid = opener.uid, .hints = hints_};
   static const stage::Address local = {};
   key_.clear();
   const bool may_be_kept = settings_->classifier.append_key(local, identity, key_);

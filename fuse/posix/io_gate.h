@@ -26,8 +26,8 @@ class IoGate final : public control::StageGate {
  public:
   // `ask_again` is called by any thread when somebody has to call release() soon, with the latest
   // time for it; it must only post. `seed` is unknown to the mount's users.
-  IoGate(SettingsPtr settings, std::function<void(TimePoint by)> ask_again,
-         std::uint64_t seed, TimePoint now);
+  IoGate(SettingsPtr settings, std::function<void(TimePoint by)> ask_again, std::uint64_t seed,
+         TimePoint now);
 
   void use(SettingsPtr settings, TimePoint now);
 
@@ -71,8 +71,7 @@ class IoGate final : public control::StageGate {
 
   [[nodiscard]] Belonging belonging_of(const IoRequest& request, stage::Stage& stage,
                                        TimePoint now);
-  [[nodiscard]] TimePoint release(stage::Stage& stage, TimePoint now,
-                                  std::vector<IoRequest*>& go);
+  [[nodiscard]] TimePoint release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go);
 
   const std::function<void(TimePoint by)> ask_again_;
   // The lock guards what follows.

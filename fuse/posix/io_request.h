@@ -30,8 +30,8 @@ struct IoRequest : stage::Held {
   OpenFilePtr file = {};
   Opener caller = {};
   std::uint64_t offset = 0;
-  std::unique_ptr<Buffer> data = {};      // of a write
-  std::vector<std::byte> message = {};    // for libfuse
+  std::unique_ptr<Buffer> data = {};    // of a write
+  std::vector<std::byte> message = {};  // for libfuse
   std::uint64_t moved = 0;
   bool failed = false;
 };

@@ -1,6 +1,6 @@
 #include "fuse/posix/server.h"
 
-#include <pthread.h>
+#include <cerrno>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -11,13 +11,13 @@
 namespace vpfs::fuse {
 
 Server::Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Clock& clock,
-               Options options, std::function<void()> ended)
+               Options options, Owner owner)
     : mount_(mount),
       files_(files),
       gate_(gate),
       clock_(clock),
       options_(options),
-      ended_(std::move(ended)),
+      owner_(std::move(owner)),
       schedules_metadata_(options.schedules_metadata) {}
 
 Server::~Server() {
@@ -54,7 +54,8 @@ void Server::add_reader_if_none_waits() {
     if (readers_ >= options_.most_readers) return;
   }
   const Result<void> added = add_reader();
-  if (!added) spdlog::warn("the mount goes on with {} threads: {}", readers_, added.error().message);
+  if (!added)
+    spdlog::warn("the mount goes on with {} threads: {}", readers_, added.error().message);
 }
 
 void Server::add_helper() {
@@ -105,7 +106,7 @@ void Server::ask_again() {
 
 bool Server::interrupt(std::uint64_t unique, Worker& asked) {
   if (const std::optional<pid_t> holder = gate_.holder_of(unique, clock_.now())) {
-    if (!obeys(options_.interrupts, *holder)) return true;
+    if (!obeys(options_.interrupts, *holder)) return false;
     std::vector<IoRequest*> go;
     std::unique_ptr<IoRequest> held(gate_.withdraw(unique, clock_.now(), go));
     if (!go.empty()) hand_over(go);
@@ -115,9 +116,30 @@ bool Server::interrupt(std::uint64_t unique, Worker& asked) {
   }
   const std::lock_guard lock(workers_mutex_);
   for (const std::unique_ptr<Worker>& worker : workers_) {
-    if (worker->interrupt(unique)) return true;
+    if (const std::optional<bool> obeyed = worker->interrupt(unique)) return *obeyed;
   }
   return false;
+}
+
+void Server::interrupt_later(std::uint64_t unique) {
+  {
+    const std::lock_guard lock(later_mutex_);
+    later_.push_back(unique);
+  }
+  owner_.wants_reminder();
+}
+
+void Server::remind_of_interrupts() {
+  std::vector<std::uint64_t> all;
+  {
+    const std::lock_guard lock(later_mutex_);
+    all.swap(later_);
+  }
+  // Only the channel that gave the request can speak of it; others are not heard.
+  const std::lock_guard lock(workers_mutex_);
+  for (const std::uint64_t unique : all) {
+    for (const std::unique_ptr<Worker>& worker : workers_) worker->ask_to_tell_again(unique);
+  }
 }
 
 }  // namespace vpfs::fuse

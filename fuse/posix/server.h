@@ -27,7 +27,8 @@ namespace vpfs::fuse {
 //
 //   kernel ──message──> reader ──arrive──> gate ──may go──> the same thread does it, and answers
 //                                            │ held               │ end
-//                                            └──<── may go now ───┘ the thread goes on with that one
+//                                            └──<── may go now ───┘ the thread goes on with that
+//                                            one
 //
 // A reader that finds no other one waiting for messages starts one first, so a file system below
 // that hangs stalls only what touches it. What may go although no thread brought or ended it (a
@@ -40,10 +41,15 @@ class Server {
     Interrupts interrupts = Interrupts::of_dying;
   };
 
-  // All outlive it. `ended` is called once, by any thread, when the directory is not mounted any
-  // more.
+  // What a server asks of its owner. Called by any thread; they must only post.
+  struct Owner {
+    std::function<void()> ended;           // once: the directory is not mounted any more
+    std::function<void()> wants_reminder;  // of interrupts, a little later
+  };
+
+  // All outlive it.
   Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Clock& clock,
-         Options options, std::function<void()> ended);
+         Options options, Owner owner);
   // REQUIRES: the directory is not mounted any more, or nobody uses it.
   ~Server();
   Server(const Server&) = delete;
@@ -52,6 +58,9 @@ class Server {
   [[nodiscard]] Result<void> start();
   // Somebody has to ask the gate what may go now.
   void ask_again();
+  // The kernel tells of a signal once. If it is not obeyed, a later one may be, so the kernel is
+  // asked to tell again.
+  void remind_of_interrupts();
   void set_schedules_metadata(bool on) { schedules_metadata_ = on; }
 
   // Requests that threads work on.
@@ -68,16 +77,18 @@ class Server {
   void add_helper();
   [[nodiscard]] IoRequest* next_handed_over();
   void helper_waits();
-  // Answers a request with EINTR if its process is to be obeyed. False: it is on its way from one
-  // place to the next, or has an answer.
+  // Answers a request with EINTR if its process is to be obeyed. False: it is not, or the request
+  // is on its way from one place to the next, or has an answer.
   [[nodiscard]] bool interrupt(std::uint64_t unique, Worker& asked);
+  // The message `unique` was about a signal that is not obeyed now.
+  void interrupt_later(std::uint64_t unique);
 
   MountPoint& mount_;
   PosixFileSystem& files_;
   IoGate& gate_;
   const Clock& clock_;
   const Options options_;
-  const std::function<void()> ended_;
+  const Owner owner_;
   std::atomic<bool> schedules_metadata_;
   std::atomic<bool> told_end_ = false;
   std::atomic<std::size_t> waiting_readers_ = 0;
@@ -86,6 +97,9 @@ class Server {
   std::mutex workers_mutex_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::size_t readers_ = 0;
+
+  std::mutex later_mutex_;
+  std::vector<std::uint64_t> later_;
 
   std::mutex handed_mutex_;
   std::condition_variable handed_;

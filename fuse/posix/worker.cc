@@ -75,7 +75,7 @@ void Server::Worker::read() {
     handle(*message);
     ++server_.waiting_readers_;
   }
-  if (!server_.told_end_.exchange(true)) server_.ended_();
+  if (!server_.told_end_.exchange(true)) server_.owner_.ended();
 }
 
 void Server::Worker::help() {
@@ -91,7 +91,7 @@ void Server::Worker::handle(std::span<std::byte> message) {
   if (head.opcode == FUSE_READ || head.opcode == FUSE_WRITE) return handle_data(head, message);
   if (head.opcode == FUSE_INTERRUPT) {
     const auto body = body_of<fuse_interrupt_in>(message);
-    if (!server_.interrupt(body.unique, *this)) channel_->fail(head.unique, EAGAIN);
+    if (!server_.interrupt(body.unique, *this)) server_.interrupt_later(head.unique);
     return;
   }
   const bool copies = head.opcode == FUSE_COPY_FILE_RANGE;
@@ -112,6 +112,7 @@ void Server::Worker::handle(std::span<std::byte> message) {
     }
     return pass(std::move(request), size);
   }
+  answers_through_ = nullptr;
   unique_ = head.unique;
   channel_->process(message);
   unique_ = 0;
@@ -233,15 +234,14 @@ void Server::Worker::write_data(IoRequest& request) {
   request.channel->answer_write(request.unique, static_cast<std::uint32_t>(request.moved));
 }
 
-bool Server::Worker::interrupt(std::uint64_t unique) {
-  if (unique_ != unique) return false;
+std::optional<bool> Server::Worker::interrupt(std::uint64_t unique) {
+  if (unique_ != unique) return std::nullopt;
   Channel* const channel = answers_through_;
   const pid_t process = process_;
-  if (unique_ != unique) return false;
+  if (unique_ != unique) return std::nullopt;
   // What works on names and attributes uses what the kernel forgets after an answer.
-  if (channel != nullptr && obeys(server_.options_.interrupts, process)) {
-    channel->fail(unique, EINTR);
-  }
+  if (channel == nullptr || !obeys(server_.options_.interrupts, process)) return false;
+  channel->fail(unique, EINTR);
   return true;
 }
 

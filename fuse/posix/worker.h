@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -23,9 +25,14 @@ class Server::Worker {
   // Waits for its end.
   void join() { thread_.join(); }
 
-  // If this thread works on the request, and its process is to be obeyed: answers with EINTR. The
-  // work goes on, and its answer is dropped. Any thread.
-  [[nodiscard]] bool interrupt(std::uint64_t unique);
+  // If this thread works on the request and its process is to be obeyed, answers with EINTR: the
+  // work goes on, and its answer is dropped. Says whether it was obeyed; nothing if the thread does
+  // something else. Any thread.
+  [[nodiscard]] std::optional<bool> interrupt(std::uint64_t unique);
+  // The kernel is to send its message `unique`, about a signal, again.
+  void ask_to_tell_again(std::uint64_t unique) {
+    if (channel_) channel_->fail(unique, EAGAIN);
+  }
   // Of this thread: answers a request that was held with EINTR.
   void answer_interrupted(std::unique_ptr<IoRequest> request);
 

@@ -23,7 +23,8 @@ constexpr std::size_t kLargest = std::size_t{3} << 20;
 // one descriptor or a new one, and looks at the file below now and then.
 class FileChecker {
  public:
-  FileChecker(std::filesystem::path path, std::filesystem::path below, std::uint64_t seed, int flags)
+  FileChecker(std::filesystem::path path, std::filesystem::path below, std::uint64_t seed,
+              int flags)
       : path_(std::move(path)), below_(std::move(below)), random_(seed), flags_(flags) {
     reopen();
   }
@@ -69,7 +70,9 @@ class FileChecker {
     }
   }
 
-  std::size_t place() { return random_() % 4 == 0 ? random_() % kLargest / 4096 * 4096 : random_() % kLargest; }
+  std::size_t place() {
+    return random_() % 4 == 0 ? random_() % kLargest / 4096 * 4096 : random_() % kLargest;
+  }
   std::size_t length() {
     const std::size_t most = std::array<std::size_t, 4>{64, 4096, 70'000, 1'500'000}[random_() % 4];
     return 1 + random_() % most;
@@ -96,8 +99,9 @@ class FileChecker {
     const ssize_t got = ::pread(file_, data.data(), size, static_cast<off_t>(offset));
     const std::size_t there = offset < model_.size() ? std::min(size, model_.size() - offset) : 0;
     ASSERT_EQ(got, static_cast<ssize_t>(there)) << "at " << offset;
-    ASSERT_TRUE(std::equal(data.begin(), data.begin() + got,
-                           model_.begin() + static_cast<std::ptrdiff_t>(std::min(offset, model_.size()))))
+    ASSERT_TRUE(
+        std::equal(data.begin(), data.begin() + got,
+                   model_.begin() + static_cast<std::ptrdiff_t>(std::min(offset, model_.size()))))
         << "at " << offset << ", " << size << " bytes";
   }
 

@@ -77,8 +77,8 @@ class Operations {
       case 11: {
         const std::array<timespec, 2> times = {timespec{.tv_sec = 5, .tv_nsec = 7},
                                                timespec{.tv_sec = 9, .tv_nsec = 11}};
-        return say("utimes", ::utimensat(AT_FDCWD, path(a).c_str(), times.data(),
-                                         AT_SYMLINK_NOFOLLOW));
+        return say("utimes",
+                   ::utimensat(AT_FDCWD, path(a).c_str(), times.data(), AT_SYMLINK_NOFOLLOW));
       }
       default: {
         const int file = ::open(path(a).c_str(), O_WRONLY | O_CREAT | O_NONBLOCK, 0640);
@@ -132,7 +132,8 @@ TEST_F(MountFiles, ExtendedAttributesAreThoseBelow) {
   EXPECT_EQ(::setxattr(file.c_str(), "user.one", "2", 1, XATTR_CREATE), -1);
   EXPECT_EQ(errno, EEXIST);
   std::array<char, 64> value = {};
-  EXPECT_EQ(::getxattr((mount.below() / "file").c_str(), "user.one", value.data(), value.size()), 1);
+  EXPECT_EQ(::getxattr((mount.below() / "file").c_str(), "user.one", value.data(), value.size()),
+            1);
   EXPECT_EQ(value[0], '1');
   EXPECT_EQ(::getxattr(file.c_str(), "user.one", nullptr, 0), 1);
   EXPECT_EQ(::getxattr(file.c_str(), "user.none", nullptr, 0), -1);
@@ -214,8 +215,8 @@ TEST_F(MountFiles, TheFileSystemIsAsLargeAsTheOneBelow) {
 int as_user(uid_t uid, const std::vector<gid_t>& groups, const std::function<int()>& act) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool is = ::setgroups(groups.size(), groups.data()) == 0 && ::setgid(uid) == 0 &&
-                    ::setuid(uid) == 0;
+    const bool is =
+        ::setgroups(groups.size(), groups.data()) == 0 && ::setgid(uid) == 0 && ::setuid(uid) == 0;
     ::_exit(is ? act() : 111);
   }
   int status = 0;
@@ -254,8 +255,10 @@ TEST_F(MountFiles, OtherUsersMayWhatTheyMayBelow) {
   EXPECT_EQ(its.st_uid, 1001U);
   EXPECT_EQ(its.st_gid, 1001U);
   // What one user has looked up is not open for others.
-  EXPECT_EQ(as_user(1002, {}, [&] { return ::access((mount.path() / "own/a").c_str(), F_OK) == 0 ? 0 : errno; }),
-            EACCES);
+  EXPECT_EQ(
+      as_user(1002, {},
+              [&] { return ::access((mount.path() / "own/a").c_str(), F_OK) == 0 ? 0 : errno; }),
+      EACCES);
 }
 
 TEST_F(MountFiles, AWriteByAnotherUserClearsTheSetUserIdBit) {
@@ -264,10 +267,11 @@ TEST_F(MountFiles, AWriteByAnotherUserClearsTheSetUserIdBit) {
   const std::string path = mount.path() / "file";
   std::ofstream(path) << "x";
   ASSERT_EQ(::chmod(path.c_str(), 04777), 0);
-  EXPECT_EQ(as_user(1001, {}, [&] {
-              const int file = ::open(path.c_str(), O_WRONLY);
-              return file >= 0 && ::write(file, "y", 1) == 1 ? 0 : errno;
-            }),
+  EXPECT_EQ(as_user(1001, {},
+                    [&] {
+                      const int file = ::open(path.c_str(), O_WRONLY);
+                      return file >= 0 && ::write(file, "y", 1) == 1 ? 0 : errno;
+                    }),
             0);
   struct stat its = {};
   ASSERT_EQ(::stat(path.c_str(), &its), 0);

@@ -33,7 +33,7 @@ class MountProcess {
     // A configuration; "": none. {status_file} and {socket} in it are filled in.
     std::string config;
     std::vector<std::string> options = {"allow_other"};  // behind -o
-    std::filesystem::path below = {};  // "": a new directory
+    std::filesystem::path below = {};                    // "": a new directory
   };
   explicit MountProcess(const Settings& settings);
   MountProcess() : MountProcess(Settings()) {}

@@ -1,6 +1,8 @@
 // Shares of a mounted directory, by the wall clock. The directory below is another mount that lets
 // 100 MiB/s pass, so it is the same on every machine.
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -32,21 +34,34 @@ Process load(const MountProcess& mount, const std::string& job, const std::strin
              const std::string& size) {
   return Process({"fio", "--name=" + job, "--directory=" + mount.path().string(), "--rw=" + rw,
                   "--bs=" + size, "--size=64m", "--numjobs=16", "--direct=1", "--ioengine=psync",
-                  "--time_based", "--runtime=30", "--thread", "--fallocate=none", "--group_reporting"},
+                  "--filename_format=$jobname.$jobnum", "--time_based", "--runtime=30", "--thread",
+                  "--fallocate=none", "--group_reporting"},
                  {{"SLURM_JOB_ID", job}});
 }
 
 std::uint64_t bytes_of(const nlohmann::json& status, const std::string& name) {
   for (const nlohmann::json& each : status["virtual_pfs"]) {
     if (each["name"] == name) {
-      return each["bytes_read"].get<std::uint64_t>() + each["bytes_written"].get<std::uint64_t>();
+      return each["done_bytes"].get<std::uint64_t>();
     }
   }
   return 0;
 }
 
+// With a file for each thread of the load, which would make them one after the other.
+void make_files(const std::filesystem::path& directory) {
+  for (const std::string job : {"three", "one"}) {
+    for (int i = 0; i < 16; ++i) {
+      const std::filesystem::path file = directory / (job + "." + std::to_string(i));
+      std::ofstream(file).close();
+      std::filesystem::resize_file(file, 64U << 20);
+    }
+  }
+}
+
 void expect_three_to_one(const std::string& rw, const std::string& size) {
   const MountProcess device({.config = kDevice});
+  make_files(device.below());
   MountProcess mount({.config = kShares, .below = device.path()});
   Process three = load(mount, "three", rw, size);
   Process one = load(mount, "one", rw, size);

@@ -23,8 +23,7 @@ TEST(MountConfig, TheOneWithoutAFileSharesEquallyAmongJobsAndUsers) {
 
 TEST(MountConfig, TheExampleIsRead) {
   ConfigErrors errors("conf/mount.yaml");
-  const Config config =
-      parse_config(test::read_text(test::source("conf/mount.yaml")), errors);
+  const Config config = parse_config(test::read_text(test::source("conf/mount.yaml")), errors);
   EXPECT_EQ(errors.to_string(), "");
   EXPECT_EQ(config.drain, 20s);
   EXPECT_TRUE(config.control.enabled());

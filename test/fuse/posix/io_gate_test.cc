@@ -121,9 +121,9 @@ TEST_F(IoGateTest, AHeldRequestCanBeTakenOutOnce) {
 TEST_F(IoGateTest, NewRulesHoldForOpenFilesToo) {
   open("rules: [{match: {jobid: a}, virtual_pfs: default}]");
   end(arrive("a", 4096));
-  const SettingsPtr next =
-      settings_of("virtual_pfs: {x: {weight: 2}, default: {weight: 1}}\n"
-                  "rules: [{match: {jobid: a}, virtual_pfs: x}]");
+  const SettingsPtr next = settings_of(
+      "virtual_pfs: {x: {weight: 2}, default: {weight: 1}}\n"
+      "rules: [{match: {jobid: a}, virtual_pfs: x}]");
   gate_->use(next, clock_.now());
   end(arrive("a", 4096));
   const std::vector<IoGate::User> users = gate_->users(clock_.now());
