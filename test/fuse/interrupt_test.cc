@@ -1,6 +1,8 @@
 #include "fuse/interrupt.h"
 
 #include <csignal>
+#include <functional>
+#include <string>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,32 +12,41 @@
 namespace vpfs::fuse {
 namespace {
 
-// A process that has a signal pending, since it is stopped.
-bool obeys_pending(int signal, const std::string& command) {
-  test::Process process(
-      {"bash", "-c", command + "echo ready; while :; do read -t 60 line <> <(:); done"});
-  EXPECT_TRUE(process.wait_for_line("ready"));
-  process.signal(SIGSTOP);
-  for (int i = 0; i < 500; ++i) {
-    const std::string status =
-        test::read_text("/proc/" + std::to_string(process.pid()) + "/status");
-    if (status.find("State:\tT") != std::string::npos) break;
+bool comes_true(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1000; ++i) {
+    if (condition()) return true;
     ::usleep(10'000);
   }
+  return false;
+}
+
+// Asks about a process that has a signal pending: it is stopped. The shell of `command` says that
+// it is ready, and becomes `program`.
+bool obeys_pending(int signal, const std::string& command, const std::string& program = "sleep") {
+  test::Process process({"bash", "-c", command});
+  EXPECT_TRUE(process.wait_for_line("ready"));
+  const std::string proc = "/proc/" + std::to_string(process.pid());
+  EXPECT_TRUE(comes_true([&] { return test::read_text(proc + "/comm") == program + "\n"; }));
+  process.signal(SIGSTOP);
+  EXPECT_TRUE(comes_true(
+      [&] { return test::read_text(proc + "/status").find("State:\tT") != std::string::npos; }));
   if (signal != 0) process.signal(signal);
   return obeys(Interrupts::of_dying, process.pid());
 }
 
+constexpr const char* kSleeps = "echo ready; exec sleep 60";
+
 TEST(Interrupts, ASignalThatEndsTheProcessIsObeyed) {
-  EXPECT_TRUE(obeys_pending(SIGTERM, ""));
-  EXPECT_TRUE(obeys_pending(SIGALRM, ""));
+  EXPECT_TRUE(obeys_pending(SIGTERM, kSleeps));
+  EXPECT_TRUE(obeys_pending(SIGALRM, kSleeps));
 }
 
 TEST(Interrupts, ASignalThatTheProcessHandlesOrIgnoresIsNot) {
-  EXPECT_FALSE(obeys_pending(SIGUSR1, "trap : USR1; "));
-  EXPECT_FALSE(obeys_pending(SIGTERM, "trap '' TERM; "));
-  EXPECT_FALSE(obeys_pending(SIGWINCH, ""));
-  EXPECT_FALSE(obeys_pending(0, ""));
+  EXPECT_FALSE(
+      obeys_pending(SIGUSR1, "trap : USR1; echo ready; while :; do sleep 1; done", "bash"));
+  EXPECT_FALSE(obeys_pending(SIGTERM, "trap '' TERM; echo ready; exec sleep 60"));
+  EXPECT_FALSE(obeys_pending(SIGWINCH, kSleeps));
+  EXPECT_FALSE(obeys_pending(0, kSleeps));
 }
 
 TEST(Interrupts, AProcessThatCannotBeSeenMayBeDying) {
