@@ -119,6 +119,8 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
                                       : last_words);
   }
   mount->mounted_ = true;
+  // libfuse closes its own when it unmounts.
+  mount->first_ = Descriptor(::fcntl(fuse_session_fd(mount->session_), F_DUPFD_CLOEXEC, 0));
   if (Result<void> greeted = mount->greet(); !greeted) return problem(greeted.error().message);
   mount->read_ahead_far();
   return mount;
@@ -131,7 +133,7 @@ Result<void> MountPoint::greet() {
   const std::span<std::byte> room = buffer.message();
   ssize_t size = -1;
   do {
-    size = ::read(fuse_session_fd(session_), room.data(), room.size());
+    size = ::read(first_.get(), room.data(), room.size());
   } while (size < 0 && (errno == EINTR || errno == ENOENT));
   if (size < static_cast<ssize_t>(sizeof(fuse_in_header) + sizeof(fuse_init_in))) {
     return fail(size < 0 ? error_text(errno) : "the kernel said nothing");
@@ -150,7 +152,7 @@ Result<void> MountPoint::greet() {
   std::memcpy(&said, place, sizeof said);
   said.flags |= asked.flags & FUSE_HANDLE_KILLPRIV_V2;
   std::memcpy(place, &said, sizeof said);
-  if (::write(fuse_session_fd(session_), answer.data(), answer.size()) < 0) {
+  if (::write(first_.get(), answer.data(), answer.size()) < 0) {
     return fail(error_text(errno));
   }
   return {};
@@ -189,7 +191,7 @@ Result<std::unique_ptr<Channel>> MountPoint::add_channel(bool non_blocking) {
   const int flags = O_RDWR | O_CLOEXEC | (non_blocking ? O_NONBLOCK : 0);
   Descriptor descriptor(::open("/dev/fuse", flags));
   if (!descriptor) return fail("/dev/fuse: " + error_text(errno));
-  auto first = static_cast<std::uint32_t>(fuse_session_fd(session_));
+  auto first = static_cast<std::uint32_t>(first_.get());
   if (::ioctl(descriptor.get(), FUSE_DEV_IOC_CLONE, &first) != 0) {
     return fail("/dev/fuse: cannot clone the mount's descriptor: " + error_text(errno));
   }

@@ -57,6 +57,7 @@ class MountPoint {
   void* owner_;
   std::vector<std::string> arguments_;  // of libfuse
   fuse_session* session_ = nullptr;
+  Descriptor first_;  // of the mount; others are its clones
   bool mounted_ = false;
   std::vector<std::byte> greeting_;  // the kernel's
 };

@@ -27,7 +27,8 @@ BUILD = ROOT / "build"
 LOGS = BUILD / "logs"
 
 # Test directories with threads. The tsan part builds and runs only these.
-THREADED = ["test/net", "test/control/wire", "test/control/metrics", "test/proxy", "test/client", "test/dataserver"]
+THREADED = ["test/net", "test/control/wire", "test/control/metrics", "test/control/host", "test/proxy",
+            "test/client", "test/dataserver", "test/fuse"]
 TEST_LINES_SHOWN = 60
 
 

@@ -56,7 +56,7 @@ int change_owner(const Inode& inode, const struct stat& wanted, int which) {
 
 // Who has the file open for writing may cut it, whatever its mode says now.
 int change_size(const Inode& inode, off_t size, const fuse_file_info* info) {
-  const int result = info != nullptr ? ::ftruncate(file_of(info->fh)->descriptor.get(), size)
+  const int result = info != nullptr ? ::ftruncate(OpenFiles::at(info->fh).descriptor.get(), size)
                                      : ::truncate(PosixFileSystem::path_of(inode).c_str(), size);
   return result == 0 ? 0 : errno;
 }

@@ -169,6 +169,7 @@ std::string DirectoryMount::status(const control::HostStatus& host) {
   status["directory"] = options_.point.directory;
   status["draining"] = draining();
   status["known_objects"] = files_->inodes().size();
+  status["open_files"] = files_->files().size();
   status["busy_threads"] = server_ ? server_->busy() : 0;
   control::add_reloads(status, host.reloads);
   control::add_stage(status, config(), host.snapshot);

@@ -14,22 +14,6 @@
 namespace vpfs::fuse {
 namespace {
 
-// A directory that is open: the kernel's handle. The kernel asks one at a time.
-struct OpenDirectory {
-  explicit OpenDirectory(DIR* opened) : stream(opened) {}
-  ~OpenDirectory() { ::closedir(stream); }
-  OpenDirectory(const OpenDirectory&) = delete;
-  OpenDirectory& operator=(const OpenDirectory&) = delete;
-
-  DIR* stream;
-  off_t offset = 0;
-  dirent* next = nullptr;  // did not fit into the last answer
-};
-
-OpenDirectory& directory_of(const fuse_file_info& info) {
-  return *reinterpret_cast<OpenDirectory*>(info.fh);  // NOLINT: opendir() made it
-}
-
 void opendir(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   PosixFileSystem& files = file_system_for(request);
   Descriptor opened(files.open_again(files.inode(number), O_RDONLY | O_DIRECTORY));
@@ -39,18 +23,17 @@ void opendir(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
     return;
   }
   (void)opened.release();
-  auto directory = std::make_unique<OpenDirectory>(stream);
-  info->fh = reinterpret_cast<std::uint64_t>(directory.get());  // NOLINT
-  if (fuse_reply_open(request, info) == 0) (void)directory.release();
+  info->fh = files.directories().add(std::make_shared<OpenDirectory>(stream));
+  if (fuse_reply_open(request, info) != 0) files.directories().close(info->fh);
 }
 
 void releasedir(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
-  const std::unique_ptr<OpenDirectory> gone(&directory_of(*info));
+  file_system_for(request).directories().close(info->fh);
   fuse_reply_err(request, 0);
 }
 
 void fsyncdir(fuse_req_t request, fuse_ino_t /*number*/, int only_data, fuse_file_info* info) {
-  const int descriptor = ::dirfd(directory_of(*info).stream);
+  const int descriptor = ::dirfd(OpenDirectories::at(info->fh).stream);
   const int result = only_data != 0 ? ::fdatasync(descriptor) : ::fsync(descriptor);
   fuse_reply_err(request, result == 0 ? 0 : errno);
 }
@@ -119,7 +102,7 @@ class Listing {
 void list(fuse_req_t request, fuse_ino_t number, std::size_t size, off_t offset,
           const fuse_file_info& info, bool with_attributes) {
   PosixFileSystem& files = file_system_for(request);
-  OpenDirectory& directory = directory_of(info);
+  OpenDirectory& directory = OpenDirectories::at(info.fh);
   if (offset != directory.offset) {
     ::seekdir(directory.stream, offset);
     directory.offset = offset;

@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/system_clock.h"
 #include "fuse/posix/file_system.h"
 
 namespace vpfs::fuse {
@@ -14,10 +15,6 @@ namespace {
 
 // The largest copy within one request, so that a share can be kept.
 constexpr std::size_t kLargestCopy = std::size_t{16} << 20;
-
-PosixFileSystem& owner_of(fuse_req_t request) {
-  return *static_cast<PosixFileSystem*>(fuse_req_userdata(request));
-}
 
 OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, Descriptor descriptor) {
   auto file = std::make_shared<OpenFile>();
@@ -27,23 +24,26 @@ OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, Descriptor
 }
 
 // Whether what the kernel keeps of the file is still what the file has: close-to-open consistency
-// with whoever else writes it.
-bool is_unchanged(Inode& inode, const struct stat& now) {
+// with whoever else writes it. Writes through this mount count as changes too: nothing tells them
+// from others that came in between. A change that is younger than two seconds may be followed by
+// one with the same time.
+bool is_unchanged(Inode& inode, const struct stat& now, WallTime clock) {
   const std::lock_guard lock(inode.seen_mutex);
   const bool same = inode.seen_size == now.st_size &&
                     inode.seen_changed.tv_sec == now.st_mtim.tv_sec &&
                     inode.seen_changed.tv_nsec == now.st_mtim.tv_nsec;
-  inode.seen_size = now.st_size;
+  const bool settled = now.st_mtim.tv_sec + 2 < clock.time_since_epoch().count();
+  inode.seen_size = settled ? now.st_size : -1;
   inode.seen_changed = now.st_mtim;
   return same;
 }
 
-void prepare(fuse_file_info& info, OpenFilePtr file, Inode& inode) {
+void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Inode& inode) {
   struct stat now = {};
   const bool known = ::fstat(file->descriptor.get(), &now) == 0;
-  info.keep_cache = known && is_unchanged(inode, now) ? 1U : 0U;
+  info.keep_cache = known && is_unchanged(inode, now, wall_clock_now()) ? 1U : 0U;
   file->has_id_bits = known && (now.st_mode & (S_ISUID | S_ISGID)) != 0;
-  info.fh = handle_of(std::move(file));
+  info.fh = files.files().add(std::move(file));
 }
 
 void open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
@@ -54,8 +54,8 @@ void open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
     fuse_reply_err(request, errno);
     return;
   }
-  prepare(*info, make_file(files, *fuse_req_ctx(request), std::move(opened)), inode);
-  if (fuse_reply_open(request, info) != 0) close_handle(info->fh);
+  prepare(files, *info, make_file(files, *fuse_req_ctx(request), std::move(opened)), inode);
+  if (fuse_reply_open(request, info) != 0) files.files().close(info->fh);
 }
 
 void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
@@ -72,30 +72,25 @@ void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
     return;
   }
   Inode& inode = files.inode(entry.ino);
-  prepare(*info, make_file(files, caller, std::move(opened)), inode);
+  prepare(files, *info, make_file(files, caller, std::move(opened)), inode);
   if (fuse_reply_create(request, &entry, info) == 0) return;
-  close_handle(info->fh);
+  files.files().close(info->fh);
   files.inodes().forget(inode, 1);
 }
 
 // The file below says now what it could not write.
 void flush(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
-  const int another = ::dup(file_of(info->fh)->descriptor.get());
+  const int another = ::dup(OpenFiles::at(info->fh).descriptor.get());
   fuse_reply_err(request, another >= 0 && ::close(another) == 0 ? 0 : errno);
 }
 
-void release(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
-  // What this opener has written is no change from outside.
-  struct stat now = {};
-  if (::fstat(file_of(info->fh)->descriptor.get(), &now) == 0) {
-    (void)is_unchanged(owner_of(request).inode(number), now);
-  }
-  close_handle(info->fh);
+void release(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
+  static_cast<PosixFileSystem*>(fuse_req_userdata(request))->files().close(info->fh);
   fuse_reply_err(request, 0);
 }
 
 void fsync(fuse_req_t request, fuse_ino_t /*number*/, int only_data, fuse_file_info* info) {
-  const int descriptor = file_of(info->fh)->descriptor.get();
+  const int descriptor = OpenFiles::at(info->fh).descriptor.get();
   const int result = only_data != 0 ? ::fdatasync(descriptor) : ::fsync(descriptor);
   fuse_reply_err(request, result == 0 ? 0 : errno);
 }
@@ -103,13 +98,13 @@ void fsync(fuse_req_t request, fuse_ino_t /*number*/, int only_data, fuse_file_i
 void fallocate(fuse_req_t request, fuse_ino_t /*number*/, int mode, off_t offset, off_t length,
                fuse_file_info* info) {
   (void)file_system_for(request);
-  const int result = ::fallocate(file_of(info->fh)->descriptor.get(), mode, offset, length);
+  const int result = ::fallocate(OpenFiles::at(info->fh).descriptor.get(), mode, offset, length);
   fuse_reply_err(request, result == 0 ? 0 : errno);
 }
 
 void lseek(fuse_req_t request, fuse_ino_t /*number*/, off_t offset, int whence,
            fuse_file_info* info) {
-  const off_t found = ::lseek(file_of(info->fh)->descriptor.get(), offset, whence);
+  const off_t found = ::lseek(OpenFiles::at(info->fh).descriptor.get(), offset, whence);
   if (found < 0) {
     fuse_reply_err(request, errno);
   } else {
@@ -120,9 +115,10 @@ void lseek(fuse_req_t request, fuse_ino_t /*number*/, off_t offset, int whence,
 void copy_file_range(fuse_req_t request, fuse_ino_t /*from*/, off_t from_offset,
                      fuse_file_info* from, fuse_ino_t /*to*/, off_t to_offset, fuse_file_info* to,
                      std::size_t size, int flags) {
-  const ssize_t copied = ::copy_file_range(
-      file_of(from->fh)->descriptor.get(), &from_offset, file_of(to->fh)->descriptor.get(),
-      &to_offset, std::min(size, kLargestCopy), static_cast<unsigned>(flags));
+  const ssize_t copied =
+      ::copy_file_range(OpenFiles::at(from->fh).descriptor.get(), &from_offset,
+                        OpenFiles::at(to->fh).descriptor.get(), &to_offset,
+                        std::min(size, kLargestCopy), static_cast<unsigned>(flags));
   if (copied < 0) {
     fuse_reply_err(request, errno);
   } else {

@@ -42,6 +42,8 @@ class PosixFileSystem {
   [[nodiscard]] Inode& inode(fuse_ino_t number);
   [[nodiscard]] fuse_ino_t number_of(const Inode& inode);
   [[nodiscard]] Inodes& inodes() { return inodes_; }
+  [[nodiscard]] OpenFiles& files() { return open_files_; }
+  [[nodiscard]] OpenDirectories& directories() { return open_directories_; }
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] ProcessGroups& groups() { return groups_; }
   [[nodiscard]] ProcessJobs& jobs() { return jobs_; }
@@ -63,6 +65,8 @@ class PosixFileSystem {
 
   const Options options_;
   Inodes inodes_;
+  OpenFiles open_files_;
+  OpenDirectories open_directories_;
   Descriptor descriptors_;  // /proc/self/fd
   ProcessGroups groups_;
   ProcessJobs& jobs_;

@@ -133,4 +133,17 @@ IoRequest* IoGate::withdraw(std::uint64_t unique, TimePoint now, std::vector<IoR
   return found;
 }
 
+std::vector<IoRequest*> IoGate::withdraw_all(TimePoint now) {
+  std::vector<IoRequest*> all;
+  act(now, [&](stage::Stage& stage, TimePoint at) {
+    for (const auto& [unique, request] : held_) {
+      stage.abandon(*request, at);
+      all.push_back(request);
+    }
+    held_.clear();
+    (void)release(stage, at, all);
+  });
+  return all;
+}
+
 }  // namespace vpfs::fuse

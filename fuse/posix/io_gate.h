@@ -54,6 +54,8 @@ class IoGate final : public control::StageGate {
   // Takes a held request out. Null: it is not held any more.
   [[nodiscard]] IoRequest* withdraw(std::uint64_t unique, TimePoint now,
                                     std::vector<IoRequest*>& go);
+  // All that are held, and those that go instead.
+  [[nodiscard]] std::vector<IoRequest*> withdraw_all(TimePoint now);
 
  private:
   struct Belonging {

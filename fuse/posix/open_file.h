@@ -1,13 +1,13 @@
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <string>
 
+#include <dirent.h>
 #include <sys/types.h>
 
 #include "fuse/descriptor.h"
+#include "fuse/posix/handles.h"
 
 namespace vpfs::fuse {
 
@@ -18,25 +18,27 @@ struct Opener {
   std::string jobid;  // "": none
 };
 
-// A file that is open: the kernel's handle. I/O that was interrupted may outlast its release, so
-// the I/O shares it.
-struct OpenFile {
+// I/O that was interrupted may outlast the file's release.
+struct OpenFile : std::enable_shared_from_this<OpenFile> {
   Descriptor descriptor;
   Opener opener;
   // It had a set-user-id or set-group-id bit, which the file system below may clear with a write.
   bool has_id_bits = false;
 };
-using OpenFilePtr = std::shared_ptr<OpenFile>;  // the kernel's handle is one in memory of its own
+using OpenFiles = Handles<OpenFile>;
+using OpenFilePtr = OpenFiles::Pointer;
 
-[[nodiscard]] inline std::uint64_t handle_of(OpenFilePtr file) {
-  // Ends in close_handle().
-  return reinterpret_cast<std::uint64_t>(new OpenFilePtr(std::move(file)));  // NOLINT
-}
-[[nodiscard]] inline const OpenFilePtr& file_of(std::uint64_t handle) {
-  return *reinterpret_cast<const OpenFilePtr*>(handle);  // NOLINT
-}
-inline void close_handle(std::uint64_t handle) {
-  delete reinterpret_cast<const OpenFilePtr*>(handle);  // NOLINT
-}
+// The kernel asks for one listing at a time.
+struct OpenDirectory {
+  explicit OpenDirectory(DIR* opened) : stream(opened) {}
+  ~OpenDirectory() { ::closedir(stream); }
+  OpenDirectory(const OpenDirectory&) = delete;
+  OpenDirectory& operator=(const OpenDirectory&) = delete;
+
+  DIR* stream;
+  off_t offset = 0;
+  dirent* next = nullptr;  // did not fit into the last answer
+};
+using OpenDirectories = Handles<OpenDirectory>;
 
 }  // namespace vpfs::fuse

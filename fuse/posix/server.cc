@@ -26,8 +26,14 @@ Server::~Server() {
     stops_ = true;
   }
   handed_.notify_all();
-  // No thread starts another any more: all readers have seen the end.
-  for (const std::unique_ptr<Worker>& worker : workers_) worker->join();
+  // One that has not seen the end yet may start another, which then stands behind it.
+  for (std::size_t i = 0; Worker* const worker = worker_at(i); ++i) worker->join();
+  for (IoRequest* const each : gate_.withdraw_all(clock_.now())) delete each;  // nobody waits for it
+}
+
+Server::Worker* Server::worker_at(std::size_t index) {
+  const std::lock_guard lock(workers_mutex_);
+  return index < workers_.size() ? workers_[index].get() : nullptr;
 }
 
 Result<void> Server::start() {
@@ -83,8 +89,8 @@ void Server::hand_over(std::span<IoRequest* const> requests) {
 IoRequest* Server::next_handed_over() {
   std::unique_lock lock(handed_mutex_);
   handed_.wait(lock, [this] { return stops_ || next_ < to_do_.size(); });
-  if (next_ == to_do_.size()) return nullptr;
   --waiting_helpers_;
+  if (next_ == to_do_.size()) return nullptr;
   IoRequest* const request = to_do_[next_++];
   if (next_ == to_do_.size()) {
     to_do_.clear();

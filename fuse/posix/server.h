@@ -72,6 +72,7 @@ class Server {
 
   [[nodiscard]] Result<void> add_reader();
   void add_reader_if_none_waits();
+  [[nodiscard]] Worker* worker_at(std::size_t index);
   // Has helpers do these.
   void hand_over(std::span<IoRequest* const> requests);
   void add_helper();

@@ -102,7 +102,7 @@ void Server::Worker::handle(std::span<std::byte> message) {
     std::uint64_t size = 0;
     if (copies) {
       const auto body = body_of<fuse_copy_file_range_in>(message);
-      request->file = file_of(body.fh_out);
+      request->file = OpenFiles::at(body.fh_out).shared_from_this();
       size = std::min(body.len, kLargestCopy);
       request->moved = size;
     } else {
@@ -124,13 +124,13 @@ void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte
   if (head.opcode == FUSE_READ) {
     const auto body = body_of<fuse_read_in>(message);
     request->kind = IoKind::read;
-    request->file = file_of(body.fh);
+    request->file = OpenFiles::at(body.fh).shared_from_this();
     request->offset = body.offset;
     size = std::min<std::uint64_t>(body.size, kLargestIo);
   } else {
     const auto body = body_of<fuse_write_in>(message);
     request->kind = IoKind::write;
-    request->file = file_of(body.fh);
+    request->file = OpenFiles::at(body.fh).shared_from_this();
     request->offset = body.offset;
     request->data = std::move(buffer_);
     size = std::min<std::uint64_t>(body.size, message.size() - kWriteHead);

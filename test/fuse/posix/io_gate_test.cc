@@ -118,6 +118,16 @@ TEST_F(IoGateTest, AHeldRequestCanBeTakenOutOnce) {
   EXPECT_EQ(gate_->outstanding(), 0U);
 }
 
+TEST_F(IoGateTest, AllThatIsHeldCanBeTakenOut) {
+  open("scheduler: {policy: fifo, depth: {requests: 1}}");
+  IoRequest& first = arrive("a", 4096);
+  for (int i = 0; i < 5; ++i) arrive("a", 4096);
+  EXPECT_EQ(gate_->withdraw_all(clock_.now()).size(), 5U);
+  EXPECT_EQ(gate_->queued(), 0U);
+  end(first);
+  EXPECT_THAT(go_, IsEmpty());
+}
+
 TEST_F(IoGateTest, NewRulesHoldForOpenFilesToo) {
   open("rules: [{match: {jobid: a}, virtual_pfs: default}]");
   end(arrive("a", 4096));
