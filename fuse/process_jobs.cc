@@ -13,6 +13,8 @@ namespace vpfs::fuse {
 namespace {
 
 constexpr Duration kKept = std::chrono::seconds(10);
+// Numbers of processes come again after thousands of others.
+constexpr Duration kBelieved = std::chrono::milliseconds(100);
 constexpr std::size_t kMostKnown = 4096;
 constexpr std::size_t kLongestJob = 128;
 // Environments are as long as their owners make them.
@@ -65,13 +67,19 @@ std::string job_in(std::string_view environment, const std::vector<std::string>&
 std::string ProcessJobs::job_of(pid_t process) {
   if (options_.always) return *options_.always;
   if (options_.variables.empty() || process <= 0) return "";
-  const std::uint64_t started = start_of(process);
-  if (started == 0) return "";
   const TimePoint now = clock_.now();
   {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(process);
+    if (found != known_.end() && now < found->second.believed_until) return found->second.job;
+  }
+  const std::uint64_t started = start_of(process);
+  if (started == 0) return "";
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(process);
     if (found != known_.end() && found->second.started == started && now < found->second.until) {
+      found->second.believed_until = now + kBelieved;
       return found->second.job;
     }
   }
@@ -79,7 +87,8 @@ std::string ProcessJobs::job_of(pid_t process) {
                            options_.variables);
   const std::lock_guard lock(mutex_);
   if (known_.size() >= kMostKnown) known_.clear();
-  known_[process] = {.started = started, .job = job, .until = now + kKept};
+  known_[process] = {
+      .started = started, .job = job, .until = now + kKept, .believed_until = now + kBelieved};
   return job;
 }
 

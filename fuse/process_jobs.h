@@ -27,7 +27,8 @@ class ProcessJobs {
   ProcessJobs(Options options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
 
   // "": it has none, is gone, or must not be looked into. What was found is kept for the process,
-  // by its number and start, for ten seconds: another program may take its place.
+  // by its number and start, for ten seconds: another program may take its place. That the number
+  // still is that of the same process is believed for a tenth of a second.
   [[nodiscard]] std::string job_of(pid_t process);
 
  private:
@@ -35,6 +36,7 @@ class ProcessJobs {
     std::uint64_t started = 0;  // as /proc/PID/stat has it
     std::string job;
     TimePoint until;
+    TimePoint believed_until;
   };
 
   const Options options_;

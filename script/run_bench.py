@@ -37,6 +37,7 @@ BENCHMARKS = {
     "total": ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl"],
     "control_impact": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "fuse": ["vpfs-mount"],
 }
 # Where bench/NAME.py has another name, since bench/NAME is a folder.
 MODULES = {"control": "control_cycles"}

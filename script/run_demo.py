@@ -4,7 +4,7 @@
 Two embedded servers are a parallel file system whose devices are the bottleneck. Both applications
 use them directly at first, then through a vpfs-proxy in front of each server, at 2:1. In the second act
 vpfsctl changes rules while both run. In the third act a coordinator shares what applications get on four
-servers together, and is killed.
+servers together, and is killed. In the fourth act two jobs share a mounted directory, where FUSE is there.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bench import interpreter  # noqa: E402
 
 interpreter.with_packages()
 
-from bench import live_rules, plot, whole_site  # noqa: E402
+from bench import live_rules, mounted, plot, whole_site  # noqa: E402
 from bench.cluster import DIRECT, Cluster, Front  # noqa: E402
 from bench.harness import MIB, Problem, Programs, busy_share, machine_settings, require_programs, run_main  # noqa: E402
 from bench.live_rules import LiveRules, Measured, Step  # noqa: E402
@@ -196,6 +196,18 @@ def share_site(options: argparse.Namespace, work: pathlib.Path) -> whole_site.Ac
                                   max(LEAST_STEP, round(0.5 * options.seconds)))
 
 
+def share_mount(options: argparse.Namespace, work: pathlib.Path) -> mounted.Act | None:
+    """The fourth act. Nothing: this machine cannot show it."""
+    if why := mounted.why_not():
+        print(f"\nThe fourth act, shares of a mounted directory, is left out: {why}.")
+        return None
+    print(f"\nNow a directory of {mounted.DEVICE_MIB_PER_S} MiB/s that is mounted already. fio runs in it as jobs 4711 and 4712, "
+          "at 3:1.\n")
+    with Programs(options.bin.resolve(), work) as programs:
+        return mounted.perform(programs, max(LEAST_STEP, round(0.5 * options.seconds)),
+                               lambda text: print(text, flush=True))
+
+
 def measure(options: argparse.Namespace, work: pathlib.Path) -> tuple[dict[str, dict], dict, list[Measured]]:
     results = {}
     with Programs(options.bin.resolve(), work) as programs:
@@ -237,7 +249,8 @@ def main() -> int:
     parser.add_argument("--anyway", action="store_true", help="run even on a busy machine")
     options = parser.parse_args()
 
-    require_programs(options.bin, ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl", "vpfs-coordinator"])
+    require_programs(options.bin, ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl", "vpfs-coordinator",
+                                   "vpfs-mount"])
     busy = busy_share()
     if busy > BUSY and not options.anyway:
         raise Problem(f"other programs use {busy:.0%} of the processors: wait until they are done "
@@ -248,6 +261,7 @@ def main() -> int:
     print("The analysis has four times the processes, but the simulation is to have twice the bandwidth.\n")
     results, live, measured = measure(options, out / "run")
     site = share_site(options, out / "run" / "site")
+    mount = share_mount(options, out / "run" / "mount")
 
     rows = summary(results, measured)
     print("\n" + table(rows, list(rows[0])))
@@ -259,7 +273,9 @@ def main() -> int:
     live_error = max(each.error_percent() for each in measured)
     site_error = site.error_percent()
     is_site_right = site_error <= whole_site.TOLERANCE_PERCENT and site.went_on()
-    verdict = "PASS" if max(error, live_error) <= TOLERANCE_PERCENT and is_site_right else "FAIL"
+    is_mount_right = mount is None or mount.error_percent() <= mounted.TOLERANCE_PERCENT
+    is_right = max(error, live_error) <= TOLERANCE_PERCENT and is_site_right and is_mount_right
+    verdict = "PASS" if is_right else "FAIL"
     write_json(out / "result.json", {
         "target": TARGET, "achieved": achieved, "error_percent": error, "live_error_percent": live_error,
         "verdict": verdict,
@@ -275,6 +291,8 @@ def main() -> int:
                  for part in site.parts},
         "site_error_percent": site_error, "io_went_on_after_kill": site.went_on(),
         "site_run": site.result,
+        "mount": mount and {"target": mount.wanted, "achieved": mount.ratio(), "error_percent": mount.error_percent(),
+                            "mib_per_s": mount.rates},
     })
     drawn = plot.save(out / "shares", lambda: figure(results, options.seconds, live, measured, site))
     shown = f"{options.out / 'shares.svg'} shows it over time; " if drawn else ""
@@ -287,10 +305,13 @@ def main() -> int:
               f"error={each.error_percent():.1f}%")
     for part in site.parts:
         print(f"site: {part.title}: target={part.wanted:.2f} achieved={part.ratio():.2f} error={part.error_percent():.1f}%")
+    if mount:
+        print(f"mount: jobs 4711 and 4712: target={mount.wanted:.2f} achieved={mount.ratio():.2f} "
+              f"error={mount.error_percent():.1f}%")
     if not site.went_on():
         print("site: I/O stopped when the coordinator was killed")
     print(f"RESULT target={TARGET:.2f} achieved={achieved:.2f} error={error:.1f}% live_error={live_error:.1f}% "
-          f"site_error={site_error:.1f}% {verdict}")
+          f"site_error={site_error:.1f}% mount_error={f'{mount.error_percent():.1f}%' if mount else 'none'} {verdict}")
     return 0 if verdict == "PASS" else 1
 
 

@@ -25,6 +25,7 @@ def expected(build: pathlib.Path, bin_dir: pathlib.Path, doc_dir: pathlib.Path, 
         files[bin_dir / page.stem] = None
         files[man_dir / f"man{page.suffix[1:]}" / page.name] = build / "man" / page.name
         files[data_dir / "bash-completion" / "completions" / page.stem] = build / "completions" / page.stem
+    files[PREFIX / "sbin" / "mount.vpfs"] = None  # a link, for mount(8)
     for file in (*pathlib.Path("conf").rglob("*.yaml"), *pathlib.Path("conf").rglob("*.json")):
         files[doc_dir / "examples" / file.relative_to("conf")] = file
     for name in ("prolog", "epilog"):
@@ -80,7 +81,7 @@ def main() -> int:
         for path in sorted(wanted.keys() & found):
             file, source = there / path.relative_to("/"), wanted[path]
             if source is None:
-                problems += check_program(file, build / "bin" / path.name, strip)
+                problems += check_program(file, build / "bin" / file.resolve().name, strip)
             elif file.read_bytes() != source.read_bytes():
                 problems.append(f"{path}: differs from {source}")
     print("\n".join(problems) or "install: ok")

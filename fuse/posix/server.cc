@@ -28,7 +28,8 @@ Server::~Server() {
   handed_.notify_all();
   // One that has not seen the end yet may start another, which then stands behind it.
   for (std::size_t i = 0; Worker* const worker = worker_at(i); ++i) worker->join();
-  for (IoRequest* const each : gate_.withdraw_all(clock_.now())) delete each;  // nobody waits for it
+  for (IoRequest* const each : gate_.withdraw_all(clock_.now()))
+    delete each;  // nobody waits for it
 }
 
 Server::Worker* Server::worker_at(std::size_t index) {

@@ -54,6 +54,22 @@ TEST(ProcessJobs, AProcessThatIsGoneHasNone) {
   EXPECT_EQ(jobs.job_of(0), "");
 }
 
+TEST(ProcessJobs, WhatWasFoundIsKeptForAWhileButNotForAnotherProcess) {
+  test::ManualClock clock{kStart};
+  ProcessJobs jobs({}, clock);
+  test::Process other({"sleep", "60"}, {{"SLURM_JOB_ID", "4711"}});
+  for (int i = 0; i < 500 && jobs.job_of(other.pid()).empty(); ++i) {
+    ::usleep(10'000);
+    clock.set(clock.now() + 11s);
+  }
+  ASSERT_EQ(jobs.job_of(other.pid()), "4711");
+  (void)other.kill();
+  clock.set(clock.now() + 50ms);
+  EXPECT_EQ(jobs.job_of(other.pid()), "4711") << "nobody looked";
+  clock.set(clock.now() + 100ms);
+  EXPECT_EQ(jobs.job_of(other.pid()), "");
+}
+
 TEST(ProcessJobs, OneJobMayHaveTheWholeMount) {
   const test::ManualClock clock{kStart};
   ProcessJobs jobs({.always = "night"}, clock);
