@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -42,6 +43,16 @@ void take_words(fuse_log_level /*level*/, const char* format, std::va_list argum
   (void)std::vsnprintf(text.data(), text.size(), format, arguments);
   last_words = one_short_line(text.data());
   spdlog::debug("libfuse: {}", last_words);
+}
+
+// For a list of options, where a comma ends a word.
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (const char each : text) {
+    if (each == ',' || each == '\\') safe += '\\';
+    safe += each;
+  }
+  return safe;
 }
 
 ssize_t write_answer(int descriptor, iovec* parts, int count, void* /*owner*/) {

@@ -115,6 +115,7 @@ void lseek(fuse_req_t request, fuse_ino_t /*number*/, off_t offset, int whence,
 void copy_file_range(fuse_req_t request, fuse_ino_t /*from*/, off_t from_offset,
                      fuse_file_info* from, fuse_ino_t /*to*/, off_t to_offset, fuse_file_info* to,
                      std::size_t size, int flags) {
+  (void)file_system_for(request);
   const ssize_t copied =
       ::copy_file_range(OpenFiles::at(from->fh).descriptor.get(), &from_offset,
                         OpenFiles::at(to->fh).descriptor.get(), &to_offset,

@@ -24,7 +24,6 @@ void init(void* owner, fuse_conn_info* connection) {
   };
   // Modes come with the caller's mask beside them, so that a default ACL can take its place.
   want(FUSE_CAP_DONT_MASK);
-  want(FUSE_CAP_EXPORT_SUPPORT);
   const auto& files = *static_cast<PosixFileSystem*>(owner);
   if (files.options().acl) want(FUSE_CAP_POSIX_ACL);
 }

@@ -1,6 +1,7 @@
 // File data through a mount: whatever is done, every byte is what a model says.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -210,6 +211,43 @@ TEST_F(MountData, OfAppendersNothingIsLost) {
   const std::string text = read_text(mount.below() / "log");
   for (int i = 0; i < kWriters; ++i) {
     EXPECT_EQ(std::ranges::count(text, static_cast<char>('a' + i)), 64 * kLines);
+  }
+}
+
+// Writes numbered blocks, one after the other, until a write fails. Returns how many were taken.
+int write_blocks(const std::filesystem::path& path, std::atomic<int>& written) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT, 0644);
+  std::vector<int> block(2048);
+  int count = 0;
+  for (;; ++count) {
+    std::ranges::fill(block, count);
+    const auto size = static_cast<ssize_t>(block.size() * sizeof(int));
+    if (::pwrite(file, block.data(), static_cast<std::size_t>(size), count * size) != size) break;
+    written = count;
+  }
+  ::close(file);
+  return count;
+}
+
+TEST_F(MountData, ThatWereWrittenOutliveTheMountsProgram) {
+  MountProcess mount;
+  const MountProcess other({.config = "scheduler: {policy: fifo}", .below = mount.below()});
+  std::atomic<int> written = 0;
+  int count = 0;
+  std::thread writer([&] { count = write_blocks(mount.path() / "file", written); });
+  ASSERT_TRUE(comes_true([&] { return written > 500; }));
+  mount.kill();
+  writer.join();
+  EXPECT_GT(count, 500);
+  mount.start();
+  for (const auto& path : {mount.path() / "file", other.path() / "file"}) {
+    const std::string text = read_text(path);
+    ASSERT_GE(text.size(), static_cast<std::size_t>(count) * 8192);
+    std::vector<int> numbers(text.size() / sizeof(int));
+    std::memcpy(numbers.data(), text.data(), numbers.size() * sizeof(int));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count) * 2048; ++i) {
+      ASSERT_EQ(numbers[i], static_cast<int>(i / 2048)) << "block " << i / 2048;
+    }
   }
 }
 

@@ -127,6 +127,22 @@ TEST_F(Mount, WaitsForOpenFilesNoLongerThanItIsTold) {
   ::close(file);
 }
 
+TEST_F(Mount, MayStandOverTheDirectoryItself) {
+  const TemporaryDirectory scratch;
+  const std::string path = scratch.path() / "data, and more";
+  std::filesystem::create_directories(path);
+  std::ofstream(std::filesystem::path(path) / "before") << "below";
+  Process mounted({program("vpfs-mount"), "posix:" + path, path});
+  const auto exit = mounted.wait();
+  ASSERT_TRUE(exit && exit->ok()) << mounted.errors();
+  EXPECT_EQ(read_text(path + "/before"), "below");
+  std::ofstream(std::filesystem::path(path) / "after") << "text";
+  Process unmount({"fusermount3", "-u", path});
+  const auto unmounted = unmount.wait();
+  ASSERT_TRUE(unmounted && unmounted->ok()) << unmount.errors();
+  EXPECT_EQ(read_text(path + "/after"), "text");
+}
+
 TEST_F(Mount, GoesToTheBackgroundWhenItIsThere) {
   const TemporaryDirectory scratch;
   const std::string below = scratch.path() / "below";
