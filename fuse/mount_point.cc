@@ -91,9 +91,10 @@ void ask_for_limits(fuse_conn_info& connection) {
 
 MountPoint::MountPoint(const Options& options, const fuse_lowlevel_ops& operations, void* owner)
     : directory_(options.directory), operations_(operations), owner_(owner) {
-  std::vector<std::string> words = {// A comma in a name would end it.
-                                    fmt::format("fsname={}", options.source), "subtype=vpfs",
-                                    "default_permissions", fmt::format("max_read={}", kLargestIo)};
+  std::vector<std::string> words = {
+      // A comma in a name would end it.
+      fmt::format("fsname={}", escaped(options.source)), "subtype=vpfs", "default_permissions",
+      fmt::format("max_read={}", kLargestIo)};
   if (options.allow_other) words.emplace_back("allow_other");
   if (options.allow_root) words.emplace_back("allow_root");
   if (options.read_only) words.emplace_back("ro");
