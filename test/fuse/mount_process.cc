@@ -1,10 +1,14 @@
 #include "test/fuse/mount_process.h"
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <string_view>
 #include <utility>
 
+#include <fcntl.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "test/support/places.h"
@@ -19,6 +23,21 @@ std::string filled_in(std::string text, std::string_view name, const std::string
   return text;
 }
 
+// Whether the system lets this process mount: containers may have /dev/fuse and still refuse.
+std::string why_mounting_is_refused() {
+  const TemporaryDirectory scratch;
+  const int device = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
+  if (device < 0) return std::strerror(errno);
+  const std::string options =
+      "fd=" + std::to_string(device) + ",rootmode=40000,user_id=0,group_id=0";
+  const int mounted =
+      ::mount("probe", scratch.path().c_str(), "fuse", MS_NOSUID | MS_NODEV, options.c_str());
+  const std::string why = mounted == 0 ? "" : std::strerror(errno);
+  ::close(device);
+  if (mounted == 0) ::umount2(scratch.path().c_str(), MNT_DETACH);
+  return why;
+}
+
 }  // namespace
 
 std::string why_no_mounts() {
@@ -26,7 +45,9 @@ std::string why_no_mounts() {
   if (::geteuid() != 0) return "only root may look at other users' files";
   Process probe({"fusermount3", "--version"});
   const auto exit = probe.wait();
-  return exit && exit->ok() ? "" : "there is no fusermount3";
+  if (!exit || !exit->ok()) return "there is no fusermount3";
+  const std::string refused = why_mounting_is_refused();
+  return refused.empty() ? "" : "nothing can be mounted here: " + refused;
 }
 
 MountProcess::MountProcess(const Settings& settings)
