@@ -22,7 +22,7 @@ TEST(CourteousMutex, WhoGivesWayGoesBehindThoseWhoWait) {
     while (!mutex.is_wanted()) std::this_thread::yield();
   }
   // Taking and giving back alone is over many times before a thread has woken up.
-  constexpr int kRounds = 100;
+  constexpr int kRounds = 1000;
   for (int round = 0; round < kRounds && !had_it; ++round) {
     mutex.give_way();
     const std::lock_guard lock(mutex);
