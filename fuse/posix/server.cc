@@ -1,5 +1,6 @@
 #include "fuse/posix/server.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -78,8 +79,11 @@ void Server::hand_over(std::span<IoRequest* const> requests) {
   {
     const std::lock_guard lock(handed_mutex_);
     to_do_.insert(to_do_.end(), requests.begin(), requests.end());
-    const std::size_t waiting = to_do_.size() - next_;
-    missing = waiting > waiting_helpers_ ? waiting - waiting_helpers_ : 0;
+    const std::size_t wanted =
+        to_do_.size() > waiting_helpers_ ? to_do_.size() - waiting_helpers_ : 0;
+    // A bypass lets all that are held go at once; more threads would not make them faster.
+    missing = std::min(wanted, options_.most_readers - helpers_);
+    helpers_ += missing;
     // They count as waiting for work until they take some.
     waiting_helpers_ += missing;
   }
@@ -89,14 +93,14 @@ void Server::hand_over(std::span<IoRequest* const> requests) {
 
 IoRequest* Server::next_handed_over() {
   std::unique_lock lock(handed_mutex_);
-  handed_.wait(lock, [this] { return stops_ || next_ < to_do_.size(); });
+  handed_.wait(lock, [this] { return stops_ || !to_do_.empty(); });
   --waiting_helpers_;
-  if (next_ == to_do_.size()) return nullptr;
-  IoRequest* const request = to_do_[next_++];
-  if (next_ == to_do_.size()) {
-    to_do_.clear();
-    next_ = 0;
+  if (to_do_.empty()) {
+    --helpers_;
+    return nullptr;
   }
+  IoRequest* const request = to_do_.front();
+  to_do_.pop_front();
   return request;
 }
 

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -36,7 +37,7 @@ namespace vpfs::fuse {
 class Server {
  public:
   struct Options {
-    std::size_t most_readers = 256;
+    std::size_t most_readers = 256;  // and as many helpers
     bool schedules_metadata = false;
     Interrupts interrupts = Interrupts::of_dying;
   };
@@ -104,8 +105,8 @@ class Server {
 
   std::mutex handed_mutex_;
   std::condition_variable handed_;
-  std::vector<IoRequest*> to_do_;  // in the order of release, from next_ on
-  std::size_t next_ = 0;
+  std::deque<IoRequest*> to_do_;  // in the order of release
+  std::size_t helpers_ = 0;
   std::size_t waiting_helpers_ = 0;
   bool stops_ = false;
 };
