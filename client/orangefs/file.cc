@@ -97,8 +97,10 @@ void File::Progress::start(std::shared_ptr<const Layout> current) {
   }
 }
 
-net::Task<Result<std::unique_ptr<File>>> File::open(Session& session, orangefs::Handle handle) {
-  std::unique_ptr<File> file(new File(session, handle));
+net::Task<Result<std::unique_ptr<File>>> File::open(std::shared_ptr<Session> session,
+                                                    CallerPtr caller, orangefs::Handle handle) {
+  CallerSession opener(std::move(session), std::move(caller));
+  std::unique_ptr<File> file(new File(std::move(opener), handle));
   Result<void> good = co_await file->refresh();
   if (!good) co_return std::unexpected(std::move(good.error()));
   co_return file;
@@ -118,7 +120,7 @@ Result<void> File::use(orangefs::Attributes attributes) {
   Layout layout{.attributes = std::move(attributes), .strip_size = *strip_size};
   layout.stuffed = is_stuffed(layout.attributes);
   for (std::size_t i = 0; i < layout.attributes.datafiles.size(); ++i) {
-    const Result<std::size_t> server = session_.server_of(layout.attributes.datafiles[i]);
+    const Result<std::size_t> server = session_.session().server_of(layout.attributes.datafiles[i]);
     if (!server) return std::unexpected(server.error());
     layout.targets.push_back(make_target(layout, i));
     layout.targets.back().server = *server;
@@ -154,6 +156,7 @@ File::Target File::make_target(const Layout& layout, std::size_t index) const {
 net::Task<Result<void>> File::refresh() {
   Result<orangefs::Attributes> attributes = co_await get_attributes(session_, handle_);
   if (!attributes) co_return std::unexpected(std::move(attributes.error()));
+  status_ = stat_from(handle_, *attributes);
   co_return use(std::move(*attributes));
 }
 
@@ -185,7 +188,8 @@ net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
   progress.start(layout_);
   const char* const what = wanted.type == orangefs::IoType::read ? "read" : "write";
   bool renewed = false;
-  for (std::uint32_t attempts = 0;; ++attempts) {
+  Retry retry = session_.session().new_retry();
+  for (;;) {
     co_await attempt(progress);
     Verdict verdict = judge(progress);
     if (verdict == Verdict::done) break;
@@ -196,7 +200,8 @@ net::Task<Result<std::uint64_t>> File::transfer(Transfer wanted) {
       progress.start(layout_);
       continue;
     }
-    if (verdict == Verdict::again && co_await session_.retry_after(progress.failure, attempts)) {
+    if (verdict == Verdict::again &&
+        co_await session_.session().pause_before_retry(retry, progress.failure)) {
       continue;
     }
     if (progress.failure) {
@@ -219,7 +224,7 @@ net::Task<> File::attempt(Progress& progress) {
   progress.connections.clear();
   progress.failure = co_await connect(progress);
   if (progress.failure) co_return;
-  net::Latch latch(session_.executor());
+  net::Latch latch(session_.session().executor());
   for (std::size_t i = 0; i < progress.todo.size(); ++i) {
     const Target& target = progress.layout->targets[progress.todo[i]];
     progress.parts.emplace_back(progress.plan(target), progress.wanted.bytes, latch);
@@ -233,10 +238,10 @@ net::Task<std::error_code> File::connect(Progress& progress) {
   bool waited = false;
   for (const std::size_t index : progress.todo) {
     const std::size_t server = progress.layout->targets[index].server;
-    std::shared_ptr<Connection> connection = session_.pool().ready(server);
+    std::shared_ptr<Connection> connection = session_.session().pool().ready(server);
     if (!connection) {
       waited = true;
-      Result<std::shared_ptr<Connection>> made = co_await session_.pool().connect(server);
+      Result<std::shared_ptr<Connection>> made = co_await session_.session().pool().connect(server);
       if (!made) {
         progress.failed_server = server;
         co_return made.error().code;
@@ -347,7 +352,9 @@ net::Task<Result<void>> File::write(std::uint64_t offset, net::OutputQueue::File
 net::Task<Result<std::uint64_t>> File::size() {
   Result<void> good = co_await refresh();
   if (!good) co_return std::unexpected(std::move(good.error()));
-  co_return co_await file_size(session_, handle_, layout_->attributes);
+  Result<std::uint64_t> size = co_await file_size(session_, handle_, layout_->attributes);
+  if (size) status_.size = *size;
+  co_return size;
 }
 
 net::Task<Result<void>> File::truncate(std::uint64_t size) {

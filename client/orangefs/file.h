@@ -5,12 +5,14 @@
 #include <memory>
 #include <span>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "client/orangefs/caller_session.h"
 #include "client/orangefs/io_part.h"
 #include "client/orangefs/request_template.h"
-#include "client/orangefs/session.h"
+#include "client/orangefs/stat.h"
 #include "net/async.h"
 #include "net/output_queue.h"
 #include "protocols/orangefs/basic_types.h"
@@ -19,12 +21,13 @@ namespace vpfs::client {
 
 // An open file. Any number of reads and writes may be under way at once, from one strand.
 //
-// Memory and files given to an operation are borrowed until its coroutine returns. The session must
-// outlive the file, and the file its operations.
+// It belongs to the caller who opened it: its requests show that caller, whoever asks for them.
+// Memory and files given to an operation are borrowed until its coroutine returns. The file must
+// outlive its operations; it keeps its session.
 class File {
  public:
-  [[nodiscard]] static net::Task<Result<std::unique_ptr<File>>> open(Session& session,
-                                                                     orangefs::Handle handle);
+  [[nodiscard]] static net::Task<Result<std::unique_ptr<File>>> open(
+      std::shared_ptr<Session> session, CallerPtr caller, orangefs::Handle handle);
 
   // Each returns how many bytes it read; fewer than asked for means the end of the file. Holes read
   // as zeros.
@@ -44,6 +47,9 @@ class File {
   [[nodiscard]] net::Task<Result<void>> truncate(std::uint64_t size);
   [[nodiscard]] net::Task<Result<void>> flush();
   [[nodiscard]] orangefs::Handle handle() const { return handle_; }
+  // The attributes as of open(), or of the last operation that asked for them again. The size is 0
+  // unless it came with them or by size().
+  [[nodiscard]] const Stat& status() const { return status_; }
 
  private:
   struct Target {
@@ -71,7 +77,8 @@ class File {
   struct Progress;
   enum class Verdict { done, renew, again, failed };
 
-  File(Session& session, orangefs::Handle handle) : session_(session), handle_(handle) {}
+  File(CallerSession session, orangefs::Handle handle)
+      : session_(std::move(session)), handle_(handle) {}
 
   [[nodiscard]] Result<void> use(orangefs::Attributes attributes);
   [[nodiscard]] Target make_target(const Layout& layout, std::size_t index) const;
@@ -86,8 +93,9 @@ class File {
   [[nodiscard]] static Verdict judge(Progress& progress);
   [[nodiscard]] net::Task<Result<std::uint64_t>> end_of_short_read(const Progress& progress);
 
-  Session& session_;
+  CallerSession session_;
   orangefs::Handle handle_;
+  Stat status_;
   std::shared_ptr<const Layout> layout_;  // shared with the operations that began with it
 };
 

@@ -1,34 +1,23 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "client/orangefs/caller_session.h"
 #include "client/orangefs/file.h"
-#include "client/orangefs/session.h"
+#include "client/orangefs/stat.h"
 #include "net/async.h"
 #include "protocols/orangefs/basic_types.h"
 
 namespace vpfs::client {
-
-struct Stat {
-  orangefs::Handle handle = 0;
-  orangefs::ObjectType type = orangefs::ObjectType::none;
-  std::uint32_t uid = 0;
-  std::uint32_t gid = 0;
-  std::uint32_t permissions = 0;
-  std::uint64_t atime = 0;  // seconds since the epoch
-  std::uint64_t mtime = 0;
-  std::uint64_t ctime = 0;
-  std::uint64_t size = 0;  // of a file, or of a symbolic link's target
-  std::uint32_t datafiles = 0;
-  std::int64_t strip_size = 0;
-};
 
 // What set_attributes() changes: the fields that are set.
 struct AttributeChanges {
@@ -51,35 +40,73 @@ struct DirectoryEntry {
   orangefs::Handle handle = 0;
 };
 
+// Where a listing goes on: one of the directory's dirdata objects, and the server's token in it.
+struct DirectoryCursor {
+  std::size_t place = 0;
+  std::uint64_t token = 0x7ffffffe;  // the start (docs/wire-orangefs.md)
+  bool operator==(const DirectoryCursor&) const = default;
+};
+
+// A part of a listing; it may be empty before the end.
+struct DirectoryPage {
+  std::vector<DirectoryEntry> entries;
+  DirectoryCursor next;
+  bool end = false;
+};
+
+// What remove() may remove. Otherwise it fails as rmdir() (ENOTDIR) or unlink() (EISDIR).
+enum class Removal { any, directory, not_directory };
+// What rename() does with an object that has the new name already; `keep` fails with EEXIST.
+enum class Renaming { replace, keep };
+
 enum class SetMode : std::int32_t { any = 0, create = 1, replace = 2 };  // of extended attributes
 
-// The name space of an OrangeFS-protocol file system, embedded or real.
+// The name space of an OrangeFS-protocol file system, embedded or real, as one caller sees it.
 //
-// Objects are named by their handles; lookup() and resolve() find them. Nothing is cached: every
-// operation sees what the servers have. The code of an error is an errno value. Operations cannot
-// be cancelled; each ends by the servers' time-outs and retries. Belongs to the strand of its
-// executor, and must outlive its operations and open files.
+// A cheap, copyable view: copies share a session, which closes with the last of them and of their
+// open files. A view must outlive its operations.
+//
+// Objects are named by their handles; lookup() and resolve() find them. Without caches every
+// operation sees what the servers have (caches.h says what it sees with them). The code of an error
+// is an errno value; errno_of() gives it. Operations cannot be cancelled; each ends by the servers'
+// time-outs and retries. Belongs to the strand of its executor.
 class FileSystem {
  public:
+  // The caller is that of `options`.
   [[nodiscard]] static net::Task<Result<std::unique_ptr<FileSystem>>> mount(MountAddress address,
                                                                             SessionOptions options,
                                                                             const Clock& clock);
-  explicit FileSystem(std::unique_ptr<Session> session);
-  // Closes the session; see Session for operations that are still running.
-  ~FileSystem();
+  FileSystem(std::shared_ptr<Session> session, CallerPtr caller)
+      : session_(std::move(session), std::move(caller)) {}
 
-  [[nodiscard]] const MountConfig& config() const { return session_->config(); }
-  [[nodiscard]] Session& session() { return *session_; }
+  // The same file system for another caller, whose credential and job all its requests show.
+  [[nodiscard]] FileSystem as(CallerPtr caller) const {
+    return {session_.shared_session(), std::move(caller)};
+  }
+
+  [[nodiscard]] const MountConfig& config() const { return session_.config(); }
+  [[nodiscard]] Session& session() const { return session_.session(); }
+  [[nodiscard]] const std::shared_ptr<Session>& shared_session() const {
+    return session_.shared_session();
+  }
+  [[nodiscard]] const CallerPtr& caller() const { return session_.caller(); }
   [[nodiscard]] orangefs::Handle root() const { return config().root; }
-  void close() { session_->close(); }
+  // Closes the session, for all views; see Session for operations that are still running.
+  void close() { session().close(); }
 
   [[nodiscard]] net::Task<Result<orangefs::Handle>> lookup(orangefs::Handle directory,
                                                            std::string name);
   // Walks from the root and follows no symbolic links.
   [[nodiscard]] net::Task<Result<orangefs::Handle>> resolve(std::string path);
   [[nodiscard]] net::Task<Result<Stat>> stat(orangefs::Handle handle);
+  // stat() for all of them at once, with few requests; the results stand in the same order.
+  [[nodiscard]] net::Task<std::vector<Result<Stat>>> stat_all(
+      std::vector<orangefs::Handle> handles);
   [[nodiscard]] net::Task<Result<std::unique_ptr<File>>> open(orangefs::Handle handle);
 
+  // New objects belong to the caller. In a directory with the set-group-id bit they have the
+  // directory's group, and new directories the bit as well.
+  //
   // `datafiles` 0: the number that the file system is configured for. With `servers` (indices in
   // config().servers) the file has one datafile on each of them, in their order.
   [[nodiscard]] net::Task<Result<orangefs::Handle>> create(orangefs::Handle directory,
@@ -94,12 +121,17 @@ class FileSystem {
                                                             std::string name, std::string target);
   [[nodiscard]] net::Task<Result<std::string>> readlink(orangefs::Handle link);
   // Removes a file, an empty directory or a symbolic link.
-  [[nodiscard]] net::Task<Result<void>> remove(orangefs::Handle directory, std::string name);
-  // Replaces an object that already has the new name.
-  [[nodiscard]] net::Task<Result<void>> rename(orangefs::Handle directory, std::string name,
-                                               orangefs::Handle new_directory,
-                                               std::string new_name);
+  [[nodiscard]] net::Task<Result<void>> remove(orangefs::Handle directory, std::string name,
+                                               Removal what = Removal::any);
+  // EINVAL if a directory would become an entry of itself. Of deeper loops the caller keeps clear.
+  [[nodiscard]] net::Task<Result<void>> rename(orangefs::Handle old_parent, std::string name,
+                                               orangefs::Handle new_parent, std::string new_name,
+                                               Renaming how = Renaming::replace);
+  // All entries, in no order.
   [[nodiscard]] net::Task<Result<std::vector<DirectoryEntry>>> readdir(orangefs::Handle directory);
+  // The next entries, at most 512.
+  [[nodiscard]] net::Task<Result<DirectoryPage>> read_directory(orangefs::Handle directory,
+                                                                DirectoryCursor from = {});
 
   [[nodiscard]] net::Task<Result<void>> set_attributes(orangefs::Handle handle,
                                                        AttributeChanges changes);
@@ -116,47 +148,76 @@ class FileSystem {
   [[nodiscard]] net::Task<Result<std::vector<std::string>>> list_extended(orangefs::Handle handle);
 
  private:
+  // A directory as its attributes describe it. Those from the cache may be stale: requests go
+  // through ask_in().
   struct Directory {
     orangefs::Handle handle = 0;
-    orangefs::Capability capability;
-    orangefs::DistributedDirectory layout;
+    Caches::AttributesPtr attributes;  // shared with the cache
+    bool cached = false;
   };
+  // A request that a directory's capability permits, and where its layout says that it goes.
+  struct Question {
+    Result<std::size_t> server;
+    orangefs::RequestBody body;
+    bool by_layout = false;  // the server, or the object on it, comes from the layout
+  };
+  using MakeQuestion = std::function<Question(const orangefs::Attributes& directory)>;
+  // What an operation does with attributes that have a capability.
+  using UseAttributes = std::function<net::Task<Result<void>>(Caches::AttributesPtr)>;
 
   [[nodiscard]] net::Task<Result<Directory>> directory(orangefs::Handle handle);
+  // Past the cache.
+  [[nodiscard]] net::Task<Result<Directory>> fresh_directory(orangefs::Handle handle);
+  // Sends a request about the directory. If that is refused and the attributes were cached, sends
+  // it once more with fresh ones, which `parent` then has.
+  [[nodiscard]] net::Task<Result<orangefs::Response>> ask_in(Directory& parent,
+                                                             const MakeQuestion& make,
+                                                             bool* repeated = nullptr);
+  // Likewise for an object's own attributes.
+  [[nodiscard]] net::Task<Result<void>> with_attributes(orangefs::Handle handle,
+                                                        const UseAttributes& use);
+  // Sends a request about the object with the capability in its attributes.
+  [[nodiscard]] net::Task<Result<void>> send(orangefs::Handle handle, Caches::AttributesPtr held,
+                                             orangefs::RequestBody body);
+  // lookup() past the cache.
+  [[nodiscard]] net::Task<Result<orangefs::Handle>> find(Directory& parent, std::string name);
+  [[nodiscard]] net::Task<Result<DirectoryPage>> page_of(Directory& directory,
+                                                         DirectoryCursor from);
   // The entries of a directory that one of its dirdata objects holds.
-  [[nodiscard]] net::Task<Result<std::vector<DirectoryEntry>>> entries_at(
-      orangefs::Handle place, const Directory& directory);
-  // Picks the metadata server for a new object, in turn.
-  [[nodiscard]] std::size_t next_metadata_server();
-  // Sends a request about `object` to the server that holds `target`.
-  [[nodiscard]] net::Task<Result<orangefs::Response>> ask(orangefs::Handle target,
-                                                          orangefs::Handle object,
-                                                          orangefs::Capability capability,
-                                                          orangefs::RequestBody body,
-                                                          bool* repeated = nullptr);
+  [[nodiscard]] net::Task<Result<std::vector<DirectoryEntry>>> entries_at(Directory& directory,
+                                                                          std::size_t place);
+  // ENOTEMPTY if it has an entry. The server decides where the caller may not read it.
+  [[nodiscard]] net::Task<Result<void>> check_empty(orangefs::Handle directory);
+
+  [[nodiscard]] orangefs::Attributes new_object(const Directory& parent, orangefs::ObjectType type,
+                                                std::uint32_t permissions,
+                                                std::uint32_t mask) const;
   // A retry may find the entry that its first attempt made; that is success.
-  [[nodiscard]] net::Task<Result<void>> enter(const Directory& parent, std::string name,
+  [[nodiscard]] net::Task<Result<void>> enter(Directory& parent, std::string name,
                                               orangefs::Handle handle);
   // Returns the handle that the name had; empty when a retry found the name gone.
-  [[nodiscard]] net::Task<Result<std::optional<orangefs::Handle>>> leave(const Directory& parent,
+  [[nodiscard]] net::Task<Result<std::optional<orangefs::Handle>>> leave(Directory& parent,
                                                                          std::string name);
-  // Call after enter() of a new object failed. Destroys the object unless a name may lead to it.
-  [[nodiscard]] net::Task<> undo(const Directory& parent, const Error& failure,
-                                 orangefs::Handle handle, std::vector<orangefs::Handle> datafiles);
-  [[nodiscard]] net::Task<Result<void>> replace(const Directory& source, std::string name,
-                                                const Directory& target, std::string new_name,
+  // Gives a name to another object; returns the handle that it had.
+  [[nodiscard]] net::Task<Result<orangefs::Handle>> redirect(Directory& parent, std::string name,
+                                                             orangefs::Handle handle);
+  // Enters a new object, or destroys it.
+  [[nodiscard]] net::Task<Result<orangefs::Handle>> enter_new(
+      Directory& parent, std::string name, orangefs::Handle handle,
+      std::vector<orangefs::Handle> datafiles);
+  [[nodiscard]] net::Task<Result<void>> move(Directory& source, std::string name, Directory& target,
+                                             std::string new_name, orangefs::Handle moved);
+  [[nodiscard]] net::Task<Result<void>> replace(Directory& source, std::string name,
+                                                Directory& target, std::string new_name,
                                                 orangefs::Handle moved, orangefs::Handle replaced);
   // Removes objects that have lost their name. A missing object is no error.
-  [[nodiscard]] net::Task<Result<void>> destroy_all(const Directory& parent,
-                                                    orangefs::Handle handle,
+  [[nodiscard]] net::Task<Result<void>> destroy_all(Directory& parent, orangefs::Handle handle,
                                                     orangefs::Attributes attributes);
-  [[nodiscard]] net::Task<Result<void>> destroy(const Directory& parent, orangefs::Handle handle,
+  [[nodiscard]] net::Task<Result<void>> destroy(Directory& parent, orangefs::Handle handle,
                                                 std::vector<orangefs::Handle> datafiles);
-  [[nodiscard]] net::Task<Result<void>> destroy_object(const Directory& parent,
-                                                       orangefs::Handle handle);
+  [[nodiscard]] net::Task<Result<void>> destroy_object(Directory& parent, orangefs::Handle handle);
 
-  std::unique_ptr<Session> session_;
-  std::size_t turn_ = 0;
+  CallerSession session_;
 };
 
 }  // namespace vpfs::client

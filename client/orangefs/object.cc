@@ -1,6 +1,8 @@
 #include "client/orangefs/object.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <memory>
 #include <utility>
 #include <variant>
 
@@ -20,11 +22,11 @@ orangefs::Placement placement(std::size_t index, std::size_t count) {
 // The same request body for each of `handles`, changed by `adapt(body, index)`.
 template <typename Body, typename Adapt>
 Result<std::vector<Session::Addressed>> for_each_handle(
-    const Session& session, const std::vector<orangefs::Handle>& handles, orangefs::Handle object,
-    const orangefs::Capability& capability, Adapt adapt) {
+    const CallerSession& session, const std::vector<orangefs::Handle>& handles,
+    orangefs::Handle object, const orangefs::Capability& capability, Adapt adapt) {
   std::vector<Session::Addressed> requests;
   for (std::size_t i = 0; i < handles.size(); ++i) {
-    const Result<std::size_t> server = session.server_of(handles[i]);
+    const Result<std::size_t> server = session.session().server_of(handles[i]);
     if (!server) return std::unexpected(server.error());
     Body body;
     body.fs_id = session.config().fs_id;
@@ -39,19 +41,47 @@ Result<std::vector<Session::Addressed>> for_each_handle(
 
 }  // namespace
 
-net::Task<Result<orangefs::Attributes>> get_attributes(Session& session, orangefs::Handle handle,
+net::Task<Result<orangefs::Attributes>> get_attributes(const CallerSession& session,
+                                                       orangefs::Handle handle,
                                                        std::uint32_t mask) {
-  const Result<std::size_t> server = session.server_of(handle);
-  if (!server) co_return std::unexpected(server.error());
-  orangefs::Request request{.capability = {},
-                            .hints = session.hints(handle),
-                            .body = orangefs::GetattrRequest{.handle = handle,
-                                                             .fs_id = session.config().fs_id,
-                                                             .attribute_mask = mask,
-                                                             .credential = session.credential()}};
-  Result<orangefs::Response> response = co_await session.call(*server, std::move(request));
+  Caches* const caches = mask == kEverything ? session.session().caches() : nullptr;
+  Caches::AttributesTicket ticket;
+  if (caches != nullptr) ticket = caches->attributes_ticket(handle, session.session().now());
+  orangefs::GetattrRequest body{.handle = handle,
+                                .fs_id = session.config().fs_id,
+                                .attribute_mask = mask,
+                                .credential = session.credential()};
+  orangefs::Capability none;
+  Result<orangefs::Response> response =
+      co_await session.ask(handle, handle, std::move(none), std::move(body));
   if (!response) co_return std::unexpected(std::move(response.error()));
-  co_return std::move(std::get<orangefs::AttributesResponse>(response->body).attributes);
+  orangefs::Attributes& found = std::get<orangefs::AttributesResponse>(response->body).attributes;
+  if (caches != nullptr) {
+    caches->put_attributes(ticket, handle, session.caller(),
+                           std::make_shared<const orangefs::Attributes>(found));
+  }
+  co_return std::move(found);
+}
+
+net::Task<Result<HeldAttributes>> held_attributes(const CallerSession& session,
+                                                  orangefs::Handle handle, std::uint32_t mask) {
+  if (Caches* const caches = session.session().caches()) {
+    Caches::AttributesPtr held =
+        caches->attributes(handle, *session.caller(), session.session().now());
+    if (held) co_return HeldAttributes{.attributes = std::move(held), .cached = true};
+    mask = kEverything;
+  }
+  Result<orangefs::Attributes> found = co_await get_attributes(session, handle, mask);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  co_return HeldAttributes{
+      .attributes = std::make_shared<const orangefs::Attributes>(std::move(*found)),
+      .cached = false};
+}
+
+bool may_be_stale(const Error& error) {
+  if (is_transport_error(error)) return false;
+  const int number = errno_of(error);
+  return number == EACCES || number == EPERM || number == EAGAIN || number == ENOENT;
 }
 
 bool is_stuffed(const orangefs::Attributes& metafile) {
@@ -75,7 +105,7 @@ Result<void> all_good(const std::vector<Result<orangefs::Response>>& results) {
   return {};
 }
 
-net::Task<Result<std::uint64_t>> file_size(Session& session, orangefs::Handle handle,
+net::Task<Result<std::uint64_t>> file_size(const CallerSession& session, orangefs::Handle handle,
                                            orangefs::Attributes metafile) {
   if (is_stuffed(metafile)) {
     co_return static_cast<std::uint64_t>(std::max(metafile.stuffed_size, 0));
@@ -92,7 +122,7 @@ net::Task<Result<std::uint64_t>> file_size(Session& session, orangefs::Handle ha
             body.handles = {datafiles[i]};
           });
   if (!requests) co_return std::unexpected(std::move(requests.error()));
-  const auto results = co_await session.call_all(std::move(*requests));
+  const auto results = co_await session.session().call_all(std::move(*requests));
   if (Result<void> good = all_good(results); !good) {
     co_return std::unexpected(std::move(good.error()));
   }
@@ -108,25 +138,24 @@ net::Task<Result<std::uint64_t>> file_size(Session& session, orangefs::Handle ha
   co_return static_cast<std::uint64_t>(size);
 }
 
-net::Task<Result<orangefs::Attributes>> unstuff(Session& session, orangefs::Handle handle,
+net::Task<Result<orangefs::Attributes>> unstuff(const CallerSession& session,
+                                                orangefs::Handle handle,
                                                 orangefs::Capability capability) {
-  const Result<std::size_t> server = session.server_of(handle);
-  if (!server) co_return std::unexpected(server.error());
   constexpr std::uint32_t kMask = orangefs::kAttrType | orangefs::kAttrMetaDistribution |
                                   orangefs::kAttrMetaDatafiles |
                                   orangefs::kAttrMetaMirrorDatafiles | orangefs::kAttrCapability;
-  orangefs::Request request{.capability = std::move(capability),
-                            .hints = session.hints(handle),
-                            .body = orangefs::UnstuffRequest{.handle = handle,
-                                                             .fs_id = session.config().fs_id,
-                                                             .attribute_mask = kMask,
-                                                             .credential = session.credential()}};
-  Result<orangefs::Response> response = co_await session.call(*server, std::move(request));
+  orangefs::UnstuffRequest body{.handle = handle,
+                                .fs_id = session.config().fs_id,
+                                .attribute_mask = kMask,
+                                .credential = session.credential()};
+  Result<orangefs::Response> response =
+      co_await session.ask(handle, handle, std::move(capability), std::move(body));
+  if (Caches* const caches = session.session().caches()) caches->forget(handle);
   if (!response) co_return std::unexpected(std::move(response.error()));
   co_return std::move(std::get<orangefs::AttributesResponse>(response->body).attributes);
 }
 
-net::Task<Result<void>> truncate(Session& session, orangefs::Handle handle,
+net::Task<Result<void>> truncate(const CallerSession& session, orangefs::Handle handle,
                                  orangefs::Attributes metafile, std::uint64_t size) {
   const Result<std::int64_t> strip_size = strip_size_of(metafile);
   if (!strip_size) co_return std::unexpected(strip_size.error());
@@ -145,17 +174,19 @@ net::Task<Result<void>> truncate(Session& session, orangefs::Handle handle,
                         .value_or(0);
       });
   if (!requests) co_return std::unexpected(std::move(requests.error()));
-  co_return all_good(co_await session.call_all(std::move(*requests)));
+  const auto results = co_await session.session().call_all(std::move(*requests));
+  if (Caches* const caches = session.session().caches()) caches->forget(handle);
+  co_return all_good(results);
 }
 
-net::Task<Result<void>> flush(Session& session, orangefs::Handle handle,
+net::Task<Result<void>> flush(const CallerSession& session, orangefs::Handle handle,
                               std::vector<orangefs::Handle> datafiles) {
   datafiles.push_back(handle);
   Result<std::vector<Session::Addressed>> requests = for_each_handle<orangefs::FlushRequest>(
       session, datafiles, handle, {},
       [&](orangefs::FlushRequest& body, std::size_t i) { body.handle = datafiles[i]; });
   if (!requests) co_return std::unexpected(std::move(requests.error()));
-  co_return all_good(co_await session.call_all(std::move(*requests)));
+  co_return all_good(co_await session.session().call_all(std::move(*requests)));
 }
 
 }  // namespace vpfs::client

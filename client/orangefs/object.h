@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "client/orangefs/session.h"
+#include "client/orangefs/caller_session.h"
 #include "net/async.h"
 #include "protocols/orangefs/basic_types.h"
 
@@ -17,8 +17,20 @@ inline constexpr std::uint32_t kEverything =
     orangefs::kAttrMetaMirrorDatafiles | orangefs::kAttrSymlinkTarget | orangefs::kAttrDirentCount |
     orangefs::kAttrDirHint | orangefs::kAttrDistDir | orangefs::kAttrCapability;
 
+// Asks the server. Its answer to kEverything enters the cache.
 [[nodiscard]] net::Task<Result<orangefs::Attributes>> get_attributes(
-    Session& session, orangefs::Handle handle, std::uint32_t mask = kEverything);
+    const CallerSession& session, orangefs::Handle handle, std::uint32_t mask = kEverything);
+
+struct HeldAttributes {
+  Caches::AttributesPtr attributes;  // shared with the cache
+  bool cached = false;               // perhaps stale, and perhaps refused
+};
+// From the cache if it has everything; otherwise, or without a cache, asks for `mask`.
+[[nodiscard]] net::Task<Result<HeldAttributes>> held_attributes(const CallerSession& session,
+                                                                orangefs::Handle handle,
+                                                                std::uint32_t mask = kEverything);
+// Whether a server's refusal may be due to a capability or a layout that is out of date.
+[[nodiscard]] bool may_be_stale(const Error& error);
 
 // From its metafile's attributes.
 [[nodiscard]] bool is_stuffed(const orangefs::Attributes& metafile);
@@ -26,17 +38,19 @@ inline constexpr std::uint32_t kEverything =
 // read or write.
 [[nodiscard]] Result<std::int64_t> strip_size_of(const orangefs::Attributes& metafile);
 // Asks the datafiles, unless the file is stuffed.
-[[nodiscard]] net::Task<Result<std::uint64_t>> file_size(Session& session, orangefs::Handle handle,
+[[nodiscard]] net::Task<Result<std::uint64_t>> file_size(const CallerSession& session,
+                                                         orangefs::Handle handle,
                                                          orangefs::Attributes metafile);
 // Makes room for more than the first strip; gives the new attributes, capability included.
-[[nodiscard]] net::Task<Result<orangefs::Attributes>> unstuff(Session& session,
+[[nodiscard]] net::Task<Result<orangefs::Attributes>> unstuff(const CallerSession& session,
                                                               orangefs::Handle handle,
                                                               orangefs::Capability capability);
 // Cuts or extends, with attributes that have a capability.
-[[nodiscard]] net::Task<Result<void>> truncate(Session& session, orangefs::Handle handle,
+[[nodiscard]] net::Task<Result<void>> truncate(const CallerSession& session,
+                                               orangefs::Handle handle,
                                                orangefs::Attributes metafile, std::uint64_t size);
 // Puts on stable storage what was written.
-[[nodiscard]] net::Task<Result<void>> flush(Session& session, orangefs::Handle handle,
+[[nodiscard]] net::Task<Result<void>> flush(const CallerSession& session, orangefs::Handle handle,
                                             std::vector<orangefs::Handle> datafiles);
 
 // The first error among the results of Session::call_all().

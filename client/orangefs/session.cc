@@ -1,7 +1,6 @@
 #include "client/orangefs/session.h"
 
 #include <array>
-#include <cerrno>
 #include <ctime>
 #include <utility>
 
@@ -14,7 +13,6 @@
 #include "net/endpoint.h"
 #include "net/gather.h"
 #include "net/latch.h"
-#include "protocols/orangefs/errors.h"
 
 namespace vpfs::client {
 namespace {
@@ -22,6 +20,7 @@ namespace {
 constexpr Duration kGetconfigTimeout = std::chrono::seconds(30);
 constexpr std::uint64_t kCredentialLifetime = 3600;  // seconds
 constexpr std::size_t kMostAtOnce = 256;             // requests of one operation
+constexpr std::size_t kMostGroups = 32;              // that a server takes in a credential
 constexpr int kMountAttempts = 3;
 constexpr Duration kMountPause = std::chrono::milliseconds(100);
 
@@ -62,34 +61,24 @@ net::Task<Answer> attempt(ServerPool& pool, const asio::any_io_executor& executo
 
 }  // namespace
 
-std::unexpected<Error> status_error(std::string_view what, orangefs::Status status) {
-  const int number = orangefs::errno_from_status(status);
-  return fail(fmt::format("{}: {}", what, orangefs::describe_status(status)),
-              {number == 0 ? EIO : number, std::generic_category()});
-}
-
-// Both compare equal to the same std::errc; the category tells them apart.
-std::unexpected<Error> transport_error(std::string_view what, std::error_code failure) {
-  return fail(fmt::format("{}: {}", what, failure.message()),
-              {failure.value(), std::system_category()});
-}
-
-bool is_transport_error(const Error& error) {
-  return error.code.category() == std::system_category();
-}
-
 Session::Session(asio::any_io_executor executor, SessionOptions options, const Clock& clock)
     : executor_(std::move(executor)),
       options_(std::move(options)),
       clock_(clock),
       pool_(executor_, clock, options_.connect_timeout, options_.connections),
+      closed_(executor_),
       host_(host_name()) {}
 
-net::Task<Result<std::unique_ptr<Session>>> Session::open(MountAddress address,
+void Session::close() {
+  pool_.close();
+  closed_.notify_all();
+}
+
+net::Task<Result<std::shared_ptr<Session>>> Session::open(MountAddress address,
                                                           SessionOptions options,
                                                           const Clock& clock) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  auto session = std::make_unique<Session>(executor, std::move(options), clock);
+  auto session = std::make_shared<Session>(executor, std::move(options), clock);
   Result<void> good = co_await session->set_up(std::move(address));
   if (!good) {
     session->close();
@@ -115,6 +104,8 @@ net::Task<Result<void>> Session::set_up(MountAddress address) {
   config_.job_timeout = options_.job_timeout.value_or(config_.job_timeout);
   config_.retry_limit = options_.retry_limit.value_or(config_.retry_limit);
   config_.retry_delay = options_.retry_delay.value_or(config_.retry_delay);
+  retry_rule_ = {
+      .limit = config_.retry_limit, .delay = config_.retry_delay, .retry_for = options_.retry_for};
   for (const MountConfig::Server& server : config_.servers) {
     Result<net::Endpoint> endpoint = net::resolve_endpoint(server.host_port);
     if (!endpoint) co_return std::unexpected(std::move(endpoint.error()));
@@ -161,13 +152,14 @@ net::Task<Result<std::string>> Session::config_from(ServerPool& pool, std::size_
 net::Task<Result<orangefs::Response>> Session::call(std::size_t server, orangefs::Request request,
                                                     bool* repeated) {
   const std::string_view what = orangefs::name(orangefs::op_of(request.body));
-  for (std::uint32_t attempts = 0;; ++attempts) {
+  Retry retry = new_retry();
+  for (;;) {
     Answer answer = co_await attempt(pool_, executor_, server, request, config_.job_timeout);
     if (answer.response) {
       if (answer.response->status != 0) co_return status_error(what, answer.response->status);
       co_return std::move(*answer.response);
     }
-    if (!co_await retry_after(answer.failure, attempts)) {
+    if (!co_await pause_before_retry(retry, answer.failure)) {
       co_return transport_error(fmt::format("{} to {}", what, config_.servers[server].host_port),
                                 answer.failure);
     }
@@ -183,12 +175,19 @@ net::Task<std::vector<Result<orangefs::Response>>> Session::call_all(
   co_return co_await net::gather(requests.size(), kMostAtOnce, call_one);
 }
 
-net::Task<bool> Session::retry_after(std::error_code failure, std::uint32_t attempts) {
-  const bool final =
-      failure == std::errc::connection_aborted || failure == std::errc::protocol_not_supported;
-  if (final || attempts >= config_.retry_limit) co_return false;
-  if (failure != std::errc::timed_out) co_await pause(executor_, config_.retry_delay);
-  co_return true;
+net::Task<bool> Session::pause_before_retry(Retry& retry, std::error_code failure) {
+  const std::optional<Duration> pause = retry.after(failure, clock_.now());
+  if (!pause) co_return false;
+  const bool closed = *pause > Duration::zero() && co_await closed_.wait_for(*pause);
+  co_return !closed;
+}
+
+std::size_t Session::next_metadata_server() {
+  const std::vector<MountConfig::Server>& servers = config_.servers;
+  do {
+    turn_ = (turn_ + 1) % servers.size();
+  } while (servers[turn_].meta.empty());
+  return turn_;
 }
 
 Result<std::size_t> Session::server_of(orangefs::Handle handle) const {
@@ -197,28 +196,33 @@ Result<std::size_t> Session::server_of(orangefs::Handle handle) const {
               std::make_error_code(std::errc::invalid_argument));
 }
 
-orangefs::Credential Session::credential() const {
-  return {.uid = options_.uid,
-          .groups = {options_.gid},
+orangefs::Credential Session::credential(const Caller& caller) const {
+  std::vector<std::uint32_t> groups = {caller.gid};
+  for (const std::uint32_t group : caller.groups) {
+    if (groups.size() == kMostGroups) break;
+    if (group != caller.gid) groups.push_back(group);
+  }
+  return {.uid = caller.uid,
+          .groups = std::move(groups),
           .issuer = "C:" + host_,
           .timeout = static_cast<std::uint64_t>(std::time(nullptr)) + kCredentialLifetime,
           .signature = {},
           .certificate = {}};
 }
 
-orangefs::Hints Session::hints(orangefs::Handle object) const {
+orangefs::Hints Session::hints(const Caller& caller, orangefs::Handle object) {
   orangefs::Hints hints;
   hints.push_back({.type = orangefs::HintType::handle,
                    .raw_type = static_cast<std::uint32_t>(orangefs::HintType::handle),
                    .number = object,
                    .key = {},
                    .text = {}});
-  if (!options_.jobid.empty()) {
+  if (!caller.jobid.empty()) {
     hints.push_back({.type = orangefs::HintType::named,
                      .raw_type = 0,
                      .number = 0,
                      .key = "jobid",
-                     .text = options_.jobid});
+                     .text = caller.jobid});
   }
   return hints;
 }

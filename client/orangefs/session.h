@@ -4,41 +4,50 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "client/orangefs/caches.h"
+#include "client/orangefs/caller.h"
+#include "client/orangefs/error.h"
 #include "client/orangefs/mount_address.h"
 #include "client/orangefs/mount_config.h"
+#include "client/orangefs/retry.h"
 #include "client/orangefs/server_pool.h"
 #include "net/async.h"
+#include "net/signal.h"
 #include "protocols/orangefs/message.h"
 
 namespace vpfs::client {
 
 struct SessionOptions {
   std::size_t connections = 1;  // to each server
-  std::string jobid;            // the hint on every request for an object; "" sends none
-  std::uint32_t uid = 0;
-  std::uint32_t gid = 0;
+  Caller caller = {};           // the session's own
   Duration connect_timeout = std::chrono::seconds(5);
   // Where set, these take the place of the servers' configuration.
   std::optional<Duration> job_timeout = {};
   std::optional<std::uint32_t> retry_limit = {};
   std::optional<Duration> retry_delay = {};
+  // Where set, this takes the place of retry_limit and retry_delay (retry.h).
+  std::optional<Duration> retry_for = {};
+  // Shared by the sessions of one mount; null: nothing is cached.
+  std::shared_ptr<Caches> caches = {};
 };
 
 // A client's standing with the servers of one file system: their configuration, connections to
 // them, and requests that are repeated when a connection is lost.
 //
-// Operations that run when the session is closed end with an error; let the event loop run until
-// they have. Belongs to the strand of its executor.
+// Shared by the views of its file system and their open files. Operations that run when the session
+// is closed end with an error; let the event loop run until they have. Belongs to the strand of its
+// executor.
 class Session {
  public:
   // Gets the configuration from the server of the mount address, and makes sure that all servers
   // have the same one.
-  [[nodiscard]] static net::Task<Result<std::unique_ptr<Session>>> open(MountAddress address,
+  [[nodiscard]] static net::Task<Result<std::shared_ptr<Session>>> open(MountAddress address,
                                                                         SessionOptions options,
                                                                         const Clock& clock);
   Session(asio::any_io_executor executor, SessionOptions options, const Clock& clock);
@@ -60,19 +69,26 @@ class Session {
   [[nodiscard]] net::Task<std::vector<Result<orangefs::Response>>> call_all(
       std::vector<Addressed> requests);
 
+  [[nodiscard]] Retry new_retry() const { return Retry(retry_rule_); }
   // Waits before the next attempt after a failure of the transport; false when there are no more.
-  [[nodiscard]] net::Task<bool> retry_after(std::error_code failure, std::uint32_t attempt);
+  [[nodiscard]] net::Task<bool> pause_before_retry(Retry& retry, std::error_code failure);
+
+  // Picks the metadata server for a new object, in turn.
+  [[nodiscard]] std::size_t next_metadata_server();
 
   // The server that holds the handle, or an error that names it.
   [[nodiscard]] Result<std::size_t> server_of(orangefs::Handle handle) const;
-  [[nodiscard]] orangefs::Credential credential() const;
-  [[nodiscard]] orangefs::Hints hints(orangefs::Handle object) const;
+  [[nodiscard]] orangefs::Credential credential(const Caller& caller) const;
+  [[nodiscard]] static orangefs::Hints hints(const Caller& caller, orangefs::Handle object);
   [[nodiscard]] const MountConfig& config() const { return config_; }
   [[nodiscard]] const SessionOptions& options() const { return options_; }
   [[nodiscard]] ServerPool& pool() { return pool_; }
   [[nodiscard]] const asio::any_io_executor& executor() const { return executor_; }
 
-  void close() { pool_.close(); }
+  [[nodiscard]] Caches* caches() const { return options_.caches.get(); }
+  [[nodiscard]] TimePoint now() const { return clock_.now(); }
+
+  void close();
 
  private:
   [[nodiscard]] net::Task<Result<void>> set_up(MountAddress address);
@@ -83,15 +99,11 @@ class Session {
   SessionOptions options_;
   const Clock& clock_;
   MountConfig config_;
+  RetryRule retry_rule_;
   ServerPool pool_;
+  net::Signal closed_;
   std::string host_;
+  std::size_t turn_ = 0;
 };
-
-// The error for a response's status, and for a failure of the transport. After the latter it is
-// unknown whether the server did the work.
-[[nodiscard]] std::unexpected<Error> status_error(std::string_view what, orangefs::Status status);
-[[nodiscard]] std::unexpected<Error> transport_error(std::string_view what,
-                                                     std::error_code failure);
-[[nodiscard]] bool is_transport_error(const Error& error);
 
 }  // namespace vpfs::client

@@ -48,9 +48,9 @@ class OrangefsFile final : public RemoteFile {
 net::Task<Result<void>> OrangefsMount::connect() {
   client::SessionOptions options;
   options.connections = application_.connections;
-  options.jobid = application_.jobid;
-  options.uid = application_.uid;
-  options.gid = settings_.gid;
+  options.caller.jobid = application_.jobid;
+  options.caller.uid = application_.uid;
+  options.caller.gid = settings_.gid;
   Result<std::unique_ptr<client::FileSystem>> mounted =
       co_await client::FileSystem::mount(address_, std::move(options), clock_);
   if (!mounted) co_return std::unexpected(std::move(mounted.error()));

@@ -69,7 +69,8 @@ TEST_P(EndToEnd, AFileIsOnTheServersThatWereNamed) {
   const auto made = run_task(
       loop_, file_system_->create(file_system_->root(), "placed", 0644, /*datafiles=*/1, wanted));
   ASSERT_TRUE(made) << made.error().message;
-  const auto attributes = run_task(loop_, get_attributes(file_system_->session(), *made));
+  const CallerSession session(file_system_->shared_session(), file_system_->caller());
+  const auto attributes = run_task(loop_, get_attributes(session, *made));
   ASSERT_TRUE(attributes) << attributes.error().message;
   std::vector<std::size_t> found;
   for (const orangefs::Handle datafile : attributes->datafiles) {

@@ -46,7 +46,7 @@ class FileTest : public testing::Test {
                                .host_port = fmt::format("127.0.0.1:{}", server_.endpoint().port()),
                                .file_system = "fake"};
     SessionOptions options;
-    options.jobid = "job42";
+    options.caller.jobid = "job42";
     options.job_timeout = 100ms;
     auto mounted = run_task(loop_, FileSystem::mount(address, options, clock_));
     file_system_ = std::move(mounted.value());

@@ -1,0 +1,273 @@
+// The part of FileSystem that changes directory entries: it enters, removes and renames objects.
+#include <utility>
+#include <variant>
+
+#include "client/orangefs/change.h"
+#include "client/orangefs/directory_hash.h"
+#include "client/orangefs/file_system.h"
+#include "client/orangefs/names.h"
+#include "client/orangefs/object.h"
+
+namespace vpfs::client {
+namespace {
+
+constexpr int kRenameAttempts = 5;
+
+Error error_of(const char* message, std::errc code) {
+  return {.message = message, .code = std::make_error_code(code)};
+}
+
+bool is_missing(const Error& error) {
+  return error.code == std::errc::no_such_file_or_directory;
+}
+
+Result<void> may_remove(const orangefs::Attributes& object, Removal what) {
+  const bool directory = object.type == orangefs::ObjectType::directory;
+  if (what == Removal::directory && !directory) {
+    return std::unexpected(error_of("remove: not a directory", std::errc::not_a_directory));
+  }
+  if (what == Removal::not_directory && directory) {
+    return std::unexpected(error_of("remove: a directory", std::errc::is_a_directory));
+  }
+  return {};
+}
+
+}  // namespace
+
+net::Task<Result<void>> FileSystem::enter(Directory& parent, std::string name,
+                                          orangefs::Handle handle) {
+  const MakeQuestion make = [&](const orangefs::Attributes& directory) {
+    const orangefs::Handle place = dirdata_of(directory.distributed, name);
+    return Question{.server = session().server_of(place),
+                    .body = orangefs::CrdirentRequest{.credential = session_.credential(),
+                                                      .name = name,
+                                                      .new_handle = handle,
+                                                      .parent_handle = parent.handle,
+                                                      .dirdata_handle = place,
+                                                      .fs_id = config().fs_id},
+                    .by_layout = true};
+  };
+  bool repeated = false;
+  Result<orangefs::Response> response = co_await ask_in(parent, make, &repeated);
+  if (response) co_return Result<void>();
+  if (repeated && response.error().code == std::errc::file_exists) {
+    const Result<orangefs::Handle> present = co_await find(parent, std::move(name));
+    if (present && *present == handle) co_return Result<void>();
+  }
+  co_return std::unexpected(std::move(response.error()));
+}
+
+net::Task<Result<std::optional<orangefs::Handle>>> FileSystem::leave(Directory& parent,
+                                                                     std::string name) {
+  const MakeQuestion make = [&](const orangefs::Attributes& directory) {
+    const orangefs::Handle place = dirdata_of(directory.distributed, name);
+    return Question{.server = session().server_of(place),
+                    .body =
+                        orangefs::RmdirentRequest{
+                            .name = name, .dirdata_handle = place, .fs_id = config().fs_id},
+                    .by_layout = true};
+  };
+  bool repeated = false;
+  Result<orangefs::Response> response = co_await ask_in(parent, make, &repeated);
+  if (response) co_return std::get<orangefs::HandleResponse>(response->body).handle;
+  if (repeated && is_missing(response.error())) co_return std::nullopt;
+  co_return std::unexpected(std::move(response.error()));
+}
+
+net::Task<Result<orangefs::Handle>> FileSystem::redirect(Directory& parent, std::string name,
+                                                         orangefs::Handle handle) {
+  const MakeQuestion make = [&](const orangefs::Attributes& directory) {
+    const orangefs::Handle place = dirdata_of(directory.distributed, name);
+    return Question{.server = session().server_of(place),
+                    .body = orangefs::ChdirentRequest{.name = name,
+                                                      .new_handle = handle,
+                                                      .dirdata_handle = place,
+                                                      .fs_id = config().fs_id},
+                    .by_layout = true};
+  };
+  Result<orangefs::Response> response = co_await ask_in(parent, make);
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  co_return std::get<orangefs::HandleResponse>(response->body).handle;
+}
+
+net::Task<Result<void>> FileSystem::destroy_object(Directory& parent, orangefs::Handle handle) {
+  const MakeQuestion make = [&](const orangefs::Attributes&) {
+    return Question{
+        .server = session().server_of(handle),
+        .body = orangefs::RemoveRequest{
+            .handle = handle, .fs_id = config().fs_id, .credential = session_.credential()}};
+  };
+  Result<orangefs::Response> response = co_await ask_in(parent, make);
+  if (!response) co_return std::unexpected(std::move(response.error()));
+  co_return Result<void>();
+}
+
+net::Task<Result<void>> FileSystem::destroy(Directory& parent, orangefs::Handle handle,
+                                            std::vector<orangefs::Handle> datafiles) {
+  datafiles.push_back(handle);
+  for (const orangefs::Handle object : datafiles) {
+    const Result<void> gone = co_await destroy_object(parent, object);
+    if (!gone && !is_missing(gone.error())) co_return gone;
+  }
+  co_return Result<void>();
+}
+
+net::Task<Result<void>> FileSystem::destroy_all(Directory& parent, orangefs::Handle handle,
+                                                orangefs::Attributes attributes) {
+  std::vector<orangefs::Handle> datafiles;
+  if (attributes.type == orangefs::ObjectType::metafile)
+    datafiles = std::move(attributes.datafiles);
+  co_return co_await destroy(parent, handle, std::move(datafiles));
+}
+
+net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, std::string name,
+                                           Removal what) {
+  if (Result<void> good = check_name(name); !good) co_return good;
+  Change change(session().caches());
+  change.name(directory_handle, name);
+  Result<Directory> parent = co_await directory(directory_handle);
+  if (!parent) co_return std::unexpected(std::move(parent.error()));
+  const Result<orangefs::Handle> object = co_await find(*parent, name);
+  if (!object) co_return std::unexpected(object.error());
+  change.object(*object);
+  // Every check comes before the name is removed.
+  Result<orangefs::Attributes> found = co_await get_attributes(session_, *object);
+  if (!found && !is_missing(found.error())) co_return std::unexpected(std::move(found.error()));
+  if (found) {
+    if (Result<void> good = may_remove(*found, what); !good) co_return good;
+    if (found->type == orangefs::ObjectType::directory) {
+      Result<void> empty = co_await check_empty(*object);
+      if (!empty) co_return empty;
+    }
+  }
+  const Result<std::optional<orangefs::Handle>> left = co_await leave(*parent, name);
+  if (!left) co_return std::unexpected(left.error());
+  // A retry may hide which object the name had. Keep the object then: an object without a name is
+  // better than a name without an object.
+  const std::optional<orangefs::Handle>& led_to = *left;
+  if (!led_to) co_return Result<void>();
+  const orangefs::Handle gone = *led_to;
+  Result<void> destroyed;
+  if (gone != *object) {  // renamed meanwhile
+    change.object(gone);
+    found = co_await get_attributes(session_, gone);
+    if (found) destroyed = may_remove(*found, what);
+  }
+  if (found && destroyed) {
+    destroyed = co_await destroy_all(*parent, gone, std::move(*found));
+  } else if (!found && !is_missing(found.error())) {
+    destroyed = std::unexpected(std::move(found.error()));
+  }
+  // The directory may have got an entry meanwhile, or a server is down: restore the name.
+  if (!destroyed) (void)co_await enter(*parent, std::move(name), gone);
+  co_return destroyed;
+}
+
+net::Task<Result<void>> FileSystem::rename(orangefs::Handle old_parent, std::string name,
+                                           orangefs::Handle new_parent, std::string new_name,
+                                           Renaming how) {
+  Result<void> good = check_name(name);
+  if (good) good = check_name(new_name);
+  if (!good) co_return good;
+  Change change(session().caches());
+  change.name(old_parent, name);
+  change.name(new_parent, new_name);
+  Result<Directory> source = co_await directory(old_parent);
+  if (!source) co_return std::unexpected(std::move(source.error()));
+  Result<orangefs::Handle> moved = co_await find(*source, name);
+  if (!moved) co_return std::unexpected(std::move(moved.error()));
+  Result<Directory> target = co_await directory(new_parent);
+  if (!target) co_return std::unexpected(std::move(target.error()));
+  if (*moved == new_parent) {
+    co_return std::unexpected(
+        error_of("rename: a directory into itself", std::errc::invalid_argument));
+  }
+  if (old_parent == new_parent && name == new_name) {
+    if (how == Renaming::replace) co_return Result<void>();
+    co_return std::unexpected(error_of("rename: the name exists", std::errc::file_exists));
+  }
+  if (how == Renaming::keep) {
+    co_return co_await move(*source, std::move(name), *target, std::move(new_name), *moved);
+  }
+  for (int attempts = 1;; ++attempts) {
+    Result<orangefs::Handle> replaced = co_await find(*target, new_name);
+    if (replaced && *replaced == *moved) co_return Result<void>();
+    Result<void> renamed;
+    std::errc outpaced = std::errc::file_exists;
+    if (replaced) {
+      outpaced = std::errc::no_such_file_or_directory;
+      change.object(*replaced);
+      renamed = co_await replace(*source, name, *target, new_name, *moved, *replaced);
+    } else if (is_missing(replaced.error())) {
+      renamed = co_await move(*source, name, *target, new_name, *moved);
+    } else {
+      renamed = std::unexpected(std::move(replaced.error()));
+      co_return renamed;
+    }
+    // Another client may have taken or removed the new name meanwhile.
+    if (renamed || renamed.error().code != outpaced || attempts == kRenameAttempts) {
+      co_return renamed;
+    }
+    // ... or the old one.
+    const Result<orangefs::Handle> still = co_await find(*source, name);
+    if (!still) co_return std::unexpected(still.error());
+    if (*still != *moved) co_return renamed;
+  }
+}
+
+net::Task<Result<void>> FileSystem::move(Directory& source, std::string name, Directory& target,
+                                         std::string new_name, orangefs::Handle moved) {
+  Result<void> entered = co_await enter(target, new_name, moved);
+  if (!entered) co_return entered;
+  const Result<std::optional<orangefs::Handle>> left = co_await leave(source, name);
+  if (!left) {
+    if (!is_transport_error(left.error())) (void)co_await leave(target, std::move(new_name));
+    co_return std::unexpected(left.error());
+  }
+  // Another client gave the old name to another object meanwhile.
+  const std::optional<orangefs::Handle>& led_to = *left;
+  if (led_to && *led_to != moved) (void)co_await enter(source, std::move(name), *led_to);
+  co_return Result<void>();
+}
+
+net::Task<Result<void>> FileSystem::replace(Directory& source, std::string name, Directory& target,
+                                            std::string new_name, orangefs::Handle moved,
+                                            orangefs::Handle replaced) {
+  Result<orangefs::Attributes> old_object = co_await get_attributes(session_, replaced);
+  if (!old_object && is_missing(old_object.error())) {
+    old_object = orangefs::Attributes{};  // a name without an object is as good as a file
+  }
+  if (!old_object) co_return std::unexpected(std::move(old_object.error()));
+  const bool is_directory = old_object->type == orangefs::ObjectType::directory;
+  const Result<orangefs::Attributes> new_object = co_await get_attributes(session_, moved);
+  if (!new_object) co_return std::unexpected(new_object.error());
+  if (is_directory != (new_object->type == orangefs::ObjectType::directory)) {
+    co_return std::unexpected(
+        error_of("rename: one is a directory, the other is not",
+                 is_directory ? std::errc::is_a_directory : std::errc::not_a_directory));
+  }
+  if (is_directory) {
+    Result<void> empty = co_await check_empty(replaced);
+    if (!empty) co_return empty;
+  }
+  Result<orangefs::Handle> changed = co_await redirect(target, new_name, moved);
+  if (!changed) co_return std::unexpected(std::move(changed.error()));
+  const orangefs::Handle gone = *changed;
+  const Result<std::optional<orangefs::Handle>> left = co_await leave(source, std::move(name));
+  if (!left) {
+    // Both names lead to the object now. A retry of the change would hide what it replaced.
+    if (!is_transport_error(left.error()) && gone != moved) {
+      (void)co_await redirect(target, std::move(new_name), gone);
+    }
+    co_return std::unexpected(left.error());
+  }
+  // A retry finds the new handle in place; what the first attempt replaced is unknown.
+  if (gone == moved) co_return Result<void>();
+  if (gone != replaced) {  // another client was faster
+    old_object = co_await get_attributes(session_, gone);
+    if (!old_object) co_return std::unexpected(std::move(old_object.error()));
+  }
+  co_return co_await destroy_all(target, gone, std::move(*old_object));
+}
+
+}  // namespace vpfs::client
