@@ -21,6 +21,7 @@
 #include "base/system_clock.h"
 #include "control/admin/host_names.h"
 #include "fuse/mount_options.h"
+#include "fuse/orangefs/orangefs_mount.h"
 #include "fuse/posix/config.h"
 #include "fuse/posix/directory_mount.h"
 #include "net/socket_options.h"
@@ -73,34 +74,50 @@ void leave_terminal(int pipe) {
   ::close(pipe);
 }
 
-int serve(const MountOptions& options, Config config, const ConfigErrors& errors,
-          control::HostNames& names, bool foreground) {
-  if (!options.log_level.empty()) config.log_level = options.log_level;
-  if (!options.log.empty()) config.log = options.log;
+// Runs the mount that `make` gives, in the background unless that is not wanted.
+template <typename Make>
+int serve(const MountOptions& options, const Config& config, bool foreground, Make make) {
   std::optional<int> started;
   if (!foreground) {
     started = go_to_background();
     if (!started) return complain("cannot go to the background; -f stays here");
   }
-  if (const auto logging = set_up_logging("vpfs-mount", config.log_level, config.log); !logging) {
+  const std::string& level = options.log_level.empty() ? config.log_level : options.log_level;
+  const std::string& log = options.log.empty() ? config.log : options.log;
+  if (const auto logging = set_up_logging("vpfs-mount", level, log); !logging) {
     return complain(logging.error().message);
   }
-  for (const std::string& warning : errors.warnings()) log_answer(spdlog::level::warn, warning);
   (void)net::raise_open_file_limit();
   net::ignore_broken_pipes();
   // The kernel says what the modes of new files are.
   ::umask(0);
   const SystemClock clock;
-  const auto mount = DirectoryMount::make(options, config, names, clock);
+  const auto mount = make(clock);
   if (!mount) return complain(mount.error().message);
   if (const auto serving = (*mount)->start(); !serving) return complain(serving.error().message);
-  for (const std::string& line : start_lines(config)) spdlog::info("{}", line);
   std::cout << "vpfs-mount: ready at " << options.point.directory << " for " << options.point.source
             << ", pid " << ::getpid() << std::endl;
   sd_notify(0, "READY=1");
   if (started) leave_terminal(*started);
   (*mount)->run();
   return 0;
+}
+
+int serve_directory(const MountOptions& options, const Config& config, const ConfigErrors& errors,
+                    control::HostNames& names, bool foreground) {
+  return serve(options, config, foreground, [&](const Clock& clock) {
+    for (const std::string& warning : errors.warnings()) log_answer(spdlog::level::warn, warning);
+    auto mount = DirectoryMount::make(options, config, names, clock);
+    if (mount) {
+      for (const std::string& line : start_lines(config)) spdlog::info("{}", line);
+    }
+    return mount;
+  });
+}
+
+int serve_orangefs(const MountOptions& options, bool foreground) {
+  return serve(options, Config(), foreground,
+               [&](const Clock& clock) { return pvfs::OrangefsMount::make(options, clock); });
 }
 
 struct CommandLine {
@@ -114,8 +131,10 @@ struct CommandLine {
 };
 
 void define(CLI::App& app, CommandLine& line) {
-  app.add_option("SOURCE", line.source, "posix:DIRECTORY, what is mounted already")->required();
-  app.add_option("DIRECTORY", line.directory, "where it appears with shares")->required();
+  app.add_option("SOURCE", line.source,
+                 "posix:DIRECTORY, what is mounted already, or tcp://HOST:PORT/NAME")
+      ->required();
+  app.add_option("DIRECTORY", line.directory, "where it appears")->required();
   app.add_option("-o", line.lists, "options, with commas between them")
       ->type_name("OPTIONS")
       ->allow_extra_args(false);
@@ -137,7 +156,7 @@ void define_helper(CLI::App& app, CommandLine& line, bool& only_pretend) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Mounts a directory so that its applications get shares of its bandwidth.");
+  CLI::App app("Mounts an OrangeFS, or a directory so that its applications get shares of it.");
   CommandLine line;
   bool only_pretend = false;
   if (is_mount_helper(argv[0])) {
@@ -150,6 +169,10 @@ int run(int argc, char** argv) {
   if (!options) {
     complain(options.error().message);
     return kBadUsage;
+  }
+  if (options->address) {
+    if (line.only_check || only_pretend) return 0;
+    return serve_orangefs(*options, line.foreground);
   }
   options->source = absolute(options->source);
   if (!options->config.empty()) options->config = absolute(options->config);
@@ -168,7 +191,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (only_pretend) return 0;
-  return serve(*options, *config, errors, names, line.foreground);
+  return serve_directory(*options, *config, errors, names, line.foreground);
 }
 
 }  // namespace

@@ -31,11 +31,31 @@ Result<void> read_duration(std::string_view value, Duration& into) {
   return {};
 }
 
-Result<void> read_threads(std::string_view value, std::uint64_t& into) {
+Result<void> read_number(std::string_view value, std::uint64_t least, std::uint64_t most,
+                         std::uint64_t& into) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
-  if (error != std::errc() || end != value.data() + value.size() || into < 2 || into > 4096) {
-    return fail(fmt::format("'{}' is no number from 2 to 4096", value));
+  if (error != std::errc() || end != value.data() + value.size() || into < least || into > most) {
+    return fail(fmt::format("'{}' is no number from {} to {}", value, least, most));
   }
+  return {};
+}
+
+Result<void> read_locks(std::string_view value, bool& local) {
+  if (value != "local" && value != "none") {
+    return fail(fmt::format("'{}' is neither 'none' nor 'local'", value));
+  }
+  local = value == "local";
+  return {};
+}
+
+Result<void> read_virtual_pfs(std::string_view value, std::string& into) {
+  constexpr std::size_t kLongest = 128;
+  const bool printable =
+      std::ranges::all_of(value, [](char each) { return each > ' ' && each <= '~'; });
+  if (value.empty() || value.size() > kLongest || !printable) {
+    return fail("it needs 1 to 128 printable characters without a space");
+  }
+  into = value;
   return {};
 }
 
@@ -61,10 +81,13 @@ Result<void> read_variables(std::string_view value, ProcessJobs::Options& into) 
   return {};
 }
 
+enum class Source : std::uint8_t { any, directory, orangefs };
+
 // One word that an option may be, and what it does.
 struct Word {
   std::string_view name;
   bool takes_value;
+  Source source;  // what it is for
   Result<void> (*apply)(MountOptions&, std::string_view value);
 };
 
@@ -75,38 +98,65 @@ Result<void> just(MountOptions& options, std::string_view /*value*/) {
 }
 
 constexpr std::array kWords = {
-    Word{"config", true,
+    Word{"config", true, Source::directory,
          [](MountOptions& to, std::string_view value) { return read_text(value, to.config); }},
-    Word{"control", true,
+    Word{"control", true, Source::directory,
          [](MountOptions& to, std::string_view value) { return read_text(value, to.control); }},
-    Word{"log", true,
+    Word{"log", true, Source::any,
          [](MountOptions& to, std::string_view value) { return read_text(value, to.log); }},
-    Word{"log_level", true,
+    Word{"log_level", true, Source::any,
          [](MountOptions& to, std::string_view value) { return read_text(value, to.log_level); }},
-    Word{"jobid", true,
+    Word{"jobid", true, Source::any,
          [](MountOptions& to, std::string_view value) { return read_job(value, to.jobs); }},
-    Word{"job_variables", true,
+    Word{"job_variables", true, Source::any,
          [](MountOptions& to, std::string_view value) { return read_variables(value, to.jobs); }},
-    Word{"entry_timeout", true,
+    Word{"entry_timeout", true, Source::any,
          [](MountOptions& to, std::string_view value) {
            return read_duration(value, to.entry_timeout);
          }},
-    Word{"attr_timeout", true,
+    Word{"attr_timeout", true, Source::any,
          [](MountOptions& to, std::string_view value) {
            return read_duration(value, to.attribute_timeout);
          }},
-    Word{"threads", true,
-         [](MountOptions& to, std::string_view value) { return read_threads(value, to.threads); }},
-    Word{"allow_other", false, just<[](MountOptions& to) { to.point.allow_other = true; }>},
-    Word{"allow_root", false, just<[](MountOptions& to) { to.point.allow_root = true; }>},
-    Word{"auto_unmount", false, just<[](MountOptions& to) { to.point.auto_unmount = true; }>},
-    Word{"noauto_unmount", false, just<[](MountOptions& to) { to.point.auto_unmount = false; }>},
-    Word{"intr", false, just<[](MountOptions& to) { to.interrupts = Interrupts::all; }>},
-    Word{"nointr", false, just<[](MountOptions& to) { to.interrupts = Interrupts::of_dying; }>},
-    Word{"acl", false, just<[](MountOptions& to) { to.acl = true; }>},
-    Word{"noacl", false, just<[](MountOptions& to) { to.acl = false; }>},
-    Word{"ro", false, just<[](MountOptions& to) { to.point.read_only = true; }>},
-    Word{"rw", false, just<[](MountOptions& to) { to.point.read_only = false; }>},
+    Word{"threads", true, Source::directory,
+         [](MountOptions& to, std::string_view value) {
+           return read_number(value, 2, 4096, to.threads);
+         }},
+    Word{"workers", true, Source::orangefs,
+         [](MountOptions& to, std::string_view value) {
+           return read_number(value, 1, 64, to.workers);
+         }},
+    Word{"connections", true, Source::orangefs,
+         [](MountOptions& to, std::string_view value) {
+           return read_number(value, 1, 64, to.connections);
+         }},
+    Word{"retry_for", true, Source::orangefs,
+         [](MountOptions& to, std::string_view value) {
+           return read_duration(value, to.retry_for);
+         }},
+    Word{
+        "locks", true, Source::orangefs,
+        [](MountOptions& to, std::string_view value) { return read_locks(value, to.local_locks); }},
+    Word{"vpfs", true, Source::orangefs,
+         [](MountOptions& to, std::string_view value) {
+           return read_virtual_pfs(value, to.virtual_pfs);
+         }},
+    Word{"allow_other", false, Source::any,
+         just<[](MountOptions& to) { to.point.allow_other = true; }>},
+    Word{"allow_root", false, Source::any,
+         just<[](MountOptions& to) { to.point.allow_root = true; }>},
+    Word{"auto_unmount", false, Source::any,
+         just<[](MountOptions& to) { to.point.auto_unmount = true; }>},
+    Word{"noauto_unmount", false, Source::any,
+         just<[](MountOptions& to) { to.point.auto_unmount = false; }>},
+    Word{"intr", false, Source::any,
+         just<[](MountOptions& to) { to.interrupts = Interrupts::all; }>},
+    Word{"nointr", false, Source::any,
+         just<[](MountOptions& to) { to.interrupts = Interrupts::of_dying; }>},
+    Word{"acl", false, Source::directory, just<[](MountOptions& to) { to.acl = true; }>},
+    Word{"noacl", false, Source::directory, just<[](MountOptions& to) { to.acl = false; }>},
+    Word{"ro", false, Source::any, just<[](MountOptions& to) { to.point.read_only = true; }>},
+    Word{"rw", false, Source::any, just<[](MountOptions& to) { to.point.read_only = false; }>},
 };
 
 // For the kernel, as they are.
@@ -141,6 +191,11 @@ Result<void> apply(MountOptions& options, std::string_view text) {
   }
   const auto* const word = std::ranges::find(kWords, name, &Word::name);
   if (word == kWords.end()) return fail(unknown(name));
+  if (word->source != Source::any &&
+      (word->source == Source::orangefs) != options.address.has_value()) {
+    return fail(fmt::format("-o {}: it is for {} only", name,
+                            options.address ? "posix:DIRECTORY" : "tcp://HOST:PORT/NAME"));
+  }
   const bool has_value = equals != std::string_view::npos;
   if (has_value && !word->takes_value) return fail(fmt::format("-o {}: it takes no value", name));
   if (!has_value && word->takes_value) return fail(fmt::format("-o {}: it needs a value", name));
@@ -154,10 +209,16 @@ Result<void> apply(MountOptions& options, std::string_view text) {
 Result<MountOptions> parse_mount_options(std::string_view source, std::string_view directory,
                                          const std::vector<std::string>& lists) {
   MountOptions options;
-  if (!source.starts_with(kPosix) || source.size() == kPosix.size()) {
-    return fail(fmt::format("'{}' is no source; it is posix:DIRECTORY", source));
+  if (source.starts_with(kPosix) && source.size() > kPosix.size()) {
+    options.source = source.substr(kPosix.size());
+  } else if (source.find("://") != source.npos) {
+    Result<client::MountAddress> address = client::parse_mount_address(source);
+    if (!address) return std::unexpected(std::move(address.error()));
+    options.address = std::move(*address);
+  } else {
+    return fail(
+        fmt::format("'{}' is no source; it is posix:DIRECTORY or tcp://HOST:PORT/NAME", source));
   }
-  options.source = source.substr(kPosix.size());
   options.point.source = source;
   options.point.directory = directory;
   for (const std::string& list : lists) {

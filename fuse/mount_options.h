@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "client/orangefs/mount_address.h"
 #include "fuse/interrupt.h"
 #include "fuse/mount_point.h"
 #include "fuse/process_jobs.h"
@@ -16,7 +17,9 @@ namespace vpfs::fuse {
 
 // What a mount is asked for: the source, the directory, and the options behind -o.
 struct MountOptions {
-  std::string source;         // the directory below
+  std::string source;  // the directory below; "" with an address
+  // Of an OrangeFS, instead of a directory.
+  std::optional<client::MountAddress> address;
   MountPoint::Options point;  // directory, and what the kernel is told
   ProcessJobs::Options jobs;  // jobid=, job_variables=
   std::string config;         // config=FILE; "": equal shares for all jobs and users
@@ -28,10 +31,17 @@ struct MountOptions {
   std::uint64_t threads = 256;                   // at most, that wait for the kernel
   bool acl = true;                               // noacl
   Interrupts interrupts = Interrupts::of_dying;  // intr
+  // Of an OrangeFS only.
+  std::uint64_t workers = 2;      // threads, each with connections of its own
+  std::uint64_t connections = 1;  // of each of them to each server
+  Duration retry_for = std::chrono::seconds(60);
+  bool local_locks = false;  // locks=local
+  std::string virtual_pfs;   // vpfs=NAME, which the mount asks the proxies for; "": none
 };
 
-// Reads "posix:DIRECTORY" and lists such as "allow_other,jobid=auto". Options of fstab that are for
-// others (noauto, _netdev, x-...) are passed over. The error names the word.
+// Reads "posix:DIRECTORY" or "tcp://HOST:PORT/NAME", and lists such as "allow_other,jobid=auto".
+// Options of fstab that are for others (noauto, _netdev, x-...) are passed over. The error names
+// the word.
 [[nodiscard]] Result<MountOptions> parse_mount_options(std::string_view source,
                                                        std::string_view directory,
                                                        const std::vector<std::string>& lists);

@@ -37,8 +37,8 @@ MAY_INCLUDE = {
     "tools/allocation_trace": ["base", "control/allocation", "tools/trace"],
     "tools/decode": ["base", "protocols"],
     "tools/load": ["base", "net", "client", "protocols"],
-    "fuse": ["base", "net", "client", "schedulers", "stage", "control/admin", "control/host", "control/metrics",
-             "control/store", "control/wire"],
+    "fuse": ["base", "net", "client", "protocols", "schedulers", "stage", "control/admin", "control/host",
+             "control/metrics", "control/store", "control/wire"],
     "tools/vpfsctl": ["base", "net", "control/wire"],
     "sim": ["base", "schedulers", "stage", "control/allocation"],
     "bench": None,  # None: anything

@@ -12,7 +12,9 @@ struct Caller {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::vector<std::uint32_t> groups = {};  // supplementary
-  std::string jobid = {};                  // the hint on every request for an object; "" sends none
+  // Hints on every request for an object; "" sends none.
+  std::string jobid = {};
+  std::string virtual_pfs = {};  // the hint "vpfs"
 };
 // Shared by the views and open files of one caller.
 using CallerPtr = std::shared_ptr<const Caller>;

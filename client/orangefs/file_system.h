@@ -59,6 +59,10 @@ enum class Removal { any, directory, not_directory };
 // What rename() does with an object that has the new name already; `keep` fails with EEXIST.
 enum class Renaming { replace, keep };
 
+// Asked when a file has lost its last name. True: somebody has it open, so it stays until
+// FileSystem::destroy().
+using Keep = std::function<bool(orangefs::Handle)>;
+
 enum class SetMode : std::int32_t { any = 0, create = 1, replace = 2 };  // of extended attributes
 
 // The name space of an OrangeFS-protocol file system, embedded or real, as one caller sees it.
@@ -122,11 +126,13 @@ class FileSystem {
   [[nodiscard]] net::Task<Result<std::string>> readlink(orangefs::Handle link);
   // Removes a file, an empty directory or a symbolic link.
   [[nodiscard]] net::Task<Result<void>> remove(orangefs::Handle directory, std::string name,
-                                               Removal what = Removal::any);
+                                               Removal what = Removal::any, Keep keep = {});
   // EINVAL if a directory would become an entry of itself. Of deeper loops the caller keeps clear.
   [[nodiscard]] net::Task<Result<void>> rename(orangefs::Handle old_parent, std::string name,
                                                orangefs::Handle new_parent, std::string new_name,
-                                               Renaming how = Renaming::replace);
+                                               Renaming how = Renaming::replace, Keep keep = {});
+  // Destroys a file that has no name any more. One that is gone already is no error.
+  [[nodiscard]] net::Task<Result<void>> destroy(orangefs::Handle file);
   // All entries, in no order.
   [[nodiscard]] net::Task<Result<std::vector<DirectoryEntry>>> readdir(orangefs::Handle directory);
   // The next entries, at most 512.
@@ -209,7 +215,8 @@ class FileSystem {
                                              std::string new_name, orangefs::Handle moved);
   [[nodiscard]] net::Task<Result<void>> replace(Directory& source, std::string name,
                                                 Directory& target, std::string new_name,
-                                                orangefs::Handle moved, orangefs::Handle replaced);
+                                                orangefs::Handle moved, orangefs::Handle replaced,
+                                                const Keep& keep);
   // Removes objects that have lost their name. A missing object is no error.
   [[nodiscard]] net::Task<Result<void>> destroy_all(Directory& parent, orangefs::Handle handle,
                                                     orangefs::Attributes attributes);

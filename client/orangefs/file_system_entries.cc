@@ -121,7 +121,7 @@ net::Task<Result<void>> FileSystem::destroy_all(Directory& parent, orangefs::Han
 }
 
 net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, std::string name,
-                                           Removal what) {
+                                           Removal what, Keep keep) {
   if (Result<void> good = check_name(name); !good) co_return good;
   Change change(session().caches());
   change.name(directory_handle, name);
@@ -153,6 +153,7 @@ net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, st
     found = co_await get_attributes(session_, gone);
     if (found) destroyed = may_remove(*found, what);
   }
+  if (found && destroyed && keep && keep(gone)) co_return destroyed;
   if (found && destroyed) {
     destroyed = co_await destroy_all(*parent, gone, std::move(*found));
   } else if (!found && !is_missing(found.error())) {
@@ -165,7 +166,7 @@ net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, st
 
 net::Task<Result<void>> FileSystem::rename(orangefs::Handle old_parent, std::string name,
                                            orangefs::Handle new_parent, std::string new_name,
-                                           Renaming how) {
+                                           Renaming how, Keep keep) {
   Result<void> good = check_name(name);
   if (good) good = check_name(new_name);
   if (!good) co_return good;
@@ -197,7 +198,7 @@ net::Task<Result<void>> FileSystem::rename(orangefs::Handle old_parent, std::str
     if (replaced) {
       outpaced = std::errc::no_such_file_or_directory;
       change.object(*replaced);
-      renamed = co_await replace(*source, name, *target, new_name, *moved, *replaced);
+      renamed = co_await replace(*source, name, *target, new_name, *moved, *replaced, keep);
     } else if (is_missing(replaced.error())) {
       renamed = co_await move(*source, name, *target, new_name, *moved);
     } else {
@@ -232,7 +233,7 @@ net::Task<Result<void>> FileSystem::move(Directory& source, std::string name, Di
 
 net::Task<Result<void>> FileSystem::replace(Directory& source, std::string name, Directory& target,
                                             std::string new_name, orangefs::Handle moved,
-                                            orangefs::Handle replaced) {
+                                            orangefs::Handle replaced, const Keep& keep) {
   Result<orangefs::Attributes> old_object = co_await get_attributes(session_, replaced);
   if (!old_object && is_missing(old_object.error())) {
     old_object = orangefs::Attributes{};  // a name without an object is as good as a file
@@ -267,7 +268,27 @@ net::Task<Result<void>> FileSystem::replace(Directory& source, std::string name,
     old_object = co_await get_attributes(session_, gone);
     if (!old_object) co_return std::unexpected(std::move(old_object.error()));
   }
+  if (keep && keep(gone)) co_return Result<void>();
   co_return co_await destroy_all(target, gone, std::move(*old_object));
+}
+
+net::Task<Result<void>> FileSystem::destroy(orangefs::Handle file) {
+  Change change(session().caches());
+  change.object(file);
+  Result<orangefs::Attributes> found = co_await get_attributes(session_, file);
+  if (!found && is_missing(found.error())) co_return Result<void>();
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  // The metafile comes last: as long as it is there, somebody may try again.
+  std::vector<orangefs::Handle> objects = std::move(found->datafiles);
+  objects.push_back(file);
+  for (const orangefs::Handle object : objects) {
+    orangefs::RemoveRequest body{
+        .handle = object, .fs_id = config().fs_id, .credential = session_.credential()};
+    const Result<orangefs::Response> gone =
+        co_await session_.ask(object, file, found->capability, std::move(body));
+    if (!gone && !is_missing(gone.error())) co_return std::unexpected(gone.error());
+  }
+  co_return Result<void>();
 }
 
 }  // namespace vpfs::client

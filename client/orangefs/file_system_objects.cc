@@ -1,5 +1,6 @@
 // The part of FileSystem that lists directories, and all kinds of attributes.
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <utility>
 #include <variant>
@@ -183,6 +184,18 @@ net::Task<Result<std::string>> FileSystem::get_extended(orangefs::Handle handle,
 
 net::Task<Result<void>> FileSystem::set_extended(orangefs::Handle handle, std::string key,
                                                  std::string value, SetMode mode) {
+  // Real servers take the flags and do not look at them.
+  if (mode != SetMode::any) {
+    const Result<std::string> present = co_await get_extended(handle, key);
+    const bool missing = !present && present.error().code == std::errc::no_such_file_or_directory;
+    if (!present && !missing) co_return std::unexpected(present.error());
+    if (present && mode == SetMode::create) {
+      co_return fail("extended attribute: it exists", std::make_error_code(std::errc::file_exists));
+    }
+    if (missing && mode == SetMode::replace) {
+      co_return fail("extended attribute: it does not exist", {ENODATA, std::generic_category()});
+    }
+  }
   const orangefs::SeteattrRequest body{.handle = handle,
                                        .fs_id = config().fs_id,
                                        .flags = static_cast<std::int32_t>(mode),

@@ -217,13 +217,13 @@ orangefs::Hints Session::hints(const Caller& caller, orangefs::Handle object) {
                    .number = object,
                    .key = {},
                    .text = {}});
-  if (!caller.jobid.empty()) {
-    hints.push_back({.type = orangefs::HintType::named,
-                     .raw_type = 0,
-                     .number = 0,
-                     .key = "jobid",
-                     .text = caller.jobid});
-  }
+  const auto add = [&hints](const char* key, const std::string& text) {
+    if (text.empty()) return;
+    hints.push_back(
+        {.type = orangefs::HintType::named, .raw_type = 0, .number = 0, .key = key, .text = text});
+  };
+  add("jobid", caller.jobid);
+  add("vpfs", caller.virtual_pfs);
   return hints;
 }
 

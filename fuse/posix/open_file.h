@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "fuse/descriptor.h"
-#include "fuse/posix/handles.h"
+#include "fuse/handles.h"
 
 namespace vpfs::fuse {
 

@@ -211,19 +211,6 @@ TEST_F(MountFiles, TheFileSystemIsAsLargeAsTheOneBelow) {
   EXPECT_EQ(here.f_bsize, there.f_bsize);
 }
 
-// Runs as another user, in a process of its own, and returns what `act` does.
-int as_user(uid_t uid, const std::vector<gid_t>& groups, const std::function<int()>& act) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const bool is =
-        ::setgroups(groups.size(), groups.data()) == 0 && ::setgid(uid) == 0 && ::setuid(uid) == 0;
-    ::_exit(is ? act() : 111);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 112;
-}
-
 TEST_F(MountFiles, OtherUsersMayWhatTheyMayBelow) {
   const MountProcess mount;
   fs::permissions(mount.scratch(), fs::perms::all);

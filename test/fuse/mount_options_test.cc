@@ -71,8 +71,38 @@ TEST(MountOptions, AMistakeIsNamedWithWhatWasMeant) {
 }
 
 TEST(MountOptions, ASourceOfAnotherKindIsNamed) {
-  EXPECT_EQ(error_of("", "/data"), "'/data' is no source; it is posix:DIRECTORY");
-  EXPECT_EQ(error_of("", "posix:"), "'posix:' is no source; it is posix:DIRECTORY");
+  const std::string kinds = "it is posix:DIRECTORY or tcp://HOST:PORT/NAME";
+  EXPECT_EQ(error_of("", "/data"), "'/data' is no source; " + kinds);
+  EXPECT_EQ(error_of("", "posix:"), "'posix:' is no source; " + kinds);
+  EXPECT_THAT(error_of("", "tcp://host"), HasSubstr("tcp://host"));
+}
+
+TEST(MountOptions, AnAddressIsAnOrangefs) {
+  const auto options =
+      parse_mount_options("tcp-px://meta1:3334/vpfs", "/mnt",
+                          {"jobid=auto,workers=4,connections=2,retry_for=90,locks=local,vpfs=big"});
+  ASSERT_TRUE(options) << options.error().message;
+  ASSERT_TRUE(options->address);
+  EXPECT_EQ(options->address->scheme, "tcp-px");
+  EXPECT_EQ(options->address->host_port, "meta1:3334");
+  EXPECT_EQ(options->address->file_system, "vpfs");
+  EXPECT_EQ(options->point.source, "tcp-px://meta1:3334/vpfs");
+  EXPECT_EQ(options->workers, 4U);
+  EXPECT_EQ(options->connections, 2U);
+  EXPECT_EQ(options->retry_for, std::chrono::seconds(90));
+  EXPECT_TRUE(options->local_locks);
+  EXPECT_EQ(options->virtual_pfs, "big");
+}
+
+TEST(MountOptions, WordsForTheOtherKindOfSourceAreNamed) {
+  const std::string address = "tcp://meta1:3334/vpfs";
+  EXPECT_EQ(error_of("config=/etc/x", address), "-o config: it is for posix:DIRECTORY only");
+  EXPECT_EQ(error_of("threads=8", address), "-o threads: it is for posix:DIRECTORY only");
+  EXPECT_EQ(error_of("locks=local"), "-o locks: it is for tcp://HOST:PORT/NAME only");
+  EXPECT_EQ(error_of("locks=global", address), "-o locks: 'global' is neither 'none' nor 'local'");
+  EXPECT_EQ(error_of("workers=0", address), "-o workers: '0' is no number from 1 to 64");
+  EXPECT_EQ(error_of("retry_for=soon", address), "-o retry_for: 'soon' is no time");
+  EXPECT_THAT(error_of("vpfs=a b", address), HasSubstr("-o vpfs: it needs 1 to 128"));
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test/support/places.h"
@@ -55,7 +57,9 @@ MountProcess::MountProcess(const Settings& settings)
       path_(scratch_.path() / "mount") {
   std::filesystem::create_directories(below_);
   std::filesystem::create_directories(path_);
-  command_ = {program("vpfs-mount"), "posix:" + below_.string(), path_.string(), "-f"};
+  const std::string source =
+      settings.address.empty() ? "posix:" + below_.string() : settings.address;
+  command_ = {program("vpfs-mount"), source, path_.string(), "-f"};
   if (!settings.config.empty()) {
     std::string text = filled_in(settings.config, "{socket}", socket());
     text = filled_in(text, "{status_file}", scratch_.path() / "status.json");
@@ -115,6 +119,18 @@ std::string MountProcess::ask(std::vector<std::string> words) const {
   Process process(command);
   (void)process.wait();
   return process.output() + process.errors();
+}
+
+int as_user(uid_t uid, const std::vector<gid_t>& groups, const std::function<int()>& act) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool is =
+        ::setgroups(groups.size(), groups.data()) == 0 && ::setgid(uid) == 0 && ::setuid(uid) == 0;
+    ::_exit(is ? act() : 111);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 112;
 }
 
 }  // namespace vpfs::test

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sys/types.h>
 
 #include "test/support/process.h"
 
@@ -25,8 +27,8 @@ class MountTest : public ::testing::Test {
   }
 };
 
-// A real vpfs-mount over a directory of its own. Its destructor unmounts, and fails the test if the
-// program does not end with 0 then.
+// A real vpfs-mount over a directory of its own, or of an OrangeFS. Its destructor unmounts, and
+// fails the test if the program does not end with 0 then.
 class MountProcess {
  public:
   struct Settings {
@@ -34,6 +36,7 @@ class MountProcess {
     std::string config;
     std::vector<std::string> options = {"allow_other"};  // behind -o
     std::filesystem::path below = {};                    // "": a new directory
+    std::string address = {};                            // "tcp://..." instead of a directory below
   };
   explicit MountProcess(const Settings& settings);
   MountProcess() : MountProcess(Settings()) {}
@@ -68,6 +71,10 @@ class MountProcess {
   std::vector<std::string> command_;
   std::optional<Process> process_;
 };
+
+// Runs as another user, in a process of its own, and returns what `act` does.
+[[nodiscard]] int as_user(uid_t uid, const std::vector<gid_t>& groups,
+                          const std::function<int()>& act);
 
 // Whether it comes true within ten seconds.
 template <typename Condition>

@@ -27,11 +27,16 @@ bool answers(std::uint16_t port) {
 }  // namespace
 
 EmbeddedServers::EmbeddedServers(int count, const std::string& extra,
-                                 const std::vector<std::uint16_t>& proxies) {
-  std::string text =
-      "file_system: {name: vpfs, id: 1234}\n"
-      "storage: {engine: memory, capacity: 1 GiB}\n"
-      "log_level: warn\nservers:\n";
+                                 const std::vector<std::uint16_t>& proxies, Engine engine) {
+  const std::string storage =
+      engine == Engine::memory
+          ? "engine: memory"
+          : fmt::format("engine: directory, path: {}", (directory_.path() / "store").string());
+  std::string text = fmt::format(
+      "file_system: {{name: vpfs, id: 1234}}\n"
+      "storage: {{{}, capacity: 1 GiB}}\n"
+      "log_level: warn\nservers:\n",
+      storage);
   for (int i = 0; i < count; ++i) {
     ports_.emplace_back();
     std::string addresses = fmt::format("\"tcp://{}\"", ports_.back().address());

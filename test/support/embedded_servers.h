@@ -9,13 +9,17 @@
 
 namespace vpfs::test {
 
-// A file system "vpfs" of embedded servers (vpfs-server, memory engine) on free loopback ports.
+// A file system "vpfs" of embedded servers (vpfs-server) on free loopback ports.
 class EmbeddedServers {
  public:
+  // The memory engine forgets everything when a server ends; the directory engine does not.
+  enum class Engine { memory, directory };
+
   // `extra` is added to the configuration. `proxies` has one port of 127.0.0.1 for each server: its
   // address in the zone tcp-px.
   explicit EmbeddedServers(int count, const std::string& extra = "",
-                           const std::vector<std::uint16_t>& proxies = {});
+                           const std::vector<std::uint16_t>& proxies = {},
+                           Engine engine = Engine::memory);
 
   [[nodiscard]] std::string address() const;
   [[nodiscard]] std::uint16_t port(std::size_t index) const { return ports_[index].number(); }

@@ -1,0 +1,204 @@
+// Operations on attributes, extended ones too.
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "fuse/orangefs/call.h"
+#include "fuse/orangefs/file_system.h"
+
+namespace vpfs::fuse::pvfs {
+namespace {
+
+constexpr std::uint32_t kPermissions = 07777;
+
+void answer_attributes(Call& call, const client::Stat& object) {
+  const struct stat attributes = call.files().attributes_of(object);
+  const double timeout = call.files().attribute_seconds();
+  fuse_reply_attr(call.take(), &attributes, timeout);
+}
+
+net::Task<> get_attributes(Call call, orangefs::Handle handle) {
+  const Result<client::Stat> object = co_await call.servers().stat(handle);
+  if (!object) co_return call.fail(object.error());
+  answer_attributes(call, *object);
+}
+
+// What chown and truncate by somebody who is not root leave of a mode.
+std::optional<std::uint32_t> cleared_of_id_bits(const client::Stat& object) {
+  if (object.type != orangefs::ObjectType::metafile) return std::nullopt;
+  std::uint32_t kept = object.permissions & ~static_cast<std::uint32_t>(S_ISUID);
+  if ((object.permissions & S_IXGRP) != 0) kept &= ~static_cast<std::uint32_t>(S_ISGID);
+  return kept == object.permissions ? std::nullopt : std::optional(kept);
+}
+
+client::AttributeChanges changes_of(const struct stat& wanted, int which) {
+  const auto now = static_cast<std::uint64_t>(std::time(nullptr));
+  client::AttributeChanges changes;
+  if ((which & FUSE_SET_ATTR_UID) != 0) changes.uid = wanted.st_uid;
+  if ((which & FUSE_SET_ATTR_GID) != 0) changes.gid = wanted.st_gid;
+  if ((which & FUSE_SET_ATTR_MODE) != 0) changes.permissions = wanted.st_mode & kPermissions;
+  if ((which & FUSE_SET_ATTR_ATIME_NOW) != 0) {
+    changes.atime = now;
+  } else if ((which & FUSE_SET_ATTR_ATIME) != 0) {
+    changes.atime = static_cast<std::uint64_t>(wanted.st_atim.tv_sec);
+  }
+  if ((which & FUSE_SET_ATTR_MTIME_NOW) != 0) {
+    changes.mtime = now;
+  } else if ((which & FUSE_SET_ATTR_MTIME) != 0) {
+    changes.mtime = static_cast<std::uint64_t>(wanted.st_mtim.tv_sec);
+  }
+  return changes;
+}
+
+bool is_empty(const client::AttributeChanges& changes) {
+  return !changes.uid && !changes.gid && !changes.permissions && !changes.atime && !changes.mtime;
+}
+
+net::Task<> set_attributes(Call call, orangefs::Handle handle, struct stat wanted, int which) {
+  client::AttributeChanges changes = changes_of(wanted, which);
+  const bool cuts = (which & FUSE_SET_ATTR_SIZE) != 0;
+  const bool clears = cuts || changes.uid || changes.gid;
+  if (clears && call.caller()->uid != 0 && !changes.permissions) {
+    const Result<client::Stat> before = co_await call.servers().stat(handle);
+    if (!before) co_return call.fail(before.error());
+    changes.permissions = cleared_of_id_bits(*before);
+  }
+  if (cuts) {
+    const Result<void> cut =
+        co_await call.servers().truncate(handle, static_cast<std::uint64_t>(wanted.st_size));
+    if (!cut) co_return call.fail(cut.error());
+    // The servers leave that to the client, as with a write.
+    if (!changes.mtime) changes.mtime = static_cast<std::uint64_t>(std::time(nullptr));
+  }
+  if (changes.mtime) call.files().objects().forget_write(handle);
+  if (!is_empty(changes)) {
+    const Result<void> set = co_await call.servers().set_attributes(handle, changes);
+    if (!set) co_return call.fail(set.error());
+  }
+  const Result<client::Stat> object = co_await call.servers().stat(handle);
+  if (!object) co_return call.fail(object.error());
+  answer_attributes(call, *object);
+}
+
+// OrangeFS keeps what users attach to their files. Capabilities, labels and ACLs of the kernel it
+// does not know.
+bool is_kept(std::string_view name) {
+  return name.starts_with("user.");
+}
+
+net::Task<> set_extended(Call call, orangefs::Handle handle, std::string name, std::string value,
+                         client::SetMode mode) {
+  const Result<void> set =
+      co_await call.servers().set_extended(handle, std::move(name), std::move(value), mode);
+  if (!set) co_return call.fail(set.error());
+  call.succeed();
+}
+
+net::Task<> remove_extended(Call call, orangefs::Handle handle, std::string name) {
+  const Result<void> removed = co_await call.servers().remove_extended(handle, std::move(name));
+  if (!removed) co_return call.fail(removed.error());
+  call.succeed();
+}
+
+// With size 0 the process asks how long the text is.
+void answer_text(Call& call, std::string_view text, std::size_t size) {
+  if (size == 0) {
+    fuse_reply_xattr(call.take(), text.size());
+  } else if (text.size() > size) {
+    call.fail(ERANGE);
+  } else {
+    fuse_reply_buf(call.take(), text.data(), text.size());
+  }
+}
+
+net::Task<> get_extended(Call call, orangefs::Handle handle, std::string name, std::size_t size) {
+  const Result<std::string> value = co_await call.servers().get_extended(handle, std::move(name));
+  if (!value) {
+    const int number = client::errno_of(value.error());
+    co_return call.fail(number == ENOENT ? ENODATA : number);
+  }
+  answer_text(call, *value, size);
+}
+
+net::Task<> list_extended(Call call, orangefs::Handle handle, std::size_t size) {
+  const Result<std::vector<std::string>> names = co_await call.servers().list_extended(handle);
+  if (!names) co_return call.fail(names.error());
+  std::string text;
+  for (const std::string& name : *names) {
+    if (is_kept(name)) text.append(name).push_back('\0');
+  }
+  answer_text(call, text, size);
+}
+
+void getattr(fuse_req_t request, fuse_ino_t number, fuse_file_info* /*info*/) {
+  Call call(request);
+  Worker& worker = call.worker();
+  const orangefs::Handle handle = call.files().handle_of(number);
+  worker.spawn(get_attributes(std::move(call), handle));
+}
+
+void setattr(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,
+             fuse_file_info* /*info*/) {
+  Call call(request);
+  Worker& worker = call.worker();
+  const orangefs::Handle handle = call.files().handle_of(number);
+  worker.spawn(set_attributes(std::move(call), handle, *wanted, which));
+}
+
+void setxattr(fuse_req_t request, fuse_ino_t number, const char* name, const char* value,
+              std::size_t size, int flags) {
+  Call call(request);
+  if (!is_kept(name)) return call.fail(EOPNOTSUPP);
+  const client::SetMode mode = flags == XATTR_CREATE    ? client::SetMode::create
+                               : flags == XATTR_REPLACE ? client::SetMode::replace
+                                                        : client::SetMode::any;
+  Worker& worker = call.worker();
+  const orangefs::Handle handle = call.files().handle_of(number);
+  std::string content(value, size);
+  worker.spawn(set_extended(std::move(call), handle, name, std::move(content), mode));
+}
+
+void removexattr(fuse_req_t request, fuse_ino_t number, const char* name) {
+  Call call(request);
+  if (!is_kept(name)) return call.fail(EOPNOTSUPP);
+  Worker& worker = call.worker();
+  const orangefs::Handle handle = call.files().handle_of(number);
+  worker.spawn(remove_extended(std::move(call), handle, name));
+}
+
+void getxattr(fuse_req_t request, fuse_ino_t number, const char* name, std::size_t size) {
+  Call call(request);
+  // The kernel itself asks for some before it runs a program.
+  if (!is_kept(name)) return call.fail(EOPNOTSUPP);
+  Worker& worker = call.worker();
+  const orangefs::Handle handle = call.files().handle_of(number);
+  worker.spawn(get_extended(std::move(call), handle, name, size));
+}
+
+void listxattr(fuse_req_t request, fuse_ino_t number, std::size_t size) {
+  Call call(request);
+  Worker& worker = call.worker();
+  const orangefs::Handle handle = call.files().handle_of(number);
+  worker.spawn(list_extended(std::move(call), handle, size));
+}
+
+}  // namespace
+
+void add_attribute_operations(fuse_lowlevel_ops& operations) {
+  operations.getattr = getattr;
+  operations.setattr = setattr;
+  operations.setxattr = setxattr;
+  operations.getxattr = getxattr;
+  operations.listxattr = listxattr;
+  operations.removexattr = removexattr;
+}
+
+}  // namespace vpfs::fuse::pvfs

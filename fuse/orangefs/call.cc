@@ -1,0 +1,41 @@
+#include "fuse/orangefs/call.h"
+
+#include <cerrno>
+
+namespace vpfs::fuse::pvfs {
+namespace {
+
+client::CallerPtr caller_of(fuse_req_t request, Worker& worker) {
+  const fuse_ctx& context = *fuse_req_ctx(request);
+  return worker.files().callers().of(context.uid, context.gid, context.pid);
+}
+
+}  // namespace
+
+Call::Call(fuse_req_t request)
+    : worker_(&Worker::current()),
+      request_(request),
+      unique_(worker_->unique()),
+      caller_(caller_of(request, *worker_)),
+      servers_(worker_->session().as(caller_)) {
+  worker_->running().add(unique_, fuse_req_ctx(request)->pid);
+}
+
+Call::~Call() {
+  if (request_ != nullptr) fail(EIO);
+}
+
+fuse_req_t Call::take() {
+  worker_->running().remove(unique_);
+  return std::exchange(request_, nullptr);
+}
+
+void Call::fail(int number) {
+  fuse_reply_err(take(), number);
+}
+
+void Call::fail(const Error& error) {
+  fail(client::errno_of(error));
+}
+
+}  // namespace vpfs::fuse::pvfs

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#define FUSE_USE_VERSION 314
+#include <fuse_lowlevel.h>
+
+#include "base/result.h"
+#include "client/orangefs/file_system.h"
+#include "fuse/orangefs/worker.h"
+
+namespace vpfs::fuse::pvfs {
+
+// A request on names or attributes while a worker is busy with it, and the servers in the name of
+// its caller. It is answered once: with take(), fail() or succeed(), or with EIO when it goes
+// without. An answer that comes after the process was interrupted is dropped by the kernel.
+class Call {
+ public:
+  // Of the message that the calling worker is taking.
+  explicit Call(fuse_req_t request);
+  Call(Call&& other) noexcept
+      : worker_(other.worker_),
+        request_(std::exchange(other.request_, nullptr)),
+        unique_(other.unique_),
+        caller_(std::move(other.caller_)),
+        servers_(std::move(other.servers_)) {}
+  Call& operator=(Call&&) = delete;
+  ~Call();
+
+  [[nodiscard]] Worker& worker() const { return *worker_; }
+  [[nodiscard]] OrangefsFileSystem& files() const { return worker_->files(); }
+  [[nodiscard]] const client::CallerPtr& caller() const { return caller_; }
+  // Outlives the operations that this call waits for.
+  [[nodiscard]] client::FileSystem& servers() { return servers_; }
+  [[nodiscard]] fuse_req_t request() const { return request_; }
+
+  // For the one answer: nobody is told EINTR from now on.
+  [[nodiscard]] fuse_req_t take();
+  void fail(int number);
+  void fail(const Error& error);
+  void succeed() { fail(0); }
+
+ private:
+  Worker* worker_;
+  fuse_req_t request_;
+  std::uint64_t unique_;
+  client::CallerPtr caller_;
+  client::FileSystem servers_;
+};
+
+}  // namespace vpfs::fuse::pvfs

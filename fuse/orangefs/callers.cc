@@ -1,0 +1,38 @@
+#include "fuse/orangefs/callers.h"
+
+#include <cstddef>
+#include <memory>
+
+namespace vpfs::fuse::pvfs {
+namespace {
+
+constexpr Duration kBelieved = std::chrono::milliseconds(100);
+constexpr std::size_t kMostKnown = 4096;
+
+}  // namespace
+
+client::CallerPtr Callers::of(uid_t uid, gid_t gid, pid_t process) {
+  const TimePoint now = clock_.now();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(process);
+    if (found != known_.end() && now < found->second.until && found->second.caller->uid == uid &&
+        found->second.caller->gid == gid) {
+      return found->second.caller;
+    }
+  }
+  const auto caller = std::make_shared<client::Caller>();
+  caller->uid = uid;
+  caller->gid = gid;
+  caller->virtual_pfs = virtual_pfs_;
+  if (process != 0) {
+    for (const gid_t group : groups_.of(process)) caller->groups.push_back(group);
+    caller->jobid = jobs_.job_of(process);
+  }
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kMostKnown) known_.clear();
+  known_.insert_or_assign(process, Known{.caller = caller, .until = now + kBelieved});
+  return caller;
+}
+
+}  // namespace vpfs::fuse::pvfs

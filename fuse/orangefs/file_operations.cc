@@ -1,0 +1,181 @@
+// Operations on open files, but for their data (io.h), and on the file system.
+#include <cerrno>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+
+#include "fuse/orangefs/call.h"
+#include "fuse/orangefs/file_system.h"
+#include "fuse/orangefs/io.h"
+
+namespace vpfs::fuse::pvfs {
+namespace {
+
+constexpr std::uint32_t kPermissions = 07777;
+constexpr std::uint64_t kBlock = 4096;  // in which statfs counts
+constexpr unsigned long kLongestName = 255;
+
+OpenFilePtr new_open_file(Call& call, orangefs::Handle handle) {
+  auto file = std::make_shared<OpenFile>(handle, call.caller(), call.files().workers());
+  // Before the servers are asked, so that who removes the name meanwhile leaves the file.
+  file->object = call.files().objects().open(handle);
+  return file;
+}
+
+net::Task<> finish(Worker& worker, OpenFilePtr file) {
+  (void)co_await tell_time_of_write(worker, file);
+  if (!worker.files().objects().close(file->handle)) co_return;
+  client::FileSystem servers = worker.session().as(file->caller);
+  (void)co_await servers.destroy(file->handle);
+}
+
+// The kernel has it open, unless nobody waits for the answer any more. `reply` gives what libfuse
+// returned.
+template <typename Reply>
+void hand_over(Call& call, OpenFilePtr file, fuse_file_info& info, Reply reply) {
+  Worker& worker = call.worker();
+  info.fh = worker.files().files().add(file);
+  if (reply(call.take(), info) == 0) return;
+  worker.files().files().close(info.fh);
+  worker.spawn(finish(worker, std::move(file)));
+}
+
+net::Task<Result<client::File*>> open_here(Call& call, OpenFilePtr file, int flags) {
+  Result<client::File*> own = co_await file_of(call.worker(), file);
+  if (!own || (flags & O_TRUNC) == 0) co_return own;
+  const Result<void> cut = co_await (*own)->truncate(0);
+  if (!cut) co_return std::unexpected(cut.error());
+  file->object->written_at = static_cast<std::uint64_t>(std::time(nullptr));
+  co_return own;
+}
+
+net::Task<> open_file(Call call, orangefs::Handle handle, fuse_file_info info) {
+  OpenFilePtr file = new_open_file(call, handle);
+  const Result<client::File*> own = co_await open_here(call, file, info.flags);
+  if (!own) {
+    call.fail(own.error());
+    co_await finish(call.worker(), file);
+    co_return;
+  }
+  // Its size may have changed on another node, and reads end at the size that the kernel knows.
+  call.worker().channel().attributes_changed(call.files().number_of(handle));
+  hand_over(call, std::move(file), info, [](fuse_req_t request, const fuse_file_info& opened) {
+    return fuse_reply_open(request, &opened);
+  });
+}
+
+net::Task<> create_file(Call call, orangefs::Handle directory, std::string name,
+                        std::uint32_t permissions, fuse_file_info info) {
+  Result<orangefs::Handle> made = co_await call.servers().create(directory, name, permissions);
+  bool is_new = made.has_value();
+  // Another node was faster.
+  if (!made && client::errno_of(made.error()) == EEXIST && (info.flags & O_EXCL) == 0) {
+    made = co_await call.servers().lookup(directory, std::move(name));
+  }
+  if (!made) co_return call.fail(made.error());
+  OpenFilePtr file = new_open_file(call, *made);
+  const Result<client::File*> own = co_await open_here(call, file, is_new ? 0 : info.flags);
+  Result<client::Stat> object = fail("");
+  if (own && is_new) object = (*own)->status();
+  if (own && !is_new) object = co_await call.servers().stat(*made);
+  if (!own || !object) {
+    call.fail(own ? object.error() : own.error());
+    co_await finish(call.worker(), file);
+    co_return;
+  }
+  const fuse_entry_param entry = call.files().entry_of(*object);
+  hand_over(call, std::move(file), info,
+            [&entry](fuse_req_t request, const fuse_file_info& opened) {
+              return fuse_reply_create(request, &entry, &opened);
+            });
+}
+
+net::Task<> flush_file(Call call, OpenFilePtr file) {
+  const Result<void> told = co_await tell_time_of_write(call.worker(), std::move(file));
+  if (!told) co_return call.fail(told.error());
+  call.succeed();
+}
+
+net::Task<> sync_file(Call call, OpenFilePtr file) {
+  const Result<client::File*> own = co_await file_of(call.worker(), file);
+  if (!own) co_return call.fail(own.error());
+  const Result<void> told = co_await tell_time_of_write(call.worker(), file);
+  if (!told) co_return call.fail(told.error());
+  const Result<void> flushed = co_await (*own)->flush();
+  if (!flushed) co_return call.fail(flushed.error());
+  call.succeed();
+}
+
+net::Task<> tell_status(Call call) {
+  const Result<client::FileSystemStatus> all = co_await call.servers().statfs();
+  if (!all) co_return call.fail(all.error());
+  struct statvfs status = {};
+  status.f_bsize = kBlock;
+  status.f_frsize = kBlock;
+  status.f_blocks = all->bytes_total / kBlock;
+  status.f_bfree = status.f_bavail = all->bytes_available / kBlock;
+  status.f_files = all->handles_total;
+  status.f_ffree = status.f_favail = all->handles_available;
+  status.f_namemax = kLongestName;
+  fuse_reply_statfs(call.take(), &status);
+}
+
+void open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
+  Call call(request);
+  Worker& worker = call.worker();
+  const orangefs::Handle handle = call.files().handle_of(number);
+  worker.spawn(open_file(std::move(call), handle, *info));
+}
+
+void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
+            fuse_file_info* info) {
+  Call call(request);
+  Worker& worker = call.worker();
+  const orangefs::Handle directory = call.files().handle_of(parent);
+  worker.spawn(create_file(std::move(call), directory, name, mode & kPermissions, *info));
+}
+
+void flush(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
+  Call call(request);
+  Worker& worker = call.worker();
+  OpenFilePtr file = OpenFiles::at(info->fh).shared_from_this();
+  worker.spawn(flush_file(std::move(call), std::move(file)));
+}
+
+void release(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
+  Worker& worker = Worker::current();
+  OpenFilePtr file = OpenFiles::at(info->fh).shared_from_this();
+  worker.files().files().close(info->fh);
+  fuse_reply_err(request, 0);
+  worker.spawn(finish(worker, std::move(file)));
+}
+
+void fsync(fuse_req_t request, fuse_ino_t /*number*/, int /*only_data*/, fuse_file_info* info) {
+  Call call(request);
+  Worker& worker = call.worker();
+  OpenFilePtr file = OpenFiles::at(info->fh).shared_from_this();
+  worker.spawn(sync_file(std::move(call), std::move(file)));
+}
+
+void statfs(fuse_req_t request, fuse_ino_t /*number*/) {
+  Call call(request);
+  Worker& worker = call.worker();
+  worker.spawn(tell_status(std::move(call)));
+}
+
+}  // namespace
+
+void add_file_operations(fuse_lowlevel_ops& operations) {
+  operations.open = open;
+  operations.create = create;
+  operations.flush = flush;
+  operations.release = release;
+  operations.fsync = fsync;
+  operations.statfs = statfs;
+}
+
+}  // namespace vpfs::fuse::pvfs

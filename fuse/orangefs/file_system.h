@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include <sys/stat.h>
+
+#define FUSE_USE_VERSION 314
+#include <fuse_lowlevel.h>
+
+#include "base/clock.h"
+#include "client/orangefs/file_system.h"
+#include "fuse/orangefs/callers.h"
+#include "fuse/orangefs/open_file.h"
+#include "fuse/orangefs/open_objects.h"
+#include "fuse/process_groups.h"
+#include "fuse/process_jobs.h"
+
+namespace vpfs::fuse::pvfs {
+
+// What the workers of a mounted OrangeFS share. Names and attributes are with the servers, and with
+// the kernel for as long as the timeouts say; what is here is what processes have open.
+//
+// The kernel's number of an object is its handle, but for the root directory, which is 1 to the
+// kernel. Thread-safe.
+class OrangefsFileSystem {
+ public:
+  struct Options {
+    Duration entry_timeout = std::chrono::seconds(1);
+    Duration attribute_timeout = std::chrono::seconds(1);
+    bool local_locks = false;      // those of one mount are not seen by others
+    std::string virtual_pfs = {};  // which all requests ask for; "": none
+  };
+
+  // Jobs and clock outlive it.
+  OrangefsFileSystem(Options options, orangefs::Handle root, std::size_t workers, ProcessJobs& jobs,
+                     const Clock& clock)
+      : options_(std::move(options)),
+        root_(root),
+        workers_(workers),
+        groups_(clock),
+        callers_(options_.virtual_pfs, groups_, jobs, clock) {}
+
+  // For MountPoint, with the file system as their owner.
+  [[nodiscard]] const fuse_lowlevel_ops& operations() const;
+
+  [[nodiscard]] orangefs::Handle handle_of(fuse_ino_t number) const {
+    return number == FUSE_ROOT_ID ? root_ : number;
+  }
+  [[nodiscard]] fuse_ino_t number_of(orangefs::Handle handle) const {
+    return handle == root_ ? FUSE_ROOT_ID : handle;
+  }
+  // The attributes as the kernel has them, times of writes here included.
+  [[nodiscard]] struct stat attributes_of(const client::Stat& object) const;
+  [[nodiscard]] fuse_entry_param entry_of(const client::Stat& object) const;
+  [[nodiscard]] double attribute_seconds() const;
+
+  [[nodiscard]] std::size_t workers() const { return workers_; }
+  [[nodiscard]] Callers& callers() { return callers_; }
+  [[nodiscard]] OpenObjects& objects() { return objects_; }
+  [[nodiscard]] OpenFiles& files() { return files_; }
+  [[nodiscard]] OpenDirectories& directories() { return directories_; }
+
+ private:
+  const Options options_;
+  const orangefs::Handle root_;
+  const std::size_t workers_;
+  ProcessGroups groups_;
+  Callers callers_;
+  OpenObjects objects_;
+  OpenFiles files_;
+  OpenDirectories directories_;
+};
+
+// Parts of the table of operations.
+void add_name_operations(fuse_lowlevel_ops& operations);
+void add_file_operations(fuse_lowlevel_ops& operations);
+void add_directory_operations(fuse_lowlevel_ops& operations);
+void add_attribute_operations(fuse_lowlevel_ops& operations);
+
+}  // namespace vpfs::fuse::pvfs

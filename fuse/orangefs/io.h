@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/result.h"
+#include "client/orangefs/file.h"
+#include "fuse/buffer.h"
+#include "fuse/orangefs/open_file.h"
+#include "net/async.h"
+
+// The data of files, between the kernel and the servers.
+namespace vpfs::fuse::pvfs {
+
+class Worker;
+
+// The worker's own client::File of an open file, opened if it has none yet. It lives as long as
+// the open file.
+[[nodiscard]] net::Task<Result<client::File*>> file_of(Worker& worker, OpenFilePtr file);
+
+struct IoMessage {
+  std::uint64_t unique = 0;  // in the worker's running requests, until it is answered
+  OpenFilePtr file;
+  std::uint64_t offset = 0;
+  std::size_t size = 0;
+  bool clears_id_bits = false;  // of a write, in the name of somebody who is not root
+};
+
+// Reads what the message asks for, and answers it.
+[[nodiscard]] net::Task<> read(Worker& worker, IoMessage message);
+// Writes what lies in `buffer`, and answers. The data are the operation's until then: if the
+// process stops waiting they still go where it wanted them.
+[[nodiscard]] net::Task<> write(Worker& worker, IoMessage message, std::unique_ptr<Buffer> buffer);
+
+// Tells the server when the file was last written, unless it knows.
+[[nodiscard]] net::Task<Result<void>> tell_time_of_write(Worker& worker, OpenFilePtr file);
+
+}  // namespace vpfs::fuse::pvfs

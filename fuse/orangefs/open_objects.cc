@@ -1,0 +1,45 @@
+#include "fuse/orangefs/open_objects.h"
+
+#include "base/check.h"
+
+namespace vpfs::fuse::pvfs {
+
+std::shared_ptr<OpenObject> OpenObjects::open(orangefs::Handle handle) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<OpenObject>& object = all_[handle];
+  if (!object) object = std::make_shared<OpenObject>();
+  ++object->opens;
+  return object;
+}
+
+bool OpenObjects::close(orangefs::Handle handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = all_.find(handle);
+  VPFS_ASSERT(found != all_.end());
+  if (--found->second->opens > 0) return false;
+  const bool nameless = found->second->nameless;
+  all_.erase(found);
+  return nameless;
+}
+
+bool OpenObjects::keep(orangefs::Handle handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = all_.find(handle);
+  if (found == all_.end()) return false;
+  found->second->nameless = true;
+  return true;
+}
+
+std::shared_ptr<const OpenObject> OpenObjects::find(orangefs::Handle handle) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = all_.find(handle);
+  return found == all_.end() ? nullptr : found->second;
+}
+
+void OpenObjects::forget_write(orangefs::Handle handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = all_.find(handle);
+  if (found != all_.end()) found->second->written_at = 0;
+}
+
+}  // namespace vpfs::fuse::pvfs

@@ -1,0 +1,136 @@
+#include "fuse/orangefs/orangefs_mount.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include <asio/post.hpp>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+namespace vpfs::fuse::pvfs {
+namespace {
+
+// How long files that are open may keep an unmount from ending.
+constexpr Duration kDrain = std::chrono::seconds(20);
+// How long requests whose processes are gone may go on when the mount is gone.
+constexpr Duration kForTheLast = std::chrono::seconds(2);
+constexpr Duration kLook = std::chrono::milliseconds(20);
+constexpr std::size_t kCachedEntries = 65536;
+
+client::SessionOptions session_options(const MountOptions& options,
+                                       const std::shared_ptr<client::Caches>& caches) {
+  client::SessionOptions session;
+  session.connections = options.connections;
+  session.caller.uid = ::geteuid();
+  session.caller.gid = ::getegid();
+  session.retry_for = options.retry_for;
+  session.caches = caches;
+  return session;
+}
+
+}  // namespace
+
+OrangefsMount::OrangefsMount(const MountOptions& options, const Clock& clock)
+    : options_(options),
+      clock_(clock),
+      jobs_(options.jobs, clock),
+      signals_(context_, SIGTERM, SIGINT),
+      timer_(context_) {}
+
+Result<std::unique_ptr<OrangefsMount>> OrangefsMount::make(const MountOptions& options,
+                                                           const Clock& clock) {
+  std::unique_ptr<OrangefsMount> mount(new OrangefsMount(options, clock));
+  if (Result<void> connected = mount->connect(clock); !connected) {
+    return std::unexpected(std::move(connected.error()));
+  }
+  const OrangefsFileSystem::Options files = {.entry_timeout = options.entry_timeout,
+                                             .attribute_timeout = options.attribute_timeout,
+                                             .local_locks = options.local_locks,
+                                             .virtual_pfs = options.virtual_pfs};
+  mount->files_ = std::make_unique<OrangefsFileSystem>(
+      files, mount->workers_.front()->session().root(), options.workers, mount->jobs_, clock);
+  Result<std::unique_ptr<MountPoint>> point =
+      MountPoint::mount(options.point, mount->files_->operations(), mount->files_.get());
+  if (!point) return std::unexpected(std::move(point.error()));
+  mount->mount_ = std::move(*point);
+  return mount;
+}
+
+Result<void> OrangefsMount::connect(const Clock& clock) {
+  const auto caches = std::make_shared<client::Caches>(options_.attribute_timeout,
+                                                       options_.entry_timeout, kCachedEntries);
+  for (std::size_t i = 0; i < options_.workers; ++i) {
+    auto worker = std::make_unique<Worker>(i);
+    const Result<void> connected =
+        worker->connect(*options_.address, session_options(options_, caches), clock);
+    if (!connected) return connected;
+    workers_.push_back(std::move(worker));
+  }
+  return {};
+}
+
+OrangefsMount::~OrangefsMount() {
+  if (mount_) mount_->unmount();
+  // All threads end before what they share goes.
+  for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
+  files_.reset();
+}
+
+Result<void> OrangefsMount::start() {
+  Worker::Owner owner;
+  owner.ended = [this] {
+    asio::post(context_, [this] {
+      if (!std::exchange(ended_, true)) finish_by(clock_.now() + kForTheLast);
+    });
+  };
+  std::vector<std::unique_ptr<Channel>> channels;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    Result<std::unique_ptr<Channel>> channel = mount_->add_channel(true);
+    if (!channel) return std::unexpected(std::move(channel.error()));
+    channels.push_back(std::move(*channel));
+  }
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    workers_[i]->prepare(*files_, std::move(channels[i]), options_.interrupts, workers_, owner);
+  }
+  for (const std::unique_ptr<Worker>& worker : workers_) worker->start();
+  return {};
+}
+
+void OrangefsMount::run() {
+  // There is nothing to reload, and no terminal to lose.
+  (void)std::signal(SIGHUP, SIG_IGN);
+  signals_.async_wait([this](std::error_code error, int /*signal*/) {
+    if (!error) drain();
+  });
+  context_.run();
+  if (ended_) return;
+  // Processes have files open, and nothing else ends what waits for them.
+  spdlog::shutdown();
+  std::_Exit(0);
+}
+
+void OrangefsMount::drain() {
+  spdlog::info("unmounting {}", options_.point.directory);
+  mount_->unmount();
+  timer_.expires_after(kDrain);
+  timer_.async_wait([this](std::error_code error) {
+    if (error) return;
+    spdlog::warn("files were open for longer than {} s; who has one gets ENOTCONN",
+                 std::chrono::duration_cast<std::chrono::seconds>(kDrain).count());
+    context_.stop();
+  });
+}
+
+void OrangefsMount::finish_by(TimePoint deadline) {
+  const bool busy = std::ranges::any_of(
+      workers_, [](const std::unique_ptr<Worker>& worker) { return worker->operations() > 0; });
+  if (!busy || clock_.now() >= deadline) return context_.stop();
+  timer_.expires_after(kLook);
+  timer_.async_wait([this, deadline](std::error_code error) {
+    if (!error) finish_by(deadline);
+  });
+}
+
+}  // namespace vpfs::fuse::pvfs

@@ -1,0 +1,208 @@
+#include "fuse/orangefs/worker.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include <asio/post.hpp>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/signal_block.h"
+#include "fuse/message.h"
+#include "fuse/orangefs/io.h"
+
+namespace vpfs::fuse::pvfs {
+namespace {
+
+// Messages that are taken before the loop looks at its sockets.
+constexpr int kMessagesAtOnce = 16;
+constexpr std::size_t kMostSpare = 64;  // buffers of 1 MiB
+// How late a signal is seen that comes behind one that was not obeyed.
+constexpr Duration kReminder = std::chrono::milliseconds(100);
+
+thread_local Worker* current_worker = nullptr;
+
+net::Task<> connect_into(const client::MountAddress& address, const client::SessionOptions& options,
+                         const Clock& clock, Result<std::unique_ptr<client::FileSystem>>& into) {
+  client::MountAddress own_address = address;
+  client::SessionOptions own_options = options;
+  into = co_await client::FileSystem::mount(std::move(own_address), std::move(own_options), clock);
+}
+
+}  // namespace
+
+Worker& Worker::current() {
+  VPFS_ASSERT(current_worker != nullptr);
+  return *current_worker;
+}
+
+Worker::~Worker() {
+  stop();
+}
+
+Result<void> Worker::connect(const client::MountAddress& address,
+                             const client::SessionOptions& options, const Clock& clock) {
+  Result<std::unique_ptr<client::FileSystem>> session = fail("the session was not opened");
+  std::exception_ptr problem;
+  asio::co_spawn(context_, connect_into(address, options, clock, session),
+                 [&](const std::exception_ptr& thrown) {
+                   problem = thrown;
+                   context_.stop();
+                 });
+  context_.run();
+  context_.restart();
+  if (problem) std::rethrow_exception(problem);
+  if (!session) return std::unexpected(std::move(session.error()));
+  session_ = std::move(*session);
+  return {};
+}
+
+void Worker::prepare(OrangefsFileSystem& files, std::unique_ptr<Channel> channel,
+                     Interrupts interrupts, const Peers& peers, Owner owner) {
+  files_ = &files;
+  channel_ = std::move(channel);
+  interrupts_ = interrupts;
+  peers_ = &peers;
+  owner_ = std::move(owner);
+  readable_.emplace(context_, channel_->descriptor());
+}
+
+void Worker::start() {
+  const SignalBlock no_signals;
+  thread_ = std::thread([this] { run(); });
+}
+
+void Worker::stop() {
+  if (!thread_.joinable()) return;
+  stopping_ = true;
+  asio::post(context_, [this] { context_.stop(); });
+  thread_.join();
+  // Operations hold what goes with this worker, so each comes to its end.
+  session_->close();
+  context_.restart();
+  current_worker = this;
+  while (operations_ > 0) context_.run_one();
+  current_worker = nullptr;
+}
+
+void Worker::run() {
+  current_worker = this;
+  const auto work = asio::make_work_guard(context_);
+  wait_for_message();
+  context_.run();
+  // The channel closes its descriptor itself.
+  (void)readable_->release();
+}
+
+void Worker::wait_for_message() {
+  readable_->async_wait(asio::posix::stream_descriptor::wait_read, [this](std::error_code error) {
+    if (!error) receive();
+  });
+}
+
+void Worker::receive() {
+  for (int i = 0; i < kMessagesAtOnce; ++i) {
+    if (!buffer_) buffer_ = take_buffer();
+    const auto message = channel_->receive(*buffer_);
+    if (!message && message.error() == Channel::Nothing::any_more) {
+      if (!stopping_) owner_.ended();
+      return;
+    }
+    if (!message) return wait_for_message();
+    handle(*message);
+  }
+  asio::post(context_, [this] { receive(); });
+}
+
+void Worker::handle(std::span<std::byte> message) {
+  fuse_in_header head;
+  std::memcpy(&head, message.data(), sizeof head);
+  switch (head.opcode) {
+    case FUSE_READ:
+      return begin_read(head, message);
+    case FUSE_WRITE:
+      return begin_write(head, message);
+    case FUSE_INTERRUPT:
+      return interrupt(body_of<fuse_interrupt_in>(message).unique, head.unique);
+    default:
+      unique_ = head.unique;
+      channel_->process(message);
+  }
+}
+
+void Worker::begin_read(const fuse_in_header& head, std::span<const std::byte> message) {
+  const auto body = body_of<fuse_read_in>(message);
+  IoMessage read_message{.unique = head.unique,
+                         .file = OpenFiles::at(body.fh).shared_from_this(),
+                         .offset = body.offset,
+                         .size = std::min<std::size_t>(body.size, kLargestIo)};
+  running_.add(head.unique, static_cast<pid_t>(head.pid));
+  spawn(read(*this, std::move(read_message)));
+}
+
+void Worker::begin_write(const fuse_in_header& head, std::span<const std::byte> message) {
+  const auto body = body_of<fuse_write_in>(message);
+  IoMessage write_message{.unique = head.unique,
+                          .file = OpenFiles::at(body.fh).shared_from_this(),
+                          .offset = body.offset,
+                          .size = std::min<std::size_t>(body.size, message.size() - kWriteHead),
+                          .clears_id_bits = (body.write_flags & FUSE_WRITE_KILL_SUIDGID) != 0};
+  running_.add(head.unique, static_cast<pid_t>(head.pid));
+  spawn(write(*this, std::move(write_message), std::move(buffer_)));
+}
+
+void Worker::spawn(net::Task<> operation) {
+  ++operations_;
+  asio::co_spawn(context_, std::move(operation), [this](const std::exception_ptr& problem) {
+    --operations_;
+    if (!problem) return;
+    try {
+      std::rethrow_exception(problem);
+    } catch (const std::exception& error) {
+      spdlog::error("an operation ended early: {}", error.what());
+    }
+  });
+}
+
+std::unique_ptr<Buffer> Worker::take_buffer() {
+  if (spare_.empty()) return std::make_unique<Buffer>();
+  std::unique_ptr<Buffer> buffer = std::move(spare_.back());
+  spare_.pop_back();
+  return buffer;
+}
+
+void Worker::give_back(std::unique_ptr<Buffer> buffer) {
+  if (spare_.size() < kMostSpare) spare_.push_back(std::move(buffer));
+}
+
+// Any worker may hear of a signal, but only the channel that gave the request can answer it.
+void Worker::interrupt(std::uint64_t request, std::uint64_t message) {
+  for (const std::unique_ptr<Worker>& worker : *peers_) {
+    const std::optional<pid_t> process = worker->running_.process_of(request);
+    if (!process) continue;
+    if (obeys(interrupts_, *process)) {
+      worker->running_.remove(request);
+      worker->channel_->fail(request, EINTR);
+    } else {
+      worker->ask_to_tell_again(message);
+    }
+    return;
+  }
+  // Its worker has not come to it yet, or it has an answer.
+  for (const std::unique_ptr<Worker>& worker : *peers_) worker->ask_to_tell_again(message);
+}
+
+void Worker::ask_to_tell_again(std::uint64_t message) {
+  asio::post(context_, [this, message] {
+    const auto timer = std::make_shared<asio::steady_timer>(context_, kReminder);
+    timer->async_wait([this, message, timer](std::error_code error) {
+      if (!error) channel_->fail(message, EAGAIN);
+    });
+  });
+}
+
+}  // namespace vpfs::fuse::pvfs

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "client/orangefs/file_system.h"
+#include "fuse/buffer.h"
+#include "fuse/channel.h"
+#include "fuse/interrupt.h"
+#include "fuse/orangefs/file_system.h"
+#include "fuse/orangefs/running_requests.h"
+#include "net/async.h"
+
+namespace vpfs::fuse::pvfs {
+
+// A thread of a mounted OrangeFS: it has an event loop, a channel to the kernel and a client
+// session with connections to all servers. A request stays with the worker that took it.
+//
+//   kernel ──message──> worker ──coroutine──> client session ──request──> proxy or server
+//   kernel <──answer─── worker <──────────────────────────────response──
+class Worker {
+ public:
+  using Peers = std::vector<std::unique_ptr<Worker>>;
+
+  struct Owner {
+    std::function<void()> ended;  // the file system is not mounted any more. The worker's thread.
+  };
+
+  explicit Worker(std::size_t index) : index_(index) {}
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // Opens the session. Before start(), on the caller's thread.
+  [[nodiscard]] Result<void> connect(const client::MountAddress& address,
+                                     const client::SessionOptions& options, const Clock& clock);
+  // All outlive the worker; `peers` are all workers, this one too. Before any of them starts.
+  void prepare(OrangefsFileSystem& files, std::unique_ptr<Channel> channel, Interrupts interrupts,
+               const Peers& peers, Owner owner);
+  void start();
+  // Ends the thread: what is under way ends as if the connections were lost. Any other thread.
+  void stop();
+
+  // The worker of the calling thread.
+  [[nodiscard]] static Worker& current();
+
+  [[nodiscard]] std::size_t index() const { return index_; }
+  [[nodiscard]] const client::FileSystem& session() const { return *session_; }
+  [[nodiscard]] OrangefsFileSystem& files() { return *files_; }
+  [[nodiscard]] Channel& channel() { return *channel_; }
+  [[nodiscard]] RunningRequests& running() { return running_; }
+  // The number of the message that is being taken.
+  [[nodiscard]] std::uint64_t unique() const { return unique_; }
+
+  // Runs an operation on this thread, which is the caller's.
+  void spawn(net::Task<> operation);
+  // How many of them run, answered or not. Any thread.
+  [[nodiscard]] std::size_t operations() const { return operations_; }
+
+  [[nodiscard]] std::unique_ptr<Buffer> take_buffer();
+  void give_back(std::unique_ptr<Buffer> buffer);
+
+ private:
+  void run();
+  void wait_for_message();
+  void receive();
+  void handle(std::span<std::byte> message);
+  void begin_read(const fuse_in_header& head, std::span<const std::byte> message);
+  void begin_write(const fuse_in_header& head, std::span<const std::byte> message);
+  // Tells the process that waits for the request, if it is to be told.
+  void interrupt(std::uint64_t request, std::uint64_t message);
+  // The kernel is to send the message about a signal again, a little later. Any thread.
+  void ask_to_tell_again(std::uint64_t message);
+
+  const std::size_t index_;
+  asio::io_context context_{1};
+  std::unique_ptr<client::FileSystem> session_;
+  OrangefsFileSystem* files_ = nullptr;
+  std::unique_ptr<Channel> channel_;
+  std::optional<asio::posix::stream_descriptor> readable_;
+  Interrupts interrupts_ = Interrupts::of_dying;
+  const Peers* peers_ = nullptr;
+  Owner owner_;
+  RunningRequests running_;
+  std::uint64_t unique_ = 0;
+  std::unique_ptr<Buffer> buffer_;
+  std::vector<std::unique_ptr<Buffer>> spare_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<std::size_t> operations_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace vpfs::fuse::pvfs

@@ -1,0 +1,321 @@
+// Names and attributes on a mounted OrangeFS, embedded or real.
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "test/fuse/orangefs_site.h"
+
+namespace vpfs::test {
+namespace {
+
+namespace fs = std::filesystem;
+using MountOrangefsFiles = OrangefsMountTest;
+INSTANTIATE_TEST_SUITE_P(Mount, MountOrangefsFiles,
+                         ::testing::Values(Servers::embedded, Servers::real), name_of_servers);
+
+constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE
+
+// The errno of a call that gives -1, or 0.
+int problem_of(long result) {
+  return result < 0 ? errno : 0;
+}
+
+struct stat status_of(const std::string& path) {
+  struct stat status = {};
+  EXPECT_EQ(problem_of(::lstat(path.c_str(), &status)), 0) << path;
+  return status;
+}
+
+void make_file(const std::string& path, const std::string& text = "") {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  EXPECT_TRUE(file.good()) << path;
+}
+
+// A directory of its own: the root of a real file system has a "lost+found".
+std::string new_directory(const MountProcess& mount) {
+  const std::string path = mount.path() / "work";
+  EXPECT_EQ(problem_of(::mkdir(path.c_str(), 0755)), 0);
+  return path;
+}
+
+TEST_P(MountOrangefsFiles, AreMadeMovedAndRemoved) {
+  const MountProcess mount(settings());
+  const std::string root = new_directory(mount);
+  ASSERT_EQ(problem_of(::mkdir((root + "/d").c_str(), 0750)), 0);
+  EXPECT_EQ(status_of(root + "/d").st_mode, static_cast<mode_t>(S_IFDIR | 0750));
+  make_file(root + "/d/a", "content of a");
+  make_file(root + "/d/b", "b");
+  EXPECT_EQ(problem_of(::mkdir((root + "/d").c_str(), 0700)), EEXIST);
+  EXPECT_EQ(problem_of(::rmdir((root + "/d").c_str())), ENOTEMPTY);
+  EXPECT_EQ(problem_of(::unlink((root + "/d").c_str())), EISDIR);
+  EXPECT_EQ(problem_of(::rmdir((root + "/d/a").c_str())), ENOTDIR);
+  EXPECT_EQ(problem_of(::unlink((root + "/none").c_str())), ENOENT);
+  EXPECT_EQ(problem_of(::renameat2(AT_FDCWD, (root + "/d/a").c_str(), AT_FDCWD,
+                                   (root + "/d/b").c_str(), kNoReplace)),
+            EEXIST);
+  EXPECT_EQ(problem_of(::rename((root + "/d/a").c_str(), (root + "/d/b").c_str())), 0);
+  EXPECT_EQ(read_text(root + "/d/b"), "content of a");
+  EXPECT_FALSE(fs::exists(root + "/d/a"));
+  EXPECT_EQ(problem_of(::rename((root + "/d/b").c_str(), (root + "/c").c_str())), 0);
+  EXPECT_EQ(problem_of(::rename((root + "/d").c_str(), (root + "/d/below").c_str())), EINVAL);
+  EXPECT_EQ(problem_of(::rmdir((root + "/d").c_str())), 0);
+  EXPECT_EQ(problem_of(::unlink((root + "/c").c_str())), 0);
+  EXPECT_TRUE(fs::is_empty(root));
+}
+
+TEST_P(MountOrangefsFiles, LinksLeadWhereTheySay) {
+  const MountProcess mount(settings());
+  const std::string root = mount.path();
+  make_file(root + "/file", "text");
+  ASSERT_EQ(problem_of(::symlink("file", (root + "/link").c_str())), 0);
+  EXPECT_EQ(read_text(root + "/link"), "text");
+  EXPECT_EQ(fs::read_symlink(root + "/link"), "file");
+  EXPECT_TRUE(S_ISLNK(status_of(root + "/link").st_mode));
+  EXPECT_EQ(status_of(root + "/link").st_size, 4);
+  EXPECT_EQ(problem_of(::unlink((root + "/link").c_str())), 0);
+  EXPECT_EQ(read_text(root + "/file"), "text");
+}
+
+TEST_P(MountOrangefsFiles, WhatOrangefsDoesNotHaveIsRefused) {
+  const MountProcess mount(settings());
+  const std::string root = mount.path();
+  make_file(root + "/file");
+  EXPECT_EQ(problem_of(::link((root + "/file").c_str(), (root + "/other").c_str())), EPERM);
+  EXPECT_EQ(problem_of(::mkfifo((root + "/pipe").c_str(), 0600)), EPERM);
+  const int file = ::open((root + "/file").c_str(), O_RDWR);
+  ASSERT_GE(file, 0);
+  EXPECT_EQ(problem_of(::flock(file, LOCK_EX)), ENOLCK);
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  EXPECT_EQ(problem_of(::fcntl(file, F_SETLK, &lock)), ENOLCK);
+  EXPECT_EQ(problem_of(::fallocate(file, 0, 0, 4096)), EOPNOTSUPP);
+  EXPECT_EQ(problem_of(::fsetxattr(file, "security.x", "1", 1, 0)), EOPNOTSUPP);
+  ::close(file);
+  const std::string long_name = root + "/" + std::string(256, 'n');
+  EXPECT_EQ(problem_of(::mkdir(long_name.c_str(), 0700)), ENAMETOOLONG);
+}
+
+TEST_P(MountOrangefsFiles, LocksOfOneMountAreThereIfAskedFor) {
+  const MountProcess mount(settings({"allow_other", "locks=local"}));
+  const int one = ::open((mount.path() / "file").c_str(), O_RDWR | O_CREAT, 0600);
+  const int two = ::open((mount.path() / "file").c_str(), O_RDWR);
+  EXPECT_EQ(problem_of(::flock(one, LOCK_EX | LOCK_NB)), 0);
+  EXPECT_EQ(problem_of(::flock(two, LOCK_EX | LOCK_NB)), EWOULDBLOCK);
+  ::close(one);
+  EXPECT_EQ(problem_of(::flock(two, LOCK_EX | LOCK_NB)), 0);
+  ::close(two);
+}
+
+TEST_P(MountOrangefsFiles, AttributesAreWhatTheyWereSetTo) {
+  const MountProcess mount(settings());
+  const std::string path = mount.path() / "file";
+  make_file(path, "12345");
+  ASSERT_EQ(problem_of(::chmod(path.c_str(), 0640)), 0);
+  ASSERT_EQ(problem_of(::chown(path.c_str(), 1001, 2002)), 0);
+  const std::array<timespec, 2> times = {timespec{.tv_sec = 1'000'000, .tv_nsec = 0},
+                                         timespec{.tv_sec = 2'000'000, .tv_nsec = 0}};
+  ASSERT_EQ(problem_of(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0)), 0);
+  const MountProcess other(settings());
+  for (const std::string& seen : {path, (other.path() / "file").string()}) {
+    const struct stat status = status_of(seen);
+    EXPECT_EQ(status.st_mode, static_cast<mode_t>(S_IFREG | 0640));
+    EXPECT_EQ(status.st_uid, 1001U);
+    EXPECT_EQ(status.st_gid, 2002U);
+    EXPECT_EQ(status.st_atim.tv_sec, 1'000'000);
+    EXPECT_EQ(status.st_mtim.tv_sec, 2'000'000);
+    EXPECT_EQ(status.st_size, 5);
+  }
+}
+
+TEST_P(MountOrangefsFiles, AWriteIsSeenInTheTimeOfAFile) {
+  const MountProcess mount(settings({"allow_other", "attr_timeout=0"}));
+  const MountProcess other(settings({"allow_other", "attr_timeout=0"}));
+  const std::string path = mount.path() / "file";
+  make_file(path);
+  const std::array<timespec, 2> old = {timespec{.tv_sec = 1, .tv_nsec = 0},
+                                       timespec{.tv_sec = 1, .tv_nsec = 0}};
+  ASSERT_EQ(problem_of(::utimensat(AT_FDCWD, path.c_str(), old.data(), 0)), 0);
+  const int file = ::open(path.c_str(), O_WRONLY);
+  ASSERT_EQ(::write(file, "x", 1), 1);
+  EXPECT_GT(status_of(path).st_mtim.tv_sec, 1'000'000) << "before it is closed";
+  ::close(file);
+  EXPECT_GT(status_of(other.path() / "file").st_mtim.tv_sec, 1'000'000);
+  // A time that is set after the write stays.
+  const int again = ::open(path.c_str(), O_WRONLY);
+  ASSERT_EQ(::write(again, "y", 1), 1);
+  ASSERT_EQ(problem_of(::futimens(again, old.data())), 0);
+  ::close(again);
+  EXPECT_EQ(status_of(other.path() / "file").st_mtim.tv_sec, 1);
+}
+
+TEST_P(MountOrangefsFiles, OtherUsersMayWhatModesSay) {
+  const MountProcess mount(settings());
+  fs::permissions(mount.scratch(), fs::perms::all);
+  const auto make = [&](const std::string& name, uid_t uid, gid_t gid, mode_t mode) {
+    const std::string path = mount.path() / name;
+    EXPECT_EQ(problem_of(::mkdir(path.c_str(), mode)), 0);
+    EXPECT_EQ(problem_of(::chown(path.c_str(), uid, gid)), 0);
+    EXPECT_EQ(problem_of(::chmod(path.c_str(), mode)), 0);
+  };
+  make("own", 1001, 1001, 0700);
+  make("of_group", 0, 2002, 0770);
+  make("shared", 0, 2002, 02777);
+  const auto create_in = [&](const std::string& directory) {
+    return [path = (mount.path() / directory / "file").string()] {
+      const int file = ::open(path.c_str(), O_WRONLY | O_CREAT, 0644);
+      return file < 0 ? errno : ::write(file, "x", 1) == 1 ? 0 : errno;
+    };
+  };
+  EXPECT_EQ(as_user(1001, {}, create_in("own")), 0);
+  EXPECT_EQ(as_user(1002, {}, create_in("own")), EACCES);
+  EXPECT_EQ(as_user(1002, {}, create_in("of_group")), EACCES);
+  EXPECT_EQ(as_user(1003, {2002}, create_in("of_group")), 0);
+  EXPECT_EQ(as_user(1004, {}, create_in("shared")), 0);
+  EXPECT_EQ(status_of(mount.path() / "own/file").st_uid, 1001U);
+  EXPECT_EQ(status_of(mount.path() / "shared/file").st_gid, 2002U) << "the directory's group";
+  EXPECT_EQ(as_user(1002, {},
+                    [path = (mount.path() / "own/file").string()] {
+                      return problem_of(::chmod(path.c_str(), 0777));
+                    }),
+            EACCES);
+}
+
+TEST_P(MountOrangefsFiles, AWriteByAnotherUserClearsTheSetUserIdBit) {
+  const MountProcess mount(settings());
+  fs::permissions(mount.scratch(), fs::perms::all);
+  const std::string path = mount.path() / "file";
+  make_file(path, "text");
+  ASSERT_EQ(problem_of(::chmod(path.c_str(), 06777)), 0);
+  EXPECT_EQ(as_user(1001, {},
+                    [&] {
+                      const int file = ::open(path.c_str(), O_WRONLY);
+                      return file >= 0 && ::write(file, "x", 1) == 1 ? 0 : errno;
+                    }),
+            0);
+  const MountProcess other(settings());
+  EXPECT_EQ(status_of(other.path() / "file").st_mode, static_cast<mode_t>(S_IFREG | 0777));
+}
+
+TEST_P(MountOrangefsFiles, AFileWithoutANameGoesOn) {
+  const MountProcess mount(settings());
+  const std::string directory = new_directory(mount);
+  const std::string path = directory + "/file";
+  struct statvfs before = {};
+  ASSERT_EQ(::statvfs(mount.path().c_str(), &before), 0);
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT, 0644);
+  ASSERT_EQ(::write(file, "before", 6), 6);
+  ASSERT_EQ(problem_of(::unlink(path.c_str())), 0);
+  EXPECT_TRUE(fs::is_empty(directory));
+  ASSERT_EQ(::write(file, "after", 5), 5);
+  std::array<char, 16> text = {};
+  EXPECT_EQ(::pread(file, text.data(), text.size(), 0), 11);
+  EXPECT_STREQ(text.data(), "beforeafter");
+  struct stat status = {};
+  EXPECT_EQ(::fstat(file, &status), 0);
+  EXPECT_EQ(status.st_nlink, 0U);
+  EXPECT_EQ(::close(file), 0);
+  if (GetParam() == Servers::real) return;  // they count handles late
+  EXPECT_TRUE(comes_true([&] {
+    struct statvfs after = {};
+    return ::statvfs(mount.path().c_str(), &after) == 0 && after.f_ffree == before.f_ffree;
+  }));
+}
+
+TEST_P(MountOrangefsFiles, AFileThatIsReplacedGoesOnForThoseWhoHaveItOpen) {
+  const MountProcess mount(settings());
+  const std::string root = mount.path();
+  make_file(root + "/file", "old text");
+  const int file = ::open((root + "/file").c_str(), O_RDONLY);
+  make_file(root + "/new", "new text");
+  ASSERT_EQ(problem_of(::rename((root + "/new").c_str(), (root + "/file").c_str())), 0);
+  std::array<char, 16> text = {};
+  EXPECT_EQ(::pread(file, text.data(), text.size(), 0), 8);
+  EXPECT_STREQ(text.data(), "old text");
+  EXPECT_EQ(read_text(root + "/file"), "new text");
+  ::close(file);
+}
+
+TEST_P(MountOrangefsFiles, ADirectoryOfManyEntriesIsListedWhole) {
+  const MountProcess mount(settings());
+  const std::string directory = new_directory(mount);
+  constexpr std::size_t kEntries = 700;  // more than a page on each server
+  for (std::size_t i = 0; i < kEntries; ++i) make_file(directory + "/" + std::to_string(i));
+  const MountProcess other(settings());
+  std::set<std::string> names;
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator(other.path() / "work")) {
+    EXPECT_TRUE(entry.is_regular_file());
+    names.insert(entry.path().filename());
+    ++count;
+  }
+  EXPECT_EQ(names.size(), kEntries);
+  EXPECT_EQ(count, kEntries);
+  for (const std::string& name : names) EXPECT_TRUE(fs::remove(directory + "/" + name));
+  EXPECT_TRUE(fs::is_empty(directory));
+}
+
+TEST_P(MountOrangefsFiles, AListingCanBeGoneOnWith) {
+  const MountProcess mount(settings());
+  const std::string path = new_directory(mount);
+  for (int i = 0; i < 700; ++i) make_file(path + "/" + std::to_string(i));
+  DIR* const directory = ::opendir(path.c_str());
+  ASSERT_NE(directory, nullptr);
+  std::vector<std::string> all;
+  std::vector<long> places;
+  for (const dirent* each = ::readdir(directory); each != nullptr; each = ::readdir(directory)) {
+    all.emplace_back(each->d_name);
+    places.push_back(::telldir(directory));
+  }
+  ASSERT_EQ(all.size(), 702U);
+  for (const std::size_t from : {650U, 17U, 400U}) {
+    ::seekdir(directory, places[from]);
+    const dirent* const next = ::readdir(directory);
+    ASSERT_NE(next, nullptr);
+    EXPECT_EQ(next->d_name, all[from + 1]);
+  }
+  ::closedir(directory);
+}
+
+TEST_P(MountOrangefsFiles, HaveExtendedAttributes) {
+  const MountProcess mount(settings());
+  const std::string file = mount.path() / "file";
+  make_file(file);
+  ASSERT_EQ(problem_of(::setxattr(file.c_str(), "user.one", "1", 1, XATTR_CREATE)), 0);
+  EXPECT_EQ(problem_of(::setxattr(file.c_str(), "user.one", "2", 1, XATTR_CREATE)), EEXIST);
+  EXPECT_EQ(problem_of(::setxattr(file.c_str(), "user.two", "2", 1, XATTR_REPLACE)), ENODATA);
+  std::array<char, 64> value = {};
+  EXPECT_EQ(::getxattr(file.c_str(), "user.one", value.data(), value.size()), 1);
+  EXPECT_EQ(value[0], '1');
+  EXPECT_EQ(problem_of(::getxattr(file.c_str(), "user.none", nullptr, 0)), ENODATA);
+  EXPECT_EQ(::listxattr(file.c_str(), value.data(), value.size()), 9);
+  EXPECT_STREQ(value.data(), "user.one");
+  EXPECT_EQ(problem_of(::removexattr(file.c_str(), "user.one")), 0);
+  EXPECT_EQ(::listxattr(file.c_str(), nullptr, 0), 0);
+}
+
+TEST_P(MountOrangefsFiles, TheFileSystemHasASize) {
+  const MountProcess mount(settings());
+  struct statvfs status = {};
+  ASSERT_EQ(problem_of(::statvfs(mount.path().c_str(), &status)), 0);
+  EXPECT_GT(status.f_blocks, 1000U);
+  EXPECT_GT(status.f_bavail, 0U);
+  EXPECT_LE(status.f_bavail, status.f_blocks);
+  EXPECT_EQ(status.f_namemax, 255U);
+}
+
+}  // namespace
+}  // namespace vpfs::test
