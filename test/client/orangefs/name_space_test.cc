@@ -11,6 +11,7 @@
 
 #include "base/system_clock.h"
 #include "client/orangefs/file_system.h"
+#include "client/orangefs/object.h"
 #include "test/support/embedded_servers.h"
 #include "test/support/fake_orangefs_server.h"
 #include "test/support/run_task.h"
@@ -127,6 +128,24 @@ TEST_F(NameSpace, ReplacingChecksWhatIsReplaced) {
   EXPECT_EQ(rename(root_, "directory", root_, "empty", Renaming::replace), 0);
   EXPECT_EQ(found(root_, "empty"), directory_);
   EXPECT_EQ(problem(run_task(loop_, fs_->stat(empty_))), ENOENT);
+}
+
+// As a client leaves it that dies between the steps of a removal.
+TEST_F(NameSpace, ANameWithoutAnObjectCanBeReplacedAndRemoved) {
+  const CallerSession session(fs_->shared_session(), fs_->caller());
+  const auto parent = run_task(loop_, get_attributes(session, root_));
+  ASSERT_TRUE(parent);
+  for (const orangefs::Handle object : {file_, empty_, link_}) {
+    const orangefs::RemoveRequest body{
+        .handle = object, .fs_id = fs_->config().fs_id, .credential = session.credential()};
+    ASSERT_TRUE(run_task(loop_, session.ask(object, root_, parent->capability, body)));
+  }
+  EXPECT_EQ(rename(root_, "directory", root_, "file", Renaming::keep), EEXIST);
+  EXPECT_EQ(rename(root_, "directory", root_, "file", Renaming::replace), 0);
+  EXPECT_EQ(found(root_, "file"), directory_);
+  EXPECT_EQ(remove("empty", Removal::directory), 0);
+  EXPECT_EQ(remove("link", Removal::not_directory), 0);
+  EXPECT_EQ(found(root_, "empty"), 0U);
 }
 
 TEST_F(NameSpace, ADirectoryDoesNotMoveIntoItself) {
