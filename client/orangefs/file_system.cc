@@ -81,7 +81,7 @@ net::Task<Result<void>> FileSystem::with_attributes(orangefs::Handle handle,
     const bool may_grow =
         held->attributes->type == orangefs::ObjectType::metafile && is_stuffed(*held->attributes);
     if (!held->cached || !may_grow) {
-      Result<void> used = co_await use(std::move(held->attributes));
+      Result<void> used = co_await use(held->attributes);
       if (used || !held->cached || !may_be_stale(used.error())) co_return used;
     }
     session().caches()->forget_attributes(handle);

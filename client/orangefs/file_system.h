@@ -163,7 +163,7 @@ class FileSystem {
   };
   using MakeQuestion = std::function<Question(const orangefs::Attributes& directory)>;
   // What an operation does with attributes that have a capability.
-  using UseAttributes = std::function<net::Task<Result<void>>(Caches::AttributesPtr)>;
+  using UseAttributes = std::function<net::Task<Result<void>>(const Caches::AttributesPtr&)>;
 
   [[nodiscard]] net::Task<Result<Directory>> directory(orangefs::Handle handle);
   // Past the cache.

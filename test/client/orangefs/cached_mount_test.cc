@@ -1,11 +1,11 @@
 // Sessions that share a cache, beside a client that changes things behind their back.
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -219,8 +219,7 @@ TEST(CachedMountOfManyThreads, EachThreadSeesItsOwnChangesThroughAllSessions) {
     two->close();
     drain(loop);
   };
-  std::vector<std::thread> threads;
-  for (int number = 0; number < 3; ++number) threads.emplace_back(work, number);
+  std::array threads = {std::thread(work, 0), std::thread(work, 1), std::thread(work, 2)};
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
 }

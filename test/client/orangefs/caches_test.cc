@@ -1,9 +1,11 @@
 #include "client/orangefs/caches.h"
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -130,6 +132,15 @@ TEST_F(CachesTest, AnAnswerFromBeforeAChangeDoesNotEnterAfterIt) {
   EXPECT_EQ(known("b", alice_), 0U) << "its directory has changed";
 }
 
+TEST_F(CachesTest, AnAnswerToAnEarlierQuestionDoesNotDisplaceALaterOne) {
+  const auto early = caches_.name_ticket(kDirectory, "a", clock_.now());
+  pass(1ms);
+  const auto late = caches_.name_ticket(kDirectory, "a", clock_.now());
+  caches_.put_name(late, kDirectory, "a", alice_, 51);
+  caches_.put_name(early, kDirectory, "a", alice_, 50);
+  EXPECT_EQ(known("a", alice_), 51U);
+}
+
 TEST_F(CachesTest, TheOldestEntriesMakeRoom) {
   for (orangefs::Handle handle = 1; handle <= 10000; ++handle) put(handle, alice_, 0755);
   EXPECT_LE(caches_.entries(), 1600U);
@@ -190,8 +201,7 @@ TEST_F(CachesTest, ManyThreadsNeverFindWhatHadChangedBefore) {
       std::this_thread::yield();
     }
   });
-  std::vector<std::thread> readers;
-  for (int i = 0; i < 3; ++i) readers.emplace_back(read);
+  std::array readers = {std::thread(read), std::thread(read), std::thread(read)};
   for (std::thread& reader : readers) reader.join();
   done = true;
   writer.join();
