@@ -38,9 +38,9 @@ class Caches {
   [[nodiscard]] AttributesTicket attributes_ticket(orangefs::Handle object, TimePoint now) const {
     return attributes_.ticket(object, "", now);
   }
-  void put_attributes(const AttributesTicket& ticket, orangefs::Handle object, CallerPtr caller,
-                      AttributesPtr attributes) {
-    attributes_.put(ticket, object, "", std::move(caller), std::move(attributes));
+  void put_attributes(const AttributesTicket& ticket, orangefs::Handle object,
+                      const CallerPtr& caller, AttributesPtr attributes) {
+    attributes_.put(ticket, object, "", caller, std::move(attributes));
   }
 
   [[nodiscard]] std::optional<orangefs::Handle> name(orangefs::Handle directory,
@@ -53,8 +53,8 @@ class Caches {
     return names_.ticket(directory, name, now);
   }
   void put_name(const NameTicket& ticket, orangefs::Handle directory, std::string name,
-                CallerPtr caller, orangefs::Handle handle) {
-    names_.put(ticket, directory, std::move(name), std::move(caller), handle);
+                const CallerPtr& caller, orangefs::Handle handle) {
+    names_.put(ticket, directory, std::move(name), caller, handle);
   }
 
   // The object has changed or is gone: its attributes, and the names in it, which its permissions

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <list>
 #include <map>
 #include <mutex>
@@ -46,19 +47,20 @@ class CallerTable {
   }
 
   // `caller` is not null.
-  void put(const Ticket& ticket, orangefs::Handle object, std::string name, CallerPtr caller,
+  void put(const Ticket& ticket, orangefs::Handle object, std::string name, const CallerPtr& caller,
            Value value) {
     if (timeout_ <= Duration::zero()) return;
     Shard& shard = shard_of(object);
     const std::lock_guard lock(shard.mutex);
     if (shard.generation(object, name) != ticket.generation) return;
-    Key key{.object = object, .name = std::move(name), .caller = std::move(caller)};
+    Key key{.object = object, .name = std::move(name), .caller = caller};
+    const TimePoint end = ticket.asked + timeout_;
     if (const auto old = shard.entries.find(view(key)); old != shard.entries.end()) {
+      if (old->second.end > end) return;  // a later question was answered sooner
       shard.erase(old);
     }
     const auto made = shard.entries.emplace(
-        std::move(key),
-        Entry{.value = std::move(value), .end = ticket.asked + timeout_, .place = {}});
+        std::move(key), Entry{.value = std::move(value), .end = end, .place = {}});
     shard.by_age.push_back(made.first);
     made.first->second.place = std::prev(shard.by_age.end());
     if (shard.entries.size() > most_in_shard_) shard.erase(shard.by_age.front());
@@ -107,6 +109,8 @@ class CallerTable {
  private:
   static constexpr std::size_t kShards = 16;
   static constexpr std::size_t kSlots = 256;
+  // Handles are numbered in rows: 2^64 over the golden ratio spreads them.
+  static constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;
 
   struct Key {
     orangefs::Handle object = 0;
@@ -123,7 +127,7 @@ class CallerTable {
   static KeyView view(const KeyView& key) { return key; }
 
   struct Less {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the library's name
     template <typename A, typename B>
     bool operator()(const A& left, const B& right) const {
       return order(view(left), view(right)) < 0;
@@ -150,9 +154,7 @@ class CallerTable {
     typename ByAge::iterator place;
   };
 
-  static std::size_t slot_of(orangefs::Handle object) {
-    return std::hash<orangefs::Handle>()(object * 0x9e3779b97f4a7c15U >> 32) % kSlots;
-  }
+  static std::size_t slot_of(orangefs::Handle object) { return (object * kSpread >> 32) % kSlots; }
   static std::size_t slot_of(orangefs::Handle object, std::string_view name) {
     return (slot_of(object) + std::hash<std::string_view>()(name)) % kSlots;
   }
@@ -179,10 +181,10 @@ class CallerTable {
   };
 
   [[nodiscard]] Shard& shard_of(orangefs::Handle object) {
-    return shards_[(object * 0x9e3779b97f4a7c15U >> 48) % kShards];
+    return shards_[(object * kSpread >> 48) % kShards];
   }
   [[nodiscard]] const Shard& shard_of(orangefs::Handle object) const {
-    return shards_[(object * 0x9e3779b97f4a7c15U >> 48) % kShards];
+    return shards_[(object * kSpread >> 48) % kShards];
   }
 
   Duration timeout_;

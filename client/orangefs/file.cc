@@ -305,7 +305,11 @@ net::Task<Result<std::uint64_t>> File::end_of_short_read(const Progress& progres
   for (const Progress::Short& part : progress.shorts) {
     StripWalk walk(layout.strip_size, layout.targets[part.target].placement,
                    static_cast<std::int64_t>(wanted.offset), wanted.size);
-    for (std::uint64_t done = 0; done < part.moved;) done += walk.next(part.moved - done)->size;
+    for (std::uint64_t done = 0; done < part.moved;) {
+      const std::optional<StripWalk::Piece> piece = walk.next(part.moved - done);
+      VPFS_ASSERT(piece.has_value());
+      done += piece->size;
+    }
     while (const std::optional<StripWalk::Piece> hole = walk.next(wanted.size)) {
       const auto memory = wanted.bytes.into.subspan(static_cast<std::size_t>(hole->position),
                                                     static_cast<std::size_t>(hole->size));

@@ -9,17 +9,15 @@
 
 #include "client/orangefs/names.h"
 #include "client/orangefs/object.h"
-#include "net/gather.h"
 
-// Mounting, and how a view finds and describes objects. file_system_new.cc makes them,
-// file_system_entries.cc removes and renames them, file_system_objects.cc lists them and changes
-// their attributes.
+// Mounting, and how a view finds objects. file_system_stat.cc describes them, file_system_new.cc
+// makes them, file_system_entries.cc removes and renames them, file_system_objects.cc lists them
+// and changes their attributes.
 namespace vpfs::client {
 namespace {
 
 constexpr std::uint32_t kDirectoryMask = orangefs::kAttrCommonAll | orangefs::kAttrDistDir |
                                          orangefs::kAttrDirHint | orangefs::kAttrCapability;
-constexpr std::size_t kMostStatsAtOnce = 64;
 
 }  // namespace
 
@@ -83,7 +81,7 @@ net::Task<Result<void>> FileSystem::with_attributes(orangefs::Handle handle,
     const bool may_grow =
         held->attributes->type == orangefs::ObjectType::metafile && is_stuffed(*held->attributes);
     if (!held->cached || !may_grow) {
-      Result<void> used = co_await use(std::move(held->attributes));
+      Result<void> used = co_await use(held->attributes);
       if (used || !held->cached || !may_be_stale(used.error())) co_return used;
     }
     session().caches()->forget_attributes(handle);
@@ -142,23 +140,6 @@ net::Task<Result<orangefs::Handle>> FileSystem::resolve(std::string path) {
     begin = end + 1;
   }
   co_return handle;
-}
-
-net::Task<Result<Stat>> FileSystem::stat(orangefs::Handle handle) {
-  Result<orangefs::Attributes> found = co_await get_attributes(session_, handle);
-  if (!found) co_return std::unexpected(std::move(found.error()));
-  Stat stat = stat_from(handle, *found);
-  if (found->type == orangefs::ObjectType::metafile) {
-    const Result<std::uint64_t> size = co_await file_size(session_, handle, std::move(*found));
-    if (!size) co_return std::unexpected(size.error());
-    stat.size = *size;
-  }
-  co_return stat;
-}
-
-net::Task<std::vector<Result<Stat>>> FileSystem::stat_all(std::vector<orangefs::Handle> handles) {
-  const auto stat_one = [&](std::size_t i) { return stat(handles[i]); };
-  co_return co_await net::gather(handles.size(), kMostStatsAtOnce, stat_one);
 }
 
 net::Task<Result<std::unique_ptr<File>>> FileSystem::open(orangefs::Handle handle) {

@@ -43,7 +43,7 @@ struct DirectoryEntry {
 // Where a listing goes on: one of the directory's dirdata objects, and the server's token in it.
 struct DirectoryCursor {
   std::size_t place = 0;
-  std::uint64_t token = 0x7ffffffe;  // the start (docs/wire-orangefs.md)
+  std::uint64_t token = 0x7ffffffe;  // the start (docs/wire-orangefs.md section 2)
   bool operator==(const DirectoryCursor&) const = default;
 };
 
@@ -169,7 +169,7 @@ class FileSystem {
   };
   using MakeQuestion = std::function<Question(const orangefs::Attributes& directory)>;
   // What an operation does with attributes that have a capability.
-  using UseAttributes = std::function<net::Task<Result<void>>(Caches::AttributesPtr)>;
+  using UseAttributes = std::function<net::Task<Result<void>>(const Caches::AttributesPtr&)>;
 
   [[nodiscard]] net::Task<Result<Directory>> directory(orangefs::Handle handle);
   // Past the cache.
@@ -213,6 +213,10 @@ class FileSystem {
       std::vector<orangefs::Handle> datafiles);
   [[nodiscard]] net::Task<Result<void>> move(Directory& source, std::string name, Directory& target,
                                              std::string new_name, orangefs::Handle moved);
+  // Whether rename() may replace an object: both are directories, and it is empty, or neither is.
+  [[nodiscard]] net::Task<Result<void>> check_replaceable(orangefs::Handle replaced,
+                                                          const orangefs::Attributes& old_object,
+                                                          orangefs::Handle moved);
   [[nodiscard]] net::Task<Result<void>> replace(Directory& source, std::string name,
                                                 Directory& target, std::string new_name,
                                                 orangefs::Handle moved, orangefs::Handle replaced,

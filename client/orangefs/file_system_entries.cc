@@ -231,25 +231,33 @@ net::Task<Result<void>> FileSystem::move(Directory& source, std::string name, Di
   co_return Result<void>();
 }
 
-net::Task<Result<void>> FileSystem::replace(Directory& source, std::string name, Directory& target,
-                                            std::string new_name, orangefs::Handle moved,
-                                            orangefs::Handle replaced, const Keep& keep) {
-  Result<orangefs::Attributes> old_object = co_await get_attributes(session_, replaced);
-  if (!old_object && is_missing(old_object.error())) {
-    old_object = orangefs::Attributes{};  // a name without an object is as good as a file
-  }
-  if (!old_object) co_return std::unexpected(std::move(old_object.error()));
-  const bool is_directory = old_object->type == orangefs::ObjectType::directory;
+net::Task<Result<void>> FileSystem::check_replaceable(orangefs::Handle replaced,
+                                                      const orangefs::Attributes& old_object,
+                                                      orangefs::Handle moved) {
   const Result<orangefs::Attributes> new_object = co_await get_attributes(session_, moved);
   if (!new_object) co_return std::unexpected(new_object.error());
+  const bool is_directory = old_object.type == orangefs::ObjectType::directory;
   if (is_directory != (new_object->type == orangefs::ObjectType::directory)) {
     co_return std::unexpected(
         error_of("rename: one is a directory, the other is not",
                  is_directory ? std::errc::is_a_directory : std::errc::not_a_directory));
   }
-  if (is_directory) {
-    Result<void> empty = co_await check_empty(replaced);
-    if (!empty) co_return empty;
+  if (!is_directory) co_return Result<void>();
+  co_return co_await check_empty(replaced);
+}
+
+net::Task<Result<void>> FileSystem::replace(Directory& source, std::string name, Directory& target,
+                                            std::string new_name, orangefs::Handle moved,
+                                            orangefs::Handle replaced, const Keep& keep) {
+  Result<orangefs::Attributes> old_object = co_await get_attributes(session_, replaced);
+  if (!old_object && !is_missing(old_object.error())) {
+    co_return std::unexpected(std::move(old_object.error()));
+  }
+  if (old_object) {
+    Result<void> good = co_await check_replaceable(replaced, *old_object, moved);
+    if (!good) co_return good;
+  } else {
+    old_object = orangefs::Attributes{};  // a name without an object is in nobody's way
   }
   Result<orangefs::Handle> changed = co_await redirect(target, new_name, moved);
   if (!changed) co_return std::unexpected(std::move(changed.error()));

@@ -125,8 +125,8 @@ net::Task<Result<void>> FileSystem::set_attributes(orangefs::Handle handle,
   set(changes.permissions, wanted.permissions, orangefs::kAttrPermissions);
   set(changes.atime, wanted.atime, orangefs::kAttrAtime | orangefs::kAttrAtimeSet);
   set(changes.mtime, wanted.mtime, orangefs::kAttrMtime | orangefs::kAttrMtimeSet);
-  const UseAttributes use = [&](Caches::AttributesPtr held) -> net::Task<Result<void>> {
-    return send(handle, std::move(held), body);
+  const UseAttributes use = [&](const Caches::AttributesPtr& held) -> net::Task<Result<void>> {
+    return send(handle, held, body);
   };
   co_return co_await with_attributes(handle, use);
 }
@@ -141,14 +141,14 @@ net::Task<Result<void>> FileSystem::send(orangefs::Handle handle, Caches::Attrib
 }
 
 net::Task<Result<void>> FileSystem::truncate(orangefs::Handle file, std::uint64_t size) {
-  const UseAttributes use = [&](Caches::AttributesPtr held) -> net::Task<Result<void>> {
+  const UseAttributes use = [&](const Caches::AttributesPtr& held) -> net::Task<Result<void>> {
     return client::truncate(session_, file, *held, size);
   };
   co_return co_await with_attributes(file, use);
 }
 
 net::Task<Result<void>> FileSystem::flush(orangefs::Handle file) {
-  const UseAttributes use = [&](Caches::AttributesPtr held) -> net::Task<Result<void>> {
+  const UseAttributes use = [&](const Caches::AttributesPtr& held) -> net::Task<Result<void>> {
     return client::flush(session_, file, held->datafiles);
   };
   co_return co_await with_attributes(file, use);
@@ -201,8 +201,8 @@ net::Task<Result<void>> FileSystem::set_extended(orangefs::Handle handle, std::s
                                        .flags = static_cast<std::int32_t>(mode),
                                        .keys = {wire_key(std::move(key))},
                                        .values = {std::move(value)}};
-  const UseAttributes use = [&](Caches::AttributesPtr held) -> net::Task<Result<void>> {
-    return send(handle, std::move(held), body);
+  const UseAttributes use = [&](const Caches::AttributesPtr& held) -> net::Task<Result<void>> {
+    return send(handle, held, body);
   };
   co_return co_await with_attributes(handle, use);
 }
@@ -210,8 +210,8 @@ net::Task<Result<void>> FileSystem::set_extended(orangefs::Handle handle, std::s
 net::Task<Result<void>> FileSystem::remove_extended(orangefs::Handle handle, std::string key) {
   const orangefs::DeleattrRequest body{
       .handle = handle, .fs_id = config().fs_id, .key = wire_key(std::move(key))};
-  const UseAttributes use = [&](Caches::AttributesPtr held) -> net::Task<Result<void>> {
-    return send(handle, std::move(held), body);
+  const UseAttributes use = [&](const Caches::AttributesPtr& held) -> net::Task<Result<void>> {
+    return send(handle, held, body);
   };
   co_return co_await with_attributes(handle, use);
 }

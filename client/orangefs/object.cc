@@ -14,6 +14,8 @@
 namespace vpfs::client {
 namespace {
 
+constexpr std::size_t kMostInList = 60;  // PVFS_REQ_LIMIT_LISTATTR
+
 orangefs::Placement placement(std::size_t index, std::size_t count) {
   return {.server_nr = static_cast<std::uint32_t>(index),
           .server_ct = static_cast<std::uint32_t>(count)};
@@ -61,6 +63,56 @@ net::Task<Result<orangefs::Attributes>> get_attributes(const CallerSession& sess
                            std::make_shared<const orangefs::Attributes>(found));
   }
   co_return std::move(found);
+}
+
+net::Task<std::vector<Result<orangefs::Attributes>>> list_attributes(
+    const CallerSession& session, std::vector<orangefs::Handle> handles, std::uint32_t mask) {
+  std::vector<Result<orangefs::Attributes>> results(handles.size());
+  // Which handles each request is about, as indices.
+  std::vector<std::vector<std::size_t>> lists;
+  std::vector<Session::Addressed> requests;
+  std::vector<std::size_t> open_list(session.config().servers.size(), handles.size());
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    const Result<std::size_t> server = session.session().server_of(handles[i]);
+    if (!server) {
+      results[i] = std::unexpected(server.error());
+      continue;
+    }
+    std::size_t& list = open_list[*server];
+    if (list == handles.size() || lists[list].size() == kMostInList) {
+      list = lists.size();
+      lists.emplace_back();
+      orangefs::ListattrRequest body{
+          .fs_id = session.config().fs_id, .attribute_mask = mask, .handles = {}};
+      requests.push_back(
+          {.server = *server,
+           .request = {
+               .capability = {}, .hints = session.hints(kNoObject), .body = std::move(body)}});
+    }
+    lists[list].push_back(i);
+    std::get<orangefs::ListattrRequest>(requests[list].request.body).handles.push_back(handles[i]);
+  }
+  auto responses = co_await session.session().call_all(std::move(requests));
+  for (std::size_t list = 0; list < lists.size(); ++list) {
+    Result<orangefs::Response>& response = responses[list];
+    auto* const answer =
+        response ? std::get_if<orangefs::ListattrResponse>(&response->body) : nullptr;
+    const bool whole = answer != nullptr && answer->errors.size() == lists[list].size() &&
+                       answer->attributes.size() == lists[list].size();
+    for (std::size_t k = 0; k < lists[list].size(); ++k) {
+      Result<orangefs::Attributes>& result = results[lists[list][k]];
+      if (!response) {
+        result = std::unexpected(response.error());
+      } else if (!whole) {
+        result = fail("LISTATTR: not about all objects", std::make_error_code(std::errc::io_error));
+      } else if (answer->errors[k] != 0) {
+        result = status_error("LISTATTR", answer->errors[k]);
+      } else {
+        result = std::move(answer->attributes[k]);
+      }
+    }
+  }
+  co_return results;
 }
 
 net::Task<Result<HeldAttributes>> held_attributes(const CallerSession& session,

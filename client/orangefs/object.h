@@ -21,6 +21,11 @@ inline constexpr std::uint32_t kEverything =
 [[nodiscard]] net::Task<Result<orangefs::Attributes>> get_attributes(
     const CallerSession& session, orangefs::Handle handle, std::uint32_t mask = kEverything);
 
+// Asks the servers for the attributes of many objects, of several with each request. Without
+// capabilities; past the cache. The results stand in the order of the handles.
+[[nodiscard]] net::Task<std::vector<Result<orangefs::Attributes>>> list_attributes(
+    const CallerSession& session, std::vector<orangefs::Handle> handles, std::uint32_t mask);
+
 struct HeldAttributes {
   Caches::AttributesPtr attributes;  // shared with the cache
   bool cached = false;               // perhaps stale, and perhaps refused

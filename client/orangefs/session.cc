@@ -212,11 +212,13 @@ orangefs::Credential Session::credential(const Caller& caller) const {
 
 orangefs::Hints Session::hints(const Caller& caller, orangefs::Handle object) {
   orangefs::Hints hints;
-  hints.push_back({.type = orangefs::HintType::handle,
-                   .raw_type = static_cast<std::uint32_t>(orangefs::HintType::handle),
-                   .number = object,
-                   .key = {},
-                   .text = {}});
+  if (object != kNoObject) {
+    hints.push_back({.type = orangefs::HintType::handle,
+                     .raw_type = static_cast<std::uint32_t>(orangefs::HintType::handle),
+                     .number = object,
+                     .key = {},
+                     .text = {}});
+  }
   const auto add = [&hints](const char* key, const std::string& text) {
     if (text.empty()) return;
     hints.push_back(

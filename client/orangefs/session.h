@@ -37,6 +37,9 @@ struct SessionOptions {
   std::shared_ptr<Caches> caches = {};
 };
 
+// For hints of a request that is about no one object.
+inline constexpr orangefs::Handle kNoObject = 0;
+
 // A client's standing with the servers of one file system: their configuration, connections to
 // them, and requests that are repeated when a connection is lost.
 //

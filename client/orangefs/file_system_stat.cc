@@ -1,0 +1,119 @@
+// The part of FileSystem that describes objects.
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "client/orangefs/file_system.h"
+#include "client/orangefs/object.h"
+#include "client/orangefs/strip_walk.h"
+#include "net/gather.h"
+
+namespace vpfs::client {
+namespace {
+
+constexpr std::size_t kMostStatsAtOnce = 64;
+constexpr std::uint32_t kPartMask = orangefs::kAttrCommonAll | orangefs::kAttrDataSize;
+
+// The objects that know the rest: a file's datafiles its size, a directory's dirdata its times.
+std::vector<orangefs::Handle> parts_of(const orangefs::Attributes& object) {
+  const bool striped = object.type == orangefs::ObjectType::metafile && !is_stuffed(object);
+  if (striped) return object.datafiles;
+  if (object.type == orangefs::ObjectType::directory) return object.distributed.dirdata_handles;
+  return {};
+}
+
+// A directory changed when one of its dirdata objects did, as far as they could be asked.
+void take_times(Stat& stat, std::span<const Result<orangefs::Attributes>> dirdata) {
+  for (const Result<orangefs::Attributes>& part : dirdata) {
+    if (!part) continue;
+    stat.mtime = std::max(stat.mtime, part->mtime);
+    stat.ctime = std::max(stat.ctime, part->ctime);
+  }
+}
+
+// `parts` has the attributes of all parts_of(object).
+Result<void> complete(Stat& stat, const orangefs::Attributes& object,
+                      std::span<const Result<orangefs::Attributes>> parts) {
+  if (object.type == orangefs::ObjectType::directory) {
+    take_times(stat, parts);
+    return {};
+  }
+  if (parts.empty()) return {};
+  const Result<std::int64_t> strip_size = strip_size_of(object);
+  if (!strip_size) return std::unexpected(strip_size.error());
+  std::int64_t size = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i]) return std::unexpected(parts[i].error());
+    const orangefs::Placement placement{.server_nr = static_cast<std::uint32_t>(i),
+                                        .server_ct = static_cast<std::uint32_t>(parts.size())};
+    size = std::max(size, logical_end(*strip_size, placement, parts[i]->size));
+  }
+  stat.size = static_cast<std::uint64_t>(size);
+  return {};
+}
+
+// Whether stat() of the object alone may do better than a list of many.
+bool may_ask_alone(const Error& error) {
+  return !is_transport_error(error) && error.code != std::errc::no_such_file_or_directory;
+}
+
+}  // namespace
+
+net::Task<Result<Stat>> FileSystem::stat(orangefs::Handle handle) {
+  Result<orangefs::Attributes> found = co_await get_attributes(session_, handle);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  Stat stat = stat_from(handle, *found);
+  if (found->type == orangefs::ObjectType::metafile) {
+    const Result<std::uint64_t> size = co_await file_size(session_, handle, std::move(*found));
+    if (!size) co_return std::unexpected(size.error());
+    stat.size = *size;
+  } else if (found->type == orangefs::ObjectType::directory) {
+    std::vector<orangefs::Handle> dirdata = parts_of(*found);
+    const std::vector<Result<orangefs::Attributes>> parts =
+        co_await list_attributes(session_, std::move(dirdata), kPartMask);
+    take_times(stat, parts);
+  }
+  co_return stat;
+}
+
+net::Task<std::vector<Result<Stat>>> FileSystem::stat_all(std::vector<orangefs::Handle> handles) {
+  const std::vector<Result<orangefs::Attributes>> objects =
+      co_await list_attributes(session_, handles, kEverything & ~orangefs::kAttrCapability);
+  std::vector<orangefs::Handle> parts;
+  std::vector<std::size_t> first_part;
+  for (const Result<orangefs::Attributes>& object : objects) {
+    first_part.push_back(parts.size());
+    if (!object) continue;
+    const std::vector<orangefs::Handle> its = parts_of(*object);
+    parts.insert(parts.end(), its.begin(), its.end());
+  }
+  first_part.push_back(parts.size());
+  const std::vector<Result<orangefs::Attributes>> described =
+      co_await list_attributes(session_, std::move(parts), kPartMask);
+
+  std::vector<Result<Stat>> stats;
+  std::vector<std::size_t> alone;
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    Result<Stat> stat;
+    Result<void> good;
+    if (objects[i]) {
+      stat = stat_from(handles[i], *objects[i]);
+      good =
+          complete(*stat, *objects[i],
+                   std::span(described).subspan(first_part[i], first_part[i + 1] - first_part[i]));
+    } else {
+      good = std::unexpected(objects[i].error());
+    }
+    if (!good) {
+      if (may_ask_alone(good.error())) alone.push_back(i);
+      stat = std::unexpected(std::move(good.error()));
+    }
+    stats.push_back(std::move(stat));
+  }
+  const auto stat_one = [&](std::size_t i) { return this->stat(handles[alone[i]]); };
+  auto again = co_await net::gather(alone.size(), kMostStatsAtOnce, stat_one);
+  for (std::size_t i = 0; i < alone.size(); ++i) stats[alone[i]] = std::move(again[i]);
+  co_return stats;
+}
+
+}  // namespace vpfs::client
