@@ -48,6 +48,13 @@ Result<void> read_locks(std::string_view value, bool& local) {
   return {};
 }
 
+Result<void> read_layout(std::string_view value, Layout& into) {
+  Result<Layout> layout = parse_layout(value);
+  if (!layout) return std::unexpected(std::move(layout.error()));
+  into = std::move(*layout);
+  return {};
+}
+
 Result<void> read_virtual_pfs(std::string_view value, std::string& into) {
   constexpr std::size_t kLongest = 128;
   const bool printable =
@@ -137,6 +144,8 @@ constexpr std::array kWords = {
     Word{
         "locks", true, Source::orangefs,
         [](MountOptions& to, std::string_view value) { return read_locks(value, to.local_locks); }},
+    Word{"layout", true, Source::orangefs,
+         [](MountOptions& to, std::string_view value) { return read_layout(value, to.layout); }},
     Word{"vpfs", true, Source::orangefs,
          [](MountOptions& to, std::string_view value) {
            return read_virtual_pfs(value, to.virtual_pfs);
@@ -164,9 +173,9 @@ constexpr std::array<std::string_view, 11> kForTheKernel = {"suid", "nosuid", "d
                                                             "exec", "noexec", "atime",  "noatime",
                                                             "sync", "async",  "dirsync"};
 // For mount and its kin.
-constexpr std::array<std::string_view, 12> kForOthers = {
-    "defaults", "auto",  "noauto",  "user",   "users",    "nouser",
-    "owner",    "group", "_netdev", "nofail", "relatime", "_rnetdev"};
+constexpr std::array<std::string_view, 14> kForOthers = {
+    "defaults", "auto",    "noauto", "user",     "users",    "nouser",   "owner",
+    "group",    "_netdev", "nofail", "relatime", "_rnetdev", "diratime", "nodiratime"};
 
 bool has(std::span<const std::string_view> words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();

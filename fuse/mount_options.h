@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "client/orangefs/mount_address.h"
 #include "fuse/interrupt.h"
+#include "fuse/layout/layout.h"
 #include "fuse/mount_point.h"
 #include "fuse/process_jobs.h"
 
@@ -36,6 +37,7 @@ struct MountOptions {
   std::uint64_t connections = 1;  // of each of them to each server
   Duration retry_for = std::chrono::seconds(60);
   bool local_locks = false;  // locks=local
+  Layout layout = {};        // layout=, of new files
   std::string virtual_pfs;   // vpfs=NAME, which the mount asks the proxies for; "": none
 };
 

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "fuse/process_environment.h"
+
 namespace vpfs::fuse {
 namespace {
 
@@ -17,8 +19,6 @@ constexpr Duration kKept = std::chrono::seconds(10);
 constexpr Duration kBelieved = std::chrono::milliseconds(100);
 constexpr std::size_t kMostKnown = 4096;
 constexpr std::size_t kLongestJob = 128;
-// Environments are as long as their owners make them.
-constexpr std::size_t kMostRead = std::size_t{1} << 20;
 
 std::string read_start_of(const std::string& path, std::size_t most) {
   std::ifstream in(path, std::ios::binary);
@@ -50,16 +50,8 @@ bool is_good_job(std::string_view job) {
 
 std::string job_in(std::string_view environment, const std::vector<std::string>& variables) {
   for (const std::string& variable : variables) {
-    for (std::string_view rest = environment; !rest.empty();) {
-      const std::string_view text = rest.substr(0, rest.find('\0'));
-      rest.remove_prefix(std::min(text.size() + 1, rest.size()));
-      if (!text.starts_with(variable) || text.size() <= variable.size() ||
-          text[variable.size()] != '=') {
-        continue;
-      }
-      const std::string_view value = text.substr(variable.size() + 1);
-      if (is_good_job(value)) return std::string(value);
-    }
+    const std::optional<std::string_view> value = variable_in(environment, variable);
+    if (value && is_good_job(*value)) return std::string(*value);
   }
   return "";
 }
@@ -83,8 +75,7 @@ std::string ProcessJobs::job_of(pid_t process) {
       return found->second.job;
     }
   }
-  std::string job = job_in(read_start_of(fmt::format("/proc/{}/environ", process), kMostRead),
-                           options_.variables);
+  std::string job = job_in(environment_of(process), options_.variables);
   const std::lock_guard lock(mutex_);
   if (known_.size() >= kMostKnown) known_.clear();
   known_[process] = {

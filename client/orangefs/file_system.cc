@@ -142,6 +142,18 @@ net::Task<Result<orangefs::Handle>> FileSystem::resolve(std::string path) {
   co_return handle;
 }
 
+net::Task<Result<std::vector<std::size_t>>> FileSystem::servers_of(orangefs::Handle file) {
+  const Result<orangefs::Attributes> found = co_await get_attributes(session_, file);
+  if (!found) co_return std::unexpected(found.error());
+  std::vector<std::size_t> servers;
+  for (const orangefs::Handle datafile : found->datafiles) {
+    const Result<std::size_t> server = session().server_of(datafile);
+    if (!server) co_return std::unexpected(server.error());
+    servers.push_back(*server);
+  }
+  co_return servers;
+}
+
 net::Task<Result<std::unique_ptr<File>>> FileSystem::open(orangefs::Handle handle) {
   co_return co_await File::open(session_.shared_session(), caller(), handle);
 }

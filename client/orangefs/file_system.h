@@ -107,6 +107,8 @@ class FileSystem {
   [[nodiscard]] net::Task<std::vector<Result<Stat>>> stat_all(
       std::vector<orangefs::Handle> handles);
   [[nodiscard]] net::Task<Result<std::unique_ptr<File>>> open(orangefs::Handle handle);
+  // The servers of a file's datafiles, as indices in config().servers, in the order of its strips.
+  [[nodiscard]] net::Task<Result<std::vector<std::size_t>>> servers_of(orangefs::Handle file);
 
   // New objects belong to the caller. In a directory with the set-group-id bit they have the
   // directory's group, and new directories the bit as well.

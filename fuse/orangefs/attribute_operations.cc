@@ -96,14 +96,24 @@ bool is_kept(std::string_view name) {
 
 net::Task<> set_extended(Call call, orangefs::Handle handle, std::string name, std::string value,
                          client::SetMode mode) {
+  if (name == kLayoutName) {
+    const Result<client::Stat> object = co_await call.servers().stat(handle);
+    if (!object) co_return call.fail(object.error());
+    // A file keeps the servers that it was made on.
+    if (object->type != orangefs::ObjectType::directory) co_return call.fail(EPERM);
+    if (!call.files().placement().check(value)) co_return call.fail(EINVAL);
+  }
+  const bool is_layout = name == kLayoutName;
   const Result<void> set =
       co_await call.servers().set_extended(handle, std::move(name), std::move(value), mode);
+  if (is_layout) call.files().placement().forget(handle);
   if (!set) co_return call.fail(set.error());
   call.succeed();
 }
 
 net::Task<> remove_extended(Call call, orangefs::Handle handle, std::string name) {
   const Result<void> removed = co_await call.servers().remove_extended(handle, std::move(name));
+  call.files().placement().forget(handle);
   if (!removed) co_return call.fail(removed.error());
   call.succeed();
 }
@@ -117,6 +127,21 @@ void answer_text(Call& call, std::string_view text, std::size_t size) {
   } else {
     fuse_reply_buf(call.take(), text.data(), text.size());
   }
+}
+
+// A directory's own layout or the mount's; of a file, the servers that have its data.
+net::Task<> get_layout(Call call, orangefs::Handle handle, std::size_t size) {
+  Placement& placement = call.files().placement();
+  const Result<client::Stat> object = co_await call.servers().stat(handle);
+  if (!object) co_return call.fail(object.error());
+  if (object->type == orangefs::ObjectType::directory) {
+    const std::optional<Layout> own = co_await placement.layout_of(call.servers(), handle);
+    co_return answer_text(call, to_text(own ? *own : placement.layout()), size);
+  }
+  if (object->type != orangefs::ObjectType::metafile) co_return call.fail(ENODATA);
+  const Result<std::vector<std::size_t>> servers = co_await call.servers().servers_of(handle);
+  if (!servers) co_return call.fail(servers.error());
+  answer_text(call, placement.text_of(*servers), size);
 }
 
 net::Task<> get_extended(Call call, orangefs::Handle handle, std::string name, std::size_t size) {
@@ -180,6 +205,7 @@ void getxattr(fuse_req_t request, fuse_ino_t number, const char* name, std::size
   if (!is_kept(name)) return call.fail(EOPNOTSUPP);
   Worker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
+  if (name == kLayoutName) return worker.spawn(get_layout(std::move(call), handle, size));
   worker.spawn(get_extended(std::move(call), handle, name, size));
 }
 

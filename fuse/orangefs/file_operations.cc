@@ -4,8 +4,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "fuse/orangefs/call.h"
@@ -19,8 +21,19 @@ constexpr std::uint32_t kPermissions = 07777;
 constexpr std::uint64_t kBlock = 4096;  // in which statfs counts
 constexpr unsigned long kLongestName = 255;
 
-OpenFilePtr new_open_file(Call& call, orangefs::Handle handle) {
-  auto file = std::make_shared<OpenFile>(handle, call.caller(), call.files().workers());
+// Whose data they are. Who makes a file may write it through the descriptor that he gets, whatever
+// its mode is: git makes its objects so. Servers look at the mode, so root asks them in his place.
+client::CallerPtr writer_of(Call& call, std::uint32_t permissions, int flags) {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  const bool may_write = (permissions & S_IWUSR) != 0 && (permissions & S_IRUSR) != 0;
+  if (!writes || may_write || call.worker().session().caller()->uid != 0) return call.caller();
+  auto writer = std::make_shared<client::Caller>(*call.caller());
+  writer->uid = 0;
+  return writer;
+}
+
+OpenFilePtr new_open_file(Call& call, orangefs::Handle handle, client::CallerPtr caller) {
+  auto file = std::make_shared<OpenFile>(handle, std::move(caller), call.files().workers());
   // Before the servers are asked, so that who removes the name meanwhile leaves the file.
   file->object = call.files().objects().open(handle);
   return file;
@@ -54,7 +67,7 @@ net::Task<Result<client::File*>> open_here(Call& call, OpenFilePtr file, int fla
 }
 
 net::Task<> open_file(Call call, orangefs::Handle handle, fuse_file_info info) {
-  OpenFilePtr file = new_open_file(call, handle);
+  OpenFilePtr file = new_open_file(call, handle, call.caller());
   const Result<client::File*> own = co_await open_here(call, file, info.flags);
   if (!own) {
     call.fail(own.error());
@@ -70,14 +83,19 @@ net::Task<> open_file(Call call, orangefs::Handle handle, fuse_file_info info) {
 
 net::Task<> create_file(Call call, orangefs::Handle directory, std::string name,
                         std::uint32_t permissions, fuse_file_info info) {
-  Result<orangefs::Handle> made = co_await call.servers().create(directory, name, permissions);
+  const pid_t process = fuse_req_ctx(call.request())->pid;
+  std::vector<std::size_t> servers =
+      co_await call.files().placement().servers_for(call.servers(), directory, process);
+  Result<orangefs::Handle> made =
+      co_await call.servers().create(directory, name, permissions, 0, std::move(servers));
   bool is_new = made.has_value();
   // Another node was faster.
   if (!made && client::errno_of(made.error()) == EEXIST && (info.flags & O_EXCL) == 0) {
     made = co_await call.servers().lookup(directory, std::move(name));
   }
   if (!made) co_return call.fail(made.error());
-  OpenFilePtr file = new_open_file(call, *made);
+  client::CallerPtr writer = is_new ? writer_of(call, permissions, info.flags) : call.caller();
+  OpenFilePtr file = new_open_file(call, *made, std::move(writer));
   const Result<client::File*> own = co_await open_here(call, file, is_new ? 0 : info.flags);
   Result<client::Stat> object = fail("");
   if (own && is_new) object = (*own)->status();

@@ -14,6 +14,7 @@
 #include "fuse/orangefs/callers.h"
 #include "fuse/orangefs/open_file.h"
 #include "fuse/orangefs/open_objects.h"
+#include "fuse/orangefs/placement.h"
 #include "fuse/process_groups.h"
 #include "fuse/process_jobs.h"
 
@@ -30,15 +31,17 @@ class OrangefsFileSystem {
     Duration entry_timeout = std::chrono::seconds(1);
     Duration attribute_timeout = std::chrono::seconds(1);
     bool local_locks = false;      // those of one mount are not seen by others
+    Layout layout = {};            // of new files
     std::string virtual_pfs = {};  // which all requests ask for; "": none
   };
 
   // Jobs and clock outlive it.
-  OrangefsFileSystem(Options options, orangefs::Handle root, std::size_t workers, ProcessJobs& jobs,
-                     const Clock& clock)
+  OrangefsFileSystem(Options options, const client::MountConfig& config, std::size_t workers,
+                     ProcessJobs& jobs, const Clock& clock)
       : options_(std::move(options)),
-        root_(root),
+        root_(config.root),
         workers_(workers),
+        placement_(options_.layout, config, options_.attribute_timeout, clock),
         groups_(clock),
         callers_(options_.virtual_pfs, groups_, jobs, clock) {}
 
@@ -58,6 +61,7 @@ class OrangefsFileSystem {
 
   [[nodiscard]] std::size_t workers() const { return workers_; }
   [[nodiscard]] Callers& callers() { return callers_; }
+  [[nodiscard]] Placement& placement() { return placement_; }
   [[nodiscard]] OpenObjects& objects() { return objects_; }
   [[nodiscard]] OpenFiles& files() { return files_; }
   [[nodiscard]] OpenDirectories& directories() { return directories_; }
@@ -66,6 +70,7 @@ class OrangefsFileSystem {
   const Options options_;
   const orangefs::Handle root_;
   const std::size_t workers_;
+  Placement placement_;
   ProcessGroups groups_;
   Callers callers_;
   OpenObjects objects_;

@@ -1,7 +1,10 @@
 // Operations on names: look-ups, and everything that makes, moves or removes one.
 #include <cerrno>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <sys/stat.h>
 
@@ -35,8 +38,11 @@ net::Task<> look_up(Call call, orangefs::Handle directory, std::string name) {
 
 net::Task<> make_file(Call call, orangefs::Handle directory, std::string name,
                       std::uint32_t permissions) {
-  const Result<orangefs::Handle> made =
-      co_await call.servers().create(directory, std::move(name), permissions);
+  const pid_t process = fuse_req_ctx(call.request())->pid;
+  std::vector<std::size_t> servers =
+      co_await call.files().placement().servers_for(call.servers(), directory, process);
+  const Result<orangefs::Handle> made = co_await call.servers().create(
+      directory, std::move(name), permissions, 0, std::move(servers));
   if (!made) co_return call.fail(made.error());
   co_await answer_object(call, *made);
 }
@@ -46,6 +52,14 @@ net::Task<> make_directory(Call call, orangefs::Handle directory, std::string na
   const Result<orangefs::Handle> made =
       co_await call.servers().mkdir(directory, std::move(name), permissions);
   if (!made) co_return call.fail(made.error());
+  // A new directory has the layout of the one that it is in.
+  const std::optional<Layout> layout =
+      co_await call.files().placement().layout_of(call.servers(), directory);
+  if (layout) {
+    std::string key(kLayoutName);
+    std::string text = to_text(*layout);
+    (void)co_await call.servers().set_extended(*made, std::move(key), std::move(text));
+  }
   co_await answer_object(call, *made);
 }
 

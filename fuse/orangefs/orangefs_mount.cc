@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <asio/post.hpp>
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -48,9 +49,14 @@ Result<std::unique_ptr<OrangefsMount>> OrangefsMount::make(const MountOptions& o
   const OrangefsFileSystem::Options files = {.entry_timeout = options.entry_timeout,
                                              .attribute_timeout = options.attribute_timeout,
                                              .local_locks = options.local_locks,
+                                             .layout = options.layout,
                                              .virtual_pfs = options.virtual_pfs};
-  mount->files_ = std::make_unique<OrangefsFileSystem>(
-      files, mount->workers_.front()->session().root(), options.workers, mount->jobs_, clock);
+  const client::MountConfig& config = mount->workers_.front()->session().config();
+  if (const Result<void> good = Placement::check(options.layout, config); !good) {
+    return fail(fmt::format("-o layout: {}", good.error().message));
+  }
+  mount->files_ =
+      std::make_unique<OrangefsFileSystem>(files, config, options.workers, mount->jobs_, clock);
   Result<std::unique_ptr<MountPoint>> point =
       MountPoint::mount(options.point, mount->files_->operations(), mount->files_.get());
   if (!point) return std::unexpected(std::move(point.error()));

@@ -80,7 +80,8 @@ TEST(MountOptions, ASourceOfAnotherKindIsNamed) {
 TEST(MountOptions, AnAddressIsAnOrangefs) {
   const auto options =
       parse_mount_options("tcp-px://meta1:3334/vpfs", "/mnt",
-                          {"jobid=auto,workers=4,connections=2,retry_for=90,locks=local,vpfs=big"});
+                          {"jobid=auto,workers=4,connections=2,retry_for=90,locks=local,vpfs=big,"
+                           "layout=list:s1:s0"});
   ASSERT_TRUE(options) << options.error().message;
   ASSERT_TRUE(options->address);
   EXPECT_EQ(options->address->scheme, "tcp-px");
@@ -92,6 +93,7 @@ TEST(MountOptions, AnAddressIsAnOrangefs) {
   EXPECT_EQ(options->retry_for, std::chrono::seconds(90));
   EXPECT_TRUE(options->local_locks);
   EXPECT_EQ(options->virtual_pfs, "big");
+  EXPECT_THAT(options->layout.names, ElementsAre("s1", "s0"));
 }
 
 TEST(MountOptions, WordsForTheOtherKindOfSourceAreNamed) {
@@ -102,6 +104,7 @@ TEST(MountOptions, WordsForTheOtherKindOfSourceAreNamed) {
   EXPECT_EQ(error_of("locks=global", address), "-o locks: 'global' is neither 'none' nor 'local'");
   EXPECT_EQ(error_of("workers=0", address), "-o workers: '0' is no number from 1 to 64");
   EXPECT_EQ(error_of("retry_for=soon", address), "-o retry_for: 'soon' is no time");
+  EXPECT_THAT(error_of("layout=near", address), HasSubstr("-o layout: 'near' is no layout"));
   EXPECT_THAT(error_of("vpfs=a b", address), HasSubstr("-o vpfs: it needs 1 to 128"));
 }
 

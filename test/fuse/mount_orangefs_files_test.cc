@@ -194,6 +194,22 @@ TEST_P(MountOrangefsFiles, OtherUsersMayWhatModesSay) {
             EACCES);
 }
 
+TEST_P(MountOrangefsFiles, WhoMakesAFileMayWriteItWhateverItsModeIs) {
+  const MountProcess mount(settings());
+  fs::permissions(mount.scratch(), fs::perms::all);
+  const std::string directory = new_directory(mount);
+  ASSERT_EQ(problem_of(::chmod(directory.c_str(), 01777)), 0);
+  EXPECT_EQ(as_user(1001, {},
+                    [path = directory + "/file"] {
+                      const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL, 0444);
+                      if (file < 0 || ::write(file, "text", 4) != 4) return errno;
+                      return ::open(path.c_str(), O_WRONLY) < 0 && errno == EACCES ? 0 : 1;
+                    }),
+            0);
+  EXPECT_EQ(read_text(directory + "/file"), "text");
+  EXPECT_EQ(status_of(directory + "/file").st_uid, 1001U);
+}
+
 TEST_P(MountOrangefsFiles, AWriteByAnotherUserClearsTheSetUserIdBit) {
   const MountProcess mount(settings());
   fs::permissions(mount.scratch(), fs::perms::all);
@@ -305,6 +321,73 @@ TEST_P(MountOrangefsFiles, HaveExtendedAttributes) {
   EXPECT_STREQ(value.data(), "user.one");
   EXPECT_EQ(problem_of(::removexattr(file.c_str(), "user.one")), 0);
   EXPECT_EQ(::listxattr(file.c_str(), nullptr, 0), 0);
+}
+
+std::string layout_of(const std::string& path) {
+  std::array<char, 256> text = {};
+  const ssize_t size = ::getxattr(path.c_str(), "user.vpfs.layout", text.data(), text.size());
+  return size < 0 ? std::strerror(errno) : std::string(text.data(), static_cast<size_t>(size));
+}
+
+int set_layout(const std::string& path, const std::string& layout) {
+  return problem_of(::setxattr(path.c_str(), "user.vpfs.layout", layout.data(), layout.size(), 0));
+}
+
+TEST_P(MountOrangefsFiles, LieOnTheServersOfTheirLayout) {
+  const MountProcess mount(settings({"allow_other", "layout=list:s1"}));
+  const std::string directory = new_directory(mount);
+  EXPECT_EQ(layout_of(directory), "list:s1") << "that of the mount";
+  make_file(directory + "/on_one", std::string(300'000, 'x'));
+  EXPECT_EQ(layout_of(directory + "/on_one"), "list:s1");
+  ASSERT_EQ(set_layout(directory, "list:s1:s0"), 0);
+  EXPECT_EQ(layout_of(directory), "list:s1:s0");
+  make_file(directory + "/on_two", std::string(300'000, 'y'));
+  EXPECT_EQ(layout_of(directory + "/on_two"), "list:s1:s0");
+  // It holds for another mount and for directories that are made in it.
+  const MountProcess other(settings());
+  ASSERT_EQ(problem_of(::mkdir((other.path() / "work/below").c_str(), 0755)), 0);
+  make_file(other.path() / "work/below/file", "z");
+  EXPECT_EQ(layout_of(other.path() / "work/below/file"), "list:s1:s0");
+  EXPECT_EQ(read_text(other.path() / "work/on_one"), std::string(300'000, 'x'));
+  EXPECT_EQ(read_text(other.path() / "work/on_two"), std::string(300'000, 'y'));
+  EXPECT_EQ(set_layout(directory, "list:s7"), EINVAL);
+  EXPECT_EQ(set_layout(directory, "somewhere"), EINVAL);
+  EXPECT_EQ(set_layout(directory + "/on_one", "list:s0"), EPERM);
+  EXPECT_EQ(problem_of(::removexattr(directory.c_str(), "user.vpfs.layout")), 0);
+  EXPECT_EQ(layout_of(directory), "list:s1");
+}
+
+TEST_P(MountOrangefsFiles, OfAJobKeepToItsServers) {
+  const MountProcess mount(settings({"allow_other", "layout=affinity:1"}));
+  const std::string directory = new_directory(mount);
+  std::set<std::string> used;
+  for (const std::string job : {"11", "12", "13", "14", "15", "16"}) {
+    for (const std::string name : {"a", "b"}) {
+      Process touch({"touch", directory + "/" + name + job}, {{"SLURM_JOB_ID", job}});
+      const auto exit = touch.wait();
+      EXPECT_TRUE(exit && exit->ok());
+    }
+    EXPECT_EQ(layout_of(directory + "/a" + job), layout_of(directory + "/b" + job));
+    used.insert(layout_of(directory + "/a" + job));
+  }
+  EXPECT_GT(used.size(), 1U) << "all jobs on one server";
+}
+
+TEST_P(MountOrangefsFiles, GoToTheServersOfThisNodeOrOfTheJobs) {
+  // All servers are on this node.
+  const MountProcess mount(settings({"allow_other", "layout=local"}));
+  const std::string directory = new_directory(mount);
+  make_file(directory + "/local");
+  EXPECT_THAT(layout_of(directory + "/local"), ::testing::HasSubstr("s0:s1"));
+  const auto make_as_job = [&](const std::string& layout) {
+    EXPECT_EQ(set_layout(directory, layout), 0);
+    Process touch({"touch", directory + "/" + layout}, {{"SLURM_JOB_NODELIST", "s[1-1],n7"}});
+    const auto exit = touch.wait();
+    EXPECT_TRUE(exit && exit->ok());
+    return layout_of(directory + "/" + layout);
+  };
+  EXPECT_EQ(make_as_job("internal"), "list:s1");
+  EXPECT_EQ(make_as_job("external"), GetParam() == Servers::real ? "list:s0" : "list:s0:s2");
 }
 
 TEST_P(MountOrangefsFiles, TheFileSystemHasASize) {
