@@ -28,7 +28,7 @@ class OrangefsMountTest : public ::testing::TestWithParam<Servers> {
     const std::optional<std::string> program = OrangefsServers::find();
     if (!program) GTEST_SKIP() << "there is no pvfs2-server (VPFS_ORANGEFS_PREFIX)";
     real_.emplace(*program);
-    ASSERT_EQ(real_->errors(), "");
+    ASSERT_TRUE(real_->wait_until_ready()) << real_->errors();
     address_ = real_->address();
   }
 

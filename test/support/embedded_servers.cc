@@ -2,30 +2,11 @@
 
 #include <thread>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "test/support/places.h"
 
 namespace vpfs::test {
-namespace {
-
-bool answers(std::uint16_t port) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int result = ::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address);
-  ::close(socket);
-  return result == 0;
-}
-
-}  // namespace
-
 EmbeddedServers::EmbeddedServers(int count, const std::string& extra,
                                  const std::vector<std::uint16_t>& proxies, Engine engine) {
   const std::string storage =
@@ -52,7 +33,7 @@ EmbeddedServers::EmbeddedServers(int count, const std::string& extra,
 Process EmbeddedServers::start(std::size_t index) const {
   Process server(
       {program("vpfs-server"), "--config", config_, "--server", fmt::format("s{}", index)});
-  for (int i = 0; i < 5000 && server.running() && !answers(ports_[index].number()); ++i) {
+  for (int i = 0; i < 5000 && server.running() && !ports_[index].answers(); ++i) {
     std::this_thread::sleep_for(2ms);
   }
   return server;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -64,6 +65,14 @@ std::string OrangefsServers::address() const {
 
 std::string OrangefsServers::proxied_address() const {
   return fmt::format("tcp-px://127.0.0.1:{}/orangefs", proxies_[0]);
+}
+
+bool OrangefsServers::wait_until_ready() const {
+  for (const ReservedPort& port : ports_) {
+    for (int i = 0; i < 1000 && !port.answers(); ++i) std::this_thread::sleep_for(10ms);
+    if (!port.answers()) return false;
+  }
+  return true;
 }
 
 std::string OrangefsServers::errors() const {

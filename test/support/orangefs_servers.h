@@ -35,6 +35,8 @@ class OrangefsServers {
   [[nodiscard]] std::string address() const;
   // The mount address through the proxies.
   [[nodiscard]] std::string proxied_address() const;
+  // Whether both accept connections within ten seconds.
+  [[nodiscard]] bool wait_until_ready() const;
   // Why the servers do not work; empty if they do.
   [[nodiscard]] std::string errors() const;
 

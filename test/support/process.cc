@@ -205,6 +205,17 @@ ReservedPort::~ReservedPort() {
 ReservedPort::ReservedPort(ReservedPort&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)), number_(other.number_) {}
 
+bool ReservedPort::answers() const {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(number());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int result = ::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  ::close(socket);
+  return result == 0;
+}
+
 std::vector<ReservedPort> ReservedPort::in_a_row(std::size_t count) {
   for (int attempt = 0; attempt < 1000; ++attempt) {
     std::vector<ReservedPort> ports;

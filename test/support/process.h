@@ -76,6 +76,9 @@ class ReservedPort {
   ReservedPort(ReservedPort&& other) noexcept;
   ReservedPort& operator=(ReservedPort&&) = delete;
 
+  // Whether somebody accepts connections there.
+  [[nodiscard]] bool answers() const;
+
   // `count` ports with consecutive numbers.
   [[nodiscard]] static std::vector<ReservedPort> in_a_row(std::size_t count);
 
