@@ -27,7 +27,7 @@ void answer_attributes(Call& call, const client::Stat& object) {
 
 net::Task<> get_attributes(Call call, orangefs::Handle handle) {
   const Result<client::Stat> object = co_await call.servers().stat(handle);
-  if (!object) co_return call.fail(object.error());
+  if (!object) co_return call.fail_object(object.error());
   answer_attributes(call, *object);
 }
 
@@ -68,23 +68,23 @@ net::Task<> set_attributes(Call call, orangefs::Handle handle, struct stat wante
   const bool clears = cuts || changes.uid || changes.gid;
   if (clears && call.caller()->uid != 0 && !changes.permissions) {
     const Result<client::Stat> before = co_await call.servers().stat(handle);
-    if (!before) co_return call.fail(before.error());
+    if (!before) co_return call.fail_object(before.error());
     changes.permissions = cleared_of_id_bits(*before);
   }
   if (cuts) {
     const Result<void> cut =
         co_await call.servers().truncate(handle, static_cast<std::uint64_t>(wanted.st_size));
-    if (!cut) co_return call.fail(cut.error());
+    if (!cut) co_return call.fail_object(cut.error());
     // The servers leave that to the client, as with a write.
     if (!changes.mtime) changes.mtime = static_cast<std::uint64_t>(std::time(nullptr));
   }
   if (changes.mtime) call.files().objects().forget_write(handle);
   if (!is_empty(changes)) {
     const Result<void> set = co_await call.servers().set_attributes(handle, changes);
-    if (!set) co_return call.fail(set.error());
+    if (!set) co_return call.fail_object(set.error());
   }
   const Result<client::Stat> object = co_await call.servers().stat(handle);
-  if (!object) co_return call.fail(object.error());
+  if (!object) co_return call.fail_object(object.error());
   answer_attributes(call, *object);
 }
 
@@ -98,7 +98,7 @@ net::Task<> set_extended(Call call, orangefs::Handle handle, std::string name, s
                          client::SetMode mode) {
   if (name == kLayoutName) {
     const Result<client::Stat> object = co_await call.servers().stat(handle);
-    if (!object) co_return call.fail(object.error());
+    if (!object) co_return call.fail_object(object.error());
     // A file keeps the servers that it was made on.
     if (object->type != orangefs::ObjectType::directory) co_return call.fail(EPERM);
     if (!call.files().placement().check(value)) co_return call.fail(EINVAL);
@@ -133,7 +133,7 @@ void answer_text(Call& call, std::string_view text, std::size_t size) {
 net::Task<> get_layout(Call call, orangefs::Handle handle, std::size_t size) {
   Placement& placement = call.files().placement();
   const Result<client::Stat> object = co_await call.servers().stat(handle);
-  if (!object) co_return call.fail(object.error());
+  if (!object) co_return call.fail_object(object.error());
   if (object->type == orangefs::ObjectType::directory) {
     const std::optional<Layout> own = co_await placement.layout_of(call.servers(), handle);
     co_return answer_text(call, to_text(own ? *own : placement.layout()), size);

@@ -38,4 +38,9 @@ void Call::fail(const Error& error) {
   fail(client::errno_of(error));
 }
 
+void Call::fail_object(const Error& error) {
+  const int number = client::errno_of(error);
+  fail(number == ENOENT ? ESTALE : number);
+}
+
 }  // namespace vpfs::fuse::pvfs

@@ -39,6 +39,9 @@ class Call {
   [[nodiscard]] fuse_req_t take();
   void fail(int number);
   void fail(const Error& error);
+  // Of an operation on an object that the kernel knows. One that is gone is ESTALE, not ENOENT: the
+  // kernel then looks its name up again, and finds what another node has put in its place.
+  void fail_object(const Error& error);
   void succeed() { fail(0); }
 
  private:

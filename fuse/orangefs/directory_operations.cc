@@ -122,7 +122,7 @@ net::Task<> list(Call call, DirectoryPtr directory, std::uint64_t number, std::s
     listing.add(name, dot_entry(object), number);
   }
   const Result<OpenDirectory::PagePtr> page = co_await page_with(call, *directory, number);
-  if (!page) co_return call.fail(page.error());
+  if (!page) co_return call.fail_object(page.error());
   if (number < (*page)->end()) co_await add_entries(call, listing, **page, number);
   listing.answer(call);
 }

@@ -70,7 +70,7 @@ net::Task<> open_file(Call call, orangefs::Handle handle, fuse_file_info info) {
   OpenFilePtr file = new_open_file(call, handle, call.caller());
   const Result<client::File*> own = co_await open_here(call, file, info.flags);
   if (!own) {
-    call.fail(own.error());
+    call.fail_object(own.error());
     co_await finish(call.worker(), file);
     co_return;
   }

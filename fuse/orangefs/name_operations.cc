@@ -31,9 +31,20 @@ net::Task<> answer_object(Call& call, orangefs::Handle handle) {
 }
 
 net::Task<> look_up(Call call, orangefs::Handle directory, std::string name) {
-  const Result<orangefs::Handle> found = co_await call.servers().lookup(directory, std::move(name));
+  Result<orangefs::Handle> found = co_await call.servers().lookup(directory, name);
   if (!found) co_return call.fail(found.error());
-  co_await answer_object(call, *found);
+  Result<client::Stat> object = co_await call.servers().stat(*found);
+  if (!object && client::errno_of(object.error()) == ENOENT) {
+    // The name was in the cache, and another node has given it to another object.
+    if (client::Caches* const caches = call.servers().session().caches()) {
+      caches->forget_name(directory, name);
+    }
+    found = co_await call.servers().lookup(directory, std::move(name));
+    if (!found) co_return call.fail(found.error());
+    object = co_await call.servers().stat(*found);
+  }
+  if (!object) co_return call.fail(object.error());
+  answer_entry(call, *object);
 }
 
 net::Task<> make_file(Call call, orangefs::Handle directory, std::string name,
@@ -72,7 +83,7 @@ net::Task<> make_link(Call call, orangefs::Handle directory, std::string name, s
 
 net::Task<> read_link(Call call, orangefs::Handle link) {
   const Result<std::string> target = co_await call.servers().readlink(link);
-  if (!target) co_return call.fail(target.error());
+  if (!target) co_return call.fail_object(target.error());
   fuse_reply_readlink(call.take(), target->c_str());
 }
 

@@ -68,6 +68,23 @@ TEST_P(MountOrangefsData, ThatOneMountHasClosedTheOtherOpens) {
   EXPECT_EQ(read_text(there), "third");
 }
 
+TEST_P(MountOrangefsData, OfAFileThatAnotherMountHasReplacedAreTheNewOnes) {
+  const MountProcess mount(settings());
+  const MountProcess other(settings());
+  write_text(mount.path() / "file", "old");
+  for (int i = 0; i < 5; ++i) {
+    // The other knows the name now, and for a second more.
+    ASSERT_FALSE(read_text(other.path() / "file").empty());
+    const std::string text = "new " + std::to_string(i);
+    write_text(mount.path() / "next", text);
+    std::filesystem::rename(mount.path() / "next", mount.path() / "file");
+    EXPECT_EQ(read_text(other.path() / "file"), text);
+  }
+  std::filesystem::remove(mount.path() / "file");
+  EXPECT_EQ(::open((other.path() / "file").c_str(), O_RDONLY), -1);
+  EXPECT_EQ(errno, ENOENT);
+}
+
 TEST_P(MountOrangefsData, OfWritersToPartsOfOneFileAreAllThere) {
   const MountProcess one(settings());
   const MountProcess two(settings());
