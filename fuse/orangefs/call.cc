@@ -1,6 +1,7 @@
 #include "fuse/orangefs/call.h"
 
 #include <cerrno>
+#include <utility>
 
 namespace vpfs::fuse::pvfs {
 namespace {
@@ -12,11 +13,13 @@ client::CallerPtr caller_of(fuse_req_t request, Worker& worker) {
 
 }  // namespace
 
-Call::Call(fuse_req_t request)
+Call::Call(fuse_req_t request) : Call(request, caller_of(request, Worker::current())) {}
+
+Call::Call(fuse_req_t request, client::CallerPtr caller)
     : worker_(&Worker::current()),
       request_(request),
       unique_(worker_->unique()),
-      caller_(caller_of(request, *worker_)),
+      caller_(std::move(caller)),
       servers_(worker_->session().as(caller_)) {
   worker_->running().add(unique_, fuse_req_ctx(request)->pid);
 }

@@ -19,6 +19,10 @@ class Call {
  public:
   // Of the message that the calling worker is taking.
   explicit Call(fuse_req_t request);
+  // Likewise, for a caller that is known. So are those who close a file: nothing may be read of a
+  // process while it becomes another program, which closes the files of the old one. /proc would
+  // wait for the process, and the process for the answer.
+  Call(fuse_req_t request, client::CallerPtr caller);
   Call(Call&& other) noexcept
       : worker_(other.worker_),
         request_(std::exchange(other.request_, nullptr)),

@@ -158,9 +158,9 @@ void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
 }
 
 void flush(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
-  Call call(request);
-  Worker& worker = call.worker();
   OpenFilePtr file = OpenFiles::at(info->fh).shared_from_this();
+  Call call(request, file->caller);
+  Worker& worker = call.worker();
   worker.spawn(flush_file(std::move(call), std::move(file)));
 }
 
@@ -173,9 +173,9 @@ void release(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
 }
 
 void fsync(fuse_req_t request, fuse_ino_t /*number*/, int /*only_data*/, fuse_file_info* info) {
-  Call call(request);
-  Worker& worker = call.worker();
   OpenFilePtr file = OpenFiles::at(info->fh).shared_from_this();
+  Call call(request, file->caller);
+  Worker& worker = call.worker();
   worker.spawn(sync_file(std::move(call), std::move(file)));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <utility>
@@ -23,6 +24,9 @@ constexpr int kMessagesAtOnce = 16;
 constexpr std::size_t kMostSpare = 64;  // buffers of 1 MiB
 // How late a signal is seen that comes behind one that was not obeyed.
 constexpr Duration kReminder = std::chrono::milliseconds(100);
+
+// How long operations may take to see that their connections are closed.
+constexpr Duration kForTheLast = std::chrono::seconds(5);
 
 thread_local Worker* current_worker = nullptr;
 
@@ -58,6 +62,7 @@ Result<void> Worker::connect(const client::MountAddress& address,
   if (problem) std::rethrow_exception(problem);
   if (!session) return std::unexpected(std::move(session.error()));
   session_ = std::move(*session);
+  clock_ = &clock;
   return {};
 }
 
@@ -85,8 +90,15 @@ void Worker::stop() {
   session_->close();
   context_.restart();
   current_worker = this;
-  while (operations_ > 0) context_.run_one();
+  const TimePoint deadline = clock_->now() + kForTheLast;
+  while (operations_ > 0 && clock_->now() < deadline) {
+    context_.run_one_for(kReminder);
+  }
   current_worker = nullptr;
+  if (operations_ == 0) return;
+  spdlog::error("{} operations do not end", operations_.load());
+  spdlog::shutdown();
+  std::_Exit(1);
 }
 
 void Worker::run() {

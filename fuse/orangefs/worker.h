@@ -86,6 +86,7 @@ class Worker {
 
   const std::size_t index_;
   asio::io_context context_{1};
+  const Clock* clock_ = nullptr;
   std::unique_ptr<client::FileSystem> session_;
   OrangefsFileSystem* files_ = nullptr;
   std::unique_ptr<Channel> channel_;

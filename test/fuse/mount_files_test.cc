@@ -2,6 +2,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -246,6 +247,26 @@ TEST_F(MountFiles, OtherUsersMayWhatTheyMayBelow) {
       as_user(1002, {},
               [&] { return ::access((mount.path() / "own/a").c_str(), F_OK) == 0 ? 0 : errno; }),
       EACCES);
+}
+
+// The kernel closes files of the old program while it locks what /proc shows of the process.
+TEST_F(MountFiles, AreClosedByAProcessThatBecomesAnotherProgram) {
+  const MountProcess mount;
+  fs::permissions(mount.scratch(), fs::perms::all);
+  fs::permissions(mount.below(), fs::perms::all);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setgid(1001) != 0 || ::setuid(1001) != 0) ::_exit(2);
+    const int file = ::open((mount.path() / "file").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    // Longer than a mount believes what it knows of a process.
+    const timespec while_it_forgets = {.tv_sec = 1, .tv_nsec = 300'000'000};
+    if (::write(file, "text", 4) == 4) ::nanosleep(&while_it_forgets, nullptr);
+    ::execl("/bin/true", "true", nullptr);
+    ::_exit(1);
+  }
+  int status = -1;
+  EXPECT_TRUE(comes_true([&] { return ::waitpid(child, &status, WNOHANG) == child; })) << "hangs";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 TEST_F(MountFiles, AWriteByAnotherUserClearsTheSetUserIdBit) {

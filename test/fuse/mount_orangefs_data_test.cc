@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test/fuse/file_checker.h"
@@ -155,6 +157,25 @@ TEST_P(MountOrangefsData, FarBehindAHoleIsFound) {
   EXPECT_EQ(std::count(data.begin(), data.begin() + 100'000, '\0'), 100'000);
   EXPECT_EQ(std::string(data.data() + 100'000, 3), "far");
   ::close(again);
+}
+
+// The kernel closes files of the old program while it locks what /proc shows of the process.
+TEST_P(MountOrangefsData, AreClosedByAProcessThatBecomesAnotherProgram) {
+  const MountProcess mount(settings());
+  const auto path = mount.path() / "file";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    // Longer than a mount believes what it knows of a process.
+    const timespec while_it_forgets = {.tv_sec = 0, .tv_nsec = 300'000'000};
+    if (::write(file, "text", 4) == 4) ::nanosleep(&while_it_forgets, nullptr);
+    ::execl("/bin/true", "true", nullptr);
+    ::_exit(1);
+  }
+  int status = -1;
+  EXPECT_TRUE(comes_true([&] { return ::waitpid(child, &status, WNOHANG) == child; })) << "hangs";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(read_text(path), "text");
 }
 
 TEST_P(MountOrangefsData, CanBeMappedAndRun) {
