@@ -15,12 +15,11 @@ from bench import fio_output, plot, targets, two_jobs
 from bench.harness import MIB, Problem, machine_settings
 from bench.mount import require_mounts
 from bench.report import Row, print_settings, table, write_json
-from bench.two_jobs import POLICIES, TOLERANCE, WANTED, WEIGHTS, Outcome, Site
+from bench.two_jobs import DEVICE, POLICIES, TOLERANCE, WANTED, WEIGHTS, Outcome, Site
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DEVICE = {"bandwidth": "400 MiB/s", "per_request": "250 us", "parallelism": 1}
 PROCESSES = [1, 4, 16, 64]
 QUICK_PROCESSES = [16]
 # So many processes with one request each keep the queue of either application full, however deep the proxy goes.
@@ -119,7 +118,7 @@ BLOCK = bytes(range(256)) * (MIB // 256)
 
 
 def measure(binaries: pathlib.Path, work: pathlib.Path, case: Case, policy: str, seconds: float) -> list[Row]:
-    with two_jobs.site(binaries, work, policy, DEVICE, mounts=case.mounts) as site:
+    with two_jobs.site(binaries, work, policy, mounts=case.mounts) as site:
         shared = next(iter(site.directories.values())).parent / "shared"
         lay_out(site, case, shared)
         outcome = site.run({job: command(case, directory, shared) for job, directory in site.directories.items()},
@@ -141,7 +140,9 @@ def rows_of(case: Case, policy: str, outcome: Outcome) -> list[Row]:
 
 
 def verdicts(rows: Sequence[Row]) -> list[Row]:
-    names = dict.fromkeys(str(row["profile"]) for row in rows)
+    # WRF's processes wait for each other between reading and writing, so its queue is empty for a while.
+    waiting = {profile.name for profile in APPLICATIONS if len(profile.phases) > 1}
+    names = [name for name in dict.fromkeys(str(row["profile"]) for row in rows) if name not in waiting]
     return [targets.at_most(f"{name}: error of 3:1 by sfq, {FULL_QUEUES} processes or more", TOLERANCE,
                             two_jobs.ratio_errors([row for row in rows if row["profile"] == name and row["policy"] == "sfq"
                                                    and row["processes"] >= FULL_QUEUES])) for name in names]

@@ -23,10 +23,12 @@ WEIGHTS = {"4711": 3, "4712": 1}
 WANTED = WEIGHTS["4711"] / sum(WEIGHTS.values())
 POLICIES = ["fifo", "sfq"]
 TOLERANCE = 0.03  # of the ratio
+# Slow enough for two processors to keep it busy through two mounts, whatever the requests are.
+DEVICE = {"bandwidth": "200 MiB/s", "per_request": "500 us", "parallelism": 1}
 DEPTH = {"depth_requests": 4, "depth_bytes": "4 MiB"}
 FRONT = "px"
 SETTLES = 0.5  # seconds after both have begun that do not count
-TAIL = 0.2  # seconds before the first has ended that do not count; a status is this old at most
+TAIL = 0.3  # seconds before the first has moved its last byte that do not count
 PATIENCE = 900.0
 
 
@@ -55,12 +57,15 @@ class Outcome:
 Sample = tuple[float, Mapping[str, float]]  # when, and the bytes of each job by then
 
 
-def rates_between(samples: Sequence[Sample], first_end: float) -> dict[str, float]:
-    """MiB/s of each job from when both had begun, and a little later, until the first of them was about to end."""
+def rates_between(samples: Sequence[Sample]) -> dict[str, float]:
+    """MiB/s of each job from when both had begun, and a little later, until one of them was about to move its last
+    byte. Programs take their time to begin and to end, which is nobody's share."""
     begun = next((at for at, moved in samples if moved and all(moved.values())), None)
     if begun is None:
         return {}
-    inside = [sample for sample in samples if begun + SETTLES <= sample[0] <= first_end - TAIL]
+    last = samples[-1][1]
+    ended = min(next(at for at, moved in samples if moved[job] == last[job]) for job in last)
+    inside = [sample for sample in samples if begun + SETTLES <= sample[0] <= ended - TAIL]
     if len(inside) < 2:
         return {}
     (begin, before), (end, after) = inside[0], inside[-1]
@@ -102,7 +107,7 @@ class Site:
                         each.send_signal(signal.SIGINT)
             done = {job: Done(self._log(job).read_text(errors="replace"), each.returncode, ended[job] - begin)
                     for job, each in running.items()}
-        return Outcome(done, rates_between(samples, min(ended.values())))
+        return Outcome(done, rates_between(samples))
 
     def _log(self, job: str) -> pathlib.Path:
         return self.programs.work / f"job-{job}.log"
@@ -138,12 +143,11 @@ def environment(job: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def site(binaries: pathlib.Path, work: pathlib.Path, policy: str, device: Mapping[str, object], servers: int = 1,
-         mounts: int = 1) -> Iterator[Site]:
+def site(binaries: pathlib.Path, work: pathlib.Path, policy: str, servers: int = 1, mounts: int = 1) -> Iterator[Site]:
     front = Front(FRONT, "proxy", policy, WEIGHTS, proxy={"status_interval": f"{round(INTERVAL * 1000)} ms"}, **DEPTH)
     with contextlib.ExitStack() as stack:
         programs = stack.enter_context(Programs(binaries, work))
-        cluster = Cluster(programs, servers, [front], device)
+        cluster = Cluster(programs, servers, [front], DEVICE)
         for index, proxy in enumerate(cluster.start(FRONT)):
             proxy.wait_until(cluster.status_file(FRONT, index).exists, "writing its status")
         places = [programs.work / f"mount{index}" for index in range(mounts)]
