@@ -25,8 +25,10 @@ QUICK_PROCESSES = [16]
 # So many processes with one request each keep the queue of either application full, however deep the proxy goes.
 FULL_QUEUES = 16
 OF_A_PROFILE = 16  # processes of each application
+INTERRUPTED = 128  # how fio ends then, with its results
 FILE = 16 * MIB  # of each process of a pattern
-COLUMNS = ["profile", "mounts", "processes", "policy", "job", "weight", "share", "wanted", "mib_per_s", "fio_mib_per_s",
+BLOCK = bytes(range(256)) * (MIB // 256)
+COLUMNS = ["profile", "mounts", "processes", "policy", "job", "weight", "share", "mib_per_s", "fio_mib_per_s",
            "p99_us", "seconds"]
 
 
@@ -113,10 +115,6 @@ def lay_out(site: Site, case: Case, shared: pathlib.Path) -> None:
                     for _ in range(0 if phase.rw == "write" else size):
                         file.write(BLOCK)
 
-
-BLOCK = bytes(range(256)) * (MIB // 256)
-
-
 def measure(binaries: pathlib.Path, work: pathlib.Path, case: Case, policy: str, seconds: float) -> list[Row]:
     with two_jobs.site(binaries, work, policy, mounts=case.mounts) as site:
         shared = next(iter(site.directories.values())).parent / "shared"
@@ -129,7 +127,7 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, case: Case, policy: str,
 def rows_of(case: Case, policy: str, outcome: Outcome) -> list[Row]:
     rows: list[Row] = []
     for job, done in outcome.done.items():
-        if done.code != 0 and case.profile.amounts():  # the others were interrupted
+        if done.code not in ([0] if case.profile.amounts() else [0, INTERRUPTED]):
             raise Problem(f"fio of {job} ended with {done.code}:\n{done.text[-2000:]}")
         numbers = fio_output.numbers(done.text)
         rows.append({"profile": case.profile.name, "mounts": case.mounts, "processes": case.processes, "policy": policy,

@@ -95,14 +95,20 @@ def verdicts(rows: Sequence[Row]) -> list[Row]:
             targets.at_most("posix-sfq, CPU per GiB of posix-fifo", 1.03, extra)]
 
 
+def base_of(paths: Sequence[str]) -> str | None:
+    """What a figure compares the other paths with. Nothing: there is nothing to compare."""
+    bases = ("below", fuse_orangefs.LOAD, fuse_orangefs.RIVAL)
+    return next((path for path in bases if path in paths and len(paths) > 1), None)
+
+
 def figure(rows: Sequence[Row], backend: str, caption: str) -> Figure:
-    """What each path reaches of the rate of the one that the backend is compared with: below, or the rival."""
+    """What each path reaches of the rate of another: of the directory below, of vpfs-load or of pvfs2fuse."""
     own = [row for row in rows if row["backend"] == backend]
     measured = list(dict.fromkeys(str(row["path"]) for row in own))
-    base = next((path for path in ("below", fuse_orangefs.LOAD, fuse_orangefs.RIVAL) if path in measured), measured[0])
+    base = base_of(measured)
     title = "A mounted directory" if backend == POSIX else f"A mounted OrangeFS, {fuse_orangefs.BACKENDS[backend]}"
     # Names have no rows by vpfs-load to compare with.
-    jobs_shown = [jobs for jobs in (1, 16) if any(row["jobs"] == jobs for row in own)]
+    jobs_shown = [jobs for jobs in (1, 16) if any(row["jobs"] == jobs and row["path"] == base for row in own)]
     sheet = plot.Sheet(title, caption, rows=len(jobs_shown), heights=[2.6])
     for panel, jobs in zip(sheet.panels, jobs_shown):
         rate = {(row["op"], row["size"], row["path"]): row["ops_per_s"] for row in own if row["jobs"] == jobs}
@@ -183,6 +189,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     print("\n" + table(judged, targets.COLUMNS))
     write_json(out / "fuse.json", {"settings": settings, "rows": report.rows, "targets": judged})
     for backend in dict.fromkeys(str(row["backend"]) for row in report.rows):
+        if not base_of([str(row["path"]) for row in report.rows if row["backend"] == backend]):
+            continue
         name = "fuse" if backend == POSIX else f"fuse-{backend.replace('/', '-per-').replace(' ', '-').lower()}"
         plot.save(out / name, lambda: figure(report.rows, backend, plot.caption(
             settings, "fio, direct I/O", f"medians of {runs} interleaved runs of {seconds:g} s")))

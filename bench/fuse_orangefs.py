@@ -42,7 +42,8 @@ class OrangefsPaths:
     """One file system, and the programs that lead to it."""
 
     def __init__(self, programs: Programs, backend: str, address: str, rival: str) -> None:
-        self.backend, self.rival, self.paths = backend, rival, [OWN, rival]
+        there = rival != RIVAL or real_orangefs.pvfs2fuse(address, programs.work)
+        self.backend, self.rival, self.paths = backend, rival, [OWN, rival] if there else [OWN]
         self._programs, self._address = programs, address
         self._place = programs.work / "mount"
         self._numbers = itertools.count()

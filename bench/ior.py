@@ -27,7 +27,7 @@ STRIDE = 47_008
 # compares too (-R).
 OPS = {"write": ["-w", "-k"], "check": ["-W", "-E", "-k"], "read": ["-r", "-R", "-C"]}
 SIGNATURE = "47"  # of the data; a read is compared with what this makes
-COLUMNS = ["test", "op", "policy", "job", "weight", "share", "wanted", "mib_per_s", "ior_mib_per_s", "wrong_blocks",
+COLUMNS = ["test", "op", "policy", "job", "weight", "share", "mib_per_s", "ior_mib_per_s", "wrong_blocks",
            "seconds"]
 NAME_COLUMNS = ["op", "policy", "job", "weight", "ops_per_s"]
 
