@@ -37,7 +37,9 @@ BENCHMARKS = {
     "total": ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl"],
     "control_impact": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "fuse": ["vpfs-mount"],
+    "fuse": ["vpfs-mount", "vpfs-server", "vpfs-load"],
+    "fio": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
+    "ior": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
 }
 # Where bench/NAME.py has another name, since bench/NAME is a folder.
 MODULES = {"control": "control_cycles"}

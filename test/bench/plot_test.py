@@ -35,6 +35,7 @@ from matplotlib.text import Text  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
 
 import run_demo  # noqa: E402
+from bench import fio, fuse, fuse_loads, fuse_orangefs, ior  # noqa: E402
 from bench import adaptbf_experiments, adaptbf_figures, edf, node, overhead, overhead_figures, plot, policies  # noqa: E402
 from bench import priority, relay, schedulers, sharing, stage, whole_site  # noqa: E402
 from bench.attacks.run import ATTACKS  # noqa: E402
@@ -154,6 +155,34 @@ def attacks() -> Figure:
                             "victim_min_1s_mib_per_s": wave(index, 20, 80)} for index, attack in enumerate(ATTACKS)], CAPTION)
 
 
+def fuse_figure(backend: str) -> Figure:
+    paths, loads = {fuse.POSIX: (list(fuse.PATHS), fuse.DATA), fuse_orangefs.REAL: ([fuse_orangefs.OWN, fuse_orangefs.RIVAL],
+                                                                                  fuse.DATA)}.get(
+        backend, ([fuse_orangefs.OWN, fuse_orangefs.LOAD], fuse.QUICK_OF_ORANGEFS))
+    named = [(name, 0, 1) for name in fuse_loads.NAMES]
+    return fuse.figure([{"backend": backend, "op": op, "size": size_name(size) if size else "-", "jobs": jobs, "path": path,
+                         "ops_per_s": wave(index, 90, 110)}
+                        for index, ((op, size, jobs), path) in enumerate(itertools.product([*loads, *named], paths))
+                        if size or path != fuse_orangefs.LOAD], backend, CAPTION)
+
+
+def shares(**fields: object) -> list[dict[str, object]]:
+    """Of two applications, by both policies."""
+    return [fields | {"policy": policy, "weight": weight, "share": share if weight == 3 else 1 - share}
+            for policy, share in (("fifo", 0.5), ("sfq", 0.75)) for weight in (3, 1)]
+
+
+def fio_figure(processes: list[int]) -> Figure:
+    cases = fio.cases(False, 1.0, processes, [1, 2], [])
+    return fio.figure([row for case in cases for row in shares(profile=case.profile.name, mounts=case.mounts,
+                                                               processes=case.processes)], CAPTION)
+
+
+def ior_figure() -> Figure:
+    return ior.figure([row for test, op in itertools.product(("easy", "hard"), ("write", "read"))
+                       for row in shares(test=test, op=op)], CAPTION)
+
+
 def adaptbf_run(name: str, records: bool) -> Callable[[], Figure]:
     experiment = adaptbf_experiments.EXPERIMENTS[name]
     rates = adaptbf_series(experiment, 4)
@@ -187,6 +216,10 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "relay": relay_figure, "schedulers": schedulers_figure, "node": node_figure, "attacks": attacks,
     "stage, rules": lambda: stage.rules_figure(STAGE, CAPTION),
     "stage, status": lambda: stage.status_figure(STAGE, STATUS, CAPTION),
+    "fuse, a directory": lambda: fuse_figure(fuse.POSIX),
+    "fuse, an OrangeFS": lambda: fuse_figure(fuse_orangefs.LIMITED),
+    "fuse, a real OrangeFS": lambda: fuse_figure(fuse_orangefs.REAL),
+    "fio": lambda: fio_figure(fio.PROCESSES), "fio, quick": lambda: fio_figure(fio.QUICK_PROCESSES), "ior": ior_figure,
     "adaptbf, periods": adaptbf_sweep,
     **{f"adaptbf {name}": adaptbf_run(name, records=True) for name in adaptbf_experiments.EXPERIMENTS},
     "adaptbf b without records": adaptbf_run("b", records=False),
