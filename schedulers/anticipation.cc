@@ -1,0 +1,75 @@
+#include "schedulers/anticipation.h"
+
+#include <utility>
+
+namespace vpfs {
+
+void Anticipation::grow(std::size_t flows) {
+  rows_.resize(flows);
+  expected_.grow(flows);
+}
+
+void Anticipation::begin_to_expect(std::uint32_t flow, Tag tag, TimePoint now) {
+  rows_[flow].was_expected = true;
+  controller_.want(now);
+  const FlowHeap::Key key = {.tag = tag, .order = 0};
+  expected_.contains(flow) ? expected_.update(flow, key) : expected_.push(flow, key);
+}
+
+void Anticipation::forget_all() {
+  while (!expected_.empty()) expected_.erase(expected_.top());
+}
+
+TimePoint Anticipation::keep_until(std::uint32_t own, std::uint32_t outstanding, TimePoint now) {
+  const std::uint32_t flow = expected_.top();
+  ThinkTime& think = rows_[flow].think;
+  const TimePoint latest = think.latest(own, now);
+  if (latest <= now) {
+    think.gave_up(now);
+    rows_[flow].was_expected = false;
+    expected_.erase(flow);
+    return TimePoint::min();
+  }
+  if (!controller_.may_keep()) return now;
+  const Duration left = think.earliest(own, now) - now;
+  return outstanding < controller_.may_be_outstanding(left) ? now : latest;
+}
+
+void Anticipation::end_keep(TimePoint now) {
+  const Duration time = now - kept_since_;
+  rows_[kept_for_].kept += time;
+  kept_in_all_ += time;
+  kept_for_ = kNobody;
+}
+
+Duration Anticipation::kept(std::uint32_t flow, TimePoint now) const {
+  return rows_[flow].kept + (kept_for_ == flow ? now - kept_since_ : Duration::zero());
+}
+
+StatusFields Anticipation::report(std::uint32_t flow, TimePoint now) const {
+  StatusFields fields;
+  const ThinkTime& think = rows_[flow].think;
+  if (!think.is_known()) return fields;
+  fields.add({.name = "think_time", .value = think.mean(), .join = StatusField::Join::largest});
+  fields.add(
+      {.name = "think_time_spread", .value = think.spread(), .join = StatusField::Join::largest});
+  fields.add({.name = "most_in_flight",
+              .value = std::int64_t{think.most_in_flight()},
+              .join = StatusField::Join::largest});
+  fields.add({.name = "comes_back_as_expected",
+              .value = think.is_trusted(),
+              .join = StatusField::Join::every});
+  fields.add({.name = "slots_kept", .value = kept(flow, now), .join = StatusField::Join::largest});
+  return fields;
+}
+
+StatusFields Anticipation::server(TimePoint now) const {
+  StatusFields fields;
+  if (!keeps_) return fields;
+  const Duration kept_now = kept_for_ == kNobody ? Duration::zero() : now - kept_since_;
+  fields.add(
+      {.name = "slots_kept", .value = kept_in_all_ + kept_now, .join = StatusField::Join::largest});
+  return fields;
+}
+
+}  // namespace vpfs
