@@ -1,4 +1,6 @@
 #include "schedulers/anticipation.h"
+#include <cstdio>
+#include <cstdlib>
 
 #include <utility>
 
@@ -7,6 +9,22 @@ namespace vpfs {
 void Anticipation::grow(std::size_t flows) {
   rows_.resize(flows);
   expected_.grow(flows);
+}
+
+// Alone, each of the flow's requests takes think.alone() from one to the next. While others are
+// there, too, its part is fair when in that time the work of think.alone() is done in all: then the
+// flow loses no more by the others than all lose together.
+void Anticipation::take_stock(Row& row, std::uint32_t in_flight, Tag lag) {
+  const Cost done = controller_.work() - std::exchange(row.work, controller_.work());
+  const Duration alone = row.think.alone();
+  const Duration most = alone * kMostStock;
+  const Duration passed = std::min(controller_.time_of(done), most);
+  const auto chains = static_cast<std::int64_t>(
+      std::min(in_flight + row.think.thinking(), ThinkTime::kMostThinking));
+  row.behind = std::clamp(row.behind + passed * chains - alone, -most, most);
+  if (getenv("DBG2")) fprintf(stderr, "%u behind %ld lag %lu of %lu alone %ld chains %ld passed %ld\n", in_flight, row.behind.count()/1000, lag>>20, most_behind()>>20, alone.count()/1000, chains, passed.count()/1000);
+  // While it is not so far behind that it loses claims it gets all that its weight gives it.
+  if (row.behind > Duration::zero() && lag > most_behind() / 4) controller_.is_behind();
 }
 
 void Anticipation::begin_to_expect(std::uint32_t flow, Tag tag, TimePoint now) {
@@ -32,7 +50,8 @@ TimePoint Anticipation::keep_until(std::uint32_t own, std::uint32_t outstanding,
   }
   if (!controller_.may_keep()) return now;
   const Duration left = think.earliest(own, now) - now;
-  return outstanding < controller_.may_be_outstanding(left) ? now : latest;
+  const bool is_behind = rows_[flow].behind > Duration::zero();
+  return outstanding < controller_.may_be_outstanding(left, is_behind) ? now : latest;
 }
 
 void Anticipation::end_keep(TimePoint now) {

@@ -44,16 +44,19 @@ class Anticipation {
 
   void grow(std::size_t flows);
 
-  // A request came; `in_flight` of its flow counts it. True: the flow came back as expected.
-  bool arrived(std::uint32_t flow, std::uint32_t in_flight, TimePoint now) {
+  // A request came; `in_flight` of its flow counts it, and the flow is `lag` behind v. True: it came
+  // back as expected.
+  bool arrived(std::uint32_t flow, std::uint32_t in_flight, Tag lag, TimePoint now) {
     if (expected_.contains(flow)) expected_.erase(flow);
-    return rows_[flow].think.arrived(in_flight, now);
+    Row& row = rows_[flow];
+    const bool as_expected = row.think.arrived(in_flight, now);
+    if (keeps_ && row.was_expected) take_stock(row, in_flight, lag);
+    return as_expected;
   }
-  // One was sent, which is charged `amount`; `outstanding` of all flows count it.
-  void sent(std::uint32_t flow, Tag amount, std::uint32_t outstanding, TimePoint now) {
+  // One was sent, which is charged `amount`.
+  void sent(std::uint32_t flow, Tag amount, TimePoint now) {
     Row& row = rows_[flow];
     row.think.sent(now);
-    row.found = outstanding;
     step_ = amount > step_ ? amount : step_ - (step_ - amount) / 1024;
   }
   struct Done {
@@ -64,10 +67,9 @@ class Anticipation {
   };
   void completed(std::uint32_t flow, const Done& done, TimePoint now) {
     Row& row = rows_[flow];
-    row.think.answered(now - done.sent, now);
+    row.think.answered(now - done.sent, row.was_expected && controller_.has_explored(), now);
     if (!keeps_) return;
     controller_.completed(done.cost, done.sent, done.outstanding, done.is_backlogged, now);
-    if (row.was_expected) controller_.answered(row.found, now - done.sent);
   }
 
   // The flow has nothing queued, and its next request would have the start tag `tag`. It is
@@ -92,7 +94,7 @@ class Anticipation {
   // Until when a slot is kept for next(), of which `own` requests are among the `outstanding` ones;
   // a time that is not after `now`: none is. Forgets a flow that did not come in time.
   [[nodiscard]] TimePoint keep_until(std::uint32_t own, std::uint32_t outstanding, TimePoint now);
-  void starved(TimePoint now) { controller_.starved(now); }
+  void starved() { controller_.starved(); }
 
   // A slot is empty for the flow, or none is any more.
   void slot_is_kept(std::uint32_t flow, TimePoint now) {
@@ -117,11 +119,17 @@ class Anticipation {
 
   struct alignas(64) Row {
     ThinkTime think;
-    Duration kept = {};         // for how long slots were empty for the flow
-    std::uint32_t found = 0;    // at the server, when its last request came there
+    Duration kept = {};  // for how long slots were empty for the flow
+    // By how much of the server's time the flow is behind what it could have got.
+    Duration behind = {};
+    Cost work = 0;              // KeepController::work() at the last request
     bool was_expected = false;  // since it was last forgotten or given up
   };
 
+  static constexpr int kMostStock = 8;  // requests alone
+
+  // Another request of an expected flow.
+  void take_stock(Row& row, std::uint32_t in_flight, Tag lag);
   void begin_to_expect(std::uint32_t flow, Tag tag, TimePoint now);
   void end_keep(TimePoint now);
   [[nodiscard]] Duration kept(std::uint32_t flow, TimePoint now) const;

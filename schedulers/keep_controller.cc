@@ -1,4 +1,6 @@
 #include "schedulers/keep_controller.h"
+#include <cstdio>
+#include <cstdlib>
 
 namespace vpfs {
 namespace {
@@ -13,8 +15,11 @@ constexpr std::uint64_t kBalanceRequests = 96;
 constexpr std::uint64_t kLeastBalance = 4;
 constexpr std::uint32_t kLeastReference = 32;
 constexpr std::uint32_t kFirstReference = 64;
-constexpr std::uint32_t kToLower = 8;  // answers that are evidence
-constexpr std::uint32_t kToRaise = 16;
+constexpr std::uint32_t kToSettle = 8;
+// Completions without a flow that is behind, after which a lower level is not tried, and after which
+// the level rises.
+constexpr std::uint32_t kBehindLasts = 256;
+constexpr std::uint32_t kSatisfied = 512;
 
 }  // namespace
 
@@ -22,10 +27,16 @@ std::uint64_t KeepController::reference() const {
   return static_cast<std::uint64_t>(Wide{rate_} * kSecond >> kRateBits);
 }
 
+Duration KeepController::time_of(Cost cost) const {
+  const Wide time = Wide{cost} * time_per_cost_ >> kTimeBits;
+  return Duration(static_cast<std::int64_t>(std::min<Wide>(time, Wide{1} << 60)));
+}
+
 void KeepController::begin_reference(TimePoint now) {
   phase_ = Phase::filling;
   phase_begin_ = now;
   phase_requests_ = 0;
+  was_starved_ = false;
 }
 
 void KeepController::count(Cost cost, TimePoint sent, std::uint32_t outstanding, bool is_backlogged,
@@ -34,6 +45,7 @@ void KeepController::count(Cost cost, TimePoint sent, std::uint32_t outstanding,
     phase_ = Phase::off;
     return;
   }
+  work_ += cost;
   mean_cost_ = mean_cost_ == 0 ? cost : mean_cost_ - mean_cost_ / 32 + cost / 32;
   if (phase_ == Phase::keeping) {
     settle(cost, outstanding, is_backlogged, now);
@@ -77,11 +89,16 @@ void KeepController::end_reference(TimePoint now, std::uint32_t outstanding) {
   const std::uint64_t apart = std::max(seen, rate_) - std::min(seen, rate_);
   // A server that has changed is known by a difference that noise does not explain.
   const bool is_new = is_first || apart > rate_ / 2;
-  set_rate(is_new ? seen : rate_ - rate_ / 4 + seen / 4);
-  most_ = outstanding + 1;
-  if (is_first) move_to(most_, outstanding);
-  level_ = std::min(level_, most_);
-  until_reference_ = phase_requests_ * kReferenceInverse;
+  if (!was_starved_ || is_first || seen > rate_) {
+    set_rate(is_new ? seen : rate_ - rate_ / 4 + seen / 4);
+    most_ = outstanding + 1;
+    if (is_new) {
+      move_to(most_, outstanding);
+      has_explored_ = false;
+      balance_ = 0;
+    }
+  }
+  until_reference_ = phase_requests_ * (was_starved_ ? kStarvedInverse : kReferenceInverse);
   phase_ = Phase::keeping;
   was_backlogged_ = false;
 }
@@ -89,6 +106,8 @@ void KeepController::end_reference(TimePoint now, std::uint32_t outstanding) {
 void KeepController::set_rate(std::uint64_t rate) {
   rate_ = std::max<std::uint64_t>(rate, 1);
   least_rate_ = static_cast<std::uint64_t>(Wide{rate_} * (kThousand - max_loss_) / kThousand);
+  time_per_cost_ = static_cast<std::uint64_t>(
+      std::min<Wide>((Wide{1} << (kRateBits + kTimeBits)) / rate_, Wide{1} << 62));
   const Wide requests = (Wide{rate_} << (kRequestBits - kRateBits)) / std::max<Cost>(mean_cost_, 1);
   requests_per_time_ = static_cast<std::uint64_t>(std::min<Wide>(requests, Wide{1} << 32));
 }
@@ -96,59 +115,43 @@ void KeepController::set_rate(std::uint64_t rate) {
 void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlogged,
                             TimePoint now) {
   if (settling_ > 0) --settling_;
-  if (!was_backlogged_ || !is_backlogged) return;
-  const auto elapsed = static_cast<std::uint64_t>((now - last_).count());
-  const Wide due = Wide{elapsed} * least_rate_ >> kRateBits;
+  if (++since_behind_ > kSatisfied) {
+    since_behind_ = kBehindLasts;
+    if (level_ < most_) move_to(level_ + 1, outstanding);
+  }
   balance_ += static_cast<std::int64_t>(cost);
-  balance_ -= static_cast<std::int64_t>(std::min<Wide>(due, Wide{1} << 60));
+  if (was_backlogged_ && is_backlogged) {
+    const auto elapsed = static_cast<std::uint64_t>((now - last_).count());
+    const Wide due = Wide{elapsed} * least_rate_ >> kRateBits;
+    balance_ -= static_cast<std::int64_t>(std::min<Wide>(due, Wide{1} << 60));
+  } else {
+    // Nobody is held back, so this is all that there is to do.
+    balance_ -= static_cast<std::int64_t>(cost * (kThousand - max_loss_) / kThousand);
+  }
   const std::uint64_t requests = std::max(kBalanceRequests * max_loss_ / kThousand, kLeastBalance) +
                                  2 * std::uint64_t{outstanding};
   const auto end =
       static_cast<std::int64_t>(std::min(mean_cost_ * requests, std::uint64_t{1} << 60));
+  if (balance_ < 0 && settling_ == 0) has_explored_ = true;
   if (balance_ > end) {
     balance_ = end;
-    if (settling_ > 0 || !lower_helps()) return;
+    if (settling_ > 0) return;
+    if (level_ == 0) has_explored_ = true;
+    if (level_ == 0 || (has_explored_ && since_behind_ > kBehindLasts)) return;
     balance_ = 0;
     move_to(level_ - std::max(1U, level_ / 4), outstanding);
   } else if (balance_ < -end) {
     balance_ = -end;
-    if (settling_ == 0 && level_ < most_) move_to(level_ + step_up(), outstanding);
+    if (settling_ > 0) return;
+    if (level_ >= most_) return begin_reference(now);  // it cannot be the level
+    move_to(std::min(level_ + step_up(), most_), outstanding);
   }
 }
 
 void KeepController::move_to(std::uint32_t level, std::uint32_t outstanding) {
+  if (getenv("DBG")) fprintf(stderr, "move %u -> %u bal %ld\n", level_, level, balance_);
   level_ = level;
-  settling_ = outstanding + kToLower;
-  answers_ = 0;
-  found_ = responses_ = 0;
-}
-
-bool KeepController::lower_helps() const {
-  if (level_ == 0 || (level_ <= floor_ && floor_lasts_ > 0) || answers_ < kToLower) return false;
-  const std::uint64_t queue = found_ + found_ / 32;
-  return Wide{responses_} * requests_per_time_ >> kRequestBits <= queue;
-}
-
-void KeepController::answered(std::uint32_t found, Duration response) {
-  if (floor_lasts_ > 0) --floor_lasts_;
-  if (phase_ != Phase::keeping || settling_ > 0) return;
-  ++answers_;
-  found_ += found;
-  responses_ += static_cast<std::uint64_t>(response.count());
-  if (answers_ < kToRaise) return;
-  const std::uint64_t busy =
-      static_cast<std::uint64_t>(Wide{responses_} * requests_per_time_ >> kRequestBits);
-  if (found_ < busy - busy / 8 && level_ < most_) {
-    floor_ = level_ + 1;
-    floor_lasts_ = kFloorLasts;
-    move_to(floor_, settling_);
-  }
-  // Old answers count less.
-  if (answers_ >= 8 * kToRaise) {
-    answers_ /= 2;
-    found_ /= 2;
-    responses_ /= 2;
-  }
+  settling_ = outstanding + kToSettle;
 }
 
 }  // namespace vpfs

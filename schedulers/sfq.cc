@@ -94,7 +94,8 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
   const Joined joined = flows_.push_back(flow, request);
   const bool as_expected =
       anticipation_ && anticipation_->arrived(std::to_underlying(request.app),
-                                              flow.account.queued + flow.account.outstanding, now);
+                                              flow.account.queued + flow.account.outstanding,
+                                              StartTag::subtract_to_zero(virtual_time_, flow.tag), now);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
   if (joined != Joined::as_head) {
     // A late request lets the head of an allocated flow, or of one in debt, pass earlier.
@@ -208,7 +209,7 @@ Policy::Head Sfq::head(TimePoint now) {
     end_holds_by_debt(now);
     by_reservation_ = reservation_is_due(now);
     if (!by_reservation_ && ready_.empty()) {
-      if (anticipation_) anticipation_->starved(now);
+      if (anticipation_) anticipation_->starved();
       return {.until = limited_.empty() ? kNever : time_of(limited_.top_tag())};
     }
     const std::uint32_t index = by_reservation_ ? reserved_.top() : ready_.top();
@@ -247,7 +248,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
   ++outstanding_;
   if (anticipation_) {
     anticipation_->slot_is_used(now);
-    anticipation_->sent(index, request.tag, static_cast<std::uint32_t>(outstanding_), now);
+    anticipation_->sent(index, request.tag, now);
   }
   if (flow.has_limit) limits_.take(request, user_, now);
   if (flow.has_min) {

@@ -38,7 +38,11 @@ void ThinkTime::learn(Duration took) {
   spread_ += (std::chrono::abs(error) - spread_) / 4;
 }
 
-void ThinkTime::answered(Duration response, TimePoint now) {
+void ThinkTime::answered(Duration response, bool counts, TimePoint now) {
+  if (counts) {
+    const bool is_shorter = shortest_ == Duration::zero() || response < shortest_;
+    shortest_ = is_shorter ? response : shortest_ + (response - shortest_) / 256;
+  }
   response_ += (response - response_) / 8;
   if (thinking_ == kMostThinking) forget_oldest();
   answers_[(first_ + thinking_) % kMostThinking] = tick_of(now);

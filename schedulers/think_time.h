@@ -34,8 +34,9 @@ class alignas(64) ThinkTime {
   }
   // A request was sent to the data server.
   void sent(TimePoint now) { last_sent_ = now; }
-  // It was answered `response` after it was sent.
-  void answered(Duration response, TimePoint now);
+  // It was answered `response` after it was sent. The shortest one lately is what the flow's
+  // requests take alone, if `counts`.
+  void answered(Duration response, bool counts, TimePoint now);
   // Nothing came until latest().
   void gave_up(TimePoint now);
 
@@ -54,6 +55,12 @@ class alignas(64) ThinkTime {
   [[nodiscard]] Duration mean() const { return mean_; }
   [[nodiscard]] Duration spread() const { return spread_; }
   [[nodiscard]] std::uint32_t most_in_flight() const { return most_in_flight_; }
+  // Answers that have no successor yet.
+  [[nodiscard]] std::uint32_t thinking() const { return thinking_; }
+  // How long a request and the thinking after it take if nobody else is there; the response is
+  // taken for nothing until one counted.
+  [[nodiscard]] Duration alone() const { return mean_ + shortest_; }
+  void forget_shortest() { shortest_ = Duration::zero(); }
 
  private:
   // Times of answers are kept in units of 64 ns, modulo 2^32 (275 s).
@@ -90,6 +97,7 @@ class alignas(64) ThinkTime {
   Duration mean_ = {};
   Duration spread_ = {};
   Duration response_ = {};  // mean time at the data server
+  Duration shortest_ = {};  // about the shortest time lately; 0: not known
   TimePoint last_sent_ = {};
   std::uint32_t most_in_flight_ = 0;
   std::uint8_t first_ = 0;
