@@ -1,6 +1,4 @@
 #include "schedulers/anticipation.h"
-#include <cstdio>
-#include <cstdlib>
 
 #include <utility>
 
@@ -22,7 +20,6 @@ void Anticipation::take_stock(Row& row, std::uint32_t in_flight, Tag lag) {
   const auto chains = static_cast<std::int64_t>(
       std::min(in_flight + row.think.thinking(), ThinkTime::kMostThinking));
   row.behind = std::clamp(row.behind + passed * chains - alone, -most, most);
-  if (getenv("DBG2")) fprintf(stderr, "%u behind %ld lag %lu of %lu alone %ld chains %ld passed %ld\n", in_flight, row.behind.count()/1000, lag>>20, most_behind()>>20, alone.count()/1000, chains, passed.count()/1000);
   // While it is not so far behind that it loses claims it gets all that its weight gives it.
   if (row.behind > Duration::zero() && lag > most_behind() / 4) controller_.is_behind();
 }

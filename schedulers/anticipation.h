@@ -44,8 +44,8 @@ class Anticipation {
 
   void grow(std::size_t flows);
 
-  // A request came; `in_flight` of its flow counts it, and the flow is `lag` behind v. True: it came
-  // back as expected.
+  // A request came; `in_flight` of its flow counts it, and the flow is `lag` behind v. True: it
+  // came back as expected.
   bool arrived(std::uint32_t flow, std::uint32_t in_flight, Tag lag, TimePoint now) {
     if (expected_.contains(flow)) expected_.erase(flow);
     Row& row = rows_[flow];

@@ -1,6 +1,4 @@
 #include "schedulers/keep_controller.h"
-#include <cstdio>
-#include <cstdlib>
 
 namespace vpfs {
 namespace {
@@ -16,8 +14,8 @@ constexpr std::uint64_t kLeastBalance = 4;
 constexpr std::uint32_t kLeastReference = 32;
 constexpr std::uint32_t kFirstReference = 64;
 constexpr std::uint32_t kToSettle = 8;
-// Completions without a flow that is behind, after which a lower level is not tried, and after which
-// the level rises.
+// Completions without a flow that is behind, after which a lower level is not tried, and after
+// which the level rises.
 constexpr std::uint32_t kBehindLasts = 256;
 constexpr std::uint32_t kSatisfied = 512;
 
@@ -139,7 +137,7 @@ void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlo
     if (level_ == 0) has_explored_ = true;
     if (level_ == 0 || (has_explored_ && since_behind_ > kBehindLasts)) return;
     balance_ = 0;
-    move_to(level_ - std::max(1U, level_ / 4), outstanding);
+    move_to(level_ - std::max(1U, level_ / (has_explored_ ? 8 : 4)), outstanding);
   } else if (balance_ < -end) {
     balance_ = -end;
     if (settling_ > 0) return;
@@ -149,7 +147,6 @@ void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlo
 }
 
 void KeepController::move_to(std::uint32_t level, std::uint32_t outstanding) {
-  if (getenv("DBG")) fprintf(stderr, "move %u -> %u bal %ld\n", level_, level, balance_);
   level_ = level;
   settling_ = outstanding + kToSettle;
 }

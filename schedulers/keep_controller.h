@@ -76,7 +76,7 @@ class KeepController {
   static constexpr std::int64_t kFar = std::int64_t{1} << 31;
   static constexpr std::uint32_t kIdle = 4096;             // completions without a call of want()
   static constexpr std::uint32_t kReferenceInverse = 400;  // the part of reference phases
-  static constexpr std::uint32_t kStarvedInverse = 16;     // of those that say little
+  static constexpr std::uint32_t kStarvedInverse = 200;    // of those that say little
 
   [[nodiscard]] std::uint32_t step_up() const { return std::max(1U, level_ / 8); }
   void begin_reference(TimePoint now);

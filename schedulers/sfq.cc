@@ -93,9 +93,10 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
   request.tag = flow.next_amount(request.cost);
   const Joined joined = flows_.push_back(flow, request);
   const bool as_expected =
-      anticipation_ && anticipation_->arrived(std::to_underlying(request.app),
-                                              flow.account.queued + flow.account.outstanding,
-                                              StartTag::subtract_to_zero(virtual_time_, flow.tag), now);
+      anticipation_ &&
+      anticipation_->arrived(std::to_underlying(request.app),
+                             flow.account.queued + flow.account.outstanding,
+                             StartTag::subtract_to_zero(virtual_time_, flow.tag), now);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
   if (joined != Joined::as_head) {
     // A late request lets the head of an allocated flow, or of one in debt, pass earlier.
