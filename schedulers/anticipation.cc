@@ -48,7 +48,9 @@ TimePoint Anticipation::keep_until(std::uint32_t own, std::uint32_t outstanding,
   if (!controller_.may_keep()) return now;
   const Duration left = think.earliest(own, now) - now;
   const bool is_behind = rows_[flow].behind > Duration::zero();
-  return outstanding < controller_.may_be_outstanding(left, is_behind) ? now : latest;
+  if (outstanding < controller_.may_be_outstanding(left, is_behind)) return now;
+  controller_.keeps();
+  return latest;
 }
 
 void Anticipation::end_keep(TimePoint now) {

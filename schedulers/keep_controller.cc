@@ -1,5 +1,7 @@
 #include "schedulers/keep_controller.h"
 
+#include <utility>
+
 namespace vpfs {
 namespace {
 
@@ -118,7 +120,7 @@ void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlo
     if (level_ < most_) move_to(level_ + 1, outstanding);
   }
   balance_ += static_cast<std::int64_t>(cost);
-  if (was_backlogged_ && is_backlogged) {
+  if (std::exchange(kept_, false) || (was_backlogged_ && is_backlogged)) {
     const auto elapsed = static_cast<std::uint64_t>((now - last_).count());
     const Wide due = Wide{elapsed} * least_rate_ >> kRateBits;
     balance_ -= static_cast<std::int64_t>(std::min<Wide>(due, Wide{1} << 60));

@@ -48,6 +48,8 @@ class KeepController {
     return balance_ < 0 || !is_behind ? level_ + step_up() : level_;
   }
 
+  // A request is held back.
+  void keeps() { kept_ = true; }
   // Something is done. `is_backlogged`: a request waits that may go; `outstanding` are still there.
   void completed(Cost cost, TimePoint sent, std::uint32_t outstanding, bool is_backlogged,
                  TimePoint now) {
@@ -91,6 +93,7 @@ class KeepController {
   std::uint32_t max_loss_;
   Phase phase_ = Phase::off;
   bool was_backlogged_ = false;
+  bool kept_ = false;  // something since the last completion
   bool has_explored_ = false;
   bool was_starved_ = false;  // in the reference phase
   std::uint32_t idle_ = 0;
