@@ -13,6 +13,9 @@ constexpr std::uint32_t kThousand = 1000;
 // kLeastBalance, beside two of all that is outstanding, which may be done at once.
 constexpr std::uint64_t kBalanceRequests = 96;
 constexpr std::uint64_t kLeastBalance = 4;
+// In such ends: where nothing more is kept, and the most that is remembered.
+constexpr std::int64_t kStop = 4;
+constexpr std::int64_t kMostDebt = 16;
 constexpr std::uint32_t kLeastReference = 32;
 constexpr std::uint32_t kFirstReference = 64;
 constexpr std::uint32_t kToSettle = 8;
@@ -133,6 +136,7 @@ void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlo
   const auto end =
       static_cast<std::int64_t>(std::min(mean_cost_ * requests, std::uint64_t{1} << 60));
   if (balance_ < 0 && settling_ == 0) has_explored_ = true;
+  if (balance_ > -end) is_in_debt_ = false;
   if (balance_ > end) {
     balance_ = end;
     if (settling_ > 0) return;
@@ -141,7 +145,8 @@ void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlo
     balance_ = 0;
     move_to(level_ - std::max(1U, level_ / (has_explored_ ? 8 : 4)), outstanding);
   } else if (balance_ < -end) {
-    balance_ = -end;
+    balance_ = std::max(balance_, -kMostDebt * end);
+    is_in_debt_ = is_in_debt_ || balance_ < -kStop * end;
     if (settling_ > 0) return;
     if (level_ >= most_) return begin_reference(now);  // it cannot be the level
     move_to(std::min(level_ + step_up(), most_), outstanding);

@@ -37,7 +37,7 @@ class KeepController {
     if (phase_ == Phase::off) begin_reference(now);
   }
   // Whether requests may be held back now.
-  [[nodiscard]] bool may_keep() const { return phase_ == Phase::keeping; }
+  [[nodiscard]] bool may_keep() const { return phase_ == Phase::keeping && !is_in_debt_; }
   // How many may be at the server if the expected flow comes back after `left`, and gets less than
   // it could.
   [[nodiscard]] std::uint64_t may_be_outstanding(Duration left, bool is_behind) const {
@@ -94,6 +94,7 @@ class KeepController {
   Phase phase_ = Phase::off;
   bool was_backlogged_ = false;
   bool kept_ = false;  // something since the last completion
+  bool is_in_debt_ = false;
   bool has_explored_ = false;
   bool was_starved_ = false;  // in the reference phase
   std::uint32_t idle_ = 0;
