@@ -24,9 +24,8 @@ void Anticipation::take_stock(Row& row, std::uint32_t in_flight, Tag lag) {
   if (row.behind > Duration::zero() && lag > most_behind() / 4) controller_.is_behind();
 }
 
-void Anticipation::begin_to_expect(std::uint32_t flow, Tag tag, TimePoint now) {
+void Anticipation::begin_to_expect(std::uint32_t flow, Tag tag) {
   rows_[flow].was_expected = true;
-  controller_.want(now);
   const FlowHeap::Key key = {.tag = tag, .order = 0};
   expected_.contains(flow) ? expected_.update(flow, key) : expected_.push(flow, key);
 }
@@ -45,6 +44,7 @@ TimePoint Anticipation::keep_until(std::uint32_t own, std::uint32_t outstanding,
     expected_.erase(flow);
     return TimePoint::min();
   }
+  controller_.want(now);
   if (!controller_.may_keep()) return now;
   const Duration left = think.earliest(own, now) - now;
   const bool is_behind = rows_[flow].behind > Duration::zero();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -50,7 +51,10 @@ class Anticipation {
     if (expected_.contains(flow)) expected_.erase(flow);
     Row& row = rows_[flow];
     const bool as_expected = row.think.arrived(in_flight, now);
-    if (keeps_ && row.was_expected) take_stock(row, in_flight, lag);
+    if (keeps_ && row.was_expected) {
+      // While it is not behind v it gets all that its weight gives it.
+      lag > 0 ? take_stock(row, in_flight, lag) : void(row.work = controller_.work());
+    }
     return as_expected;
   }
   // One was sent, which is charged `amount`.
@@ -74,13 +78,19 @@ class Anticipation {
 
   // The flow has nothing queued, and its next request would have the start tag `tag`. It is
   // expected from now on if it can be trusted to come.
-  void expect(std::uint32_t flow, Tag tag, TimePoint now) {
-    if (keeps_ && rows_[flow].think.is_trusted()) begin_to_expect(flow, tag, now);
+  void expect(std::uint32_t flow, Tag tag) {
+    if (keeps_ && rows_[flow].think.is_trusted()) begin_to_expect(flow, tag);
   }
   void forget(std::uint32_t flow) {
     if (expected_.contains(flow)) expected_.erase(flow);
   }
+  [[nodiscard]] bool expects(std::uint32_t flow) const { return expected_.contains(flow); }
   void forget_all();
+  // Fetches what is known of a flow into the cache.
+  void prefetch(std::uint32_t flow) const {
+    const auto* const lines = reinterpret_cast<const std::byte*>(&rows_[flow]);
+    for (std::size_t line = 0; line < sizeof(Row); line += 64) __builtin_prefetch(lines + line);
+  }
 
   // The most that a flow which comes back may be behind v.
   [[nodiscard]] Tag most_behind() const { return kMostBehind * std::min(step_, kMostStep); }
@@ -130,7 +140,7 @@ class Anticipation {
 
   // Another request of an expected flow.
   void take_stock(Row& row, std::uint32_t in_flight, Tag lag);
-  void begin_to_expect(std::uint32_t flow, Tag tag, TimePoint now);
+  void begin_to_expect(std::uint32_t flow, Tag tag);
   void end_keep(TimePoint now);
   [[nodiscard]] Duration kept(std::uint32_t flow, TimePoint now) const;
 

@@ -238,8 +238,8 @@ TimePoint Sfq::slot_kept_until(TimePoint now) {
   return now;
 }
 
-void Sfq::expect(const Flow& flow, std::uint32_t index, TimePoint now) {
-  if (!flow.has_limit && !flow.has_min) anticipation_->expect(index, flow.tag, now);
+void Sfq::expect(const Flow& flow, std::uint32_t index) {
+  if (!flow.has_limit && !flow.has_min) anticipation_->expect(index, flow.tag);
 }
 
 void Sfq::dispatch(IoRequest& request, TimePoint now) {
@@ -276,14 +276,16 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
     flow.end_backlog();
     ready_.erase(index);
     if (flow.in_backlog) tell_backlog(flow, index, now);
-    if (anticipation_) expect(flow, index, now);
+    if (anticipation_) expect(flow, index);
   } else {
     flow.use_credit(request.tag);
     begin_head(flow, index, now);
     place(index, now);
   }
   if (virtual_time_ > StartTag::kRebaseAt) rebase();
-  if (!ready_.empty()) flows_.prefetch(ready_.top());
+  if (ready_.empty()) return;
+  flows_.prefetch(ready_.top());
+  if (anticipation_) anticipation_->prefetch(ready_.top());
 }
 
 void Sfq::prefetch() const {
@@ -307,7 +309,7 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
                               .outstanding = static_cast<std::uint32_t>(outstanding_),
                               .is_backlogged = !ready_.empty()},
                              now);
-    if (flow.queue.empty()) expect(flow, index, now);
+    if (flow.queue.empty() && !anticipation_->expects(index)) expect(flow, index);
   }
   end_busy_period_if_idle();
 }

@@ -200,7 +200,7 @@ class Sfq final : public Policy {
   // Until when a slot is kept for a flow that would go before all that are ready; a time not after
   // `now`: none is.
   [[nodiscard]] TimePoint slot_kept_until(TimePoint now);
-  void expect(const Flow& flow, std::uint32_t index, TimePoint now);
+  void expect(const Flow& flow, std::uint32_t index);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
   // The flow has a new head.
   void begin_head(Flow& flow, std::uint32_t index, TimePoint now);
