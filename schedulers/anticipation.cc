@@ -87,6 +87,16 @@ StatusFields Anticipation::server(TimePoint now) const {
   const Duration kept_now = kept_for_ == kNobody ? Duration::zero() : now - kept_since_;
   fields.add(
       {.name = "slots_kept", .value = kept_in_all_ + kept_now, .join = StatusField::Join::largest});
+  std::int64_t expected = 0;
+  for (std::uint32_t flow = 0; flow < rows_.size(); ++flow) expected += expects(flow) ? 1 : 0;
+  fields.add({.name = "expected_flows", .value = expected, .join = StatusField::Join::sum});
+  if (!controller_.may_keep()) return fields;
+  fields.add({.name = "kept_down_to",
+              .value = std::int64_t{controller_.level(true)},
+              .join = StatusField::Join::largest});
+  fields.add({.name = "full_throughput",
+              .value = static_cast<std::int64_t>(controller_.reference()),
+              .join = StatusField::Join::largest});
   return fields;
 }
 

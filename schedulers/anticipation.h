@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "schedulers/anticipation_settings.h"
 #include "schedulers/flow_heap.h"
 #include "schedulers/keep_controller.h"
 #include "schedulers/start_tag.h"
@@ -11,14 +12,6 @@
 #include "schedulers/think_time.h"
 
 namespace vpfs {
-
-struct AnticipationSettings {
-  bool on = false;
-  // What the total may fall by while slots are kept, in thousandths; 0: none is kept.
-  std::uint32_t max_loss = 100;
-
-  bool operator==(const AnticipationSettings&) const = default;
-};
 
 // What Sfq does for flows that cannot keep a queue (anticipatory scheduling [AS], [BFQ], for a
 // server that serves several requests at once). docs/schedulers.md says how and proves the bound.

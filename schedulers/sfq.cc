@@ -23,7 +23,9 @@ constinit const PolicyKind Sfq::kKind = {.name = "sfq",
                                                           ShareField::min, ShareField::realtime},
                                          .caps = true,
                                          .elsewhere = true,
-                                         .make = make};
+                                         .make = make,
+                                         .read = read_anticipation,
+                                         .summary = summary_of_anticipation};
 
 void Sfq::Minimum::served(const IoRequest& request, TimePoint now) {
   // A request without bytes (metadata) counts by its cost.
@@ -390,7 +392,12 @@ WaitReason Sfq::why_waiting(AppId app, TimePoint now) const {
     if (reserved_.top() == index) return {.reason = kIsNext};
     return {.reason = "flows that have not had their minimum go first"};
   }
-  if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
+  if (!ready_.empty() && ready_.top() == index) {
+    if (!anticipation_ || !anticipation_->is_keeping()) return {.reason = kIsNext};
+  }
+  if (anticipation_ && anticipation_->is_keeping()) {
+    return {.reason = kSlotIsKept, .kept_for = AppId{anticipation_->kept_for()}};
+  }
   if (indebted_.contains(index)) return {.reason = "it got more than its share elsewhere"};
   return {.reason = "flows that had less for their weight go first"};
 }
