@@ -31,6 +31,7 @@ class Application:
     read_percent: int = 0
     pattern: str = "sequential"
     file_size: int = 64 << 20
+    think: float = 0.0  # seconds from an answer to the next request in its place
     start: float = 0.0
     stop: float | None = None
     jobid: str | None = None  # default: the name; several applications may be one job
@@ -77,6 +78,8 @@ class Application:
             "file_size": size_name(max(self.file_size, self.size)),
             "start": seconds(self.start),
         } | file_system.application_fields(self.job, self.outstanding)
+        if self.think:
+            fields["think"] = f"{round(self.think * 1e6)} us"
         if self.servers:
             fields["servers"] = list(self.servers)
         if self.datafiles:

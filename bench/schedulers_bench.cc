@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "base/system_clock.h"
 #include "schedulers/adaptbf.h"
+#include "schedulers/anticipation.h"
 #include "schedulers/edf.h"
 #include "schedulers/registry.h"
 
@@ -89,6 +90,8 @@ struct Variant {
   std::string_view name;
   std::string_view policy;
   Share (*share)(std::uint32_t flow, std::uint32_t flows);
+  bool anticipates = false;
+  std::uint32_t queued_per_flow = kQueuedPerFlow;
 };
 
 Share weight_share(std::uint32_t flow, std::uint32_t /*flows*/) {
@@ -123,26 +126,35 @@ constexpr std::array kVariants = {
     Variant{.name = "edf", .policy = "edf", .share = deadline_share},
     Variant{.name = "fifo", .policy = "fifo", .share = weight_share},
     Variant{.name = "sfq", .policy = "sfq", .share = weight_share},
+    Variant{.name = "sfq+think", .policy = "sfq", .share = weight_share, .anticipates = true},
+    Variant{.name = "sfq, 1", .policy = "sfq", .share = weight_share, .queued_per_flow = 1},
+    Variant{.name = "sfq+think, 1",
+            .policy = "sfq",
+            .share = weight_share,
+            .anticipates = true,
+            .queued_per_flow = 1},
     Variant{.name = "sfq+limits", .policy = "sfq", .share = constrained_share},
     Variant{.name = "tbf", .policy = "tbf", .share = limited_share},
 };
 
-SchedulerSettings scheduler_settings() {
+SchedulerSettings scheduler_settings(const Variant& variant) {
   SchedulerSettings settings = {
       .depth = {.requests = kDepth},
       .own = {EdfSettings{.capacity = kThroughput, .largest_request = 4 * kKiB + kMiB}}};
   settings.own.of<AdapTbfSettings>().capacity.configured =
       kThroughput * kAdapTbfCapacityPercent / 100;
+  settings.own.of<AnticipationSettings>().on = variant.anticipates;
   return settings;
 }
 
-// Every flow keeps kQueuedPerFlow requests queued. kDepth requests are outstanding and complete in
-// order.
+// Every flow keeps its requests queued. kDepth requests are outstanding and complete in order; of
+// flows with one request each, so many flows have nothing queued.
 class PolicyLoad {
  public:
   PolicyLoad(const Variant& variant, std::uint32_t flows)
-      : scheduler_(make_scheduler(variant.policy, scheduler_settings()).value()),
-        requests_(flows * kQueuedPerFlow + kDepth) {
+      : scheduler_(make_scheduler(variant.policy, scheduler_settings(variant)).value()),
+        requests_(flows * variant.queued_per_flow + (variant.queued_per_flow > 1 ? kDepth : 0) +
+                  (flows == 1 ? kDepth : 0)) {
     std::mt19937_64 random(1);
     for (std::uint32_t flow = 0; flow < flows; ++flow) {
       const Result<void> set = scheduler_->set_share(AppId{flow}, variant.share(flow, flows), now_);

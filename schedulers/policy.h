@@ -31,10 +31,13 @@ struct FlowState {
 struct WaitReason {
   std::string_view reason;  // a static text
   std::optional<TimePoint> eligible = std::nullopt;
+  std::optional<AppId> kept_for = std::nullopt;  // with kSlotIsKept
 };
 
 // The WaitReason of a head request with nothing before it.
 inline constexpr std::string_view kIsNext = "is the next to be sent";
+// The WaitReason of a head that does not go since another flow is expected.
+inline constexpr std::string_view kSlotIsKept = "a slot is kept for";
 // The WaitReason of a head that Policy::set_limits() holds.
 inline constexpr std::string_view kCoordinatorsLimit = "the coordinator's limit";
 

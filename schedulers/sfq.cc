@@ -11,20 +11,9 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// Keeps times from overflowing.
-constexpr Duration kLongestDelay = Duration(std::int64_t{1} << 60);
-// The ratio of service elsewhere to service here.
-constexpr int kRatioBits = 16;
-constexpr std::uint64_t kMostRatio = 1024;
-constexpr Cost kLately = 8;           // spans, about
-constexpr Cost kLeastSpan = 8;        // requests, here and elsewhere
-constexpr std::uint8_t kToLearn = 3;  // spans: one from before, one to count, one without charge
-constexpr StartTag::Tag kGently = 4;  // the part of a difference that counts
-// Keeps sums of debts from overflowing; the distance of a tag from v is bounded anyway.
-constexpr StartTag::Tag kMostOwed = StartTag::Tag{1} << 60;
-
-std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits& limits, Scheduler::Part part) {
-  return std::make_unique<Sfq>(limits, part.user);
+std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits& limits,
+                             Scheduler::Part part) {
+  return std::make_unique<Sfq>(limits, part.user, settings.own.of<AnticipationSettings>());
 }
 
 }  // namespace
@@ -34,7 +23,9 @@ constinit const PolicyKind Sfq::kKind = {.name = "sfq",
                                                           ShareField::min, ShareField::realtime},
                                          .caps = true,
                                          .elsewhere = true,
-                                         .make = make};
+                                         .make = make,
+                                         .read = read_anticipation,
+                                         .summary = summary_of_anticipation};
 
 void Sfq::Minimum::served(const IoRequest& request, TimePoint now) {
   // A request without bytes (metadata) counts by its cost.
@@ -49,9 +40,11 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   if (flows_.grow(app)) {
     ready_.grow(flows_.size());
     if (!debts_.empty()) grow_debts();
+    if (anticipation_) anticipation_->grow(flows_.size());
   }
   Flow& flow = flows_[index];
   take_out(index);
+  if (anticipation_) anticipation_->forget(index);
   flow.set_weight(share.weight);
   flow.has_limit = limits_.limited(app);
   if (flow.has_limit) limited_.grow(flows_.size());
@@ -101,6 +94,11 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
   Flow& flow = flows_.of(request);
   request.tag = flow.next_amount(request.cost);
   const Joined joined = flows_.push_back(flow, request);
+  const bool as_expected =
+      anticipation_ &&
+      anticipation_->arrived(std::to_underlying(request.app),
+                             flow.account.queued + flow.account.outstanding,
+                             StartTag::subtract_to_zero(virtual_time_, flow.tag), now);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
   if (joined != Joined::as_head) {
     // A late request lets the head of an allocated flow, or of one in debt, pass earlier.
@@ -118,19 +116,21 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
     minimum.due = std::max(minimum.due, request.arrival);
   }
   if (flow.tag <= virtual_time_) {
-    flow.tag = virtual_time_;
+    flow.tag = tag_of_first(flow, as_expected);
     flow.in_debt = false;
   }
   begin_head(flow, std::to_underlying(request.app), now);
   place(std::to_underlying(request.app), now);
 }
 
-void Sfq::begin_head(Flow& flow, std::uint32_t index, TimePoint now) {
-  if (flow.in_debt) debts_[index].due = debt_lets_go_at(index, now);
+Sfq::Tag Sfq::tag_of_first(const Flow& flow, bool as_expected) const {
+  if (!as_expected || flow.has_limit || flow.has_min) return virtual_time_;
+  const Tag least = StartTag::subtract_to_zero(virtual_time_, anticipation_->most_behind());
+  return std::max({flow.tag, least, idle_time_});
 }
 
-TimePoint Sfq::debt_lets_go_at(std::uint32_t index, TimePoint now) const {
-  return std::min(now + debts_[index].delay, limits_.passes_at(flows_.oldest_arrival(index)));
+void Sfq::begin_head(Flow& flow, std::uint32_t index, TimePoint now) {
+  if (flow.in_debt) debts_[index].due = debt_lets_go_at(index, now);
 }
 
 void Sfq::tell_backlog(Flow& flow, std::uint32_t index, TimePoint now) {
@@ -183,16 +183,6 @@ void Sfq::tag_has_changed(std::uint32_t index) {
   change_tag(index, is_free ? tag_without_debt(index) : flows_[index].tag);
 }
 
-Sfq::Tag Sfq::tag_without_debt(std::uint32_t index) const {
-  return std::max(virtual_time_, StartTag::subtract_to_zero(flows_[index].tag, debts_[index].owed));
-}
-
-void Sfq::end_holds_by_debt(TimePoint now) {
-  while (!indebted_.empty() && time_of(indebted_.top_tag()) <= now) {
-    place_in_order(indebted_.top(), now);
-  }
-}
-
 void Sfq::take_out(std::uint32_t index) {
   for (FlowHeap* heap : {&ready_, &limited_, &reserved_, &indebted_}) {
     if (heap->contains(index)) heap->erase(index);
@@ -222,9 +212,13 @@ Policy::Head Sfq::head(TimePoint now) {
     end_holds_by_debt(now);
     by_reservation_ = reservation_is_due(now);
     if (!by_reservation_ && ready_.empty()) {
+      if (anticipation_) anticipation_->starved();
       return {.until = limited_.empty() ? kNever : time_of(limited_.top_tag())};
     }
     const std::uint32_t index = by_reservation_ ? reserved_.top() : ready_.top();
+    if (anticipation_ && !by_reservation_) {
+      if (const TimePoint until = slot_kept_until(now); until > now) return {.until = until};
+    }
     if (!flows_[index].has_limit || !limits_.may_have_changed() || allowed_at(index, now) <= now) {
       return {.request = flows_[index].queue.front()};
     }
@@ -232,11 +226,33 @@ Policy::Head Sfq::head(TimePoint now) {
   }
 }
 
+TimePoint Sfq::slot_kept_until(TimePoint now) {
+  while (anticipation_->is_before(ready_.top_tag())) {
+    const std::uint32_t next = anticipation_->next();
+    const TimePoint until = anticipation_->keep_until(
+        flows_[next].account.outstanding, static_cast<std::uint32_t>(outstanding_), now);
+    if (until == TimePoint::min()) continue;
+    if (until <= now) break;
+    anticipation_->slot_is_kept(next, now);
+    return until;
+  }
+  anticipation_->slot_is_used(now);
+  return now;
+}
+
+void Sfq::expect(const Flow& flow, std::uint32_t index) {
+  if (!flow.has_limit && !flow.has_min) anticipation_->expect(index, flow.tag);
+}
+
 void Sfq::dispatch(IoRequest& request, TimePoint now) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
   flows_.dispatch(flow, request, now);
   ++outstanding_;
+  if (anticipation_) {
+    anticipation_->slot_is_used(now);
+    anticipation_->sent(index, request.tag, now);
+  }
   if (flow.has_limit) limits_.take(request, user_, now);
   if (flow.has_min) {
     reserved_.erase(index);
@@ -247,9 +263,10 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
     // Only what was added to S can be given back.
     request.tag = move_ahead(flow, request.tag, ahead(flow, kMaxReserved) + request.tag);
   } else {
-    virtual_time_ = flow.in_debt ? ready_.top_tag() : flow.tag;
+    // A flow that came back as expected may be behind.
+    virtual_time_ = std::max(virtual_time_, flow.in_debt ? ready_.top_tag() : flow.tag);
     if (flow.in_debt) {
-      debts_[index].owed = flow.tag - virtual_time_;
+      debts_[index].owed = StartTag::subtract_to_zero(flow.tag, virtual_time_);
       flow.in_debt = debts_[index].owed > 0;
     }
     flow.tag += request.tag;
@@ -261,20 +278,23 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
     flow.end_backlog();
     ready_.erase(index);
     if (flow.in_backlog) tell_backlog(flow, index, now);
+    if (anticipation_) expect(flow, index);
   } else {
     flow.use_credit(request.tag);
     begin_head(flow, index, now);
     place(index, now);
   }
   if (virtual_time_ > StartTag::kRebaseAt) rebase();
-  if (!ready_.empty()) flows_.prefetch(ready_.top());
+  if (ready_.empty()) return;
+  flows_.prefetch(ready_.top());
+  if (anticipation_) anticipation_->prefetch(ready_.top());
 }
 
 void Sfq::prefetch() const {
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front());
 }
 
-void Sfq::complete(const IoRequest& request, Cost cost, TimePoint /*now*/) {
+void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
   Flow& flow = flows_.of(request);
   flow.account.completed();
   --outstanding_;
@@ -282,6 +302,16 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint /*now*/) {
     const Cost not_done = request.cost - cost;
     give_back(flow, std::to_underlying(request.app),
               static_cast<Tag>(Wide{request.tag} * not_done / request.cost));
+  }
+  if (anticipation_) {
+    const auto index = std::to_underlying(request.app);
+    anticipation_->completed(index,
+                             {.cost = cost,
+                              .sent = request.sent,
+                              .outstanding = static_cast<std::uint32_t>(outstanding_),
+                              .is_backlogged = !ready_.empty()},
+                             now);
+    if (flow.queue.empty() && !anticipation_->expects(index)) expect(flow, index);
   }
   end_busy_period_if_idle();
 }
@@ -301,105 +331,6 @@ Sfq::Tag Sfq::move_ahead(Flow& flow, Tag by, Tag latest) {
   flow.tag = std::max(before, std::min(before + by, latest));
   VPFS_ASSERT(flow.tag < Tag{1} << 63);
   return flow.tag - before;
-}
-
-void Sfq::grow_debts() {
-  debts_.resize(flows_.size());
-  indebted_.grow(flows_.size());
-}
-
-void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) {
-  if (debts_.empty()) grow_debts();
-  const auto index = std::to_underlying(app);
-  Flow& flow = flows_[index];
-  Debt& debt = debts_[index];
-  debt.delay = std::clamp(delay, Duration::zero(), kLongestDelay);
-  if (!debt.take_report(std::min(cost, kMaxCost))) return;
-  flow.tag = std::max(flow.tag, virtual_time_);
-  const Tag all = flow.next_amount(std::min(debt.span.elsewhere, kMaxCost));
-  const Tag charged = debt.span.charged;
-  debt.close_span(all);
-  Tag before = flow.in_debt ? flow.tag - tag_without_debt(index) : 0;
-  const Tag part = debt.is_charged_well() ? kGently : 1;
-  if (debt.is_learning()) {
-    // Nothing could be charged in advance for that time.
-  } else if (all >= charged) {
-    const Tag room = StartTag::subtract_to_zero(debt.most, before);
-    before += move_ahead(flow, std::min((all - charged) / part, room), ahead(flow, kMaxCost));
-  } else {
-    const Tag over = (charged - all) / part;
-    const Tag back = std::min(over, before);
-    flow.tag -= back;
-    before -= back;
-    debt.overcharged = std::min(debt.overcharged + (over - back), debt.most);
-  }
-  debt.owed = before;
-  if (debt.owed == 0) {
-    if (std::exchange(flow.in_debt, false) && !flow.queue.empty()) place_again(index, now);
-    return;
-  }
-  if (flow.queue.empty()) {
-    flow.in_debt = true;
-    return;
-  }
-  const TimePoint due = debt_lets_go_at(index, now);
-  debt.due = std::exchange(flow.in_debt, true) ? std::min(debt.due, due) : due;
-  place_again(index, now);
-}
-
-bool Sfq::Debt::take_report(Cost elsewhere) {
-  const bool is_first = !std::exchange(counts, true);
-  const Sent matching = std::exchange(before, std::exchange(sent, {}));
-  if (is_first && elsewhere == 0) {
-    learning = kToLearn;
-    return false;
-  }
-  span.own += matching.own;
-  span.charged = std::min(span.charged + matching.charged, kMostOwed);
-  span.elsewhere = std::min(span.elsewhere + elsewhere, kMaxCost);
-  if (span.elsewhere == 0 && span.charged == 0) return false;
-  return span.own + span.elsewhere >= kLeastSpan * request;
-}
-
-void Sfq::Debt::close_span(Tag reported) {
-  const Span done = std::exchange(span, {});
-  // Who is sent nothing here has nothing to learn from.
-  if (learning > 0) learning = done.own + before.own > 0 ? learning - 1 : 0;
-  if (reported > 0)
-    most = std::max(most - most / kLately, std::min(kMostReports * reported, kMostOwed));
-  if (done.own == 0 && lately.own == 0) return;
-  lately.own += done.own - lately.own / kLately;
-  lately.elsewhere += done.elsewhere - lately.elsewhere / kLately;
-  lately.charged += done.charged / kLately - lately.charged / kLately;
-  reported_lately += reported / kLately - reported_lately / kLately;
-  if (lately.own == 0) return;
-  ratio = std::min((lately.elsewhere << kRatioBits) / lately.own, kMostRatio << kRatioBits);
-}
-
-void Sfq::charge_in_advance(Flow& flow, std::uint32_t index, const IoRequest& request) {
-  Debt& debt = debts_[index];
-  debt.request = request.cost;
-  debt.sent.own = std::min(debt.sent.own + request.cost, kMaxCost);
-  const Wide exact = Wide{request.tag} * debt.ratio >> kRatioBits;
-  auto wanted = static_cast<Tag>(std::min<Wide>(exact, debt.most));
-  const Tag less = std::min(wanted, debt.overcharged);
-  debt.overcharged -= less;
-  const Tag before = flow.in_debt ? debt.owed : 0;
-  const Tag more = std::min(wanted - less, StartTag::subtract_to_zero(debt.most, before));
-  debt.sent.charged = std::min(debt.sent.charged + more + less, kMostOwed);
-  if (more == 0) return;
-  flow.tag += more;
-  debt.owed = before + more;
-  flow.in_debt = true;
-}
-
-void Sfq::forget_elsewhere(TimePoint now) {
-  for (std::uint32_t index = 0; index < debts_.size(); ++index) {
-    Flow& flow = flows_[index];
-    if (flow.in_debt) flow.tag = tag_without_debt(index);
-    debts_[index] = {};
-    if (std::exchange(flow.in_debt, false) && !flow.queue.empty()) place_again(index, now);
-  }
 }
 
 void Sfq::charge_more(const IoRequest& request, Cost cost) {
@@ -428,14 +359,25 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
 void Sfq::end_busy_period_if_idle() {
   if (flows_.queued() != 0 || outstanding_ != 0) return;
   virtual_time_ = std::max(virtual_time_, largest_finish_);
+  idle_time_ = virtual_time_;
   if (virtual_time_ > StartTag::kRebaseAt) rebase();
 }
 
 void Sfq::rebase() {
-  for (Flow& flow : flows_) flow.rebase(virtual_time_);
-  ready_.subtract(virtual_time_);
-  largest_finish_ = StartTag::subtract_to_zero(largest_finish_, virtual_time_);
-  virtual_time_ = 0;
+  // Flows that came back as expected may be behind v; then only what all are beyond is taken off.
+  const Tag base = ready_.empty() ? virtual_time_ : std::min(virtual_time_, ready_.top_tag());
+  for (Flow& flow : flows_) flow.rebase(base);
+  ready_.subtract(base);
+  largest_finish_ = StartTag::subtract_to_zero(largest_finish_, base);
+  idle_time_ = StartTag::subtract_to_zero(idle_time_, base);
+  virtual_time_ -= base;
+  if (anticipation_) anticipation_->forget_all();
+}
+
+StatusFields Sfq::report(AppId app, TimePoint now) const {
+  StatusFields fields = limits_.report(app, now);
+  if (anticipation_) fields.join(anticipation_->report(std::to_underlying(app), now));
+  return fields;
 }
 
 WaitReason Sfq::why_waiting(AppId app, TimePoint now) const {
@@ -450,7 +392,12 @@ WaitReason Sfq::why_waiting(AppId app, TimePoint now) const {
     if (reserved_.top() == index) return {.reason = kIsNext};
     return {.reason = "flows that have not had their minimum go first"};
   }
-  if (!ready_.empty() && ready_.top() == index) return {.reason = kIsNext};
+  if (!ready_.empty() && ready_.top() == index) {
+    if (!anticipation_ || !anticipation_->is_keeping()) return {.reason = kIsNext};
+  }
+  if (anticipation_ && anticipation_->is_keeping()) {
+    return {.reason = kSlotIsKept, .kept_for = AppId{anticipation_->kept_for()}};
+  }
   if (indebted_.contains(index)) return {.reason = "it got more than its share elsewhere"};
   return {.reason = "flows that had less for their weight go first"};
 }

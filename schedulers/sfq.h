@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "schedulers/anticipation.h"
 #include "schedulers/divider.h"
 #include "schedulers/flow_heap.h"
 #include "schedulers/flow_table.h"
@@ -89,7 +91,11 @@ class Sfq final : public Policy {
   static constexpr Cost kMostReports = 4;
 
   // `limits` outlives the policy; another one of the same flows may use them too.
-  explicit Sfq(RateLimits& limits, RateLimits::User user = 0) : limits_(limits), user_(user) {}
+  explicit Sfq(RateLimits& limits, RateLimits::User user = 0,
+               const AnticipationSettings& anticipation = {})
+      : limits_(limits), user_(user) {
+    if (anticipation.on) anticipation_.emplace(anticipation);
+  }
 
   void enqueue(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Head head(TimePoint now) override;
@@ -116,8 +122,9 @@ class Sfq final : public Policy {
   }
   [[nodiscard]] FlowState flow(AppId app) const override { return flows_.state(app); }
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now) const override;
-  [[nodiscard]] StatusFields report(AppId app, TimePoint now) const override {
-    return limits_.report(app, now);
+  [[nodiscard]] StatusFields report(AppId app, TimePoint now) const override;
+  [[nodiscard]] StatusFields server(TimePoint now) const override {
+    return anticipation_ ? anticipation_->server(now) : StatusFields{};
   }
 
  private:
@@ -188,6 +195,12 @@ class Sfq final : public Policy {
     return limits_.allowed_by_both_at(head, flows_.oldest_arrival(index), user_, now);
   }
   void tell_backlog(Flow& flow, std::uint32_t index, TimePoint now);
+  // The start tag of a request that finds nothing of its flow queued and nothing owed to it.
+  [[nodiscard]] Tag tag_of_first(const Flow& flow, bool as_expected) const;
+  // Until when a slot is kept for a flow that would go before all that are ready; a time not after
+  // `now`: none is.
+  [[nodiscard]] TimePoint slot_kept_until(TimePoint now);
+  void expect(const Flow& flow, std::uint32_t index);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
   // The flow has a new head.
   void begin_head(Flow& flow, std::uint32_t index, TimePoint now);
@@ -222,7 +235,9 @@ class Sfq final : public Policy {
   FlowHeap limited_;   // other backlogged flows, by when their limit allows the head
   FlowHeap reserved_;  // backlogged flows with a minimum, by R, but not before their limit
   FlowHeap indebted_;  // flows of ready_ that a debt holds, by its end
+  std::optional<Anticipation> anticipation_;  // nothing: it is off
   Tag virtual_time_ = 0;
+  Tag idle_time_ = 0;  // v when nothing was queued or outstanding last
   Tag largest_finish_ = 0;
   std::size_t outstanding_ = 0;
   bool by_reservation_ = false;  // the last answer of head()

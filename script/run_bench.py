@@ -25,6 +25,7 @@ BENCHMARKS = {
     "sharing": ["vpfs-proxy", "vpfs-load"],
     "relay": ["vpfs-bench-relay"],
     "schedulers": ["vpfs-bench-schedulers"],
+    "anticipation": ["vpfs-bench-anticipation", "vpfs-server", "vpfs-proxy", "vpfs-load"],
     "adaptbf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "edf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "priority": ["vpfs-server", "vpfs-proxy", "vpfs-load"],

@@ -64,8 +64,9 @@ METRICS = Page("docs/admin/monitoring.md", ("metrics/metrics.cc", "coordinator/s
 # The names of policies and protocols are registered where they are made.
 POLICIES = tuple(f"schedulers/{name}.cc" for name in ("adaptbf", "edf", "fifo", "sfq", "tbf"))
 NAMES = Page("docs/admin/configure.md", (*POLICIES, "protocols/registry.cc"), 7, columns=False, pattern=REGISTERED)
-POLICY_KEYS = Page("docs/admin/configure.md", POLICIES, 10, pattern=POLICY_KEY)
-POLICY_FIELDS = Page("docs/admin/numbers.md", (*POLICIES, "schedulers/rate_limits.cc", "schedulers/status_fields.cc"),
+POLICY_KEYS = Page("docs/admin/configure.md", (*POLICIES, "schedulers/anticipation_settings.cc"), 12, pattern=POLICY_KEY)
+POLICY_FIELDS = Page("docs/admin/numbers.md", (*POLICIES, "schedulers/anticipation.cc", "schedulers/rate_limits.cc",
+                                                  "schedulers/status_fields.cc"),
                      10, all_in_columns=True, pattern=POLICY_FIELD, units=("", "_us"))
 PAGES = (CONFIGURE, COORDINATOR, NUMBERS, METRICS, TOOLS, NAMES, POLICY_KEYS, POLICY_FIELDS)
 

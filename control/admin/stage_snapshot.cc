@@ -41,12 +41,17 @@ std::optional<StageSnapshot::Wait> wait_of(stage::Stage& stage, AppId app, TimeP
     // The request stands far back in a common queue.
     return StageSnapshot::Wait{.since = std::nullopt,
                                .reason = "requests that came earlier go first",
+                               .kept_for = nullptr,
                                .may_go_in = {},
                                .target = {}};
   }
   const WaitReason why = found->scheduler->why_waiting(app, now);
-  StageSnapshot::Wait wait = {
-      .since = now - arrival, .reason = why.reason, .may_go_in = {}, .target = found->target};
+  StageSnapshot::Wait wait = {.since = now - arrival,
+                              .reason = why.reason,
+                              .kept_for = nullptr,
+                              .may_go_in = {},
+                              .target = found->target};
+  if (why.kept_for) wait.kept_for = stage.virtual_pfs()[*why.kept_for].info;
   if (why.eligible) wait.may_go_in = *why.eligible - now;
   return wait;
 }

@@ -20,10 +20,11 @@ struct StageSnapshot {
   };
   // Why the oldest request waits.
   struct Wait {
-    std::optional<Duration> since;        // its arrival, if known
-    std::string_view reason;              // a static text
-    std::optional<Duration> may_go_in;    // if it waits for a time
-    std::optional<std::uint32_t> target;  // of the lane
+    std::optional<Duration> since;                          // its arrival, if known
+    std::string_view reason;                                // a static text
+    std::shared_ptr<const stage::VirtualPfsInfo> kept_for;  // the end of the text
+    std::optional<Duration> may_go_in;                      // if it waits for a time
+    std::optional<std::uint32_t> target;                    // of the lane
   };
   struct Row {
     std::shared_ptr<const stage::VirtualPfsInfo> info;

@@ -12,6 +12,7 @@
 #include "schedulers/adaptbf.h"
 #include "schedulers/edf.h"
 #include "schedulers/registry.h"
+#include "schedulers/sfq.h"
 #include "test/support/allocation_count.h"
 #include "test/support/round_robin.h"
 
@@ -23,6 +24,8 @@ SchedulerSettings settings_of(Depth depth) {
           .own = {EdfSettings{.capacity = 1000 * kMiB},
                   AdapTbfSettings{.capacity = {.configured = Share::kMaxRate}}}};
 }
+
+constexpr std::string_view kAnticipating = "sfq_anticipating";
 
 // A scheduler under random use beside a plain record of its expected state.
 class Exercise {
@@ -222,7 +225,9 @@ class Exercise {
   // The policy is work conserving except for limits, and a wait names its time.
   void check_nothing_may_go() {
     if (!every_head_fits()) return;
-    const bool waits_for_time = policy_.name == "adaptbf"
+    const bool keeps_slots = policy_.name == kAnticipating && classes_ == 1;
+    const bool waits_for_time = keeps_slots ? true
+                                : policy_.name == "adaptbf"
                                     ? !conserving_
                                     : (policy_.knows(ShareField::operations) &&
                                        std::ranges::find(limited_, true) != limited_.end()) ||
@@ -261,7 +266,26 @@ TrafficClasses random_classes(std::uint64_t seed) {
 class Conformance : public ::testing::TestWithParam<const PolicyKind*> {};
 
 // RoundRobin stands for policies that vpfs does not know.
-INSTANTIATE_TEST_SUITE_P(EveryPolicy, Conformance, ::testing::ValuesIn(policies_with_round_robin()),
+PolicyKind anticipating_kind() {
+  PolicyKind kind = Sfq::kKind;
+  kind.name = kAnticipating;
+  kind.make = [](const SchedulerSettings& settings, RateLimits& limits,
+                 Scheduler::Part part) -> std::unique_ptr<Policy> {
+    const bool keeps = settings.classes.mode == TrafficClasses::Mode::none;
+    return std::make_unique<Sfq>(limits, part.user,
+                                 AnticipationSettings{.on = true, .max_loss = keeps ? 100U : 0U});
+  };
+  return kind;
+}
+
+std::vector<const PolicyKind*> policies_under_test() {
+  static const PolicyKind kAnticipatingSfq = anticipating_kind();
+  std::vector<const PolicyKind*> policies = policies_with_round_robin();
+  policies.push_back(&kAnticipatingSfq);
+  return policies;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryPolicy, Conformance, ::testing::ValuesIn(policies_under_test()),
                          [](const auto& policy) { return std::string(policy.param->name); });
 
 // Shares and a coordinator's limits change while flows are backlogged, requests are withdrawn from

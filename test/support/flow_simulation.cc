@@ -129,10 +129,22 @@ void FlowSimulation::finish(IoRequest& request, Cost done) {
   scheduler_.complete(request, done, now());
   on_done(request, done);
   states_[flow].done += done;
-  --states_[flow].in_flight;
   ++completed_;
   free_.push_back(&request);
-  refill(flow);
+  const auto go_on = [this, flow] {
+    --states_[flow].in_flight;
+    refill(flow);
+  };
+  const FlowWork& work = states_[flow].work;
+  if (work.think == Duration::zero()) return go_on();
+  engine_.after(draw_think(work), go_on, kStart);
+}
+
+Duration FlowSimulation::draw_think(const FlowWork& work) {
+  const std::int64_t spread = work.think_spread.count();
+  if (spread == 0) return work.think;
+  const auto width = static_cast<std::uint64_t>(2 * spread + 1);
+  return work.think + Duration(static_cast<std::int64_t>(random_() % width) - spread);
 }
 
 }  // namespace vpfs

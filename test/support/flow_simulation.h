@@ -18,10 +18,12 @@ struct FlowWork {
   std::uint32_t outstanding = 16;  // requests it keeps in flight while it is active
   std::uint64_t least_size = 64 * kKiB;
   std::uint64_t most_size = 64 * kKiB;
-  std::uint32_t cost_permille = 1000;  // of the size
-  std::uint32_t short_percent = 0;     // of its requests, that do less than they are charged
-  Duration first = Duration::zero();   // when it begins
-  Duration active = Duration::max();   // then it pauses, and so on
+  std::uint32_t cost_permille = 1000;        // of the size
+  std::uint32_t short_percent = 0;           // of its requests, that do less than they are charged
+  Duration think = Duration::zero();         // from an answer to the next request
+  Duration think_spread = Duration::zero();  // it is at most that much shorter or longer, at random
+  Duration first = Duration::zero();         // when it begins
+  Duration active = Duration::max();         // then it pauses, and so on
   Duration pause = Duration::zero();
   std::vector<std::uint8_t> classes = {0};  // each request belongs to one of these
 };
@@ -82,6 +84,8 @@ class FlowSimulation {
   void start_at(TimePoint time, std::uint32_t flow);
   std::uint64_t dispatch();
   void finish(IoRequest& request, Cost done);
+  // The time from an answer to the next request.
+  [[nodiscard]] Duration draw_think(const FlowWork& work);
   void ask_just_before(TimePoint time);
 
   Scheduler& scheduler_;

@@ -143,7 +143,8 @@ net::Task<> Process::one_request(TimePoint origin, std::vector<std::byte>& buffe
     failed(good.error());
   }
   places_.give_back(place);
-  if (!good) co_await pause(kAfterError);
+  const Duration rest = good ? application_.think : kAfterError;
+  if (rest > Duration::zero()) co_await pause(rest);
 }
 
 net::Task<Result<void>> Process::read(std::uint64_t place, std::vector<std::byte>& buffer) {

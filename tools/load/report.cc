@@ -44,6 +44,7 @@ Json settings_json(const ApplicationSettings& application) {
   if (!application.servers.empty()) json["servers"] = application.servers;
   if (application.amount.count > 0) json["amount"] = application.amount.count;
   if (application.stop) json["stop_s"] = seconds(*application.stop);
+  if (application.think > Duration::zero()) json["think_s"] = seconds(application.think);
   if (application.burst) {
     json["burst"] = {{"length_s", seconds(application.burst->length)},
                      {"interval_s", seconds(application.burst->interval)}};

@@ -96,6 +96,7 @@ ApplicationSettings read_application(ConfigReader& reader, const LoadSettings& s
     reader.report("servers", "is not for beegfs://..., which names a target of one server");
   }
   reader.get("amount", &application.amount, {1}, kLargestAmount);
+  reader.get("think", &application.think, 0ns, kLongest);
   reader.get("start", &application.start, 0ns, kLongest);
   Duration stop = {};
   if (reader.get("stop", &stop, 0ns, kLongest)) {

@@ -35,8 +35,9 @@ struct ApplicationSettings {
   Pattern pattern = Pattern::sequential;
   Bytes file_size = {64 * kMiB};
   std::uint64_t datafiles = 0;
-  std::vector<std::string> servers;  // by alias; none: the file system chooses
-  Bytes amount = {0};                // of each process, which then ends; 0: no end
+  std::vector<std::string> servers;   // by alias; none: the file system chooses
+  Bytes amount = {0};                 // of each process, which then ends; 0: no end
+  Duration think = Duration::zero();  // from an answer to the next request in its place
   Duration start = Duration::zero();
   std::optional<Duration> stop;
   std::optional<Burst> burst;

@@ -37,6 +37,9 @@ std::string when(const ApplicationSettings& application) {
   std::string text;
   if (application.start > Duration::zero()) text += ", from " + to_string(application.start);
   if (application.stop) text += ", until " + to_string(*application.stop);
+  if (application.think > Duration::zero()) {
+    text += fmt::format(", {} after each answer", to_string(application.think));
+  }
   if (application.burst) {
     text += fmt::format(", for {} of every {}", to_string(application.burst->length),
                         to_string(application.burst->interval));

@@ -1,0 +1,168 @@
+"""script/bench anticipation: shares of an application that cannot keep a queue, with and without anticipation.
+
+First a study in virtual time (vpfs-bench-anticipation), whose rows are the same on every machine. Then the
+same kind of rows for real proxies and servers with a device model; the think time is the load's own.
+"""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import subprocess
+from collections.abc import Sequence
+
+from bench.cluster import Cluster, Front
+from bench.harness import Problem, Programs, machine_settings, median
+from bench.load import Application, application_of, run_load
+from bench.report import Row, print_settings, size_name, table, write_json
+from bench.targets import COLUMNS as TARGET_COLUMNS
+from bench.targets import verdict
+
+MAX_LOSS = 0.10
+TOLERANCE = 0.05
+# The total of a real run moves by some percent from run to run.
+BOUND_TOLERANCE = {"virtual": 0.015, "real": 0.03}
+COLUMNS = ["in_flight_a", "in_flight_b", "weight", "size", "parallelism", "think_us", "ratio_off", "ratio_on",
+           "feasible_ratio", "total_vs_fifo", "idle_percent"]
+MIB_PER_S = 200
+PER_REQUEST_US = 250
+DEPTH = 16
+WARM_UP = 4.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    in_flight_a: int = 1
+    in_flight_b: int = 16
+    weight: int = 1
+    size: int = 1 << 20
+    parallelism: int = 1
+    think_us: int = 1000
+
+    def device(self) -> dict[str, object]:
+        return {"bandwidth": f"{MIB_PER_S} MiB/s", "per_request": f"{PER_REQUEST_US} us", "parallelism": self.parallelism}
+
+    def applications(self) -> list[Application]:
+        def application(name: str, outstanding: int, think: float) -> Application:
+            return Application(name, self.size, outstanding, 1, 100, "random", file_size=16 << 20, think=think)
+
+        return [application("a", self.in_flight_a, self.think_us / 1e6), application("b", self.in_flight_b, 0.0)]
+
+    def feasible_ratio(self, capacity: float, response: float) -> float:
+        """`capacity` in bytes per second; `response` in seconds is what a request takes alone."""
+        alone = self.in_flight_a * self.size / (self.think_us / 1e6 + response)
+        got = min(alone, capacity * self.weight / (self.weight + 1))
+        return got / (capacity - got)
+
+
+QUICK = [Case(), Case(weight=4)]
+FULL = [Case(in_flight_a=a, in_flight_b=b, weight=weight, size=size, parallelism=parallelism, think_us=think)
+        for parallelism in (1, 4) for size in (64 << 10, 1 << 20) for think in (200, 2000) for weight in (1, 4)
+        for a, b in ((1, 16), (4, 16), (16, 64))]
+
+
+def option_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(add_help=False, prog="script/bench anticipation")
+    parser.add_argument("--seconds", type=float, default=20.0, help="measured time of each real run (default 20)")
+    parser.add_argument("--runs", type=int, default=3, help="real runs of each case; the result is their median (default 3)")
+    parser.add_argument("--virtual-only", action="store_true", help="only the study in virtual time")
+    return parser
+
+
+def virtual_rows(binaries: pathlib.Path, quick: bool) -> list[Row]:
+    program = binaries / "vpfs-bench-anticipation"
+    requests = 5000 if quick else 20000
+    done = subprocess.run([str(program), "--requests", str(requests)], check=False, stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise Problem(f"{program.name} failed")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def is_met(row: Row) -> bool:
+    return abs(float(row["ratio_on"]) / float(row["feasible_ratio"]) - 1) <= TOLERANCE
+
+
+def check(rows: Sequence[Row], kind: str) -> list[Row]:
+    bound = 1 - MAX_LOSS
+    met = [row for row in rows if is_met(row)]
+    at_bound = [row for row in rows if not is_met(row) and float(row["total_vs_fifo"]) <= bound + BOUND_TOLERANCE[kind]]
+    worst = min(float(row["total_vs_fifo"]) for row in rows)
+    reached = len(met) + len(at_bound)
+    return [verdict(f"{kind}: ratio within {TOLERANCE:.0%} of the feasible one, or the loss at its bound",
+                    f"{len(rows)} of {len(rows)} rows", f"{len(met)} within, {len(at_bound)} at the bound, "
+                    f"{len(rows) - reached} neither", reached == len(rows)),
+            verdict(f"{kind}: total / fifo", f">= {bound:.2f}", f"{worst:.3f}", worst >= bound - 0.005)]
+
+
+class RealServers:
+    """The proxies of one case, which use the same server in turn."""
+
+    SCHEDULERS = {"fifo": ("fifo", {}), "off": ("sfq", {}), "on": ("sfq", {"sfq": {"anticipation": {"max_loss": f"{MAX_LOSS * 100:g} %"}}})}
+
+    def __init__(self, binaries: pathlib.Path, work: pathlib.Path, seconds: float, runs: int) -> None:
+        self._binaries, self._work, self._seconds, self._runs = binaries, work, seconds, runs
+
+    def _measure(self, case: Case, which: str, applications: Sequence[Application]) -> tuple[dict, float]:
+        """The result, and the part of the time that slots were kept."""
+        policy, scheduler = self.SCHEDULERS[which]
+        front = Front("px", "proxy", policy, {"a": case.weight, "b": 1}, depth_requests=DEPTH, depth_bytes="64 MiB",
+                      scheduler=scheduler)
+        with Programs(self._binaries, self._work) as programs:
+            cluster = Cluster(programs, 1, [front], case.device())
+            cluster.start("px")
+            result = run_load(programs, "load", cluster.address("px"), applications, self._seconds, WARM_UP)
+            kept = 0.0
+            if which == "on":
+                status = json.loads(cluster.status_file("px").read_text())
+                kept = status["scheduler"].get("slots_kept_us", 0) / 1e6
+        return result, kept / (self._seconds + WARM_UP)
+
+    def row(self, case: Case) -> Row:
+        both = case.applications()
+        runs = {which: [self._measure(case, which, both) for _ in range(self._runs)] for which in self.SCHEDULERS}
+        alone, _ = self._measure(case, "fifo", both[:1])
+        ratios = {which: median([application_of(result, "a")["bytes"] / application_of(result, "b")["bytes"]
+                                 for result, _ in runs[which]]) for which in runs}
+        total = {which: median([result["total_mib_per_s"] for result, _ in runs[which]]) for which in runs}
+        # What the application does alone has its think time in it, and all that lies on its way.
+        rate = application_of(alone, "a")["bytes"] / self._seconds
+        response = case.in_flight_a * case.size / rate - case.think_us / 1e6
+        return dataclasses.asdict(case) | {
+            "ratio_off": ratios["off"], "ratio_on": ratios["on"],
+            "feasible_ratio": case.feasible_ratio(total["fifo"] * (1 << 20), response),
+            "total_vs_fifo": total["on"] / total["fifo"],
+            "idle_percent": 100 * median([kept for _, kept in runs["on"]]), "mib_per_s": total["on"],
+        }
+
+
+def shown(rows: Sequence[Row]) -> list[Row]:
+    return [dict(row) | {"size": size_name(int(row["size"]))} for row in rows]
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
+    seconds, runs, cases = (6.0, 1, QUICK) if quick else (options.seconds, options.runs, FULL)
+    settings = machine_settings() | {
+        "quick": quick, "max_loss": f"{MAX_LOSS:.0%}", "seconds": seconds, "warm_up": WARM_UP, "runs": runs,
+        "virtual time": "server of 400 MiB/s and 100 us each request, depth 16 (at least twice its parallelism); constant "
+                        "think times",
+        "real": f"one server of {MIB_PER_S} MiB/s and {PER_REQUEST_US} us each request, depth {DEPTH}; random reads; the "
+                "feasible ratio comes from what a does alone",
+        "idle_percent": "of the time that a slot was kept empty while somebody waited",
+    }
+    print_settings(settings)
+    virtual = virtual_rows(binaries, quick)
+    targets = check(virtual, "virtual")
+    missed = [row for row in virtual if not is_met(row)]
+    print(f"\nvirtual time: {len(virtual)} rows; those that are not within {TOLERANCE:.0%} of the feasible ratio:\n"
+          + table(shown(missed), COLUMNS), flush=True)
+    real: list[Row] = []
+    if not options.virtual_only:
+        servers = RealServers(binaries, out / "anticipation", seconds, runs)
+        for case in cases:
+            real.append(servers.row(case))
+            print("\n" + table(shown(real[-1:]), [*COLUMNS, "mib_per_s"]), flush=True)
+        targets += check(real, "real")
+    print("\n" + table(targets, TARGET_COLUMNS))
+    write_json(out / "anticipation.json", {"settings": settings, "rows": virtual, "real": real, "targets": targets})
+    return 0

@@ -1,0 +1,161 @@
+#include "schedulers/keep_controller.h"
+
+#include <utility>
+
+namespace vpfs {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint32_t kThousand = 1000;
+// The ends of the balance, in requests: what the loss makes in so many of them, and not less than
+// kLeastBalance, beside two of all that is outstanding, which may be done at once.
+constexpr std::uint64_t kBalanceRequests = 96;
+constexpr std::uint64_t kLeastBalance = 4;
+// In such ends: where nothing more is kept, and the most that is remembered.
+constexpr std::int64_t kStop = 4;
+constexpr std::int64_t kMostDebt = 16;
+constexpr std::uint32_t kLeastReference = 32;
+constexpr std::uint32_t kFirstReference = 64;
+constexpr std::uint32_t kToSettle = 8;
+// Completions without a flow that is behind, after which a lower level is not tried, and after
+// which the level rises.
+constexpr std::uint32_t kBehindLasts = 256;
+constexpr std::uint32_t kSatisfied = 512;
+
+}  // namespace
+
+std::uint64_t KeepController::reference() const {
+  return static_cast<std::uint64_t>(Wide{rate_} * kSecond >> kRateBits);
+}
+
+Duration KeepController::time_of(Cost cost) const {
+  const Wide time = Wide{cost} * time_per_cost_ >> kTimeBits;
+  return Duration(static_cast<std::int64_t>(std::min<Wide>(time, Wide{1} << 60)));
+}
+
+void KeepController::begin_reference(TimePoint now) {
+  phase_ = Phase::filling;
+  phase_begin_ = now;
+  phase_requests_ = 0;
+  was_starved_ = false;
+}
+
+void KeepController::count(Cost cost, TimePoint sent, std::uint32_t outstanding, bool is_backlogged,
+                           TimePoint now) {
+  if (++idle_ > kIdle) {
+    phase_ = Phase::off;
+    return;
+  }
+  work_ += cost;
+  mean_cost_ = mean_cost_ == 0 ? cost : mean_cost_ - mean_cost_ / 32 + cost / 32;
+  if (phase_ == Phase::keeping) {
+    settle(cost, outstanding, is_backlogged, now);
+    if (until_reference_ == 0 || --until_reference_ == 0) begin_reference(now);
+  } else {
+    measure(cost, sent, outstanding, now);
+  }
+  was_backlogged_ = is_backlogged;
+  last_ = now;
+}
+
+// A phase begins and ends where completions do not come in one burst: a burst at its end would
+// count as work without time.
+void KeepController::measure(Cost cost, TimePoint sent, std::uint32_t outstanding, TimePoint now) {
+  ++phase_requests_;
+  if (phase_ == Phase::filling) {
+    if (sent < phase_begin_ || now <= last_) return;
+    phase_ = Phase::measuring;
+    phase_begin_ = now;
+    measured_ = 0;
+    measured_requests_ = 0;
+    return;
+  }
+  measured_ += cost;
+  ++measured_requests_;
+  const std::uint32_t enough = rate_ == 0 ? 8 * (outstanding + 1) + kFirstReference
+                                          : std::max(4 * (outstanding + 1), kLeastReference);
+  if (measured_requests_ < enough) return;
+  const Duration mean_gap = (now - phase_begin_) / measured_requests_;
+  const bool is_burst = now - last_ < mean_gap / 2;
+  if (is_burst && measured_requests_ < 2 * enough) return;
+  end_reference(now, outstanding);
+}
+
+void KeepController::end_reference(TimePoint now, std::uint32_t outstanding) {
+  const auto time =
+      static_cast<std::uint64_t>(std::max<std::int64_t>((now - phase_begin_).count(), 1));
+  const auto seen = static_cast<std::uint64_t>(
+      std::min<Wide>((Wide{measured_} << kRateBits) / time, Wide{1} << 62));
+  const bool is_first = rate_ == 0;
+  const std::uint64_t apart = std::max(seen, rate_) - std::min(seen, rate_);
+  // A server that has changed is known by a difference that noise does not explain.
+  const bool is_new = is_first || apart > rate_ / 2;
+  if (!was_starved_ || is_first || seen > rate_) {
+    set_rate(is_new ? seen : rate_ - rate_ / 4 + seen / 4);
+    most_ = outstanding + 1;
+    if (is_new) {
+      move_to(most_, outstanding);
+      has_explored_ = false;
+      balance_ = 0;
+    }
+  }
+  until_reference_ = phase_requests_ * (was_starved_ ? kStarvedInverse : kReferenceInverse);
+  phase_ = Phase::keeping;
+  was_backlogged_ = false;
+}
+
+void KeepController::set_rate(std::uint64_t rate) {
+  rate_ = std::max<std::uint64_t>(rate, 1);
+  least_rate_ = static_cast<std::uint64_t>(Wide{rate_} * (kThousand - max_loss_) / kThousand);
+  time_per_cost_ = static_cast<std::uint64_t>(
+      std::min<Wide>((Wide{1} << (kRateBits + kTimeBits)) / rate_, Wide{1} << 62));
+  const Wide requests = (Wide{rate_} << (kRequestBits - kRateBits)) / std::max<Cost>(mean_cost_, 1);
+  requests_per_time_ = static_cast<std::uint64_t>(std::min<Wide>(requests, Wide{1} << 32));
+}
+
+void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlogged,
+                            TimePoint now) {
+  if (settling_ > 0) --settling_;
+  if (++since_behind_ > kSatisfied) {
+    since_behind_ = kBehindLasts;
+    if (level_ < most_) move_to(level_ + 1, outstanding);
+  }
+  balance_ += static_cast<std::int64_t>(cost);
+  if (std::exchange(kept_, false) || (was_backlogged_ && is_backlogged)) {
+    const auto elapsed = static_cast<std::uint64_t>((now - last_).count());
+    const Wide due = Wide{elapsed} * least_rate_ >> kRateBits;
+    balance_ -= static_cast<std::int64_t>(std::min<Wide>(due, Wide{1} << 60));
+  } else {
+    // Nobody is held back, so this is all that there is to do.
+    balance_ -= static_cast<std::int64_t>(cost * (kThousand - max_loss_) / kThousand);
+  }
+  const std::uint64_t requests = std::max(kBalanceRequests * max_loss_ / kThousand, kLeastBalance) +
+                                 2 * std::uint64_t{outstanding};
+  const auto end =
+      static_cast<std::int64_t>(std::min(mean_cost_ * requests, std::uint64_t{1} << 60));
+  if (balance_ < 0 && settling_ == 0) has_explored_ = true;
+  if (balance_ > -end) is_in_debt_ = false;
+  if (balance_ > end) {
+    balance_ = end;
+    if (settling_ > 0) return;
+    if (level_ == 0) has_explored_ = true;
+    if (level_ == 0 || (has_explored_ && since_behind_ > kBehindLasts)) return;
+    balance_ = 0;
+    move_to(level_ - std::max(1U, level_ / (has_explored_ ? 8 : 4)), outstanding);
+  } else if (balance_ < -end) {
+    balance_ = std::max(balance_, -kMostDebt * end);
+    is_in_debt_ = is_in_debt_ || balance_ < -kStop * end;
+    if (settling_ > 0) return;
+    if (level_ >= most_) return begin_reference(now);  // it cannot be the level
+    move_to(std::min(level_ + step_up(), most_), outstanding);
+  }
+}
+
+void KeepController::move_to(std::uint32_t level, std::uint32_t outstanding) {
+  level_ = level;
+  settling_ = outstanding + kToSettle;
+}
+
+}  // namespace vpfs

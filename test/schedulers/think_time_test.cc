@@ -1,0 +1,117 @@
+#include "schedulers/think_time.h"
+
+#include <gtest/gtest.h>
+
+namespace vpfs {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A flow with one request in flight.
+class ThinkTimeTest : public ::testing::Test {
+ protected:
+  // One request, answered after 1 ms; the next one comes `think` later.
+  bool turn(Duration think) {
+    time_.sent(now_);
+    now_ += 1ms;
+    time_.answered(1ms, true, now_);
+    now_ += think;
+    return time_.arrived(1, now_);
+  }
+  void turns(int count, Duration think) {
+    for (int i = 0; i < count; ++i) turn(think);
+  }
+
+  ThinkTime time_;
+  TimePoint now_ = TimePoint{} + 1s;
+};
+
+TEST_F(ThinkTimeTest, IsTrustedAfterItCameBackInTimeSomeTimes) {
+  EXPECT_FALSE(time_.is_known());
+  turns(8, 200us);
+  EXPECT_FALSE(time_.is_trusted());
+  turns(1, 200us);
+  EXPECT_TRUE(time_.is_trusted());
+  EXPECT_TRUE(turn(200us));
+}
+
+TEST_F(ThinkTimeTest, TheMeanAndTheSpreadFollow) {
+  turns(100, 200us);
+  EXPECT_NEAR(static_cast<double>(time_.mean().count()), 200e3, 200);
+  EXPECT_LT(time_.spread(), 2us);
+  turns(100, 400us);
+  EXPECT_NEAR(static_cast<double>(time_.mean().count()), 400e3, 400);
+  for (int i = 0; i < 200; ++i) turn(i % 2 == 0 ? 300us : 500us);
+  EXPECT_NEAR(static_cast<double>(time_.spread().count()), 100e3, 10e3);
+}
+
+TEST_F(ThinkTimeTest, SaysWhenTheNextRequestComes) {
+  turns(100, 200us);
+  time_.sent(now_);
+  EXPECT_NEAR(static_cast<double>((time_.earliest(1, now_) - now_).count()), 1.2e6, 2e3);
+  now_ += 1ms;
+  time_.answered(1ms, true, now_);
+  EXPECT_NEAR(static_cast<double>((time_.earliest(0, now_) - now_).count()), 200e3, 1e3);
+  EXPECT_GT(time_.latest(0, now_), now_ + 250us);
+  EXPECT_LT(time_.latest(0, now_), now_ + 300us);
+}
+
+TEST_F(ThinkTimeTest, AMissTakesTheTrustForAWhile) {
+  turns(100, 200us);
+  EXPECT_FALSE(turn(50ms)) << "too late";
+  int until_trusted = 0;
+  while (!time_.is_trusted() && until_trusted < 100) {
+    turn(200us);
+    ++until_trusted;
+  }
+  EXPECT_GE(until_trusted, int{ThinkTime::kLost});
+  EXPECT_LT(until_trusted, 20);
+}
+
+TEST_F(ThinkTimeTest, AMissCountsOnceWhetherItIsNoticedBeforeOrAfter) {
+  turns(100, 200us);
+  time_.sent(now_);
+  now_ += 1ms;
+  time_.answered(1ms, true, now_);
+  now_ = time_.latest(0, now_);
+  time_.gave_up(now_);
+  time_.gave_up(now_);
+  EXPECT_FALSE(time_.is_trusted());
+  now_ += 1us;
+  EXPECT_FALSE(time_.arrived(1, now_));
+  turns(ThinkTime::kLost, 200us);
+  EXPECT_TRUE(time_.is_trusted());
+}
+
+TEST_F(ThinkTimeTest, AServerThatIsLateIsNotTheFlowsMiss) {
+  turns(100, 200us);
+  time_.sent(now_);
+  time_.gave_up(now_ + 1s);
+  EXPECT_TRUE(time_.is_trusted());
+}
+
+TEST_F(ThinkTimeTest, LongThinkersAreNeverWaitedFor) {
+  turns(200, 150ms);
+  EXPECT_FALSE(time_.is_trusted());
+}
+
+TEST_F(ThinkTimeTest, ClientsThatWentAreForgotten) {
+  // Eight clients at once, of which seven go.
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 8; ++i) time_.sent(now_);
+    now_ += 1ms;
+    for (int i = 0; i < 8; ++i) time_.answered(1ms, true, now_);
+    now_ += 200us;
+    if (round == 19) break;
+    for (std::uint32_t i = 0; i < 8; ++i) (void)time_.arrived(i + 1, now_);
+  }
+  EXPECT_EQ(time_.thinking(), 8U);
+  (void)time_.arrived(1, now_);
+  turns(200, 200us);
+  EXPECT_LE(time_.thinking(), 1U);
+  EXPECT_TRUE(time_.is_trusted());
+  EXPECT_NEAR(static_cast<double>(time_.mean().count()), 200e3, 5e3);
+}
+
+}  // namespace
+}  // namespace vpfs

@@ -1,0 +1,106 @@
+#include "test/support/anticipation_study.h"
+
+#include <algorithm>
+
+#include "schedulers/anticipation_settings.h"
+#include "schedulers/registry.h"
+#include "test/support/flow_simulation.h"
+
+namespace vpfs {
+namespace {
+
+constexpr double kTolerance = 0.05;
+constexpr double kBoundTolerance = 0.015;
+
+double seconds(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+bool AnticipationRow::is_met() const {
+  const double off = ratio_on / feasible_ratio - 1;
+  return off >= -kTolerance && off <= kTolerance;
+}
+
+bool AnticipationRow::is_at_bound(double max_loss) const {
+  return total_vs_fifo <= 1 - max_loss + kBoundTolerance;
+}
+
+AnticipationStudy::Totals AnticipationStudy::measure(const char* policy, bool anticipates,
+                                                     std::uint64_t count,
+                                                     const AnticipationCase& of) const {
+  SchedulerSettings settings = {.depth = {.requests = std::max(depth, 2 * of.parallelism)}};
+  settings.own.set(AnticipationSettings{.on = anticipates, .max_loss = max_loss});
+  const auto scheduler = make_scheduler(policy, settings).value();
+  const auto half = static_cast<double>(of.think.count()) * spread;
+  const FlowWork a = {.share = {.weight = of.weight},
+                      .outstanding = of.in_flight_a,
+                      .least_size = of.size,
+                      .most_size = of.size,
+                      .think = of.think,
+                      .think_spread = Duration(static_cast<std::int64_t>(half))};
+  const FlowWork b = {
+      .share = {}, .outstanding = of.in_flight_b, .least_size = of.size, .most_size = of.size};
+  FlowSimulation simulation(
+      *scheduler,
+      {.parallelism = of.parallelism, .cost_per_second = speed, .per_request = per_request}, {a, b},
+      1);
+  simulation.run_requests(count);
+  const auto kept = [&] {
+    return scheduler->server(simulation.now()).get<Duration>("slots_kept").value_or(Duration{});
+  };
+  const Cost before[] = {simulation.done(0), simulation.done(1)};
+  const TimePoint begin = simulation.now();
+  const Duration kept_before = kept();
+  simulation.run_requests(2 * count);
+  const double time = seconds(simulation.now() - begin);
+  return {.a = static_cast<double>(simulation.done(0) - before[0]) / time,
+          .b = static_cast<double>(simulation.done(1) - before[1]) / time,
+          .idle = seconds(kept() - kept_before) / time};
+}
+
+// Alone, `a` gets at most its requests in flight for each think and service time. It is entitled to
+// its weight's part of what the server does for fifo. `b` gets the rest.
+AnticipationRow AnticipationStudy::run(const AnticipationCase& of) const {
+  const Totals fifo = measure("fifo", false, requests / 4, of);
+  const Totals off = measure("sfq", false, requests / 4, of);
+  const Totals on = measure("sfq", true, requests, of);
+  const double capacity = fifo.a + fifo.b;
+  const auto size = static_cast<double>(of.size);
+  const double service = seconds(per_request) + size * of.parallelism / static_cast<double>(speed);
+  const double alone =
+      size * std::min(of.in_flight_a / (seconds(of.think) + service), of.parallelism / service);
+  const double entitled = capacity * of.weight / (of.weight + 1.0);
+  const double feasible = std::min(alone, entitled);
+  return {.of = of,
+          .ratio_off = off.a / off.b,
+          .ratio_on = on.a / on.b,
+          .feasible_ratio = feasible / (capacity - feasible),
+          .total_vs_fifo = (on.a + on.b) / capacity,
+          .idle_percent = on.idle * 100};
+}
+
+std::vector<AnticipationCase> all_anticipation_cases() {
+  std::vector<AnticipationCase> cases = {{}};
+  // Every case so far, once for each value.
+  const auto multiply = [&](const auto& values, auto set) {
+    std::vector<AnticipationCase> more;
+    for (const AnticipationCase& each : cases) {
+      for (const auto value : values) set(more.emplace_back(each), value);
+    }
+    cases = std::move(more);
+  };
+  using Case = AnticipationCase;
+  using Numbers = std::vector<std::uint32_t>;
+  multiply(Numbers{1, 4, 16}, [](Case& to, std::uint32_t value) { to.parallelism = value; });
+  multiply(Numbers{4, 64, 1024, 4096}, [](Case& to, std::uint32_t kib) { to.size = kib * kKiB; });
+  multiply(Numbers{50, 200, 1000, 5000},
+           [](Case& to, std::uint32_t us) { to.think = std::chrono::microseconds(us); });
+  multiply(Numbers{1, 2, 8}, [](Case& to, std::uint32_t value) { to.weight = value; });
+  multiply(Numbers{1, 2, 4}, [](Case& to, std::uint32_t value) { to.in_flight_a = value; });
+  multiply(Numbers{16, 64}, [](Case& to, std::uint32_t value) { to.in_flight_b = value; });
+  return cases;
+}
+
+}  // namespace vpfs
