@@ -23,8 +23,9 @@ MAX_LOSS = 0.10
 TOLERANCE = 0.05
 # The total of a real run moves by some percent from run to run.
 BOUND_TOLERANCE = {"virtual": 0.015, "real": 0.03}
-COLUMNS = ["in_flight_a", "in_flight_b", "weight", "size", "parallelism", "think_us", "ratio_off", "ratio_on",
-           "feasible_ratio", "total_vs_fifo", "idle_percent"]
+COMMON = ["in_flight_a", "in_flight_b", "weight", "size", "parallelism", "think_us", "ratio_off", "ratio_on",
+          "feasible_ratio", "total_vs_fifo"]
+COLUMNS = [*COMMON, "idle_percent"]
 MIB_PER_S = 200
 PER_REQUEST_US = 250
 DEPTH = 16
@@ -132,7 +133,7 @@ class RealServers:
             "ratio_off": ratios["off"], "ratio_on": ratios["on"],
             "feasible_ratio": case.feasible_ratio(total["fifo"] * (1 << 20), response),
             "total_vs_fifo": total["on"] / total["fifo"],
-            "idle_percent": 100 * median([kept for _, kept in runs["on"]]), "mib_per_s": total["on"],
+            "kept_percent": 100 * median([kept for _, kept in runs["on"]]), "mib_per_s": total["on"],
         }
 
 
@@ -148,7 +149,9 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
                         "think times",
         "real": f"one server of {MIB_PER_S} MiB/s and {PER_REQUEST_US} us each request, depth {DEPTH}; random reads; the "
                 "feasible ratio comes from what a does alone",
-        "idle_percent": "of the time that a slot was kept empty while somebody waited",
+        "idle_percent": "of the server's time",
+        "kept_percent": "of the time that a slot of the depth was empty for somebody while others waited; most of them "
+                        "cost nothing",
     }
     print_settings(settings)
     virtual = virtual_rows(binaries, quick)
@@ -161,7 +164,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         servers = RealServers(binaries, out / "anticipation", seconds, runs)
         for case in cases:
             real.append(servers.row(case))
-            print("\n" + table(shown(real[-1:]), [*COLUMNS, "mib_per_s"]), flush=True)
+            print("\n" + table(shown(real[-1:]), [*COMMON, "kept_percent", "mib_per_s"]), flush=True)
         targets += check(real, "real")
     print("\n" + table(targets, TARGET_COLUMNS))
     write_json(out / "anticipation.json", {"settings": settings, "rows": virtual, "real": real, "targets": targets})

@@ -30,6 +30,13 @@ void Anticipation::begin_to_expect(std::uint32_t flow, Tag tag) {
   expected_.contains(flow) ? expected_.update(flow, key) : expected_.push(flow, key);
 }
 
+void Anticipation::remove(std::uint32_t flow, TimePoint now) {
+  if (flow >= rows_.size()) return;
+  forget(flow);
+  if (kept_for_ == flow) end_keep(now);
+  rows_[flow] = {};
+}
+
 void Anticipation::forget_all() {
   while (!expected_.empty()) expected_.erase(expected_.top());
 }

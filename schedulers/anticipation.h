@@ -16,20 +16,21 @@ namespace vpfs {
 // What Sfq does for flows that cannot keep a queue (anticipatory scheduling [AS], [BFQ], for a
 // server that serves several requests at once). docs/schedulers.md says how and proves the bound.
 //
-// It knows of each flow when its next request comes (ThinkTime), and
+// It knows of each flow when its next request comes (ThinkTime). With that it
 //
-//   (a) lets a flow that comes back in time go on from its last finish tag, for most_behind()
-//   behind
-//       v at most, and
-//   (b) keeps a slot for the flow that would be next if its next request were there, while as many
-//       requests are at the server as that one should find there (KeepController).
+// - lets a flow that comes back in time go on from its last finish tag, but no further behind v
+// than
+//   most_behind(), and
+// - keeps a slot for the flow that would be next if its next request were there, while as many
+//   requests are at the server as that one should find there (KeepController).
 //
 // Flows with a limit or a minimum are left out. Every call is O(log n) in expected flows, and
 // nothing allocates but grow().
 class Anticipation {
  public:
   using Tag = StartTag::Tag;
-  // How far a flow may be behind v, in requests of the flow whose requests move v the most.
+  // How far a flow may be behind v, in requests of the flow whose requests move v the most. Without
+  // an overflow of tags if these are of kMaxCost.
   static constexpr Tag kMostBehind = 16;
   static constexpr Tag kMostStep = StartTag::kRebaseAt / 4 / kMostBehind;
 
@@ -79,6 +80,8 @@ class Anticipation {
   }
   [[nodiscard]] bool expects(std::uint32_t flow) const { return expected_.contains(flow); }
   void forget_all();
+  // The flow has ended; the next one of its number begins anew.
+  void remove(std::uint32_t flow, TimePoint now);
   // Fetches what is known of a flow into the cache.
   void prefetch(std::uint32_t flow) const {
     const auto* const lines = reinterpret_cast<const std::byte*>(&rows_[flow]);
@@ -110,7 +113,6 @@ class Anticipation {
     if (kept_for_ != kNobody) end_keep(now);
   }
   // For whom a slot is empty.
-  [[nodiscard]] bool keeps_for(std::uint32_t flow) const { return kept_for_ == flow; }
   [[nodiscard]] bool is_keeping() const { return kept_for_ != kNobody; }
   [[nodiscard]] std::uint32_t kept_for() const { return kept_for_; }
 

@@ -134,7 +134,7 @@ void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlo
   const std::uint64_t requests = std::max(kBalanceRequests * max_loss_ / kThousand, kLeastBalance) +
                                  2 * std::uint64_t{outstanding};
   const auto end =
-      static_cast<std::int64_t>(std::min(mean_cost_ * requests, std::uint64_t{1} << 60));
+      static_cast<std::int64_t>(std::min(mean_cost_ * requests, std::uint64_t{1} << 56));
   if (balance_ < 0 && settling_ == 0) has_explored_ = true;
   if (balance_ > -end) is_in_debt_ = false;
   if (balance_ > end) {

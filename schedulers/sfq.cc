@@ -82,6 +82,7 @@ void Sfq::remove(AppId app, TimePoint now) {
   // The next flow of this AppId inherits no debt.
   const auto index = std::to_underlying(app);
   if (index < flows_.size()) flows_[index].in_debt = false;
+  if (anticipation_) anticipation_->remove(index, now);
   if (index < debts_.size()) debts_[index] = {};
   (void)set_share(app, {}, now);
   Flow& flow = flows_[index];
@@ -212,7 +213,10 @@ Policy::Head Sfq::head(TimePoint now) {
     end_holds_by_debt(now);
     by_reservation_ = reservation_is_due(now);
     if (!by_reservation_ && ready_.empty()) {
-      if (anticipation_) anticipation_->starved();
+      if (anticipation_) {
+        anticipation_->starved();
+        anticipation_->slot_is_used(now);
+      }
       return {.until = limited_.empty() ? kNever : time_of(limited_.top_tag())};
     }
     const std::uint32_t index = by_reservation_ ? reserved_.top() : ready_.top();
@@ -240,6 +244,10 @@ TimePoint Sfq::slot_kept_until(TimePoint now) {
   return now;
 }
 
+void Sfq::expect_by_new_tag(std::uint32_t index) {
+  if (anticipation_ && anticipation_->expects(index)) expect(flows_[index], index);
+}
+
 void Sfq::expect(const Flow& flow, std::uint32_t index) {
   if (!flow.has_limit && !flow.has_min) anticipation_->expect(index, flow.tag);
 }
@@ -263,8 +271,9 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
     // Only what was added to S can be given back.
     request.tag = move_ahead(flow, request.tag, ahead(flow, kMaxReserved) + request.tag);
   } else {
+    const Tag start = flow.in_debt ? ready_.top_tag() : flow.tag;
     // A flow that came back as expected may be behind.
-    virtual_time_ = std::max(virtual_time_, flow.in_debt ? ready_.top_tag() : flow.tag);
+    virtual_time_ = anticipation_ ? std::max(virtual_time_, start) : start;
     if (flow.in_debt) {
       debts_[index].owed = StartTag::subtract_to_zero(flow.tag, virtual_time_);
       flow.in_debt = debts_[index].owed > 0;
@@ -311,7 +320,8 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
                               .outstanding = static_cast<std::uint32_t>(outstanding_),
                               .is_backlogged = !ready_.empty()},
                              now);
-    if (flow.queue.empty() && !anticipation_->expects(index)) expect(flow, index);
+    const bool tag_is_new = cost < request.cost;
+    if (flow.queue.empty() && (tag_is_new || !anticipation_->expects(index))) expect(flow, index);
   }
   end_busy_period_if_idle();
 }
@@ -338,6 +348,7 @@ void Sfq::charge_more(const IoRequest& request, Cost cost) {
   Flow& flow = flows_[index];
   (void)move_ahead(flow, flow.next_amount(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
   if (ready_.contains(index)) tag_has_changed(index);
+  expect_by_new_tag(index);
 }
 
 void Sfq::withdraw(IoRequest& request, TimePoint now) {

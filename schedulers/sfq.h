@@ -73,6 +73,10 @@ namespace vpfs {
 // kMostReports of the largest of the last reports. Where totals can be fair, each report is paid
 // before the next one comes.
 //
+// Anticipation, if it is on: a flow that comes back as soon as expected goes on from its last
+// finish tag, at most Anticipation::most_behind() behind v, and slots may be kept for it. Flows
+// with a limit or a minimum are as without.
+//
 // Arithmetic. Tags are fixed point with kFractionBits, remainders of the division are carried to
 // the flow's next request. S of a head that was moved out of the order is at most kMaxCost and one
 // request above v, so no tag is more than 2 x 2^60 above v. When v passes 2^62 it is taken off all
@@ -201,6 +205,7 @@ class Sfq final : public Policy {
   // `now`: none is.
   [[nodiscard]] TimePoint slot_kept_until(TimePoint now);
   void expect(const Flow& flow, std::uint32_t index);
+  void expect_by_new_tag(std::uint32_t index);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
   // The flow has a new head.
   void begin_head(Flow& flow, std::uint32_t index, TimePoint now);

@@ -75,6 +75,7 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
   }
   if (flow.queue.empty()) {
     flow.in_debt = true;
+    expect_by_new_tag(index);
     return;
   }
   const TimePoint due = debt_lets_go_at(index, now);

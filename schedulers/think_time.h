@@ -60,7 +60,6 @@ class alignas(64) ThinkTime {
   // How long a request and the thinking after it take if nobody else is there; the response is
   // taken for nothing until one counted.
   [[nodiscard]] Duration alone() const { return mean_ + shortest_; }
-  void forget_shortest() { shortest_ = Duration::zero(); }
 
  private:
   // Times of answers are kept in units of 64 ns, modulo 2^32 (275 s).

@@ -228,6 +228,16 @@ TEST(SfqAnticipation, SaysForWhomASlotIsKept) {
             flow.get<Duration>("slots_kept"));
 }
 
+TEST(SfqAnticipation, TheNextFlowOfANumberInheritsNothing) {
+  const auto scheduler = anticipating(4);
+  FlowSimulation simulation(*scheduler, kServer, {work(8, 1, 400us), work(1, 16)}, 1);
+  simulation.run(2s);
+  ASSERT_TRUE(scheduler->report(AppId{0}, simulation.now()).get<bool>("comes_back_as_expected"));
+  scheduler->remove(AppId{0}, simulation.now());
+  EXPECT_TRUE(scheduler->report(AppId{0}, simulation.now()).empty());
+  EXPECT_EQ(scheduler->server(simulation.now()).integer("expected_flows"), 0);
+}
+
 TEST(SfqAnticipation, LimitsAndMinimumsHoldBesideIt) {
   const auto scheduler = anticipating(4);
   FlowWork limited = work(1, 1, 200us);

@@ -46,18 +46,27 @@ AnticipationStudy::Totals AnticipationStudy::measure(const char* policy, bool an
       *scheduler,
       {.parallelism = of.parallelism, .cost_per_second = speed, .per_request = per_request}, {a, b},
       1);
-  simulation.run_requests(count);
-  const auto kept = [&] {
-    return scheduler->server(simulation.now()).get<Duration>("slots_kept").value_or(Duration{});
+  // The time that channels of the server had nothing to do, all together.
+  Duration idle = {};
+  std::int64_t at_server = 0;
+  TimePoint changed = simulation.now();
+  const auto change = [&](int by) {
+    const std::int64_t unused = std::max<std::int64_t>(of.parallelism - at_server, 0);
+    idle += (simulation.now() - changed) * unused;
+    changed = simulation.now();
+    at_server += by;
   };
+  simulation.on_sent = [&](const IoRequest&) { change(1); };
+  simulation.on_done = [&](const IoRequest&, Cost) { change(-1); };
+  simulation.run_requests(count);
   const Cost before[] = {simulation.done(0), simulation.done(1)};
   const TimePoint begin = simulation.now();
-  const Duration kept_before = kept();
+  const Duration idle_before = idle;
   simulation.run_requests(2 * count);
   const double time = seconds(simulation.now() - begin);
   return {.a = static_cast<double>(simulation.done(0) - before[0]) / time,
           .b = static_cast<double>(simulation.done(1) - before[1]) / time,
-          .idle = seconds(kept() - kept_before) / time};
+          .idle = seconds(idle - idle_before) / of.parallelism / time};
 }
 
 // Alone, `a` gets at most its requests in flight for each think and service time. It is entitled to

@@ -26,7 +26,7 @@ struct AnticipationRow {
   double ratio_on = 0;
   double feasible_ratio = 0;
   double total_vs_fifo = 0;  // with anticipation
-  double idle_percent = 0;   // of the time: a slot was kept empty
+  double idle_percent = 0;   // of the server's time, with anticipation
 
   // Whether the ratio is within 5 % of the feasible one.
   [[nodiscard]] bool is_met() const;
