@@ -103,6 +103,11 @@ class FileSystem {
   // Walks from the root and follows no symbolic links.
   [[nodiscard]] net::Task<Result<orangefs::Handle>> resolve(std::string path);
   [[nodiscard]] net::Task<Result<Stat>> stat(orangefs::Handle handle);
+  // lookup() and stat(). An object that is gone when it is described, or that a cache remembers, is
+  // looked up again: whoever replaces what a name leads to does not take the name away.
+  [[nodiscard]] net::Task<Result<Stat>> stat_name(orangefs::Handle directory, std::string name);
+  // Without the size, perhaps from the caches.
+  [[nodiscard]] net::Task<Result<Stat>> owner_and_mode(orangefs::Handle handle);
   // stat() for all of them at once, with few requests; the results stand in the same order.
   [[nodiscard]] net::Task<std::vector<Result<Stat>>> stat_all(
       std::vector<orangefs::Handle> handles);

@@ -12,6 +12,7 @@ namespace vpfs::client {
 namespace {
 
 constexpr std::size_t kMostStatsAtOnce = 64;
+constexpr int kMostLookUps = 5;  // of a name that others replace all the time
 constexpr std::uint32_t kPartMask = orangefs::kAttrCommonAll | orangefs::kAttrDataSize;
 
 // The objects that know the rest: a file's datafiles its size, a directory's dirdata its times.
@@ -52,9 +53,13 @@ Result<void> complete(Stat& stat, const orangefs::Attributes& object,
   return {};
 }
 
+bool is_gone(const Error& error) {
+  return error.code == std::errc::no_such_file_or_directory;
+}
+
 // Whether stat() of the object alone may do better than a list of many.
 bool may_ask_alone(const Error& error) {
-  return !is_transport_error(error) && error.code != std::errc::no_such_file_or_directory;
+  return !is_transport_error(error) && !is_gone(error);
 }
 
 }  // namespace
@@ -74,6 +79,22 @@ net::Task<Result<Stat>> FileSystem::stat(orangefs::Handle handle) {
     take_times(stat, parts);
   }
   co_return stat;
+}
+
+net::Task<Result<Stat>> FileSystem::stat_name(orangefs::Handle directory, std::string name) {
+  for (int look_ups = 1;; ++look_ups) {
+    const Result<orangefs::Handle> found = co_await lookup(directory, name);
+    if (!found) co_return std::unexpected(found.error());
+    Result<Stat> object = co_await stat(*found);
+    if (object || !is_gone(object.error()) || look_ups == kMostLookUps) co_return object;
+    if (Caches* const caches = session().caches()) caches->forget_name(directory, name);
+  }
+}
+
+net::Task<Result<Stat>> FileSystem::owner_and_mode(orangefs::Handle handle) {
+  const Result<HeldAttributes> held = co_await held_attributes(session_, handle);
+  if (!held) co_return std::unexpected(held.error());
+  co_return stat_from(handle, *held->attributes);
 }
 
 net::Task<std::vector<Result<Stat>>> FileSystem::stat_all(std::vector<orangefs::Handle> handles) {

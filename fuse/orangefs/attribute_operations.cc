@@ -13,6 +13,8 @@
 
 #include "fuse/orangefs/call.h"
 #include "fuse/orangefs/file_system.h"
+#include "fuse/orangefs/id_bits.h"
+#include "fuse/orangefs/io.h"
 
 namespace vpfs::fuse::pvfs {
 namespace {
@@ -29,14 +31,6 @@ net::Task<> get_attributes(Call call, orangefs::Handle handle) {
   const Result<client::Stat> object = co_await call.servers().stat(handle);
   if (!object) co_return call.fail_object(object.error());
   answer_attributes(call, *object);
-}
-
-// What chown and truncate by somebody who is not root leave of a mode.
-std::optional<std::uint32_t> cleared_of_id_bits(const client::Stat& object) {
-  if (object.type != orangefs::ObjectType::metafile) return std::nullopt;
-  std::uint32_t kept = object.permissions & ~static_cast<std::uint32_t>(S_ISUID);
-  if ((object.permissions & S_IXGRP) != 0) kept &= ~static_cast<std::uint32_t>(S_ISGID);
-  return kept == object.permissions ? std::nullopt : std::optional(kept);
 }
 
 client::AttributeChanges changes_of(const struct stat& wanted, int which) {
@@ -62,19 +56,34 @@ bool is_empty(const client::AttributeChanges& changes) {
   return !changes.uid && !changes.gid && !changes.permissions && !changes.atime && !changes.mtime;
 }
 
-net::Task<> set_attributes(Call call, orangefs::Handle handle, struct stat wanted, int which) {
+// In the name of the call until its answer, so that `file` must be closed after that.
+net::Task<Result<void>> cut(Call& call, OpenFilePtr file, bool is_open, std::uint64_t size,
+                            bool clears) {
+  co_await abandoned_changes_done(file->object);
+  if (!call.begin_change(file->object)) co_return std::unexpected(interrupted());
+  Result<void> cut;
+  if (is_open) {
+    cut = co_await truncate(call.worker(), file, size);
+  } else {
+    cut = co_await call.servers().truncate(file->handle, size);
+  }
+  if (!cut || !clears) co_return cut;
+  co_return co_await clear_id_bits(call.worker(), call.caller(), file->handle);
+}
+
+net::Task<> change_attributes(Call& call, OpenFilePtr file, bool is_open, orangefs::Handle handle,
+                              struct stat wanted, int which) {
   client::AttributeChanges changes = changes_of(wanted, which);
-  const bool cuts = (which & FUSE_SET_ATTR_SIZE) != 0;
-  const bool clears = cuts || changes.uid || changes.gid;
-  if (clears && call.caller()->uid != 0 && !changes.permissions) {
+  const bool clears = call.caller()->uid != 0 && !changes.permissions;
+  if (clears && (changes.uid || changes.gid)) {
     const Result<client::Stat> before = co_await call.servers().stat(handle);
     if (!before) co_return call.fail_object(before.error());
-    changes.permissions = cleared_of_id_bits(*before);
+    changes.permissions = mode_after_change(*before);
   }
-  if (cuts) {
-    const Result<void> cut =
-        co_await call.servers().truncate(handle, static_cast<std::uint64_t>(wanted.st_size));
-    if (!cut) co_return call.fail_object(cut.error());
+  if (file) {
+    const auto size = static_cast<std::uint64_t>(wanted.st_size);
+    const Result<void> done = co_await cut(call, file, is_open, size, clears);
+    if (!done) co_return call.fail_object(done.error());
     // The servers leave that to the client, as with a write.
     if (!changes.mtime) changes.mtime = static_cast<std::uint64_t>(std::time(nullptr));
   }
@@ -86,6 +95,20 @@ net::Task<> set_attributes(Call call, orangefs::Handle handle, struct stat wante
   const Result<client::Stat> object = co_await call.servers().stat(handle);
   if (!object) co_return call.fail_object(object.error());
   answer_attributes(call, *object);
+}
+
+// `file`: the process has it open; null: it gave a path.
+net::Task<> set_attributes(Call call, OpenFilePtr file, orangefs::Handle handle, struct stat wanted,
+                           int which) {
+  Worker& worker = call.worker();
+  const bool cuts = (which & FUSE_SET_ATTR_SIZE) != 0;
+  const bool is_open = file != nullptr;
+  if (cuts && !is_open) {
+    file = new_open_file(worker, call.caller(), handle);
+    if (!file) co_return call.fail(ESTALE);
+  }
+  co_await change_attributes(call, cuts ? file : nullptr, is_open, handle, wanted, which);
+  if (cuts && !is_open) co_await close_file(worker, std::move(file));
 }
 
 // OrangeFS keeps what users attach to their files. Capabilities, labels and ACLs of the kernel it
@@ -171,11 +194,12 @@ void getattr(fuse_req_t request, fuse_ino_t number, fuse_file_info* /*info*/) {
 }
 
 void setattr(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,
-             fuse_file_info* /*info*/) {
+             fuse_file_info* info) {
   Call call(request);
   Worker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
-  worker.spawn(set_attributes(std::move(call), handle, *wanted, which));
+  OpenFilePtr file = info == nullptr ? nullptr : OpenFiles::at(info->fh).shared_from_this();
+  worker.spawn(set_attributes(std::move(call), std::move(file), handle, *wanted, which));
 }
 
 void setxattr(fuse_req_t request, fuse_ino_t number, const char* name, const char* value,

@@ -28,8 +28,16 @@ Call::~Call() {
   if (request_ != nullptr) fail(EIO);
 }
 
+bool Call::begin_change(const std::shared_ptr<OpenObject>& file) {
+  const bool awaited = worker_->running().begin_change(unique_, file);
+  if (awaited) changed_ = file;
+  return awaited;
+}
+
 fuse_req_t Call::take() {
-  worker_->running().remove(unique_);
+  const bool awaited = worker_->running().remove(unique_);
+  if (!awaited && changed_) --changed_->abandoned_changes;
+  changed_.reset();
   return std::exchange(request_, nullptr);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #define FUSE_USE_VERSION 314
@@ -28,7 +29,8 @@ class Call {
         request_(std::exchange(other.request_, nullptr)),
         unique_(other.unique_),
         caller_(std::move(other.caller_)),
-        servers_(std::move(other.servers_)) {}
+        servers_(std::move(other.servers_)),
+        changed_(std::move(other.changed_)) {}
   Call& operator=(Call&&) = delete;
   ~Call();
 
@@ -38,6 +40,10 @@ class Call {
   // Outlives the operations that this call waits for.
   [[nodiscard]] client::FileSystem& servers() { return servers_; }
   [[nodiscard]] fuse_req_t request() const { return request_; }
+
+  // The call begins to change the data of the file, until its answer. False: nobody waits for it
+  // any more, so it does not begin.
+  [[nodiscard]] bool begin_change(const std::shared_ptr<OpenObject>& file);
 
   // For the one answer: nobody is told EINTR from now on.
   [[nodiscard]] fuse_req_t take();
@@ -54,6 +60,12 @@ class Call {
   std::uint64_t unique_;
   client::CallerPtr caller_;
   client::FileSystem servers_;
+  std::shared_ptr<OpenObject> changed_;
 };
+
+// The process does not wait any more.
+[[nodiscard]] inline Error interrupted() {
+  return {.message = "interrupted", .code = std::make_error_code(std::errc::interrupted)};
+}
 
 }  // namespace vpfs::fuse::pvfs

@@ -12,6 +12,7 @@
 
 #include "fuse/orangefs/call.h"
 #include "fuse/orangefs/file_system.h"
+#include "fuse/orangefs/id_bits.h"
 #include "fuse/orangefs/io.h"
 
 namespace vpfs::fuse::pvfs {
@@ -21,31 +22,6 @@ constexpr std::uint32_t kPermissions = 07777;
 constexpr std::uint64_t kBlock = 4096;  // in which statfs counts
 constexpr unsigned long kLongestName = 255;
 
-// Whose data they are. Who makes a file may write it through the descriptor that he gets, whatever
-// its mode is: git makes its objects so. Servers look at the mode, so root asks them in his place.
-client::CallerPtr writer_of(Call& call, std::uint32_t permissions, int flags) {
-  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
-  const bool may_write = (permissions & S_IWUSR) != 0 && (permissions & S_IRUSR) != 0;
-  if (!writes || may_write || call.worker().session().caller()->uid != 0) return call.caller();
-  auto writer = std::make_shared<client::Caller>(*call.caller());
-  writer->uid = 0;
-  return writer;
-}
-
-OpenFilePtr new_open_file(Call& call, orangefs::Handle handle, client::CallerPtr caller) {
-  auto file = std::make_shared<OpenFile>(handle, std::move(caller), call.files().workers());
-  // Before the servers are asked, so that who removes the name meanwhile leaves the file.
-  file->object = call.files().objects().open(handle);
-  return file;
-}
-
-net::Task<> finish(Worker& worker, OpenFilePtr file) {
-  (void)co_await tell_time_of_write(worker, file);
-  if (!worker.files().objects().close(file->handle)) co_return;
-  client::FileSystem servers = worker.session().as(file->caller);
-  (void)co_await servers.destroy(file->handle);
-}
-
 // The kernel has it open, unless nobody waits for the answer any more. `reply` gives what libfuse
 // returned.
 template <typename Reply>
@@ -54,24 +30,31 @@ void hand_over(Call& call, OpenFilePtr file, fuse_file_info& info, Reply reply) 
   info.fh = worker.files().files().add(file);
   if (reply(call.take(), info) == 0) return;
   worker.files().files().close(info.fh);
-  worker.spawn(finish(worker, std::move(file)));
+  worker.spawn(close_file(worker, std::move(file)));
 }
 
 net::Task<Result<client::File*>> open_here(Call& call, OpenFilePtr file, int flags) {
+  co_await abandoned_changes_done(file->object);
   Result<client::File*> own = co_await file_of(call.worker(), file);
   if (!own || (flags & O_TRUNC) == 0) co_return own;
+  if (!call.begin_change(file->object)) co_return std::unexpected(interrupted());
   const Result<void> cut = co_await (*own)->truncate(0);
   if (!cut) co_return std::unexpected(cut.error());
   file->object->written_at = static_cast<std::uint64_t>(std::time(nullptr));
+  if (call.caller()->uid != 0) {
+    const Result<void> cleared = co_await clear_id_bits(call.worker(), call.caller(), file->handle);
+    if (!cleared) co_return std::unexpected(cleared.error());
+  }
   co_return own;
 }
 
 net::Task<> open_file(Call call, orangefs::Handle handle, fuse_file_info info) {
-  OpenFilePtr file = new_open_file(call, handle, call.caller());
+  OpenFilePtr file = new_open_file(call.worker(), call.caller(), handle);
+  if (!file) co_return call.fail(ESTALE);
   const Result<client::File*> own = co_await open_here(call, file, info.flags);
   if (!own) {
     call.fail_object(own.error());
-    co_await finish(call.worker(), file);
+    co_await close_file(call.worker(), file);
     co_return;
   }
   // Its size may have changed on another node, and reads end at the size that the kernel knows.
@@ -94,15 +77,15 @@ net::Task<> create_file(Call call, orangefs::Handle directory, std::string name,
     made = co_await call.servers().lookup(directory, std::move(name));
   }
   if (!made) co_return call.fail(made.error());
-  client::CallerPtr writer = is_new ? writer_of(call, permissions, info.flags) : call.caller();
-  OpenFilePtr file = new_open_file(call, *made, std::move(writer));
+  OpenFilePtr file = new_open_file(call.worker(), call.caller(), *made);
+  if (!file) co_return call.fail(ESTALE);
   const Result<client::File*> own = co_await open_here(call, file, is_new ? 0 : info.flags);
   Result<client::Stat> object = fail("");
   if (own && is_new) object = (*own)->status();
   if (own && !is_new) object = co_await call.servers().stat(*made);
   if (!own || !object) {
-    call.fail(own ? object.error() : own.error());
-    co_await finish(call.worker(), file);
+    call.fail_object(own ? object.error() : own.error());
+    co_await close_file(call.worker(), file);
     co_return;
   }
   const fuse_entry_param entry = call.files().entry_of(*object);
@@ -169,7 +152,7 @@ void release(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
   OpenFilePtr file = OpenFiles::at(info->fh).shared_from_this();
   worker.files().files().close(info->fh);
   fuse_reply_err(request, 0);
-  worker.spawn(finish(worker, std::move(file)));
+  worker.spawn(close_file(worker, std::move(file)));
 }
 
 void fsync(fuse_req_t request, fuse_ino_t /*number*/, int /*only_data*/, fuse_file_info* info) {

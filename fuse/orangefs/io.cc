@@ -2,55 +2,37 @@
 
 #include <cerrno>
 #include <ctime>
+#include <functional>
 #include <utility>
 
+#include <asio/steady_timer.hpp>
+
 #include "client/orangefs/session.h"
+#include "fuse/orangefs/id_bits.h"
 #include "fuse/orangefs/worker.h"
 
 namespace vpfs::fuse::pvfs {
 namespace {
 
-constexpr std::uint32_t kSetUserId = 04000;
-constexpr std::uint32_t kSetGroupId = 02000;
-constexpr std::uint32_t kGroupExecutes = 00010;
+// How often somebody looks whether abandoned changes are done.
+constexpr Duration kLook = std::chrono::milliseconds(10);
 
 std::uint64_t now_seconds() {
   return static_cast<std::uint64_t>(std::time(nullptr));
 }
 
-// What a write by somebody who is not root leaves of a mode.
-std::uint32_t without_id_bits(std::uint32_t permissions) {
-  std::uint32_t kept = permissions & ~kSetUserId;
-  // Without the group's execute bit, set-group-id once meant mandatory locks.
-  if ((permissions & kGroupExecutes) != 0) kept &= ~kSetGroupId;
-  return kept;
+// Nothing has the number of a file that another node has destroyed.
+int errno_of_object(const Error& error) {
+  const int number = client::errno_of(error);
+  return number == ENOENT ? ESTALE : number;
 }
 
-net::Task<Result<void>> clear_id_bits(Worker& worker, const OpenFile& file, client::File& own) {
-  const std::uint32_t kept = without_id_bits(own.status().permissions);
-  if (kept == own.status().permissions) co_return Result<void>();
-  // Only the owner may change a mode, and the writer need not be that.
-  const auto owner = std::make_shared<client::Caller>();
-  owner->uid = own.status().uid;
-  owner->gid = own.status().gid;
-  client::FileSystem servers = worker.session().as(owner);
-  client::AttributeChanges changes;
-  changes.permissions = kept;
-  co_return co_await servers.set_attributes(file.handle, changes);
-}
-
-void answer(Worker& worker, std::uint64_t unique, const Error& error) {
-  worker.running().remove(unique);
-  worker.channel().fail(unique, client::errno_of(error));
-}
-
-}  // namespace
-
-net::Task<Result<client::File*>> file_of(Worker& worker, OpenFilePtr file) {
-  std::unique_ptr<client::File>& own = file->by_worker[worker.index()];
+net::Task<Result<client::File*>> opened_as(Worker& worker, client::CallerPtr caller,
+                                           orangefs::Handle handle,
+                                           std::unique_ptr<client::File>& own) {
   if (!own) {
-    client::FileSystem servers = worker.session().as(file->caller);
-    Result<std::unique_ptr<client::File>> opened = co_await servers.open(file->handle);
+    client::FileSystem servers = worker.session().as(std::move(caller));
+    Result<std::unique_ptr<client::File>> opened = co_await servers.open(handle);
     if (!opened) co_return std::unexpected(std::move(opened.error()));
     // Another request may have been faster.
     if (!own) own = std::move(*opened);
@@ -58,47 +40,131 @@ net::Task<Result<client::File*>> file_of(Worker& worker, OpenFilePtr file) {
   co_return own.get();
 }
 
+// Of the same job.
+client::CallerPtr root_for(const client::Caller& caller) {
+  const auto root = std::make_shared<client::Caller>(caller);
+  root->uid = 0;
+  root->gid = 0;
+  root->groups.clear();
+  return root;
+}
+
+template <typename Value>
+using Operation = std::function<net::Task<Result<Value>>(client::File&)>;
+
+// What a process does with a file that it has open. The kernel has looked at the mode then, so a
+// mount of root goes on where the servers refuse: git writes files that it has made read-only.
+template <typename Value>
+net::Task<Result<Value>> on_file(Worker& worker, OpenFilePtr file,
+                                 const Operation<Value>& operation) {
+  OpenFile::Opened& opened = file->by_worker[worker.index()];
+  if (!opened.by_root) {
+    const Result<client::File*> own = co_await file_of(worker, file);
+    if (!own) co_return std::unexpected(own.error());
+    Result<Value> result = co_await operation(**own);
+    const bool refused = !result && client::errno_of(result.error()) == EACCES;
+    if (!refused || worker.session().caller()->uid != 0) co_return result;
+  }
+  client::CallerPtr root = root_for(*file->caller);
+  const Result<client::File*> own =
+      co_await opened_as(worker, std::move(root), file->handle, opened.by_root);
+  if (!own) co_return std::unexpected(own.error());
+  co_return co_await operation(**own);
+}
+
+net::Task<Result<void>> write_from(Worker& worker, const IoMessage& message, const Buffer& buffer) {
+  if (message.clears_id_bits) {
+    Result<void> cleared =
+        co_await clear_id_bits(worker, message.file->caller, message.file->handle);
+    if (!cleared) co_return cleared;
+  }
+  const std::span<const std::byte> from = buffer.data().first(message.size);
+  const Operation<void> write_here = [&](client::File& own) {
+    return own.write(message.offset, from);
+  };
+  co_return co_await on_file(worker, message.file, write_here);
+}
+
+}  // namespace
+
+net::Task<Result<client::File*>> file_of(Worker& worker, OpenFilePtr file) {
+  std::unique_ptr<client::File>& own = file->by_worker[worker.index()].by_caller;
+  co_return co_await opened_as(worker, file->caller, file->handle, own);
+}
+
+net::Task<Result<void>> truncate(Worker& worker, OpenFilePtr file, std::uint64_t size) {
+  const Operation<void> cut = [size](client::File& own) { return own.truncate(size); };
+  co_return co_await on_file(worker, file, cut);
+}
+
 net::Task<> read(Worker& worker, IoMessage message) {
-  const Result<client::File*> own = co_await file_of(worker, message.file);
-  if (!own) co_return answer(worker, message.unique, own.error());
   std::unique_ptr<Buffer> buffer = worker.take_buffer();
   const std::span<std::byte> into = buffer->data().first(message.size);
-  const Result<std::uint64_t> size = co_await (*own)->read(message.offset, into);
+  const Operation<std::uint64_t> read_here = [&](client::File& own) {
+    return own.read(message.offset, into);
+  };
+  const Result<std::uint64_t> size = co_await on_file(worker, message.file, read_here);
+  worker.running().remove(message.unique);
   if (size) {
-    worker.running().remove(message.unique);
     worker.channel().answer(message.unique, into.first(static_cast<std::size_t>(*size)));
   } else {
-    answer(worker, message.unique, size.error());
+    worker.channel().fail(message.unique, errno_of_object(size.error()));
   }
   worker.give_back(std::move(buffer));
 }
 
-net::Task<> write(Worker& worker, IoMessage message, std::unique_ptr<Buffer> buffer) {
-  const Result<client::File*> own = co_await file_of(worker, message.file);
-  if (!own) co_return answer(worker, message.unique, own.error());
-  Result<void> written;
-  if (message.clears_id_bits) written = co_await clear_id_bits(worker, *message.file, **own);
-  if (written) {
-    const std::span<const std::byte> from = buffer->data().first(message.size);
-    written = co_await (*own)->write(message.offset, from);
+OpenFilePtr new_open_file(Worker& worker, client::CallerPtr opener, orangefs::Handle handle) {
+  auto file = std::make_shared<OpenFile>(handle, std::move(opener), worker.files().workers());
+  // Before the servers are asked, so that who removes the name meanwhile leaves the file.
+  file->object = worker.files().objects().open(handle);
+  return file->object ? file : nullptr;
+}
+
+net::Task<> close_file(Worker& worker, OpenFilePtr file) {
+  co_await abandoned_changes_done(file->object);
+  (void)co_await tell_time_of_write(worker, file);
+  if (!worker.files().objects().close(file->handle)) co_return;
+  client::FileSystem servers = worker.session().as(file->caller);
+  (void)co_await servers.destroy(file->handle);
+  worker.files().objects().forget_end(file->handle);
+}
+
+net::Task<> abandoned_changes_done(std::shared_ptr<const OpenObject> object) {
+  if (object->abandoned_changes == 0) co_return;
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  while (object->abandoned_changes > 0) {
+    timer.expires_after(kLook);
+    co_await timer.async_wait(net::kUseTask);
   }
-  if (written) {
-    message.file->object->written_at = now_seconds();
-    worker.running().remove(message.unique);
-    worker.channel().answer_write(message.unique, static_cast<std::uint32_t>(message.size));
-  } else {
-    answer(worker, message.unique, written.error());
+}
+
+net::Task<> write(Worker& worker, IoMessage message, std::unique_ptr<Buffer> buffer) {
+  const std::shared_ptr<OpenObject> object = message.file->object;
+  co_await abandoned_changes_done(object);
+  if (worker.running().begin_change(message.unique, object)) {
+    const Result<void> written = co_await write_from(worker, message, *buffer);
+    if (written) object->written_at = now_seconds();
+    if (!worker.running().remove(message.unique)) {
+      --object->abandoned_changes;
+    } else if (written) {
+      worker.channel().answer_write(message.unique, static_cast<std::uint32_t>(message.size));
+    } else {
+      worker.channel().fail(message.unique, errno_of_object(written.error()));
+    }
   }
   worker.give_back(std::move(buffer));
 }
 
 net::Task<Result<void>> tell_time_of_write(Worker& worker, OpenFilePtr file) {
-  const std::uint64_t written_at = file->object->written_at.exchange(0);
+  std::uint64_t written_at = file->object->written_at;
   if (written_at == 0) co_return Result<void>();
   client::FileSystem servers = worker.session().as(file->caller);
   client::AttributeChanges changes;
   changes.mtime = written_at;
-  co_return co_await servers.set_attributes(file->handle, changes);
+  const Result<void> told = co_await servers.set_attributes(file->handle, changes);
+  // Until then others are told that time here, and after a failure the next close tries again.
+  if (told) file->object->written_at.compare_exchange_strong(written_at, 0);
+  co_return told;
 }
 
 }  // namespace vpfs::fuse::pvfs

@@ -19,6 +19,10 @@ class Worker;
 // the open file.
 [[nodiscard]] net::Task<Result<client::File*>> file_of(Worker& worker, OpenFilePtr file);
 
+// Cuts or extends the file for a process that has it open.
+[[nodiscard]] net::Task<Result<void>> truncate(Worker& worker, OpenFilePtr file,
+                                               std::uint64_t size);
+
 struct IoMessage {
   std::uint64_t unique = 0;  // in the worker's running requests, until it is answered
   OpenFilePtr file;
@@ -26,6 +30,16 @@ struct IoMessage {
   std::size_t size = 0;
   bool clears_id_bits = false;  // of a write, in the name of somebody who is not root
 };
+
+// The file as one more opener has it; null: it is being destroyed.
+[[nodiscard]] OpenFilePtr new_open_file(Worker& worker, client::CallerPtr opener,
+                                        orangefs::Handle handle);
+// Its end, when neither the kernel nor anybody else has it open.
+[[nodiscard]] net::Task<> close_file(Worker& worker, OpenFilePtr file);
+
+// Waits until the changes by processes that were killed are done. A retry of one may be far behind
+// what is asked for now.
+[[nodiscard]] net::Task<> abandoned_changes_done(std::shared_ptr<const OpenObject> object);
 
 // Reads what the message asks for, and answers it.
 [[nodiscard]] net::Task<> read(Worker& worker, IoMessage message);

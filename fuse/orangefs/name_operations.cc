@@ -31,18 +31,7 @@ net::Task<> answer_object(Call& call, orangefs::Handle handle) {
 }
 
 net::Task<> look_up(Call call, orangefs::Handle directory, std::string name) {
-  Result<orangefs::Handle> found = co_await call.servers().lookup(directory, name);
-  if (!found) co_return call.fail(found.error());
-  Result<client::Stat> object = co_await call.servers().stat(*found);
-  if (!object && client::errno_of(object.error()) == ENOENT) {
-    // The name was in the cache, and another node has given it to another object.
-    if (client::Caches* const caches = call.servers().session().caches()) {
-      caches->forget_name(directory, name);
-    }
-    found = co_await call.servers().lookup(directory, std::move(name));
-    if (!found) co_return call.fail(found.error());
-    object = co_await call.servers().stat(*found);
-  }
+  const Result<client::Stat> object = co_await call.servers().stat_name(directory, std::move(name));
   if (!object) co_return call.fail(object.error());
   answer_entry(call, *object);
 }
@@ -87,15 +76,35 @@ net::Task<> read_link(Call call, orangefs::Handle link) {
   fuse_reply_readlink(call.take(), target->c_str());
 }
 
-// A file that is open through this mount stays until its last close.
-client::Keep keep_if_open(Call& call) {
-  return
-      [&objects = call.files().objects()](orangefs::Handle handle) { return objects.keep(handle); };
-}
+// What loses its last name in an operation. One that is open through this mount stays
+// until its last close; one that is destroyed is opened by nobody meanwhile. Outlives the
+// operation.
+class LostName {
+ public:
+  explicit LostName(OpenObjects& objects) : objects_(objects) {}
+  ~LostName() {
+    for (const orangefs::Handle handle : destroyed_) objects_.forget_end(handle);
+  }
+  LostName(const LostName&) = delete;
+  LostName& operator=(const LostName&) = delete;
+
+  [[nodiscard]] client::Keep keep() {
+    return [this](orangefs::Handle handle) {
+      const bool kept = objects_.keep(handle);
+      if (!kept) destroyed_.push_back(handle);
+      return kept;
+    };
+  }
+
+ private:
+  OpenObjects& objects_;
+  std::vector<orangefs::Handle> destroyed_;
+};
 
 net::Task<> remove_name(Call call, orangefs::Handle directory, std::string name,
                         client::Removal what) {
-  client::Keep keep = keep_if_open(call);
+  LostName lost(call.files().objects());
+  client::Keep keep = lost.keep();
   const Result<void> removed =
       co_await call.servers().remove(directory, std::move(name), what, std::move(keep));
   if (!removed) co_return call.fail(removed.error());
@@ -104,7 +113,8 @@ net::Task<> remove_name(Call call, orangefs::Handle directory, std::string name,
 
 net::Task<> move_name(Call call, orangefs::Handle directory, std::string name,
                       orangefs::Handle new_directory, std::string new_name, client::Renaming how) {
-  client::Keep keep = keep_if_open(call);
+  LostName lost(call.files().objects());
+  client::Keep keep = lost.keep();
   const Result<void> moved = co_await call.servers().rename(
       directory, std::move(name), new_directory, std::move(new_name), how, std::move(keep));
   if (!moved) co_return call.fail(moved.error());

@@ -25,7 +25,13 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
   const client::CallerPtr caller;
   std::shared_ptr<OpenObject> object;
   // Each worker opens the file when it first has to do with it, and uses no other's.
-  std::vector<std::unique_ptr<client::File>> by_worker;
+  struct Opened {
+    std::unique_ptr<client::File> by_caller;
+    // Who has a file open may go on whatever becomes of its mode, and who makes one may write it
+    // even with a mode that forbids it. The servers look at the mode each time, but not for root.
+    std::unique_ptr<client::File> by_root;
+  };
+  std::vector<Opened> by_worker;
 };
 using OpenFiles = Handles<OpenFile>;
 using OpenFilePtr = OpenFiles::Pointer;

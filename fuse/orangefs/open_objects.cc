@@ -6,6 +6,7 @@ namespace vpfs::fuse::pvfs {
 
 std::shared_ptr<OpenObject> OpenObjects::open(orangefs::Handle handle) {
   const std::lock_guard lock(mutex_);
+  if (ending_.contains(handle)) return nullptr;
   std::shared_ptr<OpenObject>& object = all_[handle];
   if (!object) object = std::make_shared<OpenObject>();
   ++object->opens;
@@ -19,15 +20,26 @@ bool OpenObjects::close(orangefs::Handle handle) {
   if (--found->second->opens > 0) return false;
   const bool nameless = found->second->nameless;
   all_.erase(found);
+  if (nameless) ending_.insert(handle);
   return nameless;
 }
 
 bool OpenObjects::keep(orangefs::Handle handle) {
   const std::lock_guard lock(mutex_);
   const auto found = all_.find(handle);
-  if (found == all_.end()) return false;
+  if (found == all_.end()) {
+    ending_.insert(handle);
+    return false;
+  }
   found->second->nameless = true;
   return true;
+}
+
+void OpenObjects::forget_end(orangefs::Handle handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = ending_.find(handle);
+  VPFS_ASSERT(found != ending_.end());
+  ending_.erase(found);
 }
 
 std::shared_ptr<const OpenObject> OpenObjects::find(orangefs::Handle handle) const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "protocols/orangefs/basic_types.h"
 
@@ -18,18 +19,24 @@ struct OpenObject {
   std::atomic<std::uint64_t> written_at = 0;
   // Its last name is gone. It lives until it is closed.
   std::atomic<bool> nameless = false;
+  // Writes and truncations whose processes are gone and that are under way all the same. Nothing
+  // that comes later overtakes them.
+  std::atomic<int> abandoned_changes = 0;
   std::size_t opens = 0;  // the table's own
 };
 
 // All of them, by handle. Thread-safe.
 class OpenObjects {
  public:
-  // One more open of the file.
+  // One more open of the file. Null: it is being destroyed.
   [[nodiscard]] std::shared_ptr<OpenObject> open(orangefs::Handle handle);
-  // One less. True: it was the last one and the file has no name, so the caller destroys it.
+  // One less. True: it was the last one and the file has no name, so the caller destroys it, and
+  // calls forget_end() then.
   [[nodiscard]] bool close(orangefs::Handle handle);
-  // The file has lost its name. True: it is open, so it stays until close() says otherwise.
+  // The file has lost its name. True: it is open, so it stays until close() says otherwise. False:
+  // the caller destroys it, and calls forget_end() then.
   [[nodiscard]] bool keep(orangefs::Handle handle);
+  void forget_end(orangefs::Handle handle);
   // Null: it is not open.
   [[nodiscard]] std::shared_ptr<const OpenObject> find(orangefs::Handle handle) const;
   // The server knows the time of the file's last write.
@@ -38,6 +45,8 @@ class OpenObjects {
  private:
   mutable std::mutex mutex_;
   std::unordered_map<orangefs::Handle, std::shared_ptr<OpenObject>> all_;
+  // A file whose parts go one by one could still be opened, and would be empty.
+  std::unordered_multiset<orangefs::Handle> ending_;
 };
 
 }  // namespace vpfs::fuse::pvfs

@@ -197,8 +197,7 @@ void Worker::interrupt(std::uint64_t request, std::uint64_t message) {
     const std::optional<pid_t> process = worker->running_.process_of(request);
     if (!process) continue;
     if (obeys(interrupts_, *process)) {
-      worker->running_.remove(request);
-      worker->channel_->fail(request, EINTR);
+      if (worker->running_.abandon(request)) worker->channel_->fail(request, EINTR);
     } else {
       worker->ask_to_tell_again(message);
     }
