@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -173,6 +174,43 @@ TEST_F(MountOrangefsFaults, AProcessThatWaitsForALostServerCanBeKilled) {
     ASSERT_TRUE(exit.has_value()) << "it hangs";
     EXPECT_EQ(exit->signal, SIGTERM);
   }
+}
+
+TEST_F(MountOrangefsFaults, AWriteOfAKilledProcessDoesNotLandOnALaterOne) {
+  EmbeddedServers servers(1, "", {}, Engine::directory);
+  const MountProcess mount(mount_of(servers.address(), {"allow_other", "retry_for=30"}));
+  const auto path = mount.path() / "file";
+  // It is open before its server goes. Attempts to write come at longer and longer intervals.
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  (void)servers.server(0).kill();
+  const pid_t killed = ::fork();
+  if (killed == 0) {
+    const std::vector<char> data(kBlock, 'b');
+    (void)!::pwrite(file, data.data(), kBlock, 0);
+    ::_exit(0);
+  }
+  const auto is_asleep_in_write = [](pid_t process) {
+    return read_text(fmt::format("/proc/{}/wchan", process)).find("request_wait") !=
+           std::string::npos;
+  };
+  ASSERT_TRUE(comes_true([&] { return is_asleep_in_write(killed); }));
+  std::this_thread::sleep_for(1s);  // its attempts are rare by now
+  ::kill(killed, SIGKILL);
+  ::waitpid(killed, nullptr, 0);
+  const pid_t later = ::fork();
+  if (later == 0) {
+    const std::vector<char> data(kBlock, 'c');
+    ::_exit(::pwrite(file, data.data(), kBlock, 0) == static_cast<ssize_t>(kBlock) ? 0 : 1);
+  }
+  ASSERT_TRUE(comes_true([&] { return is_asleep_in_write(later); }));
+  servers.restart(0);
+  int status = -1;
+  ::waitpid(later, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  std::this_thread::sleep_for(3s);  // longer than the longest pause between attempts
+  const MountProcess other(mount_of(servers.address()));
+  EXPECT_EQ(read_text(other.path() / "file"), std::string(kBlock, 'c'));
+  ::close(file);
 }
 
 TEST_F(MountOrangefsFaults, AMountThatIsKilledLeavesOthersAlone) {

@@ -226,6 +226,34 @@ TEST_P(MountOrangefsFiles, AWriteByAnotherUserClearsTheSetUserIdBit) {
   EXPECT_EQ(status_of(other.path() / "file").st_mode, static_cast<mode_t>(S_IFREG | 0777));
 }
 
+TEST_P(MountOrangefsFiles, AWriteDoesNotUndoAChangeOfTheMode) {
+  const MountProcess mount(settings());
+  fs::permissions(mount.scratch(), fs::perms::all);
+  const std::string path = new_directory(mount) + "/file";
+  make_file(path, "text");
+  ASSERT_EQ(problem_of(::chmod(path.c_str(), 04777)), 0);
+  const int file = ::open(path.c_str(), O_WRONLY);
+  ASSERT_EQ(problem_of(::chmod(path.c_str(), 0600)), 0);
+  EXPECT_EQ(as_user(1001, {}, [file] { return ::write(file, "x", 1) == 1 ? 0 : errno; }), 0);
+  EXPECT_EQ(status_of(path).st_mode, static_cast<mode_t>(S_IFREG | 0600));
+  ::close(file);
+}
+
+TEST_P(MountOrangefsFiles, CuttingAFileClearsTheSetUserIdBit) {
+  const MountProcess mount(settings());
+  fs::permissions(mount.scratch(), fs::perms::all);
+  const std::string path = new_directory(mount) + "/file";
+  const auto cut = [&](const std::function<int()>& act) {
+    make_file(path, "text");
+    EXPECT_EQ(problem_of(::chmod(path.c_str(), 04777)), 0);
+    EXPECT_EQ(as_user(1001, {}, act), 0);
+    EXPECT_EQ(status_of(path).st_size, 0);
+    return status_of(path).st_mode & 07777U;
+  };
+  EXPECT_EQ(cut([&] { return problem_of(::open(path.c_str(), O_WRONLY | O_TRUNC)); }), 0777U);
+  EXPECT_EQ(cut([&] { return problem_of(::truncate(path.c_str(), 0)); }), 0777U);
+}
+
 TEST_P(MountOrangefsFiles, AFileWithoutANameGoesOn) {
   const MountProcess mount(settings());
   const std::string directory = new_directory(mount);
