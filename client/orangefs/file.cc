@@ -292,12 +292,17 @@ File::Verdict File::judge(Progress& progress) {
   return verdict;
 }
 
-// A datafile ended inside the range: at the end of the file, or at a hole.
+// A datafile ended inside the range: at the end of the file, or at a hole. Or it is gone, for which
+// some servers say that it is empty. A file loses its metafile first, so that one tells.
 net::Task<Result<std::uint64_t>> File::end_of_short_read(const Progress& progress) {
   const Layout& layout = *progress.layout;
-  if (layout.targets.size() == 1) co_return progress.moved;
+  const bool alone = layout.targets.size() == 1;
+  if (alone && progress.moved > 0) co_return progress.moved;
+  Result<orangefs::Attributes> attributes = co_await get_attributes(session_, handle_);
+  if (!attributes) co_return std::unexpected(std::move(attributes.error()));
+  if (alone) co_return 0;
   const Transfer& wanted = progress.wanted;
-  const Result<std::uint64_t> size = co_await file_size(session_, handle_, layout.attributes);
+  const Result<std::uint64_t> size = co_await file_size(session_, handle_, std::move(*attributes));
   if (!size) co_return std::unexpected(size.error());
   if (*size <= wanted.offset) co_return 0;
   const std::uint64_t end = std::min(wanted.size, *size - wanted.offset);

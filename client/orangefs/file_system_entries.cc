@@ -2,6 +2,8 @@
 #include <utility>
 #include <variant>
 
+#include <spdlog/spdlog.h>
+
 #include "client/orangefs/change.h"
 #include "client/orangefs/directory_hash.h"
 #include "client/orangefs/file_system.h"
@@ -19,6 +21,12 @@ Error error_of(const char* message, std::errc code) {
 
 bool is_missing(const Error& error) {
   return error.code == std::errc::no_such_file_or_directory;
+}
+
+// What a file that is gone leaves behind is found by a check of the file system.
+void note_left(const Result<void>& removed, orangefs::Handle file) {
+  if (removed || is_missing(removed.error())) return;
+  spdlog::warn("a datafile of {}, which is gone, is left: {}", file, removed.error().message);
 }
 
 Result<void> may_remove(const orangefs::Attributes& object, Removal what) {
@@ -102,12 +110,14 @@ net::Task<Result<void>> FileSystem::destroy_object(Directory& parent, orangefs::
   co_return Result<void>();
 }
 
+// The metafile goes first. With it gone the file is gone; without its datafiles it would still be
+// there for others, and empty.
 net::Task<Result<void>> FileSystem::destroy(Directory& parent, orangefs::Handle handle,
                                             std::vector<orangefs::Handle> datafiles) {
-  datafiles.push_back(handle);
-  for (const orangefs::Handle object : datafiles) {
-    const Result<void> gone = co_await destroy_object(parent, object);
-    if (!gone && !is_missing(gone.error())) co_return gone;
+  Result<void> gone = co_await destroy_object(parent, handle);
+  if (!gone && !is_missing(gone.error())) co_return gone;
+  for (const orangefs::Handle datafile : datafiles) {
+    note_left(co_await destroy_object(parent, datafile), handle);
   }
   co_return Result<void>();
 }
@@ -286,15 +296,16 @@ net::Task<Result<void>> FileSystem::destroy(orangefs::Handle file) {
   Result<orangefs::Attributes> found = co_await get_attributes(session_, file);
   if (!found && is_missing(found.error())) co_return Result<void>();
   if (!found) co_return std::unexpected(std::move(found.error()));
-  // The metafile comes last: as long as it is there, somebody may try again.
-  std::vector<orangefs::Handle> objects = std::move(found->datafiles);
-  objects.push_back(file);
-  for (const orangefs::Handle object : objects) {
+  const auto remove_one = [&](orangefs::Handle object) {
     orangefs::RemoveRequest body{
         .handle = object, .fs_id = config().fs_id, .credential = session_.credential()};
-    const Result<orangefs::Response> gone =
-        co_await session_.ask(object, file, found->capability, std::move(body));
-    if (!gone && !is_missing(gone.error())) co_return std::unexpected(gone.error());
+    return session_.ask(object, file, found->capability, std::move(body));
+  };
+  const Result<orangefs::Response> gone = co_await remove_one(file);
+  if (!gone && !is_missing(gone.error())) co_return std::unexpected(gone.error());
+  for (const orangefs::Handle datafile : found->datafiles) {
+    const Result<orangefs::Response> removed = co_await remove_one(datafile);
+    if (!removed) note_left(std::unexpected(removed.error()), file);
   }
   co_return Result<void>();
 }

@@ -102,12 +102,12 @@ net::Task<> flush_file(Call call, OpenFilePtr file) {
 }
 
 net::Task<> sync_file(Call call, OpenFilePtr file) {
-  const Result<client::File*> own = co_await file_of(call.worker(), file);
-  if (!own) co_return call.fail(own.error());
   const Result<void> told = co_await tell_time_of_write(call.worker(), file);
-  if (!told) co_return call.fail(told.error());
-  const Result<void> flushed = co_await (*own)->flush();
-  if (!flushed) co_return call.fail(flushed.error());
+  if (!told) co_return call.fail_object(told.error());
+  // By the file's handle: another worker may have written to datafiles that are not in the layout
+  // of this worker's own client::File.
+  const Result<void> flushed = co_await call.servers().flush(file->handle);
+  if (!flushed) co_return call.fail_object(flushed.error());
   call.succeed();
 }
 

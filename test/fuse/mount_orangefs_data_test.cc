@@ -1,6 +1,7 @@
 // File data on a mounted OrangeFS, embedded or real: whatever is done, every byte is what a model
 // says, and what one mount has closed the other opens.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -85,6 +86,33 @@ TEST_P(MountOrangefsData, OfAFileThatAnotherMountHasReplacedAreTheNewOnes) {
   std::filesystem::remove(mount.path() / "file");
   EXPECT_EQ(::open((other.path() / "file").c_str(), O_RDONLY), -1);
   EXPECT_EQ(errno, ENOENT);
+}
+
+TEST_P(MountOrangefsData, OfAFileThatIsReplacedAllTheTimeAreWhole) {
+  const MountProcess mount(settings());
+  const MountProcess other(settings());
+  const std::string whole(100, 'x');
+  write_text(mount.path() / "file", whole);
+  const pid_t replacer = ::fork();
+  if (replacer == 0) {
+    for (int i = 0; i < 100; ++i) {
+      write_text(mount.path() / "next", whole);
+      std::filesystem::rename(mount.path() / "next", mount.path() / "file");
+    }
+    ::_exit(0);
+  }
+  int read = 0;
+  for (int status = 0; ::waitpid(replacer, &status, WNOHANG) == 0;) {
+    const int file = ::open((other.path() / "file").c_str(), O_RDONLY);
+    std::array<char, 200> text = {};
+    const ssize_t size = file < 0 ? -1 : ::read(file, text.data(), text.size());
+    // A node that has it open may lose it, and is told so.
+    if (size < 0) EXPECT_EQ(errno, ESTALE);
+    if (size >= 0) EXPECT_EQ(size, 100);
+    read += size == 100 ? 1 : 0;
+    if (file >= 0) ::close(file);
+  }
+  EXPECT_GT(read, 10);
 }
 
 TEST_P(MountOrangefsData, OfWritersToPartsOfOneFileAreAllThere) {
