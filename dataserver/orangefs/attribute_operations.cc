@@ -47,7 +47,7 @@ Outcome<Attributes> Operations::shown(Handle handle, std::uint32_t mask,
                                       const orangefs::Credential* credential) {
   if (!is_ours(handle)) return refuse(ENOENT);
   if (HandleRanges::is_datafile(handle)) {
-    const Outcome<std::int64_t> size = context_.bstreams.size(handle);
+    const Outcome<std::int64_t> size = context_.datafiles.size(handle);
     if (!size) return std::unexpected(size.error());
     Attributes datafile;
     datafile.type = ObjectType::datafile;
@@ -147,7 +147,8 @@ Operations::Reply Operations::run(const orangefs::TruncateRequest& body, const R
   if (!is_ours(body.handle) || !HandleRanges::is_datafile(body.handle)) {
     return ready(failure(Op::truncate, status_of(ENOENT)));
   }
-  return ready(answer(Op::truncate, status_of(context_.bstreams.truncate(body.handle, body.size))));
+  return ready(
+      answer(Op::truncate, status_of(context_.datafiles.truncate(body.handle, body.size))));
 }
 
 Operations::Reply Operations::run(const orangefs::FlushRequest& body, const Request& /*request*/) {

@@ -53,7 +53,7 @@ net::Task<Outcome<std::vector<BstreamStore::Part>>> read_segments(BstreamStore& 
 // failures can only close the connection.
 net::Task<void> Connection::run_read(Self self, orangefs::Tag tag, IoPlan plan) {
   BstreamStore& store = self->context_.bstreams;
-  const Outcome<std::int64_t> end = store.size(plan.handle);
+  const Outcome<std::int64_t> end = self->context_.datafiles.size(plan.handle);
   if (!end) co_return self->send_error(tag, orangefs::Op::io, end.error());
   const std::int64_t total = plan.readable(*end);
   SegmentWalk walk(plan, *end);
@@ -67,7 +67,7 @@ net::Task<void> Connection::run_read(Self self, orangefs::Tag tag, IoPlan plan) 
     // After a concurrent truncation or removal, the missing bytes would go out as zeros.
     const std::int64_t needed =
         plan.sparse ? *end : plan.offset + done + static_cast<std::int64_t>(size);
-    if (size > 0 && store.size(plan.handle).value_or(0) < needed) {
+    if (size > 0 && self->context_.datafiles.size(plan.handle).value_or(0) < needed) {
       co_return self->give_up("a file became shorter while it was read");
     }
     const Bytes moved{size};
@@ -91,7 +91,7 @@ bool Connection::start_write(orangefs::Tag tag, const IoPlan& plan) {
     give_up("too many writes at once");
     return false;
   }
-  const Outcome<std::int64_t> end = context_.bstreams.size(plan.handle);
+  const Outcome<std::int64_t> end = context_.datafiles.size(plan.handle);
   if (!end) {
     send_error(tag, orangefs::Op::io, end.error());
     return true;
@@ -200,7 +200,7 @@ net::Task<void> Connection::run_small_io(Self self, orangefs::Tag tag, IoPlan pl
 
 net::Task<void> Connection::small_read(orangefs::Tag tag, IoPlan plan) {
   BstreamStore& store = context_.bstreams;
-  Outcome<std::int64_t> end = store.size(plan.handle);
+  Outcome<std::int64_t> end = context_.datafiles.size(plan.handle);
   Outcome<std::vector<BstreamStore::Part>> parts;
   std::size_t size = 0;
   for (bool again = true; again;) {
@@ -214,7 +214,7 @@ net::Task<void> Connection::small_read(orangefs::Tag tag, IoPlan plan) {
     parts = co_await read_segments(store, plan.handle, walk, size);
     if (!parts) co_return send_error(tag, orangefs::Op::small_io, parts.error());
     // After a concurrent truncation, the missing bytes would go out as zeros.
-    const Outcome<std::int64_t> now = store.size(plan.handle);
+    const Outcome<std::int64_t> now = context_.datafiles.size(plan.handle);
     again = !now || *now < *end;
     if (again) end = now;
   }
@@ -244,7 +244,7 @@ net::Task<void> Connection::small_write(orangefs::Tag tag, IoPlan plan,
   if (!std::cmp_equal(data.size(), plan.size)) {
     co_return send_error(tag, orangefs::Op::small_io, status_of(EINVAL));
   }
-  const Outcome<std::int64_t> end = context_.bstreams.size(plan.handle);
+  const Outcome<std::int64_t> end = context_.datafiles.size(plan.handle);
   if (!end) co_return send_error(tag, orangefs::Op::small_io, end.error());
   SegmentWalk walk(plan);
   for (std::span<const std::byte> rest = data; !rest.empty();) {

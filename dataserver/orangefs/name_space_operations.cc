@@ -106,7 +106,7 @@ Operations::Reply Operations::run(const orangefs::RemoveRequest& body, const Req
     return ready(failure(Op::remove, status_of(ENOENT)));
   }
   if (HandleRanges::is_datafile(body.handle)) {
-    return ready(answer(Op::remove, status_of(context_.bstreams.remove(body.handle))));
+    return ready(answer(Op::remove, status_of(context_.datafiles.remove(body.handle))));
   }
   const Outcome<Attributes> removed = context_.metadata.remove(body.handle);
   if (!removed) return ready(failure(Op::remove, removed.error()));

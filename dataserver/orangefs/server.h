@@ -9,6 +9,7 @@
 #include <asio/steady_timer.hpp>
 
 #include "dataserver/orangefs/connection.h"
+#include "dataserver/orangefs/datafiles.h"
 #include "dataserver/store/engine.h"
 #include "net/listener.h"
 
@@ -54,6 +55,7 @@ class Server {
   HandleRanges ranges_;
   std::string config_text_;
   Engine engine_;
+  Datafiles datafiles_;
   Metadata metadata_;
   Peers peers_;
   DeviceQueue device_;

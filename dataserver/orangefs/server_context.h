@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "dataserver/orangefs/datafiles.h"
 #include "dataserver/orangefs/handle_ranges.h"
 #include "dataserver/orangefs/metadata.h"
 #include "dataserver/orangefs/peers.h"
@@ -21,6 +22,7 @@ struct ServerContext {
   const HandleRanges& ranges;
   Metadata& metadata;
   BstreamStore& bstreams;
+  Datafiles& datafiles;
   Peers& peers;
   DeviceQueue& device;
 };

@@ -90,7 +90,7 @@ Operations::Reply Operations::run(const orangefs::TreeGetFileSizeRequest& body,
     if (mine.empty()) continue;
     if (server == context_.self) {
       for (const std::size_t i : mine) {
-        const Outcome<std::int64_t> size = context_.bstreams.size(body.handles[i]);
+        const Outcome<std::int64_t> size = context_.datafiles.size(body.handles[i]);
         all.sizes[i] = size.value_or(0);
         all.errors[i] = status_of(size);
       }
@@ -121,7 +121,7 @@ Operations::Reply Operations::run(const orangefs::TreeRemoveRequest& body, const
     if (server == context_.self) {
       for (const std::size_t i : mine) {
         all.statuses[i] = HandleRanges::is_datafile(body.handles[i])
-                              ? status_of(context_.bstreams.remove(body.handles[i]))
+                              ? status_of(context_.datafiles.remove(body.handles[i]))
                               : status_of(EINVAL);
       }
       continue;

@@ -89,6 +89,7 @@ class TreeOperations : public testing::Test {
   HandleRanges ranges_{kServers};
   MemoryKeyValueStore entries_;
   MemoryBstreamStore bstreams_{Bytes{kMiB}};
+  Datafiles datafiles_{bstreams_};
   Metadata metadata_{entries_, ranges_, 0, [] { return std::chrono::seconds(1'800'000'000); }};
   Peers peers_{loop_, endpoints(), std::chrono::seconds(10)};
   DeviceQueue device_{loop_, clock_, std::nullopt};
@@ -100,6 +101,7 @@ class TreeOperations : public testing::Test {
                          .ranges = ranges_,
                          .metadata = metadata_,
                          .bstreams = bstreams_,
+                         .datafiles = datafiles_,
                          .peers = peers_,
                          .device = device_};
   Operations operations_{context_};
