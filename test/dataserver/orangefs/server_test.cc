@@ -271,7 +271,8 @@ TEST(Server, StripesAFileOverItsServers) {
     EXPECT_THAT(removed.statuses, ElementsAre(0, 0));
     EXPECT_EQ(read_flow(session.of(attributes.datafiles[1]),
                         session.user.io(attributes, file, 1, orangefs::IoType::read, 0, size), 0),
-              "");
+              "refused")
+        << "it is not an empty one";
   }
 }
 
