@@ -13,17 +13,6 @@ namespace {
 
 // Environments are as long as their owners make them.
 constexpr std::size_t kMostRead = std::size_t{1} << 20;
-constexpr std::size_t kMostNodes = 65536;
-
-// One name a line; a node is there as often as it has processors.
-std::vector<std::string> nodes_in_file(const std::string& path) {
-  std::vector<std::string> nodes;
-  std::ifstream file(path);
-  for (std::string line; nodes.size() < kMostNodes && std::getline(file, line);) {
-    if (!line.empty() && (nodes.empty() || nodes.back() != line)) nodes.push_back(line);
-  }
-  return nodes;
-}
 
 }  // namespace
 
@@ -47,11 +36,8 @@ std::optional<std::string_view> variable_in(std::string_view environment, std::s
 }
 
 std::vector<std::string> job_nodes_in(std::string_view environment) {
-  if (const auto list = variable_in(environment, "SLURM_JOB_NODELIST")) return hosts_in(*list);
-  if (const auto file = variable_in(environment, "PBS_NODEFILE")) {
-    return nodes_in_file(std::string(*file));
-  }
-  return {};
+  const auto list = variable_in(environment, "SLURM_JOB_NODELIST");
+  return list ? hosts_in(*list) : std::vector<std::string>();
 }
 
 }  // namespace vpfs::fuse

@@ -17,8 +17,8 @@ namespace vpfs::fuse {
 [[nodiscard]] std::optional<std::string_view> variable_in(std::string_view environment,
                                                           std::string_view name);
 
-// The nodes of the job that a process belongs to, where its batch system tells: SLURM_JOB_NODELIST,
-// or the file that PBS_NODEFILE names. Empty: nobody tells.
+// The nodes of the job that a process belongs to, as SLURM_JOB_NODELIST has them. Empty: nobody
+// tells. No file that the process names is opened: it might be a pipe, or lie on the mount itself.
 [[nodiscard]] std::vector<std::string> job_nodes_in(std::string_view environment);
 
 }  // namespace vpfs::fuse
