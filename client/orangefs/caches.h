@@ -56,6 +56,11 @@ class Caches {
                 const CallerPtr& caller, orangefs::Handle handle) {
     names_.put(ticket, directory, std::move(name), caller, handle);
   }
+  // A session of the mount has made the name, for this object. Take the ticket before.
+  void name_made(const NameTicket& ticket, orangefs::Handle directory, std::string name,
+                 const CallerPtr& caller, orangefs::Handle handle) {
+    names_.change(ticket, directory, std::move(name), caller, handle);
+  }
 
   // The object has changed or is gone: its attributes, and the names in it, which its permissions
   // show or hide.

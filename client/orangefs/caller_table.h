@@ -52,18 +52,25 @@ class CallerTable {
     if (timeout_ <= Duration::zero()) return;
     Shard& shard = shard_of(object);
     const std::lock_guard lock(shard.mutex);
-    if (shard.generation(object, name) != ticket.generation) return;
-    Key key{.object = object, .name = std::move(name), .caller = caller};
-    const TimePoint end = ticket.asked + timeout_;
-    if (const auto old = shard.entries.find(view(key)); old != shard.entries.end()) {
-      if (old->second.end > end) return;  // a later question was answered sooner
-      shard.erase(old);
+    if (shard.generation(object, name) == ticket.generation) {
+      shard.enter({.object = object, .name = std::move(name), .caller = caller},
+                  {.value = std::move(value), .end = ticket.asked + timeout_, .place = {}},
+                  most_in_shard_);
     }
-    const auto made = shard.entries.emplace(
-        std::move(key), Entry{.value = std::move(value), .end = end, .place = {}});
-    shard.by_age.push_back(made.first);
-    made.first->second.place = std::prev(shard.by_age.end());
-    if (shard.entries.size() > most_in_shard_) shard.erase(shard.by_age.front());
+  }
+
+  // forget() of a name that the caller has given a new value, which is known from now on. The
+  // ticket was taken before the change was asked for.
+  void change(const Ticket& ticket, orangefs::Handle object, std::string name,
+              const CallerPtr& caller, Value value) {
+    Shard& shard = shard_of(object);
+    const std::lock_guard lock(shard.mutex);
+    const bool alone = shard.generation(object, name) == ticket.generation;
+    shard.forget(object, name);
+    if (!alone || timeout_ <= Duration::zero()) return;
+    shard.enter({.object = object, .name = std::move(name), .caller = caller},
+                {.value = std::move(value), .end = ticket.asked + timeout_, .place = {}},
+                most_in_shard_);
   }
 
   [[nodiscard]] std::optional<Value> find(orangefs::Handle object, std::string_view name,
@@ -91,10 +98,7 @@ class CallerTable {
   void forget(orangefs::Handle object, std::string_view name) {
     Shard& shard = shard_of(object);
     const std::lock_guard lock(shard.mutex);
-    ++shard.generations[slot_of(object, name)];
-    shard.erase_from(KeyView{object, name, nullptr}, [object, name](const Key& key) {
-      return key.object == object && key.name == name;
-    });
+    shard.forget(object, name);
   }
 
   [[nodiscard]] std::size_t size() const {
@@ -172,6 +176,23 @@ class CallerTable {
     void erase_from(const KeyView& first, Belongs belongs) {
       auto at = entries.lower_bound(first);
       while (at != entries.end() && belongs(at->first)) erase(at++);
+    }
+
+    void forget(orangefs::Handle object, std::string_view name) {
+      ++generations[slot_of(object, name)];
+      erase_from(KeyView{object, name, nullptr}, [object, name](const Key& key) {
+        return key.object == object && key.name == name;
+      });
+    }
+    void enter(Key key, Entry entry, std::size_t most) {
+      if (const auto old = entries.find(view(key)); old != entries.end()) {
+        if (old->second.end > entry.end) return;  // a later question was answered sooner
+        erase(old);
+      }
+      const auto made = entries.emplace(std::move(key), std::move(entry));
+      by_age.push_back(made.first);
+      made.first->second.place = std::prev(by_age.end());
+      if (entries.size() > most) erase(by_age.front());
     }
 
     mutable std::mutex mutex;

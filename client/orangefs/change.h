@@ -8,14 +8,19 @@
 
 namespace vpfs::client {
 
-// What an operation changes. It leaves the caches when the operation ends, whether that went well
-// or not: after a failure it is unknown what the server did.
+// What an operation changes. It leaves the caches at the latest when the operation ends, whether
+// that went well or not: after a failure it is unknown what the server did.
 class Change {
  public:
   explicit Change(Caches* caches) : caches_(caches) {}
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
-  ~Change() {
+  ~Change() { forget(); }
+
+  // What became of it is known, and stands in the caches.
+  void drop() { caches_ = nullptr; }
+  // Before others are told of the change.
+  void forget() {
     if (caches_ == nullptr) return;
     for (const orangefs::Handle object : objects_) caches_->forget(object);
     for (const auto& [directory, name] : names_) caches_->forget_name(directory, name);

@@ -63,6 +63,9 @@ enum class Renaming { replace, keep };
 // FileSystem::destroy().
 using Keep = std::function<bool(orangefs::Handle)>;
 
+// Told once, when a removal has succeeded as far as anybody can see.
+using Gone = std::function<void()>;
+
 enum class SetMode : std::int32_t { any = 0, create = 1, replace = 2 };  // of extended attributes
 
 // The name space of an OrangeFS-protocol file system, embedded or real, as one caller sees it.
@@ -125,15 +128,22 @@ class FileSystem {
                                                            std::uint32_t permissions,
                                                            std::uint32_t datafiles = 0,
                                                            std::vector<std::size_t> servers = {});
+  // Opens it while its name is entered, so that it takes no longer than create(). An error of the
+  // opening leaves the file.
+  [[nodiscard]] net::Task<Result<std::unique_ptr<File>>> create_and_open(
+      orangefs::Handle directory, std::string name, std::uint32_t permissions,
+      std::uint32_t datafiles = 0, std::vector<std::size_t> servers = {});
   [[nodiscard]] net::Task<Result<orangefs::Handle>> mkdir(orangefs::Handle directory,
                                                           std::string name,
                                                           std::uint32_t permissions);
   [[nodiscard]] net::Task<Result<orangefs::Handle>> symlink(orangefs::Handle directory,
                                                             std::string name, std::string target);
   [[nodiscard]] net::Task<Result<std::string>> readlink(orangefs::Handle link);
-  // Removes a file, an empty directory or a symbolic link.
+  // Removes a file, an empty directory or a symbolic link. Calls `gone`, if given, when the object
+  // is gone for everybody; the removal of its datafiles then goes on.
   [[nodiscard]] net::Task<Result<void>> remove(orangefs::Handle directory, std::string name,
-                                               Removal what = Removal::any, Keep keep = {});
+                                               Removal what = Removal::any, Keep keep = {},
+                                               Gone gone = {});
   // EINVAL if a directory would become an entry of itself. Of deeper loops the caller keeps clear.
   [[nodiscard]] net::Task<Result<void>> rename(orangefs::Handle old_parent, std::string name,
                                                orangefs::Handle new_parent, std::string new_name,
@@ -168,6 +178,12 @@ class FileSystem {
     Caches::AttributesPtr attributes;  // shared with the cache
     bool cached = false;
   };
+  // A file that has no name yet.
+  struct NewFile {
+    Directory parent;
+    orangefs::Handle handle = 0;
+    std::vector<orangefs::Handle> datafiles;
+  };
   // A request that a directory's capability permits, and where its layout says that it goes.
   struct Question {
     Result<std::size_t> server;
@@ -196,6 +212,9 @@ class FileSystem {
   [[nodiscard]] net::Task<Result<orangefs::Handle>> find(Directory& parent, std::string name);
   [[nodiscard]] net::Task<Result<DirectoryPage>> page_of(Directory& directory,
                                                          DirectoryCursor from);
+  // Asks for its own attributes and for those of its parts at once. `held`: from the cache.
+  [[nodiscard]] net::Task<Result<Stat>> stat_directory(orangefs::Handle handle,
+                                                       Caches::AttributesPtr held);
   // The entries of a directory that one of its dirdata objects holds.
   [[nodiscard]] net::Task<Result<std::vector<DirectoryEntry>>> entries_at(Directory& directory,
                                                                           std::size_t place);
@@ -205,6 +224,10 @@ class FileSystem {
   [[nodiscard]] orangefs::Attributes new_object(const Directory& parent, orangefs::ObjectType type,
                                                 std::uint32_t permissions,
                                                 std::uint32_t mask) const;
+  [[nodiscard]] net::Task<Result<NewFile>> new_file(orangefs::Handle directory,
+                                                    std::uint32_t permissions,
+                                                    std::uint32_t datafiles,
+                                                    std::vector<std::size_t> servers);
   // A retry may find the entry that its first attempt made; that is success.
   [[nodiscard]] net::Task<Result<void>> enter(Directory& parent, std::string name,
                                               orangefs::Handle handle);
@@ -228,11 +251,17 @@ class FileSystem {
                                                 Directory& target, std::string new_name,
                                                 orangefs::Handle moved, orangefs::Handle replaced,
                                                 const Keep& keep);
+  // Attributes of what the name leads to, as far as the caches know, if it may be removed so
+  // without a look at it: a file or a symbolic link. Null otherwise.
+  [[nodiscard]] Caches::AttributesPtr removable(orangefs::Handle directory, const std::string& name,
+                                                Removal what, orangefs::Handle& object) const;
   // Removes objects that have lost their name. A missing object is no error.
   [[nodiscard]] net::Task<Result<void>> destroy_all(Directory& parent, orangefs::Handle handle,
-                                                    orangefs::Attributes attributes);
+                                                    orangefs::Attributes attributes,
+                                                    Gone gone = {});
   [[nodiscard]] net::Task<Result<void>> destroy(Directory& parent, orangefs::Handle handle,
-                                                std::vector<orangefs::Handle> datafiles);
+                                                std::vector<orangefs::Handle> datafiles,
+                                                Gone gone = {});
   [[nodiscard]] net::Task<Result<void>> destroy_object(Directory& parent, orangefs::Handle handle);
 
   CallerSession session_;

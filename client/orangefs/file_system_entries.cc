@@ -1,4 +1,5 @@
 // The part of FileSystem that changes directory entries: it enters, removes and renames objects.
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -9,11 +10,14 @@
 #include "client/orangefs/file_system.h"
 #include "client/orangefs/names.h"
 #include "client/orangefs/object.h"
+#include "net/both.h"
+#include "net/gather.h"
 
 namespace vpfs::client {
 namespace {
 
 constexpr int kRenameAttempts = 5;
+constexpr std::size_t kMostDatafilesAtOnce = 64;
 
 Error error_of(const char* message, std::errc code) {
   return {.message = message, .code = std::make_error_code(code)};
@@ -113,64 +117,101 @@ net::Task<Result<void>> FileSystem::destroy_object(Directory& parent, orangefs::
 // The metafile goes first. With it gone the file is gone; without its datafiles it would still be
 // there for others, and empty.
 net::Task<Result<void>> FileSystem::destroy(Directory& parent, orangefs::Handle handle,
-                                            std::vector<orangefs::Handle> datafiles) {
-  Result<void> gone = co_await destroy_object(parent, handle);
-  if (!gone && !is_missing(gone.error())) co_return gone;
-  for (const orangefs::Handle datafile : datafiles) {
-    note_left(co_await destroy_object(parent, datafile), handle);
-  }
+                                            std::vector<orangefs::Handle> datafiles, Gone gone) {
+  Result<void> metafile = co_await destroy_object(parent, handle);
+  if (!metafile && !is_missing(metafile.error())) co_return metafile;
+  if (gone) gone();
+  const auto destroy_one = [&](std::size_t i) { return destroy_object(parent, datafiles[i]); };
+  const std::vector<Result<void>> removed =
+      co_await net::gather(datafiles.size(), kMostDatafilesAtOnce, destroy_one);
+  for (const Result<void>& datafile : removed) note_left(datafile, handle);
   co_return Result<void>();
 }
 
 net::Task<Result<void>> FileSystem::destroy_all(Directory& parent, orangefs::Handle handle,
-                                                orangefs::Attributes attributes) {
+                                                orangefs::Attributes attributes, Gone gone) {
   std::vector<orangefs::Handle> datafiles;
   if (attributes.type == orangefs::ObjectType::metafile)
     datafiles = std::move(attributes.datafiles);
-  co_return co_await destroy(parent, handle, std::move(datafiles));
+  co_return co_await destroy(parent, handle, std::move(datafiles), std::move(gone));
+}
+
+Caches::AttributesPtr FileSystem::removable(orangefs::Handle directory, const std::string& name,
+                                            Removal what, orangefs::Handle& object) const {
+  Caches* const caches = session().caches();
+  if (caches == nullptr) return nullptr;
+  const TimePoint now = session().now();
+  const auto known = caches->name(directory, name, *caller(), now);
+  if (!known) return nullptr;
+  object = *known;
+  Caches::AttributesPtr held = caches->attributes(*known, *caller(), now);
+  const bool ready = held && held->type != orangefs::ObjectType::directory;
+  return ready && may_remove(*held, what) ? held : nullptr;
 }
 
 net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, std::string name,
-                                           Removal what, Keep keep) {
+                                           Removal what, Keep keep, Gone gone) {
   if (Result<void> good = check_name(name); !good) co_return good;
   Change change(session().caches());
   change.name(directory_handle, name);
   Result<Directory> parent = co_await directory(directory_handle);
   if (!parent) co_return std::unexpected(std::move(parent.error()));
-  const Result<orangefs::Handle> object = co_await find(*parent, name);
-  if (!object) co_return std::unexpected(object.error());
-  change.object(*object);
-  // Every check comes before the name is removed.
-  Result<orangefs::Attributes> found = co_await get_attributes(session_, *object);
-  if (!found && !is_missing(found.error())) co_return std::unexpected(std::move(found.error()));
-  if (found) {
-    if (Result<void> good = may_remove(*found, what); !good) co_return good;
-    if (found->type == orangefs::ObjectType::directory) {
-      Result<void> empty = co_await check_empty(*object);
-      if (!empty) co_return empty;
+  // What the name should lead to, and what it does lead to when it is removed.
+  orangefs::Handle object = 0;
+  Result<orangefs::Attributes> found;
+  Result<std::optional<orangefs::Handle>> left;
+  if (const Caches::AttributesPtr held = removable(directory_handle, name, what, object)) {
+    change.object(object);
+    if (held->type == orangefs::ObjectType::metafile && is_stuffed(*held)) {
+      // Another client may have made it larger, with more datafiles.
+      auto leave_it = leave(*parent, name);
+      auto ask_again = get_attributes(session_, object);
+      std::tie(left, found) = co_await net::both(std::move(leave_it), std::move(ask_again));
+    } else {
+      found = *held;
+      left = co_await leave(*parent, name);
     }
+  } else {
+    const Result<orangefs::Handle> looked_up = co_await find(*parent, name);
+    if (!looked_up) co_return std::unexpected(looked_up.error());
+    object = *looked_up;
+    change.object(object);
+    // Every check comes before the name is removed.
+    found = co_await get_attributes(session_, object);
+    if (!found && !is_missing(found.error())) co_return std::unexpected(std::move(found.error()));
+    if (found) {
+      if (Result<void> good = may_remove(*found, what); !good) co_return good;
+      if (found->type == orangefs::ObjectType::directory) {
+        Result<void> empty = co_await check_empty(object);
+        if (!empty) co_return empty;
+      }
+    }
+    left = co_await leave(*parent, name);
   }
-  const Result<std::optional<orangefs::Handle>> left = co_await leave(*parent, name);
   if (!left) co_return std::unexpected(left.error());
   // A retry may hide which object the name had. Keep the object then: an object without a name is
   // better than a name without an object.
   const std::optional<orangefs::Handle>& led_to = *left;
   if (!led_to) co_return Result<void>();
-  const orangefs::Handle gone = *led_to;
+  const orangefs::Handle lost = *led_to;
   Result<void> destroyed;
-  if (gone != *object) {  // renamed meanwhile
-    change.object(gone);
-    found = co_await get_attributes(session_, gone);
+  if (lost != object) {  // renamed meanwhile
+    change.object(lost);
+    found = co_await get_attributes(session_, lost);
     if (found) destroyed = may_remove(*found, what);
   }
-  if (found && destroyed && keep && keep(gone)) co_return destroyed;
+  if (found && destroyed && keep && keep(lost)) co_return destroyed;
   if (found && destroyed) {
-    destroyed = co_await destroy_all(*parent, gone, std::move(*found));
+    Gone tell = [&change, gone = std::move(gone)] {
+      change.forget();
+      if (gone) gone();
+    };
+    destroyed = co_await destroy_all(*parent, lost, std::move(*found), std::move(tell));
   } else if (!found && !is_missing(found.error())) {
     destroyed = std::unexpected(std::move(found.error()));
   }
   // The directory may have got an entry meanwhile, or a server is down: restore the name.
-  if (!destroyed) (void)co_await enter(*parent, std::move(name), gone);
+  if (!destroyed) (void)co_await enter(*parent, std::move(name), lost);
   co_return destroyed;
 }
 
@@ -303,9 +344,11 @@ net::Task<Result<void>> FileSystem::destroy(orangefs::Handle file) {
   };
   const Result<orangefs::Response> gone = co_await remove_one(file);
   if (!gone && !is_missing(gone.error())) co_return std::unexpected(gone.error());
-  for (const orangefs::Handle datafile : found->datafiles) {
-    const Result<orangefs::Response> removed = co_await remove_one(datafile);
-    if (!removed) note_left(std::unexpected(removed.error()), file);
+  const auto remove_datafile = [&](std::size_t i) { return remove_one(found->datafiles[i]); };
+  const std::vector<Result<orangefs::Response>> removed =
+      co_await net::gather(found->datafiles.size(), kMostDatafilesAtOnce, remove_datafile);
+  for (const Result<orangefs::Response>& datafile : removed) {
+    if (!datafile) note_left(std::unexpected(datafile.error()), file);
   }
   co_return Result<void>();
 }

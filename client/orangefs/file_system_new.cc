@@ -8,6 +8,7 @@
 #include "client/orangefs/file_system.h"
 #include "client/orangefs/names.h"
 #include "client/orangefs/object.h"
+#include "net/both.h"
 
 namespace vpfs::client {
 namespace {
@@ -59,15 +60,10 @@ net::Task<Result<orangefs::Handle>> FileSystem::enter_new(Directory& parent, std
   co_return std::unexpected(std::move(entered.error()));
 }
 
-net::Task<Result<orangefs::Handle>> FileSystem::create(orangefs::Handle directory_handle,
-                                                       std::string name, std::uint32_t permissions,
-                                                       std::uint32_t datafiles,
-                                                       std::vector<std::size_t> servers) {
-  if (Result<void> good = check_new_name(name); !good) {
-    co_return std::unexpected(std::move(good.error()));
-  }
-  Change change(session().caches());
-  change.name(directory_handle, name);
+net::Task<Result<FileSystem::NewFile>> FileSystem::new_file(orangefs::Handle directory_handle,
+                                                            std::uint32_t permissions,
+                                                            std::uint32_t datafiles,
+                                                            std::vector<std::size_t> servers) {
   Result<Directory> parent = co_await directory(directory_handle);
   if (!parent) co_return std::unexpected(std::move(parent.error()));
   std::uint32_t holders = 0;
@@ -93,8 +89,48 @@ net::Task<Result<orangefs::Handle>> FileSystem::create(orangefs::Handle director
   Result<orangefs::Response> response = co_await ask_in(*parent, make);
   if (!response) co_return std::unexpected(std::move(response.error()));
   auto& made = std::get<orangefs::CreateResponse>(response->body);
-  co_return co_await enter_new(*parent, std::move(name), made.metafile_handle,
-                               std::move(made.attributes.datafiles));
+  co_return NewFile{.parent = std::move(*parent),
+                    .handle = made.metafile_handle,
+                    .datafiles = std::move(made.attributes.datafiles)};
+}
+
+net::Task<Result<orangefs::Handle>> FileSystem::create(orangefs::Handle directory, std::string name,
+                                                       std::uint32_t permissions,
+                                                       std::uint32_t datafiles,
+                                                       std::vector<std::size_t> servers) {
+  if (Result<void> good = check_new_name(name); !good) {
+    co_return std::unexpected(std::move(good.error()));
+  }
+  Change change(session().caches());
+  change.name(directory, name);
+  Result<NewFile> made = co_await new_file(directory, permissions, datafiles, std::move(servers));
+  if (!made) co_return std::unexpected(std::move(made.error()));
+  co_return co_await enter_new(made->parent, std::move(name), made->handle,
+                               std::move(made->datafiles));
+}
+
+net::Task<Result<std::unique_ptr<File>>> FileSystem::create_and_open(
+    orangefs::Handle directory, std::string name, std::uint32_t permissions,
+    std::uint32_t datafiles, std::vector<std::size_t> servers) {
+  if (Result<void> good = check_new_name(name); !good) {
+    co_return std::unexpected(std::move(good.error()));
+  }
+  Change change(session().caches());
+  change.name(directory, name);
+  Result<NewFile> made = co_await new_file(directory, permissions, datafiles, std::move(servers));
+  if (!made) co_return std::unexpected(std::move(made.error()));
+  Caches* const caches = session().caches();
+  Caches::NameTicket ticket;
+  if (caches != nullptr) ticket = caches->name_ticket(directory, name, session().now());
+  auto enter = enter_new(made->parent, name, made->handle, std::move(made->datafiles));
+  auto open_it = open(made->handle);
+  auto [entered, opened] = co_await net::both(std::move(enter), std::move(open_it));
+  if (!entered) co_return std::unexpected(std::move(entered.error()));
+  if (caches != nullptr) {
+    caches->name_made(ticket, directory, std::move(name), caller(), made->handle);
+    change.drop();
+  }
+  co_return std::move(opened);
 }
 
 net::Task<Result<orangefs::Handle>> FileSystem::mkdir(orangefs::Handle directory_handle,

@@ -6,6 +6,7 @@
 #include "client/orangefs/file_system.h"
 #include "client/orangefs/object.h"
 #include "client/orangefs/strip_walk.h"
+#include "net/both.h"
 #include "net/gather.h"
 
 namespace vpfs::client {
@@ -64,7 +65,28 @@ bool may_ask_alone(const Error& error) {
 
 }  // namespace
 
+net::Task<Result<Stat>> FileSystem::stat_directory(orangefs::Handle handle,
+                                                   Caches::AttributesPtr held) {
+  const std::vector<orangefs::Handle> dirdata = parts_of(*held);
+  auto ask_it = get_attributes(session_, handle);
+  auto ask_parts = list_attributes(session_, dirdata, kPartMask);
+  auto [found, parts] = co_await net::both(std::move(ask_it), std::move(ask_parts));
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  std::vector<orangefs::Handle> now = parts_of(*found);
+  // It was split meanwhile.
+  if (now != dirdata) parts = co_await list_attributes(session_, std::move(now), kPartMask);
+  Stat stat = stat_from(handle, *found);
+  take_times(stat, parts);
+  co_return stat;
+}
+
 net::Task<Result<Stat>> FileSystem::stat(orangefs::Handle handle) {
+  if (Caches* const caches = session().caches()) {
+    Caches::AttributesPtr held = caches->attributes(handle, *caller(), session().now());
+    if (held && held->type == orangefs::ObjectType::directory) {
+      co_return co_await stat_directory(handle, std::move(held));
+    }
+  }
   Result<orangefs::Attributes> found = co_await get_attributes(session_, handle);
   if (!found) co_return std::unexpected(std::move(found.error()));
   Stat stat = stat_from(handle, *found);

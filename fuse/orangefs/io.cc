@@ -121,6 +121,7 @@ OpenFilePtr new_open_file(Worker& worker, client::CallerPtr opener, orangefs::Ha
 }
 
 net::Task<> close_file(Worker& worker, OpenFilePtr file) {
+  const Worker::Duty duty(worker);
   co_await abandoned_changes_done(file->object);
   (void)co_await tell_time_of_write(worker, file);
   if (!worker.files().objects().close(file->handle)) co_return;

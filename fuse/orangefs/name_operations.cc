@@ -41,10 +41,10 @@ net::Task<> make_file(Call call, orangefs::Handle directory, std::string name,
   const pid_t process = fuse_req_ctx(call.request())->pid;
   std::vector<std::size_t> servers =
       co_await call.files().placement().servers_for(call.servers(), directory, process);
-  const Result<orangefs::Handle> made = co_await call.servers().create(
+  const Result<std::unique_ptr<client::File>> made = co_await call.servers().create_and_open(
       directory, std::move(name), permissions, 0, std::move(servers));
   if (!made) co_return call.fail(made.error());
-  co_await answer_object(call, *made);
+  answer_entry(call, (*made)->status());
 }
 
 net::Task<> make_directory(Call call, orangefs::Handle directory, std::string name,
@@ -105,8 +105,14 @@ net::Task<> remove_name(Call call, orangefs::Handle directory, std::string name,
                         client::Removal what) {
   LostName lost(call.files().objects());
   client::Keep keep = lost.keep();
-  const Result<void> removed =
-      co_await call.servers().remove(directory, std::move(name), what, std::move(keep));
+  std::optional<Worker::Duty> duty;
+  client::Gone gone = [&call, &duty] {
+    duty.emplace(call.worker());
+    call.succeed();
+  };
+  const Result<void> removed = co_await call.servers().remove(directory, std::move(name), what,
+                                                              std::move(keep), std::move(gone));
+  if (duty) co_return;
   if (!removed) co_return call.fail(removed.error());
   call.succeed();
 }

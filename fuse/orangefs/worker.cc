@@ -25,6 +25,8 @@ constexpr std::size_t kMostSpare = 64;  // buffers of 1 MiB
 // How late a signal is seen that comes behind one that was not obeyed.
 constexpr Duration kReminder = std::chrono::milliseconds(100);
 
+// How long servers may take to do what the kernel has an answer to.
+constexpr Duration kForDuties = std::chrono::seconds(2);
 // How long operations may take to see that their connections are closed.
 constexpr Duration kForTheLast = std::chrono::seconds(5);
 
@@ -86,14 +88,14 @@ void Worker::stop() {
   stopping_ = true;
   asio::post(context_, [this] { context_.stop(); });
   thread_.join();
-  // Operations hold what goes with this worker, so each comes to its end.
-  session_->close();
   context_.restart();
   current_worker = this;
-  const TimePoint deadline = clock_->now() + kForTheLast;
-  while (operations_ > 0 && clock_->now() < deadline) {
-    context_.run_one_for(kReminder);
-  }
+  TimePoint deadline = clock_->now() + kForDuties;
+  while (duties_ > 0 && clock_->now() < deadline) context_.run_one_for(kReminder);
+  // Operations hold what goes with this worker, so each comes to its end.
+  session_->close();
+  deadline = clock_->now() + kForTheLast;
+  while (operations_ > 0 && clock_->now() < deadline) context_.run_one_for(kReminder);
   current_worker = nullptr;
   if (operations_ == 0) return;
   spdlog::error("{} operations do not end", operations_.load());

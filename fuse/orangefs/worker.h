@@ -53,6 +53,19 @@ class Worker {
   // Ends the thread: what is under way ends as if the connections were lost. Any other thread.
   void stop();
 
+  // Work that goes on although the kernel has its answer, such as the removal of what nobody can
+  // see any more. stop() waits for it a while. Of the worker's thread.
+  class Duty {
+   public:
+    explicit Duty(Worker& worker) : worker_(worker) { ++worker_.duties_; }
+    ~Duty() { --worker_.duties_; }
+    Duty(const Duty&) = delete;
+    Duty& operator=(const Duty&) = delete;
+
+   private:
+    Worker& worker_;
+  };
+
   // The worker of the calling thread.
   [[nodiscard]] static Worker& current();
 
@@ -100,6 +113,7 @@ class Worker {
   std::vector<std::unique_ptr<Buffer>> spare_;
   std::atomic<bool> stopping_ = false;
   std::atomic<std::size_t> operations_ = 0;
+  std::size_t duties_ = 0;
   std::thread thread_;
 };
 

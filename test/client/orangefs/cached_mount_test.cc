@@ -188,6 +188,47 @@ TEST_F(CachedMount, RemovingGoesByWhatTheNameIsNowNotByTheCache) {
   EXPECT_EQ(run_task(loop_, other_->lookup(directory_, "file")).value_or(0), *now);
 }
 
+TEST_F(CachedMount, ANameThatTheCacheKnowsIsRemovedForWhatItLeadsToNow) {
+  ASSERT_TRUE(run_task(loop_, ours_->stat_name(directory_, "file")));
+  ASSERT_EQ(problem(run_task(loop_, other_->remove(directory_, "file"))), 0);
+  const auto now = run_task(loop_, other_->mkdir(directory_, "file", 0755));
+  ASSERT_TRUE(now);
+  const auto inside = run_task(loop_, other_->create(*now, "inside", 0644));
+  ASSERT_TRUE(inside);
+  EXPECT_EQ(problem(run_task(loop_, ours_->remove(directory_, "file", Removal::not_directory))),
+            EISDIR);
+  EXPECT_EQ(run_task(loop_, other_->lookup(directory_, "file")).value_or(0), *now);
+  EXPECT_EQ(run_task(loop_, other_->lookup(*now, "inside")).value_or(0), *inside);
+}
+
+TEST_F(CachedMount, ANameThatTheCacheKnowsAndThatIsGoneIsMissing) {
+  ASSERT_TRUE(run_task(loop_, ours_->stat_name(directory_, "file")));
+  ASSERT_EQ(problem(run_task(loop_, other_->remove(directory_, "file"))), 0);
+  EXPECT_EQ(problem(run_task(loop_, ours_->remove(directory_, "file"))), ENOENT);
+}
+
+TEST_F(CachedMount, AFileThatTheMountMakesIsKnownAndItsRemovalSeenAtOnce) {
+  const auto made = run_task(loop_, ours_->create_and_open(directory_, "new", 0640));
+  ASSERT_TRUE(made);
+  EXPECT_EQ((*made)->status().permissions, 0640U);
+  EXPECT_EQ(caches_->name(directory_, "new", *ours_->caller(), clock_.now()), (*made)->handle());
+  bool told = false;
+  Gone gone = [&] {
+    told = true;
+    EXPECT_FALSE(caches_->name(directory_, "new", *ours_->caller(), clock_.now()));
+  };
+  ASSERT_EQ(problem(run_task(loop_, ours_->remove(directory_, "new", Removal::any, {}, gone))), 0);
+  EXPECT_TRUE(told);
+  const orangefs::Handle handle = (*made)->handle();
+  EXPECT_EQ(problem(run_task(loop_, other_->stat(handle))), ENOENT);
+}
+
+TEST_F(CachedMount, AFileWhoseNameIsTakenIsNotMade) {
+  EXPECT_EQ(problem(run_task(loop_, ours_->create_and_open(directory_, "file", 0644))), EEXIST);
+  EXPECT_EQ(lookup(*ours_, "file"), 0);
+  EXPECT_EQ(run_task(loop_, ours_->lookup(directory_, "file")).value_or(0), file_);
+}
+
 // Threads with two sessions each. What one session has changed, the other sees.
 TEST(CachedMountOfManyThreads, EachThreadSeesItsOwnChangesThroughAllSessions) {
   const test::EmbeddedServers servers(1);

@@ -132,6 +132,27 @@ TEST_F(CachesTest, AnAnswerFromBeforeAChangeDoesNotEnterAfterIt) {
   EXPECT_EQ(known("b", alice_), 0U) << "its directory has changed";
 }
 
+TEST_F(CachesTest, ANameThatIsMadeIsKnownToItsMakerAndForgottenForOthers) {
+  put("a", bob_, 50);
+  const auto before = caches_.name_ticket(kDirectory, "a", clock_.now());
+  const auto asked_by_bob = caches_.name_ticket(kDirectory, "a", clock_.now());
+  caches_.name_made(before, kDirectory, "a", alice_, 51);
+  EXPECT_EQ(known("a", alice_), 51U);
+  EXPECT_EQ(known("a", bob_), 0U);
+  caches_.put_name(asked_by_bob, kDirectory, "a", bob_, 50);
+  EXPECT_EQ(known("a", bob_), 0U) << "asked before the name was made";
+}
+
+TEST_F(CachesTest, ANameThatWasChangedWhileItWasMadeIsNotKnown) {
+  put("a", bob_, 50);
+  const auto before = caches_.name_ticket(kDirectory, "a", clock_.now());
+  caches_.forget_name(kDirectory, "a");
+  put("a", bob_, 52);
+  caches_.name_made(before, kDirectory, "a", alice_, 51);
+  EXPECT_EQ(known("a", alice_), 0U);
+  EXPECT_EQ(known("a", bob_), 0U);
+}
+
 TEST_F(CachesTest, AnAnswerToAnEarlierQuestionDoesNotDisplaceALaterOne) {
   const auto early = caches_.name_ticket(kDirectory, "a", clock_.now());
   pass(1ms);
