@@ -40,6 +40,7 @@ MAY_INCLUDE = {
     "fuse": ["base", "net", "client", "protocols", "schedulers", "stage", "control/admin", "control/host",
              "control/metrics", "control/store", "control/wire"],
     "tools/vpfsctl": ["base", "net", "control/wire"],
+    "tools/sim": ["base", "control/admin", "proxy", "sim"],
     "sim": ["base", "schedulers", "stage", "control/allocation"],
     "bench": None,  # None: anything
     "test": None,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "dataserver/store/device_model.h"
+#include "base/device_model.h"
 #include "protocols/beegfs/message_header.h"
 
 namespace vpfs::dataserver {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "dataserver/store/device_model.h"
+#include "base/device_model.h"
 #include "net/async.h"
 
 namespace vpfs::dataserver {

@@ -7,7 +7,7 @@
 #include "base/pipe.h"
 #include "base/units.h"
 
-namespace vpfs::dataserver {
+namespace vpfs {
 
 struct DeviceSettings {
   BytesPerSecond bandwidth;
@@ -32,4 +32,4 @@ class DeviceModel {
   std::vector<TimePoint> free_at_;  // one for each request that may be in at once
 };
 
-}  // namespace vpfs::dataserver
+}  // namespace vpfs

@@ -1,8 +1,8 @@
-#include "dataserver/store/device_model.h"
+#include "base/device_model.h"
 
 #include <gtest/gtest.h>
 
-namespace vpfs::dataserver {
+namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
@@ -52,4 +52,4 @@ TEST(DeviceModel, BackloggedItMovesExactlyItsBandwidth) {
 }
 
 }  // namespace
-}  // namespace vpfs::dataserver
+}  // namespace vpfs

@@ -1,8 +1,8 @@
-#include "dataserver/store/device_model.h"
+#include "base/device_model.h"
 
 #include <algorithm>
 
-namespace vpfs::dataserver {
+namespace vpfs {
 
 DeviceModel::DeviceModel(const DeviceSettings& settings)
     : settings_(settings),
@@ -21,4 +21,4 @@ TimePoint DeviceModel::finish(TimePoint now, Bytes size, bool fixed_time) {
   return done;
 }
 
-}  // namespace vpfs::dataserver
+}  // namespace vpfs

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config_reader.h"
+#include "base/device_model.h"
+#include "base/units.h"
+#include "stage/address.h"
+
+namespace vpfs::sim {
+
+// An application of a scenario, in the words of vpfs-load's configuration.
+struct SimulatedApplication {
+  enum class Arrivals : std::uint8_t { closed, even, random };
+  struct Burst {
+    Duration length = {};
+    Duration interval = {};
+  };
+
+  std::string name;
+  std::string jobid;  // the hint on every I/O
+  std::uint32_t uid = 0;
+  stage::Address client;        // of its nodes, for rules that ask for it
+  std::uint64_t processes = 1;  // each with a file of its own
+  // Of each process. In a closed loop each request that is answered makes room for the next. With
+  // other arrivals they come at `rate`, however many are under way.
+  std::uint64_t outstanding = 1;
+  Arrivals arrivals = Arrivals::closed;
+  Duration between = {};  // arrivals of one process, in the mean
+  Bytes size = {kMiB};
+  std::uint64_t read_percent = 0;
+  bool random_places = false;
+  Bytes file_size = {64 * kMiB};
+  std::uint64_t datafiles = 0;        // servers of a file; 0: all
+  Duration think = Duration::zero();  // from an answer to the next request in its place
+  Duration start = Duration::zero();
+  std::optional<Duration> stop;
+  std::optional<Burst> burst;
+};
+
+// What vpfs-sim runs: a file system of servers, each behind a proxy, and applications.
+struct Scenario {
+  // Of vpfs-proxy: a path as it stands in the file.
+  std::string configuration;
+  std::uint64_t servers = 1;
+  DeviceSettings device;  // of each server
+  Bytes strip_size = {64 * kKiB};
+  Bytes flow_buffer_size = {256 * kKiB};
+  Duration round_trip = std::chrono::microseconds(100);  // between a client and a server
+  Duration duration = std::chrono::seconds(10);          // measured
+  Duration warm_up = std::chrono::seconds(1);
+  Duration interval = std::chrono::seconds(1);  // of the course over time
+  std::uint64_t seed = 1;
+  std::vector<SimulatedApplication> applications;
+
+  [[nodiscard]] Duration run_length() const { return warm_up + duration; }
+};
+
+// Reads the schema of conf/sim/two-jobs.yaml. Meaningful only when `errors` stays empty.
+[[nodiscard]] Scenario read_scenario(std::string_view text, ConfigErrors& errors);
+
+}  // namespace vpfs::sim

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/whatif/scenario.h"
+#include "sim/whatif/what_if.h"
+
+namespace vpfs::sim_tool {
+
+// A scenario that was run.
+struct Run {
+  std::string name;  // of its file
+  sim::Scenario scenario;
+  std::string policy;
+  sim::WhatIfResult result;
+};
+
+// What each application got, in lines for people.
+[[nodiscard]] std::string to_table(const Run& run);
+// Two runs side by side. Applications are matched by their names.
+[[nodiscard]] std::string to_comparison(const Run& before, const Run& after);
+// Everything, with times in microseconds and rates in MiB/s. The same for all machines.
+[[nodiscard]] std::string to_json(std::span<const Run> runs);
+// The rate of each application over the measured time, one picture for each run, as SVG.
+[[nodiscard]] std::string to_svg(std::span<const Run> runs);
+
+}  // namespace vpfs::sim_tool
