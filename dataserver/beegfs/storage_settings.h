@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/units.h"
 #include "base/device_model.h"
+#include "base/units.h"
 #include "protocols/beegfs/message_header.h"
 
 namespace vpfs::dataserver {

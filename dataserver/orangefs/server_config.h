@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/config_reader.h"
-#include "base/units.h"
 #include "base/device_model.h"
+#include "base/units.h"
 #include "dataserver/store/engine.h"
 
 namespace vpfs::dataserver {

@@ -97,10 +97,9 @@ class ExampleConfigurations : public ::testing::Test {
   }
   // The same in front of a BeeGFS storage server, with the configuration `text`.
   void run_beegfs(const std::string& text, const std::string& applications) {
-    const dataserver::DeviceSettings device = {
-        .bandwidth = {static_cast<std::uint64_t>(kDevice) << 20},
-        .per_request = {},
-        .parallelism = 1};
+    const DeviceSettings device = {.bandwidth = {static_cast<std::uint64_t>(kDevice) << 20},
+                                   .per_request = {},
+                                   .parallelism = 1};
     BeegfsStorage storage({.targets = {101, 102}, .device = device});
     proxy_.emplace(ProxySettings{.upstream = storage.port(), .whole = text});
     measure(fmt::format("beegfs://127.0.0.1:{}/101", proxy_->port()), applications);

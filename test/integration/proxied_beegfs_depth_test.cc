@@ -20,8 +20,8 @@ TEST(ProxiedBeegfsDepth, HoldsForWhoeverLies) {
   for (const Lie lie : {Lie::target, Lie::nobody, Lie::server, Lie::mirror}) {
     SCOPED_TRACE(static_cast<int>(lie));
     // The device takes a millisecond per request.
-    BeegfsStorage storage({.device = dataserver::DeviceSettings{
-                               .bandwidth = {100 << 20}, .per_request = 1ms, .parallelism = 8}});
+    BeegfsStorage storage(
+        {.device = DeviceSettings{.bandwidth = {100 << 20}, .per_request = 1ms, .parallelism = 8}});
     ProxyProcess proxy({.upstream = storage.port(),
                         .protocol = "beegfs",
                         .workers = 2,

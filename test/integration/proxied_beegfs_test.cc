@@ -23,7 +23,7 @@ class ProxiedBeegfs : public ::testing::Test {
  protected:
   static StorageSettings device(std::uint64_t mib_per_second) {
     return {.targets = {101, 102},
-            .device = dataserver::DeviceSettings{
+            .device = DeviceSettings{
                 .bandwidth = {mib_per_second << 20}, .per_request = {}, .parallelism = 4}};
   }
   void begin(const StorageSettings& storage, const std::string& virtual_pfs, unsigned depth,

@@ -60,7 +60,7 @@ class SharesByUser : public ::testing::TestWithParam<Case> {
   }
 
   BeegfsStorage storage_{
-      {.device = dataserver::DeviceSettings{
+      {.device = DeviceSettings{
            .bandwidth = {GetParam().mib_per_second << 20}, .per_request = {}, .parallelism = 4}}};
   ProxyProcess proxy_{
       {.upstream = storage_.port(),

@@ -22,7 +22,7 @@ constexpr int kTasks = 16;              // of each slow application
 
 // A device that takes a millisecond per request.
 StorageSettings storage_of(std::uint64_t mib_per_second) {
-  return {.device = dataserver::DeviceSettings{
+  return {.device = DeviceSettings{
               .bandwidth = {mib_per_second << 20}, .per_request = 1ms, .parallelism = 8}};
 }
 

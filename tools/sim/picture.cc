@@ -23,7 +23,8 @@ constexpr int kPlotWidth = 480;
 constexpr int kPlotHeight = 180;
 constexpr int kMostNames = 10;
 
-double rate(const Run& run, const sim::ApplicationResult& application, std::size_t interval) {
+double rate(const FinishedRun& run, const sim::ApplicationResult& application,
+            std::size_t interval) {
   const Duration begin = run.scenario.interval * static_cast<std::int64_t>(interval);
   const Duration length = std::min(run.scenario.interval, run.scenario.duration - begin);
   return static_cast<double>(application.course[interval].count) / static_cast<double>(kMiB) /
@@ -64,7 +65,7 @@ double round_up(double value) {
   return scale * 10;
 }
 
-void draw_axes(const Run& run, double most, int top, std::string& svg) {
+void draw_axes(const FinishedRun& run, double most, int top, std::string& svg) {
   constexpr int kSteps = 4;
   const double length = std::chrono::duration<double>(run.scenario.duration).count();
   svg += fmt::format("<text x='{}' y='{}' font-weight='bold'>{}: {}</text>\n", kLeft, top - 12,
@@ -84,7 +85,7 @@ void draw_axes(const Run& run, double most, int top, std::string& svg) {
   svg += fmt::format("<text x='{}' y='{}'>MiB/s</text>\n", 6, top + 4);
 }
 
-void draw(const Run& run, int top, std::string& svg) {
+void draw(const FinishedRun& run, int top, std::string& svg) {
   double most = 0;
   for (const sim::ApplicationResult& each : run.result.applications) {
     for (std::size_t i = 0; i < each.course.size(); ++i) most = std::max(most, rate(run, each, i));
@@ -116,14 +117,14 @@ void draw(const Run& run, int top, std::string& svg) {
 
 }  // namespace
 
-std::string to_svg(std::span<const Run> runs) {
+std::string to_svg(std::span<const FinishedRun> runs) {
   const int height = kHeight * static_cast<int>(runs.size());
   std::string svg = fmt::format(
       "<svg xmlns='http://www.w3.org/2000/svg' width='{}' height='{}' font-family='sans-serif' "
       "font-size='12'>\n<rect width='100%' height='100%' fill='white'/>\n",
       kWidth, height);
   int top = kTop;
-  for (const Run& run : runs) {
+  for (const FinishedRun& run : runs) {
     draw(run, top, svg);
     top += kHeight;
   }

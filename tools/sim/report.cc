@@ -33,14 +33,14 @@ bool contains(const auto& texts, std::string_view text) {
   return std::ranges::find(texts, text) != texts.end();
 }
 
-std::uint64_t moved_by_all(const Run& run) {
+std::uint64_t moved_by_all(const FinishedRun& run) {
   std::uint64_t sum = 0;
   for (const ApplicationResult& each : run.result.applications) sum += each.moved.count;
   return sum;
 }
 
 // What the weights promise the application's virtual PFS while all of them want more than they get.
-double entitled_percent(const Run& run, const ApplicationResult& application) {
+double entitled_percent(const FinishedRun& run, const ApplicationResult& application) {
   std::vector<std::string_view> counted;
   std::uint64_t sum = 0;
   for (const ApplicationResult& each : run.result.applications) {
@@ -55,11 +55,11 @@ std::string time_text(const LatencyHistogram& times, double quantile) {
   return times.count() == 0 ? "-" : fmt::format("{:.0f}", microseconds(times.quantile(quantile)));
 }
 
-std::string rate_text(const Run& run, const ApplicationResult& application) {
+std::string rate_text(const FinishedRun& run, const ApplicationResult& application) {
   return fmt::format("{:.1f}", mib_per_second(application.moved, run.scenario.duration));
 }
 
-std::string heading(const Run& run) {
+std::string heading(const FinishedRun& run) {
   const sim::Scenario& scenario = run.scenario;
   return fmt::format(
       "{}: policy {}, {} {} of {}, {} a request, {} at once; {} after {} of warm-up, seed {}\n",
@@ -76,7 +76,7 @@ Json times_json(const LatencyHistogram& times) {
           {"max", microseconds(times.max())}};
 }
 
-Json application_json(const Run& run, const ApplicationResult& application) {
+Json application_json(const FinishedRun& run, const ApplicationResult& application) {
   Json course = Json::array();
   Duration begin = Duration::zero();
   for (const Bytes moved : application.course) {
@@ -99,7 +99,7 @@ Json application_json(const Run& run, const ApplicationResult& application) {
 
 }  // namespace
 
-std::string to_table(const Run& run) {
+std::string to_table(const FinishedRun& run) {
   TextTable table({"application", "virtual PFS", ">MiB/s", ">share %", ">entitled %", ">requests/s",
                    ">wait p50 us", ">wait p99 us", ">latency p50 us", ">latency p99 us"});
   const std::uint64_t all = moved_by_all(run);
@@ -117,15 +117,16 @@ std::string to_table(const Run& run) {
                      mib_per_second(Bytes{all}, run.scenario.duration));
 }
 
-std::string to_comparison(const Run& before, const Run& after) {
+std::string to_comparison(const FinishedRun& before, const FinishedRun& after) {
   TextTable table({"application", ">MiB/s A", ">MiB/s B", ">B/A", ">share % A", ">share % B",
                    ">wait p99 us A", ">wait p99 us B", ">latency p99 us A", ">latency p99 us B"});
-  const auto find = [](const Run& run, const std::string& name) -> const ApplicationResult* {
+  const auto find = [](const FinishedRun& run,
+                       const std::string& name) -> const ApplicationResult* {
     const auto found = std::ranges::find(run.result.applications, name, &ApplicationResult::name);
     return found == run.result.applications.end() ? nullptr : &*found;
   };
   std::vector<std::string> names;
-  for (const Run* const run : {&before, &after}) {
+  for (const FinishedRun* const run : {&before, &after}) {
     for (const ApplicationResult& each : run->result.applications) {
       if (!contains(names, each.name)) names.push_back(each.name);
     }
@@ -163,9 +164,9 @@ std::string to_comparison(const Run& before, const Run& after) {
                      mib_per_second(Bytes{all_after}, after.scenario.duration));
 }
 
-std::string to_json(std::span<const Run> runs) {
+std::string to_json(std::span<const FinishedRun> runs) {
   Json all = Json::array();
-  for (const Run& run : runs) {
+  for (const FinishedRun& run : runs) {
     Json json = {{"scenario", run.name},
                  {"policy", run.policy},
                  {"servers", run.scenario.servers},

@@ -10,7 +10,7 @@
 namespace vpfs::sim_tool {
 
 // A scenario that was run.
-struct Run {
+struct FinishedRun {
   std::string name;  // of its file
   sim::Scenario scenario;
   std::string policy;
@@ -18,12 +18,12 @@ struct Run {
 };
 
 // What each application got, in lines for people.
-[[nodiscard]] std::string to_table(const Run& run);
+[[nodiscard]] std::string to_table(const FinishedRun& run);
 // Two runs side by side. Applications are matched by their names.
-[[nodiscard]] std::string to_comparison(const Run& before, const Run& after);
+[[nodiscard]] std::string to_comparison(const FinishedRun& before, const FinishedRun& after);
 // Everything, with times in microseconds and rates in MiB/s. The same for all machines.
-[[nodiscard]] std::string to_json(std::span<const Run> runs);
+[[nodiscard]] std::string to_json(std::span<const FinishedRun> runs);
 // The rate of each application over the measured time, one picture for each run, as SVG.
-[[nodiscard]] std::string to_svg(std::span<const Run> runs);
+[[nodiscard]] std::string to_svg(std::span<const FinishedRun> runs);
 
 }  // namespace vpfs::sim_tool

@@ -78,7 +78,7 @@ std::optional<Input> read(const std::string& file, const vpfs::stage::Names& nam
 }
 
 // Runs it in steps, with a line about each on a terminal.
-vpfs::sim_tool::Run run(const Input& input) {
+vpfs::sim_tool::FinishedRun run(const Input& input) {
   constexpr int kSteps = 100;
   const bool live = ::isatty(STDERR_FILENO) == 1;
   vpfs::sim::WhatIf simulation(input.scenario, input.config);
@@ -133,7 +133,7 @@ int run(const Options& options) {
     for (const std::string& file : options.scenarios) fmt::print("{}: ok\n", file);
     return kGood;
   }
-  std::vector<vpfs::sim_tool::Run> runs;
+  std::vector<vpfs::sim_tool::FinishedRun> runs;
   for (const Input& input : inputs) runs.push_back(run(input));
   if (options.compare) {
     fmt::print("{}", vpfs::sim_tool::to_comparison(runs[0], runs[1]));

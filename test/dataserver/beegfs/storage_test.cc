@@ -246,8 +246,8 @@ TEST(BeegfsStorage, AFullServerTakesTheDataBeforeItSaysSo) {
 }
 
 TEST(BeegfsStorage, AModelledDeviceTakesItsTime) {
-  BeegfsStorage storage({.device = dataserver::DeviceSettings{
-                             .bandwidth = {10 * kMiB}, .per_request = {}, .parallelism = 1}});
+  BeegfsStorage storage(
+      {.device = DeviceSettings{.bandwidth = {10 * kMiB}, .per_request = {}, .parallelism = 1}});
   WirePeer peer = WirePeer::connect(storage.port());
   const auto begin = std::chrono::steady_clock::now();
   peer.send(write_message(0, kMiB));

@@ -82,7 +82,7 @@ TEST(BeegfsProgram, VerifiesThroughMistakesOfTheServerWithoutAnError) {
 }
 
 TEST(BeegfsProgram, ApplicationsOfANodeShareItsConnections) {
-  BeegfsStorage storage({.device = dataserver::DeviceSettings{
+  BeegfsStorage storage({.device = DeviceSettings{
                              .bandwidth = {200 * kMiB}, .per_request = 100us, .parallelism = 1}});
   // The greedy application holds the connections, so the other one queues behind its requests.
   LoadRunSettings settings =

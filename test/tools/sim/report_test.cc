@@ -1,0 +1,77 @@
+#include "tools/sim/report.h"
+
+#include <array>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace vpfs::sim_tool {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+FinishedRun a_run(const std::string& name, std::uint64_t mib_of_a) {
+  FinishedRun run{.name = name, .scenario = {}, .policy = "sfq", .result = {}};
+  run.scenario.device = {.bandwidth = {100 * kMiB}, .per_request = 100us, .parallelism = 1};
+  run.scenario.duration = 2s;
+  run.scenario.interval = 1s;
+  sim::ApplicationResult a{.name = "a", .virtual_pfs = "first", .weight = 3};
+  a.moved = {mib_of_a * kMiB};
+  a.requests = mib_of_a;
+  a.course = {{mib_of_a * kMiB}, {0}};
+  a.held.record(1ms);
+  a.latency.record(2ms);
+  sim::ApplicationResult b{.name = "<b>", .virtual_pfs = "default", .weight = 1};
+  b.moved = {50 * kMiB};
+  b.course = {{0}, {50 * kMiB}};
+  run.result.applications = {a, b};
+  return run;
+}
+
+TEST(SimReport, ATableShowsSharesBesideWhatWeightsPromise) {
+  const std::string table = to_table(a_run("s.yaml", 150));
+  EXPECT_THAT(table, HasSubstr("policy sfq, 1 server of 100 MiB/s, 100 us a request, 1 at once"));
+  EXPECT_THAT(table, HasSubstr("a            first         75.0     75.0        75.0"));
+  EXPECT_THAT(table, HasSubstr("<b>          default       25.0     25.0        25.0"));
+  EXPECT_THAT(table, HasSubstr("all together 100.0 MiB/s"));
+}
+
+TEST(SimReport, AComparisonMatchesApplicationsByName) {
+  FinishedRun after = a_run("after.yaml", 75);
+  after.result.applications[1].name = "c";
+  const std::string text = to_comparison(a_run("before.yaml", 150), after);
+  EXPECT_THAT(text, HasSubstr("A: before.yaml"));
+  EXPECT_THAT(text, HasSubstr("B: after.yaml"));
+  EXPECT_THAT(text, HasSubstr("a               75.0     37.5  0.50"));
+  EXPECT_THAT(text, HasSubstr("<b>             25.0        -     -"));
+  EXPECT_THAT(text, HasSubstr("c                  -     25.0     -"));
+}
+
+TEST(SimReport, JsonHasTheCourseOverTime) {
+  const std::array<FinishedRun, 1> runs = {a_run("s.yaml", 150)};
+  const auto json = nlohmann::json::parse(to_json(runs));
+  const auto& a = json[0]["applications"][0];
+  EXPECT_EQ(a["course_mib_per_s"], nlohmann::json::array({150.0, 0.0}));
+  EXPECT_EQ(a["share_percent"], 75.0);
+  EXPECT_EQ(a["latency_us"]["max"], 2000.0);
+}
+
+TEST(SimReport, APictureHasALineForEachApplicationAndEscapesItsName) {
+  const std::array<FinishedRun, 2> runs = {a_run("one.yaml", 150), a_run("two.yaml", 10)};
+  const std::string svg = to_svg(runs);
+  std::size_t lines = 0;
+  for (std::size_t at = svg.find("<polyline"); at != std::string::npos;
+       at = svg.find("<polyline", at + 1)) {
+    ++lines;
+  }
+  EXPECT_EQ(lines, 4U);
+  EXPECT_THAT(svg, HasSubstr("&lt;b&gt;"));
+  EXPECT_THAT(svg, Not(HasSubstr("<b>")));
+}
+
+}  // namespace
+}  // namespace vpfs::sim_tool

@@ -1,0 +1,130 @@
+// vpfs-sim as a program.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "test/support/places.h"
+#include "test/support/process.h"
+
+namespace vpfs::sim_tool {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class SimProgram : public testing::Test {
+ protected:
+  SimProgram() { fs::create_directories(directory_); }
+  ~SimProgram() override { fs::remove_all(directory_); }
+
+  struct Outcome {
+    int code = -1;
+    std::string output;
+    std::string errors;
+  };
+  static Outcome run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), test::program("vpfs-sim"));
+    test::Process process(std::move(arguments));
+    const auto exit = process.wait();
+    return {exit ? exit->code : -1, process.output(), process.errors()};
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    const std::string path = (directory_ / name).string();
+    std::ofstream(path) << text;
+    return path;
+  }
+  std::string read(const std::string& name) {
+    std::ifstream file(directory_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const fs::path directory_ =
+      fs::temp_directory_path() / ("vpfs-sim-test-" + std::to_string(::getpid()));
+  const std::string example_ = test::source("conf/sim/two-jobs.yaml");
+};
+
+TEST_F(SimProgram, TheExampleGivesTheSameBytesEachTime) {
+  const std::string json = (directory_ / "result.json").string();
+  const std::string svg = (directory_ / "rates.svg").string();
+  const Outcome first = run({example_, "--json", json, "--svg", svg});
+  ASSERT_EQ(first.code, 0) << first.errors;
+  EXPECT_THAT(first.errors, HasSubstr("events"));
+  const std::string first_json = read("result.json");
+  const std::string first_svg = read("rates.svg");
+  EXPECT_THAT(first_svg, StartsWith("<svg "));
+  const Outcome again = run({example_, "--json", json, "--svg", svg});
+  EXPECT_EQ(again.output, first.output);
+  EXPECT_EQ(read("result.json"), first_json);
+  EXPECT_EQ(read("rates.svg"), first_svg);
+  const auto parsed = nlohmann::json::parse(first_json);
+  EXPECT_EQ(parsed[0]["applications"].size(), 3U);
+}
+
+TEST_F(SimProgram, TwoScenariosAreCompared) {
+  std::ifstream file(example_);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string old = "../sfq.yaml";
+  text.replace(text.find(old), old.size(), test::source("conf/fifo.yaml"));
+  const Outcome outcome = run({"--compare", example_, write("fifo.yaml", text)});
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("A: two-jobs.yaml: policy sfq"));
+  EXPECT_THAT(outcome.output, HasSubstr("B: fifo.yaml: policy fifo"));
+}
+
+TEST_F(SimProgram, EveryExampleOfAProxyCanBeSimulated) {
+  int examples = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(test::source("conf"))) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path());
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    if (text.find("\nproxy:") == std::string::npos) continue;
+    ++examples;
+    const std::string scenario =
+        write("s.yaml", "configuration: " + entry.path().string() +
+                            "\nservers: {device: {bandwidth: 50 MiB/s}}\nduration: 1 s\n"
+                            "applications:\n  - {name: a, outstanding: 4}\n");
+    const Outcome outcome = run({scenario});
+    EXPECT_EQ(outcome.code, 0) << entry.path() << outcome.errors;
+  }
+  EXPECT_GE(examples, 8);
+}
+
+TEST_F(SimProgram, MistakesOfAllFilesAreNamedAndNothingIsRun) {
+  const std::string proxy = write("proxy.yaml",
+                                  "proxy: {listen: 127.0.0.1:1, upstream: 127.0.0.1:2}\n"
+                                  "scheduler: {polixy: sfq}\n");
+  const std::string scenario = write("s.yaml",
+                                     "configuration: proxy.yaml\n"
+                                     "servers: {device: {bandwidth: 50 MiB/s}}\n"
+                                     "applications:\n  - {name: a}\n");
+  const std::string wrong = write("w.yaml",
+                                  "configuration: proxy.yaml\n"
+                                  "servers: {device: {bandwidth: 0}}\n"
+                                  "applications:\n  - {name: a}\n");
+  const Outcome outcome = run({scenario, wrong});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("proxy.yaml:2: scheduler.polixy: unknown key"));
+  EXPECT_THAT(outcome.errors, HasSubstr("w.yaml:2: servers.device.bandwidth: "));
+  EXPECT_EQ(outcome.output, "");
+  const Outcome missing = run({(directory_ / "none.yaml").string()});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.errors, HasSubstr("none.yaml"));
+  EXPECT_EQ(run({"--compare", example_}).code, 2);
+  EXPECT_EQ(run({}).code, 2);
+}
+
+TEST_F(SimProgram, AResultThatCannotBeWrittenIsAnError) {
+  const Outcome outcome = run({example_, "--json", (directory_ / "no" / "file").string()});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("cannot be written"));
+}
+
+}  // namespace
+}  // namespace vpfs::sim_tool
