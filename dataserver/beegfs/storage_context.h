@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "dataserver/beegfs/storage_settings.h"
 #include "base/device_model.h"
+#include "dataserver/beegfs/storage_settings.h"
 #include "dataserver/store/memory_bstream_store.h"
 #include "net/permits.h"
 #include "net/signal.h"

@@ -39,16 +39,25 @@ std::uint64_t moved_by_all(const FinishedRun& run) {
   return sum;
 }
 
-// What the weights promise the application's virtual PFS while all of them want more than they get.
+// What the weights promise the application's virtual PFS of all that was moved: in each interval
+// its part of what the virtual PFSes share that moved anything then.
 double entitled_percent(const FinishedRun& run, const ApplicationResult& application) {
-  std::vector<std::string_view> counted;
-  std::uint64_t sum = 0;
-  for (const ApplicationResult& each : run.result.applications) {
-    if (each.virtual_pfs.empty() || contains(counted, each.virtual_pfs)) continue;
-    counted.push_back(each.virtual_pfs);
-    sum += each.weight;
+  double entitled = 0;
+  for (std::size_t i = 0; i < application.course.size(); ++i) {
+    if (application.course[i] == Bytes{}) continue;
+    std::vector<std::string_view> counted;
+    std::uint64_t weights = 0;
+    std::uint64_t moved = 0;
+    for (const ApplicationResult& each : run.result.applications) {
+      moved += each.course[i].count;
+      if (each.course[i] == Bytes{} || contains(counted, each.virtual_pfs)) continue;
+      counted.push_back(each.virtual_pfs);
+      weights += each.weight;
+    }
+    entitled += static_cast<double>(moved) * application.weight / static_cast<double>(weights);
   }
-  return application.virtual_pfs.empty() ? 0 : percent(application.weight, sum);
+  const std::uint64_t all = moved_by_all(run);
+  return all == 0 ? 0 : 100 * entitled / static_cast<double>(all);
 }
 
 std::string time_text(const LatencyHistogram& times, double quantile) {

@@ -40,6 +40,15 @@ TEST(SimReport, ATableShowsSharesBesideWhatWeightsPromise) {
   EXPECT_THAT(table, HasSubstr("all together 100.0 MiB/s"));
 }
 
+TEST(SimReport, AnApplicationIsEntitledToNothingWhileItIsAway) {
+  FinishedRun run = a_run("s.yaml", 150);
+  run.result.applications[1].course = {{50 * kMiB}, {0}};
+  run.result.applications[1].weight = 2;
+  EXPECT_THAT(to_table(run), HasSubstr("75.0        60.0"));
+  run.result.applications[1].course = {{0}, {50 * kMiB}};
+  EXPECT_THAT(to_table(run), HasSubstr("75.0        75.0"));
+}
+
 TEST(SimReport, AComparisonMatchesApplicationsByName) {
   FinishedRun after = a_run("after.yaml", 75);
   after.result.applications[1].name = "c";
