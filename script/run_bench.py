@@ -41,6 +41,7 @@ BENCHMARKS = {
     "fuse": ["vpfs-mount", "vpfs-server", "vpfs-load"],
     "fio": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
     "ior": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
+    "simulator": ["vpfs-sim", "vpfs-server", "vpfs-proxy", "vpfs-load"],
 }
 # Where bench/NAME.py has another name, since bench/NAME is a folder.
 MODULES = {"control": "control_cycles"}
