@@ -22,6 +22,13 @@ void ProxiedServer::arrive(Request& request) {
   pump();
 }
 
+bool ProxiedServer::allocate(const stage::Cycle& cycle,
+                             std::span<const stage::Allocation> allocations) {
+  const stage::CycleAnswer answer = stage_.allocate(cycle, allocations, engine_.now());
+  pump();
+  return answer.result == stage::CycleResult::applied;
+}
+
 void ProxiedServer::pump() {
   let_go_.clear();
   const TimePoint until = stage_.release(engine_.now(), let_go_);

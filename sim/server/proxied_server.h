@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/device_model.h"
@@ -41,6 +42,8 @@ class ProxiedServer {
   ProxiedServer& operator=(const ProxiedServer&) = delete;
 
   void arrive(Request& request);
+  // A cycle of a coordinator has come. Returns whether the stage applied it.
+  bool allocate(const stage::Cycle& cycle, std::span<const stage::Allocation> allocations);
   [[nodiscard]] stage::Stage& stage() { return stage_; }
 
  private:

@@ -52,6 +52,19 @@ void read_arrivals(ConfigReader& reader, SimulatedApplication& application) {
   }
 }
 
+// The servers that its files are on.
+void read_places(ConfigReader& reader, const Scenario& scenario,
+                 SimulatedApplication& application) {
+  ConfigReader section = reader.child("servers");
+  section.get("first", &application.first_server, 0, scenario.servers - 1);
+  application.servers = scenario.servers - application.first_server;
+  section.get("count", &application.servers, 1, application.servers);
+  reader.get("datafiles", &application.datafiles, 0, kMostServers);
+  if (application.datafiles > application.servers) {
+    reader.report("datafiles", fmt::format("is more than the {} servers", application.servers));
+  }
+}
+
 SimulatedApplication read_application(ConfigReader& reader, const Scenario& scenario) {
   SimulatedApplication application;
   reader.require("name");
@@ -80,10 +93,7 @@ SimulatedApplication read_application(ConfigReader& reader, const Scenario& scen
   if (application.file_size < application.size) {
     reader.report("file_size", "is smaller than one request");
   }
-  reader.get("datafiles", &application.datafiles, 0, kMostServers);
-  if (application.datafiles > scenario.servers) {
-    reader.report("datafiles", fmt::format("is more than the {} servers", scenario.servers));
-  }
+  read_places(reader, scenario, application);
   reader.get("start", &application.start, 0ns, kLongest);
   Duration stop = {};
   if (reader.get("stop", &stop, 0ns, kLongest)) {
@@ -105,6 +115,51 @@ void read_servers(ConfigReader reader, Scenario& scenario) {
   device.get("bandwidth", &scenario.device.bandwidth, {1}, {Pipe::kMostPerSecond});
   device.get("per_request", &scenario.device.per_request, 0ns, std::chrono::seconds(60));
   device.get("parallelism", &scenario.device.parallelism, 1, 1024);
+}
+
+void read_absence(ConfigReader& reader, CoordinatorSettings& coordinator) {
+  if (!reader.has("away")) return;
+  ConfigReader section = reader.child("away");
+  Absence away;
+  section.require("from");
+  section.require("until");
+  section.get("from", &away.from, 0ns, kLongest);
+  section.get("until", &away.until, 0ns, kLongest);
+  if (away.until < away.from + coordinator.period) {
+    section.report("until", "is not a period after `from`");
+  }
+  coordinator.away = away;
+}
+
+void read_coordinator(ConfigReader reader, Scenario& scenario) {
+  CoordinatorSettings coordinator;
+  std::string policy = "total";
+  reader.choose("policy", &policy, {"total", "psfa"});
+  coordinator.policy = allocation::find_policy(policy);
+  reader.get("period", &coordinator.period, 1ms, std::chrono::hours(1));
+  reader.get("lease", &coordinator.lease, 1ms, kLongest);
+  reader.get("transit", &coordinator.transit, 0ns, kLongest);
+  reader.get("round_trip", &coordinator.round_trip, 0ns, kLongest);
+  if (coordinator.lease <= coordinator.period) reader.report("lease", "is not above the period");
+  if (coordinator.round_trip >= coordinator.period) {
+    reader.report("round_trip", "is not below the period");
+  }
+  for (const char* const key : {"capacity", "floor"}) {
+    if (reader.has(key) && !coordinator.policy->needs_caps) {
+      reader.report(key, "is for policy: psfa");
+    }
+  }
+  BytesPerSecond capacity;
+  BytesPerSecond floor;
+  if (coordinator.policy->needs_caps) {
+    reader.require("capacity");
+    reader.get("capacity", &capacity, {1}, {Pipe::kMostPerSecond});
+    reader.get("floor", &floor, {1}, {Pipe::kMostPerSecond});
+  }
+  coordinator.amounts.capacity.bytes = capacity.count;
+  coordinator.amounts.floor.bytes = floor.count;
+  read_absence(reader, coordinator);
+  scenario.coordinator = coordinator;
 }
 
 void check_memory(ConfigReader& reader, const Scenario& scenario) {
@@ -134,6 +189,7 @@ Scenario read_scenario(std::string_view text, ConfigErrors& errors) {
   reader.get("warm_up", &scenario.warm_up, 0ns, kLongest);
   reader.get("interval", &scenario.interval, 1ms, kLongest);
   reader.get("seed", &scenario.seed, 0, ~std::uint64_t{0});
+  if (reader.has("coordinator")) read_coordinator(reader.child("coordinator"), scenario);
   reader.require("applications");
   std::set<std::string> names;
   const bool is_list = reader.for_each("applications", [&](ConfigReader& each) {

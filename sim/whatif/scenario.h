@@ -9,6 +9,7 @@
 #include "base/config_reader.h"
 #include "base/device_model.h"
 #include "base/units.h"
+#include "sim/coordinator/coordinator.h"
 #include "stage/address.h"
 
 namespace vpfs::sim {
@@ -35,7 +36,11 @@ struct SimulatedApplication {
   std::uint64_t read_percent = 0;
   bool random_places = false;
   Bytes file_size = {64 * kMiB};
-  std::uint64_t datafiles = 0;        // servers of a file; 0: all
+  // Its files lie on the servers from `first_server` on, `servers` of them; 0: all. Each file has
+  // datafiles on so many of those; 0: all.
+  std::uint64_t first_server = 0;
+  std::uint64_t servers = 0;
+  std::uint64_t datafiles = 0;
   Duration think = Duration::zero();  // from an answer to the next request in its place
   Duration start = Duration::zero();
   std::optional<Duration> stop;
@@ -55,12 +60,14 @@ struct Scenario {
   Duration warm_up = std::chrono::seconds(1);
   Duration interval = std::chrono::seconds(1);  // of the course over time
   std::uint64_t seed = 1;
+  std::optional<CoordinatorSettings> coordinator;  // nothing: each server shares alone
   std::vector<SimulatedApplication> applications;
 
   [[nodiscard]] Duration run_length() const { return warm_up + duration; }
 };
 
-// Reads the schema of conf/sim/two-jobs.yaml. Meaningful only when `errors` stays empty.
+// Reads the schema of conf/sim/two-jobs.yaml and conf/sim/site.yaml. Meaningful only when `errors`
+// stays empty.
 [[nodiscard]] Scenario read_scenario(std::string_view text, ConfigErrors& errors);
 
 }  // namespace vpfs::sim

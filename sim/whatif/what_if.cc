@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "sim/whatif/striping.h"
 
@@ -15,12 +17,17 @@ namespace {
 // Independent sequences of random numbers for each process.
 constexpr std::uint64_t kProcessesOfAnApplication = std::uint64_t{1} << 32;
 
+allocation::Abilities abilities_of(const stage::Config& config) {
+  const bool caps = stage::policy_of(config).caps;
+  return {.caps = caps, .metadata_caps = caps && config.schedule_metadata};
+}
+
 }  // namespace
 
 struct WhatIf::Process {
   std::size_t application = 0;
   std::uint64_t number = 0;  // in it
-  std::size_t first_server = 0;
+  std::size_t turn = 0;      // of its file's first datafile, among the servers of the application
   std::uint64_t places = 1;  // of requests in its file
   std::uint64_t cursor = 0;
   Random random;
@@ -35,6 +42,17 @@ struct WhatIf::Io {
 struct WhatIf::Part : ProxiedServer::Request {
   Io* io = nullptr;
 };
+
+std::string problem_of(const Scenario& scenario, const stage::Config& config) {
+  if (!scenario.coordinator) return "";
+  const PolicyKind& policy = stage::policy_of(config);
+  const allocation::PolicyKind& coordinator = *scenario.coordinator->policy;
+  const bool is_able = (policy.caps || !coordinator.needs_caps) &&
+                       (policy.elsewhere || !coordinator.needs_elsewhere);
+  if (is_able) return "";
+  return fmt::format("coordinator.policy: {} has nothing that the scheduler's policy {} can do",
+                     coordinator.name, policy.name);
+}
 
 WhatIf::WhatIf(const Scenario& scenario, const stage::Config& config)
     : scenario_(scenario), config_(config), cost_(config.cost), classifier_([&] {
@@ -51,6 +69,11 @@ WhatIf::WhatIf(const Scenario& scenario, const stage::Config& config)
         .done = [this](ProxiedServer::Request& request) { part_done(request); }};
     servers_.push_back(
         std::make_unique<ProxiedServer>(engine_, config, settings, std::move(owner)));
+  }
+  if (scenario.coordinator) {
+    std::vector<ProxiedServer*> servers;
+    for (const auto& each : servers_) servers.push_back(each.get());
+    coordinator_.emplace(engine_, *scenario.coordinator, std::move(servers), abilities_of(config));
   }
   for (std::size_t i = 0; i < scenario.applications.size(); ++i) start(i);
 }
@@ -69,7 +92,7 @@ void WhatIf::start(std::size_t application) {
     Process& process = processes_.emplace_back(Process{
         .application = application,
         .number = number,
-        .first_server = processes_.size() % servers_.size(),
+        .turn = processes_.size() % servers_of(settings),
         .places = settings.file_size.count / settings.size.count,
         .random = Random(scenario_.seed, (application + 1) * kProcessesOfAnApplication + number)});
     if (settings.arrivals == SimulatedApplication::Arrivals::closed) {
@@ -81,6 +104,10 @@ void WhatIf::start(std::size_t application) {
       arrive_next(process, begin + settings.between * part / of);
     }
   }
+}
+
+std::uint64_t WhatIf::servers_of(const SimulatedApplication& settings) const {
+  return settings.servers > 0 ? settings.servers : servers_.size() - settings.first_server;
 }
 
 TimePoint WhatIf::next_start(const SimulatedApplication& settings, TimePoint time) const {
@@ -123,12 +150,13 @@ void WhatIf::begin(Process& process) {
   free_ios_.pop_back();
   io = {.process = &process, .begun = engine_.now(), .parts_left = 0};
   const std::uint64_t strip = scenario_.strip_size.count;
-  const std::uint64_t datafiles = settings.datafiles > 0 ? settings.datafiles : servers_.size();
+  const std::uint64_t its = servers_of(settings);
+  const std::uint64_t datafiles = settings.datafiles > 0 ? settings.datafiles : its;
   for (std::uint64_t i = 0; i < datafiles; ++i) {
     const Bytes size{bytes_on_datafile(offset + settings.size.count, strip, datafiles, i) -
                      bytes_on_datafile(offset, strip, datafiles, i)};
     if (size.count == 0) continue;
-    const std::size_t server = (process.first_server + i) % servers_.size();
+    const std::size_t server = settings.first_server + (process.turn + i) % its;
     if (free_parts_.empty()) free_parts_.push_back(&parts_.emplace_back());
     Part& part = *free_parts_.back();
     free_parts_.pop_back();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "sim/coordinator/coordinator.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/random.h"
 #include "sim/server/proxied_server.h"
@@ -36,12 +37,15 @@ struct WhatIfResult {
   std::uint64_t events = 0;
 };
 
+// Why the scenario's coordinator cannot do anything with stages of that configuration; "": it can.
+[[nodiscard]] std::string problem_of(const Scenario& scenario, const stage::Config& config);
+
 // Runs a scenario in virtual time: what would each application get with this configuration? Every
-// server has a stage of its own, with the rules, shares and schedulers that a vpfs-proxy has; no
-// coordinator. The same scenario and configuration give the same result on every machine.
+// server has a stage of its own, with the rules, shares and schedulers that a vpfs-proxy has. The
+// same scenario and configuration give the same result on every machine.
 class WhatIf {
  public:
-  // Both outlive it. REQUIRES: both were read without errors.
+  // Both outlive it. REQUIRES: both were read without errors, and problem_of() is empty.
   WhatIf(const Scenario& scenario, const stage::Config& config);
   ~WhatIf();
   WhatIf(const WhatIf&) = delete;
@@ -61,6 +65,8 @@ class WhatIf {
   struct Part;
 
   void start(std::size_t application);
+  // How many servers its files are on.
+  [[nodiscard]] std::uint64_t servers_of(const SimulatedApplication& settings) const;
   // When the application may begin a request, at or after `time`; kNever: not any more.
   [[nodiscard]] TimePoint next_start(const SimulatedApplication& settings, TimePoint time) const;
   // The next request of a closed loop, or the next arrival.
@@ -81,6 +87,7 @@ class WhatIf {
   stage::Classifier classifier_;
   Engine engine_;
   std::vector<std::unique_ptr<ProxiedServer>> servers_;
+  std::optional<Coordinator> coordinator_;
   std::vector<ApplicationResult> results_;
   // By application, server and kind, once a request was there.
   struct Belonging {

@@ -68,14 +68,20 @@ std::string rate_text(const FinishedRun& run, const ApplicationResult& applicati
   return fmt::format("{:.1f}", mib_per_second(application.moved, run.scenario.duration));
 }
 
+std::string coordinator_text(const sim::Scenario& scenario) {
+  if (!scenario.coordinator) return "";
+  return fmt::format(", coordinator {} every {}", scenario.coordinator->policy->name,
+                     to_string(scenario.coordinator->period));
+}
+
 std::string heading(const FinishedRun& run) {
   const sim::Scenario& scenario = run.scenario;
   return fmt::format(
-      "{}: policy {}, {} {} of {}, {} a request, {} at once; {} after {} of warm-up, seed {}\n",
-      run.name, run.policy, scenario.servers, scenario.servers == 1 ? "server" : "servers",
-      to_string(scenario.device.bandwidth), to_string(scenario.device.per_request),
-      scenario.device.parallelism, to_string(scenario.duration), to_string(scenario.warm_up),
-      scenario.seed);
+      "{}: policy {}{}, {} {} of {}, {} a request, {} at once; {} after {} of warm-up, seed {}\n",
+      run.name, run.policy, coordinator_text(scenario), scenario.servers,
+      scenario.servers == 1 ? "server" : "servers", to_string(scenario.device.bandwidth),
+      to_string(scenario.device.per_request), scenario.device.parallelism,
+      to_string(scenario.duration), to_string(scenario.warm_up), scenario.seed);
 }
 
 Json times_json(const LatencyHistogram& times) {

@@ -72,6 +72,10 @@ std::optional<Input> read(const std::string& file, const vpfs::stage::Names& nam
   auto config = vpfs::load_config(its_errors, parse);
   problems += its_errors.to_string();
   if (!config) return std::nullopt;
+  if (const std::string problem = vpfs::sim::problem_of(*scenario, *config); !problem.empty()) {
+    problems += fmt::format("{}: {}\n", file, problem);
+    return std::nullopt;
+  }
   return Input{.name = fs::path(file).filename().string(),
                .scenario = std::move(*scenario),
                .config = std::move(*config)};

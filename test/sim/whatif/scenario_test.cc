@@ -46,6 +46,10 @@ TEST(SimScenario, MistakesAreNamedWithLineAndKey) {
   const std::string with_app = kHead + "applications:\n  - {name: a, ";
   EXPECT_EQ(problems(with_app + "sise: 1 MiB}\n"),
             "s.yaml:6: applications[0].sise: unknown key; did you mean \"size\"?\n");
+  EXPECT_EQ(problems(with_app + "servers: {first: 1, count: 2}}\n"),
+            "s.yaml:6: applications[0].servers.count: \"2\" is out of range: 1 to 1\n");
+  EXPECT_EQ(problems(with_app + "servers: {first: 1}, datafiles: 2}\n"),
+            "s.yaml:6: applications[0].datafiles: is more than the 1 servers\n");
   EXPECT_EQ(problems(with_app + "datafiles: 3}\n"),
             "s.yaml:6: applications[0].datafiles: is more than the 2 servers\n");
   EXPECT_EQ(problems(with_app + "rate: 5}\n"),
@@ -67,6 +71,35 @@ TEST(SimScenario, MistakesAreNamedWithLineAndKey) {
             "s.yaml:7: applications[1].name: 'a' is listed twice\n");
   EXPECT_NE(problems(with_app + "size: -1}\n"), "");
   EXPECT_NE(problems(kHead + "applications: []\n"), "");
+}
+
+TEST(SimScenario, ACoordinatorHasWhatItsPolicyNeeds) {
+  const auto with = [](const std::string& keys) {
+    return problems(kHead + "applications: [{name: a}]\ncoordinator: {" + keys + "}\n");
+  };
+  EXPECT_EQ(with("policy: total"), "");
+  EXPECT_EQ(with("policy: psfa, capacity: 1 GiB/s"), "");
+  EXPECT_EQ(with("policy: psfa"), "s.yaml:6: coordinator.capacity: is missing\n");
+  EXPECT_EQ(with("capacity: 1 GiB/s"), "s.yaml:6: coordinator.capacity: is for policy: psfa\n");
+  EXPECT_EQ(with("period: 1 s, lease: 1 s"),
+            "s.yaml:6: coordinator.lease: is not above the period\n");
+  EXPECT_EQ(with("round_trip: 50 ms"),
+            "s.yaml:6: coordinator.round_trip: is not below the period\n");
+  EXPECT_EQ(with("away: {from: 2 s, until: 1 s}"),
+            "s.yaml:6: coordinator.away.until: is not a period after `from`\n");
+}
+
+TEST(SimScenario, TheExampleOfASiteIsGood) {
+  std::ifstream file(test::source("conf/sim/site.yaml"));
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  ConfigErrors errors("site.yaml");
+  const Scenario scenario = read_scenario(text, errors);
+  EXPECT_EQ(errors.to_string(), "");
+  ASSERT_TRUE(scenario.coordinator.has_value());
+  EXPECT_EQ(scenario.coordinator->policy->name, "total");
+  EXPECT_EQ(scenario.coordinator->away->until, 16s);
+  EXPECT_EQ(scenario.applications[1].servers, 1U);
+  EXPECT_EQ(scenario.applications[0].servers, 4U);
 }
 
 }  // namespace
