@@ -42,6 +42,7 @@ BENCHMARKS = {
     "fio": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
     "ior": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
     "simulator": ["vpfs-sim", "vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "scale": ["vpfs-sim"],
 }
 # Where bench/NAME.py has another name, since bench/NAME is a folder.
 MODULES = {"control": "control_cycles"}
