@@ -32,24 +32,41 @@ void read_burst(ConfigReader& reader, SimulatedApplication& application) {
   application.burst = burst;
 }
 
+void read_recorded(ConfigReader& reader, SimulatedApplication& application) {
+  application.arrivals = SimulatedApplication::Arrivals::recorded;
+  reader.require("recording");
+  reader.get("recording", &application.recording);
+  application.recorded_name = application.name;
+  reader.get("recorded_name", &application.recorded_name);
+  for (const char* const key : {"rate", "burst"}) {
+    if (reader.has(key)) reader.report(key, "is not for arrivals: recorded");
+  }
+}
+
 void read_arrivals(ConfigReader& reader, SimulatedApplication& application) {
   std::string arrivals = "closed";
-  reader.choose("arrivals", &arrivals, {"closed", "even", "random"});
+  reader.choose("arrivals", &arrivals, {"closed", "even", "random", "recorded"});
+  if (arrivals != "recorded") {
+    for (const char* const key : {"recording", "recorded_name"}) {
+      if (reader.has(key)) reader.report(key, "is for arrivals: recorded");
+    }
+  }
   if (arrivals == "closed") {
     reader.get("outstanding", &application.outstanding, 1, 100'000);
     reader.get("think", &application.think, 0ns, kLongest);
     if (reader.has("rate")) reader.report("rate", "is for arrivals: even or random");
     return;
   }
+  for (const char* const key : {"outstanding", "think"}) {
+    if (reader.has(key)) reader.report(key, "is for arrivals: closed");
+  }
+  if (arrivals == "recorded") return read_recorded(reader, application);
   application.arrivals = arrivals == "even" ? SimulatedApplication::Arrivals::even
                                             : SimulatedApplication::Arrivals::random;
   std::uint64_t rate = 1;
   reader.require("rate");
   reader.get("rate", &rate, 1, 10'000'000);
   application.between = Duration(std::chrono::seconds(1)) / static_cast<std::int64_t>(rate);
-  for (const char* const key : {"outstanding", "think"}) {
-    if (reader.has(key)) reader.report(key, "is for arrivals: closed");
-  }
 }
 
 // The servers that its files are on.

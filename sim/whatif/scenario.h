@@ -14,9 +14,15 @@
 
 namespace vpfs::sim {
 
+// Requests that came evenly from the end of the interval before.
+struct RecordedInterval {
+  Duration until = {};  // from the start of the application; above that of the one before
+  std::uint64_t requests = 0;
+};
+
 // An application of a scenario, in the words of vpfs-load's configuration.
 struct SimulatedApplication {
-  enum class Arrivals : std::uint8_t { closed, even, random };
+  enum class Arrivals : std::uint8_t { closed, even, random, recorded };
   struct Burst {
     Duration length = {};
     Duration interval = {};
@@ -45,6 +51,11 @@ struct SimulatedApplication {
   Duration start = Duration::zero();
   std::optional<Duration> stop;
   std::optional<Burst> burst;
+  // Of arrivals as they were recorded: a result of vpfs-load as the file names it, the application
+  // in it, and what its owner has read there. The processes take turns.
+  std::string recording;
+  std::string recorded_name;
+  std::vector<RecordedInterval> recorded;
 };
 
 // What vpfs-sim runs: a file system of servers, each behind a proxy, and applications.

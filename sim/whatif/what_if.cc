@@ -22,6 +22,13 @@ allocation::Abilities abilities_of(const stage::Config& config) {
   return {.caps = caps, .metadata_caps = caps && config.schedule_metadata};
 }
 
+// `part` of `all` equal parts of a time.
+Duration part_of(Duration time, std::uint64_t part, std::uint64_t all) {
+  __extension__ using Wide = unsigned __int128;
+  return Duration(
+      static_cast<std::int64_t>(Wide(static_cast<std::uint64_t>(time.count())) * part / all));
+}
+
 }  // namespace
 
 struct WhatIf::Process {
@@ -31,6 +38,15 @@ struct WhatIf::Process {
   std::uint64_t places = 1;  // of requests in its file
   std::uint64_t cursor = 0;
   Random random;
+};
+
+// Where an application is in what was recorded of it.
+struct WhatIf::Replay {
+  std::size_t application = 0;
+  std::size_t first_process = 0;
+  std::size_t interval = 0;
+  std::uint64_t begun = 0;  // requests of it
+  std::uint64_t turn = 0;   // of a process
 };
 
 struct WhatIf::Io {
@@ -88,6 +104,8 @@ void WhatIf::start(std::size_t application) {
   result.course.resize(
       static_cast<std::size_t>((scenario_.duration + interval - Duration(1)) / interval));
   const TimePoint begin = TimePoint() + settings.start;
+  const bool is_recorded = settings.arrivals == SimulatedApplication::Arrivals::recorded;
+  const std::size_t first_process = processes_.size();
   for (std::uint64_t number = 0; number < settings.processes; ++number) {
     Process& process = processes_.emplace_back(Process{
         .application = application,
@@ -97,13 +115,37 @@ void WhatIf::start(std::size_t application) {
         .random = Random(scenario_.seed, (application + 1) * kProcessesOfAnApplication + number)});
     if (settings.arrivals == SimulatedApplication::Arrivals::closed) {
       for (std::uint64_t i = 0; i < settings.outstanding; ++i) begin_later(process, begin);
-    } else {
+    } else if (!is_recorded) {
       // Processes with even arrivals do not begin at once.
       const auto part = static_cast<std::int64_t>(number);
       const auto of = static_cast<std::int64_t>(settings.processes);
       arrive_next(process, begin + settings.between * part / of);
     }
   }
+  if (is_recorded) {
+    arrive_recorded(
+        replays_.emplace_back(Replay{.application = application, .first_process = first_process}));
+  }
+}
+
+void WhatIf::arrive_recorded(Replay& replay) {
+  const SimulatedApplication& settings = scenario_.applications[replay.application];
+  const std::vector<RecordedInterval>& recorded = settings.recorded;
+  while (replay.interval < recorded.size() && replay.begun == recorded[replay.interval].requests) {
+    ++replay.interval;
+    replay.begun = 0;
+  }
+  if (replay.interval == recorded.size()) return;
+  const RecordedInterval& now = recorded[replay.interval];
+  const Duration from = replay.interval == 0 ? Duration() : recorded[replay.interval - 1].until;
+  const Duration into = part_of(now.until - from, replay.begun, now.requests);
+  const TimePoint when = TimePoint() + settings.start + from + into;
+  if (next_start(settings, when) != when) return;  // it has stopped
+  engine_.at(when, [this, &settings, &replay] {
+    ++replay.begun;
+    begin(processes_[replay.first_process + replay.turn++ % settings.processes]);
+    arrive_recorded(replay);
+  });
 }
 
 std::uint64_t WhatIf::servers_of(const SimulatedApplication& settings) const {

@@ -61,6 +61,7 @@ class WhatIf {
 
  private:
   struct Process;
+  struct Replay;
   struct Io;
   struct Part;
 
@@ -73,6 +74,7 @@ class WhatIf {
   void begin_later(Process& process, TimePoint time);
   void begin(Process& process);
   void arrive_next(Process& process, TimePoint time);
+  void arrive_recorded(Replay& replay);
   void part_done(ProxiedServer::Request& request);
   void end(Io& io);
   // Whether now is in the measured time.
@@ -96,6 +98,7 @@ class WhatIf {
   };
   std::vector<std::optional<Belonging>> places_;
   std::deque<Process> processes_;
+  std::deque<Replay> replays_;
   std::deque<Io> ios_;
   std::deque<Part> parts_;
   std::vector<Io*> free_ios_;

@@ -21,6 +21,7 @@
 #include "proxy/config.h"
 #include "sim/whatif/scenario.h"
 #include "sim/whatif/what_if.h"
+#include "tools/sim/recording.h"
 #include "tools/sim/report.h"
 
 namespace {
@@ -64,6 +65,17 @@ std::optional<Input> read(const std::string& file, const vpfs::stage::Names& nam
   });
   problems += errors.to_string();
   if (!scenario) return std::nullopt;
+  for (vpfs::sim::SimulatedApplication& each : scenario->applications) {
+    if (each.arrivals != vpfs::sim::SimulatedApplication::Arrivals::recorded) continue;
+    auto recorded = vpfs::sim_tool::read_recording(fs::path(file).parent_path() / each.recording,
+                                                   each.recorded_name);
+    if (recorded) {
+      each.recorded = std::move(*recorded);
+    } else {
+      problems += fmt::format("{}: application {}: recording: {}\n", file, each.name,
+                              recorded.error().message);
+    }
+  }
   const fs::path configuration = fs::path(file).parent_path() / scenario->configuration;
   vpfs::ConfigErrors its_errors(configuration.lexically_normal().string());
   const auto parse = [&](std::string_view text, vpfs::ConfigErrors& found) {

@@ -58,6 +58,12 @@ TEST(SimScenario, MistakesAreNamedWithLineAndKey) {
             "s.yaml:6: applications[0].rate: is missing\n");
   EXPECT_EQ(problems(with_app + "arrivals: even, rate: 5, outstanding: 2}\n"),
             "s.yaml:6: applications[0].outstanding: is for arrivals: closed\n");
+  EXPECT_EQ(problems(with_app + "arrivals: recorded}\n"),
+            "s.yaml:6: applications[0].recording: is missing\n");
+  EXPECT_EQ(problems(with_app + "recording: r.json}\n"),
+            "s.yaml:6: applications[0].recording: is for arrivals: recorded\n");
+  EXPECT_EQ(problems(with_app + "arrivals: recorded, recording: r.json, rate: 5}\n"),
+            "s.yaml:6: applications[0].rate: is not for arrivals: recorded\n");
   EXPECT_EQ(problems(with_app + "client: host}\n"),
             "s.yaml:6: applications[0].client: 'host' is no IP address\n");
   EXPECT_EQ(problems(with_app + "start: 2 s, stop: 1 s}\n"),

@@ -169,5 +169,30 @@ TEST_F(WhatIfTest, TheSameSeedGivesTheSameRunWhateverTheSteps) {
   EXPECT_NE(times(1, 1), times(2, 1));
 }
 
+TEST_F(WhatIfTest, RecordedArrivalsComeAsTheyWereRecorded) {
+  SimulatedApplication& application = add_application("replayed");
+  application.arrivals = SimulatedApplication::Arrivals::recorded;
+  application.processes = 3;
+  application.start = 1s;  // with the measured time
+  application.recorded = {{.until = 1s, .requests = 20},
+                          {.until = 2s, .requests = 0},
+                          {.until = 2500ms, .requests = 40},
+                          {.until = 60s, .requests = 0}};
+  const WhatIfResult result = run();
+  const ApplicationResult& found = result.applications[0];
+  EXPECT_EQ(found.requests, 60U);
+  EXPECT_EQ(found.course[0], Bytes{20 * kMiB});
+  EXPECT_EQ(found.course[1], Bytes{});
+  EXPECT_EQ(found.course[2], Bytes{40 * kMiB});
+}
+
+TEST_F(WhatIfTest, RecordedArrivalsEndWhenTheApplicationStops) {
+  SimulatedApplication& application = add_application("replayed");
+  application.arrivals = SimulatedApplication::Arrivals::recorded;
+  application.recorded = {{.until = 4s, .requests = 40}};
+  application.stop = 2s;
+  EXPECT_EQ(run().applications[0].requests, 10U);
+}
+
 }  // namespace
 }  // namespace vpfs::sim

@@ -96,6 +96,23 @@ TEST_F(SimProgram, EveryExampleOfAProxyCanBeSimulated) {
   EXPECT_GE(examples, 8);
 }
 
+TEST_F(SimProgram, AResultOfALoadIsReplayed) {
+  write("load.json",
+        R"({"applications": [{"name": "a", "timeline": [{"t": 2.0, "ops_per_s": 30.0}]}]})");
+  const std::string scenario = "configuration: " + test::source("conf/fifo.yaml") +
+                               "\nservers: {device: {bandwidth: 100 MiB/s}}\nduration: 4 s\n"
+                               "applications: [{name: a, arrivals: recorded, recording: ";
+  const std::string json = (directory_ / "result.json").string();
+  const Outcome good = run({write("s.yaml", scenario + "load.json}]\n"), "--json", json});
+  ASSERT_EQ(good.code, 0) << good.errors;
+  // The first second is warm-up.
+  EXPECT_NEAR(nlohmann::json::parse(read("result.json"))[0]["applications"][0]["requests"], 30, 1);
+  const Outcome bad = run({write("s.yaml", scenario + "missing.json}]\n")});
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_THAT(bad.errors, HasSubstr("application a: recording: "));
+  EXPECT_THAT(bad.errors, HasSubstr("missing.json cannot be read"));
+}
+
 TEST_F(SimProgram, MistakesOfAllFilesAreNamedAndNothingIsRun) {
   const std::string proxy = write("proxy.yaml",
                                   "proxy: {listen: 127.0.0.1:1, upstream: 127.0.0.1:2}\n"
