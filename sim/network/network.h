@@ -59,7 +59,7 @@ class Network {
   [[nodiscard]] std::size_t running() const { return running_; }
   // Bytes of ended flows that have passed the link.
   [[nodiscard]] Bytes carried(LinkId link) const { return carried_[link]; }
-  // With BA: how often classes may have missed their shares (allocation.h).
+  // With BA: how often classes may have missed their shares (apportioned_filling.h).
   [[nodiscard]] std::uint64_t unsettled() const { return allocation_.unsettled(); }
 
  private:

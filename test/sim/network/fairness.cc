@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/network/allocation.h"
+#include "sim/network/apportioned_filling.h"
 
 namespace vpfs::sim {
 namespace {
@@ -138,7 +138,7 @@ std::vector<std::vector<std::size_t>> groups_of(std::size_t links,
   return result;
 }
 
-// BA, as allocation.h describes it.
+// BA, as apportioned_filling.h describes it.
 void fill_in_turn(const std::vector<Rate>& capacities, const ClassPolicy& policy,
                   const std::vector<AllottedFlow>& flows, const std::vector<std::size_t>& group,
                   std::vector<Rate>& rates) {
@@ -162,7 +162,7 @@ void fill_in_turn(const std::vector<Rate>& capacities, const ClassPolicy& policy
   }
   std::vector<Rate> used(links);
   bool fits = true;
-  for (int round = 0; round < Allocation::kMostRounds; ++round) {
+  for (int round = 0; round < ApportionedFilling::kMostRounds; ++round) {
     const std::vector<Rate> left = fill(room, of_class[0], flows, rates);
     std::vector<Rate> for_storage(links);
     for (std::size_t link = 0; link < links; ++link) {
@@ -175,7 +175,7 @@ void fill_in_turn(const std::vector<Rate>& capacities, const ClassPolicy& policy
     for (std::size_t link = 0; link < links; ++link) {
       const Rate storage = for_storage[link] - left_by_storage[link];
       const Rate next = std::max(share[link], capacities[link] - storage);
-      const Rate slack = Allocation::slack_of(capacities[link]);
+      const Rate slack = ApportionedFilling::slack_of(capacities[link]);
       if (used[link] > next + slack) is_settled = false;
       if (left[link].units < hops[0][link] && next > room[link] + slack) is_settled = false;
       if (used[link] + storage > capacities[link]) fits = false;
@@ -210,9 +210,10 @@ std::string why_unfair(const std::vector<BytesPerSecond>& capacities, const Clas
                        const std::vector<AllottedFlow>& flows) {
   if (std::string over = what_is_over_capacity(capacities, flows); !over.empty()) return over;
   const std::vector<Load> load = loads(capacities.size(), flows);
-  const Rate slack = policy.kind == ClassPolicy::Kind::apportioned
-                         ? Allocation::slack_of(Rate::of(*std::ranges::max_element(capacities)))
-                         : Rate{};
+  const Rate slack =
+      policy.kind == ClassPolicy::Kind::apportioned
+          ? ApportionedFilling::slack_of(Rate::of(*std::ranges::max_element(capacities)))
+          : Rate{};
   const IsBottleneck is_bottleneck = bottleneck_of(policy, slack);
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const AllottedFlow& flow = flows[i];
