@@ -1,5 +1,7 @@
 // The cost of a flow in the simulator's network: its start, its end, and what both change. A closed
 // loop: whenever a flow ends, another starts between two random nodes.
+#include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -21,7 +23,8 @@ namespace {
 
 struct Settings {
   std::vector<std::uint32_t> flows = {100, 300, 1000, 2000};  // at any time
-  std::uint64_t ends = 20'000;                                // that are measured
+  std::vector<std::string> policies = {"NP", "FP", "BA"};
+  std::uint64_t ends = 2'000;  // that are measured
   std::uint64_t seed = 1;
 };
 
@@ -100,6 +103,7 @@ int bench(int argc, char** argv) {
   std::string json_path;
   CLI::App app("Starts and ends of flows per second in the simulator's network.");
   app.add_option("--flows", settings.flows, "Flows at any time")->delimiter(',');
+  app.add_option("--policies", settings.policies, "NP, FP, BA (50:50)")->delimiter(',');
   app.add_option("--ends", settings.ends, "Flows that end in each measurement");
   app.add_option("--seed", settings.seed, "Of routes and sizes");
   app.add_option("--json", json_path, "Where to write the result");
@@ -107,22 +111,24 @@ int bench(int argc, char** argv) {
 
   const std::vector<NamedPolicy> policies = {{"NP", ClassPolicy::none()},
                                              {"FP", ClassPolicy::priority()},
-                                             {"BA 50:50", ClassPolicy::apportioned(50, 50)}};
+                                             {"BA", ClassPolicy::apportioned(50, 50)}};
   std::vector<NamedTopology> topologies;
   topologies.push_back({"dragonfly (4,6,4)", make_dragonfly({4, 6, 4}, kRates)});
   topologies.push_back({"fat tree 8:3", make_fat_tree({8, 3}, kRates)});
   topologies.push_back({"torus 8x8x8", make_torus({8, 8, 8}, kRates)});
   nlohmann::json rows = nlohmann::json::array();
-  fmt::print("seed {}, {} ends, sizes {} ... {}, links {}, classes equally often\n", settings.seed,
-             settings.ends, to_string(Bytes{kLeastSize}), to_string(Bytes{kMostSize}),
-             to_string(kRates.node));
+  fmt::print("seed {}, {} ends, sizes {} ... {}, links {}, classes equally often, BA 50:50\n",
+             settings.seed, settings.ends, to_string(Bytes{kLeastSize}),
+             to_string(Bytes{kMostSize}), to_string(kRates.node));
   fmt::print("{:<18} {:<9} {:>6} {:>24}\n", "topology", "policy", "flows", "starts and ends per s");
   for (const NamedTopology& topology : topologies) {
     for (const NamedPolicy& policy : policies) {
+      if (std::ranges::find(settings.policies, policy.name) == settings.policies.end()) continue;
       for (const std::uint32_t flows : settings.flows) {
         const nlohmann::json& row = rows.emplace_back(measure(topology, policy, flows, settings));
         fmt::print("{:<18} {:<9} {:>6} {:>24.0f}\n", topology.name, policy.name, flows,
                    row["changes_per_second"].get<double>());
+        std::fflush(stdout);
       }
     }
   }

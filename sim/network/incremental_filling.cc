@@ -1,11 +1,16 @@
 #include "sim/network/incremental_filling.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "base/check.h"
 
 namespace vpfs::sim {
+namespace {
+
+// Of two steps; for a heap with the first one in front.
+constexpr auto kIsLater = [](const auto& one, const auto& other) { return other < one; };
+
+}  // namespace
 
 IncrementalFilling::IncrementalFilling(const FlowTable& table,
                                        std::span<const TrafficClass> classes)
@@ -36,7 +41,7 @@ void IncrementalFilling::started(FlowSlot flow) {
 void IncrementalFilling::ended(FlowSlot flow) {
   VPFS_DEBUG_ASSERT(flows_[flow].state == State::settled);
   for (const LinkId link : table_.route(flow)) {
-    links_[link].used -= flows_[flow].step.units;
+    links_[link].used -= flows_[flow].step.units();
     if (link < table_.links()) changed_links_.add(link);
   }
 }
@@ -55,20 +60,17 @@ std::span<const FlowSlot> IncrementalFilling::refill() {
   for (const LinkId link : changed_links_.all()) touch(link);
   changed_links_.clear();
   while (pending_ > 0) {
-    VPFS_DEBUG_ASSERT(!events_.empty());
-    std::ranges::pop_heap(events_, std::greater());
-    const Event event = events_.back();
+    VPFS_DEBUG_ASSERT(!events_.empty() && !(events_.front() < now_));
+    std::ranges::pop_heap(events_, kIsLater);
+    now_ = events_.back();
     events_.pop_back();
-    VPFS_DEBUG_ASSERT(now_ <= event.step);
-    now_ = event.step;
-    if (event.what == Event::kLink) {
-      look_at_link(now_.link);
-    } else {
-      look_at_flow(event.what - 1);
-    }
+    if (touched_.contains(now_.link())) look_at_level(now_.link());
+    if (links_[now_.link()].has_old_step) look_at_old_step(now_.link());
   }
   for (const FlowSlot flow : looked_at_) flows_[flow].state = State::settled;
+  for (const LinkId link : old_steps_) links_[link].has_old_step = false;
   looked_at_.clear();
+  old_steps_.clear();
   return changed_;
 }
 
@@ -80,9 +82,16 @@ void IncrementalFilling::for_each_user(LinkId link, const Action& action) const 
   }
 }
 
-void IncrementalFilling::plan(const Event& event) {
-  events_.push_back(event);
-  std::ranges::push_heap(events_, std::greater());
+void IncrementalFilling::plan(Step step) {
+  events_.push_back(step);
+  std::ranges::push_heap(events_, kIsLater);
+}
+
+void IncrementalFilling::plan_level(LinkId link) {
+  LinkState& state = links_[link];
+  if (state.waiting == 0) return;
+  state.planned = state.left / state.waiting;
+  plan({state.planned, link});
 }
 
 void IncrementalFilling::touch(LinkId link) {
@@ -94,14 +103,13 @@ void IncrementalFilling::touch(LinkId link) {
     const FlowState& its = flows_[flow];
     // A settled flow whose bottleneck is not touched got its old rate at its old step.
     if (its.state == State::frozen || (its.state == State::settled && its.step < now_)) {
-      state.left -= its.step.units;
+      state.left -= its.step.units();
       return;
     }
     ++state.waiting;
     if (its.state == State::settled) schedule(flow);
   });
-  if (state.waiting == 0) return;
-  plan({.step = {.units = state.left / state.waiting, .link = link}});
+  plan_level(link);
 }
 
 void IncrementalFilling::touch_route(FlowSlot flow) {
@@ -112,40 +120,54 @@ void IncrementalFilling::schedule(FlowSlot flow) {
   flows_[flow].state = State::scheduled;
   looked_at_.push_back(flow);
   ++pending_;
-  plan({.step = flows_[flow].step, .what = flow + 1});
+  LinkState& bottleneck = links_[flows_[flow].step.link()];
+  if (bottleneck.has_old_step) return;
+  bottleneck.has_old_step = true;
+  old_steps_.push_back(flows_[flow].step.link());
+  plan(flows_[flow].step);
 }
 
-// A touched link may be full now. Its level only rises, so an older one was too early.
-void IncrementalFilling::look_at_link(LinkId link) {
+// A touched link may be full now. Its level only rises, so a planned one may be too low.
+void IncrementalFilling::look_at_level(LinkId link) {
   const LinkState& state = links_[link];
   if (state.waiting == 0) return;
-  const Step step = {.units = state.left / state.waiting, .link = link};
-  if (step != now_) return plan({.step = step});
+  if (state.left / state.waiting == now_.units()) {
+    freeze_waiting(now_);
+  } else if (state.planned == now_.units()) {
+    plan_level(link);
+  }
+}
+
+void IncrementalFilling::freeze_waiting(Step step) {
   // First touch, while all these flows wait, what changes with them.
-  for_each_user(link, [&](FlowSlot flow) {
+  for_each_user(step.link(), [&](FlowSlot flow) {
     const FlowState& its = flows_[flow];
     if (its.state == State::scheduled && its.step != step) touch_route(flow);
   });
-  for_each_user(link, [&](FlowSlot flow) {
+  for_each_user(step.link(), [&](FlowSlot flow) {
     const State its = flows_[flow].state;
     if (its == State::scheduled || its == State::waiting) freeze(flow, step);
   });
 }
 
-void IncrementalFilling::look_at_flow(FlowSlot flow) {
-  FlowState& its = flows_[flow];
-  if (its.state != State::scheduled) return;
-  if (touched_.contains(its.step.link)) {
-    its.state = State::waiting;  // its bottleneck was to be full before this event
-    touch_route(flow);
-  } else {
-    freeze(flow, its.step);
-  }
+// This was a step of the last filling. It is one again if the link is not touched.
+void IncrementalFilling::look_at_old_step(LinkId link) {
+  const bool is_again = !touched_.contains(link);
+  for_each_user(link, [&](FlowSlot flow) {
+    FlowState& its = flows_[flow];
+    if (its.state != State::scheduled || its.step != now_) return;
+    if (is_again) {
+      freeze(flow, now_);
+    } else {
+      its.state = State::waiting;
+      touch_route(flow);
+    }
+  });
 }
 
 void IncrementalFilling::freeze(FlowSlot flow, Step step) {
   FlowState& its = flows_[flow];
-  const std::uint64_t change = step.units - its.step.units;  // modulo 2^64
+  const std::uint64_t change = step.units() - its.step.units();  // modulo 2^64
   if (change != 0) changed_.push_back(flow);
   its = {.step = step, .state = State::frozen};
   --pending_;
@@ -153,7 +175,7 @@ void IncrementalFilling::freeze(FlowSlot flow, Step step) {
     LinkState& state = links_[link];
     state.used += change;
     if (!touched_.contains(link)) continue;
-    state.left -= step.units;
+    state.left -= step.units();
     --state.waiting;
   }
 }

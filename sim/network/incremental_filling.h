@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -40,37 +39,42 @@ class IncrementalFilling {
   // Returns the flows whose rates have changed.
   [[nodiscard]] std::span<const FlowSlot> refill();
 
-  [[nodiscard]] Rate rate(FlowSlot flow) const { return flows_[flow].step.level(); }
+  [[nodiscard]] Rate rate(FlowSlot flow) const { return {flows_[flow].step.units()}; }
   // What flows use of a link.
   [[nodiscard]] Rate used(LinkId link) const { return {links_[link].used}; }
   // Of the last refill(). What is used of others has not changed.
   [[nodiscard]] std::span<const LinkId> touched() const { return touched_.all(); }
 
  private:
-  // A step of the filling.
-  struct Step {
-    std::uint64_t units = 0;
-    LinkId link = 0;
+  // A step of the filling. Steps are compared as one number.
+  class Step {
+   public:
+    Step() = default;
+    Step(std::uint64_t units, LinkId link) : units_(units), link_(link) {}
 
-    [[nodiscard]] Rate level() const { return {units}; }
-    auto operator<=>(const Step&) const = default;
-  };
-  // Something to look at in a step: its link, or a flow whose old step it is.
-  struct Event {
-    static constexpr std::uint32_t kLink = 0;
+    [[nodiscard]] std::uint64_t units() const { return units_; }
+    [[nodiscard]] LinkId link() const { return link_; }
 
-    Step step;
-    std::uint32_t what = kLink;  // or the flow's number and 1: links come first
+    bool operator==(const Step&) const = default;
+    friend bool operator<(const Step& a, const Step& b) { return a.key() < b.key(); }
 
-    auto operator<=>(const Event&) const = default;
+   private:
+    __extension__ using Key = unsigned __int128;
+
+    [[nodiscard]] Key key() const { return Key{units_} << 32 | link_; }
+
+    std::uint64_t units_ = 0;
+    LinkId link_ = 0;
   };
   struct LinkState {
     std::uint64_t room = 0;
     std::uint64_t used = 0;
-    // In refill(), of a touched link: what the steps so far left of the room, and for how many hops
-    // of flows that wait.
+    // In refill(), of a touched link: what the steps so far left of the room, for how many hops of
+    // flows that wait, and the level at which an event is planned.
     std::uint64_t left = 0;
+    std::uint64_t planned = 0;
     std::uint32_t waiting = 0;
+    bool has_old_step = false;  // an event is planned at it
   };
   enum class State : std::uint8_t {
     settled,    // nothing is known to have changed
@@ -86,12 +90,14 @@ class IncrementalFilling {
   void grow();
   template <typename Action>
   void for_each_user(LinkId link, const Action& action) const;
-  void plan(const Event& event);
+  void plan(Step step);
+  void plan_level(LinkId link);
   void touch(LinkId link);
   void touch_route(FlowSlot flow);
   void schedule(FlowSlot flow);
-  void look_at_link(LinkId link);
-  void look_at_flow(FlowSlot flow);
+  void look_at_level(LinkId link);
+  void look_at_old_step(LinkId link);
+  void freeze_waiting(Step step);
   void freeze(FlowSlot flow, Step step);
 
   const FlowTable& table_;
@@ -103,8 +109,9 @@ class IncrementalFilling {
   LinkSet touched_;
   std::vector<FlowSlot> looked_at_;
   std::vector<FlowSlot> changed_;
-  std::vector<Event> events_;  // a heap
-  std::size_t pending_ = 0;    // flows that are scheduled or wait
+  std::vector<Step> events_;  // a heap: when to look at a link
+  std::vector<LinkId> old_steps_;
+  std::size_t pending_ = 0;  // flows that are scheduled or wait
   Step now_;
 };
 
