@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vpfs::sim {
+
+enum class TrafficClass : std::uint8_t { communication, storage };
+inline constexpr std::size_t kTrafficClasses = 2;
+
+// How links divide their capacity between the classes. Within a class it is always max-min fair. A
+// flow's rate cap counts as one more link of its route, which it has for itself.
+struct ClassPolicy {
+  enum class Kind : std::uint8_t {
+    // NP: classes do not count. The allocation is max-min fair: each flow has a bottleneck, a link
+    // of its route that is full and on which no flow is faster.
+    none,
+    // BA x:y. A class's share of a link is x / (x + y) or y / (x + y) of its capacity. Each flow
+    // has
+    // a bottleneck: a link that is full, on which no flow of its class is faster, and of which its
+    // class has its share or more. So a class that presses on a link has its share of it, and what
+    // one class leaves there the other takes.
+    apportioned,
+    // FP: communication is allotted as if there were no storage, then storage as if links had what
+    // communication leaves. Both are max-min fair.
+    priority,
+  };
+
+  Kind kind = Kind::none;
+  // x and y of BA, at least 1.
+  std::uint32_t communication = 1;
+  std::uint32_t storage = 1;
+
+  [[nodiscard]] static constexpr ClassPolicy none() { return {}; }
+  [[nodiscard]] static constexpr ClassPolicy apportioned(std::uint32_t communication,
+                                                         std::uint32_t storage) {
+    return {.kind = Kind::apportioned, .communication = communication, .storage = storage};
+  }
+  [[nodiscard]] static constexpr ClassPolicy priority() { return {.kind = Kind::priority}; }
+};
+
+}  // namespace vpfs::sim

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/network/flow_table.h"
+#include "sim/network/link_set.h"
+#include "sim/network/rate.h"
+
+namespace vpfs::sim {
+
+// Keeps the rates that WaterFilling gives, to the unit, while flows come and go and rooms change.
+//
+// A filling is a sequence of steps: at each, a link is full and its waiting flows get their rate.
+// Steps are ordered by level and link, so a flow's rate and bottleneck say which step it belongs
+// to. refill() repeats the sequence, but looks only at what differs from the last time:
+//
+// - A link is touched if its room or its flows changed, or once one of its flows gets its rate at
+//   another step than before. Touched links are followed as in WaterFilling.
+// - Other links are full at the same step as before, or never. So flows on touched links whose old
+//   bottleneck is not touched get their old rate at their old step.
+// - If a touched link is not full at its old step, flows that it held back there go on waiting,
+// which
+//   touches all their links.
+//
+// So the cost is that of the flows on links of flows that change. In a large network these are few,
+// though nearly all flows are connected through others.
+class IncrementalFilling {
+ public:
+  // Of the flows of these classes, which outlive it. Rooms are the capacities at first.
+  IncrementalFilling(const FlowTable& table, std::span<const TrafficClass> classes);
+
+  // A flow was added to the table.
+  void started(FlowSlot flow);
+  // A flow is about to be removed. REQUIRES: refill() was called since it started.
+  void ended(FlowSlot flow);
+  void set_room(LinkId link, Rate room);
+  // Returns the flows whose rates have changed.
+  [[nodiscard]] std::span<const FlowSlot> refill();
+
+  [[nodiscard]] Rate rate(FlowSlot flow) const { return {flows_[flow].step.units()}; }
+  // What flows use of a link.
+  [[nodiscard]] Rate used(LinkId link) const { return {links_[link].used}; }
+  // Of the last refill(). What is used of others has not changed.
+  [[nodiscard]] std::span<const LinkId> touched() const { return touched_.all(); }
+
+ private:
+  // A step of the filling. Steps are compared as one number.
+  class Step {
+   public:
+    Step() = default;
+    Step(std::uint64_t units, LinkId link) : units_(units), link_(link) {}
+
+    [[nodiscard]] std::uint64_t units() const { return units_; }
+    [[nodiscard]] LinkId link() const { return link_; }
+
+    bool operator==(const Step&) const = default;
+    friend bool operator<(const Step& a, const Step& b) { return a.key() < b.key(); }
+
+   private:
+    __extension__ using Key = unsigned __int128;
+
+    [[nodiscard]] Key key() const { return Key{units_} << 32 | link_; }
+
+    std::uint64_t units_ = 0;
+    LinkId link_ = 0;
+  };
+  struct LinkState {
+    std::uint64_t room = 0;
+    std::uint64_t used = 0;
+    // In refill(), of a touched link: what the steps so far left of the room, for how many hops of
+    // flows that wait, and the level at which an event is planned.
+    std::uint64_t left = 0;
+    std::uint64_t planned = 0;
+    std::uint32_t waiting = 0;
+    bool has_old_step = false;  // an event is planned at it
+  };
+  enum class State : std::uint8_t {
+    settled,    // nothing is known to have changed
+    scheduled,  // settled, and an event is planned at its old step
+    waiting,    // new, or held back no more at its old step
+    frozen,     // its step is known
+  };
+  struct FlowState {
+    Step step;
+    State state = State::settled;
+  };
+
+  void grow();
+  template <typename Action>
+  void for_each_user(LinkId link, const Action& action) const;
+  void plan(Step step);
+  void plan_level(LinkId link);
+  void touch(LinkId link);
+  void touch_route(FlowSlot flow);
+  void schedule(FlowSlot flow);
+  void look_at_level(LinkId link);
+  void look_at_old_step(LinkId link);
+  void freeze_waiting(Step step);
+  void freeze(FlowSlot flow, Step step);
+
+  const FlowTable& table_;
+  std::span<const TrafficClass> classes_;
+  std::vector<LinkState> links_;
+  std::vector<FlowState> flows_;
+  LinkSet changed_links_;  // since the last refill()
+  // Of refill().
+  LinkSet touched_;
+  std::vector<FlowSlot> looked_at_;
+  std::vector<FlowSlot> changed_;
+  std::vector<Step> events_;  // a heap: when to look at a link
+  std::vector<LinkId> old_steps_;
+  std::size_t pending_ = 0;  // flows that are scheduled or wait
+  Step now_;
+};
+
+}  // namespace vpfs::sim
