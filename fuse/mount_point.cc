@@ -17,9 +17,11 @@
 #include <fmt/ranges.h>
 #include <fuse_lowlevel.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/uio.h>
 
 #include "base/one_line.h"
@@ -80,6 +82,22 @@ fuse_session* new_session(std::vector<std::string>& arguments, const fuse_lowlev
   return session;
 }
 
+// A mount whose program has just died is taken away by fusermount3, which takes a moment. Whoever
+// restarts the program at once need not know that. The kernel may still know the attributes of a
+// dead mount's directory, but statfs always asks. Returns an errno, or zero.
+int look_at(const std::string& directory, struct stat& there) {
+  constexpr int kTries = 100;
+  constexpr int kBetween = 10;  // milliseconds
+  for (int tries = 1;; ++tries) {
+    struct statfs ignored = {};
+    if (::stat(directory.c_str(), &there) == 0 && ::statfs(directory.c_str(), &ignored) == 0) {
+      return 0;
+    }
+    if (errno != ENOTCONN || tries == kTries) return errno;
+    (void)::poll(nullptr, 0, kBetween);
+  }
+}
+
 }  // namespace
 
 void ask_for_limits(fuse_conn_info& connection) {
@@ -111,8 +129,7 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
     return fail(fmt::format("cannot mount at {}: {}", options.directory, what));
   };
   struct stat there = {};
-  if (::stat(options.directory.c_str(), &there) != 0) {
-    const int number = errno;
+  if (const int number = look_at(options.directory, there); number != 0) {
     if (number == ENOTCONN) {
       return problem(
           "another mount is there whose program has died; unmount it with "

@@ -80,6 +80,17 @@ TEST_F(Mount, IsGoneWhenItsProgramIsKilled) {
   EXPECT_EQ(read_text(mount.path() / "file"), "text");
 }
 
+// As a supervisor does that restarts it.
+TEST_F(Mount, IsMountedAgainAtOnceWhenItsProgramHasDied) {
+  MountProcess mount;
+  std::ofstream(mount.path() / "file") << "text";
+  for (int i = 0; i < 5; ++i) {
+    mount.kill();
+    mount.start();
+    EXPECT_EQ(read_text(mount.path() / "file"), "text");
+  }
+}
+
 TEST_F(Mount, ThatOutlivesItsProgramIsNamedByTheNextOne) {
   MountProcess mount({.options = {"allow_other,noauto_unmount"}});
   mount.kill();
