@@ -51,7 +51,7 @@ TEST(AnticipationConfig, AMistakeAboutAnticipationIsToldOnceWithItsPlace) {
     EXPECT_EQ(std::ranges::count(error, '\n'), 1) << error;
   }
   EXPECT_EQ(error_of_anticipation("[on]"), place + ": must be a mapping (key: value)\n");
-  for (const char* loss : {"10", "0.1", "-1 %", "50.1 %", "51 %", "5 ms", "2.55 %", "ten %", "%",
+  for (const char* loss : {"10", "0.1", "-1 %", "50.1 %", "51 %", "5 ms", "2.55 %", "ten %", "'%'",
                            ". %", "5. %", "4294967297 %", "1e1 %", "0x5 %", "''"}) {
     for (const char* beside : {"", "depth: auto"}) {
       EXPECT_EQ(error_of_anticipation(std::string("{max_loss: ") + loss + "}", beside),
