@@ -45,7 +45,7 @@ std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits&, Sch
   return std::make_unique<AdapTbf>(adaptbf);
 }
 
-void read(ConfigReader& scheduler, SchedulerSettings& all) {
+void read(ConfigReader& scheduler, SchedulerSettings& all, bool /*is_chosen*/) {
   auto& settings = all.own.of<AdapTbfSettings>();
   CapacityEstimate::Settings& capacity = settings.capacity;
   settings.work_conserving = true;

@@ -32,8 +32,7 @@ void Anticipation::begin_to_expect(std::uint32_t flow, Tag tag) {
 
 void Anticipation::remove(std::uint32_t flow, TimePoint now) {
   if (flow >= rows_.size()) return;
-  forget(flow);
-  if (kept_for_ == flow) end_keep(now);
+  forget(flow, now);
   rows_[flow] = {};
 }
 

@@ -75,8 +75,9 @@ class Anticipation {
   void expect(std::uint32_t flow, Tag tag) {
     if (keeps_ && rows_[flow].think.is_trusted()) begin_to_expect(flow, tag);
   }
-  void forget(std::uint32_t flow) {
+  void forget(std::uint32_t flow, TimePoint now) {
     if (expected_.contains(flow)) expected_.erase(flow);
+    if (kept_for_ == flow) end_keep(now);
   }
   [[nodiscard]] bool expects(std::uint32_t flow) const { return expected_.contains(flow); }
   void forget_all();
@@ -102,7 +103,7 @@ class Anticipation {
   [[nodiscard]] TimePoint keep_until(std::uint32_t own, std::uint32_t outstanding, TimePoint now);
   void starved() { controller_.starved(); }
 
-  // A slot is empty for the flow, or none is any more.
+  // A request that has room at the data server is kept back for the flow, or none is any more.
   void slot_is_kept(std::uint32_t flow, TimePoint now) {
     if (kept_for_ == flow) return;
     slot_is_used(now);
@@ -112,7 +113,7 @@ class Anticipation {
   void slot_is_used(TimePoint now) {
     if (kept_for_ != kNobody) end_keep(now);
   }
-  // For whom a slot is empty.
+  // For whom a slot is kept.
   [[nodiscard]] bool is_keeping() const { return kept_for_ != kNobody; }
   [[nodiscard]] std::uint32_t kept_for() const { return kept_for_; }
 
@@ -124,7 +125,7 @@ class Anticipation {
 
   struct alignas(64) Row {
     ThinkTime think;
-    Duration kept = {};  // for how long slots were empty for the flow
+    Duration kept = {};  // for how long slots were kept for the flow
     // By how much of the server's time the flow is behind what it could have got.
     Duration behind = {};
     Cost work = 0;              // KeepController::work() at the last request

@@ -45,9 +45,21 @@ void refuse(ConfigReader& reader, std::string_view key, std::string_view instead
   }
 }
 
+void read_max_loss(ConfigReader& reader, SchedulerSettings& all, bool is_chosen) {
+  auto& settings = all.own.of<AnticipationSettings>();
+  if (std::string loss; reader.get("max_loss", &loss)) {
+    const std::optional<std::uint32_t> read = read_percent(loss);
+    if (!read) return reader.report("max_loss", "must be 0 % to 50 %, such as 10 % or 2.5 %");
+    settings.max_loss = *read;
+  } else if (reader.has("max_loss")) {
+    return;  // reported
+  }
+  if (settings.max_loss > 0 && is_chosen) refuse(reader, "max_loss", "must be 0 %", all);
+}
+
 }  // namespace
 
-void read_anticipation(ConfigReader& scheduler, SchedulerSettings& all) {
+void read_anticipation(ConfigReader& scheduler, SchedulerSettings& all, bool is_chosen) {
   auto& settings = all.own.of<AnticipationSettings>();
   ConfigReader sfq = scheduler.child("sfq");
   if (!sfq.has("anticipation")) {
@@ -56,19 +68,14 @@ void read_anticipation(ConfigReader& scheduler, SchedulerSettings& all) {
     std::string word;
     sfq.choose("anticipation", &word, {"off", "on"});
     settings.on = word == "on";
-    if (settings.on) refuse(sfq, "anticipation", "must be {max_loss: 0 %}", all);
+    if (settings.on && is_chosen) refuse(sfq, "anticipation", "must be {max_loss: 0 %}", all);
   } else {
     settings.on = true;
     ConfigReader reader = sfq.child("anticipation");
-    std::string loss;
-    if (reader.get("max_loss", &loss)) {
-      if (const std::optional<std::uint32_t> read = read_percent(loss)) {
-        settings.max_loss = *read;
-      } else {
-        reader.report("max_loss", "must be 0 % to 50 %, such as 10 % or 2.5 %");
-      }
-    }
-    if (settings.max_loss > 0) refuse(reader, "max_loss", "must be 0 %", all);
+    read_max_loss(reader, all, is_chosen);
+  }
+  if (settings.on && !is_chosen) {
+    sfq.report("anticipation", "would be ignored: only the policy sfq has it");
   }
   sfq.suggest("max_loss", "anticipation.max_loss");
   scheduler.suggest("anticipation", "sfq.anticipation");

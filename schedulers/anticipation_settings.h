@@ -19,7 +19,7 @@ struct AnticipationSettings {
 };
 
 // Reads `sfq.anticipation` of the mapping `scheduler`: off, on, or a mapping with its settings.
-void read_anticipation(ConfigReader& scheduler, SchedulerSettings& settings);
+void read_anticipation(ConfigReader& scheduler, SchedulerSettings& settings, bool is_chosen);
 // Describes it in a line for people; "": it is off.
 [[nodiscard]] std::string summary_of_anticipation(const SchedulerSettings& settings);
 

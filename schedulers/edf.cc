@@ -49,7 +49,7 @@ std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits&, Sch
   return std::make_unique<Edf>(edf, ahead);
 }
 
-void read(ConfigReader& scheduler, SchedulerSettings& settings) {
+void read(ConfigReader& scheduler, SchedulerSettings& settings, bool /*is_chosen*/) {
   auto& edf = settings.own.of<EdfSettings>();
   ConfigReader reader = scheduler.child("edf");
   BytesPerSecond capacity = {};

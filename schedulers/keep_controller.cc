@@ -57,6 +57,7 @@ void KeepController::count(Cost cost, TimePoint sent, std::uint32_t outstanding,
     measure(cost, sent, outstanding, now);
   }
   was_backlogged_ = is_backlogged;
+  left_ = outstanding;
   last_ = now;
 }
 
@@ -123,7 +124,12 @@ void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlo
     if (level_ < most_) move_to(level_ + 1, outstanding);
   }
   balance_ += static_cast<std::int64_t>(cost);
-  if (std::exchange(kept_, false) || (was_backlogged_ && is_backlogged)) {
+  // What is kept back is missed where it would have been done: behind all that is outstanding. By
+  // then perhaps nobody waits any more.
+  const bool is_kept = std::exchange(kept_, false);
+  const bool is_missed = after_keep_ > 0 && left_ > 0;
+  after_keep_ = is_kept ? outstanding + 1 : after_keep_ - std::min(after_keep_, 1U);
+  if (is_kept || is_missed || (was_backlogged_ && is_backlogged)) {
     const auto elapsed = static_cast<std::uint64_t>((now - last_).count());
     const Wide due = Wide{elapsed} * least_rate_ >> kRateBits;
     balance_ -= static_cast<std::int64_t>(std::min<Wide>(due, Wide{1} << 60));

@@ -93,7 +93,9 @@ class KeepController {
   std::uint32_t max_loss_;
   Phase phase_ = Phase::off;
   bool was_backlogged_ = false;
-  bool kept_ = false;  // something since the last completion
+  bool kept_ = false;             // something since the last completion
+  std::uint32_t after_keep_ = 0;  // completions among which something that was kept back is missed
+  std::uint32_t left_ = 0;        // outstanding at the last completion
   bool is_in_debt_ = false;
   bool has_explored_ = false;
   bool was_starved_ = false;  // in the reference phase

@@ -55,6 +55,8 @@ class Policy {
   struct Head {
     IoRequest* request = nullptr;
     TimePoint until = kNever;
+    // Without a request: the one that would go if no slot were kept for another flow.
+    const IoRequest* kept_back = nullptr;
   };
 
   virtual ~Policy() = default;
@@ -62,6 +64,8 @@ class Policy {
   // REQUIRES: the request is not queued; its app has been given to set_share().
   virtual void enqueue(IoRequest& request, TimePoint now) = 0;
   [[nodiscard]] virtual Head head(TimePoint now) = 0;
+  // What head() has just kept back could not go in any case: the depth has no room for it.
+  virtual void has_no_room(TimePoint /*now*/) {}
   // Takes out what head() has just answered for the same `now`.
   virtual void dispatch(IoRequest& request, TimePoint now) = 0;
   // The data server is done with a dispatched request. `cost` is what it really did, at most

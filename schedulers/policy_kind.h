@@ -83,7 +83,7 @@ struct PolicyKind {
   // Reads and checks the policy's keys of the mapping `scheduler`: by custom one mapping with the
   // policy's name. It is called whether the policy is chosen or not, after depth and classes were
   // read. nullptr: the policy has no settings.
-  void (*read)(ConfigReader& scheduler, SchedulerSettings& settings) = nullptr;
+  void (*read)(ConfigReader& scheduler, SchedulerSettings& settings, bool is_chosen) = nullptr;
   // Describes the settings in a line for people; "": there is nothing to say.
   std::string (*summary)(const SchedulerSettings& settings) = nullptr;
 

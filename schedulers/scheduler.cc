@@ -80,8 +80,10 @@ Scheduler::Decision Scheduler::next(TimePoint now) {
 
 Scheduler::Choice Scheduler::choose(TimePoint now) {
   if (has_classes()) return choose_among_classes(now);
-  const Policy::Head head = classes_.front().policy->head(now);
-  return {.request = head.request, .until = head.until};
+  Policy& policy = *classes_.front().policy;
+  const Policy::Head head = policy.head(now);
+  if (head.kept_back != nullptr && !gate_.admits(head.kept_back->cost)) policy.has_no_room(now);
+  return {.request = head.request, .until = head.until, .kept_back = head.kept_back};
 }
 
 Scheduler::Choice Scheduler::choose_among_classes(TimePoint now) {
@@ -237,9 +239,11 @@ WaitReason Scheduler::why_waiting(AppId app, TimePoint now) {
   const WaitReason why = of.policy->why_waiting(app, now);
   if (why.eligible) return why;
   if (!gate_.has_room()) return {.reason = gate_.reason(0)};
-  if (choice.request == nullptr) return why;
-  const std::string_view full = gate_.reason(choice.request->cost);
+  const IoRequest* const next = choice.request != nullptr ? choice.request : choice.kept_back;
+  if (next == nullptr) return why;
+  const std::string_view full = gate_.reason(next->cost);
   if (!full.empty()) return {.reason = full};
+  if (choice.request == nullptr) return why;
   if (&of == &classes_[choice.index]) return why;
   if (settings_.mode == TrafficClasses::Mode::apportion) {
     return {.reason = "traffic classes that had less for their share go first"};

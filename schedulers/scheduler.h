@@ -149,6 +149,7 @@ class Scheduler {
     std::size_t index = 0;
     IoRequest* request = nullptr;
     TimePoint until = kNever;
+    const IoRequest* kept_back = nullptr;
   };
 
   [[nodiscard]] bool has_classes() const { return classes_.size() > 1; }

@@ -44,7 +44,7 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   }
   Flow& flow = flows_[index];
   take_out(index);
-  if (anticipation_) anticipation_->forget(index);
+  if (anticipation_) anticipation_->forget(index, now);
   flow.set_weight(share.weight);
   flow.has_limit = limits_.limited(app);
   if (flow.has_limit) limited_.grow(flows_.size());
@@ -70,6 +70,7 @@ bool Sfq::set_limits(AppId app, const Limits& limits, TimePoint now) {
   limits_.allocate(app, limits, now);
   const bool had_limit = std::exchange(flow.has_limit, limits_.limited(app));
   if (!had_limit && !flow.has_limit) return true;
+  if (anticipation_) anticipation_->forget(index, now);
   limited_.grow(flows_.size());
   tell_backlog(flow, index, now);
   if (flow.queue.empty()) return true;
@@ -220,8 +221,10 @@ Policy::Head Sfq::head(TimePoint now) {
       return {.until = limited_.empty() ? kNever : time_of(limited_.top_tag())};
     }
     const std::uint32_t index = by_reservation_ ? reserved_.top() : ready_.top();
-    if (anticipation_ && !by_reservation_) {
-      if (const TimePoint until = slot_kept_until(now); until > now) return {.until = until};
+    if (anticipation_) {
+      const TimePoint until = by_reservation_ ? TimePoint::min() : slot_kept_until(now);
+      if (until > now) return {.until = until, .kept_back = flows_[index].queue.front()};
+      anticipation_->slot_is_used(now);
     }
     if (!flows_[index].has_limit || !limits_.may_have_changed() || allowed_at(index, now) <= now) {
       return {.request = flows_[index].queue.front()};
@@ -240,7 +243,6 @@ TimePoint Sfq::slot_kept_until(TimePoint now) {
     anticipation_->slot_is_kept(next, now);
     return until;
   }
-  anticipation_->slot_is_used(now);
   return now;
 }
 
@@ -364,6 +366,7 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
     begin_head(flow, index, now);
     place(index, now);
   }
+  if (anticipation_ && ready_.empty()) anticipation_->slot_is_used(now);  // nobody is kept back
   end_busy_period_if_idle();
 }
 

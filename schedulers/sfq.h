@@ -103,6 +103,9 @@ class Sfq final : public Policy {
 
   void enqueue(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Head head(TimePoint now) override;
+  void has_no_room(TimePoint now) override {
+    if (anticipation_) anticipation_->slot_is_used(now);
+  }
   void dispatch(IoRequest& request, TimePoint now) override;
   void complete(const IoRequest& request, Cost cost, TimePoint now) override;
   void withdraw(IoRequest& request, TimePoint now) override;

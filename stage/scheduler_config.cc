@@ -119,7 +119,8 @@ void read_scheduler(ConfigReader reader, Config& config, const Config* running) 
     reader.report("per_target", fmt::format("{} shows no targets", config.source));
   }
   for (const PolicyKind* const policy : config.policies) {
-    if (policy->read != nullptr) policy->read(reader, config.scheduler);
+    if (policy->read == nullptr) continue;
+    policy->read(reader, config.scheduler, policy->name == config.policy);
   }
   suggest_scheduler_words(reader);
   reader.finish();

@@ -58,6 +58,11 @@ std::optional<StageSnapshot::Wait> wait_of(stage::Stage& stage, AppId app, TimeP
 
 }  // namespace
 
+std::string StageSnapshot::Wait::text() const {
+  std::string text(reason);
+  return kept_for == nullptr ? text : text + " " + kept_for->name;
+}
+
 StageSnapshot SnapshotReader::read(StageAccess& access) {
   StageSnapshot snapshot;
   read_lanes(access, snapshot);

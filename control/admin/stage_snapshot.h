@@ -20,6 +20,9 @@ struct StageSnapshot {
   };
   // Why the oldest request waits.
   struct Wait {
+    // The reason as people read it, with the name of kept_for.
+    [[nodiscard]] std::string text() const;
+
     std::optional<Duration> since;                          // its arrival, if known
     std::string_view reason;                                // a static text
     std::shared_ptr<const stage::VirtualPfsInfo> kept_for;  // the end of the text

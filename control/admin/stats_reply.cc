@@ -41,9 +41,7 @@ void fill_statistic(Statistic& to, const stage::Statistic& from) {
 }
 
 void fill_wait(Wait& to, const StageSnapshot::Wait& from) {
-  std::string reason(from.reason);
-  if (from.kept_for != nullptr) reason += " " + from.kept_for->name;
-  to.set_reason(std::move(reason));
+  to.set_reason(from.text());
   to.set_since_us(microseconds(from.since.value_or(Duration::zero())));
   if (from.may_go_in) to.set_may_go_in_us(microseconds(*from.may_go_in));
   if (from.target) to.set_target(*from.target);

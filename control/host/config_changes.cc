@@ -25,8 +25,14 @@ void add_policy_changes(Lines& lines, const stage::Config& before, const stage::
   if (policy.summary == nullptr) return;
   const std::string was = policy.summary(before.scheduler);
   const std::string is = policy.summary(after.scheduler);
-  lines.push_back(was == is ? fmt::format("scheduler: settings of {} changed", policy.name)
-                            : fmt::format("scheduler: \"{}\" -> \"{}\"", was, is));
+  if (was == is) {
+    lines.push_back(fmt::format("scheduler: settings of {} changed", policy.name));
+  } else if (was.empty() || is.empty()) {
+    lines.push_back(
+        fmt::format("scheduler: {} \"{}\"", is.empty() ? "no longer" : "now", was + is));
+  } else {
+    lines.push_back(fmt::format("scheduler: \"{}\" -> \"{}\"", was, is));
+  }
 }
 
 // The words of a share, as the file has them.

@@ -123,7 +123,7 @@ ordered_json describe(const TrafficClasses& classes, const StageSnapshot::Row& f
   row["server_us"] = describe(from.service);
   if (!from.wait) return row;
   if (from.wait->since) row["oldest_waits_us"] = microseconds(*from.wait->since);
-  row["oldest_waits_for"] = from.wait->reason;
+  row["oldest_waits_for"] = from.wait->text();
   if (from.wait->target) {
     row[std::string("oldest_waits_for_") + device_kind(*from.wait->target)] =
         device_number(*from.wait->target);

@@ -16,7 +16,7 @@ std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits&, Sch
   return std::make_unique<RoundRobin>(settings.own.of<RoundRobinSettings>());
 }
 
-void read(ConfigReader& scheduler, SchedulerSettings& settings) {
+void read(ConfigReader& scheduler, SchedulerSettings& settings, bool /*is_chosen*/) {
   auto& own = settings.own.of<RoundRobinSettings>();
   ConfigReader reader = scheduler.child("round_robin");
   reader.get("visit", &own.visit, 1, 100);

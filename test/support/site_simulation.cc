@@ -10,7 +10,10 @@ SiteSimulation::SiteSimulation(const Settings& settings, std::vector<SiteWork> w
     : settings_(settings), works_(std::move(works)), random_(settings.seed) {
   for (std::size_t i = 0; i < settings_.servers; ++i) {
     Server& server = servers_.emplace_back();
-    server.scheduler = make_scheduler("sfq", {.depth = {.requests = settings_.depth}}).value();
+    SchedulerSettings own = {.depth = {.requests = settings_.depth}};
+    own.own.set(settings_.anticipation);
+    RateLimits* const shared = settings_.lanes ? &limits_ : nullptr;
+    server.scheduler = make_scheduler("sfq", own, shared).value();
     server.scheduler->set_hold(std::chrono::minutes(1), now_);
     server.done.resize(works_.size());
     server.reported.resize(works_.size());
@@ -30,8 +33,17 @@ double SiteSimulation::around_one(double part) {
 void SiteSimulation::set_weight(std::size_t app, std::uint32_t weight) {
   for (Server& server : servers_) {
     const auto id = AppId{static_cast<std::uint32_t>(app)};
-    (void)server.scheduler->set_share(id, {.weight = weight}, now_);
+    const Share share = {.weight = weight, .rate = works_[app].rate};
+    (void)server.scheduler->set_share(id, share, now_);
   }
+}
+
+void SiteSimulation::set_limits(std::size_t app, const Limits& limits) {
+  for (Server& server : servers_) {
+    const auto id = AppId{static_cast<std::uint32_t>(app)};
+    (void)server.scheduler->set_limits(id, limits, now_);
+  }
+  for (std::size_t i = 0; i < servers_.size(); ++i) pump(i);
 }
 
 void SiteSimulation::add(TimePoint at, Kind kind, std::size_t index, Part* part) {
@@ -53,10 +65,14 @@ void SiteSimulation::handle(const Event& event) {
     case Kind::completion:
       return complete(*event.part);
     case Kind::wake:
+      if (event.at != servers_[event.index].wake)
+        return;  // the scheduler has said another time since
       servers_[event.index].wake = kNever;
       return pump(event.index);
     case Kind::cycle:
       return cycle();
+    case Kind::thought:
+      return submit_next(event.index, event.server);
     case Kind::begin:
       const SiteWork& work = works_[event.index];
       for (std::uint32_t i = 0; i < work.in_flight; ++i) {
@@ -67,6 +83,11 @@ void SiteSimulation::handle(const Event& event) {
         }
       }
   }
+}
+
+void SiteSimulation::submit_next(std::size_t app, std::size_t server) {
+  if (now_ >= TimePoint{} + std::min(works_[app].end, Duration::max() / 2)) return;
+  works_[app].striped ? submit_striped(app) : submit(app, server);
 }
 
 void SiteSimulation::submit_striped(std::size_t app) {
@@ -109,8 +130,15 @@ void SiteSimulation::complete(Part& part) {
   if (--io.parts_left == 0) {
     const std::size_t app = io.app;
     free_ios_.push_back(&io);
-    const bool goes_on = now_ < TimePoint{} + std::min(works_[app].end, Duration::max() / 2);
-    if (goes_on) works_[app].striped ? submit_striped(app) : submit(app, server);
+    if (works_[app].think == Duration::zero()) {
+      submit_next(app, server);
+    } else {
+      events_.push({.at = now_ + works_[app].think,
+                    .order = order_++,
+                    .kind = Kind::thought,
+                    .index = app,
+                    .server = server});
+    }
   }
   pump(server);
 }

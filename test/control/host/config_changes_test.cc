@@ -97,6 +97,11 @@ constexpr Change kChanges[] = {
     {"scheduler", "policy: edf, edf: {capacity: 1 MiB/s}", "policy: edf, edf: {capacity: 2 MiB/s}",
      "scheduler: \"promises count on 1 MiB/s and requests of 4 MiB at most\" -> "
      "\"promises count on 2 MiB/s and requests of 4 MiB at most\""},
+    {"scheduler", "", "sfq: {anticipation: {max_loss: 2.5 %}}",
+     "scheduler: now \"slots are kept for applications that come back soon; it costs 2.5 % at "
+     "most\""},
+    {"scheduler", "sfq: {anticipation: {max_loss: 0 %}}", "",
+     "scheduler: no longer \"applications that pause for a moment keep their claim\""},
     {"scheduler", "policy: adaptbf, adaptbf: {token: 32 KiB}",
      "policy: adaptbf, adaptbf: {token: 64 KiB}", "scheduler: settings of adaptbf changed"}};
 
