@@ -93,7 +93,7 @@ void ApportionedFilling::add_round() {
   if (rounds_.size() == 1) return;
   const Round& last = rounds_[rounds_.size() - 2];
   for (LinkId link = 0; link < table_.links(); ++link) {
-    round.communication.set_room(link, room_of_communication(last, link));
+    round.communication.set_room(link, next_room(last, link));
   }
 }
 
@@ -106,24 +106,30 @@ void ApportionedFilling::fill(std::size_t number) {
     round.storage.set_room(link, table_.capacity(link) - used);
   }
   round.storage.refill();
-  for (const LinkId link : round.communication.touched()) update_matters(round, link);
-  for (const LinkId link : round.storage.touched()) {
-    update_matters(round, link);
-    if (number + 1 == rounds_.size() || link >= table_.links()) continue;
-    rounds_[number + 1].communication.set_room(link, room_of_communication(round, link));
+  Round* const next = number + 1 < rounds_.size() ? &rounds_[number + 1] : nullptr;
+  for (const IncrementalFilling* const filling : {&round.communication, &round.storage}) {
+    for (const LinkId link : filling->touched()) {
+      if (link >= table_.links()) continue;
+      update_matters(round, link);
+      if (next != nullptr) next->communication.set_room(link, next_room(round, link));
+    }
   }
 }
 
-Rate ApportionedFilling::room_of_communication(const Round& last, LinkId link) const {
-  return std::max(share_[link], table_.capacity(link) - last.storage.used(link));
+// What storage leaves to communication.
+Rate ApportionedFilling::left_by_storage(const Round& round, LinkId link) const {
+  return std::max(share_[link], table_.capacity(link) - round.storage.used(link));
+}
+
+Rate ApportionedFilling::next_room(const Round& round, LinkId link) const {
+  return round.matters[link] != 0 ? left_by_storage(round, link) : round.communication.room(link);
 }
 
 // A smaller room matters if more is used of it, a larger one if this one limits flows.
 void ApportionedFilling::update_matters(Round& round, LinkId link) {
-  if (link >= table_.links()) return;
   const Rate room = round.communication.room(link);
   const Rate used = round.communication.used(link);
-  const Rate next = room_of_communication(round, link);
+  const Rate next = left_by_storage(round, link);
   const Rate slack = slack_of(table_.capacity(link));
   const bool is_full = (room - used).units < table_.users(link, TrafficClass::communication).size();
   const bool matters = used > next + slack || (is_full && next > room + slack);

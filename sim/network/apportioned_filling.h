@@ -18,13 +18,14 @@ namespace vpfs::sim {
 // Bottlenecks of one class depend on what the other takes, and that on the bottlenecks of this one.
 // So the classes are filled in turn, round by round:
 //
-// - Communication has the room that storage of the last round leaves, or its share if that is more.
-//   In the first round storage is taken to fill its share wherever it has a flow.
+// - Communication has the room that storage of the last round leaves, or its share if that is more;
+//   but no other room than before if that would not matter: if it is not much more or less (by
+//   slack_of the capacity), or not used. In the first round storage is taken to fill its share
+//   wherever it has a flow.
 // - Storage has the room that communication of this round leaves, or its share if that is more.
 //
-// This ends when no room of communication that matters would change by more than slack_of(the
-// capacity) in the next round: so precise are rates. Mostly two rounds do. In the rare networks in
-// which it goes round in circles it ends after kMostRounds. At last, storage is filled into what
+// This ends when no other room matters. So rates are as precise as the slack. In the rare networks
+// in which it goes round in circles it ends after kMostRounds. At last, storage is filled into what
 // communication leaves, so that no link is over capacity. Only after kMostRounds may a class have
 // less than its share of a link.
 //
@@ -33,7 +34,7 @@ namespace vpfs::sim {
 class ApportionedFilling {
  public:
   static constexpr std::size_t kMostRounds = 16;
-  [[nodiscard]] static constexpr Rate slack_of(Rate capacity) { return {capacity.units >> 12}; }
+  [[nodiscard]] static constexpr Rate slack_of(Rate capacity) { return {capacity.units >> 10}; }
 
   // The shares of the classes are at least 1.
   ApportionedFilling(const FlowTable& table, std::uint32_t communication, std::uint32_t storage);
@@ -64,7 +65,8 @@ class ApportionedFilling {
   void fit_storage(bool is_other_round);
   void update_first_round();
   void update_matters(Round& round, LinkId link);
-  [[nodiscard]] Rate room_of_communication(const Round& last, LinkId link) const;
+  [[nodiscard]] Rate left_by_storage(const Round& round, LinkId link) const;
+  [[nodiscard]] Rate next_room(const Round& round, LinkId link) const;
 
   const FlowTable& table_;
   std::vector<Rate> share_;  // of communication, by link

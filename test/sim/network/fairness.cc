@@ -150,8 +150,9 @@ void fill_in_turn(const std::vector<Rate>& capacities, const ClassPolicy& policy
       const Rate storage = for_storage[link] - left_by_storage[link];
       const Rate next = std::max(share[link], capacities[link] - storage);
       const Rate slack = ApportionedFilling::slack_of(capacities[link]);
-      if (used[link] > next + slack) is_settled = false;
-      if (left[link].units < hops[0][link] && next > room[link] + slack) is_settled = false;
+      const bool is_full = left[link].units < hops[0][link];
+      if (used[link] <= next + slack && !(is_full && next > room[link] + slack)) continue;
+      is_settled = false;
       room[link] = next;
     }
     if (is_settled) break;
