@@ -22,14 +22,13 @@ IncrementalFilling& ApportionedFilling::Round::of(TrafficClass traffic_class) {
 
 ApportionedFilling::ApportionedFilling(const FlowTable& table, std::uint32_t communication,
                                        std::uint32_t storage)
-    : table_(table), fitted_storage_(table, kStorageOnly) {
+    : table_(table), equal_(table, kAllClasses), fitted_storage_(table, kStorageOnly) {
   VPFS_ASSERT(communication >= 1 && storage >= 1);
   const std::uint64_t parts = std::uint64_t{communication} + storage;
   for (LinkId link = 0; link < table.links(); ++link) {
     const Wide share = Wide{table.capacity(link).units} * communication / parts;
     share_.push_back({static_cast<std::uint64_t>(share)});
   }
-  storage_changed_.grow(table.links());
   add_round();
 }
 
@@ -37,23 +36,17 @@ void ApportionedFilling::started(FlowSlot flow) {
   const TrafficClass its_class = table_.traffic_class(flow);
   if (is_running_.size() <= flow) is_running_.resize(flow + std::size_t{1});
   is_running_[flow] = 1;
+  equal_.started(flow);
   for (Round& round : rounds_) round.of(its_class).started(flow);
-  if (its_class == TrafficClass::communication) return;
-  fitted_storage_.started(flow);
-  for (const LinkId link : table_.route(flow)) {
-    if (link < table_.links()) storage_changed_.add(link);
-  }
+  if (its_class == TrafficClass::storage) fitted_storage_.started(flow);
 }
 
 void ApportionedFilling::ended(FlowSlot flow) {
   const TrafficClass its_class = table_.traffic_class(flow);
   is_running_[flow] = 0;
+  equal_.ended(flow);
   for (Round& round : rounds_) round.of(its_class).ended(flow);
-  if (its_class == TrafficClass::communication) return;
-  fitted_storage_.ended(flow);
-  for (const LinkId link : table_.route(flow)) {
-    if (link < table_.links()) storage_changed_.add(link);
-  }
+  if (its_class == TrafficClass::storage) fitted_storage_.ended(flow);
 }
 
 Rate ApportionedFilling::rate(FlowSlot flow) const {
@@ -78,11 +71,16 @@ void ApportionedFilling::refill() {
 }
 
 void ApportionedFilling::update_first_round() {
-  for (const LinkId link : storage_changed_.all()) {
-    const bool has_storage = !table_.users(link, TrafficClass::storage).empty();
-    rounds_[0].communication.set_room(link, has_storage ? share_[link] : table_.capacity(link));
+  equal_.refill();
+  for (const LinkId link : equal_.touched()) {
+    if (link >= table_.links()) continue;
+    Rate storage;
+    for (const FlowTable::Use& use : table_.users(link, TrafficClass::storage)) {
+      storage += equal_.rate(use.flow);
+    }
+    rounds_[0].communication.set_room(link,
+                                      std::max(share_[link], table_.capacity(link) - storage));
   }
-  storage_changed_.clear();
 }
 
 void ApportionedFilling::add_round() {

@@ -8,7 +8,6 @@
 #include "sim/network/class_policy.h"
 #include "sim/network/flow_table.h"
 #include "sim/network/incremental_filling.h"
-#include "sim/network/link_set.h"
 #include "sim/network/rate.h"
 
 namespace vpfs::sim {
@@ -20,8 +19,8 @@ namespace vpfs::sim {
 //
 // - Communication has the room that storage of the last round leaves, or its share if that is more;
 //   but no other room than before if that would not matter: if it is not much more or less (by
-//   slack_of the capacity), or not used. In the first round storage is taken to fill its share
-//   wherever it has a flow.
+//   slack_of the capacity), or not used. The first round begins with what storage would leave if
+//   classes did not count.
 // - Storage has the room that communication of this round leaves, or its share if that is more.
 //
 // This ends when no other room matters. So rates are as precise as the slack. In the rare networks
@@ -73,8 +72,8 @@ class ApportionedFilling {
   // Further rounds than the one that was last are behind: they are refilled when they are needed.
   std::deque<Round> rounds_;
   std::size_t last_ = 0;
+  IncrementalFilling equal_;  // of both classes
   IncrementalFilling fitted_storage_;
-  LinkSet storage_changed_;               // links, in the flows of storage
   std::vector<std::uint8_t> is_running_;  // by flow
   std::vector<FlowSlot> changed_;
   std::uint64_t unsettled_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -127,6 +128,13 @@ void fill_in_turn(const std::vector<Rate>& capacities, const ClassPolicy& policy
     for (const LinkId link : flows[flow].route) ++hops[its_class][link];
   }
   const std::size_t links = capacities.size();
+  std::vector<std::size_t> all(flows.size());
+  std::iota(all.begin(), all.end(), 0);
+  fill(capacities, all, flows, rates);
+  std::vector<Rate> used(links);
+  for (const std::size_t flow : of_class[1]) {
+    for (const LinkId link : flows[flow].route) used[link] += rates[flow];
+  }
   std::vector<Rate> share(links);
   std::vector<Rate> room(links);
   for (std::size_t link = 0; link < links; ++link) {
@@ -134,9 +142,8 @@ void fill_in_turn(const std::vector<Rate>& capacities, const ClassPolicy& policy
     const std::uint64_t rest = capacities[link].units % parts;
     share[link].units =
         capacities[link].units / parts * policy.communication + rest * policy.communication / parts;
-    room[link] = hops[1][link] > 0 ? share[link] : capacities[link];
+    room[link] = std::max(share[link], capacities[link] - used[link]);
   }
-  std::vector<Rate> used(links);
   for (std::size_t round = 0; round < ApportionedFilling::kMostRounds; ++round) {
     const std::vector<Rate> left = fill(room, of_class[0], flows, rates);
     std::vector<Rate> for_storage(links);
