@@ -1,24 +1,14 @@
 #include "sim/network/allocation.h"
 
-#include <array>
-
 namespace vpfs::sim {
-namespace {
-
-constexpr std::array kBoth = {TrafficClass::communication, TrafficClass::storage};
-constexpr std::span<const TrafficClass> kCommunication = std::span(kBoth).first(1);
-constexpr std::span<const TrafficClass> kStorage = std::span(kBoth).last(1);
-
-}  // namespace
-
 Allocation::Allocation(const FlowTable& table, ClassPolicy policy) : table_(table) {
   switch (policy.kind) {
     case ClassPolicy::Kind::none:
-      fillings_.emplace_back(table, kBoth);
+      fillings_.emplace_back(table, kAllClasses);
       break;
     case ClassPolicy::Kind::priority:
-      fillings_.emplace_back(table, kCommunication);
-      fillings_.emplace_back(table, kStorage);
+      fillings_.emplace_back(table, kCommunicationOnly);
+      fillings_.emplace_back(table, kStorageOnly);
       break;
     case ClassPolicy::Kind::apportioned:
       apportioned_.emplace(table, policy.communication, policy.storage);
@@ -47,19 +37,21 @@ void Allocation::ended(FlowSlot flow) {
 }
 
 std::span<const FlowSlot> Allocation::settle() {
-  if (apportioned_) return apportioned_->refill();
-  if (fillings_.size() == 1) return fillings_[0].refill();
-  IncrementalFilling& communication = fillings_[0];
-  IncrementalFilling& storage = fillings_[1];
-  const std::span<const FlowSlot> first = communication.refill();
-  changed_.assign(first.begin(), first.end());
-  for (const LinkId link : communication.touched()) {
-    if (link < table_.links()) {
-      storage.set_room(link, table_.capacity(link) - communication.used(link));
-    }
+  if (apportioned_) {
+    apportioned_->refill();
+    return apportioned_->changed();
   }
-  const std::span<const FlowSlot> then = storage.refill();
-  changed_.insert(changed_.end(), then.begin(), then.end());
+  fillings_[0].refill();
+  if (fillings_.size() == 1) return fillings_[0].changed();
+  const IncrementalFilling& communication = fillings_[0];
+  IncrementalFilling& storage = fillings_[1];
+  for (const LinkId link : communication.touched()) {
+    if (link >= table_.links()) continue;
+    storage.set_room(link, table_.capacity(link) - communication.used(link));
+  }
+  storage.refill();
+  changed_.assign(communication.changed().begin(), communication.changed().end());
+  changed_.insert(changed_.end(), storage.changed().begin(), storage.changed().end());
   return changed_;
 }
 

@@ -22,7 +22,7 @@ class Allocation {
 
   // A flow was added to the table.
   void started(FlowSlot flow);
-  // A flow is about to be removed from the table. REQUIRES: settle() was called since it started.
+  // A flow is about to be removed from the table.
   void ended(FlowSlot flow);
   // Allots anew what changed. Returns flows that may have another rate now, each once.
   [[nodiscard]] std::span<const FlowSlot> settle();

@@ -11,133 +11,152 @@ __extension__ using Wide = unsigned __int128;
 
 }  // namespace
 
+ApportionedFilling::Round::Round(const FlowTable& table)
+    : communication(table, kCommunicationOnly),
+      storage(table, kStorageOnly),
+      matters(table.links()) {}
+
+IncrementalFilling& ApportionedFilling::Round::of(TrafficClass traffic_class) {
+  return traffic_class == TrafficClass::communication ? communication : storage;
+}
+
 ApportionedFilling::ApportionedFilling(const FlowTable& table, std::uint32_t communication,
                                        std::uint32_t storage)
-    : table_(table), filling_(table) {
+    : table_(table), equal_(table, kAllClasses), fitted_storage_(table, kStorageOnly) {
   VPFS_ASSERT(communication >= 1 && storage >= 1);
-  grow();
   const std::uint64_t parts = std::uint64_t{communication} + storage;
   for (LinkId link = 0; link < table.links(); ++link) {
     const Wide share = Wide{table.capacity(link).units} * communication / parts;
-    states_[link].share = {static_cast<std::uint64_t>(share)};
+    share_.push_back({static_cast<std::uint64_t>(share)});
   }
-}
-
-void ApportionedFilling::grow() {
-  touched_.grow(table_.all_links());
-  links_.grow(table_.all_links());
-  states_.resize(table_.all_links());
-  is_collected_.resize(table_.slots());
-  filling_.grow();
+  add_round();
 }
 
 void ApportionedFilling::started(FlowSlot flow) {
-  if (is_collected_.size() < table_.slots()) grow();
-  for (const LinkId link : table_.route(flow)) touched_.add(link);
+  const TrafficClass its_class = table_.traffic_class(flow);
+  if (is_running_.size() <= flow) is_running_.resize(flow + std::size_t{1});
+  is_running_[flow] = 1;
+  equal_.started(flow);
+  for (Round& round : rounds_) round.of(its_class).started(flow);
+  if (its_class == TrafficClass::storage) fitted_storage_.started(flow);
 }
 
 void ApportionedFilling::ended(FlowSlot flow) {
-  for (const LinkId link : table_.route(flow)) {
-    if (link < table_.links()) touched_.add(link);
-  }
+  const TrafficClass its_class = table_.traffic_class(flow);
+  is_running_[flow] = 0;
+  equal_.ended(flow);
+  for (Round& round : rounds_) round.of(its_class).ended(flow);
+  if (its_class == TrafficClass::storage) fitted_storage_.ended(flow);
 }
 
-std::span<const FlowSlot> ApportionedFilling::refill() {
-  for (const FlowSlot flow : collected_) is_collected_[flow] = 0;
-  collected_.clear();
-  for (const LinkId link : touched_.all()) {
-    const std::size_t first = collected_.size();
-    links_.clear();
-    collect(link);
-    if (collected_.size() > first && !fill_in_turn(first)) ++unsettled_;
-  }
-  touched_.clear();
-  return collected_;
+Rate ApportionedFilling::rate(FlowSlot flow) const {
+  return table_.traffic_class(flow) == TrafficClass::communication
+             ? rounds_[last_].communication.rate(flow)
+             : fitted_storage_.rate(flow);
 }
 
-void ApportionedFilling::collect(LinkId start) {
-  links_.add(start);
-  for (std::size_t next = 0; next < links_.size(); ++next) {
-    const LinkId link = links_.all()[next];
-    if (link >= table_.links()) {
-      collect_flow(table_.owner(link));
-      continue;
+void ApportionedFilling::refill() {
+  update_first_round();
+  std::size_t round = 0;
+  for (fill(0); rounds_[round].mattering > 0; fill(++round)) {
+    if (round + 1 == kMostRounds) {
+      ++unsettled_;
+      break;
     }
-    for (const auto traffic_class : {TrafficClass::communication, TrafficClass::storage}) {
-      for (const FlowTable::Use& use : table_.users(link, traffic_class)) collect_flow(use.flow);
+    if (round + 1 == rounds_.size()) add_round();
+  }
+  const bool is_other_round = round != last_;
+  last_ = round;
+  fit_storage(is_other_round);
+}
+
+void ApportionedFilling::update_first_round() {
+  equal_.refill();
+  for (const LinkId link : equal_.touched()) {
+    if (link >= table_.links()) continue;
+    Rate storage;
+    for (const FlowTable::Use& use : table_.users(link, TrafficClass::storage)) {
+      storage += equal_.rate(use.flow);
+    }
+    rounds_[0].communication.set_room(link,
+                                      std::max(share_[link], table_.capacity(link) - storage));
+  }
+}
+
+void ApportionedFilling::add_round() {
+  Round& round = rounds_.emplace_back(table_);
+  for (FlowSlot flow = 0; flow < is_running_.size(); ++flow) {
+    if (is_running_[flow] != 0) round.of(table_.traffic_class(flow)).started(flow);
+  }
+  if (rounds_.size() == 1) return;
+  const Round& last = rounds_[rounds_.size() - 2];
+  for (LinkId link = 0; link < table_.links(); ++link) {
+    round.communication.set_room(link, next_room(last, link));
+  }
+}
+
+void ApportionedFilling::fill(std::size_t number) {
+  Round& round = rounds_[number];
+  round.communication.refill();
+  for (const LinkId link : round.communication.touched()) {
+    if (link >= table_.links()) continue;
+    const Rate used = std::min(share_[link], round.communication.used(link));
+    round.storage.set_room(link, table_.capacity(link) - used);
+  }
+  round.storage.refill();
+  Round* const next = number + 1 < rounds_.size() ? &rounds_[number + 1] : nullptr;
+  for (const IncrementalFilling* const filling : {&round.communication, &round.storage}) {
+    for (const LinkId link : filling->touched()) {
+      if (link >= table_.links()) continue;
+      update_matters(round, link);
+      if (next != nullptr) next->communication.set_room(link, next_room(round, link));
     }
   }
 }
 
-void ApportionedFilling::collect_flow(FlowSlot flow) {
-  if (is_collected_[flow] != 0) return;
-  is_collected_[flow] = 1;
-  collected_.push_back(flow);
-  for (const LinkId link : table_.route(flow)) links_.add(link);
+// What storage leaves to communication.
+Rate ApportionedFilling::left_by_storage(const Round& round, LinkId link) const {
+  return std::max(share_[link], table_.capacity(link) - round.storage.used(link));
 }
 
-bool ApportionedFilling::fill_in_turn(std::size_t first) {
-  for (std::vector<FlowSlot>& flows : flows_) flows.clear();
-  for (const FlowSlot flow : std::span(collected_).subspan(first)) {
-    flows_[static_cast<std::size_t>(table_.traffic_class(flow))].push_back(flow);
-  }
-  for (const LinkId link : links_.all()) {
-    const bool has_storage =
-        link < table_.links() && !table_.users(link, TrafficClass::storage).empty();
-    states_[link].room = has_storage ? states_[link].share : table_.capacity(link);
-  }
-  bool is_settled = false;
-  for (int round = 0; round < kMostRounds && !is_settled; ++round) {
-    fill_communication();
-    fill_storage();
-    is_settled = !update_room();
-  }
-  fit_storage();
-  return is_settled;
+Rate ApportionedFilling::next_room(const Round& round, LinkId link) const {
+  return round.matters[link] != 0 ? left_by_storage(round, link) : round.communication.room(link);
 }
 
-void ApportionedFilling::fill_communication() {
-  for (const LinkId link : links_.all()) filling_.set_room(link, states_[link].room);
-  filling_.fill(flows_[0], links_.all());
-  for (const LinkId link : links_.all()) {
-    states_[link].communication = states_[link].room - filling_.left(link);
-    states_[link].limits_communication = filling_.left(link).units < filling_.hops(link);
-  }
+// A smaller room matters if more is used of it, a larger one if this one limits flows.
+void ApportionedFilling::update_matters(Round& round, LinkId link) {
+  const Rate room = round.communication.room(link);
+  const Rate used = round.communication.used(link);
+  const Rate next = left_by_storage(round, link);
+  const Rate slack = slack_of(table_.capacity(link));
+  const bool is_full = (room - used).units < table_.users(link, TrafficClass::communication).size();
+  const bool matters = used > next + slack || (is_full && next > room + slack);
+  round.mattering -= round.matters[link];
+  round.matters[link] = matters ? 1 : 0;
+  round.mattering += round.matters[link];
 }
 
-void ApportionedFilling::fill_storage() {
-  const auto room_of = [this](LinkId link) {
-    return table_.capacity(link) - std::min(states_[link].share, states_[link].communication);
+void ApportionedFilling::fit_storage(bool is_other_round) {
+  const IncrementalFilling& communication = rounds_[last_].communication;
+  const auto fit = [&](LinkId link) {
+    if (link >= table_.links()) return;
+    fitted_storage_.set_room(link, table_.capacity(link) - communication.used(link));
   };
-  for (const LinkId link : links_.all()) filling_.set_room(link, room_of(link));
-  filling_.fill(flows_[1], links_.all());
-  for (const LinkId link : links_.all()) {
-    states_[link].storage = room_of(link) - filling_.left(link);
+  changed_.clear();
+  if (is_other_round) {
+    for (LinkId link = 0; link < table_.links(); ++link) fit(link);
+    fitted_storage_.refill();
+    for (FlowSlot flow = 0; flow < is_running_.size(); ++flow) {
+      if (is_running_[flow] != 0) changed_.push_back(flow);
+    }
+    return;
   }
-}
-
-bool ApportionedFilling::update_room() {
-  bool matters = false;
-  for (const LinkId link : links_.all()) {
-    LinkState& state = states_[link];
-    const Rate slack = slack_of(table_.capacity(link));
-    const Rate room = std::max(state.share, table_.capacity(link) - state.storage);
-    matters |= states_[link].communication > room + slack ||
-               (state.limits_communication && room > state.room + slack);
-    state.room = room;
+  for (const LinkId link : communication.touched()) fit(link);
+  fitted_storage_.refill();
+  for (const IncrementalFilling* const filling :
+       {&communication, &std::as_const(fitted_storage_)}) {
+    changed_.insert(changed_.end(), filling->changed().begin(), filling->changed().end());
   }
-  return matters;
-}
-
-void ApportionedFilling::fit_storage() {
-  const bool fits = std::ranges::all_of(links_.all(), [this](LinkId link) {
-    return states_[link].communication + states_[link].storage <= table_.capacity(link);
-  });
-  if (fits) return;
-  for (const LinkId link : links_.all()) {
-    filling_.set_room(link, table_.capacity(link) - states_[link].communication);
-  }
-  filling_.fill(flows_[1], links_.all());
 }
 
 }  // namespace vpfs::sim

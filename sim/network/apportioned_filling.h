@@ -1,73 +1,81 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
 #include "sim/network/class_policy.h"
 #include "sim/network/flow_table.h"
-#include "sim/network/link_set.h"
+#include "sim/network/incremental_filling.h"
 #include "sim/network/rate.h"
-#include "sim/network/water_filling.h"
 
 namespace vpfs::sim {
 
-// Keeps rates as BA wants them (class_policy.h). Only what a change can reach is computed anew:
-// flows that share links, directly or through others, with a flow that started or ended. The result
-// is the same as if all flows were allotted anew.
+// Keeps rates as BA wants them (class_policy.h).
 //
 // Bottlenecks of one class depend on what the other takes, and that on the bottlenecks of this one.
-// So the classes are filled in turn, at first as if storage pressed wherever it has a flow, until a
-// turn changes no link's room that matters by more than slack_of(its capacity): so precise are
-// rates. Mostly two turns do. In the rare networks in which this goes round in circles it ends
-// after kMostRounds. Then no link is over capacity, and storage has what communication leaves, but
-// a class may have less than its share of a link.
+// So the classes are filled in turn, round by round:
+//
+// - Communication has the room that storage of the last round leaves, or its share if that is more;
+//   but no other room than before if that would not matter: if it is not much more or less (by
+//   slack_of the capacity), or not used. The first round begins with what storage would leave if
+//   classes did not count.
+// - Storage has the room that communication of this round leaves, or its share if that is more.
+//
+// This ends when no other room matters. So rates are as precise as the slack. In the rare networks
+// in which it goes round in circles it ends after kMostRounds. At last, storage is filled into what
+// communication leaves, so that no link is over capacity. Only after kMostRounds may a class have
+// less than its share of a link.
+//
+// Each round keeps its fillings, so that a change costs only what it reaches in each. The result
+// depends on nothing but the flows.
 class ApportionedFilling {
  public:
-  static constexpr int kMostRounds = 16;
-  [[nodiscard]] static constexpr Rate slack_of(Rate capacity) { return {capacity.units >> 12}; }
+  static constexpr std::size_t kMostRounds = 16;
+  [[nodiscard]] static constexpr Rate slack_of(Rate capacity) { return {capacity.units >> 10}; }
 
   // The shares of the classes are at least 1.
   ApportionedFilling(const FlowTable& table, std::uint32_t communication, std::uint32_t storage);
 
-  // As of IncrementalFilling; but refill() returns flows that may have another rate.
+  // As of IncrementalFilling.
   void started(FlowSlot flow);
   void ended(FlowSlot flow);
-  [[nodiscard]] std::span<const FlowSlot> refill();
-  [[nodiscard]] Rate rate(FlowSlot flow) const { return filling_.rate(flow); }
+  void refill();
+  [[nodiscard]] Rate rate(FlowSlot flow) const;
+  // Flows that may have another rate since the last refill().
+  [[nodiscard]] std::span<const FlowSlot> changed() const { return changed_; }
   // How often kMostRounds were too few.
   [[nodiscard]] std::uint64_t unsettled() const { return unsettled_; }
 
  private:
-  struct LinkState {
-    Rate share;          // of communication
-    Rate communication;  // what it uses
-    Rate storage;
-    Rate room;  // for communication, in this round
-    bool limits_communication = false;
+  struct Round {
+    explicit Round(const FlowTable& table);
+    [[nodiscard]] IncrementalFilling& of(TrafficClass traffic_class);
+
+    IncrementalFilling communication;
+    IncrementalFilling storage;
+    std::vector<std::uint8_t> matters;  // by link: whether the next round changes it
+    std::size_t mattering = 0;          // links
   };
 
-  void grow();
-  // Finds what hangs together with a link: adds it to links_ and collected_.
-  void collect(LinkId link);
-  void collect_flow(FlowSlot flow);
-  // What collect() found since `first` of collected_. False: kMostRounds were too few.
-  [[nodiscard]] bool fill_in_turn(std::size_t first);
-  void fill_communication();
-  void fill_storage();
-  // The room that storage leaves to communication. False: it has that, wherever it matters.
-  [[nodiscard]] bool update_room();
-  void fit_storage();
+  void add_round();
+  void fill(std::size_t round);
+  void fit_storage(bool is_other_round);
+  void update_first_round();
+  void update_matters(Round& round, LinkId link);
+  [[nodiscard]] Rate left_by_storage(const Round& round, LinkId link) const;
+  [[nodiscard]] Rate next_room(const Round& round, LinkId link) const;
 
   const FlowTable& table_;
-  WaterFilling filling_;
-  LinkSet touched_;
-  LinkSet links_;
-  std::vector<FlowSlot> collected_;
-  std::vector<std::uint8_t> is_collected_;  // by flow
-  std::array<std::vector<FlowSlot>, kTrafficClasses> flows_;
-  std::vector<LinkState> states_;
+  std::vector<Rate> share_;  // of communication, by link
+  // Further rounds than the one that was last are behind: they are refilled when they are needed.
+  std::deque<Round> rounds_;
+  std::size_t last_ = 0;
+  IncrementalFilling equal_;  // of both classes
+  IncrementalFilling fitted_storage_;
+  std::vector<std::uint8_t> is_running_;  // by flow
+  std::vector<FlowSlot> changed_;
   std::uint64_t unsettled_ = 0;
 };
 

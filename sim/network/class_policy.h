@@ -1,12 +1,17 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace vpfs::sim {
 
 enum class TrafficClass : std::uint8_t { communication, storage };
 inline constexpr std::size_t kTrafficClasses = 2;
+inline constexpr std::array kAllClasses = {TrafficClass::communication, TrafficClass::storage};
+inline constexpr std::span<const TrafficClass> kCommunicationOnly = std::span(kAllClasses).first(1);
+inline constexpr std::span<const TrafficClass> kStorageOnly = std::span(kAllClasses).last(1);
 
 // How links divide their capacity between the classes. Within a class it is always max-min fair. A
 // flow's rate cap counts as one more link of its route, which it has for itself.

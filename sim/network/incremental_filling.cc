@@ -30,7 +30,6 @@ void IncrementalFilling::grow() {
 void IncrementalFilling::started(FlowSlot flow) {
   if (flows_.size() < table_.slots()) grow();
   flows_[flow] = {.step = {}, .state = State::waiting};
-  looked_at_.push_back(flow);
   ++pending_;
   for (const LinkId link : table_.route(flow)) {
     changed_links_.add(link);
@@ -39,7 +38,8 @@ void IncrementalFilling::started(FlowSlot flow) {
 }
 
 void IncrementalFilling::ended(FlowSlot flow) {
-  VPFS_DEBUG_ASSERT(flows_[flow].state == State::settled);
+  if (flows_[flow].state == State::waiting) --pending_;
+  flows_[flow].state = State::settled;
   for (const LinkId link : table_.route(flow)) {
     links_[link].used -= flows_[flow].step.units();
     if (link < table_.links()) changed_links_.add(link);
@@ -52,7 +52,7 @@ void IncrementalFilling::set_room(LinkId link, Rate room) {
   changed_links_.add(link);
 }
 
-std::span<const FlowSlot> IncrementalFilling::refill() {
+void IncrementalFilling::refill() {
   touched_.clear();
   changed_.clear();
   events_.clear();
@@ -67,16 +67,26 @@ std::span<const FlowSlot> IncrementalFilling::refill() {
     if (touched_.contains(now_.link())) look_at_level(now_.link());
     if (links_[now_.link()].has_old_step) look_at_old_step(now_.link());
   }
-  for (const FlowSlot flow : looked_at_) flows_[flow].state = State::settled;
+  for (const FlowSlot flow : frozen_) flows_[flow].state = State::settled;
   for (const LinkId link : old_steps_) links_[link].has_old_step = false;
-  looked_at_.clear();
+  frozen_.clear();
   old_steps_.clear();
-  return changed_;
+}
+
+// A flow's own link: the flow may have ended, and another be in its place.
+bool IncrementalFilling::is_in_use(LinkId link) const {
+  const FlowSlot owner = table_.owner(link);
+  const std::span<const LinkId> route = table_.route(owner);
+  return !route.empty() && route.back() == link &&
+         std::ranges::find(classes_, table_.traffic_class(owner)) != classes_.end();
 }
 
 template <typename Action>
 void IncrementalFilling::for_each_user(LinkId link, const Action& action) const {
-  if (link >= table_.links()) return action(table_.owner(link));
+  if (link >= table_.links()) {
+    if (is_in_use(link)) action(table_.owner(link));
+    return;
+  }
   for (const TrafficClass traffic_class : classes_) {
     for (const FlowTable::Use& use : table_.users(link, traffic_class)) action(use.flow);
   }
@@ -118,7 +128,6 @@ void IncrementalFilling::touch_route(FlowSlot flow) {
 
 void IncrementalFilling::schedule(FlowSlot flow) {
   flows_[flow].state = State::scheduled;
-  looked_at_.push_back(flow);
   ++pending_;
   LinkState& bottleneck = links_[flows_[flow].step.link()];
   if (bottleneck.has_old_step) return;
@@ -170,6 +179,7 @@ void IncrementalFilling::freeze(FlowSlot flow, Step step) {
   const std::uint64_t change = step.units() - its.step.units();  // modulo 2^64
   if (change != 0) changed_.push_back(flow);
   its = {.step = step, .state = State::frozen};
+  frozen_.push_back(flow);
   --pending_;
   for (const LinkId link : table_.route(flow)) {
     LinkState& state = links_[link];

@@ -33,16 +33,18 @@ class IncrementalFilling {
 
   // A flow was added to the table.
   void started(FlowSlot flow);
-  // A flow is about to be removed. REQUIRES: refill() was called since it started.
+  // A flow is about to be removed.
   void ended(FlowSlot flow);
   void set_room(LinkId link, Rate room);
-  // Returns the flows whose rates have changed.
-  [[nodiscard]] std::span<const FlowSlot> refill();
+  void refill();
 
+  // Of the last refill().
   [[nodiscard]] Rate rate(FlowSlot flow) const { return {flows_[flow].step.units()}; }
   // What flows use of a link.
   [[nodiscard]] Rate used(LinkId link) const { return {links_[link].used}; }
-  // Of the last refill(). What is used of others has not changed.
+  [[nodiscard]] Rate room(LinkId link) const { return {links_[link].room}; }
+  // What the last refill() changed: flows' rates, and no more than what is used of these links.
+  [[nodiscard]] std::span<const FlowSlot> changed() const { return changed_; }
   [[nodiscard]] std::span<const LinkId> touched() const { return touched_.all(); }
 
  private:
@@ -88,6 +90,7 @@ class IncrementalFilling {
   };
 
   void grow();
+  [[nodiscard]] bool is_in_use(LinkId link) const;
   template <typename Action>
   void for_each_user(LinkId link, const Action& action) const;
   void plan(Step step);
@@ -107,7 +110,7 @@ class IncrementalFilling {
   LinkSet changed_links_;  // since the last refill()
   // Of refill().
   LinkSet touched_;
-  std::vector<FlowSlot> looked_at_;
+  std::vector<FlowSlot> frozen_;
   std::vector<FlowSlot> changed_;
   std::vector<Step> events_;  // a heap: when to look at a link
   std::vector<LinkId> old_steps_;

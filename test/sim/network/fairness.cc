@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -115,42 +116,25 @@ std::vector<Rate> fill(std::vector<Rate> room, const std::vector<std::size_t>& w
   }
 }
 
-// Groups of flows that share links, directly or through others.
-std::vector<std::vector<std::size_t>> groups_of(std::size_t links,
-                                                const std::vector<AllottedFlow>& flows) {
-  std::vector<std::size_t> group(flows.size());
-  for (std::size_t i = 0; i < flows.size(); ++i) group[i] = i;
-  std::vector<std::optional<std::size_t>> first(links);
-  for (bool changes = true; changes;) {
-    changes = false;
-    for (std::size_t i = 0; i < flows.size(); ++i) {
-      for (const LinkId link : flows[i].route) {
-        if (!first[link]) first[link] = group[i];
-        const std::size_t lower = std::min(*first[link], group[i]);
-        changes |= lower != *first[link] || lower != group[i];
-        first[link] = group[i] = lower;
-      }
-    }
-  }
-  std::vector<std::vector<std::size_t>> result(flows.size());
-  for (std::size_t i = 0; i < flows.size(); ++i) result[group[i]].push_back(i);
-  std::erase_if(result, [](const auto& each) { return each.empty(); });
-  return result;
-}
-
 // BA, as apportioned_filling.h describes it.
 void fill_in_turn(const std::vector<Rate>& capacities, const ClassPolicy& policy,
-                  const std::vector<AllottedFlow>& flows, const std::vector<std::size_t>& group,
-                  std::vector<Rate>& rates) {
+                  const std::vector<AllottedFlow>& flows, std::vector<Rate>& rates) {
   std::array<std::vector<std::size_t>, kTrafficClasses> of_class;
   std::array<std::vector<std::uint64_t>, kTrafficClasses> hops;
   for (auto& each : hops) each.resize(capacities.size());
-  for (const std::size_t flow : group) {
+  for (std::size_t flow = 0; flow < flows.size(); ++flow) {
     const std::size_t its_class = index_of(flows[flow].traffic_class);
     of_class[its_class].push_back(flow);
     for (const LinkId link : flows[flow].route) ++hops[its_class][link];
   }
   const std::size_t links = capacities.size();
+  std::vector<std::size_t> all(flows.size());
+  std::iota(all.begin(), all.end(), 0);
+  fill(capacities, all, flows, rates);
+  std::vector<Rate> used(links);
+  for (const std::size_t flow : of_class[1]) {
+    for (const LinkId link : flows[flow].route) used[link] += rates[flow];
+  }
   std::vector<Rate> share(links);
   std::vector<Rate> room(links);
   for (std::size_t link = 0; link < links; ++link) {
@@ -158,11 +142,9 @@ void fill_in_turn(const std::vector<Rate>& capacities, const ClassPolicy& policy
     const std::uint64_t rest = capacities[link].units % parts;
     share[link].units =
         capacities[link].units / parts * policy.communication + rest * policy.communication / parts;
-    room[link] = hops[1][link] > 0 ? share[link] : capacities[link];
+    room[link] = std::max(share[link], capacities[link] - used[link]);
   }
-  std::vector<Rate> used(links);
-  bool fits = true;
-  for (int round = 0; round < ApportionedFilling::kMostRounds; ++round) {
+  for (std::size_t round = 0; round < ApportionedFilling::kMostRounds; ++round) {
     const std::vector<Rate> left = fill(room, of_class[0], flows, rates);
     std::vector<Rate> for_storage(links);
     for (std::size_t link = 0; link < links; ++link) {
@@ -171,19 +153,17 @@ void fill_in_turn(const std::vector<Rate>& capacities, const ClassPolicy& policy
     }
     const std::vector<Rate> left_by_storage = fill(for_storage, of_class[1], flows, rates);
     bool is_settled = true;
-    fits = true;
     for (std::size_t link = 0; link < links; ++link) {
       const Rate storage = for_storage[link] - left_by_storage[link];
       const Rate next = std::max(share[link], capacities[link] - storage);
       const Rate slack = ApportionedFilling::slack_of(capacities[link]);
-      if (used[link] > next + slack) is_settled = false;
-      if (left[link].units < hops[0][link] && next > room[link] + slack) is_settled = false;
-      if (used[link] + storage > capacities[link]) fits = false;
+      const bool is_full = left[link].units < hops[0][link];
+      if (used[link] <= next + slack && !(is_full && next > room[link] + slack)) continue;
+      is_settled = false;
       room[link] = next;
     }
     if (is_settled) break;
   }
-  if (fits) return;
   for (std::size_t link = 0; link < links; ++link) room[link] = capacities[link] - used[link];
   fill(room, of_class[1], flows, rates);
 }
@@ -233,9 +213,7 @@ std::vector<Rate> rates_from_scratch(const std::vector<BytesPerSecond>& capaciti
   std::vector<Rate> room;
   for (const BytesPerSecond capacity : capacities) room.push_back(Rate::of(capacity));
   if (policy.kind == ClassPolicy::Kind::apportioned) {
-    for (const auto& group : groups_of(room.size(), flows)) {
-      fill_in_turn(room, policy, flows, group, rates);
-    }
+    fill_in_turn(room, policy, flows, rates);
     return rates;
   }
   std::array<std::vector<std::size_t>, kTrafficClasses> turns;
