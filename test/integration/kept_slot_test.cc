@@ -12,7 +12,6 @@
 #include "test/support/load_run.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
-#include "test/tools/vpfsctl/proxies.h"
 
 namespace vpfs::test {
 namespace {
@@ -66,10 +65,11 @@ TEST_F(KeptSlot, StatusFileAndVpfsctlSayForWhom) {
   }));
   std::string seen;
   for (int i = 0; i < 200 && seen.find(kReason) == std::string::npos; ++i) {
-    const Outcome outcome = vpfsctl(
-        {"top", "--plain", "-n", "1", "-d", "100ms", "--proxy", directory_.path() / "px.sock"});
-    ASSERT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
-    seen = outcome.output;
+    Process top({program("vpfsctl"), "top", "--plain", "-n", "1", "-d", "100ms", "--proxy",
+                 directory_.path() / "px.sock"});
+    const auto exit = top.wait();
+    ASSERT_TRUE(exit && exit->ok()) << top.errors();
+    seen = top.output();
   }
   EXPECT_NE(seen.find(kReason), std::string::npos) << seen;
   const nlohmann::json status = proxy_.status();
