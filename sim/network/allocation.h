@@ -13,9 +13,9 @@
 
 namespace vpfs::sim {
 
-// Keeps flows' rates as the policy says (class_policy.h), up to rounding (water_filling.h) and,
-// with BA, a slack (apportioned_filling.h). Only what a change reaches is computed anew. The rates
-// are the same, to the unit, as if all flows were allotted anew.
+// Keeps flows' rates as the policy says (class_policy.h), up to rounding (incremental_filling.h)
+// and, with BA, a slack (apportioned_filling.h). Only what a change reaches is computed anew. The
+// rates are the same, to the unit, as if all flows were allotted anew.
 class Allocation {
  public:
   Allocation(const FlowTable& table, ClassPolicy policy);

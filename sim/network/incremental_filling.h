@@ -10,25 +10,30 @@
 
 namespace vpfs::sim {
 
-// Keeps the rates that WaterFilling gives, to the unit, while flows come and go and rooms change.
+// Max-min fair rates by progressive filling (Bertsekas and Gallager, "Data Networks", 1992, section
+// 6.5.2), kept while flows come and go and rooms of links change.
 //
-// A filling is a sequence of steps: at each, a link is full and its waiting flows get their rate.
-// Steps are ordered by level and link, so a flow's rate and bottleneck say which step it belongs
-// to. refill() repeats the sequence, but looks only at what differs from the last time:
+// A filling is a sequence of steps. At each, the link is full whose remaining room gives its
+// waiting flows least, the first of equal ones. These flows get an equal part of that room, its
+// level, rounded down to a unit of Rate. So a full link has less than one unit left for each of its
+// flows, and the rates depend on nothing but the flows and the rooms.
+//
+// Levels rise from step to step, so a flow's rate and bottleneck say at which step it got them.
+// refill() repeats the sequence, but looks only at what differs from the last time:
 //
 // - A link is touched if its room or its flows changed, or once one of its flows gets its rate at
-//   another step than before. Touched links are followed as in WaterFilling.
+//   another step than before. Touched links are followed step by step.
 // - Other links are full at the same step as before, or never. So flows on touched links whose old
 //   bottleneck is not touched get their old rate at their old step.
-// - If a touched link is not full at its old step, flows that it held back there go on waiting,
-// which
+// - If a touched link is not full at its old step, flows that it held back there go on waiting.
+// That
 //   touches all their links.
 //
 // So the cost is that of the flows on links of flows that change. In a large network these are few,
 // though nearly all flows are connected through others.
 class IncrementalFilling {
  public:
-  // Of the flows of these classes, which outlive it. Rooms are the capacities at first.
+  // Of the flows of these classes; both outlive it. Rooms are the capacities at first.
   IncrementalFilling(const FlowTable& table, std::span<const TrafficClass> classes);
 
   // A flow was added to the table.
@@ -38,7 +43,7 @@ class IncrementalFilling {
   void set_room(LinkId link, Rate room);
   void refill();
 
-  // Of the last refill().
+  // As of the last refill().
   [[nodiscard]] Rate rate(FlowSlot flow) const { return {flows_[flow].step.units()}; }
   // What flows use of a link.
   [[nodiscard]] Rate used(LinkId link) const { return {links_[link].used}; }

@@ -20,7 +20,7 @@ struct AllottedFlow {
 };
 
 // What contradicts the definition of the policy (class_policy.h), up to the rounding that
-// water_filling.h and, for BA, apportioned_filling.h states. Empty: nothing.
+// incremental_filling.h and, for BA, apportioned_filling.h states. Empty: nothing.
 [[nodiscard]] std::string why_unfair(const std::vector<BytesPerSecond>& capacities,
                                      const ClassPolicy& policy,
                                      const std::vector<AllottedFlow>& flows);
