@@ -20,10 +20,10 @@ struct ClassPolicy {
     // NP: classes do not count. The allocation is max-min fair: each flow has a bottleneck, a link
     // of its route that is full and on which no flow is faster.
     none,
-    // BA x:y. A class's share of a link is x / (x + y) or y / (x + y) of its capacity. Each flow has
-    // a bottleneck: a link that is full, on which no flow of its class is faster, and of which its
-    // class has its share or more. So a class that presses on a link has its share of it, and what
-    // one class leaves there the other takes.
+    // BA x:y. A class's share of a link is x / (x + y) or y / (x + y) of its capacity. Each flow
+    // has a bottleneck: a link that is full, on which no flow of its class is faster, and of which
+    // its class has its share or more. So a class that presses on a link has its share of it, and
+    // what one class leaves there the other takes.
     apportioned,
     // FP: communication is allotted as if there were no storage, then storage as if links had what
     // communication leaves. Both are max-min fair.
