@@ -1,0 +1,70 @@
+#include "sim/placement/profile.h"
+
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+
+namespace vpfs::sim {
+
+std::vector<Step> draw_steps(const Profile& profile, Random& random) {
+  VPFS_ASSERT(profile.compute + profile.read + profile.write <= 1000);
+  std::vector<Step> steps;
+  for (std::uint32_t i = 0; i < profile.steps; ++i) {
+    const std::uint64_t draw = random.below(1000);
+    if (draw < profile.compute) {
+      steps.push_back(Step::compute);
+    } else if (draw < profile.compute + profile.read) {
+      steps.push_back(Step::read);
+    } else if (draw < profile.compute + profile.read + profile.write) {
+      steps.push_back(Step::write);
+    } else {
+      steps.push_back(Step::communicate);
+    }
+  }
+  return steps;
+}
+
+std::vector<std::uint32_t> draw_permutation(std::uint32_t count, Random& random) {
+  std::vector<std::uint32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  for (std::uint32_t left = count; left > 1; --left) {
+    std::swap(numbers[left - 1], numbers[random.below(left)]);
+  }
+  return numbers;
+}
+
+std::vector<Message> draw_messages(const Profile& profile, Random& random) {
+  const std::uint32_t tasks = profile.tasks;
+  const std::uint64_t bytes = profile.message_bytes.count;
+  std::vector<Message> messages;
+  const auto add = [&](std::uint32_t from, std::uint32_t to, std::uint64_t size) {
+    if (from != to && size > 0) messages.push_back({.from = from, .to = to, .size = {size}});
+  };
+  if (profile.pattern == Pattern::permutation) {
+    const std::vector<std::uint32_t> to = draw_permutation(tasks, random);
+    for (std::uint32_t task = 0; task < tasks; ++task) add(task, to[task], bytes);
+    return messages;
+  }
+  for (std::uint32_t task = 0; task < tasks; ++task) {
+    switch (profile.pattern) {
+      case Pattern::permutation:
+        break;
+      case Pattern::neighbours:
+        add(task, (task + 1) % tasks, bytes / 2);
+        add(task, (task + tasks - 1) % tasks, bytes - bytes / 2);
+        break;
+      case Pattern::all_to_all:
+        for (std::uint32_t i = 1; i < tasks; ++i) {
+          add(task, (task + i) % tasks, bytes / (tasks - 1) + (i <= bytes % (tasks - 1) ? 1 : 0));
+        }
+        break;
+      case Pattern::ring:
+        add(task, (task + 1) % tasks, bytes);
+        break;
+    }
+  }
+  return messages;
+}
+
+}  // namespace vpfs::sim
