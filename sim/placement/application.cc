@@ -12,16 +12,21 @@ MarkovApplication::MarkovApplication(Site site, Settings settings, std::function
   const Profile& profile = settings_.profile;
   VPFS_ASSERT(profile.tasks > 0 && settings_.nodes.size() == profile.tasks);
   VPFS_ASSERT(settings_.data.places() > 0);
+  for (std::uint32_t task = 0; task < profile.tasks; ++task) {
+    Task& its = tasks_.emplace_back(Task{.random = Random(settings_.seed, task + 1)});
+    if (!profile.lockstep) its.own = draw_steps(profile, its.random);
+  }
   Random random(settings_.seed);
-  steps_ = draw_steps(profile, random);
+  if (profile.lockstep) draw_lockstep(random);
+}
+
+void MarkovApplication::draw_lockstep(Random& random) {
+  steps_ = draw_steps(settings_.profile, random);
   for (const Step step : steps_) {
-    messages_.push_back(step == Step::communicate ? draw_messages(profile, random)
+    messages_.push_back(step == Step::communicate ? draw_messages(settings_.profile, random)
                                                   : std::vector<Message>());
   }
-  for (std::uint32_t task = 0; task < profile.tasks; ++task) {
-    tasks_.push_back({.random = Random(settings_.seed, task + 1)});
-    tasks_.back().to_arrive.resize(steps_.size());
-  }
+  for (Task& each : tasks_) each.to_arrive.resize(steps_.size());
   for (std::size_t step = 0; step < steps_.size(); ++step) {
     for (const Message& each : messages_[step]) ++tasks_[each.to].to_arrive[step];
   }
@@ -31,13 +36,11 @@ void MarkovApplication::start() {
   stage(true);
 }
 
-// Reads are staged in, writes out: of each task that does I/O, to or from its own place.
+// Of each task that does I/O, to or from its own place.
 void MarkovApplication::stage(bool in) {
   const Profile& profile = settings_.profile;
-  const auto accesses =
-      static_cast<std::uint64_t>(std::ranges::count(steps_, in ? Step::read : Step::write));
   running_ = 1;
-  if (settings_.is_staged && !settings_.data.is_central() && accesses > 0) {
+  if (settings_.is_staged && !settings_.data.is_central()) {
     for (std::uint32_t task = 0; task < profile.io_tasks; ++task) {
       const NodeId device = settings_.data.devices[settings_.data.own(task, profile.tasks)];
       const std::uint32_t server = task % site_.storage.servers();
@@ -51,7 +54,7 @@ void MarkovApplication::stage(bool in) {
         site_.storage.store(device, server, false, route_);
       }
       ++running_;
-      move(TrafficClass::storage, {accesses * profile.io_bytes.count}, [this, in] { staged(in); });
+      move(TrafficClass::storage, profile.data_bytes, [this, in] { staged(in); });
     }
   }
   staged(in);
@@ -67,16 +70,17 @@ void MarkovApplication::staged(bool in) {
 void MarkovApplication::begin_step(std::uint32_t task) {
   const Profile& profile = settings_.profile;
   Task& its = tasks_[task];
+  const std::vector<Step>& steps = steps_of(its);
   // Steps that are none for this task.
-  while (its.step < steps_.size() && task >= profile.io_tasks &&
-         (steps_[its.step] == Step::read || steps_[its.step] == Step::write)) {
+  while (its.step < steps.size() && task >= profile.io_tasks &&
+         (steps[its.step] == Step::read || steps[its.step] == Step::write)) {
     ++its.step;
   }
-  if (its.step == steps_.size()) {
+  if (its.step == steps.size()) {
     if (--running_ == 0) stage(false);
     return;
   }
-  switch (steps_[its.step]) {
+  switch (steps[its.step]) {
     case Step::compute:
       site_.engine.after(profile.compute_time, [this, task] { end_step(task); });
       return;
@@ -124,28 +128,40 @@ void MarkovApplication::access(std::uint32_t task, bool reads) {
 void MarkovApplication::communicate(std::uint32_t task) {
   Task& its = tasks_[task];
   its.sending = 0;
-  const std::size_t step = its.step;
-  for (const Message& each : messages_[step]) {
-    if (each.from != task) continue;
-    ++its.sending;
-    route_.clear();
-    site_.topology.route(settings_.nodes[task], settings_.nodes[each.to], its.random, route_);
-    move(TrafficClass::communication, each.size,
-         [this, from = task, to = each.to, step] { arrived(from, to, step); });
+  if (settings_.profile.lockstep) {
+    for (const Message& each : messages_[its.step]) {
+      if (each.from == task) send(each, its.step);
+    }
+  } else {
+    for (const Message& each : draw_messages_of(task, settings_.profile, its.random)) {
+      send(each, its.step);
+    }
   }
   end_communication_if_all_came(task);
 }
 
+void MarkovApplication::send(const Message& message, std::size_t step) {
+  Task& sender = tasks_[message.from];
+  ++sender.sending;
+  route_.clear();
+  site_.topology.route(settings_.nodes[message.from], settings_.nodes[message.to], sender.random,
+                       route_);
+  move(TrafficClass::communication, message.size,
+       [this, from = message.from, to = message.to, step] { arrived(from, to, step); });
+}
+
 void MarkovApplication::arrived(std::uint32_t from, std::uint32_t to, std::size_t step) {
   --tasks_[from].sending;
-  --tasks_[to].to_arrive[step];
+  const bool is_awaited = settings_.profile.lockstep;
+  if (is_awaited) --tasks_[to].to_arrive[step];
   end_communication_if_all_came(from);
-  if (to != from && tasks_[to].step == step) end_communication_if_all_came(to);
+  if (is_awaited && tasks_[to].step == step) end_communication_if_all_came(to);
 }
 
 void MarkovApplication::end_communication_if_all_came(std::uint32_t task) {
-  Task& its = tasks_[task];
-  if (its.sending > 0 || its.to_arrive[its.step] > 0) return;
+  const Task& its = tasks_[task];
+  if (its.sending > 0) return;
+  if (settings_.profile.lockstep && its.to_arrive[its.step] > 0) return;
   end_step(task);
 }
 

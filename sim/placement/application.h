@@ -19,8 +19,8 @@ namespace vpfs::sim {
 //   stage in ──> each task: step by step ──> all have ended ──> stage out ──> done
 //
 // A task begins a step when its last one has ended. A communication ends for a task when all that
-// it sent has arrived, and all that others send it in this step. So a task waits for those that it
-// hears from, and nobody else.
+// it sent has arrived; in lockstep also when all has come that others send it in this step. So a
+// task waits for those that it hears from, and nobody else.
 class MarkovApplication {
  public:
   // What it runs on; all outlive it.
@@ -45,16 +45,20 @@ class MarkovApplication {
 
   void start();
 
-  [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
-
  private:
   struct Task {
     Random random;
+    std::vector<Step> own;  // not in lockstep
     std::size_t step = 0;
     std::uint32_t sending = 0;             // messages of this step that are under way
-    std::vector<std::uint32_t> to_arrive;  // by step, of messages
+    std::vector<std::uint32_t> to_arrive;  // in lockstep: messages, by step
   };
 
+  void draw_lockstep(Random& random);
+  [[nodiscard]] const std::vector<Step>& steps_of(const Task& task) const {
+    return settings_.profile.lockstep ? steps_ : task.own;
+  }
+  void send(const Message& message, std::size_t step);
   void stage(bool in);
   void staged(bool in);
   void begin_step(std::uint32_t task);
@@ -68,8 +72,8 @@ class MarkovApplication {
   Site site_;
   Settings settings_;
   std::function<void()> done_;
-  std::vector<Step> steps_;
-  std::vector<std::vector<Message>> messages_;  // by step
+  std::vector<Step> steps_;                     // in lockstep, of all tasks
+  std::vector<std::vector<Message>> messages_;  // likewise, by step
   std::vector<Task> tasks_;
   std::vector<LinkId> route_;
   std::uint32_t running_ = 0;  // tasks, or transfers of staging

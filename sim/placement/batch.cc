@@ -74,7 +74,7 @@ void Batch::start(std::size_t job) {
   MarkovApplication::Settings settings{.profile = jobs_[job].profile,
                                        .nodes = running.nodes,
                                        .data = place_of(running.nodes),
-                                       .is_staged = settings_.data != Data::central,
+                                       .is_staged = settings_.is_staged,
                                        .seed = settings_.seed * jobs_.size() + job};
   outcomes_[job].started = site_.engine.now();
   // Its last call comes from inside the application, which is destroyed later.

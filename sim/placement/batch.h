@@ -22,9 +22,9 @@ class Batch {
   };
   // Where the data of an application lie.
   enum class Data : std::uint8_t {
-    internal,  // on devices of its own nodes, staged in and out
-    external,  // on devices of other nodes, staged in and out
-    cache,     // on its own nodes, each task's at its own, staged in and out
+    internal,  // on devices of its own nodes
+    external,  // on devices of other nodes
+    cache,     // on its own nodes, each task's at its own
     central,   // on the central servers
   };
   struct Settings {
@@ -34,6 +34,7 @@ class Batch {
     bool backfills = false;
     Data data = Data::internal;
     Access access = Access::disperse;
+    bool is_staged = false;  // in from the central servers and out again, unless data lie there
     std::uint64_t seed = 1;
   };
   struct Job {

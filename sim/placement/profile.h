@@ -10,7 +10,7 @@
 
 namespace vpfs::sim {
 
-// What tasks do, one step after the other. All tasks of an application have the same sequence.
+// What tasks do, one step after the other.
 enum class Step : std::uint8_t { compute, communicate, read, write };
 
 // To whom a task sends in a step.
@@ -21,8 +21,11 @@ enum class Pattern : std::uint8_t {
   ring,         // n-body: to the next in a ring of all tasks; a step is one round of it
 };
 
-// A Markov application: init, then steps that are drawn one by one, then the end.
+// A Markov application: init, then steps that are drawn one by one, then the end. In lockstep all
+// tasks have the same sequence. Otherwise each has its own, so that some communicate while others
+// read or write.
 struct Profile {
+  bool lockstep = false;
   std::uint32_t tasks = 64;
   std::uint32_t io_tasks = 64;  // the first ones; the others pass over reads and writes
   std::uint32_t steps = 40;
@@ -32,6 +35,7 @@ struct Profile {
   std::uint32_t write = 375;
   Duration compute_time = std::chrono::milliseconds(50);
   Bytes io_bytes = {64 * kMiB};       // of a task in a step
+  Bytes data_bytes = {256 * kMiB};    // of a task: staged in before its first step, and out at last
   Bytes message_bytes = {16 * kMiB};  // that a task sends in a step
   Pattern pattern = Pattern::permutation;
   std::uint32_t memory_percent = 0;  // of accesses that the memory of the device's node answers
@@ -56,5 +60,8 @@ struct Message {
 // All messages of a step, by sender. A task sends `message_bytes` in all, divided evenly, and
 // nothing to itself.
 [[nodiscard]] std::vector<Message> draw_messages(const Profile& profile, Random& random);
+// Those of one task, which draws its partner alone. REQUIRES: task < tasks.
+[[nodiscard]] std::vector<Message> draw_messages_of(std::uint32_t task, const Profile& profile,
+                                                    Random& random);
 
 }  // namespace vpfs::sim

@@ -96,20 +96,25 @@ TEST_F(SimBatch, DataLieWhereTheyAreSupposedTo) {
                                .compute = 0,
                                .read = 1000,
                                .write = 0,
-                               .io_bytes = {1'000'000'000}}});
+                               .io_bytes = {1'000'000'000},
+                               .data_bytes = {1'000'000'000}}});
+  settings_.is_staged = true;
   settings_.data = Batch::Data::cache;
   run();
-  EXPECT_EQ(ended(0), 1s + 500ms);  // staged into two devices, then read
+  EXPECT_EQ(ended(0), 1s + 500ms + 1s);  // staged into two devices, read, staged out
   settings_.data = Batch::Data::external;
   run();
-  EXPECT_EQ(ended(0), 1s + 500ms);  // the network is not the bottleneck
+  EXPECT_EQ(ended(0), 1s + 500ms + 1s);  // the network is not the bottleneck
   settings_.data = Batch::Data::central;
   run();
   EXPECT_EQ(ended(0), 800ms);
   settings_.data = Batch::Data::internal;
   settings_.nodes = Batch::Nodes::random;
   run();
-  EXPECT_EQ(ended(0), 1s + 500ms);
+  EXPECT_EQ(ended(0), 1s + 500ms + 1s);
+  settings_.is_staged = false;
+  run();
+  EXPECT_EQ(ended(0), 500ms);
 }
 
 }  // namespace
