@@ -26,7 +26,7 @@ class Settings:
     link_rate: int = LINK_RATE
     seeds: int = 3
     steps: int = STEPS
-    workload_steps: int = 48  # at most, of each application of a workload
+    workload_steps: int = 240  # at most, of each application of a workload
     applications: int = 50  # of a workload
     arrivals: float = 2.0  # of them in a second
 
