@@ -126,20 +126,25 @@ def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench placement")
     parser.add_argument("--figure", nargs="+", type=int, choices=FIGURES, default=FIGURES, help="of the study (default: all)")
     parser.add_argument("--link-rate", type=int, default=LINK_RATE, help=f"bytes per second of each link (default {LINK_RATE})")
+    parser.add_argument("--message-size", type=int, default=MESSAGE_BYTES, help="bytes that a task of one application sends in "
+                        f"a step (default {MESSAGE_BYTES})")
+    parser.add_argument("--lockstep", action="store_true", help="all tasks of an application have the same sequence of steps")
     parser.add_argument("--jobs", type=int, default=2, help="runs at the same time (default 2)")
     return parser
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
-    settings = dataclasses.replace(QUICK if quick else FULL, link_rate=options.link_rate)
+    settings = dataclasses.replace(QUICK if quick else FULL, link_rate=options.link_rate,
+                                   message_bytes=options.message_size, lockstep=options.lockstep)
     described = machine_settings() | {
         "quick": quick, "statistic": f"medians of {settings.seeds} seeds; of a workload, means of its applications",
         "link rate": f"{settings.link_rate / 1e9:g} GB/s, chosen here", "memory, NVM": "10 GB/s; 2 GB/s read, 1 GB/s write",
         "data": f"of each task as large as {DATA_STEPS} of its accesses; staged in and out with CACHE of figures 6 and 9",
         "central servers": "10 Gb/s front end, 40 Gb/s between them for replicas",
         "one application": f"64 tasks, {settings.steps} steps: 75 % storage of {size_name(IO_BYTES)}, 12.5 % computing of "
-                           f"{COMPUTE_US / 1000:g} ms, 12.5 % communication of {size_name(MESSAGE_BYTES)}; sizes chosen "
-                           "here; each task has a sequence of its own",
+                           f"{COMPUTE_US / 1000:g} ms, 12.5 % communication of {size_name(settings.message_bytes)}; sizes "
+                           "chosen here",
+        "sequences of steps": "one of all tasks" if settings.lockstep else "each task has its own",
         "workloads": f"{settings.applications} applications of 8 to 128 tasks and {settings.workload_steps // 4} to "
                      f"{settings.workload_steps} steps, {settings.arrivals:g} a second in the mean, first come, first served",
         "networks, one application": ONE_NETWORKS, "networks, many": MANY_NETWORKS,

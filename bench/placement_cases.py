@@ -24,6 +24,8 @@ Priority = str | Sequence[int]  # NP, FP, or the two parts of BA, that of commun
 @dataclasses.dataclass(frozen=True)
 class Settings:
     link_rate: int = LINK_RATE
+    message_bytes: int = MESSAGE_BYTES  # of one application
+    lockstep: bool = False  # all tasks of an application have one sequence of steps, and wait for messages to them
     seeds: int = 3
     steps: int = STEPS
     workload_steps: int = 240  # at most, of each application of a workload
@@ -71,8 +73,8 @@ def priority_of(name: str) -> Priority:
 def profile(settings: Settings, memory: int, remote: int) -> dict[str, object]:
     """The single application: three quarters of its steps are storage, the rest half and half."""
     return {"tasks": TASKS, "io_tasks": TASKS, "steps": settings.steps, "compute": 125, "read": 375, "write": 375,
-            "compute_us": COMPUTE_US, "io_bytes": IO_BYTES, "message_bytes": MESSAGE_BYTES, "pattern": "permutation",
-            "data_bytes": DATA_STEPS * IO_BYTES, "lockstep": False,
+            "compute_us": COMPUTE_US, "io_bytes": IO_BYTES, "message_bytes": settings.message_bytes, "pattern": "permutation",
+            "data_bytes": DATA_STEPS * IO_BYTES, "lockstep": settings.lockstep,
             "memory_percent": memory, "remote_percent": remote}
 
 
@@ -93,7 +95,7 @@ def workload(settings: Settings, seed: int) -> list[Mapping[str, object]]:
             "steps": draw.randint(settings.workload_steps // 4, settings.workload_steps),
             "compute": (1000 - storage) // 2, "read": reads, "write": storage - reads,
             "compute_us": draw.randint(10_000, 100_000), "io_bytes": io_bytes,
-            "data_bytes": DATA_STEPS * io_bytes, "lockstep": False,
+            "data_bytes": DATA_STEPS * io_bytes, "lockstep": settings.lockstep,
             "message_bytes": draw.choice([4, 16, 64]) << 20, "pattern": draw.choice(patterns),
             "memory_percent": draw.choice([0, 25, 50, 75, 100]), "remote_percent": draw.choice([0, 25, 50, 75, 100]),
             "arrival_us": round(arrival * 1e6), "wall_us": 3_600_000_000})
