@@ -43,6 +43,7 @@ BENCHMARKS = {
     "ior": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
     "simulator": ["vpfs-sim", "vpfs-server", "vpfs-proxy", "vpfs-load"],
     "scale": ["vpfs-sim"],
+    "placement": ["vpfs-bench-placement"],
 }
 # Where bench/NAME.py has another name, since bench/NAME is a folder.
 MODULES = {"control": "control_cycles"}
