@@ -1,6 +1,7 @@
 // Operations on files, but for their data (see IoGate).
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/system_clock.h"
+#include "fuse/posix/credentials.h"
 #include "fuse/posix/file_system.h"
 
 namespace vpfs::fuse {
@@ -15,6 +17,9 @@ namespace {
 
 // The largest copy within one request, so that a share can be kept.
 constexpr std::size_t kLargestCopy = std::size_t{16} << 20;
+
+// The kernel's flag of a file that is opened to be run (its __FMODE_EXEC).
+constexpr int kOpenToRun = 0x20;
 
 OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, Descriptor descriptor) {
   auto file = std::make_shared<OpenFile>();
@@ -46,10 +51,26 @@ void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Ino
   info.fh = files.files().add(std::move(file));
 }
 
+// A program that its user may run but not read. The kernel, which opens it to run it, lets nobody
+// read it.
+int open_to_run(PosixFileSystem& files, const Inode& inode, const fuse_ctx& caller) {
+  const std::string path = PosixFileSystem::path_of(inode);
+  if (::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) return -1;
+  become(0, 0);
+  const int opened = files.open_again(inode, O_RDONLY);
+  const int problem = errno;
+  become(caller.uid, caller.gid);
+  errno = problem;
+  return opened;
+}
+
 void open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
   PosixFileSystem& files = file_system_for(request);
   Inode& inode = files.inode(number);
   Descriptor opened(files.open_again(inode, info->flags));
+  if (!opened && errno == EACCES && (info->flags & kOpenToRun) != 0) {
+    opened = Descriptor(open_to_run(files, inode, *fuse_req_ctx(request)));
+  }
   if (!opened) {
     fuse_reply_err(request, errno);
     return;

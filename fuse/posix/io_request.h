@@ -31,6 +31,7 @@ struct IoRequest : stage::Held {
   Opener caller = {};
   std::uint64_t offset = 0;
   std::unique_ptr<Buffer> data = {};    // of a write
+  bool is_of_cache = false;             // a write of the kernel's pages, not of a process
   std::vector<std::byte> message = {};  // for libfuse
   std::uint64_t moved = 0;
   bool failed = false;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace vpfs::fuse {
@@ -50,6 +51,13 @@ fuse_in_header head_of(std::span<const std::byte> message) {
   fuse_in_header head;
   std::memcpy(&head, message.data(), sizeof head);
   return head;
+}
+
+// A file that is open for direct I/O may be mapped too. The last of its mapped pages is written as
+// far as the file goes, which no block is, so its further I/O goes through the cache below.
+void end_direct_io(int descriptor) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  if (flags >= 0) (void)::fcntl(descriptor, F_SETFL, flags & ~O_DIRECT);
 }
 
 }  // namespace
@@ -133,6 +141,7 @@ void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte
     request->file = OpenFiles::at(body.fh).shared_from_this();
     request->offset = body.offset;
     request->data = std::move(buffer_);
+    request->is_of_cache = (body.write_flags & FUSE_WRITE_CACHE) != 0;
     size = std::min<std::uint64_t>(body.size, message.size() - kWriteHead);
   }
   pass(std::move(request), size);
@@ -218,11 +227,17 @@ void Server::Worker::write_data(IoRequest& request) {
   become(request.uid, request.gid);
   const std::span<const std::byte> from = request.data->data().first(request.asked.count);
   const int descriptor = request.file->descriptor.get();
+  bool was_direct = false;
   while (request.moved < from.size()) {
     const ssize_t put =
         ::pwrite(descriptor, from.data() + request.moved, from.size() - request.moved,
                  static_cast<off_t>(request.offset + request.moved));
     if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && errno == EINVAL && request.is_of_cache && !was_direct) {
+      was_direct = true;
+      end_direct_io(descriptor);
+      continue;
+    }
     if (put < 0 && request.moved == 0) {
       request.failed = true;
       return request.channel->fail(request.unique, errno);

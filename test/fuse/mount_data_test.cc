@@ -1,12 +1,18 @@
 // File data through a mount: whatever is done, every byte is what a model says.
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "test/fuse/file_checker.h"
@@ -108,6 +114,35 @@ TEST_F(MountData, OfAFileThatSomebodyChangesBelowIsSeenAtTheNextOpen) {
   // As long as before, so that only the time tells.
   write_below("other");
   EXPECT_EQ(read_text(mount.path() / "file"), "other");
+}
+
+// The kernel writes the last of the mapped pages as far as the file goes: less than a block.
+TEST_F(MountData, OfAMappedFileThatIsOpenForDirectIoAreWritten) {
+  const MountProcess mount;
+  const std::string path = mount.path() / "file";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_DIRECT, 0600);
+  if (file < 0 && errno == EINVAL) GTEST_SKIP() << "the directory below has no direct I/O";
+  ASSERT_GE(file, 0);
+  constexpr std::size_t kSize = 10'000;
+  constexpr std::size_t kBlock = 4096;
+  ASSERT_EQ(::ftruncate(file, kSize), 0);
+  void* const mapped = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  auto* const bytes = static_cast<char*>(mapped);
+  std::memset(bytes, 'm', kSize);
+  EXPECT_EQ(::msync(bytes, kSize, MS_SYNC), 0);
+  // Direct I/O goes on, and both ways show the same.
+  alignas(kBlock) std::array<char, kBlock> block = {};
+  block.fill('d');
+  EXPECT_EQ(::pwrite(file, block.data(), kBlock, kBlock), static_cast<ssize_t>(kBlock));
+  std::memset(bytes + 9'999, 'e', 1);
+  EXPECT_EQ(::msync(bytes, kSize, MS_SYNC), 0);
+  EXPECT_EQ(::munmap(mapped, kSize), 0);
+  EXPECT_EQ(::close(file), 0);
+  std::ifstream below(mount.below() / "file");
+  const std::string found((std::istreambuf_iterator<char>(below)), {});
+  EXPECT_EQ(found, std::string(kBlock, 'm') + std::string(kBlock, 'd') +
+                       std::string(kSize - 2 * kBlock - 1, 'm') + "e");
 }
 
 }  // namespace

@@ -286,5 +286,28 @@ TEST_F(MountFiles, AWriteByAnotherUserClearsTheSetUserIdBit) {
   EXPECT_EQ(its.st_mode & 07777U, 0777U);
 }
 
+TEST_F(MountFiles, AProgramThatMayNotBeReadCanBeRun) {
+  const MountProcess mount;
+  fs::permissions(mount.scratch(), fs::perms::all);
+  fs::permissions(mount.below(), fs::perms::all);
+  const std::string path = mount.path() / "program";
+  fs::copy_file("/bin/true", mount.below() / "program");
+  const auto read = [&] { return ::open(path.c_str(), O_RDONLY) >= 0 ? 0 : errno; };
+  const auto run = [&] {
+    ::execl(path.c_str(), "true", nullptr);
+    return errno;
+  };
+  ASSERT_EQ(::chmod(path.c_str(), 0001), 0);
+  EXPECT_EQ(as_user(1001, {}, read), EACCES);
+  EXPECT_EQ(as_user(1001, {}, run), 0);
+  ASSERT_EQ(::chown(path.c_str(), 0, 2002), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 0010), 0);
+  EXPECT_EQ(as_user(1001, {}, run), EACCES);
+  EXPECT_EQ(as_user(1001, {2002}, run), 0) << "by a supplementary group";
+  EXPECT_EQ(as_user(1001, {2002}, read), EACCES);
+  ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+  EXPECT_EQ(as_user(1001, {}, run), EACCES);
+}
+
 }  // namespace
 }  // namespace vpfs::test
