@@ -123,7 +123,7 @@ class RealServers:
             kept = 0.0
             if which == "on":
                 status = json.loads(cluster.status_file("px").read_text())
-                kept = status["scheduler"].get("slots_kept_us", 0) / 1e6
+                kept = status["slots_kept_us"] / 1e6
         return result, kept / (self._seconds + WARM_UP)
 
     def row(self, case: Case) -> Row:
