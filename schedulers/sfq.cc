@@ -274,6 +274,9 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
     request.tag = move_ahead(flow, request.tag, ahead(flow, kMaxReserved) + request.tag);
   } else {
     const Tag start = flow.in_debt ? ready_.top_tag() : flow.tag;
+    // A minimum put the flow ahead. What v passes over now was served to nobody, so nobody has a
+    // claim on it.
+    if (flow.has_min && start > virtual_time_ + request.tag) idle_time_ = start;
     // A flow that came back as expected may be behind.
     virtual_time_ = anticipation_ ? std::max(virtual_time_, start) : start;
     if (flow.in_debt) {
