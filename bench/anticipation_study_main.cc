@@ -31,6 +31,8 @@ int bench(int argc, char** argv) {
   app.add_option("--max-loss", study.max_loss, "in thousandths")->check(CLI::Range(0, 500));
   app.add_option("--spread", study.spread, "of think times, as a part of their mean")
       ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--late-one-in", study.late_one_in,
+                 "thinks, one takes five times as long; 0: none");
   app.add_option("--requests", study.requests, "before each measurement; twice as many in it")
       ->check(CLI::Range(1000, 10'000'000));
   CLI11_PARSE(app, argc, argv);

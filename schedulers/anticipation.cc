@@ -44,7 +44,8 @@ TimePoint Anticipation::keep_until(std::uint32_t own, std::uint32_t outstanding,
   const std::uint32_t flow = expected_.top();
   ThinkTime& think = rows_[flow].think;
   const TimePoint latest = think.latest(own, now);
-  if (latest <= now) {
+  const TimePoint given_up_at = std::max(latest, think.given_up_at(own, now));
+  if (given_up_at <= now) {
     think.gave_up(now);
     rows_[flow].was_expected = false;
     expected_.erase(flow);
@@ -52,11 +53,14 @@ TimePoint Anticipation::keep_until(std::uint32_t own, std::uint32_t outstanding,
   }
   controller_.want(now);
   if (!controller_.may_keep()) return now;
+  // While the flow is late others go, but they do not fill the depth at once: then its next request
+  // would wait behind all of them.
+  const bool is_late = latest <= now;
+  const bool is_behind = rows_[flow].behind > Duration::zero() && !is_late;
   const Duration left = think.earliest(own, now) - now;
-  const bool is_behind = rows_[flow].behind > Duration::zero();
   if (outstanding < controller_.may_be_outstanding(left, is_behind)) return now;
   controller_.keeps();
-  return latest;
+  return is_late ? given_up_at : latest;
 }
 
 void Anticipation::end_keep(TimePoint now) {

@@ -51,20 +51,23 @@ class Anticipation {
     }
     return as_expected;
   }
-  // One was sent, which is charged `amount`.
-  void sent(std::uint32_t flow, Tag amount, TimePoint now) {
+  // One was sent, which moves the flow's tag by `amount`.
+  void sent(std::uint32_t flow, Cost cost, Tag amount, TimePoint now) {
     Row& row = rows_[flow];
-    row.think.sent(now);
+    row.think.sent(controller_.time_of(at_server_), now);
+    at_server_ += cost;
     step_ = amount > step_ ? amount : step_ - (step_ - amount) / 1024;
   }
   struct Done {
     Cost cost = 0;
+    Cost sent_as = 0;  // its cost when it was sent
     TimePoint sent = {};
     std::uint32_t outstanding = 0;  // of all flows, without it
     bool is_backlogged = false;     // somebody waits for his turn
   };
   void completed(std::uint32_t flow, const Done& done, TimePoint now) {
     Row& row = rows_[flow];
+    at_server_ -= done.sent_as;
     row.think.answered(now - done.sent, row.was_expected && controller_.has_explored(), now);
     if (!keeps_) return;
     controller_.completed(done.cost, done.sent, done.outstanding, done.is_backlogged, now);
@@ -143,8 +146,9 @@ class Anticipation {
   bool keeps_;
   KeepController controller_;
   std::vector<Row> rows_;
-  FlowHeap expected_;  // by the start tag of the next request
-  Tag step_ = 0;       // the largest cost / weight lately
+  FlowHeap expected_;   // by the start tag of the next request
+  Cost at_server_ = 0;  // of all requests that are outstanding
+  Tag step_ = 0;        // the largest cost / weight lately
   std::uint32_t kept_for_ = kNobody;
   TimePoint kept_since_ = {};
   Duration kept_in_all_ = {};

@@ -19,6 +19,11 @@ constexpr std::int64_t kMostDebt = 16;
 constexpr std::uint32_t kLeastReference = 32;
 constexpr std::uint32_t kFirstReference = 64;
 constexpr std::uint32_t kToSettle = 8;
+// On the way down: the part of the level that a step is, and what is enough to take it, in
+// requests; the level is left where it does not come for twice as long as a level takes that costs
+// nothing.
+constexpr std::uint32_t kDescentStep = 4;
+constexpr std::uint64_t kDescentGain = 4;
 // Completions without a flow that is behind, after which a lower level is not tried, and after
 // which the level rises.
 constexpr std::uint32_t kBehindLasts = 256;
@@ -99,6 +104,7 @@ void KeepController::end_reference(TimePoint now, std::uint32_t outstanding) {
     if (is_new) {
       move_to(most_, outstanding);
       has_explored_ = false;
+      is_descending_ = true;
       balance_ = 0;
     }
   }
@@ -123,33 +129,20 @@ void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlo
     since_behind_ = kBehindLasts;
     if (level_ < most_) move_to(level_ + 1, outstanding);
   }
-  balance_ += static_cast<std::int64_t>(cost);
-  // What is kept back is missed where it would have been done: behind all that is outstanding. By
-  // then perhaps nobody waits any more.
-  const bool is_kept = std::exchange(kept_, false);
-  const bool is_missed = after_keep_ > 0 && left_ > 0;
-  after_keep_ = is_kept ? outstanding + 1 : after_keep_ - std::min(after_keep_, 1U);
-  if (is_kept || is_missed || (was_backlogged_ && is_backlogged)) {
-    const auto elapsed = static_cast<std::uint64_t>((now - last_).count());
-    const Wide due = Wide{elapsed} * least_rate_ >> kRateBits;
-    balance_ -= static_cast<std::int64_t>(std::min<Wide>(due, Wide{1} << 60));
-  } else {
-    // Nobody is held back, so this is all that there is to do.
-    balance_ -= static_cast<std::int64_t>(cost * (kThousand - max_loss_) / kThousand);
-  }
+  const Gap gap = weigh(cost, outstanding, is_backlogged, now);
+  if (is_descending_ && settling_ == 0) descend(gap, outstanding);
   const std::uint64_t requests = std::max(kBalanceRequests * max_loss_ / kThousand, kLeastBalance) +
                                  2 * std::uint64_t{outstanding};
   const auto end =
       static_cast<std::int64_t>(std::min(mean_cost_ * requests, std::uint64_t{1} << 56));
-  if (balance_ < 0 && settling_ == 0) has_explored_ = true;
   if (balance_ > -end) is_in_debt_ = false;
   if (balance_ > end) {
     balance_ = end;
     if (settling_ > 0) return;
-    if (level_ == 0) has_explored_ = true;
-    if (level_ == 0 || (has_explored_ && since_behind_ > kBehindLasts)) return;
+    if (level_ == 0 || since_behind_ > kBehindLasts) return;
     balance_ = 0;
-    move_to(level_ - std::max(1U, level_ / (has_explored_ ? 8 : 4)), outstanding);
+    is_descending_ = true;
+    move_to(level_ - std::max(1U, level_ / 8), outstanding);
   } else if (balance_ < -end) {
     balance_ = std::max(balance_, -kMostDebt * end);
     is_in_debt_ = is_in_debt_ || balance_ < -kStop * end;
@@ -159,8 +152,46 @@ void KeepController::settle(Cost cost, std::uint32_t outstanding, bool is_backlo
   }
 }
 
+void KeepController::descend(const Gap& gap, std::uint32_t outstanding) {
+  ++tried_;
+  if (gap.is_in_burst) return;
+  const auto enough = static_cast<std::int64_t>(mean_cost_ * kDescentGain);
+  const bool lasts = tried_ > 2 * kDescentGain * kThousand / max_loss_;
+  if (level_ == 0 || gap.before < -enough || lasts) {
+    is_descending_ = false;
+    has_explored_ = true;
+  } else if (gap.after > enough) {
+    balance_ = 0;
+    move_to(level_ - std::max(1U, level_ / kDescentStep), outstanding);
+  }
+}
+
+KeepController::Gap KeepController::weigh(Cost cost, std::uint32_t outstanding, bool is_backlogged,
+                                          TimePoint now) {
+  // What is kept back is missed where it would have been done: behind all that is outstanding. By
+  // then perhaps nobody waits any more.
+  const bool is_kept = std::exchange(kept_, false);
+  const bool is_missed = after_keep_ > 0 && left_ > 0;
+  after_keep_ = is_kept ? outstanding + 1 : after_keep_ - std::min(after_keep_, 1U);
+  Cost due = 0;
+  if (is_kept || is_missed || (was_backlogged_ && is_backlogged)) {
+    const auto elapsed = static_cast<std::uint64_t>((now - last_).count());
+    due =
+        static_cast<Cost>(std::min<Wide>(Wide{elapsed} * least_rate_ >> kRateBits, Wide{1} << 60));
+  } else {
+    // Nobody is held back, so this is all that there is to do.
+    due = cost * (kThousand - max_loss_) / kThousand;
+  }
+  Gap gap = {.before = balance_, .is_in_burst = due < cost / 2};
+  balance_ -= static_cast<std::int64_t>(due);
+  gap.after = balance_;
+  balance_ += static_cast<std::int64_t>(cost);
+  return gap;
+}
+
 void KeepController::move_to(std::uint32_t level, std::uint32_t outstanding) {
   level_ = level;
+  tried_ = 0;
   settling_ = outstanding + kToSettle;
 }
 

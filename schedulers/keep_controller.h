@@ -22,6 +22,9 @@ namespace vpfs {
 // level is cheap: a lower one is tried. One that stays at its lower end says that even the next
 // level is too dear, and the level rises.
 //
+// Those ends are far, for a level that is found. On the way down to it much less is enough: a slow
+// server would take a minute for each level. To go too far down costs no more than the bound.
+//
 // A lower level is tried only while it can bring something: while the flows that come back say that
 // they get less than they could. When they say that they do not, the level rises.
 //
@@ -80,6 +83,14 @@ class KeepController {
   static constexpr std::uint32_t kReferenceInverse = 400;  // the part of reference phases
   static constexpr std::uint32_t kStarvedInverse = 200;    // of those that say little
 
+  // The balance on both sides of the time between two completions, where a burst of completions
+  // does not count.
+  struct Gap {
+    std::int64_t before = 0;
+    std::int64_t after = 0;
+    bool is_in_burst = false;
+  };
+
   [[nodiscard]] std::uint32_t step_up() const { return std::max(1U, level_ / 8); }
   void begin_reference(TimePoint now);
   void end_reference(TimePoint now, std::uint32_t outstanding);
@@ -87,6 +98,8 @@ class KeepController {
              TimePoint now);
   void measure(Cost cost, TimePoint sent, std::uint32_t outstanding, TimePoint now);
   void settle(Cost cost, std::uint32_t outstanding, bool is_backlogged, TimePoint now);
+  [[nodiscard]] Gap weigh(Cost cost, std::uint32_t outstanding, bool is_backlogged, TimePoint now);
+  void descend(const Gap& gap, std::uint32_t outstanding);
   void set_rate(std::uint64_t rate);
   void move_to(std::uint32_t level, std::uint32_t outstanding);
 
@@ -97,6 +110,7 @@ class KeepController {
   std::uint32_t after_keep_ = 0;  // completions among which something that was kept back is missed
   std::uint32_t left_ = 0;        // outstanding at the last completion
   bool is_in_debt_ = false;
+  bool is_descending_ = false;
   bool has_explored_ = false;
   bool was_starved_ = false;  // in the reference phase
   std::uint32_t idle_ = 0;
@@ -120,6 +134,7 @@ class KeepController {
   // The level.
   std::uint32_t level_ = 0;
   std::uint32_t most_ = 0;      // that it may be: what a reference phase had outstanding
+  std::uint32_t tried_ = 0;     // completions, on the way down
   std::uint32_t settling_ = 0;  // completions until it may move again
   std::int64_t balance_ = 0;
   std::uint32_t since_behind_ = 0;  // completions

@@ -261,7 +261,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
   ++outstanding_;
   if (anticipation_) {
     anticipation_->slot_is_used(now);
-    anticipation_->sent(index, request.tag, now);
+    anticipation_->sent(index, request.cost, request.tag, now);
   }
   if (flow.has_limit) limits_.take(request, user_, now);
   if (flow.has_min) {
@@ -321,6 +321,7 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
     const auto index = std::to_underlying(request.app);
     anticipation_->completed(index,
                              {.cost = cost,
+                              .sent_as = request.cost,
                               .sent = request.sent,
                               .outstanding = static_cast<std::uint32_t>(outstanding_),
                               .is_backlogged = !ready_.empty()},

@@ -15,15 +15,16 @@ bool ThinkTime::returned(TimePoint now) {
   forget_oldest();
   const bool was_given_up = std::exchange(is_given_up_, false);
   const bool in_time = is_known_ && took <= limit() && !was_given_up;
+  const bool is_awaited = is_known_ && took <= patience();
   const bool had_trust = is_trusted();
-  // A long pause moves the estimate as far as a late request does.
-  learn(is_known_ ? std::min(took, 2 * limit()) : took);
+  // A long pause moves the estimate no further than the first late moment does.
+  learn(is_known_ ? std::min(took, limit()) : took);
   if (in_time) {
-    distrust_ -= std::min<std::uint8_t>(distrust_, 1);
+    trust_ = static_cast<std::int8_t>(std::min(trust_ + 1, int{kMostTrust}));
   } else if (!was_given_up) {
     lose_trust();
   }
-  return in_time && had_trust;
+  return is_awaited && had_trust;
 }
 
 void ThinkTime::learn(Duration took) {
@@ -43,7 +44,8 @@ void ThinkTime::answered(Duration response, bool counts, TimePoint now) {
     const bool is_shorter = shortest_ == Duration::zero() || response < shortest_;
     shortest_ = is_shorter ? response : shortest_ + (response - shortest_) / 256;
   }
-  response_ += (response - response_) / 8;
+  // Of a burst of others, which made it long, nothing is left when the next request comes.
+  response_ += (response - response_) / (response < response_ ? 2 : 8);
   if (thinking_ == kMostThinking) forget_oldest();
   answers_[(first_ + thinking_) % kMostThinking] = tick_of(now);
   ++thinking_;

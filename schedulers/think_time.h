@@ -16,39 +16,51 @@ namespace vpfs {
 // A request is taken for the successor of the oldest answer that has none yet. With one request in
 // flight that is so; with several the mean is right all the same.
 //
-// A flow that does not come back by latest() loses trust, and has to come back in time as often as
-// kLost says for each miss until it has it again. A new flow begins without trust, too.
+// A flow that comes back in time gains trust, and one that does not loses kLost times as much: who
+// misses one time of six is never trusted for long. A new flow begins without trust. Every client
+// is late at times, though, since some other program had its processor: a flow with a good record
+// stays trusted, and keeps its place in the order if it comes before it is given up.
 class alignas(64) ThinkTime {
  public:
   // Answers without a successor that are remembered.
   static constexpr std::uint32_t kMostThinking = 16;
   // What takes longer to come back, the spread included, is not waited for.
   static constexpr Duration kLongest = std::chrono::milliseconds(100);
-  static constexpr std::uint8_t kLost = 4;
-  static constexpr std::uint8_t kMostLost = 64;
+  static constexpr std::int8_t kLost = 4;
+  static constexpr std::int8_t kMostLost = 64;
+  static constexpr std::int8_t kMostTrust = 8;
+  // A flow is late after one limit(), and is given up after so many, or after kLongest.
+  static constexpr int kPatience = 8;
 
-  // A request came; `in_flight` counts it. True: in time, and the flow is trusted.
+  // A request came; `in_flight` counts it. True: the flow is trusted, and is not given up.
   bool arrived(std::uint32_t in_flight, TimePoint now) {
     most_in_flight_ = std::max(most_in_flight_, in_flight);
     return thinking_ > 0 && returned(now);
   }
-  // A request was sent to the data server.
-  void sent(TimePoint now) { last_sent_ = now; }
+  // A request was sent to the data server, which has work for the time `ahead` before it.
+  void sent(Duration ahead, TimePoint now) {
+    last_sent_ = now;
+    predicted_ = shortest_ > Duration::zero() ? shortest_ + ahead : response_;
+  }
   // It was answered `response` after it was sent. The shortest one lately is what the flow's
   // requests take alone, if `counts`.
   void answered(Duration response, bool counts, TimePoint now);
-  // Nothing came until latest().
+  // Nothing came until given_up_at().
   void gave_up(TimePoint now);
 
-  [[nodiscard]] bool is_trusted() const { return distrust_ == 0 && limit() <= kLongest; }
-  // When the next request comes at the earliest, as a rule, and when at the latest. `outstanding`
-  // requests of the flow are at the data server. REQUIRES: it has been sent one.
+  [[nodiscard]] bool is_trusted() const { return trust_ >= 0 && limit() <= kLongest; }
+  // When the next request comes at the earliest, as a rule; from when it is late; and when it is
+  // not waited for any more. `outstanding` requests of the flow are at the data server. REQUIRES:
+  // it has been sent one.
   [[nodiscard]] TimePoint earliest(std::uint32_t outstanding, TimePoint now) const {
-    return begin_of_next(outstanding, now) + std::max(mean_ - spread_, Duration::zero());
+    const Duration response = std::min(response_, predicted_);
+    return begin_of_next(response, outstanding, now) + std::max(mean_ - spread_, Duration::zero());
   }
   [[nodiscard]] TimePoint latest(std::uint32_t outstanding, TimePoint now) const {
-    const Duration answer = thinking_ > 0 ? Duration::zero() : response_;
-    return begin_of_next(outstanding, now) + limit() + answer;
+    return after_answer(limit(), outstanding, now);
+  }
+  [[nodiscard]] TimePoint given_up_at(std::uint32_t outstanding, TimePoint now) const {
+    return after_answer(patience(), outstanding, now);
   }
 
   [[nodiscard]] bool is_known() const { return is_known_; }
@@ -74,13 +86,22 @@ class alignas(64) ThinkTime {
     const std::uint32_t ticks = tick_of(now) - answers_[first_];
     return Duration(std::int64_t{ticks} << kTickBits);
   }
-  // For how long a flow that was answered is expected.
-  [[nodiscard]] Duration limit() const { return mean_ + mean_ / 4 + 4 * spread_ + kSlack; }
+  // For how long a flow that was answered is expected. To wait a little longer for one that is late
+  // costs far less than what then goes before it.
+  [[nodiscard]] Duration limit() const { return 2 * mean_ + 4 * spread_ + kSlack; }
+  [[nodiscard]] Duration patience() const { return std::min(kPatience * limit(), kLongest); }
   // When the thinking that ends next begins.
-  [[nodiscard]] TimePoint begin_of_next(std::uint32_t outstanding, TimePoint now) const {
+  [[nodiscard]] TimePoint begin_of_next(Duration response, std::uint32_t outstanding,
+                                        TimePoint now) const {
     if (thinking_ > 0) return now - age(now);
     // The oldest of several is a part of their way ahead of the last one.
-    return last_sent_ + response_ / std::max(outstanding, 1U);
+    return last_sent_ + response / std::max(outstanding, 1U);
+  }
+  [[nodiscard]] TimePoint after_answer(Duration wait, std::uint32_t outstanding,
+                                       TimePoint now) const {
+    const Duration response = std::max(response_, predicted_);
+    const Duration answer = thinking_ > 0 ? Duration::zero() : response;
+    return begin_of_next(response, outstanding, now) + wait + answer;
   }
   bool returned(TimePoint now);
   void learn(Duration took);
@@ -88,20 +109,21 @@ class alignas(64) ThinkTime {
     first_ = static_cast<std::uint8_t>((first_ + 1) % kMostThinking);
     --thinking_;
   }
-  void lose_trust() {
-    distrust_ = static_cast<std::uint8_t>(std::min<int>(distrust_ + kLost, kMostLost));
-  }
+  void lose_trust() { trust_ = static_cast<std::int8_t>(std::max(trust_ - kLost, -kMostLost)); }
 
   std::array<std::uint32_t, kMostThinking> answers_ = {};  // a ring, oldest at first_
   Duration mean_ = {};
   Duration spread_ = {};
-  Duration response_ = {};  // mean time at the data server
+  // Time at the data server: a mean that is soon as short as the last ones, and the prediction for
+  // the last request.
+  Duration response_ = {};
+  Duration predicted_ = {};
   Duration shortest_ = {};  // about the shortest time lately; 0: not known
   TimePoint last_sent_ = {};
   std::uint32_t most_in_flight_ = 0;
   std::uint8_t first_ = 0;
   std::uint8_t thinking_ = 0;
-  std::uint8_t distrust_ = kLost;
+  std::int8_t trust_ = -kLost;
   bool is_known_ = false;
   bool is_given_up_ = false;  // the oldest answer: its miss is counted
 };

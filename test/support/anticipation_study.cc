@@ -39,7 +39,8 @@ AnticipationStudy::Totals AnticipationStudy::measure(const char* policy, bool an
                       .least_size = of.size,
                       .most_size = of.size,
                       .think = of.think,
-                      .think_spread = Duration(static_cast<std::int64_t>(half))};
+                      .think_spread = Duration(static_cast<std::int64_t>(half)),
+                      .late_one_in = late_one_in};
   const FlowWork b = {
       .share = {}, .outstanding = of.in_flight_b, .least_size = of.size, .most_size = of.size};
   FlowSimulation simulation(
@@ -78,8 +79,10 @@ AnticipationRow AnticipationStudy::run(const AnticipationCase& of) const {
   const double capacity = fifo.a + fifo.b;
   const auto size = static_cast<double>(of.size);
   const double service = seconds(per_request) + size * of.parallelism / static_cast<double>(speed);
+  const double late = late_one_in > 0 ? 1.0 / late_one_in : 0;
+  const double think = seconds(of.think) * (1 + late * (FlowWork::kLateTimes - 1));
   const double alone =
-      size * std::min(of.in_flight_a / (seconds(of.think) + service), of.parallelism / service);
+      size * std::min(of.in_flight_a / (think + service), of.parallelism / service);
   const double entitled = capacity * of.weight / (of.weight + 1.0);
   const double feasible = std::min(alone, entitled);
   return {.of = of,

@@ -38,6 +38,7 @@ struct AnticipationStudy {
   std::uint32_t depth = 16;         // at least twice the parallelism is used
   std::uint32_t max_loss = 100;     // thousandths
   double spread = 0;                // of the think time, uniform, as a part of its mean
+  std::uint32_t late_one_in = 0;    // one think in so many takes five times as long; 0: none
   std::uint64_t requests = 20'000;  // before the measurement; twice as many in it
   std::uint64_t speed = 400 << 20;  // of the data server, bytes per second
   Duration per_request = std::chrono::microseconds(100);

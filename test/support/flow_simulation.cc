@@ -142,9 +142,13 @@ void FlowSimulation::finish(IoRequest& request, Cost done) {
 
 Duration FlowSimulation::draw_think(const FlowWork& work) {
   const std::int64_t spread = work.think_spread.count();
-  if (spread == 0) return work.think;
-  const auto width = static_cast<std::uint64_t>(2 * spread + 1);
-  return work.think + Duration(static_cast<std::int64_t>(random_() % width) - spread);
+  Duration think = work.think;
+  if (spread > 0) {
+    const std::uint64_t width = 2 * static_cast<std::uint64_t>(spread) + 1;
+    think += Duration(static_cast<std::int64_t>(random_() % width) - spread);
+  }
+  const bool is_late = work.late_one_in > 0 && random_() % work.late_one_in == 0;
+  return is_late ? think * FlowWork::kLateTimes : think;
 }
 
 }  // namespace vpfs

@@ -22,8 +22,11 @@ struct FlowWork {
   std::uint32_t short_percent = 0;           // of its requests, that do less than they are charged
   Duration think = Duration::zero();         // from an answer to the next request
   Duration think_spread = Duration::zero();  // it is at most that much shorter or longer, at random
-  Duration first = Duration::zero();         // when it begins
-  Duration active = Duration::max();         // then it pauses, and so on
+  // One think in so many, at random, takes kLateTimes as long; 0: none.
+  static constexpr int kLateTimes = 5;
+  std::uint32_t late_one_in = 0;
+  Duration first = Duration::zero();  // when it begins
+  Duration active = Duration::max();  // then it pauses, and so on
   Duration pause = Duration::zero();
   std::vector<std::uint8_t> classes = {0};  // each request belongs to one of these
 };
