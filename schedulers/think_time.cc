@@ -45,7 +45,8 @@ void ThinkTime::answered(Duration response, bool counts, TimePoint now) {
     shortest_ = is_shorter ? response : shortest_ + (response - shortest_) / 256;
   }
   // Of a burst of others, which made it long, nothing is left when the next request comes.
-  response_ += (response - response_) / (response < response_ ? 2 : 8);
+  const Duration error = response - response_;
+  response_ += error < Duration::zero() ? error / 2 : error / 8;
   if (thinking_ == kMostThinking) forget_oldest();
   answers_[(first_ + thinking_) % kMostThinking] = tick_of(now);
   ++thinking_;
