@@ -1,7 +1,8 @@
 """script/bench anticipation: shares of an application that cannot keep a queue, with and without anticipation.
 
-First a study in virtual time (vpfs-bench-anticipation), whose rows are the same on every machine. Then the
-same kind of rows for real proxies and servers with a device model; the think time is the load's own.
+First a study in virtual time (vpfs-bench-anticipation), whose rows are the same on every machine. Then the same kind of
+rows for real proxies and servers with a device model; the think time is the load's own. Then OrangeFS's own server and
+programs, where they are installed.
 """
 from __future__ import annotations
 
@@ -12,12 +13,13 @@ import pathlib
 import subprocess
 from collections.abc import Sequence
 
+from bench import anticipation_orangefs
 from bench.cluster import Cluster, Front
 from bench.harness import Problem, Programs, machine_settings, median
 from bench.load import Application, application_of, run_load
 from bench.report import Row, print_settings, size_name, table, write_json
 from bench.targets import COLUMNS as TARGET_COLUMNS
-from bench.targets import verdict
+from bench.targets import not_measured, verdict
 
 MAX_LOSS = 0.10
 TOLERANCE = 0.05
@@ -26,6 +28,17 @@ BOUND_TOLERANCE = {"virtual": 0.015, "real": 0.03}
 COMMON = ["in_flight_a", "in_flight_b", "weight", "size", "parallelism", "think_us", "ratio_off", "ratio_on",
           "feasible_ratio", "total_vs_fifo"]
 COLUMNS = [*COMMON, "idle_percent"]
+# How the think times of the study in virtual time vary: the name, and the options of vpfs-bench-anticipation.
+THINK_TIMES = {
+    "constant": [],
+    "half to one and a half": ["--spread", "0.5"],
+    "one in 50 takes 5 times as long": ["--late-one-in", "50"],
+}
+SCHEDULERS: dict[str, tuple[str, dict[str, object]]] = {
+    "fifo": ("fifo", {}),
+    "off": ("sfq", {}),
+    "on": ("sfq", {"sfq": {"anticipation": {"max_loss": f"{MAX_LOSS * 100:g} %"}}}),
+}
 MIB_PER_S = 200
 PER_REQUEST_US = 250
 DEPTH = 16
@@ -67,17 +80,18 @@ def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench anticipation")
     parser.add_argument("--seconds", type=float, default=20.0, help="measured time of each real run (default 20)")
     parser.add_argument("--runs", type=int, default=3, help="real runs of each case; the result is their median (default 3)")
-    parser.add_argument("--virtual-only", action="store_true", help="only the study in virtual time")
+    parser.add_argument("--only", choices=["virtual", "real", "orangefs"], help="only a part of the rows")
     return parser
 
 
-def virtual_rows(binaries: pathlib.Path, quick: bool) -> list[Row]:
+def virtual_rows(binaries: pathlib.Path, quick: bool, think_times: str) -> list[Row]:
     program = binaries / "vpfs-bench-anticipation"
     requests = 5000 if quick else 20000
-    done = subprocess.run([str(program), "--requests", str(requests)], check=False, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([str(program), "--requests", str(requests), *THINK_TIMES[think_times]], check=False,
+                          stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         raise Problem(f"{program.name} failed")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) | {"think_times": think_times} for line in done.stdout.splitlines()]
 
 
 def is_met(row: Row) -> bool:
@@ -91,29 +105,27 @@ def has_its_rate(row: Row) -> bool:
     return rate >= (1 - TOLERANCE) * feasible / (1 + feasible)
 
 
-def check(rows: Sequence[Row], kind: str) -> list[Row]:
+def check(rows: Sequence[Row], kind: str, name: str) -> list[Row]:
     bound = 1 - MAX_LOSS
     missed = [row for row in rows if not is_met(row)]
     neither = [row for row in missed if float(row["total_vs_fifo"]) > bound + BOUND_TOLERANCE[kind]]
     worst = min(float(row["total_vs_fifo"]) for row in rows)
-    return [verdict(f"{kind}: ratio within {TOLERANCE:.0%} of the feasible one, or the loss at its bound",
+    return [verdict(f"{name}: ratio within {TOLERANCE:.0%} of the feasible one, or the loss at its bound",
                     f"{len(rows)} of {len(rows)} rows", f"{len(rows) - len(missed)} within, "
                     f"{len(missed) - len(neither)} at the bound, {len(neither)} neither; of these "
                     f"{sum(map(has_its_rate, neither))} where a has its rate", not neither),
-            verdict(f"{kind}: total / fifo", f">= {bound:.2f}", f"{worst:.3f}", worst >= bound - 0.005)]
+            verdict(f"{name}: total / fifo", f">= {bound:.2f}", f"{worst:.3f}", worst >= bound - 0.005)]
 
 
 class RealServers:
     """The proxies of one case, which use the same server in turn."""
-
-    SCHEDULERS = {"fifo": ("fifo", {}), "off": ("sfq", {}), "on": ("sfq", {"sfq": {"anticipation": {"max_loss": f"{MAX_LOSS * 100:g} %"}}})}
 
     def __init__(self, binaries: pathlib.Path, work: pathlib.Path, seconds: float, runs: int) -> None:
         self._binaries, self._work, self._seconds, self._runs = binaries, work, seconds, runs
 
     def _measure(self, case: Case, which: str, applications: Sequence[Application]) -> tuple[dict, float]:
         """The result, and the part of the time that slots were kept."""
-        policy, scheduler = self.SCHEDULERS[which]
+        policy, scheduler = SCHEDULERS[which]
         front = Front("px", "proxy", policy, {"a": case.weight, "b": 1}, depth_requests=DEPTH, depth_bytes="64 MiB",
                       scheduler=scheduler)
         with Programs(self._binaries, self._work) as programs:
@@ -128,7 +140,7 @@ class RealServers:
 
     def row(self, case: Case) -> Row:
         both = case.applications()
-        runs = {which: [self._measure(case, which, both) for _ in range(self._runs)] for which in self.SCHEDULERS}
+        runs = {which: [self._measure(case, which, both) for _ in range(self._runs)] for which in SCHEDULERS}
         alone, _ = self._measure(case, "fifo", both[:1])
         ratios = {which: median([application_of(result, "a")["bytes"] / application_of(result, "b")["bytes"]
                                  for result, _ in runs[which]]) for which in runs}
@@ -152,27 +164,39 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     seconds, runs, cases = (6.0, 1, QUICK) if quick else (options.seconds, options.runs, FULL)
     settings = machine_settings() | {
         "quick": quick, "max_loss": f"{MAX_LOSS:.0%}", "seconds": seconds, "warm_up": WARM_UP, "runs": runs,
-        "virtual time": "server of 400 MiB/s and 100 us each request, depth 16 (at least twice its parallelism); constant "
-                        "think times",
+        "virtual time": "server of 400 MiB/s and 100 us each request, depth 16 (at least twice its parallelism)",
         "real": f"one server of {MIB_PER_S} MiB/s and {PER_REQUEST_US} us each request, depth {DEPTH}; random reads; the "
                 "feasible ratio comes from what a does alone",
+        "OrangeFS": f"one pvfs2-server, depth {anticipation_orangefs.DEPTH}, writes of 1 MiB, {anticipation_orangefs.WARM_UP:g} s "
+                    "of warm-up; copies: pvfs2-cp in loops, of two users; mounts: fio on two mounts of vpfs-mount",
         "idle_percent": "of the server's time",
         "kept_percent": "of the time that a slot of the depth was empty for somebody while others waited; most of them "
                         "cost nothing",
     }
     print_settings(settings)
-    virtual = virtual_rows(binaries, quick)
-    targets = check(virtual, "virtual")
-    missed = [row for row in virtual if not is_met(row)]
-    print(f"\nvirtual time: {len(virtual)} rows; those that are not within {TOLERANCE:.0%} of the feasible ratio:\n"
-          + table(shown(missed), COLUMNS), flush=True)
-    real: list[Row] = []
-    if not options.virtual_only:
+    rows: dict[str, list[Row]] = {"virtual": [], "real": [], "orangefs": []}
+    targets: list[Row] = []
+    if options.only in (None, "virtual"):
+        for think_times in THINK_TIMES:
+            part = virtual_rows(binaries, quick, think_times)
+            rows["virtual"] += part
+            targets += check(part, "virtual", f"think times {think_times}")
+            missed = [row for row in part if not is_met(row)]
+            print(f"\nvirtual time, think times {think_times}: {len(part)} rows; those that are not within "
+                  f"{TOLERANCE:.0%} of the feasible ratio:\n" + table(shown(missed), COLUMNS), flush=True)
+    if options.only in (None, "real"):
         servers = RealServers(binaries, out / "anticipation", seconds, runs)
         for case in cases:
-            real.append(servers.row(case))
-            print("\n" + table(shown(real[-1:]), [*COMMON, "kept_percent", "mib_per_s"]), flush=True)
-        targets += check(real, "real")
+            rows["real"].append(servers.row(case))
+            print("\n" + table(shown(rows["real"][-1:]), [*COMMON, "kept_percent", "mib_per_s"]), flush=True)
+        targets += check(rows["real"], "real", "device model")
+    if options.only in (None, "orangefs"):
+        for number, of in enumerate(anticipation_orangefs.cases()[: 2 if quick else None]):
+            work = out / "anticipation-orangefs" / str(number)
+            rows["orangefs"].append(anticipation_orangefs.row(binaries, work, of, SCHEDULERS, seconds, runs))
+            print("\n" + table(shown(rows["orangefs"][-1:]), anticipation_orangefs.COLUMNS), flush=True)
+        targets += check(rows["orangefs"], "real", "OrangeFS's own server") if rows["orangefs"] else [
+            not_measured("OrangeFS's own server (VPFS_ORANGEFS_PREFIX; as root)", "")]
     print("\n" + table(targets, TARGET_COLUMNS))
-    write_json(out / "anticipation.json", {"settings": settings, "rows": virtual, "real": real, "targets": targets})
+    write_json(out / "anticipation.json", {"settings": settings, "rows": rows, "targets": targets})
     return 0

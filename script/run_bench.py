@@ -25,7 +25,7 @@ BENCHMARKS = {
     "sharing": ["vpfs-proxy", "vpfs-load"],
     "relay": ["vpfs-bench-relay"],
     "schedulers": ["vpfs-bench-schedulers"],
-    "anticipation": ["vpfs-bench-anticipation", "vpfs-server", "vpfs-proxy", "vpfs-load"],
+    "anticipation": ["vpfs-bench-anticipation", "vpfs-server", "vpfs-proxy", "vpfs-load", "vpfs-mount"],
     "adaptbf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "edf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
     "priority": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
