@@ -53,9 +53,10 @@ class Case:
     size: int = 1 << 20
     parallelism: int = 1
     think_us: int = 1000
+    servers: int = 1  # that every file is on; the bandwidth is that of all of them
 
     def device(self) -> dict[str, object]:
-        return {"bandwidth": f"{MIB_PER_S} MiB/s", "per_request": f"{PER_REQUEST_US} us", "parallelism": self.parallelism}
+        return {"bandwidth": f"{MIB_PER_S // self.servers} MiB/s", "per_request": f"{PER_REQUEST_US} us", "parallelism": self.parallelism}
 
     def applications(self) -> list[Application]:
         def application(name: str, outstanding: int, think: float) -> Application:
@@ -70,10 +71,12 @@ class Case:
         return got / (capacity - got)
 
 
-QUICK = [Case(), Case(weight=4)]
+QUICK = [Case(), Case(weight=4), Case(servers=4)]
 FULL = [Case(in_flight_a=a, in_flight_b=b, weight=weight, size=size, parallelism=parallelism, think_us=think)
         for parallelism in (1, 4) for size in (64 << 10, 1 << 20) for think in (200, 2000) for weight in (1, 4)
         for a, b in ((1, 16), (4, 16), (16, 64))]
+# Requests that have a part on each of several servers.
+STRIPED = [Case(weight=weight, servers=4) for weight in (1, 4)]
 
 
 def option_parser() -> argparse.ArgumentParser:
@@ -129,13 +132,13 @@ class RealServers:
         front = Front("px", "proxy", policy, {"a": case.weight, "b": 1}, depth_requests=DEPTH, depth_bytes="64 MiB",
                       scheduler=scheduler)
         with Programs(self._binaries, self._work) as programs:
-            cluster = Cluster(programs, 1, [front], case.device())
+            cluster = Cluster(programs, case.servers, [front], case.device())
             cluster.start("px")
             result = run_load(programs, "load", cluster.address("px"), applications, self._seconds, WARM_UP)
             kept = 0.0
             if which == "on":
-                status = json.loads(cluster.status_file("px").read_text())
-                kept = status["slots_kept_us"] / 1e6
+                files = [cluster.status_file("px", server) for server in range(case.servers)]
+                kept = sum(json.loads(file.read_text())["slots_kept_us"] for file in files) / 1e6 / case.servers
         return result, kept / (self._seconds + WARM_UP)
 
     def row(self, case: Case) -> Row:
@@ -161,11 +164,11 @@ def shown(rows: Sequence[Row]) -> list[Row]:
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
-    seconds, runs, cases = (6.0, 1, QUICK) if quick else (options.seconds, options.runs, FULL)
+    seconds, runs, cases = (6.0, 1, QUICK) if quick else (options.seconds, options.runs, FULL + STRIPED)
     settings = machine_settings() | {
         "quick": quick, "max_loss": f"{MAX_LOSS:.0%}", "seconds": seconds, "warm_up": WARM_UP, "runs": runs,
         "virtual time": "server of 400 MiB/s and 100 us each request, depth 16 (at least twice its parallelism)",
-        "real": f"one server of {MIB_PER_S} MiB/s and {PER_REQUEST_US} us each request, depth {DEPTH}; random reads; the "
+        "real": f"one server, or several, of {MIB_PER_S} MiB/s in all and {PER_REQUEST_US} us each request, depth {DEPTH}; random reads; the "
                 "feasible ratio comes from what a does alone",
         "OrangeFS": f"one pvfs2-server, depth {anticipation_orangefs.DEPTH}, writes of 1 MiB, {anticipation_orangefs.WARM_UP:g} s "
                     "of warm-up; copies: pvfs2-cp in loops, of two users; mounts: fio on two mounts of vpfs-mount",
@@ -188,7 +191,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         servers = RealServers(binaries, out / "anticipation", seconds, runs)
         for case in cases:
             rows["real"].append(servers.row(case))
-            print("\n" + table(shown(rows["real"][-1:]), [*COMMON, "kept_percent", "mib_per_s"]), flush=True)
+            print("\n" + table(shown(rows["real"][-1:]), [*COMMON, "servers", "kept_percent", "mib_per_s"]), flush=True)
         targets += check(rows["real"], "real", "device model")
     if options.only in (None, "orangefs"):
         for number, of in enumerate(anticipation_orangefs.cases()[: 2 if quick else None]):

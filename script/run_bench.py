@@ -16,7 +16,6 @@ from bench import interpreter  # noqa: E402
 
 interpreter.with_packages()
 
-from bench import plot  # noqa: E402
 from bench.harness import Problem, busy_share, require_programs, run_main  # noqa: E402
 from bench.report import result_name  # noqa: E402
 
@@ -43,6 +42,7 @@ BENCHMARKS = {
     "ior": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
     "simulator": ["vpfs-sim", "vpfs-server", "vpfs-proxy", "vpfs-load"],
     "scale": ["vpfs-sim"],
+    "network": ["vpfs-bench-network"],
     "placement": ["vpfs-bench-placement"],
 }
 # Where bench/NAME.py has another name, since bench/NAME is a folder.
@@ -92,7 +92,7 @@ def main() -> int:
     start = time.monotonic()
     code = benchmark.run(options.bin.resolve(), options.out, options.quick, *extra)
     name = result_name(options.name, getattr(extra[0], "protocol", "orangefs") if extra else "orangefs")
-    figures = f", figures {name}*.svg and .png beside it" if plot.available() else ""
+    figures = f", figures {name}*.svg and .png beside it" if any(options.out.glob(f"{name}*.svg")) else ""
     print(f"\n{options.out / name}.json{figures}, {time.monotonic() - start:.0f} s")
     return code
 

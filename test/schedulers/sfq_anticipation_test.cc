@@ -80,6 +80,42 @@ TEST(SfqAnticipation, ReachesTheFeasibleRatioOrSpendsWhatItMay) {
   EXPECT_GE((met + at_bound) * 100, rows * 85);
 }
 
+// A thousand requests are what a slow server does in some seconds.
+TEST(SfqAnticipation, IsThereAfterAThousandRequests) {
+  const AnticipationStudy study = {.requests = 1'000};
+  int met = 0;
+  int rows = 0;
+  for (const AnticipationCase& of : all_anticipation_cases()) {
+    if (of.in_flight_b != 64 || of.size != kMiB || of.think > 1ms) continue;
+    const AnticipationRow row = study.run(of);
+    ++rows;
+    met += row.is_met() || row.is_at_bound(kMaxLoss) ? 1 : 0;
+    EXPECT_GE(row.ratio_on, 0.5 * row.feasible_ratio)
+        << "parallelism " << of.parallelism << " think " << of.think / 1us << " us, weight "
+        << of.weight << ", in flight " << of.in_flight_a;
+  }
+  std::cout << met << " of " << rows << " rows\n";
+  EXPECT_GE(met * 100, rows * 70);
+}
+
+// Clients lose their processor now and then. That costs them no more than the moment.
+TEST(SfqAnticipation, AClientThatIsLateAtTimesKeepsItsShare) {
+  const AnticipationStudy study = {.late_one_in = 50, .requests = 10'000};
+  for (const std::uint32_t parallelism : {1U, 4U}) {
+    for (const Duration think : std::vector<Duration>{200us, 1ms}) {
+      for (const std::uint32_t weight : {1U, 4U}) {
+        const AnticipationRow row = study.run(
+            {.weight = weight, .size = 256 * kKiB, .parallelism = parallelism, .think = think});
+        EXPECT_GE(row.ratio_on,
+                  row.is_at_bound(kMaxLoss) ? row.ratio_off : 0.9 * row.feasible_ratio)
+            << "parallelism " << parallelism << ", think " << think / 1us << " us, weight "
+            << weight;
+        EXPECT_GE(row.total_vs_fifo, 1 - kMaxLoss - 0.01);
+      }
+    }
+  }
+}
+
 // Here all requests are at the server for most of the time, so nobody waits when the work that was
 // kept back is missed.
 TEST(SfqAnticipation, TheLossIsBoundedAlsoWhereHardlyAnythingWaits) {
