@@ -15,11 +15,12 @@ from bench import fio_output, plot, targets, two_jobs
 from bench.harness import MIB, Problem, machine_settings
 from bench.mount import require_mounts
 from bench.report import Row, print_settings, table, write_json
-from bench.two_jobs import DEVICE, POLICIES, TOLERANCE, WANTED, WEIGHTS, Outcome, Site
+from bench.two_jobs import DEVICE, TOLERANCE, WANTED, WEIGHTS, Outcome, Site
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+POLICIES = [*two_jobs.POLICIES, two_jobs.ANTICIPATING]
 PROCESSES = [1, 4, 16, 64]
 QUICK_PROCESSES = [16]
 # So many processes with one request each keep the queue of either application full, however deep the proxy goes.

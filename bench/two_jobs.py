@@ -22,6 +22,7 @@ from bench.status import INTERVAL, read_status
 WEIGHTS = {"4711": 3, "4712": 1}
 WANTED = WEIGHTS["4711"] / sum(WEIGHTS.values())
 POLICIES = ["fifo", "sfq"]
+ANTICIPATING = "sfq+think"  # sfq with anticipation
 TOLERANCE = 0.03  # of the ratio
 # Slow enough for two processors to keep it busy through two mounts, whatever the requests are.
 DEVICE = {"bandwidth": "200 MiB/s", "per_request": "500 us", "parallelism": 1}
@@ -144,7 +145,9 @@ def environment(job: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def site(binaries: pathlib.Path, work: pathlib.Path, policy: str, servers: int = 1, mounts: int = 1) -> Iterator[Site]:
-    front = Front(FRONT, "proxy", policy, WEIGHTS, proxy={"status_interval": f"{round(INTERVAL * 1000)} ms"}, **DEPTH)
+    scheduler = {"sfq": {"anticipation": "on"}} if policy == ANTICIPATING else {}
+    front = Front(FRONT, "proxy", "sfq" if scheduler else policy, WEIGHTS, scheduler=scheduler,
+                  proxy={"status_interval": f"{round(INTERVAL * 1000)} ms"}, **DEPTH)
     with contextlib.ExitStack() as stack:
         programs = stack.enter_context(Programs(binaries, work))
         cluster = Cluster(programs, servers, [front], DEVICE)

@@ -17,9 +17,9 @@ namespace vpfs {
 // flight that is so; with several the mean is right all the same.
 //
 // A flow that comes back in time gains trust, and one that does not loses kLost times as much: who
-// misses one time of six is never trusted for long. A new flow begins without trust. Every client
-// is late at times, though, since some other program had its processor: a flow with a good record
-// stays trusted, and keeps its place in the order if it comes before it is given up.
+// misses more than one time of five is never trusted for long. A new flow begins without trust.
+// Every client is late at times, though, since some other program had its processor: a flow with a
+// good record stays trusted, and keeps its place in the order if it comes before it is given up.
 class alignas(64) ThinkTime {
  public:
   // Answers without a successor that are remembered.
