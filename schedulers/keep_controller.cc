@@ -80,8 +80,9 @@ void KeepController::measure(Cost cost, TimePoint sent, std::uint32_t outstandin
   }
   measured_ += cost;
   ++measured_requests_;
-  const std::uint32_t enough = rate_ == 0 ? 8 * (outstanding + 1) + kFirstReference
-                                          : std::max(4 * (outstanding + 1), kLeastReference);
+  const std::uint32_t enough = references_ < kEarly
+                                   ? 8 * (outstanding + 1) + kFirstReference
+                                   : std::max(4 * (outstanding + 1), kLeastReference);
   if (measured_requests_ < enough) return;
   const Duration mean_gap = (now - phase_begin_) / measured_requests_;
   const bool is_burst = now - last_ < mean_gap / 2;
@@ -98,8 +99,12 @@ void KeepController::end_reference(TimePoint now, std::uint32_t outstanding) {
   const std::uint64_t apart = std::max(seen, rate_) - std::min(seen, rate_);
   // A server that has changed is known by a difference that noise does not explain.
   const bool is_new = is_first || apart > rate_ / 2;
-  if (!was_starved_ || is_first || seen > rate_) {
-    set_rate(is_new ? seen : rate_ - rate_ / 4 + seen / 4);
+  const bool counts = !was_starved_ || is_first || seen > rate_;
+  references_ = is_new && counts ? 1 : std::min(references_ + 1, kEarly + 1);
+  if (counts) {
+    // A phase may meet a moment in which nothing gets on. So the best of the first ones counts.
+    const std::uint64_t mean = rate_ - rate_ / kMeanOf + seen / kMeanOf;
+    set_rate(references_ > kEarly ? mean : is_new ? seen : std::max(rate_, seen));
     most_ = outstanding + 1;
     if (is_new) {
       move_to(most_, outstanding);
@@ -108,9 +113,14 @@ void KeepController::end_reference(TimePoint now, std::uint32_t outstanding) {
       balance_ = 0;
     }
   }
-  until_reference_ = phase_requests_ * (was_starved_ ? kStarvedInverse : kReferenceInverse);
+  until_reference_ = phase_requests_ * references_inverse();
   phase_ = Phase::keeping;
   was_backlogged_ = false;
+}
+
+std::uint32_t KeepController::references_inverse() const {
+  const std::uint32_t most = was_starved_ ? kStarvedInverse : kReferenceInverse;
+  return references_ < kEarly ? kFirstInverse * references_ : most;
 }
 
 void KeepController::set_rate(std::uint64_t rate) {

@@ -79,9 +79,13 @@ class KeepController {
   static constexpr int kRequestBits = 32;
   static constexpr int kTimeBits = 32;
   static constexpr std::int64_t kFar = std::int64_t{1} << 31;
-  static constexpr std::uint32_t kIdle = 4096;             // completions without a call of want()
-  static constexpr std::uint32_t kReferenceInverse = 400;  // the part of reference phases
-  static constexpr std::uint32_t kStarvedInverse = 200;    // of those that say little
+  static constexpr std::uint32_t kIdle = 4096;  // completions without a call of want()
+  // The part of reference phases: the first ones are long and come soon.
+  static constexpr std::uint32_t kEarly = 3;  // phases
+  static constexpr std::uint32_t kFirstInverse = 16;
+  static constexpr std::uint32_t kReferenceInverse = 400;
+  static constexpr std::uint32_t kStarvedInverse = 200;  // of those that say little
+  static constexpr std::uint32_t kMeanOf = 8;            // phases
 
   // The balance on both sides of the time between two completions, where a burst of completions
   // does not count.
@@ -101,6 +105,7 @@ class KeepController {
   [[nodiscard]] Gap weigh(Cost cost, std::uint32_t outstanding, bool is_backlogged, TimePoint now);
   void descend(const Gap& gap, std::uint32_t outstanding);
   void set_rate(std::uint64_t rate);
+  [[nodiscard]] std::uint32_t references_inverse() const;
   void move_to(std::uint32_t level, std::uint32_t outstanding);
 
   std::uint32_t max_loss_;
@@ -129,6 +134,7 @@ class KeepController {
   Cost measured_ = 0;
   std::uint32_t measured_requests_ = 0;
   std::uint32_t phase_requests_ = 0;
+  std::uint32_t references_ = 0;       // of this server, kEarly + 1 at most
   std::uint32_t until_reference_ = 0;  // completions
 
   // The level.
