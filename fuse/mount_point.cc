@@ -1,8 +1,10 @@
 #include "fuse/mount_point.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -23,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/one_line.h"
 #include "fuse/descriptor.h"
@@ -98,13 +101,26 @@ int look_at(const std::string& directory, struct stat& there) {
   }
 }
 
+// A process that does not wait for its writes can have this many of them held, and each keeps its
+// data here. So they may take a part of the machine's memory, and no more. Those of other processes
+// must not wait for them, so it is a large part.
+unsigned most_background() {
+  constexpr std::uint64_t kPartOfMemory = 4;
+  constexpr std::uint64_t kLeast = 256;
+  const auto memory = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
+                      static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return static_cast<unsigned>(
+      std::clamp<std::uint64_t>(memory / kPartOfMemory / kLargestIo, kLeast, UINT16_MAX));
+}
+
 }  // namespace
 
 void ask_for_limits(fuse_conn_info& connection) {
   connection.max_read = kLargestIo;
   connection.max_write = kLargestIo;
-  connection.max_background = UINT16_MAX;
-  connection.congestion_threshold = UINT16_MAX;
+  const unsigned most = most_background();
+  connection.max_background = most;
+  connection.congestion_threshold = most;
 }
 
 MountPoint::MountPoint(const Options& options, const fuse_lowlevel_ops& operations, void* owner)

@@ -34,17 +34,20 @@ std::vector<gid_t> read_groups(pid_t process) {
 
 }  // namespace
 
-std::vector<gid_t> ProcessGroups::of(pid_t process) {
+std::vector<gid_t> ProcessGroups::of(pid_t process, uid_t uid, gid_t gid) {
   const TimePoint now = clock_.now();
   {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(process);
-    if (found != known_.end() && now < found->second.until) return found->second.groups;
+    if (found != known_.end() && now < found->second.until && found->second.uid == uid &&
+        found->second.gid == gid) {
+      return found->second.groups;
+    }
   }
   std::vector<gid_t> groups = read_groups(process);
   const std::lock_guard lock(mutex_);
   if (known_.size() >= kMostKnown) known_.clear();
-  known_[process] = {.groups = groups, .until = now + kBelieved};
+  known_[process] = {.uid = uid, .gid = gid, .groups = groups, .until = now + kBelieved};
   return groups;
 }
 

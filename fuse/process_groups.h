@@ -16,11 +16,14 @@ class ProcessGroups {
  public:
   explicit ProcessGroups(const Clock& clock) : clock_(clock) {}
 
-  // None for a process that is gone or cannot be seen.
-  [[nodiscard]] std::vector<gid_t> of(pid_t process);
+  // None for a process that is gone or cannot be seen. With another user or group than before it is
+  // looked at again: a daemon that becomes a user changes all of them.
+  [[nodiscard]] std::vector<gid_t> of(pid_t process, uid_t uid, gid_t gid);
 
  private:
   struct Known {
+    uid_t uid = 0;
+    gid_t gid = 0;
     std::vector<gid_t> groups;
     TimePoint until;
   };

@@ -1,20 +1,26 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "client/orangefs/caller.h"
 #include "client/orangefs/caller_table.h"
+#include "client/orangefs/directory_changes.h"
+#include "client/orangefs/stat.h"
 #include "protocols/orangefs/basic_types.h"
 
 namespace vpfs::client {
 
-// What the sessions of one mount remember: attributes with their capability, and the handles of
-// names, each as a server told them to one caller. Names that do not exist are not kept.
+// What the sessions of one mount remember: attributes with their capability, the handles of names,
+// and what directories are, each as servers told them to one caller. Names that do not exist are
+// not kept.
 //
 // An entry is at most its timeout old, from the moment when it was asked for. What a session of the
 // mount changes is forgotten at once, for all callers; what other clients change is seen after the
@@ -25,9 +31,27 @@ class Caches {
   using AttributesTicket = CallerTable<AttributesPtr>::Ticket;
   using NameTicket = CallerTable<orangefs::Handle>::Ticket;
 
+  struct KnownDirectory {
+    Stat stat;
+    TimePoint until;  // when it is to be asked for again
+  };
+
+ private:
+  struct Described {
+    Stat stat;
+    TimePoint asked;
+  };
+
+ public:
+  using DirectoryTicket = CallerTable<Described>::Ticket;
+
   // At most `most_entries` attributes and as many names.
   Caches(Duration attribute_timeout, Duration name_timeout, std::size_t most_entries)
-      : attributes_(attribute_timeout, most_entries), names_(name_timeout, most_entries) {}
+      : attribute_timeout_(attribute_timeout),
+        attributes_(attribute_timeout, most_entries),
+        names_(name_timeout, most_entries),
+        directories_(attribute_timeout, most_entries),
+        changes_(attribute_timeout) {}
 
   // Null when they are not known.
   [[nodiscard]] AttributesPtr attributes(orangefs::Handle object, const Caller& caller,
@@ -62,11 +86,38 @@ class Caches {
     names_.change(ticket, directory, std::move(name), caller, handle);
   }
 
+  // With the times of what the mount itself has changed in it since it was asked for.
+  [[nodiscard]] std::optional<KnownDirectory> directory(orangefs::Handle handle,
+                                                        const Caller& caller, TimePoint now) {
+    const std::optional<Described> found = directories_.find(handle, "", caller, now);
+    if (!found) return std::nullopt;
+    KnownDirectory known{.stat = found->stat, .until = found->asked + attribute_timeout_};
+    if (const auto changed = changes_.since(handle, found->asked)) {
+      known.stat.mtime = std::max(known.stat.mtime, *changed);
+      known.stat.ctime = std::max(known.stat.ctime, *changed);
+    }
+    return known;
+  }
+  [[nodiscard]] DirectoryTicket directory_ticket(orangefs::Handle handle, TimePoint now) const {
+    return directories_.ticket(handle, "", now);
+  }
+  void put_directory(const DirectoryTicket& ticket, orangefs::Handle handle,
+                     const CallerPtr& caller, const Stat& stat) {
+    directories_.put(ticket, handle, "", caller, {.stat = stat, .asked = ticket.asked});
+  }
+  // A session of the mount has changed its entries. `seconds`: the same time, since the epoch.
+  void entries_changed(orangefs::Handle directory, std::uint64_t seconds, TimePoint now) {
+    changes_.note(directory, seconds, now);
+  }
+  // Whether its entries have changed is unknown.
+  void forget_directory(orangefs::Handle handle) { directories_.forget(handle); }
+
   // The object has changed or is gone: its attributes, and the names in it, which its permissions
   // show or hide.
   void forget(orangefs::Handle object) {
     attributes_.forget(object);
     names_.forget(object);
+    directories_.forget(object);
   }
   // Only its attributes, such as a capability that was refused.
   void forget_attributes(orangefs::Handle object) { attributes_.forget(object); }
@@ -76,11 +127,16 @@ class Caches {
     names_.forget(directory, name);
   }
 
-  [[nodiscard]] std::size_t entries() const { return attributes_.size() + names_.size(); }
+  [[nodiscard]] std::size_t entries() const {
+    return attributes_.size() + names_.size() + directories_.size();
+  }
 
  private:
+  Duration attribute_timeout_;
   CallerTable<AttributesPtr> attributes_;
   CallerTable<orangefs::Handle> names_;
+  CallerTable<Described> directories_;
+  DirectoryChanges changes_;
 };
 
 }  // namespace vpfs::client

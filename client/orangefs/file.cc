@@ -293,16 +293,26 @@ File::Verdict File::judge(Progress& progress) {
 }
 
 // A datafile ended inside the range: at the end of the file, or at a hole. Or it is gone, for which
-// some servers say that it is empty. A file loses its metafile first, so that one tells.
+// some servers say that it is empty. A file loses its metafile first, so that one tells. Where data
+// came, attributes from the cache will do: a session that makes the file larger forgets them.
 net::Task<Result<std::uint64_t>> File::end_of_short_read(const Progress& progress) {
   const Layout& layout = *progress.layout;
   const bool alone = layout.targets.size() == 1;
-  if (alone && progress.moved > 0) co_return progress.moved;
-  Result<orangefs::Attributes> attributes = co_await get_attributes(session_, handle_);
-  if (!attributes) co_return std::unexpected(std::move(attributes.error()));
-  if (alone) co_return 0;
+  if (alone && !layout.stuffed && progress.moved > 0) co_return progress.moved;
+  orangefs::Attributes attributes;
+  if (progress.moved > 0) {
+    const Result<HeldAttributes> held = co_await held_attributes(session_, handle_);
+    if (!held) co_return std::unexpected(held.error());
+    attributes = *held->attributes;
+  } else {
+    Result<orangefs::Attributes> found = co_await get_attributes(session_, handle_);
+    if (!found) co_return std::unexpected(std::move(found.error()));
+    attributes = std::move(*found);
+  }
+  // A stuffed file ends in its only datafile, unless it has got more of them since it was opened.
+  if (alone && (!layout.stuffed || is_stuffed(attributes))) co_return progress.moved;
   const Transfer& wanted = progress.wanted;
-  const Result<std::uint64_t> size = co_await file_size(session_, handle_, std::move(*attributes));
+  const Result<std::uint64_t> size = co_await file_size(session_, handle_, std::move(attributes));
   if (!size) co_return std::unexpected(size.error());
   if (*size <= wanted.offset) co_return 0;
   const std::uint64_t end = std::min(wanted.size, *size - wanted.offset);

@@ -59,9 +59,17 @@ enum class Removal { any, directory, not_directory };
 // What rename() does with an object that has the new name already; `keep` fails with EEXIST.
 enum class Renaming { replace, keep };
 
+// Where a file had its last name, and who took it away. Servers destroy an object with the rights
+// that its remover has in that directory.
+struct LastName {
+  orangefs::Handle directory = 0;
+  Caches::AttributesPtr attributes;  // of the directory, with a capability; shared with the cache
+  CallerPtr remover;
+};
+
 // Asked when a file has lost its last name. True: somebody has it open, so it stays until
 // FileSystem::destroy().
-using Keep = std::function<bool(orangefs::Handle)>;
+using Keep = std::function<bool(orangefs::Handle, LastName)>;
 
 // Told once, when a removal has succeeded as far as anybody can see.
 using Gone = std::function<void()>;
@@ -106,6 +114,9 @@ class FileSystem {
   // Walks from the root and follows no symbolic links.
   [[nodiscard]] net::Task<Result<orangefs::Handle>> resolve(std::string path);
   [[nodiscard]] net::Task<Result<Stat>> stat(orangefs::Handle handle);
+  // What the caches know of a directory, as stat() would say; nothing: too little.
+  [[nodiscard]] std::optional<Caches::KnownDirectory> known_directory(
+      orangefs::Handle handle) const;
   // lookup() and stat(). An object that is gone when it is described, or that a cache remembers, is
   // looked up again: whoever replaces what a name leads to does not take the name away.
   [[nodiscard]] net::Task<Result<Stat>> stat_name(orangefs::Handle directory, std::string name);
@@ -148,8 +159,9 @@ class FileSystem {
   [[nodiscard]] net::Task<Result<void>> rename(orangefs::Handle old_parent, std::string name,
                                                orangefs::Handle new_parent, std::string new_name,
                                                Renaming how = Renaming::replace, Keep keep = {});
-  // Destroys a file that has no name any more. One that is gone already is no error.
-  [[nodiscard]] net::Task<Result<void>> destroy(orangefs::Handle file);
+  // Destroys a file that has no name any more, in the name of who removed it; the view's caller
+  // does not matter. One that is gone already is no error.
+  [[nodiscard]] net::Task<Result<void>> destroy(orangefs::Handle file, LastName last);
   // All entries, in no order.
   [[nodiscard]] net::Task<Result<std::vector<DirectoryEntry>>> readdir(orangefs::Handle directory);
   // The next entries, at most 512.
@@ -208,11 +220,18 @@ class FileSystem {
   // Sends a request about the object with the capability in its attributes.
   [[nodiscard]] net::Task<Result<void>> send(orangefs::Handle handle, Caches::AttributesPtr held,
                                              orangefs::RequestBody body);
+  // A directory changed when one of its dirdata objects did, so these get the time as well.
+  [[nodiscard]] net::Task<Result<void>> set_times_of_parts(Caches::AttributesPtr held,
+                                                           orangefs::SetattrRequest body);
   // lookup() past the cache.
   [[nodiscard]] net::Task<Result<orangefs::Handle>> find(Directory& parent, std::string name);
   [[nodiscard]] net::Task<Result<DirectoryPage>> page_of(Directory& directory,
                                                          DirectoryCursor from);
-  // Asks for its own attributes and for those of its parts at once. `held`: from the cache.
+  [[nodiscard]] LastName last_name(const Directory& directory) const {
+    return {.directory = directory.handle, .attributes = directory.attributes, .remover = caller()};
+  }
+  // Asks for its own attributes and for those of its parts at once. `held`: from the caches, which
+  // get the answer.
   [[nodiscard]] net::Task<Result<Stat>> stat_directory(orangefs::Handle handle,
                                                        Caches::AttributesPtr held);
   // The entries of a directory that one of its dirdata objects holds.

@@ -152,7 +152,7 @@ Caches::AttributesPtr FileSystem::removable(orangefs::Handle directory, const st
 net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, std::string name,
                                            Removal what, Keep keep, Gone gone) {
   if (Result<void> good = check_name(name); !good) co_return good;
-  Change change(session().caches());
+  Change change(session().caches(), session().clock());
   change.name(directory_handle, name);
   Result<Directory> parent = co_await directory(directory_handle);
   if (!parent) co_return std::unexpected(std::move(parent.error()));
@@ -200,9 +200,13 @@ net::Task<Result<void>> FileSystem::remove(orangefs::Handle directory_handle, st
     found = co_await get_attributes(session_, lost);
     if (found) destroyed = may_remove(*found, what);
   }
-  if (found && destroyed && keep && keep(lost)) co_return destroyed;
+  if (found && destroyed && keep && keep(lost, last_name(*parent))) {
+    change.happened();
+    co_return destroyed;
+  }
   if (found && destroyed) {
     Gone tell = [&change, gone = std::move(gone)] {
+      change.happened();
       change.forget();
       if (gone) gone();
     };
@@ -221,7 +225,7 @@ net::Task<Result<void>> FileSystem::rename(orangefs::Handle old_parent, std::str
   Result<void> good = check_name(name);
   if (good) good = check_name(new_name);
   if (!good) co_return good;
-  Change change(session().caches());
+  Change change(session().caches(), session().clock());
   change.name(old_parent, name);
   change.name(new_parent, new_name);
   Result<Directory> source = co_await directory(old_parent);
@@ -239,7 +243,10 @@ net::Task<Result<void>> FileSystem::rename(orangefs::Handle old_parent, std::str
     co_return std::unexpected(error_of("rename: the name exists", std::errc::file_exists));
   }
   if (how == Renaming::keep) {
-    co_return co_await move(*source, std::move(name), *target, std::move(new_name), *moved);
+    Result<void> kept =
+        co_await move(*source, std::move(name), *target, std::move(new_name), *moved);
+    if (kept) change.happened();
+    co_return kept;
   }
   for (int attempts = 1;; ++attempts) {
     Result<orangefs::Handle> replaced = co_await find(*target, new_name);
@@ -256,6 +263,7 @@ net::Task<Result<void>> FileSystem::rename(orangefs::Handle old_parent, std::str
       renamed = std::unexpected(std::move(replaced.error()));
       co_return renamed;
     }
+    if (renamed) change.happened();
     // Another client may have taken or removed the new name meanwhile.
     if (renamed || renamed.error().code != outpaced || attempts == kRenameAttempts) {
       co_return renamed;
@@ -327,30 +335,25 @@ net::Task<Result<void>> FileSystem::replace(Directory& source, std::string name,
     old_object = co_await get_attributes(session_, gone);
     if (!old_object) co_return std::unexpected(std::move(old_object.error()));
   }
-  if (keep && keep(gone)) co_return Result<void>();
+  if (keep && keep(gone, last_name(target))) co_return Result<void>();
   co_return co_await destroy_all(target, gone, std::move(*old_object));
 }
 
-net::Task<Result<void>> FileSystem::destroy(orangefs::Handle file) {
-  Change change(session().caches());
+net::Task<Result<void>> FileSystem::destroy(orangefs::Handle file, LastName last) {
+  Change change(session().caches(), session().clock());
   change.object(file);
-  Result<orangefs::Attributes> found = co_await get_attributes(session_, file);
+  FileSystem remover = as(std::move(last.remover));
+  Result<orangefs::Attributes> found = co_await get_attributes(remover.session_, file);
   if (!found && is_missing(found.error())) co_return Result<void>();
   if (!found) co_return std::unexpected(std::move(found.error()));
-  const auto remove_one = [&](orangefs::Handle object) {
-    orangefs::RemoveRequest body{
-        .handle = object, .fs_id = config().fs_id, .credential = session_.credential()};
-    return session_.ask(object, file, found->capability, std::move(body));
-  };
-  const Result<orangefs::Response> gone = co_await remove_one(file);
-  if (!gone && !is_missing(gone.error())) co_return std::unexpected(gone.error());
-  const auto remove_datafile = [&](std::size_t i) { return remove_one(found->datafiles[i]); };
-  const std::vector<Result<orangefs::Response>> removed =
-      co_await net::gather(found->datafiles.size(), kMostDatafilesAtOnce, remove_datafile);
-  for (const Result<orangefs::Response>& datafile : removed) {
-    if (!datafile) note_left(std::unexpected(datafile.error()), file);
-  }
-  co_return Result<void>();
+  // A capability that has run out is renewed, unless the directory is gone too.
+  Directory parent{
+      .handle = last.directory, .attributes = std::move(last.attributes), .cached = true};
+  Result<void> destroyed = co_await remover.destroy(parent, file, found->datafiles);
+  if (destroyed || is_transport_error(destroyed.error())) co_return destroyed;
+  Result<Directory> top = co_await remover.directory(root());
+  if (!top) co_return destroyed;
+  co_return co_await remover.destroy(*top, file, std::move(found->datafiles));
 }
 
 }  // namespace vpfs::client

@@ -101,12 +101,14 @@ net::Task<Result<orangefs::Handle>> FileSystem::create(orangefs::Handle director
   if (Result<void> good = check_new_name(name); !good) {
     co_return std::unexpected(std::move(good.error()));
   }
-  Change change(session().caches());
+  Change change(session().caches(), session().clock());
   change.name(directory, name);
   Result<NewFile> made = co_await new_file(directory, permissions, datafiles, std::move(servers));
   if (!made) co_return std::unexpected(std::move(made.error()));
-  co_return co_await enter_new(made->parent, std::move(name), made->handle,
-                               std::move(made->datafiles));
+  Result<orangefs::Handle> entered =
+      co_await enter_new(made->parent, std::move(name), made->handle, std::move(made->datafiles));
+  if (entered) change.happened();
+  co_return entered;
 }
 
 net::Task<Result<std::unique_ptr<File>>> FileSystem::create_and_open(
@@ -115,7 +117,7 @@ net::Task<Result<std::unique_ptr<File>>> FileSystem::create_and_open(
   if (Result<void> good = check_new_name(name); !good) {
     co_return std::unexpected(std::move(good.error()));
   }
-  Change change(session().caches());
+  Change change(session().caches(), session().clock());
   change.name(directory, name);
   Result<NewFile> made = co_await new_file(directory, permissions, datafiles, std::move(servers));
   if (!made) co_return std::unexpected(std::move(made.error()));
@@ -128,7 +130,7 @@ net::Task<Result<std::unique_ptr<File>>> FileSystem::create_and_open(
   if (!entered) co_return std::unexpected(std::move(entered.error()));
   if (caches != nullptr) {
     caches->name_made(ticket, directory, std::move(name), caller(), made->handle);
-    change.drop();
+    change.keep_names();
   }
   co_return std::move(opened);
 }
@@ -138,7 +140,7 @@ net::Task<Result<orangefs::Handle>> FileSystem::mkdir(orangefs::Handle directory
   if (Result<void> good = check_new_name(name); !good) {
     co_return std::unexpected(std::move(good.error()));
   }
-  Change change(session().caches());
+  Change change(session().caches(), session().clock());
   change.name(directory_handle, name);
   Result<Directory> parent = co_await directory(directory_handle);
   if (!parent) co_return std::unexpected(std::move(parent.error()));
@@ -157,7 +159,10 @@ net::Task<Result<orangefs::Handle>> FileSystem::mkdir(orangefs::Handle directory
   if (!response) co_return std::unexpected(std::move(response.error()));
   const orangefs::Handle made = std::get<orangefs::MkdirResponse>(response->body).handle;
   std::vector<orangefs::Handle> no_datafiles;
-  co_return co_await enter_new(*parent, std::move(name), made, std::move(no_datafiles));
+  Result<orangefs::Handle> entered =
+      co_await enter_new(*parent, std::move(name), made, std::move(no_datafiles));
+  if (entered) change.happened();
+  co_return entered;
 }
 
 net::Task<Result<orangefs::Handle>> FileSystem::symlink(orangefs::Handle directory_handle,
@@ -165,7 +170,7 @@ net::Task<Result<orangefs::Handle>> FileSystem::symlink(orangefs::Handle directo
   Result<void> good = check_new_name(name);
   if (good) good = check_link_target(target);
   if (!good) co_return std::unexpected(std::move(good.error()));
-  Change change(session().caches());
+  Change change(session().caches(), session().clock());
   change.name(directory_handle, name);
   Result<Directory> parent = co_await directory(directory_handle);
   if (!parent) co_return std::unexpected(std::move(parent.error()));
@@ -205,7 +210,10 @@ net::Task<Result<orangefs::Handle>> FileSystem::symlink(orangefs::Handle directo
     co_return std::unexpected(std::move(response.error()));
   }
   std::vector<orangefs::Handle> no_datafiles;
-  co_return co_await enter_new(*parent, std::move(name), made, std::move(no_datafiles));
+  Result<orangefs::Handle> entered =
+      co_await enter_new(*parent, std::move(name), made, std::move(no_datafiles));
+  if (entered) change.happened();
+  co_return entered;
 }
 
 }  // namespace vpfs::client

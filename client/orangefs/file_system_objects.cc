@@ -108,7 +108,7 @@ net::Task<Result<void>> FileSystem::check_empty(orangefs::Handle handle) {
 
 net::Task<Result<void>> FileSystem::set_attributes(orangefs::Handle handle,
                                                    AttributeChanges changes) {
-  Change change(session().caches());
+  Change change(session().caches(), session().clock());
   change.object(handle);
   orangefs::SetattrRequest body;
   body.handle = handle;
@@ -126,9 +126,27 @@ net::Task<Result<void>> FileSystem::set_attributes(orangefs::Handle handle,
   set(changes.atime, wanted.atime, orangefs::kAttrAtime | orangefs::kAttrAtimeSet);
   set(changes.mtime, wanted.mtime, orangefs::kAttrMtime | orangefs::kAttrMtimeSet);
   const UseAttributes use = [&](const Caches::AttributesPtr& held) -> net::Task<Result<void>> {
-    return send(handle, held, body);
+    Result<void> set = co_await send(handle, held, body);
+    const bool directory = held->type == orangefs::ObjectType::directory;
+    if (set && directory && changes.mtime) set = co_await set_times_of_parts(held, body);
+    co_return set;
   };
   co_return co_await with_attributes(handle, use);
+}
+
+net::Task<Result<void>> FileSystem::set_times_of_parts(Caches::AttributesPtr held,
+                                                       orangefs::SetattrRequest body) {
+  body.attributes.mask &= orangefs::kAttrMtime | orangefs::kAttrMtimeSet;
+  const std::vector<orangefs::Handle>& parts = held->distributed.dirdata_handles;
+  const auto set_one = [&](std::size_t i) {
+    orangefs::SetattrRequest part = body;
+    part.handle = parts[i];
+    return send(parts[i], held, std::move(part));
+  };
+  for (Result<void>& set : co_await net::gather(parts.size(), kMostPlacesAtOnce, set_one)) {
+    if (!set) co_return std::move(set);
+  }
+  co_return Result<void>();
 }
 
 net::Task<Result<void>> FileSystem::send(orangefs::Handle handle, Caches::AttributesPtr held,
@@ -233,7 +251,7 @@ net::Task<Result<std::vector<std::string>>> FileSystem::list_extended(orangefs::
       if (const std::size_t end = key.find('\0'); end != std::string::npos) key.resize(end);
       keys.push_back(std::move(key));
     }
-    if (answer.keys.size() < kKeysAtOnce) break;
+    if (answer.keys.size() < kKeysAtOnce || answer.token == token) break;
     token = answer.token;
   }
   co_return keys;

@@ -1,5 +1,6 @@
 // The part of FileSystem that describes objects.
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -65,8 +66,16 @@ bool may_ask_alone(const Error& error) {
 
 }  // namespace
 
+std::optional<Caches::KnownDirectory> FileSystem::known_directory(orangefs::Handle handle) const {
+  Caches* const caches = session().caches();
+  if (caches == nullptr) return std::nullopt;
+  return caches->directory(handle, *caller(), session().now());
+}
+
 net::Task<Result<Stat>> FileSystem::stat_directory(orangefs::Handle handle,
                                                    Caches::AttributesPtr held) {
+  Caches& caches = *session().caches();
+  const Caches::DirectoryTicket ticket = caches.directory_ticket(handle, session().now());
   const std::vector<orangefs::Handle> dirdata = parts_of(*held);
   auto ask_it = get_attributes(session_, handle);
   auto ask_parts = list_attributes(session_, dirdata, kPartMask);
@@ -77,15 +86,19 @@ net::Task<Result<Stat>> FileSystem::stat_directory(orangefs::Handle handle,
   if (now != dirdata) parts = co_await list_attributes(session_, std::move(now), kPartMask);
   Stat stat = stat_from(handle, *found);
   take_times(stat, parts);
+  caches.put_directory(ticket, handle, caller(), stat);
   co_return stat;
 }
 
 net::Task<Result<Stat>> FileSystem::stat(orangefs::Handle handle) {
-  if (Caches* const caches = session().caches()) {
+  Caches* const caches = session().caches();
+  Caches::DirectoryTicket ticket;
+  if (caches != nullptr) {
     Caches::AttributesPtr held = caches->attributes(handle, *caller(), session().now());
     if (held && held->type == orangefs::ObjectType::directory) {
       co_return co_await stat_directory(handle, std::move(held));
     }
+    ticket = caches->directory_ticket(handle, session().now());
   }
   Result<orangefs::Attributes> found = co_await get_attributes(session_, handle);
   if (!found) co_return std::unexpected(std::move(found.error()));
@@ -99,6 +112,7 @@ net::Task<Result<Stat>> FileSystem::stat(orangefs::Handle handle) {
     const std::vector<Result<orangefs::Attributes>> parts =
         co_await list_attributes(session_, std::move(dirdata), kPartMask);
     take_times(stat, parts);
+    if (caches != nullptr) caches->put_directory(ticket, handle, caller(), stat);
   }
   co_return stat;
 }

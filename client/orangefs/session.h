@@ -89,6 +89,7 @@ class Session {
   [[nodiscard]] const asio::any_io_executor& executor() const { return executor_; }
 
   [[nodiscard]] Caches* caches() const { return options_.caches.get(); }
+  [[nodiscard]] const Clock& clock() const { return clock_; }
   [[nodiscard]] TimePoint now() const { return clock_.now(); }
 
   void close();

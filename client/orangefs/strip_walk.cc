@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace vpfs::client {
+namespace {
+
+constexpr std::int64_t kLargestEnd = std::int64_t{1} << 62;
+
+}  // namespace
 
 StripWalk::StripWalk(std::int64_t strip_size, orangefs::Placement placement, std::int64_t offset,
                      std::uint64_t size)
@@ -33,7 +38,10 @@ std::optional<StripWalk::Piece> StripWalk::next(std::uint64_t most) {
 
 std::int64_t logical_end(std::int64_t strip_size, orangefs::Placement placement,
                          std::int64_t size) {
-  if (size <= 0 || strip_size == 0) return size;
+  if (size <= 0 || strip_size == 0) return std::min(size, kLargestEnd);
+  // More is a lie of the server, or the file is larger than any client can use.
+  const std::int64_t most = kLargestEnd / std::max<std::int64_t>(placement.server_ct, 1);
+  if (size > most || strip_size > most) return kLargestEnd;
   const std::int64_t last = size - 1;
   return last / strip_size * strip_size * placement.server_ct + strip_size * placement.server_nr +
          last % strip_size + 1;

@@ -33,7 +33,7 @@ class StripWalk {
 };
 
 // The length of the file that a datafile of `size` bytes proves: where its last byte lies, plus
-// one.
+// one. At most 2^62, whatever a server says.
 [[nodiscard]] std::int64_t logical_end(std::int64_t strip_size, orangefs::Placement placement,
                                        std::int64_t size);
 

@@ -1,5 +1,6 @@
 // Operations on attributes, extended ones too.
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <optional>
@@ -25,6 +26,18 @@ void answer_attributes(Call& call, const client::Stat& object) {
   const struct stat attributes = call.files().attributes_of(object);
   const double timeout = call.files().attribute_seconds();
   fuse_reply_attr(call.take(), &attributes, timeout);
+}
+
+// The kernel asks for a directory's permissions whenever something was made or removed in it.
+bool answer_known_directory(Call& call, orangefs::Handle handle) {
+  const std::optional<client::Caches::KnownDirectory> known =
+      call.servers().known_directory(handle);
+  if (!known) return false;
+  const Duration left = known->until - call.servers().session().now();
+  if (left <= Duration::zero()) return false;
+  const struct stat attributes = call.files().attributes_of(known->stat);
+  fuse_reply_attr(call.take(), &attributes, std::chrono::duration<double>(left).count());
+  return true;
 }
 
 net::Task<> get_attributes(Call call, orangefs::Handle handle) {
@@ -117,6 +130,12 @@ bool is_kept(std::string_view name) {
   return name.starts_with("user.");
 }
 
+// Servers say the same of a missing attribute as of a missing object.
+int errno_of_extended(const Error& error) {
+  const int number = client::errno_of(error);
+  return number == ENOENT ? ENODATA : number;
+}
+
 net::Task<> set_extended(Call call, orangefs::Handle handle, std::string name, std::string value,
                          client::SetMode mode) {
   if (name == kLayoutName) {
@@ -137,7 +156,7 @@ net::Task<> set_extended(Call call, orangefs::Handle handle, std::string name, s
 net::Task<> remove_extended(Call call, orangefs::Handle handle, std::string name) {
   const Result<void> removed = co_await call.servers().remove_extended(handle, std::move(name));
   call.files().placement().forget(handle);
-  if (!removed) co_return call.fail(removed.error());
+  if (!removed) co_return call.fail(errno_of_extended(removed.error()));
   call.succeed();
 }
 
@@ -169,10 +188,7 @@ net::Task<> get_layout(Call call, orangefs::Handle handle, std::size_t size) {
 
 net::Task<> get_extended(Call call, orangefs::Handle handle, std::string name, std::size_t size) {
   const Result<std::string> value = co_await call.servers().get_extended(handle, std::move(name));
-  if (!value) {
-    const int number = client::errno_of(value.error());
-    co_return call.fail(number == ENOENT ? ENODATA : number);
-  }
+  if (!value) co_return call.fail(errno_of_extended(value.error()));
   answer_text(call, *value, size);
 }
 
@@ -190,15 +206,17 @@ void getattr(fuse_req_t request, fuse_ino_t number, fuse_file_info* /*info*/) {
   Call call(request);
   Worker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
+  if (answer_known_directory(call, handle)) return;
   worker.spawn(get_attributes(std::move(call), handle));
 }
 
 void setattr(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int which,
              fuse_file_info* info) {
+  // Before a signal can be told, after which another worker may close the file.
+  OpenFilePtr file = info == nullptr ? nullptr : OpenFiles::at(info->fh).shared_from_this();
   Call call(request);
   Worker& worker = call.worker();
   const orangefs::Handle handle = call.files().handle_of(number);
-  OpenFilePtr file = info == nullptr ? nullptr : OpenFiles::at(info->fh).shared_from_this();
   worker.spawn(set_attributes(std::move(call), std::move(file), handle, *wanted, which));
 }
 

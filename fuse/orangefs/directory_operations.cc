@@ -148,9 +148,10 @@ void fsyncdir(fuse_req_t request, fuse_ino_t /*number*/, int /*only_data*/,
 
 void start_list(fuse_req_t request, std::size_t size, off_t offset, const fuse_file_info& info,
                 bool with_attributes) {
+  // Before a signal can be told, after which another worker may close the directory.
+  DirectoryPtr directory = OpenDirectories::at(info.fh).shared_from_this();
   Call call(request);
   Worker& worker = call.worker();
-  DirectoryPtr directory = OpenDirectories::at(info.fh).shared_from_this();
   worker.spawn(list(std::move(call), std::move(directory), static_cast<std::uint64_t>(offset), size,
                     with_attributes));
 }

@@ -69,32 +69,18 @@ net::Task<> create_file(Call call, orangefs::Handle directory, std::string name,
   const pid_t process = fuse_req_ctx(call.request())->pid;
   std::vector<std::size_t> servers =
       co_await call.files().placement().servers_for(call.servers(), directory, process);
-  Result<std::unique_ptr<client::File>> made =
-      co_await call.servers().create_and_open(directory, name, permissions, 0, std::move(servers));
-  const bool is_new = made.has_value();
-  Result<orangefs::Handle> handle = fail("");
-  if (is_new) {
-    handle = (*made)->handle();
-  } else if (client::errno_of(made.error()) == EEXIST && (info.flags & O_EXCL) == 0) {
-    // Another node was faster.
-    handle = co_await call.servers().lookup(directory, std::move(name));
-  } else {
-    co_return call.fail(made.error());
+  Result<std::unique_ptr<client::File>> made = co_await call.servers().create_and_open(
+      directory, std::move(name), permissions, 0, std::move(servers));
+  if (!made) {
+    // Another node was faster. The kernel checks no permission for a file that it takes for new, so
+    // it has to look the name up again, and to open what is there.
+    const bool outpaced = client::errno_of(made.error()) == EEXIST && (info.flags & O_EXCL) == 0;
+    co_return outpaced ? call.fail(ESTALE) : call.fail(made.error());
   }
-  if (!handle) co_return call.fail(handle.error());
-  OpenFilePtr file = new_open_file(call.worker(), call.caller(), *handle);
+  const fuse_entry_param entry = call.files().entry_of((*made)->status());
+  OpenFilePtr file = new_open_file(call.worker(), call.caller(), (*made)->handle());
   if (!file) co_return call.fail(ESTALE);
-  if (is_new) file->by_worker[call.worker().index()].by_caller = std::move(*made);
-  const Result<client::File*> own = co_await open_here(call, file, is_new ? 0 : info.flags);
-  Result<client::Stat> object = fail("");
-  if (own && is_new) object = (*own)->status();
-  if (own && !is_new) object = co_await call.servers().stat(*handle);
-  if (!own || !object) {
-    call.fail_object(own ? object.error() : own.error());
-    co_await close_file(call.worker(), file);
-    co_return;
-  }
-  const fuse_entry_param entry = call.files().entry_of(*object);
+  file->by_worker[call.worker().index()].by_caller = std::move(*made);
   hand_over(call, std::move(file), info,
             [&entry](fuse_req_t request, const fuse_file_info& opened) {
               return fuse_reply_create(request, &entry, &opened);

@@ -3,9 +3,11 @@
 #include <cerrno>
 #include <ctime>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include <asio/steady_timer.hpp>
+#include <spdlog/spdlog.h>
 
 #include "client/orangefs/session.h"
 #include "fuse/orangefs/id_bits.h"
@@ -124,9 +126,14 @@ net::Task<> close_file(Worker& worker, OpenFilePtr file) {
   const Worker::Duty duty(worker);
   co_await abandoned_changes_done(file->object);
   (void)co_await tell_time_of_write(worker, file);
-  if (!worker.files().objects().close(file->handle)) co_return;
-  client::FileSystem servers = worker.session().as(file->caller);
-  (void)co_await servers.destroy(file->handle);
+  std::optional<client::LastName> last = worker.files().objects().close(file->handle);
+  if (!last) co_return;
+  client::FileSystem servers = worker.session();
+  const Result<void> destroyed = co_await servers.destroy(file->handle, std::move(*last));
+  if (!destroyed) {
+    spdlog::warn("the removed file {} keeps its space: {}", file->handle,
+                 destroyed.error().message);
+  }
   worker.files().objects().forget_end(file->handle);
 }
 

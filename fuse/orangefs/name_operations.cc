@@ -89,8 +89,8 @@ class LostName {
   LostName& operator=(const LostName&) = delete;
 
   [[nodiscard]] client::Keep keep() {
-    return [this](orangefs::Handle handle) {
-      const bool kept = objects_.keep(handle);
+    return [this](orangefs::Handle handle, client::LastName last) {
+      const bool kept = objects_.keep(handle, std::move(last));
       if (!kept) destroyed_.push_back(handle);
       return kept;
     };

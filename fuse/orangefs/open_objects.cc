@@ -1,5 +1,7 @@
 #include "fuse/orangefs/open_objects.h"
 
+#include <utility>
+
 #include "base/check.h"
 
 namespace vpfs::fuse::pvfs {
@@ -13,24 +15,26 @@ std::shared_ptr<OpenObject> OpenObjects::open(orangefs::Handle handle) {
   return object;
 }
 
-bool OpenObjects::close(orangefs::Handle handle) {
+std::optional<client::LastName> OpenObjects::close(orangefs::Handle handle) {
   const std::lock_guard lock(mutex_);
   const auto found = all_.find(handle);
   VPFS_ASSERT(found != all_.end());
-  if (--found->second->opens > 0) return false;
-  const bool nameless = found->second->nameless;
+  if (--found->second->opens > 0) return std::nullopt;
+  const std::shared_ptr<OpenObject> object = std::move(found->second);
   all_.erase(found);
-  if (nameless) ending_.insert(handle);
-  return nameless;
+  if (!object->nameless) return std::nullopt;
+  ending_.insert(handle);
+  return std::move(object->last_name);
 }
 
-bool OpenObjects::keep(orangefs::Handle handle) {
+bool OpenObjects::keep(orangefs::Handle handle, client::LastName last) {
   const std::lock_guard lock(mutex_);
   const auto found = all_.find(handle);
   if (found == all_.end()) {
     ending_.insert(handle);
     return false;
   }
+  found->second->last_name = std::move(last);
   found->second->nameless = true;
   return true;
 }

@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "protocols/orangefs/basic_types.h"
+#include "client/orangefs/file_system.h"
 
 namespace vpfs::fuse::pvfs {
 
@@ -22,7 +23,9 @@ struct OpenObject {
   // Writes and truncations whose processes are gone and that are under way all the same. Nothing
   // that comes later overtakes them.
   std::atomic<int> abandoned_changes = 0;
-  std::size_t opens = 0;  // the table's own
+  // The table's own.
+  std::size_t opens = 0;
+  client::LastName last_name;  // where that was, if it is nameless
 };
 
 // All of them, by handle. Thread-safe.
@@ -30,12 +33,12 @@ class OpenObjects {
  public:
   // One more open of the file. Null: it is being destroyed.
   [[nodiscard]] std::shared_ptr<OpenObject> open(orangefs::Handle handle);
-  // One less. True: it was the last one and the file has no name, so the caller destroys it, and
-  // calls forget_end() then.
-  [[nodiscard]] bool close(orangefs::Handle handle);
+  // One less. A name: it was the last one and the file has no name any more, so the caller destroys
+  // it, and calls forget_end() then.
+  [[nodiscard]] std::optional<client::LastName> close(orangefs::Handle handle);
   // The file has lost its name. True: it is open, so it stays until close() says otherwise. False:
   // the caller destroys it, and calls forget_end() then.
-  [[nodiscard]] bool keep(orangefs::Handle handle);
+  [[nodiscard]] bool keep(orangefs::Handle handle, client::LastName last);
   void forget_end(orangefs::Handle handle);
   // Null: it is not open.
   [[nodiscard]] std::shared_ptr<const OpenObject> find(orangefs::Handle handle) const;

@@ -80,7 +80,7 @@ Result<void> OrangefsMount::connect(const Clock& clock) {
 OrangefsMount::~OrangefsMount() {
   if (mount_) mount_->unmount();
   // All threads end before what they share goes.
-  for (const std::unique_ptr<Worker>& worker : workers_) worker->stop();
+  Worker::stop(workers_);
   files_.reset();
 }
 

@@ -29,6 +29,8 @@ constexpr Duration kReminder = std::chrono::milliseconds(100);
 constexpr Duration kForDuties = std::chrono::seconds(2);
 // How long operations may take to see that their connections are closed.
 constexpr Duration kForTheLast = std::chrono::seconds(5);
+// How long a worker runs at a time where one thread runs all.
+constexpr Duration kTurn = std::chrono::milliseconds(5);
 
 thread_local Worker* current_worker = nullptr;
 
@@ -47,7 +49,7 @@ Worker& Worker::current() {
 }
 
 Worker::~Worker() {
-  stop();
+  VPFS_ASSERT(!thread_.joinable());
 }
 
 Result<void> Worker::connect(const client::MountAddress& address,
@@ -83,22 +85,47 @@ void Worker::start() {
   thread_ = std::thread([this] { run(); });
 }
 
-void Worker::stop() {
+void Worker::end_thread() {
   if (!thread_.joinable()) return;
   stopping_ = true;
   asio::post(context_, [this] { context_.stop(); });
   thread_.join();
   context_.restart();
-  current_worker = this;
-  TimePoint deadline = clock_->now() + kForDuties;
-  while (duties_ > 0 && clock_->now() < deadline) context_.run_one_for(kReminder);
-  // Operations hold what goes with this worker, so each comes to its end.
-  session_->close();
-  deadline = clock_->now() + kForTheLast;
-  while (operations_ > 0 && clock_->now() < deadline) context_.run_one_for(kReminder);
+}
+
+template <typename Left>
+void Worker::finish(const Peers& workers, Duration patience, Left left) {
+  const auto all_left = [&] {
+    std::size_t sum = 0;
+    for (const std::unique_ptr<Worker>& worker : workers) sum += left(*worker);
+    return sum;
+  };
+  const Clock& clock = *workers.front()->clock_;
+  const TimePoint deadline = clock.now() + patience;
+  while (all_left() > 0 && clock.now() < deadline) {
+    for (const std::unique_ptr<Worker>& worker : workers) {
+      current_worker = worker.get();
+      worker->context_.restart();
+      worker->context_.run_for(kTurn);
+    }
+  }
   current_worker = nullptr;
-  if (operations_ == 0) return;
-  spdlog::error("{} operations do not end", operations_.load());
+}
+
+void Worker::stop(const Peers& workers) {
+  const bool running = std::ranges::any_of(
+      workers, [](const std::unique_ptr<Worker>& worker) { return worker->thread_.joinable(); });
+  if (!running) return;
+  for (const std::unique_ptr<Worker>& worker : workers) worker->end_thread();
+  finish(workers, kForDuties, [](const Worker& worker) { return worker.duties_; });
+  // Operations hold what goes with the workers, so each comes to its end.
+  for (const std::unique_ptr<Worker>& worker : workers) worker->session_->close();
+  const auto operations = [](const Worker& worker) { return worker.operations(); };
+  finish(workers, kForTheLast, operations);
+  std::size_t left = 0;
+  for (const std::unique_ptr<Worker>& worker : workers) left += worker->operations();
+  if (left == 0) return;
+  spdlog::error("{} operations do not end", left);
   spdlog::shutdown();
   std::_Exit(1);
 }

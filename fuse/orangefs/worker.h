@@ -39,6 +39,7 @@ class Worker {
   };
 
   explicit Worker(std::size_t index) : index_(index) {}
+  // REQUIRES: its thread has ended.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -50,8 +51,10 @@ class Worker {
   void prepare(OrangefsFileSystem& files, std::unique_ptr<Channel> channel, Interrupts interrupts,
                const Peers& peers, Owner owner);
   void start();
-  // Ends the thread: what is under way ends as if the connections were lost. Any other thread.
-  void stop();
+  // Ends the threads of all workers that have one: what is under way ends as if the connections
+  // were lost. All at once, since an operation of one may wait for one of another. Of any other
+  // thread, before a worker goes.
+  static void stop(const Peers& workers);
 
   // Work that goes on although the kernel has its answer, such as the removal of what nobody can
   // see any more. stop() waits for it a while. Of the worker's thread.
@@ -87,6 +90,10 @@ class Worker {
 
  private:
   void run();
+  void end_thread();
+  // Runs what the workers have to do on this thread instead of theirs, until that many are left.
+  template <typename Left>
+  static void finish(const Peers& workers, Duration patience, Left left);
   void wait_for_message();
   void receive();
   void handle(std::span<std::byte> message);

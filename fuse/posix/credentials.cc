@@ -42,7 +42,7 @@ void become(uid_t uid, gid_t gid, pid_t process, ProcessGroups& groups) {
   if (!is_root()) return;
   // Root may do everything without groups.
   if (uid != 0) {
-    std::vector<gid_t> wanted = groups.of(process);
+    std::vector<gid_t> wanted = groups.of(process, uid, gid);
     if (wanted != self.groups) {
       (void)::syscall(SYS_setgroups, wanted.size(), wanted.data());
       self.groups = std::move(wanted);

@@ -55,6 +55,41 @@ TEST_P(MountOrangefsData, IsWhatAModelSaysOfSeveralFilesAtOnce) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// A small file lies in one datafile at first. What is read before the hole must not end there for a
+// worker that opened the file when it was small.
+TEST_P(MountOrangefsData, AHoleThatComesLaterIsReadByEveryWorker) {
+  const MountProcess mount(settings({"allow_other", "workers=4"}));
+  const std::string path = mount.path() / "file";
+  write_text(path, std::string(100, 'x'));
+  const int file = ::open(path.c_str(), O_RDWR | O_DIRECT);
+  ASSERT_GE(file, 0) << std::strerror(errno);
+  constexpr std::size_t kSize = 4096;
+  const auto read_by_all = [&](ssize_t wanted) {
+    std::atomic<int> others = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        alignas(kSize) std::array<char, kSize> data = {};
+        for (int k = 0; k < 8; ++k) {
+          data.fill('?');
+          const bool right = ::pread(file, data.data(), kSize, 0) == wanted &&
+                             std::count(data.begin(), data.end(), 'x') == 100 &&
+                             std::count(data.begin(), data.end(), '\0') == wanted - 100;
+          others += right ? 0 : 1;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return others.load();
+  };
+  EXPECT_EQ(read_by_all(100), 0);
+  alignas(kSize) std::array<char, kSize> far = {};
+  constexpr off_t kFar = 17 * (64 << 10);  // in another datafile, of two or three
+  ASSERT_EQ(::pwrite(file, far.data(), kSize, kFar), static_cast<ssize_t>(kSize));
+  EXPECT_EQ(read_by_all(kSize), 0);
+  ::close(file);
+}
+
 TEST_P(MountOrangefsData, ThatOneMountHasClosedTheOtherOpens) {
   const MountProcess mount(settings());
   const MountProcess other(settings());

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -43,6 +45,15 @@ class CachesTest : public testing::Test {
   orangefs::Handle known(const std::string& name, const CallerPtr& caller,
                          orangefs::Handle directory = kDirectory) {
     return caches_.name(directory, name, *caller, clock_.now()).value_or(0);
+  }
+  void put_directory(const CallerPtr& caller, std::uint64_t mtime) {
+    caches_.put_directory(caches_.directory_ticket(kDirectory, clock_.now()), kDirectory, caller,
+                          {.handle = kDirectory, .mtime = mtime});
+  }
+  // 0: the directory is not known.
+  std::uint64_t known_mtime(const CallerPtr& caller) {
+    const auto found = caches_.directory(kDirectory, *caller, clock_.now());
+    return found ? found->stat.mtime : 0;
   }
   void pass(Duration time) { clock_.set(clock_.now() + time); }
 
@@ -178,10 +189,57 @@ TEST_F(CachesTest, WithoutATimeoutNothingIsKept) {
   EXPECT_EQ(none.entries(), 0U);
 }
 
+TEST_F(CachesTest, ADirectoryHasTheTimeOfTheMountsOwnChanges) {
+  put_directory(alice_, 500);
+  pass(100ms);
+  caches_.entries_changed(kDirectory, 501, clock_.now());
+  EXPECT_EQ(known_mtime(alice_), 501U);
+  caches_.entries_changed(kOther, 600, clock_.now());
+  EXPECT_EQ(known_mtime(alice_), 501U);
+  put_directory(bob_, 500);
+  EXPECT_EQ(known_mtime(bob_), 501U) << "the answer may be from before the change";
+  pass(1ns);
+  put_directory(bob_, 450);
+  EXPECT_EQ(known_mtime(bob_), 450U) << "somebody has set its time since";
+  pass(900ms);
+  EXPECT_EQ(known_mtime(alice_), 0U) << "it is as old as its question, however often it changed";
+}
+
+TEST_F(CachesTest, ADirectoryIsNotKnownWhereAChangeMayHaveFailed) {
+  put_directory(alice_, 500);
+  {
+    Change change(&caches_, clock_);
+    change.name(kDirectory, "a");
+  }
+  EXPECT_EQ(known_mtime(alice_), 0U);
+  put_directory(alice_, 500);
+  {
+    Change change(&caches_, clock_);
+    change.name(kDirectory, "a");
+    change.happened();
+  }
+  EXPECT_GT(known_mtime(alice_), 500U);
+  const auto before = caches_.directory_ticket(kDirectory, clock_.now());
+  caches_.forget(kDirectory);
+  caches_.put_directory(before, kDirectory, alice_, {.handle = kDirectory, .mtime = 500});
+  EXPECT_EQ(known_mtime(alice_), 0U) << "its attributes were set meanwhile";
+}
+
+TEST(DirectoryChanges, OnlyRecentOnesAreKept) {
+  DirectoryChanges changes(1s);
+  TimePoint now(1000s);
+  for (orangefs::Handle directory = 0; directory < 10'000; ++directory) {
+    changes.note(directory, 7, now += 10ms);
+  }
+  EXPECT_LT(changes.size(), 500U);
+  EXPECT_EQ(changes.since(9'999, now), 7U);
+  EXPECT_EQ(changes.since(9'999, now + 1ns), std::nullopt);
+}
+
 TEST_F(CachesTest, AnOperationsChangesAreForgottenWhenItEnds) {
   put(kDirectory, alice_, 0755);
   {
-    Change change(&caches_);
+    Change change(&caches_, clock_);
     change.object(kDirectory);
     change.name(kOther, "a");
     put("a", alice_, 50, kOther);

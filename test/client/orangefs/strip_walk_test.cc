@@ -1,6 +1,7 @@
 #include "client/orangefs/strip_walk.h"
 
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -75,6 +76,18 @@ TEST(LogicalEnd, IsTheInverseOfThePhysicalOffset) {
     }
     EXPECT_EQ(found, end);
   }
+}
+
+TEST(LogicalEnd, IsBoundedWhateverAServerSays) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLargest = std::int64_t{1} << 62;
+  for (const std::uint32_t servers : {1U, 2U, 1000U}) {
+    const orangefs::Placement last{.server_nr = servers - 1, .server_ct = servers};
+    EXPECT_EQ(logical_end(65536, last, kMost), kLargest);
+    EXPECT_EQ(logical_end(kMost, last, kMost), kLargest);
+    EXPECT_EQ(logical_end(65536, last, -1), -1);
+  }
+  EXPECT_EQ(logical_end(0, {.server_nr = 0, .server_ct = 1}, kMost), kLargest);
 }
 
 }  // namespace
