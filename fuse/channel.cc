@@ -5,12 +5,24 @@
 #include <system_error>
 
 #define FUSE_USE_VERSION 314
+#include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <spdlog/spdlog.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 namespace vpfs::fuse {
+
+namespace {
+
+// What the kernel says to an answer. ENOENT: it has one already. ENODEV: nobody waits any more.
+void look_at(ssize_t sent, std::size_t size) {
+  if (sent >= 0 || errno == ENOENT || errno == ENODEV) return;
+  spdlog::error("/dev/fuse: an answer of {} bytes: {}", size,
+                std::generic_category().message(errno));
+}
+
+}  // namespace
 
 Channel::Channel(fuse_session* session)
     : session_(session), descriptor_(fuse_session_fd(session)) {}
@@ -46,11 +58,12 @@ void Channel::send(const fuse_out_header& header, std::span<const std::byte> bod
   std::array<iovec, 2> parts = {
       iovec{.iov_base = const_cast<fuse_out_header*>(&header), .iov_len = sizeof header},  // NOLINT
       iovec{.iov_base = const_cast<std::byte*>(body.data()), .iov_len = body.size()}};     // NOLINT
-  const ssize_t sent = ::writev(descriptor_, parts.data(), body.empty() ? 1 : 2);
-  // ENOENT: it has an answer already. ENODEV: nobody waits any more.
-  if (sent >= 0 || errno == ENOENT || errno == ENODEV) return;
-  spdlog::error("/dev/fuse: an answer of {} bytes: {}", header.len,
-                std::generic_category().message(errno));
+  look_at(::writev(descriptor_, parts.data(), body.empty() ? 1 : 2), header.len);
+}
+
+void Channel::answer_from(int pipe, std::size_t size) {
+  // The kernel takes all of the pipe, whatever it says.
+  look_at(::splice(pipe, nullptr, descriptor_, nullptr, size, SPLICE_F_MOVE), size);
 }
 
 void Channel::fail(std::uint64_t unique, int number) {

@@ -167,7 +167,7 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   // libfuse closes its own when it unmounts.
   mount->first_ = Descriptor(::fcntl(fuse_session_fd(mount->session_), F_DUPFD_CLOEXEC, 0));
   if (Result<void> greeted = mount->greet(); !greeted) return problem(greeted.error().message);
-  mount->read_ahead_far();
+  mount->read_ahead_far(options.read_ahead);
   return mount;
 }
 
@@ -215,7 +215,7 @@ std::vector<std::byte> MountPoint::answer_greeting(Channel& channel) {
 
 // Buffered reads come as large as the kernel reads ahead: 128 KiB unless somebody changes it, which
 // only root can.
-void MountPoint::read_ahead_far() {
+void MountPoint::read_ahead_far(std::size_t size) {
   if (::geteuid() != 0) return;
   // The mount's own number, without asking its root directory, which nobody serves yet.
   std::ifstream mounts("/proc/self/mountinfo");
@@ -229,7 +229,7 @@ void MountPoint::read_ahead_far() {
   }
   if (device.empty()) return;
   std::ofstream setting(fmt::format("/sys/class/bdi/{}/read_ahead_kb", device));
-  setting << kLargestIo / 1024;
+  setting << size / 1024;
 }
 
 Result<std::unique_ptr<Channel>> MountPoint::add_channel(bool non_blocking) {

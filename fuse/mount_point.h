@@ -25,6 +25,7 @@ class MountPoint {
     bool read_only = false;
     // The mount goes when this process does, however it ends.
     bool auto_unmount = true;
+    std::size_t read_ahead = kLargestIo;  // of the kernel, if root mounts
     std::vector<std::string> others = {};  // for the kernel: "nosuid", "dev", ...
   };
 
@@ -50,7 +51,7 @@ class MountPoint {
   [[nodiscard]] Result<void> greet();
   [[nodiscard]] Result<std::unique_ptr<Channel>> new_channel(Descriptor descriptor);
   [[nodiscard]] std::vector<std::byte> answer_greeting(Channel& channel);
-  void read_ahead_far();
+  void read_ahead_far(std::size_t size);
 
   std::string directory_;
   const fuse_lowlevel_ops& operations_;

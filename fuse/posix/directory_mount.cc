@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "control/host/status.h"
+#include "fuse/posix/splice_pipe.h"
 #include "schedulers/policy.h"
 #include "schedulers/registry.h"
 
@@ -57,7 +58,10 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
   if (Result<void> reachable = mount->host_.open(options.point.directory); !reachable) {
     return std::unexpected(std::move(reachable.error()));
   }
-  auto point = MountPoint::mount(options.point, PosixFileSystem::operations(), mount->files_.get());
+  MountPoint::Options point_options = options.point;
+  // Reads of the page cache are spliced, as far as a thread's pipe can hold them.
+  if (!SplicePipe::has_room_for(kLargestIo)) point_options.read_ahead = kLargestIo / 2;
+  auto point = MountPoint::mount(point_options, PosixFileSystem::operations(), mount->files_.get());
   if (!point) return std::unexpected(std::move(point.error()));
   mount->mount_ = std::move(*point);
   return mount;

@@ -53,6 +53,12 @@ fuse_in_header head_of(std::span<const std::byte> message) {
   return head;
 }
 
+// Whether reads of it pass the cache below.
+bool is_direct(int descriptor) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  return flags >= 0 && (flags & O_DIRECT) != 0;
+}
+
 // A file that is open for direct I/O may be mapped too. The last of its mapped pages is written as
 // far as the file goes, which no block is, so its further I/O goes through the cache below.
 void end_direct_io(int descriptor) {
@@ -207,6 +213,11 @@ void Server::Worker::perform(IoRequest& request) {
 void Server::Worker::read_data(IoRequest& request) {
   const std::span<std::byte> into = buffer().data().first(request.asked.count);
   const int descriptor = request.file->descriptor.get();
+  const bool splices = into.size() >= SplicePipe::kLeast && !is_direct(descriptor);
+  if (splices && pipe_.answer(*request.channel, request.unique, descriptor, request.offset, into,
+                              request.moved)) {
+    return;
+  }
   // The kernel takes a short answer for the end of the file, so only the end makes one.
   while (request.moved < into.size()) {
     const ssize_t got =

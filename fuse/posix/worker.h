@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fuse/posix/server.h"
+#include "fuse/posix/splice_pipe.h"
 
 namespace vpfs::fuse {
 
@@ -54,6 +55,7 @@ class Server::Worker {
   Server& server_;
   const std::unique_ptr<Channel> channel_;
   std::unique_ptr<Buffer> buffer_;
+  SplicePipe pipe_;
   std::vector<std::unique_ptr<IoRequest>> spare_;
   std::vector<IoRequest*> go_;
 

@@ -3,10 +3,14 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -40,6 +44,77 @@ TEST_F(MountData, IsWhatAModelSaysWhileItHasToWaitItsTurn) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// A file with a hole, whose last read is short.
+std::string large_file(const std::filesystem::path& path) {
+  constexpr std::size_t kHole = 1 << 20;
+  constexpr std::size_t kRest = (3 << 20) - 77;
+  std::mt19937_64 random(7);
+  std::string text((5 << 20) + 4321, '\0');
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i < kHole || i >= kRest) text[i] = static_cast<char>(random());
+  }
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  EXPECT_EQ(::pwrite(file, text.data(), kHole, 0), static_cast<ssize_t>(kHole));
+  EXPECT_EQ(::pwrite(file, text.data() + kRest, text.size() - kRest, static_cast<off_t>(kRest)),
+            static_cast<ssize_t>(text.size() - kRest));
+  ::close(file);
+  return text;
+}
+
+// Large reads take the pages of the directory's own cache.
+TEST_F(MountData, LargeReadsHaveEveryByte) {
+  const MountProcess mount;
+  const std::string text = large_file(mount.below() / "file");
+  for (const bool direct : {false, true}) {
+    for (const std::size_t size :
+         {std::size_t{128} << 10, std::size_t{1} << 20, std::size_t{4} << 20}) {
+      const int file = ::open((mount.path() / "file").c_str(), O_RDONLY | (direct ? O_DIRECT : 0));
+      ASSERT_GE(file, 0) << std::strerror(errno);
+      ASSERT_EQ(::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
+      const std::unique_ptr<char, void (*)(void*)> memory(
+          static_cast<char*>(std::aligned_alloc(4096, size)), std::free);
+      std::string read;
+      for (ssize_t got = 0; (got = ::read(file, memory.get(), size)) > 0;) {
+        read.append(memory.get(), static_cast<std::size_t>(got));
+      }
+      EXPECT_TRUE(read == text) << size << (direct ? " direct" : "");
+      ::close(file);
+    }
+  }
+}
+
+// Each byte is from before or after the change, and a read ends where the file does.
+TEST_F(MountData, LargeReadsOfAFileThatChangesHaveNothingElse) {
+  const MountProcess mount;
+  const std::filesystem::path below = mount.below() / "file";
+  constexpr std::size_t kSize = 3 << 20;
+  std::ofstream(below) << std::string(kSize, 'a');
+  std::atomic<bool> stops = false;
+  std::thread writer([&] {
+    const int file = ::open(below.c_str(), O_WRONLY);
+    const std::string block(256 << 10, 'b');
+    for (int i = 0; !stops; ++i) {
+      const auto end = static_cast<off_t>((1 << 20) + i % 7 * 100'003);
+      EXPECT_EQ(::ftruncate(file, end), 0);
+      EXPECT_EQ(::pwrite(file, block.data(), block.size(), i % 3 * 700'001),
+                static_cast<ssize_t>(block.size()));
+    }
+    ::close(file);
+  });
+  std::string data(kSize, '?');
+  for (int i = 0; i < 200; ++i) {
+    const int file = ::open((mount.path() / "file").c_str(), O_RDONLY);
+    (void)::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    const ssize_t got = ::pread(file, data.data(), data.size(), 0);
+    ASSERT_GE(got, 0);
+    const std::string_view read(data.data(), static_cast<std::size_t>(got));
+    EXPECT_EQ(read.find_first_not_of(std::string_view("ab\0", 3)), std::string_view::npos);
+    ::close(file);
+  }
+  stops = true;
+  writer.join();
 }
 
 TEST_F(MountData, OfAppendersNothingIsLost) {

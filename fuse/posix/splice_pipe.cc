@@ -1,0 +1,97 @@
+#include "fuse/posix/splice_pipe.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "fuse/message.h"
+
+namespace vpfs::fuse {
+namespace {
+
+constexpr std::size_t kPage = Buffer::kPage;
+// An answer's head and its data begin a page each.
+constexpr std::size_t kWanted = 2 * kLargestIo;
+constexpr std::size_t kEnough = kLargestIo;
+
+// The bytes that it holds; 0: there is none.
+std::size_t make_pipe(Descriptor& out, Descriptor& in) {
+  std::array<int, 2> ends = {};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return 0;
+  out = Descriptor(ends[0]);
+  in = Descriptor(ends[1]);
+  int size = ::fcntl(in.get(), F_SETPIPE_SZ, static_cast<int>(kWanted));
+  if (size < 0) size = ::fcntl(in.get(), F_SETPIPE_SZ, static_cast<int>(kEnough));
+  if (size < 0) size = ::fcntl(in.get(), F_GETPIPE_SZ);
+  return size < 0 ? 0 : static_cast<std::size_t>(size);
+}
+
+// Pages of data that begins anywhere in a page, and one for the head.
+constexpr std::size_t pages_for(std::size_t size) {
+  return 2 + (size + kPage - 1) / kPage;
+}
+
+}  // namespace
+
+bool SplicePipe::has_room_for(std::size_t size) {
+  Descriptor out;
+  Descriptor in;
+  return make_pipe(out, in) / kPage >= pages_for(size);
+}
+
+bool SplicePipe::open() {
+  if (in_ || refused_) return !refused_;
+  room_ = make_pipe(out_, in_);
+  refused_ = room_ == 0;
+  return !refused_;
+}
+
+void SplicePipe::close() {
+  out_ = Descriptor();
+  in_ = Descriptor();
+}
+
+bool SplicePipe::drain(std::span<std::byte> data) {
+  fuse_out_header head;
+  const std::array<iovec, 2> parts = {iovec{.iov_base = &head, .iov_len = sizeof head},
+                                      iovec{.iov_base = data.data(), .iov_len = data.size()}};
+  const ssize_t taken = ::readv(out_.get(), parts.data(), parts.size());
+  return taken == static_cast<ssize_t>(sizeof head + data.size());
+}
+
+bool SplicePipe::answer(Channel& channel, std::uint64_t unique, int file, std::uint64_t offset,
+                        std::span<std::byte> into, std::uint64_t& moved) {
+  moved = 0;
+  if (!open() || room_ / kPage < pages_for(into.size())) return false;
+  const std::size_t size = sizeof(fuse_out_header) + into.size();
+  const fuse_out_header head = {
+      .len = static_cast<std::uint32_t>(size), .error = 0, .unique = unique};
+  // It is in its place before the data, so it says the size that is expected.
+  if (::write(in_.get(), &head, sizeof head) != static_cast<ssize_t>(sizeof head)) {
+    close();
+    return false;
+  }
+  auto at = static_cast<off_t>(offset);
+  while (moved < into.size()) {
+    const ssize_t got = ::splice(file, &at, in_.get(), nullptr, into.size() - moved, SPLICE_F_MOVE);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    moved += static_cast<std::uint64_t>(got);
+  }
+  if (moved == into.size()) {
+    channel.answer_from(out_.get(), size);
+    return true;
+  }
+  if (!drain(into.first(moved))) {
+    moved = 0;
+    close();
+  }
+  return false;
+}
+
+}  // namespace vpfs::fuse
