@@ -294,7 +294,8 @@ std::vector<std::string> fio_jobs(const fs::path& directory, const std::string& 
                                       "--directory=" + directory.string(),
                                       "--size=4m",
                                       "--verify=crc32c",
-                                      "--verify_fatal=1", "--verify_state_save=0",
+                                      "--verify_fatal=1",
+                                      "--verify_state_save=0",
                                       "--fallocate=none",
                                       "--output-format=terse"};
   if (!more.empty()) command.push_back(more);
