@@ -238,5 +238,20 @@ TEST_P(MountOrangefsLarge, ATimeBelowASecondIsTheSecond) {
   }
 }
 
+TEST_P(MountOrangefsLarge, ADirectoryHasTheTimeThatItWasSetTo) {
+  if (GetParam() == Servers::real) GTEST_SKIP() << "real servers tell a directory's last change";
+  const MountProcess mount(settings());
+  const std::string path = mount.path() / "directory";
+  ASSERT_EQ(::mkdir(path.c_str(), 0755), 0);
+  make_files(path, 10);
+  const std::array<timespec, 2> times = {timespec{.tv_sec = 1'000'000, .tv_nsec = 0},
+                                         timespec{.tv_sec = 2'000'000, .tv_nsec = 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0), 0);
+  const MountProcess other(settings());
+  struct stat status = {};
+  ASSERT_EQ(::stat((other.path() / "directory").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mtim.tv_sec, 2'000'000);
+}
+
 }  // namespace
 }  // namespace vpfs::test

@@ -138,6 +138,10 @@ TEST_P(MountPrograms, GitCommitsClonesAndFindsNothingBroken) {
   git({"checkout", "--quiet", "HEAD~1"}, copy);
   git({"checkout", "--quiet", "main"}, copy);
   EXPECT_EQ(git({"status", "--porcelain"}, copy), "");
+  // Without a wish git copies where it cannot link. With --local it insists.
+  good({"git", "clone", "--quiet", repository, mount.path() / "copy_or_link"});
+  EXPECT_NE(run({"git", "clone", "--quiet", "--local", repository, mount.path() / "link"}).ok,
+            is_orangefs());
   // Git knows no empty directories.
   fs::remove(repository / "empty");
   EXPECT_EQ(good({"diff", "-r", "--no-dereference", "--exclude=.git", repository, copy}), "");

@@ -115,7 +115,7 @@ grep -q {scratch}/mount /proc/self/mountinfo && exit 1
 as_user {vpfs-mount} "$source" {scratch}/of_root 2>&1 && exit 1
 echo "end of $source"
 )");
-  if (ended.code == 77) GTEST_SKIP() << "a user cannot have /dev/fuse here: " << ended.text;
+  if (ended.code == 77) GTEST_SKIP() << "an ordinary user cannot mount here: " << ended.text;
   EXPECT_EQ(ended.code, 0) << ended.text;
   EXPECT_THAT(ended.text, HasSubstr("owner nobody mode 640"));
   EXPECT_THAT(ended.text, HasSubstr("\ntext\n"));
