@@ -59,8 +59,9 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
     return std::unexpected(std::move(reachable.error()));
   }
   MountPoint::Options point_options = options.point;
-  // Reads of the page cache are spliced, as far as a thread's pipe can hold them.
-  if (!SplicePipe::has_room_for(kLargestIo)) point_options.read_ahead = kLargestIo / 2;
+  // Reads of the page cache are spliced if a thread's pipe can hold them. The kernel reads ahead
+  // twice as far for a process that has said that it reads in order.
+  if (!SplicePipe::has_room_for(kLargestIo)) point_options.read_ahead = kLargestIo / 16 * 7;
   auto point = MountPoint::mount(point_options, PosixFileSystem::operations(), mount->files_.get());
   if (!point) return std::unexpected(std::move(point.error()));
   mount->mount_ = std::move(*point);

@@ -40,7 +40,7 @@ std::optional<std::string> OrangefsServers::find_tools() {
 
 OrangefsServers::OrangefsServers(const std::string& program, const ProxyFor& proxy_for,
                                  const Settings& settings)
-    : ports_(2), settings_(settings) {
+    : program_(program), ports_(2), settings_(settings) {
   for (const ReservedPort& port : ports_) {
     if (proxy_for) proxies_.push_back(proxy_for(port.number()));
   }
@@ -54,9 +54,19 @@ OrangefsServers::OrangefsServers(const std::string& program, const ProxyFor& pro
     const auto exit = format.wait(60s);
     if (!exit || !exit->ok()) problems_ += format.output() + format.errors();
   }
-  for (int i = 0; i < 2; ++i) {
-    servers_.push_back(Process({program, "-d", config, "-a", fmt::format("s{}", i)}));
-  }
+  for (std::size_t i = 0; i < 2; ++i) servers_.push_back(new_server(i));
+}
+
+Process OrangefsServers::new_server(std::size_t index) const {
+  return Process({program_, "-d", directory_.path() / "fs.conf", "-a", fmt::format("s{}", index)});
+}
+
+void OrangefsServers::kill(std::size_t index) {
+  (void)servers_[index].kill();
+}
+
+void OrangefsServers::start(std::size_t index) {
+  servers_[index] = new_server(index);
 }
 
 std::string OrangefsServers::address() const {

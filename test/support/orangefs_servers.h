@@ -39,11 +39,16 @@ class OrangefsServers {
   [[nodiscard]] bool wait_until_ready() const;
   // Why the servers do not work; empty if they do.
   [[nodiscard]] std::string errors() const;
+  // SIGKILL to one of the two, and a new start with what it has stored.
+  void kill(std::size_t index);
+  void start(std::size_t index);
 
  private:
   [[nodiscard]] std::string config_text() const;
+  [[nodiscard]] Process new_server(std::size_t index) const;
 
   TemporaryDirectory directory_;
+  std::string program_;
   std::vector<ReservedPort> ports_;
   std::vector<std::uint16_t> proxies_;
   Settings settings_;
