@@ -99,7 +99,7 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
   const bool as_expected =
       anticipation_ &&
       anticipation_->arrived(std::to_underlying(request.app),
-                             flow.account.queued + flow.account.outstanding,
+                             flow.account.queued + flow.account.outstanding, flow,
                              StartTag::subtract_to_zero(virtual_time_, flow.tag), now);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
   if (joined != Joined::as_head) {
@@ -127,7 +127,7 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
 
 Sfq::Tag Sfq::tag_of_first(const Flow& flow, bool as_expected) const {
   if (!as_expected || flow.has_limit || flow.has_min) return virtual_time_;
-  const Tag least = StartTag::subtract_to_zero(virtual_time_, anticipation_->most_behind());
+  const Tag least = StartTag::subtract_to_zero(virtual_time_, anticipation_->most_behind(flow));
   return std::max({flow.tag, least, idle_time_});
 }
 
