@@ -223,7 +223,9 @@ Policy::Head Sfq::head(TimePoint now) {
     const std::uint32_t index = by_reservation_ ? reserved_.top() : ready_.top();
     if (anticipation_) {
       const TimePoint until = by_reservation_ ? TimePoint::min() : slot_kept_until(now);
-      if (until > now) return {.until = until, .kept_back = flows_[index].queue.front()};
+      if (until > now) {
+        return {.until = std::min(until, next_change()), .kept_back = flows_[index].queue.front()};
+      }
       anticipation_->slot_is_used(now);
     }
     if (!flows_[index].has_limit || !limits_.may_have_changed() || allowed_at(index, now) <= now) {
@@ -231,6 +233,14 @@ Policy::Head Sfq::head(TimePoint now) {
     }
     place_again(index, now);
   }
+}
+
+TimePoint Sfq::next_change() const {
+  TimePoint next = kNever;
+  for (const FlowHeap* heap : {&limited_, &reserved_, &indebted_}) {
+    if (!heap->empty()) next = std::min(next, time_of(heap->top_tag()));
+  }
+  return next;
 }
 
 TimePoint Sfq::slot_kept_until(TimePoint now) {

@@ -207,6 +207,8 @@ class Sfq final : public Policy {
   // Until when a slot is kept for a flow that would go before all that are ready; a time not after
   // `now`: none is.
   [[nodiscard]] TimePoint slot_kept_until(TimePoint now);
+  // When time alone changes what may go, or in which order.
+  [[nodiscard]] TimePoint next_change() const;
   void expect(const Flow& flow, std::uint32_t index);
   void expect_by_new_tag(std::uint32_t index);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);

@@ -76,13 +76,20 @@ class alignas(64) ThinkTime {
  private:
   // Times of answers are kept in units of 64 ns, modulo 2^32 (275 s).
   static constexpr int kTickBits = 6;
+  static constexpr auto kNearlyWrapped = Duration(std::int64_t{1} << (31 + kTickBits));
   static constexpr Duration kSlack = std::chrono::microseconds(20);
 
   [[nodiscard]] static std::uint32_t tick_of(TimePoint time) {
     return static_cast<std::uint32_t>(time.time_since_epoch().count() >> kTickBits);
   }
+  [[nodiscard]] static TimePoint time_of_tick(TimePoint within) {
+    constexpr std::int64_t kTick = std::int64_t{1} << kTickBits;
+    return within - Duration(within.time_since_epoch().count() & (kTick - 1));
+  }
   // Since the oldest answer without a successor. REQUIRES: there is one.
   [[nodiscard]] Duration age(TimePoint now) const {
+    // The answer came after its request was sent. So an age that has wrapped is known.
+    if (const Duration most = now - last_sent_; most > kNearlyWrapped) return most;
     const std::uint32_t ticks = tick_of(now) - answers_[first_];
     return Duration(std::int64_t{ticks} << kTickBits);
   }
@@ -93,7 +100,7 @@ class alignas(64) ThinkTime {
   // When the thinking that ends next begins.
   [[nodiscard]] TimePoint begin_of_next(Duration response, std::uint32_t outstanding,
                                         TimePoint now) const {
-    if (thinking_ > 0) return now - age(now);
+    if (thinking_ > 0) return time_of_tick(now) - age(now);  // the same whenever it is asked
     // The oldest of several is a part of their way ahead of the last one.
     return last_sent_ + response / std::max(outstanding, 1U);
   }

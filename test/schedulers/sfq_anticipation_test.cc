@@ -321,6 +321,45 @@ TEST(SfqAnticipation, ADepthThatFindsItselfIsNotDisturbedByClaims) {
   EXPECT_GE(total[1], 0.98 * total[0]);
 }
 
+// While a slot is kept, a minimum may fall due and a limit may allow its head.
+TEST(SfqAnticipation, WhatFallsDueWhileASlotIsKeptGoesInTime) {
+  FlowWork promised = work(1, 8);
+  promised.share.min = {40 * kMiB};
+  FlowWork limited = work(100, 4);
+  limited.share.rate = {30 * kMiB};
+  limited.share.burst = {256 * kKiB};
+  FlowWork late = work(20, 1, 2ms);
+  late.late_one_in = 8;
+  for (const FlowWork& third : {promised, limited}) {
+    const auto scheduler = anticipating(4, 500);
+    FlowSimulation simulation(*scheduler, kServer, {late, work(1, 16), third}, 1);
+    simulation.run(10s);
+    EXPECT_GT(scheduler->server(simulation.now()).get<Duration>("slots_kept"), 100ms);
+    EXPECT_EQ(simulation.late_answers(), 0U);
+  }
+}
+
+TEST(SfqAnticipation, AWeightThatChangesTakesNoSlotAway) {
+  const auto scheduler = anticipating(4);
+  FlowSimulation simulation(*scheduler, kServer, {work(8, 1, 400us), work(1, 16)}, 1);
+  simulation.run(2s);
+  int expected = 0;
+  for (int i = 0; i < 100; ++i) {
+    simulation.run(330us);
+    const auto expects = [&] {
+      return scheduler->server(simulation.now()).integer("expected_flows");
+    };
+    const auto before = expects();
+    expected += before == 1 ? 1 : 0;
+    for (const std::uint32_t app : {0U, 1U}) {
+      ASSERT_TRUE(scheduler->set_share(AppId{app}, {.weight = app == 0 ? 8U : 1U}, simulation.now())
+                      .has_value());
+    }
+    EXPECT_EQ(expects(), before);
+  }
+  EXPECT_GT(expected, 50);
+}
+
 TEST(SfqAnticipation, AllocatesNothing) {
   const auto scheduler = anticipating(4);
   const auto set = [&](std::uint32_t app) {

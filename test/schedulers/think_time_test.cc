@@ -1,5 +1,7 @@
 #include "schedulers/think_time.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace vpfs {
@@ -134,6 +136,14 @@ TEST_F(ThinkTimeTest, AServerThatIsLateIsNotTheFlowsMiss) {
 TEST_F(ThinkTimeTest, LongThinkersAreNeverWaitedFor) {
   turns(200, 150ms);
   EXPECT_FALSE(time_.is_trusted());
+}
+
+// Times of answers are kept modulo 2^32 units.
+TEST_F(ThinkTimeTest, WhoComesBackAfterMinutesIsNotInTime) {
+  for (const Duration more : std::vector<Duration>{0us, 200us, 137s, 138s}) {
+    turns(100, 200us);
+    EXPECT_FALSE(turn((Duration(64) * (std::int64_t{1} << 32)) + more)) << more / 1us << " us";
+  }
 }
 
 TEST_F(ThinkTimeTest, ClientsThatWentAreForgotten) {
