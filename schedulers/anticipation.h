@@ -87,6 +87,10 @@ class Anticipation {
     if (kept_for_ == flow) end_keep(now);
   }
   [[nodiscard]] bool expects(std::uint32_t flow) const { return expected_.contains(flow); }
+  // Whether the flow's next request would have a claim if it came now.
+  [[nodiscard]] bool awaits(std::uint32_t flow, TimePoint now) const {
+    return rows_[flow].think.is_awaited(now);
+  }
   void forget_all();
   // The flow has ended; the next one of its number begins anew.
   void remove(std::uint32_t flow, TimePoint now);

@@ -48,6 +48,11 @@ class alignas(64) ThinkTime {
   // Nothing came until given_up_at().
   void gave_up(TimePoint now);
 
+  // Whether a request that came now would come in time, or be late and still awaited, or the answer
+  // to the last one has not come.
+  [[nodiscard]] bool is_awaited(TimePoint now) const {
+    return is_trusted() && (thinking_ == 0 || age(now) <= patience());
+  }
   [[nodiscard]] bool is_trusted() const { return trust_ >= 0 && limit() <= kLongest; }
   // When the next request comes at the earliest, as a rule; from when it is late; and when it is
   // not waited for any more. `outstanding` requests of the flow are at the data server. REQUIRES:
