@@ -44,9 +44,10 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   }
   Flow& flow = flows_[index];
   take_out(index);
+  const bool was_expected = anticipation_ && anticipation_->expects(index);
   if (anticipation_) anticipation_->forget(index, now);
   flow.set_weight(share.weight);
-  flow.has_limit = limits_.limited(app);
+  const bool had_limit = std::exchange(flow.has_limit, limits_.limited(app));
   if (flow.has_limit) limited_.grow(flows_.size());
   tell_backlog(flow, index, now);
   const bool had_min = std::exchange(flow.has_min, share.min.count > 0);
@@ -58,8 +59,12 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
     // Service beyond the weight is not taken off later service by weight alone.
     flow.tag = std::min(flow.tag, virtual_time_);
   }
-  if (flow.queue.empty()) return {};
-  flow.tag = std::max(flow.tag, virtual_time_);  // v may have passed it where a limit held it back
+  if (flow.queue.empty()) {
+    if (was_expected) expect(flow, index);
+    return {};
+  }
+  // v may have passed it where a limit held it back. A claim stays, as far as the weight lets it.
+  flow.tag = std::max(flow.tag, tag_of_first(flow, anticipation_ && !had_limit));
   place(index, now);
   return {};
 }
@@ -87,8 +92,12 @@ void Sfq::remove(AppId app, TimePoint now) {
   if (index < debts_.size()) debts_[index] = {};
   (void)set_share(app, {}, now);
   Flow& flow = flows_[index];
-  flow.tag = std::min(flow.tag, virtual_time_);
-  if (!flow.queue.empty()) place(index, now);
+  if (flow.queue.empty()) {
+    flow.tag = std::min(flow.tag, virtual_time_);
+    return;
+  }
+  flow.tag = virtual_time_;
+  place(index, now);
 }
 
 void Sfq::enqueue(IoRequest& request, TimePoint now) {
