@@ -50,7 +50,8 @@ def check(rows: Sequence[Row], state: str = "") -> list[Row]:
                 continue
             more, yardstick = measured[policy, flows] - measured[without, flows], measured[YARDSTICK, flows]
             allowed = most / REFERENCE_NS[flows]
-            lines.append(verdict(f"{policy}, {flows} flows{state}", f"<= {most:.0f} ns or {allowed:.2f} of {YARDSTICK} more than {without}",
+            lines.append(verdict(f"{policy}, {flows} flows{state}",
+                                 f"<= {most:.0f} ns or {allowed:.2f} of {YARDSTICK} more than {without}",
                                  f"{more:.0f} ns, {more / yardstick:.2f} of its {yardstick:.0f} ns",
                                  more <= most or more / yardstick <= allowed))
     return lines
