@@ -401,5 +401,59 @@ TEST(SfqAnticipation, AllocatesNothing) {
   EXPECT_GT(scheduler->server(now).get<Duration>("slots_kept").value(), Duration::zero());
 }
 
+// Flows with limits, with minimums, in debt and with neither, some of which think.
+TEST(SfqAnticipation, AllocatesNothingBesideLimitsMinimumsAndDebts) {
+  constexpr std::uint32_t kFlows = 200;
+  const auto scheduler = anticipating(8);
+  TimePoint now = TimePoint{} + 1s;
+  const auto set = [&](std::uint32_t flow) {
+    Share share = {.weight = 1 + flow % 50};
+    if (flow % 5 == 1) share.rate = {4 * kMiB};
+    if (flow % 5 == 2) share.min = {kMiB};
+    ASSERT_TRUE(scheduler->set_share(AppId{flow}, share, now).has_value());
+    // Room for what reports will need.
+    scheduler->served_elsewhere(AppId{flow}, 0, 10ms, now);
+  };
+  for (std::uint32_t flow = 0; flow < kFlows; ++flow) set(flow);
+  std::vector<IoRequest> requests(2 * std::size_t{kFlows});
+  std::vector<IoRequest*> away;
+  std::vector<IoRequest*> at_server;
+  away.reserve(requests.size());
+  at_server.reserve(requests.size());
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    requests[i] = {.app = AppId{i % kFlows}, .cost = 64 * kKiB};
+    away.push_back(&requests[i]);
+  }
+  std::mt19937_64 random(1);
+  const std::uint64_t before = allocation_count();
+  std::uint64_t sent = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    now += 50us;
+    // Half of the flows return in the order in which they were answered, after about as long.
+    for (int more = 0; more < 2 && away.size() > requests.size() / 4; ++more) {
+      IoRequest& request = *away.front();
+      away.erase(away.begin());
+      request.arrival = now;
+      scheduler->enqueue(request, now);
+    }
+    while (IoRequest* const request = scheduler->next(now).request) {
+      at_server.push_back(request);
+      ++sent;
+    }
+    if (!at_server.empty()) {
+      IoRequest* const done = at_server.front();
+      at_server.erase(at_server.begin());
+      scheduler->complete(*done, random() % 4 == 0 ? done->cost / 2 : done->cost, now);
+      away.push_back(done);
+    }
+    const auto flow = static_cast<std::uint32_t>(random() % kFlows);
+    if (i % 10 == 0) scheduler->served_elsewhere(AppId{flow}, random() % kMiB, 10ms, now);
+    if (i % 1000 == 0) (void)scheduler->set_share(AppId{flow}, {.weight = 1 + flow % 50}, now);
+  }
+  EXPECT_EQ(allocation_count(), before);
+  EXPECT_GT(sent, 30'000U);
+  EXPECT_GT(scheduler->server(now).get<Duration>("slots_kept").value(), Duration::zero());
+}
+
 }  // namespace
 }  // namespace vpfs
