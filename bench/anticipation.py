@@ -23,8 +23,10 @@ from bench.targets import not_measured, verdict
 
 MAX_LOSS = 10.0  # percent
 TOLERANCE = 0.05
-# The total of a real run moves by some percent from run to run.
-BOUND_TOLERANCE = {"virtual": 0.015, "real": 0.03}
+# The total counts as at its bound this near to it: a part of what may be lost, and for real runs, which move by some percent
+# from one to the next, of the total.
+BOUND_TOLERANCE = 0.15
+REAL_TOLERANCE = 0.03
 COLUMNS = ["in_flight_a", "in_flight_b", "weight", "size", "parallelism", "think_us", "ratio_off", "ratio_on",
            "feasible_ratio", "total_vs_fifo", "idle_percent"]
 # How the think times of the study in virtual time vary: the name, and the options of vpfs-bench-anticipation.
@@ -127,8 +129,9 @@ def has_its_rate(row: Row) -> bool:
 
 def check(rows: Sequence[Row], kind: str, name: str, max_loss: float) -> list[Row]:
     bound = 1 - max_loss / 100
+    tolerance = BOUND_TOLERANCE * max_loss / 100 if kind == "virtual" else REAL_TOLERANCE
     missed = [row for row in rows if not is_met(row)]
-    neither = [row for row in missed if float(row["total_vs_fifo"]) > bound + BOUND_TOLERANCE[kind]]
+    neither = [row for row in missed if float(row["total_vs_fifo"]) > bound + tolerance]
     worst = min(float(row["total_vs_fifo"]) for row in rows)
     return [verdict(f"{name}: ratio within {TOLERANCE:.0%} of the feasible one, or the loss at its bound",
                     f"{len(rows)} of {len(rows)} rows", f"{len(rows) - len(missed)} within, "
