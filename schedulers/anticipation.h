@@ -88,8 +88,8 @@ class Anticipation {
   }
   [[nodiscard]] bool expects(std::uint32_t flow) const { return expected_.contains(flow); }
   // Whether the flow's next request would have a claim if it came now.
-  [[nodiscard]] bool awaits(std::uint32_t flow, TimePoint now) const {
-    return rows_[flow].think.is_awaited(now);
+  [[nodiscard]] bool may_return(std::uint32_t flow, TimePoint now) const {
+    return rows_[flow].think.may_return(now);
   }
   void forget_all();
   // The flow has ended; the next one of its number begins anew.

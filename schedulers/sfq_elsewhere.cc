@@ -51,9 +51,9 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
   debt.delay = std::clamp(delay, Duration::zero(), kLongestDelay);
   if (!debt.take_report(std::min(cost, kMaxCost))) return;
   const bool has_head = !flow.queue.empty();
-  // What its limit holds back has no claim. Nor has who has nothing here, unless he is awaited.
+  // What its limit holds back has no claim. Nor has who has nothing here, unless he comes back soon.
   const bool may_claim =
-      anticipation_ && (has_head || anticipation_->awaits(index, now)) && !flow.has_limit;
+      anticipation_ && (has_head || anticipation_->may_return(index, now)) && !flow.has_limit;
   flow.tag = std::max(flow.tag, tag_of_first(flow, may_claim));
   // Service elsewhere takes from the claim first.
   const Tag claim = StartTag::subtract_to_zero(virtual_time_, flow.tag);

@@ -18,8 +18,9 @@ namespace vpfs {
 //
 // A flow that comes back in time gains trust, and one that does not loses kLost times as much: who
 // misses more than one time of five is never trusted for long. A new flow begins without trust.
-// Every client is late at times, though, since some other program had its processor: a flow with a
-// good record stays trusted, and keeps its place in the order if it comes before it is given up.
+// Every client is late at times, though: some other program had its processor, or it began its next
+// file. A flow with a good record stays trusted, and keeps its place in the order if it comes
+// within kLongest.
 class alignas(64) ThinkTime {
  public:
   // Answers without a successor that are remembered.
@@ -29,10 +30,10 @@ class alignas(64) ThinkTime {
   static constexpr std::int8_t kLost = 4;
   static constexpr std::int8_t kMostLost = 64;
   static constexpr std::int8_t kMostTrust = 8;
-  // A flow is late after one limit(), and is given up after so many, or after kLongest.
+  // A flow is late after one limit(). After so many, or after kLongest, nobody waits for it.
   static constexpr int kPatience = 8;
 
-  // A request came; `in_flight` counts it. True: the flow is trusted, and is not given up.
+  // A request came; `in_flight` counts it. True: the flow is trusted and came within kLongest.
   bool arrived(std::uint32_t in_flight, TimePoint now) {
     most_in_flight_ = std::max(most_in_flight_, in_flight);
     return thinking_ > 0 && returned(now);
@@ -48,10 +49,9 @@ class alignas(64) ThinkTime {
   // Nothing came until given_up_at().
   void gave_up(TimePoint now);
 
-  // Whether a request that came now would come in time, or be late and still awaited, or the answer
-  // to the last one has not come.
-  [[nodiscard]] bool is_awaited(TimePoint now) const {
-    return is_trusted() && (thinking_ == 0 || age(now) <= patience());
+  // Whether arrived() would be true now, or may be later.
+  [[nodiscard]] bool may_return(TimePoint now) const {
+    return is_trusted() && (thinking_ == 0 || age(now) <= kLongest);
   }
   [[nodiscard]] bool is_trusted() const { return trust_ >= 0 && limit() <= kLongest; }
   // When the next request comes at the earliest, as a rule; from when it is late; and when it is

@@ -116,6 +116,28 @@ TEST(SfqAnticipation, AClientThatIsLateAtTimesKeepsItsShare) {
   }
 }
 
+// Copies of many files, one request at a time: a new file takes much longer to begin than the next
+// request of the same one. The others use that time, and the claim is there for what was missed.
+TEST(SfqAnticipation, AClientThatPausesForEachFileKeepsItsShare) {
+  for (const Duration gap : std::vector<Duration>{20ms, 40ms}) {
+    for (const Duration think : std::vector<Duration>{200us, 1ms}) {
+      const auto scheduler = anticipating(8);
+      FlowWork copies = work(1, 1, think);
+      copies.least_size = copies.most_size = kMiB;
+      copies.think_spread = think / 2;
+      copies.late_one_in = 64;
+      copies.late = gap;
+      FlowWork others = work(1, 16);
+      others.least_size = others.most_size = kMiB;
+      FlowSimulation simulation(*scheduler, {.cost_per_second = 200 * kMiB}, {copies, others}, 1);
+      const std::vector<double> bytes = served(simulation, 2, 5s, 60s);
+      EXPECT_NEAR(bytes[0] / bytes[1], 0.97, 0.03)
+          << "gap " << gap / 1ms << " ms, think " << think / 1us << " us";
+      EXPECT_GE(bytes[0] + bytes[1], 0.96 * 60 * 200 * kMiB);
+    }
+  }
+}
+
 // Here all requests are at the server for most of the time, so nobody waits when the work that was
 // kept back is missed.
 TEST(SfqAnticipation, TheLossIsBoundedAlsoWhereHardlyAnythingWaits) {

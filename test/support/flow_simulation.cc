@@ -157,7 +157,8 @@ Duration FlowSimulation::draw_think(const FlowWork& work) {
     think += Duration(static_cast<std::int64_t>(random_() % width) - spread);
   }
   const bool is_late = work.late_one_in > 0 && random_() % work.late_one_in == 0;
-  return is_late ? think * FlowWork::kLateTimes : think;
+  if (!is_late) return think;
+  return work.late > Duration::zero() ? work.late : think * FlowWork::kLateTimes;
 }
 
 }  // namespace vpfs

@@ -25,6 +25,7 @@ struct FlowWork {
   // One think in so many, at random, takes kLateTimes as long; 0: none.
   static constexpr int kLateTimes = 5;
   std::uint32_t late_one_in = 0;
+  Duration late = Duration::zero();   // instead of kLateTimes as long
   Duration first = Duration::zero();  // when it begins
   Duration active = Duration::max();  // then it pauses, and so on
   Duration pause = Duration::zero();
