@@ -51,7 +51,8 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
   debt.delay = std::clamp(delay, Duration::zero(), kLongestDelay);
   if (!debt.take_report(std::min(cost, kMaxCost))) return;
   const bool has_head = !flow.queue.empty();
-  // What its limit holds back has no claim. Nor has who has nothing here, unless he comes back soon.
+  // What its limit holds back has no claim. Nor has who has nothing here, unless he comes back
+  // soon.
   const bool may_claim =
       anticipation_ && (has_head || anticipation_->may_return(index, now)) && !flow.has_limit;
   flow.tag = std::max(flow.tag, tag_of_first(flow, may_claim));
@@ -142,7 +143,7 @@ void Sfq::charge_in_advance(Flow& flow, std::uint32_t index, const IoRequest& re
 void Sfq::forget_elsewhere(TimePoint now) {
   for (std::uint32_t index = 0; index < debts_.size(); ++index) {
     Flow& flow = flows_[index];
-    if (flow.in_debt && flow.tag > virtual_time_) flow.tag = tag_without_debt(index);
+    if (flow.in_debt) flow.tag = tag_without_debt(index);
     expect_by_new_tag(index);
     debts_[index] = {};
     if (std::exchange(flow.in_debt, false) && !flow.queue.empty()) place_again(index, now);
