@@ -40,8 +40,8 @@ virtual_pfs: {{default: {{rate: {DEVICE_MIB_PER_S} MiB/s, burst: 1 MiB}}}}
 """
 WARM_UP = 6.0  # seconds; what the proxy learns takes some of them
 TOOL_PATIENCE = 60.0
-COLUMNS = ["clients", "in_flight_a", "in_flight_b", "weight", "size", "ratio_off", "ratio_on", "feasible_ratio",
-           "total_vs_fifo", "kept_percent", "mib_per_s"]
+COLUMNS = ["clients", "in_flight_a", "in_flight_b", "weight", "size", "parallelism", "think_us", "ratio_off", "ratio_on",
+           "feasible_ratio", "total_vs_fifo", "idle_percent", "kept_percent", "mib_per_s"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +61,13 @@ CASES = [Case(COPIES, 8, 8, 4), Case(COPIES, 1, 16, 1), Case(MOUNTS, 1, 1, 4), C
 def cases() -> list[Case]:
     """Those that can be measured here."""
     return [] if not real_orangefs.server_program() or os.geteuid() != 0 or why_not() else CASES
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    rates: dict[str, float]  # bytes per second of each of the applications
+    kept: float  # the part of the time that slots were kept
+    think_us: float | None  # what the proxy has learnt of a
 
 
 class Site:
@@ -92,25 +99,26 @@ class Site:
         if done.returncode != 0:
             raise Problem(f"{name} {' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
 
-    def measure(self, names: Sequence[str], seconds: float) -> tuple[dict[str, float], float]:
-        """Bytes per second of each of the applications, and the part of the time that slots were kept."""
+    def measure(self, names: Sequence[str], seconds: float) -> Measured:
         with contextlib.ExitStack() as stack:
             self._begin(names, stack)
             time.sleep(WARM_UP)
-            begin, before, kept_before = time.monotonic(), *self._counters()
+            begin, before = time.monotonic(), self._read_status()
             time.sleep(seconds)
-            passed, after, kept = time.monotonic() - begin, *self._counters()
-        rates = {name: (after.get(name, 0) - before.get(name, 0)) / passed for name in names}
+            passed, after = time.monotonic() - begin, self._read_status()
+        moved = [{each["name"]: each["done_bytes"] for each in status["virtual_pfs"]} for status in (before, after)]
+        rates = {name: (moved[1].get(name, 0) - moved[0].get(name, 0)) / passed for name in names}
         if min(rates.values()) <= 0:
             raise Problem(f"an application moved nothing; its log is in {self._programs.work}")
-        return rates, (kept - kept_before) / passed
+        kept = [status.get("slots_kept_us", 0) / 1e6 for status in (before, after)]
+        think_us = [each.get("think_time_us") for each in after["virtual_pfs"] if each["name"] == "a"]
+        return Measured(rates, (kept[1] - kept[0]) / passed, think_us[0])
 
-    def _counters(self) -> tuple[dict[str, float], float]:
+    def _read_status(self) -> dict:
         self._status.unlink(missing_ok=True)
         self._proxy.signal(signal.SIGUSR1)
         self._proxy.wait_until(self._status.exists, "writing its status")
-        status = read_status(self._status)
-        return {each["name"]: each["done_bytes"] for each in status["virtual_pfs"]}, status.get("slots_kept_us", 0) / 1e6
+        return read_status(self._status)
 
     def _begin(self, names: Sequence[str], stack: contextlib.ExitStack) -> None:
         jobs = {name: self._case.jobs()[name] for name in names}
@@ -159,21 +167,24 @@ def site(binaries: pathlib.Path, work: pathlib.Path, case: Case,
 
 def row(binaries: pathlib.Path, work: pathlib.Path, case: Case, schedulers: Mapping[str, tuple[str, Mapping[str, object]]],
         seconds: float, runs: int) -> Row:
-    """One case with each of the schedulers `fifo`, `off` and `on`."""
-    found: dict[str, list[tuple[dict[str, float], float]]] = {which: [] for which in schedulers}
+    """One case with each of the schedulers `fifo`, `off` and `on`. How many requests the server does at once is not known."""
+    found: dict[str, list[Measured]] = {which: [] for which in schedulers}
     alone = 0.0
     for run in range(runs):
         for which, scheduler in schedulers.items():
             with site(binaries, work / f"{which}{run}", case, scheduler) as one:
                 found[which].append(one.measure(list(USERS), seconds))
                 if which == "fifo" and run == 0:
-                    alone = one.measure(["a"], seconds)[0]["a"]
-    ratio = {which: median([rates["a"] / rates["b"] for rates, _ in found[which]]) for which in found}
-    total = {which: median([sum(rates.values()) for rates, _ in found[which]]) for which in found}
+                    alone = one.measure(["a"], seconds).rates["a"]
+    ratio = {which: median([each.rates["a"] / each.rates["b"] for each in found[which]]) for which in found}
+    total = {which: median([sum(each.rates.values()) for each in found[which]]) for which in found}
+    think_us = [each.think_us for each in found["on"] if each.think_us is not None]
     feasible = min(alone, total["fifo"] * case.weight / (case.weight + 1))
     return dataclasses.asdict(case) | {
-        "size": SIZE, "ratio_off": ratio["off"], "ratio_on": ratio["on"],
+        "size": SIZE, "parallelism": None, "think_us": median(think_us) if think_us else None,
+        "ratio_off": ratio["off"], "ratio_on": ratio["on"],
         "feasible_ratio": feasible / (total["fifo"] - feasible), "total_vs_fifo": total["on"] / total["fifo"],
-        "kept_percent": 100 * median([kept for _, kept in found["on"]]), "mib_per_s": total["on"] / MIB,
+        "idle_percent": 100 * max(1 - total["on"] / total["fifo"], 0.0),
+        "kept_percent": 100 * median([each.kept for each in found["on"]]), "mib_per_s": total["on"] / MIB,
     }
 

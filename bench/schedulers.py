@@ -26,6 +26,9 @@ LIMITS_NS = {
     "tbf": {1000: 150.0, 100_000: 350.0},
     "edf": {1000: 150.0, 100_000: 350.0},
 }
+# What anticipation may add to a request, with flows that keep a queue, have one request each, or think with one request.
+ANTICIPATES = {"sfq+think": "sfq", "sfq+think, 1": "sfq, 1", "sfq+think, away": "sfq, away"}
+MOST_MORE_NS = {1000: 20.0}
 
 
 def check(rows: Sequence[Row], state: str = "") -> list[Row]:
@@ -41,6 +44,16 @@ def check(rows: Sequence[Row], state: str = "") -> list[Row]:
             lines.append(verdict(f"{policy}, {flows} flows{state}", f"<= {limit:.0f} ns or {allowed:.2f} of {YARDSTICK}",
                                  f"{own:.0f} ns, {own / yardstick:.2f} of its {yardstick:.0f} ns",
                                  own <= limit or own / yardstick <= allowed))
+    for policy, without in ANTICIPATES.items():
+        for flows, most in MOST_MORE_NS.items():
+            if (policy, flows) not in measured:
+                continue
+            more, yardstick = measured[policy, flows] - measured[without, flows], measured[YARDSTICK, flows]
+            allowed = most / REFERENCE_NS[flows]
+            lines.append(verdict(f"{policy}, {flows} flows{state}",
+                                 f"<= {most:.0f} ns or {allowed:.2f} of {YARDSTICK} more than {without}",
+                                 f"{more:.0f} ns, {more / yardstick:.2f} of its {yardstick:.0f} ns",
+                                 more <= most or more / yardstick <= allowed))
     return lines
 
 

@@ -10,6 +10,7 @@
 #include <queue>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -43,13 +44,6 @@ constexpr std::uint64_t kPromisedPercent = 50;
 // Each new promise is checked against all others, so more would take minutes to set up.
 constexpr std::uint32_t kMostPromised = 1000;
 constexpr std::uint64_t kAdapTbfCapacityPercent = 125;
-
-struct Settings {
-  std::uint64_t requests = 300'000;  // per measurement
-  std::uint32_t rounds = 7;          // the result is their median
-  std::uint64_t turns = 0;           // turns of every flow before the measurement
-  std::vector<std::uint32_t> flows = {1, 10, 1000, 100'000};
-};
 
 struct Quantile {
   const char* name;
@@ -92,6 +86,7 @@ struct Variant {
   Share (*share)(std::uint32_t flow, std::uint32_t flows);
   bool anticipates = false;
   std::uint32_t queued_per_flow = kQueuedPerFlow;
+  bool thinks = false;  // see PolicyLoad
 };
 
 Share weight_share(std::uint32_t flow, std::uint32_t /*flows*/) {
@@ -133,8 +128,31 @@ constexpr std::array kVariants = {
             .share = weight_share,
             .anticipates = true,
             .queued_per_flow = 1},
+    Variant{.name = "sfq, away",
+            .policy = "sfq",
+            .share = weight_share,
+            .queued_per_flow = 1,
+            .thinks = true},
+    Variant{.name = "sfq+think, away",
+            .policy = "sfq",
+            .share = weight_share,
+            .anticipates = true,
+            .queued_per_flow = 1,
+            .thinks = true},
     Variant{.name = "sfq+limits", .policy = "sfq", .share = constrained_share},
     Variant{.name = "tbf", .policy = "tbf", .share = limited_share},
+};
+
+struct Settings {
+  std::uint64_t requests = 300'000;  // per measurement
+  std::uint32_t rounds = 7;          // the result is their median
+  std::uint64_t turns = 0;           // turns of every flow before the measurement
+  std::vector<std::uint32_t> flows = {1, 10, 1000, 100'000};
+  std::vector<std::string> only = {};  // the names of variants; empty: all
+
+  [[nodiscard]] bool has(const Variant& variant) const {
+    return only.empty() || std::ranges::find(only, variant.name) != only.end();
+  }
 };
 
 SchedulerSettings scheduler_settings(const Variant& variant) {
@@ -149,12 +167,16 @@ SchedulerSettings scheduler_settings(const Variant& variant) {
 
 // Every flow keeps its requests queued. kDepth requests are outstanding and complete in order; of
 // flows with one request each, so many flows have nothing queued.
+//
+// A flow that thinks has one request, and sends the next one half as many steps after an answer as
+// there are flows. So up to half of them are expected at any time. A slot that is kept stays empty.
 class PolicyLoad {
  public:
   PolicyLoad(const Variant& variant, std::uint32_t flows)
       : scheduler_(make_scheduler(variant.policy, scheduler_settings(variant)).value()),
         requests_(flows * variant.queued_per_flow + (variant.queued_per_flow > 1 ? kDepth : 0) +
-                  (flows == 1 ? kDepth : 0)) {
+                  (flows == 1 ? kDepth : 0)),
+        thinking_(variant.thinks ? std::max(flows / 2, 1U) : 0) {
     std::mt19937_64 random(1);
     for (std::uint32_t flow = 0; flow < flows; ++flow) {
       const Result<void> set = scheduler_->set_share(AppId{flow}, variant.share(flow, flows), now_);
@@ -170,6 +192,7 @@ class PolicyLoad {
   }
 
   void one_request() {
+    if (!thinking_.empty()) return one_request_of_a_thinker();
     now_ += kStep;
     IoRequest*& oldest = outstanding_[turn_++ % kDepth];
     scheduler_->complete(*oldest, oldest->cost, now_);
@@ -178,6 +201,20 @@ class PolicyLoad {
   }
 
  private:
+  void one_request_of_a_thinker() {
+    for (bool is_done = false; !is_done; ++turn_) {
+      now_ += kStep;
+      IoRequest*& oldest = outstanding_[turn_ % kDepth];
+      IoRequest*& returns = thinking_[turn_ % thinking_.size()];
+      if (oldest != nullptr) scheduler_->complete(*oldest, oldest->cost, now_);
+      if (returns != nullptr) enqueue(*returns);
+      is_done = oldest != nullptr;
+      returns = std::exchange(oldest, nullptr);
+      for (IoRequest*& free : outstanding_) {
+        if (free == nullptr) free = scheduler_->next(now_).request;
+      }
+    }
+  }
   void enqueue(IoRequest& request) {
     request.arrival = now_;
     scheduler_->enqueue(request, now_);
@@ -194,6 +231,7 @@ class PolicyLoad {
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<IoRequest> requests_;
   IoRequest* outstanding_[kDepth] = {};
+  std::vector<IoRequest*> thinking_;  // a ring; empty unless flows think
   std::size_t turn_ = 0;
   TimePoint now_ = TimePoint{} + std::chrono::seconds(1);
 };
@@ -318,6 +356,7 @@ nlohmann::json run(const Settings& settings) {
     std::map<std::string_view, std::vector<Sample>> samples;
     for (std::uint32_t round = 0; round < settings.rounds; ++round) {
       for (const Variant& variant : kVariants) {
+        if (!settings.has(variant)) continue;
         samples[variant.name].push_back(
             measure(PolicyLoad(variant, flows), settings, flows, clock));
       }
@@ -325,6 +364,7 @@ nlohmann::json run(const Settings& settings) {
     }
     const double yardstick = median(samples[kYardstick]).ns_per_request;
     for (const Variant& variant : kVariants) {
+      if (!settings.has(variant)) continue;
       rows.push_back(row_of(variant.name, flows, median(samples[variant.name]), yardstick));
     }
     rows.push_back(row_of(kYardstick, flows, median(samples[kYardstick]), yardstick));
@@ -373,6 +413,7 @@ int bench(int argc, char** argv) {
       ->check(CLI::Range(0, 1000));
   app.add_option("--flows", settings.flows, "numbers of backlogged flows")
       ->check(CLI::Range(1, 10'000'000));
+  app.add_option("--only", settings.only, "rows of these names only, such as \"sfq+think, 1\"");
   app.add_option("--json", json_file, "write settings and rows to this file");
   app.add_flag("--quick", quick, "fewer rounds and fewer requests");
   CLI11_PARSE(app, argc, argv);

@@ -12,7 +12,7 @@ void Anticipation::grow(std::size_t flows) {
 // Alone, each of the flow's requests takes think.alone() from one to the next. While others are
 // there, too, its part is fair when in that time the work of think.alone() is done in all: then the
 // flow loses no more by the others than all lose together.
-void Anticipation::take_stock(Row& row, std::uint32_t in_flight, Tag lag) {
+void Anticipation::take_stock(Row& row, std::uint32_t in_flight, const StartTag& tag, Tag lag) {
   const Cost done = controller_.work() - std::exchange(row.work, controller_.work());
   const Duration alone = row.think.alone();
   const Duration most = alone * kMostStock;
@@ -21,7 +21,7 @@ void Anticipation::take_stock(Row& row, std::uint32_t in_flight, Tag lag) {
       std::min(in_flight + row.think.thinking(), ThinkTime::kMostThinking));
   row.behind = std::clamp(row.behind + passed * chains - alone, -most, most);
   // While it is not so far behind that it loses claims it gets all that its weight gives it.
-  if (row.behind > Duration::zero() && lag > most_behind() / 4) controller_.is_behind();
+  if (row.behind > Duration::zero() && lag > most_behind(tag) / 4) controller_.is_behind();
 }
 
 void Anticipation::begin_to_expect(std::uint32_t flow, Tag tag) {

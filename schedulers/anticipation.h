@@ -32,6 +32,8 @@ class Anticipation {
   // How far a flow may be behind v, in requests of the flow whose requests move v the most. Without
   // an overflow of tags if these are of kMaxCost.
   static constexpr Tag kMostBehind = 16;
+  // How much more than its weight's part a claim may bring, in requests as large as any lately.
+  static constexpr Cost kMostClaim = 64;
   static constexpr Tag kMostStep = StartTag::kRebaseAt / 4 / kMostBehind;
 
   explicit Anticipation(const AnticipationSettings& settings)
@@ -41,13 +43,14 @@ class Anticipation {
 
   // A request came; `in_flight` of its flow counts it, and the flow is `lag` behind v. True: it
   // came back as expected.
-  bool arrived(std::uint32_t flow, std::uint32_t in_flight, Tag lag, TimePoint now) {
+  bool arrived(std::uint32_t flow, std::uint32_t in_flight, const StartTag& tag, Tag lag,
+               TimePoint now) {
     if (expected_.contains(flow)) expected_.erase(flow);
     Row& row = rows_[flow];
     const bool as_expected = row.think.arrived(in_flight, now);
     if (keeps_ && row.was_expected) {
       // While it is not behind v it gets all that its weight gives it.
-      lag > 0 ? take_stock(row, in_flight, lag) : void(row.work = controller_.work());
+      lag > 0 ? take_stock(row, in_flight, tag, lag) : void(row.work = controller_.work());
     }
     return as_expected;
   }
@@ -57,6 +60,7 @@ class Anticipation {
     row.think.sent(controller_.time_of(at_server_), now);
     at_server_ += cost;
     step_ = amount > step_ ? amount : step_ - (step_ - amount) / 1024;
+    largest_ = cost > largest_ ? cost : largest_ - (largest_ - cost) / 1024;
   }
   struct Done {
     Cost cost = 0;
@@ -83,6 +87,10 @@ class Anticipation {
     if (kept_for_ == flow) end_keep(now);
   }
   [[nodiscard]] bool expects(std::uint32_t flow) const { return expected_.contains(flow); }
+  // Whether the flow's next request would have a claim if it came now.
+  [[nodiscard]] bool may_return(std::uint32_t flow, TimePoint now) const {
+    return rows_[flow].think.may_return(now);
+  }
   void forget_all();
   // The flow has ended; the next one of its number begins anew.
   void remove(std::uint32_t flow, TimePoint now);
@@ -92,8 +100,11 @@ class Anticipation {
     for (std::size_t line = 0; line < sizeof(Row); line += 64) __builtin_prefetch(lines + line);
   }
 
-  // The most that a flow which comes back may be behind v.
-  [[nodiscard]] Tag most_behind() const { return kMostBehind * std::min(step_, kMostStep); }
+  // The most that a flow of this weight may be behind v when it comes back.
+  [[nodiscard]] Tag most_behind(const StartTag& of) const {
+    return std::min(kMostBehind * std::min(step_, kMostStep),
+                    of.amount_of(std::min(kMostClaim * largest_, kMaxCost)));
+  }
 
   // Whether somebody may be expected that has a smaller tag than `tag`, the smallest queued one.
   [[nodiscard]] bool is_before(Tag tag) const {
@@ -138,7 +149,7 @@ class Anticipation {
   static constexpr int kMostStock = 8;  // requests alone
 
   // Another request of an expected flow.
-  void take_stock(Row& row, std::uint32_t in_flight, Tag lag);
+  void take_stock(Row& row, std::uint32_t in_flight, const StartTag& tag, Tag lag);
   void begin_to_expect(std::uint32_t flow, Tag tag);
   void end_keep(TimePoint now);
   [[nodiscard]] Duration kept(std::uint32_t flow, TimePoint now) const;
@@ -149,6 +160,7 @@ class Anticipation {
   FlowHeap expected_;   // by the start tag of the next request
   Cost at_server_ = 0;  // of all requests that are outstanding
   Tag step_ = 0;        // the largest cost / weight lately
+  Cost largest_ = 0;    // the largest cost lately
   std::uint32_t kept_for_ = kNobody;
   TimePoint kept_since_ = {};
   Duration kept_in_all_ = {};

@@ -14,8 +14,9 @@ namespace vpfs {
 // class of one Scheduler.
 enum class HoldReason : std::uint8_t {
   limit,          // its flow's own limit does not allow it yet
-  share,          // the limit allows it; the last request sent was of its own traffic class
-  depth,          // the limit allows it and nothing was sent since: the server has no room
+  share,          // the limit allows it; the last request sent was of its own traffic class, or a
+                  // slot was kept for another flow
+  depth,          // the limit allows it and nothing of that was since: the server has no room
   traffic_class,  // as share, but the last request sent was of another traffic class
 };
 inline constexpr std::array kHoldReasons = {HoldReason::limit, HoldReason::share, HoldReason::depth,
@@ -78,6 +79,10 @@ class HoldClock {
     }
   }
 
+  // A request of this policy that has room is kept back for another flow of it. Until a request is
+  // sent this is as if the other one's had been.
+  void kept_back(TimePoint now) { sent(true, now); }
+
   // Times of limits are from now on by a clock that is `ahead` of `now`. REQUIRES: no limit moves
   // to before `now`.
   void set_limit_clock(Duration ahead) { limit_clock_ahead_ = ahead; }
@@ -100,8 +105,8 @@ class HoldClock {
   enum class State : std::uint8_t {
     none,     // no head
     limited,  // until `until`; then like fresh
-    fresh,    // nothing was sent since the limit allowed it
-    passed,   // something was sent since
+    fresh,    // nothing was sent, or kept back, since the limit allowed it
+    passed,   // something was
   };
   // Kept apart from the policy's own flow, which would outgrow its cache line. The beginning of a
   // state takes the time off the state's counter, and its end adds the time.

@@ -82,7 +82,10 @@ Scheduler::Choice Scheduler::choose(TimePoint now) {
   if (has_classes()) return choose_among_classes(now);
   Policy& policy = *classes_.front().policy;
   const Policy::Head head = policy.head(now);
-  if (head.kept_back != nullptr && !gate_.admits(head.kept_back->cost)) policy.has_no_room(now);
+  if (head.kept_back != nullptr) {
+    gate_.admits(head.kept_back->cost) ? classes_.front().holds->kept_back(now)
+                                       : policy.has_no_room(now);
+  }
   return {.request = head.request, .until = head.until, .kept_back = head.kept_back};
 }
 

@@ -44,9 +44,10 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   }
   Flow& flow = flows_[index];
   take_out(index);
+  const bool was_expected = anticipation_ && anticipation_->expects(index);
   if (anticipation_) anticipation_->forget(index, now);
   flow.set_weight(share.weight);
-  flow.has_limit = limits_.limited(app);
+  const bool had_limit = std::exchange(flow.has_limit, limits_.limited(app));
   if (flow.has_limit) limited_.grow(flows_.size());
   tell_backlog(flow, index, now);
   const bool had_min = std::exchange(flow.has_min, share.min.count > 0);
@@ -58,8 +59,12 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
     // Service beyond the weight is not taken off later service by weight alone.
     flow.tag = std::min(flow.tag, virtual_time_);
   }
-  if (flow.queue.empty()) return {};
-  flow.tag = std::max(flow.tag, virtual_time_);  // v may have passed it where a limit held it back
+  if (flow.queue.empty()) {
+    if (was_expected) expect(flow, index);
+    return {};
+  }
+  // v may have passed it where a limit held it back. A claim stays, as far as the weight lets it.
+  flow.tag = std::max(flow.tag, tag_of_first(flow, anticipation_ && !had_limit));
   place(index, now);
   return {};
 }
@@ -87,8 +92,12 @@ void Sfq::remove(AppId app, TimePoint now) {
   if (index < debts_.size()) debts_[index] = {};
   (void)set_share(app, {}, now);
   Flow& flow = flows_[index];
-  flow.tag = std::min(flow.tag, virtual_time_);
-  if (!flow.queue.empty()) place(index, now);
+  if (flow.queue.empty()) {
+    flow.tag = std::min(flow.tag, virtual_time_);
+    return;
+  }
+  flow.tag = virtual_time_;
+  place(index, now);
 }
 
 void Sfq::enqueue(IoRequest& request, TimePoint now) {
@@ -99,7 +108,7 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
   const bool as_expected =
       anticipation_ &&
       anticipation_->arrived(std::to_underlying(request.app),
-                             flow.account.queued + flow.account.outstanding,
+                             flow.account.queued + flow.account.outstanding, flow,
                              StartTag::subtract_to_zero(virtual_time_, flow.tag), now);
   if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front()->next_queued);
   if (joined != Joined::as_head) {
@@ -127,7 +136,7 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
 
 Sfq::Tag Sfq::tag_of_first(const Flow& flow, bool as_expected) const {
   if (!as_expected || flow.has_limit || flow.has_min) return virtual_time_;
-  const Tag least = StartTag::subtract_to_zero(virtual_time_, anticipation_->most_behind());
+  const Tag least = StartTag::subtract_to_zero(virtual_time_, anticipation_->most_behind(flow));
   return std::max({flow.tag, least, idle_time_});
 }
 
@@ -223,7 +232,9 @@ Policy::Head Sfq::head(TimePoint now) {
     const std::uint32_t index = by_reservation_ ? reserved_.top() : ready_.top();
     if (anticipation_) {
       const TimePoint until = by_reservation_ ? TimePoint::min() : slot_kept_until(now);
-      if (until > now) return {.until = until, .kept_back = flows_[index].queue.front()};
+      if (until > now) {
+        return {.until = std::min(until, next_change()), .kept_back = flows_[index].queue.front()};
+      }
       anticipation_->slot_is_used(now);
     }
     if (!flows_[index].has_limit || !limits_.may_have_changed() || allowed_at(index, now) <= now) {
@@ -231,6 +242,14 @@ Policy::Head Sfq::head(TimePoint now) {
     }
     place_again(index, now);
   }
+}
+
+TimePoint Sfq::next_change() const {
+  TimePoint next = kNever;
+  for (const FlowHeap* heap : {&limited_, &reserved_, &indebted_}) {
+    if (!heap->empty()) next = std::min(next, time_of(heap->top_tag()));
+  }
+  return next;
 }
 
 TimePoint Sfq::slot_kept_until(TimePoint now) {

@@ -73,9 +73,9 @@ namespace vpfs {
 // kMostReports of the largest of the last reports. Where totals can be fair, each report is paid
 // before the next one comes.
 //
-// Anticipation, if it is on: a flow that comes back as soon as expected goes on from its last
-// finish tag, at most Anticipation::most_behind() behind v, and slots may be kept for it. Flows
-// with a limit or a minimum are as without.
+// Anticipation, if it is on: a flow that is trusted to come back soon goes on from its last finish
+// tag, at most Anticipation::most_behind() behind v, and slots may be kept for it. Flows with a
+// limit or a minimum are as without.
 //
 // Arithmetic. Tags are fixed point with kFractionBits, remainders of the division are carried to
 // the flow's next request. S of a head that was moved out of the order is at most kMaxCost and one
@@ -207,6 +207,8 @@ class Sfq final : public Policy {
   // Until when a slot is kept for a flow that would go before all that are ready; a time not after
   // `now`: none is.
   [[nodiscard]] TimePoint slot_kept_until(TimePoint now);
+  // When time alone changes what may go, or in which order.
+  [[nodiscard]] TimePoint next_change() const;
   void expect(const Flow& flow, std::uint32_t index);
   void expect_by_new_tag(std::uint32_t index);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);

@@ -50,17 +50,26 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
   Debt& debt = debts_[index];
   debt.delay = std::clamp(delay, Duration::zero(), kLongestDelay);
   if (!debt.take_report(std::min(cost, kMaxCost))) return;
-  flow.tag = std::max(flow.tag, virtual_time_);
+  const bool has_head = !flow.queue.empty();
+  // What its limit holds back has no claim. Nor has who has nothing here, unless he comes back
+  // soon.
+  const bool may_claim =
+      anticipation_ && (has_head || anticipation_->may_return(index, now)) && !flow.has_limit;
+  flow.tag = std::max(flow.tag, tag_of_first(flow, may_claim));
+  // Service elsewhere takes from the claim first.
+  const Tag claim = StartTag::subtract_to_zero(virtual_time_, flow.tag);
   const Tag all = flow.next_amount(std::min(debt.span.elsewhere, kMaxCost));
   const Tag charged = debt.span.charged;
   debt.close_span(all);
-  Tag before = flow.in_debt ? flow.tag - tag_without_debt(index) : 0;
+  Tag before = flow.in_debt && claim == 0 ? flow.tag - tag_without_debt(index) : 0;
   const Tag part = debt.is_charged_well() ? kGently : 1;
   if (debt.is_learning()) {
     // Nothing could be charged in advance for that time.
   } else if (all >= charged) {
-    const Tag room = StartTag::subtract_to_zero(debt.most, before);
-    before += move_ahead(flow, std::min((all - charged) / part, room), ahead(flow, kMaxCost));
+    const Tag room = StartTag::subtract_to_zero(debt.most, before) + claim;
+    const Tag moved =
+        move_ahead(flow, std::min((all - charged) / part, room), ahead(flow, kMaxCost));
+    before += StartTag::subtract_to_zero(moved, claim);
   } else {
     const Tag over = (charged - all) / part;
     const Tag back = std::min(over, before);
@@ -69,13 +78,14 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
     debt.overcharged = std::min(debt.overcharged + (over - back), debt.most);
   }
   debt.owed = before;
-  if (debt.owed == 0) {
-    if (std::exchange(flow.in_debt, false) && !flow.queue.empty()) place_again(index, now);
+  if (!has_head) {
+    flow.in_debt = debt.owed > 0;
+    expect_by_new_tag(index);
     return;
   }
-  if (flow.queue.empty()) {
-    flow.in_debt = true;
-    expect_by_new_tag(index);
+  if (debt.owed == 0) {
+    if (std::exchange(flow.in_debt, false)) return place_again(index, now);
+    if (claim > 0 && ready_.contains(index)) tag_has_changed(index);
     return;
   }
   const TimePoint due = debt_lets_go_at(index, now);
@@ -125,14 +135,16 @@ void Sfq::charge_in_advance(Flow& flow, std::uint32_t index, const IoRequest& re
   debt.sent.charged = std::min(debt.sent.charged + more + less, kMostOwed);
   if (more == 0) return;
   flow.tag += more;
-  debt.owed = before + more;
-  flow.in_debt = true;
+  // A flow that came back as expected may be behind v even so.
+  debt.owed = std::min(before + more, StartTag::subtract_to_zero(flow.tag, virtual_time_));
+  flow.in_debt = debt.owed > 0;
 }
 
 void Sfq::forget_elsewhere(TimePoint now) {
   for (std::uint32_t index = 0; index < debts_.size(); ++index) {
     Flow& flow = flows_[index];
     if (flow.in_debt) flow.tag = tag_without_debt(index);
+    expect_by_new_tag(index);
     debts_[index] = {};
     if (std::exchange(flow.in_debt, false) && !flow.queue.empty()) place_again(index, now);
   }

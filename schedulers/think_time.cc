@@ -15,7 +15,7 @@ bool ThinkTime::returned(TimePoint now) {
   forget_oldest();
   const bool was_given_up = std::exchange(is_given_up_, false);
   const bool in_time = is_known_ && took <= limit() && !was_given_up;
-  const bool is_awaited = is_known_ && took <= patience();
+  const bool is_awaited = is_known_ && took <= kLongest;
   const bool had_trust = is_trusted();
   // A long pause moves the estimate no further than the first late moment does.
   learn(is_known_ ? std::min(took, limit()) : took);

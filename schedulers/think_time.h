@@ -18,8 +18,9 @@ namespace vpfs {
 //
 // A flow that comes back in time gains trust, and one that does not loses kLost times as much: who
 // misses more than one time of five is never trusted for long. A new flow begins without trust.
-// Every client is late at times, though, since some other program had its processor: a flow with a
-// good record stays trusted, and keeps its place in the order if it comes before it is given up.
+// Every client is late at times, though: some other program had its processor, or it began its next
+// file. A flow with a good record stays trusted, and keeps its place in the order if it comes
+// within kLongest.
 class alignas(64) ThinkTime {
  public:
   // Answers without a successor that are remembered.
@@ -29,10 +30,10 @@ class alignas(64) ThinkTime {
   static constexpr std::int8_t kLost = 4;
   static constexpr std::int8_t kMostLost = 64;
   static constexpr std::int8_t kMostTrust = 8;
-  // A flow is late after one limit(), and is given up after so many, or after kLongest.
+  // A flow is late after one limit(). After so many, or after kLongest, nobody waits for it.
   static constexpr int kPatience = 8;
 
-  // A request came; `in_flight` counts it. True: the flow is trusted, and is not given up.
+  // A request came; `in_flight` counts it. True: the flow is trusted and came within kLongest.
   bool arrived(std::uint32_t in_flight, TimePoint now) {
     most_in_flight_ = std::max(most_in_flight_, in_flight);
     return thinking_ > 0 && returned(now);
@@ -48,6 +49,10 @@ class alignas(64) ThinkTime {
   // Nothing came until given_up_at().
   void gave_up(TimePoint now);
 
+  // Whether arrived() would be true now, or may be later.
+  [[nodiscard]] bool may_return(TimePoint now) const {
+    return is_trusted() && (thinking_ == 0 || age(now) <= kLongest);
+  }
   [[nodiscard]] bool is_trusted() const { return trust_ >= 0 && limit() <= kLongest; }
   // When the next request comes at the earliest, as a rule; from when it is late; and when it is
   // not waited for any more. `outstanding` requests of the flow are at the data server. REQUIRES:
@@ -76,13 +81,20 @@ class alignas(64) ThinkTime {
  private:
   // Times of answers are kept in units of 64 ns, modulo 2^32 (275 s).
   static constexpr int kTickBits = 6;
+  static constexpr auto kNearlyWrapped = Duration(std::int64_t{1} << (31 + kTickBits));
   static constexpr Duration kSlack = std::chrono::microseconds(20);
 
   [[nodiscard]] static std::uint32_t tick_of(TimePoint time) {
     return static_cast<std::uint32_t>(time.time_since_epoch().count() >> kTickBits);
   }
+  [[nodiscard]] static TimePoint time_of_tick(TimePoint within) {
+    constexpr std::int64_t kTick = std::int64_t{1} << kTickBits;
+    return within - Duration(within.time_since_epoch().count() & (kTick - 1));
+  }
   // Since the oldest answer without a successor. REQUIRES: there is one.
   [[nodiscard]] Duration age(TimePoint now) const {
+    // The answer came after its request was sent. So an age that has wrapped is known.
+    if (const Duration most = now - last_sent_; most > kNearlyWrapped) return most;
     const std::uint32_t ticks = tick_of(now) - answers_[first_];
     return Duration(std::int64_t{ticks} << kTickBits);
   }
@@ -93,7 +105,7 @@ class alignas(64) ThinkTime {
   // When the thinking that ends next begins.
   [[nodiscard]] TimePoint begin_of_next(Duration response, std::uint32_t outstanding,
                                         TimePoint now) const {
-    if (thinking_ > 0) return now - age(now);
+    if (thinking_ > 0) return time_of_tick(now) - age(now);  // the same whenever it is asked
     // The oldest of several is a part of their way ahead of the last one.
     return last_sent_ + response / std::max(outstanding, 1U);
   }

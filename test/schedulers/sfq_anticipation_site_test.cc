@@ -140,11 +140,15 @@ TEST(SfqAnticipationSite, WeightsAndLimitsOfACoordinatorHoldAndNoSlotIsKeptForAL
   simulation.run_until(TimePoint(20s));
   EXPECT_NEAR(meter.ratio(1, 10s), 1, 0.06);
 
-  // Weights that change with every cycle take nothing away.
+  // Weights that change with every cycle take nothing away: half of the time it has a half, and
+  // half of the time two thirds.
+  double changing[2] = {};
   for (int cycle = 0; cycle < 300; ++cycle) {
     simulation.set_weight(0, 1 + static_cast<std::uint32_t>(cycle % 2));
-    simulation.run_until(simulation.now() + 50ms);
+    const auto bytes = meter.bytes(2, 1, 50ms);
+    for (std::size_t app = 0; app < 2; ++app) changing[app] += bytes[app][0];
   }
+  EXPECT_NEAR(changing[0] / (changing[0] + changing[1]), 7.0 / 12, 0.02);
   simulation.set_weight(0, 1);
 
   // While it is limited, nobody waits for it: the limit says when it goes.

@@ -116,6 +116,28 @@ TEST(SfqAnticipation, AClientThatIsLateAtTimesKeepsItsShare) {
   }
 }
 
+// Copies of many files, one request at a time: a new file takes much longer to begin than the next
+// request of the same one. The others use that time, and the claim is there for what was missed.
+TEST(SfqAnticipation, AClientThatPausesForEachFileKeepsItsShare) {
+  for (const Duration gap : std::vector<Duration>{20ms, 40ms}) {
+    for (const Duration think : std::vector<Duration>{200us, 1ms}) {
+      const auto scheduler = anticipating(8);
+      FlowWork copies = work(1, 1, think);
+      copies.least_size = copies.most_size = kMiB;
+      copies.think_spread = think / 2;
+      copies.late_one_in = 64;
+      copies.late = gap;
+      FlowWork others = work(1, 16);
+      others.least_size = others.most_size = kMiB;
+      FlowSimulation simulation(*scheduler, {.cost_per_second = 200 * kMiB}, {copies, others}, 1);
+      const std::vector<double> bytes = served(simulation, 2, 5s, 60s);
+      EXPECT_NEAR(bytes[0] / bytes[1], 0.97, 0.03)
+          << "gap " << gap / 1ms << " ms, think " << think / 1us << " us";
+      EXPECT_GE(bytes[0] + bytes[1], 0.96 * 60 * 200 * kMiB);
+    }
+  }
+}
+
 // Here all requests are at the server for most of the time, so nobody waits when the work that was
 // kept back is missed.
 TEST(SfqAnticipation, TheLossIsBoundedAlsoWhereHardlyAnythingWaits) {
@@ -321,6 +343,45 @@ TEST(SfqAnticipation, ADepthThatFindsItselfIsNotDisturbedByClaims) {
   EXPECT_GE(total[1], 0.98 * total[0]);
 }
 
+// While a slot is kept, a minimum may fall due and a limit may allow its head.
+TEST(SfqAnticipation, WhatFallsDueWhileASlotIsKeptGoesInTime) {
+  FlowWork promised = work(1, 8);
+  promised.share.min = {40 * kMiB};
+  FlowWork limited = work(100, 4);
+  limited.share.rate = {30 * kMiB};
+  limited.share.burst = {256 * kKiB};
+  FlowWork late = work(20, 1, 2ms);
+  late.late_one_in = 8;
+  for (const FlowWork& third : {promised, limited}) {
+    const auto scheduler = anticipating(4, 500);
+    FlowSimulation simulation(*scheduler, kServer, {late, work(1, 16), third}, 1);
+    simulation.run(10s);
+    EXPECT_GT(scheduler->server(simulation.now()).get<Duration>("slots_kept"), 100ms);
+    EXPECT_EQ(simulation.late_answers(), 0U);
+  }
+}
+
+TEST(SfqAnticipation, AWeightThatChangesTakesNoSlotAway) {
+  const auto scheduler = anticipating(4);
+  FlowSimulation simulation(*scheduler, kServer, {work(8, 1, 400us), work(1, 16)}, 1);
+  simulation.run(2s);
+  int expected = 0;
+  for (int i = 0; i < 100; ++i) {
+    simulation.run(330us);
+    const auto expects = [&] {
+      return scheduler->server(simulation.now()).integer("expected_flows");
+    };
+    const auto before = expects();
+    expected += before == 1 ? 1 : 0;
+    for (const std::uint32_t app : {0U, 1U}) {
+      ASSERT_TRUE(scheduler->set_share(AppId{app}, {.weight = app == 0 ? 8U : 1U}, simulation.now())
+                      .has_value());
+    }
+    EXPECT_EQ(expects(), before);
+  }
+  EXPECT_GT(expected, 50);
+}
+
 TEST(SfqAnticipation, AllocatesNothing) {
   const auto scheduler = anticipating(4);
   const auto set = [&](std::uint32_t app) {
@@ -359,6 +420,60 @@ TEST(SfqAnticipation, AllocatesNothing) {
     }
   }
   EXPECT_EQ(allocation_count(), before);
+  EXPECT_GT(scheduler->server(now).get<Duration>("slots_kept").value(), Duration::zero());
+}
+
+// Flows with limits, with minimums, in debt and with neither, some of which think.
+TEST(SfqAnticipation, AllocatesNothingBesideLimitsMinimumsAndDebts) {
+  constexpr std::uint32_t kFlows = 200;
+  const auto scheduler = anticipating(8);
+  TimePoint now = TimePoint{} + 1s;
+  const auto set = [&](std::uint32_t flow) {
+    Share share = {.weight = 1 + flow % 50};
+    if (flow % 5 == 1) share.rate = {4 * kMiB};
+    if (flow % 5 == 2) share.min = {kMiB};
+    ASSERT_TRUE(scheduler->set_share(AppId{flow}, share, now).has_value());
+    // Room for what reports will need.
+    scheduler->served_elsewhere(AppId{flow}, 0, 10ms, now);
+  };
+  for (std::uint32_t flow = 0; flow < kFlows; ++flow) set(flow);
+  std::vector<IoRequest> requests(2 * std::size_t{kFlows});
+  std::vector<IoRequest*> away;
+  std::vector<IoRequest*> at_server;
+  away.reserve(requests.size());
+  at_server.reserve(requests.size());
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    requests[i] = {.app = AppId{i % kFlows}, .cost = 64 * kKiB};
+    away.push_back(&requests[i]);
+  }
+  std::mt19937_64 random(1);
+  const std::uint64_t before = allocation_count();
+  std::uint64_t sent = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    now += 50us;
+    // Half of the flows return in the order in which they were answered, after about as long.
+    for (int more = 0; more < 2 && away.size() > requests.size() / 4; ++more) {
+      IoRequest& request = *away.front();
+      away.erase(away.begin());
+      request.arrival = now;
+      scheduler->enqueue(request, now);
+    }
+    while (IoRequest* const request = scheduler->next(now).request) {
+      at_server.push_back(request);
+      ++sent;
+    }
+    if (!at_server.empty()) {
+      IoRequest* const done = at_server.front();
+      at_server.erase(at_server.begin());
+      scheduler->complete(*done, random() % 4 == 0 ? done->cost / 2 : done->cost, now);
+      away.push_back(done);
+    }
+    const auto flow = static_cast<std::uint32_t>(random() % kFlows);
+    if (i % 10 == 0) scheduler->served_elsewhere(AppId{flow}, random() % kMiB, 10ms, now);
+    if (i % 1000 == 0) (void)scheduler->set_share(AppId{flow}, {.weight = 1 + flow % 50}, now);
+  }
+  EXPECT_EQ(allocation_count(), before);
+  EXPECT_GT(sent, 30'000U);
   EXPECT_GT(scheduler->server(now).get<Duration>("slots_kept").value(), Duration::zero());
 }
 

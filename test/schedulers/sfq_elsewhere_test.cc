@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedulers/anticipation_settings.h"
 #include "schedulers/registry.h"
 #include "test/support/flow_simulation.h"
 
@@ -436,6 +437,85 @@ TEST_F(SfqElsewhereTest, ADebtNeverGivesAFlowMoreThanItsWeight) {
     EXPECT_LE(first, 2000 / 101 + 2);
     EXPECT_GE(first, 2000 / 101 - 2) << "and little less, for a few bytes";
   }
+}
+
+// Flow 0 has a weight of 4 and one request at a time, beside flow 1 with a queue, until it is as
+// far behind as it may be: 64 requests of its own.
+class SfqElsewhereClaimsTest : public SfqElsewhereTest {
+ protected:
+  // `learns`: the next report does no more than teach how much comes from elsewhere.
+  void begin(bool learns) {
+    SchedulerSettings settings = {.depth = {.requests = 1}};
+    settings.own.set(AnticipationSettings{.on = true, .max_loss = 0});
+    make(settings);
+    share(0, 4);
+    share(1, 1);
+    if (learns) elsewhere(0, 0);
+    add(1, 300);
+    IoRequest* at_server = scheduler_->next(now_).request;
+    for (int i = 0; i < 100; ++i) {
+      now_ += 200us;
+      if (i % 2 == 0) add(0, 1);
+      now_ += 800us;
+      scheduler_->complete(*at_server, at_server->cost, now_);
+      at_server = scheduler_->next(now_).request;
+    }
+    scheduler_->complete(*at_server, at_server->cost, now_);
+    now_ += 200us;
+  }
+  // How many requests of flow 0 go before the first one of flow 1.
+  int first_ones() {
+    for (int count = 0;; ++count) {
+      if (serve(1) == 0) return count;
+    }
+  }
+};
+
+TEST_F(SfqElsewhereClaimsTest, WithoutReportsTheClaimIsThere) {
+  begin(false);
+  add(0, 100);
+  EXPECT_NEAR(first_ones(), 64, 5);
+}
+
+TEST_F(SfqElsewhereClaimsTest, AReportThatLeavesNothingOwedLeavesTheClaimOfWhoIsAwaited) {
+  begin(true);
+  elsewhere(0, 100 * kMiB);
+  add(0, 100);
+  EXPECT_NEAR(first_ones(), 64, 5);
+}
+
+TEST_F(SfqElsewhereClaimsTest, AReportThatLeavesNothingOwedLeavesTheClaimOfWhoIsBehind) {
+  begin(true);
+  add(0, 100);
+  elsewhere(0, 100 * kMiB);
+  EXPECT_NEAR(first_ones(), 64, 5);
+}
+
+TEST_F(SfqElsewhereClaimsTest, ServiceElsewhereIsTakenFromTheClaimFirst) {
+  for (const bool is_there : {false, true}) {
+    begin(false);
+    if (is_there) add(0, 100);
+    elsewhere(0, 40 * kMiB);
+    if (!is_there) add(0, 100);
+    EXPECT_NEAR(first_ones(), 24, 5) << is_there;
+  }
+}
+
+TEST_F(SfqElsewhereClaimsTest, WhoCameBackTooLateHasNoClaimAndOwesWhatHeGotElsewhere) {
+  begin(false);
+  now_ += 10s;
+  elsewhere(0, 40 * kMiB);
+  add(0, 100);
+  EXPECT_EQ(first_ones(), 0);
+  EXPECT_EQ(serve(8), 0);
+}
+
+TEST_F(SfqElsewhereClaimsTest, WeightsThatChangeLeaveTheClaim) {
+  begin(false);
+  add(0, 100);
+  share(0, 2);
+  share(0, 4);
+  EXPECT_NEAR(first_ones(), 64, 5);
 }
 
 }  // namespace

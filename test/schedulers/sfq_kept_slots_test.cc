@@ -20,6 +20,8 @@ constexpr std::uint64_t kLargest = 256 * kKiB;
 // answer, and one with many requests of different sizes. Time goes by in steps.
 class KeptSlots {
  public:
+  static constexpr Duration kStep = 20us;
+
   KeptSlots(Depth depth, std::uint64_t least_in_a_request, bool has_minimum, std::uint64_t seed)
       : depth_(depth), least_(least_in_a_request), random_(seed) {
     SchedulerSettings settings = {.depth = depth};
@@ -69,6 +71,9 @@ class KeptSlots {
   }
 
   [[nodiscard]] Duration kept() const { return kept_; }
+  [[nodiscard]] bool is_keeping() const { return counted_last_; }
+  // For how long the head of the others was held, up to the end of this step.
+  [[nodiscard]] HoldTimes held() const { return scheduler_->held(kOthers, now_ + kStep); }
   [[nodiscard]] Duration reported() const {
     return scheduler_->server(now_ + kStep).get<Duration>("slots_kept").value();
   }
@@ -76,7 +81,6 @@ class KeptSlots {
  private:
   static constexpr AppId kThinks = AppId{0};
   static constexpr AppId kOthers = AppId{1};
-  static constexpr Duration kStep = 20us;
 
   [[nodiscard]] Cost counted(Cost cost) const {
     return std::min(cost, depth_.cost - depth_.cost / 2);
@@ -132,6 +136,24 @@ TEST(SfqKeptSlots, OnlyTheTimeCountsInWhichARequestWouldHaveGone) {
         if (!has_minimum && least == kLargest) EXPECT_GT(slots.kept(), 10ms);
       }
     }
+  }
+}
+
+// The head that is kept back waits for another flow and not for room at the server.
+TEST(SfqKeptSlots, WhoIsKeptBackIsHeldByTheSharesOfOthers) {
+  for (const std::uint32_t depth : {1U, 8U}) {
+    KeptSlots slots({.requests = depth}, kLargest, false, 1);
+    HoldTimes before = slots.held();
+    for (int i = 0; i < 200'000; ++i) {
+      slots.step();
+      const HoldTimes now = slots.held();
+      if (slots.is_keeping()) {
+        EXPECT_EQ(now.share - before.share, KeptSlots::kStep);
+        EXPECT_EQ(now.depth, before.depth);
+      }
+      before = now;
+    }
+    EXPECT_GT(slots.kept(), 10ms);
   }
 }
 

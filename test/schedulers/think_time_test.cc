@@ -1,5 +1,7 @@
 #include "schedulers/think_time.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace vpfs {
@@ -100,7 +102,8 @@ TEST_F(ThinkTimeTest, WhoIsLateTooOftenIsNotTrusted) {
 
 TEST_F(ThinkTimeTest, MissesTakeTheTrustForAWhile) {
   turns(100, 200us);
-  for (int i = 0; i < 4; ++i) EXPECT_FALSE(turn(50ms)) << "too late";
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(turn(50ms)) << "late, and trusted until now";
+  for (int i = 0; i < 2; ++i) turn(50ms);
   EXPECT_FALSE(time_.is_trusted());
   int until_trusted = 0;
   while (!time_.is_trusted() && until_trusted < 100) {
@@ -120,8 +123,16 @@ TEST_F(ThinkTimeTest, AMissCountsOnceWhetherItIsNoticedBeforeOrAfter) {
   for (int i = 0; i < 10; ++i) time_.gave_up(now_);
   EXPECT_TRUE(time_.is_trusted());
   now_ += 1us;
-  EXPECT_FALSE(time_.arrived(1, now_));
+  EXPECT_TRUE(time_.arrived(1, now_));
   EXPECT_TRUE(time_.is_trusted());
+}
+
+// A client that begins its next file.
+TEST_F(ThinkTimeTest, WhoIsLateForAHundredMillisecondsKeepsItsPlace) {
+  turns(100, 200us);
+  EXPECT_TRUE(turn(99ms));
+  turns(100, 200us);
+  EXPECT_FALSE(turn(101ms));
 }
 
 TEST_F(ThinkTimeTest, AServerThatIsLateIsNotTheFlowsMiss) {
@@ -134,6 +145,14 @@ TEST_F(ThinkTimeTest, AServerThatIsLateIsNotTheFlowsMiss) {
 TEST_F(ThinkTimeTest, LongThinkersAreNeverWaitedFor) {
   turns(200, 150ms);
   EXPECT_FALSE(time_.is_trusted());
+}
+
+// Times of answers are kept modulo 2^32 units.
+TEST_F(ThinkTimeTest, WhoComesBackAfterMinutesIsNotInTime) {
+  for (const Duration more : std::vector<Duration>{0us, 200us, 137s, 138s}) {
+    turns(100, 200us);
+    EXPECT_FALSE(turn((Duration(64) * (std::int64_t{1} << 32)) + more)) << more / 1us << " us";
+  }
 }
 
 TEST_F(ThinkTimeTest, ClientsThatWentAreForgotten) {

@@ -38,6 +38,7 @@ class DriftWatch {
       const Wide drift = difference(party, other);
       both.least = std::min(both.least, drift);
       both.most = std::max(both.most, drift);
+      both.worst = std::max(both.worst, both.most - both.least);
       const Party& one = parties_[party];
       const Party& two = parties_[other];
       const Wide unit = Wide{one.largest} * two.weight + Wide{two.largest} * one.weight;
@@ -49,6 +50,11 @@ class DriftWatch {
   // The largest |W_f/w_f - W_g/w_g| / (c_f/w_f + c_g/w_g) (c: largest cost charged so far). Theory:
   // at most D + 1 [SFQD].
   [[nodiscard]] double worst() const { return worst_; }
+  // The largest |W_f/w_f - W_g/w_g| of two parties.
+  [[nodiscard]] double worst(std::size_t f, std::size_t g) const {
+    const Pair& both = pairs_[std::min(f, g) * parties_.size() + std::max(f, g)];
+    return static_cast<double>(both.worst) / parties_[f].weight / parties_[g].weight;
+  }
 
  private:
   __extension__ using Wide = __int128;
@@ -63,6 +69,7 @@ class DriftWatch {
     bool watched = false;
     Wide least = 0;
     Wide most = 0;
+    Wide worst = 0;  // most - least, over all intervals
   };
 
   Pair& pair(std::size_t f, std::size_t g) {

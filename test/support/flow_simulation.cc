@@ -71,6 +71,14 @@ bool FlowSimulation::active(const FlowWork& work) const {
   return (now().time_since_epoch() - work.first) % (work.active + work.pause) < work.active;
 }
 
+std::uint32_t FlowSimulation::wanted(const FlowWork& work) const {
+  if (work.serial == Duration::zero()) return work.outstanding;
+  const Duration since = now().time_since_epoch() - work.first;
+  const bool repeats = work.pause > Duration::zero();
+  const Duration in_cycle = repeats ? since % (work.active + work.pause) : since;
+  return in_cycle < work.serial ? 1 : work.outstanding;
+}
+
 TimePoint FlowSimulation::next_start(const FlowWork& work) const {
   const Duration cycle = work.active + work.pause;
   const auto cycles = (now().time_since_epoch() - work.first) / cycle + 1;
@@ -84,7 +92,8 @@ void FlowSimulation::refill(std::uint32_t flow) {
     if (state.in_flight == 0) start_at(next_start(work), flow);
     return;
   }
-  while (state.in_flight < work.outstanding) {
+  const std::uint32_t most = wanted(work);
+  while (state.in_flight < most) {
     if (free_.empty()) free_.push_back(&storage_.emplace_back());
     IoRequest& request = *free_.back();
     free_.pop_back();
@@ -148,7 +157,8 @@ Duration FlowSimulation::draw_think(const FlowWork& work) {
     think += Duration(static_cast<std::int64_t>(random_() % width) - spread);
   }
   const bool is_late = work.late_one_in > 0 && random_() % work.late_one_in == 0;
-  return is_late ? think * FlowWork::kLateTimes : think;
+  if (!is_late) return think;
+  return work.late > Duration::zero() ? work.late : think * FlowWork::kLateTimes;
 }
 
 }  // namespace vpfs

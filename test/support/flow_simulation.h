@@ -25,9 +25,11 @@ struct FlowWork {
   // One think in so many, at random, takes kLateTimes as long; 0: none.
   static constexpr int kLateTimes = 5;
   std::uint32_t late_one_in = 0;
+  Duration late = Duration::zero();   // instead of kLateTimes as long
   Duration first = Duration::zero();  // when it begins
   Duration active = Duration::max();  // then it pauses, and so on
   Duration pause = Duration::zero();
+  Duration serial = Duration::zero();       // from the beginning of `active`: only one is in flight
   std::vector<std::uint8_t> classes = {0};  // each request belongs to one of these
 };
 
@@ -80,6 +82,8 @@ class FlowSimulation {
   enum Rank : sim::Engine::Rank { kAction, kStart, kEnd };
 
   [[nodiscard]] bool active(const FlowWork& work) const;
+  // How many requests it keeps in flight now.
+  [[nodiscard]] std::uint32_t wanted(const FlowWork& work) const;
   [[nodiscard]] TimePoint next_start(const FlowWork& work) const;
   // Runs the next event. False: there is none up to `end`.
   bool step(TimePoint end);
