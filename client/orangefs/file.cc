@@ -98,9 +98,11 @@ void File::Progress::start(std::shared_ptr<const Layout> current) {
 }
 
 net::Task<Result<std::unique_ptr<File>>> File::open(std::shared_ptr<Session> session,
-                                                    CallerPtr caller, orangefs::Handle handle) {
+                                                    CallerPtr caller, orangefs::Handle handle,
+                                                    std::optional<orangefs::Capability> right) {
   CallerSession opener(std::move(session), std::move(caller));
   std::unique_ptr<File> file(new File(std::move(opener), handle));
+  file->right_ = std::move(right);
   Result<void> good = co_await file->refresh();
   if (!good) co_return std::unexpected(std::move(good.error()));
   co_return file;
@@ -117,6 +119,7 @@ Result<void> File::use(orangefs::Attributes attributes) {
   }
   const Result<std::int64_t> strip_size = strip_size_of(attributes);
   if (!strip_size) return std::unexpected(strip_size.error());
+  if (right_) attributes.capability = *right_;
   Layout layout{.attributes = std::move(attributes), .strip_size = *strip_size};
   layout.stuffed = is_stuffed(layout.attributes);
   for (std::size_t i = 0; i < layout.attributes.datafiles.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -26,8 +27,11 @@ namespace vpfs::client {
 // outlive its operations; it keeps its session.
 class File {
  public:
+  // With `right` its requests show that capability, however the file's mode has changed since a
+  // server gave it: who has made a file may write it even with a mode that forbids that.
   [[nodiscard]] static net::Task<Result<std::unique_ptr<File>>> open(
-      std::shared_ptr<Session> session, CallerPtr caller, orangefs::Handle handle);
+      std::shared_ptr<Session> session, CallerPtr caller, orangefs::Handle handle,
+      std::optional<orangefs::Capability> right = std::nullopt);
 
   // Each returns how many bytes it read; fewer than asked for means the end of the file. Holes read
   // as zeros.
@@ -50,6 +54,9 @@ class File {
   // The attributes as of open(), or of the last operation that asked for them again. The size is 0
   // unless it came with them or by size().
   [[nodiscard]] const Stat& status() const { return status_; }
+  // What its requests show now, and goes on to show after keep_right().
+  [[nodiscard]] const orangefs::Capability& right() const { return layout_->attributes.capability; }
+  void keep_right() { right_ = right(); }
 
  private:
   struct Target {
@@ -96,7 +103,8 @@ class File {
   CallerSession session_;
   orangefs::Handle handle_;
   Stat status_;
-  std::shared_ptr<const Layout> layout_;  // shared with the operations that began with it
+  std::optional<orangefs::Capability> right_;  // that is shown instead of a newer one
+  std::shared_ptr<const Layout> layout_;       // shared with the operations that began with it
 };
 
 }  // namespace vpfs::client

@@ -154,8 +154,9 @@ net::Task<Result<std::vector<std::size_t>>> FileSystem::servers_of(orangefs::Han
   co_return servers;
 }
 
-net::Task<Result<std::unique_ptr<File>>> FileSystem::open(orangefs::Handle handle) {
-  co_return co_await File::open(session_.shared_session(), caller(), handle);
+net::Task<Result<std::unique_ptr<File>>> FileSystem::open(
+    orangefs::Handle handle, std::optional<orangefs::Capability> right) {
+  co_return co_await File::open(session_.shared_session(), caller(), handle, std::move(right));
 }
 
 net::Task<Result<FileSystemStatus>> FileSystem::statfs() {

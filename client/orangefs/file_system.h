@@ -125,7 +125,8 @@ class FileSystem {
   // stat() for all of them at once, with few requests; the results stand in the same order.
   [[nodiscard]] net::Task<std::vector<Result<Stat>>> stat_all(
       std::vector<orangefs::Handle> handles);
-  [[nodiscard]] net::Task<Result<std::unique_ptr<File>>> open(orangefs::Handle handle);
+  [[nodiscard]] net::Task<Result<std::unique_ptr<File>>> open(
+      orangefs::Handle handle, std::optional<orangefs::Capability> right = std::nullopt);
   // The servers of a file's datafiles, as indices in config().servers, in the order of its strips.
   [[nodiscard]] net::Task<Result<std::vector<std::size_t>>> servers_of(orangefs::Handle file);
 

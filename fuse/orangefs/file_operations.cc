@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@ namespace vpfs::fuse::pvfs {
 namespace {
 
 constexpr std::uint32_t kPermissions = 07777;
+constexpr std::uint32_t kOwnersRights = S_IRUSR | S_IWUSR;
 constexpr std::uint64_t kBlock = 4096;  // in which statfs counts
 constexpr unsigned long kLongestName = 255;
 
@@ -64,23 +66,57 @@ net::Task<> open_file(Call call, orangefs::Handle handle, fuse_file_info info) {
   });
 }
 
-net::Task<> create_file(Call call, orangefs::Handle directory, std::string name,
-                        std::uint32_t permissions, fuse_file_info info) {
+struct MadeFile {
+  std::unique_ptr<client::File> file;
+  client::Stat object;
+  std::optional<orangefs::Capability> right;  // OpenFile::right
+};
+
+// Who makes a file may write it through what he has open even with a mode that forbids it, but
+// servers look at the mode. A user's mount, which cannot go on as root, makes the file with rights
+// for its owner, keeps those, and sets the mode then.
+net::Task<Result<MadeFile>> make_open_file(Call& call, orangefs::Handle directory, std::string name,
+                                           std::uint32_t permissions) {
   const pid_t process = fuse_req_ctx(call.request())->pid;
   std::vector<std::size_t> servers =
       co_await call.files().placement().servers_for(call.servers(), directory, process);
+  const bool is_root = call.worker().session().caller()->uid == 0;
+  const std::uint32_t lacking = is_root ? 0 : kOwnersRights & ~permissions;
+  std::string first_name = name;
   Result<std::unique_ptr<client::File>> made = co_await call.servers().create_and_open(
-      directory, std::move(name), permissions, 0, std::move(servers));
+      directory, std::move(first_name), permissions | lacking, 0, std::move(servers));
+  if (!made) co_return std::unexpected(std::move(made.error()));
+  client::Stat object = (*made)->status();
+  if (lacking == 0) {
+    co_return MadeFile{.file = std::move(*made), .object = object, .right = std::nullopt};
+  }
+  (*made)->keep_right();
+  std::optional<orangefs::Capability> right = (*made)->right();
+  object.permissions &= ~lacking;
+  client::AttributeChanges changes;
+  changes.permissions = object.permissions;
+  Result<void> set = co_await call.servers().set_attributes(object.handle, changes);
+  if (!set) {
+    (void)co_await call.servers().remove(directory, std::move(name));
+    co_return std::unexpected(std::move(set.error()));
+  }
+  co_return MadeFile{.file = std::move(*made), .object = object, .right = std::move(right)};
+}
+
+net::Task<> create_file(Call call, orangefs::Handle directory, std::string name,
+                        std::uint32_t permissions, fuse_file_info info) {
+  Result<MadeFile> made = co_await make_open_file(call, directory, std::move(name), permissions);
   if (!made) {
     // Another node was faster. The kernel checks no permission for a file that it takes for new, so
     // it has to look the name up again, and to open what is there.
     const bool outpaced = client::errno_of(made.error()) == EEXIST && (info.flags & O_EXCL) == 0;
     co_return outpaced ? call.fail(ESTALE) : call.fail(made.error());
   }
-  const fuse_entry_param entry = call.files().entry_of((*made)->status());
-  OpenFilePtr file = new_open_file(call.worker(), call.caller(), (*made)->handle());
+  const fuse_entry_param entry = call.files().entry_of(made->object);
+  OpenFilePtr file = new_open_file(call.worker(), call.caller(), made->object.handle);
   if (!file) co_return call.fail(ESTALE);
-  file->by_worker[call.worker().index()].by_caller = std::move(*made);
+  file->right = std::move(made->right);
+  file->by_worker[call.worker().index()].by_caller = std::move(made->file);
   hand_over(call, std::move(file), info,
             [&entry](fuse_req_t request, const fuse_file_info& opened) {
               return fuse_reply_create(request, &entry, &opened);

@@ -30,11 +30,13 @@ int errno_of_object(const Error& error) {
 }
 
 net::Task<Result<client::File*>> opened_as(Worker& worker, client::CallerPtr caller,
-                                           orangefs::Handle handle,
+                                           const OpenFile& file,
                                            std::unique_ptr<client::File>& own) {
   if (!own) {
     client::FileSystem servers = worker.session().as(std::move(caller));
-    Result<std::unique_ptr<client::File>> opened = co_await servers.open(handle);
+    std::optional<orangefs::Capability> right = file.right;
+    Result<std::unique_ptr<client::File>> opened =
+        co_await servers.open(file.handle, std::move(right));
     if (!opened) co_return std::unexpected(std::move(opened.error()));
     // Another request may have been faster.
     if (!own) own = std::move(*opened);
@@ -69,7 +71,7 @@ net::Task<Result<Value>> on_file(Worker& worker, OpenFilePtr file,
   }
   client::CallerPtr root = root_for(*file->caller);
   const Result<client::File*> own =
-      co_await opened_as(worker, std::move(root), file->handle, opened.by_root);
+      co_await opened_as(worker, std::move(root), *file, opened.by_root);
   if (!own) co_return std::unexpected(own.error());
   co_return co_await operation(**own);
 }
@@ -91,7 +93,7 @@ net::Task<Result<void>> write_from(Worker& worker, const IoMessage& message, con
 
 net::Task<Result<client::File*>> file_of(Worker& worker, OpenFilePtr file) {
   std::unique_ptr<client::File>& own = file->by_worker[worker.index()].by_caller;
-  co_return co_await opened_as(worker, file->caller, file->handle, own);
+  co_return co_await opened_as(worker, file->caller, *file, own);
 }
 
 net::Task<Result<void>> truncate(Worker& worker, OpenFilePtr file, std::uint64_t size) {

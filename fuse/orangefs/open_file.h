@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
 
   const orangefs::Handle handle;
   const client::CallerPtr caller;
+  // Of a file that was made with a mode that forbids its maker what he does now.
+  std::optional<orangefs::Capability> right;
   std::shared_ptr<OpenObject> object;
   // Each worker opens the file when it first has to do with it, and uses no other's.
   struct Opened {

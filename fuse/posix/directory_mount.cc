@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include <asio/post.hpp>
@@ -27,6 +29,17 @@ constexpr Duration kForTheLast = std::chrono::seconds(2);
 
 std::string_view name_of(IoKind kind) {
   return kind == IoKind::read ? "read" : kind == IoKind::write ? "write" : "metadata";
+}
+
+// A mount within the directory that it shows would show itself, and ask itself without end. Over
+// the directory itself it is right: what is opened before lies below it.
+bool lies_inside(const std::filesystem::path& place, const std::filesystem::path& source) {
+  std::error_code error;
+  const std::filesystem::path inner = std::filesystem::canonical(place, error);
+  if (error) return false;
+  const std::filesystem::path outer = std::filesystem::canonical(source, error);
+  if (error || inner == outer) return false;
+  return std::ranges::mismatch(outer, inner).in1 == outer.end();
 }
 
 const Config& own(const control::HostConfig& config) {
@@ -55,6 +68,10 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
   auto opened = PosixFileSystem::open(files, mount->jobs_, clock);
   if (!opened) return std::unexpected(std::move(opened.error()));
   mount->files_ = std::move(*opened);
+  if (lies_inside(options.point.directory, options.source)) {
+    return fail(fmt::format("{} lies in {}, so it would show itself; mount elsewhere, or over {}",
+                            options.point.directory, options.source, options.source));
+  }
   if (Result<void> reachable = mount->host_.open(options.point.directory); !reachable) {
     return std::unexpected(std::move(reachable.error()));
   }

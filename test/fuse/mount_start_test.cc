@@ -106,6 +106,13 @@ as_user {vpfs-mount} "$source" {scratch}/mount
 as_user sh -c 'umask 027; mkdir {scratch}/mount/d; echo text > {scratch}/mount/d/file'
 as_user stat -c 'owner %U mode %a' {scratch}/mount/d/file
 as_user cat {scratch}/mount/d/file
+# Who makes a file may write all of it, and nobody opens it for that again.
+as_user sh -c 'umask 333; seq 200000 > {scratch}/mount/d/constant'
+as_user sh -c 'umask 777; seq 5 > {scratch}/mount/d/hidden'
+as_user stat -c 'mode %a, %s bytes' {scratch}/mount/d/constant {scratch}/mount/d/hidden
+as_user sh -c 'seq 200000 | cmp - {scratch}/mount/d/constant'
+as_user sh -c 'echo x >> {scratch}/mount/d/constant' 2> {scratch}/said && exit 1
+grep -q 'Permission denied' {scratch}/said
 # Nobody else sees it, not even root.
 ls {scratch}/mount 2> {scratch}/said && exit 1
 grep -q 'Permission denied' {scratch}/said
@@ -119,6 +126,7 @@ echo "end of $source"
   EXPECT_EQ(ended.code, 0) << ended.text;
   EXPECT_THAT(ended.text, HasSubstr("owner nobody mode 640"));
   EXPECT_THAT(ended.text, HasSubstr("\ntext\n"));
+  EXPECT_THAT(ended.text, HasSubstr("mode 444, 1288895 bytes\nmode 0, 10 bytes\n"));
   EXPECT_THAT(ended.text, HasSubstr("vpfs-mount: cannot mount at " +
                                     (scratch.path() / "of_root").string() + ":"));
   EXPECT_THAT(ended.text, HasSubstr("end of " + source));
@@ -209,6 +217,7 @@ TEST_P(MountStart, MistakesGetOneClearLineAndLeaveNothingBehind) {
   if (!is_orangefs()) {
     EXPECT_THAT(mistake({"posix:" + file, path}, 1), HasSubstr("Not a directory"));
     EXPECT_THAT(mistake({source + "/none", path}, 1), HasSubstr("No such file or directory"));
+    EXPECT_THAT(mistake({"posix:" + scratch.path().string(), path}, 1), HasSubstr("show itself"));
     EXPECT_THAT(mistake({source, path, "-o", "layout=local"}, 2), HasSubstr("-o layout"));
     return;
   }
