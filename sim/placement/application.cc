@@ -80,6 +80,7 @@ void MarkovApplication::begin_step(std::uint32_t task) {
     if (--running_ == 0) stage(false);
     return;
   }
+  its.step_began = site_.engine.now();
   switch (steps[its.step]) {
     case Step::compute:
       site_.engine.after(profile.compute_time, [this, task] { end_step(task); });
@@ -94,7 +95,11 @@ void MarkovApplication::begin_step(std::uint32_t task) {
 }
 
 void MarkovApplication::end_step(std::uint32_t task) {
-  ++tasks_[task].step;
+  Task& its = tasks_[task];
+  if (settings_.tally != nullptr) {
+    settings_.tally->time(steps_of(its)[its.step]) += site_.engine.now() - its.step_began;
+  }
+  ++its.step;
   begin_step(task);
 }
 
@@ -105,6 +110,7 @@ void MarkovApplication::access(std::uint32_t task, bool reads) {
   const std::uint32_t place = data.draw(task, profile.tasks, profile.remote_percent, its.random);
   const bool hits = its.random.chance(profile.memory_percent);
   const NodeId node = settings_.nodes[task];
+  if (settings_.tally != nullptr) count_access(place, node);
   route_.clear();
   if (data.is_central()) {
     if (reads) {
@@ -123,6 +129,15 @@ void MarkovApplication::access(std::uint32_t task, bool reads) {
   route_.clear();
   site_.storage.replicate(place, (place + 1) % data.servers, route_);
   move(TrafficClass::storage, profile.io_bytes, [] {});
+}
+
+void MarkovApplication::count_access(std::uint32_t place, NodeId node) {
+  Tally& tally = *settings_.tally;
+  const DataPlace& data = settings_.data;
+  const bool is_local = !data.is_central() && data.devices[place] == node;
+  (data.is_central() ? tally.central
+   : is_local        ? tally.local
+                     : tally.remote) += settings_.profile.io_bytes;
 }
 
 void MarkovApplication::communicate(std::uint32_t task) {

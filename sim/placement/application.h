@@ -10,6 +10,7 @@
 #include "sim/placement/data_place.h"
 #include "sim/placement/profile.h"
 #include "sim/placement/storage.h"
+#include "sim/placement/tally.h"
 
 namespace vpfs::sim {
 
@@ -37,6 +38,7 @@ class MarkovApplication {
     bool is_staged =
         false;  // from the central servers and to them; else the data are where they are
     std::uint64_t seed = 1;  // the same one draws the same steps, whatever the data are on
+    Tally* tally = nullptr;  // counts what tasks do, if it is there; outlives the application
   };
 
   MarkovApplication(Site site, Settings settings, std::function<void()> done);
@@ -50,6 +52,7 @@ class MarkovApplication {
     Random random;
     std::vector<Step> own;  // not in lockstep
     std::size_t step = 0;
+    TimePoint step_began;
     std::uint32_t sending = 0;             // messages of this step that are under way
     std::vector<std::uint32_t> to_arrive;  // in lockstep: messages, by step
   };
@@ -64,6 +67,7 @@ class MarkovApplication {
   void begin_step(std::uint32_t task);
   void end_step(std::uint32_t task);
   void access(std::uint32_t task, bool reads);
+  void count_access(std::uint32_t place, NodeId node);
   void communicate(std::uint32_t task);
   void arrived(std::uint32_t from, std::uint32_t to, std::size_t step);
   void end_communication_if_all_came(std::uint32_t task);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -31,6 +32,15 @@ class Storage {
   // Of all links: those of the topology, then its own.
   [[nodiscard]] const std::vector<BytesPerSecond>& capacities() const { return capacities_; }
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
+
+  // What a link of its own is: a part of a node, or of a central server. REQUIRES: the link is none
+  // of the topology's.
+  struct Part {
+    std::uint32_t owner = 0;
+    bool is_of_server = false;
+    std::string_view name;
+  };
+  [[nodiscard]] Part part(LinkId link) const;
 
   // Append the links that data pass. From a node's device, or its memory, to another node (or the
   // same one), and back.
