@@ -1,0 +1,154 @@
+#include "sim/cluster/application_section.h"
+
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/cluster/words.h"
+
+namespace vpfs::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kMostApplications = 100'000;
+constexpr std::uint64_t kMostTasks = kMostLinks;
+constexpr std::uint64_t kMostSteps = 100'000;
+constexpr std::uint64_t kAllSteps = 1000;  // what the parts add up to
+constexpr Bytes kLargest = {1024 * kGiB};
+constexpr Duration kLongest = std::chrono::hours(24);
+constexpr Duration kLongestGap = std::chrono::hours(1);  // so that no arrival overflows
+// What a run keeps in memory: the drawn steps of an application, and messages under way or drawn.
+constexpr std::uint64_t kMostStepsOfAll = 100'000'000;
+constexpr std::uint64_t kMostMessages = 10'000'000;
+
+std::uint32_t read_number(ConfigReader& reader, const char* key, std::uint64_t usual,
+                          std::uint64_t least, std::uint64_t most) {
+  reader.get(key, &usual, least, most);
+  return static_cast<std::uint32_t>(usual);
+}
+
+void read_tasks(ConfigReader& reader, std::uint64_t nodes, Profile& profile) {
+  reader.require("tasks");
+  profile.tasks = read_number(reader, "tasks", 1, 1, kMostTasks);
+  if (nodes > 0 && profile.tasks > nodes) {
+    reader.report("tasks",
+                  fmt::format("is {}, but the cluster has {} nodes", profile.tasks, nodes));
+  }
+  profile.io_tasks = read_number(reader, "io_tasks", profile.tasks, 0, profile.tasks);
+}
+
+// How many of a thousand steps are of which kind.
+void read_parts(ConfigReader& reader, Profile& profile) {
+  reader.require("per_mille");
+  ConfigReader parts = reader.child("per_mille");
+  profile.compute = read_number(parts, "compute", 0, 0, kAllSteps);
+  profile.read = read_number(parts, "read", 0, 0, kAllSteps);
+  profile.write = read_number(parts, "write", 0, 0, kAllSteps);
+  const std::uint32_t communicate = read_number(parts, "communicate", 0, 0, kAllSteps);
+  if (!parts.flawless() || !reader.has("per_mille")) return;
+  const std::uint64_t all = profile.compute + profile.read + profile.write + communicate;
+  if (all != kAllSteps) {
+    reader.report("per_mille", fmt::format("adds up to {}, not to {}", all, kAllSteps));
+  } else if (communicate > 0 && profile.tasks == 1) {
+    parts.report("communicate", "one task has nobody to send to");
+  }
+}
+
+void check_memory(ConfigReader& reader, const Profile& profile) {
+  const std::uint64_t steps = std::uint64_t{profile.tasks} * profile.steps;
+  if (!profile.lockstep && steps > kMostStepsOfAll) {
+    reader.report("steps", fmt::format("are {} of all tasks; at most {} are possible", steps,
+                                       kMostStepsOfAll));
+  }
+  const std::uint64_t of_a_step = std::uint64_t{profile.tasks} *
+                                  (profile.pattern == Pattern::all_to_all ? profile.tasks - 1 : 1);
+  const std::uint64_t messages = of_a_step * (profile.lockstep ? profile.steps : 1);
+  if (messages > kMostMessages) {
+    reader.report(
+        profile.lockstep ? "lockstep" : "pattern",
+        fmt::format("gives {} messages; at most {} are possible", messages, kMostMessages));
+  }
+}
+
+Profile read_profile(ConfigReader& reader, const ClusterDefaults& defaults) {
+  Profile profile;
+  profile.memory_percent = defaults.memory_percent;
+  profile.remote_percent = defaults.remote_percent;
+  read_tasks(reader, defaults.nodes, profile);
+  reader.require("steps");
+  profile.steps = read_number(reader, "steps", 1, 1, kMostSteps);
+  read_parts(reader, profile);
+  reader.get("compute_time", &profile.compute_time, 0ns, kLongest);
+  reader.get("io_size", &profile.io_bytes, {1}, kLargest);
+  reader.get("data_size", &profile.data_bytes, {1}, kLargest);
+  reader.get("message_size", &profile.message_bytes, {1}, kLargest);
+  read_word(reader, "pattern", &profile.pattern, kPatternWords);
+  reader.get("lockstep", &profile.lockstep);
+  read_percent(reader, "memory_percent", &profile.memory_percent);
+  read_percent(reader, "remote_percent", &profile.remote_percent);
+  if (reader.flawless()) check_memory(reader, profile);
+  return profile;
+}
+
+void read_arrivals(ConfigReader& reader, ClusterApplication& application) {
+  reader.get("start", &application.start, 0ns, kLongest);
+  reader.get("count", &application.count, 1, kMostApplications);
+  if (application.count == 1) {
+    for (const char* const key : {"every", "arrivals"}) {
+      if (reader.has(key)) reader.report(key, "is for more than one application");
+    }
+    return;
+  }
+  reader.get("every", &application.every, 0ns, kLongestGap);
+  std::string arrivals = "even";
+  reader.choose("arrivals", &arrivals, {"even", "random"});
+  application.at_random = arrivals == "random";
+}
+
+ClusterApplication read_application(ConfigReader& reader, const ClusterDefaults& defaults) {
+  ClusterApplication application;
+  reader.require("name");
+  reader.get("name", &application.name);
+  read_arrivals(reader, application);
+  if (defaults.backfills) reader.require("wall_time");
+  reader.get("wall_time", &application.wall_time, 0ns, kLongest);
+  application.profile = read_profile(reader, defaults);
+  return application;
+}
+
+}  // namespace
+
+std::string ClusterApplication::name_of(std::uint64_t copy) const {
+  return count == 1 ? name : fmt::format("{} {}", name, copy + 1);
+}
+
+void read_percent(ConfigReader& reader, const char* key, std::uint32_t* percent) {
+  *percent = read_number(reader, key, *percent, 0, 100);
+}
+
+std::vector<ClusterApplication> read_cluster_applications(ConfigReader& reader,
+                                                          const ClusterDefaults& defaults) {
+  std::vector<ClusterApplication> applications;
+  std::set<std::string> names;
+  std::uint64_t count = 0;
+  reader.require("applications");
+  const bool is_list = reader.for_each("applications", [&](ConfigReader& each) {
+    const ClusterApplication& last = applications.emplace_back(read_application(each, defaults));
+    count += last.count;
+    for (std::uint64_t copy = 0; copy < last.count; ++copy) {
+      if (names.insert(last.name_of(copy)).second) continue;
+      each.report("name", fmt::format("'{}' is listed twice", last.name_of(copy)));
+      break;
+    }
+  });
+  if (is_list && applications.empty()) reader.report("applications", "must name at least one");
+  if (count > kMostApplications) {
+    reader.report("applications",
+                  fmt::format("are {}; at most {} are possible", count, kMostApplications));
+  }
+  return applications;
+}
+
+}  // namespace vpfs::sim
