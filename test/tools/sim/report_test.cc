@@ -88,6 +88,8 @@ TEST(SimReport, APictureHasALineForEachApplicationAndEscapesItsName) {
   EXPECT_EQ(lines, 4U);
   EXPECT_THAT(svg, HasSubstr("&lt;b&gt;"));
   EXPECT_THAT(svg, Not(HasSubstr("<b>")));
+  // 150 of 200 MiB/s in the first second, and nothing in the second one.
+  EXPECT_THAT(svg, HasSubstr("points='190.0,79.0 430.0,214.0 '"));
 }
 
 }  // namespace
