@@ -29,14 +29,42 @@ std::uint32_t read_number(ConfigReader& reader, const char* key, std::uint64_t u
   return static_cast<std::uint32_t>(usual);
 }
 
-void read_tasks(ConfigReader& reader, std::uint64_t nodes, Profile& profile) {
-  reader.require("tasks");
-  profile.tasks = read_number(reader, "tasks", 1, 1, kMostTasks);
-  if (nodes > 0 && profile.tasks > nodes) {
-    reader.report("tasks",
-                  fmt::format("is {}, but the cluster has {} nodes", profile.tasks, nodes));
+// One value, or a mapping of the least and the most.
+template <typename Value>
+void read_range(ConfigReader& reader, const char* key, Value* least, Value* most, Value lowest,
+                Value highest) {
+  if (!reader.has(key) || reader.is_scalar(key)) {
+    reader.get(key, least, lowest, highest);
+    *most = *least;
+    return;
   }
-  profile.io_tasks = read_number(reader, "io_tasks", profile.tasks, 0, profile.tasks);
+  ConfigReader range = reader.child(key);
+  range.require("least");
+  range.require("most");
+  range.get("least", least, lowest, highest);
+  *most = *least;
+  range.get("most", most, *least, highest);
+}
+
+void read_range(ConfigReader& reader, const char* key, std::uint32_t* least, std::uint32_t* most,
+                std::uint64_t highest) {
+  std::uint64_t wide_least = 1;
+  std::uint64_t wide_most = 1;
+  reader.require(key);
+  read_range<std::uint64_t>(reader, key, &wide_least, &wide_most, 1, highest);
+  *least = static_cast<std::uint32_t>(wide_least);
+  *most = static_cast<std::uint32_t>(wide_most);
+}
+
+void read_tasks(ConfigReader& reader, std::uint64_t nodes, ClusterApplication& application) {
+  Profile& least = application.least;
+  Profile& most = application.most;
+  read_range(reader, "tasks", &least.tasks, &most.tasks, kMostTasks);
+  if (nodes > 0 && most.tasks > nodes) {
+    reader.report("tasks", fmt::format("is {}, but the cluster has {} nodes", most.tasks, nodes));
+  }
+  application.all_do_io = !reader.has("io_tasks");
+  least.io_tasks = read_number(reader, "io_tasks", least.tasks, 0, least.tasks);
 }
 
 // How many of a thousand steps are of which kind.
@@ -72,24 +100,29 @@ void check_memory(ConfigReader& reader, const Profile& profile) {
   }
 }
 
-Profile read_profile(ConfigReader& reader, const ClusterDefaults& defaults) {
-  Profile profile;
-  profile.memory_percent = defaults.memory_percent;
-  profile.remote_percent = defaults.remote_percent;
-  read_tasks(reader, defaults.nodes, profile);
-  reader.require("steps");
-  profile.steps = read_number(reader, "steps", 1, 1, kMostSteps);
-  read_parts(reader, profile);
-  reader.get("compute_time", &profile.compute_time, 0ns, kLongest);
-  reader.get("io_size", &profile.io_bytes, {1}, kLargest);
-  reader.get("data_size", &profile.data_bytes, {1}, kLargest);
-  reader.get("message_size", &profile.message_bytes, {1}, kLargest);
-  read_word(reader, "pattern", &profile.pattern, kPatternWords);
-  reader.get("lockstep", &profile.lockstep);
-  read_percent(reader, "memory_percent", &profile.memory_percent);
-  read_percent(reader, "remote_percent", &profile.remote_percent);
-  if (reader.flawless()) check_memory(reader, profile);
-  return profile;
+void read_sizes(ConfigReader& reader, Profile& least, Profile& most) {
+  read_range(reader, "io_size", &least.io_bytes, &most.io_bytes, {1}, kLargest);
+  read_range(reader, "data_size", &least.data_bytes, &most.data_bytes, {1}, kLargest);
+  read_range(reader, "message_size", &least.message_bytes, &most.message_bytes, {1}, kLargest);
+}
+
+void read_profile(ConfigReader& reader, const ClusterDefaults& defaults,
+                  ClusterApplication& application) {
+  Profile& least = application.least;
+  Profile& most = application.most;
+  least.memory_percent = defaults.memory_percent;
+  least.remote_percent = defaults.remote_percent;
+  read_percent(reader, "memory_percent", &least.memory_percent);
+  read_percent(reader, "remote_percent", &least.remote_percent);
+  reader.get("compute_time", &least.compute_time, 0ns, kLongest);
+  read_word(reader, "pattern", &least.pattern, kPatternWords);
+  reader.get("lockstep", &least.lockstep);
+  most = least;
+  read_tasks(reader, defaults.nodes, application);
+  read_range(reader, "steps", &least.steps, &most.steps, kMostSteps);
+  read_parts(reader, least);
+  read_sizes(reader, least, most);
+  if (reader.flawless()) check_memory(reader, most);
 }
 
 void read_arrivals(ConfigReader& reader, ClusterApplication& application) {
@@ -114,7 +147,7 @@ ClusterApplication read_application(ConfigReader& reader, const ClusterDefaults&
   read_arrivals(reader, application);
   if (defaults.backfills) reader.require("wall_time");
   reader.get("wall_time", &application.wall_time, 0ns, kLongest);
-  application.profile = read_profile(reader, defaults);
+  read_profile(reader, defaults, application);
   return application;
 }
 
@@ -122,6 +155,20 @@ ClusterApplication read_application(ConfigReader& reader, const ClusterDefaults&
 
 std::string ClusterApplication::name_of(std::uint64_t copy) const {
   return count == 1 ? name : fmt::format("{} {}", name, copy + 1);
+}
+
+Profile ClusterApplication::draw(Random& random) const {
+  const auto between = [&random](std::uint64_t low, std::uint64_t high) {
+    return low + random.below(high - low + 1);
+  };
+  Profile profile = least;
+  profile.tasks = static_cast<std::uint32_t>(between(least.tasks, most.tasks));
+  if (all_do_io) profile.io_tasks = profile.tasks;
+  profile.steps = static_cast<std::uint32_t>(between(least.steps, most.steps));
+  profile.io_bytes.count = between(least.io_bytes.count, most.io_bytes.count);
+  profile.data_bytes.count = between(least.data_bytes.count, most.data_bytes.count);
+  profile.message_bytes.count = between(least.message_bytes.count, most.message_bytes.count);
+  return profile;
 }
 
 void read_percent(ConfigReader& reader, const char* key, std::uint32_t* percent) {

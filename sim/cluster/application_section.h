@@ -6,12 +6,12 @@
 
 #include "base/config_reader.h"
 #include "base/units.h"
-#include "sim/network/topology.h"
+#include "sim/engine/random.h"
 #include "sim/placement/profile.h"
 
 namespace vpfs::sim {
 
-// An application of a cluster, or several that differ only in their random numbers.
+// An application of a cluster, or several that differ only in what is drawn at random.
 struct ClusterApplication {
   std::string name;
   std::uint64_t count = 1;
@@ -19,10 +19,14 @@ struct ClusterApplication {
   Duration every = Duration::zero();  // from the arrival of one to that of the next
   bool at_random = false;             // `every` in the mean
   Duration wall_time = Duration::zero();
-  Profile profile;
+  // Tasks, steps and sizes lie between those of both. Everything else is the same in both.
+  Profile least;
+  Profile most;
+  bool all_do_io = false;  // so `io_tasks` means nothing
 
   // Of one of them, counted from 0.
   [[nodiscard]] std::string name_of(std::uint64_t copy) const;
+  [[nodiscard]] Profile draw(Random& random) const;
 };
 
 // What applications are read with.

@@ -10,7 +10,8 @@
 namespace vpfs::sim {
 namespace {
 
-// Of random numbers: arrivals of each application, apart from what the batch system draws.
+// Of random numbers: arrivals and numbers of each application, apart from what the batch system
+// draws.
 constexpr std::uint64_t kArrivals = std::uint64_t{1} << 32;
 
 }  // namespace
@@ -29,10 +30,10 @@ std::vector<Batch::Job> Cluster::make_jobs() {
     Random random(scenario_.seed, kArrivals + i);
     Duration arrival = application.start;
     for (std::uint64_t copy = 0; copy < application.count; ++copy) {
-      jobs.push_back(
-          {.profile = application.profile, .arrival = arrival, .wall_time = application.wall_time});
       names_.push_back(application.name_of(copy));
-      profiles_.push_back(&application.profile);
+      profiles_.push_back(application.draw(random));
+      jobs.push_back(
+          {.profile = profiles_.back(), .arrival = arrival, .wall_time = application.wall_time});
       arrival += application.at_random ? random.exponential(application.every) : application.every;
     }
   }
@@ -86,7 +87,7 @@ ClusterResult Cluster::result() const {
   TimePoint last = TimePoint::min();
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const Batch::Outcome& outcome = batch_.outcomes()[i];
-    const Profile& profile = *profiles_[i];
+    const Profile& profile = profiles_[i];
     const std::uint64_t stages = scenario_.batch.is_staged ? 2 : 0;
     result.applications.push_back(
         {.name = names_[i],

@@ -74,7 +74,7 @@ class Cluster {
   Network network_;
   // By job.
   std::vector<std::string> names_;
-  std::vector<const Profile*> profiles_;
+  std::vector<Profile> profiles_;
   Batch batch_;
   std::uint64_t events_ = 0;
 };

@@ -32,7 +32,7 @@ void read_recordings(sim::Scenario& scenario, const fs::path& folder, ConfigErro
 }
 
 std::optional<Input> complete(sim::Scenario scenario, const fs::path& file,
-                              const stage::Names& names, ConfigErrors& errors,
+                              const control::HostNames& names, ConfigErrors& errors,
                               std::string& problems) {
   read_recordings(scenario, file.parent_path(), errors);
   const fs::path configuration = file.parent_path() / scenario.configuration;
@@ -53,7 +53,7 @@ std::optional<Input> complete(sim::Scenario scenario, const fs::path& file,
 
 }  // namespace
 
-std::optional<Input> read_input(const std::string& file, const stage::Names& names,
+std::optional<Input> read_input(const std::string& file, const control::HostNames& names,
                                 std::string& problems) {
   ConfigErrors errors(file);
   auto scenario = load_config(errors, [](std::string_view text, ConfigErrors& found) {

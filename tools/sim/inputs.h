@@ -4,10 +4,10 @@
 #include <string>
 #include <variant>
 
+#include "control/admin/host_names.h"
 #include "proxy/config.h"
 #include "sim/cluster/scenario.h"
 #include "sim/whatif/scenario.h"
-#include "stage/names.h"
 
 namespace vpfs::sim_tool {
 
@@ -25,7 +25,8 @@ using Input = std::variant<WhatIfInput, ClusterInput>;
 
 // Reads a scenario of either kind and the files that it names, which are found from where it is.
 // Mistakes of all of them are added to `problems`, each with file, line and key.
-[[nodiscard]] std::optional<Input> read_input(const std::string& file, const stage::Names& names,
+[[nodiscard]] std::optional<Input> read_input(const std::string& file,
+                                              const control::HostNames& names,
                                               std::string& problems);
 
 }  // namespace vpfs::sim_tool

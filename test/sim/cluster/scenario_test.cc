@@ -58,10 +58,10 @@ TEST(ClusterScenario, TheExampleOfDataIsGood) {
   ASSERT_EQ(scenario.applications.size(), 2U);
   EXPECT_EQ(scenario.applications[0].name_of(3), "analysis 4");
   EXPECT_TRUE(scenario.applications[0].at_random);
-  EXPECT_EQ(scenario.applications[0].profile.memory_percent, 25U);
+  EXPECT_EQ(scenario.applications[0].least.memory_percent, 25U);
   EXPECT_EQ(scenario.applications[1].name_of(0), "simulation");
-  EXPECT_EQ(scenario.applications[1].profile.pattern, Pattern::neighbours);
-  EXPECT_EQ(scenario.applications[1].profile.io_tasks, 8U);
+  EXPECT_EQ(scenario.applications[1].least.pattern, Pattern::neighbours);
+  EXPECT_EQ(scenario.applications[1].least.io_tasks, 8U);
 }
 
 TEST(ClusterScenario, TheExampleOfGivenLinksIsGood) {
@@ -142,6 +142,35 @@ TEST(ClusterScenario, MistakesOfApplicationsAreNamedWithLineAndKey) {
             "c.yaml:5: applications[1].name: 'a' is listed twice\n");
   EXPECT_EQ(problems(kNetwork + "applications: []\n"),
             "c.yaml:3: applications: must name at least one\n");
+}
+
+TEST(ClusterScenario, NumbersMayBeDrawnBetweenTwo) {
+  const std::string rest = "per_mille: {compute: 1000}, ";
+  EXPECT_EQ(problems_of_application(rest + "steps: 1, tasks: {least: 2, most: 5}"),
+            "c.yaml:4: applications[0].tasks: is 5, but the cluster has 4 nodes\n");
+  EXPECT_EQ(problems_of_application(rest + "steps: {least: 5, most: 4}, tasks: 1"),
+            "c.yaml:4: applications[0].steps.most: \"4\" is out of range: 5 to 100000\n");
+  EXPECT_EQ(problems_of_application(rest + "steps: 1, tasks: 1, io_size: {least: 1 MiB}"),
+            "c.yaml:4: applications[0].io_size.most: is missing\n");
+  ConfigErrors errors("c.yaml");
+  const ClusterScenario scenario = read_cluster_scenario(
+      kNetwork + "applications:\n  - {name: a, tasks: {least: 2, most: 3}, steps: 7, " + rest +
+          "io_size: {least: 10, most: 20}}\n",
+      errors);
+  EXPECT_EQ(errors.to_string(), "");
+  Random random(1);
+  bool has_two = false;
+  bool has_three = false;
+  for (int i = 0; i < 100; ++i) {
+    const Profile profile = scenario.applications.at(0).draw(random);
+    (profile.tasks == 2 ? has_two : has_three) = true;
+    EXPECT_TRUE(profile.tasks == 2 || profile.tasks == 3);
+    EXPECT_EQ(profile.io_tasks, profile.tasks);
+    EXPECT_EQ(profile.steps, 7U);
+    EXPECT_GE(profile.io_bytes.count, 10U);
+    EXPECT_LE(profile.io_bytes.count, 20U);
+  }
+  EXPECT_TRUE(has_two && has_three);
 }
 
 TEST(ClusterScenario, BackfillingNeedsWallTimes) {
