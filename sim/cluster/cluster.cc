@@ -73,6 +73,7 @@ std::vector<ClusterLinkResult> Cluster::links() const {
     return its != others ? its > others : one < other;
   });
   std::vector<ClusterLinkResult> result;
+  result.reserve(used.size());
   for (const LinkId link : used) {
     result.push_back(
         {.name = name_of(link), .rate = rates[link], .carried = network_.carried(link)});

@@ -55,6 +55,7 @@ template <typename Choice, std::size_t kCount>
 void read_word(ConfigReader& reader, std::string_view key, Choice* value,
                const std::array<Word<Choice>, kCount>& words) {
   std::vector<std::string> names;
+  names.reserve(kCount);
   for (const Word<Choice>& each : words) names.emplace_back(each.name);
   std::string name(word_of(*value, words));
   reader.choose(key, &name, names);
