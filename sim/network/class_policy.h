@@ -22,7 +22,7 @@ enum class Sharing : std::uint8_t {
   // - BA: the parts of a class are those of its share, on links that have flows of both.
   // - FP: communication has its parts as if there were no storage, and storage as if classes did
   //   not count. So a link may carry more than its capacity.
-  // Fast network simulators do that; it says what their results owe to it.
+  // Fast network simulators do that. It is here to show which results depend on it.
   equal,
 };
 
