@@ -15,11 +15,12 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kMostApplications = 100'000;
 constexpr std::uint64_t kMostTasks = kMostLinks;
 constexpr std::uint64_t kMostSteps = 100'000;
+constexpr std::uint64_t kMostMessagesToOne = 10'000;
 constexpr std::uint64_t kAllSteps = 1000;  // what the parts add up to
 constexpr Bytes kLargest = {1024 * kGiB};
 constexpr Duration kLongest = std::chrono::hours(24);
 constexpr Duration kLongestGap = std::chrono::hours(1);  // so that no arrival overflows
-// What a run keeps in memory: the drawn steps of an application, and messages under way or drawn.
+// What a run keeps in memory: the drawn steps of an application, and what came of a communication.
 constexpr std::uint64_t kMostStepsOfAll = 100'000'000;
 constexpr std::uint64_t kMostMessages = 10'000'000;
 
@@ -90,13 +91,13 @@ void check_memory(ConfigReader& reader, const Profile& profile) {
     reader.report("steps", fmt::format("are {} of all tasks; at most {} are possible", steps,
                                        kMostStepsOfAll));
   }
-  const std::uint64_t of_a_step = std::uint64_t{profile.tasks} *
-                                  (profile.pattern == Pattern::all_to_all ? profile.tasks - 1 : 1);
-  const std::uint64_t messages = of_a_step * (profile.lockstep ? profile.steps : 1);
+  const bool goes_to_all =
+      profile.pattern == Pattern::all_to_all || profile.pattern == Pattern::ring;
+  const std::uint64_t messages =
+      std::uint64_t{profile.tasks} * (goes_to_all ? profile.tasks - 1 : 1) * profile.messages;
   if (messages > kMostMessages) {
-    reader.report(
-        profile.lockstep ? "lockstep" : "pattern",
-        fmt::format("gives {} messages; at most {} are possible", messages, kMostMessages));
+    reader.report("pattern", fmt::format("gives {} messages in a step; at most {} are possible",
+                                         messages, kMostMessages));
   }
 }
 
@@ -116,6 +117,9 @@ void read_profile(ConfigReader& reader, const ClusterDefaults& defaults,
   read_percent(reader, "remote_percent", &least.remote_percent);
   reader.get("compute_time", &least.compute_time, 0ns, kLongest);
   read_word(reader, "pattern", &least.pattern, kPatternWords);
+  read_word(reader, "sizes", &least.sizes, kSizeWords);
+  least.messages = read_number(reader, "messages", 1, 1, kMostMessagesToOne);
+  least.least_io_percent = read_number(reader, "least_io_percent", 100, 1, 100);
   reader.get("lockstep", &least.lockstep);
   most = least;
   read_tasks(reader, defaults.nodes, application);

@@ -89,15 +89,12 @@ ClusterResult Cluster::result() const {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const Batch::Outcome& outcome = batch_.outcomes()[i];
     const Profile& profile = profiles_[i];
-    const std::uint64_t stages = scenario_.batch.is_staged ? 2 : 0;
-    result.applications.push_back(
-        {.name = names_[i],
-         .tasks = profile.tasks,
-         .arrived = outcome.arrived,
-         .started = outcome.started,
-         .ended = outcome.ended,
-         .tally = outcome.tally,
-         .staged = {stages * profile.io_tasks * profile.data_bytes.count}});
+    result.applications.push_back({.name = names_[i],
+                                   .tasks = profile.tasks,
+                                   .arrived = outcome.arrived,
+                                   .started = outcome.started,
+                                   .ended = outcome.ended,
+                                   .tally = outcome.tally});
     first = std::min(first, outcome.arrived);
     last = std::max(last, outcome.ended);
   }

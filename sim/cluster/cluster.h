@@ -21,7 +21,6 @@ struct ClusterApplicationResult {
   TimePoint started;
   TimePoint ended;
   Tally tally;
-  Bytes staged;  // in and out
 
   [[nodiscard]] Duration waiting() const { return started - arrived; }
   [[nodiscard]] Duration running() const { return ended - started; }

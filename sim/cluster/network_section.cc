@@ -93,6 +93,7 @@ MadeTopology make(ConfigReader& reader, ClusterNetwork& network) {
 
 void read_classes(ConfigReader& reader, ClassPolicy& policy) {
   constexpr std::uint64_t kMostPart = 1000;
+  read_word(reader, "sharing", &policy.sharing, kSharingWords);
   read_word(reader, "classes", &policy.kind, kClassWords);
   if (policy.kind != ClassPolicy::Kind::apportioned) {
     if (reader.has("parts")) reader.report("parts", "is for classes: apportioned");

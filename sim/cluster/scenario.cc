@@ -92,6 +92,11 @@ void read_san(ConfigReader& cluster, ClusterScenario& scenario) {
   reader.require("servers");
   reader.get("servers", &servers, 1, kMostServers);
   scenario.storage.servers = static_cast<std::uint32_t>(servers);
+  std::uint64_t replicas = scenario.storage.replicas;
+  reader.get("replicas", &replicas, 0, kMostServers);
+  scenario.storage.replicas = static_cast<std::uint32_t>(replicas);
+  read_rate(reader, "read", &scenario.storage.server_read);
+  read_rate(reader, "write", &scenario.storage.server_write);
   read_rate(reader, "front_end", &scenario.storage.front_end);
   read_rate(reader, "back_end", &scenario.storage.back_end);
 }

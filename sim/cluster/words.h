@@ -25,6 +25,10 @@ struct Word {
 inline constexpr std::array kClassWords = {Word{"none", ClassPolicy::Kind::none},
                                            Word{"apportioned", ClassPolicy::Kind::apportioned},
                                            Word{"priority", ClassPolicy::Kind::priority}};
+inline constexpr std::array kSharingWords = {Word{"max_min", Sharing::max_min},
+                                             Word{"equal", Sharing::equal}};
+inline constexpr std::array kSizeWords = {Word{"equal", MessageSizes::equal},
+                                          Word{"mixed", MessageSizes::mixed}};
 inline constexpr std::array kDataWords = {
     Word{"internal", Batch::Data::internal}, Word{"external", Batch::Data::external},
     Word{"cache", Batch::Data::cache}, Word{"central", Batch::Data::central},

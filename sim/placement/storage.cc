@@ -9,6 +9,7 @@ namespace vpfs::sim {
 Storage::Storage(const Topology& topology, const StorageRates& rates)
     : topology_(topology),
       servers_(rates.servers),
+      replicas_(rates.replicas),
       first_(static_cast<LinkId>(topology.links().size())),
       first_server_(first_ + topology.nodes() * kNodeLinks),
       injection_(topology.nodes()),
@@ -26,8 +27,9 @@ Storage::Storage(const Topology& topology, const StorageRates& rates)
     }
   }
   for (std::uint32_t server = 0; server < servers_; ++server) {
-    for (const BytesPerSecond each : {rates.read, rates.write, rates.memory, rates.front_end,
-                                      rates.front_end, rates.back_end, rates.back_end}) {
+    for (const BytesPerSecond each :
+         {rates.server_read, rates.server_write, rates.memory, rates.front_end, rates.front_end,
+          rates.back_end, rates.back_end}) {
       capacities_.push_back(each);
     }
   }

@@ -16,6 +16,7 @@ struct Tally {
   Bytes local;    // on devices of the task's own node
   Bytes remote;   // on those of other nodes
   Bytes central;  // on central servers
+  Bytes staged;   // in and out, also what is still on its way out when the application has ended
 
   [[nodiscard]] Duration& time(Step step) { return times[std::to_underlying(step)]; }
   [[nodiscard]] Duration time(Step step) const { return times[std::to_underlying(step)]; }

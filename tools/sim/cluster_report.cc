@@ -61,10 +61,12 @@ Sums means(const sim::ClusterResult& result) {
 }
 
 std::string classes_text(const sim::ClassPolicy& policy) {
-  const std::string_view word = word_of(policy.kind, sim::kClassWords);
-  return policy.kind == sim::ClassPolicy::Kind::apportioned
-             ? fmt::format("{} {}:{}", word, policy.communication, policy.storage)
-             : std::string(word);
+  std::string text(word_of(policy.kind, sim::kClassWords));
+  if (policy.kind == sim::ClassPolicy::Kind::apportioned) {
+    text += fmt::format(" {}:{}", policy.communication, policy.storage);
+  }
+  if (policy.sharing == sim::Sharing::equal) text += ", sharing equal";
+  return text;
 }
 
 std::string heading(const FinishedCluster& run) {
@@ -96,7 +98,7 @@ Json application_json(const ClusterApplicationResult& application) {
           {"local_bytes", application.tally.local.count},
           {"remote_bytes", application.tally.remote.count},
           {"central_bytes", application.tally.central.count},
-          {"staged_bytes", application.staged.count},
+          {"staged_bytes", application.tally.staged.count},
           {"compute_s", seconds(time_of(application, Step::compute))},
           {"communicate_s", seconds(time_of(application, Step::communicate))},
           {"read_s", seconds(time_of(application, Step::read))},

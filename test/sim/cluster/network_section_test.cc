@@ -50,6 +50,12 @@ TEST(NetworkSection, ARateStandsForTheOnesThatAreNotGiven) {
   EXPECT_EQ(links.back().capacity, BytesPerSecond{2'000'000'000});
 }
 
+TEST(NetworkSection, SharingIsMaxMinFairUnlessItSaysOtherwise) {
+  const std::string nodes = "{topology: switch, nodes: 2, link_rate: 1 GB/s";
+  EXPECT_EQ(read(nodes + "}").network.policy.sharing, Sharing::max_min);
+  EXPECT_EQ(read(nodes + ", sharing: equal}").network.policy.sharing, Sharing::equal);
+}
+
 TEST(NetworkSection, MistakesAreNamedWithLineAndKey) {
   EXPECT_EQ(
       read("{topology: ring, nodes: 4}").problems,
@@ -58,8 +64,8 @@ TEST(NetworkSection, MistakesAreNamedWithLineAndKey) {
   EXPECT_EQ(read("{nodes: 4}").problems, "n.yaml:1: network.topology: is missing\n");
   EXPECT_EQ(
       read("{topology: switch, link_rate: 1 GB/s, nodes: 2, levels: 2}").problems,
-      "n.yaml:1: network.levels: unknown key (known here: topology, nodes, link_rate, classes, "
-      "parts)\n");
+      "n.yaml:1: network.levels: unknown key (known here: topology, nodes, link_rate, sharing, "
+      "classes, parts)\n");
   EXPECT_EQ(read("{topology: switch, nodes: 2}").problems,
             "n.yaml:1: network.link_rate: is missing\n");
   EXPECT_EQ(read("{topology: fat_tree, ports: 100, levels: 9, link_rate: 1 GB/s}").problems,

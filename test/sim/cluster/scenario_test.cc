@@ -109,6 +109,18 @@ TEST(ClusterScenario, MistakesOfStorageAreNamedWithLineAndKey) {
   EXPECT_EQ(problems_of("san: {front_end: 1 GB/s}"), "c.yaml:3: cluster.san.servers: is missing\n");
 }
 
+TEST(ClusterScenario, CentralServersHaveRatesAndReplicasOfTheirOwn) {
+  ConfigErrors errors("c.yaml");
+  const ClusterScenario scenario = read_cluster_scenario(
+      kNetwork + "  san: {servers: 3, replicas: 2, read: 3 GB/s, write: 4 GB/s}\n" + kApplications,
+      errors);
+  EXPECT_EQ(errors.to_string(), "");
+  EXPECT_EQ(scenario.storage.replicas, 2U);
+  EXPECT_EQ(scenario.storage.server_read, BytesPerSecond{3'000'000'000});
+  EXPECT_EQ(scenario.storage.server_write, BytesPerSecond{4'000'000'000});
+  EXPECT_EQ(scenario.storage.write, BytesPerSecond{1'000'000'000});
+}
+
 TEST(ClusterScenario, DevicesAreSpreadOverAllNodes) {
   ConfigErrors errors("c.yaml");
   const ClusterScenario scenario = read_cluster_scenario(
@@ -185,12 +197,14 @@ TEST(ClusterScenario, WhatWouldNotFitIntoMemoryIsAMistake) {
     return problems(network + "applications:\n  - {name: a, tasks: 10000, " + keys +
                     "per_mille: {communicate: 1000}}\n");
   };
-  EXPECT_EQ(with("steps: 1, pattern: all_to_all, "),
-            "c.yaml:3: applications[0].pattern: gives 99990000 messages; at most 10000000 are "
-            "possible\n");
-  EXPECT_EQ(with("steps: 2000, lockstep: true, "),
-            "c.yaml:3: applications[0].lockstep: gives 20000000 messages; at most 10000000 are "
-            "possible\n");
+  EXPECT_EQ(
+      with("steps: 1, pattern: all_to_all, "),
+      "c.yaml:3: applications[0].pattern: gives 99990000 messages in a step; at most 10000000 "
+      "are possible\n");
+  EXPECT_EQ(
+      with("steps: 1, messages: 1001, "),
+      "c.yaml:3: applications[0].pattern: gives 10010000 messages in a step; at most 10000000 "
+      "are possible\n");
   EXPECT_EQ(with("steps: 20000, "),
             "c.yaml:3: applications[0].steps: are 200000000 of all tasks; at most 100000000 are "
             "possible\n");
