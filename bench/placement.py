@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 from bench import plot
 from bench.harness import Problem, machine_settings, median
-from bench.placement_cases import (
-    COMPUTE_US, DATA_STEPS, IO_BYTES, LINK_RATE, MANY_NETWORKS, MESSAGE_BYTES, ONE_NETWORKS, STG, Case, Settings, cases_of)
+from bench.placement_cases import MANY_NETWORKS, ONE_NETWORKS, STG, Case, Settings, cases_of
 from bench.placement_findings import COLUMNS as FINDING_COLUMNS
 from bench.placement_findings import findings
 from bench.report import Row, print_settings, size_name, table, write_json
@@ -125,37 +124,65 @@ def draw(figure: int, rows: Sequence[Row], caption: str) -> Figure:
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench placement")
     parser.add_argument("--figure", nargs="+", type=int, choices=FIGURES, default=FIGURES, help="of the study (default: all)")
-    parser.add_argument("--link-rate", type=int, default=LINK_RATE, help=f"bytes per second of each link (default {LINK_RATE})")
-    parser.add_argument("--message-size", type=int, default=MESSAGE_BYTES, help="bytes that a task of one application sends in "
-                        f"a step (default {MESSAGE_BYTES})")
-    parser.add_argument("--lockstep", action="store_true", help="all tasks of an application have the same sequence of steps")
+    chosen = Settings()
+    parser.add_argument("--seeds", type=int, help="medians of so many runs (default: 5, quick: 1)")
+    parser.add_argument("--rates", choices=["max-min", "equal-share"], default=chosen.rates,
+                        help="equal-share: a flow has the lowest of its equal parts of its links, and what it leaves of the others "
+                        f"is lost (default {chosen.rates})")
+    parser.add_argument("--link-rate", type=int, default=chosen.link_rate,
+                        help=f"bytes per second of each link (default {chosen.link_rate})")
+    parser.add_argument("--message-size", type=int, default=chosen.message_bytes, help="bytes that a task sends in a "
+                        f"communication; of mixed sizes: the largest message (default {chosen.message_bytes})")
+    parser.add_argument("--mixed-sizes", action="store_true", help="messages are many small ones and few large ones")
+    parser.add_argument("--own-steps", action="store_true", help="each task has its own sequence of steps, not each application one")
+    parser.add_argument("--io-size", type=int, default=chosen.io_bytes,
+                        help=f"bytes of a task's data, and of an access at most (default {chosen.io_bytes})")
+    parser.add_argument("--least-io-percent", type=int, default=chosen.least_io_percent,
+                        help=f"of a task's data, that an access moves (default {chosen.least_io_percent})")
+    parser.add_argument("--workload-compute", type=int, default=chosen.workload_compute,
+                        help=f"computing takes so many times as long in workloads (default {chosen.workload_compute})")
+    parser.add_argument("--replicas", type=int, default=chosen.replicas,
+                        help=f"of a write to a central server (default {chosen.replicas})")
     parser.add_argument("--jobs", type=int, default=2, help="runs at the same time (default 2)")
     return parser
 
 
-def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
-    settings = dataclasses.replace(QUICK if quick else FULL, link_rate=options.link_rate,
-                                   message_bytes=options.message_size, lockstep=options.lockstep)
-    described = machine_settings() | {
-        "quick": quick, "statistic": f"medians of {settings.seeds} seeds; of a workload, means of its applications",
-        "link rate": f"{settings.link_rate / 1e9:g} GB/s, chosen here", "memory, NVM": "10 GB/s; 2 GB/s read, 1 GB/s write",
-        "data": f"of each task as large as {DATA_STEPS} of its accesses; staged in and out with CACHE of figures 6 and 9",
-        "central servers": "10 Gb/s front end, 40 Gb/s between them for replicas",
-        "one application": f"64 tasks, {settings.steps} steps: 75 % storage of {size_name(IO_BYTES)}, 12.5 % computing of "
-                           f"{COMPUTE_US / 1000:g} ms, 12.5 % communication of {size_name(settings.message_bytes)}; sizes "
-                           "chosen here",
-        "sequences of steps": "one of all tasks" if settings.lockstep else "each task has its own",
+def describe(settings: Settings) -> dict[str, object]:
+    accesses = size_name(settings.io_bytes)
+    if settings.least_io_percent < 100:
+        accesses = f"{settings.least_io_percent} to 100 % of {accesses}"
+    messages = f"of 1 byte to {size_name(settings.message_bytes)}, mostly small" if settings.mixed else size_name(settings.message_bytes)
+    return {
+        "statistic": f"medians of {settings.seeds} seeds; of a workload, means of its applications",
+        "link rate": f"{settings.link_rate / 1e9:g} GB/s, chosen here; rates are {settings.rates}",
+        "memory, NVM": "10 GB/s; 2 GB/s read, 1 GB/s write",
+        "data": f"{size_name(settings.io_bytes)} of a task; staged in and out with CACHE of figures 6 and 9",
+        "central servers": f"10 Gb/s front end, 40 Gb/s between them and to their devices, {settings.replicas} replica(s) of each write",
+        "one application": f"64 tasks, {settings.steps} steps: 75 % storage of {accesses}, 12.5 % computing of "
+                           f"{settings.compute_us / 1000:g} ms, 12.5 % communication of {messages}; sizes chosen here",
+        "sequences of steps": "each task has its own" if settings.own_steps else "one of all tasks",
         "workloads": f"{settings.applications} applications of 8 to 128 tasks and {settings.workload_steps // 4} to "
-                     f"{settings.workload_steps} steps, {settings.arrivals:g} a second in the mean, first come, first served",
+                     f"{settings.workload_steps} steps, {settings.arrivals:g} a second in the mean, first come, first served; "
+                     f"computing of {settings.workload_compute * settings.compute_us / 2000:g} to "
+                     f"{settings.workload_compute * settings.compute_us / 200:g} ms",
         "networks, one application": ONE_NETWORKS, "networks, many": MANY_NETWORKS,
     }
+
+
+def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
+    base = QUICK if quick else FULL
+    settings = dataclasses.replace(
+        base, seeds=options.seeds or base.seeds, rates=options.rates, link_rate=options.link_rate,
+        message_bytes=options.message_size, mixed=options.mixed_sizes, own_steps=options.own_steps, io_bytes=options.io_size,
+        least_io_percent=options.least_io_percent, workload_compute=options.workload_compute, replicas=options.replicas)
+    described = machine_settings() | {"quick": quick} | describe(settings)
     print_settings(described)
     rows: list[Row] = []
     found: list[Row] = []
     for figure in options.figure:
         part = measure(binaries, figure, cases_of(figure, quick), settings, options.jobs)
         held = findings(figure, part)
-        rows += [row | {"holds": all(finding["holds"] for finding in held)} for row in part]
+        rows += part
         found += held
         print(f"\nfigure {figure}\n" + table(shown(figure, part), COLUMNS))
         print("\n" + table(held, FINDING_COLUMNS), flush=True)

@@ -5,13 +5,14 @@ import dataclasses
 import random
 from collections.abc import Mapping, Sequence
 
-# What the study of ExaNeSt leaves open is chosen here, once.
-LINK_RATE = 1_250_000_000  # bytes per second of every link of the interconnect
+# What the study of ExaNeSt leaves open is chosen here, once for all figures.
+LINK_RATE = 1_000_000_000  # bytes per second of every link of the interconnect
 STEPS = 64
 COMPUTE_US = 20_000
 IO_BYTES = 64 << 20
-MESSAGE_BYTES = 64 << 20
-DATA_STEPS = 4  # a task's data are as large as what it reads or writes in so many steps
+MESSAGE_BYTES = 16 << 20
+REPLICAS = 1
+WORKLOAD_COMPUTE = 10  # times as long as in one application
 TASKS = 64
 SAN = 4  # central servers, unless a figure is about them
 
@@ -24,11 +25,18 @@ Priority = str | Sequence[int]  # NP, FP, or the two parts of BA, that of commun
 @dataclasses.dataclass(frozen=True)
 class Settings:
     link_rate: int = LINK_RATE
-    message_bytes: int = MESSAGE_BYTES  # of one application
-    lockstep: bool = False  # all tasks of an application have one sequence of steps, and wait for messages to them
+    rates: str = "max-min"  # or "equal-share": what a flow leaves of a link, others do not get
+    message_bytes: int = MESSAGE_BYTES  # that a task sends in a communication; if they are mixed, the largest message
+    mixed: bool = False  # many small messages, few large ones
+    own_steps: bool = False  # each task has its own sequence of steps; else an application has one
+    io_bytes: int = IO_BYTES  # a task's data
+    least_io_percent: int = 100  # of a task's data that an access moves: from so many to all
+    compute_us: int = COMPUTE_US
+    workload_compute: int = WORKLOAD_COMPUTE
+    replicas: int = REPLICAS
     seeds: int = 3
     steps: int = STEPS
-    workload_steps: int = 240  # at most, of each application of a workload
+    workload_steps: int = 60  # at most, of each application of a workload
     applications: int = 50  # of a workload
     arrivals: float = 2.0  # of them in a second
 
@@ -56,8 +64,8 @@ class Case:
         networks = MANY_NETWORKS if self.many else ONE_NETWORKS
         found: dict[str, object] = {
             "network": {"kind": self.network, "size": networks[self.network], "link_rate": settings.link_rate},
-            "priority": priority_of(self.priority), "san": self.san, "access": self.access, "seed": seed,
-            "staged": self.staged,
+            "priority": priority_of(self.priority), "rates": settings.rates, "san": self.san, "replicas": settings.replicas,
+            "access": self.access, "seed": seed, "staged": self.staged,
         }
         if self.many:
             data = "central" if self.strategy == "san" else self.strategy
@@ -73,9 +81,10 @@ def priority_of(name: str) -> Priority:
 def profile(settings: Settings, memory: int, remote: int) -> dict[str, object]:
     """The single application: three quarters of its steps are storage, the rest half and half."""
     return {"tasks": TASKS, "io_tasks": TASKS, "steps": settings.steps, "compute": 125, "read": 375, "write": 375,
-            "compute_us": COMPUTE_US, "io_bytes": IO_BYTES, "message_bytes": settings.message_bytes, "pattern": "permutation",
-            "data_bytes": DATA_STEPS * IO_BYTES, "lockstep": settings.lockstep,
-            "memory_percent": memory, "remote_percent": remote}
+            "compute_us": settings.compute_us, "io_bytes": settings.io_bytes, "data_bytes": settings.io_bytes,
+            "least_io_percent": settings.least_io_percent, "message_bytes": settings.message_bytes,
+            "pattern": "permutation", "messages": 1, "sizes": "mixed" if settings.mixed else "equal",
+            "lockstep": not settings.own_steps, "memory_percent": memory, "remote_percent": remote}
 
 
 def workload(settings: Settings, seed: int) -> list[Mapping[str, object]]:
@@ -87,16 +96,17 @@ def workload(settings: Settings, seed: int) -> list[Mapping[str, object]]:
         tasks = draw.choice([8, 16, 32, 64, 128])
         storage = draw.choice([250, 500, 750])
         reads = draw.randint(0, storage)
-        patterns = ["permutation", "neighbours", "ring"] + (["all to all"] if tasks <= 16 else [])
         arrival += draw.expovariate(settings.arrivals)
-        io_bytes = draw.choice([16, 32, 64]) << 20
+        io_bytes = settings.io_bytes // draw.choice([1, 2, 4])
         jobs.append({
             "tasks": tasks, "io_tasks": tasks * draw.choice([25, 50, 100]) // 100,
             "steps": draw.randint(settings.workload_steps // 4, settings.workload_steps),
             "compute": (1000 - storage) // 2, "read": reads, "write": storage - reads,
-            "compute_us": draw.randint(10_000, 100_000), "io_bytes": io_bytes,
-            "data_bytes": DATA_STEPS * io_bytes, "lockstep": settings.lockstep,
-            "message_bytes": draw.choice([4, 16, 64]) << 20, "pattern": draw.choice(patterns),
+            "compute_us": settings.workload_compute * draw.randint(settings.compute_us // 2, 5 * settings.compute_us),
+            "io_bytes": io_bytes, "data_bytes": io_bytes, "least_io_percent": settings.least_io_percent,
+            "message_bytes": settings.message_bytes // draw.choice([1, 4, 16]),
+            "pattern": draw.choice(["permutation", "neighbours", "ring", "all to all"]), "messages": 1,
+            "sizes": "mixed" if settings.mixed else "equal", "lockstep": not settings.own_steps,
             "memory_percent": draw.choice([0, 25, 50, 75, 100]), "remote_percent": draw.choice([0, 25, 50, 75, 100]),
             "arrival_us": round(arrival * 1e6), "wall_us": 3_600_000_000})
     return jobs

@@ -63,6 +63,13 @@ ClassPolicy read_priority(const Json& priority) {
                                   priority.at(1).get<std::uint32_t>());
 }
 
+ClassPolicy read_policy(const Json& from) {
+  ClassPolicy policy = read_priority(from.at("priority"));
+  policy.sharing = choose<Sharing>(
+      from.at("rates"), {{"max-min", Sharing::max_min}, {"equal-share", Sharing::equal}});
+  return policy;
+}
+
 Profile read_profile(const Json& from) {
   Profile profile;
   profile.tasks = from.at("tasks");
@@ -73,9 +80,13 @@ Profile read_profile(const Json& from) {
   profile.write = from.at("write");
   profile.compute_time = std::chrono::microseconds(from.at("compute_us").get<std::int64_t>());
   profile.io_bytes = {from.at("io_bytes").get<std::uint64_t>()};
+  profile.least_io_percent = from.at("least_io_percent");
   profile.data_bytes = {from.at("data_bytes").get<std::uint64_t>()};
   profile.lockstep = from.at("lockstep");
   profile.message_bytes = {from.at("message_bytes").get<std::uint64_t>()};
+  profile.messages = from.at("messages");
+  profile.sizes = choose<MessageSizes>(
+      from.at("sizes"), {{"equal", MessageSizes::equal}, {"mixed", MessageSizes::mixed}});
   profile.pattern = choose<Pattern>(from.at("pattern"), {{"permutation", Pattern::permutation},
                                                          {"neighbours", Pattern::neighbours},
                                                          {"all to all", Pattern::all_to_all},
@@ -84,7 +95,8 @@ Profile read_profile(const Json& from) {
   profile.remote_percent = from.at("remote_percent");
   const bool is_possible = profile.tasks > 0 && profile.io_tasks <= profile.tasks &&
                            profile.compute + profile.read + profile.write <= 1000 &&
-                           profile.compute_time >= Duration::zero() &&
+                           profile.compute_time >= Duration::zero() && profile.messages > 0 &&
+                           profile.least_io_percent > 0 && profile.least_io_percent <= 100 &&
                            profile.memory_percent <= 100 && profile.remote_percent <= 100;
   if (!is_possible) refuse("a profile that cannot be: " + from.dump());
   return profile;
@@ -104,8 +116,9 @@ double seconds(Duration duration) {
 struct Site {
   explicit Site(const Json& from)
       : topology(read_network(from.at("network"))),
-        storage(*topology, {.servers = from.at("san").get<std::uint32_t>()}),
-        network(engine, storage.capacities(), read_priority(from.at("priority"))) {}
+        storage(*topology, {.servers = from.at("san").get<std::uint32_t>(),
+                            .replicas = from.at("replicas").get<std::uint32_t>()}),
+        network(engine, storage.capacities(), read_policy(from)) {}
 
   [[nodiscard]] MarkovApplication::Site get() { return {engine, network, *topology, storage}; }
 

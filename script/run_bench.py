@@ -42,6 +42,7 @@ BENCHMARKS = {
     "ior": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
     "simulator": ["vpfs-sim", "vpfs-server", "vpfs-proxy", "vpfs-load"],
     "scale": ["vpfs-sim"],
+    "engine": ["vpfs-bench-engine"],
     "network": ["vpfs-bench-network"],
     "placement": ["vpfs-bench-placement"],
 }

@@ -68,7 +68,9 @@ POLICY_KEYS = Page("docs/admin/configure.md", (*POLICIES, "schedulers/anticipati
 POLICY_FIELDS = Page("docs/admin/numbers.md", (*POLICIES, "schedulers/anticipation.cc", "schedulers/rate_limits.cc",
                                                   "schedulers/status_fields.cc"),
                      10, all_in_columns=True, pattern=POLICY_FIELD, units=("", "_us"))
-PAGES = (CONFIGURE, COORDINATOR, NUMBERS, METRICS, TOOLS, NAMES, POLICY_KEYS, POLICY_FIELDS)
+CLUSTERS = Page("docs/simulator.md", tuple(f"sim/cluster/{name}" for name in (
+    "application_section.cc", "given_section.cc", "network_section.cc", "scenario.cc", "words.h")), 70, columns=False)
+PAGES = (CLUSTERS, CONFIGURE, COORDINATOR, NUMBERS, METRICS, TOOLS, NAMES, POLICY_KEYS, POLICY_FIELDS)
 
 REASONS = "docs/admin/find-out-why.md"
 REASON_SOURCES = ("schedulers/adaptbf.cc", "schedulers/depth_gate.cc", "schedulers/edf.cc", "schedulers/fifo.cc",

@@ -1,7 +1,12 @@
 #include "sim/network/allocation.h"
 
 namespace vpfs::sim {
+
 Allocation::Allocation(const FlowTable& table, ClassPolicy policy) : table_(table) {
+  if (policy.sharing == Sharing::equal) {
+    equal_.emplace(table, policy);
+    return;
+  }
   switch (policy.kind) {
     case ClassPolicy::Kind::none:
       fillings_.emplace_back(table, kAllClasses);
@@ -21,7 +26,9 @@ std::size_t Allocation::filling_of(FlowSlot flow) const {
 }
 
 void Allocation::started(FlowSlot flow) {
-  if (apportioned_) {
+  if (equal_) {
+    equal_->started(flow);
+  } else if (apportioned_) {
     apportioned_->started(flow);
   } else {
     fillings_[filling_of(flow)].started(flow);
@@ -29,7 +36,9 @@ void Allocation::started(FlowSlot flow) {
 }
 
 void Allocation::ended(FlowSlot flow) {
-  if (apportioned_) {
+  if (equal_) {
+    equal_->ended(flow);
+  } else if (apportioned_) {
     apportioned_->ended(flow);
   } else {
     fillings_[filling_of(flow)].ended(flow);
@@ -37,6 +46,10 @@ void Allocation::ended(FlowSlot flow) {
 }
 
 std::span<const FlowSlot> Allocation::settle() {
+  if (equal_) {
+    equal_->refill();
+    return equal_->changed();
+  }
   if (apportioned_) {
     apportioned_->refill();
     return apportioned_->changed();
@@ -56,6 +69,7 @@ std::span<const FlowSlot> Allocation::settle() {
 }
 
 Rate Allocation::rate(FlowSlot flow) const {
+  if (equal_) return equal_->rate(flow);
   if (apportioned_) return apportioned_->rate(flow);
   return fillings_[filling_of(flow)].rate(flow);
 }

@@ -7,6 +7,7 @@
 
 #include "sim/network/apportioned_filling.h"
 #include "sim/network/class_policy.h"
+#include "sim/network/equal_shares.h"
 #include "sim/network/flow_table.h"
 #include "sim/network/incremental_filling.h"
 #include "sim/network/rate.h"
@@ -39,6 +40,7 @@ class Allocation {
   const FlowTable& table_;
   std::vector<IncrementalFilling> fillings_;       // NP: of both classes; FP: of each class
   std::optional<ApportionedFilling> apportioned_;  // BA
+  std::optional<EqualShares> equal_;               // Sharing::equal, whatever the policy is
   std::vector<FlowSlot> changed_;
 };
 

@@ -13,8 +13,22 @@ inline constexpr std::array kAllClasses = {TrafficClass::communication, TrafficC
 inline constexpr std::span<const TrafficClass> kCommunicationOnly = std::span(kAllClasses).first(1);
 inline constexpr std::span<const TrafficClass> kStorageOnly = std::span(kAllClasses).last(1);
 
-// How links divide their capacity between the classes. Within a class it is always max-min fair. A
-// flow's rate cap counts as one more link of its route, which it has for itself.
+// What a flow gets of what other flows cannot use.
+enum class Sharing : std::uint8_t {
+  // All that it can use: rates are max-min fair.
+  max_min,
+  // Nothing. A flow's rate is the lowest of its parts of its links, and each link gives every flow
+  // the same part, whatever else bounds that flow. So links are partly idle that flows wait for.
+  // - BA: the parts of a class are those of its share, on links that have flows of both.
+  // - FP: communication has its parts as if there were no storage, and storage as if classes did
+  //   not count. So a link may carry more than its capacity.
+  // Fast network simulators do that. It is here to show which results depend on it.
+  equal,
+};
+
+// How links divide their capacity between the classes. Within a class it is always max-min fair,
+// unless `sharing` says otherwise. A flow's rate cap counts as one more link of its route, which it
+// has for itself.
 struct ClassPolicy {
   enum class Kind : std::uint8_t {
     // NP: classes do not count. The allocation is max-min fair: each flow has a bottleneck, a link
@@ -34,6 +48,7 @@ struct ClassPolicy {
   // x and y of BA, at least 1.
   std::uint32_t communication = 1;
   std::uint32_t storage = 1;
+  Sharing sharing = Sharing::max_min;
 
   [[nodiscard]] static constexpr ClassPolicy none() { return {}; }
   [[nodiscard]] static constexpr ClassPolicy apportioned(std::uint32_t communication,

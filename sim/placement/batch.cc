@@ -9,9 +9,9 @@ namespace vpfs::sim {
 
 Batch::Batch(MarkovApplication::Site site, Settings settings, std::vector<Job> jobs)
     : site_(site),
-      settings_(settings),
+      settings_(std::move(settings)),
       jobs_(std::move(jobs)),
-      random_(settings.seed),
+      random_(settings_.seed),
       is_free_(site.topology.nodes(), true),
       free_(site.topology.nodes()),
       running_(jobs_.size()),
@@ -75,7 +75,8 @@ void Batch::start(std::size_t job) {
                                        .nodes = running.nodes,
                                        .data = place_of(running.nodes),
                                        .is_staged = settings_.is_staged,
-                                       .seed = settings_.seed * jobs_.size() + job};
+                                       .seed = settings_.seed * jobs_.size() + job,
+                                       .tally = &outcomes_[job].tally};
   outcomes_[job].started = site_.engine.now();
   // Its last call comes from inside the application, which is destroyed later.
   running.application = std::make_unique<MarkovApplication>(
@@ -120,6 +121,8 @@ DataPlace Batch::place_of(const std::vector<NodeId>& nodes) {
     place.access = Access::local;
   } else if (settings_.data == Data::internal) {
     place.devices = nodes;
+  } else if (settings_.data == Data::shared) {
+    place.devices = settings_.devices;
   } else {
     // As many others, at random. An application that has nearly all nodes has fewer.
     for (const std::uint32_t node : draw_permutation(site_.topology.nodes(), random_)) {

@@ -26,6 +26,7 @@ class Batch {
     external,  // on devices of other nodes
     cache,     // on its own nodes, each task's at its own
     central,   // on the central servers
+    shared,    // on the devices of Settings::devices, whoever has their nodes
   };
   struct Settings {
     Nodes nodes = Nodes::sequential;
@@ -33,6 +34,7 @@ class Batch {
     // the wall times say that users ask for.
     bool backfills = false;
     Data data = Data::internal;
+    std::vector<NodeId> devices;  // of Data::shared; at least one
     Access access = Access::disperse;
     bool is_staged = false;  // in from the central servers and out again, unless data lie there
     std::uint64_t seed = 1;
@@ -46,6 +48,7 @@ class Batch {
     TimePoint arrived;
     TimePoint started;
     TimePoint ended;
+    Tally tally;
   };
 
   // REQUIRES: no job has more tasks than there are nodes.
@@ -55,6 +58,7 @@ class Batch {
   Batch& operator=(const Batch&) = delete;
 
   [[nodiscard]] bool is_done() const { return ended_ == jobs_.size(); }
+  [[nodiscard]] std::size_t ended() const { return ended_; }
   // By job, in their order. REQUIRES: is_done().
   [[nodiscard]] const std::vector<Outcome>& outcomes() const { return outcomes_; }
 

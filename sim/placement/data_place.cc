@@ -1,16 +1,30 @@
 #include "sim/placement/data_place.h"
 
+#include <algorithm>
+
 namespace vpfs::sim {
 
-std::uint32_t DataPlace::draw(std::uint32_t task, std::uint32_t tasks, std::uint32_t remote_percent,
+std::optional<std::uint32_t> DataPlace::home(NodeId node) const {
+  const auto found = std::ranges::find(devices, node);
+  if (found == devices.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - devices.begin());
+}
+
+std::uint32_t DataPlace::kept(std::uint32_t task, std::uint32_t tasks) const {
+  return (task + (places() == tasks ? tasks / 2 : 0)) % places();
+}
+
+std::uint32_t DataPlace::draw(std::uint32_t task, std::uint32_t tasks,
+                              std::optional<std::uint32_t> home, std::uint32_t remote_percent,
                               Random& random) const {
-  const std::uint32_t its_own = own(task, tasks);
-  const bool is_remote = random.chance(remote_percent);
   // The same numbers are drawn whatever the access is, so that runs can be compared.
+  const bool is_remote = random.chance(remote_percent);
   const std::uint64_t draw = random.next();
-  if (access == Access::local || !is_remote || places() == 1) return its_own;
-  if (access == Access::affinity) return (its_own + 1) % places();
-  return static_cast<std::uint32_t>((its_own + 1 + draw % (places() - 1)) % places());
+  if (home && (!is_remote || access == Access::local)) return *home;
+  if (is_central() || access == Access::disperse) {
+    return static_cast<std::uint32_t>(draw % places());
+  }
+  return kept(task, tasks);
 }
 
 }  // namespace vpfs::sim

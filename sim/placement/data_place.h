@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/random.h"
@@ -8,16 +9,17 @@
 
 namespace vpfs::sim {
 
-// Which device a task's access goes to.
+// Which device a task's remote accesses go to. Those to central servers go to any, at random each
+// time.
 enum class Access : std::uint8_t {
-  disperse,  // remote ones to any device but its own, at random each time
-  affinity,  // remote ones to one device that stays the same, each device for as many tasks
-  local,     // all to its own
+  disperse,  // any, at random each time
+  affinity,  // one that stays the same, each device for as many tasks
+  local,     // as affinity; but a task whose node has a device has no remote accesses
 };
 
 // Where the data of an application lie: on devices of nodes, or on central servers.
 struct DataPlace {
-  std::vector<NodeId> devices;  // nodes; a node may stand there for several tasks. Empty: central
+  std::vector<NodeId> devices;  // nodes, each once. Empty: central
   std::uint32_t servers = 0;    // central ones, the first so many
   Access access = Access::disperse;
 
@@ -25,14 +27,15 @@ struct DataPlace {
   [[nodiscard]] std::uint32_t places() const {
     return is_central() ? servers : static_cast<std::uint32_t>(devices.size());
   }
-  // A task's own place: tasks are divided evenly among them, in their order. REQUIRES: places() >
-  // 0.
-  [[nodiscard]] std::uint32_t own(std::uint32_t task, std::uint32_t tasks) const {
-    return static_cast<std::uint32_t>(std::uint64_t{task} * places() / tasks);
-  }
-  // The place of one access.
+  // The place on a node itself. Without one, all accesses from there are remote.
+  [[nodiscard]] std::optional<std::uint32_t> home(NodeId node) const;
+  // The device that a task keeps to: task mod devices. With as many devices as tasks that would be
+  // its own one; then it is the one half way round. REQUIRES: !is_central().
+  [[nodiscard]] std::uint32_t kept(std::uint32_t task, std::uint32_t tasks) const;
+  // The place of one access of a task, whose node has that place, or none.
   [[nodiscard]] std::uint32_t draw(std::uint32_t task, std::uint32_t tasks,
-                                   std::uint32_t remote_percent, Random& random) const;
+                                   std::optional<std::uint32_t> home, std::uint32_t remote_percent,
+                                   Random& random) const;
 };
 
 }  // namespace vpfs::sim

@@ -13,17 +13,23 @@ namespace vpfs::sim {
 // What tasks do, one step after the other.
 enum class Step : std::uint8_t { compute, communicate, read, write };
 
-// To whom a task sends in a step.
+// To whom a task sends in a communication (exchange.h).
 enum class Pattern : std::uint8_t {
   permutation,  // each to one, and each hears from one, at random in each step
   neighbours,   // to the two beside it, in a ring of all tasks
-  all_to_all,   // to each other task, in equal parts
-  ring,         // n-body: to the next in a ring of all tasks; a step is one round of it
+  all_to_all,   // to one other task after the other, until each has heard from all
+  ring,         // n-body: to the next in a ring of all tasks, until all has gone round
+};
+
+enum class MessageSizes : std::uint8_t {
+  equal,  // what a task sends in a communication, divided evenly
+  mixed,  // nine of ten have 1 to 100 bytes, others any size up to the largest
 };
 
 // A Markov application: init, then steps that are drawn one by one, then the end. In lockstep all
 // tasks have the same sequence. Otherwise each has its own, so that some communicate while others
-// read or write.
+// read or write. Either way the n-th communication of a task is the n-th one of all tasks that have
+// so many.
 struct Profile {
   bool lockstep = false;
   std::uint32_t tasks = 64;
@@ -34,12 +40,21 @@ struct Profile {
   std::uint32_t read = 375;
   std::uint32_t write = 375;
   Duration compute_time = std::chrono::milliseconds(50);
-  Bytes io_bytes = {64 * kMiB};       // of a task in a step
-  Bytes data_bytes = {256 * kMiB};    // of a task: staged in before its first step, and out at last
-  Bytes message_bytes = {16 * kMiB};  // that a task sends in a step
+  // A task accesses so many bytes in a step, or from `least_io_percent` of them up, at random by
+  // step.
+  Bytes io_bytes = {64 * kMiB};
+  std::uint32_t least_io_percent = 100;
+  // Of a task. Staged in before its first step: so much, but no more than it reads. Staged out at
+  // last: so much, but no more than it wrote.
+  Bytes data_bytes = {256 * kMiB};
+  // That a task sends in a communication; of mixed sizes: the largest message.
+  Bytes message_bytes = {16 * kMiB};
+  MessageSizes sizes = MessageSizes::equal;
+  std::uint32_t messages = 1;  // to each partner, one after the other; at least 1
   Pattern pattern = Pattern::permutation;
   std::uint32_t memory_percent = 0;  // of accesses that the memory of the device's node answers
-  std::uint32_t remote_percent = 0;  // of accesses that go elsewhere than to the task's own device
+  // Of accesses that go elsewhere than to the device of the task's own node, if that has one.
+  std::uint32_t remote_percent = 0;
 };
 
 // REQUIRES: compute + read + write <= 1000.
@@ -47,21 +62,5 @@ struct Profile {
 
 // Each number below `count` once, in random order.
 [[nodiscard]] std::vector<std::uint32_t> draw_permutation(std::uint32_t count, Random& random);
-
-// A message of one step.
-struct Message {
-  std::uint32_t from = 0;  // tasks
-  std::uint32_t to = 0;
-  Bytes size;
-
-  bool operator==(const Message&) const = default;
-};
-
-// All messages of a step, by sender. A task sends `message_bytes` in all, divided evenly, and
-// nothing to itself.
-[[nodiscard]] std::vector<Message> draw_messages(const Profile& profile, Random& random);
-// Those of one task, which draws its partner alone. REQUIRES: task < tasks.
-[[nodiscard]] std::vector<Message> draw_messages_of(std::uint32_t task, const Profile& profile,
-                                                    Random& random);
 
 }  // namespace vpfs::sim

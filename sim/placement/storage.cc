@@ -1,5 +1,7 @@
 #include "sim/placement/storage.h"
 
+#include <array>
+
 #include "base/check.h"
 
 namespace vpfs::sim {
@@ -7,6 +9,7 @@ namespace vpfs::sim {
 Storage::Storage(const Topology& topology, const StorageRates& rates)
     : topology_(topology),
       servers_(rates.servers),
+      replicas_(rates.replicas),
       first_(static_cast<LinkId>(topology.links().size())),
       first_server_(first_ + topology.nodes() * kNodeLinks),
       injection_(topology.nodes()),
@@ -24,8 +27,9 @@ Storage::Storage(const Topology& topology, const StorageRates& rates)
     }
   }
   for (std::uint32_t server = 0; server < servers_; ++server) {
-    for (const BytesPerSecond each : {rates.read, rates.write, rates.memory, rates.front_end,
-                                      rates.front_end, rates.back_end, rates.back_end}) {
+    for (const BytesPerSecond each :
+         {rates.server_read, rates.server_write, rates.memory, rates.front_end, rates.front_end,
+          rates.back_end, rates.back_end}) {
       capacities_.push_back(each);
     }
   }
@@ -39,6 +43,21 @@ LinkId Storage::of(NodeId node, NodeLink link) const {
 LinkId Storage::of(std::uint32_t server, ServerLink link) const {
   VPFS_ASSERT(server < servers_);
   return first_server_ + server * kServerLinks + link;
+}
+
+Storage::Part Storage::part(LinkId link) const {
+  static constexpr std::array<std::string_view, kNodeLinks> kOfNode = {"reads", "writes", "memory"};
+  static constexpr std::array<std::string_view, kServerLinks> kOfServer = {
+      "reads", "writes", "memory", "front end out", "front end in", "back end out", "back end in"};
+  VPFS_ASSERT(link >= first_ && link < capacities_.size());
+  if (link >= first_server_) {
+    const std::uint32_t number = link - first_server_;
+    return {.owner = number / kServerLinks,
+            .is_of_server = true,
+            .name = kOfServer[number % kServerLinks]};
+  }
+  const std::uint32_t number = link - first_;
+  return {.owner = number / kNodeLinks, .name = kOfNode[number % kNodeLinks]};
 }
 
 void Storage::read(NodeId device, NodeId reader, bool from_memory, Random& random,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -15,9 +17,15 @@ struct StorageRates {
   BytesPerSecond read = {2'000'000'000};     // of a node's NVM
   BytesPerSecond write = {1'000'000'000};    // likewise
   BytesPerSecond memory = {10'000'000'000};  // of a node, for accesses that it answers
-  // Central storage: I/O servers with such a device each, at a front-end switch of their own that
-  // all nodes reach, and at a back-end switch for replicas.
+  // Central storage: I/O servers at a front-end switch of their own that all nodes reach, and at a
+  // back-end switch for replicas. Their devices are as fast as the back end, so that cables are
+  // what bounds them.
   std::uint32_t servers = 4;
+  BytesPerSecond server_read = {5'000'000'000};   // of each server's device
+  BytesPerSecond server_write = {5'000'000'000};  // likewise
+  // A write is copied to so many other servers, the next ones. A read comes from all that have a
+  // copy, an equal part from each.
+  std::uint32_t replicas = 1;
   BytesPerSecond front_end = {1'250'000'000};  // of each server, each way
   BytesPerSecond back_end = {5'000'000'000};   // likewise
 };
@@ -31,6 +39,19 @@ class Storage {
   // Of all links: those of the topology, then its own.
   [[nodiscard]] const std::vector<BytesPerSecond>& capacities() const { return capacities_; }
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
+  // Of each write among so many servers: at most one on each other one.
+  [[nodiscard]] std::uint32_t replicas(std::uint32_t servers) const {
+    return std::min(replicas_, servers - 1);
+  }
+
+  // What a link of its own is: a part of a node, or of a central server. REQUIRES: the link is none
+  // of the topology's.
+  struct Part {
+    std::uint32_t owner = 0;
+    bool is_of_server = false;
+    std::string_view name;
+  };
+  [[nodiscard]] Part part(LinkId link) const;
 
   // Append the links that data pass. From a node's device, or its memory, to another node (or the
   // same one), and back.
@@ -61,6 +82,7 @@ class Storage {
 
   const Topology& topology_;
   std::uint32_t servers_;
+  std::uint32_t replicas_;
   LinkId first_;                   // of nodes
   LinkId first_server_;            // of servers
   std::vector<LinkId> injection_;  // by node

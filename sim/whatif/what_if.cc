@@ -66,8 +66,8 @@ std::string problem_of(const Scenario& scenario, const stage::Config& config) {
   const bool is_able = (policy.caps || !coordinator.needs_caps) &&
                        (policy.elsewhere || !coordinator.needs_elsewhere);
   if (is_able) return "";
-  return fmt::format("coordinator.policy: {} has nothing that the scheduler's policy {} can do",
-                     coordinator.name, policy.name);
+  return fmt::format("{} has nothing that the scheduler's policy {} can do", coordinator.name,
+                     policy.name);
 }
 
 WhatIf::WhatIf(const Scenario& scenario, const stage::Config& config)
@@ -231,10 +231,10 @@ stage::Place WhatIf::place_of(std::size_t application, std::size_t server, IoKin
     known = Belonging{.place = its.find(match, engine_.now(), config_.rules),
                       .traffic_class = match.traffic_class};
     ApplicationResult& result = results_[application];
-    if (result.virtual_pfs.empty()) {
+    if (result.virtual_pfs.empty() || kind == IoKind::read) {
       const stage::VirtualPfsInfo& info = *its.virtual_pfs()[known->place.id.app].info;
       result.virtual_pfs = info.name;
-      result.weight = info.share().weight;
+      result.promise = promise_of(stage::policy_of(config_), info.share(), servers_of(settings));
     }
   }
   traffic_class = known->traffic_class;

@@ -12,6 +12,7 @@
 #include "sim/engine/engine.h"
 #include "sim/engine/random.h"
 #include "sim/server/proxied_server.h"
+#include "sim/whatif/entitlement.h"
 #include "sim/whatif/scenario.h"
 #include "stage/classifier.h"
 #include "stage/config.h"
@@ -22,8 +23,8 @@ namespace vpfs::sim {
 // What an application got. Rates and times are of requests that ended in the measured time.
 struct ApplicationResult {
   std::string name;
-  std::string virtual_pfs;   // of its reads, or of its writes if it only writes
-  std::uint32_t weight = 1;  // of that
+  std::string virtual_pfs;  // of its reads, or of its writes if it only writes
+  Promise promise;          // to that, on the application's servers
   Bytes moved;
   std::uint64_t requests = 0;
   LatencyHistogram latency;   // of whole requests, as the application sees them
@@ -37,7 +38,8 @@ struct WhatIfResult {
   std::uint64_t events = 0;
 };
 
-// Why the scenario's coordinator cannot do anything with stages of that configuration; "": it can.
+// Why the scenario's coordinator.policy cannot do anything with stages of that configuration; "":
+// it can.
 [[nodiscard]] std::string problem_of(const Scenario& scenario, const stage::Config& config);
 
 // Runs a scenario in virtual time: what would each application get with this configuration? Every

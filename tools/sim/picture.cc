@@ -1,6 +1,5 @@
 // The part of the report that draws.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -8,13 +7,11 @@
 #include <fmt/format.h>
 
 #include "tools/sim/report.h"
+#include "tools/sim/svg.h"
 
 namespace vpfs::sim_tool {
 namespace {
 
-// A palette that colour-blind people can tell apart (Okabe and Ito).
-constexpr std::array<std::string_view, 8> kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                      "#e69f00", "#56b4e9", "#000000", "#f0e442"};
 constexpr int kWidth = 760;
 constexpr int kHeight = 260;  // of one picture
 constexpr int kLeft = 70;
@@ -29,29 +26,6 @@ double rate(const FinishedRun& run, const sim::ApplicationResult& application,
   const Duration length = std::min(run.scenario.interval, run.scenario.duration - begin);
   return static_cast<double>(application.course[interval].count) / static_cast<double>(kMiB) /
          std::chrono::duration<double>(length).count();
-}
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char each : text) {
-    switch (each) {
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '&':
-        result += "&amp;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += each;
-    }
-  }
-  return result;
 }
 
 // The least number 1, 2 or 5 times a power of ten that is not less.
@@ -98,11 +72,12 @@ void draw(const FinishedRun& run, int top, std::string& svg) {
     std::string points;
     const std::size_t count = application.course.size();
     for (std::size_t i = 0; i < count; ++i) {
-      // At the middle of its interval.
-      const double x =
-          kLeft + kPlotWidth * (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-      const double y = top + kPlotHeight * (1 - rate(run, application, i) / most);
-      points += fmt::format("{:.1f},{:.1f} ", x, y);
+      // At the middle of its interval. In whole tenths: sums of products of doubles would be
+      // rounded once or twice, as the machine likes it.
+      const std::size_t x = std::size_t{10 * kLeft} + 10 * kPlotWidth * (2 * i + 1) / (2 * count);
+      const auto height = static_cast<int>(10 * kPlotHeight * (rate(run, application, i) / most));
+      const int y = 10 * (top + kPlotHeight) - height;
+      points += fmt::format("{}.{},{}.{} ", x / 10, x % 10, y / 10, y % 10);
     }
     svg += fmt::format("<polyline points='{}' fill='none' stroke='{}' stroke-width='2'/>\n", points,
                        colour);
@@ -119,16 +94,13 @@ void draw(const FinishedRun& run, int top, std::string& svg) {
 
 std::string to_svg(std::span<const FinishedRun> runs) {
   const int height = kHeight * static_cast<int>(runs.size());
-  std::string svg = fmt::format(
-      "<svg xmlns='http://www.w3.org/2000/svg' width='{}' height='{}' font-family='sans-serif' "
-      "font-size='12'>\n<rect width='100%' height='100%' fill='white'/>\n",
-      kWidth, height);
+  std::string svg;
   int top = kTop;
   for (const FinishedRun& run : runs) {
     draw(run, top, svg);
     top += kHeight;
   }
-  return svg + "</svg>\n";
+  return svg_document(kWidth, height, svg);
 }
 
 }  // namespace vpfs::sim_tool

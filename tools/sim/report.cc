@@ -29,6 +29,12 @@ double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// The last interval of the measured time may be shorter.
+Duration interval_length(const FinishedRun& run, std::size_t interval) {
+  const Duration begin = run.scenario.interval * static_cast<std::int64_t>(interval);
+  return std::min(run.scenario.interval, run.scenario.duration - begin);
+}
+
 bool contains(const auto& texts, std::string_view text) {
   return std::ranges::find(texts, text) != texts.end();
 }
@@ -39,25 +45,24 @@ std::uint64_t moved_by_all(const FinishedRun& run) {
   return sum;
 }
 
-// What the weights promise the application's virtual PFS of all that was moved: in each interval
-// its part of what the virtual PFSes share that moved anything then.
+// What the configuration promises the application's virtual PFS of all that was moved: in each
+// interval its part of what the virtual PFSes share that moved anything then.
 double entitled_percent(const FinishedRun& run, const ApplicationResult& application) {
-  double entitled = 0;
+  std::uint64_t entitled = 0;
   for (std::size_t i = 0; i < application.course.size(); ++i) {
     if (application.course[i] == Bytes{}) continue;
-    std::vector<std::string_view> counted;
-    std::uint64_t weights = 0;
-    std::uint64_t moved = 0;
+    std::vector<std::string_view> counted = {application.virtual_pfs};
+    std::vector<sim::Promise> promises = {application.promise};
+    Bytes moved;
     for (const ApplicationResult& each : run.result.applications) {
-      moved += each.course[i].count;
+      moved += each.course[i];
       if (each.course[i] == Bytes{} || contains(counted, each.virtual_pfs)) continue;
       counted.push_back(each.virtual_pfs);
-      weights += each.weight;
+      promises.push_back(each.promise);
     }
-    entitled += static_cast<double>(moved) * application.weight / static_cast<double>(weights);
+    entitled += sim::entitled(promises, moved, interval_length(run, i)).front().count;
   }
-  const std::uint64_t all = moved_by_all(run);
-  return all == 0 ? 0 : 100 * entitled / static_cast<double>(all);
+  return percent(entitled, moved_by_all(run));
 }
 
 std::string time_text(const LatencyHistogram& times, double quantile) {
@@ -93,15 +98,12 @@ Json times_json(const LatencyHistogram& times) {
 
 Json application_json(const FinishedRun& run, const ApplicationResult& application) {
   Json course = Json::array();
-  Duration begin = Duration::zero();
-  for (const Bytes moved : application.course) {
-    const Duration length = std::min(run.scenario.interval, run.scenario.duration - begin);
-    course.push_back(mib_per_second(moved, length));
-    begin += length;
+  for (std::size_t i = 0; i < application.course.size(); ++i) {
+    course.push_back(mib_per_second(application.course[i], interval_length(run, i)));
   }
   return {{"name", application.name},
           {"virtual_pfs", application.virtual_pfs},
-          {"weight", application.weight},
+          {"weight", application.promise.weight},
           {"bytes", application.moved.count},
           {"requests", application.requests},
           {"mib_per_s", mib_per_second(application.moved, run.scenario.duration)},

@@ -69,6 +69,11 @@ std::vector<ClassPolicy> policies() {
           ClassPolicy::apportioned(5, 95), ClassPolicy::apportioned(19, 1)};
 }
 
+ClassPolicy with_equal_shares(ClassPolicy policy) {
+  policy.sharing = Sharing::equal;
+  return policy;
+}
+
 // Starts flows at random and looks at all of them whenever something has changed.
 class Churn {
  public:
@@ -168,7 +173,9 @@ class Churn {
       ASSERT_EQ(network_.remaining(each.id).count,
                 static_cast<std::uint64_t>((left + kUnitsOfAByte - 1) / kUnitsOfAByte));
     }
-    if (network_.unsettled() == unsettled_) {
+    if (policy_.sharing == Sharing::equal) {
+      // Nothing but its definition holds.
+    } else if (network_.unsettled() == unsettled_) {
       ASSERT_EQ(why_unfair(case_.capacities, policy_, flows), "");
     } else {
       ASSERT_EQ(what_is_over_capacity(case_.capacities, flows), "");
@@ -227,6 +234,20 @@ TEST(AllocationProperty, HoldsAtAnyTimeInAnyNetwork) {
   EXPECT_GT(looks, 7'000);
   EXPECT_GE(most_running, 30U);
   EXPECT_EQ(unsettled, 0U);
+}
+
+TEST(AllocationProperty, EqualSharesAreWhatTheyAreDefinedAs) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    for (const ClassPolicy& policy : policies()) {
+      if (::testing::Test::HasFailure()) break;
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      Random random(seed);
+      Churn churn(seed % 2 == 0 ? random_links(random) : random_topology(random),
+                  with_equal_shares(policy), seed);
+      churn.run(60);
+      EXPECT_EQ(std::ranges::count(churn.ends(), TimePoint::max()), 0) << "every flow ends";
+    }
+  }
 }
 
 TEST(AllocationProperty, TheSameSeedGivesTheSameEnds) {

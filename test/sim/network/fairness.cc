@@ -168,6 +168,34 @@ void fill_in_turn(const std::vector<Rate>& capacities, const ClassPolicy& policy
   fill(room, of_class[1], flows, rates);
 }
 
+// Each flow's lowest part of its links, as Sharing::equal defines it.
+std::vector<Rate> equal_rates(const std::vector<BytesPerSecond>& capacities,
+                              const ClassPolicy& policy, const std::vector<AllottedFlow>& flows) {
+  std::vector<std::array<std::uint64_t, kTrafficClasses>> uses(capacities.size());
+  for (const AllottedFlow& flow : flows) {
+    for (const LinkId link : flow.route) ++uses[link][index_of(flow.traffic_class)];
+  }
+  std::vector<Rate> rates;
+  for (const AllottedFlow& flow : flows) {
+    std::uint64_t lowest = flow.cap ? Rate::of(*flow.cap).units : ~std::uint64_t{0};
+    for (const LinkId link : flow.route) {
+      const std::uint64_t units = Rate::of(capacities[link]).units;
+      const bool is_storage = flow.traffic_class == TrafficClass::storage;
+      const std::uint64_t all = uses[link][0] + uses[link][1];
+      const std::uint64_t own = uses[link][index_of(flow.traffic_class)];
+      std::uint64_t part = units / all;
+      if (policy.kind == ClassPolicy::Kind::priority && !is_storage) part = units / own;
+      if (policy.kind == ClassPolicy::Kind::apportioned && own < all) {
+        const std::uint64_t its = is_storage ? policy.storage : policy.communication;
+        part = units * its / (policy.communication + policy.storage) / own;
+      }
+      lowest = std::min(lowest, part);
+    }
+    rates.push_back({lowest});
+  }
+  return rates;
+}
+
 }  // namespace
 
 std::string what_is_over_capacity(const std::vector<BytesPerSecond>& capacities,
@@ -209,6 +237,7 @@ std::string why_unfair(const std::vector<BytesPerSecond>& capacities, const Clas
 std::vector<Rate> rates_from_scratch(const std::vector<BytesPerSecond>& capacities,
                                      const ClassPolicy& policy,
                                      const std::vector<AllottedFlow>& flows) {
+  if (policy.sharing == Sharing::equal) return equal_rates(capacities, policy, flows);
   std::vector<Rate> rates(flows.size());
   std::vector<Rate> room;
   for (const BytesPerSecond capacity : capacities) room.push_back(Rate::of(capacity));

@@ -302,5 +302,54 @@ TEST_F(NetworkTest, ExtremeSizesAndRatesEndWhenTheyShould) {
   EXPECT_EQ(network_->remaining(never).count, ~std::uint64_t{0} - 2000);
 }
 
+ClassPolicy with_equal_shares(ClassPolicy policy) {
+  policy.sharing = Sharing::equal;
+  return policy;
+}
+
+TEST_F(NetworkTest, WithEqualSharesNobodyGetsWhatIsLeft) {
+  make({{1'000'000}, {3'000'000}}, with_equal_shares(ClassPolicy::none()));
+  const auto slow = start("slow", {0, 1}, 1'000'000);
+  const auto fast = start("fast", {1}, 1'000'000);
+  run(0ns);
+  EXPECT_EQ(rate(slow), 1'000'000U);
+  EXPECT_EQ(rate(fast), 1'500'000U);  // max-min fair: 2,000,000
+  run(800ms);
+  EXPECT_EQ(rate(slow), 1'000'000U);
+  EXPECT_FALSE(network_->is_running(fast));
+}
+
+TEST_F(NetworkTest, WithEqualSharesPriorityCostsStorageNothing) {
+  make({{6'000'000}}, with_equal_shares(ClassPolicy::priority()));
+  const auto message = start("message", {0}, 1'000'000);
+  const auto read = start("read", {0}, 1'000'000, kStorage);
+  const auto write = start("write", {0}, 1'000'000, kStorage);
+  run(0ns);
+  EXPECT_EQ(rate(message), 6'000'000U);
+  EXPECT_EQ(rate(read), 2'000'000U);
+  EXPECT_EQ(rate(write), 2'000'000U);
+}
+
+TEST_F(NetworkTest, WithEqualSharesPartsOfClassesAreFixedWhereBothAre) {
+  make({{8'000'000}, {1'000'000}}, with_equal_shares(ClassPolicy::apportioned(3, 1)));
+  const auto message = start("message", {0, 1}, 1'000'000);
+  const auto read = start("read", {0}, 1'000'000, kStorage);
+  run(0ns);
+  EXPECT_EQ(rate(message), 1'000'000U);
+  EXPECT_EQ(rate(read), 2'000'000U);  // though the message leaves more
+  run(500ms);
+  EXPECT_FALSE(network_->is_running(read));
+  EXPECT_EQ(rate(message), 1'000'000U);
+}
+
+TEST_F(NetworkTest, WithEqualSharesACapCounts) {
+  make({{8'000'000}}, with_equal_shares(ClassPolicy::none()));
+  const auto capped = start("a", {0}, 1'000'000, kStorage, BytesPerSecond{100'000});
+  const auto alone = start("b", {}, 1'000'000, kStorage, BytesPerSecond{200'000});
+  run(0ns);
+  EXPECT_EQ(rate(capped), 100'000U);
+  EXPECT_EQ(rate(alone), 200'000U);
+}
+
 }  // namespace
 }  // namespace vpfs::sim

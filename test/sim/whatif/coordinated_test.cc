@@ -126,7 +126,7 @@ TEST_F(CoordinatedTest, APolicyThatStagesCannotEnforceIsAProblem) {
   coordinator("total");
   config_.policy = "fifo";
   EXPECT_EQ(problem_of(scenario_, config_),
-            "coordinator.policy: total has nothing that the scheduler's policy fifo can do");
+            "total has nothing that the scheduler's policy fifo can do");
 }
 
 }  // namespace

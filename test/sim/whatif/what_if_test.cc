@@ -48,6 +48,28 @@ class WhatIfTest : public testing::Test {
   stage::Config config_;
 };
 
+TEST_F(WhatIfTest, TheVirtualPfsShownIsThatOfReadsWhateverComesFirst) {
+  for (const char* const name : {"reads", "writes"}) {
+    config_.virtual_pfs.push_back({.name = name, .share = {.weight = 2}});
+    stage::RuleConfig rule{.name = name};
+    rule.any_of = {
+        stage::Conditions{.kinds = {name == std::string("reads") ? IoKind::read : IoKind::write}}};
+    rule.virtual_pfs = name;
+    config_.rules.push_back(rule);
+  }
+  config_.virtual_pfs.push_back({.name = "default", .share = {}});
+  SimulatedApplication& application = add_application("both");
+  application.read_percent = 50;
+  const auto shown = [this] {
+    WhatIf simulation(scenario_, config_);
+    simulation.run_until(simulation.length());
+    return simulation.result().applications[0].virtual_pfs;
+  };
+  for (scenario_.seed = 1; scenario_.seed <= 6; ++scenario_.seed) EXPECT_EQ(shown(), "reads");
+  application.read_percent = 0;
+  EXPECT_EQ(shown(), "writes");
+}
+
 TEST_F(WhatIfTest, OneApplicationGetsWhatAllServersHave) {
   add_application("alone");
   const WhatIfResult result = run();
@@ -81,7 +103,7 @@ TEST_F(WhatIfTest, WeightsDivideWhatIsThere) {
   const WhatIfResult result = run();
   EXPECT_NEAR(mib_per_second(result.applications[0]), 150, 2);
   EXPECT_NEAR(mib_per_second(result.applications[1]), 50, 2);
-  EXPECT_EQ(result.applications[0].weight, 3U);
+  EXPECT_EQ(result.applications[0].promise.weight, 3U);
   EXPECT_GT(result.applications[1].held.quantile(0.5), result.applications[0].held.quantile(0.5));
 }
 

@@ -19,13 +19,13 @@ FinishedRun a_run(const std::string& name, std::uint64_t mib_of_a) {
   run.scenario.device = {.bandwidth = {100 * kMiB}, .per_request = 100us, .parallelism = 1};
   run.scenario.duration = 2s;
   run.scenario.interval = 1s;
-  sim::ApplicationResult a{.name = "a", .virtual_pfs = "first", .weight = 3};
+  sim::ApplicationResult a{.name = "a", .virtual_pfs = "first", .promise = {.weight = 3}};
   a.moved = {mib_of_a * kMiB};
   a.requests = mib_of_a;
   a.course = {{mib_of_a * kMiB}, {0}};
   a.held.record(1ms);
   a.latency.record(2ms);
-  sim::ApplicationResult b{.name = "<b>", .virtual_pfs = "default", .weight = 1};
+  sim::ApplicationResult b{.name = "<b>", .virtual_pfs = "default"};
   b.moved = {50 * kMiB};
   b.course = {{0}, {50 * kMiB}};
   run.result.applications = {a, b};
@@ -43,10 +43,18 @@ TEST(SimReport, ATableShowsSharesBesideWhatWeightsPromise) {
 TEST(SimReport, AnApplicationIsEntitledToNothingWhileItIsAway) {
   FinishedRun run = a_run("s.yaml", 150);
   run.result.applications[1].course = {{50 * kMiB}, {0}};
-  run.result.applications[1].weight = 2;
+  run.result.applications[1].promise.weight = 2;
   EXPECT_THAT(to_table(run), HasSubstr("75.0        60.0"));
   run.result.applications[1].course = {{0}, {50 * kMiB}};
   EXPECT_THAT(to_table(run), HasSubstr("75.0        75.0"));
+}
+
+TEST(SimReport, ARateBoundsWhatAnApplicationIsEntitledTo) {
+  FinishedRun run = a_run("s.yaml", 150);
+  run.result.applications[1].course = {{50 * kMiB}, {0}};
+  run.result.applications[1].promise.most = {20 * kMiB};
+  EXPECT_THAT(to_table(run), HasSubstr("75.0        90.0"));
+  EXPECT_THAT(to_table(run), HasSubstr("25.0        10.0"));
 }
 
 TEST(SimReport, AComparisonMatchesApplicationsByName) {
@@ -80,6 +88,8 @@ TEST(SimReport, APictureHasALineForEachApplicationAndEscapesItsName) {
   EXPECT_EQ(lines, 4U);
   EXPECT_THAT(svg, HasSubstr("&lt;b&gt;"));
   EXPECT_THAT(svg, Not(HasSubstr("<b>")));
+  // 150 of 200 MiB/s in the first second, and nothing in the second one.
+  EXPECT_THAT(svg, HasSubstr("points='190.0,79.0 430.0,214.0 '"));
 }
 
 }  // namespace

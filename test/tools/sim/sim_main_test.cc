@@ -48,6 +48,7 @@ class SimProgram : public testing::Test {
   const fs::path directory_ =
       fs::temp_directory_path() / ("vpfs-sim-test-" + std::to_string(::getpid()));
   const std::string example_ = test::source("conf/sim/two-jobs.yaml");
+  const std::string cluster_ = test::source("conf/sim/data-placement.yaml");
 };
 
 TEST_F(SimProgram, TheExampleGivesTheSameBytesEachTime) {
@@ -109,7 +110,7 @@ TEST_F(SimProgram, AResultOfALoadIsReplayed) {
   EXPECT_NEAR(nlohmann::json::parse(read("result.json"))[0]["applications"][0]["requests"], 30, 1);
   const Outcome bad = run({write("s.yaml", scenario + "missing.json}]\n")});
   EXPECT_EQ(bad.code, 2);
-  EXPECT_THAT(bad.errors, HasSubstr("application a: recording: "));
+  EXPECT_THAT(bad.errors, HasSubstr("s.yaml:4: applications[0].recording: "));
   EXPECT_THAT(bad.errors, HasSubstr("missing.json cannot be read"));
 }
 
@@ -135,6 +136,78 @@ TEST_F(SimProgram, MistakesOfAllFilesAreNamedAndNothingIsRun) {
   EXPECT_THAT(missing.errors, HasSubstr("none.yaml"));
   EXPECT_EQ(run({"--compare", example_}).code, 2);
   EXPECT_EQ(run({}).code, 2);
+}
+
+TEST_F(SimProgram, ACoordinatorThatCanDoNothingIsAMistakeWithALine) {
+  const std::string scenario = "configuration: " + test::source("conf/fifo.yaml") +
+                               "\nservers: {device: {bandwidth: 100 MiB/s}}\n"
+                               "coordinator:\n  policy: total\napplications: [{name: a}]\n";
+  const Outcome outcome = run({write("s.yaml", scenario), "--check-config"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("s.yaml:4: coordinator.policy: total has nothing that"));
+}
+
+TEST_F(SimProgram, AClusterGivesTheSameBytesEachTime) {
+  const std::string json = (directory_ / "result.json").string();
+  const std::string svg = (directory_ / "jobs.svg").string();
+  for (const std::string& file : {cluster_, test::source("conf/sim/network-priority.yaml")}) {
+    const Outcome first = run({file, "--json", json, "--svg", svg});
+    ASSERT_EQ(first.code, 0) << first.errors;
+    EXPECT_THAT(first.output, HasSubstr("busiest links"));
+    EXPECT_THAT(first.errors, HasSubstr("s of virtual time"));
+    EXPECT_THAT(first.errors, HasSubstr("million/s"));
+    const std::string first_json = read("result.json");
+    const std::string first_svg = read("jobs.svg");
+    EXPECT_THAT(first_svg, StartsWith("<svg "));
+    const Outcome again = run({file, "--json", json, "--svg", svg});
+    EXPECT_EQ(again.output, first.output);
+    EXPECT_EQ(read("result.json"), first_json);
+    EXPECT_EQ(read("jobs.svg"), first_svg);
+    EXPECT_FALSE(nlohmann::json::parse(first_json)[0]["links"].empty());
+  }
+}
+
+TEST_F(SimProgram, PlacesOfDataAreCompared) {
+  std::ifstream file(cluster_);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string old = "place: internal";
+  text.replace(text.find(old), old.size(), "place: external");
+  const Outcome outcome = run({"--compare", cluster_, write("external.yaml", text)});
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_THAT(outcome.output, HasSubstr("A: data-placement.yaml: dragonfly (2,4,2), 72 nodes"));
+  EXPECT_THAT(outcome.output, HasSubstr("data external"));
+}
+
+TEST_F(SimProgram, MistakesOfAClusterAreNamed) {
+  const std::string wrong = write("c.yaml",
+                                  "cluster:\n"
+                                  "  network: {topology: fat_tree, ports: 4, levels: 40, "
+                                  "link_rate: 1 GB/s}\n"
+                                  "applications:\n"
+                                  "  - {name: a, tasks: 2, steps: 1, per_mille: {compute: 1}}\n");
+  const Outcome outcome = run({wrong, "--check-config"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("c.yaml:2: cluster.network.topology: a 4:40 fat tree has"));
+  EXPECT_THAT(outcome.errors, HasSubstr("c.yaml:4: applications[0].per_mille: adds up to 1, not"));
+  EXPECT_EQ(run({cluster_, example_, "--check-config"}).code, 0);
+}
+
+TEST_F(SimProgram, ScenariosOfTwoKindsAreNotRunTogether) {
+  const Outcome outcome = run({cluster_, example_});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.errors, HasSubstr("is not of the kind of the scenarios before it"));
+}
+
+TEST_F(SimProgram, ARunThatWouldTakeYearsFails) {
+  const Outcome outcome =
+      run({write("c.yaml",
+                 "cluster: {network: {topology: switch, nodes: 2, link_rate: 1 GB/s},\n"
+                 "          storage: {write: 1 MB/s}}\n"
+                 "applications: [{name: a, tasks: 1, steps: 100000, per_mille: {write: 1000},\n"
+                 "                io_size: 1024 GiB}]\n")});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.errors, HasSubstr("would take more than 10 years"));
+  EXPECT_EQ(outcome.output, "");
 }
 
 TEST_F(SimProgram, AResultThatCannotBeWrittenIsAnError) {

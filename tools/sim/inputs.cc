@@ -1,0 +1,74 @@
+#include "tools/sim/inputs.h"
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/config_file.h"
+#include "base/config_reader.h"
+#include "sim/whatif/what_if.h"
+#include "tools/sim/recording.h"
+
+namespace vpfs::sim_tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+using AnyScenario = std::variant<sim::Scenario, sim::ClusterScenario>;
+
+void read_recordings(sim::Scenario& scenario, const fs::path& folder, ConfigErrors& errors) {
+  for (std::size_t i = 0; i < scenario.applications.size(); ++i) {
+    sim::SimulatedApplication& application = scenario.applications[i];
+    if (application.arrivals != sim::SimulatedApplication::Arrivals::recorded) continue;
+    auto recorded = read_recording(folder / application.recording, application.recorded_name);
+    if (recorded) {
+      application.recorded = std::move(*recorded);
+    } else {
+      errors.add(fmt::format("applications[{}].recording", i), recorded.error().message);
+    }
+  }
+}
+
+std::optional<Input> complete(sim::Scenario scenario, const fs::path& file,
+                              const control::HostNames& names, ConfigErrors& errors,
+                              std::string& problems) {
+  read_recordings(scenario, file.parent_path(), errors);
+  const fs::path configuration = file.parent_path() / scenario.configuration;
+  ConfigErrors its_errors(configuration.lexically_normal().string());
+  auto config = load_config(its_errors, [&](std::string_view text, ConfigErrors& found) {
+    return proxy::parse_config(text, found, nullptr, &names);
+  });
+  if (config) {
+    const std::string problem = sim::problem_of(scenario, *config);
+    if (!problem.empty()) errors.add("coordinator.policy", problem);
+  }
+  problems += errors.to_string() + its_errors.to_string();
+  if (!config || !errors.empty()) return std::nullopt;
+  return WhatIfInput{.name = file.filename().string(),
+                     .scenario = std::move(scenario),
+                     .config = std::move(*config)};
+}
+
+}  // namespace
+
+std::optional<Input> read_input(const std::string& file, const control::HostNames& names,
+                                std::string& problems) {
+  ConfigErrors errors(file);
+  auto scenario = load_config(errors, [](std::string_view text, ConfigErrors& found) {
+    return sim::is_cluster_scenario(text) ? AnyScenario(sim::read_cluster_scenario(text, found))
+                                          : AnyScenario(sim::read_scenario(text, found));
+  });
+  if (!scenario) {
+    problems += errors.to_string();
+    return std::nullopt;
+  }
+  if (auto* const what_if = std::get_if<sim::Scenario>(&*scenario)) {
+    return complete(std::move(*what_if), file, names, errors, problems);
+  }
+  return ClusterInput{.name = fs::path(file).filename().string(),
+                      .scenario = std::get<sim::ClusterScenario>(std::move(*scenario))};
+}
+
+}  // namespace vpfs::sim_tool

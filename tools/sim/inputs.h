@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "control/admin/host_names.h"
+#include "proxy/config.h"
+#include "sim/cluster/scenario.h"
+#include "sim/whatif/scenario.h"
+
+namespace vpfs::sim_tool {
+
+// A scenario that can be run, and the name of its file.
+struct WhatIfInput {
+  std::string name;
+  sim::Scenario scenario;
+  proxy::Config config;
+};
+struct ClusterInput {
+  std::string name;
+  sim::ClusterScenario scenario;
+};
+using Input = std::variant<WhatIfInput, ClusterInput>;
+
+// Reads a scenario of either kind and the files that it names, which are found from where it is.
+// Mistakes of all of them are added to `problems`, each with file, line and key.
+[[nodiscard]] std::optional<Input> read_input(const std::string& file,
+                                              const control::HostNames& names,
+                                              std::string& problems);
+
+}  // namespace vpfs::sim_tool
