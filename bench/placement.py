@@ -141,6 +141,8 @@ def option_parser() -> argparse.ArgumentParser:
                         help=f"of a task's data, that an access moves (default {chosen.least_io_percent})")
     parser.add_argument("--workload-compute", type=int, default=chosen.workload_compute,
                         help=f"computing takes so many times as long in workloads (default {chosen.workload_compute})")
+    parser.add_argument("--workload-steps", type=int, default=chosen.workload_steps,
+                        help=f"of an application of a workload, at most (default {chosen.workload_steps})")
     parser.add_argument("--replicas", type=int, default=chosen.replicas,
                         help=f"of a write to a central server (default {chosen.replicas})")
     parser.add_argument("--jobs", type=int, default=2, help="runs at the same time (default 2)")
@@ -174,7 +176,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     settings = dataclasses.replace(
         base, seeds=options.seeds or base.seeds, rates=options.rates, link_rate=options.link_rate,
         message_bytes=options.message_size, mixed=options.mixed_sizes, own_steps=options.own_steps, io_bytes=options.io_size,
-        least_io_percent=options.least_io_percent, workload_compute=options.workload_compute, replicas=options.replicas)
+        least_io_percent=options.least_io_percent, workload_compute=options.workload_compute,
+        workload_steps=options.workload_steps, replicas=options.replicas)
     described = machine_settings() | {"quick": quick} | describe(settings)
     print_settings(described)
     rows: list[Row] = []
