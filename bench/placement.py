@@ -134,6 +134,8 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument("--message-size", type=int, default=chosen.message_bytes, help="bytes that a task sends in a "
                         f"communication; of mixed sizes: the largest message (default {chosen.message_bytes})")
     parser.add_argument("--mixed-sizes", action="store_true", help="messages are many small ones and few large ones")
+    parser.add_argument("--messages", type=int, default=chosen.messages, help="to each partner in a communication, one after the "
+                        f"other (default {chosen.messages})")
     parser.add_argument("--own-steps", action="store_true", help="each task has its own sequence of steps, not each application one")
     parser.add_argument("--io-size", type=int, default=chosen.io_bytes,
                         help=f"bytes of a task's data, and of an access at most (default {chosen.io_bytes})")
@@ -141,6 +143,8 @@ def option_parser() -> argparse.ArgumentParser:
                         help=f"of a task's data, that an access moves (default {chosen.least_io_percent})")
     parser.add_argument("--workload-compute", type=int, default=chosen.workload_compute,
                         help=f"computing takes so many times as long in workloads (default {chosen.workload_compute})")
+    parser.add_argument("--workload-steps", type=int, default=chosen.workload_steps,
+                        help=f"of an application of a workload, at most (default {chosen.workload_steps})")
     parser.add_argument("--replicas", type=int, default=chosen.replicas,
                         help=f"of a write to a central server (default {chosen.replicas})")
     parser.add_argument("--jobs", type=int, default=2, help="runs at the same time (default 2)")
@@ -151,15 +155,19 @@ def describe(settings: Settings) -> dict[str, object]:
     accesses = size_name(settings.io_bytes)
     if settings.least_io_percent < 100:
         accesses = f"{settings.least_io_percent} to 100 % of {accesses}"
-    messages = f"of 1 byte to {size_name(settings.message_bytes)}, mostly small" if settings.mixed else size_name(settings.message_bytes)
+    messages = size_name(settings.message_bytes)
+    if settings.mixed:
+        messages = f"of 1 byte to {messages}, mostly small"
     return {
         "statistic": f"medians of {settings.seeds} seeds; of a workload, means of its applications",
         "link rate": f"{settings.link_rate / 1e9:g} GB/s, chosen here; rates are {settings.rates}",
         "memory, NVM": "10 GB/s; 2 GB/s read, 1 GB/s write",
         "data": f"{size_name(settings.io_bytes)} of a task; staged in and out with CACHE of figures 6 and 9",
-        "central servers": f"10 Gb/s front end, 40 Gb/s between them and to their devices, {settings.replicas} replica(s) of each write",
+        "central servers": "10 Gb/s front end, 40 Gb/s between them and to their devices, "
+                           f"{settings.replicas} replica(s) of each write",
         "one application": f"64 tasks, {settings.steps} steps: 75 % storage of {accesses}, 12.5 % computing of "
                            f"{settings.compute_us / 1000:g} ms, 12.5 % communication of {messages}; sizes chosen here",
+        "messages": f"{settings.messages} to each partner in a communication, one after the other",
         "sequences of steps": "each task has its own" if settings.own_steps else "one of all tasks",
         "workloads": f"{settings.applications} applications of 8 to 128 tasks and {settings.workload_steps // 4} to "
                      f"{settings.workload_steps} steps, {settings.arrivals:g} a second in the mean, first come, first served; "
@@ -173,8 +181,10 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     base = QUICK if quick else FULL
     settings = dataclasses.replace(
         base, seeds=options.seeds or base.seeds, rates=options.rates, link_rate=options.link_rate,
-        message_bytes=options.message_size, mixed=options.mixed_sizes, own_steps=options.own_steps, io_bytes=options.io_size,
-        least_io_percent=options.least_io_percent, workload_compute=options.workload_compute, replicas=options.replicas)
+        message_bytes=options.message_size, mixed=options.mixed_sizes, messages=options.messages,
+        own_steps=options.own_steps, io_bytes=options.io_size,
+        least_io_percent=options.least_io_percent, workload_compute=options.workload_compute,
+        workload_steps=options.workload_steps, replicas=options.replicas)
     described = machine_settings() | {"quick": quick} | describe(settings)
     print_settings(described)
     rows: list[Row] = []

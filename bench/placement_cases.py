@@ -28,6 +28,7 @@ class Settings:
     rates: str = "max-min"  # or "equal-share": what a flow leaves of a link, others do not get
     message_bytes: int = MESSAGE_BYTES  # that a task sends in a communication; if they are mixed, the largest message
     mixed: bool = False  # many small messages, few large ones
+    messages: int = 1  # to each partner in a communication, one after the other
     own_steps: bool = False  # each task has its own sequence of steps; else an application has one
     io_bytes: int = IO_BYTES  # a task's data
     least_io_percent: int = 100  # of a task's data that an access moves: from so many to all
@@ -83,7 +84,7 @@ def profile(settings: Settings, memory: int, remote: int) -> dict[str, object]:
     return {"tasks": TASKS, "io_tasks": TASKS, "steps": settings.steps, "compute": 125, "read": 375, "write": 375,
             "compute_us": settings.compute_us, "io_bytes": settings.io_bytes, "data_bytes": settings.io_bytes,
             "least_io_percent": settings.least_io_percent, "message_bytes": settings.message_bytes,
-            "pattern": "permutation", "messages": 1, "sizes": "mixed" if settings.mixed else "equal",
+            "pattern": "permutation", "messages": settings.messages, "sizes": "mixed" if settings.mixed else "equal",
             "lockstep": not settings.own_steps, "memory_percent": memory, "remote_percent": remote}
 
 
@@ -105,7 +106,7 @@ def workload(settings: Settings, seed: int) -> list[Mapping[str, object]]:
             "compute_us": settings.workload_compute * draw.randint(settings.compute_us // 2, 5 * settings.compute_us),
             "io_bytes": io_bytes, "data_bytes": io_bytes, "least_io_percent": settings.least_io_percent,
             "message_bytes": settings.message_bytes // draw.choice([1, 4, 16]),
-            "pattern": draw.choice(["permutation", "neighbours", "ring", "all to all"]), "messages": 1,
+            "pattern": draw.choice(["permutation", "neighbours", "ring", "all to all"]), "messages": settings.messages,
             "sizes": "mixed" if settings.mixed else "equal", "lockstep": not settings.own_steps,
             "memory_percent": draw.choice([0, 25, 50, 75, 100]), "remote_percent": draw.choice([0, 25, 50, 75, 100]),
             "arrival_us": round(arrival * 1e6), "wall_us": 3_600_000_000})

@@ -75,7 +75,7 @@ void MarkovApplication::staged_in() {
   for (std::uint32_t task = 0; task < settings_.profile.tasks; ++task) begin_step(task);
 }
 
-// Nothing here refers to the application once it has begun.
+// Its transfers refer to nothing of the application, which is gone when they end.
 void MarkovApplication::stage_out() {
   const Profile& profile = settings_.profile;
   if (!settings_.is_staged || settings_.data.is_central()) return;

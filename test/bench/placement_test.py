@@ -126,6 +126,10 @@ class FindingsTest(unittest.TestCase):
         self.check(10, rows, "FP is up to 17 % faster than NP", True)
         self.check(10, rows, "of BA, 50-50 is best", True)
 
+    def test_a_difference_of_a_percent_makes_nothing_best(self) -> None:
+        rows = [row(case, {"BA 50-50": 99.0}.get(case.priority, 100.0)) for case in cases_of(10, True)]
+        self.check(10, rows, "of BA, 50-50 is best", False)
+
 
 class CasesTest(unittest.TestCase):
     def test_every_case_has_what_it_is_compared_with(self) -> None:

@@ -1,6 +1,7 @@
 #include "sim/placement/exchange.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <vector>
 
@@ -9,8 +10,8 @@
 namespace vpfs::sim {
 namespace {
 
-constexpr Pattern kAll[] = {Pattern::permutation, Pattern::neighbours, Pattern::all_to_all,
-                            Pattern::ring};
+constexpr std::array kAll = {Pattern::permutation, Pattern::neighbours, Pattern::all_to_all,
+                             Pattern::ring};
 
 TEST(SimExchange, WhatTasksSendAndHearAddsUp) {
   for (const Pattern pattern : kAll) {
