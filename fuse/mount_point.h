@@ -25,7 +25,7 @@ class MountPoint {
     bool read_only = false;
     // The mount goes when this process does, however it ends.
     bool auto_unmount = true;
-    std::size_t read_ahead = kLargestIo;  // of the kernel, if root mounts
+    std::size_t read_ahead = kLargestIo;   // of the kernel, if root mounts
     std::vector<std::string> others = {};  // for the kernel: "nosuid", "dev", ...
   };
 
