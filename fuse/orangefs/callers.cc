@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "fuse/orangefs/worker.h"
+
 namespace vpfs::fuse::pvfs {
 namespace {
 
@@ -21,6 +23,8 @@ client::CallerPtr Callers::of(uid_t uid, gid_t gid, pid_t process) {
       return found->second.caller;
     }
   }
+  // /proc may wait for what the process holds, and the process for another worker.
+  if (process != 0) Worker::current().call_for_help();
   const auto caller = std::make_shared<client::Caller>();
   caller->uid = uid;
   caller->gid = gid;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <utility>
 
@@ -32,7 +33,21 @@ constexpr Duration kForTheLast = std::chrono::seconds(5);
 // How long a worker runs at a time where one thread runs all.
 constexpr Duration kTurn = std::chrono::milliseconds(5);
 
+// For how long a worker's load is measured.
+constexpr Duration kWindow = std::chrono::milliseconds(20);
+// Per cent of a processor: above this a worker wants help; below this on the average of all others
+// it is not needed.
+constexpr int kBusy = 70;
+constexpr int kIdle = 50;
+
 thread_local Worker* current_worker = nullptr;
+
+// That the calling thread has used.
+Duration processor_time() {
+  timespec used = {};
+  (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+}
 
 net::Task<> connect_into(const client::MountAddress& address, const client::SessionOptions& options,
                          const Clock& clock, Result<std::unique_ptr<client::FileSystem>>& into) {
@@ -77,7 +92,6 @@ void Worker::prepare(OrangefsFileSystem& files, std::unique_ptr<Channel> channel
   interrupts_ = interrupts;
   peers_ = &peers;
   owner_ = std::move(owner);
-  readable_.emplace(context_, channel_->descriptor());
 }
 
 void Worker::start() {
@@ -133,10 +147,27 @@ void Worker::stop(const Peers& workers) {
 void Worker::run() {
   current_worker = this;
   const auto work = asio::make_work_guard(context_);
-  wait_for_message();
+  if (index_ == 0) {
+    listens_ = true;
+    begin_to_listen();
+  }
   context_.run();
-  // The channel closes its descriptor itself.
-  (void)readable_->release();
+  stop_listening();
+}
+
+void Worker::begin_to_listen() {
+  if (stopping_) return;
+  window_begin_ = clock_->now();
+  window_used_ = processor_time();
+  // Known to the event loop, the descriptor wakes this thread with each message.
+  readable_.emplace(context_, channel_->descriptor());
+  wait_for_message();
+}
+
+void Worker::stop_listening() {
+  if (!readable_) return;
+  (void)readable_->release();  // the channel closes its descriptor itself
+  readable_.reset();
 }
 
 void Worker::wait_for_message() {
@@ -153,10 +184,55 @@ void Worker::receive() {
       if (!stopping_) owner_.ended();
       return;
     }
-    if (!message) return wait_for_message();
+    if (!message) {
+      if (goes_on_listening()) wait_for_message();
+      return;
+    }
+    ++begun_;
     handle(*message);
+    ++done_;
   }
   asio::post(context_, [this] { receive(); });
+}
+
+void Worker::call_for_help() {
+  for (const std::unique_ptr<Worker>& worker : *peers_) {
+    if (worker->listens_.exchange(true)) continue;
+    asio::post(worker->context_, [peer = worker.get()] { peer->begin_to_listen(); });
+    return;
+  }
+}
+
+bool Worker::goes_on_listening() {
+  const TimePoint now = clock_->now();
+  const Duration time = now - window_begin_;
+  if (time < kWindow) return true;
+  const Duration used = processor_time();
+  load_ = static_cast<int>(100 * (used - window_used_) / time);
+  window_begin_ = now;
+  window_used_ = used;
+  if (load_ >= kBusy) call_for_help();
+  if (is_needed()) return true;
+  stop_listening();
+  listens_ = false;
+  return false;
+}
+
+bool Worker::is_needed() {
+  if (index_ == 0) return true;  // it always listens
+  // Where it has one message in hand all the time, somebody else must take the next.
+  const Worker& first = *peers_->front();
+  const std::uint64_t done = first.done_;
+  const bool is_stuck = std::exchange(seen_done_, done) == done && first.begun_ > done;
+  if (is_stuck) return true;
+  int load = 0;
+  int others = -1;
+  for (const std::unique_ptr<Worker>& worker : *peers_) {
+    if (!worker->listens_) continue;
+    load += worker->load_;
+    ++others;
+  }
+  return load > kIdle * others;
 }
 
 void Worker::handle(std::span<std::byte> message) {

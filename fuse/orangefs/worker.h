@@ -69,6 +69,10 @@ class Worker {
     Worker& worker_;
   };
 
+  // For who may not come back to the kernel's messages soon: another worker listens too. Of this
+  // worker's thread.
+  void call_for_help();
+
   // The worker of the calling thread.
   [[nodiscard]] static Worker& current();
 
@@ -94,8 +98,13 @@ class Worker {
   // Runs what the workers have to do on this thread instead of theirs, until that many are left.
   template <typename Left>
   static void finish(const Peers& workers, Duration patience, Left left);
+  void begin_to_listen();
+  void stop_listening();
   void wait_for_message();
   void receive();
+  // Of a worker that has taken what there was: whether it goes on listening.
+  [[nodiscard]] bool goes_on_listening();
+  [[nodiscard]] bool is_needed();
   void handle(std::span<std::byte> message);
   void begin_read(const fuse_in_header& head, std::span<const std::byte> message);
   void begin_write(const fuse_in_header& head, std::span<const std::byte> message);
@@ -116,6 +125,14 @@ class Worker {
   Owner owner_;
   RunningRequests running_;
   std::uint64_t unique_ = 0;
+  // Each message wakes all who listen, and one of them gets it. So no more listen than have to.
+  std::atomic<bool> listens_ = false;
+  std::atomic<std::uint64_t> begun_ = 0;  // messages
+  std::atomic<std::uint64_t> done_ = 0;
+  std::uint64_t seen_done_ = 0;  // of the first worker, when this one looked last
+  std::atomic<int> load_ = 0;    // per cent of a processor, in the window before
+  TimePoint window_begin_;
+  Duration window_used_ = {};  // of the thread's processor time, when it began
   std::unique_ptr<Buffer> buffer_;
   std::vector<std::unique_ptr<Buffer>> spare_;
   std::atomic<bool> stopping_ = false;
