@@ -1,6 +1,7 @@
 #pragma once
 
-#include <ctime>
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +46,11 @@ class Change {
 
  private:
   void tell_directories() {
-    const auto seconds = static_cast<std::uint64_t>(std::time(nullptr));
+    // Not time(), which is some milliseconds late: a server that reads a better clock may have
+    // noted the next second, and a time that is too small looks as if nothing had happened.
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto seconds =
+        static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(now).count());
     for (const auto& [directory, name] : names_) {
       if (happened_) {
         caches_->entries_changed(directory, seconds, clock_.now());
