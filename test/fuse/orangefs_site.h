@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cerrno>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "test/fuse/mount_process.h"
 #include "test/support/embedded_servers.h"
@@ -45,6 +49,31 @@ class OrangefsMountTest : public ::testing::TestWithParam<Servers> {
   std::optional<OrangefsServers> real_;
   std::string address_;
 };
+
+// The errno of a call that gives -1, or 0.
+inline int problem_of(long result) {
+  return result < 0 ? errno : 0;
+}
+
+inline struct stat status_of(const std::string& path) {
+  struct stat status = {};
+  EXPECT_EQ(problem_of(::lstat(path.c_str(), &status)), 0) << path;
+  return status;
+}
+
+inline void make_file(const std::string& path, const std::string& text = "") {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  EXPECT_TRUE(file.good()) << path;
+}
+
+// A directory of its own: the root of a real file system has a "lost+found".
+inline std::string new_directory(const MountProcess& mount) {
+  const std::string path = mount.path() / "work";
+  EXPECT_EQ(problem_of(::mkdir(path.c_str(), 0755)), 0);
+  return path;
+}
 
 inline std::string name_of_servers(const ::testing::TestParamInfo<Servers>& info) {
   return info.param == Servers::embedded ? "Embedded" : "Real";

@@ -1,4 +1,5 @@
-// Service elsewhere [DSFQ]: flows on several servers that share by what they get in total.
+// Service elsewhere [DSFQ]: flows on several servers that share by what they get in total. Claims
+// of flows that are awaited begin with the fixture of debts, so one file has both.
 #include <cmath>
 #include <deque>
 #include <iostream>
