@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/system_clock.h"
 #include "client/orangefs/caches.h"
 
 namespace vpfs::client {
@@ -48,9 +49,8 @@ class Change {
   void tell_directories() {
     // Not time(), which is some milliseconds late: a server that reads a better clock may have
     // noted the next second, and a time that is too small looks as if nothing had happened.
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
     const auto seconds =
-        static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(now).count());
+        static_cast<std::uint64_t>(wall_clock_now().time_since_epoch() / std::chrono::seconds(1));
     for (const auto& [directory, name] : names_) {
       if (happened_) {
         caches_->entries_changed(directory, seconds, clock_.now());

@@ -4,12 +4,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <utility>
 
 #include <asio/post.hpp>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -44,9 +44,10 @@ thread_local Worker* current_worker = nullptr;
 
 // That the calling thread has used.
 Duration processor_time() {
-  timespec used = {};
-  (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+  rusage used = {};
+  (void)::getrusage(RUSAGE_THREAD, &used);
+  return std::chrono::seconds(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         std::chrono::microseconds(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 net::Task<> connect_into(const client::MountAddress& address, const client::SessionOptions& options,
