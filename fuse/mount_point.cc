@@ -29,10 +29,14 @@
 
 #include "base/one_line.h"
 #include "fuse/descriptor.h"
+#include "fuse/direct_io.h"
 #include "fuse/message.h"
 
 namespace vpfs::fuse {
 namespace {
+
+// FUSE_DIRECT_IO_ALLOW_MMAP of the second word of flags, which <linux/fuse.h> has since Linux 6.6.
+constexpr std::uint32_t kDirectIoMayBeMapped = 1U << 4;
 
 // Where this thread's answers go instead of to the kernel, if not null.
 thread_local std::vector<std::byte>* captured = nullptr;
@@ -60,7 +64,20 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
+// The last part of an answer that opens a file, new or not, ends with a fuse_open_out.
+void allow_parallel_writes(const iovec& part) {
+  fuse_open_out opened;
+  auto* const place = static_cast<std::byte*>(part.iov_base) + part.iov_len - sizeof opened;
+  std::memcpy(&opened, place, sizeof opened);
+  opened.open_flags |= FOPEN_PARALLEL_DIRECT_WRITES;
+  std::memcpy(place, &opened, sizeof opened);
+}
+
 ssize_t write_answer(int descriptor, iovec* parts, int count, void* /*owner*/) {
+  if (ParallelWrites::are_wanted() && count > 1 &&
+      parts[count - 1].iov_len >= sizeof(fuse_open_out)) {
+    allow_parallel_writes(parts[count - 1]);
+  }
   if (captured == nullptr) return ::writev(descriptor, parts, count);
   const std::size_t before = captured->size();
   for (const iovec& part : std::span(parts, static_cast<std::size_t>(count))) {
@@ -196,6 +213,11 @@ Result<void> MountPoint::greet() {
   std::byte* const place = answer.data() + sizeof(fuse_out_header);
   std::memcpy(&said, place, sizeof said);
   said.flags |= asked.flags & FUSE_HANDLE_KILLPRIV_V2;
+  has_direct_io_ = (asked.flags & FUSE_INIT_EXT) != 0 && (asked.flags2 & kDirectIoMayBeMapped) != 0;
+  if (has_direct_io_) {
+    said.flags |= FUSE_INIT_EXT;
+    said.flags2 |= kDirectIoMayBeMapped;
+  }
   std::memcpy(place, &said, sizeof said);
   if (::write(first_.get(), answer.data(), answer.size()) < 0) {
     return fail(error_text(errno));

@@ -42,6 +42,10 @@ class MountPoint {
   // Another descriptor for the mount's messages. The mount lasts while one is open.
   [[nodiscard]] Result<std::unique_ptr<Channel>> add_channel(bool non_blocking);
 
+  // Whether a file may be opened for direct I/O past the kernel's page cache, and be mapped all the
+  // same. Kernels do since Linux 6.6.
+  [[nodiscard]] bool has_direct_io() const { return has_direct_io_; }
+
   // Nobody finds the mount any more. Files that are open stay so; once the last is closed, the
   // channels end. Does nothing if somebody has unmounted it. Any thread.
   void unmount();
@@ -60,12 +64,13 @@ class MountPoint {
   fuse_session* session_ = nullptr;
   Descriptor first_;  // of the mount; others are its clones
   bool mounted_ = false;
+  bool has_direct_io_ = false;
   std::vector<std::byte> greeting_;  // the kernel's
 };
 
-// The sizes and numbers that every backend asks the kernel for: reads and writes of 1 MiB, and as
-// many requests in the background as the kernel can count, so that those of one application that
-// are held keep nobody else's back.
+// The sizes and numbers that every backend asks the kernel for: reads and writes of 1 MiB, and so
+// many requests in the background that those of one application that are held keep nobody else's
+// back, as far as the machine's memory allows.
 void ask_for_limits(fuse_conn_info& connection);
 
 }  // namespace vpfs::fuse

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "fuse/direct_io.h"
 #include "fuse/orangefs/call.h"
 #include "fuse/orangefs/file_system.h"
 #include "fuse/orangefs/id_bits.h"
@@ -30,6 +31,8 @@ template <typename Reply>
 void hand_over(Call& call, OpenFilePtr file, fuse_file_info& info, Reply reply) {
   Worker& worker = call.worker();
   info.fh = worker.files().files().add(file);
+  info.direct_io = worker.files().has_direct_io() && (info.flags & O_DIRECT) != 0 ? 1 : 0;
+  const ParallelWrites parallel(info.direct_io != 0);
   if (reply(call.take(), info) == 0) return;
   worker.files().files().close(info.fh);
   worker.spawn(close_file(worker, std::move(file)));

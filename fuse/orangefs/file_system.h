@@ -59,6 +59,10 @@ class OrangefsFileSystem {
   [[nodiscard]] fuse_entry_param entry_of(const client::Stat& object) const;
   [[nodiscard]] double attribute_seconds() const;
 
+  // Whether files may be opened past the page cache (MountPoint::has_direct_io()). Before workers
+  // start.
+  void set_direct_io(bool has_it) { has_direct_io_ = has_it; }
+  [[nodiscard]] bool has_direct_io() const { return has_direct_io_; }
   [[nodiscard]] std::size_t workers() const { return workers_; }
   [[nodiscard]] Callers& callers() { return callers_; }
   [[nodiscard]] Placement& placement() { return placement_; }
@@ -70,6 +74,7 @@ class OrangefsFileSystem {
   const Options options_;
   const orangefs::Handle root_;
   const std::size_t workers_;
+  bool has_direct_io_ = false;
   Placement placement_;
   ProcessGroups groups_;
   Callers callers_;

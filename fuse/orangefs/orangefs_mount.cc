@@ -61,6 +61,7 @@ Result<std::unique_ptr<OrangefsMount>> OrangefsMount::make(const MountOptions& o
       MountPoint::mount(options.point, mount->files_->operations(), mount->files_.get());
   if (!point) return std::unexpected(std::move(point.error()));
   mount->mount_ = std::move(*point);
+  mount->files_->set_direct_io(mount->mount_->has_direct_io());
   return mount;
 }
 

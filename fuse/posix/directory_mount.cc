@@ -82,6 +82,7 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
   auto point = MountPoint::mount(point_options, PosixFileSystem::operations(), mount->files_.get());
   if (!point) return std::unexpected(std::move(point.error()));
   mount->mount_ = std::move(*point);
+  mount->files_->set_direct_io(mount->mount_->has_direct_io());
   return mount;
 }
 

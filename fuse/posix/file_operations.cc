@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/system_clock.h"
+#include "fuse/direct_io.h"
 #include "fuse/posix/credentials.h"
 #include "fuse/posix/file_system.h"
 
@@ -47,6 +48,7 @@ void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Ino
   struct stat now = {};
   const bool known = ::fstat(file->descriptor.get(), &now) == 0;
   info.keep_cache = known && is_unchanged(inode, now, wall_clock_now()) ? 1U : 0U;
+  info.direct_io = files.has_direct_io() && (info.flags & O_DIRECT) != 0 ? 1U : 0U;
   file->has_id_bits = known && (now.st_mode & (S_ISUID | S_ISGID)) != 0;
   info.fh = files.files().add(std::move(file));
 }
@@ -76,6 +78,7 @@ void open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
     return;
   }
   prepare(files, *info, make_file(files, *fuse_req_ctx(request), std::move(opened)), inode);
+  const ParallelWrites parallel(info->direct_io != 0);
   if (fuse_reply_open(request, info) != 0) files.files().close(info->fh);
 }
 
@@ -94,6 +97,7 @@ void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
   }
   Inode& inode = files.inode(entry.ino);
   prepare(files, *info, make_file(files, caller, std::move(opened)), inode);
+  const ParallelWrites parallel(info->direct_io != 0);
   if (fuse_reply_create(request, &entry, info) == 0) return;
   files.files().close(info->fh);
   files.inodes().forget(inode, 1);

@@ -45,6 +45,10 @@ class PosixFileSystem {
   [[nodiscard]] OpenFiles& files() { return open_files_; }
   [[nodiscard]] OpenDirectories& directories() { return open_directories_; }
   [[nodiscard]] const Options& options() const { return options_; }
+  // Whether files may be opened past the page cache (MountPoint::has_direct_io()). Before threads
+  // use it.
+  void set_direct_io(bool has_it) { has_direct_io_ = has_it; }
+  [[nodiscard]] bool has_direct_io() const { return has_direct_io_; }
   [[nodiscard]] ProcessGroups& groups() { return groups_; }
   [[nodiscard]] ProcessJobs& jobs() { return jobs_; }
 
@@ -70,6 +74,7 @@ class PosixFileSystem {
   Descriptor descriptors_;  // /proc/self/fd
   ProcessGroups groups_;
   ProcessJobs& jobs_;
+  bool has_direct_io_ = false;
 };
 
 // The owner of the session of a libfuse request, for its operations, with the calling thread in

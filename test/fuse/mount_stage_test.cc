@@ -1,10 +1,15 @@
 // A mount is a stage: its requests are told apart, held and let go as a proxy's are.
 #include <csignal>
+#include <cstdio>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "test/fuse/mount_process.h"
@@ -57,6 +62,34 @@ TEST_F(MountStage, AJobThatIsHeldStallsNobodyElse) {
   EXPECT_TRUE(slow.running());
   EXPECT_THAT(mount.ask({"stat"}), HasSubstr("slow"));
   (void)slow.kill();
+}
+
+// Linux 6.6 and later let files that are open for direct I/O be mapped (MountPoint).
+bool kernel_has_direct_io() {
+  utsname system = {};
+  int major = 0;
+  int minor = 0;
+  return ::uname(&system) == 0 && std::sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+         std::pair(major, minor) >= std::pair(6, 6);
+}
+
+// Processes that write one file together can keep a queue, if they write past the page cache.
+TEST_F(MountStage, WritersOfOneFileAreHeldTogether) {
+  if (!kernel_has_direct_io()) GTEST_SKIP() << "the kernel is older than Linux 6.6";
+  MountProcess mount({.config = kSlow});
+  const std::string below = mount.below() / "file";
+  std::ofstream(below) << "";
+  ASSERT_EQ(::truncate(below.c_str(), 64 << 20), 0);
+  std::vector<Process> writers;
+  for (int i = 0; i < 4; ++i) {
+    std::vector<std::string> command = {
+        "dd",           "if=/dev/zero", "of=" + (mount.path() / "file").string(),
+        "bs=1M",        "count=8",      "seek=" + std::to_string(8 * i),
+        "oflag=direct", "conv=notrunc"};
+    writers.push_back(Process(std::move(command), {{"SLURM_JOB_ID", "slow"}}));
+  }
+  EXPECT_TRUE(mount.wait_for_queued(4));
+  for (Process& each : writers) (void)each.kill();
 }
 
 TEST_F(MountStage, AProcessThatIsHeldCanBeKilled) {
