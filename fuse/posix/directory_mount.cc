@@ -36,7 +36,7 @@ std::string_view name_of(IoKind kind) {
 bool lies_inside(const std::filesystem::path& place, const std::filesystem::path& source) {
   std::error_code error;
   const std::filesystem::path inner = std::filesystem::canonical(place, error);
-  if (error) return false;
+  if (error || !std::filesystem::is_directory(inner, error)) return false;
   const std::filesystem::path outer = std::filesystem::canonical(source, error);
   if (error || inner == outer) return false;
   return std::ranges::mismatch(outer, inner).in1 == outer.end();
