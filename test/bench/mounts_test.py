@@ -168,6 +168,10 @@ class FioBenchTest(unittest.TestCase):
         self.assertIn(f"--size={fio.FILE}", words)
         self.assertIn("--directory=/mnt/v/4711", words)
 
+    def test_requests_at_random_places_do_not_become_smaller(self) -> None:
+        for name in ("small random", "mixed"):
+            self.assertIn("--norandommap", self.command(fio.Case(self.profile(name), 16, 1)))
+
     def test_applications_that_share_files_read_them_where_they_are(self) -> None:
         self.assertIn("--directory=/mnt/v/shared", self.command(fio.Case(self.profile("mpiBLAST"), 16, 1)))
 
