@@ -150,8 +150,8 @@ TEST_F(ProxyReload, AConnectionThatWasIdleMeanwhileFollowsTheNewRulesWithItsFirs
     ask(links.back(), tag, "a");
     serve(links.back(), tag, "a");
   }
-  ASSERT_TRUE(proxy.wait_for_outstanding(0));
-  ASSERT_EQ(proxy.status()["virtual_pfs"][1]["done_requests"], 4);
+  ASSERT_TRUE(proxy.wait_until(
+      [](const nlohmann::json& now) { return now["virtual_pfs"][1]["done_requests"] == 4; }));
   for (const std::string owner : {"b", "a", "default"}) {
     ProxySettings other = settings("sfq", 1, "a: {weight: 1}, b: {weight: 1}");
     other.rules = "[{match: {hint: {jobid: a}}, virtual_pfs: " + owner + "}]";
@@ -162,6 +162,13 @@ TEST_F(ProxyReload, AConnectionThatWasIdleMeanwhileFollowsTheNewRulesWithItsFirs
     }
     ASSERT_TRUE(proxy.wait_for_outstanding(0));
   }
+  // The proxy counts a request a moment after its client has the answer.
+  const auto done = [](const nlohmann::json& now) {
+    int sum = 0;
+    for (const nlohmann::json& each : now["virtual_pfs"]) sum += each["done_requests"].get<int>();
+    return sum;
+  };
+  EXPECT_TRUE(proxy.wait_until([&](const nlohmann::json& now) { return done(now) == 16; }));
   const nlohmann::json now = proxy.status();
   EXPECT_EQ(now["virtual_pfs"][0]["done_requests"], 4);
   EXPECT_EQ(now["virtual_pfs"][1]["done_requests"], 8);
