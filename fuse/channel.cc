@@ -61,9 +61,10 @@ void Channel::send(const fuse_out_header& header, std::span<const std::byte> bod
   look_at(::writev(descriptor_, parts.data(), body.empty() ? 1 : 2), header.len);
 }
 
-void Channel::answer_from(int pipe, std::size_t size) {
-  // The kernel takes all of the pipe, whatever it says.
-  look_at(::splice(pipe, nullptr, descriptor_, nullptr, size, SPLICE_F_MOVE), size);
+bool Channel::answer_from(int pipe, std::size_t size) {
+  const ssize_t sent = ::splice(pipe, nullptr, descriptor_, nullptr, size, SPLICE_F_MOVE);
+  look_at(sent, size);
+  return sent == static_cast<ssize_t>(size);
 }
 
 void Channel::fail(std::uint64_t unique, int number) {

@@ -43,8 +43,9 @@ class Channel {
   void fail(std::uint64_t unique, int number);
   void answer(std::uint64_t unique, std::span<const std::byte> body);
   void answer_write(std::uint64_t unique, std::uint32_t size);
-  // Answers with a whole message of `size` bytes that a pipe holds, and nothing else does.
-  void answer_from(int pipe, std::size_t size);
+  // Answers with a message of `size` bytes, which is all that a pipe holds. False: the kernel has
+  // not taken it, and what the pipe holds now is unknown.
+  [[nodiscard]] bool answer_from(int pipe, std::size_t size);
   // The kernel asks for an object's attributes again.
   void attributes_changed(std::uint64_t inode);
 

@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include "fuse/orangefs/worker.h"
 #include "fuse/process_environment.h"
 #include "net/endpoint.h"
 
@@ -90,6 +91,7 @@ net::Task<std::vector<std::size_t>> Placement::servers_for(client::FileSystem& s
   const Layout& layout = own ? *own : layout_;
   std::vector<std::string> nodes;
   if (layout.kind == Layout::Kind::internal || layout.kind == Layout::Kind::external) {
+    Worker::current().call_for_help();  // as in Callers::of()
     nodes = job_nodes_in(environment_of(process));
   }
   const std::string& jobid = servers.caller()->jobid;

@@ -83,11 +83,10 @@ bool SplicePipe::answer(Channel& channel, std::uint64_t unique, int file, std::u
     if (got <= 0) break;
     moved += static_cast<std::uint64_t>(got);
   }
-  if (moved == into.size()) {
-    channel.answer_from(out_.get(), size);
-    return true;
-  }
-  if (!drain(into.first(moved))) {
+  const bool is_whole = moved == into.size();
+  if (is_whole && channel.answer_from(out_.get(), size)) return true;
+  // What is left in the pipe must not come before the next answer.
+  if (is_whole || !drain(into.first(moved))) {
     moved = 0;
     close();
   }
