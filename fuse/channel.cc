@@ -85,4 +85,8 @@ void Channel::attributes_changed(std::uint64_t inode) {
   (void)fuse_lowlevel_notify_inval_inode(session_, inode, -1, 0);
 }
 
+void Channel::forget_name(std::uint64_t directory, const std::string& name) {
+  (void)fuse_lowlevel_notify_inval_entry(session_, directory, name.c_str(), name.size());
+}
+
 }  // namespace vpfs::fuse

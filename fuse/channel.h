@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <span>
+#include <string>
 
 #include "fuse/buffer.h"
 #include "fuse/message.h"
@@ -48,6 +49,9 @@ class Channel {
   [[nodiscard]] bool answer_from(int pipe, std::size_t size);
   // The kernel asks for an object's attributes again.
   void attributes_changed(std::uint64_t inode);
+  // The kernel forgets what it knows under a name of a directory, unless it is in use. Waits until
+  // no other request changes or looks up names there.
+  void forget_name(std::uint64_t directory, const std::string& name);
 
  private:
   void send(const fuse_out_header& header, std::span<const std::byte> body);

@@ -64,7 +64,8 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
   const PosixFileSystem::Options files = {.source = options.source,
                                           .entry_timeout = options.entry_timeout,
                                           .attribute_timeout = options.attribute_timeout,
-                                          .acl = options.acl};
+                                          .acl = options.acl,
+                                          .shared = options.point.allow_other};
   auto opened = PosixFileSystem::open(files, mount->jobs_, clock);
   if (!opened) return std::unexpected(std::move(opened.error()));
   mount->files_ = std::move(*opened);
@@ -104,6 +105,7 @@ DirectoryMount::DirectoryMount(const MountOptions& options, control::Live live,
 DirectoryMount::~DirectoryMount() {
   if (mount_) mount_->unmount();
   server_.reset();
+  forgetter_.reset();
 }
 
 Result<void> DirectoryMount::start() {
@@ -118,6 +120,10 @@ Result<void> DirectoryMount::start() {
   owner.wants_reminder = [this] {
     if (!reminds_.exchange(true)) asio::post(host_.context(), [this] { remind(); });
   };
+  Result<std::unique_ptr<Channel>> asks = mount_->add_channel(false);
+  if (!asks) return std::unexpected(std::move(asks.error()));
+  forgetter_ = std::make_unique<Forgetter>(files_->inodes(), std::move(*asks));
+  files_->inodes().when_many_stay_open([this](uid_t user) { forgetter_->look_at(user); });
   server_ = std::make_unique<Server>(*mount_, *files_, gate_, clock_, options, std::move(owner));
   return server_->start();
 }
@@ -192,6 +198,7 @@ std::string DirectoryMount::status(const control::HostStatus& host) {
   status["directory"] = options_.point.directory;
   status["draining"] = draining();
   status["known_objects"] = files_->inodes().size();
+  status["open_objects"] = files_->inodes().open_objects();
   status["open_files"] = files_->files().size();
   status["busy_threads"] = server_ ? server_->busy() : 0;
   control::add_reloads(status, host.reloads);

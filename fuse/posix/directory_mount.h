@@ -20,6 +20,7 @@
 #include "fuse/mount_point.h"
 #include "fuse/posix/config.h"
 #include "fuse/posix/file_system.h"
+#include "fuse/posix/forgetter.h"
 #include "fuse/posix/io_gate.h"
 #include "fuse/posix/server.h"
 #include "fuse/process_jobs.h"
@@ -84,6 +85,7 @@ class DirectoryMount final : private control::Program {
   std::atomic<bool> unmounted_ = false;
   std::unique_ptr<PosixFileSystem> files_;
   std::unique_ptr<MountPoint> mount_;
+  std::unique_ptr<Forgetter> forgetter_;
   std::unique_ptr<Server> server_;
 };
 

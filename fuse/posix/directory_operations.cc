@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <dirent.h>
@@ -14,21 +15,22 @@
 namespace vpfs::fuse {
 namespace {
 
-void opendir(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
-  PosixFileSystem& files = file_system_for(request);
-  Descriptor opened(files.open_again(files.inode(number), O_RDONLY | O_DIRECTORY));
+void opendir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_file_info* info) {
+  OpenPlace place(files.inodes(), fuse_req_ctx(request)->uid);
+  const ObjectPath path = place ? files.path(number) : nullptr;
+  Descriptor opened(path ? files.open_again(*path, O_RDONLY | O_DIRECTORY) : -1);
   DIR* const stream = opened ? ::fdopendir(opened.get()) : nullptr;
   if (stream == nullptr) {
     fuse_reply_err(request, errno);
     return;
   }
   (void)opened.release();
-  info->fh = files.directories().add(std::make_shared<OpenDirectory>(stream));
+  info->fh = files.directories().add(std::make_shared<OpenDirectory>(stream, std::move(place)));
   if (fuse_reply_open(request, info) != 0) files.directories().close(info->fh);
 }
 
 void releasedir(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
-  file_system_for(request).directories().close(info->fh);
+  file_system_of(request).directories().close(info->fh);
   fuse_reply_err(request, 0);
 }
 
@@ -68,7 +70,8 @@ class Listing {
       return false;
     }
     // An entry that is gone meanwhile, or cannot be looked up, comes without attributes.
-    if (!is_dot(each.d_name) && files_.look_up(number_, each.d_name, entry) != 0) {
+    if (!is_dot(each.d_name) &&
+        files_.look_up(number_, each.d_name, fuse_req_ctx(request_)->uid, entry) != 0) {
       entry = {};
       entry.attr.st_ino = each.d_ino;
       entry.attr.st_mode = static_cast<mode_t>(DTTOIF(each.d_type));
@@ -99,9 +102,8 @@ class Listing {
   std::vector<fuse_ino_t> looked_up_;
 };
 
-void list(fuse_req_t request, fuse_ino_t number, std::size_t size, off_t offset,
-          const fuse_file_info& info, bool with_attributes) {
-  PosixFileSystem& files = file_system_for(request);
+void list(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, std::size_t size,
+          off_t offset, const fuse_file_info& info, bool with_attributes) {
   OpenDirectory& directory = OpenDirectories::at(info.fh);
   if (offset != directory.offset) {
     ::seekdir(directory.stream, offset);
@@ -126,24 +128,24 @@ void list(fuse_req_t request, fuse_ino_t number, std::size_t size, off_t offset,
   listing.answer();
 }
 
-void readdir(fuse_req_t request, fuse_ino_t number, std::size_t size, off_t offset,
-             fuse_file_info* info) {
-  list(request, number, size, offset, *info, false);
+void readdir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, std::size_t size,
+             off_t offset, fuse_file_info* info) {
+  list(request, files, number, size, offset, *info, false);
 }
 
-void readdirplus(fuse_req_t request, fuse_ino_t number, std::size_t size, off_t offset,
-                 fuse_file_info* info) {
-  list(request, number, size, offset, *info, true);
+void readdirplus(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, std::size_t size,
+                 off_t offset, fuse_file_info* info) {
+  list(request, files, number, size, offset, *info, true);
 }
 
 }  // namespace
 
 void add_directory_operations(fuse_lowlevel_ops& operations) {
-  operations.opendir = opendir;
+  operations.opendir = in_place_of_caller<opendir>;
   operations.releasedir = releasedir;
   operations.fsyncdir = fsyncdir;
-  operations.readdir = readdir;
-  operations.readdirplus = readdirplus;
+  operations.readdir = in_place_of_caller<readdir>;
+  operations.readdirplus = in_place_of_caller<readdirplus>;
 }
 
 }  // namespace vpfs::fuse

@@ -1,4 +1,4 @@
-// Operations on files, but for their data (see IoGate).
+// Operations on files except for their data (see IoGate).
 #include <algorithm>
 #include <cerrno>
 #include <string>
@@ -11,6 +11,7 @@
 #include "base/system_clock.h"
 #include "fuse/direct_io.h"
 #include "fuse/posix/credentials.h"
+#include "fuse/posix/entry.h"
 #include "fuse/posix/file_system.h"
 
 namespace vpfs::fuse {
@@ -22,8 +23,10 @@ constexpr std::size_t kLargestCopy = std::size_t{16} << 20;
 // The kernel's flag of a file that is opened to be run (its __FMODE_EXEC).
 constexpr int kOpenToRun = 0x20;
 
-OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, Descriptor descriptor) {
+OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, OpenPlace place,
+                      Descriptor descriptor) {
   auto file = std::make_shared<OpenFile>();
+  file->place = std::move(place);
   file->descriptor = std::move(descriptor);
   file->opener = {.uid = caller.uid, .gid = caller.gid, .jobid = files.jobs().job_of(caller.pid)};
   return file;
@@ -33,21 +36,15 @@ OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, Descriptor
 // with whoever else writes it. Writes through this mount count as changes too: nothing tells them
 // from others that came in between. A change that is younger than two seconds may be followed by
 // one with the same time.
-bool is_unchanged(Inode& inode, const struct stat& now, WallTime clock) {
-  const std::lock_guard lock(inode.seen_mutex);
-  const bool same = inode.seen_size == now.st_size &&
-                    inode.seen_changed.tv_sec == now.st_mtim.tv_sec &&
-                    inode.seen_changed.tv_nsec == now.st_mtim.tv_nsec;
+bool is_unchanged(Inodes& inodes, Inode& inode, const struct stat& now, WallTime clock) {
   const bool settled = now.st_mtim.tv_sec + 2 < clock.time_since_epoch().count();
-  inode.seen_size = settled ? now.st_size : -1;
-  inode.seen_changed = now.st_mtim;
-  return same;
+  return inodes.is_unchanged(inode, now, settled);
 }
 
 void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Inode& inode) {
   struct stat now = {};
   const bool known = ::fstat(file->descriptor.get(), &now) == 0;
-  info.keep_cache = known && is_unchanged(inode, now, wall_clock_now()) ? 1U : 0U;
+  info.keep_cache = known && is_unchanged(files.inodes(), inode, now, wall_clock_now()) ? 1U : 0U;
   info.direct_io = files.has_direct_io() && (info.flags & O_DIRECT) != 0 ? 1U : 0U;
   file->has_id_bits = known && (now.st_mode & (S_ISUID | S_ISGID)) != 0;
   info.fh = files.files().add(std::move(file));
@@ -55,48 +52,53 @@ void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Ino
 
 // A program that its user may run but not read. The kernel, which opens it to run it, lets nobody
 // read it.
-int open_to_run(PosixFileSystem& files, const Inode& inode, const fuse_ctx& caller) {
-  const std::string path = PosixFileSystem::path_of(inode);
-  if (::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) return -1;
-  become(0, 0);
-  const int opened = files.open_again(inode, O_RDONLY);
+int open_to_run(PosixFileSystem& files, const Descriptor& path, const fuse_ctx& caller) {
+  const std::string name = PosixFileSystem::path_to(path);
+  if (::faccessat(AT_FDCWD, name.c_str(), X_OK, AT_EACCESS) != 0 || !become(0, 0)) return -1;
+  const int opened = files.open_again(path, O_RDONLY);
   const int problem = errno;
-  become(caller.uid, caller.gid);
+  const bool back = become(caller.uid, caller.gid);
   errno = problem;
-  return opened;
+  return back ? opened : -1;
 }
 
-void open(fuse_req_t request, fuse_ino_t number, fuse_file_info* info) {
-  PosixFileSystem& files = file_system_for(request);
-  Inode& inode = files.inode(number);
-  Descriptor opened(files.open_again(inode, info->flags));
-  if (!opened && errno == EACCES && (info->flags & kOpenToRun) != 0) {
-    opened = Descriptor(open_to_run(files, inode, *fuse_req_ctx(request)));
+void open(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_file_info* info) {
+  const fuse_ctx& caller = *fuse_req_ctx(request);
+  OpenPlace place(files.inodes(), caller.uid);
+  const ObjectPath path = place ? files.path(number) : nullptr;
+  Descriptor opened(path ? files.open_again(*path, info->flags) : -1);
+  if (!opened && path && errno == EACCES && (info->flags & kOpenToRun) != 0) {
+    opened = Descriptor(open_to_run(files, *path, caller));
   }
   if (!opened) {
     fuse_reply_err(request, errno);
     return;
   }
-  prepare(files, *info, make_file(files, *fuse_req_ctx(request), std::move(opened)), inode);
+  prepare(files, *info, make_file(files, caller, std::move(place), std::move(opened)),
+          files.inode(number));
   const ParallelWrites parallel(info->direct_io != 0);
   if (fuse_reply_open(request, info) != 0) files.files().close(info->fh);
 }
 
-void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
-            fuse_file_info* info) {
-  PosixFileSystem& files = file_system_for(request);
+void create(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name,
+            mode_t mode, fuse_file_info* info) {
   const fuse_ctx& caller = *fuse_req_ctx(request);
   use_umask(caller.umask);
-  const int flags = (info->flags & ~O_NOFOLLOW) | O_CREAT | O_CLOEXEC;
-  Descriptor opened(::openat(files.inode(parent).descriptor.get(), name, flags, mode));
+  OpenPlace place(files.inodes(), caller.uid);
+  const ObjectPath directory = place ? files.path(parent) : nullptr;
+  Descriptor opened(directory ? open_entry(directory->get(), name, info->flags | O_CREAT, mode)
+                              : -1);
   fuse_entry_param entry = {};
-  const int problem = opened ? files.enter(opened.get(), entry) : errno;
+  const int problem =
+      opened
+          ? files.enter(opened.get(), {.user = caller.uid, .parent = parent, .entry = name}, entry)
+          : errno;
   if (problem != 0) {
     fuse_reply_err(request, problem);
     return;
   }
   Inode& inode = files.inode(entry.ino);
-  prepare(files, *info, make_file(files, caller, std::move(opened)), inode);
+  prepare(files, *info, make_file(files, caller, std::move(place), std::move(opened)), inode);
   const ParallelWrites parallel(info->direct_io != 0);
   if (fuse_reply_create(request, &entry, info) == 0) return;
   files.files().close(info->fh);
@@ -110,7 +112,7 @@ void flush(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
 }
 
 void release(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {
-  static_cast<PosixFileSystem*>(fuse_req_userdata(request))->files().close(info->fh);
+  file_system_of(request).files().close(info->fh);
   fuse_reply_err(request, 0);
 }
 
@@ -120,9 +122,8 @@ void fsync(fuse_req_t request, fuse_ino_t /*number*/, int only_data, fuse_file_i
   fuse_reply_err(request, result == 0 ? 0 : errno);
 }
 
-void fallocate(fuse_req_t request, fuse_ino_t /*number*/, int mode, off_t offset, off_t length,
-               fuse_file_info* info) {
-  (void)file_system_for(request);
+void fallocate(fuse_req_t request, PosixFileSystem& /*files*/, fuse_ino_t /*number*/, int mode,
+               off_t offset, off_t length, fuse_file_info* info) {
   const int result = ::fallocate(OpenFiles::at(info->fh).descriptor.get(), mode, offset, length);
   fuse_reply_err(request, result == 0 ? 0 : errno);
 }
@@ -137,10 +138,9 @@ void lseek(fuse_req_t request, fuse_ino_t /*number*/, off_t offset, int whence,
   }
 }
 
-void copy_file_range(fuse_req_t request, fuse_ino_t /*from*/, off_t from_offset,
-                     fuse_file_info* from, fuse_ino_t /*to*/, off_t to_offset, fuse_file_info* to,
-                     std::size_t size, int flags) {
-  (void)file_system_for(request);
+void copy_file_range(fuse_req_t request, PosixFileSystem& /*files*/, fuse_ino_t /*from*/,
+                     off_t from_offset, fuse_file_info* from, fuse_ino_t /*to*/, off_t to_offset,
+                     fuse_file_info* to, std::size_t size, int flags) {
   const ssize_t copied =
       ::copy_file_range(OpenFiles::at(from->fh).descriptor.get(), &from_offset,
                         OpenFiles::at(to->fh).descriptor.get(), &to_offset,
@@ -152,10 +152,10 @@ void copy_file_range(fuse_req_t request, fuse_ino_t /*from*/, off_t from_offset,
   }
 }
 
-void statfs(fuse_req_t request, fuse_ino_t number) {
-  PosixFileSystem& files = file_system_for(request);
+void statfs(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number) {
   struct statvfs status = {};
-  if (::fstatvfs(files.inode(number).descriptor.get(), &status) != 0) {
+  const ObjectPath object = files.path(number);
+  if (!object || ::fstatvfs(object->get(), &status) != 0) {
     fuse_reply_err(request, errno);
   } else {
     fuse_reply_statfs(request, &status);
@@ -165,15 +165,15 @@ void statfs(fuse_req_t request, fuse_ino_t number) {
 }  // namespace
 
 void add_file_operations(fuse_lowlevel_ops& operations) {
-  operations.open = open;
-  operations.create = create;
+  operations.open = in_place_of_caller<open>;
+  operations.create = in_place_of_caller<create>;
   operations.flush = flush;
   operations.release = release;
   operations.fsync = fsync;
-  operations.fallocate = fallocate;
+  operations.fallocate = in_place_of_caller<fallocate>;
   operations.lseek = lseek;
-  operations.copy_file_range = copy_file_range;
-  operations.statfs = statfs;
+  operations.copy_file_range = in_place_of_caller<copy_file_range>;
+  operations.statfs = in_place_of_caller<statfs>;
 }
 
 }  // namespace vpfs::fuse

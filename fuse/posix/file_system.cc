@@ -1,14 +1,18 @@
 #include "fuse/posix/file_system.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "fuse/mount_point.h"
+#include "fuse/posix/entry.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -25,7 +29,27 @@ void init(void* owner, fuse_conn_info* connection) {
   // Modes come with the caller's mask beside them, so that a default ACL can take its place.
   want(FUSE_CAP_DONT_MASK);
   const auto& files = *static_cast<PosixFileSystem*>(owner);
-  if (files.options().acl) want(FUSE_CAP_POSIX_ACL);
+  if (files.has_acl()) want(FUSE_CAP_POSIX_ACL);
+}
+
+// Whether a file system has ACLs of POSIX. One that has none says so of every object. The kernel
+// would ask it for the ACLs of each object that a user touches, and take the answer for an error.
+bool has_acl_at(const Descriptor& root) {
+  const std::string path = PosixFileSystem::path_to(root);
+  if (::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) >= 0) return true;
+  return errno != EOPNOTSUPP && errno != ENOSYS;
+}
+
+// A part of the process's descriptors is for threads and what the program itself has open.
+Inodes::Limits limits_for(bool shared) {
+  constexpr std::size_t kOwn = 1024;
+  rlimit limit = {};
+  (void)::getrlimit(RLIMIT_NOFILE, &limit);
+  const auto all = static_cast<std::size_t>(limit.rlim_cur);
+  Inodes::Limits limits{.descriptors = std::max(all - std::min(all, kOwn), all / 2),
+                        .shared = shared};
+  limits.paths = std::min(limits.paths, all / 8);
+  return limits;
 }
 
 }  // namespace
@@ -42,14 +66,17 @@ Result<std::unique_ptr<PosixFileSystem>> PosixFileSystem::open(Options options, 
   if (::fstat(root.get(), &attributes) != 0) return problem(options.source);
   Descriptor descriptors(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!descriptors) return problem("/proc/self/fd");
-  return std::unique_ptr<PosixFileSystem>(new PosixFileSystem(
+  const bool has_acl = options.acl && has_acl_at(root);
+  std::unique_ptr<PosixFileSystem> files(new PosixFileSystem(
       std::move(options), std::move(root), attributes, std::move(descriptors), jobs, clock));
+  files->has_acl_ = has_acl;
+  return files;
 }
 
 PosixFileSystem::PosixFileSystem(Options options, Descriptor root, const struct stat& attributes,
                                  Descriptor descriptors, ProcessJobs& jobs, const Clock& clock)
     : options_(std::move(options)),
-      inodes_(std::move(root), attributes),
+      inodes_(std::move(root), attributes, limits_for(options_.shared)),
       descriptors_(std::move(descriptors)),
       groups_(clock),
       jobs_(jobs) {}
@@ -77,44 +104,44 @@ fuse_ino_t PosixFileSystem::number_of(const Inode& inode) {
   return reinterpret_cast<fuse_ino_t>(&inode);  // NOLINT: the kernel's name for it
 }
 
-int PosixFileSystem::look_up(fuse_ino_t parent, const char* name, fuse_entry_param& entry) {
-  const int directory = inode(parent).descriptor.get();
+int PosixFileSystem::look_up(fuse_ino_t parent, const char* name, uid_t user,
+                             fuse_entry_param& entry) {
+  const ObjectPath directory = path(parent);
+  if (!directory) return errno;
   entry = {};
   entry.attr_timeout = seconds(options_.attribute_timeout);
   entry.entry_timeout = seconds(options_.entry_timeout);
-  if (::fstatat(directory, name, &entry.attr, AT_SYMLINK_NOFOLLOW) != 0) return errno;
-  Inode* found = inodes_.look_up(entry.attr);
+  int problem = 0;
+  Inode* found = inodes_.look_up_known(inode(parent), directory->get(), name, entry.attr, problem);
+  if (problem != 0) return problem;
   if (found == nullptr) {
-    Descriptor opened(::openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    if (!opened) return errno;
-    // The name may have got another object meanwhile.
-    if (::fstatat(opened.get(), "", &entry.attr, AT_EMPTY_PATH) != 0) return errno;
-    found = &inodes_.look_up(std::move(opened), entry.attr);
+    Descriptor opened(open_entry(directory->get(), name, O_PATH | O_NOFOLLOW, 0));
+    if (!opened || ::fstat(opened.get(), &entry.attr) != 0) return errno;
+    found = inodes_.look_up(std::move(opened), entry.attr,
+                            {.user = user, .parent = parent, .entry = name});
+    if (found == nullptr) return errno;
   }
   entry.ino = number_of(*found);
   number(entry.attr);
   return 0;
 }
 
-int PosixFileSystem::enter(int opened, fuse_entry_param& entry) {
+int PosixFileSystem::enter(int opened, const Inodes::Cause& cause, fuse_entry_param& entry) {
   entry = {};
   entry.attr_timeout = seconds(options_.attribute_timeout);
   entry.entry_timeout = seconds(options_.entry_timeout);
-  if (::fstat(opened, &entry.attr) != 0) return errno;
-  Inode* found = inodes_.look_up(entry.attr);
-  if (found == nullptr) {
-    const std::string name = std::to_string(opened);
-    Descriptor path(::openat(descriptors_.get(), name.c_str(), O_PATH | O_CLOEXEC));
-    if (!path) return errno;
-    found = &inodes_.look_up(std::move(path), entry.attr);
-  }
+  const std::string name = std::to_string(opened);
+  Descriptor path(::openat(descriptors_.get(), name.c_str(), O_PATH | O_CLOEXEC));
+  if (!path || ::fstat(opened, &entry.attr) != 0) return errno;
+  const Inode* const found = inodes_.look_up(std::move(path), entry.attr, cause);
+  if (found == nullptr) return errno;
   entry.ino = number_of(*found);
   number(entry.attr);
   return 0;
 }
 
-std::string PosixFileSystem::path_of(const Inode& inode) {
-  return fmt::format("/proc/self/fd/{}", inode.descriptor.get());
+std::string PosixFileSystem::path_to(const Descriptor& opened) {
+  return fmt::format("/proc/self/fd/{}", opened.get());
 }
 
 void PosixFileSystem::number(struct stat& attributes) const {
@@ -122,16 +149,21 @@ void PosixFileSystem::number(struct stat& attributes) const {
   if (attributes.st_dev != own) attributes.st_ino ^= (attributes.st_dev + 1) << 40U;
 }
 
-int PosixFileSystem::open_again(const Inode& inode, int flags) const {
-  const std::string name = std::to_string(inode.descriptor.get());
+// The link in /proc is followed, and nothing behind it: it leads to the object itself.
+int PosixFileSystem::open_again(const Descriptor& path, int flags) const {
+  const std::string name = std::to_string(path.get());
   return ::openat(descriptors_.get(), name.c_str(), (flags & ~O_NOFOLLOW) | O_CLOEXEC);
 }
 
-PosixFileSystem& file_system_for(fuse_req_t request) {
-  auto& files = *static_cast<PosixFileSystem*>(fuse_req_userdata(request));
+PosixFileSystem& file_system_of(fuse_req_t request) {
+  return *static_cast<PosixFileSystem*>(fuse_req_userdata(request));
+}
+
+bool take_place_of_caller(fuse_req_t request) {
   const fuse_ctx* const caller = fuse_req_ctx(request);
-  become(caller->uid, caller->gid, caller->pid, files.groups());
-  return files;
+  if (become(caller->uid, caller->gid, caller->pid, file_system_of(request).groups())) return true;
+  fuse_reply_err(request, EACCES);
+  return false;
 }
 
 }  // namespace vpfs::fuse

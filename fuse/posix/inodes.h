@@ -3,63 +3,141 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <sys/stat.h>
 
 #include "fuse/descriptor.h"
+#include "fuse/posix/file_handle.h"
+#include "fuse/posix/user_shares.h"
 
 namespace vpfs::fuse {
 
-// A file, directory or other object of the directory below that the kernel knows. Its descriptor
-// (O_PATH) keeps its number from being used again.
-struct Inode {
-  Descriptor descriptor;
+// An object that is open with O_PATH, for calls on it. -1: none.
+using ObjectPath = std::shared_ptr<const Descriptor>;  // a call shares it with the table
+
+// What names an object of the directory below, for ever: its handle or, where the file system has
+// none that serves, its number. A number is used again when its object is gone, so such an object
+// stays open while it is known.
+struct ObjectName {
   dev_t device = 0;
-  ino_t number = 0;
-  mode_t type = 0;            // S_IFMT of its mode
-  std::uint64_t lookups = 0;  // of the kernel; the table's own
+  FileHandle handle;  // kPinned as its type: the bytes are those of the object's number
+
+  static constexpr std::int32_t kPinned = INT32_MIN;
+  [[nodiscard]] bool is_pinned() const { return handle.type == kPinned; }
+  bool operator==(const ObjectName& other) const {
+    return device == other.device && handle.type == other.handle.type &&
+           handle.bytes == other.handle.bytes;
+  }
+};
+
+// A file, directory or other object of the directory below that the kernel knows. Its fields belong
+// to the table, but for those that never change.
+struct Inode {
+  const ObjectName* name = nullptr;   // the table's own; never changes
+  ino_t number = 0;                   // never changes
+  mode_t type = 0;                    // S_IFMT of its mode; never changes
+  std::uint64_t lookups = 0;          // of the kernel
+  ObjectPath path;                    // if it is open
+  std::list<Inode*>::iterator place;  // in the list of those that are open
+
+  // Of one that stays open: who pays for it, and a name that the kernel knew it by.
+  uid_t user = 0;
+  std::uint64_t parent = 0;  // the kernel's number
+  std::string entry;
 
   // What the last open saw, for the page cache (see OpenFile).
-  std::mutex seen_mutex;
   timespec seen_changed = {};
   off_t seen_size = -1;
 };
 
-// All of them. Thread-safe.
+// All of them. A known object takes memory, and no descriptor: those that calls have used lately
+// are open, at most `paths`. Where handles do not serve, each known object is open. Then a user may
+// have as many as the shares of descriptors allow, and the kernel is asked in time to forget the
+// oldest (names_to_forget()).
+//
+// Thread-safe.
 class Inodes {
  public:
-  // `root` stays for ever.
-  Inodes(Descriptor root, const struct stat& attributes);
+  struct Limits {
+    std::size_t paths = 256;
+    std::size_t descriptors = 1024;  // of open files and of objects that stay open
+    bool shared = true;              // among users
+  };
+
+  // `root` stays open for ever.
+  Inodes(Descriptor root, const struct stat& attributes, Limits limits);
 
   [[nodiscard]] Inode& root() { return *root_; }
-  [[nodiscard]] dev_t root_device() const { return root_->device; }
-  // One more look-up of the object with these attributes, by the kernel. Null: it is not known.
-  [[nodiscard]] Inode* look_up(const struct stat& attributes);
-  // The same of one that `opened` (O_PATH) leads to.
-  [[nodiscard]] Inode& look_up(Descriptor opened, const struct stat& attributes);
+  [[nodiscard]] dev_t root_device() const { return root_->name->device; }
+
+  // One more look-up by the kernel of what a directory has under a name, with its attributes. Null
+  // with 0: it is not known, or the name has changed meanwhile. Null with an errno.
+  [[nodiscard]] Inode* look_up_known(const Inode& parent, int directory, const char* name,
+                                     struct stat& attributes, int& problem);
+  // The name of the kernel's look-up, if there was one, and on whose behalf it came.
+  struct Cause {
+    uid_t user = 0;
+    std::uint64_t parent = 0;
+    const char* entry = "";
+  };
+  // The same of an object that is open; `attributes` are its own. Null: ENFILE, the user has as
+  // many open as it may.
+  [[nodiscard]] Inode* look_up(Descriptor opened, const struct stat& attributes,
+                               const Cause& cause);
   // The kernel takes look-ups back. The object is forgotten with the last.
   void forget(Inode& inode, std::uint64_t lookups);
 
+  // Opens the object if it is not. Null with errno.
+  [[nodiscard]] ObjectPath path(Inode& inode);
+
+  // Whether an open finds the file as the last one did. `settled`: a later change would show in the
+  // time of the last change.
+  [[nodiscard]] bool is_unchanged(Inode& inode, const struct stat& now, bool settled);
+
+  // A descriptor for a file that a user opens. False: it has as many as it may (ENFILE).
+  [[nodiscard]] bool take_descriptor(uid_t user);
+  void give_descriptor_back(uid_t user);
+
+  // Called when a user has many objects that stay open, by the thread that opened one more; it must
+  // only post. Set before threads use the table.
+  void when_many_stay_open(std::function<void(uid_t user)> tell) { tell_ = std::move(tell); }
+  struct Name {
+    std::uint64_t parent = 0;  // the kernel's number
+    std::string entry;
+  };
+  // Names of the user's oldest objects that stay open, at most `most`; none once few do. The kernel
+  // should forget them. The same comes again only after all others.
+  [[nodiscard]] std::vector<Name> names_to_forget(uid_t user, std::size_t most);
+
   [[nodiscard]] std::size_t size() const;
+  // Objects that are open for calls on them.
+  [[nodiscard]] std::size_t open_objects() const;
 
  private:
-  struct Key {
-    dev_t device;
-    ino_t number;
-    bool operator==(const Key&) const = default;
-  };
   struct Hash {
-    std::size_t operator()(const Key& key) const {
-      return std::hash<std::uint64_t>()(key.number * 0x9e3779b97f4a7c15U + key.device);
+    std::size_t operator()(const ObjectName& name) const {
+      return std::hash<std::string>()(name.handle.bytes) + name.device;
     }
   };
 
+  [[nodiscard]] bool has_many_open(uid_t user) const;
+  void keep_open(Inode& inode, ObjectPath path, ObjectPath& closes);
+
+  HandleAnchors anchors_;
+  const Limits limits_;
+  std::function<void(uid_t user)> tell_;
   mutable std::mutex mutex_;
-  std::unordered_map<Key, std::unique_ptr<Inode>, Hash> all_;
-  Inode* root_;
+  std::unordered_map<ObjectName, std::unique_ptr<Inode>, Hash> all_;
+  std::list<Inode*> open_;    // those that can be closed, the last used first
+  std::list<Inode*> pinned_;  // those that stay open, the oldest first
+  UserShares shares_;         // of descriptors
+  Inode* root_ = nullptr;
 };
 
 }  // namespace vpfs::fuse

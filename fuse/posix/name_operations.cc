@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fuse/posix/credentials.h"
 #include "fuse/posix/file_system.h"
 
 namespace vpfs::fuse {
@@ -23,7 +24,7 @@ void answer_entry(fuse_req_t request, PosixFileSystem& files, const fuse_entry_p
 void answer_look_up(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent,
                     const char* name) {
   fuse_entry_param entry;
-  const int problem = files.look_up(parent, name, entry);
+  const int problem = files.look_up(parent, name, fuse_req_ctx(request)->uid, entry);
   if (problem != 0) {
     fuse_reply_err(request, problem);
   } else {
@@ -36,58 +37,60 @@ void answer_result(fuse_req_t request, int result) {
 }
 
 // That a name is not there is not kept by the kernel: somebody else may make it below.
-void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
-  answer_look_up(request, file_system_for(request), parent, name);
+void lookup(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name) {
+  answer_look_up(request, files, parent, name);
 }
 
 void forget(fuse_req_t request, fuse_ino_t number, std::uint64_t lookups) {
-  auto& files = *static_cast<PosixFileSystem*>(fuse_req_userdata(request));
+  PosixFileSystem& files = file_system_of(request);
   files.inodes().forget(files.inode(number), lookups);
   fuse_reply_none(request);
 }
 
 void forget_multi(fuse_req_t request, std::size_t count, fuse_forget_data* all) {
-  auto& files = *static_cast<PosixFileSystem*>(fuse_req_userdata(request));
+  PosixFileSystem& files = file_system_of(request);
   for (const fuse_forget_data& each : std::span(all, count)) {
     files.inodes().forget(files.inode(each.ino), each.nlookup);
   }
   fuse_reply_none(request);
 }
 
-void mknod(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
-  PosixFileSystem& files = file_system_for(request);
+void mknod(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name,
+           mode_t mode, dev_t device) {
   use_umask(fuse_req_ctx(request)->umask);
-  if (::mknodat(files.inode(parent).descriptor.get(), name, mode, device) != 0) {
+  const ObjectPath directory = files.path(parent);
+  if (!directory || ::mknodat(directory->get(), name, mode, device) != 0) {
     fuse_reply_err(request, errno);
   } else {
     answer_look_up(request, files, parent, name);
   }
 }
 
-void mkdir(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
-  PosixFileSystem& files = file_system_for(request);
+void mkdir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name,
+           mode_t mode) {
   use_umask(fuse_req_ctx(request)->umask);
-  if (::mkdirat(files.inode(parent).descriptor.get(), name, mode) != 0) {
+  const ObjectPath directory = files.path(parent);
+  if (!directory || ::mkdirat(directory->get(), name, mode) != 0) {
     fuse_reply_err(request, errno);
   } else {
     answer_look_up(request, files, parent, name);
   }
 }
 
-void symlink(fuse_req_t request, const char* target, fuse_ino_t parent, const char* name) {
-  PosixFileSystem& files = file_system_for(request);
-  if (::symlinkat(target, files.inode(parent).descriptor.get(), name) != 0) {
+void symlink(fuse_req_t request, PosixFileSystem& files, const char* target, fuse_ino_t parent,
+             const char* name) {
+  const ObjectPath directory = files.path(parent);
+  if (!directory || ::symlinkat(target, directory->get(), name) != 0) {
     fuse_reply_err(request, errno);
   } else {
     answer_look_up(request, files, parent, name);
   }
 }
 
-void readlink(fuse_req_t request, fuse_ino_t number) {
-  PosixFileSystem& files = file_system_for(request);
+void readlink(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number) {
   std::array<char, PATH_MAX + 1> target = {};
-  const ssize_t size =
-      ::readlinkat(files.inode(number).descriptor.get(), "", target.data(), target.size() - 1);
+  const ObjectPath link = files.path(number);
+  const ssize_t size = link ? ::readlinkat(link->get(), "", target.data(), target.size() - 1) : -1;
   if (size < 0) {
     fuse_reply_err(request, errno);
   } else {
@@ -95,10 +98,12 @@ void readlink(fuse_req_t request, fuse_ino_t number) {
   }
 }
 
-void link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, const char* name) {
-  PosixFileSystem& files = file_system_for(request);
-  const std::string path = PosixFileSystem::path_of(files.inode(number));
-  if (::linkat(AT_FDCWD, path.c_str(), files.inode(parent).descriptor.get(), name,
+void link(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_ino_t parent,
+          const char* name) {
+  const ObjectPath object = files.path(number);
+  const ObjectPath directory = files.path(parent);
+  if (!object || !directory ||
+      ::linkat(AT_FDCWD, PosixFileSystem::path_to(*object).c_str(), directory->get(), name,
                AT_SYMLINK_FOLLOW) != 0) {
     fuse_reply_err(request, errno);
   } else {
@@ -106,41 +111,44 @@ void link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, const char* 
   }
 }
 
-void unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
-  PosixFileSystem& files = file_system_for(request);
-  answer_result(request, ::unlinkat(files.inode(parent).descriptor.get(), name, 0));
+void unlink(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name) {
+  const ObjectPath directory = files.path(parent);
+  answer_result(request, directory ? ::unlinkat(directory->get(), name, 0) : -1);
 }
 
-void rmdir(fuse_req_t request, fuse_ino_t parent, const char* name) {
-  PosixFileSystem& files = file_system_for(request);
-  answer_result(request, ::unlinkat(files.inode(parent).descriptor.get(), name, AT_REMOVEDIR));
+void rmdir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name) {
+  const ObjectPath directory = files.path(parent);
+  answer_result(request, directory ? ::unlinkat(directory->get(), name, AT_REMOVEDIR) : -1);
 }
 
-void rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino_t new_parent,
-            const char* new_name, unsigned flags) {
-  PosixFileSystem& files = file_system_for(request);
-  const int from = files.inode(parent).descriptor.get();
-  const int to = files.inode(new_parent).descriptor.get();
+void rename(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name,
+            fuse_ino_t new_parent, const char* new_name, unsigned flags) {
+  const ObjectPath from = files.path(parent);
+  const ObjectPath to = files.path(new_parent);
+  if (!from || !to) {
+    fuse_reply_err(request, errno);
+    return;
+  }
   // Not every file system below knows flags.
-  const int result = flags == 0 ? ::renameat(from, name, to, new_name)
-                                : ::renameat2(from, name, to, new_name, flags);
+  const int result = flags == 0 ? ::renameat(from->get(), name, to->get(), new_name)
+                                : ::renameat2(from->get(), name, to->get(), new_name, flags);
   answer_result(request, result);
 }
 
 }  // namespace
 
 void add_name_operations(fuse_lowlevel_ops& operations) {
-  operations.lookup = lookup;
+  operations.lookup = in_place_of_caller<lookup>;
   operations.forget = forget;
   operations.forget_multi = forget_multi;
-  operations.mknod = mknod;
-  operations.mkdir = mkdir;
-  operations.symlink = symlink;
-  operations.readlink = readlink;
-  operations.link = link;
-  operations.unlink = unlink;
-  operations.rmdir = rmdir;
-  operations.rename = rename;
+  operations.mknod = in_place_of_caller<mknod>;
+  operations.mkdir = in_place_of_caller<mkdir>;
+  operations.symlink = in_place_of_caller<symlink>;
+  operations.readlink = in_place_of_caller<readlink>;
+  operations.link = in_place_of_caller<link>;
+  operations.unlink = in_place_of_caller<unlink>;
+  operations.rmdir = in_place_of_caller<rmdir>;
+  operations.rename = in_place_of_caller<rename>;
 }
 
 }  // namespace vpfs::fuse

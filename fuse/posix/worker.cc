@@ -72,7 +72,10 @@ Server::Worker::Worker(Server& server, std::unique_ptr<Channel> channel)
     : server_(server), channel_(std::move(channel)) {}
 
 void Server::Worker::start() {
-  thread_ = std::thread([this] { channel_ ? read() : help(); });
+  thread_ = std::thread([this] {
+    (void)adopt_own_identity();
+    channel_ ? read() : help();
+  });
 }
 
 Buffer& Server::Worker::buffer() {
@@ -235,7 +238,14 @@ void Server::Worker::read_data(IoRequest& request) {
 }
 
 void Server::Worker::write_data(IoRequest& request) {
-  become(request.uid, request.gid);
+  // The kernel writes its pages in nobody's name: they are the opener's.
+  const Opener& opener = request.file->opener;
+  const bool may =
+      request.is_of_cache ? become(opener.uid, opener.gid) : become(request.uid, request.gid);
+  if (!may) {
+    request.failed = true;
+    return request.channel->fail(request.unique, EACCES);
+  }
   const std::span<const std::byte> from = request.data->data().first(request.asked.count);
   const int descriptor = request.file->descriptor.get();
   bool was_direct = false;

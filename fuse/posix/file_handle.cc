@@ -1,0 +1,103 @@
+#include "fuse/posix/file_handle.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "fuse/posix/credentials.h"
+
+namespace vpfs::fuse {
+namespace {
+
+// The kernel's structure ends with the handle's bytes.
+struct Room {
+  alignas(file_handle) std::array<std::byte, sizeof(file_handle) + MAX_HANDLE_SZ> bytes = {};
+
+  file_handle* get() { return reinterpret_cast<file_handle*>(bytes.data()); }           // NOLINT
+  char* data() { return reinterpret_cast<char*>(bytes.data() + sizeof(file_handle)); }  // NOLINT
+};
+
+std::optional<FileHandle> handle_of(int directory, const char* name, int flags) {
+  Room room;
+  room.get()->handle_bytes = MAX_HANDLE_SZ;
+  int mount = 0;
+  if (::name_to_handle_at(directory, name, room.get(), &mount, flags) != 0) return std::nullopt;
+  return FileHandle{.type = room.get()->handle_type,
+                    .bytes = std::string(room.data(), room.get()->handle_bytes)};
+}
+
+// File systems whose handles open an object for as long as it is there, whatever their caches
+// have dropped. Others may say ESTALE to a handle of their own.
+bool keeps_handles(int descriptor) {
+  constexpr std::uint32_t kLustre = 0x0bd00bd0;
+  constexpr std::array<std::uint32_t, 6> kKnown = {
+      EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, NFS_SUPER_MAGIC, kLustre};
+  struct statfs status = {};
+  return ::fstatfs(descriptor, &status) == 0 &&
+         std::ranges::find(kKnown, static_cast<std::uint32_t>(status.f_type)) != kKnown.end();
+}
+
+// A descriptor that handles are opened with, if they can be.
+Descriptor anchor_at(int descriptor) {
+  if (!keeps_handles(descriptor)) return {};
+  const std::optional<FileHandle> handle = FileHandle::of(descriptor);
+  if (!handle) return {};
+  const OwnCapabilities own;
+  // Anchors must not be opened with O_PATH.
+  Descriptor anchor(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(),
+                           O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!anchor) return {};
+  const Descriptor again(handle->open(anchor.get(), O_PATH));
+  return again ? std::move(anchor) : Descriptor();
+}
+
+}  // namespace
+
+std::optional<FileHandle> FileHandle::of(int descriptor) {
+  return handle_of(descriptor, "", AT_EMPTY_PATH);
+}
+
+std::optional<FileHandle> FileHandle::of(int directory, const char* name) {
+  return handle_of(directory, name, 0);
+}
+
+int FileHandle::open(int anchor, int flags) const {
+  Room room;
+  if (bytes.size() > MAX_HANDLE_SZ) {
+    errno = ESTALE;
+    return -1;
+  }
+  room.get()->handle_bytes = static_cast<unsigned>(bytes.size());
+  room.get()->handle_type = type;
+  std::memcpy(room.data(), bytes.data(), bytes.size());
+  return ::open_by_handle_at(anchor, room.get(), flags | O_CLOEXEC);
+}
+
+bool HandleAnchors::serve(int descriptor, dev_t device) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = anchors_.find(device);
+    if (known != anchors_.end()) return static_cast<bool>(known->second);
+    if (anchors_.size() == kMost) return false;
+  }
+  Descriptor anchor = anchor_at(descriptor);
+  const std::lock_guard lock(mutex_);
+  const auto [known, is_new] = anchors_.try_emplace(device, std::move(anchor));
+  return static_cast<bool>(known->second);
+}
+
+int HandleAnchors::anchor(dev_t device) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = anchors_.find(device);
+  return known == anchors_.end() ? -1 : known->second.get();
+}
+
+}  // namespace vpfs::fuse

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include <sys/types.h>
+
+#include "fuse/channel.h"
+#include "fuse/posix/inodes.h"
+
+namespace vpfs::fuse {
+
+// Asks the kernel to forget the oldest objects of users that make the mount keep many of them open
+// (see Inodes). It has a thread of its own: the kernel takes such a question only when no other
+// request is under way in the directory, so whoever asks may wait for the threads that serve.
+class Forgetter {
+ public:
+  // Asks through the channel. The table outlives it.
+  Forgetter(Inodes& inodes, std::unique_ptr<Channel> channel);
+  ~Forgetter();
+  Forgetter(const Forgetter&) = delete;
+  Forgetter& operator=(const Forgetter&) = delete;
+
+  // The user has many. Any thread; returns at once.
+  void look_at(uid_t user);
+
+ private:
+  void run();
+  void ask_for(uid_t user);
+
+  Inodes& inodes_;
+  const std::unique_ptr<Channel> channel_;
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::set<uid_t> users_;
+  bool stops_ = false;
+  std::thread thread_;
+};
+
+}  // namespace vpfs::fuse
