@@ -89,6 +89,13 @@ gid_t kernels_gid() {
   return static_cast<gid_t>(::setfsgid(static_cast<gid_t>(-1)));
 }
 
+std::vector<gid_t> kernels_groups() {
+  const long count = ::syscall(SYS_getgroups, 0, nullptr);
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(count, 0L)));
+  if (count > 0) (void)::syscall(SYS_getgroups, groups.size(), groups.data());
+  return groups;
+}
+
 bool set_groups(std::vector<gid_t> wanted) {
   if (::syscall(SYS_setgroups, wanted.size(), wanted.data()) != 0) return false;
   self.groups = std::move(wanted);
@@ -122,10 +129,7 @@ bool change_user(uid_t uid, gid_t gid) {
 }
 
 [[maybe_unused]] bool kernel_agrees() {
-  std::array<gid_t, 1> none = {};
-  const long count = ::syscall(SYS_getgroups, 0, none.data());
-  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(count, 0L)));
-  if (count > 0) (void)::syscall(SYS_getgroups, groups.size(), groups.data());
+  std::vector<gid_t> groups = kernels_groups();
   std::vector<gid_t> believed = self.groups;
   std::ranges::sort(believed);
   std::ranges::sort(groups);
@@ -142,14 +146,17 @@ bool checked(bool done) {
 }  // namespace
 
 // The kernel's own calls: those of the C library would change all threads.
-bool adopt_own_identity() {
-  if (!is_root()) return true;
+void adopt_own_identity() {
+  if (!is_root()) return;
+  const Capabilities kept = capabilities().permitted & (kAlways | kOfRoot);
+  VPFS_ASSERT(set_capabilities({.permitted = kept, .effective = kept}));
+  self.permitted = self.effective = kept;
+  // A namespace may forbid to change groups. Then those of the mount stay, and callers that have
+  // others are refused.
+  if (!set_groups({})) self.groups = kernels_groups();
   self.uid = kernels_uid();
   self.gid = kernels_gid();
-  const Capabilities kept = capabilities().permitted & (kAlways | kOfRoot);
-  if (!set_capabilities({.permitted = kept, .effective = kept})) return false;
-  self.permitted = self.effective = kept;
-  return checked(set_groups({}) && change_user(0, ::getegid()));
+  VPFS_ASSERT(checked(change_user(0, ::getegid())));
 }
 
 bool become(uid_t uid, gid_t gid) {

@@ -17,7 +17,7 @@ namespace vpfs::fuse {
 // What a serving thread does first. A thread inherits the identity of the thread that started it,
 // so nothing is assumed: afterwards the kernel has what is believed here. False: the kernel
 // refuses.
-[[nodiscard]] bool adopt_own_identity();
+void adopt_own_identity();
 
 // The functions below return false if the kernel refuses, because its namespace does not know the
 // user or a group. The thread then acts for nobody's sake: the request must fail.

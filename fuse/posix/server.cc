@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
+#include <system_error>
 #include <utility>
-
-#include <spdlog/spdlog.h>
 
 #include "base/signal_block.h"
 #include "fuse/posix/worker.h"
@@ -19,15 +19,17 @@ Server::Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Cl
       clock_(clock),
       options_(options),
       owner_(std::move(owner)),
-      schedules_metadata_(options.schedules_metadata) {}
+      schedules_metadata_(options.schedules_metadata),
+      keeper_(
+          {.reader = [this] { return add_reader(); }, .helper = [this] { return add_helper(); }}) {}
 
 Server::~Server() {
+  keeper_.stop();
   {
     const std::lock_guard lock(handed_mutex_);
     stops_ = true;
   }
   handed_.notify_all();
-  // One that has not seen the end yet may start another, which then stands behind it.
   for (std::size_t i = 0; Worker* const worker = worker_at(i); ++i) worker->join();
   for (IoRequest* const each : gate_.withdraw_all(clock_.now()))
     delete each;  // nobody waits for it
@@ -39,39 +41,53 @@ Server::Worker* Server::worker_at(std::size_t index) {
 }
 
 Result<void> Server::start() {
-  return add_reader();
+  return keeper_.start();
 }
 
 Result<void> Server::add_reader() {
+  // One that was asked for a while ago may have come back meanwhile.
+  if (waiting_readers_ > 0) return {};
   Result<std::unique_ptr<Channel>> channel = mount_.add_channel(false);
   if (!channel) return std::unexpected(std::move(channel.error()));
   auto worker = std::make_unique<Worker>(*this, std::move(*channel));
-  ++waiting_readers_;
   const SignalBlock no_signals;
   const std::lock_guard lock(workers_mutex_);
-  worker->start();
   workers_.push_back(std::move(worker));
+  // It counts as waiting until it has a message.
+  ++waiting_readers_;
   ++readers_;
+  try {
+    workers_.back()->start();
+  } catch (const std::system_error& problem) {
+    workers_.pop_back();
+    --waiting_readers_;
+    --readers_;
+    return fail(std::string("cannot start a thread: ") + problem.what());
+  }
   return {};
 }
 
-void Server::add_reader_if_none_waits() {
+void Server::want_reader_if_none_waits() {
   if (waiting_readers_.fetch_sub(1) > 1) return;
   {
     const std::lock_guard lock(workers_mutex_);
     if (readers_ >= options_.most_readers) return;
   }
-  const Result<void> added = add_reader();
-  if (!added)
-    spdlog::warn("the mount goes on with {} threads: {}", readers_, added.error().message);
+  keeper_.want_reader();
 }
 
-void Server::add_helper() {
+Result<void> Server::add_helper() {
   auto worker = std::make_unique<Worker>(*this, nullptr);
   const SignalBlock no_signals;
   const std::lock_guard lock(workers_mutex_);
-  worker->start();
   workers_.push_back(std::move(worker));
+  try {
+    workers_.back()->start();
+  } catch (const std::system_error& problem) {
+    workers_.pop_back();
+    return fail(std::string("cannot start a thread: ") + problem.what());
+  }
+  return {};
 }
 
 void Server::hand_over(std::span<IoRequest* const> requests) {
@@ -87,7 +103,7 @@ void Server::hand_over(std::span<IoRequest* const> requests) {
     // They count as waiting for work until they take some.
     waiting_helpers_ += missing;
   }
-  for (std::size_t i = 0; i < missing; ++i) add_helper();
+  if (missing > 0) keeper_.want_helpers(missing);
   handed_.notify_all();
 }
 

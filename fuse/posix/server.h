@@ -20,6 +20,7 @@
 #include "fuse/mount_point.h"
 #include "fuse/posix/file_system.h"
 #include "fuse/posix/io_gate.h"
+#include "fuse/posix/thread_keeper.h"
 
 namespace vpfs::fuse {
 
@@ -31,9 +32,10 @@ namespace vpfs::fuse {
 //                                            └──<── may go now ───┘ the thread goes on with that
 //                                            one
 //
-// A reader that finds no other one waiting for messages starts one first, so a file system below
+// A reader that finds no other one waiting for messages asks for one first, so a file system below
 // that hangs stalls only what touches it. What may go although no thread brought or ended it (a
-// token came, a share changed) goes to helpers.
+// token came, a share changed) goes to helpers. Threads are started by a keeper, which never acts
+// for a user.
 class Server {
  public:
   struct Options {
@@ -56,6 +58,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  // REQUIRES: the calling thread has never acted for a user.
   [[nodiscard]] Result<void> start();
   // Somebody has to ask the gate what may go now.
   void ask_again();
@@ -71,12 +74,13 @@ class Server {
   class Worker;
   friend class Worker;
 
+  // By the keeper, and at the start.
   [[nodiscard]] Result<void> add_reader();
-  void add_reader_if_none_waits();
+  [[nodiscard]] Result<void> add_helper();
+  void want_reader_if_none_waits();
   [[nodiscard]] Worker* worker_at(std::size_t index);
   // Has helpers do these.
   void hand_over(std::span<IoRequest* const> requests);
-  void add_helper();
   [[nodiscard]] IoRequest* next_handed_over();
   void helper_waits();
   // Answers a request with EINTR if its process is to be obeyed. False: it is not, or the request
@@ -109,6 +113,8 @@ class Server {
   std::size_t helpers_ = 0;
   std::size_t waiting_helpers_ = 0;
   bool stops_ = false;
+
+  ThreadKeeper keeper_;
 };
 
 }  // namespace vpfs::fuse

@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "fuse/posix/credentials.h"
+
 namespace vpfs::fuse {
 namespace {
 
@@ -73,7 +75,7 @@ Server::Worker::Worker(Server& server, std::unique_ptr<Channel> channel)
 
 void Server::Worker::start() {
   thread_ = std::thread([this] {
-    (void)adopt_own_identity();
+    adopt_own_identity();
     channel_ ? read() : help();
   });
 }
@@ -88,7 +90,7 @@ void Server::Worker::read() {
     const auto message = channel_->receive(buffer());
     if (!message && message.error() == Channel::Nothing::any_more) break;
     if (!message) continue;
-    server_.add_reader_if_none_waits();
+    server_.want_reader_if_none_waits();
     handle(*message);
     ++server_.waiting_readers_;
   }
