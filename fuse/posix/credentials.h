@@ -15,8 +15,7 @@ namespace vpfs::fuse {
 // system below may ask for. All others are given up for good (decision 0048 lists them).
 
 // What a serving thread does first. A thread inherits the identity of the thread that started it,
-// so nothing is assumed: afterwards the kernel has what is believed here. False: the kernel
-// refuses.
+// so nothing is assumed: afterwards the kernel has what is believed here.
 void adopt_own_identity();
 
 // The functions below return false if the kernel refuses, because its namespace does not know the

@@ -7,8 +7,6 @@
 namespace vpfs::fuse {
 namespace {
 
-// What the kernel forgets comes back as messages of its own, a little later, so it is asked in
-// small steps.
 constexpr std::size_t kStep = 64;
 
 }  // namespace
@@ -49,9 +47,14 @@ void Forgetter::run() {
   }
 }
 
+// What the kernel forgets comes back as messages of its own, a little later. So it is asked for
+// each object once at most; those in use are not forgotten.
 void Forgetter::ask_for(uid_t user) {
-  for (const Inodes::Name& each : inodes_.names_to_forget(user, kStep)) {
-    channel_->forget_name(each.parent, each.entry);
+  for (std::size_t asked = 0, known = inodes_.size(); asked < known;) {
+    const std::vector<Inodes::Name> names = inodes_.names_to_forget(user, kStep);
+    if (names.empty()) return;
+    for (const Inodes::Name& each : names) channel_->forget_name(each.parent, each.entry);
+    asked += names.size();
   }
 }
 

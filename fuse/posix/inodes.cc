@@ -73,7 +73,7 @@ Inode* Inodes::look_up(Descriptor opened, const struct stat& attributes, const C
   {
     const std::lock_guard lock(mutex_);
     const auto [place, is_new] = all_.try_emplace(std::move(name));
-    if (is_new && place->first.is_pinned() && !shares_.may_take(cause.user)) {
+    if (is_new && place->first.is_pinned() && !may_stay_open(cause.user)) {
       all_.erase(place);
       many = true;
     } else {
@@ -178,6 +178,12 @@ bool Inodes::take_descriptor(uid_t user) {
 void Inodes::give_descriptor_back(uid_t user) {
   const std::lock_guard lock(mutex_);
   shares_.give_back(user);
+}
+
+// The kernel gives these back when it is asked to, so a user may have more than its share of them
+// while there is room. Then a walk goes on while the kernel forgets.
+bool Inodes::may_stay_open(uid_t user) const {
+  return shares_.may_take(user) || shares_.free() > limits_.descriptors / 4;
 }
 
 // Early enough that the kernel has forgotten some before the user must do without.

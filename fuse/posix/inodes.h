@@ -116,7 +116,7 @@ class Inodes {
   [[nodiscard]] std::vector<Name> names_to_forget(uid_t user, std::size_t most);
 
   [[nodiscard]] std::size_t size() const;
-  // Objects that are open for calls on them.
+  // Objects that are open, for calls on them or because they stay so.
   [[nodiscard]] std::size_t open_objects() const;
 
  private:
@@ -126,6 +126,7 @@ class Inodes {
     }
   };
 
+  [[nodiscard]] bool may_stay_open(uid_t user) const;
   [[nodiscard]] bool has_many_open(uid_t user) const;
   void keep_open(Inode& inode, ObjectPath path, ObjectPath& closes);
 
