@@ -67,10 +67,14 @@ Result<void> read_virtual_pfs(std::string_view value, std::string& into) {
 }
 
 Result<void> read_job(std::string_view value, ProcessJobs::Options& into) {
-  if (value.empty()) return fail("it needs a job id, or 'auto'");
-  if (value == "auto") {
-    into.always.reset();
-  } else {
+  if (value.empty()) return fail("it needs 'auto', 'cgroup', 'environment' or a job id");
+  into.always.reset();
+  into.source = JobSource::automatic;
+  if (value == "cgroup") {
+    into.source = JobSource::cgroup;
+  } else if (value == "environment") {
+    into.source = JobSource::environment;
+  } else if (value != "auto") {
     into.always = value;
   }
   return {};

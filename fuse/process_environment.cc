@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
-
-#include <fmt/format.h>
 
 #include "fuse/layout/host_list.h"
 
@@ -16,12 +13,8 @@ constexpr std::size_t kMostRead = std::size_t{1} << 20;
 
 }  // namespace
 
-std::string environment_of(pid_t process) {
-  std::ifstream in(fmt::format("/proc/{}/environ", process), std::ios::binary);
-  std::string text(kMostRead, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  return text;
+std::string environment_of(pid_t process, std::string_view processes) {
+  return read_process_file(processes, process, "environ", kMostRead);
 }
 
 std::optional<std::string_view> variable_in(std::string_view environment, std::string_view name) {

@@ -7,11 +7,13 @@
 
 #include <sys/types.h>
 
+#include "fuse/process_file.h"
+
 namespace vpfs::fuse {
 
 // The environment that a process was started with: "NAME=VALUE" texts, each ended by a NUL. At most
 // its first MiB; "" if the process is gone or must not be looked into.
-[[nodiscard]] std::string environment_of(pid_t process);
+[[nodiscard]] std::string environment_of(pid_t process, std::string_view processes = kProcesses);
 
 // The value of a variable in it.
 [[nodiscard]] std::optional<std::string_view> variable_in(std::string_view environment,

@@ -52,6 +52,14 @@ TEST(MountOptions, OfFstabThatAreForOthersArePassedOver) {
 }
 
 TEST(MountOptions, JobidAutoIsTheDefault) {
+  const auto source = [](const std::string& list) {
+    const auto options = parse_mount_options("posix:/data", "/mnt", {list});
+    return options ? std::optional(options->jobs.source) : std::nullopt;
+  };
+  EXPECT_EQ(source("jobid=cgroup"), JobSource::cgroup);
+  EXPECT_EQ(source("jobid=cgroup,jobid=environment"), JobSource::environment);
+  EXPECT_EQ(source("jobid=cgroup,jobid=auto"), JobSource::automatic);
+  EXPECT_EQ(source("rw"), JobSource::automatic);
   const auto options = parse_mount_options("posix:/data", "/mnt", {"jobid=7,jobid=auto"});
   ASSERT_TRUE(options);
   EXPECT_FALSE(options->jobs.always);
@@ -60,7 +68,7 @@ TEST(MountOptions, JobidAutoIsTheDefault) {
 TEST(MountOptions, AMistakeIsNamedWithWhatWasMeant) {
   EXPECT_EQ(error_of("allow_othre"), "-o allow_othre: unknown; did you mean 'allow_other'?");
   EXPECT_EQ(error_of("jobid"), "-o jobid: it needs a value");
-  EXPECT_EQ(error_of("jobid="), "-o jobid: it needs a job id, or 'auto'");
+  EXPECT_EQ(error_of("jobid="), "-o jobid: it needs 'auto', 'cgroup', 'environment' or a job id");
   EXPECT_EQ(error_of("intr=1"), "-o intr: it takes no value");
   EXPECT_EQ(error_of("threads=1"), "-o threads: '1' is no number from 2 to 4096");
   EXPECT_EQ(error_of("threads=8x"), "-o threads: '8x' is no number from 2 to 4096");

@@ -1,8 +1,14 @@
 #include "fuse/process_jobs.h"
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "fuse/process_environment.h"
 #include "test/support/manual_clock.h"
 #include "test/support/process.h"
 
@@ -68,6 +74,140 @@ TEST(ProcessJobs, WhatWasFoundIsKeptForAWhileButNotForAnotherProcess) {
   EXPECT_EQ(jobs.job_of(other.pid()), "4711") << "nobody looked";
   clock.set(clock.now() + 100ms);
   EXPECT_EQ(jobs.job_of(other.pid()), "");
+}
+
+// The kernel's files, as a node has them.
+class NodeOfJobs {
+ public:
+  explicit NodeOfJobs(JobSource source = JobSource::automatic) : source_(source) {
+    std::filesystem::create_directories(root_.path() / "cgroup");
+  }
+
+  void add_process(pid_t process, const std::string& cgroup, const std::string& environment) {
+    const std::filesystem::path folder = root_.path() / "proc" / std::to_string(process);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "cgroup") << cgroup;
+    std::ofstream(folder / "environ") << environment;
+    // The 22nd field is when it began.
+    std::ofstream(folder / "stat") << fmt::format(
+        "{} (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 "
+        "16 17 18 {} 20\n",
+        process, process * 100);
+  }
+  void add_group(const std::string& path) {
+    std::filesystem::create_directories(root_.path() / "cgroup" / path);
+  }
+  [[nodiscard]] ProcessJobs::Options options() const {
+    ProcessJobs::Options options;
+    options.source = source_;
+    options.processes = root_.path() / "proc";
+    options.cgroups = root_.path() / "cgroup";
+    return options;
+  }
+
+ private:
+  JobSource source_;
+  test::TemporaryDirectory root_;
+};
+
+const std::string kInJob = "0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0\n";
+const std::string kInSession = "0::/user.slice/user-1001.slice/session-1.scope\n";
+const std::string kClaim = "SLURM_JOB_ID=1\0"s;
+
+TEST(ProcessJobs, TheControlGroupGoesBeforeTheEnvironment) {
+  const test::ManualClock clock{kStart};
+  NodeOfJobs node;
+  node.add_process(7, kInJob, kClaim);
+  ProcessJobs jobs(node.options(), clock);
+  EXPECT_EQ(jobs.job_of(7), "4711");
+}
+
+TEST(ProcessJobs, WhereSlurmHasControlGroupsNoEnvironmentCounts) {
+  for (const std::string group :
+       {"system.slice/slurmstepd.scope", "unified/system.slice/n1_slurmstepd.scope",
+        "freezer/slurm", "memory/slurm_n1"}) {
+    const test::ManualClock clock{kStart};
+    NodeOfJobs node;
+    node.add_group(group);
+    node.add_process(8, kInSession, kClaim);
+    ProcessJobs jobs(node.options(), clock);
+    EXPECT_EQ(jobs.source(), "cgroup");
+    EXPECT_EQ(jobs.job_of(8), "") << group;
+  }
+}
+
+TEST(ProcessJobs, OneProcessInAControlGroupOfSlurmShowsThatSlurmRuns) {
+  test::ManualClock clock{kStart};
+  NodeOfJobs node;
+  node.add_process(7, kInJob, "");
+  node.add_process(8, kInSession, kClaim);
+  ProcessJobs jobs(node.options(), clock);
+  EXPECT_EQ(jobs.source(), "environment");
+  EXPECT_EQ(jobs.job_of(8), "1");
+  EXPECT_EQ(jobs.job_of(7), "4711");
+  clock.set(clock.now() + 1s);
+  EXPECT_EQ(jobs.source(), "cgroup");
+  EXPECT_EQ(jobs.job_of(8), "");
+}
+
+TEST(ProcessJobs, ControlGroupsThatComeLaterAreSeen) {
+  test::ManualClock clock{kStart};
+  NodeOfJobs node;
+  node.add_group("user.slice/slurmstepd.scope");
+  node.add_group("user.slice/user-1001.slice/slurm");
+  node.add_process(8, kInSession, kClaim);
+  ProcessJobs jobs(node.options(), clock);
+  EXPECT_EQ(jobs.job_of(8), "1");
+  node.add_group("system.slice/slurmstepd.scope");
+  clock.set(clock.now() + 11s);
+  EXPECT_EQ(jobs.job_of(8), "");
+}
+
+TEST(ProcessJobs, TheSourceMayBeChosen) {
+  const test::ManualClock clock{kStart};
+  NodeOfJobs by_group(JobSource::cgroup);
+  by_group.add_process(7, kInJob, kClaim);
+  by_group.add_process(8, kInSession, kClaim);
+  ProcessJobs grouped(by_group.options(), clock);
+  EXPECT_EQ(grouped.job_of(7), "4711");
+  EXPECT_EQ(grouped.job_of(8), "");
+  NodeOfJobs by_environment(JobSource::environment);
+  by_environment.add_process(7, kInJob, kClaim);
+  ProcessJobs claimed(by_environment.options(), clock);
+  EXPECT_EQ(claimed.job_of(7), "1");
+}
+
+TEST(ProcessJobs, AProcessThatMovesToAnotherControlGroupIsSeenThereAtOnce) {
+  test::ManualClock clock{kStart};
+  NodeOfJobs node;
+  node.add_group("system.slice/slurmstepd.scope");
+  node.add_process(8, kInSession, kClaim);
+  ProcessJobs jobs(node.options(), clock);
+  EXPECT_EQ(jobs.job_of(8), "");
+  node.add_process(8, kInJob, kClaim);
+  clock.set(clock.now() + 101ms);
+  EXPECT_EQ(jobs.job_of(8), "4711");
+}
+
+TEST(ProcessJobs, AnEnvironmentOfAnyLengthIsReadUpToAMiB) {
+  const test::ManualClock clock{kStart};
+  NodeOfJobs node;
+  for (const std::size_t before : {std::size_t{100}, std::size_t{8191}, std::size_t{100'000}}) {
+    node.add_process(8, kInSession, "A=" + std::string(before, 'x') + "\0"s + kClaim);
+    ProcessJobs jobs(node.options(), clock);
+    EXPECT_EQ(jobs.job_of(8), "1") << before;
+  }
+  node.add_process(8, kInSession, "A=" + std::string(1U << 20, 'x') + "\0"s + kClaim);
+  ProcessJobs jobs(node.options(), clock);
+  EXPECT_EQ(jobs.job_of(8), "");
+}
+
+TEST(ProcessEnvironment, TakesNoMoreMemoryThanItHas) {
+  NodeOfJobs node;
+  node.add_process(8, kInSession, kClaim);
+  const std::string text = environment_of(8, node.options().processes);
+  EXPECT_EQ(text, kClaim);
+  EXPECT_LE(text.capacity(), 16U << 10);
 }
 
 TEST(ProcessJobs, OneJobMayHaveTheWholeMount) {
