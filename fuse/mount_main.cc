@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -24,6 +25,7 @@
 #include "fuse/orangefs/orangefs_mount.h"
 #include "fuse/posix/config.h"
 #include "fuse/posix/directory_mount.h"
+#include "fuse/posix/node_addresses.h"
 #include "net/socket_options.h"
 
 namespace {
@@ -177,6 +179,8 @@ int run(int argc, char** argv) {
   options->source = absolute(options->source);
   if (!options->config.empty()) options->config = absolute(options->config);
   control::HostNames names;
+  Node node = this_node();
+  names.set_own(std::move(node.names), std::move(node.addresses));
   ConfigErrors errors(options->config);
   const std::optional<Config> config = load_config_file(errors, options->control, nullptr, &names);
   if (!config) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "stage/template_name.h"
@@ -33,11 +34,12 @@ class FixedPart {
 }  // namespace
 
 Classifier::Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class,
-                       const JobRegistry* jobs, JobIds ids)
-    : Classifier(std::make_shared<const RuleSet>(rules), default_class, jobs, ids) {}
+                       const JobRegistry* jobs, JobIds ids, std::vector<Address> node)
+    : Classifier(std::make_shared<const RuleSet>(rules), default_class, jobs, ids,
+                 std::move(node)) {}
 
 Classifier::Classifier(std::shared_ptr<const RuleSet> rules, std::uint8_t default_class,
-                       const JobRegistry* jobs, JobIds ids)
+                       const JobRegistry* jobs, JobIds ids, std::vector<Address> node)
     : rules_(std::move(rules)),
       hint_names_(rules_->hint_names()),
       looked_at_(rules_->looked_at()),
@@ -46,7 +48,8 @@ Classifier::Classifier(std::shared_ptr<const RuleSet> rules, std::uint8_t defaul
       has_jobs_(jobs != nullptr && jobs->size() > 0),
       default_class_(default_class),
       jobs_(jobs),
-      ids_(ids) {
+      ids_(ids),
+      node_(std::move(node)) {
   if ((has_jobs_ || rules_->looks_at_job()) &&
       std::ranges::find(hint_names_, kJobHint) == hint_names_.end()) {
     hint_names_.emplace_back(kJobHint);
@@ -87,9 +90,10 @@ bool Classifier::append_key(const Address& client, const Identity& identity,
 Classifier::JobOf Classifier::job_of(const Address& client, const Identity& identity) const {
   JobOf job;
   if (!job_hint_) return job;
+  const std::span<const Address> addresses = node_.empty() ? std::span(&client, 1) : node_;
   if (const std::optional<std::string_view> shown = identity.hints[*job_hint_]) {
     const JobRegistry::Job* const registered =
-        has_jobs_ ? jobs_->admitted(*shown, client, identity.uid) : nullptr;
+        has_jobs_ ? jobs_->admitted(*shown, addresses, identity.uid) : nullptr;
     job.is_false = ids_ == JobIds::registered && registered == nullptr;
     if (!job.is_false) {
       job.id = shown;
@@ -97,7 +101,7 @@ Classifier::JobOf Classifier::job_of(const Address& client, const Identity& iden
       return job;
     }
   }
-  job.registered = has_jobs_ ? jobs_->only_job_of(client, identity.uid) : nullptr;
+  job.registered = has_jobs_ ? jobs_->only_job_of(addresses, identity.uid) : nullptr;
   if (job.registered == nullptr) return job;
   job.id = job.registered->jobid;
   job.from_registration = true;

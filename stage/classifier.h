@@ -27,12 +27,13 @@ enum class JobIds : std::uint8_t {
 class Classifier {
  public:
   // REQUIRES: `rules` passed parse_config() without errors. `jobs`, if given, outlives the
-  // classifier.
+  // classifier. `node`: as Config::node_addresses.
   explicit Classifier(const std::vector<RuleConfig>& rules, std::uint8_t default_class = 0,
-                      const JobRegistry* jobs = nullptr, JobIds ids = JobIds::trusted);
+                      const JobRegistry* jobs = nullptr, JobIds ids = JobIds::trusted,
+                      std::vector<Address> node = {});
   // The same with rules that are prepared already, such as those of another classifier.
   Classifier(std::shared_ptr<const RuleSet> rules, std::uint8_t default_class,
-             const JobRegistry* jobs, JobIds ids);
+             const JobRegistry* jobs, JobIds ids, std::vector<Address> node = {});
 
   // Shared by classifiers with the same rules.
   [[nodiscard]] const std::shared_ptr<const RuleSet>& rules() const { return rules_; }
@@ -94,6 +95,7 @@ class Classifier {
   std::uint8_t default_class_;
   const JobRegistry* jobs_;
   JobIds ids_;
+  std::vector<Address> node_;
 };
 
 }  // namespace vpfs::stage

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "schedulers/cost_model.h"
 #include "schedulers/registry.h"
+#include "stage/address.h"
 #include "stage/allocations.h"
 #include "stage/client_limits.h"
 #include "stage/job_registry.h"
@@ -87,6 +88,9 @@ struct Config {
   std::string source;
   Attributes shown;
   const Names* names = nullptr;  // null: rules can have numbers only; outlives the configuration
+  // Where all requests come from one node: its addresses. Registered jobs are compared with these.
+  // None: each request shows its client.
+  std::vector<Address> node_addresses = {};
 
   // The known policies. The stage's owner may set them too.
   PolicyKinds policies = known_policies();

@@ -31,10 +31,12 @@ std::uint64_t owner_key(const Address& address, int prefix, std::uint64_t user) 
 bool has_user(const JobRegistry::Job& job, std::optional<std::uint32_t> uid) {
   return job.uids.empty() || !uid || std::ranges::find(job.uids, *uid) != job.uids.end();
 }
-bool has_client(const JobRegistry::Job& job, const Address& client) {
-  return std::ranges::binary_search(job.addresses, client) ||
-         std::ranges::any_of(job.blocks,
-                             [&](const AddressBlock& block) { return block.contains(client); });
+bool has_client(const JobRegistry::Job& job, std::span<const Address> client) {
+  return std::ranges::any_of(client, [&](const Address& address) {
+    return std::ranges::binary_search(job.addresses, address) ||
+           std::ranges::any_of(job.blocks,
+                               [&](const AddressBlock& block) { return block.contains(address); });
+  });
 }
 
 }  // namespace
@@ -104,7 +106,8 @@ void JobRegistry::note_user(const AddressBlock& block, std::uint64_t user, std::
   }
 }
 
-const JobRegistry::Job* JobRegistry::admitted(std::string_view jobid, const Address& client,
+const JobRegistry::Job* JobRegistry::admitted(std::string_view jobid,
+                                              std::span<const Address> client,
                                               std::optional<std::uint32_t> uid) const {
   const auto found = by_id_.find(jobid);
   if (found == by_id_.end()) return nullptr;
@@ -112,25 +115,32 @@ const JobRegistry::Job* JobRegistry::admitted(std::string_view jobid, const Addr
   return has_user(job, uid) && has_client(job, client) ? &job : nullptr;
 }
 
-const JobRegistry::Job* JobRegistry::only_job_of(const Address& client,
-                                                 std::optional<std::uint32_t> uid) const {
-  std::optional<std::uint32_t> only;
-  bool several = false;
-  const auto take = [&](const Owner& owner) {
-    several = several || owner.several || (only && *only != owner.job);
-    only = owner.job;
-  };
+template <typename Take>
+void JobRegistry::for_each_owner(const Address& address, std::optional<std::uint32_t> uid,
+                                 const Take& take) const {
   for (const int prefix : prefixes_) {
-    const Owner* const owner = owners_.find(owner_key(client, prefix, kOfAll));
+    const Owner* const owner = owners_.find(owner_key(address, prefix, kOfAll));
     if (owner == nullptr) continue;
     if (!owner->several || !uid) {
       if (has_user(jobs_[owner->job], uid)) take(*owner);
       continue;
     }
     for (const std::uint64_t user : {std::uint64_t{*uid}, kOfNobody}) {
-      const Owner* const of_user = owners_.find(owner_key(client, prefix, user));
+      const Owner* const of_user = owners_.find(owner_key(address, prefix, user));
       if (of_user != nullptr) take(*of_user);
     }
+  }
+}
+
+const JobRegistry::Job* JobRegistry::only_job_of(std::span<const Address> client,
+                                                 std::optional<std::uint32_t> uid) const {
+  std::optional<std::uint32_t> only;
+  bool several = false;
+  for (const Address& address : client) {
+    for_each_owner(address, uid, [&](const Owner& owner) {
+      several = several || owner.several || (only && *only != owner.job);
+      only = owner.job;
+    });
   }
   if (!only || several) return nullptr;
   const Job& job = jobs_[*only];

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -50,18 +51,27 @@ class JobRegistry {
   // client, or a client that is no address.
   [[nodiscard]] Result<void> add(const RegisteredJob& job);
 
-  // The job of this id if a request from this client may have it, else null. The uid counts if the
-  // job names uids and the protocol shows one.
-  [[nodiscard]] const Job* admitted(std::string_view jobid, const Address& client,
+  // The job of this id if a request from a client with these addresses may have it, else null. One
+  // of the addresses must be the job's. The uid counts if the job names uids and the protocol shows
+  // one.
+  [[nodiscard]] const Job* admitted(std::string_view jobid, std::span<const Address> client,
                                     std::optional<std::uint32_t> uid) const;
+  [[nodiscard]] const Job* admitted(std::string_view jobid, const Address& client,
+                                    std::optional<std::uint32_t> uid) const {
+    return admitted(jobid, std::span(&client, 1), uid);
+  }
   [[nodiscard]] bool admits(std::string_view jobid, const Address& client,
                             std::optional<std::uint32_t> uid) const {
     return admitted(jobid, client, uid) != nullptr;
   }
   // The job that a request belongs to which shows no id: the only one that admits it. Null if none
   // or several do.
-  [[nodiscard]] const Job* only_job_of(const Address& client,
+  [[nodiscard]] const Job* only_job_of(std::span<const Address> client,
                                        std::optional<std::uint32_t> uid) const;
+  [[nodiscard]] const Job* only_job_of(const Address& client,
+                                       std::optional<std::uint32_t> uid) const {
+    return only_job_of(std::span(&client, 1), uid);
+  }
 
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
   // Whether a job names uids.
@@ -84,6 +94,10 @@ class JobRegistry {
   static constexpr std::uint64_t kOfNobody = std::uint64_t{1} << 32U;  // jobs without uids
   static constexpr std::uint64_t kOfAll = kOfNobody + 1;
 
+  // Calls `take` with what is noted of jobs that may have this user at this address.
+  template <typename Take>
+  void for_each_owner(const Address& address, std::optional<std::uint32_t> uid,
+                      const Take& take) const;
   void note(const AddressBlock& block, std::uint32_t job);
   void note_user(const AddressBlock& block, std::uint64_t user, std::uint32_t job);
   void note_users(const AddressBlock& block, std::uint32_t job);

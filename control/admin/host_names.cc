@@ -45,6 +45,19 @@ struct HostNames::Kept {
   std::map<std::string, std::optional<std::uint32_t>> users;
   std::map<std::string, std::optional<std::uint32_t>> groups;
   std::map<std::string, std::vector<std::string>> hosts;
+  std::set<std::string> own_names;
+  std::vector<std::string> own_addresses;
+
+  std::vector<std::string> with_own(const std::string& host, std::vector<std::string> found) {
+    const std::lock_guard lock(mutex);
+    const bool is_known =
+        std::ranges::find_first_of(found, own_addresses) != found.end() || own_addresses.empty();
+    if (!is_known && own_names.contains(host)) found.push_back(own_addresses.front());
+    return found;
+  }
+  std::vector<std::string> look_up(const std::string& host) {
+    return with_own(host, look_up_host(host));
+  }
 
   // Nobody else waits while a name is looked up.
   template <typename Answers, typename LookUp>
@@ -82,6 +95,14 @@ std::vector<std::string> NotedNames::addresses(const std::string& host) const {
 
 HostNames::HostNames() : kept_(std::make_shared<Kept>()) {}
 
+void HostNames::set_own(std::set<std::string> names, std::vector<std::string> addresses) {
+  const std::lock_guard lock(kept_->mutex);
+  if (names == kept_->own_names && addresses == kept_->own_addresses) return;
+  for (const std::string& name : names) kept_->hosts.erase(name);
+  kept_->own_names = std::move(names);
+  kept_->own_addresses = std::move(addresses);
+}
+
 std::optional<std::uint32_t> HostNames::user(const std::string& name) const {
   return kept_->answer(kept_->users, name, user_id);
 }
@@ -91,7 +112,8 @@ std::optional<std::uint32_t> HostNames::group(const std::string& name) const {
 }
 
 std::vector<std::string> HostNames::addresses(const std::string& host) const {
-  return kept_->answer(kept_->hosts, host, look_up_host);
+  return kept_->answer(kept_->hosts, host,
+                       [this](const std::string& name) { return kept_->look_up(name); });
 }
 
 void HostNames::find_user(const std::string& name) const {
@@ -103,7 +125,8 @@ void HostNames::find_group(const std::string& name) const {
 }
 
 void HostNames::find_host(const std::string& name) const {
-  (void)kept_->find(kept_->hosts, name, look_up_host);
+  (void)kept_->find(kept_->hosts, name,
+                    [this](const std::string& each) { return kept_->look_up(each); });
 }
 
 WantedNames HostNames::missing(const WantedNames& names) const {

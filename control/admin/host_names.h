@@ -41,6 +41,10 @@ class HostNames final : public stage::Names {
  public:
   HostNames();
 
+  // The names of this host, and its addresses, the best one first. A name that the databases do not
+  // know, or only by addresses of other hosts, has the first address as well.
+  void set_own(std::set<std::string> names, std::vector<std::string> addresses);
+
   [[nodiscard]] std::optional<std::uint32_t> user(const std::string& name) const override;
   [[nodiscard]] std::optional<std::uint32_t> group(const std::string& name) const override;
   [[nodiscard]] std::vector<std::string> addresses(const std::string& host) const override;

@@ -61,7 +61,7 @@ void add_clients(WhyReply& reply, std::vector<Client> clients, const Asked& aske
       seen.erase(std::remove_if(seen.begin(), seen.end(),
                                 [&](const Seen& each) { return !fits(asked, each); }),
                  seen.end());
-      if (seen.empty()) continue;
+      if (seen.empty() && client.not_listed() == 0) continue;
     }
     *reply.add_clients() = std::move(client);
   }

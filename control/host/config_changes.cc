@@ -109,6 +109,10 @@ void add_job_changes(Lines& lines, const stage::Config& before, const stage::Con
                                 before.only_registered_jobs ? "registered" : "trust",
                                 after.only_registered_jobs ? "registered" : "trust"));
   }
+  if (before.node_addresses != after.node_addresses) {
+    lines.push_back(
+        fmt::format("the addresses of this node changed; it has {}", after.node_addresses.size()));
+  }
   const auto say = [&](const Job& job, std::string_view what) {
     lines.push_back(fmt::format("job {} {}", job.jobid, what));
   };

@@ -27,9 +27,9 @@ struct Settings {
   explicit Settings(Config from, const Settings* before = nullptr)
       : config(std::move(from)),
         jobs(registry_of(config, before)),
-        classifier(
-            rules_of(config, before), stage::default_class(config), jobs.get(),
-            config.only_registered_jobs ? stage::JobIds::registered : stage::JobIds::trusted),
+        classifier(rules_of(config, before), stage::default_class(config), jobs.get(),
+                   config.only_registered_jobs ? stage::JobIds::registered : stage::JobIds::trusted,
+                   config.node_addresses),
         cost_model(config.cost) {}
   Settings(const Settings&) = delete;
   Settings& operator=(const Settings&) = delete;

@@ -8,6 +8,7 @@
 #include "control/host/config_changes.h"
 #include "control/host/config_summary.h"
 #include "control/host/config_values.h"
+#include "fuse/posix/node_addresses.h"
 #include "stage/job_config.h"
 #include "stage/rule_checks.h"
 #include "stage/rule_config.h"
@@ -74,8 +75,13 @@ Config parse_config(std::string_view text, ConfigErrors& errors, const Config* r
 
 std::optional<Config> load_config_file(ConfigErrors& errors, const std::string& socket,
                                        const Config* running, const stage::Names* names) {
+  std::vector<stage::Address> addresses;
+  for (const std::string& each : this_node().addresses) {
+    if (const auto address = stage::Address::parse(each)) addresses.push_back(*address);
+  }
   const auto parse = [&](std::string_view text, ConfigErrors& into) {
     Config config = parse_config(text, into, running, names);
+    config.node_addresses = addresses;
     if (!socket.empty()) config.control.socket = socket;
     return config;
   };

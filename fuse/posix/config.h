@@ -26,8 +26,9 @@ struct Config : control::HostConfig {
 // The configuration of a mount without a file: equal shares for jobs, and for users without one.
 [[nodiscard]] std::string_view default_config();
 
-// The configuration file that `errors` is about, parsed and checked against the host. Its name is
-// "" for default_config(). Not empty, `socket` takes the place of control.socket.
+// The configuration file that `errors` is about, parsed and checked against the host, with the
+// host's addresses. Its name is "" for default_config(). Not empty, `socket` takes the place of
+// control.socket.
 [[nodiscard]] std::optional<Config> load_config_file(ConfigErrors& errors,
                                                      const std::string& socket,
                                                      const Config* running = nullptr,

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "control/host/status.h"
+#include "fuse/posix/node_addresses.h"
 #include "fuse/posix/splice_pipe.h"
 #include "schedulers/policy.h"
 #include "schedulers/registry.h"
@@ -26,6 +28,8 @@ namespace {
 constexpr Duration kReminder = std::chrono::milliseconds(100);
 // How long threads may take to see that the mount is gone.
 constexpr Duration kForTheLast = std::chrono::seconds(2);
+// For how many users names are looked up per lock.
+constexpr std::size_t kNamesAtOnce = 32;
 
 std::string_view name_of(IoKind kind) {
   return kind == IoKind::read ? "read" : kind == IoKind::write ? "write" : "metadata";
@@ -40,6 +44,21 @@ bool lies_inside(const std::filesystem::path& place, const std::filesystem::path
   const std::filesystem::path outer = std::filesystem::canonical(source, error);
   if (error || inner == outer) return false;
   return std::ranges::mismatch(outer, inner).in1 == outer.end();
+}
+
+void fill(control::Seen& seen, const IoGate::User& user, const Config& config) {
+  const auto& classes = config.scheduler.classes.classes;
+  if (user.traffic_class < classes.size()) seen.set_class_(classes[user.traffic_class].name);
+  seen.set_jobid(valid_utf8(user.jobid));
+  seen.set_job_from_registration(user.job_from_registration);
+  seen.set_uid(user.uid);
+  seen.set_kind(std::string(name_of(user.kind)));
+  seen.set_requests(user.requests);
+  if (user.job_not_registered) {
+    seen.set_note("its job id is not registered for it, so it does not count");
+  } else if (user.place.exempt) {
+    seen.set_note("exempt");
+  }
 }
 
 const Config& own(const control::HostConfig& config) {
@@ -90,6 +109,7 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
 DirectoryMount::DirectoryMount(const MountOptions& options, control::Live live,
                                control::HostNames& names, const Clock& clock)
     : options_(options),
+      names_(names),
       clock_(clock),
       jobs_(options.jobs, clock),
       settings_(std::make_shared<const Settings>(
@@ -174,6 +194,8 @@ void DirectoryMount::remind() {
 std::shared_ptr<const control::HostConfig> DirectoryMount::read(ConfigErrors& errors,
                                                                 const control::HostConfig& running,
                                                                 const stage::Names& names) {
+  Node node = this_node();
+  names_.set_own(std::move(node.names), std::move(node.addresses));
   std::optional<Config> config = load_config_file(errors, options_.control, &own(running), &names);
   return config ? std::make_shared<const Config>(std::move(*config)) : nullptr;
 }
@@ -201,6 +223,8 @@ std::string DirectoryMount::status(const control::HostStatus& host) {
   status["open_objects"] = files_->inodes().open_objects();
   status["open_files"] = files_->files().size();
   status["busy_threads"] = server_ ? server_->busy() : 0;
+  status["jobs_from"] = jobs_.source();
+  status["jobs_not_registered"] = gate_.jobs_not_registered();
   control::add_reloads(status, host.reloads);
   control::add_stage(status, config(), host.snapshot);
   control::add_coordinator(status, host);
@@ -213,27 +237,30 @@ void DirectoryMount::describe(control::StatsReply& reply) {
 }
 
 void DirectoryMount::list_clients(std::function<void(std::vector<control::Client>)> done) {
-  const std::vector<IoGate::User> users = gate_.users(clock_.now());
+  const IoGate::Users users = gate_.users(clock_.now());
   control::Client client;
   client.set_address(options_.point.directory);
   client.set_connections(1);
-  host_.access().inspect([&](stage::Stage& stage, TimePoint) {
-    for (const IoGate::User& user : users) {
-      control::Seen& seen = *client.add_seen();
+  client.set_not_listed(users.others);
+  client.set_requests_not_listed(users.requests_of_others);
+  for (std::size_t first = 0; first < users.listed.size(); first += kNamesAtOnce) {
+    const std::span group =
+        std::span(users.listed).subspan(first, std::min(kNamesAtOnce, users.listed.size() - first));
+    host_.access().inspect([&](stage::Stage& stage, TimePoint) {
       const stage::VirtualPfsTable& all = stage.virtual_pfs();
-      const bool is_there = all.is_there(user.place.id);
-      seen.set_virtual_pfs(is_there ? all[user.place.id.app].info->name : "(retired)");
-      if (const auto* const rule = stage.rules().row(user.place.rule)) seen.set_rule(*rule->name);
-      const auto& classes = config().scheduler.classes.classes;
-      if (user.traffic_class < classes.size()) seen.set_class_(classes[user.traffic_class].name);
-      seen.set_jobid(valid_utf8(user.jobid));
-      seen.set_uid(user.uid);
-      seen.set_kind(std::string(name_of(user.kind)));
-      seen.set_requests(user.requests);
-    }
-  });
+      for (const IoGate::User& user : group) {
+        control::Seen& seen = *client.add_seen();
+        const bool is_there = all.is_there(user.place.id);
+        seen.set_virtual_pfs(is_there ? all[user.place.id.app].info->name : "(retired)");
+        if (const auto* const rule = stage.rules().row(user.place.rule)) seen.set_rule(*rule->name);
+      }
+    });
+  }
+  for (std::size_t i = 0; i < users.listed.size(); ++i) {
+    fill(*client.mutable_seen(static_cast<int>(i)), users.listed[i], config());
+  }
   std::vector<control::Client> all;
-  if (!users.empty()) all.push_back(std::move(client));
+  if (!users.listed.empty()) all.push_back(std::move(client));
   done(std::move(all));
 }
 

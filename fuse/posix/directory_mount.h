@@ -69,6 +69,7 @@ class DirectoryMount final : private control::Program {
   [[nodiscard]] const Config& config() const { return settings_->config; }
 
   const MountOptions options_;
+  control::HostNames& names_;
   const Clock& clock_;
   ProcessJobs jobs_;
   SettingsPtr settings_;

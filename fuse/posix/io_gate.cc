@@ -1,12 +1,16 @@
 #include "fuse/posix/io_gate.h"
 
+#include <algorithm>
 #include <utility>
+
+#include <spdlog/spdlog.h>
 
 #include "schedulers/policy.h"
 
 namespace vpfs::fuse {
 namespace {
-constexpr std::size_t kMostUsers = 1024;
+// How many users are copied per lock.
+constexpr std::size_t kUsersAtOnce = 64;
 }  // namespace
 
 IoGate::IoGate(SettingsPtr settings, std::function<void(TimePoint by)> ask_again,
@@ -24,9 +28,19 @@ void IoGate::use(SettingsPtr settings, TimePoint now) {
   reconfigure(settings->config, now);
 }
 
-std::vector<IoGate::User> IoGate::users(TimePoint now) {
-  std::vector<User> all;
-  inspect(now, [&](stage::Stage&, TimePoint) { all = users_; });
+IoGate::Users IoGate::users(TimePoint now) {
+  Users all;
+  bool has_more = true;
+  while (has_more) {
+    inspect(now, [&](stage::Stage&, TimePoint) {
+      if (users_.size() < all.listed.size()) all.listed.clear();  // the rules changed meanwhile
+      const std::size_t end = std::min(users_.size(), all.listed.size() + kUsersAtOnce);
+      for (std::size_t i = all.listed.size(); i < end; ++i) all.listed.push_back(users_[i]);
+      has_more = end < users_.size();
+      all.others = others_;
+      all.requests_of_others = requests_of_others_;
+    });
+  }
   return all;
 }
 
@@ -49,14 +63,20 @@ IoGate::Belonging IoGate::belonging_of(const IoRequest& request, stage::Stage& s
   const stage::Classifier::Match match = settings_->classifier.classify(local, identity);
   Belonging belongs = {.place = stage.find(match, now, settings_->config.rules),
                        .traffic_class = match.traffic_class,
-                       .user = kNobody};
+                       .job_not_registered = match.job_not_registered,
+                       .user = kOther};
   if (users_.size() < kMostUsers) {
     belongs.user = users_.size();
+    const bool is_shown = match.job_not_registered || !match.job_from_registration;
     users_.push_back({.uid = opener.uid,
-                      .jobid = opener.jobid,
+                      .jobid = is_shown ? opener.jobid : match.jobid,
                       .kind = request.kind,
                       .place = belongs.place,
-                      .traffic_class = belongs.traffic_class});
+                      .traffic_class = belongs.traffic_class,
+                      .job_not_registered = match.job_not_registered,
+                      .job_from_registration = !is_shown});
+  } else {
+    ++others_;
   }
   // A request may be "default" only because the table is full; that ends when others are retired.
   const bool is_for_now = belongs.place.id.app == AppId{0} && match.declared_name != "default";
@@ -67,11 +87,13 @@ IoGate::Belonging IoGate::belonging_of(const IoRequest& request, stage::Stage& s
 void IoGate::arrive(IoRequest& request, std::uint64_t size, TimePoint now,
                     std::vector<IoRequest*>& go) {
   TimePoint until = kNever;
+  bool is_first_to_tell = false;
   act(now, [&](stage::Stage& stage, TimePoint at) {
     const Belonging belongs = belonging_of(request, stage, at);
     request.set_place(belongs.place);
     request.traffic_class = belongs.traffic_class;
-    if (belongs.user != kNobody) ++users_[belongs.user].requests;
+    ++(belongs.user == kOther ? requests_of_others_ : users_[belongs.user].requests);
+    is_first_to_tell = belongs.job_not_registered && jobs_not_registered_++ == 0;
     request.size = request.asked = Bytes{size};
     request.cost = settings_->cost_model.cost(request.kind, request.size);
     request.arrival = at;
@@ -80,6 +102,9 @@ void IoGate::arrive(IoRequest& request, std::uint64_t size, TimePoint now,
     if (request.state == stage::Held::State::queued) held_.emplace(request.unique, &request);
   });
   if (until != kNever) ask_again_(until);
+  if (is_first_to_tell) {
+    spdlog::warn("a job id is not registered for its user on this node, so rules ignore it");
+  }
 }
 
 TimePoint IoGate::release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go) {

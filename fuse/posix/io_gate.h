@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -40,14 +43,24 @@ class IoGate final : public control::StageGate {
   // Those who have used the mount since the rules changed, and their requests.
   struct User {
     uid_t uid = 0;
-    std::string jobid;
+    std::string jobid;           // as the process shows it, or else as its registration has it
     IoKind kind = IoKind::read;  // of the first
     stage::Place place;
     std::uint8_t traffic_class = 0;
+    bool job_not_registered = false;  // so the id does not count
+    bool job_from_registration = false;
     std::uint64_t requests = 0;
   };
-  // At most 1024; later ones are not shown.
-  [[nodiscard]] std::vector<User> users(TimePoint now);
+  struct Users {
+    std::vector<User> listed;  // the first kMostUsers
+    // Of all others together. One that was not seen for long may count twice.
+    std::uint64_t others = 0;
+    std::uint64_t requests_of_others = 0;
+  };
+  static constexpr std::size_t kMostUsers = 4096;
+  [[nodiscard]] Users users(TimePoint now);
+  // Requests whose job id was ignored. Any thread.
+  [[nodiscard]] std::uint64_t jobs_not_registered() const { return jobs_not_registered_; }
 
   // The process whose request is held under the kernel's number.
   [[nodiscard]] std::optional<pid_t> holder_of(std::uint64_t unique, TimePoint now);
@@ -61,14 +74,16 @@ class IoGate final : public control::StageGate {
   struct Belonging {
     stage::Place place;
     std::uint8_t traffic_class = 0;
-    std::size_t user = 0;  // in users_; kNobody: it is not shown
+    bool job_not_registered = false;
+    std::size_t user = 0;  // in users_; kOther: it is not listed
   };
-  static constexpr std::size_t kNobody = SIZE_MAX;
+  static constexpr std::size_t kOther = SIZE_MAX;
 
   void ask_again() override { ask_again_(TimePoint::min()); }
   void forget_numbers() override {
     known_.forget_all();
     users_.clear();
+    others_ = requests_of_others_ = 0;
   }
 
   [[nodiscard]] Belonging belonging_of(const IoRequest& request, stage::Stage& stage,
@@ -79,7 +94,10 @@ class IoGate final : public control::StageGate {
   // The lock guards what follows.
   SettingsPtr settings_;
   stage::KnownIdentities<Belonging> known_;
-  std::vector<User> users_;
+  std::deque<User> users_;
+  std::uint64_t others_ = 0;
+  std::uint64_t requests_of_others_ = 0;
+  std::atomic<std::uint64_t> jobs_not_registered_ = 0;
   std::unordered_map<std::uint64_t, IoRequest*> held_;
   // Kept between calls to save allocations.
   std::vector<stage::Held*> let_go_;

@@ -59,7 +59,8 @@ MountProcess::MountProcess(const Settings& settings)
   std::filesystem::create_directories(path_);
   const std::string source =
       settings.address.empty() ? "posix:" + below_.string() : settings.address;
-  command_ = {program("vpfs-mount"), source, path_.string(), "-f"};
+  command_ = settings.wrapper;
+  command_.insert(command_.end(), {program("vpfs-mount"), source, path_.string(), "-f"});
   if (!settings.config.empty()) {
     std::string text = filled_in(settings.config, "{socket}", socket());
     text = filled_in(text, "{status_file}", scratch_.path() / "status.json");

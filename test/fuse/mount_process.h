@@ -37,6 +37,7 @@ class MountProcess {
     std::vector<std::string> options = {"allow_other"};  // behind -o
     std::filesystem::path below = {};                    // "": a new directory
     std::string address = {};                            // "tcp://..." instead of a directory below
+    std::vector<std::string> wrapper = {};               // a command that becomes the one behind it
   };
   explicit MountProcess(const Settings& settings);
   MountProcess() : MountProcess(Settings()) {}

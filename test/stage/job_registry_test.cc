@@ -1,6 +1,7 @@
 #include "stage/job_registry.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -30,6 +31,26 @@ TEST(JobRegistry, AUidIsLookedAtWhereItIsKnownAndAskedFor) {
   EXPECT_TRUE(jobs.admits("a", client, 1002));
   EXPECT_FALSE(jobs.admits("a", client, 1003));
   EXPECT_TRUE(jobs.admits("a", client, std::nullopt));
+}
+
+TEST(JobRegistry, AClientMayHaveSeveralAddresses) {
+  JobRegistry jobs;
+  ASSERT_TRUE(jobs.add({.jobid = "a", .clients = {"10.1.0.1", "fd00::1"}, .uids = {1001}}));
+  ASSERT_TRUE(jobs.add({.jobid = "b", .clients = {"10.2.0.0/16"}, .uids = {1002}}));
+  ASSERT_TRUE(jobs.add({.jobid = "c", .clients = {"10.9.0.1"}, .uids = {1001}}));
+  const std::vector<Address> node = {address("127.0.0.1"), address("10.2.0.1"), address("10.1.0.1"),
+                                     address("fd00::1")};
+  EXPECT_TRUE(jobs.admitted("a", node, 1001));
+  EXPECT_TRUE(jobs.admitted("b", node, 1002));
+  EXPECT_FALSE(jobs.admitted("a", node, 1002));
+  EXPECT_FALSE(jobs.admitted("c", node, 1001));
+  EXPECT_FALSE(jobs.admitted("a", std::vector<Address>(), 1001));
+  const JobRegistry::Job* only = jobs.only_job_of(node, 1001);
+  ASSERT_NE(only, nullptr) << "two addresses of one job are no second job";
+  EXPECT_EQ(only->jobid, "a");
+  EXPECT_EQ(jobs.only_job_of(node, 1003), nullptr);
+  ASSERT_TRUE(jobs.add({.jobid = "d", .clients = {"10.2.0.1"}, .uids = {1001}}));
+  EXPECT_EQ(jobs.only_job_of(node, 1001), nullptr) << "by another address";
 }
 
 std::string only_job(const JobRegistry& jobs, const std::string& client,

@@ -48,7 +48,7 @@ std::string who_text(const control::WhyReply& reply, const std::string& who) {
                  seen.virtual_pfs(), seen.class_(), std::to_string(seen.requests()), seen.kind(),
                  shown(seen), seen.note()});
     }
-    if (client.seen().empty()) {
+    if (client.seen().empty() && client.not_listed() == 0) {
       table.add({client.address(), connections, "", "", "", "0", "", "", "has sent no I/O"});
     }
   }
@@ -59,6 +59,11 @@ std::string who_text(const control::WhyReply& reply, const std::string& who) {
     text = "no client is in default\n";
   } else {
     text = fmt::format("no client that has shown \"{}\" is connected\n", who);
+  }
+  for (const control::Client& client : reply.clients()) {
+    if (client.not_listed() == 0) continue;
+    text += fmt::format("{}: and {} more that are not listed, with {} requests\n", client.address(),
+                        client.not_listed(), client.requests_not_listed());
   }
   if (reply.jobs_size() > 0) {
     control::JobReply jobs;

@@ -63,6 +63,13 @@ class WhoTest : public ::testing::Test {
   WhyReply reply_;
 };
 
+TEST_F(WhoTest, AClientThatDoesNotListAllIsToldOfEvenIfNothingFits) {
+  clients_.push_back(client_of("/mnt/shared", {seen_of("a", "1", 7)}));
+  EXPECT_THAT(ask("bob"), IsEmpty());
+  clients_.back().set_not_listed(5);
+  EXPECT_THAT(ask("bob"), ElementsAre("/mnt/shared:"));
+}
+
 TEST_F(WhoTest, AnAddressGivesAllThatTheClientHasShown) {
   EXPECT_THAT(ask("10.0.0.1"), ElementsAre("10.0.0.1: a default"));
   EXPECT_THAT(ask("10.0.0.9"), IsEmpty());

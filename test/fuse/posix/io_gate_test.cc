@@ -136,7 +136,7 @@ TEST_F(IoGateTest, NewRulesHoldForOpenFilesToo) {
       "rules: [{match: {jobid: a}, virtual_pfs: x}]");
   gate_->use(next, clock_.now());
   end(arrive("a", 4096));
-  const std::vector<IoGate::User> users = gate_->users(clock_.now());
+  const std::vector<IoGate::User> users = gate_->users(clock_.now()).listed;
   ASSERT_EQ(users.size(), 1U);
   EXPECT_EQ(users[0].jobid, "a");
   EXPECT_EQ(users[0].requests, 1U);
@@ -149,14 +149,87 @@ TEST_F(IoGateTest, UsersOfATemplateAreForgottenWithTheirVirtualPfs) {
   open(std::string(default_config()) + "\nlimits: {idle: 1s}");
   end(arrive("7", 4096));
   end(arrive("", 4096, 55));
-  EXPECT_EQ(gate_->users(clock_.now()).size(), 2U);
+  EXPECT_EQ(gate_->users(clock_.now()).listed.size(), 2U);
   for (int i = 0; i < 4; ++i) {
     clock_.set(clock_.now() + 2s);
     gate_->retire_idle(clock_.now());
   }
-  EXPECT_EQ(gate_->users(clock_.now()).size(), 0U);
+  EXPECT_EQ(gate_->users(clock_.now()).listed.size(), 0U);
   end(arrive("7", 4096));
-  EXPECT_EQ(gate_->users(clock_.now()).size(), 1U);
+  EXPECT_EQ(gate_->users(clock_.now()).listed.size(), 1U);
+}
+
+TEST_F(IoGateTest, WhoIsNotListedIsCounted) {
+  open("virtual_pfs: {default: {}, j: {}}\nrules: [{match: {jobid: '*'}, virtual_pfs: j}]");
+  for (std::size_t i = 0; i < IoGate::kMostUsers + 3; ++i) end(arrive(std::to_string(i), 4096));
+  end(arrive("0", 4096));
+  end(arrive(std::to_string(IoGate::kMostUsers), 4096));
+  const IoGate::Users users = gate_->users(clock_.now());
+  ASSERT_EQ(users.listed.size(), IoGate::kMostUsers);
+  EXPECT_EQ(users.listed.front().requests, 2U);
+  EXPECT_EQ(users.listed.back().jobid, std::to_string(IoGate::kMostUsers - 1));
+  EXPECT_EQ(users.others, 3U);
+  EXPECT_EQ(users.requests_of_others, 4U);
+}
+
+// A mount whose node has two addresses. Job 1 is of user 1001 on it, job 2 of that user elsewhere,
+// job 3 of user 1002 on it.
+class RegisteredJobsOfMount : public IoGateTest {
+ protected:
+  RegisteredJobsOfMount() {
+    ConfigErrors errors("io_gate_test");
+    Config config = parse_config(std::string(default_config()) + R"(
+jobs: registered
+registered_jobs:
+  - {jobid: "1", client: [10.0.0.7, 10.0.0.8], uid: [1001]}
+  - {jobid: "2", client: 10.0.0.9, uid: [1001]}
+  - {jobid: "3", client: fd00::/64, uid: [1002]}
+)",
+                                 errors);
+    EXPECT_EQ(errors.to_string(), "");
+    config.node_addresses = {stage::Address::parse("fd00::7").value(),
+                             stage::Address::parse("10.0.0.7").value()};
+    auto settings = std::make_shared<const Settings>(std::move(config));
+    gate_.emplace(
+        settings, [](TimePoint) {}, 1, clock_.now());
+  }
+  std::string place_of(const std::string& jobid, uid_t uid) {
+    IoRequest& request = arrive(jobid, 4096, uid);
+    std::string name;
+    gate_->inspect(clock_.now(), [&](stage::Stage& stage, TimePoint) {
+      name = stage.virtual_pfs()[request.app].info->name;
+    });
+    end(request);
+    return name;
+  }
+};
+
+TEST_F(RegisteredJobsOfMount, CountForTheirUsersOnTheirNodes) {
+  EXPECT_EQ(place_of("1", 1001), "job-1");
+  EXPECT_EQ(place_of("3", 1002), "job-3");
+  EXPECT_EQ(gate_->jobs_not_registered(), 0U);
+}
+
+TEST_F(RegisteredJobsOfMount, ThoseOfOthersAreNobodysAndInventedOnesToo) {
+  EXPECT_EQ(place_of("1", 1000), "user-1000");
+  EXPECT_EQ(place_of("invented", 1000), "user-1000");
+  EXPECT_EQ(place_of("", 1000), "user-1000");
+  EXPECT_EQ(place_of("1", 0), "user-0");
+  EXPECT_EQ(gate_->jobs_not_registered(), 3U);
+  const IoGate::Users users = gate_->users(clock_.now());
+  ASSERT_EQ(users.listed.size(), 4U);
+  EXPECT_TRUE(users.listed[0].job_not_registered);
+  EXPECT_EQ(users.listed[0].jobid, "1");
+  EXPECT_FALSE(users.listed[2].job_not_registered);
+}
+
+TEST_F(RegisteredJobsOfMount, AUserOfOneJobOnTheNodeNeedsNoId) {
+  EXPECT_EQ(place_of("", 1001), "job-1");
+  EXPECT_EQ(place_of("2", 1001), "job-1") << "the id of a job on another node does not count";
+  EXPECT_EQ(place_of("1", 1002), "job-3");
+  const IoGate::Users users = gate_->users(clock_.now());
+  EXPECT_TRUE(users.listed[0].job_from_registration);
+  EXPECT_EQ(users.listed[0].jobid, "1");
 }
 
 }  // namespace

@@ -150,6 +150,17 @@ TEST_F(Reports, WhoShowsWhatEachClientHasShown) {
             "       has sent no I/O\n");
 }
 
+TEST_F(Reports, WhoSaysHowManyAMountDoesNotList) {
+  control::Envelope reply;
+  control::Client& client = *reply.mutable_why_reply()->add_clients();
+  client.set_address("/mnt/shared");
+  client.set_not_listed(3);
+  client.set_requests_not_listed(70);
+  EXPECT_EQ(output_of({.verb = Verb::who, .name = "bob"}, reply),
+            "no client that has shown \"bob\" is connected\n"
+            "/mnt/shared: and 3 more that are not listed, with 70 requests\n");
+}
+
 TEST_F(Reports, WhoSaysSoWhenNobodyFits) {
   control::Envelope reply;
   reply.mutable_why_reply();
