@@ -11,7 +11,8 @@
 namespace vpfs {
 
 // The whole text of the file that `errors` is about. An error says which it is: not there, a
-// directory, not allowed to be read, without any text, or too large to be a configuration.
+// directory or a device, not allowed to be read, without any text, or too large to be a
+// configuration. A FIFO is read if it has a writer, which may pause for 5 s at most.
 [[nodiscard]] std::optional<std::string> read_config_text(ConfigErrors& errors);
 
 // How every program reads its configuration: what parse(text, errors) makes of the file that

@@ -2,15 +2,23 @@
 
 #include <cerrno>
 
+#include <unistd.h>
+
+#include "base/named_file.h"
+
 namespace vpfs {
 
 void LogFile::reopen(TimePoint now) {
   tried_ = now;
   was_tried_ = true;
-  file_.reset(std::fopen(path_.c_str(), "ae"));
+  file_.reset();
+  const int descriptor = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | kNoWaiting, 0666);
+  if (descriptor >= 0) file_.reset(::fdopen(descriptor, "a"));
   if (file_ == nullptr) {
     const std::error_code error(errno, std::generic_category());
-    problem_ = {.message = "log file " + path_ + ": " + error.message(), .code = error};
+    problem_ = {.message = "log file " + path_ + ": " + why_not_opened(path_, error.value()),
+                .code = error};
+    if (descriptor >= 0) ::close(descriptor);
     return;
   }
   // Each fwrite is a write.

@@ -16,7 +16,8 @@ namespace vpfs {
 //
 // While the file cannot be opened or written (no directory, no permission, a full disk), append()
 // fails, and the caller has to put its lines elsewhere. It tries again by itself, in the case of a
-// file that cannot be opened at most every kRetry.
+// file that cannot be opened at most every kRetry. Nothing waits: a FIFO without a reader cannot
+// be opened, and one whose reader is slow cannot be written.
 class LogFile {
  public:
   static constexpr Duration kRetry = std::chrono::seconds(5);

@@ -7,9 +7,8 @@
 #include <asio/write.hpp>
 #include <fmt/format.h>
 #include <openssl/err.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/named_file.h"
 #include "net/tls_context.h"
 #include "net/tls_problems.h"
 
@@ -82,10 +81,7 @@ class TlsChannel final : public Channel {
 // Reads the files into the context; what is wrong with which.
 Result<void> load_files(asio::ssl::context& context, const TlsFiles& files) {
   for (const std::string* file : {&files.certificate, &files.key, &files.ca}) {
-    if (::access(file->c_str(), R_OK) != 0) {
-      const std::error_code error(errno, std::system_category());
-      return fail(fmt::format("{}: {}", *file, error.message()), error);
-    }
+    if (auto good = check_readable_file(*file); !good) return good;
   }
   ERR_clear_error();
   SSL_CTX* native = context.native_handle();

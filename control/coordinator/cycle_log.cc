@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "base/named_file.h"
 
 namespace vpfs::coordinator {
 namespace {
@@ -17,10 +20,12 @@ double microseconds(Duration duration) {
 }  // namespace
 
 Result<std::unique_ptr<CycleLog>> CycleLog::open(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "we");
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | kNoWaiting, 0666);
+  std::FILE* const file = descriptor < 0 ? nullptr : ::fdopen(descriptor, "w");
   if (file == nullptr) {
     const std::error_code error(errno, std::system_category());
-    return fail(fmt::format("{}: {}", path, error.message()), error);
+    if (descriptor >= 0) ::close(descriptor);
+    return fail(fmt::format("{}: {}", path, why_not_opened(path, error.value())), error);
   }
   // Whoever reads it while it grows sees whole lines.
   (void)std::setvbuf(file, nullptr, _IOLBF, BUFSIZ);

@@ -4,7 +4,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -13,6 +14,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/named_file.h"
 
 namespace vpfs::control {
 namespace {
@@ -39,19 +42,40 @@ void write_holder(int file) {
   }
 }
 
+// A status takes the place of a file; it must not take that of a device, such as /dev/null.
+Result<void> check_place(const std::string& status_file) {
+  struct stat there = {};
+  if (::stat(status_file.c_str(), &there) != 0 || S_ISREG(there.st_mode)) return {};
+  return fail(fmt::format("{}: is {}, not a regular file, so that no status takes its place",
+                          status_file, kind_of_file(there.st_mode)));
+}
+
+bool write_whole(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = ::write(file, text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size == 0) errno = EIO;
+    if (size <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<StatusLock> StatusLock::take(const std::string& status_file, const ProgramName& name) {
   const std::string path = lock_file_of(status_file);
-  const auto problem = [&] {
-    const std::error_code error(errno, std::system_category());
-    return fail(fmt::format("{}: cannot be opened: {}", path, error.message()), error);
-  };
   StatusLock lock;
-  lock.file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (Result<void> good = check_place(status_file); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  Result<int> opened = open_regular_file(path, O_RDWR | O_CREAT, 0644);
   // A file that another user left serves as well.
-  if (lock.file_ < 0 && errno == EACCES) lock.file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (lock.file_ < 0) return problem();
+  if (!opened && opened.error().code == std::errc::permission_denied) {
+    opened = open_regular_file(path, O_RDONLY);
+  }
+  if (!opened) return std::unexpected(std::move(opened.error()));
+  lock.file_ = *opened;
   if (::flock(lock.file_, LOCK_EX | LOCK_NB) == 0) {
     write_holder(lock.file_);
   } else if (errno == EWOULDBLOCK) {
@@ -90,11 +114,20 @@ Result<void> write_status_file(const std::string& path, const std::string& text)
     const std::error_code error(errno, std::system_category());
     return fail(fmt::format("status file {}: {}: {}", path, what, error.message()), error);
   };
-  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
-  if (!file) return problem("cannot be written");
-  file << text;
-  file.close();
-  if (!file) return problem("cannot be written");
+  if (const Result<void> good = check_place(path); !good) {
+    return fail("status file " + good.error().message, good.error().code);
+  }
+  const Result<int> file = open_regular_file(fresh, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  if (!file) {
+    return fail(fmt::format("status file {}: cannot be written: {}", path, file.error().message),
+                file.error().code);
+  }
+  if (!write_whole(*file, text)) {
+    auto unwritten = problem("cannot be written");
+    ::close(*file);
+    return unwritten;
+  }
+  if (::close(*file) != 0) return problem("cannot be written");
   if (std::rename(fresh.c_str(), path.c_str()) != 0) return problem("cannot be replaced");
   return {};
 }

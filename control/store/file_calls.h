@@ -20,6 +20,11 @@ class FileCalls {
   [[nodiscard]] virtual int open(const char* path, int flags, mode_t mode) {
     return ::open(path, flags, mode);
   }
+  // st_mode of the open file; 0: it cannot be looked at.
+  [[nodiscard]] virtual mode_t mode_of(int file) {
+    struct stat open = {};
+    return ::fstat(file, &open) == 0 ? open.st_mode : 0;
+  }
   [[nodiscard]] virtual ssize_t read(int file, void* to, std::size_t size) {
     return ::read(file, to, size);
   }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/named_file.h"
 #include "control/store/journal_lines.h"
 
 namespace vpfs::control {
@@ -50,8 +51,9 @@ std::unexpected<Error> Journal::problem(std::string_view what) const {
 
 Result<void> Journal::lock() {
   const std::string path = path_ + ".lock";
-  lock_ = calls_.open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
-  if (lock_ < 0) return problem(fmt::format("its lock {} cannot be opened", path));
+  const Result<int> opened = open_regular(path, O_RDWR | O_CREAT, "its lock ");
+  if (!opened) return std::unexpected(opened.error());
+  lock_ = *opened;
   if (calls_.flock(lock_, LOCK_EX | LOCK_NB) == 0) return {};
   if (errno != EWOULDBLOCK) return problem(fmt::format("its lock {} cannot be taken", path));
   return fail(fmt::format("{} belongs to another process: each needs its own", path_),
@@ -59,13 +61,30 @@ Result<void> Journal::lock() {
 }
 
 Result<void> Journal::open_file() {
-  file_ = calls_.open(path_.c_str(), O_RDWR | O_APPEND | O_CLOEXEC, kMode);
-  if (file_ < 0 && errno == ENOENT) {
-    file_ = calls_.open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, kMode);
+  Result<int> opened = open_regular(path_, O_RDWR | O_APPEND, "");
+  if (!opened && opened.error().code == std::errc::no_such_file_or_directory) {
+    opened = open_regular(path_, O_RDWR | O_APPEND | O_CREAT, "");
   }
-  if (file_ < 0) return problem("cannot be opened for writing");
+  if (!opened) return std::unexpected(opened.error());
+  file_ = *opened;
   if (!sync_directory()) return problem("its directory cannot be synced");
   return {};
+}
+
+Result<int> Journal::open_regular(const std::string& path, int flags, std::string_view what) {
+  const std::string whose = what.empty() ? path_ : fmt::format("{}: {}{}", path_, what, path);
+  const int file = calls_.open(path.c_str(), flags | kNoWaiting, kMode);
+  if (file < 0) {
+    const std::error_code error(errno, std::system_category());
+    return fail(fmt::format("{}: cannot be opened for writing: {}", whose,
+                            why_not_opened(path, error.value())),
+                error);
+  }
+  const mode_t mode = calls_.mode_of(file);
+  if (S_ISREG(mode)) return file;
+  calls_.close(file);
+  return fail(
+      fmt::format("{}: is {}, but a journal is kept in regular files", whose, kind_of_file(mode)));
 }
 
 bool Journal::sync_directory() {
@@ -103,6 +122,13 @@ Result<StateStore::Loaded> Journal::load() {
         fmt::format("{}:{}: {}. Nothing was changed. Restore the file from a backup, or "
                     "move it away to start without live rules",
                     path_, read.error().number, read.error().problem));
+  }
+  if (read->lines.empty() && !bytes->empty()) {
+    return fail(
+        fmt::format("{}: has {} bytes, but no line of a journal, so it is damaged or "
+                    "another file. Nothing was changed. Restore the file from a backup, "
+                    "or move it away to start with an empty journal",
+                    path_, bytes->size()));
   }
   Loaded loaded;
   loaded.records.reserve(read->lines.size());
@@ -143,7 +169,23 @@ Result<void> Journal::append(std::string_view record) {
   if (has_more_ && !cut_to_sound_size()) return problem("cannot be cut to its whole lines");
   if (renamed_ && !sync_directory()) return problem("its directory cannot be synced");
   renamed_ = false;
-  const std::string line = journal_line(record);
+  if (sound_size_ == 0) return append_first(record);
+  return append_line(journal_line(record));
+}
+
+// Where the directory has no place for a second file, the line is written into the empty one.
+Result<void> Journal::append_first(std::string_view record) {
+  const Result<void> placed = replace(record);
+  if (placed) return {};
+  if (!renamed_) return append_line(journal_line(record));
+  // It is in place, but perhaps not for good: the record is taken out again.
+  sound_size_ = 0;
+  first_record_size_ = 0;
+  (void)cut_to_sound_size();
+  return placed;
+}
+
+Result<void> Journal::append_line(const std::string& line) {
   has_more_ = true;
   if (!write_all(file_, line) || calls_.fdatasync(file_) != 0) {
     const auto refused = problem("cannot be written");
@@ -159,9 +201,10 @@ Result<void> Journal::append(std::string_view record) {
 Result<void> Journal::replace(std::string_view record) {
   const std::string draft = path_ + ".new";
   const std::string line = journal_line(record);
-  const int file =
-      calls_.open(draft.c_str(), O_RDWR | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, kMode);
-  if (file < 0) return problem(fmt::format("its successor {} cannot be opened", draft));
+  const Result<int> opened =
+      open_regular(draft, O_RDWR | O_APPEND | O_CREAT | O_TRUNC, "its successor ");
+  if (!opened) return std::unexpected(opened.error());
+  const int file = *opened;
   if (!write_all(file, line) || calls_.fsync(file) != 0 ||
       calls_.rename(draft.c_str(), path_.c_str()) != 0) {
     const auto refused = problem(fmt::format("its successor {} cannot be written", draft));

@@ -15,10 +15,14 @@ namespace vpfs::control {
 //
 // An append() that fails leaves nothing behind. Where that cannot be made sure at once, the next
 // append() tries it again first, and is refused if it cannot either.
+//
+// The first record comes by a rename, so that a power cut leaves an empty file or a whole line:
+// load() takes a file that has bytes, but no whole line, for a damaged one.
 class Journal final : public StateStore {
  public:
   // Makes the file if it is not there. `calls` outlives the journal. The error code is
-  // device_or_resource_busy if another journal has the file.
+  // device_or_resource_busy if another journal has the file. What is not a regular file (a FIFO, a
+  // device) is an error; nothing waits.
   [[nodiscard]] static Result<std::unique_ptr<Journal>> open(const std::string& path,
                                                              FileCalls& calls);
   ~Journal() override;
@@ -36,7 +40,11 @@ class Journal final : public StateStore {
 
   [[nodiscard]] Result<void> lock();
   [[nodiscard]] Result<void> open_file();
+  // Opens a regular file. `what` it is is told in the error.
+  [[nodiscard]] Result<int> open_regular(const std::string& path, int flags, std::string_view what);
   [[nodiscard]] Result<std::string> read_all();
+  [[nodiscard]] Result<void> append_first(std::string_view record);
+  [[nodiscard]] Result<void> append_line(const std::string& line);
   [[nodiscard]] bool write_all(int file, std::string_view bytes);
   [[nodiscard]] bool sync_directory();
   [[nodiscard]] bool cut_to_sound_size();

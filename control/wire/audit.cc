@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/named_file.h"
 #include "base/system_clock.h"
 
 namespace vpfs::control {
@@ -42,10 +43,12 @@ Audit::~Audit() {
 Result<void> Audit::open(const std::string& path) {
   int file = -1;
   if (!path.empty()) {
-    file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+    // A command does not wait for a slow reader of a FIFO: its line is lost, and counted.
+    file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | kNoWaiting, 0640);
     if (file < 0) {
       const std::error_code error(errno, std::system_category());
-      return fail(fmt::format("control.audit: {}: {}", path, error.message()), error);
+      return fail(fmt::format("control.audit: {}: {}", path, why_not_opened(path, error.value())),
+                  error);
     }
   }
   const std::lock_guard lock(mutex_);

@@ -2,8 +2,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +9,8 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#include "base/named_file.h"
 
 namespace vpfs::dataserver {
 namespace {
@@ -28,11 +28,11 @@ std::string last_problem() {
 // Puts a file in place; after a crash it is there whole or not at all.
 Result<void> write_durably(const std::string& path, const std::string& text) {
   const std::string draft = path + ".new";
-  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-  if (file < 0) return fail(fmt::format("cannot write {}: {}", draft, last_problem()));
+  const Result<int> file = open_regular_file(draft, O_WRONLY | O_CREAT | O_TRUNC, 0640);
+  if (!file) return std::unexpected(file.error());
   const bool written =
-      std::cmp_equal(::write(file, text.data(), text.size()), text.size()) && ::fsync(file) == 0;
-  ::close(file);
+      std::cmp_equal(::write(*file, text.data(), text.size()), text.size()) && ::fsync(*file) == 0;
+  ::close(*file);
   if (!written || ::rename(draft.c_str(), path.c_str()) != 0) {
     return fail(fmt::format("cannot write {}: {}", path, last_problem()));
   }
@@ -40,12 +40,21 @@ Result<void> write_durably(const std::string& path, const std::string& text) {
 }
 
 Result<void> check_mark(const std::string& path, const std::string& mark, bool empty) {
-  std::ifstream file(path);
+  const Result<int> file = open_regular_file(path, O_RDONLY);
   if (!file) {
+    if (file.error().code != std::errc::no_such_file_or_directory) {
+      return std::unexpected(file.error());
+    }
     if (!empty) return fail(fmt::format("{} is missing: not a directory of vpfs-server", path));
     return write_durably(path, mark);
   }
-  const std::string found{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // One byte more than a good one has, so that a longer one differs.
+  std::string found(mark.size() + 1, '\0');
+  const ssize_t size = ::read(*file, found.data(), found.size());
+  const std::string problem = last_problem();
+  ::close(*file);
+  if (size < 0) return fail(fmt::format("{}: cannot be read: {}", path, problem));
+  found.resize(static_cast<std::size_t>(size));
   if (found == mark) return {};
   return fail(fmt::format("{} says\n{}but this server expects\n{}", path, found, mark));
 }
@@ -60,10 +69,10 @@ Result<StorageDirectory> StorageDirectory::open(const std::string& path, std::st
   const std::string lock_path = path + "/lock";
   const bool new_directory =
       std::filesystem::is_empty(path, error) || !std::filesystem::exists(path + "/metadata", error);
-  const int lock = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
-  if (lock < 0) return fail(fmt::format("cannot open {}: {}", lock_path, last_problem()));
-  StorageDirectory directory(path, lock);
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+  const Result<int> lock = open_regular_file(lock_path, O_RDWR | O_CREAT, 0640);
+  if (!lock) return std::unexpected(lock.error());
+  StorageDirectory directory(path, *lock);
+  if (::flock(*lock, LOCK_EX | LOCK_NB) != 0) {
     return fail(fmt::format("{} is in use by another vpfs-server", path));
   }
   const auto mark = check_mark(path + "/format", mark_of(owner), new_directory);

@@ -1,10 +1,15 @@
 #include "base/config_file.h"
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <string_view>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "test/support/odd_files.h"
 #include "test/support/process.h"
 
 namespace vpfs {
@@ -15,22 +20,6 @@ std::string problem_of(const std::string& path) {
   EXPECT_FALSE(read_config_text(errors));
   return errors.to_string();
 }
-
-// Runs as an unprivileged user if the tests run as root.
-class AsNobody {
- public:
-  AsNobody() {
-    if (::geteuid() == 0) changed_ = ::seteuid(65534) == 0;
-  }
-  ~AsNobody() {
-    if (changed_) EXPECT_EQ(::seteuid(0), 0);
-  }
-  AsNobody(const AsNobody&) = delete;
-  AsNobody& operator=(const AsNobody&) = delete;
-
- private:
-  bool changed_ = false;
-};
 
 TEST(ConfigFile, ItsTextIsReadWhole) {
   const test::TemporaryDirectory directory;
@@ -58,7 +47,7 @@ TEST(ConfigFile, OneThatMayNotBeReadSaysSo) {
   const std::string secret = directory.write("secret.yaml", "a: 1\n");
   std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(secret, std::filesystem::perms::none);
-  const AsNobody nobody;
+  const test::AsNobody nobody;
   EXPECT_EQ(problem_of(secret), secret + ": cannot be read: Permission denied\n");
 }
 
@@ -86,9 +75,44 @@ TEST(ConfigFile, IsLoadedOnlyWithoutErrors) {
   EXPECT_EQ(missing.lines().size(), 1U);
 }
 
-TEST(ConfigFile, OneWithoutAnEndIsNotRead) {
-  EXPECT_EQ(problem_of("/dev/zero"),
-            "/dev/zero: is larger than 16 MiB, so it is no configuration\n");
+TEST(ConfigFile, OneThatIsTooLargeIsNotRead) {
+  const test::TemporaryDirectory directory;
+  const std::string large = directory.write("large.yaml", "a: 1\n");
+  std::filesystem::resize_file(large, std::uintmax_t{1} << 40);
+  EXPECT_EQ(problem_of(large), large + ": is larger than 16 MiB, so it is no configuration\n");
+}
+
+TEST(ConfigFile, WhatIsNeitherFileNorPipeIsNamedAndDoesNotWait) {
+  const test::TemporaryDirectory directory;
+  int number = 0;
+  for (const test::OddFile kind : test::kOddFiles) {
+    const std::string path = (directory.path() / std::to_string(++number)).string();
+    put_odd_file(kind, path);
+    const std::string expected = kind == test::OddFile::fifo
+                                     ? "is a FIFO that nothing is written to"
+                                     : "is " + std::string(name_of(kind)) + ", not a file";
+    EXPECT_EQ(problem_of(path), path + ": " + expected + "\n");
+  }
+}
+
+TEST(ConfigFile, APipeIsReadToItsEnd) {
+  std::array<int, 2> ends = {};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const std::string text(200'000, 'a');
+  std::thread writer([&] {
+    std::string_view left = text;
+    while (!left.empty()) {
+      const ssize_t size =
+          ::write(ends[1], left.data(), std::min<std::size_t>(left.size(), 50'000));
+      if (size <= 0) break;
+      left.remove_prefix(static_cast<std::size_t>(size));
+    }
+    ::close(ends[1]);
+  });
+  ConfigErrors errors("/dev/fd/" + std::to_string(ends[0]));
+  EXPECT_EQ(read_config_text(errors), text) << errors.to_string();
+  ::close(ends[0]);
+  writer.join();
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log_file.h"
+#include "test/support/odd_files.h"
 #include "test/support/process.h"
 
 namespace vpfs {
@@ -110,6 +111,25 @@ TEST_F(LogTest, FullDiskIsToldInOneLineAndStandardErrorGetsTheLog) {
   const std::string text = GetCapturedStderr();
   EXPECT_EQ(count(text, "log file /dev/full: No space left on device"), 1U) << text;
   EXPECT_EQ(count(text, "info: message "), 3U);
+}
+
+TEST_F(LogTest, WhatCannotBeOpenedIsToldInOneLineAndDoesNotWait) {
+  for (const test::OddFile kind :
+       {test::OddFile::fifo, test::OddFile::directory, test::OddFile::socket}) {
+    const std::string file = path("odd");
+    put_odd_file(kind, file);
+    CaptureStderr();
+    ASSERT_TRUE(set_up_logging("vpfs-test", "info", file));
+    for (int i = 0; i < 3; ++i) spdlog::info("message {}", i);
+    const std::string text = GetCapturedStderr();
+    EXPECT_EQ(count(text, "log file " + file + ": is " + std::string(name_of(kind)) +
+                              ", not a regular file; messages go to standard error"),
+              1U)
+        << text;
+    EXPECT_EQ(count(text, "info: message "), 3U);
+    end();
+    std::filesystem::remove(file);
+  }
 }
 
 TEST_F(LogTest, TargetChangesWhileTheProgramRuns) {

@@ -137,12 +137,12 @@ TEST(ProxyResourceFaults, StatusFileThatCannotBeWrittenIsOneLineAndNoHarm) {
   FakeDataServer server;
   TemporaryDirectory directory;
   const std::string status = (directory.path() / "status.json").string();
-  // The status is written to FILE.new first. Here that is a full disk.
+  // The status is written to FILE.new first. Here that is a device.
   std::filesystem::create_symlink("/dev/full", status + ".new");
   // This folder is removed after the start.
   const std::filesystem::path folder = directory.path() / "folder";
   const std::vector<std::pair<std::string, std::string>> paths = {
-      {status, "No space left on device"}, {folder / "status.json", "cannot be written"}};
+      {status, "is a device, not a regular file"}, {folder / "status.json", "cannot be written"}};
   for (const auto& [path, problem] : paths) {
     std::filesystem::create_directory(folder);
     ProxyProcess proxy({.upstream = server.port(), .status_file = path});

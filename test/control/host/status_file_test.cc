@@ -1,12 +1,15 @@
 #include "control/host/status_file.h"
 
+#include <csignal>
 #include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "test/support/odd_files.h"
 #include "test/support/process.h"
 
 namespace vpfs::control {
@@ -43,6 +46,55 @@ TEST(StatusLock, AFolderThatIsNotThereIsAnError) {
   ASSERT_FALSE(lock);
   EXPECT_EQ(lock.error().message,
             "/nowhere/status.json.lock: cannot be opened: No such file or directory");
+}
+
+TEST(StatusLock, WhatIsNotARegularFileIsNamedAndDoesNotWait) {
+  const test::TemporaryDirectory directory;
+  const std::string file = (directory.path() / "status.json").string();
+  for (const test::OddFile kind : test::kOddFiles) {
+    const std::string what = " is " + std::string(name_of(kind)) + ", not a regular file";
+    put_odd_file(kind, file);
+    const auto lock = StatusLock::take(file, kName);
+    ASSERT_FALSE(lock);
+    EXPECT_EQ(lock.error().message, file + ":" + what + ", so that no status takes its place");
+    const auto written = write_status_file(file, "{}");
+    ASSERT_FALSE(written) << "nothing takes the place of a device";
+    EXPECT_EQ(written.error().message, "status file " + lock.error().message);
+    std::filesystem::remove(file);
+
+    put_odd_file(kind, file + ".lock");
+    const auto no_lock = StatusLock::take(file, kName);
+    ASSERT_FALSE(no_lock);
+    EXPECT_EQ(no_lock.error().message, file + ".lock:" + what);
+    std::filesystem::remove(file + ".lock");
+
+    put_odd_file(kind, file + ".new");
+    const auto not_written = write_status_file(file, "{}");
+    ASSERT_FALSE(not_written);
+    EXPECT_EQ(not_written.error().message,
+              "status file " + file + ": cannot be written: " + file + ".new:" + what);
+    std::filesystem::remove(file + ".new");
+  }
+  EXPECT_TRUE(write_status_file(file, "{}"));
+  EXPECT_EQ(test::read_text(file), "{}");
+}
+
+TEST(StatusFile, OneThatTheDiskHasNoRoomForLeavesTheOneBefore) {
+  const test::TemporaryDirectory directory;
+  const std::string file = (directory.path() / "status.json").string();
+  ASSERT_TRUE(write_status_file(file, "{}"));
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before = {};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  rlimit full = before;
+  full.rlim_cur = 10;
+  ::setrlimit(RLIMIT_FSIZE, &full);
+  const auto written = write_status_file(file, std::string(100, 'x'));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "status file " + file + ": cannot be written: File too large");
+  EXPECT_EQ(test::read_text(file), "{}");
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 
 #include "control/store/journal_lines.h"
 #include "test/control/store/memory_disk.h"
+#include "test/support/odd_files.h"
+#include "test/support/process.h"
 
 namespace vpfs::control {
 namespace {
@@ -279,12 +281,84 @@ TEST_F(RealFiles, ADirectoryThatIsNotThereIsNamed) {
   EXPECT_THAT(journal.error().message, HasSubstr("No such file or directory"));
 }
 
+TEST_F(RealFiles, WhatIsNotARegularFileIsNamedAndDoesNotWait) {
+  for (const test::OddFile kind : test::kOddFiles) {
+    put_odd_file(kind, path_);
+    const auto journal = Journal::open(path_, calls_);
+    ASSERT_FALSE(journal);
+    EXPECT_THAT(journal.error().message, HasSubstr(path_ + ": "));
+    EXPECT_THAT(journal.error().message, HasSubstr(std::string(name_of(kind))));
+    std::filesystem::remove(path_);
+    std::filesystem::remove(path_ + ".lock");
+
+    put_odd_file(kind, path_ + ".lock");
+    const auto locked = Journal::open(path_, calls_);
+    ASSERT_FALSE(locked);
+    EXPECT_THAT(locked.error().message, HasSubstr("its lock " + path_ + ".lock"));
+    EXPECT_THAT(locked.error().message, HasSubstr(std::string(name_of(kind))));
+    std::filesystem::remove(path_ + ".lock");
+
+    {
+      const auto good = opened(calls_, path_);
+      ASSERT_TRUE(good->load());
+      ASSERT_TRUE(good->append("one"));
+      put_odd_file(kind, path_ + ".new");
+      const auto replaced = good->replace("all of one");
+      ASSERT_FALSE(replaced);
+      EXPECT_THAT(replaced.error().message, HasSubstr("its successor " + path_ + ".new"));
+      EXPECT_THAT(replaced.error().message, HasSubstr(std::string(name_of(kind))));
+      ASSERT_TRUE(good->append("two"));
+    }
+    EXPECT_EQ(stored(calls_, path_), (Records{"one", "two"}));
+    std::filesystem::remove(path_ + ".new");
+    std::filesystem::remove(path_);
+  }
+}
+
+TEST_F(RealFiles, OneThatMayNotBeOpenedSaysSo) {
+  std::ofstream(path_) << journal_line("one");
+  std::filesystem::permissions(path_, std::filesystem::perms::none);
+  std::filesystem::permissions(directory_, std::filesystem::perms(0777));
+  const test::AsNobody nobody;
+  const auto journal = Journal::open(path_, calls_);
+  ASSERT_FALSE(journal);
+  EXPECT_THAT(journal.error().message, HasSubstr(path_ + ": cannot be opened for writing: Perm"));
+}
+
+TEST_F(RealFiles, OneWithoutAWholeLineIsDamagedAndNotEmpty) {
+  const std::vector<std::string> all_bytes = {
+      std::string(4096, '\0'),          "\n",       std::string(3, '\0') + "\n",
+      journal_line("one").substr(0, 5), "rules:\n", "deadbeef another checksum\n"};
+  for (const std::string& bytes : all_bytes) {
+    std::ofstream(path_, std::ios::trunc | std::ios::binary) << bytes;
+    const auto journal = opened(calls_, path_);
+    const auto loaded = journal->load();
+    ASSERT_FALSE(loaded);
+    EXPECT_THAT(loaded.error().message,
+                HasSubstr(path_ + ": has " + std::to_string(bytes.size()) + " bytes, but no line"));
+    EXPECT_EQ(std::filesystem::file_size(path_), bytes.size()) << "nothing is changed";
+  }
+}
+
+TEST_F(RealFiles, TheFirstRecordNeedsNoPlaceForASecondFile) {
+  const auto journal = opened(calls_, path_);
+  ASSERT_TRUE(journal->load());
+  std::filesystem::create_directory(path_ + ".new");
+  ASSERT_TRUE(journal->append("one"));
+  EXPECT_EQ(test::read_text(path_), journal_line("one"));
+}
+
 TEST_F(RealFiles, AFileCutAtEveryByteIsReadUpToThere) {
   std::string bytes;
   for (int record = 1; record <= 5; ++record) bytes += journal_line(std::to_string(record * 111));
   for (std::size_t size = 0; size <= bytes.size(); ++size) {
     std::ofstream(path_, std::ios::trunc | std::ios::binary) << bytes.substr(0, size);
     const Records records = stored(calls_, path_);
+    if (size > 0 && size < bytes.size() / 5) {
+      ASSERT_EQ(records.size(), 1U);
+      EXPECT_THAT(records[0], HasSubstr("no line of a journal")) << size;
+      continue;
+    }
     EXPECT_EQ(records.size(), size / (bytes.size() / 5)) << size;
     {
       const auto journal = opened(calls_, path_);

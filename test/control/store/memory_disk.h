@@ -75,6 +75,7 @@ class MemoryDisk final : public FileCalls {
     if ((flags & O_TRUNC) != 0) found->second->bytes.clear();
     return add({.file = found->second});
   }
+  mode_t mode_of(int /*file*/) override { return S_IFREG; }
   ssize_t read(int file, void* to, std::size_t size) override {
     if (fails()) return -1;
     Open& open = open_.at(file);

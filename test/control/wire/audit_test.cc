@@ -2,13 +2,16 @@
 
 #include <filesystem>
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "test/control/wire/manual_clock.h"
+#include "test/support/odd_files.h"
 #include "test/support/process.h"
 
 namespace vpfs::control {
@@ -91,6 +94,29 @@ TEST_F(AuditTest, LinesThatADiskHasNoRoomForAreCounted) {
   ASSERT_TRUE(audit.open(path_));
   audit.record(kAlice, "three", "ok", false);
   EXPECT_EQ(audit.lines(), 1U);
+}
+
+TEST_F(AuditTest, WhatCannotBeWrittenIsNamedAndDoesNotWait) {
+  for (const test::OddFile kind :
+       {test::OddFile::fifo, test::OddFile::directory, test::OddFile::socket}) {
+    put_odd_file(kind, path_);
+    Audit audit(clock_);
+    const auto opened = audit.open(path_);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().message, "control.audit: " + path_ + ": is " +
+                                          std::string(name_of(kind)) + ", not a regular file");
+    std::filesystem::remove(path_);
+  }
+}
+
+TEST_F(AuditTest, ACommandDoesNotWaitForTheReaderOfAFifo) {
+  put_odd_file(test::OddFile::fifo, path_);
+  const int reader = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  Audit audit(clock_);
+  ASSERT_TRUE(audit.open(path_));
+  for (int i = 0; i < 2000 && audit.lost() == 0; ++i) audit.record(kAlice, "one", "ok", false);
+  EXPECT_GT(audit.lost(), 0U) << "the FIFO is full";
+  ::close(reader);
 }
 
 // Lets the process's files grow to so many bytes, and writes beyond fail instead of a signal.

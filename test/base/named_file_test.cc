@@ -1,0 +1,57 @@
+#include "base/named_file.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "test/support/odd_files.h"
+#include "test/support/process.h"
+
+namespace vpfs {
+namespace {
+
+// What both functions say about the path; "" if they take it.
+std::string problem_of(const std::string& path) {
+  const Result<int> opened = open_regular_file(path, O_RDWR | O_CREAT, 0600);
+  if (opened) ::close(*opened);
+  const Result<void> checked = check_readable_file(path);
+  EXPECT_EQ(opened.has_value(), checked.has_value());
+  if (opened) return "";
+  if (!opened.error().code) EXPECT_EQ(opened.error().message, checked.error().message);
+  return opened.error().message;
+}
+
+TEST(NamedFile, ARegularFileIsTakenOrMade) {
+  const test::TemporaryDirectory directory;
+  EXPECT_EQ(problem_of(directory.write("there", "text")), "");
+  const std::string fresh = (directory.path() / "fresh").string();
+  EXPECT_EQ(problem_of(fresh), "");
+  EXPECT_TRUE(std::filesystem::is_regular_file(fresh));
+}
+
+TEST(NamedFile, WhatIsNotARegularFileIsNamedAndDoesNotWait) {
+  const test::TemporaryDirectory directory;
+  int number = 0;
+  for (const test::OddFile kind : test::kOddFiles) {
+    const std::string path = (directory.path() / std::to_string(++number)).string();
+    put_odd_file(kind, path);
+    const std::string expected =
+        path + ": is " + std::string(name_of(kind)) + ", not a regular file";
+    EXPECT_EQ(problem_of(path), expected);
+  }
+}
+
+TEST(NamedFile, OneThatMayNotBeOpenedSaysWhy) {
+  const test::TemporaryDirectory directory;
+  const std::string secret = directory.write("secret", "text");
+  std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
+  std::filesystem::permissions(secret, std::filesystem::perms::none);
+  const test::AsNobody nobody;
+  EXPECT_EQ(problem_of(secret), secret + ": cannot be opened: Permission denied");
+  const std::string nowhere = (directory.path() / "none" / "f").string();
+  EXPECT_EQ(problem_of(nowhere), nowhere + ": cannot be opened: No such file or directory");
+}
+
+}  // namespace
+}  // namespace vpfs
