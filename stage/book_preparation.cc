@@ -56,11 +56,12 @@ bool is_started_rule(const std::shared_ptr<const LiveRule>& rule) {
 }  // namespace
 
 BookPreparation::BookPreparation(const BookState& state, RuleParser parse, const Config& file,
-                                 BookOperation operation)
+                                 BookOperation operation, const RuleBook::Known& known)
     : state_(state),
       set_(administrators_of(state)),
       parse_(parse),
       file_(file),
+      known_(known),
       change_{.operation = std::move(operation), .record = {}, .differences = {}, .warnings = {}},
       at_(change_.operation.at) {}
 
@@ -152,9 +153,15 @@ const Config& BookPreparation::context_for(const std::vector<std::string>& words
 
 std::expected<BookPreparation::ReadRule, BookProblem> BookPreparation::read(
     const RuleText& rule, const Config& context) const {
-  auto parsed = parse_(rule, context);
-  if (!parsed) return std::unexpected(joined(parsed.error()));
-  ReadRule read = {.text = std::move(parsed->rule.text), .until = std::nullopt};
+  const ParsedRule* parsed = known_.read == nullptr ? nullptr : known_.read->find(rule);
+  std::optional<ParsedRule> fresh;
+  if (parsed == nullptr) {
+    auto made = parse_(rule, context);
+    if (!made) return std::unexpected(joined(made.error()));
+    parsed = &fresh.emplace(std::move(*made));
+    if (known_.read != nullptr) known_.read->add(rule, *fresh);
+  }
+  ReadRule read = {.text = parsed->rule.text, .until = std::nullopt};
   erase_words(read.text.words, "for");
   if (parsed->lasts) {
     if (*parsed->lasts > kLongest) {
@@ -398,9 +405,9 @@ BookPreparation::Problem BookPreparation::check(const StopShare& stop) {
   return std::nullopt;
 }
 
-std::expected<Change, BookProblem> RuleBook::prepare(BookOperation operation,
-                                                     const Config& file) const {
-  return BookPreparation(state_, parse_, file, std::move(operation)).run();
+std::expected<Change, BookProblem> RuleBook::prepare(BookOperation operation, const Config& file,
+                                                     const Known& known) const {
+  return BookPreparation(state_, parse_, file, std::move(operation), known).run();
 }
 
 }  // namespace vpfs::stage

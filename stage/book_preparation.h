@@ -13,7 +13,7 @@ namespace vpfs::stage {
 class BookPreparation {
  public:
   BookPreparation(const BookState& state, RuleParser parse, const Config& file,
-                  BookOperation operation);
+                  BookOperation operation, const RuleBook::Known& known);
   [[nodiscard]] std::expected<Change, BookProblem> run();
 
  private:
@@ -39,6 +39,8 @@ class BookPreparation {
 
   // Why a rule may not have this name.
   [[nodiscard]] Problem name_problem(const RuleText& rule, RuleOrigin origin) const;
+  // The same of rules of a set.
+  [[nodiscard]] Problem names_problem(const std::vector<ApplySet::Rule>& rules) const;
   [[nodiscard]] Problem waits_for_confirmation() const;
   [[nodiscard]] Problem confirmation_problem() const;
   // Another rule sends to the virtual PFS of this rule or share. Warns of those of coordinators.
@@ -67,6 +69,7 @@ class BookPreparation {
   const LiveSet& set_;
   RuleParser parse_;
   const Config& file_;
+  const RuleBook::Known known_;
   Config context_;
   Change change_;
   WallTime at_;

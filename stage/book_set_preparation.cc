@@ -3,6 +3,8 @@
 #include <memory>
 #include <set>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -16,9 +18,10 @@
 namespace vpfs::stage {
 
 BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const {
-  Composer composer(parse_);
+  Composer composer = known_.composer == nullptr ? Composer(parse_) : *known_.composer;
   const Composer::Composed before = composer.compose(file_, state_);
-  const Composer::Composed after = composer.compose(file_, set, state_);
+  composer.forget_promises();
+  const Composer::Composed after = composer.compose(file_, set, state_, known_.read);
   const std::vector<Suspended> newly = newly_suspended(before.suspended, after.suspended);
   for (const Suspended& each : after.suspended) {
     // What is made here goes before the coordinator's.
@@ -27,6 +30,31 @@ BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const 
     if (each.origin == RuleOrigin::administrator || is_new) {
       return invalid(fmt::format("{}.{}", each.name, each.place), each.text);
     }
+  }
+  return std::nullopt;
+}
+
+BookPreparation::Problem BookPreparation::names_problem(
+    const std::vector<ApplySet::Rule>& rules) const {
+  // A rule that was here before the coordinator's is found instead of it, and may stay.
+  std::unordered_set<std::string_view> own;
+  for (const auto& rule : set_.rules) own.insert(rule->text.name);
+  std::unordered_map<std::string_view, const LiveRule*> of_site;
+  for (const auto& rule : state_.coordinators) of_site.emplace(rule->text.name, rule.get());
+  std::unordered_set<std::string_view> of_file;
+  for (const RuleConfig& rule : file_.rules) of_file.insert(rule.name);
+  for (const VirtualPfsConfig& each : file_.virtual_pfs) of_file.insert(each.name);
+  for (const ApplySet::Rule& rule : rules) {
+    const std::string& name = rule.text.name;
+    const auto site = of_site.find(name);
+    if (site != of_site.end() && !own.contains(name)) {
+      if (Problem taken = is_of_site(*site->second)) return taken;
+    }
+    // Only what has a name of the file needs a look at all of it.
+    const bool is_usual = is_good_name(name) && name != "default" &&
+                          !name.starts_with(kJobRulePrefix) && !of_file.contains(name);
+    if (is_usual) continue;
+    if (Problem found = name_problem(rule.text, RuleOrigin::administrator)) return found;
   }
   return std::nullopt;
 }
@@ -56,14 +84,9 @@ BookPreparation::Problem BookPreparation::check(ApplySet apply) {
   std::set<std::string_view> names;
   for (const ApplySet::Rule& rule : apply.rules) {
     if (!names.insert(rule.text.name).second) return twice(rule.text.name);
-    // A rule that was here before the coordinator's is found instead of it, and may stay.
-    const std::shared_ptr<const LiveRule> there = find_rule(state_, rule.text.name);
-    if (there) {
-      if (Problem taken = is_of_site(*there)) return taken;
-    }
-    if (Problem found = name_problem(rule.text, RuleOrigin::administrator)) return found;
   }
-  const SetContexts contexts = contexts_of(apply, file_, state_);
+  if (Problem found = names_problem(apply.rules)) return found;
+  SetContexts contexts(apply, file_, state_);
   for (ApplySet::Rule& rule : apply.rules) {
     auto made = read(rule.text, contexts.of(rule.text));
     if (!made) {

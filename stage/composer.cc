@@ -32,10 +32,11 @@ RuleProblem joined(const std::vector<RuleProblem>& problems) {
 
 class Composer::Work {
  public:
-  Work(const Config& file, RuleParser parse, Parsed& parsed)
-      : file_(file), parse_(parse), parsed_(parsed) {
+  Work(const Config& file, RuleParser parse, Parsed& parsed, const ParsedRules* read)
+      : file_(file), parse_(parse), parsed_(parsed), read_(read) {
     made_.config = file;
     made_.config.rules.clear();
+    nearby_ = context_without_names(file);
     for (std::size_t at = 0; at < file.virtual_pfs.size(); ++at) {
       file_shares_.emplace(file.virtual_pfs[at].name, at);
       targets_.insert(file.virtual_pfs[at].name);
@@ -164,7 +165,7 @@ class Composer::Work {
     }
     auto known = parsed_.extract(rule.live);
     if (known.empty()) {
-      auto parsed = parse_(text, made_.config);
+      auto parsed = parse(text, target);
       if (!parsed) return joined(parsed.error());
       known = keep(rule.live, std::move(*parsed));
     }
@@ -180,6 +181,19 @@ class Composer::Work {
     return std::nullopt;
   }
 
+  // Its names were looked at: reading a rule does not depend on how many others there are, but for
+  // promises, which all have to fit together.
+  std::expected<ParsedRule, std::vector<RuleProblem>> parse(
+      const RuleText& text, const std::optional<std::string_view>& target) {
+    if (!target && may_promise(text)) return parse_(text, made_.config);
+    if (const ParsedRule* const known = read_ == nullptr ? nullptr : read_->find(text)) {
+      return *known;
+    }
+    nearby_.virtual_pfs.clear();
+    if (target) nearby_.virtual_pfs.push_back({.name = std::string(*target), .share = {}});
+    return parse_(text, nearby_);
+  }
+
   static Parsed::node_type keep(const std::shared_ptr<const LiveRule>& rule, ParsedRule parsed) {
     Parsed one;
     one.emplace(rule, std::move(parsed));
@@ -189,7 +203,9 @@ class Composer::Work {
   const Config& file_;
   RuleParser parse_;
   Parsed& parsed_;
+  const ParsedRules* const read_;
   Parsed kept_;
+  Config nearby_;  // with the virtual PFS that the rule at hand sends to
   Composed made_;
   std::vector<Rule> rules_;
   // Names, which the file's configuration and the live rules keep.
@@ -201,8 +217,8 @@ class Composer::Work {
 };
 
 Composer::Composed Composer::compose(const Config& file, const LiveSet& administrators,
-                                     const BookState& state) {
-  Work work(file, parse_, parsed_);
+                                     const BookState& state, const ParsedRules* read) {
+  Work work(file, parse_, parsed_, read);
   work.add_shares(administrators);
   for (const auto& rule : administrators.rules) work.add_rule(rule);
   for (const auto& [id, job] : state.jobs) {

@@ -10,6 +10,7 @@
 
 #include "stage/book_changes.h"
 #include "stage/live_rules.h"
+#include "stage/parsed_rules.h"
 #include "stage/rule_text.h"
 
 namespace vpfs::stage {
@@ -50,16 +51,22 @@ class Composer {
     Config config;
     std::vector<Suspended> suspended;
   };
-  // REQUIRES: `file` is what it was before, or forget() was called.
-  [[nodiscard]] Composed compose(const Config& file, const BookState& state) {
-    return compose(file, administrators_of(state), state);
+  // REQUIRES: `file` is what it was before, or forget() was called. `read`: rules that were read
+  // already; may be null.
+  [[nodiscard]] Composed compose(const Config& file, const BookState& state,
+                                 const ParsedRules* read = nullptr) {
+    return compose(file, administrators_of(state), state, read);
   }
   // With another set of the administrators.
   [[nodiscard]] Composed compose(const Config& file, const LiveSet& administrators,
-                                 const BookState& state);
+                                 const BookState& state, const ParsedRules* read = nullptr);
 
   // The configuration of the file is another one.
   void forget() { parsed_.clear(); }
+  // Rules that promise something are read again: all of them have to fit together.
+  void forget_promises() {
+    std::erase_if(parsed_, [](const auto& each) { return has_promise(each.second); });
+  }
 
  private:
   class Work;

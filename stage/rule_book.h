@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -14,6 +15,7 @@
 #include "stage/book_problem.h"
 #include "stage/composer.h"
 #include "stage/live_rules.h"
+#include "stage/parsed_rules.h"
 #include "stage/rule_difference.h"
 
 namespace vpfs::stage {
@@ -57,9 +59,19 @@ class RuleBook {
 
   explicit RuleBook(RuleParser parse) : parse_(parse) {}
 
+  // What spares prepare() work; all may be null.
+  struct Known {
+    const Composer* composer = nullptr;  // has composed this book and the file
+    ParsedRules* read = nullptr;         // gets what else is read
+  };
   // Changes nothing. `operation.at` is now. The configuration of the file is not kept.
   [[nodiscard]] std::expected<Change, BookProblem> prepare(BookOperation operation,
-                                                           const Config& file) const;
+                                                           const Config& file,
+                                                           const Known& known) const;
+  [[nodiscard]] std::expected<Change, BookProblem> prepare(BookOperation operation,
+                                                           const Config& file) const {
+    return prepare(std::move(operation), file, Known());
+  }
   // REQUIRES: prepare() made it, and nothing was committed since.
   void commit(const BookOperation& operation);
 

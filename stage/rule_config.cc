@@ -1,14 +1,19 @@
 #include "stage/rule_config.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "stage/condition.h"
 #include "stage/condition_values.h"
 #include "stage/config_words.h"
+#include "stage/parsed_rules.h"
 #include "stage/rule_words.h"
 
 namespace vpfs::stage {
@@ -102,10 +107,43 @@ ConditionText read_match(ConfigReader& entry, const Config& config, RuleConfig& 
   return {std::move(terms)};
 }
 
+// What a rule's words are read against: without the virtual PFSes that it does not name, so that
+// reading a rule does not depend on how many there are before it.
+class WordContext {
+ public:
+  explicit WordContext(const Config& config)
+      : config_(config), nearby_(context_without_names(config)) {
+    for (const VirtualPfsConfig& each : config.virtual_pfs) declared_.insert(each.name);
+  }
+
+  void declare(const std::string& name) { declared_.insert(name); }
+  // Valid until the next call.
+  const Config& of(ConfigReader& entry, const std::string& name) {
+    const std::vector<std::string> keys = entry.keys();
+    const auto has = [&](std::string_view key) {
+      return std::ranges::find(keys, key) != keys.end();
+    };
+    if (has("latency") || has("finish")) return config_;
+    nearby_.virtual_pfs.clear();
+    std::string named = name;
+    for (const std::string_view key : {"vpfs", "virtual_pfs"}) {
+      if (has(key) && entry.is_scalar(key)) entry.get(key, &named);
+    }
+    if (declared_.contains(named)) nearby_.virtual_pfs.push_back({.name = named, .share = {}});
+    return nearby_;
+  }
+
+ private:
+  const Config& config_;
+  Config nearby_;
+  std::unordered_set<std::string> declared_;
+};
+
 }  // namespace
 
 void read_rules(ConfigReader& reader, Config& config) {
   std::set<std::string> names;
+  WordContext context(config);
   std::size_t number = 0;
   reader.for_each("rules", [&](ConfigReader& entry) {
     RuleConfig rule = {.name = fmt::format("rules[{}]", number++), .virtual_pfs = {}};
@@ -118,10 +156,13 @@ void read_rules(ConfigReader& reader, Config& config) {
     }
     rule.text.condition = to_string(read_match(entry, config, rule));
     rule.text.name = rule.name;
-    auto declares = read_rule_words(entry, config, is_named, rule);
+    auto declares = read_rule_words(entry, context.of(entry, rule.name), is_named, rule);
     if (entry.has("for")) entry.report("for", "a rule of the file stays until the file changes");
     suggest_rule_words(entry, config);
-    if (declares) config.virtual_pfs.push_back(std::move(*declares));
+    if (declares) {
+      context.declare(declares->name);
+      config.virtual_pfs.push_back(std::move(*declares));
+    }
     config.rules.push_back(std::move(rule));
   });
 }

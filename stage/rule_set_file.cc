@@ -135,46 +135,59 @@ bool is_of_file(const Config& file, std::string_view virtual_pfs) {
              file.virtual_pfs.end();
 }
 
-const Config& SetContexts::of(const RuleText& rule) const {
-  return value_of(rule.words, "vpfs") ? sending : declaring;
-}
-
-SetContexts contexts_of(const ApplySet& set, const Config& file, const BookState& state) {
-  SetContexts contexts = {.declaring = file, .sending = {}};
-  contexts.declaring.rules.clear();
-  const auto declare = [](Config& in, const std::string& name) {
-    in.virtual_pfs.push_back({.name = name, .share = {}});
-  };
+SetContexts::SetContexts(const ApplySet& set, const Config& file, const BookState& state)
+    : declaring_(file), nearby_(context_without_names(file)) {
+  declaring_.rules.clear();
+  declaring_.jobs.clear();
+  for (const VirtualPfsConfig& each : file.virtual_pfs) declared_.insert(each.name);
   for (const ApplySet::DeclaredShare& share : set.shares) {
-    if (!share.overrides) declare(contexts.declaring, share.virtual_pfs);
+    if (!share.overrides) declare(share.virtual_pfs);
   }
-  contexts.sending = contexts.declaring;
+  targets_ = declared_;
   const auto add = [&](const RuleText& rule) {
-    if (!value_of(rule.words, "vpfs")) declare(contexts.sending, rule.name);
+    if (!value_of(rule.words, "vpfs")) targets_.insert(rule.name);
   };
   for (const ApplySet::Rule& rule : set.rules) add(rule.text);
   for (const auto& rule : state.coordinators) add(rule->text);
-  return contexts;
+}
+
+void SetContexts::declare(const std::string& name) {
+  if (!declared_.insert(name).second) return;
+  declaring_.virtual_pfs.push_back({.name = name, .share = {}});
+}
+
+const Config& SetContexts::of(const RuleText& rule) {
+  const std::optional<std::string_view> target = value_of(rule.words, "vpfs");
+  if (!target && may_promise(rule)) return declaring_;
+  const std::string name = target ? std::string(*target) : rule.name;
+  nearby_.virtual_pfs.clear();
+  if ((target ? targets_ : declared_).contains(name)) {
+    nearby_.virtual_pfs.push_back({.name = name, .share = {}});
+  }
+  return nearby_;
 }
 
 ApplySet read_rule_set(std::string_view text, const Config& file, const BookState& state,
-                       RuleParser parse, ConfigErrors& errors) {
+                       RuleParser parse, ConfigErrors& errors, ParsedRules* read) {
   // The names first: rules are read against all of them.
   ConfigErrors unused(errors.file());
   const ApplySet names = read_all(
       text, file, unused, [](auto&&...) {}, [](auto&&...) {});
-  const SetContexts contexts = contexts_of(names, file, state);
+  SetContexts contexts(names, file, state);
   return read_all(
       text, file, errors,
       [&](ConfigReader& entry, const ApplySet::DeclaredShare& share) {
         // What changes a share of the file needs the file's words, which prepare() has.
         if (share.overrides) return;
-        const auto read = changed_share({.name = share.virtual_pfs, .share = {}}, nullptr,
+        const auto made = changed_share({.name = share.virtual_pfs, .share = {}}, nullptr,
                                         share.words, file, parse);
-        if (!read) report(entry, read.error());
+        if (!made) report(entry, made.error());
       },
       [&](ConfigReader& entry, const RuleText& rule) {
-        if (const auto read = parse(rule, contexts.of(rule)); !read) report(entry, read.error());
+        if (read != nullptr && read->find(rule) != nullptr) return;
+        const auto parsed = parse(rule, contexts.of(rule));
+        if (!parsed) return report(entry, parsed.error());
+        if (read != nullptr) read->add(rule, *parsed);
       });
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "base/config_reader.h"
 #include "stage/book_operation.h"
@@ -9,15 +11,22 @@
 namespace vpfs::stage {
 
 // What the rules of a set are read against. Rules that declare a virtual PFS may come after those
-// that send to it.
-struct SetContexts {
-  Config declaring;  // for rules that declare one
-  Config sending;    // for rules with `vpfs=`
+// that send to it. The work for one rule does not depend on how many there are.
+class SetContexts {
+ public:
+  SetContexts(const ApplySet& set, const Config& file, const BookState& state);
 
-  [[nodiscard]] const Config& of(const RuleText& rule) const;
+  // Valid until the next call.
+  [[nodiscard]] const Config& of(const RuleText& rule);
+
+ private:
+  void declare(const std::string& name);
+
+  Config declaring_;  // all virtual PFSes that rules cannot declare any more
+  Config nearby_;     // only that one that the rule at hand names, if it is declared
+  std::unordered_set<std::string> declared_;
+  std::unordered_set<std::string> targets_;  // of `vpfs=`
 };
-[[nodiscard]] SetContexts contexts_of(const ApplySet& set, const Config& file,
-                                      const BookState& state);
 
 // Whether the share of this name is one of the file's, so that the set changes it.
 [[nodiscard]] bool is_of_file(const Config& file, std::string_view virtual_pfs);
@@ -32,9 +41,10 @@ struct SetContexts {
 //     - {name: night, match: {jobid: [a, b], op: read}, virtual_pfs: pool}
 //
 // Each rule has a name, since that is what changes and stops it. What is wrong with single rules is
-// reported at its line; RuleBook::prepare() checks the set as a whole.
+// reported at its line; RuleBook::prepare() checks the set as a whole. `read` has the rules that
+// were read already, and gets the others; may be null.
 [[nodiscard]] ApplySet read_rule_set(std::string_view text, const Config& file,
-                                     const BookState& state, RuleParser parse,
-                                     ConfigErrors& errors);
+                                     const BookState& state, RuleParser parse, ConfigErrors& errors,
+                                     ParsedRules* read = nullptr);
 
 }  // namespace vpfs::stage

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
@@ -41,14 +43,21 @@ ShadowLimits::Report& ShadowLimits::Report::operator+=(const Report& other) {
 
 void ShadowLimits::reconfigure(const Config& config, const RuleRows& rules, TimePoint now) {
   for (auto& [name, rule] : rules_) rule.is_there = false;
+  std::unordered_map<std::string_view, const VirtualPfsConfig*> declared_by_name;
+  const bool has_shadow_rules = std::ranges::any_of(
+      config.rules, [](const RuleConfig& each) { return each.mode == RuleMode::shadow; });
+  if (has_shadow_rules) {
+    for (const VirtualPfsConfig& each : config.virtual_pfs) {
+      declared_by_name.emplace(each.name, &each);
+    }
+  }
   for (const RuleConfig& each : config.rules) {
     if (each.mode != RuleMode::shadow) continue;
-    const auto declared =
-        std::ranges::find(config.virtual_pfs, each.virtual_pfs, &VirtualPfsConfig::name);
+    const auto declared = declared_by_name.find(each.virtual_pfs);
     Rule& rule = rules_[each.name];
     rule.is_there = true;
     rule.ref = rules.find(each.name);
-    rule.share = declared == config.virtual_pfs.end() ? Share{} : declared->share;
+    rule.share = declared == declared_by_name.end() ? Share{} : declared->second->share;
     for (const auto& [name, row] : rule.rows) set_buckets(rows_[row], rule.share, now);
   }
   for (auto each = rules_.begin(); each != rules_.end();) {

@@ -47,11 +47,12 @@ Administration::Administration(LiveState& live, StageOwner& owner, ReadWallClock
              {.changed = [this] { use_composed(); },
               .count = [this] { return reader_.read(owner_.stage()).rules; }}) {}
 
-WantedNames Administration::names_of(const Envelope& request, const Caller& caller) const {
+WantedNames Administration::names_of(const Envelope& request, const Caller& caller,
+                                     stage::ParsedRules& read) const {
   if (request.has_site()) {
     return live_.file().names == nullptr ? WantedNames() : names_of_site(request.site(), caller);
   }
-  if (!request.has_why()) return rules_.names_of(request, caller);
+  if (!request.has_why()) return rules_.names_of(request, caller, &read);
   if (live_.file().names == nullptr || caller.rights == Rights::own) return {};
   const NotedNames noted;
   (void)read_asked(request.why().who(), &noted);
@@ -59,19 +60,21 @@ WantedNames Administration::names_of(const Envelope& request, const Caller& call
 }
 
 void Administration::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
-  const WantedNames names = names_of(request, caller);
-  if (names.empty()) return this->answer(request, caller, answer);
+  stage::ParsedRules read;
+  const WantedNames names = names_of(request, caller, read);
+  if (names.empty()) return this->answer(request, caller, answer, &read);
   owner_.look_up(names, [this, request, caller, answer](std::optional<std::string> problem) {
     if (problem) return answer(make_error(Error::UNAVAILABLE, "", *problem));
-    this->answer(request, caller, answer);
+    this->answer(request, caller, answer, nullptr);
   });
 }
 
-void Administration::answer(const Envelope& request, const Caller& caller, const Answer& answer) {
+void Administration::answer(const Envelope& request, const Caller& caller, const Answer& answer,
+                            stage::ParsedRules* read) {
   switch (request.body_case()) {
     case Envelope::kRule:
       return deliver(
-          answer, rules_.rule(request.rule(), caller),
+          answer, rules_.rule(request.rule(), caller, read),
           [](Envelope& to, RuleReply reply) { *to.mutable_rule_reply() = std::move(reply); });
     case Envelope::kJob:
       return deliver(answer, rules_.job(request.job(), caller), [](Envelope& to, JobReply reply) {

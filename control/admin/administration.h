@@ -49,9 +49,11 @@ class Administration {
   void why(const Why& request, const Caller& caller, const Answer& answer);
   void own_why(const Why& request, const Caller& caller, const Answer& answer);
 
-  void answer(const Envelope& request, const Caller& caller, const Answer& answer);
-  // The names that carrying the request out will look up.
-  [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller) const;
+  void answer(const Envelope& request, const Caller& caller, const Answer& answer,
+              stage::ParsedRules* read);
+  // The names that carrying the request out will look up. As RuleAdministration::names_of().
+  [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller,
+                                     stage::ParsedRules& read) const;
   void use_composed();
   void apply_bypass();
 

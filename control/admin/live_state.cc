@@ -69,17 +69,24 @@ Result<std::unique_ptr<LiveState>> LiveState::load(std::unique_ptr<StateStore> s
   return made;
 }
 
-void LiveState::compose() {
-  composed_ = composer_.compose(*file_, book_.state());
+void LiveState::compose(const stage::ParsedRules* read) {
+  composed_ = composer_.compose(*file_, book_.state(), read);
 }
 
-std::expected<stage::Change, Error> LiveState::prepare(stage::BookOperation operation) const {
-  auto change = book_.prepare(std::move(operation), *file_);
+void LiveState::prepare_with(const stage::Config& file, stage::BookOperation operation,
+                             stage::ParsedRules& read) const {
+  (void)book_.prepare(std::move(operation), file, {.composer = &composer_, .read = &read});
+}
+
+std::expected<stage::Change, Error> LiveState::prepare(stage::BookOperation operation,
+                                                       stage::ParsedRules* read) const {
+  auto change = book_.prepare(std::move(operation), *file_, {.composer = &composer_, .read = read});
   if (!change) return std::unexpected(to_error(change.error()));
   return std::move(*change);
 }
 
-std::expected<void, Error> LiveState::carry_out(const stage::Change& change) {
+std::expected<void, Error> LiveState::carry_out(const stage::Change& change,
+                                                const stage::ParsedRules* read) {
   if (const Result<void> kept = keep(change.record); !kept) {
     // The way out on a bad day does not depend on a disk.
     if (!std::holds_alternative<stage::SetBypass>(change.operation.what)) {
@@ -94,7 +101,7 @@ std::expected<void, Error> LiveState::carry_out(const stage::Change& change) {
   }
   book_.commit(change.operation);
   keep_small();
-  compose();
+  compose(read);
   return {};
 }
 

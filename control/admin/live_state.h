@@ -32,10 +32,16 @@ class LiveState {
   [[nodiscard]] const stage::Composer::Composed& composed() const { return composed_; }
   [[nodiscard]] bool survives_restarts() const { return store_ != nullptr; }
 
-  // What an operation would do; changes nothing.
-  [[nodiscard]] std::expected<stage::Change, Error> prepare(stage::BookOperation operation) const;
+  // What an operation would do; changes nothing. `read`: rules that this request has read already,
+  // and what it reads now; may be null.
+  [[nodiscard]] std::expected<stage::Change, Error> prepare(
+      stage::BookOperation operation, stage::ParsedRules* read = nullptr) const;
+  // The same with other names, as a look at what will be asked for needs it.
+  void prepare_with(const stage::Config& file, stage::BookOperation operation,
+                    stage::ParsedRules& read) const;
   // Journals a prepared change and carries it out. An error changes nothing.
-  [[nodiscard]] std::expected<void, Error> carry_out(const stage::Change& change);
+  [[nodiscard]] std::expected<void, Error> carry_out(const stage::Change& change,
+                                                     const stage::ParsedRules* read = nullptr);
   // Ends what is due. Returns whether something was.
   bool expire(WallTime now);
 
@@ -46,7 +52,7 @@ class LiveState {
  private:
   LiveState(std::unique_ptr<StateStore> store, const stage::Config& file);
 
-  void compose();
+  void compose(const stage::ParsedRules* read = nullptr);
   [[nodiscard]] Result<void> keep(const std::string& record);
   void keep_small();
 

@@ -67,7 +67,9 @@ std::string done_text(const Rule& request, const stage::Change& change, std::uin
 }  // namespace
 
 RuleAdministration::Outcome<RuleReply> RuleAdministration::rule(const Rule& request,
-                                                                const Caller& caller) {
+                                                                const Caller& caller,
+                                                                stage::ParsedRules* read) {
+  stage::ParsedRules nothing;
   switch (request.action()) {
     case Rule::LIST:
       return list_rules();
@@ -79,7 +81,7 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::rule(const Rule& requ
     case Rule::APPLY:
     case Rule::CONFIRM:
     case Rule::ROLLBACK:
-      return change_rules(request, caller);
+      return change_rules(request, caller, read == nullptr ? nothing : *read);
     default:
       return std::unexpected(
           make_error(Error::UNSUPPORTED, "action", "this version does not know the action"));
@@ -117,23 +119,27 @@ void RuleAdministration::tick() {
 }
 
 RuleAdministration::Outcome<stage::Change> RuleAdministration::carry_out(
-    stage::BookOperation operation) {
+    stage::BookOperation operation, stage::ParsedRules* read) {
   tick();
-  auto change = live_.prepare(std::move(operation));
+  auto change = live_.prepare(std::move(operation), read);
   if (!change) return change;
-  if (auto done = put_into_force(*change); !done) return std::unexpected(std::move(done.error()));
+  if (auto done = put_into_force(*change, read); !done) {
+    return std::unexpected(std::move(done.error()));
+  }
   return change;
 }
 
-RuleAdministration::Outcome<void> RuleAdministration::put_into_force(const stage::Change& change) {
-  if (auto done = live_.carry_out(change); !done) return done;
+RuleAdministration::Outcome<void> RuleAdministration::put_into_force(
+    const stage::Change& change, const stage::ParsedRules* read) {
+  if (auto done = live_.carry_out(change, read); !done) return done;
   spdlog::info("{}: {}", change.operation.who, stage::command_of(change.operation));
   hooks_.changed();
   return {};
 }
 
 std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
-    const Rule& request, const Caller& caller, const stage::Config& file) const {
+    const Rule& request, const Caller& caller, const stage::Config& file,
+    stage::ParsedRules& read) const {
   const WallTime now = now_();
   stage::BookOperation operation = {.at = now, .who = caller.name, .what = stage::Confirm{}};
   const std::vector<std::string> words = words_of(request.words());
@@ -152,7 +158,7 @@ std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
     case Rule::APPLY: {
       ConfigErrors errors(request.file_name().empty() ? "the file" : request.file_name());
       stage::ApplySet set = stage::read_rule_set(request.file(), file, live_.book().state(),
-                                                 stage::parse_rule, errors);
+                                                 stage::parse_rule, errors, &read);
       if (!errors.empty()) {
         const std::string all = fmt::format("{}", fmt::join(errors.lines(), "; "));
         return std::unexpected(make_error(Error::INVALID, "", all));
@@ -169,7 +175,8 @@ std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
   return operation;
 }
 
-WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& caller) const {
+WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& caller,
+                                         stage::ParsedRules* read) const {
   if (live_.file().names == nullptr) return {};
   const NotedNames noted;
   if (request.has_job() && request.job().action() == Job::START) {
@@ -182,16 +189,19 @@ WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& 
     }
     stage::Config file = live_.file();
     file.names = &noted;
-    auto operation = operation_of(request.rule(), caller, file);
-    if (operation) (void)live_.book().prepare(std::move(*operation), file);
+    stage::ParsedRules read_now;
+    auto operation = operation_of(request.rule(), caller, file, read_now);
+    if (operation) live_.prepare_with(file, std::move(*operation), read_now);
+    if (read != nullptr && noted.wanted().empty()) *read = std::move(read_now);
   }
   return noted.wanted();
 }
 
 RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Rule& request,
-                                                                        const Caller& caller) {
+                                                                        const Caller& caller,
+                                                                        stage::ParsedRules& read) {
   if (request.dry_run()) tick();
-  auto operation = operation_of(request, caller, live_.file());
+  auto operation = operation_of(request, caller, live_.file(), read);
   if (!operation) return std::unexpected(std::move(operation.error()));
 
   RuleReply reply;
@@ -200,7 +210,7 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Ru
     for (const std::string& each : change.warnings) reply.add_warnings(each);
   };
   if (request.dry_run()) {
-    const auto change = live_.prepare(std::move(*operation));
+    const auto change = live_.prepare(std::move(*operation), &read);
     if (!change) return std::unexpected(change.error());
     add(*change);
     reply.set_version(live_.book().state().version);
@@ -208,7 +218,7 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Ru
                                                : "nothing was changed: this is a dry run");
     return reply;
   }
-  const auto change = carry_out(std::move(*operation));
+  const auto change = carry_out(std::move(*operation), &read);
   if (!change) return std::unexpected(change.error());
   add(*change);
   const stage::BookState& state = live_.book().state();

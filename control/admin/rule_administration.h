@@ -35,24 +35,32 @@ class RuleAdministration {
   RuleAdministration(LiveState& live, ReadWallClock now, Hooks hooks)
       : live_(live), now_(now), hooks_(std::move(hooks)) {}
 
-  [[nodiscard]] Outcome<RuleReply> rule(const Rule& request, const Caller& caller);
+  // `read`: what names_of() has read for this request; may be null.
+  [[nodiscard]] Outcome<RuleReply> rule(const Rule& request, const Caller& caller,
+                                        stage::ParsedRules* read = nullptr);
   [[nodiscard]] Outcome<JobReply> job(const Job& request, const Caller& caller);
   [[nodiscard]] JobReply list_jobs(const Caller& caller);
-  // The names that carrying the request out will look up.
-  [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller) const;
+  // The names that carrying the request out will look up. If there are none, `read` gets the rules
+  // that were read for that, so that rule() need not read them again at once; it may be null.
+  [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller,
+                                     stage::ParsedRules* read = nullptr) const;
   // Carries an operation out, and puts what follows into force.
-  [[nodiscard]] Outcome<stage::Change> carry_out(stage::BookOperation operation);
+  [[nodiscard]] Outcome<stage::Change> carry_out(stage::BookOperation operation,
+                                                 stage::ParsedRules* read = nullptr);
   // The second half of it.
-  [[nodiscard]] Outcome<void> put_into_force(const stage::Change& change);
+  [[nodiscard]] Outcome<void> put_into_force(const stage::Change& change,
+                                             const stage::ParsedRules* read = nullptr);
   // Ends rules, jobs and confirmations whose time is over.
   void tick();
 
  private:
   [[nodiscard]] Outcome<RuleReply> list_rules();
   [[nodiscard]] RuleReply history() const;
-  [[nodiscard]] Outcome<RuleReply> change_rules(const Rule& request, const Caller& caller);
+  [[nodiscard]] Outcome<RuleReply> change_rules(const Rule& request, const Caller& caller,
+                                                stage::ParsedRules& read);
   [[nodiscard]] std::expected<stage::BookOperation, Error> operation_of(
-      const Rule& request, const Caller& caller, const stage::Config& file) const;
+      const Rule& request, const Caller& caller, const stage::Config& file,
+      stage::ParsedRules& read) const;
   void warn_of_hidden(RuleReply& reply, const std::string& name) const;
 
   LiveState& live_;
