@@ -48,7 +48,7 @@ Administration::Administration(LiveState& live, StageOwner& owner, ReadWallClock
               .count = [this] { return reader_.read(owner_.stage()).rules; }}) {}
 
 WantedNames Administration::names_of(const Envelope& request, const Caller& caller,
-                                     stage::ParsedRules& read) const {
+                                     ReadRequest& read) const {
   if (request.has_site()) {
     return live_.file().names == nullptr ? WantedNames() : names_of_site(request.site(), caller);
   }
@@ -60,7 +60,7 @@ WantedNames Administration::names_of(const Envelope& request, const Caller& call
 }
 
 void Administration::ask(const Envelope& request, const Caller& caller, const Answer& answer) {
-  stage::ParsedRules read;
+  ReadRequest read;
   const WantedNames names = names_of(request, caller, read);
   if (names.empty()) return this->answer(request, caller, answer, &read);
   owner_.look_up(names, [this, request, caller, answer](std::optional<std::string> problem) {
@@ -70,7 +70,7 @@ void Administration::ask(const Envelope& request, const Caller& caller, const An
 }
 
 void Administration::answer(const Envelope& request, const Caller& caller, const Answer& answer,
-                            stage::ParsedRules* read) {
+                            ReadRequest* read) {
   switch (request.body_case()) {
     case Envelope::kRule:
       return deliver(

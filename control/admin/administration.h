@@ -50,10 +50,10 @@ class Administration {
   void own_why(const Why& request, const Caller& caller, const Answer& answer);
 
   void answer(const Envelope& request, const Caller& caller, const Answer& answer,
-              stage::ParsedRules* read);
+              ReadRequest* read);
   // The names that carrying the request out will look up. As RuleAdministration::names_of().
   [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller,
-                                     stage::ParsedRules& read) const;
+                                     ReadRequest& read) const;
   void use_composed();
   void apply_bypass();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -68,8 +69,8 @@ std::string done_text(const Rule& request, const stage::Change& change, std::uin
 
 RuleAdministration::Outcome<RuleReply> RuleAdministration::rule(const Rule& request,
                                                                 const Caller& caller,
-                                                                stage::ParsedRules* read) {
-  stage::ParsedRules nothing;
+                                                                ReadRequest* read) {
+  ReadRequest nothing;
   switch (request.action()) {
     case Rule::LIST:
       return list_rules();
@@ -138,8 +139,7 @@ RuleAdministration::Outcome<void> RuleAdministration::put_into_force(
 }
 
 std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
-    const Rule& request, const Caller& caller, const stage::Config& file,
-    stage::ParsedRules& read) const {
+    const Rule& request, const Caller& caller, const stage::Config& file, ReadRequest& read) const {
   const WallTime now = now_();
   stage::BookOperation operation = {.at = now, .who = caller.name, .what = stage::Confirm{}};
   const std::vector<std::string> words = words_of(request.words());
@@ -156,9 +156,13 @@ std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
       operation.what = stage::StopRule{.name = request.name()};
       break;
     case Rule::APPLY: {
+      if (read.set) {
+        operation.what = *std::exchange(read.set, std::nullopt);
+        break;
+      }
       ConfigErrors errors(request.file_name().empty() ? "the file" : request.file_name());
       stage::ApplySet set = stage::read_rule_set(request.file(), file, live_.book().state(),
-                                                 stage::parse_rule, errors, &read);
+                                                 stage::parse_rule, errors, &read.rules);
       if (!errors.empty()) {
         const std::string all = fmt::format("{}", fmt::join(errors.lines(), "; "));
         return std::unexpected(make_error(Error::INVALID, "", all));
@@ -176,7 +180,7 @@ std::expected<stage::BookOperation, Error> RuleAdministration::operation_of(
 }
 
 WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& caller,
-                                         stage::ParsedRules* read) const {
+                                         ReadRequest* read) const {
   if (live_.file().names == nullptr) return {};
   const NotedNames noted;
   if (request.has_job() && request.job().action() == Job::START) {
@@ -189,9 +193,12 @@ WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& 
     }
     stage::Config file = live_.file();
     file.names = &noted;
-    stage::ParsedRules read_now;
+    ReadRequest read_now;
     auto operation = operation_of(request.rule(), caller, file, read_now);
-    if (operation) live_.prepare_with(file, std::move(*operation), read_now);
+    if (operation) {
+      if (action == Rule::APPLY) read_now.set = std::get<stage::ApplySet>(operation->what);
+      live_.prepare_with(file, std::move(*operation), read_now.rules);
+    }
     if (read != nullptr && noted.wanted().empty()) *read = std::move(read_now);
   }
   return noted.wanted();
@@ -199,7 +206,7 @@ WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& 
 
 RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Rule& request,
                                                                         const Caller& caller,
-                                                                        stage::ParsedRules& read) {
+                                                                        ReadRequest& read) {
   if (request.dry_run()) tick();
   auto operation = operation_of(request, caller, live_.file(), read);
   if (!operation) return std::unexpected(std::move(operation.error()));
@@ -210,7 +217,7 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Ru
     for (const std::string& each : change.warnings) reply.add_warnings(each);
   };
   if (request.dry_run()) {
-    const auto change = live_.prepare(std::move(*operation), &read);
+    const auto change = live_.prepare(std::move(*operation), &read.rules);
     if (!change) return std::unexpected(change.error());
     add(*change);
     reply.set_version(live_.book().state().version);
@@ -218,7 +225,7 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Ru
                                                : "nothing was changed: this is a dry run");
     return reply;
   }
-  const auto change = carry_out(std::move(*operation), &read);
+  const auto change = carry_out(std::move(*operation), &read.rules);
   if (!change) return std::unexpected(change.error());
   add(*change);
   const stage::BookState& state = live_.book().state();

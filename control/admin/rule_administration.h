@@ -2,6 +2,7 @@
 
 #include <expected>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,12 @@
 #include "control/wire/rights.h"
 
 namespace vpfs::control {
+
+// What the rules of one request were read as. names_of() may have read them for rule() already.
+struct ReadRequest {
+  stage::ParsedRules rules;
+  std::optional<stage::ApplySet> set;  // of `rule apply`
+};
 
 // Carries out what administrators ask about rules and jobs, of a stage or of a whole site. Belongs
 // to its owner's thread. The port has checked the caller's rights; what a caller may see of others'
@@ -37,13 +44,13 @@ class RuleAdministration {
 
   // `read`: what names_of() has read for this request; may be null.
   [[nodiscard]] Outcome<RuleReply> rule(const Rule& request, const Caller& caller,
-                                        stage::ParsedRules* read = nullptr);
+                                        ReadRequest* read = nullptr);
   [[nodiscard]] Outcome<JobReply> job(const Job& request, const Caller& caller);
   [[nodiscard]] JobReply list_jobs(const Caller& caller);
   // The names that carrying the request out will look up. If there are none, `read` gets the rules
   // that were read for that, so that rule() need not read them again at once; it may be null.
   [[nodiscard]] WantedNames names_of(const Envelope& request, const Caller& caller,
-                                     stage::ParsedRules* read = nullptr) const;
+                                     ReadRequest* read = nullptr) const;
   // Carries an operation out, and puts what follows into force.
   [[nodiscard]] Outcome<stage::Change> carry_out(stage::BookOperation operation,
                                                  stage::ParsedRules* read = nullptr);
@@ -57,10 +64,11 @@ class RuleAdministration {
   [[nodiscard]] Outcome<RuleReply> list_rules();
   [[nodiscard]] RuleReply history() const;
   [[nodiscard]] Outcome<RuleReply> change_rules(const Rule& request, const Caller& caller,
-                                                stage::ParsedRules& read);
-  [[nodiscard]] std::expected<stage::BookOperation, Error> operation_of(
-      const Rule& request, const Caller& caller, const stage::Config& file,
-      stage::ParsedRules& read) const;
+                                                ReadRequest& read);
+  [[nodiscard]] std::expected<stage::BookOperation, Error> operation_of(const Rule& request,
+                                                                        const Caller& caller,
+                                                                        const stage::Config& file,
+                                                                        ReadRequest& read) const;
   void warn_of_hidden(RuleReply& reply, const std::string& name) const;
 
   LiveState& live_;

@@ -117,5 +117,16 @@ TEST_F(ManyRules, AreListedAndReadFromTheJournalInATimeThatGrowsWithTheirNumber)
   });
 }
 
+// Requests wait while a stage takes a configuration on, and only then.
+TEST_F(ManyRules, HoldRequestsUpForATimeThatGrowsWithTheirNumber) {
+  expect_linear("taken on by a stage", [this](std::size_t count) {
+    forget();
+    EXPECT_EQ(why_not(ask(apply_of(file_of(count)))), "");
+    const stage::Config config = live_->composed().config;
+    StageOfTest stage(file_config());
+    return seconds([&] { stage.get().reconfigure(config, stage.now()); });
+  });
+}
+
 }  // namespace
 }  // namespace vpfs::control
