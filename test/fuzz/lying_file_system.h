@@ -26,12 +26,13 @@ class LyingFileSystem {
 
   // Calls most of the client's operations, some of them with what the server told before.
   void use();
-  // Whether a client that connects to the server itself can use it.
+  // Whether a client that connects to the server itself is answered.
   [[nodiscard]] bool serves_others();
 
  private:
   void run(net::Task<> task);
-  [[nodiscard]] net::Task<> use_through(const net::Endpoint& server, bool& good);
+  [[nodiscard]] net::Task<> use_through_relay();
+  [[nodiscard]] net::Task<> ask_directly(bool& good);
 
   asio::io_context loop_{1};
   SystemClock clock_;
