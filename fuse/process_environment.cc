@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "fuse/layout/host_list.h"
-
 namespace vpfs::fuse {
-namespace {
 
-// Environments are as long as their owners make them.
-constexpr std::size_t kMostRead = std::size_t{1} << 20;
-
-}  // namespace
-
+// No file that the process names is opened: it might be a pipe, or be on the mount itself.
 std::string environment_of(pid_t process, std::string_view processes) {
-  return read_process_file(processes, process, "environ", kMostRead);
+  // One byte more says that there is more.
+  std::string text = read_process_file(processes, process, "environ", kMostEnvironment + 1);
+  if (text.size() > kMostEnvironment) {
+    text.resize(kMostEnvironment);
+    // Half a value must not count.
+    text.resize(text.rfind('\0') + 1);  // npos + 1 is 0
+  }
+  return text;
 }
 
 std::optional<std::string_view> variable_in(std::string_view environment, std::string_view name) {
@@ -26,11 +26,6 @@ std::optional<std::string_view> variable_in(std::string_view environment, std::s
     }
   }
   return std::nullopt;
-}
-
-std::vector<std::string> job_nodes_in(std::string_view environment) {
-  const auto list = variable_in(environment, "SLURM_JOB_NODELIST");
-  return list ? hosts_in(*list) : std::vector<std::string>();
 }
 
 }  // namespace vpfs::fuse

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
-#include <numeric>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/one_line.h"
 #include "fuse/layout/host_list.h"
 
 namespace vpfs::fuse {
@@ -16,7 +18,9 @@ namespace {
 
 constexpr std::string_view kAffinity = "affinity:";
 constexpr std::string_view kList = "list:";
-constexpr std::size_t kMostServers = 4096;
+constexpr std::string_view kListForm = "list:NAME[:NAME...]";
+constexpr std::size_t kMostQuoted = 60;  // bytes of a bad layout in its error
+constexpr std::size_t kMostNamed = 16;   // servers in the error about one that is not there
 
 constexpr std::array<std::pair<std::string_view, Layout::Kind>, 4> kWords = {
     {{"disperse", Layout::Kind::disperse},
@@ -44,36 +48,43 @@ std::uint64_t hash_of(std::string_view key, std::string_view name) {
 // server comes or goes, a key changes one of its servers at most.
 std::vector<std::size_t> likeliest(std::span<const LayoutServer> servers, std::string_view key,
                                    std::size_t count) {
-  std::vector<std::size_t> all(servers.size());
-  std::iota(all.begin(), all.end(), 0U);
-  std::ranges::sort(all, [&](std::size_t one, std::size_t other) {
-    const std::uint64_t first = hash_of(key, servers[one].alias);
-    const std::uint64_t second = hash_of(key, servers[other].alias);
-    return first != second ? first > second : one < other;
-  });
-  all.resize(std::min(count, all.size()));
-  return all;
+  struct Liking {
+    std::uint64_t hash;
+    std::size_t server;
+  };
+  std::vector<Liking> all;
+  all.reserve(servers.size());
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    all.push_back({.hash = hash_of(key, servers[i].alias), .server = i});
+  }
+  count = std::min(count, all.size());
+  std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(count),
+                            [](const Liking& one, const Liking& other) {
+                              return one.hash != other.hash ? one.hash > other.hash
+                                                            : one.server < other.server;
+                            });
+  std::vector<std::size_t> best;
+  for (std::size_t i = 0; i < count; ++i) best.push_back(all[i].server);
+  return best;
 }
 
+// The indices below `count` for which the condition holds.
 template <typename Condition>
-std::vector<std::size_t> those(std::span<const LayoutServer> servers, Condition condition) {
+std::vector<std::size_t> those(std::size_t count, Condition condition) {
   std::vector<std::size_t> some;
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    if (condition(servers[i])) some.push_back(i);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (condition(i)) some.push_back(i);
   }
   return some;
 }
 
-bool is_on(const LayoutServer& server, std::span<const std::string> nodes) {
-  return std::ranges::any_of(nodes, [&](const std::string& node) {
-    return is_same_host(server.host, node) || is_same_host(server.alias, node);
-  });
+void make_small(std::string& name) {
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char each) { return static_cast<char>(std::tolower(each)); });
 }
 
-std::size_t index_of(std::string_view name, std::span<const LayoutServer> servers) {
-  const auto* const found = std::ranges::find(
-      std::to_address(servers.begin()), std::to_address(servers.end()), name, &LayoutServer::alias);
-  return static_cast<std::size_t>(found - servers.data());
+std::string quoted(std::string_view text) {
+  return fmt::format("'{}'", one_short_line(text, kMostQuoted));
 }
 
 Result<Layout> parse_affinity(std::string_view text) {
@@ -81,25 +92,34 @@ Result<Layout> parse_affinity(std::string_view text) {
   const std::string_view number = text.substr(kAffinity.size());
   const char* const end = number.data() + number.size();
   const auto [at, error] = std::from_chars(number.data(), end, layout.servers);
-  if (error != std::errc() || at != end || layout.servers == 0 || layout.servers > kMostServers) {
-    return fail(fmt::format("'{}': it is affinity:K, with K from 1 to {}", text, kMostServers));
+  if (error != std::errc() || at != end || layout.servers == 0 ||
+      layout.servers > kMostLayoutServers) {
+    return fail(fmt::format("{}: expected affinity:K with K from 1 to {}", quoted(text),
+                            kMostLayoutServers));
   }
   return layout;
 }
 
 Result<Layout> parse_list(std::string_view text) {
-  Layout layout{.kind = Layout::Kind::list};
+  const auto wrong = [text](std::string_view what) {
+    return fail(fmt::format("{}: {}; expected {}", quoted(text), what, kListForm));
+  };
+  std::vector<std::string_view> names;
   for (std::string_view rest = text.substr(kList.size()); !rest.empty();) {
     const std::string_view name = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(name.size() + 1, rest.size()));
-    if (name.empty()) return fail(fmt::format("'{}': a name is empty", text));
-    if (std::ranges::find(layout.names, name) != layout.names.end()) {
-      return fail(fmt::format("'{}': {} is there twice", text, name));
+    if (name.empty()) return wrong(fmt::format("name {} is empty", names.size() + 1));
+    if (names.size() == kMostLayoutServers) {
+      return wrong(fmt::format("more than {} names", kMostLayoutServers));
     }
-    layout.names.emplace_back(name);
+    names.push_back(name);
   }
-  if (layout.names.empty() || layout.names.size() > kMostServers) {
-    return fail(fmt::format("'{}': it is list:NAME:NAME..., with aliases of servers", text));
+  if (names.empty()) return wrong("no server is named");
+  Layout layout{.kind = Layout::Kind::list};
+  layout.names.assign(names.begin(), names.end());
+  std::ranges::sort(names);
+  if (const auto twice = std::ranges::adjacent_find(names); twice != names.end()) {
+    return wrong(fmt::format("{} is named twice", quoted(*twice)));
   }
   return layout;
 }
@@ -113,8 +133,8 @@ Result<Layout> parse_layout(std::string_view text) {
     if (text == word) return Layout{.kind = kind};
   }
   return fail(fmt::format(
-      "'{}' is no layout; it is disperse, affinity:K, local, internal, external or list:NAME:NAME",
-      text));
+      "{} is not a layout; expected disperse, affinity:K, local, internal, external or {}",
+      quoted(text), kListForm));
 }
 
 std::string to_text(const Layout& layout) {
@@ -127,39 +147,91 @@ std::string to_text(const Layout& layout) {
   return std::string(word->first);
 }
 
-std::vector<std::size_t> servers_for(const Layout& layout, std::span<const LayoutServer> servers,
+LayoutServers::LayoutServers(std::vector<LayoutServer> servers) : servers_(std::move(servers)) {
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    by_alias_.emplace(servers_[i].alias, i);
+    add_name(servers_[i].alias, i);
+    add_name(servers_[i].host, i);
+  }
+}
+
+void LayoutServers::add_name(std::string_view name, std::size_t index) {
+  if (name.empty()) return;
+  std::string small(name);
+  make_small(small);
+  const std::size_t dot = small.find('.');
+  if (dot != std::string::npos && dot > 0 && !is_numeric_host(small)) {
+    by_label_[small.substr(0, dot)].push_back(index);
+  }
+  by_name_[std::move(small)].push_back(index);
+}
+
+std::optional<std::size_t> LayoutServers::index_of(std::string_view alias) const {
+  const auto found = by_alias_.find(alias);
+  return found == by_alias_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Result<std::vector<bool>> LayoutServers::on_nodes(std::string_view host_list) const {
+  std::vector<bool> on(servers_.size());
+  const auto add = [&on](const Names& names, std::string_view name) {
+    const auto found = names.find(name);
+    if (found == names.end()) return;
+    for (const std::size_t index : found->second) on[index] = true;
+  };
+  std::string small;
+  const auto add_node = [&](std::string_view node) {
+    small = node;
+    make_small(small);
+    add(by_name_, small);
+    if (is_numeric_host(small)) return;
+    const std::size_t dot = small.find('.');
+    if (dot == std::string::npos) return add(by_label_, small);
+    const std::string_view label = std::string_view(small).substr(0, dot);
+    if (!is_numeric_host(label)) add(by_name_, label);
+  };
+  const Result<void> read = for_each_host(host_list, add_node);
+  if (!read) return std::unexpected(read.error());
+  return on;
+}
+
+std::vector<std::size_t> servers_for(const Layout& layout, const LayoutServers& servers,
                                      const Maker& maker) {
   switch (layout.kind) {
     case Layout::Kind::disperse:
       return {};
     case Layout::Kind::affinity:
-      return likeliest(servers, maker.key, layout.servers);
+      return likeliest(servers.all(), maker.key, layout.servers);
     case Layout::Kind::local:
-      return those(servers, [](const LayoutServer& server) { return server.is_local; });
+      return those(servers.size(), [&](std::size_t i) { return servers.all()[i].is_local; });
     case Layout::Kind::internal:
-      return those(servers, [&](const LayoutServer& server) { return is_on(server, maker.nodes); });
-    case Layout::Kind::external:
-      if (maker.nodes.empty()) return {};
-      return those(servers,
-                   [&](const LayoutServer& server) { return !is_on(server, maker.nodes); });
+    case Layout::Kind::external: {
+      if (maker.job_servers == nullptr) return {};
+      const bool on = layout.kind == Layout::Kind::internal;
+      return those(servers.size(), [&](std::size_t i) { return (*maker.job_servers)[i] == on; });
+    }
     case Layout::Kind::list:
       break;
   }
   std::vector<std::size_t> named;
   for (const std::string& name : layout.names) {
-    const std::size_t index = index_of(name, servers);
-    if (index < servers.size()) named.push_back(index);
+    if (const auto index = servers.index_of(name)) named.push_back(*index);
   }
   return named;
 }
 
-Result<void> check_layout(const Layout& layout, std::span<const LayoutServer> servers) {
+Result<void> check_layout(const Layout& layout, const LayoutServers& servers) {
   for (const std::string& name : layout.names) {
-    if (index_of(name, servers) < servers.size()) continue;
+    if (servers.index_of(name)) continue;
     std::vector<std::string_view> known;
-    for (const LayoutServer& server : servers) known.emplace_back(server.alias);
-    return fail(
-        fmt::format("no data server is called '{}'; there are {}", name, fmt::join(known, ", ")));
+    for (const LayoutServer& server : servers.all()) {
+      if (known.size() == kMostNamed) {
+        known.emplace_back("...");
+        break;
+      }
+      known.emplace_back(server.alias);
+    }
+    return fail(fmt::format("no data server is called {}; there are {}", quoted(name),
+                            fmt::join(known, ", ")));
   }
   return {};
 }

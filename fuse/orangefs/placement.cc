@@ -12,13 +12,21 @@
 #include <unistd.h>
 
 #include "fuse/orangefs/worker.h"
-#include "fuse/process_environment.h"
 #include "net/endpoint.h"
 
 namespace vpfs::fuse::pvfs {
 namespace {
 
 constexpr std::size_t kMostKnown = 4096;
+constexpr std::size_t kMostKnownBytes = std::size_t{16} << 20;  // of names in lists
+
+// That the layout takes besides the object itself.
+std::size_t bytes_of(const std::optional<Layout>& layout) {
+  std::size_t bytes = 0;
+  if (!layout) return bytes;
+  for (const std::string& name : layout->names) bytes += sizeof name + name.size();
+  return bytes;
+}
 
 std::string host_name() {
   std::array<char, 256> name = {};
@@ -53,7 +61,7 @@ bool is_here(const std::string& host_port, const std::vector<std::string>& own) 
   return std::ranges::find(own, endpoint->address().to_string()) != own.end();
 }
 
-std::vector<LayoutServer> data_servers(const client::MountConfig& config) {
+LayoutServers data_servers(const client::MountConfig& config) {
   const std::vector<std::string> own = own_addresses();
   std::vector<LayoutServer> servers;
   for (const client::MountConfig::Server& server : config.servers) {
@@ -62,7 +70,7 @@ std::vector<LayoutServer> data_servers(const client::MountConfig& config) {
                        .host = server.host_port.substr(0, server.host_port.rfind(':')),
                        .is_local = is_here(server.host_port, own)});
   }
-  return servers;
+  return LayoutServers(std::move(servers));
 }
 
 }  // namespace
@@ -77,7 +85,8 @@ Placement::Placement(Layout layout, const client::MountConfig& config, Duration 
       servers_(data_servers(config)),
       node_(host_name()),
       believed_(believed),
-      clock_(clock) {
+      clock_(clock),
+      job_servers_(servers_, clock) {
   for (std::size_t i = 0; i < config.servers.size(); ++i) {
     aliases_.push_back(config.servers[i].alias);
     if (!config.servers[i].data.empty()) indices_.push_back(i);
@@ -89,13 +98,13 @@ net::Task<std::vector<std::size_t>> Placement::servers_for(client::FileSystem& s
                                                            pid_t process) {
   const std::optional<Layout> own = co_await layout_of(servers, directory);
   const Layout& layout = own ? *own : layout_;
-  std::vector<std::string> nodes;
+  JobServers::Answer job_servers;
   if (layout.kind == Layout::Kind::internal || layout.kind == Layout::Kind::external) {
     Worker::current().call_for_help();  // as in Callers::of()
-    nodes = job_nodes_in(environment_of(process));
+    job_servers = job_servers_.of(process);
   }
   const std::string& jobid = servers.caller()->jobid;
-  const Maker maker{.key = jobid.empty() ? node_ : jobid, .nodes = nodes};
+  const Maker maker{.key = jobid.empty() ? node_ : jobid, .job_servers = job_servers.get()};
   std::vector<std::size_t> chosen = fuse::servers_for(layout, servers_, maker);
   for (std::size_t& each : chosen) each = indices_[each];
   co_return chosen;
@@ -117,14 +126,28 @@ net::Task<std::optional<Layout>> Placement::layout_of(client::FileSystem& server
     if (read) layout = std::move(*read);
   }
   const std::lock_guard lock(mutex_);
-  if (known_.size() >= kMostKnown) known_.clear();
-  known_[directory] = {.layout = layout, .until = now + believed_};
+  remember(directory, layout, now + believed_);
   co_return layout;
+}
+
+void Placement::remember(orangefs::Handle directory, const std::optional<Layout>& layout,
+                         TimePoint until) {
+  const std::size_t bytes = bytes_of(layout);
+  if (known_.size() >= kMostKnown || known_bytes_ + bytes > kMostKnownBytes) {
+    known_.clear();
+    known_bytes_ = 0;
+  }
+  Known& known = known_[directory];
+  known_bytes_ += bytes - bytes_of(known.layout);
+  known = {.layout = layout, .until = until};
 }
 
 void Placement::forget(orangefs::Handle directory) {
   const std::lock_guard lock(mutex_);
-  known_.erase(directory);
+  const auto found = known_.find(directory);
+  if (found == known_.end()) return;
+  known_bytes_ -= bytes_of(found->second.layout);
+  known_.erase(found);
 }
 
 Result<void> Placement::check(std::string_view text) const {

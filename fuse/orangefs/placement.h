@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "client/orangefs/file_system.h"
 #include "fuse/layout/layout.h"
+#include "fuse/orangefs/job_servers.h"
 #include "net/async.h"
 
 namespace vpfs::fuse::pvfs {
@@ -54,15 +55,20 @@ class Placement {
     TimePoint until;
   };
 
+  // With the lock.
+  void remember(orangefs::Handle directory, const std::optional<Layout>& layout, TimePoint until);
+
   const Layout layout_;
-  std::vector<LayoutServer> servers_;  // with data
-  std::vector<std::size_t> indices_;   // theirs in config.servers
-  std::vector<std::string> aliases_;   // of all
+  const LayoutServers servers_;       // with data
+  std::vector<std::size_t> indices_;  // theirs in config.servers
+  std::vector<std::string> aliases_;  // of all
   const std::string node_;
   const Duration believed_;
   const Clock& clock_;
+  JobServers job_servers_;
   std::mutex mutex_;
   std::unordered_map<orangefs::Handle, Known> known_;
+  std::size_t known_bytes_ = 0;  // of their layouts' names
 };
 
 }  // namespace vpfs::fuse::pvfs

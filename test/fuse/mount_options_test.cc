@@ -112,7 +112,7 @@ TEST(MountOptions, WordsForTheOtherKindOfSourceAreNamed) {
   EXPECT_EQ(error_of("locks=global", address), "-o locks: 'global' is neither 'none' nor 'local'");
   EXPECT_EQ(error_of("workers=0", address), "-o workers: '0' is no number from 1 to 64");
   EXPECT_EQ(error_of("retry_for=soon", address), "-o retry_for: 'soon' is no time");
-  EXPECT_THAT(error_of("layout=near", address), HasSubstr("-o layout: 'near' is no layout"));
+  EXPECT_THAT(error_of("layout=near", address), HasSubstr("-o layout: 'near' is not a layout"));
   EXPECT_THAT(error_of("vpfs=a b", address), HasSubstr("-o vpfs: it needs 1 to 128"));
 }
 

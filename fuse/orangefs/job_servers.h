@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "fuse/layout/layout.h"
+
+namespace vpfs::fuse::pvfs {
+
+// Finds the data servers on the nodes of a process's job, as SLURM_JOB_NODELIST has them in its
+// environment. What a list says is kept for the other processes of the job, and what was found for
+// a process is believed for a tenth of a second. A list that is wrong or beyond its bounds gets a
+// line in the log. Thread-safe.
+class JobServers {
+ public:
+  // For each server whether it is on a node of the job. Null: the nodes are unknown.
+  using Answer = std::shared_ptr<const std::vector<bool>>;
+
+  // Both outlive it.
+  JobServers(const LayoutServers& servers, const Clock& clock) : servers_(servers), clock_(clock) {}
+
+  [[nodiscard]] Answer of(pid_t process);
+  // What the list says. `process` is for the log.
+  [[nodiscard]] Answer of_list(std::string_view list, pid_t process);
+
+ private:
+  struct Known {
+    Answer answer;
+    TimePoint until;
+  };
+
+  const LayoutServers& servers_;
+  const Clock& clock_;
+  std::mutex mutex_;
+  std::unordered_map<pid_t, Known> processes_;
+  std::unordered_map<std::string, Answer> lists_;
+  std::size_t list_bytes_ = 0;  // of the texts
+};
+
+}  // namespace vpfs::fuse::pvfs
