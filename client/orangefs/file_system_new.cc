@@ -82,7 +82,7 @@ net::Task<Result<FileSystem::NewFile>> FileSystem::new_file(orangefs::Handle dir
     body.num_datafiles = static_cast<std::int32_t>(servers.empty() ? datafiles : servers.size());
     body.layout.algorithm = servers.empty() ? kRoundRobin : kList;
     for (const std::size_t holder : servers) {
-      body.layout.servers.push_back(config().servers.at(holder).address);
+      body.layout.servers.push_back(config().servers.at(holder).alias_text);
     }
     return Question{.server = server, .body = std::move(body)};
   };

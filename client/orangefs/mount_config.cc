@@ -33,29 +33,35 @@ class Placement {
   [[nodiscard]] Result<std::size_t> server(const std::string& alias);
 
   std::string_view scheme_;
-  std::map<std::string_view, std::string> host_ports_;     // by alias; empty: none of the scheme
+  struct Address {
+    std::string alias_text;
+    std::string host_port;  // empty: none of the scheme
+  };
+  std::map<std::string_view, Address> addresses_;          // by alias
   std::map<std::string, std::size_t, std::less<>> known_;  // by alias, where in servers_
   std::vector<MountConfig::Server> servers_;
 };
 
 Placement::Placement(const FsConfig& config, std::string_view scheme) : scheme_(scheme) {
   for (const FsConfig::Alias& alias : config.aliases) {
-    std::string& host_port = host_ports_[alias.name];
+    Address& own = addresses_[alias.name];
+    own.alias_text = alias.text;
     for (const std::string& text : alias.addresses) {
       const Result<ServerAddress> address = parse_server_address(text);
-      if (address && address->scheme == scheme) host_port = address->host_port;
+      if (address && address->scheme == scheme) own.host_port = address->host_port;
     }
   }
 }
 
 Result<std::size_t> Placement::server(const std::string& alias) {
   if (const auto known = known_.find(alias); known != known_.end()) return known->second;
-  const auto address = host_ports_.find(alias);
-  if (address == host_ports_.end()) return wrong("'{}' is no Alias", alias);
-  if (address->second.empty()) return wrong("Alias {} has no {}:// address", alias, scheme_);
+  const auto address = addresses_.find(alias);
+  if (address == addresses_.end()) return wrong("'{}' is no Alias", alias);
+  if (address->second.host_port.empty())
+    return wrong("Alias {} has no {}:// address", alias, scheme_);
   servers_.push_back({.alias = alias,
-                      .address = fmt::format("{}://{}", scheme_, address->second),
-                      .host_port = address->second,
+                      .alias_text = address->second.alias_text,
+                      .host_port = address->second.host_port,
                       .meta = {},
                       .data = {}});
   return known_.emplace(alias, servers_.size() - 1).first->second;

@@ -18,8 +18,8 @@ namespace vpfs::client {
 struct MountConfig {
   struct Server {
     std::string alias;
-    std::string address;    // in the zone of the mount
-    std::string host_port;  // of it
+    std::string alias_text;  // FsConfig::Alias::text: all its addresses
+    std::string host_port;   // of its address in the zone of the mount
     std::vector<orangefs::HandleExtent> meta;
     std::vector<orangefs::HandleExtent> data;
   };

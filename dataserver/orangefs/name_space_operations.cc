@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include "dataserver/orangefs/operations.h"
@@ -26,19 +30,23 @@ constexpr std::uint32_t kChangeEntries = orangefs::kCapWrite | orangefs::kCapExe
 constexpr std::int32_t kLayoutList = 4;
 constexpr std::int32_t kLayoutLocal = 5;
 
+// The text that names a server in a layout: its whole alias, as real servers compare it.
+std::string alias_text(const std::vector<std::string>& addresses) {
+  return fmt::format("{}", fmt::join(addresses, ","));
+}
+
 }  // namespace
 
-std::vector<std::uint32_t> Operations::place(const orangefs::CreateRequest& body) {
+std::optional<std::vector<std::uint32_t>> Operations::place(const orangefs::CreateRequest& body) {
   const std::uint32_t servers = context_.ranges.servers();
   const std::vector<std::string>& named = body.layout.servers;
   std::vector<std::uint32_t> placement;
   if (body.layout.algorithm == kLayoutList) {
-    for (const std::string& address : named) {
-      for (std::uint32_t i = 0; i < servers; ++i) {
-        const auto& addresses = context_.config.servers[i].addresses;
-        const bool known = std::ranges::find(addresses, address) != addresses.end();
-        if (known && std::ranges::find(placement, i) == placement.end()) placement.push_back(i);
-      }
+    for (const std::string& alias : named) {
+      std::uint32_t i = 0;
+      while (i < servers && alias_text(context_.config.servers[i].addresses) != alias) ++i;
+      if (i == servers) return std::nullopt;
+      if (std::ranges::find(placement, i) == placement.end()) placement.push_back(i);
     }
     if (!placement.empty()) return placement;
   }
@@ -64,8 +72,10 @@ Operations::Reply Operations::run(const orangefs::CreateRequest& body, const Req
     created.metafile_handle = *link;
     created.attributes = *shown(*link, orangefs::kAttrCommonAll, nullptr);
   } else {
+    const std::optional<std::vector<std::uint32_t>> placement = place(body);
+    if (!placement) return ready(failure(Op::create, std::errc::invalid_argument));
     const Outcome<Attributes> file =
-        context_.metadata.create_file(body.attributes, place(body), &created.metafile_handle);
+        context_.metadata.create_file(body.attributes, *placement, &created.metafile_handle);
     if (!file) return ready(failure(Op::create, file.error()));
     created.attributes = *file;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -62,7 +63,9 @@ class Operations {
   // included. With a credential and the mask bit they hold a capability.
   [[nodiscard]] Outcome<orangefs::Attributes> shown(orangefs::Handle handle, std::uint32_t mask,
                                                     const orangefs::Credential* credential);
-  [[nodiscard]] std::vector<std::uint32_t> place(const orangefs::CreateRequest& body);
+  // The servers of a new file's datafiles; nothing if its layout names an alias that is not there.
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> place(
+      const orangefs::CreateRequest& body);
   [[nodiscard]] bool is_ours(orangefs::Handle handle) const;
   // The reply to an operation that changes nothing.
   Reply ready(orangefs::Response response);

@@ -19,6 +19,9 @@ struct FsConfig {
   struct Alias {
     std::string name;
     std::vector<std::string> addresses;  // "tcp://host:port", one for each zone
+    // All of them as servers know the alias: the words after its name, with commas between them.
+    // The servers in a request's layout are named by this text.
+    std::string text = {};
     bool operator==(const Alias&) const = default;
   };
   // Handles of one server.

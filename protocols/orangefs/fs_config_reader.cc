@@ -190,6 +190,10 @@ void Reader::alias(std::string_view value) {
   FsConfig::Alias alias;
   alias.name = take_word(&value);
   for_each_part(value, [&](std::string_view part) { alias.addresses.emplace_back(part); });
+  while (!value.empty()) {
+    if (!alias.text.empty()) alias.text += ',';  // "a, b" has two then: "a,,b"
+    alias.text += take_word(&value);
+  }
   if (alias.addresses.empty()) return report("Alias needs a name and an address");
   config_.aliases.push_back(std::move(alias));
 }

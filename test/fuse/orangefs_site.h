@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -24,14 +25,17 @@ class OrangefsMountTest : public ::testing::TestWithParam<Servers> {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_mounts(); !why.empty()) GTEST_SKIP() << why;
+    // A second zone, as where proxies are, which this mount does not use.
+    const auto second_zone = [this] { return spare_ports_.emplace_back().number(); };
     if (GetParam() == Servers::embedded) {
-      embedded_.emplace(3);
+      embedded_.emplace(3, "",
+                        std::vector<std::uint16_t>{second_zone(), second_zone(), second_zone()});
       address_ = embedded_->address();
       return;
     }
     const std::optional<std::string> program = OrangefsServers::find();
     if (!program) GTEST_SKIP() << "there is no pvfs2-server (VPFS_ORANGEFS_PREFIX)";
-    real_.emplace(*program);
+    real_.emplace(*program, [&](std::uint16_t /*server*/) { return second_zone(); });
     ASSERT_TRUE(real_->wait_until_ready()) << real_->errors();
     address_ = real_->address();
   }
@@ -45,6 +49,7 @@ class OrangefsMountTest : public ::testing::TestWithParam<Servers> {
   }
 
  private:
+  std::vector<ReservedPort> spare_ports_;
   std::optional<EmbeddedServers> embedded_;
   std::optional<OrangefsServers> real_;
   std::string address_;

@@ -78,7 +78,9 @@ TEST(MountConfig, TakesItsFileSystemAndZone) {
   ASSERT_EQ(config->servers.size(), 2U);
   EXPECT_EQ(config->servers[0].host_port, "127.0.0.1:4431");
   EXPECT_EQ(config->servers[1].host_port, "127.0.0.1:4432");
-  EXPECT_EQ(config->servers[1].address, "tcp-px://127.0.0.1:4432");
+  // Servers compare the servers of a layout with the whole alias, and join its words with commas.
+  EXPECT_EQ(config->servers[0].alias_text, "tcp://127.0.0.1:3431,tcp-px://127.0.0.1:4431");
+  EXPECT_EQ(config->servers[1].alias_text, "tcp://127.0.0.1:3432,,tcp-px://127.0.0.1:4432");
 }
 
 TEST(MountConfig, TakesClientTimeoutsAndRetries) {
