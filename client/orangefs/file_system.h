@@ -26,6 +26,9 @@ struct AttributeChanges {
   std::optional<std::uint32_t> permissions;
   std::optional<std::uint64_t> atime;
   std::optional<std::uint64_t> mtime;
+  // The server's present time instead, which who may write the object may ask for.
+  bool atime_now = false;
+  bool mtime_now = false;
 };
 
 struct FileSystemStatus {

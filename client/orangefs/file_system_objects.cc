@@ -125,10 +125,16 @@ net::Task<Result<void>> FileSystem::set_attributes(orangefs::Handle handle,
   set(changes.permissions, wanted.permissions, orangefs::kAttrPermissions);
   set(changes.atime, wanted.atime, orangefs::kAttrAtime | orangefs::kAttrAtimeSet);
   set(changes.mtime, wanted.mtime, orangefs::kAttrMtime | orangefs::kAttrMtimeSet);
+  // Without the bit of a given time the server takes its own.
+  if (changes.atime_now) wanted.mask |= orangefs::kAttrAtime;
+  if (changes.mtime_now) wanted.mask |= orangefs::kAttrMtime;
+  // Servers do not do that by themselves for a symbolic link.
+  wanted.mask |= orangefs::kAttrCtime;
   const UseAttributes use = [&](const Caches::AttributesPtr& held) -> net::Task<Result<void>> {
     Result<void> set = co_await send(handle, held, body);
     const bool directory = held->type == orangefs::ObjectType::directory;
-    if (set && directory && changes.mtime) set = co_await set_times_of_parts(held, body);
+    const bool new_time = changes.mtime || changes.mtime_now;
+    if (set && directory && new_time) set = co_await set_times_of_parts(held, body);
     co_return set;
   };
   co_return co_await with_attributes(handle, use);

@@ -97,7 +97,8 @@ Outcome<void> Metadata::set_attributes(Handle handle, const Attributes& wanted) 
     if (object->type != ObjectType::symlink) return refuse(EINVAL);
     set_target(*object, wanted.symlink_target);
   }
-  object->ctime = now;
+  // Real servers leave that of a symbolic link unless they are asked.
+  if (object->type != ObjectType::symlink || has(orangefs::kAttrCtime)) object->ctime = now;
 
   ChangeSet changes(store_);
   put_object(changes, handle, *object);

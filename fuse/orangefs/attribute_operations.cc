@@ -1,8 +1,11 @@
 // Operations on attributes, extended ones too.
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,27 +49,34 @@ net::Task<> get_attributes(Call call, orangefs::Handle handle) {
   answer_attributes(call, *object);
 }
 
+// Servers keep seconds since 1970 in 32 bits. Like other file systems of Linux, the mount takes the
+// nearest time that they can keep.
+std::uint64_t time_kept(const timespec& time) {
+  constexpr time_t kLatest = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint64_t>(std::clamp<time_t>(time.tv_sec, 0, kLatest));
+}
+
 client::AttributeChanges changes_of(const struct stat& wanted, int which) {
-  const auto now = static_cast<std::uint64_t>(std::time(nullptr));
   client::AttributeChanges changes;
   if ((which & FUSE_SET_ATTR_UID) != 0) changes.uid = wanted.st_uid;
   if ((which & FUSE_SET_ATTR_GID) != 0) changes.gid = wanted.st_gid;
   if ((which & FUSE_SET_ATTR_MODE) != 0) changes.permissions = wanted.st_mode & kPermissions;
   if ((which & FUSE_SET_ATTR_ATIME_NOW) != 0) {
-    changes.atime = now;
+    changes.atime_now = true;
   } else if ((which & FUSE_SET_ATTR_ATIME) != 0) {
-    changes.atime = static_cast<std::uint64_t>(wanted.st_atim.tv_sec);
+    changes.atime = time_kept(wanted.st_atim);
   }
   if ((which & FUSE_SET_ATTR_MTIME_NOW) != 0) {
-    changes.mtime = now;
+    changes.mtime_now = true;
   } else if ((which & FUSE_SET_ATTR_MTIME) != 0) {
-    changes.mtime = static_cast<std::uint64_t>(wanted.st_mtim.tv_sec);
+    changes.mtime = time_kept(wanted.st_mtim);
   }
   return changes;
 }
 
 bool is_empty(const client::AttributeChanges& changes) {
-  return !changes.uid && !changes.gid && !changes.permissions && !changes.atime && !changes.mtime;
+  return !changes.uid && !changes.gid && !changes.permissions && !changes.atime && !changes.mtime &&
+         !changes.atime_now && !changes.mtime_now;
 }
 
 // In the name of the call until its answer, so that `file` must be closed after that.
@@ -98,9 +108,10 @@ net::Task<> change_attributes(Call& call, OpenFilePtr file, bool is_open, orange
     const Result<void> done = co_await cut(call, file, is_open, size, clears);
     if (!done) co_return call.fail_object(done.error());
     // The servers leave that to the client, as with a write.
-    if (!changes.mtime) changes.mtime = static_cast<std::uint64_t>(std::time(nullptr));
+    if (!changes.mtime && !changes.mtime_now)
+      changes.mtime = static_cast<std::uint64_t>(std::time(nullptr));
   }
-  if (changes.mtime) call.files().objects().forget_write(handle);
+  if (changes.mtime || changes.mtime_now) call.files().objects().forget_write(handle);
   if (!is_empty(changes)) {
     const Result<void> set = co_await call.servers().set_attributes(handle, changes);
     if (!set) co_return call.fail_object(set.error());

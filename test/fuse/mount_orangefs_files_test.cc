@@ -1,6 +1,7 @@
 // Names and attributes on a mounted OrangeFS, embedded or real.
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -18,6 +19,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "test/fuse/mount_site.h"
 #include "test/fuse/orangefs_site.h"
 
 namespace vpfs::test {
@@ -117,6 +119,71 @@ TEST_P(MountOrangefsFiles, AttributesAreWhatTheyWereSetTo) {
     EXPECT_EQ(status.st_mtim.tv_sec, 2'000'000);
     EXPECT_EQ(status.st_size, 5);
   }
+}
+
+TEST_P(MountOrangefsFiles, WhoMayWriteAFileMaySetItsTimesToNow) {
+  const MountProcess mount(settings({"allow_other", "attr_timeout=0"}));
+  fs::permissions(mount.scratch(), fs::perms::all);
+  const auto make = [&](const std::string& name, mode_t mode) {
+    std::string path = mount.path() / name;
+    make_file(path, "text");
+    EXPECT_EQ(problem_of(::chmod(path.c_str(), mode)), 0);
+    const std::array<timespec, 2> old = {timespec{.tv_sec = 1000, .tv_nsec = 0},
+                                         timespec{.tv_sec = 2000, .tv_nsec = 0}};
+    EXPECT_EQ(problem_of(::utimensat(AT_FDCWD, path.c_str(), old.data(), 0)), 0);
+    return path;
+  };
+  const auto set_times = [](const std::string& path, const timespec& time) {
+    return as_user(1001, {}, [&] {
+      const std::array<timespec, 2> times = {time, time};
+      return problem_of(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0));
+    });
+  };
+  const timespec now = {.tv_sec = 0, .tv_nsec = UTIME_NOW};
+  const timespec then = {.tv_sec = 5000, .tv_nsec = 0};
+  const std::string writable = make("writable", 0666);
+  const std::string readable = make("readable", 0644);
+  EXPECT_EQ(set_times(writable, then), EPERM);
+  EXPECT_EQ(set_times(readable, then), EPERM);
+  EXPECT_EQ(set_times(readable, now), EACCES);
+  EXPECT_EQ(status_of(writable).st_mtim.tv_sec, 2000);
+  EXPECT_EQ(set_times(writable, now), 0);
+  EXPECT_NEAR(static_cast<double>(status_of(writable).st_atim.tv_sec),
+              static_cast<double>(std::time(nullptr)), 30);
+  EXPECT_NEAR(static_cast<double>(status_of(writable).st_mtim.tv_sec),
+              static_cast<double>(std::time(nullptr)), 30);
+  EXPECT_EQ(status_of(readable).st_mtim.tv_sec, 2000);
+}
+
+// As with other file systems of Linux.
+TEST_P(MountOrangefsFiles, TimesThatServersCannotKeepBecomeTheNearestOnes) {
+  const MountProcess mount(settings({"allow_other", "attr_timeout=0"}));
+  const std::string path = mount.path() / "file";
+  make_file(path);
+  const auto kept = [&](time_t seconds) {
+    const timespec time = {.tv_sec = seconds, .tv_nsec = 0};
+    const std::array<timespec, 2> times = {time, time};
+    EXPECT_EQ(problem_of(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0)), 0);
+    const struct stat status = status_of(path);
+    EXPECT_EQ(status.st_atim.tv_sec, status.st_mtim.tv_sec);
+    return status.st_mtim.tv_sec;
+  };
+  EXPECT_EQ(kept(-1), 0);
+  EXPECT_EQ(kept(-100'000'000'000), 0);
+  EXPECT_EQ(kept(3'000'000'000), 3'000'000'000);
+  EXPECT_EQ(kept(4'294'967'295), 4'294'967'295);
+  EXPECT_EQ(kept(4'294'967'296), 4'294'967'295);
+  EXPECT_EQ(kept(100'000'000'000), 4'294'967'295);
+}
+
+TEST_P(MountOrangefsFiles, ANewOwnerIsSeenInTheTimeOfALink) {
+  const MountProcess mount(settings({"allow_other", "attr_timeout=0"}));
+  const std::string path = mount.path() / "link";
+  ASSERT_EQ(problem_of(::symlink("nowhere", path.c_str())), 0);
+  const time_t before = status_of(path).st_ctim.tv_sec;
+  ASSERT_TRUE(comes_true([&] { return std::time(nullptr) > before + 1; }));
+  ASSERT_EQ(problem_of(::lchown(path.c_str(), 1001, 1001)), 0);
+  EXPECT_GT(status_of(path).st_ctim.tv_sec, before);
 }
 
 TEST_P(MountOrangefsFiles, AWriteIsSeenInTheTimeOfAFile) {
@@ -344,6 +411,42 @@ TEST_P(MountOrangefsFiles, LieOnTheServersOfTheirLayout) {
   EXPECT_EQ(set_layout(directory + "/on_one", "list:s0"), EPERM);
   EXPECT_EQ(problem_of(::removexattr(directory.c_str(), "user.vpfs.layout")), 0);
   EXPECT_EQ(layout_of(directory), "list:s1");
+}
+
+// Through proxies: the mount connects to the address of its zone, and names servers by all of their
+// addresses.
+TEST_P(MountOrangefsFiles, LieOnTheServersOfTheirLayoutThroughProxiesToo) {
+  const MountSite site(GetParam() == Servers::real ? Backend::real : Backend::embedded,
+                       MountSite::Faults::of_proxy);
+  for (const char* const layout : {"list:s0", "local", "affinity:1", "disperse"}) {
+    const MountProcess mount(site.settings({"allow_other", std::string("layout=") + layout}));
+    const std::string path = mount.path() / layout;
+    make_file(path, std::string(300'000, 'x'));
+    EXPECT_EQ(read_text(path), std::string(300'000, 'x')) << layout;
+    if (layout == std::string("list:s0")) EXPECT_EQ(layout_of(path), layout);
+  }
+}
+
+// A user's list that recurses, or is long, once ended the mount or kept it busy for seconds.
+TEST_P(MountOrangefsFiles, HostileListsOfNodesDoNotHurtTheMount) {
+  MountProcess mount(settings({"allow_other", "layout=internal"}));
+  const std::string directory = new_directory(mount);
+  std::string brackets;
+  for (int i = 0; i < 43'600; ++i) brackets += "[0]";
+  const std::vector<std::string> lists = {brackets, std::string(100'000, 'a') + "[0-65535]",
+                                          std::string(20'000, 'a') + "[0-4000]", "n[0-999999999]"};
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    const std::string path = directory + "/file" + std::to_string(i);
+    Process touch({"touch", path}, {{"SLURM_JOB_NODELIST", lists[i]}});
+    const auto exit = touch.wait();
+    EXPECT_TRUE(exit && exit->ok()) << touch.errors();
+    EXPECT_TRUE(fs::exists(path));
+  }
+  // A hundredth of what the worst of them took.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_TRUE(mount.process().running());
+  EXPECT_THAT(mount.process().errors(), ::testing::HasSubstr("too many brackets in a word"));
 }
 
 TEST_P(MountOrangefsFiles, OfAJobKeepToItsServers) {
