@@ -162,6 +162,7 @@ constexpr std::array kWords = {
          just<[](MountOptions& to) { to.point.auto_unmount = true; }>},
     Word{"noauto_unmount", false, Source::any,
          just<[](MountOptions& to) { to.point.auto_unmount = false; }>},
+    Word{"stacked", false, Source::any, just<[](MountOptions& to) { to.point.stacked = true; }>},
     Word{"intr", false, Source::any,
          just<[](MountOptions& to) { to.interrupts = Interrupts::all; }>},
     Word{"nointr", false, Source::any,

@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/uio.h>
@@ -31,12 +32,14 @@
 #include "fuse/descriptor.h"
 #include "fuse/direct_io.h"
 #include "fuse/message.h"
+#include "fuse/mount_table.h"
 
 namespace vpfs::fuse {
 namespace {
 
 // FUSE_DIRECT_IO_ALLOW_MMAP of the second word of flags, which <linux/fuse.h> has since Linux 6.6.
 constexpr std::uint32_t kDirectIoMayBeMapped = 1U << 4;
+constexpr std::string_view kOwnType = "fuse.vpfs";
 
 // Where this thread's answers go instead of to the kernel, if not null.
 thread_local std::vector<std::byte>* captured = nullptr;
@@ -113,9 +116,20 @@ int look_at(const std::string& directory, struct stat& there) {
     if (::stat(directory.c_str(), &there) == 0 && ::statfs(directory.c_str(), &ignored) == 0) {
       return 0;
     }
-    if (errno != ENOTCONN || tries == kTries) return errno;
+    const bool is_dead = errno == ENOTCONN || errno == ECONNABORTED;
+    if (!is_dead || tries == kTries) return errno;
     (void)::poll(nullptr, 0, kBetween);
   }
+}
+
+// Whether the last of two opposite words is the first one.
+bool is_asked_for(const std::vector<std::string>& words, std::string_view word,
+                  std::string_view opposite) {
+  bool is = false;
+  for (const std::string& each : words) {
+    if (each == word || each == opposite) is = each == word;
+  }
+  return is;
 }
 
 // A process that does not wait for its writes can have this many of them held, and each keeps its
@@ -163,7 +177,7 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   };
   struct stat there = {};
   if (const int number = look_at(options.directory, there); number != 0) {
-    if (number == ENOTCONN) {
+    if (number == ENOTCONN || number == ECONNABORTED) {
       return problem(
           "another mount is there whose program has died; unmount it with "
           "\"fusermount3 -u\" or \"umount\"");
@@ -171,6 +185,11 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
     return problem(error_text(number));
   }
   if (!S_ISDIR(there.st_mode)) return problem("it is not a directory");
+  if (!options.stacked && type_mounted_at(options.directory) == kOwnType) {
+    return problem(
+        "a vpfs-mount is there already; unmount it first, or give -o stacked to mount on top of "
+        "it");
+  }
   std::unique_ptr<MountPoint> mount(new MountPoint(options, operations, owner));
   last_words.clear();
   mount->session_ = new_session(mount->arguments_, operations, owner);
@@ -185,7 +204,33 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   mount->first_ = Descriptor(::fcntl(fuse_session_fd(mount->session_), F_DUPFD_CLOEXEC, 0));
   if (Result<void> greeted = mount->greet(); !greeted) return problem(greeted.error().message);
   mount->read_ahead_far(options.read_ahead);
+  if (Result<void> allowed = mount->allow_suid_and_devices(options); !allowed) {
+    return problem(allowed.error().message);
+  }
   return mount;
+}
+
+// With auto_unmount libfuse mounts through fusermount3, without passing "suid" and "dev" on.
+Result<void> MountPoint::allow_suid_and_devices(const Options& options) {
+  const auto has = [&](std::string_view word, std::string_view opposite) {
+    return is_asked_for(options.others, word, opposite);
+  };
+  const bool suid = has("suid", "nosuid");
+  const bool dev = has("dev", "nodev");
+  if (!suid && !dev) return {};
+  if (::geteuid() != 0) {
+    return fail(fmt::format("-o {}: only root may mount with it", suid ? "suid" : "dev"));
+  }
+  unsigned long flags = MS_REMOUNT | MS_BIND;
+  if (!suid) flags |= MS_NOSUID;
+  if (!dev) flags |= MS_NODEV;
+  if (options.read_only) flags |= MS_RDONLY;
+  if (has("noexec", "exec")) flags |= MS_NOEXEC;
+  if (has("noatime", "atime")) flags |= MS_NOATIME;
+  if (::mount(nullptr, options.directory.c_str(), nullptr, flags, nullptr) != 0) {
+    return fail(fmt::format("-o {}: {}", suid ? "suid" : "dev", error_text(errno)));
+  }
+  return {};
 }
 
 // Before anything else the kernel says what it can do, on the first descriptor. libfuse answers,

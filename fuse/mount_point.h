@@ -25,7 +25,9 @@ class MountPoint {
     bool read_only = false;
     // The mount goes when this process does, however it ends.
     bool auto_unmount = true;
-    std::size_t read_ahead = kLargestIo;   // of the kernel, if root mounts
+    std::size_t read_ahead = kLargestIo;  // of the kernel, if root mounts
+    // On top of another mount of vpfs-mount at the directory. Without it that is an error.
+    bool stacked = false;
     std::vector<std::string> others = {};  // for the kernel: "nosuid", "dev", ...
   };
 
@@ -56,6 +58,7 @@ class MountPoint {
   [[nodiscard]] Result<std::unique_ptr<Channel>> new_channel(Descriptor descriptor);
   [[nodiscard]] std::vector<std::byte> answer_greeting(Channel& channel);
   void read_ahead_far(std::size_t size);
+  [[nodiscard]] Result<void> allow_suid_and_devices(const Options& options);
 
   std::string directory_;
   const fuse_lowlevel_ops& operations_;

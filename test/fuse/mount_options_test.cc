@@ -22,6 +22,7 @@ TEST(MountOptions, NeedNothingButASourceAndADirectory) {
   EXPECT_EQ(options->point.directory, "/mnt");
   EXPECT_FALSE(options->point.allow_other);
   EXPECT_TRUE(options->point.auto_unmount);
+  EXPECT_FALSE(options->point.stacked);
   EXPECT_FALSE(options->jobs.always);
   EXPECT_EQ(options->interrupts, Interrupts::of_dying);
 }
@@ -30,7 +31,7 @@ TEST(MountOptions, AreListsThatMayBeGivenSeveralTimes) {
   const auto options = parse_mount_options(
       "posix:/data", "/mnt",
       {"allow_other,config=/etc/a.yaml,jobid=42", "attr_timeout=2.5,entry_timeout=100 ms,intr",
-       "control=/run/x.sock,job_variables=A:B,threads=8,noacl,ro,noexec,noauto_unmount"});
+       "control=/run/x.sock,job_variables=A:B,threads=8,noacl,ro,noexec,noauto_unmount,stacked"});
   ASSERT_TRUE(options) << options.error().message;
   EXPECT_TRUE(options->point.allow_other);
   EXPECT_EQ(options->config, "/etc/a.yaml");
@@ -44,6 +45,7 @@ TEST(MountOptions, AreListsThatMayBeGivenSeveralTimes) {
   EXPECT_FALSE(options->acl);
   EXPECT_TRUE(options->point.read_only);
   EXPECT_FALSE(options->point.auto_unmount);
+  EXPECT_TRUE(options->point.stacked);
   EXPECT_THAT(options->point.others, ElementsAre("noexec"));
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -120,6 +122,8 @@ as_user fusermount3 -u {scratch}/mount
 grep -q {scratch}/mount /proc/self/mountinfo && exit 1
 # Not over what is not his, and not for all unless /etc/fuse.conf allows it.
 as_user {vpfs-mount} "$source" {scratch}/of_root 2>&1 && exit 1
+as_user {vpfs-mount} "$source" {scratch}/mount -o suid 2>&1 && exit 1
+grep -q {scratch}/mount /proc/self/mountinfo && exit 1
 echo "end of $source"
 )");
   if (ended.code == 77) GTEST_SKIP() << "an ordinary user cannot mount here: " << ended.text;
@@ -129,6 +133,7 @@ echo "end of $source"
   EXPECT_THAT(ended.text, HasSubstr("mode 444, 1288895 bytes\nmode 0, 10 bytes\n"));
   EXPECT_THAT(ended.text, HasSubstr("vpfs-mount: cannot mount at " +
                                     (scratch.path() / "of_root").string() + ":"));
+  EXPECT_THAT(ended.text, HasSubstr("-o suid: only root may mount with it"));
   EXPECT_THAT(ended.text, HasSubstr("end of " + source));
   // What he wrote is his on the servers too.
   if (!is_orangefs()) return;
@@ -230,16 +235,38 @@ TEST_P(MountStart, MistakesGetOneClearLineAndLeaveNothingBehind) {
   EXPECT_THAT(mistake({source, path, "-o", "layout=list:s9"}, 1), HasSubstr("s9"));
 }
 
-TEST_P(MountStart, ASecondMountAtOnePlaceIsOnTopOfTheFirst) {
+TEST_P(MountStart, ASecondMountAtOnePlaceIsRefusedUnlessAskedFor) {
   const MountSite site(GetParam());
   MountProcess first(site.settings());
   std::ofstream(first.path() / "file") << "text";
-  const Ended second = vpfs_mount({site.source(), first.path(), "-o", "allow_other"});
+  const Ended refused = vpfs_mount({site.source(), first.path(), "-o", "allow_other"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.text, HasSubstr("a vpfs-mount is there already; unmount it first, or give -o "
+                                      "stacked"));
+  EXPECT_EQ(read_text(first.path() / "file"), "text");
+  const Ended second = vpfs_mount({site.source(), first.path(), "-o", "allow_other,stacked"});
   EXPECT_EQ(second.code, 0) << second.text;
   EXPECT_EQ(read_text(first.path() / "file"), "text");
   EXPECT_EQ(run({"fusermount3", "-u", first.path()}).code, 0);
   EXPECT_TRUE(first.is_mounted()) << "only the second one is gone";
   EXPECT_EQ(read_text(first.path() / "file"), "text");
+}
+
+TEST_P(MountStart, SetUserIdProgramsAndDevicesAreThereIfAskedFor) {
+  const MountSite site(GetParam());
+  const auto flags = [&](const std::string& options) {
+    const MountProcess mount(site.settings({"allow_other", options}));
+    struct statvfs status = {};
+    EXPECT_EQ(::statvfs(mount.path().c_str(), &status), 0);
+    return status.f_flag & (ST_NOSUID | ST_NODEV | ST_NOEXEC);
+  };
+  for (const std::string unmount : {"auto_unmount,", "noauto_unmount,"}) {
+    EXPECT_EQ(flags(unmount + "rw"), ST_NOSUID | ST_NODEV);
+    EXPECT_EQ(flags(unmount + "suid"), ST_NODEV);
+    EXPECT_EQ(flags(unmount + "dev,noexec"), ST_NOSUID | ST_NOEXEC);
+    EXPECT_EQ(flags(unmount + "suid,dev"), 0U);
+    EXPECT_EQ(flags(unmount + "suid,dev,nosuid,nodev"), ST_NOSUID | ST_NODEV);
+  }
 }
 
 TEST_P(MountStart, WhatIsBusyIsNotUnmounted) {
@@ -278,6 +305,37 @@ TEST_P(MountStart, PlacesMayBeRelative) {
   EXPECT_EQ(read_text(scratch.path() / "mount/file"), "text");
   EXPECT_EQ(run({"fusermount3", "-u", "mount"}, scratch.path()).code, 0);
   EXPECT_FALSE(is_mounted(scratch.path() / "mount"));
+}
+
+// --- the guide ---
+
+// The indented lines from the one that begins with `first` to the next one that is empty.
+std::string example_in(const std::string& guide, const std::string& first) {
+  constexpr std::string_view kIndent = "    ";
+  std::string text;
+  bool inside = false;
+  std::istringstream lines(guide);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(std::string(kIndent) + first)) inside = true;
+    if (inside && !line.starts_with(kIndent)) break;
+    if (inside) text += line.substr(kIndent.size()) + "\n";
+  }
+  return text;
+}
+
+TEST(MountGuide, HasRulesThatAreAConfigurationAsTheyAre) {
+  const TemporaryDirectory scratch;
+  const std::string example =
+      example_in(read_text(source("docs/mount-orangefs.md")), "virtual_pfs:");
+  EXPECT_THAT(example, HasSubstr("rules:"));
+  const Ended checked =
+      run({program("vpfs-proxy"), "--check-config", "--config",
+           scratch.write("proxy.yaml",
+                         "proxy: {listen: 127.0.0.1:4334, upstream: 127.0.0.1:3334, "
+                         "protocol: orangefs}\n" +
+                             example)});
+  EXPECT_EQ(checked.code, 0) << checked.text;
+  EXPECT_THAT(checked.text, Not(HasSubstr("warning")));
 }
 
 // --- a coordinator ---
