@@ -43,7 +43,7 @@ TEST_F(ProxyLog, StartSaysWhatTheProxyDoes) {
   EXPECT_TRUE(proxy.logs("vpfs-proxy info: version 0."));
   EXPECT_TRUE(proxy.logs("info: listens at 127.0.0.1:"));
   EXPECT_TRUE(proxy.logs("info: policy sfq, 16 requests at the data server at once"));
-  EXPECT_TRUE(proxy.logs("info: 0 rules, 1 declared virtual PFS"));
+  EXPECT_TRUE(proxy.logs("info: 0 rules and the default, 1 declared virtual PFS"));
 }
 
 TEST_F(ProxyLog, ReloadSaysWhatItChanged) {
