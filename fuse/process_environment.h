@@ -12,7 +12,8 @@
 namespace vpfs::fuse {
 
 // Environments are as long as their owners make them, and reading one takes time from other users.
-inline constexpr std::size_t kMostEnvironment = 128 * 1024;
+// Linux lets one variable have 128 KiB.
+inline constexpr std::size_t kMostEnvironment = 256 * 1024;
 
 // The environment that a process was started with: "NAME=VALUE" texts, each ended by a NUL. Of one
 // that is longer than kMostEnvironment, the texts that end within that. "": the process is gone or

@@ -258,13 +258,13 @@ TEST_P(MountStart, SetUserIdProgramsAndDevicesAreThereIfAskedFor) {
     const MountProcess mount(site.settings({"allow_other", options}));
     struct statvfs status = {};
     EXPECT_EQ(::statvfs(mount.path().c_str(), &status), 0);
-    return status.f_flag & (ST_NOSUID | ST_NODEV | ST_NOEXEC);
+    return static_cast<int>(status.f_flag) & (ST_NOSUID | ST_NODEV | ST_NOEXEC);
   };
   for (const std::string unmount : {"auto_unmount,", "noauto_unmount,"}) {
     EXPECT_EQ(flags(unmount + "rw"), ST_NOSUID | ST_NODEV);
     EXPECT_EQ(flags(unmount + "suid"), ST_NODEV);
     EXPECT_EQ(flags(unmount + "dev,noexec"), ST_NOSUID | ST_NOEXEC);
-    EXPECT_EQ(flags(unmount + "suid,dev"), 0U);
+    EXPECT_EQ(flags(unmount + "suid,dev"), 0);
     EXPECT_EQ(flags(unmount + "suid,dev,nosuid,nodev"), ST_NOSUID | ST_NODEV);
   }
 }
