@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schedulers/anticipation_settings.h"
+#include "schedulers/claim_bound.h"
 #include "schedulers/flow_heap.h"
 #include "schedulers/keep_controller.h"
 #include "schedulers/start_tag.h"
@@ -34,7 +35,6 @@ class Anticipation {
   static constexpr Tag kMostBehind = 16;
   // How much more than its weight's part a claim may bring, in requests as large as any lately.
   static constexpr Cost kMostClaim = 64;
-  static constexpr Tag kMostStep = StartTag::kRebaseAt / 4 / kMostBehind;
 
   explicit Anticipation(const AnticipationSettings& settings)
       : keeps_(settings.max_loss > 0), controller_(settings.max_loss) {}
@@ -59,8 +59,7 @@ class Anticipation {
     Row& row = rows_[flow];
     row.think.sent(controller_.time_of(at_server_), now);
     at_server_ += cost;
-    step_ = amount > step_ ? amount : step_ - (step_ - amount) / 1024;
-    largest_ = cost > largest_ ? cost : largest_ - (largest_ - cost) / 1024;
+    bound_.sent(cost, amount);
   }
   struct Done {
     Cost cost = 0;
@@ -101,10 +100,7 @@ class Anticipation {
   }
 
   // The most that a flow of this weight may be behind v when it comes back.
-  [[nodiscard]] Tag most_behind(const StartTag& of) const {
-    return std::min(kMostBehind * std::min(step_, kMostStep),
-                    of.amount_of(std::min(kMostClaim * largest_, kMaxCost)));
-  }
+  [[nodiscard]] Tag most_behind(const StartTag& of) const { return bound_.most(of); }
 
   // Whether somebody may be expected that has a smaller tag than `tag`, the smallest queued one.
   [[nodiscard]] bool is_before(Tag tag) const {
@@ -159,8 +155,7 @@ class Anticipation {
   std::vector<Row> rows_;
   FlowHeap expected_;   // by the start tag of the next request
   Cost at_server_ = 0;  // of all requests that are outstanding
-  Tag step_ = 0;        // the largest cost / weight lately
-  Cost largest_ = 0;    // the largest cost lately
+  ClaimBound bound_ = {kMostBehind, kMostClaim};
   std::uint32_t kept_for_ = kNobody;
   TimePoint kept_since_ = {};
   Duration kept_in_all_ = {};

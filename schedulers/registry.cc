@@ -39,12 +39,13 @@ std::vector<std::string_view> scheduler_names(PolicyKinds among) {
 }
 
 std::unique_ptr<Scheduler> make_scheduler(const PolicyKind& policy,
-                                          const SchedulerSettings& settings, RateLimits* shared) {
+                                          const SchedulerSettings& settings, RateLimits* shared,
+                                          Scheduler::TotalServices* totals) {
   const auto make = [&](RateLimits& limits, Scheduler::Part part) {
     return policy.make(settings, limits, part);
   };
   return std::make_unique<Scheduler>(make, settings.depth, settings.auto_depth, settings.classes,
-                                     shared);
+                                     shared, totals);
 }
 
 Result<std::unique_ptr<Scheduler>> make_scheduler(std::string_view name,

@@ -22,11 +22,13 @@ using PolicyKinds = std::span<const PolicyKind* const>;
 // The names that configurations use: "fifo", "sfq", ...
 [[nodiscard]] std::vector<std::string_view> scheduler_names(PolicyKinds among = known_policies());
 
-// `shared`: see Scheduler. Policies without rates, and those that make their own rates or promises
-// (`adaptbf`, `edf`), ignore it.
+// `shared`, `totals`: see Scheduler. Policies without rates, and those that make their own rates or
+// promises
+// (`adaptbf`, `edf`), ignore the limits; those that do not count service elsewhere, the totals.
 [[nodiscard]] std::unique_ptr<Scheduler> make_scheduler(const PolicyKind& policy,
                                                         const SchedulerSettings& settings,
-                                                        RateLimits* shared = nullptr);
+                                                        RateLimits* shared = nullptr,
+                                                        Scheduler::TotalServices* totals = nullptr);
 // Looks the name up in known_policies(). An unknown name is an error that lists the known ones.
 [[nodiscard]] Result<std::unique_ptr<Scheduler>> make_scheduler(std::string_view name,
                                                                 const SchedulerSettings& settings,

@@ -15,7 +15,7 @@ std::uint64_t Scheduler::Part::of_whole(std::uint64_t whole) const {
 
 Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
                      std::optional<AutoDepth> auto_depth, TrafficClasses classes,
-                     RateLimits* shared)
+                     RateLimits* shared, TotalServices* totals)
     : gate_(depth),
       own_limits_(shared == nullptr ? std::make_unique<RateLimits>() : nullptr),
       limits_(shared == nullptr ? *own_limits_ : *shared),
@@ -28,7 +28,8 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
     gate_.set_requests(controller_->depth());
   }
   if (settings_.mode == TrafficClasses::Mode::none || settings_.classes.size() < 2) {
-    add_class(make_policy(limits_, {.user = user_}), 1);
+    add_class(make_policy(limits_, {.user = user_, .total = totals ? &totals->front() : nullptr}),
+              1);
     return;
   }
   limits_.share();
@@ -38,6 +39,7 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
   for (const TrafficClasses::Class& each : settings_.classes) {
     Part part = {.user = user_};
     if (!strict) part = {.share = each.share, .of = sum, .user = user_};
+    if (totals != nullptr) part.total = &(*totals)[classes_.size()];
     add_class(make_policy(limits_, part), each.share);
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,7 @@
 #include "schedulers/policy.h"
 #include "schedulers/rate_limits.h"
 #include "schedulers/start_tag.h"
+#include "schedulers/total_service.h"
 
 namespace vpfs {
 
@@ -62,17 +64,23 @@ class Scheduler {
     std::uint32_t share = 1;
     std::uint32_t of = 1;
     RateLimits::User user = 0;  // of the limits
+    // Of the traffic class, with the other schedulers of the data server; nullptr: there are none.
+    TotalService* total = nullptr;
 
     // This part's share of a property of the whole data server. Only zero gives zero.
     [[nodiscard]] std::uint64_t of_whole(std::uint64_t whole) const;
   };
   using MakePolicy = std::function<std::unique_ptr<Policy>(RateLimits& limits, Part part)>;
 
+  // One for each traffic class.
+  using TotalServices = std::array<TotalService, TrafficClasses::kMost>;
+
   // `shared`, if given, holds the limits of the flows for all schedulers on it. It outlives the
   // scheduler. A scheduler that ends before the others has nothing queued. Every scheduler is given
-  // every share.
+  // every share. `totals`, if given, outlives the scheduler too. With a policy that counts service
+  // elsewhere, its schedulers share by what each flow gets from all of them.
   Scheduler(const MakePolicy& make_policy, Depth depth, std::optional<AutoDepth> auto_depth,
-            TrafficClasses classes, RateLimits* shared = nullptr);
+            TrafficClasses classes, RateLimits* shared = nullptr, TotalServices* totals = nullptr);
   ~Scheduler() { limits_.leave(user_); }
   Scheduler(const Scheduler&) = delete;  // policies refer to its limits
   Scheduler& operator=(const Scheduler&) = delete;

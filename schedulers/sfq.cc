@@ -13,7 +13,8 @@ __extension__ using Wide = unsigned __int128;
 
 std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits& limits,
                              Scheduler::Part part) {
-  return std::make_unique<Sfq>(limits, part.user, settings.own.of<AnticipationSettings>());
+  return std::make_unique<Sfq>(limits, part.user, settings.own.of<AnticipationSettings>(),
+                               part.total);
 }
 
 }  // namespace
@@ -39,8 +40,9 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   const auto index = std::to_underlying(app);
   if (flows_.grow(app)) {
     ready_.grow(flows_.size());
-    if (!debts_.empty()) grow_debts();
+    if (!debts_.empty() || total_ != nullptr) grow_debts();
     if (anticipation_) anticipation_->grow(flows_.size());
+    grow_siblings();
   }
   Flow& flow = flows_[index];
   take_out(index);
@@ -64,7 +66,8 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
     return {};
   }
   // v may have passed it where a limit held it back. A claim stays, as far as the weight lets it.
-  flow.tag = std::max(flow.tag, tag_of_first(flow, anticipation_ && !had_limit));
+  const Tag most = most_behind(flow, anticipation_ && !had_limit, total_ != nullptr);
+  flow.tag = std::max(flow.tag, tag_of_first(flow, most));
   place(index, now);
   return {};
 }
@@ -90,6 +93,7 @@ void Sfq::remove(AppId app, TimePoint now) {
   if (index < flows_.size()) flows_[index].in_debt = false;
   if (anticipation_) anticipation_->remove(index, now);
   if (index < debts_.size()) debts_[index] = {};
+  if (index < seen_.size()) seen_[index].served = (*total_)[index].served;
   (void)set_share(app, {}, now);
   Flow& flow = flows_[index];
   if (flow.queue.empty()) {
@@ -102,9 +106,14 @@ void Sfq::remove(AppId app, TimePoint now) {
 
 void Sfq::enqueue(IoRequest& request, TimePoint now) {
   VPFS_ASSERT(request.cost >= 1 && request.cost <= kMaxCost);
+  end_busy_period_of_all();
   Flow& flow = flows_.of(request);
   request.tag = flow.next_amount(request.cost);
   const Joined joined = flows_.push_back(flow, request);
+  if (total_ != nullptr) {
+    total_->arrived(std::to_underlying(request.app), now);
+    siblings_bound_.sent(request.cost, request.tag);
+  }
   const bool as_expected =
       anticipation_ &&
       anticipation_->arrived(std::to_underlying(request.app),
@@ -126,17 +135,19 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
     Minimum& minimum = minimums_[std::to_underlying(request.app)];
     minimum.due = std::max(minimum.due, request.arrival);
   }
+  const bool from_siblings =
+      total_ != nullptr && comes_from_siblings(flow, std::to_underlying(request.app), now);
   if (flow.tag <= virtual_time_) {
-    flow.tag = tag_of_first(flow, as_expected);
+    flow.tag = tag_of_first(flow, most_behind(flow, as_expected, from_siblings));
     flow.in_debt = false;
   }
   begin_head(flow, std::to_underlying(request.app), now);
   place(std::to_underlying(request.app), now);
 }
 
-Sfq::Tag Sfq::tag_of_first(const Flow& flow, bool as_expected) const {
-  if (!as_expected || flow.has_limit || flow.has_min) return virtual_time_;
-  const Tag least = StartTag::subtract_to_zero(virtual_time_, anticipation_->most_behind(flow));
+Sfq::Tag Sfq::tag_of_first(const Flow& flow, Tag most_behind) const {
+  if (most_behind == 0 || flow.has_limit || flow.has_min) return virtual_time_;
+  const Tag least = StartTag::subtract_to_zero(virtual_time_, most_behind);
   return std::max({flow.tag, least, idle_time_});
 }
 
@@ -230,6 +241,7 @@ Policy::Head Sfq::head(TimePoint now) {
       return {.until = limited_.empty() ? kNever : time_of(limited_.top_tag())};
     }
     const std::uint32_t index = by_reservation_ ? reserved_.top() : ready_.top();
+    if (total_ != nullptr && catch_up(index, now)) continue;
     if (anticipation_) {
       const TimePoint until = by_reservation_ ? TimePoint::min() : slot_kept_until(now);
       if (until > now) {
@@ -255,6 +267,7 @@ TimePoint Sfq::next_change() const {
 TimePoint Sfq::slot_kept_until(TimePoint now) {
   while (anticipation_->is_before(ready_.top_tag())) {
     const std::uint32_t next = anticipation_->next();
+    if (total_ != nullptr && catch_up(next, now)) continue;
     const TimePoint until = anticipation_->keep_until(
         flows_[next].account.outstanding, static_cast<std::uint32_t>(outstanding_), now);
     if (until == TimePoint::min()) continue;
@@ -297,14 +310,16 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
     // claim on it.
     if (flow.has_min && start > virtual_time_ + request.tag) idle_time_ = start;
     // A flow that came back as expected may be behind.
-    virtual_time_ = anticipation_ ? std::max(virtual_time_, start) : start;
+    virtual_time_ = std::max(virtual_time_, start);
     if (flow.in_debt) {
       debts_[index].owed = StartTag::subtract_to_zero(flow.tag, virtual_time_);
       flow.in_debt = debts_[index].owed > 0;
     }
     flow.tag += request.tag;
-    if (index < debts_.size()) charge_in_advance(flow, index, request);
+    const bool counts = total_ == nullptr ? index < debts_.size() : debts_[index].counts;
+    if (counts) charge_in_advance(flow, index, request);
   }
+  tell_siblings(index, request.tag);
   // An idle moment does not pay a debt.
   largest_finish_ = std::max(largest_finish_, flow.in_debt ? tag_without_debt(index) : flow.tag);
   if (flow.queue.empty()) {
@@ -331,6 +346,7 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
   Flow& flow = flows_.of(request);
   flow.account.completed();
   --outstanding_;
+  if (total_ != nullptr) total_->left(std::to_underlying(request.app), 1, now);
   if (cost < request.cost) {
     const Cost not_done = request.cost - cost;
     give_back(flow, std::to_underlying(request.app),
@@ -353,6 +369,10 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
 
 void Sfq::give_back(Flow& flow, std::uint32_t index, Tag amount) {
   flow.give_back(amount, virtual_time_, !flow.queue.empty());
+  if (total_ != nullptr) {
+    total_->gave_back(index, amount);
+    seen_[index].served -= amount;
+  }
   if (ready_.contains(index)) tag_has_changed(index);
 }
 
@@ -371,7 +391,8 @@ Sfq::Tag Sfq::move_ahead(Flow& flow, Tag by, Tag latest) {
 void Sfq::charge_more(const IoRequest& request, Cost cost) {
   const auto index = std::to_underlying(request.app);
   Flow& flow = flows_[index];
-  (void)move_ahead(flow, flow.next_amount(std::min(cost, kMaxCost)), ahead(flow, kMaxCost));
+  tell_siblings(
+      index, move_ahead(flow, flow.next_amount(std::min(cost, kMaxCost)), ahead(flow, kMaxCost)));
   if (ready_.contains(index)) tag_has_changed(index);
   expect_by_new_tag(index);
 }
@@ -380,6 +401,7 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
   Flow& flow = flows_.of(request);
   const bool was_head = flows_.withdraw(flow, request, now);
   const auto index = std::to_underlying(request.app);
+  if (total_ != nullptr) total_->left(index, 1, now);
   if (flow.queue.empty()) {
     flow.end_backlog();
     take_out(index);
@@ -394,14 +416,18 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
 }
 
 void Sfq::end_busy_period_if_idle() {
-  if (flows_.queued() != 0 || outstanding_ != 0) return;
+  if (total_ != nullptr || flows_.queued() != 0 || outstanding_ != 0) return;
+  end_busy_period();
+}
+
+void Sfq::end_busy_period() {
   virtual_time_ = std::max(virtual_time_, largest_finish_);
   idle_time_ = virtual_time_;
   if (virtual_time_ > StartTag::kRebaseAt) rebase();
 }
 
 void Sfq::rebase() {
-  // Flows that came back as expected may be behind v; then only what all are beyond is taken off.
+  // Flows that came back may be behind v; then only what all are beyond is taken off.
   const Tag base = ready_.empty() ? virtual_time_ : std::min(virtual_time_, ready_.top_tag());
   for (Flow& flow : flows_) flow.rebase(base);
   ready_.subtract(base);

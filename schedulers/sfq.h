@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "schedulers/anticipation.h"
+#include "schedulers/claim_bound.h"
 #include "schedulers/divider.h"
 #include "schedulers/flow_heap.h"
 #include "schedulers/flow_table.h"
@@ -12,6 +13,7 @@
 #include "schedulers/policy_kind.h"
 #include "schedulers/rate_limits.h"
 #include "schedulers/start_tag.h"
+#include "schedulers/total_service.h"
 
 namespace vpfs {
 
@@ -73,6 +75,14 @@ namespace vpfs {
 // kMostReports of the largest of the last reports. Where totals can be fair, each report is paid
 // before the next one comes.
 //
+// Siblings, the other schedulers of the data server, tell what they send through a TotalService. It
+// moves a flow's tag as service elsewhere does, when the flow comes to the top of the order, is
+// sent, or comes back; meanwhile its entry is too early, never too late but for what requests did
+// less than they were charged. A flow that comes back from siblings goes on from its tag, at most
+// the bound of siblings_bound_ behind v, and may be as much ahead: it lost its turns here, or had
+// more than its share, since its requests were there. An idle moment ends claims only if all
+// siblings have it.
+//
 // Anticipation, if it is on: a flow that is trusted to come back soon goes on from its last finish
 // tag, at most Anticipation::most_behind() behind v, and slots may be kept for it. Flows with a
 // limit or a minimum are as without.
@@ -84,6 +94,8 @@ namespace vpfs {
 // happens every seven minutes.
 class Sfq final : public Policy {
  public:
+  using Tag = StartTag::Tag;
+
   static const PolicyKind kKind;
 
   // How far a minimum may put a flow behind in the order by weight. This is far more than a minimum
@@ -93,13 +105,20 @@ class Sfq final : public Policy {
   static constexpr Duration kMostDebt = std::chrono::seconds(1);
   // How many reports of service elsewhere a debt may be.
   static constexpr Cost kMostReports = 4;
+  // The bound of what siblings do to a tag (ClaimBound).
+  static constexpr Tag kSiblingSteps = 64;
+  static constexpr Cost kSiblingRequests = 256;
 
-  // `limits` outlives the policy; another one of the same flows may use them too.
+  // `limits` outlives the policy; another one of the same flows may use them too. So does `total`,
+  // if it is given.
   explicit Sfq(RateLimits& limits, RateLimits::User user = 0,
-               const AnticipationSettings& anticipation = {})
-      : limits_(limits), user_(user) {
+               const AnticipationSettings& anticipation = {}, TotalService* total = nullptr)
+      : limits_(limits), user_(user), total_(total) {
     if (anticipation.on) anticipation_.emplace(anticipation);
   }
+  ~Sfq() override;
+  Sfq(const Sfq&) = delete;
+  Sfq& operator=(const Sfq&) = delete;
 
   void enqueue(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Head head(TimePoint now) override;
@@ -135,8 +154,6 @@ class Sfq final : public Policy {
   }
 
  private:
-  using Tag = StartTag::Tag;
-
   struct alignas(64) Flow : FlowQueue, StartTag {
     bool has_limit = false;
     bool has_min = false;
@@ -203,7 +220,12 @@ class Sfq final : public Policy {
   }
   void tell_backlog(Flow& flow, std::uint32_t index, TimePoint now);
   // The start tag of a request that finds nothing of its flow queued and nothing owed to it.
-  [[nodiscard]] Tag tag_of_first(const Flow& flow, bool as_expected) const;
+  [[nodiscard]] Tag tag_of_first(const Flow& flow, Tag most_behind) const;
+  // How far behind v a flow may be that came back as expected, or from siblings.
+  [[nodiscard]] Tag most_behind(const Flow& flow, bool as_expected, bool from_siblings) const {
+    const Tag most = as_expected ? anticipation_->most_behind(flow) : 0;
+    return from_siblings ? std::max(most, siblings_bound_.most(flow)) : most;
+  }
   // Until when a slot is kept for a flow that would go before all that are ready; a time not after
   // `now`: none is.
   [[nodiscard]] TimePoint slot_kept_until(TimePoint now);
@@ -233,7 +255,27 @@ class Sfq final : public Policy {
   void grow_debts();
   static Tag move_ahead(Flow& flow, Tag by, Tag latest);
   void give_back(Flow& flow, std::uint32_t index, Tag amount);
+  // The flow's debt has changed.
+  void settle_debt(Flow& flow, std::uint32_t index, TimePoint now);
   void end_busy_period_if_idle();
+  void end_busy_period();
+  void grow_siblings();
+  // Ends the busy period if all siblings were idle since.
+  void end_busy_period_of_all();
+  // Whether the flow has requests at siblings.
+  [[nodiscard]] bool is_at_siblings(const Flow& flow, std::uint32_t index) const {
+    return (*total_)[index].present > flow.account.queued + flow.account.outstanding;
+  }
+  // The first request in its queue has come. Whether it was, or is, at siblings meanwhile.
+  [[nodiscard]] bool comes_from_siblings(const Flow& flow, std::uint32_t index, TimePoint now);
+  // Moves the tag by what siblings have sent since. False: nothing.
+  bool catch_up(std::uint32_t index, TimePoint now);
+  // The tag has moved by service here.
+  void tell_siblings(std::uint32_t index, Tag amount) {
+    if (total_ == nullptr) return;
+    total_->served(index, amount);
+    seen_[index].served += amount;
+  }
   void rebase();
 
   RateLimits& limits_;
@@ -246,6 +288,15 @@ class Sfq final : public Policy {
   FlowHeap reserved_;  // backlogged flows with a minimum, by R, but not before their limit
   FlowHeap indebted_;  // flows of ready_ that a debt holds, by its end
   std::optional<Anticipation> anticipation_;  // nothing: it is off
+  TotalService* total_;                       // with siblings; nullptr: it has none
+  // What is known of the flow's row of total_.
+  struct Seen {
+    Tag served = 0;
+    std::uint32_t returns = 0;
+  };
+  std::vector<Seen> seen_;
+  ClaimBound siblings_bound_ = {kSiblingSteps, kSiblingRequests};
+  std::uint64_t idle_moments_ = 0;
   Tag virtual_time_ = 0;
   Tag idle_time_ = 0;  // v when nothing was queued or outstanding last
   Tag largest_finish_ = 0;

@@ -45,6 +45,7 @@ void Sfq::grow_debts() {
 
 void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) {
   if (debts_.empty()) grow_debts();
+  end_busy_period_of_all();
   const auto index = std::to_underlying(app);
   Flow& flow = flows_[index];
   Debt& debt = debts_[index];
@@ -55,7 +56,9 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
   // soon.
   const bool may_claim =
       anticipation_ && (has_head || anticipation_->may_return(index, now)) && !flow.has_limit;
-  flow.tag = std::max(flow.tag, tag_of_first(flow, may_claim));
+  const bool at_siblings =
+      total_ != nullptr && (has_head || is_at_siblings(flow, index)) && !flow.has_limit;
+  flow.tag = std::max(flow.tag, tag_of_first(flow, most_behind(flow, may_claim, at_siblings)));
   // Service elsewhere takes from the claim first.
   const Tag claim = StartTag::subtract_to_zero(virtual_time_, flow.tag);
   const Tag all = flow.next_amount(std::min(debt.span.elsewhere, kMaxCost));
@@ -78,14 +81,19 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
     debt.overcharged = std::min(debt.overcharged + (over - back), debt.most);
   }
   debt.owed = before;
-  if (!has_head) {
+  settle_debt(flow, index, now);
+}
+
+void Sfq::settle_debt(Flow& flow, std::uint32_t index, TimePoint now) {
+  Debt& debt = debts_[index];
+  if (flow.queue.empty()) {
     flow.in_debt = debt.owed > 0;
     expect_by_new_tag(index);
     return;
   }
   if (debt.owed == 0) {
     if (std::exchange(flow.in_debt, false)) return place_again(index, now);
-    if (claim > 0 && ready_.contains(index)) tag_has_changed(index);
+    if (ready_.contains(index)) tag_has_changed(index);
     return;
   }
   const TimePoint due = debt_lets_go_at(index, now);

@@ -65,7 +65,7 @@ void Stage::allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoi
     if (!each.elsewhere_total) continue;
     const std::optional<Cost> more = allocations_.elsewhere(app, *each.elsewhere_total);
     if (!more) continue;
-    lanes_.served_elsewhere(app, *more, longest_delay_, table_[app].last_lane, now);
+    lanes_.served_elsewhere(app, *more, longest_delay_, now);
   }
 }
 

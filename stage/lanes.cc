@@ -6,6 +6,7 @@ namespace vpfs::stage {
 
 Lanes::Lanes(const PolicyKind& policy, const SchedulerSettings& settings, bool per_target)
     : policy_(&policy), settings_(settings), per_target_(per_target) {
+  if (per_target) totals_ = std::make_unique<Scheduler::TotalServices>();
   lanes_.push_back({.target = std::nullopt, .scheduler = make()});
 }
 
@@ -17,7 +18,7 @@ bool Lanes::use(const PolicyKind& policy, const SchedulerSettings& settings) {
 }
 
 std::unique_ptr<Scheduler> Lanes::make() {
-  return make_scheduler(*policy_, settings_, per_target_ ? &limits_ : nullptr);
+  return make_scheduler(*policy_, settings_, per_target_ ? &limits_ : nullptr, totals_.get());
 }
 
 Lanes::Found Lanes::find(std::uint32_t target) {
@@ -31,17 +32,13 @@ Lanes::Found Lanes::find(std::uint32_t target) {
   return {.lane = lanes_.size() - 1, .made = true};
 }
 
-void Lanes::served_elsewhere(AppId app, Cost cost, Duration delay, std::size_t last_lane,
-                             TimePoint now) {
-  const auto waits_in = [app](const Lane& lane) { return lane.scheduler->flow(app).queued > 0; };
-  auto count = static_cast<std::uint64_t>(std::ranges::count_if(lanes_, waits_in));
-  if (count == 0) return lanes_[last_lane].scheduler->served_elsewhere(app, cost, delay, now);
-  for (Lane& lane : lanes_) {
-    if (!waits_in(lane)) continue;
-    const Cost part = cost / count--;  // so that the parts sum to the whole
-    lane.scheduler->served_elsewhere(app, part, delay, now);
-    cost -= part;
-  }
+void Lanes::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) {
+  for (Lane& lane : lanes_) lane.scheduler->served_elsewhere(app, cost, delay, now);
+}
+
+void Lanes::set_longest_delay(Duration delay) {
+  if (totals_ == nullptr) return;
+  for (TotalService& each : *totals_) each.set_longest_delay(delay);
 }
 
 // A client that names many targets must not take the lanes from those in use.

@@ -13,7 +13,8 @@
 namespace vpfs::stage {
 
 // The scheduler of a data server, or one for each of its targets: the lanes, at least one. All
-// lanes share the limits of the virtual PFSes, so that a cap counts for the data server.
+// lanes share the limits of the virtual PFSes, so that a cap counts for the data server. If the
+// policy counts service elsewhere, weights divide the service of all lanes together.
 class Lanes {
  public:
   struct Lane {
@@ -39,9 +40,10 @@ class Lanes {
   // Targets beyond kMost share it, or take over an idle lane.
   [[nodiscard]] Found find(std::uint32_t target);
 
-  // As in Scheduler. The lanes where the flow is queued divide the cost; without any, `last_lane`
-  // gets all of it.
-  void served_elsewhere(AppId app, Cost cost, Duration delay, std::size_t last_lane, TimePoint now);
+  // As in Scheduler. Lanes that share totals count all of it, each by itself.
+  void served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now);
+  // For how long a lane may hold the head of a flow for what the flow got from the others.
+  void set_longest_delay(Duration delay);
 
   [[nodiscard]] std::size_t size() const { return lanes_.size(); }
   [[nodiscard]] Lane& operator[](std::size_t lane) { return lanes_[lane]; }
@@ -58,7 +60,9 @@ class Lanes {
   const PolicyKind* policy_;
   SchedulerSettings settings_;
   bool per_target_;
-  RateLimits limits_;  // of all lanes; unused with one scheduler for all targets
+  // Of all lanes; unused with one scheduler for all targets.
+  RateLimits limits_;
+  std::unique_ptr<Scheduler::TotalServices> totals_;
   std::vector<Lane> lanes_;
 };
 

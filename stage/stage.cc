@@ -17,6 +17,7 @@ Stage::Stage(const Config& config, TimePoint now)
       uses_nodes_(policy_of(config).knows(kNodesWord)),
       fallback_(config.fallback),
       longest_delay_(config.longest_delay) {
+  lanes_.set_longest_delay(longest_delay_);
   clients_.configure(config.client_limits);
   rules_.reconfigure(config.rules);
   shadows_.reconfigure(config, rules_, now);
@@ -100,6 +101,7 @@ void Stage::reconfigure(const Config& config, TimePoint now) {
       table_.reconfigure(enforced_virtual_pfs(config), config.most_virtual_pfs, now);
   use_fallback(config.fallback, now);
   longest_delay_ = config.longest_delay;
+  lanes_.set_longest_delay(longest_delay_);
   for (const AppId app : changed) {
     if (table_[app].info->removed) allocations_.forget(app);
   }
@@ -171,13 +173,12 @@ void Stage::park(Held& io, TimePoint now) {
 }
 
 void Stage::arrive(Held& io, TimePoint now) {
-  VirtualPfs& pfs = enter(io, now);
+  (void)enter(io, now);
   io.state = Held::State::queued;
   table_.counters(io.app).queued.add(io.size);
   io.unscheduled = io.exempt || bypass_;
   if (io.unscheduled) return queue_unscheduled(io);
   io.lane = lane_of(io, now);
-  pfs.last_lane = static_cast<std::uint16_t>(io.lane);
   clients_.queued(io, now);
   scheduler_of(io).enqueue(io, now);
 }
@@ -354,7 +355,7 @@ void Stage::abandon(Held& io, TimePoint now) {
 
 void Stage::served_elsewhere(VirtualPfsId id, Cost cost, Duration delay, TimePoint now) {
   if (!table_.is_there(id)) return;  // the caller does not know yet that it was retired
-  lanes_.served_elsewhere(id.app, cost, delay, table_[id.app].last_lane, now);
+  lanes_.served_elsewhere(id.app, cost, delay, now);
 }
 
 std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies,

@@ -52,7 +52,6 @@ struct VirtualPfs {
   // Of its last request.
   RuleRef last_rule;
   ReadYield read_yield;
-  std::uint16_t last_lane = 0;
   std::uint8_t last_class = 0;
   bool from_template = false;
   bool retiring = false;      // its number will be free unless it is used again
