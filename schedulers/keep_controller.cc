@@ -196,7 +196,20 @@ KeepController::Gap KeepController::weigh(Cost cost, std::uint32_t outstanding, 
   balance_ -= static_cast<std::int64_t>(due);
   gap.after = balance_;
   balance_ += static_cast<std::int64_t>(cost);
+  count_second(balance_ - gap.before, now);
   return gap;
+}
+
+void KeepController::count_second(std::int64_t gain, TimePoint now) {
+  const std::int64_t part = now.time_since_epoch() / kPart;
+  const auto passed = std::min<std::int64_t>(part - part_, kParts);
+  for (std::int64_t i = 0; i < passed; ++i) {
+    second_ -= std::exchange(parts_[static_cast<std::size_t>(part - i) % kParts], 0);
+  }
+  part_ = part;
+  parts_[static_cast<std::size_t>(part) % kParts] += gain;
+  second_ += gain;
+  has_lost_its_second_ = second_ < 0;
 }
 
 void KeepController::move_to(std::uint32_t level, std::uint32_t outstanding) {

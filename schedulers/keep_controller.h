@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -22,6 +24,9 @@ namespace vpfs {
 // level is cheap: a lower one is tried. One that stays at its lower end says that even the next
 // level is too dear, and the level rises.
 //
+// A balance that was high may lose all of it within a second. So the loss of the last second is
+// counted as well, and nothing is kept while it is beyond the bound.
+//
 // Those ends are far, for a level that is found. On the way down to it much less is enough: a slow
 // server would take a minute for each level. To go too far down costs no more than the bound.
 //
@@ -40,7 +45,9 @@ class KeepController {
     if (phase_ == Phase::off) begin_reference(now);
   }
   // Whether requests may be held back now.
-  [[nodiscard]] bool may_keep() const { return phase_ == Phase::keeping && !is_in_debt_; }
+  [[nodiscard]] bool may_keep() const {
+    return phase_ == Phase::keeping && !is_in_debt_ && !has_lost_its_second_;
+  }
   // How many may be at the server if the expected flow comes back after `left`, and gets less than
   // it could.
   [[nodiscard]] std::uint64_t may_be_outstanding(Duration left, bool is_behind) const {
@@ -89,6 +96,10 @@ class KeepController {
 
   // The balance on both sides of the time between two completions, where a burst of completions
   // does not count.
+  // The last second of the balance.
+  static constexpr Duration kPart = std::chrono::milliseconds(50);
+  static constexpr std::size_t kParts = 20;
+
   struct Gap {
     std::int64_t before = 0;
     std::int64_t after = 0;
@@ -107,6 +118,7 @@ class KeepController {
   void set_rate(std::uint64_t rate);
   [[nodiscard]] std::uint32_t references_inverse() const;
   void move_to(std::uint32_t level, std::uint32_t outstanding);
+  void count_second(std::int64_t gain, TimePoint now);
 
   std::uint32_t max_loss_;
   Phase phase_ = Phase::off;
@@ -144,6 +156,11 @@ class KeepController {
   std::uint32_t settling_ = 0;  // completions until it may move again
   std::int64_t balance_ = 0;
   std::uint32_t since_behind_ = 0;  // completions
+
+  std::array<std::int64_t, kParts> parts_ = {};  // what the balance gained in each
+  std::int64_t part_ = 0;                        // the present one, since the epoch
+  std::int64_t second_ = 0;                      // the sum of all
+  bool has_lost_its_second_ = false;
 };
 
 }  // namespace vpfs
