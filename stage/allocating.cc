@@ -41,6 +41,7 @@ CycleResult Stage::begin_cycle(const Cycle& cycle, std::span<const Allocation> a
     return CycleResult::unsupported;
   }
   allocations_.begin(cycle, now);
+  lanes_.measure(now);
   if (cycle.lease == Duration::zero()) end_lease("the coordinator has taken its limits back", now);
   return CycleResult::applied;
 }
@@ -65,7 +66,8 @@ void Stage::allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoi
     if (!each.elsewhere_total) continue;
     const std::optional<Cost> more = allocations_.elsewhere(app, *each.elsewhere_total);
     if (!more) continue;
-    lanes_.served_elsewhere(app, *more, longest_delay_, now);
+    lanes_.served_elsewhere(
+        app, {.cost = *more, .delay = longest_delay_, .request = table_[app].recent_cost}, now);
   }
 }
 

@@ -43,8 +43,12 @@ void read_fallback(ConfigReader& control, Config& config) {
 }
 
 void read_longest_delay(ConfigReader& control, Config& config) {
-  control.get("longest_delay", &config.longest_delay, std::chrono::milliseconds(1),
-              std::chrono::hours(1));
+  std::string text;
+  if (!control.get("longest_delay", &text) || text == "auto") return;
+  Duration delay = {};
+  if (control.get("longest_delay", &delay, std::chrono::milliseconds(1), std::chrono::hours(1))) {
+    config.longest_delay = delay;
+  }
 }
 
 std::uint8_t default_class(const Config& config) {

@@ -113,8 +113,8 @@ struct Config {
   Duration idle = std::chrono::hours(1);
   ClientLimits::Settings client_limits;
   Fallback fallback;  // when a coordinator is not heard of
-  // For how long service elsewhere may hold the head of a queue.
-  Duration longest_delay = std::chrono::milliseconds(500);
+  // For how long service elsewhere may hold the head of a queue. Nothing: ServiceSpeed says.
+  std::optional<Duration> longest_delay;
 };
 
 // REQUIRES: config.policy is one of config.policies.

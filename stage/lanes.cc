@@ -32,13 +32,18 @@ Lanes::Found Lanes::find(std::uint32_t target) {
   return {.lane = lanes_.size() - 1, .made = true};
 }
 
-void Lanes::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) {
-  for (Lane& lane : lanes_) lane.scheduler->served_elsewhere(app, cost, delay, now);
+void Lanes::served_elsewhere(AppId app, const Elsewhere& elsewhere, TimePoint now) {
+  for (Lane& lane : lanes_) {
+    const Duration delay = elsewhere.delay.value_or(lane.speed.longest_delay(elsewhere.request));
+    lane.scheduler->served_elsewhere(app, elsewhere.cost, delay, now);
+  }
 }
 
-void Lanes::set_longest_delay(Duration delay) {
+void Lanes::set_longest_delay(std::optional<Duration> delay) {
   if (totals_ == nullptr) return;
-  for (TotalService& each : *totals_) each.set_longest_delay(delay);
+  for (TotalService& each : *totals_) {
+    each.set_longest_delay(delay.value_or(ServiceSpeed::kShortest));
+  }
 }
 
 // A client that names many targets must not take the lanes from those in use.

@@ -9,6 +9,7 @@
 #include "schedulers/rate_limits.h"
 #include "schedulers/registry.h"
 #include "schedulers/scheduler.h"
+#include "stage/service_speed.h"
 
 namespace vpfs::stage {
 
@@ -20,6 +21,7 @@ class Lanes {
   struct Lane {
     std::optional<std::uint32_t> target;  // nothing: for all requests, or no request has come yet
     std::unique_ptr<Scheduler> scheduler;
+    ServiceSpeed speed = {};
   };
   // A data server has few targets.
   static constexpr std::size_t kMost = 64;
@@ -40,10 +42,22 @@ class Lanes {
   // Targets beyond kMost share it, or take over an idle lane.
   [[nodiscard]] Found find(std::uint32_t target);
 
+  struct Elsewhere {
+    Cost cost = 0;
+    // For how long it may hold a head. Nothing: as long as the lane's speed says, for requests of
+    // this cost.
+    std::optional<Duration> delay;
+    Cost request = 0;
+  };
   // As in Scheduler. Lanes that share totals count all of it, each by itself.
-  void served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now);
-  // For how long a lane may hold the head of a flow for what the flow got from the others.
-  void set_longest_delay(Duration delay);
+  void served_elsewhere(AppId app, const Elsewhere& elsewhere, TimePoint now);
+  // For how long a lane may hold the head of a flow for what the flow got from the others. Nothing:
+  // as long as it must at least.
+  void set_longest_delay(std::optional<Duration> delay);
+  // A cycle of a coordinator begins: measures what the lanes do.
+  void measure(TimePoint now) {
+    for (Lane& lane : lanes_) lane.speed.look(now);
+  }
 
   [[nodiscard]] std::size_t size() const { return lanes_.size(); }
   [[nodiscard]] Lane& operator[](std::size_t lane) { return lanes_[lane]; }

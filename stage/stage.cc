@@ -223,6 +223,7 @@ void Stage::dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go) {
   counters.queued.take(io.size);
   counters.outstanding.add(io.size);
   counters.sent.of(io.kind).add(io.size);
+  pfs.recent_cost = std::max(io.cost, pfs.recent_cost - pfs.recent_cost / VirtualPfs::kRecent);
   if (!pfs.histograms) {
     pfs.histograms = std::make_unique<Histograms>();
     pfs.histograms->statistics.since = pfs.histograms->statistics.last = now;
@@ -260,6 +261,7 @@ void Stage::complete(Held& io, Cost cost, TimePoint now) {
   }
   counters.cost_done += cost;
   clients_.finished(io);
+  lanes_[io.lane].speed.done(cost);
   if (io.scheduler == schedulers_) return scheduler_of(io).complete(io, cost, now);
   scheduler_of(io).vacate(io.cost);  // an earlier scheduler released it
 }
@@ -355,7 +357,7 @@ void Stage::abandon(Held& io, TimePoint now) {
 
 void Stage::served_elsewhere(VirtualPfsId id, Cost cost, Duration delay, TimePoint now) {
   if (!table_.is_there(id)) return;  // the caller does not know yet that it was retired
-  lanes_.served_elsewhere(id.app, cost, delay, now);
+  lanes_.served_elsewhere(id.app, {.cost = cost, .delay = delay}, now);
 }
 
 std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies,

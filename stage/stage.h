@@ -224,7 +224,7 @@ class Stage {
   std::size_t unscheduled_outstanding_ = 0;
   Allocations allocations_;
   Fallback fallback_;
-  Duration longest_delay_;
+  std::optional<Duration> longest_delay_;
   Duration hold_ = RateLimits::kHold;
   TimePoint quiet_until_ = TimePoint::min();  // no further notice of a lease that ended
   std::uint32_t schedulers_ = 0;              // generation of the schedulers

@@ -102,6 +102,10 @@ void add_stage_limits(ConfigValues& values, const stage::Config& config) {
   values.emplace_back("limits.max_held_per_client", most_held(config.client_limits));
 }
 
+std::string longest_delay_of(const HostConfig& config) {
+  return config.longest_delay ? to_string(*config.longest_delay) : "auto";
+}
+
 void add_control(ConfigValues& values, const HostConfig& config) {
   const PortConfig& port = config.control;
   values.insert(values.end(), {{"control.name", config.name},
@@ -113,7 +117,7 @@ void add_control(ConfigValues& values, const HostConfig& config) {
                                {"control.audit", port.audit},
                                {"control.coordinator", port.coordinator},
                                {"control.fallback", fallback_of(config)},
-                               {"control.longest_delay", to_string(config.longest_delay)}});
+                               {"control.longest_delay", longest_delay_of(config)}});
 }
 
 void add_scheduler(ConfigValues& values, const stage::Config& config) {

@@ -46,7 +46,7 @@ TEST(Allocations, TotalsCountFromTheBaseOfTheirTermAndLease) {
 
 struct Read {
   Fallback fallback;
-  Duration longest_delay = {};
+  std::optional<Duration> longest_delay;
   std::string errors;
 };
 Read read(const std::string& text) {
@@ -65,7 +65,10 @@ Read read(const std::string& text) {
 
 TEST(FallbackConfig, IsOneOfTwoWordsOrARate) {
   EXPECT_EQ(read("{}").fallback, Fallback{});
-  EXPECT_EQ(read("{}").longest_delay, 500ms);
+  EXPECT_EQ(read("{}").longest_delay, std::nullopt);
+  EXPECT_EQ(read("control: {longest_delay: auto}").longest_delay, std::nullopt);
+  EXPECT_EQ(read("control: {longest_delay: auto}").errors, "");
+  EXPECT_THAT(read("control: {longest_delay: long}").errors, HasSubstr("longest_delay"));
   EXPECT_EQ(read("control: {longest_delay: 2 s}").longest_delay, 2s);
   EXPECT_THAT(read("control: {longest_delay: 0 s}").errors, HasSubstr("longest_delay"));
   EXPECT_EQ(read("control: {fallback: configured}").fallback, Fallback{});

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "schedulers/anticipation_settings.h"
 #include "sim/whatif/what_if.h"
 
 namespace vpfs::sim {
@@ -95,6 +96,52 @@ TEST_F(CoordinatedTest, WhileItIsAwayEachServerSharesAlone) {
   // Its lease has ended after a second. A fifth of one server is left.
   expect_rates(result, 4, 380, 20);
   expect_rates(result, 7, 320, 80);
+}
+
+// `wide` on two servers, `narrow` on one of them, with a few large requests in flight each. Half of
+// all is what the other server does, so equal totals are feasible.
+class FewInFlightTest : public CoordinatedTest {
+ protected:
+  FewInFlightTest() {
+    coordinator("total");
+    scenario_.servers = 2;
+    scenario_.device = {.bandwidth = {40 * kMiB}, .per_request = 100us, .parallelism = 1};
+    scenario_.warm_up = 10s;
+    scenario_.duration = 50s;
+    for (SimulatedApplication& each : scenario_.applications) each.outstanding = 1;
+    config_.cost.per_request = 16 * kKiB;
+  }
+  // What `wide` gets for each byte of `narrow`, with so many requests in flight on each server.
+  double ratio(std::uint64_t in_flight, Bytes size) {
+    scenario_.applications[0].processes = 2 * in_flight;
+    scenario_.applications[1].processes = in_flight;
+    for (SimulatedApplication& each : scenario_.applications) each.size = size;
+    const WhatIfResult result = run();
+    double wide = 0;
+    double narrow = 0;
+    for (std::size_t second = 0; second < 50; ++second) {
+      wide += rate(result, 0, second);
+      narrow += rate(result, 1, second);
+    }
+    return wide / narrow;
+  }
+};
+
+TEST_F(FewInFlightTest, LargeRequestsLetNobodyTakeWhatHeGotElsewhere) {
+  config_.scheduler.depth.requests = 1;
+  EXPECT_LT(ratio(2, {kMiB}), 1.1);
+  EXPECT_LT(ratio(2, {2 * kMiB}), 1.1);
+  EXPECT_LT(ratio(4, {2 * kMiB}), 1.1);
+  // Each request waits in turn, so what is fixed decides: (1 + 0.1) / (1 - 0.1).
+  config_.longest_delay = 500ms;
+  EXPECT_NEAR(ratio(2, {2 * kMiB}), 1.22, 0.03);
+}
+
+TEST_F(FewInFlightTest, AnticipationMakesUpForADepthThatHoldsNobodyBack) {
+  // Nothing is ever held: no coordinator can change anything.
+  EXPECT_GT(ratio(1, {kMiB}), 2.9);
+  config_.scheduler.own.set(AnticipationSettings{.on = true});
+  EXPECT_LT(ratio(1, {kMiB}), 1.1);
 }
 
 TEST_F(CoordinatedTest, CapsFollowDemand) {
