@@ -127,7 +127,7 @@ class FewInFlightTest : public CoordinatedTest {
   }
 };
 
-TEST_F(FewInFlightTest, LargeRequestsLetNobodyTakeWhatHeGotElsewhere) {
+TEST_F(FewInFlightTest, LargeRequestsDoNotKeepTotalsApart) {
   config_.scheduler.depth.requests = 1;
   EXPECT_LT(ratio(2, {kMiB}), 1.1);
   EXPECT_LT(ratio(2, {2 * kMiB}), 1.1);
@@ -137,7 +137,7 @@ TEST_F(FewInFlightTest, LargeRequestsLetNobodyTakeWhatHeGotElsewhere) {
   EXPECT_NEAR(ratio(2, {2 * kMiB}), 1.22, 0.03);
 }
 
-TEST_F(FewInFlightTest, AnticipationMakesUpForADepthThatHoldsNobodyBack) {
+TEST_F(FewInFlightTest, AnticipationHelpsWhereTheDepthHoldsNothingBack) {
   // Nothing is ever held: no coordinator can change anything.
   EXPECT_GT(ratio(1, {kMiB}), 2.9);
   config_.scheduler.own.set(AnticipationSettings{.on = true});
