@@ -31,6 +31,8 @@ constexpr Duration kForTheLast = std::chrono::seconds(2);
 // For how many users names are looked up per lock.
 constexpr std::size_t kNamesAtOnce = 32;
 
+constexpr std::size_t kMostUsersShown = 10;
+
 std::string_view name_of(IoKind kind) {
   return kind == IoKind::read ? "read" : kind == IoKind::write ? "write" : "metadata";
 }
@@ -129,7 +131,7 @@ DirectoryMount::~DirectoryMount() {
 }
 
 Result<void> DirectoryMount::start() {
-  const Server::Options options = {.most_readers = options_.threads,
+  const Server::Options options = {.threads = options_.threads,
                                    .schedules_metadata = config().schedule_metadata,
                                    .interrupts = options_.interrupts};
   Server::Owner owner;
@@ -222,7 +224,15 @@ std::string DirectoryMount::status(const control::HostStatus& host) {
   status["known_objects"] = files_->inodes().size();
   status["open_objects"] = files_->inodes().open_objects();
   status["open_files"] = files_->files().size();
-  status["busy_threads"] = server_ ? server_->busy() : 0;
+  const Server::Load load = server_ ? server_->load() : Server::Load();
+  status["busy_threads"] = load.busy;
+  status["waiting_for_threads"] = load.waiting;
+  status["users_out_of_threads"] = nlohmann::ordered_json::array();
+  for (const ThreadQueue::User& each : load.users_that_wait) {
+    if (status["users_out_of_threads"].size() == kMostUsersShown) break;
+    status["users_out_of_threads"].push_back(
+        {{"uid", each.uid}, {"threads", each.busy}, {"waiting", each.waiting}});
+  }
   status["jobs_from"] = jobs_.source();
   status["jobs_not_registered"] = gate_.jobs_not_registered();
   control::add_reloads(status, host.reloads);

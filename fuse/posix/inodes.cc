@@ -1,5 +1,6 @@
 #include "fuse/posix/inodes.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -23,7 +24,7 @@ ObjectName name_by_number(dev_t device, ino_t number) {
 }  // namespace
 
 Inodes::Inodes(Descriptor root, const struct stat& attributes, Limits limits)
-    : limits_(limits), shares_(limits.descriptors, limits.shared) {
+    : limits_(limits), shares_(limits.descriptors) {
   const bool handles = anchors_.serve(root.get(), attributes.st_dev);
   std::optional<FileHandle> handle = handles ? FileHandle::of(root.get()) : std::nullopt;
   ObjectName name = handle ? ObjectName{.device = attributes.st_dev, .handle = std::move(*handle)}
@@ -89,7 +90,7 @@ Inode* Inodes::look_up(Descriptor opened, const struct stat& attributes, const C
         found->user = cause.user;
         found->parent = cause.parent;
         found->entry = cause.entry;
-        shares_.take(cause.user);
+        shares_.take(cause.user, 1);
         many = has_many_open(cause.user);
       }
       keep_open(*found, std::make_shared<const Descriptor>(std::move(opened)), closes);
@@ -122,7 +123,7 @@ void Inodes::forget(Inode& inode, std::uint64_t lookups) {
   if (inode.lookups > 0) return;
   const bool pinned = inode.name->is_pinned();
   if (inode.path) (pinned ? pinned_ : open_).erase(inode.place);
-  if (pinned) shares_.give_back(inode.user);
+  if (pinned) shares_.give_back(inode.user, 1);
   const auto found = all_.find(*inode.name);
   gone = std::move(found->second);
   all_.erase(found);
@@ -167,8 +168,8 @@ bool Inodes::take_descriptor(uid_t user) {
   bool may = false;
   {
     const std::lock_guard lock(mutex_);
-    may = shares_.may_take(user);
-    if (may) shares_.take(user);
+    may = may_take(user);
+    if (may) shares_.take(user, 1);
     many = !pinned_.empty() && has_many_open(user);
   }
   if (many && tell_) tell_(user);
@@ -177,18 +178,26 @@ bool Inodes::take_descriptor(uid_t user) {
 
 void Inodes::give_descriptor_back(uid_t user) {
   const std::lock_guard lock(mutex_);
-  shares_.give_back(user);
+  shares_.give_back(user, 1);
 }
 
 // The kernel gives these back when it is asked to, so a user may have more than its share of them
 // while there is room. Then a walk goes on while the kernel forgets.
 bool Inodes::may_stay_open(uid_t user) const {
-  return shares_.may_take(user) || shares_.free() > limits_.descriptors / 4;
+  return may_take(user) || free_descriptors() > limits_.descriptors / 4;
+}
+
+std::uint64_t Inodes::free_descriptors() const {
+  return shares_.bound() - std::min(shares_.taken(), shares_.bound());
+}
+
+bool Inodes::may_take(uid_t user) const {
+  return limits_.shared ? shares_.room_for(user) > 0 : free_descriptors() > 0;
 }
 
 // Early enough that the kernel has forgotten some before the user must do without.
 bool Inodes::has_many_open(uid_t user) const {
-  return shares_.taken_by(user) > shares_.free() / 2;
+  return shares_.taken_by(user) > free_descriptors() / 2;
 }
 
 std::vector<Inodes::Name> Inodes::names_to_forget(uid_t user, std::size_t most) {

@@ -126,6 +126,8 @@ class Inodes {
     }
   };
 
+  [[nodiscard]] std::uint64_t free_descriptors() const;
+  [[nodiscard]] bool may_take(uid_t user) const;
   [[nodiscard]] bool may_stay_open(uid_t user) const;
   [[nodiscard]] bool has_many_open(uid_t user) const;
   void keep_open(Inode& inode, ObjectPath path, ObjectPath& closes);

@@ -26,6 +26,9 @@ struct IoRequest : stage::Held {
   pid_t process = 0;
   uid_t uid = 0;  // its caller
   gid_t gid = 0;
+  // For whom its thread and its memory count: the caller, or the file's opener if it has none.
+  uid_t charged = 0;
+  bool is_scheduled = true;  // it passes the gate
   // Whose it is: of a read or write the file's opener, of others the caller.
   OpenFilePtr file = {};
   Opener caller = {};

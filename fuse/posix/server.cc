@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
+#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -10,6 +12,18 @@
 #include "fuse/posix/worker.h"
 
 namespace vpfs::fuse {
+namespace {
+
+// Threads that wait for messages at once. More sleep: each would take a message into memory however
+// much is held already.
+constexpr std::size_t kMostReaders = 8;
+
+}  // namespace
+
+// As many as may be busy behind both doors, and the readers.
+std::size_t Server::most_threads() const {
+  return 2 * options_.threads + kMostReaders;
+}
 
 Server::Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Clock& clock,
                Options options, Owner owner)
@@ -20,8 +34,9 @@ Server::Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Cl
       options_(options),
       owner_(std::move(owner)),
       schedules_metadata_(options.schedules_metadata),
-      keeper_(
-          {.reader = [this] { return add_reader(); }, .helper = [this] { return add_helper(); }}) {}
+      calls_(options.threads),
+      scheduled_(options.threads),
+      keeper_([this] { return add_thread(); }) {}
 
 Server::~Server() {
   keeper_.stop();
@@ -31,8 +46,13 @@ Server::~Server() {
   }
   handed_.notify_all();
   for (std::size_t i = 0; Worker* const worker = worker_at(i); ++i) worker->join();
-  for (IoRequest* const each : gate_.withdraw_all(clock_.now()))
-    delete each;  // nobody waits for it
+  // Nobody waits for what is left.
+  std::vector<IoRequest*> left = gate_.withdraw_all(clock_.now());
+  left.insert(left.end(), to_do_.begin(), to_do_.end());
+  for (Door* const door : {&calls_, &scheduled_}) {
+    for (IoRequest* const each : door->queue.withdraw_all()) left.push_back(each);
+  }
+  for (IoRequest* const each : left) delete each;
 }
 
 Server::Worker* Server::worker_at(std::size_t index) {
@@ -41,104 +61,168 @@ Server::Worker* Server::worker_at(std::size_t index) {
 }
 
 Result<void> Server::start() {
+  {
+    const std::lock_guard lock(handed_mutex_);
+    threads_ = starting_ = 1;
+  }
   return keeper_.start();
 }
 
-Result<void> Server::add_reader() {
-  // One that was asked for a while ago may have come back meanwhile.
-  if (waiting_readers_ > 0) return {};
+Result<void> Server::add_thread() {
   Result<std::unique_ptr<Channel>> channel = mount_.add_channel(false);
   if (!channel) return std::unexpected(std::move(channel.error()));
   auto worker = std::make_unique<Worker>(*this, std::move(*channel));
   const SignalBlock no_signals;
   const std::lock_guard lock(workers_mutex_);
   workers_.push_back(std::move(worker));
-  // It counts as waiting until it has a message.
-  ++waiting_readers_;
-  ++readers_;
   try {
     workers_.back()->start();
   } catch (const std::system_error& problem) {
     workers_.pop_back();
+    return fail(std::string("cannot start a thread: ") + problem.what());
+  }
+  return {};
+}
+
+Server::Role Server::next_role(Worker& worker) {
+  const bool is_new = worker.is_new();
+  if (handed_over_ == 0 && !is_new) {
+    if (waiting_readers_.fetch_add(1) < kMostReaders) return {};
     --waiting_readers_;
-    --readers_;
-    return fail(std::string("cannot start a thread: ") + problem.what());
   }
-  return {};
+  std::unique_lock lock(handed_mutex_);
+  if (is_new) --starting_;
+  for (bool has_rested = false;;) {
+    if (!to_do_.empty()) {
+      const Role role = {.request = to_do_.front()};
+      to_do_.pop_front();
+      --handed_over_;
+      see_to_a_reader();
+      return role;
+    }
+    if (stops_) return {.ends = true};
+    if (std::exchange(reader_is_missing_, false) || waiting_readers_ < kMostReaders) {
+      ++waiting_readers_;
+      return {};
+    }
+    if (!std::exchange(has_rested, true)) {
+      lock.unlock();
+      worker.rest();
+      lock.lock();
+      continue;
+    }
+    ++sleeping_;
+    handed_.wait(lock);
+    --sleeping_;
+  }
 }
 
-void Server::want_reader_if_none_waits() {
+void Server::reader_left() {
   if (waiting_readers_.fetch_sub(1) > 1) return;
-  {
-    const std::lock_guard lock(workers_mutex_);
-    if (readers_ >= options_.most_readers) return;
-  }
-  keeper_.want_reader();
+  const std::lock_guard lock(handed_mutex_);
+  see_to_a_reader();
 }
 
-Result<void> Server::add_helper() {
-  auto worker = std::make_unique<Worker>(*this, nullptr);
-  const SignalBlock no_signals;
-  const std::lock_guard lock(workers_mutex_);
-  workers_.push_back(std::move(worker));
-  try {
-    workers_.back()->start();
-  } catch (const std::system_error& problem) {
-    workers_.pop_back();
-    return fail(std::string("cannot start a thread: ") + problem.what());
+void Server::see_to_a_reader() {
+  if (waiting_readers_ > 0 || starting_ > to_do_.size()) return;
+  if (sleeping_ > 0) {
+    reader_is_missing_ = true;
+    handed_.notify_one();
+  } else if (threads_ < most_threads()) {
+    ++threads_;
+    ++starting_;
+    keeper_.want(1);
   }
-  return {};
 }
 
 void Server::hand_over(std::span<IoRequest* const> requests) {
-  std::size_t missing = 0;
-  {
-    const std::lock_guard lock(handed_mutex_);
-    to_do_.insert(to_do_.end(), requests.begin(), requests.end());
-    const std::size_t wanted =
-        to_do_.size() > waiting_helpers_ ? to_do_.size() - waiting_helpers_ : 0;
-    // A bypass lets all that are held go at once; more threads would not make them faster.
-    missing = std::min(wanted, options_.most_readers - helpers_);
-    helpers_ += missing;
-    // They count as waiting for work until they take some.
-    waiting_helpers_ += missing;
-  }
-  if (missing > 0) keeper_.want_helpers(missing);
-  handed_.notify_all();
-}
-
-IoRequest* Server::next_handed_over() {
-  std::unique_lock lock(handed_mutex_);
-  handed_.wait(lock, [this] { return stops_ || !to_do_.empty(); });
-  --waiting_helpers_;
-  if (to_do_.empty()) {
-    --helpers_;
-    return nullptr;
-  }
-  IoRequest* const request = to_do_.front();
-  to_do_.pop_front();
-  return request;
-}
-
-void Server::helper_waits() {
   const std::lock_guard lock(handed_mutex_);
-  ++waiting_helpers_;
+  to_do_.insert(to_do_.end(), requests.begin(), requests.end());
+  handed_over_ += requests.size();
+  const std::size_t takers = sleeping_ + starting_;
+  if (to_do_.size() > takers) {
+    const std::size_t more = std::min(to_do_.size() - takers, most_threads() - threads_);
+    threads_ += more;
+    starting_ += more;
+    if (more > 0) keeper_.want(more);
+  }
+  for (std::size_t i = 0; i < std::min(requests.size(), sleeping_); ++i) handed_.notify_one();
+}
+
+bool Server::enter(uid_t uid) {
+  const std::lock_guard lock(calls_.mutex);
+  return calls_.queue.enter(uid);
+}
+
+bool Server::enter_or_wait(IoRequest& request) {
+  const std::lock_guard lock(calls_.mutex);
+  return calls_.queue.enter_or_wait(request);
+}
+
+void Server::leave(uid_t uid, Door& door, std::vector<IoRequest*>& go) {
+  const std::lock_guard lock(door.mutex);
+  door.queue.leave(uid, go);
+}
+
+void Server::admit(std::vector<IoRequest*>& let_go, std::vector<IoRequest*>& go) {
+  if (let_go.empty()) return;
+  const std::lock_guard lock(scheduled_.mutex);
+  for (IoRequest* const each : let_go) {
+    if (scheduled_.queue.enter_or_wait(*each)) go.push_back(each);
+  }
+  let_go.clear();
+}
+
+void Server::admit_and_hand_over(std::vector<IoRequest*>& let_go) {
+  std::vector<IoRequest*> go;
+  admit(let_go, go);
+  if (!go.empty()) hand_over(go);
 }
 
 void Server::ask_again() {
-  std::vector<IoRequest*> go;
-  gate_.release(clock_.now(), go);
-  if (!go.empty()) hand_over(go);
+  std::vector<IoRequest*> let_go;
+  gate_.release(clock_.now(), let_go);
+  admit_and_hand_over(let_go);
+}
+
+Server::Load Server::load() const {
+  Load load;
+  std::map<uid_t, ThreadQueue::User> users;
+  for (const Door* const door : {&calls_, &scheduled_}) {
+    const std::lock_guard lock(door->mutex);
+    load.busy += door->queue.busy();
+    load.waiting += door->queue.waiting();
+    for (const ThreadQueue::User& each : door->queue.users_that_wait()) {
+      ThreadQueue::User& user = users[each.uid];
+      user.uid = each.uid;
+      user.busy += each.busy;
+      user.waiting += each.waiting;
+    }
+  }
+  for (const auto& [uid, user] : users) load.users_that_wait.push_back(user);
+  std::ranges::sort(load.users_that_wait, std::ranges::greater(), &ThreadQueue::User::waiting);
+  return load;
 }
 
 bool Server::interrupt(std::uint64_t unique, Worker& asked) {
   if (const std::optional<pid_t> holder = gate_.holder_of(unique, clock_.now())) {
     if (!obeys(options_.interrupts, *holder)) return false;
-    std::vector<IoRequest*> go;
-    std::unique_ptr<IoRequest> held(gate_.withdraw(unique, clock_.now(), go));
-    if (!go.empty()) hand_over(go);
-    if (held == nullptr) return false;
+    std::unique_ptr<IoRequest> held = withdraw_held(unique);
+    if (!held) return false;
     asked.answer_interrupted(std::move(held));
+    return true;
+  }
+  for (Door* const door : {&calls_, &scheduled_}) {
+    std::optional<pid_t> holder;
+    {
+      const std::lock_guard lock(door->mutex);
+      holder = door->queue.holder_of(unique);
+    }
+    if (!holder) continue;
+    if (!obeys(options_.interrupts, *holder)) return false;
+    std::unique_ptr<IoRequest> waiting = withdraw_waiting(unique, *door);
+    if (!waiting) return false;
+    asked.answer_interrupted(std::move(waiting));
     return true;
   }
   const std::lock_guard lock(workers_mutex_);
@@ -146,6 +230,29 @@ bool Server::interrupt(std::uint64_t unique, Worker& asked) {
     if (const std::optional<bool> obeyed = worker->interrupt(unique)) return *obeyed;
   }
   return false;
+}
+
+std::unique_ptr<IoRequest> Server::withdraw_held(std::uint64_t unique) {
+  std::vector<IoRequest*> let_go;
+  std::unique_ptr<IoRequest> held(gate_.withdraw(unique, clock_.now(), let_go));
+  admit_and_hand_over(let_go);
+  return held;
+}
+
+std::unique_ptr<IoRequest> Server::withdraw_waiting(std::uint64_t unique, Door& door) {
+  std::unique_ptr<IoRequest> waiting;
+  {
+    const std::lock_guard lock(door.mutex);
+    waiting.reset(door.queue.withdraw(unique));
+  }
+  if (waiting && waiting->is_scheduled) {
+    // It gives its slot of the stage back.
+    waiting->failed = true;
+    std::vector<IoRequest*> let_go;
+    gate_.end(*waiting, clock_.now(), let_go);
+    admit_and_hand_over(let_go);
+  }
+  return waiting;
 }
 
 void Server::interrupt_later(std::uint64_t unique) {

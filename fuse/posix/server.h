@@ -21,25 +21,30 @@
 #include "fuse/posix/file_system.h"
 #include "fuse/posix/io_gate.h"
 #include "fuse/posix/thread_keeper.h"
+#include "fuse/posix/thread_queue.h"
 
 namespace vpfs::fuse {
 
 // The threads that serve a mounted directory. They block: in the kernel for the next message, in
 // the file system below for its data.
 //
-//   kernel ──message──> reader ──arrive──> gate ──may go──> the same thread does it, and answers
-//                                            │ held               │ end
-//                                            └──<── may go now ───┘ the thread goes on with that
-//                                            one
+//   kernel ──message──> thread ──arrive──> gate ──may go──> door ──> the same thread does it, and
+//                                           │ held            │ waits     │ answers
+//                                           └──<── may go now ┴────<──────┘ it goes on with that
+//                                           one
 //
-// A reader that finds no other one waiting for messages asks for one first, so a file system below
-// that hangs stalls only what touches it. What may go although no thread brought or ended it (a
-// token came, a share changed) goes to helpers. Threads are started by a keeper, which never acts
-// for a user.
+// A thread that finds no other one waiting for messages asks for one before it does anything else,
+// so a file system below that hangs stalls only what touches it. What may go although no thread
+// brought or ended it (a token came, a share changed) is handed over to a thread that sleeps.
+// Threads are started by a keeper, which never acts for a user.
+//
+// Every call below that may wait passes a door, where each user has a share of the threads
+// (ThreadQueue). What the gate has let go has a door of its own: it holds a slot of the stage,
+// which must not wait for a user's other calls.
 class Server {
  public:
   struct Options {
-    std::size_t most_readers = 256;  // and as many helpers
+    std::size_t threads = 256;  // behind each door
     bool schedules_metadata = false;
     Interrupts interrupts = Interrupts::of_dying;
   };
@@ -67,25 +72,58 @@ class Server {
   void remind_of_interrupts();
   void set_schedules_metadata(bool on) { schedules_metadata_ = on; }
 
-  // Requests that threads work on.
-  [[nodiscard]] std::size_t busy() const { return busy_; }
+  // What threads work on, what waits for one, and whose.
+  struct Load {
+    std::size_t busy = 0;
+    std::size_t waiting = 0;
+    std::vector<ThreadQueue::User> users_that_wait;  // those with most first
+  };
+  [[nodiscard]] Load load() const;
 
  private:
   class Worker;
   friend class Worker;
 
-  // By the keeper, and at the start.
-  [[nodiscard]] Result<void> add_reader();
-  [[nodiscard]] Result<void> add_helper();
-  void want_reader_if_none_waits();
+  struct Door {
+    explicit Door(std::size_t threads) : queue(threads) {}
+    mutable std::mutex mutex;
+    ThreadQueue queue;
+  };
+  // What a thread does next: a request, or else reading, unless it ends.
+  struct Role {
+    IoRequest* request = nullptr;
+    bool ends = false;
+  };
+
+  [[nodiscard]] Result<void> add_thread();
+  // May wait until there is something.
+  [[nodiscard]] Role next_role(Worker& worker);
+  // A thread that waited for a message has one.
+  void reader_left();
+  // REQUIRES: handed_mutex_ is locked.
+  void see_to_a_reader();
+  [[nodiscard]] std::size_t most_threads() const;
   [[nodiscard]] Worker* worker_at(std::size_t index);
-  // Has helpers do these.
+
+  [[nodiscard]] Door& door_of(const IoRequest& request) {
+    return request.is_scheduled ? scheduled_ : calls_;
+  }
+  // Of a call that does not pass the gate.
+  [[nodiscard]] bool enter(uid_t uid);
+  [[nodiscard]] bool enter_or_wait(IoRequest& request);
+  // Appends to `go` what may go instead.
+  static void leave(uid_t uid, Door& door, std::vector<IoRequest*>& go);
+  // Moves what the gate has let go to `go`, except for what waits for a thread.
+  void admit(std::vector<IoRequest*>& let_go, std::vector<IoRequest*>& go);
+  // Has other threads do these, which have passed their door.
   void hand_over(std::span<IoRequest* const> requests);
-  [[nodiscard]] IoRequest* next_handed_over();
-  void helper_waits();
+  void admit_and_hand_over(std::vector<IoRequest*>& let_go);
   // Answers a request with EINTR if its process is to be obeyed. False: it is not, or the request
   // is on its way from one place to the next, or has an answer.
   [[nodiscard]] bool interrupt(std::uint64_t unique, Worker& asked);
+  // Takes a request out that waits in the gate or at a door. Null: it does so no more.
+  [[nodiscard]] std::unique_ptr<IoRequest> withdraw_held(std::uint64_t unique);
+  [[nodiscard]] std::unique_ptr<IoRequest> withdraw_waiting(std::uint64_t unique, Door& door);
   // The message `unique` was about a signal that is not obeyed now.
   void interrupt_later(std::uint64_t unique);
 
@@ -97,21 +135,24 @@ class Server {
   const Owner owner_;
   std::atomic<bool> schedules_metadata_;
   std::atomic<bool> told_end_ = false;
-  std::atomic<std::size_t> waiting_readers_ = 0;
-  std::atomic<std::size_t> busy_ = 0;
+  Door calls_;      // that do not pass the gate
+  Door scheduled_;  // that it has let go
 
   std::mutex workers_mutex_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::size_t readers_ = 0;
 
   std::mutex later_mutex_;
   std::vector<std::uint64_t> later_;
 
+  std::atomic<std::size_t> waiting_readers_ = 0;  // or on their way to wait
+  std::atomic<std::size_t> handed_over_ = 0;      // in to_do_
   std::mutex handed_mutex_;
   std::condition_variable handed_;
   std::deque<IoRequest*> to_do_;  // in the order of release
-  std::size_t helpers_ = 0;
-  std::size_t waiting_helpers_ = 0;
+  std::size_t threads_ = 0;       // that run or start
+  std::size_t starting_ = 0;
+  std::size_t sleeping_ = 0;
+  bool reader_is_missing_ = false;
   bool stops_ = false;
 
   ThreadKeeper keeper_;

@@ -17,7 +17,7 @@ constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr unsigned kPausesBetweenWarnings = 600;
 
 // What the library throws is a failure like others.
-Result<void> without_exceptions(const std::function<Result<void>()>& start) {
+Result<void> without_exceptions(const ThreadKeeper::Start& start) {
   try {
     return start();
   } catch (const std::exception& problem) {
@@ -27,7 +27,7 @@ Result<void> without_exceptions(const std::function<Result<void>()>& start) {
 
 }  // namespace
 
-ThreadKeeper::ThreadKeeper(Starts starts) : starts_(std::move(starts)) {}
+ThreadKeeper::ThreadKeeper(Start start_one) : start_one_(std::move(start_one)) {}
 
 ThreadKeeper::~ThreadKeeper() {
   stop();
@@ -40,7 +40,7 @@ Result<void> ThreadKeeper::start() {
     return {};
   });
   if (!kept) return fail("cannot start a thread: " + kept.error().message);
-  return without_exceptions(starts_.reader);
+  return without_exceptions(start_one_);
 }
 
 void ThreadKeeper::stop() {
@@ -52,18 +52,10 @@ void ThreadKeeper::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void ThreadKeeper::want_reader() {
+void ThreadKeeper::want(std::size_t count) {
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(reader_wanted_, true)) return;
-  }
-  changed_.notify_all();
-}
-
-void ThreadKeeper::want_helpers(std::size_t count) {
-  {
-    const std::lock_guard lock(mutex_);
-    helpers_wanted_ += count;
+    wanted_ += count;
   }
   changed_.notify_all();
 }
@@ -72,23 +64,14 @@ void ThreadKeeper::keep() {
   unsigned pauses_until_warning = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stops_ || reader_wanted_ || helpers_wanted_ > 0; });
+    changed_.wait(lock, [this] { return stops_ || wanted_ > 0; });
     if (stops_) return;
-    const bool is_reader = reader_wanted_;
-    // Whoever asks from here on asks for another one.
-    if (is_reader) {
-      reader_wanted_ = false;
-    } else {
-      --helpers_wanted_;
-    }
     lock.unlock();
-    const Result<void> started = without_exceptions(is_reader ? starts_.reader : starts_.helper);
+    const Result<void> started = without_exceptions(start_one_);
     lock.lock();
-    if (started) continue;
-    if (is_reader) {
-      reader_wanted_ = true;
-    } else {
-      ++helpers_wanted_;
+    if (started) {
+      --wanted_;
+      continue;
     }
     if (pauses_until_warning == 0) {
       spdlog::warn("the mount goes on with the threads that it has: {}", started.error().message);

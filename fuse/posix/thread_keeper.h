@@ -16,36 +16,30 @@ namespace vpfs::fuse {
 // of the mount. Thread-safe.
 class ThreadKeeper {
  public:
-  // Each starts one thread if it is still needed, or says why it cannot. They may throw what the
-  // library throws.
-  struct Starts {
-    std::function<Result<void>()> reader;
-    std::function<Result<void>()> helper;
-  };
+  // Starts one thread, or says why it cannot. It may throw what the library throws.
+  using Start = std::function<Result<void>()>;
 
-  explicit ThreadKeeper(Starts starts);
+  explicit ThreadKeeper(Start start_one);
   ~ThreadKeeper();
   ThreadKeeper(const ThreadKeeper&) = delete;
   ThreadKeeper& operator=(const ThreadKeeper&) = delete;
 
-  // Starts it, and the first reader. REQUIRES: the calling thread has never acted for a user.
+  // Starts it, and the first thread. REQUIRES: the calling thread has never acted for a user.
   [[nodiscard]] Result<void> start();
   // Nothing is started after it. Waits for what is being started.
   void stop();
 
-  // One more reader, unless one is on its way; so many helpers. What cannot be started now is tried
-  // again ten times a second, and the log says why at most once a minute.
-  void want_reader();
-  void want_helpers(std::size_t count);
+  // So many more threads. What cannot be started now is tried again ten times a second, and the log
+  // says why at most once a minute.
+  void want(std::size_t count);
 
  private:
   void keep();
 
-  const Starts starts_;
+  const Start start_one_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool reader_wanted_ = false;
-  std::size_t helpers_wanted_ = 0;
+  std::size_t wanted_ = 0;
   bool stops_ = false;
   std::thread thread_;
 };

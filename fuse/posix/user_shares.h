@@ -1,49 +1,41 @@
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <unordered_map>
 
 #include <sys/types.h>
 
 namespace vpfs::fuse {
 
-// Divides a number of equal places among users so that none can take them all: a user may take one
-// more while it has fewer than are free (the dynamic threshold of Choudhury and Hahne 1998, with
-// factor 1). Alone it gets half of the places, k users together get 1 / (k + 1) each, and one that
-// comes anew always finds a place. Nothing is set aside for users that are not there.
-//
-// Not thread-safe.
+// How much of something that all users share each may have at once: threads, memory, descriptors.
+// The thresholds are dynamic [Choudhury and Hahne, IEEE/ACM Transactions on Networking, 1998]: a
+// user may have no more than is free. So one alone gets at most half, `k` users who want all get
+// 1/(k+1) each, and something is left for one who comes later. Not thread-safe.
 class UserShares {
  public:
-  // `shared` false: the mount has one user, which may take all places.
-  explicit UserShares(std::size_t places, bool shared = true) : places_(places), shared_(shared) {}
+  explicit UserShares(std::uint64_t bound) : bound_(bound) {}
 
-  [[nodiscard]] bool may_take(uid_t user) const {
-    return shared_ ? taken_by(user) < free() : free() > 0;
-  }
-  // REQUIRES: may_take(), or the caller accepts that places are exceeded.
-  void take(uid_t user) {
-    ++taken_;
-    ++by_user_[user];
-  }
-  void give_back(uid_t user) {
-    --taken_;
-    const auto place = by_user_.find(user);
-    if (--place->second == 0) by_user_.erase(place);
-  }
+  void set_bound(std::uint64_t bound) { bound_ = bound; }
+  [[nodiscard]] std::uint64_t bound() const { return bound_; }
+  // Of all users; more than the bound if it has shrunk, or if something was taken regardless.
+  [[nodiscard]] std::uint64_t taken() const { return taken_; }
+  [[nodiscard]] std::uint64_t taken_by(uid_t uid) const;
 
-  [[nodiscard]] std::size_t free() const { return places_ > taken_ ? places_ - taken_ : 0; }
-  [[nodiscard]] std::size_t taken() const { return taken_; }
-  [[nodiscard]] std::size_t taken_by(uid_t user) const {
-    const auto place = by_user_.find(user);
-    return place == by_user_.end() ? 0 : place->second;
+  // How much more the user may have, whatever others have.
+  [[nodiscard]] std::uint64_t room_for(uid_t uid) const;
+  // Whether any user may have so much more.
+  [[nodiscard]] bool has_room_for_all(std::uint64_t amount) const {
+    return 2 * taken_ + amount <= bound_;
   }
+  // Regardless of the room.
+  void take(uid_t uid, std::uint64_t amount);
+  // REQUIRES: the user has it.
+  void give_back(uid_t uid, std::uint64_t amount);
 
  private:
-  std::size_t places_;
-  bool shared_;
-  std::size_t taken_ = 0;
-  std::unordered_map<uid_t, std::size_t> by_user_;
+  std::uint64_t bound_;
+  std::uint64_t taken_ = 0;
+  std::unordered_map<uid_t, std::uint64_t> by_user_;
 };
 
 }  // namespace vpfs::fuse

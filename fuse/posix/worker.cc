@@ -17,8 +17,8 @@ constexpr std::size_t kMostSpare = 64;
 constexpr std::uint64_t kLargestCopy = std::uint64_t{16} << 20;
 
 // Requests on names and attributes that wait their turn where the configuration says so. Those that
-// let something go never wait.
-bool may_wait(std::uint32_t opcode) {
+// let something go never do.
+bool may_be_scheduled(std::uint32_t opcode) {
   switch (opcode) {
     case FUSE_LOOKUP:
     case FUSE_GETATTR:
@@ -49,6 +49,12 @@ bool may_wait(std::uint32_t opcode) {
   }
 }
 
+// These only let something go, and have no answer.
+bool never_waits(std::uint32_t opcode) {
+  return opcode == FUSE_FORGET || opcode == FUSE_BATCH_FORGET || opcode == FUSE_DESTROY ||
+         opcode == FUSE_NOTIFY_REPLY;
+}
+
 fuse_in_header head_of(std::span<const std::byte> message) {
   fuse_in_header head;
   std::memcpy(&head, message.data(), sizeof head);
@@ -76,8 +82,14 @@ Server::Worker::Worker(Server& server, std::unique_ptr<Channel> channel)
 void Server::Worker::start() {
   thread_ = std::thread([this] {
     adopt_own_identity();
-    channel_ ? read() : help();
+    run();
   });
+}
+
+void Server::Worker::rest() {
+  buffer_.reset();
+  pipe_ = SplicePipe();
+  spare_.clear();
 }
 
 Buffer& Server::Worker::buffer() {
@@ -85,24 +97,24 @@ Buffer& Server::Worker::buffer() {
   return *buffer_;
 }
 
-void Server::Worker::read() {
+void Server::Worker::run() {
   for (;;) {
-    const auto message = channel_->receive(buffer());
-    if (!message && message.error() == Channel::Nothing::any_more) break;
-    if (!message) continue;
-    server_.want_reader_if_none_waits();
+    const Role role = server_.next_role(*this);
+    if (role.ends) return;
+    if (role.request != nullptr) {
+      go_.push_back(role.request);
+      work();
+      continue;
+    }
+    auto message = channel_->receive(buffer());
+    while (!message && message.error() == Channel::Nothing::now) {
+      message = channel_->receive(buffer());
+    }
+    if (!message) break;
+    server_.reader_left();
     handle(*message);
-    ++server_.waiting_readers_;
   }
   if (!server_.told_end_.exchange(true)) server_.owner_.ended();
-}
-
-void Server::Worker::help() {
-  while (IoRequest* const request = server_.next_handed_over()) {
-    go_.push_back(request);
-    work();
-    server_.helper_waits();
-  }
 }
 
 void Server::Worker::handle(std::span<std::byte> message) {
@@ -114,7 +126,7 @@ void Server::Worker::handle(std::span<std::byte> message) {
     return;
   }
   const bool copies = head.opcode == FUSE_COPY_FILE_RANGE;
-  if (copies || (server_.schedules_metadata_ && may_wait(head.opcode))) {
+  if (copies || (server_.schedules_metadata_ && may_be_scheduled(head.opcode))) {
     auto request = new_request(head);
     request->kind = copies ? IoKind::write : IoKind::metadata;
     request->message.assign(message.begin(), message.end());
@@ -131,10 +143,34 @@ void Server::Worker::handle(std::span<std::byte> message) {
     }
     return pass(std::move(request), size);
   }
+  call(head, message);
+}
+
+void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> message) {
+  if (never_waits(head.opcode)) return channel_->process(message);
+  // The kernel closes files in nobody's name.
+  const uid_t uid = head.opcode == FUSE_RELEASE
+                        ? OpenFiles::at(body_of<fuse_release_in>(message).fh).opener.uid
+                        : head.uid;
+  if (!server_.enter(uid)) {
+    auto request = new_request(head);
+    request->charged = uid;
+    request->is_scheduled = false;
+    request->message.assign(message.begin(), message.end());
+    // Somebody may have left meanwhile.
+    if (!server_.enter_or_wait(*request)) {
+      (void)request.release();
+      return;
+    }
+    go_.push_back(request.release());
+    return work();
+  }
   answers_through_ = nullptr;
   unique_ = head.unique;
   channel_->process(message);
   unique_ = 0;
+  server_.leave(uid, server_.calls_, go_);
+  work();
 }
 
 void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte> message) {
@@ -153,6 +189,8 @@ void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte
     request->offset = body.offset;
     request->data = std::move(buffer_);
     request->is_of_cache = (body.write_flags & FUSE_WRITE_CACHE) != 0;
+    // The kernel writes its pages in nobody's name.
+    if (request->is_of_cache) request->charged = request->file->opener.uid;
     size = std::min<std::uint64_t>(body.size, message.size() - kWriteHead);
   }
   pass(std::move(request), size);
@@ -172,6 +210,7 @@ std::unique_ptr<IoRequest> Server::Worker::new_request(const fuse_in_header& hea
   request->process = static_cast<pid_t>(head.pid);
   request->uid = head.uid;
   request->gid = head.gid;
+  request->charged = head.uid;
   return request;
 }
 
@@ -183,8 +222,9 @@ void Server::Worker::recycle(std::unique_ptr<IoRequest> request) {
 }
 
 void Server::Worker::pass(std::unique_ptr<IoRequest> request, std::uint64_t size) {
-  // The gate has it until it is in go_, of this thread or another.
-  server_.gate_.arrive(*request.release(), size, server_.clock_.now(), go_);
+  // The gate has it until it is in let_go_, of this thread or another.
+  server_.gate_.arrive(*request.release(), size, server_.clock_.now(), let_go_);
+  server_.admit(let_go_, go_);
   work();
 }
 
@@ -194,13 +234,16 @@ void Server::Worker::work() {
     if (go_.size() > 1) server_.hand_over(std::span(go_).subspan(1));
     go_.clear();
     perform(*request);
-    server_.gate_.end(*request, server_.clock_.now(), go_);
+    server_.leave(request->charged, server_.door_of(*request), go_);
+    if (request->is_scheduled) {
+      server_.gate_.end(*request, server_.clock_.now(), let_go_);
+      server_.admit(let_go_, go_);
+    }
     recycle(std::move(request));
   }
 }
 
 void Server::Worker::perform(IoRequest& request) {
-  ++server_.busy_;
   process_ = request.process;
   answers_through_ = request.message.empty() ? request.channel : nullptr;
   unique_ = request.unique;
@@ -212,7 +255,6 @@ void Server::Worker::perform(IoRequest& request) {
     write_data(request);
   }
   unique_ = 0;
-  --server_.busy_;
 }
 
 void Server::Worker::read_data(IoRequest& request) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "fuse/posix/server.h"
@@ -14,7 +15,7 @@
 
 namespace vpfs::fuse {
 
-// One thread of a server: a reader, which has a channel of its own, or a helper.
+// One thread of a server, with a channel of its own.
 class Server::Worker {
  public:
   Worker(Server& server, std::unique_ptr<Channel> channel);
@@ -36,13 +37,18 @@ class Server::Worker {
   }
   // Of this thread: answers a request that was held with EINTR.
   void answer_interrupted(std::unique_ptr<IoRequest> request);
+  // It has not asked for what to do before. Of this thread.
+  [[nodiscard]] bool is_new() { return std::exchange(is_new_, false); }
+  // It will sleep, and keeps no memory meanwhile. Of this thread.
+  void rest();
 
  private:
-  void read();
-  void help();
+  void run();
   void handle(std::span<std::byte> message);
   void handle_data(const fuse_in_header& head, std::span<std::byte> message);
   void pass(std::unique_ptr<IoRequest> request, std::uint64_t size);
+  // A request that does not pass the gate.
+  void call(const fuse_in_header& head, std::span<std::byte> message);
   // Does everything in go_, and what that lets go.
   void work();
   void perform(IoRequest& request);
@@ -57,7 +63,9 @@ class Server::Worker {
   std::unique_ptr<Buffer> buffer_;
   SplicePipe pipe_;
   std::vector<std::unique_ptr<IoRequest>> spare_;
-  std::vector<IoRequest*> go_;
+  std::vector<IoRequest*> let_go_;  // by the gate
+  std::vector<IoRequest*> go_;      // they have passed their door
+  bool is_new_ = true;
 
   // The request under way; 0: none.
   std::atomic<std::uint64_t> unique_ = 0;

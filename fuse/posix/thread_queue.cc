@@ -1,0 +1,86 @@
+#include "fuse/posix/thread_queue.h"
+
+#include <algorithm>
+
+namespace vpfs::fuse {
+
+bool ThreadQueue::enter(uid_t uid) {
+  if (shares_.room_for(uid) == 0) return false;
+  shares_.take(uid, 1);
+  return true;
+}
+
+bool ThreadQueue::enter_or_wait(IoRequest& request) {
+  if (enter(request.charged)) return true;
+  std::deque<IoRequest*>& queue = queues_[request.charged];
+  if (queue.empty()) turns_.push_back(request.charged);
+  queue.push_back(&request);
+  waiting_.emplace(request.unique, &request);
+  return false;
+}
+
+void ThreadQueue::leave(uid_t uid, std::vector<IoRequest*>& go) {
+  shares_.give_back(uid, 1);
+  // Whoever waits has no room unless somebody has just left, so each user is asked until a round
+  // finds no room for any.
+  for (std::size_t refused = 0; refused < turns_.size();) {
+    const uid_t next = turns_.front();
+    turns_.pop_front();
+    if (!enter(next)) {
+      turns_.push_back(next);
+      ++refused;
+      continue;
+    }
+    refused = 0;
+    const auto place = queues_.find(next);
+    IoRequest* const request = place->second.front();
+    place->second.pop_front();
+    waiting_.erase(request->unique);
+    go.push_back(request);
+    if (place->second.empty()) {
+      queues_.erase(place);
+    } else {
+      turns_.push_back(next);
+    }
+  }
+}
+
+std::optional<pid_t> ThreadQueue::holder_of(std::uint64_t unique) const {
+  const auto place = waiting_.find(unique);
+  if (place == waiting_.end()) return std::nullopt;
+  return place->second->process;
+}
+
+IoRequest* ThreadQueue::withdraw(std::uint64_t unique) {
+  const auto place = waiting_.find(unique);
+  if (place == waiting_.end()) return nullptr;
+  IoRequest* const request = place->second;
+  waiting_.erase(place);
+  const auto queue = queues_.find(request->charged);
+  std::erase(queue->second, request);
+  if (queue->second.empty()) {
+    queues_.erase(queue);
+    std::erase(turns_, request->charged);
+  }
+  return request;
+}
+
+std::vector<IoRequest*> ThreadQueue::withdraw_all() {
+  std::vector<IoRequest*> all;
+  for (const auto& [unique, request] : waiting_) all.push_back(request);
+  waiting_.clear();
+  queues_.clear();
+  turns_.clear();
+  return all;
+}
+
+std::vector<ThreadQueue::User> ThreadQueue::users_that_wait() const {
+  std::vector<User> users;
+  for (const auto& [uid, queue] : queues_) {
+    users.push_back({.uid = uid, .busy = shares_.taken_by(uid), .waiting = queue.size()});
+  }
+  std::ranges::sort(users, std::ranges::greater(), &User::waiting);
+  return users;
+}
+
+}  // namespace vpfs::fuse

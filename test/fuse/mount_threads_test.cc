@@ -1,0 +1,190 @@
+// The threads of a mount: who starts them, and how many one user may take.
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/fuse/mount_process.h"
+#include "test/fuse/private_device.h"
+
+namespace vpfs::test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using MountThreads = MountTest;
+
+constexpr uid_t kAlice = 1001;
+constexpr uid_t kMallory = 1002;
+
+constexpr const char* kConfig = R"(
+mount: {status_file: "{status_file}"}
+control: {socket: "{socket}"}
+virtual_pfs: {default: {}}
+rules:
+  - match: {}
+    virtual_pfs: default
+)";
+
+// For all users, each with a directory of its own.
+void open_to_all(const MountProcess& mount) {
+  fs::permissions(mount.scratch(), fs::perms::all);
+  fs::permissions(mount.below(), fs::perms::all);
+  for (const uid_t uid : {kAlice, kMallory}) {
+    const fs::path own = mount.below() / std::to_string(uid);
+    fs::create_directory(own);
+    EXPECT_EQ(::chown(own.c_str(), uid, uid), 0);
+  }
+}
+
+// A file below, whose opens through the mount wait until the lease ends.
+class LeasedFile {
+ public:
+  LeasedFile(const fs::path& path, uid_t owner)
+      : descriptor_(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
+    std::signal(SIGIO, SIG_IGN);  // it tells of those who wait
+    EXPECT_EQ(::fchown(descriptor_, owner, owner), 0);
+    EXPECT_EQ(::fcntl(descriptor_, F_SETLEASE, F_WRLCK), 0);
+  }
+  ~LeasedFile() {
+    EXPECT_EQ(::fcntl(descriptor_, F_SETLEASE, F_UNLCK), 0);
+    ::close(descriptor_);
+  }
+  LeasedFile(const LeasedFile&) = delete;
+  LeasedFile& operator=(const LeasedFile&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+// A process of a user whose threads each do something once.
+class ThreadsOf {
+ public:
+  template <typename Act>
+  ThreadsOf(uid_t uid, unsigned count, Act act) : process_(::fork()) {
+    if (process_ != 0) return;
+    if (::setgid(uid) != 0 || ::setuid(uid) != 0) ::_exit(111);
+    std::vector<std::thread> all;
+    for (unsigned i = 0; i < count; ++i) all.emplace_back([act, i] { act(i); });
+    for (std::thread& each : all) each.join();
+    ::_exit(0);
+  }
+  ~ThreadsOf() {
+    if (process_ > 0) (void)end();
+  }
+  ThreadsOf(const ThreadsOf&) = delete;
+  ThreadsOf& operator=(const ThreadsOf&) = delete;
+
+  // Kills it. Whether it was gone within five seconds.
+  [[nodiscard]] bool end() {
+    ::kill(process_, SIGKILL);
+    const auto deadline = std::chrono::steady_clock::now() + 5s;
+    while (::waitpid(process_, nullptr, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(10ms);
+    }
+    process_ = -1;
+    return true;
+  }
+  // Waits until all threads have done it.
+  void wait() {
+    ::waitpid(process_, nullptr, 0);
+    process_ = -1;
+  }
+
+ private:
+  pid_t process_;
+};
+
+// Every thread of the mount acts for a user, and then more are needed: those wait below.
+struct BusyMount {
+  explicit BusyMount(const MountProcess& mount, unsigned opens)
+      : leased(mount.below() / std::to_string(kAlice) / "leased", kAlice) {
+    const fs::path own = mount.path() / std::to_string(kAlice);
+    ThreadsOf(kAlice, 8, [own](unsigned thread) {
+      for (unsigned i = 0; i < 50; ++i) {
+        const std::string name = own / (std::to_string(thread) + "-" + std::to_string(i));
+        ::close(::open(name.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+      }
+    }).wait();
+    waiting.emplace(kAlice, opens, [own](unsigned /*thread*/) {
+      ::close(::open((own / "leased").c_str(), O_RDONLY | O_CLOEXEC));
+    });
+    std::this_thread::sleep_for(500ms);
+  }
+
+  // Opens go on when the lease ends.
+  std::optional<ThreadsOf> waiting;
+  LeasedFile leased;
+};
+
+TEST_F(MountThreads, ThatAUserMadeTheMountStartActForWhoAsks) {
+  const PrivateDevice device(0666);
+  if (!device.why_none().empty()) GTEST_SKIP() << device.why_none();
+  MountProcess mount({.config = kConfig});
+  open_to_all(mount);
+  const BusyMount busy(mount, 20);
+  for (int i = 0; i < 50; ++i) {
+    const std::string name = "root-" + std::to_string(i);
+    const int file = ::open((mount.path() / name).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    ASSERT_GE(file, 0) << std::strerror(errno);
+    EXPECT_EQ(::write(file, "secret", 6), 6);
+    ::close(file);
+    struct stat its = {};
+    ASSERT_EQ(::stat((mount.below() / name).c_str(), &its), 0);
+    ASSERT_EQ(its.st_uid, 0U) << name;
+    ASSERT_EQ(its.st_gid, 0U) << name;
+  }
+}
+
+TEST_F(MountThreads, AreStartedThoughOnlyRootMayOpenTheDevice) {
+  const PrivateDevice device(0600);
+  if (!device.why_none().empty()) GTEST_SKIP() << device.why_none();
+  MountProcess mount({.config = kConfig});
+  open_to_all(mount);
+  const BusyMount busy(mount, 20);
+  struct stat its = {};
+  EXPECT_EQ(::stat((mount.path() / "nothing").c_str(), &its), -1);
+  EXPECT_THAT(mount.process().errors(), Not(HasSubstr("Permission denied")));
+}
+
+// Neither a thread nor its channel can be made; the mount goes on, and makes them later.
+TEST_F(MountThreads, AreStartedLaterIfDescriptorsHaveRunOut) {
+  MountProcess mount({.config = kConfig});
+  open_to_all(mount);
+  const pid_t program = mount.process().pid();
+  rlimit before = {};
+  ASSERT_EQ(::prlimit(program, RLIMIT_NOFILE, nullptr, &before), 0);
+  // The next descriptor is beyond the limit.
+  rlimit few = {.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::prlimit(program, RLIMIT_NOFILE, &few, nullptr), 0);
+  const fs::path own = mount.path() / std::to_string(kAlice);
+  ThreadsOf(kAlice, 8, [own](unsigned /*thread*/) {
+    for (unsigned i = 0; i < 20; ++i) ::access(own.c_str(), F_OK);
+  }).wait();
+  EXPECT_TRUE(comes_true([&] {
+    (void)::access((mount.path() / "nothing").c_str(), F_OK);
+    return mount.process().errors().find("goes on with the threads that it has") !=
+           std::string::npos;
+  }));
+  ASSERT_EQ(::prlimit(program, RLIMIT_NOFILE, &before, nullptr), 0);
+  const BusyMount busy(mount, 20);
+  EXPECT_EQ(::access(own.c_str(), F_OK), 0);
+}
+
+}  // namespace
+}  // namespace vpfs::test
