@@ -47,7 +47,7 @@ TEST(UserShares, WhatWasTakenRegardlessLeavesNoRoom) {
   EXPECT_EQ(shares.room_for(1), 0U);
   EXPECT_EQ(shares.room_for(2), 0U);
   shares.give_back(1, 10);
-  EXPECT_EQ(shares.room_for(2), 4U);
+  EXPECT_EQ(shares.room_for(2), 8U);
 }
 
 }  // namespace
