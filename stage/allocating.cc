@@ -66,8 +66,8 @@ void Stage::allocate_some(Epoch epoch, std::span<const Allocation> some, TimePoi
     if (!each.elsewhere_total) continue;
     const std::optional<Cost> more = allocations_.elsewhere(app, *each.elsewhere_total);
     if (!more) continue;
-    lanes_.served_elsewhere(
-        app, {.cost = *more, .delay = longest_delay_, .request = table_[app].recent_cost}, now);
+    const Cost request = table_[app].recent_kib * kKiB;
+    lanes_.served_elsewhere(app, {.cost = *more, .delay = longest_delay_, .request = request}, now);
   }
 }
 

@@ -223,7 +223,8 @@ void Stage::dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go) {
   counters.queued.take(io.size);
   counters.outstanding.add(io.size);
   counters.sent.of(io.kind).add(io.size);
-  pfs.recent_cost = std::max(io.cost, pfs.recent_cost - pfs.recent_cost / VirtualPfs::kRecent);
+  const auto kib = static_cast<std::uint32_t>(io.cost / kKiB);
+  pfs.recent_kib = std::max(kib, pfs.recent_kib - pfs.recent_kib / VirtualPfs::kRecent);
   if (!pfs.histograms) {
     pfs.histograms = std::make_unique<Histograms>();
     pfs.histograms->statistics.since = pfs.histograms->statistics.last = now;

@@ -44,17 +44,17 @@ struct VirtualPfsInfo {
 
 // One application's share of the data server, and its counters.
 struct VirtualPfs {
-  static constexpr Cost kRecent = 16;
+  static constexpr std::uint32_t kRecent = 16;
 
   std::shared_ptr<const VirtualPfsInfo> info;  // shared with readers; nothing: the number is free
   std::unique_ptr<Histograms> histograms;      // once something was sent
   TimePoint last_used = {};
   std::uint32_t generation = 0;  // of the number
   std::uint32_t requests = 0;    // present ones, in any state
-  Cost recent_cost = 0;          // the largest of some kRecent requests sent lately, about
   // Of its last request.
   RuleRef last_rule;
   ReadYield read_yield;
+  std::uint32_t recent_kib = 0;  // cost of the largest of some kRecent requests sent lately, about
   std::uint8_t last_class = 0;
   bool from_template = false;
   bool retiring = false;      // its number will be free unless it is used again
