@@ -51,10 +51,15 @@ net::Task<> get_attributes(Call call, orangefs::Handle handle) {
 
 // Servers keep seconds since 1970 in 32 bits. Like other file systems of Linux, the mount takes the
 // nearest time that they can keep.
-std::uint64_t time_kept(const timespec& time) {
+std::uint64_t time_kept(const timespec& time, time_t earliest) {
   constexpr time_t kLatest = std::numeric_limits<std::uint32_t>::max();
-  return static_cast<std::uint64_t>(std::clamp<time_t>(time.tv_sec, 0, kLatest));
+  return static_cast<std::uint64_t>(std::clamp(time.tv_sec, earliest, kLatest));
 }
+
+constexpr time_t kEarliestAccess = 0;
+// Servers keep it with microseconds below it. They take it for one without if the seconds are zero,
+// and so tell the microseconds as seconds.
+constexpr time_t kEarliestChange = 1;
 
 client::AttributeChanges changes_of(const struct stat& wanted, int which) {
   client::AttributeChanges changes;
@@ -64,12 +69,12 @@ client::AttributeChanges changes_of(const struct stat& wanted, int which) {
   if ((which & FUSE_SET_ATTR_ATIME_NOW) != 0) {
     changes.atime_now = true;
   } else if ((which & FUSE_SET_ATTR_ATIME) != 0) {
-    changes.atime = time_kept(wanted.st_atim);
+    changes.atime = time_kept(wanted.st_atim, kEarliestAccess);
   }
   if ((which & FUSE_SET_ATTR_MTIME_NOW) != 0) {
     changes.mtime_now = true;
   } else if ((which & FUSE_SET_ATTR_MTIME) != 0) {
-    changes.mtime = time_kept(wanted.st_mtim);
+    changes.mtime = time_kept(wanted.st_mtim, kEarliestChange);
   }
   return changes;
 }
