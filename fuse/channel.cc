@@ -33,10 +33,22 @@ Channel::~Channel() {
 
 std::expected<std::span<std::byte>, Channel::Nothing> Channel::receive(const Buffer& buffer) {
   const std::span<std::byte> room = buffer.message();
+  const auto size = receive_by([&] { return ::read(descriptor_, room.data(), room.size()); });
+  if (!size) return std::unexpected(size.error());
+  return room.first(*size);
+}
+
+std::expected<std::size_t, Channel::Nothing> Channel::receive_into(int pipe) {
+  return receive_by(
+      [&] { return ::splice(descriptor_, nullptr, pipe, nullptr, kWriteHead + kLargestIo, 0); });
+}
+
+template <typename Read>
+std::expected<std::size_t, Channel::Nothing> Channel::receive_by(Read read) {
   for (;;) {
-    const ssize_t size = ::read(descriptor_, room.data(), room.size());
+    const ssize_t size = read();
     if (size >= static_cast<ssize_t>(sizeof(fuse_in_header))) {
-      return room.first(static_cast<std::size_t>(size));
+      return static_cast<std::size_t>(size);
     }
     if (size >= 0 || errno == ENODEV) return std::unexpected(Nothing::any_more);
     // ENOENT: the request was interrupted before anybody saw it.

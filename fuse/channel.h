@@ -37,6 +37,9 @@ class Channel {
   // The next message, in `buffer`.
   [[nodiscard]] std::expected<std::span<std::byte>, Nothing> receive(const Buffer& buffer);
 
+  // The same into a pipe that is empty and has room for the largest message; its size.
+  [[nodiscard]] std::expected<std::size_t, Nothing> receive_into(int pipe);
+
   // Calls the operation of the session's owner that the message asks for.
   void process(std::span<std::byte> message);
 
@@ -54,6 +57,9 @@ class Channel {
   void forget_name(std::uint64_t directory, const std::string& name);
 
  private:
+  // Calls `read` until it gives a message.
+  template <typename Read>
+  [[nodiscard]] std::expected<std::size_t, Nothing> receive_by(Read read);
   void send(const fuse_out_header& header, std::span<const std::byte> body);
 
   fuse_session* session_;

@@ -202,7 +202,8 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   mount->mounted_ = true;
   // libfuse closes its own when it unmounts.
   mount->first_ = Descriptor(::fcntl(fuse_session_fd(mount->session_), F_DUPFD_CLOEXEC, 0));
-  if (Result<void> greeted = mount->greet(); !greeted) return problem(greeted.error().message);
+  if (Result<void> greeted = mount->greet(options); !greeted)
+    return problem(greeted.error().message);
   mount->read_ahead_far(options.read_ahead);
   if (Result<void> allowed = mount->allow_suid_and_devices(options); !allowed) {
     return problem(allowed.error().message);
@@ -235,7 +236,7 @@ Result<void> MountPoint::allow_suid_and_devices(const Options& options) {
 
 // Before anything else the kernel says what it can do, on the first descriptor. libfuse answers,
 // but for one capability that it does not know.
-Result<void> MountPoint::greet() {
+Result<void> MountPoint::greet(const Options& options) {
   const Buffer buffer;
   const std::span<std::byte> room = buffer.message();
   ssize_t size = -1;
@@ -258,6 +259,10 @@ Result<void> MountPoint::greet() {
   std::byte* const place = answer.data() + sizeof(fuse_out_header);
   std::memcpy(&said, place, sizeof said);
   said.flags |= asked.flags & FUSE_HANDLE_KILLPRIV_V2;
+  said.max_write = static_cast<std::uint32_t>(options.largest_write);
+  if (options.most_background > 0) {
+    said.max_background = said.congestion_threshold = options.most_background;
+  }
   has_direct_io_ = (asked.flags & FUSE_INIT_EXT) != 0 && (asked.flags2 & kDirectIoMayBeMapped) != 0;
   if (has_direct_io_) {
     said.flags |= FUSE_INIT_EXT;

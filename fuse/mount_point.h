@@ -25,7 +25,10 @@ class MountPoint {
     bool read_only = false;
     // The mount goes when this process does, however it ends.
     bool auto_unmount = true;
-    std::size_t read_ahead = kLargestIo;  // of the kernel, if root mounts
+    std::size_t read_ahead = kLargestIo;     // of the kernel, if root mounts
+    std::size_t largest_write = kLargestIo;  // of the kernel
+    // Requests that no process waits for, which the kernel gives at once. 0: as ask_for_limits().
+    std::uint16_t most_background = 0;
     // On top of another mount of vpfs-mount at the directory. Without it that is an error.
     bool stacked = false;
     std::vector<std::string> others = {};  // for the kernel: "nosuid", "dev", ...
@@ -54,7 +57,7 @@ class MountPoint {
 
  private:
   MountPoint(const Options& options, const fuse_lowlevel_ops& operations, void* owner);
-  [[nodiscard]] Result<void> greet();
+  [[nodiscard]] Result<void> greet(const Options& options);
   [[nodiscard]] Result<std::unique_ptr<Channel>> new_channel(Descriptor descriptor);
   [[nodiscard]] std::vector<std::byte> answer_greeting(Channel& channel);
   void read_ahead_far(std::size_t size);

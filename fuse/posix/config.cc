@@ -1,8 +1,10 @@
 #include "fuse/posix/config.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/config_file.h"
 #include "control/host/config_changes.h"
@@ -39,6 +41,7 @@ void read_mount(ConfigReader reader, Config& config) {
 }
 
 void read_limits(ConfigReader reader, Config& config) {
+  reader.get("held_bytes", &config.held_bytes, {8 * kMiB}, {1024 * kGiB});
   stage::read_stage_limits(reader, config);
 }
 
@@ -46,6 +49,7 @@ control::ConfigValues values_of(const Config& config) {
   control::ConfigValues values;
   control::add_process(values, config, kProgramName);
   values.emplace_back("mount.drain", to_string(config.drain));
+  values.emplace_back("limits.held_bytes", to_string(config.held_bytes));
   control::add_stage_limits(values, config);
   control::add_control(values, config);
   control::add_scheduler(values, config);
@@ -53,6 +57,13 @@ control::ConfigValues values_of(const Config& config) {
 }
 
 }  // namespace
+
+Bytes default_held_bytes() {
+  constexpr std::uint64_t kPartOfMemory = 8;
+  const auto memory = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
+                      static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return {std::clamp<std::uint64_t>(memory / kPartOfMemory, 32 * kMiB, 256 * kMiB)};
+}
 
 std::string_view default_config() {
   return kDefault;

@@ -12,10 +12,15 @@ namespace vpfs::fuse {
 
 inline constexpr control::ProgramName kProgramName = {.program = "vpfs-mount", .role = "mount"};
 
+// An eighth of the machine's memory, from 32 to 256 MiB.
+[[nodiscard]] Bytes default_held_bytes();
+
 // A stage whose I/O is a mounted directory.
 struct Config : control::HostConfig {
   // How long files that are open at the end may stay so.
   Duration drain = std::chrono::seconds(20);
+  // Memory for the data of writes that wait, of all users.
+  Bytes held_bytes = default_held_bytes();
 };
 
 // Reads the schema of conf/mount.yaml; as proxy::parse_config(), for a mount.

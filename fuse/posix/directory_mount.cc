@@ -12,10 +12,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include "base/utf8.h"
 #include "base/version.h"
 #include "control/host/status.h"
+#include "fuse/posix/message_pipe.h"
 #include "fuse/posix/node_addresses.h"
 #include "fuse/posix/splice_pipe.h"
 #include "schedulers/policy.h"
@@ -63,6 +65,12 @@ void fill(control::Seen& seen, const IoGate::User& user, const Config& config) {
   }
 }
 
+// Half of the descriptors may be pipes, one each.
+std::size_t most_pipes() {
+  rlimit limit = {};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur / 2 : 0;
+}
+
 const Config& own(const control::HostConfig& config) {
   return static_cast<const Config&>(config);
 }
@@ -98,6 +106,12 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
     return std::unexpected(std::move(reachable.error()));
   }
   MountPoint::Options point_options = options.point;
+  // As many as the protocol knows. Requests that are held count, and the kernel keeps everybody's
+  // further ones back when there are too many.
+  point_options.most_background = UINT16_MAX;
+  // A write that is held stays in a pipe when memory is short.
+  mount->largest_write_ = MessagePipe::largest_write();
+  if (mount->largest_write_ > 0) point_options.largest_write = mount->largest_write_;
   // Reads of the page cache are spliced if a thread's pipe can hold them. The kernel reads ahead
   // twice as far for a process that has said that it reads in order.
   if (!SplicePipe::has_room_for(kLargestIo)) point_options.read_ahead = kLargestIo / 16 * 7;
@@ -133,6 +147,9 @@ DirectoryMount::~DirectoryMount() {
 Result<void> DirectoryMount::start() {
   const Server::Options options = {.threads = options_.threads,
                                    .schedules_metadata = config().schedule_metadata,
+                                   .held_bytes = config().held_bytes,
+                                   .held_pipes = largest_write_ > 0 ? most_pipes() : 0,
+                                   .largest_write = largest_write_,
                                    .interrupts = options_.interrupts};
   Server::Owner owner;
   owner.ended = [this] {
@@ -207,7 +224,9 @@ void DirectoryMount::use(const control::HostConfig& file, const stage::Config& s
       std::make_shared<const Settings>(control::with_stage(own(file), stage), settings_.get());
   settings_before_ = std::exchange(settings_, std::move(settings));
   gate_.use(settings_, clock_.now());
-  if (server_) server_->set_schedules_metadata(config().schedule_metadata);
+  if (!server_) return;
+  server_->set_schedules_metadata(config().schedule_metadata);
+  server_->held_memory().set_bound(config().held_bytes);
 }
 
 std::vector<std::string> DirectoryMount::changes() const {
@@ -227,6 +246,8 @@ std::string DirectoryMount::status(const control::HostStatus& host) {
   const Server::Load load = server_ ? server_->load() : Server::Load();
   status["busy_threads"] = load.busy;
   status["waiting_for_threads"] = load.waiting;
+  status["held_write_bytes"] = server_ ? server_->held_memory().bytes() : 0;
+  status["held_write_pipes"] = server_ ? server_->held_memory().pipes() : 0;
   status["users_out_of_threads"] = nlohmann::ordered_json::array();
   for (const ThreadQueue::User& each : load.users_that_wait) {
     if (status["users_out_of_threads"].size() == kMostUsersShown) break;

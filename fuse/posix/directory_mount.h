@@ -84,6 +84,7 @@ class DirectoryMount final : private control::Program {
   std::atomic<bool> reminds_ = false;
   std::atomic<bool> draining_ = false;
   std::atomic<bool> unmounted_ = false;
+  std::size_t largest_write_ = 0;  // that a pipe holds; 0: there are no such pipes
   std::unique_ptr<PosixFileSystem> files_;
   std::unique_ptr<MountPoint> mount_;
   std::unique_ptr<Forgetter> forgetter_;

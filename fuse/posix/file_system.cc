@@ -40,13 +40,15 @@ bool has_acl_at(const Descriptor& root) {
   return errno != EOPNOTSUPP && errno != ENOSYS;
 }
 
-// A part of the process's descriptors is for threads and what the program itself has open.
+// Half of the process's descriptors is for pipes, and a part for threads and what the program
+// itself has open.
 Inodes::Limits limits_for(bool shared) {
   constexpr std::size_t kOwn = 1024;
   rlimit limit = {};
   (void)::getrlimit(RLIMIT_NOFILE, &limit);
   const auto all = static_cast<std::size_t>(limit.rlim_cur);
-  Inodes::Limits limits{.descriptors = std::max(all - std::min(all, kOwn), all / 2),
+  const std::size_t half = all / 2;
+  Inodes::Limits limits{.descriptors = std::max(half - std::min(half, kOwn), all / 4),
                         .shared = shared};
   limits.paths = std::min(limits.paths, all / 8);
   return limits;

@@ -9,14 +9,15 @@
 
 #include "fuse/buffer.h"
 #include "fuse/channel.h"
+#include "fuse/posix/message_pipe.h"
 #include "fuse/posix/open_file.h"
 #include "stage/held.h"
 
 namespace vpfs::fuse {
 
 // One request of the kernel that the stage has a say in, from its arrival to its end. While it is
-// held it keeps what it needs: a write its data, where the kernel put them; a read its numbers; a
-// request on names and attributes its message.
+// held it keeps what it needs: a write its data, in memory or in a pipe (HeldMemory); a read its
+// numbers; a request on names and attributes its message.
 //
 // It belongs to the thread that handles it, and to the gate while it is held.
 struct IoRequest : stage::Held {
@@ -33,7 +34,9 @@ struct IoRequest : stage::Held {
   OpenFilePtr file = {};
   Opener caller = {};
   std::uint64_t offset = 0;
-  std::unique_ptr<Buffer> data = {};    // of a write
+  std::unique_ptr<Buffer> data = {};  // of a write, or else they are in the pipe
+  MessagePipe pipe = {};
+  std::uint64_t kept = 0;               // bytes that count as held
   bool is_of_cache = false;             // a write of the kernel's pages, not of a process
   std::vector<std::byte> message = {};  // for libfuse
   std::uint64_t moved = 0;

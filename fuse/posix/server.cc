@@ -34,6 +34,7 @@ Server::Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Cl
       options_(options),
       owner_(std::move(owner)),
       schedules_metadata_(options.schedules_metadata),
+      memory_(options.held_bytes, options.held_pipes),
       calls_(options.threads),
       scheduled_(options.threads),
       keeper_([this] { return add_thread(); }) {}

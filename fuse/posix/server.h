@@ -19,6 +19,7 @@
 #include "fuse/interrupt.h"
 #include "fuse/mount_point.h"
 #include "fuse/posix/file_system.h"
+#include "fuse/posix/held_memory.h"
 #include "fuse/posix/io_gate.h"
 #include "fuse/posix/thread_keeper.h"
 #include "fuse/posix/thread_queue.h"
@@ -46,6 +47,9 @@ class Server {
   struct Options {
     std::size_t threads = 256;  // behind each door
     bool schedules_metadata = false;
+    Bytes held_bytes = {};       // for the data of writes that wait
+    std::size_t held_pipes = 0;  // as many that stay in the kernel; 0: the system allows no pipe
+    std::size_t largest_write = kLargestIo;
     Interrupts interrupts = Interrupts::of_dying;
   };
 
@@ -71,6 +75,8 @@ class Server {
   // asked to tell again.
   void remind_of_interrupts();
   void set_schedules_metadata(bool on) { schedules_metadata_ = on; }
+
+  [[nodiscard]] HeldMemory& held_memory() { return memory_; }
 
   // What threads work on, what waits for one, and whose.
   struct Load {
@@ -135,6 +141,7 @@ class Server {
   const Owner owner_;
   std::atomic<bool> schedules_metadata_;
   std::atomic<bool> told_end_ = false;
+  HeldMemory memory_;
   Door calls_;      // that do not pass the gate
   Door scheduled_;  // that it has let go
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "fuse/message.h"
+#include "fuse/posix/pipe_size.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -25,10 +26,8 @@ std::size_t make_pipe(Descriptor& out, Descriptor& in) {
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return 0;
   out = Descriptor(ends[0]);
   in = Descriptor(ends[1]);
-  int size = ::fcntl(in.get(), F_SETPIPE_SZ, static_cast<int>(kWanted));
-  if (size < 0) size = ::fcntl(in.get(), F_SETPIPE_SZ, static_cast<int>(kEnough));
-  if (size < 0) size = ::fcntl(in.get(), F_GETPIPE_SZ);
-  return size < 0 ? 0 : static_cast<std::size_t>(size);
+  const std::size_t size = set_pipe_size(in.get(), kWanted);
+  return size >= kWanted ? size : set_pipe_size(in.get(), kEnough);
 }
 
 // Pages of data that begins anywhere in a page, and one for the head.

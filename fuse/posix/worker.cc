@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "fuse/posix/credentials.h"
 
 namespace vpfs::fuse {
@@ -89,11 +90,12 @@ void Server::Worker::start() {
 void Server::Worker::rest() {
   buffer_.reset();
   pipe_ = SplicePipe();
+  inlet_.close();
   spare_.clear();
 }
 
 Buffer& Server::Worker::buffer() {
-  if (!buffer_) buffer_ = std::make_unique<Buffer>();
+  if (!buffer_) buffer_ = server_.memory_.take_buffer();
   return *buffer_;
 }
 
@@ -106,15 +108,88 @@ void Server::Worker::run() {
       work();
       continue;
     }
-    auto message = channel_->receive(buffer());
-    while (!message && message.error() == Channel::Nothing::now) {
-      message = channel_->receive(buffer());
-    }
+    auto message = receive();
+    while (!message && message.error() == Channel::Nothing::now) message = receive();
     if (!message) break;
-    server_.reader_left();
-    handle(*message);
+    if (!message->empty()) handle(*message);
   }
   if (!server_.told_end_.exchange(true)) server_.owner_.ended();
+}
+
+std::expected<std::span<std::byte>, Channel::Nothing> Server::Worker::receive() {
+  const bool splices = !server_.memory_.is_plentiful() && server_.options_.held_pipes > 0 &&
+                       inlet_.open(server_.options_.largest_write);
+  if (!splices) {
+    const auto message = channel_->receive(buffer());
+    if (message) server_.reader_left();
+    return message;
+  }
+  const auto size = channel_->receive_into(inlet_.get());
+  if (!size) return std::unexpected(size.error());
+  server_.reader_left();
+  return unpack(*size);
+}
+
+std::span<std::byte> Server::Worker::unpack(std::size_t size) {
+  const std::span<std::byte> message = buffer().message().first(size);
+  const auto take = [&](std::size_t begin, std::size_t end) {
+    VPFS_ASSERT(inlet_.take(message.subspan(begin, end - begin)));
+  };
+  take(0, sizeof(fuse_in_header));
+  const fuse_in_header head = head_of(message);
+  if (head.opcode != FUSE_WRITE) {
+    take(sizeof head, size);
+    return message;
+  }
+  take(sizeof head, kWriteHead);
+  const auto body = body_of<fuse_write_in>(message);
+  const uid_t uid =
+      (body.write_flags & FUSE_WRITE_CACHE) != 0 ? OpenFiles::at(body.fh).opener.uid : head.uid;
+  if (server_.memory_.room_for(uid) < size - kWriteHead) {
+    keep_elsewhere(head, body, size - kWriteHead);
+    return {};
+  }
+  take(kWriteHead, size);
+  return message;
+}
+
+void Server::Worker::keep_elsewhere(const fuse_in_header& head, const fuse_write_in& body,
+                                    std::size_t size) {
+  std::unique_ptr<IoRequest> request = new_write(head, body);
+  const bool is_direct_write =
+      !request->is_of_cache &&
+      ((body.flags & O_DIRECT) != 0 || is_direct(request->file->descriptor.get()));
+  if (is_direct_write) {
+    // The pipe has a copy of the process's pages. So only a part is kept, and the write will be a
+    // short one.
+    const std::uint64_t room = server_.memory_.room_for(request->charged) / Buffer::kPage;
+    size = std::min<std::size_t>(size, std::max<std::uint64_t>(room, 1) * Buffer::kPage);
+    request->data = std::make_unique<Buffer>(size);
+    VPFS_ASSERT(inlet_.take(request->data->data()));
+    inlet_.close();
+    request->kept = size;
+    server_.memory_.take(request->charged, size);
+  } else if (server_.memory_.take_pipe(request->charged)) {
+    request->pipe = std::exchange(inlet_, MessagePipe());
+    request->pipe.fit(size);
+  } else {
+    inlet_.close();
+    channel_->fail(head.unique, ENOBUFS);
+    return recycle(std::move(request));
+  }
+  pass(std::move(request), size);
+}
+
+std::unique_ptr<IoRequest> Server::Worker::new_write(const fuse_in_header& head,
+                                                     const fuse_write_in& body) {
+  std::unique_ptr<IoRequest> request = new_request(head);
+  request->kind = IoKind::write;
+  request->file = OpenFiles::at(body.fh).shared_from_this();
+  request->offset = body.offset;
+  request->is_of_cache = (body.write_flags & FUSE_WRITE_CACHE) != 0;
+  // The kernel writes its pages in nobody's name.
+  if (request->is_of_cache) request->charged = request->file->opener.uid;
+  return request;
 }
 
 void Server::Worker::handle(std::span<std::byte> message) {
@@ -174,25 +249,20 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
 }
 
 void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte> message) {
-  auto request = new_request(head);
-  std::uint64_t size = 0;
   if (head.opcode == FUSE_READ) {
     const auto body = body_of<fuse_read_in>(message);
+    auto request = new_request(head);
     request->kind = IoKind::read;
     request->file = OpenFiles::at(body.fh).shared_from_this();
     request->offset = body.offset;
-    size = std::min<std::uint64_t>(body.size, kLargestIo);
-  } else {
-    const auto body = body_of<fuse_write_in>(message);
-    request->kind = IoKind::write;
-    request->file = OpenFiles::at(body.fh).shared_from_this();
-    request->offset = body.offset;
-    request->data = std::move(buffer_);
-    request->is_of_cache = (body.write_flags & FUSE_WRITE_CACHE) != 0;
-    // The kernel writes its pages in nobody's name.
-    if (request->is_of_cache) request->charged = request->file->opener.uid;
-    size = std::min<std::uint64_t>(body.size, message.size() - kWriteHead);
+    return pass(std::move(request), std::min<std::uint64_t>(body.size, kLargestIo));
   }
+  const auto body = body_of<fuse_write_in>(message);
+  auto request = new_write(head, body);
+  request->data = std::move(buffer_);
+  request->kept = std::min<std::uint64_t>(body.size, message.size() - kWriteHead);
+  server_.memory_.take(request->charged, request->kept);
+  const std::uint64_t size = request->kept;
   pass(std::move(request), size);
 }
 
@@ -215,7 +285,15 @@ std::unique_ptr<IoRequest> Server::Worker::new_request(const fuse_in_header& hea
 }
 
 void Server::Worker::recycle(std::unique_ptr<IoRequest> request) {
-  if (request->data && !buffer_) buffer_ = std::move(request->data);
+  if (request->kept > 0) server_.memory_.give_back(request->charged, request->kept);
+  if (request->pipe) server_.memory_.give_pipe_back(request->charged);
+  if (request->data && request->data->data().size() == kLargestIo) {
+    if (!buffer_) {
+      buffer_ = std::move(request->data);
+    } else {
+      server_.memory_.give_back(std::move(request->data));
+    }
+  }
   if (spare_.size() >= kMostSpare) return;
   *request = IoRequest();
   spare_.push_back(std::move(request));
@@ -290,7 +368,12 @@ void Server::Worker::write_data(IoRequest& request) {
     request.failed = true;
     return request.channel->fail(request.unique, EACCES);
   }
-  const std::span<const std::byte> from = request.data->data().first(request.asked.count);
+  const std::span<std::byte> from =
+      (request.pipe ? buffer() : *request.data).data().first(request.asked.count);
+  if (request.pipe && !request.pipe.take(from)) {
+    request.failed = true;
+    return request.channel->fail(request.unique, EIO);
+  }
   const int descriptor = request.file->descriptor.get();
   bool was_direct = false;
   while (request.moved < from.size()) {

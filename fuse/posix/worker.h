@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <span>
@@ -44,6 +45,14 @@ class Server::Worker {
 
  private:
   void run();
+  // The next message in the buffer; empty if it is dealt with already.
+  [[nodiscard]] std::expected<std::span<std::byte>, Channel::Nothing> receive();
+  // The same of a message in the inlet.
+  [[nodiscard]] std::span<std::byte> unpack(std::size_t size);
+  // A write that its user has no memory for, which is in the inlet.
+  void keep_elsewhere(const fuse_in_header& head, const fuse_write_in& body, std::size_t size);
+  [[nodiscard]] std::unique_ptr<IoRequest> new_write(const fuse_in_header& head,
+                                                     const fuse_write_in& body);
   void handle(std::span<std::byte> message);
   void handle_data(const fuse_in_header& head, std::span<std::byte> message);
   void pass(std::unique_ptr<IoRequest> request, std::uint64_t size);
@@ -62,6 +71,7 @@ class Server::Worker {
   const std::unique_ptr<Channel> channel_;
   std::unique_ptr<Buffer> buffer_;
   SplicePipe pipe_;
+  MessagePipe inlet_;
   std::vector<std::unique_ptr<IoRequest>> spare_;
   std::vector<IoRequest*> let_go_;  // by the gate
   std::vector<IoRequest*> go_;      // they have passed their door

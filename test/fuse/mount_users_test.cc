@@ -304,7 +304,7 @@ TEST_F(MountUsers, OneThatOpensManyFilesLeavesSomeForOthers) {
   // What was taken comes back.
   EXPECT_EQ(mount.run_as(kMallory,
                          [&] {
-                           for (int i = 0; i < 300; ++i) {
+                           for (int i = 0; i < 200; ++i) {
                              if (::open((mount.path() / "file").c_str(), O_RDONLY) < 0) return 1;
                            }
                            return 0;
