@@ -257,9 +257,9 @@ std::string stage_summary(const stage::Config& config) {
 
 std::vector<std::string> stage_lines(const stage::Config& config) {
   // The status counts the default among the rules.
-  return {policy(config), fmt::format("{} and the default, {}",
-                                      counted(config.rules.size(), "rule"),
-                                      counted(config.virtual_pfs.size(), "declared virtual PFS"))};
+  return {policy(config),
+          fmt::format("{} and the default, {}", counted(config.rules.size(), "rule"),
+                      counted(config.virtual_pfs.size(), "declared virtual PFS"))};
 }
 
 std::string describe_rule(const stage::Config& config, const stage::RuleConfig& rule) {
