@@ -16,6 +16,9 @@ constexpr std::uint64_t kLeastBalance = 4;
 // In such ends: where nothing more is kept, and the most that is remembered.
 constexpr std::int64_t kStop = 4;
 constexpr std::int64_t kMostDebt = 16;
+// The loss of a second that is noise: a part of the second, beside two of all that is outstanding.
+constexpr std::uint64_t kNoiseInverse = 100;
+constexpr std::uint64_t kMostNoise = std::uint64_t{1} << 60;
 constexpr std::uint32_t kLeastReference = 32;
 constexpr std::uint32_t kFirstReference = 64;
 constexpr std::uint32_t kToSettle = 8;
@@ -196,11 +199,11 @@ KeepController::Gap KeepController::weigh(Cost cost, std::uint32_t outstanding, 
   balance_ -= static_cast<std::int64_t>(due);
   gap.after = balance_;
   balance_ += static_cast<std::int64_t>(cost);
-  count_second(balance_ - gap.before, now);
+  count_second(balance_ - gap.before, outstanding, now);
   return gap;
 }
 
-void KeepController::count_second(std::int64_t gain, TimePoint now) {
+void KeepController::count_second(std::int64_t gain, std::uint32_t outstanding, TimePoint now) {
   const std::int64_t part = now.time_since_epoch() / kPart;
   const auto passed = std::min<std::int64_t>(part - part_, kParts);
   for (std::int64_t i = 0; i < passed; ++i) {
@@ -209,7 +212,9 @@ void KeepController::count_second(std::int64_t gain, TimePoint now) {
   part_ = part;
   parts_[static_cast<std::size_t>(part) % kParts] += gain;
   second_ += gain;
-  has_lost_its_second_ = second_ < 0;
+  const std::uint64_t noise =
+      mean_cost_ * (2 * std::uint64_t{outstanding} + 1) + reference() / kNoiseInverse;
+  has_lost_its_second_ = second_ < -static_cast<std::int64_t>(std::min(noise, kMostNoise));
 }
 
 void KeepController::move_to(std::uint32_t level, std::uint32_t outstanding) {

@@ -24,8 +24,9 @@ namespace vpfs {
 // level is cheap: a lower one is tried. One that stays at its lower end says that even the next
 // level is too dear, and the level rises.
 //
-// A balance that was high may lose all of it within a second. So the loss of the last second is
-// counted as well, and nothing is kept while it is beyond the bound.
+// A balance that was high may lose all of it, and its debt, within a second. So the loss of the
+// last second is counted as well, and nothing is kept while it is beyond the bound and what is
+// noise.
 //
 // Those ends are far, for a level that is found. On the way down to it much less is enough: a slow
 // server would take a minute for each level. To go too far down costs no more than the bound.
@@ -118,7 +119,7 @@ class KeepController {
   void set_rate(std::uint64_t rate);
   [[nodiscard]] std::uint32_t references_inverse() const;
   void move_to(std::uint32_t level, std::uint32_t outstanding);
-  void count_second(std::int64_t gain, TimePoint now);
+  void count_second(std::int64_t gain, std::uint32_t outstanding, TimePoint now);
 
   std::uint32_t max_loss_;
   Phase phase_ = Phase::off;
