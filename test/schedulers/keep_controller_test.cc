@@ -64,7 +64,7 @@ TEST(KeepController, LearnsThatTheServerHasChanged) {
   EXPECT_NEAR(played.reference(), 2000, 100);
 }
 
-// A balance that has gained for long is no reason to lose it all at once: 247 of 1000 requests
+// A balance that has gained for long is no reason to lose it all at once: 198 of 1000 requests
 // were.
 TEST(KeepController, LosesNoMoreInASecondThanTheBoundAndWhatIsNoise) {
   Played played;
