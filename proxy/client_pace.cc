@@ -9,6 +9,9 @@ namespace {
 
 // Looks come at least this often.
 constexpr Duration kLongestLook = std::chrono::milliseconds(100);
+// What hardly_moves() looks at.
+constexpr Duration kWhole = std::chrono::seconds(1);
+constexpr int kHardly = 64;
 constexpr Duration kMinute = std::chrono::minutes(1);
 // How often full budgets are dropped.
 constexpr Duration kLookThrough = std::chrono::seconds(1);
@@ -37,15 +40,17 @@ Duration ClientPace::look(TimePoint now, bool server_waits, std::uint64_t total,
       before == TimePoint{} ? Duration::zero() : std::min(now - before, kLongestLook);
   const std::uint64_t moved = total - std::min(std::exchange(total_, total), total);
   moving_ = moved > 0;
-  lagging_for_ = lag_ > Duration::zero() ? lagging_for_ + passed : Duration::zero();
-  moved_meanwhile_ = lag_ > Duration::zero() ? moved_meanwhile_ + moved : 0;
   lag_ = server_waits ? std::max(lag_ + passed - time_for(moved, least), Duration::zero())
                       : Duration::zero();
+  const bool lags = lag_ > Duration::zero();
+  lagging_for_ = lags ? lagging_for_ + passed : Duration::zero();
+  moved_meanwhile_ = lags ? moved_meanwhile_ + moved : 0;
+  if (!lags || lagging_for_ >= kWhole) {
+    hardly_moves_ = lags && time_for(moved_meanwhile_, least) < lagging_for_ / kHardly;
+    lagging_for_ = Duration::zero();
+    moved_meanwhile_ = 0;
+  }
   return lag_;
-}
-
-bool ClientPace::hardly_moves(BytesPerSecond least) const {
-  return lag_ > Duration::zero() && time_for(moved_meanwhile_, least) < lagging_for_ / 16;
 }
 
 void StallBudgets::fill(Budget& budget, TimePoint now, Duration client_stall) {
@@ -86,17 +91,47 @@ StallBudgets::Standing StallBudgets::standing(stage::VirtualPfsId whose,
   Budget& budget = found->second;
   fill(budget, now, client_stall);
   const Duration all = most(client_stall);
-  if (budget.left <= -all) budget.blocked = true;
-  if (budget.left >= -all / 2) budget.blocked = false;
-  if (budget.blocked) return Standing::blocked;
+  if (budget.left <= -all) budget.slow = true;
+  if (budget.left >= -all / 2) budget.slow = false;
+  if (budget.slow) return Standing::slow;
   return budget.left < all / 10 ? Standing::stalled : Standing::good;
+}
+
+bool StallBudgets::take_turn(stage::VirtualPfsId whose, const asio::ip::address& address,
+                             const ClientTurns::Ticket& ticket, TimePoint now,
+                             Duration client_stall) {
+  const std::lock_guard lock(mutex_);
+  const auto found = budgets_.find(Key(whose, address));
+  return found == budgets_.end() || found->second.turns.take(ticket, now, client_stall);
+}
+
+void StallBudgets::end_turn(stage::VirtualPfsId whose, const asio::ip::address& address,
+                            const ClientTurns::Ticket& ticket, TimePoint now,
+                            Duration client_stall) {
+  const std::lock_guard lock(mutex_);
+  const auto found = budgets_.find(Key(whose, address));
+  if (found != budgets_.end()) found->second.turns.end(ticket, now, client_stall);
+}
+
+void StallBudgets::withdraw_turn(stage::VirtualPfsId whose, const asio::ip::address& address,
+                                 const ClientTurns::Ticket& ticket) {
+  const std::lock_guard lock(mutex_);
+  const auto found = budgets_.find(Key(whose, address));
+  if (found != budgets_.end()) found->second.turns.withdraw(ticket);
+}
+
+void StallBudgets::owe(stage::VirtualPfsId whose, const asio::ip::address& address, Duration more) {
+  const std::lock_guard lock(mutex_);
+  const auto found = budgets_.find(Key(whose, address));
+  if (found != budgets_.end()) found->second.turns.owe(more);
 }
 
 void StallBudgets::forget_full_ones(TimePoint now, Duration client_stall) {
   looked_through_ = now;
   for (auto each = budgets_.begin(); each != budgets_.end();) {
     fill(each->second, now, client_stall);
-    each = each->second.left >= most(client_stall) ? budgets_.erase(each) : std::next(each);
+    const bool is_full = each->second.left >= most(client_stall) && each->second.turns.idle();
+    each = is_full ? budgets_.erase(each) : std::next(each);
   }
   known_.store(budgets_.size(), std::memory_order_relaxed);
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "net/async.h"
+#include "proxy/client_turns.h"
 #include "stage/held.h"
 
 namespace vpfs::proxy {
@@ -24,27 +25,32 @@ class ClientPace {
   Duration look(TimePoint now, bool server_waits, std::uint64_t total, BytesPerSecond least);
   // Whether anything has moved between the last two looks.
   [[nodiscard]] bool moving() const { return moving_; }
-  // Whether the client has moved at less than a sixteenth of the least rate since the lag began. A
-  // slow link is faster.
-  [[nodiscard]] bool hardly_moves(BytesPerSecond least) const;
+  // Whether the client moved at less than a sixty-fourth of the least rate in the last whole second
+  // of the lag. A slow link is faster, even if many connections share it.
+  [[nodiscard]] bool hardly_moves() const { return hardly_moves_; }
+  [[nodiscard]] Duration lag() const { return lag_; }
 
  private:
   TimePoint looked_ = {};
   std::uint64_t total_ = 0;
   Duration lag_ = Duration::zero();
   bool moving_ = false;
+  // The second of the lag that has begun.
   Duration lagging_for_ = Duration::zero();
   std::uint64_t moved_meanwhile_ = 0;
+  bool hardly_moves_ = false;
 };
 
-// How long applications may keep slots at the data server that waits for their clients.
+// How long applications may keep slots at the data server that waits for their clients, while
+// others wait for these slots. Callers charge no other time.
 //
 // Each application has a budget for each address that its clients come from: a third of
 // `client_stall`, refilled at that much per minute. When it is used up, a connection that stalled
 // sends its requests one by one and without slots until part of the budget is back. If other
-// connections of the application at that address stall meanwhile and use up as much again, all of
-// them wait. So an application costs others no more than `client_stall` in any minute, however many
-// connections it stalls, in turn or at once.
+// connections of the application at that address stall meanwhile and use up as much again, no
+// request of them takes a slot, and they go in turn (ClientTurns). So an application costs others
+// no more than `client_stall` in any minute, however many connections it stalls, in turn or at
+// once.
 //
 // Any thread may call it. It costs one load while nobody has stalled within a minute.
 class StallBudgets {
@@ -62,17 +68,29 @@ class StallBudgets {
   enum class Standing : std::uint8_t {
     good,
     stalled,  // connections that stalled do not get slots
-    blocked,  // no connection does
+    slow,     // no connection does, and their requests go in turn
   };
   [[nodiscard]] Standing standing(stage::VirtualPfsId whose, const asio::ip::address& address,
                                   TimePoint now, Duration client_stall);
+
+  // As ClientTurns has them, for the application at the address.
+  [[nodiscard]] bool take_turn(stage::VirtualPfsId whose, const asio::ip::address& address,
+                               const ClientTurns::Ticket& ticket, TimePoint now,
+                               Duration client_stall);
+  void end_turn(stage::VirtualPfsId whose, const asio::ip::address& address,
+                const ClientTurns::Ticket& ticket, TimePoint now, Duration client_stall);
+  void withdraw_turn(stage::VirtualPfsId whose, const asio::ip::address& address,
+                     const ClientTurns::Ticket& ticket);
+  // A request without a slot keeps the data server itself busy waiting, while others wait.
+  void owe(stage::VirtualPfsId whose, const asio::ip::address& address, Duration more);
 
  private:
   struct Budget {
     Duration left = Duration::zero();
     TimePoint filled = {};  // when `left` was computed
     TimePoint taken_until = {};
-    bool blocked = false;
+    bool slow = false;
+    ClientTurns turns;
   };
   using Key = std::pair<stage::VirtualPfsId, asio::ip::address>;
 
@@ -81,7 +99,7 @@ class StallBudgets {
 
   std::atomic<std::size_t> known_ = 0;  // size of budgets_
   std::mutex mutex_;                    // guards what follows
-  std::map<Key, Budget> budgets_;       // only those that are not full
+  std::map<Key, Budget> budgets_;       // only those that are not full, or have turns
   TimePoint looked_through_ = {};
 };
 

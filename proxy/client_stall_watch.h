@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -14,9 +15,10 @@ namespace vpfs::proxy {
 
 // Whether the data server waits for one client longer than the client's applications may cost
 // others. A client stalls when it moves file data more slowly than the least rate and the budgets
-// of its applications are used up. Then its outstanding requests give up their slots, and its held
-// requests wait until it moves again. After that it is on probation until the budget is good again:
-// its requests go one by one and without slots.
+// of its applications are used up. Only time in which others wait for slots is charged. Then its
+// outstanding requests give up their slots, and its held requests wait until it moves again. After
+// that it is on probation until the budget is good again: its requests go one by one and without
+// slots.
 //
 // The watch only decides; the session acts. It looks a few times a second.
 class ClientStallWatch {
@@ -36,8 +38,11 @@ class ClientStallWatch {
     std::uint64_t sent = 0;       // file data since the start
     std::uint64_t taken = 0;      // bytes since the start
     bool has_held = false;        // requests
+    bool others_wait = false;     // for the slots of `waiting`, or for the server of `late`
     // Outstanding requests with slots that wait for the client.
     std::span<PendingIo* const> waiting;
+    // Those without slots that keep a thread of the server waiting.
+    std::span<PendingIo* const> late;
   };
   enum class Verdict : std::uint8_t {
     moves,
@@ -51,14 +56,21 @@ class ClientStallWatch {
   [[nodiscard]] bool stalled() const { return stalled_; }
   [[nodiscard]] bool on_probation() const { return on_probation_; }
   // Whether the client stands nearly still. A slow link is faster.
-  [[nodiscard]] bool hardly_moves(BytesPerSecond least_rate) const {
-    return sending_.hardly_moves(least_rate) || taking_.hardly_moves(least_rate);
+  [[nodiscard]] bool hardly_moves() const {
+    return sending_.hardly_moves() || taking_.hardly_moves();
+  }
+  // Whether it was behind the least rate at the last look.
+  [[nodiscard]] bool lags() const {
+    return std::max(sending_.lag(), taking_.lag()) > Duration::zero();
   }
   [[nodiscard]] StallBudgets::Standing standing(stage::VirtualPfsId whose, Duration client_stall,
                                                 TimePoint now) {
     if (budgets_.nobody_stalled()) return StallBudgets::Standing::good;
     return budgets_.standing(whose, client_, now, client_stall);
   }
+  // The turns of a slow application's requests.
+  [[nodiscard]] bool take_turn(PendingIo& io, Duration client_stall, TimePoint now);
+  void leave_turns(PendingIo& io, Duration client_stall, TimePoint now);
   // Whether a stall deserves a warning; one in a minute does.
   [[nodiscard]] bool is_news(TimePoint now);
 
@@ -72,8 +84,9 @@ class ClientStallWatch {
   ClientPace taking_;
   bool stalled_ = false;
   bool on_probation_ = false;
-  stage::VirtualPfsId whose_;            // whose standing ends the probation
-  Duration charged_ = Duration::zero();  // part of the lag that the budgets have paid
+  stage::VirtualPfsId whose_;           // whose standing ends the probation
+  Duration lag_ = Duration::zero();     // at the last look
+  Duration unpaid_ = Duration::zero();  // of the lag, while others waited
   TimePoint told_ = {};
 };
 

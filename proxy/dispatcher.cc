@@ -36,7 +36,7 @@ Dispatcher::Next Dispatcher::turn(std::size_t worker, const Turn& turn, TimePoin
       stage.end(*each.io, {.moved = {each.bytes}, .failed = each.failed, .refused = each.refused},
                 at);
     }
-    for (PendingIo* io : turn.parked) stage.park(*io, at);
+    for (const Turn::Parked& each : turn.parked) stage.park(*each.io, each.slow_client, at);
     for (PendingIo* io : turn.arrived) stage.arrive(*io, at);
     const TimePoint until = stage.release(at, let_go_);
     if (until != kNever) next.until = until;
@@ -54,6 +54,17 @@ Dispatcher::Next Dispatcher::turn(std::size_t worker, const Turn& turn, TimePoin
   for (const std::size_t other : wake) wake_up_(other);
   tell(notices);
   return next;
+}
+
+bool Dispatcher::others_wait(const PendingIo& io, TimePoint now) {
+  bool others = false;
+  inspect(now, [&](const stage::Stage& stage, TimePoint) {
+    const stage::Stage::Contenders found = stage.contenders(io);
+    const auto* const oldest = static_cast<const PendingIo*>(found.oldest_own);
+    others = found.others ||
+             (found.own && (oldest == nullptr || oldest->client_address != io.client_address));
+  });
+  return others;
 }
 
 void Dispatcher::abandon(PendingIo& io, TimePoint now) {

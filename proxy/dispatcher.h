@@ -22,7 +22,11 @@ struct Turn {
     // The request was released, but refused instead of forwarded. Only its slot is returned.
     bool refused = false;
   };
-  std::vector<PendingIo*> parked;  // may be in `arrived` as well
+  struct Parked {
+    PendingIo* io;
+    bool slow_client;  // why it is kept back
+  };
+  std::vector<Parked> parked;  // may be in `arrived` as well
   std::vector<PendingIo*> arrived;
   std::vector<End> ended;
   // The worker has forgotten every virtual PFS number that it learnt before this epoch
@@ -48,6 +52,10 @@ class Dispatcher final : public control::StageGate {
 
   // As stage::Stage::abandon(), under the lock.
   void abandon(PendingIo& io, TimePoint now);
+
+  // Whether a request of another virtual PFS, or of another client's address, waits for the slots
+  // among which `io` has or had one.
+  [[nodiscard]] bool others_wait(const PendingIo& io, TimePoint now);
 
   // What a worker needs to know after its turn.
   struct Next {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "protocols/protocol.h"
+#include "stage/address.h"
 #include "stage/held.h"
 
 namespace vpfs::proxy {
@@ -18,12 +19,16 @@ struct PendingIo : stage::Held {
   Session* session = nullptr;
   std::size_t worker = 0;  // that owns the session
   IoKey key = 0;
+  stage::Address client_address = {};
   // The session's thread alone uses what follows.
   bool held = false;                // not forwarded yet; in its worker's list of held requests
   bool submitted = false;           // the dispatcher has it
   bool gave_slot_up = false;        // before its end
   bool behind_message = false;      // it was released in the middle of a message of its client
   bool on_probation = false;        // it goes without a slot, because its client stalled lately
+  bool parked = false;              // the dispatcher knows that the session keeps it back
+  bool waits_for_turn = false;      // in the ClientTurns of its slow client
+  bool has_turn = false;            // likewise
   std::uint64_t moved_in_time = 0;  // bytes before it gave its slot up
   std::vector<std::byte> message;   // the request as received
   // The progress at the last look.

@@ -70,6 +70,7 @@ void Session::close(const std::string& reason) {
 void Session::give_everything_back() {
   const TimePoint now = worker_.now();
   ios_.for_each([&](IoKey, PendingIo* io) {
+    leave_turns(*io);
     worker_.dispatcher().abandon(*io, now);
     worker_.recycle(*io);
   });
@@ -128,6 +129,7 @@ void Session::hold(std::span<const std::byte> message) {
   if (identity_.id() == stage::kNoClient) join_client();
   io.session = this;
   io.key = description.key;
+  io.client_address = identity_.address();
   io.set_place(who.place);
   io.traffic_class = who.traffic_class;
   io.kind = description.kind;
@@ -177,32 +179,38 @@ bool Session::holds_far_too_much() {
 }
 
 void Session::submit(PendingIo& io) {
-  if (!may_submit(io)) {
-    parked_.push_back(io.key);
-    if (!io.is_counted) worker_.parked(io);
-    return;
-  }
-  io.on_probation = client_stall_.on_probation() && !needs_no_slot(io);
+  if (!may_submit(io)) return park(io);
+  io.parked = false;
+  io.on_probation = (client_stall_.on_probation() || io.has_turn) && !needs_no_slot(io);
   if (io.on_probation) ++on_their_way_;
   io.submitted = true;
   worker_.arrived(io);
+}
+
+// Keeps the request back, not submitted.
+void Session::park(PendingIo& io) {
+  parked_.push_back(io.key);
+  if (std::exchange(io.parked, true)) return;
+  worker_.parked(io, !shared_.draining.load(std::memory_order_relaxed));
 }
 
 bool Session::needs_no_slot(const PendingIo& io) const {
   return io.exempt || worker_.dispatcher().bypassed();
 }
 
-bool Session::may_submit(const PendingIo& io) {
+bool Session::may_submit(PendingIo& io) {
   // A draining proxy forwards no new request: the client repeats it elsewhere.
   if (shared_.draining.load(std::memory_order_relaxed)) return false;
   if (needs_no_slot(io)) return true;
   if (client_stall_.stalled()) return false;
   const Duration stall = stall_limits().client_stall;
+  if (client_stall_.on_probation() && on_their_way_ > 0) return false;
   if (client_stall_.standing(io.virtual_pfs(), stall, worker_.now()) ==
-      StallBudgets::Standing::blocked) {
-    return false;
+      StallBudgets::Standing::slow) {
+    return client_stall_.take_turn(io, stall, worker_.now());
   }
-  return !client_stall_.on_probation() || on_their_way_ == 0;
+  leave_turns(io);
+  return true;
 }
 
 PendingIo* Session::parked_io(IoKey key) {
@@ -235,8 +243,14 @@ bool Session::client_went_unseen(const PendingIo& io) {
   return unseen && io.arrived_in != worker_.event() && net::has_hung_up(client_.native_handle());
 }
 
+void Session::leave_turns(PendingIo& io) {
+  if (!io.waits_for_turn && !io.has_turn) return;
+  client_stall_.leave_turns(io, stall_limits().client_stall, worker_.now());
+}
+
 void Session::forget(PendingIo& io) {
   ios_.erase(io.key);
+  leave_turns(io);
   if (std::exchange(io.on_probation, false)) --on_their_way_;
 }
 

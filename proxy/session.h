@@ -64,7 +64,9 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void join_client();
   void estimate(PendingIo& io, const IoDescription& description);
   void submit(PendingIo& io);
-  [[nodiscard]] bool may_submit(const PendingIo& io);
+  void park(PendingIo& io);
+  void leave_turns(PendingIo& io);
+  [[nodiscard]] bool may_submit(PendingIo& io);
   // Whether the request takes no slot, so that its client's stalls cost nobody anything.
   [[nodiscard]] bool needs_no_slot(const PendingIo& io) const;
   [[nodiscard]] PendingIo* parked_io(IoKey key);
@@ -76,10 +78,12 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   // Outstanding requests that wait for the client.
   struct Waiting {
     std::vector<PendingIo*> with_slots;
-    bool for_data = false;       // some wait for file data
-    bool for_late_data = false;  // so does one that gave its slot up
+    std::vector<PendingIo*> late;  // without slots; they keep a thread of the server
+    bool for_data = false;         // some wait for file data
+    bool for_late_data = false;    // so does one that gave its slot up
   };
   [[nodiscard]] Waiting find_waiting(bool client_takes_nothing);
+  [[nodiscard]] bool others_wait(const Waiting& waiting, TimePoint now);
   void stall(const std::vector<PendingIo*>& waiting, TimePoint now);
   void park_all(TimePoint now);
   void give_slots_up(const std::vector<PendingIo*>& waiting, TimePoint now);

@@ -43,8 +43,9 @@ void Session::check_answers(TimePoint now) {
 
 // Slots are for requests that the data server can work on. A request that waits for its client
 // loses its slot when the client is slower than the least rate and its application has used up its
-// budget. A started transfer goes on without a slot. The client's other requests wait until it
-// moves again. During a bypass nothing has a slot, and nothing waits.
+// budget, which counts only while others wait. A started transfer goes on without a slot. The
+// client's other requests wait until it moves again. During a bypass nothing has a slot, and
+// nothing waits.
 void Session::check_client_stall(TimePoint now) {
   if (worker_.dispatcher().bypassed()) {
     if (!parked_.empty()) submit_all_parked();
@@ -55,12 +56,14 @@ void Session::check_client_stall(TimePoint now) {
   const std::uint64_t to_come =
       conversation_->client_sends_data() ? to_server_.left_of_message() : 0;
   const ClientStallWatch::State state = {.takes_nothing = takes_nothing,
-                                         .owes_data = waiting.for_data,
+                                         .owes_data = waiting.for_data || !waiting.late.empty(),
                                          .owes_late_data = waiting.for_late_data,
                                          .sent = conversation_->data_from_client() - to_come,
                                          .taken = to_client_.output().bytes_sent(),
                                          .has_held = held_requests_ > 0,
-                                         .waiting = waiting.with_slots};
+                                         .others_wait = others_wait(waiting, now),
+                                         .waiting = waiting.with_slots,
+                                         .late = waiting.late};
   switch (client_stall_.look(state, stall_limits(), now)) {
     case ClientStallWatch::Verdict::moves:
       break;
@@ -71,7 +74,28 @@ void Session::check_client_stall(TimePoint now) {
       give_slots_up(waiting.with_slots, now);
       break;
   }
-  if (!client_stall_.stalled() && !parked_.empty()) submit_all_parked();
+  const bool waited_for = !waiting.with_slots.empty() || !waiting.late.empty();
+  const bool has_stalled = client_stall_.stalled() || !waiting.late.empty();
+  if (waited_for && has_stalled && client_stall_.hardly_moves() &&
+      conversation_->occupies_server()) {
+    return close("the client kept the data server waiting; it will retry its I/O");
+  }
+  if (client_stall_.stalled()) {
+    // Others of the same client need not wait for one that does not move.
+    ios_.for_each([this](IoKey, PendingIo* io) { leave_turns(*io); });
+  } else if (!parked_.empty()) {
+    submit_all_parked();
+  }
+}
+
+// Asks only while the client lags.
+bool Session::others_wait(const Waiting& waiting, TimePoint now) {
+  if (!client_stall_.lags()) return false;
+  const auto wait_for = [&](const PendingIo* io) {
+    return worker_.dispatcher().others_wait(*io, now);
+  };
+  return std::ranges::any_of(waiting.with_slots, wait_for) ||
+         std::ranges::any_of(waiting.late, wait_for);
 }
 
 Session::Waiting Session::find_waiting(bool client_takes_nothing) {
@@ -86,6 +110,8 @@ Session::Waiting Session::find_waiting(bool client_takes_nothing) {
         (clients_turn && conversation_->awaits_client(key, to_server_.in_mid_message()));
     if (io->gave_slot_up || io->unscheduled) {
       waiting.for_late_data |= for_data;
+      const bool keeps_thread = !io->unscheduled && conversation_->occupies_server();
+      if (keeps_thread && (for_data || client_takes_nothing)) waiting.late.push_back(io);
     } else if (for_data || client_takes_nothing) {
       waiting.for_data |= for_data;
       waiting.with_slots.push_back(io);
@@ -104,27 +130,24 @@ void Session::stall(const std::vector<PendingIo*>& waiting, TimePoint now) {
               to_client_.output().blocked_since() ? "takes no data"
                                                   : "does not send the data of its writes",
               waiting.size());
-  const bool hardly_moves = client_stall_.hardly_moves(stall_limits().least_rate);
-  if (!waiting.empty() && hardly_moves && conversation_->occupies_server()) {
-    close("the client kept the data server waiting; it will retry its I/O");
-  }
 }
 
 // Takes the held requests back from the scheduler.
 void Session::park_all(TimePoint now) {
-  std::vector<const PendingIo*> parked;
+  std::vector<PendingIo*> parked;
   ios_.for_each([&](IoKey, PendingIo* io) {
     if (!io->held) return;
     if (io->submitted) {
       if (!worker_.dispatcher().take_back(*io, now)) return;  // already released
       io->submitted = false;
       if (std::exchange(io->on_probation, false)) --on_their_way_;
+      leave_turns(*io);
     }
     parked.push_back(io);
   });
   std::ranges::sort(parked, {}, &PendingIo::number);
   parked_.clear();
-  for (const PendingIo* io : parked) parked_.push_back(io->key);
+  for (PendingIo* io : parked) park(*io);
 }
 
 void Session::give_slots_up(const std::vector<PendingIo*>& waiting, TimePoint now) {

@@ -173,6 +173,9 @@ PendingIo& Worker::make_held(TimePoint arrival) {
   io.gave_slot_up = false;
   io.behind_message = false;
   io.on_probation = false;
+  io.parked = false;
+  io.waits_for_turn = false;
+  io.has_turn = false;
   io.previous_held = last_held_;
   io.next_held = nullptr;
   (last_held_ != nullptr ? last_held_->next_held : first_held_) = &io;

@@ -62,6 +62,7 @@ void Scheduler::enqueue(IoRequest& request, TimePoint now) {
 }
 
 Scheduler::Decision Scheduler::next(TimePoint now) {
+  kept_by_cost_ = false;
   if (!gate_.has_room()) return {};
   const Choice choice = choose(now);
   if (choice.request == nullptr) {
@@ -69,7 +70,10 @@ Scheduler::Decision Scheduler::next(TimePoint now) {
     return {.until = choice.until};
   }
   IoRequest& request = *choice.request;
-  if (!gate_.admits(request.cost)) return {};
+  if (!gate_.admits(request.cost)) {
+    kept_by_cost_ = true;
+    return {};
+  }
   Class& from = classes_[choice.index];
   for (Class& each : classes_) each.holds->sent(&each == &from, now);
   from.policy->dispatch(request, now);

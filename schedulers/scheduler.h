@@ -139,6 +139,8 @@ class Scheduler {
   [[nodiscard]] StatusFields report(AppId app, TimePoint now) const;
   [[nodiscard]] StatusFields server(TimePoint now) const;
   [[nodiscard]] const Depth& depth() const { return gate_.depth(); }
+  // Whether the depth kept a request back at the last next(), or would keep back any.
+  [[nodiscard]] bool depth_reached() const { return !gate_.has_room() || kept_by_cost_; }
   [[nodiscard]] std::size_t outstanding() const { return gate_.requests(); }
   [[nodiscard]] std::size_t queued() const;
   // For how long the heads of the flow's queues were held, over all classes, up to now. The times
@@ -172,6 +174,7 @@ class Scheduler {
   void add_class(std::unique_ptr<Policy> policy, std::uint32_t share);
 
   DepthGate gate_;
+  bool kept_by_cost_ = false;  // at the last next(): there was a slot, but the cost was too much
   std::unique_ptr<RateLimits> own_limits_;  // nothing: shared
   RateLimits& limits_;
   RateLimits::User user_;

@@ -14,6 +14,7 @@ Counters& Counters::operator+=(const Counters& other) {
   given_up += other.given_up;
   passed_limit += other.passed_limit;
   held += other.held;
+  slow_client += other.slow_client;
   return *this;
 }
 

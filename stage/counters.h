@@ -69,6 +69,8 @@ struct Counters {
   // For how long the heads of its queues were held (see schedulers/hold_times.h); there is a queue
   // in each lane and traffic class. Its present schedulers know the rest, which Stage adds.
   HoldTimes held;
+  // For how long at least one of its requests was kept back because its client was slow.
+  Duration slow_client = {};
 
   Amount queued;
   Amount outstanding;

@@ -45,7 +45,8 @@ struct Held : IoRequest {
   TimePoint first_seen = {};  // the arrival of its first try
   std::uint32_t times_refused = 0;
   bool came_again_at_once = false;
-  std::size_t held_at = 0;  // while queued: its index in ClientLimits
+  std::size_t held_at = 0;        // while queued: its index in ClientLimits
+  bool waits_for_client = false;  // parked because its client is slow
 
   [[nodiscard]] VirtualPfsId virtual_pfs() const { return {.app = app, .generation = generation}; }
   void set_place(const Place& place) {

@@ -61,6 +61,7 @@ class Lanes {
 
   [[nodiscard]] std::size_t size() const { return lanes_.size(); }
   [[nodiscard]] Lane& operator[](std::size_t lane) { return lanes_[lane]; }
+  [[nodiscard]] const Lane& operator[](std::size_t lane) const { return lanes_[lane]; }
   [[nodiscard]] auto begin() { return lanes_.begin(); }
   [[nodiscard]] auto end() { return lanes_.end(); }
   [[nodiscard]] auto begin() const { return lanes_.begin(); }

@@ -162,18 +162,31 @@ VirtualPfs& Stage::enter(Held& io, TimePoint now) {
 // The request has ended, and its virtual PFS may be retired.
 void Stage::leave(Held& io, TimePoint now) {
   if (!std::exchange(io.is_counted, false)) return;
+  stop_waiting_for_client(io, now);
   VPFS_DEBUG_ASSERT(table_.is_there(io.virtual_pfs()));
   VirtualPfs& pfs = table_[io.app];
   --pfs.requests;
   pfs.last_used = now;
 }
 
-void Stage::park(Held& io, TimePoint now) {
-  (void)enter(io, now);
+void Stage::park(Held& io, bool slow_client, TimePoint now) {
+  VirtualPfs& pfs = enter(io, now);
+  if (io.waits_for_client == slow_client) return;
+  if (!slow_client) return stop_waiting_for_client(io, now);
+  io.waits_for_client = true;
+  if (pfs.waiting_for_client++ == 0) pfs.waiting_for_client_since = now;
+}
+
+void Stage::stop_waiting_for_client(Held& io, TimePoint now) {
+  if (!std::exchange(io.waits_for_client, false)) return;
+  VirtualPfs& pfs = table_[io.app];
+  if (--pfs.waiting_for_client > 0) return;
+  table_.counters(io.app).slow_client += now - pfs.waiting_for_client_since;
 }
 
 void Stage::arrive(Held& io, TimePoint now) {
   (void)enter(io, now);
+  stop_waiting_for_client(io, now);
   io.state = Held::State::queued;
   table_.counters(io.app).queued.add(io.size);
   io.unscheduled = io.exempt || bypass_;
@@ -337,6 +350,15 @@ void Stage::give_slot_back(Held& io, TimePoint now) {
   complete(io, io.cost, now);
 }
 
+Stage::Contenders Stage::contenders(const Held& io) const {
+  const Scheduler& scheduler = *lanes_[io.lane].scheduler;
+  if (io.unscheduled || !scheduler.depth_reached()) return {};
+  const FlowState own = scheduler.flow(io.app);
+  return {.others = scheduler.queued() > own.queued,
+          .own = own.queued > 0,
+          .oldest_own = static_cast<const Held*>(own.oldest)};
+}
+
 void Stage::abandon(Held& io, TimePoint now) {
   switch (io.state) {
     case Held::State::parked:
@@ -372,6 +394,8 @@ std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies
     copy.counters = table_.counters(app);
     if (!copy.is_there) continue;
     for (const Lanes::Lane& lane : lanes_) copy.counters.held += lane.scheduler->held(app, now);
+    const VirtualPfs& pfs = table_[app];
+    if (pfs.waiting_for_client > 0) copy.counters.slow_client += now - pfs.waiting_for_client_since;
   }
   return count;
 }

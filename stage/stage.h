@@ -67,8 +67,9 @@ class Stage {
   [[nodiscard]] Place find(const Classifier::Match& match, TimePoint now,
                            std::span<const RuleConfig> rules = {});
 
-  // The request has come, but its owner keeps it back for now. Does nothing for a known request.
-  void park(Held& io, TimePoint now);
+  // The request has come, or was taken back, and its owner keeps it back for now; `slow_client`:
+  // because its client keeps the data server waiting.
+  void park(Held& io, bool slow_client, TimePoint now);
   // REQUIRES: it is not queued, released or outstanding, and its description is set: its place,
   // kind, size (or asked, with size_is_estimated), cost, arrival, and so on.
   void arrive(Held& io, TimePoint now);
@@ -100,6 +101,14 @@ class Stage {
   // Gives the slot of an outstanding request back before its end is seen. The request is charged in
   // full. False: it has none, or it was given back already.
   [[nodiscard]] bool give_up_slot(Held& io, TimePoint now);
+  // Whose requests wait for slots of an outstanding request's lane: none while the depth has room.
+  struct Contenders {
+    bool others = false;  // of other virtual PFSes
+    bool own = false;     // of its own
+    // The oldest of its own; nothing if a policy would have to search.
+    const Held* oldest_own = nullptr;
+  };
+  [[nodiscard]] Contenders contenders(const Held& io) const;
   // Removes a request that its client gave up, in any state. An outstanding one is charged in full:
   // the server may have worked on it.
   void abandon(Held& io, TimePoint now);
@@ -173,6 +182,8 @@ class Stage {
 
  private:
   VirtualPfs& enter(Held& io, TimePoint now);
+  // The request no longer waits because of its client, if it did.
+  void stop_waiting_for_client(Held& io, TimePoint now);
   void leave(Held& io, TimePoint now);
   [[nodiscard]] std::size_t lane_of(const Held& io, TimePoint now);
   [[nodiscard]] Scheduler& scheduler_of(const Held& io) { return *lanes_[io.lane].scheduler; }

@@ -49,8 +49,10 @@ struct VirtualPfs {
   std::shared_ptr<const VirtualPfsInfo> info;  // shared with readers; nothing: the number is free
   std::unique_ptr<Histograms> histograms;      // once something was sent
   TimePoint last_used = {};
-  std::uint32_t generation = 0;  // of the number
-  std::uint32_t requests = 0;    // present ones, in any state
+  std::uint32_t generation = 0;          // of the number
+  std::uint32_t requests = 0;            // present ones, in any state
+  std::uint32_t waiting_for_client = 0;  // of these: parked because their client is slow
+  TimePoint waiting_for_client_since = {};
   // Of its last request.
   RuleRef last_rule;
   ReadYield read_yield;

@@ -71,6 +71,7 @@ void fill_counters(VirtualPfs& to, const stage::Counters& counters) {
   to.set_held_share_us(microseconds(counters.held.share));
   to.set_held_depth_us(microseconds(counters.held.depth));
   to.set_held_class_us(microseconds(counters.held.traffic_class));
+  to.set_held_client_us(microseconds(counters.slow_client));
 }
 
 // What retired virtual PFSes have too.

@@ -66,12 +66,14 @@ std::uint32_t device_number(std::uint32_t device) {
   return device % kMirrorGroup;
 }
 
-ordered_json held_us(const HoldTimes& held) {
+ordered_json held_us(const stage::Counters& counters) {
+  const HoldTimes& held = counters.held;
   ordered_json row;
   row["limit"] = microseconds(held.limit);
   row["share"] = microseconds(held.share);
   row["depth"] = microseconds(held.depth);
   row["class"] = microseconds(held.traffic_class);
+  row["client"] = microseconds(counters.slow_client);
   return row;
 }
 
@@ -85,7 +87,7 @@ void add_counters(ordered_json& row, const stage::Counters& counters) {
   row["given_up_requests"] = counters.given_up;
   row["cost_sent"] = counters.cost_sent;
   row["cost_done"] = counters.cost_done;
-  row["held_us"] = held_us(counters.held);
+  row["held_us"] = held_us(counters);
 }
 
 void add_unscheduled(ordered_json& row, const stage::Amount& unscheduled) {

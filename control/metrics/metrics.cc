@@ -83,6 +83,11 @@ constexpr Series<std::uint64_t> kCounters[] = {
      "",
      {"cause", "class"},
      [](const VirtualPfs& pfs) { return pfs.held_class_us(); },
+     kMicroseconds},
+    {"vpfs_held_seconds_total",
+     "",
+     {"cause", "client"},
+     [](const VirtualPfs& pfs) { return pfs.held_client_us(); },
      kMicroseconds}};
 
 // Those that mean something for a sum of virtual PFSes.

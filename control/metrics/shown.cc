@@ -39,6 +39,7 @@ void add_counters(const VirtualPfs& from, VirtualPfs& to) {
   to.set_held_share_us(to.held_share_us() + from.held_share_us());
   to.set_held_depth_us(to.held_depth_us() + from.held_depth_us());
   to.set_held_class_us(to.held_class_us() + from.held_class_us());
+  to.set_held_client_us(to.held_client_us() + from.held_client_us());
   to.set_passed_limit(to.passed_limit() + from.passed_limit());
 }
 

@@ -64,8 +64,8 @@ TEST(ClientPace, ASlowLinkMovesAndADripHardlyDoes) {
     (void)slow.look(now, true, i * 20'000, kLeast);  // 0.4 of the rate
     (void)drip.look(now, true, i, kLeast);
   }
-  EXPECT_FALSE(slow.hardly_moves(kLeast));
-  EXPECT_TRUE(drip.hardly_moves(kLeast));
+  EXPECT_FALSE(slow.hardly_moves());
+  EXPECT_TRUE(drip.hardly_moves());
 }
 
 // One connection after the other stalls as soon as it gets slots. Sums up how long the
@@ -76,8 +76,8 @@ TEST(StallBudgets, StallingInTurnCostsNoMoreThanTheStallInAnyMinute) {
   const TimePoint start = TimePoint{} + 1h;
   Duration lag = {};
   for (TimePoint now = start; now < start + 10min; now += kTick) {
-    // Each time a new connection, in good standing.
-    if (budgets.standing(kApp, kNode, now, kStall) == Standing::blocked) {
+    // Each time a new connection, in good standing. A slow application takes no slots.
+    if (budgets.standing(kApp, kNode, now, kStall) == Standing::slow) {
       lag = {};
       continue;
     }
@@ -117,7 +117,7 @@ TEST(StallBudgets, OthersAndOtherNodesAreNotTouched) {
     (void)budgets.take(kApp, kNode, now + i * 1s, now + (i + 1) * 1s, kStall);
   }
   const TimePoint then = now + 10s;
-  EXPECT_EQ(budgets.standing(kApp, kNode, then, kStall), Standing::blocked);
+  EXPECT_EQ(budgets.standing(kApp, kNode, then, kStall), Standing::slow);
   EXPECT_EQ(budgets.standing({.app = AppId{2}}, kNode, then, kStall), Standing::good);
   EXPECT_EQ(budgets.standing(kApp, asio::ip::make_address("10.0.0.2"), then, kStall),
             Standing::good);

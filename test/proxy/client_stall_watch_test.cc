@@ -33,6 +33,7 @@ class ClientStallWatchTest : public ::testing::Test {
   // The data server waits for file data of one request.
   void owe_data() {
     state_.owes_data = true;
+    state_.others_wait = true;
     state_.waiting = waiting_;
   }
 
@@ -50,6 +51,38 @@ TEST_F(ClientStallWatchTest, AClientThatNobodyWaitsForNeverStalls) {
   EXPECT_TRUE(budgets_.nobody_stalled());
 }
 
+// Its slots cost nobody anything.
+TEST_F(ClientStallWatchTest, OneWhoseSlotsNobodyElseWaitsForNeverStallsHoweverSlowItIs) {
+  owe_data();
+  state_.others_wait = false;
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(look(), Verdict::moves);
+  EXPECT_TRUE(budgets_.nobody_stalled());
+}
+
+TEST_F(ClientStallWatchTest, OnlyTimeInWhichOthersWaitIsCharged) {
+  owe_data();
+  state_.others_wait = false;
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(look(), Verdict::moves);
+  state_.others_wait = true;
+  const Duration after = time_until_it_stalls();
+  EXPECT_GE(after, kLimits.client_stall / 3 - kTick) << "what was before it does not count";
+  EXPECT_LE(after, kLimits.client_stall / 3 + 2 * kTick);
+}
+
+TEST_F(ClientStallWatchTest, WhatASlotlessRequestKeepsTheServerWaitingIsOwedAndStopsNothing) {
+  owe_data();
+  (void)time_until_it_stalls();
+  state_.waiting = {};
+  state_.late = waiting_;
+  int begun = 0;
+  for (int i = 0; i < 200; ++i) {
+    state_.sent += 10'000;  // a fifth of the least rate
+    begun += look() == Verdict::begins_to_stall ? 1 : 0;
+  }
+  EXPECT_EQ(begun, 0);
+  EXPECT_EQ(watch_.standing(io_.virtual_pfs(), kLimits.client_stall, now_), Standing::slow);
+}
+
 TEST_F(ClientStallWatchTest, OneThatSendsAtTheLeastRateDoesNotStall) {
   owe_data();
   for (int i = 0; i < 1000; ++i) {
@@ -65,8 +98,9 @@ TEST_F(ClientStallWatchTest, OneThatSendsNothingStallsOnceAndIsOnProbationAfterI
   EXPECT_LE(after, kLimits.client_stall / 2);
   EXPECT_TRUE(watch_.stalled());
   EXPECT_TRUE(watch_.on_probation());
-  EXPECT_TRUE(watch_.hardly_moves(kLimits.least_rate));
   EXPECT_EQ(look(), Verdict::stalls);
+  while (now_ < TimePoint{} + 1h + 3s && !watch_.hardly_moves()) (void)look();
+  EXPECT_TRUE(watch_.hardly_moves());
 
   // It sends again.
   state_.sent += 1'000'000;
@@ -94,6 +128,7 @@ TEST_F(ClientStallWatchTest, AStallEndsWhenNothingIsOwedAnyMore) {
 
 TEST_F(ClientStallWatchTest, OneThatTakesNothingStallsUntilItTakesSomething) {
   state_.takes_nothing = true;
+  state_.others_wait = true;
   state_.waiting = waiting_;
   (void)time_until_it_stalls();
   EXPECT_EQ(look(), Verdict::stalls);

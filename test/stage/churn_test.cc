@@ -141,7 +141,7 @@ class Churn {
     io.arrival = now_;
     io.device = static_cast<std::uint32_t>(random_() % 3);
     if (random_() % 3 == 0) io.client = client_;
-    random_() % 5 == 0 ? stage_.park(io, now_) : stage_.arrive(io, now_);
+    random_() % 5 == 0 ? stage_.park(io, random_() % 2 == 0, now_) : stage_.arrive(io, now_);
   }
 
   void let_go() {

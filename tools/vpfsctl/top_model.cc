@@ -69,7 +69,8 @@ void TopModel::add_proxy(const std::string& name) {
 bool TopModel::Counters::not_before(const Counters& earlier) const {
   return bytes >= earlier.bytes && operations >= earlier.operations && cost >= earlier.cost &&
          held_limit >= earlier.held_limit && held_share >= earlier.held_share &&
-         held_depth >= earlier.held_depth && held_class >= earlier.held_class;
+         held_depth >= earlier.held_depth && held_class >= earlier.held_class &&
+         held_client >= earlier.held_client;
 }
 
 TopModel::Counters TopModel::counters_of(const control::VirtualPfs& each) {
@@ -80,7 +81,8 @@ TopModel::Counters TopModel::counters_of(const control::VirtualPfs& each) {
       .held_limit = each.held_limit_us(),
       .held_share = each.held_share_us(),
       .held_depth = each.held_depth_us(),
-      .held_class = each.held_class_us()};
+      .held_class = each.held_class_us(),
+      .held_client = each.held_client_us()};
 }
 
 void TopModel::add(std::size_t index, const control::StatsReply& reply) {
@@ -139,18 +141,20 @@ std::optional<TopModel::Change> TopModel::change(const Proxy& proxy, Key key,
                            .held_limit = b.held_limit - a.held_limit,
                            .held_share = b.held_share - a.held_share,
                            .held_depth = b.held_depth - a.held_depth,
-                           .held_class = b.held_class - a.held_class}};
+                           .held_class = b.held_class - a.held_class,
+                           .held_client = b.held_client - a.held_client}};
     if (passed >= back_us) break;
   }
   return result;
 }
 
 std::string TopModel::held_most(const Counters& by) {
-  const std::array<std::pair<std::uint64_t, std::string_view>, 4> parts = {
+  const std::array<std::pair<std::uint64_t, std::string_view>, 5> parts = {
       {{by.held_limit, "limit"},
        {by.held_share, "share"},
        {by.held_depth, "depth"},
-       {by.held_class, "class"}}};
+       {by.held_class, "class"},
+       {by.held_client, "client"}}};
   const auto most =
       std::ranges::max_element(parts, {}, [](const auto& part) { return part.first; });
   return most->first == 0 ? std::string() : std::string(most->second);

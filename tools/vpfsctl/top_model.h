@@ -80,6 +80,7 @@ class TopModel {
     std::uint64_t held_share = 0;
     std::uint64_t held_depth = 0;
     std::uint64_t held_class = 0;
+    std::uint64_t held_client = 0;
 
     [[nodiscard]] bool not_before(const Counters& earlier) const;
   };
