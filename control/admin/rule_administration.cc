@@ -233,7 +233,25 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Ru
   reply.set_text(done_text(request, *change, state.version));
   if (state.pending) reply.set_confirm_by_at(state.pending->deadline.time_since_epoch().count());
   warn_of_hidden(reply, request.name());
+  if (request.action() == Rule::START) warn_of_unsure_user(reply, request.name());
   return reply;
+}
+
+// Where requests show the owner of a file too, the user is that of the process that sends, and a
+// client's page cache sends as uid 0 (docs/wire-beegfs.md, section 6).
+void RuleAdministration::warn_of_unsure_user(RuleReply& reply, const std::string& name) const {
+  const stage::Config& config = live_.composed().config;
+  if (!config.shown.has(Attribute::uid) || !config.shown.has(Attribute::owner)) return;
+  const auto rule = std::ranges::find(config.rules, name, &stage::RuleConfig::name);
+  if (rule == config.rules.end()) return;
+  const auto by_user_alone = [](const stage::Conditions& each) {
+    return !each.uids.empty() && each.owners.empty() && each.directories.empty();
+  };
+  if (!std::ranges::any_of(rule->any_of, by_user_alone)) return;
+  reply.add_warnings(fmt::format(
+      "rule {}: a client with native caching sends reads and writes of less than 512 KiB as uid 0, "
+      "so they go to `default`; a rule by owner= holds them (a directory of its own for each user)",
+      name));
 }
 
 // Warns of rules that never apply: the rule of this name, and those that it hides; of all rules

@@ -70,6 +70,8 @@ class RuleAdministration {
                                                                         const stage::Config& file,
                                                                         ReadRequest& read) const;
   void warn_of_hidden(RuleReply& reply, const std::string& name) const;
+  // Warns of a new rule by uid where a request may show another one than its process's.
+  void warn_of_unsure_user(RuleReply& reply, const std::string& name) const;
 
   LiveState& live_;
   ReadWallClock now_;
