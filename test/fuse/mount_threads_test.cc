@@ -186,5 +186,40 @@ TEST_F(MountThreads, AreStartedLaterIfDescriptorsHaveRunOut) {
   EXPECT_EQ(::access(own.c_str(), F_OK), 0);
 }
 
+// Each of these opens waits until the lease ends, which the kernel allows for 45 s.
+TEST_F(MountThreads, ThatWaitForOneUserLeaveSomeToOthers) {
+  MountProcess mount({.config = kConfig, .options = {"allow_other", "threads=16"}});
+  open_to_all(mount);
+  BusyMount busy(mount, 100);
+  ASSERT_TRUE(comes_true([&] { return mount.status()["waiting_for_threads"] == 92; }))
+      << mount.status().dump();
+  const nlohmann::json status = mount.status();
+  EXPECT_EQ(status["busy_threads"], 8) << "half of them";
+  EXPECT_EQ(status["users_out_of_threads"][0]["uid"], kAlice);
+  EXPECT_EQ(status["users_out_of_threads"][0]["waiting"], 92);
+  const std::string name = mount.path() / std::to_string(kMallory) / "file";
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(as_user(kMallory, {},
+                    [&] {
+                      const int file = ::open(name.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+                      return file >= 0 && ::write(file, "x", 1) == 1 ? 0 : errno;
+                    }),
+            0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+}
+
+// What waits for a thread has not begun, so a signal that ends its process ends it.
+TEST_F(MountThreads, ARequestThatWaitsForOneEndsWithItsProcess) {
+  MountProcess mount({.config = kConfig, .options = {"allow_other", "threads=16"}});
+  open_to_all(mount);
+  const BusyMount busy(mount, 8);
+  const std::string leased = mount.path() / std::to_string(kAlice) / "leased";
+  ThreadsOf more(kAlice, 4,
+                 [leased](unsigned) { ::close(::open(leased.c_str(), O_RDONLY | O_CLOEXEC)); });
+  ASSERT_TRUE(comes_true([&] { return mount.status()["waiting_for_threads"] == 4; }));
+  EXPECT_TRUE(more.end());
+  EXPECT_EQ(mount.status()["waiting_for_threads"], 0);
+}
+
 }  // namespace
 }  // namespace vpfs::test

@@ -52,5 +52,18 @@ TEST(MountConfig, SaysWhatAReloadChanges) {
   EXPECT_THAT(changes(before, before), ::testing::IsEmpty());
 }
 
+TEST(MountConfig, HeldWritesHaveABound) {
+  ConfigErrors errors("m.yaml");
+  const Config standard = parse_config("", errors);
+  EXPECT_GE(standard.held_bytes.count, 32 * kMiB);
+  EXPECT_LE(standard.held_bytes.count, 256 * kMiB);
+  const Config less = parse_config("limits: {held_bytes: 16 MiB}", errors);
+  EXPECT_EQ(errors.to_string(), "");
+  EXPECT_EQ(less.held_bytes.count, 16 * kMiB);
+  EXPECT_THAT(changes(standard, less), ::testing::Contains(HasSubstr("limits.held_bytes")));
+  (void)parse_config("limits: {held_bytes: 1 MiB}", errors);
+  EXPECT_THAT(errors.to_string(), HasSubstr("limits.held_bytes"));
+}
+
 }  // namespace
 }  // namespace vpfs::fuse

@@ -1,0 +1,152 @@
+// Writes that a limit holds keep a bounded part of the memory, and lose no byte.
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/fuse/mount_process.h"
+#include "test/support/places.h"
+
+namespace vpfs::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uid_t kMallory = 1002;
+constexpr std::size_t kSize = 1U << 20;
+constexpr unsigned kWriters = 400;
+
+// Mallory is held; the bound is small.
+constexpr const char* kHeld = R"(
+mount: {status_file: "{status_file}"}
+control: {socket: "{socket}"}
+limits: {held_bytes: 32 MiB}
+scheduler: {policy: tbf}
+virtual_pfs: {slow: {rate: 1 B/s, burst: 1 B}, default: {}}
+rules:
+  - match: {uid: 1002}
+    virtual_pfs: slow
+)";
+
+std::string data_of(unsigned writer) {
+  std::string data(kSize, '\0');
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    data[i] = static_cast<char>((i / 4096 * 31 + i + writer * 17U) & 0xffU);
+  }
+  return data;
+}
+
+std::size_t resident_mib(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string word; status >> word;) {
+    if (word != "VmRSS:") continue;
+    std::size_t kib = 0;
+    status >> kib;
+    return kib / 1024;
+  }
+  return 0;
+}
+
+bool write_all(const std::string& path, int flags, unsigned writer) {
+  const int file = ::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | flags, 0600);
+  const std::string data = data_of(writer);
+  void* const memory =
+      ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (file < 0 || memory == MAP_FAILED) return false;
+  std::memcpy(memory, data.data(), kSize);
+  std::size_t done = 0;
+  while (done < kSize) {
+    const ssize_t put = ::pwrite(file, static_cast<const char*>(memory) + done, kSize - done,
+                                 static_cast<off_t>(done));
+    if (put <= 0) return false;
+    done += static_cast<std::size_t>(put);
+  }
+  ::munmap(memory, kSize);
+  return ::close(file) == 0;
+}
+
+// Through the page cache, and past it.
+class MountHeld : public MountTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(MountHeld, WritesKeepABoundedMemoryAndEveryByte) {
+  MountProcess mount({.config = kHeld});
+  fs::permissions(mount.scratch(), fs::perms::all);
+  fs::permissions(mount.below(), fs::perms::all);
+  const pid_t mallory = ::fork();
+  if (mallory == 0) {
+    if (::setgid(kMallory) != 0 || ::setuid(kMallory) != 0) ::_exit(111);
+    std::atomic<int> failed = 0;
+    std::vector<std::thread> all;
+    for (unsigned i = 0; i < kWriters; ++i) {
+      all.emplace_back([&, i] {
+        const std::string path = mount.path() / ("m" + std::to_string(i));
+        if (!write_all(path, GetParam(), i)) ++failed;
+      });
+    }
+    for (std::thread& each : all) each.join();
+    ::_exit(failed == 0 ? 0 : 1);
+  }
+  // Kernels may send a write in two parts.
+  EXPECT_TRUE(comes_true([&] { return mount.status()["queued"] >= kWriters - 1; }));
+  if (!programs_have_sanitizer()) {
+    EXPECT_LT(resident_mib(mount.process().pid()), 132U);
+  }
+  EXPECT_LE(mount.status()["held_write_bytes"].get<std::uint64_t>(), 40U << 20);
+  // Others' writes pass, though the threads take messages in order.
+  EXPECT_TRUE(write_all(mount.path() / "other", GetParam(), 999));
+  EXPECT_EQ(read_text(mount.below() / "other"), data_of(999));
+  (void)mount.ask({"bypass", "on"});
+  int status = -1;
+  ::waitpid(mallory, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "a write failed";
+  for (unsigned i = 0; i < kWriters; ++i) {
+    EXPECT_TRUE(read_text(mount.below() / ("m" + std::to_string(i))) == data_of(i)) << i;
+  }
+  EXPECT_EQ(mount.status()["held_write_bytes"], 0);
+  EXPECT_EQ(mount.status()["held_write_pipes"], 0);
+}
+
+// Those that are killed give back what they had.
+TEST_P(MountHeld, WritesOfKilledProcessesKeepNothing) {
+  MountProcess mount({.config = kHeld});
+  fs::permissions(mount.scratch(), fs::perms::all);
+  fs::permissions(mount.below(), fs::perms::all);
+  const pid_t mallory = ::fork();
+  if (mallory == 0) {
+    if (::setgid(kMallory) != 0 || ::setuid(kMallory) != 0) ::_exit(111);
+    std::vector<std::thread> all;
+    for (unsigned i = 0; i < 100; ++i) {
+      all.emplace_back(
+          [&, i] { (void)write_all(mount.path() / ("m" + std::to_string(i)), GetParam(), i); });
+    }
+    for (std::thread& each : all) each.join();
+    ::_exit(0);
+  }
+  EXPECT_TRUE(comes_true([&] { return mount.status()["queued"] >= 99; }));
+  ::kill(mallory, SIGKILL);
+  ::waitpid(mallory, nullptr, 0);
+  EXPECT_TRUE(comes_true([&] {
+    const nlohmann::json status = mount.status();
+    return status["queued"] == 0 && status["held_write_bytes"] == 0 &&
+           status["held_write_pipes"] == 0;
+  })) << mount.status().dump();
+  EXPECT_TRUE(write_all(mount.path() / "other", GetParam(), 7));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cached, MountHeld, ::testing::Values(0));
+INSTANTIATE_TEST_SUITE_P(Direct, MountHeld, ::testing::Values(O_DIRECT));
+
+}  // namespace
+}  // namespace vpfs::test
