@@ -7,6 +7,7 @@
 #define FUSE_USE_VERSION 314
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -54,6 +55,12 @@ std::expected<std::size_t, Channel::Nothing> Channel::receive_by(Read read) {
     // ENOENT: the request was interrupted before anybody saw it.
     if (errno == ENOENT) continue;
     if (errno == EAGAIN || errno == EINTR) return std::unexpected(Nothing::now);
+    if (errno == ENOMEM) {
+      // The message stays in the kernel until there is memory for it.
+      constexpr int kPause = 10;  // milliseconds
+      (void)::poll(nullptr, 0, kPause);
+      return std::unexpected(Nothing::now);
+    }
     spdlog::error("/dev/fuse: {}", std::generic_category().message(errno));
     return std::unexpected(Nothing::any_more);
   }

@@ -52,8 +52,9 @@ class Channel {
   [[nodiscard]] bool answer_from(int pipe, std::size_t size);
   // The kernel asks for an object's attributes again.
   void attributes_changed(std::uint64_t inode);
-  // The kernel forgets what it knows under a name of a directory, unless it is in use. Waits until
-  // no other request changes or looks up names there.
+  // The kernel forgets what it knows under a name of a directory, also if it is in use: what is
+  // mounted on it is detached, so it must not be the name of a directory. Waits until no other
+  // request changes or looks up names there.
   void forget_name(std::uint64_t directory, const std::string& name);
 
  private:

@@ -118,8 +118,10 @@ std::string ProcessJobs::job_of_environment(pid_t process, TimePoint now) {
       return found->second.job;
     }
   }
-  std::string job = job_in(environment_of(process, options_.processes), options_.variables);
-  keep(process, started, job, now);
+  const std::string environment = environment_of(process, options_.processes);
+  std::string job = job_in(environment, options_.variables);
+  // One that could not be read now may be readable later.
+  if (!environment.empty()) keep(process, started, job, now);
   return job;
 }
 

@@ -130,6 +130,7 @@ void StallBudgets::forget_full_ones(TimePoint now, Duration client_stall) {
   looked_through_ = now;
   for (auto each = budgets_.begin(); each != budgets_.end();) {
     fill(each->second, now, client_stall);
+    each->second.turns.expire(now, client_stall);
     const bool is_full = each->second.left >= most(client_stall) && each->second.turns.idle();
     each = is_full ? budgets_.erase(each) : std::next(each);
   }

@@ -6,7 +6,8 @@
 namespace vpfs::proxy {
 
 bool ClientTurns::take(const Ticket& ticket, TimePoint now, Duration client_stall) {
-  if (current_ && now - begun_ >= client_stall) end_turn(now, client_stall);
+  expire(now, client_stall);
+  if (current_ == ticket) return true;
   const bool is_first = waiting_.empty() || ticket <= *waiting_.begin();
   if (current_ || now < pauses_until_ || !is_first) {
     waiting_.insert(ticket);
@@ -16,6 +17,10 @@ bool ClientTurns::take(const Ticket& ticket, TimePoint now, Duration client_stal
   current_ = ticket;
   begun_ = now;
   return true;
+}
+
+void ClientTurns::expire(TimePoint now, Duration client_stall) {
+  if (current_ && now - begun_ >= client_stall) end_turn(now, client_stall);
 }
 
 void ClientTurns::end(const Ticket& ticket, TimePoint now, Duration client_stall) {

@@ -27,12 +27,15 @@ class ClientTurns {
     auto operator<=>(const Ticket&) const = default;
   };
 
-  // Gives the request its turn, or lets it wait for one until the next call or withdraw().
+  // Gives the request its turn, or lets it wait for one until the next call or withdraw(). True for
+  // one that has it.
   [[nodiscard]] bool take(const Ticket& ticket, TimePoint now, Duration client_stall);
   // The request goes in another way, or has ended.
   void withdraw(const Ticket& ticket) { waiting_.erase(ticket); }
   // The request has ended, or its client does not move. Does nothing after its turn.
   void end(const Ticket& ticket, TimePoint now, Duration client_stall);
+  // Ends a turn that has lasted too long.
+  void expire(TimePoint now, Duration client_stall);
   // What has the turn kept the data server waiting for so long, while others waited.
   void owe(Duration more) { owed_ += more; }
   [[nodiscard]] bool idle() const { return !current_ && waiting_.empty(); }

@@ -5,6 +5,12 @@
 #include <utility>
 
 namespace vpfs::proxy {
+namespace {
+
+// How many queued requests a look at one client passes. The lock is held meanwhile.
+constexpr std::size_t kMostLooked = 256;
+
+}  // namespace
 
 Dispatcher::Dispatcher(const stage::Config& config, std::size_t workers, WakeUp wake_up,
                        TimePoint now)
@@ -60,9 +66,15 @@ bool Dispatcher::others_wait(const PendingIo& io, TimePoint now) {
   bool others = false;
   inspect(now, [&](const stage::Stage& stage, TimePoint) {
     const stage::Stage::Contenders found = stage.contenders(io);
-    const auto* const oldest = static_cast<const PendingIo*>(found.oldest_own);
-    others = found.others ||
-             (found.own && (oldest == nullptr || oldest->client_address != io.client_address));
+    // Those of the same client at the start of the queue; requests beyond count as others'.
+    std::size_t same = 0;
+    for (const stage::Held* each = found.oldest_own; each != nullptr && same < kMostLooked;
+         each = static_cast<const stage::Held*>(each->next_queued)) {
+      const auto& queued = static_cast<const PendingIo&>(*each);
+      if (queued.app != io.app || queued.client_address != io.client_address) break;
+      ++same;
+    }
+    others = found.others || same < found.own;
   });
   return others;
 }

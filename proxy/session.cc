@@ -204,7 +204,10 @@ bool Session::may_submit(PendingIo& io) {
   if (needs_no_slot(io)) return true;
   if (client_stall_.stalled()) return false;
   const Duration stall = stall_limits().client_stall;
-  if (client_stall_.on_probation() && on_their_way_ > 0) return false;
+  if (client_stall_.on_probation() && on_their_way_ > 0) {
+    leave_turns(io);  // others must not wait for one that waits here
+    return false;
+  }
   if (client_stall_.standing(io.virtual_pfs(), stall, worker_.now()) ==
       StallBudgets::Standing::slow) {
     return client_stall_.take_turn(io, stall, worker_.now());

@@ -142,7 +142,9 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
     flow.in_debt = false;
   }
   begin_head(flow, std::to_underlying(request.app), now);
-  place(std::to_underlying(request.app), now);
+  const auto index = std::to_underlying(request.app);
+  // What the others served may have placed it already.
+  total_ != nullptr ? place_again(index, now) : place(index, now);
 }
 
 Sfq::Tag Sfq::tag_of_first(const Flow& flow, Tag most_behind) const {
@@ -191,7 +193,10 @@ void Sfq::place_constrained(std::uint32_t index, const IoRequest& request, TimeP
 
 void Sfq::place_in_order(std::uint32_t index, TimePoint now) {
   const Flow& flow = flows_[index];
-  if (!flow.in_debt) return change_tag(index, flow.tag);
+  if (!flow.in_debt) {
+    if (indebted_.contains(index)) indebted_.erase(index);
+    return change_tag(index, flow.tag);
+  }
   const bool is_held = debts_[index].due > now;
   change_tag(index, is_held ? flow.tag : tag_without_debt(index));
   if (is_held == indebted_.contains(index)) return;

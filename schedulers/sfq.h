@@ -169,10 +169,11 @@ class Sfq final : public Policy {
   };
 
   struct Debt {
-    Tag owed = 0;         // the part of Flow::tag that is above v
-    Tag most = 0;         // that it may be
-    Duration delay = {};  // for how long it may hold a head
-    TimePoint due = {};   // when it stops holding the present head
+    Tag owed = 0;                   // the part of Flow::tag that is above v
+    Tag most = 0;                   // that it may be for service elsewhere
+    Duration delay = {};            // for how long it may hold a head
+    Duration elsewhere_delay = {};  // the same for service elsewhere alone
+    TimePoint due = {};             // when it stops holding the present head
 
     // What was sent here, and charged for it in advance.
     struct Sent {
@@ -244,6 +245,8 @@ class Sfq final : public Policy {
   void place_in_order(std::uint32_t index, TimePoint now);
   // The tag of a flow without its debt.
   [[nodiscard]] Tag tag_without_debt(std::uint32_t index) const;
+  [[nodiscard]] Tag most_owed(const Flow& flow, const Debt& debt) const;
+  [[nodiscard]] Duration longest_delay(const Debt& debt) const;
   void end_holds_by_debt(TimePoint now);
   void tag_has_changed(std::uint32_t index);
   void take_out(std::uint32_t index);

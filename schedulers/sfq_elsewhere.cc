@@ -32,6 +32,16 @@ Sfq::Tag Sfq::tag_without_debt(std::uint32_t index) const {
   return std::max(virtual_time_, StartTag::subtract_to_zero(flows_[index].tag, debts_[index].owed));
 }
 
+// One debt is for what a flow got from the others of its server and for what it got elsewhere.
+Sfq::Tag Sfq::most_owed(const Flow& flow, const Debt& debt) const {
+  return debt.most + (total_ != nullptr ? siblings_bound_.most(flow) : 0);
+}
+
+Duration Sfq::longest_delay(const Debt& debt) const {
+  return total_ != nullptr ? std::max(debt.elsewhere_delay, total_->longest_delay())
+                           : debt.elsewhere_delay;
+}
+
 void Sfq::end_holds_by_debt(TimePoint now) {
   while (!indebted_.empty() && time_of(indebted_.top_tag()) <= now) {
     place_in_order(indebted_.top(), now);
@@ -49,7 +59,8 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
   const auto index = std::to_underlying(app);
   Flow& flow = flows_[index];
   Debt& debt = debts_[index];
-  debt.delay = std::clamp(delay, Duration::zero(), kLongestDelay);
+  debt.elsewhere_delay = std::clamp(delay, Duration::zero(), kLongestDelay);
+  debt.delay = longest_delay(debt);
   if (!debt.take_report(std::min(cost, kMaxCost))) return;
   const bool has_head = !flow.queue.empty();
   // What its limit holds back has no claim. Nor has who has nothing here, unless he comes back
@@ -69,7 +80,7 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
   if (debt.is_learning()) {
     // Nothing could be charged in advance for that time.
   } else if (all >= charged) {
-    const Tag room = StartTag::subtract_to_zero(debt.most, before) + claim;
+    const Tag room = StartTag::subtract_to_zero(most_owed(flow, debt), before) + claim;
     const Tag moved =
         move_ahead(flow, std::min((all - charged) / part, room), ahead(flow, kMaxCost));
     before += StartTag::subtract_to_zero(moved, claim);
@@ -139,7 +150,8 @@ void Sfq::charge_in_advance(Flow& flow, std::uint32_t index, const IoRequest& re
   const Tag less = std::min(wanted, debt.overcharged);
   debt.overcharged -= less;
   const Tag before = flow.in_debt ? debt.owed : 0;
-  const Tag more = std::min(wanted - less, StartTag::subtract_to_zero(debt.most, before));
+  const Tag more =
+      std::min(wanted - less, StartTag::subtract_to_zero(most_owed(flow, debt), before));
   debt.sent.charged = std::min(debt.sent.charged + more + less, kMostOwed);
   if (more == 0) return;
   flow.tag += more;

@@ -5,6 +5,12 @@
 #include "schedulers/sfq.h"
 
 namespace vpfs {
+namespace {
+
+// Requests give back what they were charged too much, which is less than any service since.
+constexpr StartTag::Tag kMostGivenBack = StartTag::Tag{1} << 61;
+
+}  // namespace
 
 Sfq::~Sfq() {
   if (total_ == nullptr) return;
@@ -43,17 +49,19 @@ bool Sfq::catch_up(std::uint32_t index, TimePoint now) {
   if (by == 0) return false;
   Flow& flow = flows_[index];
   Debt& debt = debts_[index];
-  debt.delay = total_->longest_delay();
-  const Tag most = siblings_bound_.most(flow);
-  const Tag before = flow.in_debt ? flow.tag - tag_without_debt(index) : 0;
-  if (by >> 63 == 0) {
+  debt.delay = longest_delay(debt);
+  const Tag most = most_owed(flow, debt);
+  // v may have passed the tag of a flow that had no request here.
+  const Tag before =
+      flow.in_debt ? StartTag::subtract_to_zero(flow.tag, tag_without_debt(index)) : 0;
+  if (Tag{0} - by >= kMostGivenBack) {
     const Tag claim = StartTag::subtract_to_zero(virtual_time_, flow.tag);
     const Tag room = StartTag::subtract_to_zero(most, before) + claim;
     const Tag moved = move_ahead(flow, std::min(by, room), ahead(flow, kMaxCost));
     debt.owed = before + StartTag::subtract_to_zero(moved, claim);
   } else {
     // Requests did less there than was charged when they were sent.
-    const Tag least = StartTag::subtract_to_zero(virtual_time_, most);
+    const Tag least = StartTag::subtract_to_zero(virtual_time_, siblings_bound_.most(flow));
     const Tag back = std::min(Tag{0} - by, StartTag::subtract_to_zero(flow.tag, least));
     flow.tag -= back;
     debt.owed = StartTag::subtract_to_zero(before, back);

@@ -26,7 +26,10 @@ class ServiceSpeed {
   void done(Cost cost) { done_ += cost; }
   // Called now and then, in each cycle of a coordinator, say.
   void look(TimePoint now) {
-    if (!since_) since_ = now;
+    if (!since_) {
+      since_ = now;
+      done_ = 0;
+    }
     const Duration span = now - *since_;
     if (span < kSpan) return;
     before_ = std::exchange(last_, per_second(done_, span));

@@ -355,7 +355,7 @@ Stage::Contenders Stage::contenders(const Held& io) const {
   if (io.unscheduled || !scheduler.depth_reached()) return {};
   const FlowState own = scheduler.flow(io.app);
   return {.others = scheduler.queued() > own.queued,
-          .own = own.queued > 0,
+          .own = own.queued,
           .oldest_own = static_cast<const Held*>(own.oldest)};
 }
 

@@ -104,7 +104,7 @@ class Stage {
   // Whose requests wait for slots of an outstanding request's lane: none while the depth has room.
   struct Contenders {
     bool others = false;  // of other virtual PFSes
-    bool own = false;     // of its own
+    std::size_t own = 0;  // requests of its own
     // The oldest of its own; nothing if a policy would have to search.
     const Held* oldest_own = nullptr;
   };

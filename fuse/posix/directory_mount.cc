@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/utf8.h"
 #include "base/version.h"
@@ -106,12 +107,12 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
     return std::unexpected(std::move(reachable.error()));
   }
   MountPoint::Options point_options = options.point;
-  // As many as the protocol knows. Requests that are held count, and the kernel keeps everybody's
-  // further ones back when there are too many.
-  point_options.most_background = UINT16_MAX;
   // A write that is held stays in a pipe when memory is short.
   mount->largest_write_ = MessagePipe::largest_write();
   if (mount->largest_write_ > 0) point_options.largest_write = mount->largest_write_;
+  // As many as the protocol knows. Requests that are held count, and the kernel keeps everybody's
+  // further ones back when there are too many. Without pipes they would take the memory.
+  if (mount->largest_write_ > 0 && ::geteuid() == 0) point_options.most_background = UINT16_MAX;
   // Reads of the page cache are spliced if a thread's pipe can hold them. The kernel reads ahead
   // twice as far for a process that has said that it reads in order.
   if (!SplicePipe::has_room_for(kLargestIo)) point_options.read_ahead = kLargestIo / 16 * 7;

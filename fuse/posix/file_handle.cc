@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -31,7 +32,8 @@ std::optional<FileHandle> handle_of(int directory, const char* name, int flags) 
   int mount = 0;
   if (::name_to_handle_at(directory, name, room.get(), &mount, flags) != 0) return std::nullopt;
   return FileHandle{.type = room.get()->handle_type,
-                    .bytes = std::string(room.data(), room.get()->handle_bytes)};
+                    .bytes = std::string(room.data(), room.get()->handle_bytes),
+                    .mount = mount};
 }
 
 // File systems whose handles open an object for as long as it is there, whatever their caches
@@ -43,20 +45,6 @@ bool keeps_handles(int descriptor) {
   struct statfs status = {};
   return ::fstatfs(descriptor, &status) == 0 &&
          std::ranges::find(kKnown, static_cast<std::uint32_t>(status.f_type)) != kKnown.end();
-}
-
-// A descriptor that handles are opened with, if they can be.
-Descriptor anchor_at(int descriptor) {
-  if (!keeps_handles(descriptor)) return {};
-  const std::optional<FileHandle> handle = FileHandle::of(descriptor);
-  if (!handle) return {};
-  const OwnCapabilities own;
-  // Anchors must not be opened with O_PATH.
-  Descriptor anchor(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(),
-                           O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!anchor) return {};
-  const Descriptor again(handle->open(anchor.get(), O_PATH));
-  return again ? std::move(anchor) : Descriptor();
 }
 
 }  // namespace
@@ -81,23 +69,18 @@ int FileHandle::open(int anchor, int flags) const {
   return ::open_by_handle_at(anchor, room.get(), flags | O_CLOEXEC);
 }
 
-bool HandleAnchors::serve(int descriptor, dev_t device) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = anchors_.find(device);
-    if (known != anchors_.end()) return static_cast<bool>(known->second);
-    if (anchors_.size() == kMost) return false;
-  }
-  Descriptor anchor = anchor_at(descriptor);
-  const std::lock_guard lock(mutex_);
-  const auto [known, is_new] = anchors_.try_emplace(device, std::move(anchor));
-  return static_cast<bool>(known->second);
-}
-
-int HandleAnchors::anchor(dev_t device) const {
-  const std::lock_guard lock(mutex_);
-  const auto known = anchors_.find(device);
-  return known == anchors_.end() ? -1 : known->second.get();
+HandleAnchor::HandleAnchor(int directory) {
+  if (!keeps_handles(directory)) return;
+  const std::optional<FileHandle> handle = FileHandle::of(directory);
+  if (!handle) return;
+  const OwnCapabilities own;
+  // It must not be opened with O_PATH.
+  Descriptor anchor(::open(fmt::format("/proc/self/fd/{}", directory).c_str(),
+                           O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor again(anchor ? handle->open(anchor.get(), O_PATH) : -1);
+  if (!again) return;
+  anchor_ = std::move(anchor);
+  mount_ = handle->mount;
 }
 
 }  // namespace vpfs::fuse

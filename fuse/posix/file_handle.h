@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include <sys/types.h>
 
@@ -17,6 +15,7 @@ namespace vpfs::fuse {
 struct FileHandle {
   std::int32_t type = 0;
   std::string bytes = {};
+  int mount = -1;  // that the object was found in; not a part of the handle
 
   // Of an open object, or of a name in a directory, which is not followed. Nothing, with errno: the
   // file system has none, or the name is not there.
@@ -27,21 +26,23 @@ struct FileHandle {
   [[nodiscard]] int open(int anchor, int flags) const;
 };
 
-// The file systems below a mounted directory whose objects can be opened by their handles. A few,
-// by the device of their objects. Thread-safe.
-class HandleAnchors {
+// What the objects of a mounted directory are opened with by their handles. It is of one mount
+// below: what else is mounted within the directory has flags of its own, and must not be kept busy,
+// so its objects stay open while they are known. Thread-safe; it never changes.
+class HandleAnchor {
  public:
-  // Whether handles serve for objects like this open one (of any kind), which is on the device. The
-  // first object of a device decides: it must be a directory, and its handle must open it.
-  [[nodiscard]] bool serve(int descriptor, dev_t device);
-  // For FileHandle::open(). -1: they do not serve.
-  [[nodiscard]] int anchor(dev_t device) const;
+  // At a directory, which is open in any way. It does not serve if the directory's handle does not
+  // open it, or if the file system is not known to keep handles.
+  explicit HandleAnchor(int directory);
+
+  // Whether handles of that mount serve.
+  [[nodiscard]] bool serves(int mount) const { return anchor_ && mount == mount_; }
+  // For FileHandle::open(). -1: none serve.
+  [[nodiscard]] int descriptor() const { return anchor_.get(); }
 
  private:
-  static constexpr std::size_t kMost = 64;
-
-  mutable std::mutex mutex_;
-  std::unordered_map<dev_t, Descriptor> anchors_;  // none in it: they do not serve
+  Descriptor anchor_;
+  int mount_ = -1;
 };
 
 }  // namespace vpfs::fuse

@@ -28,6 +28,8 @@ OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, OpenPlace 
   auto file = std::make_shared<OpenFile>();
   file->place = std::move(place);
   file->descriptor = std::move(descriptor);
+  // A process's environment is its user's alone.
+  const OwnCapabilities own;
   file->opener = {.uid = caller.uid, .gid = caller.gid, .jobid = files.jobs().job_of(caller.pid)};
   return file;
 }
@@ -55,11 +57,11 @@ void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Ino
 int open_to_run(PosixFileSystem& files, const Descriptor& path, const fuse_ctx& caller) {
   const std::string name = PosixFileSystem::path_to(path);
   if (::faccessat(AT_FDCWD, name.c_str(), X_OK, AT_EACCESS) != 0 || !become(0, 0)) return -1;
-  const int opened = files.open_again(path, O_RDONLY);
+  Descriptor opened(files.open_again(path, O_RDONLY));
   const int problem = errno;
   const bool back = become(caller.uid, caller.gid);
   errno = problem;
-  return back ? opened : -1;
+  return back ? opened.release() : -1;
 }
 
 void open(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_file_info* info) {
@@ -85,7 +87,8 @@ void create(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const
   const fuse_ctx& caller = *fuse_req_ctx(request);
   use_umask(caller.umask);
   OpenPlace place(files.inodes(), caller.uid);
-  const ObjectPath directory = place ? files.path(parent) : nullptr;
+  const bool may = place && files.inodes().may_know_more(caller.uid);
+  const ObjectPath directory = may ? files.path(parent) : nullptr;
   Descriptor opened(directory ? open_entry(directory->get(), name, info->flags | O_CREAT, mode)
                               : -1);
   fuse_entry_param entry = {};

@@ -43,7 +43,7 @@ bool has_acl_at(const Descriptor& root) {
 // Half of the process's descriptors is for pipes, and a part for threads and what the program
 // itself has open.
 Inodes::Limits limits_for(bool shared) {
-  constexpr std::size_t kOwn = 1024;
+  constexpr std::size_t kOwn = 2080;  // four for each of 520 threads
   rlimit limit = {};
   (void)::getrlimit(RLIMIT_NOFILE, &limit);
   const auto all = static_cast<std::size_t>(limit.rlim_cur);
@@ -114,7 +114,7 @@ int PosixFileSystem::look_up(fuse_ino_t parent, const char* name, uid_t user,
   entry.attr_timeout = seconds(options_.attribute_timeout);
   entry.entry_timeout = seconds(options_.entry_timeout);
   int problem = 0;
-  Inode* found = inodes_.look_up_known(inode(parent), directory->get(), name, entry.attr, problem);
+  Inode* found = inodes_.look_up_known(directory->get(), name, entry.attr, problem);
   if (problem != 0) return problem;
   if (found == nullptr) {
     Descriptor opened(open_entry(directory->get(), name, O_PATH | O_NOFOLLOW, 0));

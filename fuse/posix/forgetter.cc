@@ -1,5 +1,6 @@
 #include "fuse/posix/forgetter.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/signal_block.h"
@@ -29,32 +30,33 @@ Forgetter::~Forgetter() {
 void Forgetter::look_at(uid_t user) {
   {
     const std::lock_guard lock(mutex_);
-    if (!users_.insert(user).second) return;
+    if (has_turn(user)) return;
+    turns_.push_back({.user = user, .left = inodes_.stay_open(user)});
   }
   changed_.notify_all();
 }
 
+bool Forgetter::has_turn(uid_t user) const {
+  return std::ranges::find(turns_, user, &Turn::user) != turns_.end();
+}
+
+// A step for each user in turn: the kernel may take long for one of them.
 void Forgetter::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return stops_ || !users_.empty(); });
+    changed_.wait(lock, [this] { return stops_ || !turns_.empty(); });
     if (stops_) return;
-    const uid_t user = *users_.begin();
-    users_.erase(users_.begin());
+    Turn turn = turns_.front();
+    turns_.pop_front();
     lock.unlock();
-    ask_for(user);
+    for (const Inodes::Name& each : inodes_.names_to_forget(turn.user, kStep)) {
+      channel_->forget_name(each.parent, each.entry);
+    }
     lock.lock();
-  }
-}
-
-// What the kernel forgets comes back as messages of its own, a little later. So it is asked for
-// each object once at most; those in use are not forgotten.
-void Forgetter::ask_for(uid_t user) {
-  for (std::size_t asked = 0, known = inodes_.size(); asked < known;) {
-    const std::vector<Inodes::Name> names = inodes_.names_to_forget(user, kStep);
-    if (names.empty()) return;
-    for (const Inodes::Name& each : names) channel_->forget_name(each.parent, each.entry);
-    asked += names.size();
+    // What the kernel forgets comes back as messages of its own, a little later. So it is asked for
+    // each object once; those in use are not forgotten.
+    turn.left -= std::min(turn.left, kStep);
+    if (turn.left > 0 && !has_turn(turn.user)) turns_.push_back(turn);
   }
 }
 

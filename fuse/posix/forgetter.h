@@ -2,9 +2,9 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include <sys/types.h>
@@ -29,14 +29,20 @@ class Forgetter {
   void look_at(uid_t user);
 
  private:
+  struct Turn {
+    uid_t user = 0;
+    std::size_t left = 0;  // objects to look at
+  };
+
   void run();
-  void ask_for(uid_t user);
+  // REQUIRES: mutex_ is locked.
+  [[nodiscard]] bool has_turn(uid_t user) const;
 
   Inodes& inodes_;
   const std::unique_ptr<Channel> channel_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::set<uid_t> users_;
+  std::deque<Turn> turns_;
   bool stops_ = false;
   std::thread thread_;
 };

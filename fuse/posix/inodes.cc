@@ -24,11 +24,8 @@ ObjectName name_by_number(dev_t device, ino_t number) {
 }  // namespace
 
 Inodes::Inodes(Descriptor root, const struct stat& attributes, Limits limits)
-    : limits_(limits), shares_(limits.descriptors) {
-  const bool handles = anchors_.serve(root.get(), attributes.st_dev);
-  std::optional<FileHandle> handle = handles ? FileHandle::of(root.get()) : std::nullopt;
-  ObjectName name = handle ? ObjectName{.device = attributes.st_dev, .handle = std::move(*handle)}
-                           : name_by_number(attributes.st_dev, attributes.st_ino);
+    : anchor_(root.get()), limits_(limits), shares_(limits.descriptors) {
+  ObjectName name = name_of(FileHandle::of(root.get()), attributes);
   const auto place = all_.try_emplace(std::move(name), std::make_unique<Inode>()).first;
   root_ = place->second.get();
   root_->name = &place->first;
@@ -38,24 +35,26 @@ Inodes::Inodes(Descriptor root, const struct stat& attributes, Limits limits)
   root_->path = std::make_shared<const Descriptor>(std::move(root));
 }
 
+ObjectName Inodes::name_of(std::optional<FileHandle> handle, const struct stat& attributes) const {
+  if (!handle || !anchor_.serves(handle->mount)) {
+    return name_by_number(attributes.st_dev, attributes.st_ino);
+  }
+  return {.device = attributes.st_dev, .handle = std::move(*handle)};
+}
+
 // The handle comes first. If the name gets another object before its attributes are read, that one
 // is younger, so at worst an object that is gone shows the attributes of its successor, and never
 // the other way round.
-Inode* Inodes::look_up_known(const Inode& parent, int directory, const char* name,
-                             struct stat& attributes, int& problem) {
+Inode* Inodes::look_up_known(int directory, const char* name, struct stat& attributes,
+                             int& problem) {
   problem = 0;
-  ObjectName wanted = {.device = parent.name->device};
-  const bool handles = anchors_.anchor(wanted.device) >= 0;
-  std::optional<FileHandle> handle = handles ? FileHandle::of(directory, name) : std::nullopt;
+  std::optional<FileHandle> handle;
+  if (anchor_.descriptor() >= 0) handle = FileHandle::of(directory, name);
   if (::fstatat(directory, name, &attributes, AT_SYMLINK_NOFOLLOW) != 0) {
     problem = errno;
     return nullptr;
   }
-  if (handle && attributes.st_dev == wanted.device) {
-    wanted.handle = std::move(*handle);
-  } else {
-    wanted = name_by_number(attributes.st_dev, attributes.st_ino);
-  }
+  const ObjectName wanted = name_of(std::move(handle), attributes);
   const std::lock_guard lock(mutex_);
   const auto found = all_.find(wanted);
   if (found == all_.end() || found->second->number != attributes.st_ino) return nullptr;
@@ -64,10 +63,7 @@ Inode* Inodes::look_up_known(const Inode& parent, int directory, const char* nam
 }
 
 Inode* Inodes::look_up(Descriptor opened, const struct stat& attributes, const Cause& cause) {
-  std::optional<FileHandle> handle;
-  if (anchors_.serve(opened.get(), attributes.st_dev)) handle = FileHandle::of(opened.get());
-  ObjectName name = handle ? ObjectName{.device = attributes.st_dev, .handle = std::move(*handle)}
-                           : name_by_number(attributes.st_dev, attributes.st_ino);
+  ObjectName name = name_of(FileHandle::of(opened.get()), attributes);
   ObjectPath closes;  // without the lock
   bool many = false;
   Inode* found = nullptr;
@@ -105,7 +101,9 @@ Inode* Inodes::look_up(Descriptor opened, const struct stat& attributes, const C
 void Inodes::keep_open(Inode& inode, ObjectPath path, ObjectPath& closes) {
   inode.path = std::move(path);
   if (inode.name->is_pinned()) {
-    inode.place = pinned_.insert(pinned_.end(), &inode);
+    std::list<Inode*>& all = pinned_[inode.user];
+    inode.place = all.insert(all.end(), &inode);
+    ++pinned_count_;
     return;
   }
   inode.place = open_.insert(open_.begin(), &inode);
@@ -122,8 +120,15 @@ void Inodes::forget(Inode& inode, std::uint64_t lookups) {
   inode.lookups -= lookups;
   if (inode.lookups > 0) return;
   const bool pinned = inode.name->is_pinned();
-  if (inode.path) (pinned ? pinned_ : open_).erase(inode.place);
-  if (pinned) shares_.give_back(inode.user, 1);
+  if (pinned) {
+    const auto all = pinned_.find(inode.user);
+    all->second.erase(inode.place);
+    if (all->second.empty()) pinned_.erase(all);
+    --pinned_count_;
+    shares_.give_back(inode.user, 1);
+  } else if (inode.path) {
+    open_.erase(inode.place);
+  }
   const auto found = all_.find(*inode.name);
   gone = std::move(found->second);
   all_.erase(found);
@@ -142,7 +147,7 @@ ObjectPath Inodes::path(Inode& inode) {
   // The kernel knows the object, so it is not forgotten meanwhile.
   const auto open = [&] {
     const OwnCapabilities own;
-    return inode.name->handle.open(anchors_.anchor(inode.name->device), O_PATH | O_NOFOLLOW);
+    return inode.name->handle.open(anchor_.descriptor(), O_PATH | O_NOFOLLOW);
   };
   Descriptor opened(open());
   if (!opened) return nullptr;
@@ -170,7 +175,7 @@ bool Inodes::take_descriptor(uid_t user) {
     const std::lock_guard lock(mutex_);
     may = may_take(user);
     if (may) shares_.take(user, 1);
-    many = !pinned_.empty() && has_many_open(user);
+    many = pinned_.contains(user) && has_many_open(user);
   }
   if (many && tell_) tell_(user);
   return may;
@@ -200,18 +205,33 @@ bool Inodes::has_many_open(uid_t user) const {
   return shares_.taken_by(user) > free_descriptors() / 2;
 }
 
-std::vector<Inodes::Name> Inodes::names_to_forget(uid_t user, std::size_t most) {
+bool Inodes::may_know_more(uid_t user) {
+  if (anchor_.descriptor() >= 0) return true;
+  const std::lock_guard lock(mutex_);
+  if (may_stay_open(user)) return true;
+  errno = ENFILE;
+  return false;
+}
+
+std::size_t Inodes::stay_open(uid_t user) const {
+  const std::lock_guard lock(mutex_);
+  const auto all = pinned_.find(user);
+  return all == pinned_.end() || !has_many_open(user) ? 0 : all->second.size();
+}
+
+std::vector<Inodes::Name> Inodes::names_to_forget(uid_t user, std::size_t looks) {
   std::vector<Name> names;
   const std::lock_guard lock(mutex_);
-  if (!has_many_open(user)) return names;
-  auto each = pinned_.begin();
-  for (std::size_t looks = pinned_.size(); looks > 0 && names.size() < most; --looks) {
-    const auto here = each++;
-    const Inode& inode = **here;
-    if (inode.user == user && !inode.entry.empty()) {
+  const auto found = pinned_.find(user);
+  if (found == pinned_.end() || !has_many_open(user)) return names;
+  std::list<Inode*>& all = found->second;
+  for (looks = std::min(looks, all.size()); looks > 0; --looks) {
+    const Inode& inode = *all.front();
+    // What is mounted on a directory, or below it, would be detached.
+    if (inode.type != S_IFDIR && !inode.entry.empty()) {
       names.push_back({.parent = inode.parent, .entry = inode.entry});
     }
-    pinned_.splice(pinned_.end(), pinned_, here);
+    all.splice(all.end(), all, all.begin());
   }
   return names;
 }
@@ -223,7 +243,7 @@ std::size_t Inodes::size() const {
 
 std::size_t Inodes::open_objects() const {
   const std::lock_guard lock(mutex_);
-  return open_.size() + pinned_.size() + 1;
+  return open_.size() + pinned_count_ + 1;
 }
 
 }  // namespace vpfs::fuse

@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -78,8 +79,8 @@ class Inodes {
 
   // One more look-up by the kernel of what a directory has under a name, with its attributes. Null
   // with 0: it is not known, or the name has changed meanwhile. Null with an errno.
-  [[nodiscard]] Inode* look_up_known(const Inode& parent, int directory, const char* name,
-                                     struct stat& attributes, int& problem);
+  [[nodiscard]] Inode* look_up_known(int directory, const char* name, struct stat& attributes,
+                                     int& problem);
   // The name of the kernel's look-up, if there was one, and on whose behalf it came.
   struct Cause {
     uid_t user = 0;
@@ -111,9 +112,14 @@ class Inodes {
     std::uint64_t parent = 0;  // the kernel's number
     std::string entry;
   };
-  // Names of the user's oldest objects that stay open, at most `most`; none once few do. The kernel
-  // should forget them. The same comes again only after all others.
-  [[nodiscard]] std::vector<Name> names_to_forget(uid_t user, std::size_t most);
+  // How many of the user's objects stay open; 0 if that is not many.
+  [[nodiscard]] std::size_t stay_open(uid_t user) const;
+  // Those that the kernel should forget among so many of the user's objects that stay open, the
+  // oldest first; none if few stay open, and no directories. The same comes again only after all
+  // others.
+  [[nodiscard]] std::vector<Name> names_to_forget(uid_t user, std::size_t looks);
+  // Whether the kernel may be told of one more object for the user. False with ENFILE in errno.
+  [[nodiscard]] bool may_know_more(uid_t user);
 
   [[nodiscard]] std::size_t size() const;
   // Objects that are open, for calls on them or because they stay so.
@@ -132,14 +138,19 @@ class Inodes {
   [[nodiscard]] bool has_many_open(uid_t user) const;
   void keep_open(Inode& inode, ObjectPath path, ObjectPath& closes);
 
-  HandleAnchors anchors_;
+  [[nodiscard]] ObjectName name_of(std::optional<FileHandle> handle,
+                                   const struct stat& attributes) const;
+
+  const HandleAnchor anchor_;
   const Limits limits_;
   std::function<void(uid_t user)> tell_;
   mutable std::mutex mutex_;
   std::unordered_map<ObjectName, std::unique_ptr<Inode>, Hash> all_;
-  std::list<Inode*> open_;    // those that can be closed, the last used first
-  std::list<Inode*> pinned_;  // those that stay open, the oldest first
-  UserShares shares_;         // of descriptors
+  std::list<Inode*> open_;  // those that can be closed, the last used first
+  // Those that stay open, of each user, the oldest first. The root is not among them.
+  std::unordered_map<uid_t, std::list<Inode*>> pinned_;
+  std::size_t pinned_count_ = 0;
+  UserShares shares_;  // of descriptors
   Inode* root_ = nullptr;
 };
 

@@ -36,6 +36,12 @@ void answer_result(fuse_req_t request, int result) {
   fuse_reply_err(request, result == 0 ? 0 : errno);
 }
 
+// The directory in which an object is to be made. Null with errno: also if the kernel could not be
+// told of the object then.
+ObjectPath path_for_new(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent) {
+  return files.inodes().may_know_more(fuse_req_ctx(request)->uid) ? files.path(parent) : nullptr;
+}
+
 // That a name is not there is not kept by the kernel: somebody else may make it below.
 void lookup(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name) {
   answer_look_up(request, files, parent, name);
@@ -58,7 +64,7 @@ void forget_multi(fuse_req_t request, std::size_t count, fuse_forget_data* all) 
 void mknod(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name,
            mode_t mode, dev_t device) {
   use_umask(fuse_req_ctx(request)->umask);
-  const ObjectPath directory = files.path(parent);
+  const ObjectPath directory = path_for_new(request, files, parent);
   if (!directory || ::mknodat(directory->get(), name, mode, device) != 0) {
     fuse_reply_err(request, errno);
   } else {
@@ -69,7 +75,7 @@ void mknod(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const 
 void mkdir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name,
            mode_t mode) {
   use_umask(fuse_req_ctx(request)->umask);
-  const ObjectPath directory = files.path(parent);
+  const ObjectPath directory = path_for_new(request, files, parent);
   if (!directory || ::mkdirat(directory->get(), name, mode) != 0) {
     fuse_reply_err(request, errno);
   } else {
@@ -79,7 +85,7 @@ void mkdir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const 
 
 void symlink(fuse_req_t request, PosixFileSystem& files, const char* target, fuse_ino_t parent,
              const char* name) {
-  const ObjectPath directory = files.path(parent);
+  const ObjectPath directory = path_for_new(request, files, parent);
   if (!directory || ::symlinkat(target, directory->get(), name) != 0) {
     fuse_reply_err(request, errno);
   } else {

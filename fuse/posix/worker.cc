@@ -172,6 +172,12 @@ void Server::Worker::keep_elsewhere(const fuse_in_header& head, const fuse_write
   } else if (server_.memory_.take_pipe(request->charged)) {
     request->pipe = std::exchange(inlet_, MessagePipe());
     request->pipe.fit(size);
+  } else if (request->is_of_cache) {
+    // Nobody would hear of an error, and the kernel would drop the pages.
+    request->data = std::make_unique<Buffer>(size);
+    VPFS_ASSERT(inlet_.take(request->data->data().first(size)));
+    request->kept = size;
+    server_.memory_.take(request->charged, size);
   } else {
     inlet_.close();
     channel_->fail(head.unique, ENOBUFS);
@@ -212,13 +218,22 @@ void Server::Worker::handle(std::span<std::byte> message) {
       size = std::min(body.len, kLargestCopy);
       request->moved = size;
     } else {
-      request->caller = {.uid = head.uid,
-                         .gid = head.gid,
-                         .jobid = server_.files_.jobs().job_of(static_cast<pid_t>(head.pid))};
+      request->caller = {.uid = head.uid, .gid = head.gid, .jobid = job_of(head)};
     }
     return pass(std::move(request), size);
   }
   call(head, message);
+}
+
+// To look at a process may wait for the process itself, so it is a call of its user like others.
+// One that has its share of the threads goes without its job.
+std::string Server::Worker::job_of(const fuse_in_header& head) {
+  if (!server_.enter(head.uid)) return "";
+  // A process's environment is its user's alone.
+  const OwnCapabilities own;
+  std::string job = server_.files_.jobs().job_of(static_cast<pid_t>(head.pid));
+  server_.leave(head.uid, server_.calls_, go_);
+  return job;
 }
 
 void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> message) {
@@ -260,9 +275,10 @@ void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte
   const auto body = body_of<fuse_write_in>(message);
   auto request = new_write(head, body);
   request->data = std::move(buffer_);
-  request->kept = std::min<std::uint64_t>(body.size, message.size() - kWriteHead);
+  const std::uint64_t size = std::min<std::uint64_t>(body.size, message.size() - kWriteHead);
+  // Whole pages, and one for the head.
+  request->kept = (size + 2 * Buffer::kPage - 1) / Buffer::kPage * Buffer::kPage;
   server_.memory_.take(request->charged, request->kept);
-  const std::uint64_t size = request->kept;
   pass(std::move(request), size);
 }
 

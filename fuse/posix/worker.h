@@ -57,6 +57,7 @@ class Server::Worker {
   void handle_data(const fuse_in_header& head, std::span<std::byte> message);
   void pass(std::unique_ptr<IoRequest> request, std::uint64_t size);
   // A request that does not pass the gate.
+  [[nodiscard]] std::string job_of(const fuse_in_header& head);
   void call(const fuse_in_header& head, std::span<std::byte> message);
   // Does everything in go_, and what that lets go.
   void work();

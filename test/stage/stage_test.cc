@@ -294,7 +294,7 @@ TEST_F(StageTest, AbandonFreesWhatARequestHasInEveryState) {
   make(config_of(2));
   const VirtualPfsId a = named("a");
   Held& parked = request(a);
-  stage_->park(parked, now_);
+  stage_->park(parked, false, now_);
   Held& outstanding = arrive(a);
   ASSERT_THAT(let_go(), ElementsAre(&outstanding));
   Held& released = arrive(a);
