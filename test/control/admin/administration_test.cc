@@ -11,6 +11,7 @@
 namespace vpfs::control {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -148,6 +149,28 @@ TEST_F(AdministrationTest, TimesBeyondAllBoundsAreRefused) {
     EXPECT_EQ(ask(bypass).error().code(), Error::INVALID) << seconds;
   }
   EXPECT_THAT(journal_.records, IsEmpty());
+}
+
+// A wire that shows the owner of a file beside the user.
+class AdministrationWithOwnersTest : public AdministrationTest {
+ protected:
+  AdministrationWithOwnersTest() : AdministrationTest(config()) {}
+  static stage::Config config() {
+    stage::Config config;
+    config.source = "the protocol beegfs";
+    config.shown = {Attribute::uid, Attribute::node, Attribute::target, Attribute::owner,
+                    Attribute::directory};
+    config.virtual_pfs.push_back({.name = "default"});
+    return config;
+  }
+};
+
+TEST_F(AdministrationWithOwnersTest, ARuleByUserAloneIsAWarningWithTheRuleThatHolds) {
+  EXPECT_THAT(ask(start_of("one", "uid=7")).rule_reply().warnings(),
+              ElementsAre(AllOf(HasSubstr("rule one: "), HasSubstr("go to `default`"),
+                                HasSubstr("a rule by owner= holds them"))));
+  EXPECT_THAT(ask(start_of("two", "owner=8")).rule_reply().warnings(), IsEmpty());
+  EXPECT_THAT(ask(start_of("three", "uid=9 owner=9")).rule_reply().warnings(), IsEmpty());
 }
 
 TEST_F(AdministrationTest, ARuleThatNeverAppliesIsAWarningWithBothNames) {
