@@ -33,12 +33,21 @@ void start_writes(Link& link, Tag count, const std::string& job) {
   for (Tag tag = 1; tag <= count; ++tag) ASSERT_TRUE(link.client.receive());
 }
 
-// The victim's request reaches the data server and is answered.
-void expect_served(Link& victim, Tag tag) {
+// The victim's request comes, and waits for a slot if there is none. Slots that nobody waits for
+// are not taken from anybody.
+void ask(Link& victim, Tag tag) {
   ASSERT_TRUE(victim.client.send(small_read_request(tag, {.size = 4096})));
+}
+// The victim's request reaches the data server and is answered.
+void expect_answered(Link& victim, Tag tag) {
   ASSERT_TRUE(victim.server.receive()) << "the victim has no slot";
   ASSERT_TRUE(victim.server.send(small_read_response(tag, Buffer(4096))));
   ASSERT_TRUE(victim.client.receive());
+}
+
+void expect_served(Link& victim, Tag tag) {
+  ask(victim, tag);
+  expect_answered(victim, tag);
 }
 
 class ProxyStalls : public ::testing::Test {
@@ -101,9 +110,11 @@ TEST_F(ProxyStalls, RequestsBehindHalfAMessageGiveTheirSlotsUp) {
   const Buffer half = data_message(99, Buffer(100));
   burst.insert(burst.end(), half.begin(), half.begin() + 30);
   ASSERT_TRUE(staller_.client.send(burst));
+  ASSERT_TRUE(proxy_.wait_for_outstanding(4));
+  ask(victim_, 1);
   ASSERT_TRUE(proxy_.wait_until(
       [](const nlohmann::json& status) { return status["counters"]["slots_given_up"] == 4; }));
-  expect_served(victim_, 1);
+  expect_answered(victim_, 1);
   ASSERT_TRUE(staller_.client.send(std::span(half).subspan(30)));
   EXPECT_EQ(staller_.server.receive().value().bytes(), half);
   for (Tag tag = 1; tag <= 4; ++tag) EXPECT_TRUE(staller_.server.receive());
@@ -118,16 +129,19 @@ TEST_F(ProxyStalls, WhoIsNotReadBecauseItAsksForTooMuchStallsAllTheSame) {
       if (!staller_.client.send(getattr_request(tag))) return;
     }
   });
+  ask(victim_, 1);
   EXPECT_TRUE(proxy_.wait_until(
       [](const nlohmann::json& status) { return status["counters"]["slots_given_up"] == 4; }));
-  expect_served(victim_, 1);
+  expect_answered(victim_, 1);
   staller_.server.close();
 }
 
 // After its stall the client may have one request at a time, which takes no slot from others.
 TEST_F(ProxyStalls, WhoStallsAgainAndAgainTakesNoSlotFromOthers) {
   start_writes(staller_, 4, "a");
+  ask(victim_, 1);
   ASSERT_TRUE(proxy_.logs("4 of its requests give up their slots"));
+  expect_answered(victim_, 1);
   for (Tag tag = 11; tag <= 20; ++tag) {
     ASSERT_TRUE(staller_.client.send(
         io_request(tag, {.type = IoType::write, .size = 1 << 20, .job = "a"})));
@@ -139,9 +153,36 @@ TEST_F(ProxyStalls, WhoStallsAgainAndAgainTakesNoSlotFromOthers) {
   EXPECT_FALSE(staller_.server.readable(0ms)) << "one at a time";
 }
 
+TEST_F(ProxyStalls, SlotsThatNobodyWaitsForAreKept) {
+  start_writes(staller_, 4, "a");
+  std::this_thread::sleep_for(1500ms);
+  const nlohmann::json status = proxy_.status();
+  EXPECT_EQ(status["counters"]["slots_given_up"], 0);
+  EXPECT_EQ(status["counters"]["client_stalls"], 0);
+  EXPECT_EQ(status["outstanding"], 4);
+  expect_served(victim_, 1);
+}
+
+TEST_F(ProxyStalls, WhileOneThatStalledWaitsTheStatusSaysSo) {
+  start_writes(staller_, 4, "a");
+  ask(victim_, 1);
+  ASSERT_TRUE(proxy_.logs("4 of its requests give up their slots"));
+  expect_answered(victim_, 1);
+  ASSERT_TRUE(staller_.client.send(small_read_request(5, {.size = 4096, .job = "a"})));
+  ASSERT_TRUE(staller_.client.send(small_read_request(6, {.size = 4096, .job = "a"})));
+  ASSERT_TRUE(staller_.server.receive());
+  EXPECT_TRUE(proxy_.wait_until([](const nlohmann::json& now) {
+    const nlohmann::json& row = now["virtual_pfs"][1];
+    return row.value("oldest_waits_for", "") == "its client is slow" &&
+           row["held_us"]["client"] > 0 && row["queued_requests"] == 0;
+  }));
+}
+
 TEST_F(ProxyStalls, AnotherConnectionOfTheApplicationGoesOn) {
   start_writes(staller_, 4, "a");
+  ask(victim_, 1);
   ASSERT_TRUE(proxy_.logs("4 of its requests give up their slots"));
+  expect_answered(victim_, 1);
   Link other = open_link(proxy_, server_);
   for (Tag tag = 1; tag <= 4; ++tag) {
     ASSERT_TRUE(other.client.send(small_read_request(tag, {.size = 4096, .job = "a"})));

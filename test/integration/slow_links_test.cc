@@ -135,9 +135,9 @@ class SlowLinks : public ::testing::Test {
  protected:
   static constexpr unsigned kDepth = 8;
   // Each request takes 1 ms of four at a time.
-  BeegfsStorage storage_{{.targets = {101},
-                          .device = dataserver::DeviceSettings{
-                              .bandwidth = {400 << 20}, .per_request = 1ms, .parallelism = 4}}};
+  BeegfsStorage storage_{
+      {.targets = {101},
+       .device = DeviceSettings{.bandwidth = {400 << 20}, .per_request = 1ms, .parallelism = 4}}};
   // The settings are the defaults but for the depth.
   ProxyProcess proxy_{
       {.upstream = storage_.port(),
