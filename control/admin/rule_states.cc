@@ -42,21 +42,51 @@ void fill_times(RuleState& state, const std::string& by, WallTime since,
   if (until) state.set_until_at(seconds(*until));
 }
 
-// Null: it is no live one. A coordinator's may have the name of one that was made here.
-std::shared_ptr<const stage::LiveRule> live_rule(const stage::BookState& book,
-                                                 const std::string& name,
-                                                 stage::RuleOrigin origin) {
-  return origin == stage::RuleOrigin::coordinator ? stage::find_site_rule(book, name)
-                                                  : stage::find_rule(book, name);
-}
+// The live rules and shares of a book by their names, so that a list of many does not search for
+// each. The book outlives it.
+class LiveIndex {
+ public:
+  explicit LiveIndex(const stage::BookState& book) : book_(book) {
+    const stage::LiveSet& set = stage::administrators_of(book);
+    for (const auto& each : set.rules) rules_.emplace(each->text.name, each.get());
+    for (const auto& each : book.coordinators) site_rules_.emplace(each->text.name, each.get());
+    for (const auto& each : set.shares) shares_.emplace(each->virtual_pfs, each.get());
+  }
+
+  // Null: it is not a live one. A coordinator's may have the name of one that was made here.
+  [[nodiscard]] const stage::LiveRule* rule(std::string_view name, stage::RuleOrigin origin) const {
+    if (origin == stage::RuleOrigin::coordinator) return in(site_rules_, name);
+    // Those of jobs are found by their job, and come before others of that name.
+    if (origin == stage::RuleOrigin::job) return stage::find_rule(book_, name).get();
+    const stage::LiveRule* const found = in(rules_, name);
+    return found != nullptr ? found : in(site_rules_, name);
+  }
+  [[nodiscard]] const stage::LiveShare* share(std::string_view virtual_pfs) const {
+    return in(shares_, virtual_pfs);
+  }
+
+ private:
+  template <typename T>
+  using ByName = std::unordered_map<std::string_view, const T*>;
+  template <typename T>
+  static const T* in(const ByName<T>& all, std::string_view name) {
+    const auto found = all.find(name);
+    return found == all.end() ? nullptr : found->second;
+  }
+
+  const stage::BookState& book_;
+  ByName<stage::LiveRule> rules_;
+  ByName<stage::LiveRule> site_rules_;
+  ByName<stage::LiveShare> shares_;
+};
 
 // Who made a rule, and until when it holds. An administrator may have changed the share of a rule
 // of the file.
-void fill_author(RuleState& state, const stage::RuleConfig& rule, const stage::BookState& book) {
-  if (const auto live = live_rule(book, rule.name, rule.origin)) {
-    return fill_times(state, live->by, live->since, live->until);
+void fill_author(RuleState& state, const stage::RuleConfig& rule, const LiveIndex& live) {
+  if (const auto* const found = live.rule(rule.name, rule.origin)) {
+    return fill_times(state, found->by, found->since, found->until);
   }
-  const auto share = stage::find_share(stage::administrators_of(book), rule.virtual_pfs);
+  const auto* const share = live.share(rule.virtual_pfs);
   if (share != nullptr) fill_times(state, share->by, share->since, share->until);
 }
 
@@ -87,17 +117,16 @@ RuleState state_of(const stage::RuleConfig& rule, const stage::Config& config) {
   return state;
 }
 
-RuleState default_rule(const stage::Config& config, const stage::BookState& book) {
+RuleState default_rule(const stage::Config& config, const LiveIndex& live) {
   stage::RuleConfig rule = {.name = "default"};
   rule.virtual_pfs = "default";
   rule.traffic_class = stage::default_class(config);
   const auto declared =
       std::ranges::find(config.virtual_pfs, "default", &stage::VirtualPfsConfig::name);
   if (declared != config.virtual_pfs.end()) rule.text.words = stage::words_of_share(*declared);
-  const auto share = stage::find_share(stage::administrators_of(book), "default");
-  if (share != nullptr) rule.origin = stage::RuleOrigin::administrator;
+  if (live.share("default") != nullptr) rule.origin = stage::RuleOrigin::administrator;
   RuleState state = state_of(rule, config);
-  fill_author(state, rule, book);
+  fill_author(state, rule, live);
   return state;
 }
 
@@ -106,25 +135,25 @@ RuleState default_rule(const stage::Config& config, const stage::BookState& book
 void add_rules(google::protobuf::RepeatedPtrField<RuleState>& to, const LiveState& live,
                const std::vector<StageSnapshot::Rule>& counted) {
   const stage::Config& config = live.composed().config;
-  const stage::BookState& book = live.book().state();
+  const LiveIndex index(live.book().state());
   Counted by_name;
   for (const StageSnapshot::Rule& each : counted) by_name.emplace(*each.name, &each);
   const auto hidden_by = stage::hiding_rules(config.rules);
   for (std::size_t i = 0; i < config.rules.size(); ++i) {
     RuleState state = state_of(config.rules[i], config);
-    fill_author(state, config.rules[i], book);
+    fill_author(state, config.rules[i], index);
     fill_counts(state, by_name);
     if (hidden_by[i]) state.set_hidden_by(config.rules[*hidden_by[i]].name);
     *to.Add() = std::move(state);
   }
-  RuleState last = default_rule(config, book);
+  RuleState last = default_rule(config, index);
   fill_counts(last, by_name);
   *to.Add() = std::move(last);
   for (const stage::Suspended& each : live.composed().suspended) {
     RuleState state;
     state.set_name(each.name);
     state.set_origin(std::string(name_of(each.origin)));
-    if (const auto rule = live_rule(book, each.name, each.origin)) {
+    if (const auto* const rule = index.rule(each.name, each.origin)) {
       state.set_condition(rule->text.condition);
       for (const std::string& word : rule->text.words) state.add_words(word);
       fill_times(state, rule->by, rule->since, rule->until);

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace vpfs::dataserver {
 
 orangefs::FsConfig fs_config(const ServerConfig& config, const HandleRanges& ranges) {
@@ -24,7 +27,9 @@ orangefs::FsConfig fs_config(const ServerConfig& config, const HandleRanges& ran
       .file_systems = {}};
   for (std::uint32_t i = 0; i < ranges.servers(); ++i) {
     const ServerAddress& server = config.servers[i];
-    said.aliases.push_back({.name = server.alias, .addresses = server.addresses});
+    said.aliases.push_back({.name = server.alias,
+                            .addresses = server.addresses,
+                            .text = fmt::format("{}", fmt::join(server.addresses, ","))});
     file_system.meta.push_back({.alias = server.alias, .extents = {ranges.meta(i)}});
     file_system.data.push_back({.alias = server.alias, .extents = {ranges.data(i)}});
   }

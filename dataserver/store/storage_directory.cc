@@ -48,8 +48,9 @@ Result<void> check_mark(const std::string& path, const std::string& mark, bool e
     if (!empty) return fail(fmt::format("{} is missing: not a directory of vpfs-server", path));
     return write_durably(path, mark);
   }
-  // One byte more than a good one has, so that a longer one differs.
-  std::string found(mark.size() + 1, '\0');
+  // Marks of others may be longer, and are shown.
+  constexpr std::size_t kMostShown = 512;
+  std::string found(mark.size() + kMostShown, '\0');
   const ssize_t size = ::read(*file, found.data(), found.size());
   const std::string problem = last_problem();
   ::close(*file);

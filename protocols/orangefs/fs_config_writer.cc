@@ -42,7 +42,8 @@ void write_defaults(const FsConfig& config, Out out) {
 void write_aliases(const FsConfig& config, Out out) {
   fmt::format_to(out, "<Aliases>\n");
   for (const FsConfig::Alias& alias : config.aliases) {
-    fmt::format_to(out, "\tAlias {} {}\n", alias.name, fmt::join(alias.addresses, ","));
+    const std::string addresses = fmt::format("{}", fmt::join(alias.addresses, ","));
+    fmt::format_to(out, "\tAlias {} {}\n", alias.name, alias.text.empty() ? addresses : alias.text);
   }
   fmt::format_to(out, "</Aliases>\n\n");
 }

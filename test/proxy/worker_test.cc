@@ -63,13 +63,13 @@ class WorkerTest : public ::testing::Test {
     EXPECT_EQ(shared_.counters.connections_open, 0U);
     EXPECT_EQ(dispatcher_.outstanding() + dispatcher_.queued(), 0U);
   }
-  WirePeer new_client() {
+  WirePeer new_client(const asio::ip::address& address = asio::ip::address_v4::loopback()) {
     WirePeer client = WirePeer::connect(front_.port());
     const WirePeer accepted = front_.accept();
     const int socket = ::dup(accepted.socket());
     EXPECT_FALSE(net::prepare_stream(socket));
     ++shared_.counters.connections_open;
-    worker_.adopt(socket, net::Endpoint(asio::ip::address_v4::loopback(), 1));
+    worker_.adopt(socket, net::Endpoint(address, 1));
     return client;
   }
   template <typename Is>
@@ -191,7 +191,7 @@ TEST_F(WorkerTest, ASlotThatComesTooLateIsNotUsed) {
 }
 
 // A client with a write that it sends no data for, and held reads with these tags that wait until
-// it does.
+// it does. A client at another address waits for the slot, and gets it.
 void WorkerTest::stall(WirePeer& client, WirePeer& server, const std::vector<unsigned>& tags) {
   ASSERT_TRUE(
       client.send(test::io_request(100, {.type = orangefs::IoType::write, .size = kStalled})));
@@ -205,10 +205,15 @@ void WorkerTest::stall(WirePeer& client, WirePeer& server, const std::vector<uns
   }
   ASSERT_TRUE(client.send(burst));
   ASSERT_TRUE(comes_to(1, tags.size()));
+  WirePeer other = new_client(asio::ip::make_address("127.0.0.2"));
+  WirePeer other_server = upstream_->accept();
+  ASSERT_TRUE(other.send(read_of(50)));
+  ASSERT_TRUE(comes_to(1, tags.size() + 1));
   ASSERT_TRUE(wait_until([&] {
     clock_.advance(1ms);
     return shared_.counters.client_stalls == 1;
   }));
+  serve(other_server, other, 50);
   ASSERT_TRUE(comes_to(0, 0));
 }
 

@@ -12,9 +12,11 @@ namespace vpfs::control {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr Duration kLease = std::chrono::seconds(1);
 
@@ -177,10 +179,10 @@ TEST_F(AdministrationTest, ARuleThatNeverAppliesIsAWarningWithBothNames) {
   ASSERT_EQ(why_not(ask(start_of("one", "uid=7"))), "");
   const Envelope hidden = ask(start_of("all", "uid={1-100}"));
   EXPECT_THAT(hidden.rule_reply().warnings(),
-              ElementsAre("rule one never applies: all before it matches everything that it "
-                          "would"));
+              Contains("rule one never applies: all before it matches everything that it would"));
   EXPECT_EQ(ask(action_of(Rule::LIST)).rule_reply().rules(1).hidden_by(), "all");
-  EXPECT_THAT(ask(start_of("two", "uid=200")).rule_reply().warnings(), IsEmpty())
+  EXPECT_THAT(ask(start_of("two", "uid=200")).rule_reply().warnings(),
+              Not(Contains(HasSubstr("never applies"))))
       << "it neither hides a rule nor is hidden";
 }
 

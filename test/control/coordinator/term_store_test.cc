@@ -96,8 +96,7 @@ TEST_F(TermStoreTest, ALastLineThatIsCutAnywhereCountsAsUsed) {
     EXPECT_EQ((*store().load())->number, 8U);
   }
   TermStore alone = store_of(line(1).substr(0, 30));
-  ASSERT_TRUE(alone.load());
-  EXPECT_EQ(alone.next(), 2U);
+  EXPECT_FALSE(alone.load()) << "a file that was there and has no whole line is damaged";
 }
 
 TEST_F(TermStoreTest, AnyChangedByteOfALineBeforeIsRefusedWithItsPlace) {
