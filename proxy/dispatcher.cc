@@ -62,10 +62,14 @@ Dispatcher::Next Dispatcher::turn(std::size_t worker, const Turn& turn, TimePoin
   return next;
 }
 
-bool Dispatcher::others_wait(const PendingIo& io, TimePoint now) {
+bool Dispatcher::others_wait(const PendingIo& io, bool any_client, TimePoint now) {
   bool others = false;
   inspect(now, [&](const stage::Stage& stage, TimePoint) {
     const stage::Stage::Contenders found = stage.contenders(io);
+    if (any_client) {
+      others = found.others || found.own > 0;
+      return;
+    }
     // Those of the same client at the start of the queue; requests beyond count as others'.
     std::size_t same = 0;
     for (const stage::Held* each = found.oldest_own; each != nullptr && same < kMostLooked;

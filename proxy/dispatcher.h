@@ -54,8 +54,8 @@ class Dispatcher final : public control::StageGate {
   void abandon(PendingIo& io, TimePoint now);
 
   // Whether a request of another virtual PFS, or of another client's address, waits for the slots
-  // among which `io` has or had one.
-  [[nodiscard]] bool others_wait(const PendingIo& io, TimePoint now);
+  // among which `io` has or had one. `any_client`: one of its own virtual PFS and address as well.
+  [[nodiscard]] bool others_wait(const PendingIo& io, bool any_client, TimePoint now);
 
   // What a worker needs to know after its turn.
   struct Next {

@@ -46,7 +46,6 @@ std::string server(const std::string& storage) {
 std::vector<Opened> rows() {
   const std::string proxy = kProxy + "}\n";
   const std::string regular = source("conf/proxy.yaml");
-  const std::string directory = server("storage: {engine: directory, directory: '@'}\n");
   return {
       {"journal", "", "vpfs-proxy", proxy + "control: {socket: '@.s', journal: '@'}\n"},
       {"journals_lock", ".lock", "vpfs-proxy", proxy + "control: {socket: '@.s', journal: '@'}\n"},
@@ -60,16 +59,14 @@ std::vector<Opened> rows() {
       {"configuration", "", "vpfs-proxy", "", {"--config", "@"}},
       {"coordinators_configuration", "", "vpfs-coordinator", "", {"--config", "@"}},
       {"coordinators_journal", "", "vpfs-coordinator",
-       "policy: total\njournal: '@'\ncontrol: {socket: '@.s'}\nstages: {dial: []}\n"},
+       "policy: total\njournal: '@'\ncontrol: {socket: '@.s'}\nstages: {listen: {socket: "
+       "'@.l'}}\n"},
       {"coordinators_term", ".term", "vpfs-coordinator",
-       "policy: total\njournal: '@'\nstages: {dial: []}\n"},
+       "policy: total\njournal: '@'\nstages: {listen: {socket: '@.l'}}\n"},
       {"coordinators_audit", "", "vpfs-coordinator",
        "policy: total\njournal: '@.j'\ncontrol: {socket: '@.s', audit: '@'}\n"
-       "stages: {dial: []}\n"},
+       "stages: {listen: {socket: '@.l'}}\n"},
       {"servers_configuration", "", "vpfs-server", "", {"--config", "@"}},
-      {"servers_mark", "/format", "vpfs-server", directory},
-      {"servers_lock", "/lock", "vpfs-server", directory},
-      {"servers_metadata", "/metadata/data.mdb", "vpfs-server", directory},
   };
 }
 
