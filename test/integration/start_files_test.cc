@@ -37,12 +37,6 @@ std::string tls(const std::string& certificate, const std::string& key, const st
          "', ca: '" + ca + "', writers: ['cert:ops']}\n";
 }
 
-std::string server(const std::string& storage) {
-  return "file_system: {name: vpfs, id: 1234}\n"
-         "servers: [{alias: s0, addresses: ['tcp://127.0.0.1:1']}]\n" +
-         storage;
-}
-
 std::vector<Opened> rows() {
   const std::string proxy = kProxy + "}\n";
   const std::string regular = source("conf/proxy.yaml");
