@@ -18,7 +18,7 @@ constexpr std::size_t kFew = 1'000;
 constexpr std::size_t kMany = 5'000;
 // Five times the rules cost five times the time, and a little more for memory that is far away.
 // A square would be 25.
-constexpr double kMostRatio = 10;
+constexpr double kMostRatio = 15;
 
 class ManyRules : public AdministrationTest {
  protected:
