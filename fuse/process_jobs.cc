@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "fuse/posix/credentials.h"
 #include "fuse/process_environment.h"
 #include "fuse/slurm_cgroup.h"
 
@@ -118,7 +119,12 @@ std::string ProcessJobs::job_of_environment(pid_t process, TimePoint now) {
       return found->second.job;
     }
   }
-  const std::string environment = environment_of(process, options_.processes);
+  const auto read = [&] {
+    // A process's environment is its user's alone, and the thread may act for another one.
+    const OwnCapabilities own;
+    return environment_of(process, options_.processes);
+  };
+  const std::string environment = read();
   std::string job = job_in(environment, options_.variables);
   // One that could not be read now may be readable later.
   if (!environment.empty()) keep(process, started, job, now);

@@ -170,18 +170,25 @@ void Stage::leave(Held& io, TimePoint now) {
 }
 
 void Stage::park(Held& io, bool slow_client, TimePoint now) {
-  VirtualPfs& pfs = enter(io, now);
+  (void)enter(io, now);
   if (io.waits_for_client == slow_client) return;
   if (!slow_client) return stop_waiting_for_client(io, now);
   io.waits_for_client = true;
-  if (pfs.waiting_for_client++ == 0) pfs.waiting_for_client_since = now;
+  SlowClient& slow = slow_clients_[io.app];
+  if (slow.requests++ == 0) slow.since = now;
 }
 
 void Stage::stop_waiting_for_client(Held& io, TimePoint now) {
   if (!std::exchange(io.waits_for_client, false)) return;
-  VirtualPfs& pfs = table_[io.app];
-  if (--pfs.waiting_for_client > 0) return;
-  table_.counters(io.app).slow_client += now - pfs.waiting_for_client_since;
+  const auto slow = slow_clients_.find(io.app);
+  if (--slow->second.requests > 0) return;
+  table_.counters(io.app).slow_client += now - slow->second.since;
+  slow_clients_.erase(slow);
+}
+
+std::optional<TimePoint> Stage::waits_for_client_since(AppId app) const {
+  const auto slow = slow_clients_.find(app);
+  return slow == slow_clients_.end() ? std::nullopt : std::optional(slow->second.since);
 }
 
 void Stage::arrive(Held& io, TimePoint now) {
@@ -236,8 +243,10 @@ void Stage::dispatch(Held& io, TimePoint now, std::vector<Held*>& let_go) {
   counters.queued.take(io.size);
   counters.outstanding.add(io.size);
   counters.sent.of(io.kind).add(io.size);
-  const auto kib = static_cast<std::uint32_t>(io.cost / kKiB);
-  pfs.recent_kib = std::max(kib, pfs.recent_kib - pfs.recent_kib / VirtualPfs::kRecent);
+  const auto kib = static_cast<std::uint16_t>(std::min<Cost>(io.cost / kKiB, UINT16_MAX));
+  const auto faded =
+      static_cast<std::uint16_t>(pfs.recent_kib - pfs.recent_kib / VirtualPfs::kRecent);
+  pfs.recent_kib = std::max(kib, faded);
   if (!pfs.histograms) {
     pfs.histograms = std::make_unique<Histograms>();
     pfs.histograms->statistics.since = pfs.histograms->statistics.last = now;
@@ -394,8 +403,7 @@ std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies
     copy.counters = table_.counters(app);
     if (!copy.is_there) continue;
     for (const Lanes::Lane& lane : lanes_) copy.counters.held += lane.scheduler->held(app, now);
-    const VirtualPfs& pfs = table_[app];
-    if (pfs.waiting_for_client > 0) copy.counters.slow_client += now - pfs.waiting_for_client_since;
+    if (const auto since = waits_for_client_since(app)) copy.counters.slow_client += now - *since;
   }
   return count;
 }

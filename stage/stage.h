@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -70,6 +72,9 @@ class Stage {
   // The request has come, or was taken back, and its owner keeps it back for now; `slow_client`:
   // because its client keeps the data server waiting.
   void park(Held& io, bool slow_client, TimePoint now);
+  // Since when the virtual PFS has had a request that is parked because its client is slow.
+  // Nothing: it has none.
+  [[nodiscard]] std::optional<TimePoint> waits_for_client_since(AppId app) const;
   // REQUIRES: it is not queued, released or outstanding, and its description is set: its place,
   // kind, size (or asked, with size_is_estimated), cost, arrival, and so on.
   void arrive(Held& io, TimePoint now);
@@ -182,6 +187,11 @@ class Stage {
 
  private:
   VirtualPfs& enter(Held& io, TimePoint now);
+  // Requests of a virtual PFS that are parked because their client is slow.
+  struct SlowClient {
+    std::size_t requests = 0;
+    TimePoint since = {};
+  };
   // The request no longer waits because of its client, if it did.
   void stop_waiting_for_client(Held& io, TimePoint now);
   void leave(Held& io, TimePoint now);
@@ -233,6 +243,7 @@ class Stage {
   std::uint64_t unscheduled_order_ = 0;
   std::size_t unscheduled_queued_ = 0;
   std::size_t unscheduled_outstanding_ = 0;
+  std::unordered_map<AppId, SlowClient> slow_clients_;  // of those that have such requests
   Allocations allocations_;
   Fallback fallback_;
   std::optional<Duration> longest_delay_;

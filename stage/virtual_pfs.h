@@ -44,19 +44,19 @@ struct VirtualPfsInfo {
 
 // One application's share of the data server, and its counters.
 struct VirtualPfs {
-  static constexpr std::uint32_t kRecent = 16;
+  static constexpr std::uint16_t kRecent = 16;
 
   std::shared_ptr<const VirtualPfsInfo> info;  // shared with readers; nothing: the number is free
   std::unique_ptr<Histograms> histograms;      // once something was sent
   TimePoint last_used = {};
-  std::uint32_t generation = 0;          // of the number
-  std::uint32_t requests = 0;            // present ones, in any state
-  std::uint32_t waiting_for_client = 0;  // of these: parked because their client is slow
-  TimePoint waiting_for_client_since = {};
+  std::uint32_t generation = 0;  // of the number
+  std::uint32_t requests = 0;    // present ones, in any state
   // Of its last request.
   RuleRef last_rule;
   ReadYield read_yield;
-  std::uint32_t recent_kib = 0;  // cost of the largest of some kRecent requests sent lately, about
+  // Cost of the largest of some kRecent requests sent lately, about; larger ones count as the most
+  // it holds.
+  std::uint16_t recent_kib = 0;
   std::uint8_t last_class = 0;
   bool from_template = false;
   bool retiring = false;      // its number will be free unless it is used again

@@ -131,9 +131,10 @@ void SnapshotReader::read_rows(StageAccess& access, StageSnapshot& to) {
     if (const auto* const rule = stage.rules().row(pfs.last_rule)) row.rule = rule->name;
     if (one_lane) row.report = stage.lanes()[0].scheduler->report(app, at);
     if (row.counters.queued.requests > 0) row.wait = wait_of(stage, app, at);
-    if (pfs.waiting_for_client == 0) return;
+    const std::optional<TimePoint> slow_since = stage.waits_for_client_since(app);
+    if (!slow_since) return;
     // Parked requests are in no queue.
-    const Duration since = at - pfs.waiting_for_client_since;
+    const Duration since = at - *slow_since;
     if (row.wait && row.wait->since.value_or(Duration::max()) >= since) return;
     row.wait = StageSnapshot::Wait{.since = since,
                                    .reason = "its client is slow",

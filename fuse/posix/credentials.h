@@ -19,7 +19,7 @@ namespace vpfs::fuse {
 void adopt_own_identity();
 
 // The functions below return false if the kernel refuses, because its namespace does not know the
-// user or a group. The thread then acts for nobody's sake: the request must fail.
+// user or a group. The request must then fail.
 //
 // For data: the owner of what is written, quotas, bits that a write clears. Without groups.
 [[nodiscard]] bool become(uid_t uid, gid_t gid);

@@ -28,8 +28,6 @@ OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, OpenPlace 
   auto file = std::make_shared<OpenFile>();
   file->place = std::move(place);
   file->descriptor = std::move(descriptor);
-  // A process's environment is its user's alone.
-  const OwnCapabilities own;
   file->opener = {.uid = caller.uid, .gid = caller.gid, .jobid = files.jobs().job_of(caller.pid)};
   return file;
 }

@@ -14,9 +14,10 @@
 
 namespace vpfs::fuse {
 
-// Asks the kernel to forget the oldest objects of users that make the mount keep many of them open
-// (see Inodes). It has a thread of its own: the kernel takes such a question only when no other
-// request is under way in the directory, so whoever asks may wait for the threads that serve.
+// Asks the kernel to forget the oldest files of users that make the mount keep many objects open
+// (see Inodes). Directories stay: the kernel would detach what is mounted on them. It has a thread
+// of its own: the kernel takes such a question only when no other request is under way in the
+// directory, so whoever asks may wait for the threads that serve.
 class Forgetter {
  public:
   // Asks through the channel. The table outlives it.

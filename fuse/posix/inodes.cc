@@ -63,7 +63,9 @@ Inode* Inodes::look_up_known(int directory, const char* name, struct stat& attri
 }
 
 Inode* Inodes::look_up(Descriptor opened, const struct stat& attributes, const Cause& cause) {
-  ObjectName name = name_of(FileHandle::of(opened.get()), attributes);
+  std::optional<FileHandle> handle;
+  if (anchor_.descriptor() >= 0) handle = FileHandle::of(opened.get());
+  ObjectName name = name_of(std::move(handle), attributes);
   ObjectPath closes;  // without the lock
   bool many = false;
   Inode* found = nullptr;

@@ -229,8 +229,6 @@ void Server::Worker::handle(std::span<std::byte> message) {
 // One that has its share of the threads goes without its job.
 std::string Server::Worker::job_of(const fuse_in_header& head) {
   if (!server_.enter(head.uid)) return "";
-  // A process's environment is its user's alone.
-  const OwnCapabilities own;
   std::string job = server_.files_.jobs().job_of(static_cast<pid_t>(head.pid));
   server_.leave(head.uid, server_.calls_, go_);
   return job;

@@ -28,6 +28,25 @@ TEST(ClientTurns, OneAtATimeAndTheOldestFirst) {
   EXPECT_TRUE(turns.take(ticket(2), kStart, kStall));
 }
 
+// A session asks again before it submits a request.
+TEST(ClientTurns, WhatHasTheTurnKeepsItIfItAsksAgain) {
+  ClientTurns turns;
+  EXPECT_TRUE(turns.take(ticket(1), kStart, kStall));
+  EXPECT_TRUE(turns.take(ticket(1), kStart + kTick, kStall));
+  turns.end(ticket(1), kStart + kTick, kStall);
+  EXPECT_TRUE(turns.idle());
+  EXPECT_TRUE(turns.take(ticket(2), kStart + kTick, kStall));
+}
+
+TEST(ClientTurns, ATurnThatNobodyEndsExpires) {
+  ClientTurns turns;
+  EXPECT_TRUE(turns.take(ticket(1), kStart, kStall));
+  turns.expire(kStart + kStall - 1ns, kStall);
+  EXPECT_FALSE(turns.idle());
+  turns.expire(kStart + kStall, kStall);
+  EXPECT_TRUE(turns.idle());
+}
+
 TEST(ClientTurns, WhatHasGoneAwayBlocksNoOther) {
   ClientTurns turns;
   EXPECT_TRUE(turns.take(ticket(1), kStart, kStall));

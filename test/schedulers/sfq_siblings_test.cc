@@ -1,6 +1,7 @@
 // Schedulers that share by the total service of their flows: one alone is as without.
 #include <memory>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -115,6 +116,66 @@ TEST(SfqSiblings, WhatASiblingSendsCountsAtOnce) {
     first += request->app == AppId{0} ? 1 : 0;
   }
   EXPECT_LE(first, 1);
+}
+
+// A flow sends some requests at one scheduler, then one at the other, beside a flow that always has
+// requests at both. What it got at the first makes a debt just when its request comes, so a limit or
+// a minimum and the debt place one head. Each request must come out once, and only what came in.
+void alternate(const Share& share) {
+  RateLimits limits;
+  Scheduler::TotalServices totals;
+  const SchedulerSettings settings = {.depth = {.requests = 2}};
+  const std::unique_ptr<Scheduler> lanes[] = {
+      make_scheduler(*find_policy("sfq"), settings, &limits, &totals),
+      make_scheduler(*find_policy("sfq"), settings, &limits, &totals)};
+  TimePoint now = TimePoint{} + 1h;
+  for (const auto& lane : lanes) {
+    ASSERT_TRUE(lane->set_share(AppId{0}, share, now));
+    ASSERT_TRUE(lane->set_share(AppId{1}, {}, now));
+  }
+  std::vector<std::unique_ptr<IoRequest>> requests;
+  std::set<const IoRequest*> queued;
+  const auto add = [&](Scheduler& to, std::uint32_t flow) {
+    requests.push_back(std::make_unique<IoRequest>());
+    *requests.back() = {
+        .app = AppId{flow}, .size = {kMiB}, .cost = kMiB, .arrival = now, .order = requests.size()};
+    to.enqueue(*requests.back(), now);
+    queued.insert(requests.back().get());
+  };
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 300; ++round) {
+    Scheduler& here = *lanes[round % 2];
+    for (std::uint64_t i = 0; i <= random() % 3; ++i) add(here, 0);
+    const IoRequest* const last = requests.back().get();
+    // Some are given up while they are in debt or wait for their limit.
+    if (random() % 4 == 0) {
+      here.withdraw(*requests.back(), now);
+      queued.erase(last);
+    }
+    for (int steps = 0; queued.contains(last) && steps < 3000; ++steps) {
+      for (const auto& lane : lanes) {
+        while (lane->queued() < 2) add(*lane, 1);
+        const IoRequest* const request = lane->next(now).request;
+        if (request == nullptr) continue;
+        ASSERT_EQ(queued.erase(request), 1U) << "round " << round;
+        lane->complete(*request, request->cost, now);
+      }
+      now += 10ms;
+    }
+    ASSERT_FALSE(queued.contains(last)) << "round " << round;
+  }
+}
+
+TEST(SfqSiblings, AHeadInDebtThatWaitsForItsLimitIsSentOnce) {
+  alternate({.rate = {2 * kMiB}, .burst = {kMiB}});
+}
+
+TEST(SfqSiblings, AHeadInDebtThatHasAMinimumIsSentOnce) {
+  alternate({.min = {kMiB}});
+}
+
+TEST(SfqSiblings, AHeadInDebtThatHasBothIsSentOnce) {
+  alternate({.weight = 3, .rate = {4 * kMiB}, .burst = {kMiB}, .min = {kMiB}});
 }
 
 }  // namespace
