@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "base/wide.h"
 
 namespace vpfs {
 
@@ -22,13 +23,13 @@ class Pipe {
   // `extra`.
   [[nodiscard]] TimePoint pass(std::uint64_t amount, TimePoint ready,
                                Duration extra = Duration::zero()) {
-    free_at_ = std::max(free_at_, nanoseconds(ready) * rate_) + Wide{extra.count()} * rate_ +
-               Wide{amount} * kNanoseconds;
+    free_at_ = std::max(free_at_, nanoseconds(ready) * rate_) + SignedWide{extra.count()} * rate_ +
+               SignedWide{amount} * kNanosecondsPerSecond;
     return free_at();
   }
   // Applies to amounts that pass from now on.
   void set_rate(std::uint64_t per_second) {
-    const Wide rest = free_at_ % rate_;
+    const SignedWide rest = free_at_ % rate_;
     free_at_ = free_at_ / rate_ * per_second + rest * per_second / rate_;
     rate_ = per_second;
   }
@@ -40,13 +41,10 @@ class Pipe {
   [[nodiscard]] bool is_free_before(const Pipe& other) const { return free_at_ < other.free_at_; }
 
  private:
-  __extension__ using Wide = __int128;
-  static constexpr Wide kNanoseconds = 1'000'000'000;
+  static SignedWide nanoseconds(TimePoint time) { return time.time_since_epoch().count(); }
 
-  static Wide nanoseconds(TimePoint time) { return time.time_since_epoch().count(); }
-
-  Wide rate_;
-  Wide free_at_;  // in units of 1 ns / rate_
+  SignedWide rate_;
+  SignedWide free_at_;  // in units of 1 ns / rate_
 };
 
 }  // namespace vpfs

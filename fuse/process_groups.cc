@@ -10,8 +10,8 @@
 namespace vpfs::fuse {
 namespace {
 
-constexpr Duration kBelieved = std::chrono::seconds(1);
-constexpr std::size_t kMostKnown = 4096;
+constexpr Duration kGroupsStay = std::chrono::seconds(1);
+constexpr std::size_t kMostProcessesWithGroups = 4096;
 
 std::vector<gid_t> read_groups(pid_t process) {
   std::ifstream status(fmt::format("/proc/{}/status", process));
@@ -46,8 +46,8 @@ std::vector<gid_t> ProcessGroups::of(pid_t process, uid_t uid, gid_t gid) {
   }
   std::vector<gid_t> groups = read_groups(process);
   const std::lock_guard lock(mutex_);
-  if (known_.size() >= kMostKnown) known_.clear();
-  known_[process] = {.uid = uid, .gid = gid, .groups = groups, .until = now + kBelieved};
+  if (known_.size() >= kMostProcessesWithGroups) known_.clear();
+  known_[process] = {.uid = uid, .gid = gid, .groups = groups, .until = now + kGroupsStay};
   return groups;
 }
 

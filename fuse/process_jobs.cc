@@ -17,10 +17,10 @@ namespace {
 
 constexpr Duration kKept = std::chrono::seconds(10);
 // Numbers of processes come again after thousands of others.
-constexpr Duration kBelieved = std::chrono::milliseconds(100);
+constexpr Duration kNumberIsTheSame = std::chrono::milliseconds(100);
 // How often a node without Slurm's control groups is searched for them.
 constexpr Duration kLookedFor = std::chrono::seconds(10);
-constexpr std::size_t kMostKnown = 4096;
+constexpr std::size_t kMostProcesses = 4096;
 constexpr std::size_t kLongestJob = 128;
 
 // When the process began; 0: it is gone. The name before it may hold anything, ") " too.
@@ -115,7 +115,7 @@ std::string ProcessJobs::job_of_environment(pid_t process, TimePoint now) {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(process);
     if (found != known_.end() && found->second.started == started && now < found->second.until) {
-      found->second.believed_until = now + kBelieved;
+      found->second.believed_until = now + kNumberIsTheSame;
       return found->second.job;
     }
   }
@@ -133,11 +133,11 @@ std::string ProcessJobs::job_of_environment(pid_t process, TimePoint now) {
 
 void ProcessJobs::keep(pid_t process, std::uint64_t started, std::string_view job, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  if (known_.size() >= kMostKnown) known_.clear();
+  if (known_.size() >= kMostProcesses) known_.clear();
   known_[process] = {.started = started,
                      .job = std::string(job),
                      .until = now + kKept,
-                     .believed_until = now + kBelieved};
+                     .believed_until = now + kNumberIsTheSame};
 }
 
 bool ProcessJobs::has_slurm(TimePoint now) {

@@ -4,6 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/wide.h"
+
 namespace vpfs::proxy {
 namespace {
 
@@ -16,13 +19,10 @@ constexpr Duration kMinute = std::chrono::minutes(1);
 // How often full budgets are dropped.
 constexpr Duration kLookThrough = std::chrono::seconds(1);
 
-__extension__ using Wide = __int128;
-
 // How long `bytes` may take.
 Duration time_for(std::uint64_t bytes, BytesPerSecond rate) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 33;  // so that nothing overflows
-  constexpr std::uint64_t kNanoseconds = 1'000'000'000;
-  return Duration(std::min(bytes, kMostBytes) * kNanoseconds /
+  return Duration(std::min(bytes, kMostBytes) * kNanosecondsPerSecond /
                   std::max<std::uint64_t>(rate.count, 1));
 }
 
@@ -56,7 +56,8 @@ Duration ClientPace::look(TimePoint now, bool server_waits, std::uint64_t total,
 void StallBudgets::fill(Budget& budget, TimePoint now, Duration client_stall) {
   const Duration passed = std::min<Duration>(now - budget.filled, kMinute);
   if (passed <= Duration::zero()) return;
-  const auto more = Wide{passed.count()} * most(client_stall).count() / Duration(kMinute).count();
+  const auto more =
+      SignedWide{passed.count()} * most(client_stall).count() / Duration(kMinute).count();
   budget.left =
       std::min(budget.left + Duration(static_cast<std::int64_t>(more)), most(client_stall));
   budget.filled = now;

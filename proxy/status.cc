@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "net/endpoint.h"
 
 namespace vpfs::proxy {
@@ -42,7 +43,7 @@ std::string status_text(const Settings& settings, SharedState& shared,
       {"upstream", shared.upstream ? net::to_string(*shared.upstream) : std::string(kOriginal)},
       {"protocol", config.protocol},
       {"policy", config.policy},
-      {"hold_us", control::microseconds(shared.hold.load())},
+      {"hold_us", microseconds_of(shared.hold.load())},
       {"draining", shared.draining.load()},
       {"bypass", host.snapshot.bypass}};
   control::add_reloads(status, host.reloads);

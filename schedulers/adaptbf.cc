@@ -9,12 +9,12 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/units.h"
+#include "base/wide.h"
 
 namespace vpfs {
 namespace {
-__extension__ using Wide = unsigned __int128;
-constexpr std::uint64_t kNanoseconds = 1'000'000'000;
 // The allocator takes no more.
 constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 40;
 
@@ -39,13 +39,14 @@ void check_tokens(ConfigReader& reader, const AdapTbfSettings& settings) {
 constexpr std::array kWords = {
     ShareWord{.name = "nodes", .least = 1, .most = 1'000'000, .replaces_weight = true}};
 
-std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits&, Scheduler::Part part) {
+std::unique_ptr<Policy> make_adaptbf(const SchedulerSettings& settings, RateLimits&,
+                                     Scheduler::Part part) {
   auto adaptbf = settings.own.of<AdapTbfSettings>();
   adaptbf.capacity.configured = part.of_whole(adaptbf.capacity.configured);
   return std::make_unique<AdapTbf>(adaptbf);
 }
 
-void read(ConfigReader& scheduler, SchedulerSettings& all, bool /*is_chosen*/) {
+void read_adaptbf(ConfigReader& scheduler, SchedulerSettings& all, bool /*is_chosen*/) {
   auto& settings = all.own.of<AdapTbfSettings>();
   CapacityEstimate::Settings& capacity = settings.capacity;
   settings.work_conserving = true;
@@ -69,7 +70,7 @@ void read(ConfigReader& scheduler, SchedulerSettings& all, bool /*is_chosen*/) {
   scheduler.suggest("period", "adaptbf.period");
 }
 
-std::string summary(const SchedulerSettings& all) {
+std::string summary_of_adaptbf(const SchedulerSettings& all) {
   const auto rate = [](std::uint64_t per_second) { return to_string(BytesPerSecond{per_second}); };
   const auto settings = all.own.of<AdapTbfSettings>();
   const CapacityEstimate::Settings& capacity = settings.capacity;
@@ -85,9 +86,9 @@ std::string summary(const SchedulerSettings& all) {
 constinit const PolicyKind AdapTbf::kKind = {.name = "adaptbf",
                                              .share_fields = {ShareField::rank},
                                              .share_words = kWords,
-                                             .make = make,
-                                             .read = read,
-                                             .summary = summary};
+                                             .make = make_adaptbf,
+                                             .read = read_adaptbf,
+                                             .summary = summary_of_adaptbf};
 
 AdapTbf::AdapTbf(const AdapTbfSettings& settings)
     : settings_(settings),
@@ -257,7 +258,7 @@ void AdapTbf::end_period(TimePoint now) {
 
 std::uint64_t AdapTbf::budget() const {
   const Wide cost =
-      Wide{capacity_.value()} * static_cast<Wide>(settings_.period.count()) / kNanoseconds;
+      Wide{capacity_.value()} * static_cast<Wide>(settings_.period.count()) / kNanosecondsPerSecond;
   return static_cast<std::uint64_t>(std::min<Wide>(cost / settings_.token, kMostTokens));
 }
 
@@ -284,7 +285,7 @@ void AdapTbf::allot(std::uint64_t budget, TimePoint now) {
 // proportion.
 void AdapTbf::set_bucket(std::uint32_t index, std::uint64_t tokens, TimePoint now) {
   const Wide cost = Wide{tokens} * settings_.token;
-  const Wide rate = cost * kNanoseconds / static_cast<Wide>(settings_.period.count());
+  const Wide rate = cost * kNanosecondsPerSecond / static_cast<Wide>(settings_.period.count());
   const auto burst = static_cast<std::uint64_t>(std::min<Wide>(cost / 4, kMaxCost));
   limits_.set_rate(AppId{index}, static_cast<std::uint64_t>(std::min<Wide>(rate, Share::kMaxRate)),
                    std::max(burst, settings_.token), true, now);

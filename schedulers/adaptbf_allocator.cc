@@ -5,12 +5,10 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/wide.h"
 
 namespace vpfs {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
-__extension__ using SignedWide = __int128;
 
 constexpr int kFractionBits = 64;
 constexpr int kGridBits = 32;
@@ -86,7 +84,7 @@ constexpr std::uint64_t magnitude(std::int64_t value) {
 AdapTbfAllocator::Quotient::Quotient(Wide numerator, std::uint64_t by)
     : whole(numerator / by), rest(low_half(numerator - whole * by)), divisor(by) {}
 
-AdapTbfAllocator::Wide AdapTbfAllocator::Quotient::scaled(int shift) const {
+Wide AdapTbfAllocator::Quotient::scaled(int shift) const {
   if (rest == 0) return whole << shift;
   const Wide shifted = Wide{rest} << 64;
   const Wide high = shifted / divisor;
@@ -201,7 +199,7 @@ void AdapTbfAllocator::pay_back() {
 }
 
 // C of eq. 13, at most 1: no job can pay back more than it has.
-AdapTbfAllocator::Wide AdapTbfAllocator::payback_ratio() const {
+Wide AdapTbfAllocator::payback_ratio() const {
   constexpr Wide kAll = Wide{1} << kRatioBits;
   const Wide twice = Wide{2} * nodes_;
   const int shift = 126 - bit_width(twice);

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "base/wide.h"
+
 namespace vpfs {
 
 // Divides the tokens of the next period among the jobs of one data server, as AdapTBF does
@@ -61,8 +63,6 @@ class AdapTbfAllocator {
   void end(Job job);
 
  private:
-  __extension__ using Wide = unsigned __int128;
-  __extension__ using SignedWide = __int128;
   using Indices = std::vector<std::uint32_t>;
 
   // numerator / divisor, with as many fraction bits as asked for later.

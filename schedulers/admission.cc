@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/wide.h"
 #include "schedulers/share.h"
 
 namespace vpfs {
 namespace {
-
-__extension__ using Wide = __int128;
-
-constexpr Wide kNanoseconds = 1'000'000'000;
 
 // The smallest multiple of `step` up to `most` that `good` accepts. REQUIRES: `good` is monotonic:
 // it accepts everything above an accepted value.
@@ -34,25 +32,26 @@ std::optional<Duration> least(Duration step, Duration most, Good good) {
 
 bool Admission::fits(AppId app, const ArrivalCurve& curve) const {
   std::vector<ArrivalCurve> curves = {curve};
-  Wide rates_of_all = curve.rate;
+  SignedWide rates_of_all = curve.rate;
   for (const auto& [other, admitted] : curves_) {
     if (other == app) continue;
     curves.push_back(admitted);
     rates_of_all += admitted.rate;
   }
-  if (rates_of_all > Wide{capacity_}) return false;
+  if (rates_of_all > SignedWide{capacity_}) return false;
   std::ranges::sort(curves, {}, &ArrivalCurve::latency);
   // Both sides times 10^9; at a latency t, `constant` is the sum of burst - rate x latency. Rates
   // that sum to 2^62 make 2^125 in 2^63 ns (292 years).
-  Wide rates = 0;
-  Wide constant = 0;
+  SignedWide rates = 0;
+  SignedWide constant = 0;
   for (auto each = curves.begin(); each != curves.end(); ++each) {
-    const Wide t = each->latency.count();
+    const SignedWide t = each->latency.count();
     rates += each->rate;
-    constant += Wide{each->burst} * kNanoseconds - Wide{each->rate} * t;
+    constant += SignedWide{each->burst} * kNanosecondsPerSecond - SignedWide{each->rate} * t;
     const bool last_of_its_latency = each + 1 == curves.end() || (each + 1)->latency.count() != t;
     if (last_of_its_latency &&
-        constant + rates * t > Wide{capacity_} * t - Wide{ahead_} * kNanoseconds) {
+        constant + rates * t >
+            SignedWide{capacity_} * t - SignedWide{ahead_} * kNanosecondsPerSecond) {
       return false;
     }
   }
@@ -69,9 +68,9 @@ std::optional<Duration> Admission::least_latency(AppId app, ArrivalCurve curve) 
 std::optional<ArrivalCurve> Admission::curve_of(Cost total, Cost burst, Duration span,
                                                 Duration latency) {
   if (span <= latency) return std::nullopt;
-  const Wide time = (span - latency).count();
-  const Wide rate = (Wide{total} * kNanoseconds + time - 1) / time;
-  if (rate > Wide{Share::kMaxRate}) return std::nullopt;
+  const SignedWide time = (span - latency).count();
+  const SignedWide rate = (SignedWide{total} * kNanosecondsPerSecond + time - 1) / time;
+  if (rate > SignedWide{Share::kMaxRate}) return std::nullopt;
   return ArrivalCurve{.burst = burst, .rate = static_cast<std::uint64_t>(rate), .latency = latency};
 }
 

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/wide.h"
+
 namespace vpfs {
 namespace {
-__extension__ using Wide = unsigned __int128;
-constexpr Wide kNanoseconds = 1'000'000'000;
 constexpr Duration kLeastSpan = std::chrono::milliseconds(100);
 }  // namespace
 
@@ -21,7 +22,8 @@ void CapacityEstimate::observe(const Period& period) {
 }
 
 void CapacityEstimate::learn(const Period& span) {
-  const Wide exact = Wide{span.done} * kNanoseconds / static_cast<Wide>(span.length.count());
+  const Wide exact =
+      Wide{span.done} * kNanosecondsPerSecond / static_cast<Wide>(span.length.count());
   const auto rate = static_cast<std::uint64_t>(std::min<Wide>(exact, settings_.most));
   const std::uint64_t rise = std::exchange(rise_, kFirstRise);
   if (span.waited_for_tokens) {

@@ -6,9 +6,9 @@ namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr std::int64_t kOne = std::int64_t{1} << 20;
+constexpr std::int64_t kWhole = std::int64_t{1} << 20;
 constexpr std::int64_t per_mille(std::int64_t value) {
-  return value * kOne / 1000;
+  return value * kWhole / 1000;
 }
 
 constexpr Duration kSettle = 3s;          // at first and after a change of the server
@@ -48,21 +48,21 @@ constexpr std::uint32_t kFineStep = 25;
 constexpr std::uint32_t kWideStep = 50;
 constexpr std::uint32_t kDoubling = 100;
 constexpr std::uint64_t kBlockUnit = 4096;
-constexpr std::int64_t kMostVariance = 16 * kOne;
+constexpr std::int64_t kMostVariance = 16 * kWhole;
 
 // Whether an excess is more than noise of this variance explains.
 bool exceeds(std::int64_t excess, std::int64_t evidence, std::int64_t variance) {
-  return excess > 0 && excess * excess / kOne * 100 > evidence * variance;
+  return excess > 0 && excess * excess / kWhole * 100 > evidence * variance;
 }
 
 // The squared error of a round's ends, as a part of the round.
 std::int64_t edge_variance(std::uint64_t rounds) {
   const auto n = static_cast<std::int64_t>(std::min<std::uint64_t>(rounds, kMostRounds));
-  return kOne / 16 / (n * n);
+  return kWhole / 16 / (n * n);
 }
 
 std::int64_t square_root(std::int64_t part) {
-  const std::int64_t value = part * kOne;
+  const std::int64_t value = part * kWhole;
   std::int64_t root = 0;
   for (std::int64_t bit = std::int64_t{1} << 30; bit > 0; bit >>= 1) {
     if ((root + bit) * (root + bit) <= value) root += bit;
@@ -76,7 +76,7 @@ TimePoint later(TimePoint now, Duration by) {
 
 // 1 - a / b, with a capped at four times b.
 std::int64_t shortfall(std::int64_t a, std::int64_t b) {
-  return kOne - std::min(a, 4 * b) * kOne / b;
+  return kWhole - std::min(a, 4 * b) * kWhole / b;
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ DepthController::Part DepthController::Level::variance() const {
         static_cast<std::int64_t>(std::max<std::uint64_t>(1, block.sum / block.count));
     const auto square = static_cast<std::int64_t>(block.squares / block.count);
     const std::int64_t spread = std::max<std::int64_t>(0, square - mean * mean);
-    const Part one = spread * (kOne / 4) / (mean * mean) * 4;  // spread < 2^44
+    const Part one = spread * (kWhole / 4) / (mean * mean) * 4;  // spread < 2^44
     most = std::max(most, one / static_cast<std::int64_t>(block.count));
   }
   return std::min(most + edge_variance(all.rounds), kMostVariance);
@@ -117,7 +117,7 @@ bool DepthController::Level::differs_from(const Sample& sample) const {
   }
   const std::int64_t expected = all.per_request();
   const std::int64_t found = sample.per_request();
-  const Part difference = kOne - std::min(expected, found) * kOne / std::max(expected, found);
+  const Part difference = kWhole - std::min(expected, found) * kWhole / std::max(expected, found);
   const auto rounds = static_cast<std::int64_t>(std::min(sample.rounds, kMostRounds));
   const Part noise = variance() * (static_cast<std::int64_t>(all.rounds) + rounds) / rounds;
   return exceeds(difference - kChange, kToBeChange, noise + edge_variance(sample.rounds));
@@ -245,7 +245,7 @@ void DepthController::start_over(TimePoint now) {
 void DepthController::delay_probe(TimePoint now) {
   const Level& base = level(Phase::base);
   const Level& probe = level(phase_);
-  Part loss = phase_ == Phase::low ? kOne - kOne * probe.depth / base.depth : 0;
+  Part loss = phase_ == Phase::low ? kWhole - kWhole * probe.depth / base.depth : 0;
   if (base.known() && probe.known()) {
     loss = shortfall(base.all.per_request(), probe.all.per_request()) -
            square_root(std::min(base.variance() + probe.variance(), kMostVariance));
@@ -286,8 +286,8 @@ void DepthController::decide(TimePoint now) {
   Part loss = 0, variance = 0;
   if (low_known) {
     loss = shortfall(base.all.per_request(), low.all.per_request());
-    const Part ratio = kOne - loss;
-    variance = (base.variance() + variance_of(low)) * ratio / kOne * ratio / kOne;
+    const Part ratio = kWhole - loss;
+    variance = (base.variance() + variance_of(low)) * ratio / kWhole * ratio / kWhole;
   }
   const bool steep = low_known && exceeds(loss - kSteepLoss, kToBeSteep, variance);
   low_costs_ = low_known && exceeds(loss - kSteepLoss, kToBeSure, variance);
@@ -302,9 +302,9 @@ bool DepthController::raise(bool steep, TimePoint now) {
   const Level& up = level(Phase::up);
   if (up.depth <= base.depth || !up.known()) return false;
   const Part gain = shortfall(up.all.per_request(), base.all.per_request());
-  const Part possible = kOne - kOne * base.depth / up.depth;
-  const Part ratio = kOne - gain;
-  const Part variance = base.variance() + variance_of(up) * ratio / kOne * ratio / kOne;
+  const Part possible = kWhole - kWhole * base.depth / up.depth;
+  const Part ratio = kWhole - gain;
+  const Part variance = base.variance() + variance_of(up) * ratio / kWhole * ratio / kWhole;
   if (up_step_ == kFineStep) {
     if (!exceeds(gain - kGain, steep ? kToRaiseWhenSteep : kToRaise, variance)) return false;
   } else if (gain <= possible / 2) {
@@ -328,9 +328,9 @@ void DepthController::lower(Part loss, Part variance, TimePoint now) {
   Level& base = level(Phase::base);
   const Level& low = level(Phase::low);
   // On a server that was just busy, the loss would be all of the gap.
-  const Part gap = kOne - kOne * low.depth / base.depth;
+  const Part gap = kWhole - kWhole * low.depth / base.depth;
   // Near a half, noise is the greater danger; below, a server that is not quite busy.
-  const Part tolerated = std::max(gap / 6, gap * gap / kOne / 2);
+  const Part tolerated = std::max(gap / 6, gap * gap / kWhole / 2);
   if (!exceeds(tolerated - loss, kToLower, variance)) {
     if (exceeds(loss - kSteepLoss, kToBeSteep, variance)) {
       set_low_step(kFineStep);

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "base/wide.h"
 
 namespace vpfs {
 
@@ -33,22 +34,18 @@ class Divider {
   }
 
  private:
-  __extension__ using Wide = unsigned __int128;
-
   std::uint64_t divisor_;
   std::uint64_t inverse_;
 };
 
 // How long `amount` takes at `rate` each second, rounded down; at most 2^60 ns (36 years).
 [[nodiscard]] inline Duration time_for(std::uint64_t amount, const Divider& rate) {
-  __extension__ using Wide = unsigned __int128;
-  constexpr std::uint64_t kNanoseconds = 1'000'000'000;
   constexpr Wide kLongest = Wide{1} << 60;
   if (amount < std::uint64_t{1} << 34) {
-    const std::uint64_t time = rate.divide(amount * kNanoseconds).quotient;
+    const std::uint64_t time = rate.divide(amount * kNanosecondsPerSecond).quotient;
     return Duration(static_cast<std::int64_t>(time < kLongest ? time : kLongest));
   }
-  const Wide time = Wide{amount} * kNanoseconds / rate.divisor();
+  const Wide time = Wide{amount} * kNanosecondsPerSecond / rate.divisor();
   return Duration(static_cast<std::int64_t>(time < kLongest ? time : kLongest));
 }
 

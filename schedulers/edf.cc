@@ -39,7 +39,8 @@ Duration printable(Duration time) {
 
 // At most D of the largest requests are at the server, and their cost is within the depth's cost or
 // that of two of them.
-std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits&, Scheduler::Part part) {
+std::unique_ptr<Policy> make_edf(const SchedulerSettings& settings, RateLimits&,
+                                 Scheduler::Part part) {
   auto edf = settings.own.of<EdfSettings>();
   const std::uint32_t depth =
       settings.auto_depth ? settings.auto_depth->most : settings.depth.requests;
@@ -49,7 +50,7 @@ std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits&, Sch
   return std::make_unique<Edf>(edf, ahead);
 }
 
-void read(ConfigReader& scheduler, SchedulerSettings& settings, bool /*is_chosen*/) {
+void read_edf(ConfigReader& scheduler, SchedulerSettings& settings, bool /*is_chosen*/) {
   auto& edf = settings.own.of<EdfSettings>();
   ConfigReader reader = scheduler.child("edf");
   BytesPerSecond capacity = {};
@@ -65,7 +66,7 @@ void read(ConfigReader& scheduler, SchedulerSettings& settings, bool /*is_chosen
   }
 }
 
-std::string summary(const SchedulerSettings& settings) {
+std::string summary_of_edf(const SchedulerSettings& settings) {
   const auto edf = settings.own.of<EdfSettings>();
   if (edf.capacity == 0) return "nothing is promised: edf.capacity is not set";
   return fmt::format("promises count on {} and requests of {} at most",
@@ -80,9 +81,9 @@ constinit const PolicyKind Edf::kKind = {
     .name = "edf",
     .share_fields = {ShareField::rate, ShareField::latency, ShareField::finish},
     .per_request = {},
-    .make = make,
-    .read = read,
-    .summary = summary};
+    .make = make_edf,
+    .read = read_edf,
+    .summary = summary_of_edf};
 
 Edf::Edf(const EdfSettings& settings, Cost ahead)
     : settings_(settings), admission_(std::max<std::uint64_t>(settings.capacity, 1), ahead) {

@@ -10,12 +10,12 @@ namespace {
 // In the queue, for the oldest request of a flow.
 constexpr int kMostLooked = 64;
 
-std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits&, Scheduler::Part) {
+std::unique_ptr<Policy> make_fifo(const SchedulerSettings&, RateLimits&, Scheduler::Part) {
   return std::make_unique<Fifo>();
 }
 }  // namespace
 
-constinit const PolicyKind Fifo::kKind = {.name = "fifo", .make = make};
+constinit const PolicyKind Fifo::kKind = {.name = "fifo", .make = make_fifo};
 
 FlowAccount& Fifo::account_of(const IoRequest& request) {
   const auto index = std::to_underlying(request.app);

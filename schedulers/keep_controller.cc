@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "base/wide.h"
+
 namespace vpfs {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint32_t kThousand = 1000;

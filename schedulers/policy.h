@@ -16,7 +16,6 @@
 namespace vpfs {
 
 // A time that never comes.
-inline constexpr TimePoint kNever = TimePoint::max();
 
 // A flow's requests in the queue and at the data server.
 struct FlowState {

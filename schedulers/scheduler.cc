@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wide.h"
 
 namespace vpfs {
 
 std::uint64_t Scheduler::Part::of_whole(std::uint64_t whole) const {
-  __extension__ using Wide = unsigned __int128;
   if (whole == 0) return 0;
   return std::max<std::uint64_t>(static_cast<std::uint64_t>(Wide{whole} * share / of), 1);
 }

@@ -4,15 +4,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wide.h"
 #include "schedulers/time_tag.h"
 
 namespace vpfs {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
-
-std::unique_ptr<Policy> make(const SchedulerSettings& settings, RateLimits& limits,
-                             Scheduler::Part part) {
+std::unique_ptr<Policy> make_sfq(const SchedulerSettings& settings, RateLimits& limits,
+                                 Scheduler::Part part) {
   return std::make_unique<Sfq>(limits, part.user, settings.own.of<AnticipationSettings>(),
                                part.total);
 }
@@ -24,7 +23,7 @@ constinit const PolicyKind Sfq::kKind = {.name = "sfq",
                                                           ShareField::min, ShareField::realtime},
                                          .caps = true,
                                          .elsewhere = true,
-                                         .make = make,
+                                         .make = make_sfq,
                                          .read = read_anticipation,
                                          .summary = summary_of_anticipation};
 

@@ -2,21 +2,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/wide.h"
 #include "schedulers/sfq.h"
 #include "schedulers/time_tag.h"
 
 namespace vpfs {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
-
 // Keeps times from overflowing.
 constexpr Duration kLongestDelay = Duration(std::int64_t{1} << 60);
 // The ratio of service elsewhere to service here.
-constexpr int kRatioBits = 16;
+constexpr int kElsewhereBits = 16;
 constexpr std::uint64_t kMostRatio = 1024;
 constexpr Cost kLately = 8;           // spans, about
-constexpr Cost kLeastSpan = 8;        // requests, here and elsewhere
+constexpr Cost kLeastCounted = 8;     // requests, here and elsewhere
 constexpr std::uint8_t kToLearn = 3;  // spans: one from before, one to count, one without charge
 constexpr StartTag::Tag kGently = 4;  // the part of a difference that counts
 // Keeps sums of debts from overflowing; the distance of a tag from v is bounded anyway.
@@ -123,7 +122,7 @@ bool Sfq::Debt::take_report(Cost elsewhere) {
   span.charged = std::min(span.charged + matching.charged, kMostOwed);
   span.elsewhere = std::min(span.elsewhere + elsewhere, kMaxCost);
   if (span.elsewhere == 0 && span.charged == 0) return false;
-  return span.own + span.elsewhere >= kLeastSpan * request;
+  return span.own + span.elsewhere >= kLeastCounted * request;
 }
 
 void Sfq::Debt::close_span(Tag reported) {
@@ -138,14 +137,14 @@ void Sfq::Debt::close_span(Tag reported) {
   lately.charged += done.charged / kLately - lately.charged / kLately;
   reported_lately += reported / kLately - reported_lately / kLately;
   if (lately.own == 0) return;
-  ratio = std::min((lately.elsewhere << kRatioBits) / lately.own, kMostRatio << kRatioBits);
+  ratio = std::min((lately.elsewhere << kElsewhereBits) / lately.own, kMostRatio << kElsewhereBits);
 }
 
 void Sfq::charge_in_advance(Flow& flow, std::uint32_t index, const IoRequest& request) {
   Debt& debt = debts_[index];
   debt.request = request.cost;
   debt.sent.own = std::min(debt.sent.own + request.cost, kMaxCost);
-  const Wide exact = Wide{request.tag} * debt.ratio >> kRatioBits;
+  const Wide exact = Wide{request.tag} * debt.ratio >> kElsewhereBits;
   auto wanted = static_cast<Tag>(std::min<Wide>(exact, debt.most));
   const Tag less = std::min(wanted, debt.overcharged);
   debt.overcharged -= less;

@@ -27,7 +27,8 @@ int bits_of_slice(Duration slice) {
   return bits;
 }
 
-std::unique_ptr<Policy> make(const SchedulerSettings&, RateLimits& limits, Scheduler::Part part) {
+std::unique_ptr<Policy> make_tbf(const SchedulerSettings&, RateLimits& limits,
+                                 Scheduler::Part part) {
   return std::make_unique<Tbf>(limits, Duration::zero(), part.user);
 }
 
@@ -37,7 +38,7 @@ constinit const PolicyKind Tbf::kKind = {.name = "tbf",
                                          .share_fields = {ShareField::rate, ShareField::operations,
                                                           ShareField::realtime, ShareField::rank},
                                          .caps = true,
-                                         .make = make};
+                                         .make = make_tbf};
 
 Tbf::Tbf(RateLimits& limits, Duration slice, RateLimits::User user)
     : limits_(limits), user_(user), slice_bits_(bits_of_slice(slice)) {}

@@ -3,13 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/clock.h"
+#include "base/wide.h"
 
 namespace vpfs {
 namespace {
 
-__extension__ using SignedWide = __int128;
-
-constexpr std::uint64_t kNanoseconds = 1'000'000'000;
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 60;
 // Below it, tokens x 10^9 plus a remainder fits into 64 bits.
 constexpr std::uint64_t kFewTokens = std::uint64_t{1} << 33;
@@ -26,11 +25,11 @@ TokenBucket::TokenBucket(std::uint64_t rate, std::uint64_t depth) : rate_(rate),
 
 TokenBucket::Span TokenBucket::time_for(std::uint64_t tokens, std::uint64_t remainder) const {
   if (tokens < kFewTokens) {
-    const Divider::Result exact = rate_.divide(tokens * kNanoseconds + remainder);
+    const Divider::Result exact = rate_.divide(tokens * kNanosecondsPerSecond + remainder);
     if (exact.quotient >= kLongest) return {.nanoseconds = kLongest, .remainder = 0};
     return {.nanoseconds = static_cast<std::int64_t>(exact.quotient), .remainder = exact.remainder};
   }
-  return time_of(Wide{tokens} * kNanoseconds + remainder);
+  return time_of(Wide{tokens} * kNanosecondsPerSecond + remainder);
 }
 
 TokenBucket::Span TokenBucket::time_of(Wide parts) const {
@@ -65,14 +64,14 @@ void TokenBucket::take(std::uint64_t tokens, TimePoint from) {
   remainder_ = 0;
 }
 
-TokenBucket::Wide TokenBucket::missing_parts(TimePoint now) const {
+Wide TokenBucket::missing_parts(TimePoint now) const {
   const std::int64_t time = full_at_ - nanoseconds(now);
   return time < 0 ? 0 : Wide(time) * rate() + remainder_;
 }
 
 std::int64_t TokenBucket::level(TimePoint now) const {
   // A partial token counts as missing.
-  const Wide missing = (missing_parts(now) + kNanoseconds - 1) / kNanoseconds;
+  const Wide missing = (missing_parts(now) + kNanosecondsPerSecond - 1) / kNanosecondsPerSecond;
   constexpr SignedWide kLeast = INT64_MIN;
   constexpr SignedWide kMost = INT64_MAX;
   return static_cast<std::int64_t>(
@@ -92,16 +91,17 @@ void TokenBucket::change(std::uint64_t rate, std::uint64_t depth, TimePoint now)
 }
 
 void TokenBucket::refit(std::uint64_t rate, std::uint64_t depth, TimePoint from, TimePoint now) {
-  const Wide needed = missing_parts(from) + Wide{depth} * kNanoseconds;
-  const Wide before = Wide{depth_} * kNanoseconds;
+  const Wide needed = missing_parts(from) + Wide{depth} * kNanosecondsPerSecond;
+  const Wide before = Wide{depth_} * kNanosecondsPerSecond;
   *this = TokenBucket(rate, depth);
   set_missing(needed > before ? needed - before : 0, now);
 }
 
 void TokenBucket::take_present(std::uint64_t tokens, TimePoint now) {
   const Wide missing = missing_parts(now);
-  const Wide all = Wide{depth_} * kNanoseconds;
-  if (missing < all) set_missing(std::min(missing + Wide{tokens} * kNanoseconds, all), now);
+  const Wide all = Wide{depth_} * kNanosecondsPerSecond;
+  if (missing < all)
+    set_missing(std::min(missing + Wide{tokens} * kNanosecondsPerSecond, all), now);
 }
 
 }  // namespace vpfs

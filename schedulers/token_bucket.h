@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "base/wide.h"
 #include "schedulers/divider.h"
 
 namespace vpfs {
@@ -40,8 +41,6 @@ class TokenBucket {
   [[nodiscard]] std::uint64_t depth() const { return depth_; }
 
  private:
-  __extension__ using Wide = unsigned __int128;
-
   struct Span {
     std::int64_t nanoseconds;
     std::uint64_t remainder;  // of a nanosecond, in parts of rate

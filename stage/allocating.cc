@@ -10,7 +10,7 @@ namespace vpfs::stage {
 namespace {
 
 // Notices of leases that end are this far apart.
-constexpr Duration kQuiet = std::chrono::minutes(1);
+constexpr Duration kBetweenNotices = std::chrono::minutes(1);
 // How many virtual PFSes earlier what a limit changes is fetched into the cache: memory is then
 // not waited for.
 constexpr std::size_t kAhead = 4;
@@ -115,7 +115,7 @@ void Stage::end_lease(std::string_view why, TimePoint now) {
   for (Lanes::Lane& lane : lanes_) lane.scheduler->forget_elsewhere(now);
   fall_back(now);
   if (now < quiet_until_) return;
-  quiet_until_ = now + kQuiet;
+  quiet_until_ = now + kBetweenNotices;
   std::string what = "are lifted";
   if (fallback_.mode == Fallback::Mode::last) what = "stay";
   if (fallback_.mode == Fallback::Mode::rate) what = "become " + to_string(fallback_.rate);

@@ -18,12 +18,12 @@
 namespace vpfs::stage {
 namespace {
 
-constexpr auto kLongest = std::chrono::hours(24 * 365 * 100);
+constexpr auto kLongestTerm = std::chrono::hours(24 * 365 * 100);
 // Records have times up to 2^33 seconds.
-constexpr WallTime kLatest = WallTime(std::chrono::seconds(std::int64_t{1} << 33)) - kLongest;
+constexpr WallTime kLatest = WallTime(std::chrono::seconds(std::int64_t{1} << 33)) - kLongestTerm;
 
 // The first; the others follow in its text.
-BookProblem joined(const std::vector<RuleProblem>& problems) {
+BookProblem book_problem_of(const std::vector<RuleProblem>& problems) {
   BookProblem all;
   for (const RuleProblem& each : problems) {
     if (all.text.empty()) {
@@ -126,7 +126,8 @@ BookPreparation::Problem BookPreparation::time_problem(const std::optional<WallT
                                                        std::string_view place) const {
   if (!until) return std::nullopt;
   if (*until <= at_) return invalid(std::string(place), "its time would be over already");
-  if (*until > at_ + kLongest) return invalid(std::string(place), "lasts for 100 years at most");
+  if (*until > at_ + kLongestTerm)
+    return invalid(std::string(place), "lasts for 100 years at most");
   return std::nullopt;
 }
 
@@ -157,14 +158,14 @@ std::expected<BookPreparation::ReadRule, BookProblem> BookPreparation::read(
   std::optional<ParsedRule> fresh;
   if (parsed == nullptr) {
     auto made = parse_(rule, context);
-    if (!made) return std::unexpected(joined(made.error()));
+    if (!made) return std::unexpected(book_problem_of(made.error()));
     parsed = &fresh.emplace(std::move(*made));
     if (known_.read != nullptr) known_.read->add(rule, *fresh);
   }
   ReadRule read = {.text = parsed->rule.text, .until = std::nullopt};
   erase_words(read.text.words, "for");
   if (parsed->lasts) {
-    if (*parsed->lasts > kLongest) {
+    if (*parsed->lasts > kLongestTerm) {
       return std::unexpected(invalid("for", "lasts for 100 years at most"));
     }
     read.until = at_ + std::chrono::ceil<std::chrono::seconds>(*parsed->lasts);
@@ -353,7 +354,7 @@ BookPreparation::Problem BookPreparation::change_share(const std::string& name,
   }
   const auto share = changed_share(base, declaring_rule(file_, made.virtual_pfs), made.becomes,
                                    without(file_, made.virtual_pfs), parse_);
-  if (!share) return joined(share.error());
+  if (!share) return book_problem_of(share.error());
   if (made.until) {
     if (Problem found = time_problem(*made.until, "for")) return found;
   }

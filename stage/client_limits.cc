@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 // An application that has sent nothing for this long is gone.
-constexpr Duration kQuiet = std::chrono::minutes(1);
+constexpr Duration kGone = std::chrono::minutes(1);
 // Clients give up a request after 600 s.
 constexpr Duration kComesAgain = std::chrono::seconds(700);
 constexpr std::size_t kMostRemembered = 4096;
@@ -84,7 +84,7 @@ ClientLimits::Application& ClientLimits::present_application(Client& client, Vir
   if (is_new && client.applications.size() >= client.tidy_at) {
     looks_ += client.applications.size();
     std::erase_if(client.applications, [&](const auto& each) {
-      return each.second.taken() == 0 && now - each.second.last_seen >= kQuiet;
+      return each.second.taken() == 0 && now - each.second.last_seen >= kGone;
     });
     client.tidy_at = std::max(kFewApplications, 2 * client.applications.size());
   }
@@ -168,7 +168,7 @@ void ClientLimits::finished(const Held& io) {
 bool ClientLimits::shows_several(const Client& client, TimePoint now) {
   std::size_t count = client.busy;
   for (const std::optional<Seen>& seen : {client.last, client.before}) {
-    if (!seen || now - seen->last >= kQuiet) continue;
+    if (!seen || now - seen->last >= kGone) continue;
     const auto found = client.applications.find(seen->id.app);
     const bool is_busy = found != client.applications.end() &&
                          found->second.generation == seen->id.generation &&

@@ -144,11 +144,11 @@ bool is_letter(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
 }
 bool may_be_host(std::string_view text) {
-  constexpr std::size_t kLongest = 255;
+  constexpr std::size_t kLongestHost = 255;
   const auto fits = [](char byte) {
     return is_letter(byte) || std::string_view("0123456789-_.[],").contains(byte);
   };
-  return text.size() <= kLongest && std::ranges::all_of(text, fits) &&
+  return text.size() <= kLongestHost && std::ranges::all_of(text, fits) &&
          std::ranges::any_of(text, is_letter) && text.front() != '.';
 }
 

@@ -13,7 +13,6 @@
 namespace vpfs::stage {
 namespace {
 
-constexpr std::string_view kHint = "hint.";
 constexpr std::array<std::string_view, 12> kKeys = {"jobid", "uid",     "gid",    "client",
                                                     "op",    "fs",      "dir",    "owner",
                                                     "node",  "account", "target", "hint.NAME"};

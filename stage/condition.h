@@ -8,6 +8,9 @@
 
 namespace vpfs::stage {
 
+// The prefix of keys that name a hint: `hint.NAME`.
+inline constexpr std::string_view kHint = "hint.";
+
 // The conditions of a rule as administrators write them, in the words of Lustre:
 //
 //   jobid={a b}&op=read, client=10.0.[0-3].[1-128]

@@ -12,8 +12,6 @@
 namespace vpfs::stage {
 namespace {
 
-constexpr std::string_view kHint = "hint.";
-
 // A condition on numbers.
 struct NumberWord {
   std::string_view key;

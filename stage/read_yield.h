@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "base/wide.h"
 
 namespace vpfs::stage {
 
@@ -21,7 +22,6 @@ class ReadYield {
   }
 
  private:
-  __extension__ using Wide = unsigned __int128;
   static constexpr std::uint32_t kWhole = 1U << 16;
   static constexpr std::uint32_t kSteps = 8;
   std::uint32_t part_ = kWhole;

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-constexpr Duration kLongest = hours(24);
+constexpr Duration kLongestStarvation = hours(24);
 constexpr std::uint64_t kMostRequests = 1'000'000;
 
 void read_factor(ConfigReader& reader, std::string_view key, std::uint32_t& permille) {
@@ -87,7 +87,7 @@ void read_classes(ConfigReader classes, TrafficClasses& settings) {
     classes.report("names", fmt::format("mode {} needs at least two classes", mode));
   }
   Duration starvation = {};
-  if (classes.get("max_starvation", &starvation, milliseconds(1), kLongest)) {
+  if (classes.get("max_starvation", &starvation, milliseconds(1), kLongestStarvation)) {
     settings.max_starvation = starvation;
     if (settings.mode != TrafficClasses::Mode::strict) {
       classes.report("max_starvation", "applies only with mode strict");

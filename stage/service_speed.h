@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/wide.h"
 #include "schedulers/request.h"
 
 namespace vpfs::stage {
@@ -43,18 +44,17 @@ class ServiceSpeed {
   // each such time is 1 / kPart of what the server does. Within kShortest and kLongest.
   [[nodiscard]] Duration longest_delay(Cost request) const {
     if (speed() == 0) return kShortest;
-    const Wide exact = Wide{request} * kPart * kNanoseconds / speed();
+    const Wide exact = Wide{request} * kPart * kNanosecondsPerSecond / speed();
     return std::clamp(Duration(static_cast<std::int64_t>(std::min<Wide>(exact, kLongest.count()))),
                       kShortest, kLongest);
   }
 
  private:
-  __extension__ using Wide = unsigned __int128;
   static constexpr Duration kSpan = std::chrono::seconds(1);
-  static constexpr std::uint64_t kNanoseconds = 1'000'000'000;
 
   static Cost per_second(Cost cost, Duration span) {
-    return static_cast<Cost>(Wide{cost} * kNanoseconds / static_cast<std::uint64_t>(span.count()));
+    return static_cast<Cost>(Wide{cost} * kNanosecondsPerSecond /
+                             static_cast<std::uint64_t>(span.count()));
   }
 
   Cost done_ = 0;  // since `since_`

@@ -16,7 +16,7 @@ using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr Duration kLongest = hours(24);
+constexpr Duration kLongestLatency = hours(24);
 constexpr BytesPerSecond kLeastRate = {1};
 constexpr BytesPerSecond kMostRate = {Share::kMaxRate};
 constexpr std::uint64_t kMostOperations = 1'000'000'000;
@@ -145,7 +145,7 @@ void read_finish(ConfigReader& entry, VirtualPfsConfig& made) {
 void read_deadlines(ConfigReader& entry, const Config& config, VirtualPfsConfig& made) {
   Share& share = made.share;
   if (allowed(entry, "latency", config, ShareField::latency)) {
-    entry.get("latency", &share.latency, microseconds(1), kLongest);
+    entry.get("latency", &share.latency, microseconds(1), kLongestLatency);
   } else if (share.rate.count > 0 && policy_of(config).knows(ShareField::latency)) {
     entry.report("rate", "the policy needs a latency with it: together they are a promise");
   }

@@ -5,14 +5,13 @@
 #include "base/clock.h"
 #include "base/io_kind.h"
 #include "base/units.h"
+#include "base/wide.h"
 
 namespace vpfs::stage {
 
 // The samples of one property of requests, as Lustre's job_stats have it. A sum that would overflow
 // stays at its largest value.
 struct Statistic {
-  __extension__ using Wide = unsigned __int128;
-
   std::uint64_t samples = 0;
   std::uint64_t min = 0;  // zero without samples
   std::uint64_t max = 0;

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/wide.h"
+
 namespace vpfs::stage {
 
 // Hashes texts of any bytes. A secret seed keeps peers from choosing texts that collide. The hash
@@ -38,8 +40,6 @@ class TextHash {
   }
 
  private:
-  __extension__ using Wide = unsigned __int128;
-
   // The product's halves.
   [[nodiscard]] static std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
     const Wide product = Wide{a} * b;

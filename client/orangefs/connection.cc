@@ -12,7 +12,7 @@ namespace vpfs::client {
 namespace {
 
 // Holds several small responses, but little of a flow message, because buffered data are copied.
-constexpr std::size_t kInputBuffer = 32768;
+constexpr std::size_t kResponsesBuffer = 32768;
 // READDIR and GETCONFIG answers are the largest responses.
 constexpr std::uint64_t kMaxResponse = 4U << 20;
 // An IO response and the header of the flow message behind it.
@@ -24,7 +24,7 @@ constexpr orangefs::Tag kMaxTag = 0x7fffffff;
 Connection::Connection(net::Socket socket, const Clock& clock)
     : clock_(clock),
       socket_(std::move(socket)),
-      input_(socket_, kInputBuffer),
+      input_(socket_, kResponsesBuffer),
       output_(socket_),
       watch_(socket_.get_executor()) {}
 
@@ -88,7 +88,7 @@ net::Task<> Connection::read_messages() {
     bool good = step == Step::need_more;
     if (good) {
       good = co_await input_.fill(orangefs::kBmiHeaderSize,
-                                  bulk_reads_ > 0 ? kAheadOfBulk : kInputBuffer);
+                                  bulk_reads_ > 0 ? kAheadOfBulk : kResponsesBuffer);
     }
     if (!usable_) co_return;
     if (!good) break;
@@ -129,7 +129,7 @@ net::Task<bool> Connection::read_response(orangefs::Tag tag, std::uint64_t size)
     spdlog::error("a server's response of {} bytes is too long", size);
     co_return false;
   }
-  if (size <= kInputBuffer) {
+  if (size <= kResponsesBuffer) {
     const auto here = static_cast<std::size_t>(size);
     if (!co_await input_.fill(here) || !usable_) co_return false;
     const bool good = hand_over(tag, input_.buffered().first(here));

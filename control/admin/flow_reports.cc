@@ -7,16 +7,13 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace vpfs::control {
 namespace {
 
 // How many names are copied per lock.
 constexpr std::size_t kNames = 64;
-
-std::uint64_t microseconds(Duration duration) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
-}
 
 void fill(FlowReport& report, std::uint32_t flow, const stage::Counters& counters) {
   const stage::Amount arrived = counters.arrived.all();
@@ -33,7 +30,7 @@ void fill(FlowReport& report, std::uint32_t flow, const stage::Counters& counter
   report.set_done_cost(counters.cost_done);
   report.set_queued_requests(counters.queued.requests);
   report.set_queued_bytes(counters.queued.bytes);
-  report.set_limited_us(microseconds(counters.held.limit));
+  report.set_limited_us(microseconds_of(counters.held.limit));
   report.set_metadata_operations(counters.arrived.of(IoKind::metadata).requests);
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "stage/book_changes.h"
 #include "stage/live_words.h"
 #include "stage/rule_checks.h"
@@ -31,15 +32,11 @@ std::string_view name_of(stage::RuleOrigin origin) {
   return "";
 }
 
-std::int64_t seconds(WallTime time) {
-  return time.time_since_epoch().count();
-}
-
 void fill_times(RuleState& state, const std::string& by, WallTime since,
                 const std::optional<WallTime>& until) {
   state.set_by(by);
-  state.set_since_at(seconds(since));
-  if (until) state.set_until_at(seconds(*until));
+  state.set_since_at(seconds_since_epoch(since));
+  if (until) state.set_until_at(seconds_since_epoch(*until));
 }
 
 // The live rules and shares of a book by their names, so that a list of many does not search for

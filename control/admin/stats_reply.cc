@@ -4,21 +4,14 @@
 #include <chrono>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace vpfs::control {
 namespace {
 
-std::uint64_t microseconds(Duration duration) {
-  const auto count = std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0));
-}
-
-std::int64_t seconds(WallTime time) {
-  return time.time_since_epoch().count();
-}
-
 // The time of day of a moment before the snapshot.
 std::int64_t seconds_at(TimePoint then, TimePoint at, WallTime now) {
-  return seconds(now - std::chrono::duration_cast<std::chrono::seconds>(at - then));
+  return seconds_since_epoch(now - std::chrono::duration_cast<std::chrono::seconds>(at - then));
 }
 
 void fill_amount(Amount& to, const stage::Amount& from) {
@@ -27,9 +20,9 @@ void fill_amount(Amount& to, const stage::Amount& from) {
 }
 
 void fill_latency(Latency& to, const StageSnapshot::Latencies& from) {
-  to.set_p50_us(microseconds(from.p50));
-  to.set_p99_us(microseconds(from.p99));
-  to.set_max_us(microseconds(from.max));
+  to.set_p50_us(microseconds_of(from.p50));
+  to.set_p99_us(microseconds_of(from.p99));
+  to.set_max_us(microseconds_of(from.max));
 }
 
 void fill_statistic(Statistic& to, const stage::Statistic& from) {
@@ -42,8 +35,8 @@ void fill_statistic(Statistic& to, const stage::Statistic& from) {
 
 void fill_wait(Wait& to, const StageSnapshot::Wait& from) {
   to.set_reason(from.text());
-  to.set_since_us(microseconds(from.since.value_or(Duration::zero())));
-  if (from.may_go_in) to.set_may_go_in_us(microseconds(*from.may_go_in));
+  to.set_since_us(microseconds_of(from.since.value_or(Duration::zero())));
+  if (from.may_go_in) to.set_may_go_in_us(microseconds_of(*from.may_go_in));
   if (from.target) to.set_target(*from.target);
 }
 
@@ -52,7 +45,7 @@ void fill_share(VirtualPfs& to, const Share& share) {
   to.set_rate(share.rate.count);
   to.set_operations(share.operations);
   to.set_min(share.min.count);
-  to.set_latency_us(microseconds(share.latency));
+  to.set_latency_us(microseconds_of(share.latency));
   to.set_nodes(static_cast<std::uint32_t>(share.own_value("nodes").value_or(0)));
   if (share.rank) to.set_rank(*share.rank);
 }
@@ -67,11 +60,11 @@ void fill_counters(VirtualPfs& to, const stage::Counters& counters) {
   fill_amount(*to.mutable_outstanding(), counters.outstanding);
   to.set_cost_done(counters.cost_done);
   to.set_passed_limit(counters.passed_limit);
-  to.set_held_limit_us(microseconds(counters.held.limit));
-  to.set_held_share_us(microseconds(counters.held.share));
-  to.set_held_depth_us(microseconds(counters.held.depth));
-  to.set_held_class_us(microseconds(counters.held.traffic_class));
-  to.set_held_client_us(microseconds(counters.slow_client));
+  to.set_held_limit_us(microseconds_of(counters.held.limit));
+  to.set_held_share_us(microseconds_of(counters.held.share));
+  to.set_held_depth_us(microseconds_of(counters.held.depth));
+  to.set_held_class_us(microseconds_of(counters.held.traffic_class));
+  to.set_held_client_us(microseconds_of(counters.slow_client));
 }
 
 // What retired virtual PFSes have too.
@@ -122,8 +115,8 @@ void fill(VirtualPfs& to, const StageSnapshot::Row& from, const stage::Config& c
 
 void add_totals(StatsReply& reply, const StageSnapshot& snapshot, const stage::Config& config,
                 WallTime now) {
-  reply.set_at_us(microseconds(snapshot.at.time_since_epoch()));
-  reply.set_at(seconds(now));
+  reply.set_at_us(microseconds_of(snapshot.at.time_since_epoch()));
+  reply.set_at(seconds_since_epoch(now));
   reply.set_policy(config.policy);
   reply.set_bypass(snapshot.bypass);
   if (const auto& epoch = snapshot.coordinator.epoch) {

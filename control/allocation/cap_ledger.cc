@@ -4,14 +4,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wide.h"
 
 namespace vpfs::allocation {
-namespace {
-
-__extension__ using Wide = unsigned __int128;
-
-}  // namespace
-
 void CapLedger::settle(std::uint32_t pair) {
   rows_[pair].settled = std::exchange(rows_[pair].sent, kNoCap);
 }

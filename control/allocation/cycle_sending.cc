@@ -8,9 +8,6 @@
 namespace vpfs::allocation {
 namespace {
 
-constexpr std::uint32_t kNone = Membership::kNone;
-constexpr TimePoint kNever = Membership::kNever;
-
 std::uint64_t& of(Amounts& amounts, std::size_t resource) {
   return amounts.*kResources[resource].amount;
 }
@@ -173,7 +170,7 @@ void CycleState::rebuild_rows() {
     stage.first_grant = static_cast<std::uint32_t>(sent_.size());
     for (const std::uint32_t pair : stage.pairs) {
       const Membership::PairRecord& record = members_.pair(pair);
-      if (record.flow == kNone) continue;
+      if (record.flow == Membership::kNone) continue;
       members_.job(record.job).stages += record.stages;
       places.push_back({.key = std::uint64_t{members_.job(record.job).rank} << 32U | stage.rank,
                         .pair = pair,

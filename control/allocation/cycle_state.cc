@@ -14,9 +14,6 @@ namespace {
 constexpr std::size_t kLongestName = 1024;
 constexpr std::uint32_t kMostStages = 1U << 16U;  // below an aggregator
 
-constexpr std::uint32_t kNone = Membership::kNone;
-constexpr TimePoint kNever = Membership::kNever;
-
 // The part of one cycle in what came in several, rounded up.
 std::uint64_t of_one(std::uint64_t amount, std::uint64_t cycles) {
   return amount / cycles + (amount % cycles == 0 ? 0 : 1);
@@ -128,10 +125,10 @@ void CycleState::leave(StageId id, TimePoint now) {
   stage.open = {};
   for (const std::uint32_t pair : stage.pairs) {
     for (CapLedger& ledger : ledgers_) ledger.leave_open(pair);
-    members_.pair(pair).flow = kNone;
+    members_.pair(pair).flow = Membership::kNone;
     members_.pair(pair).has_ended = false;
   }
-  for (Membership::Flow& flow : stage.flows) flow.pair = kNone;
+  for (Membership::Flow& flow : stage.flows) flow.pair = Membership::kNone;
   // A stage that was sent no lease is known for as long as others.
   stage.caps_until =
       now + settings_.transit + (stage.lease > Duration::zero() ? stage.lease : settings_.lease);
@@ -160,7 +157,7 @@ void CycleState::on_flow(StageId id, const FlowName& name) {
   job.announced_weight = std::clamp(name.weight, std::uint32_t{1}, Share::kMaxWeight);
   const std::uint32_t pair = members_.find_or_make_pair(job_number, id.index);
   for (CapLedger& ledger : ledgers_) ledger.resize(members_.pairs());
-  if (flow.pair != kNone && flow.pair != pair) unbind(stage, flow);
+  if (flow.pair != Membership::kNone && flow.pair != pair) unbind(stage, flow);
   if (!flow.is_known || flow.generation != name.generation) {
     // After the first report only flows that have started since are new.
     stage.is_introduced ? flow.base.start_at_zero() : flow.base.clear();
@@ -169,7 +166,7 @@ void CycleState::on_flow(StageId id, const FlowName& name) {
   flow.generation = name.generation;
   flow.announced = stage.reports;
   Membership::PairRecord& record = members_.pair(pair);
-  if (record.flow != kNone) stage.flows[record.flow].pair = kNone;
+  if (record.flow != Membership::kNone) stage.flows[record.flow].pair = Membership::kNone;
   record.flow = name.flow;
   record.stages = std::clamp(name.stages, std::uint32_t{1}, kMostStages);
   record.has_ended = false;
@@ -183,8 +180,8 @@ void CycleState::lie(Stage& stage, std::string_view what) {
 }
 
 void CycleState::unbind(Stage& stage, Membership::Flow& flow) {
-  Membership::PairRecord& pair = members_.pair(std::exchange(flow.pair, kNone));
-  pair.flow = kNone;
+  Membership::PairRecord& pair = members_.pair(std::exchange(flow.pair, Membership::kNone));
+  pair.flow = Membership::kNone;
   pair.has_ended = true;
   stage.has_ended = true;
   rows_are_stale_ = true;
@@ -203,7 +200,7 @@ void CycleState::release_ended(Stage& stage) {
 }
 
 void CycleState::forget_pair_if_clear(std::uint32_t pair) {
-  if (members_.pair(pair).flow != kNone) return;
+  if (members_.pair(pair).flow != Membership::kNone) return;
   for (const CapLedger& ledger : ledgers_) {
     if (ledger.own(pair) > 0 || ledger.has_stale(pair)) return;
   }
@@ -282,7 +279,8 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
     return false;
   };
   for (const FlowCounters& each : flows) {
-    const bool is_there = each.flow < stage.flows.size() && stage.flows[each.flow].pair != kNone;
+    const bool is_there =
+        each.flow < stage.flows.size() && stage.flows[each.flow].pair != Membership::kNone;
     if (each.ended) {
       // The number may have been announced again just before; that one has not ended.
       if (is_there && stage.flows[each.flow].announced < stage.reports) {

@@ -8,14 +8,14 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/wide.h"
 #include "control/allocation/max_min.h"
 #include "schedulers/divider.h"
 
 namespace vpfs::allocation {
 
 // Amounts that are not unbounded stay below kMostAmount, so that no sum of two overflows.
-__extension__ using WideAmount = unsigned __int128;
-[[nodiscard]] constexpr std::uint64_t bounded(WideAmount amount) {
+[[nodiscard]] constexpr std::uint64_t bounded(Wide amount) {
   return amount < kMostAmount ? static_cast<std::uint64_t>(amount) : kMostAmount;
 }
 
@@ -47,8 +47,7 @@ class Demands {
     history.wanted[cycle_ % kCycles] = each_second(arrived);
     history.limited = (history.limited << 1U | (limited >= held_ ? 1U : 0U)) & kAllCycles;
     const std::uint64_t largest = std::ranges::max(history.wanted);
-    const std::uint64_t demand =
-        bounded(WideAmount{largest} + largest / 4 + (largest % 4 > 0 ? 1 : 0));
+    const std::uint64_t demand = bounded(Wide{largest} + largest / 4 + (largest % 4 > 0 ? 1 : 0));
     return history.limited != 0 ? kUnbounded : demand;
   }
   // Fetches what of() will need into the cache.
@@ -73,8 +72,8 @@ class Demands {
       const Divider::Result exact = period_.divide(arrived * kSecond);
       return exact.quotient + (exact.remainder > 0 ? 1 : 0);
     }
-    const WideAmount nanoseconds = period_.divisor();
-    return bounded((WideAmount{arrived} * kSecond + nanoseconds - 1) / nanoseconds);
+    const Wide nanoseconds = period_.divisor();
+    return bounded((Wide{arrived} * kSecond + nanoseconds - 1) / nanoseconds);
   }
 
   std::uint32_t cycle_ = 1;

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "base/wide.h"
+
 namespace vpfs::allocation {
 
 inline constexpr std::uint64_t kUnbounded = std::numeric_limits<std::uint64_t>::max();
@@ -31,8 +33,6 @@ class MaxMin {
                      std::span<std::uint64_t> got);
 
  private:
-  __extension__ using Wide = unsigned __int128;
-
   void share(std::uint64_t amount, std::uint64_t weights, std::span<const Claim> claims,
              std::span<std::uint64_t> got);
 

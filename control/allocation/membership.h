@@ -19,7 +19,6 @@ namespace vpfs::allocation {
 class Membership {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
-  static constexpr TimePoint kNever = TimePoint::max();
 
   struct Job {
     std::string_view name;

@@ -13,7 +13,7 @@
 namespace vpfs::coordinator {
 namespace {
 
-double microseconds(Duration duration) {
+double exact_microseconds(Duration duration) {
   return std::chrono::duration<double, std::micro>(duration).count();
 }
 
@@ -56,8 +56,8 @@ void CycleLog::add(const CycleTimes& times) {
   if (file_ == nullptr) return;
   const std::string line =
       fmt::format("{},{},{:.1f},{:.1f},{:.1f},{:.1f},{}\n", times.cycle, times.stages,
-                  microseconds(times.total), microseconds(times.collect),
-                  microseconds(times.compute), microseconds(times.enforce), times.late);
+                  exact_microseconds(times.total), exact_microseconds(times.collect),
+                  exact_microseconds(times.compute), exact_microseconds(times.enforce), times.late);
   if (std::fwrite(line.data(), 1, line.size(), file_) != line.size()) end("cannot be written");
 }
 

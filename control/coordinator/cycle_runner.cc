@@ -8,6 +8,7 @@
 #include <asio/post.hpp>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "control/wire/protocol.h"
 
 namespace vpfs::coordinator {
@@ -17,11 +18,6 @@ using allocation::StageId;
 
 constexpr std::size_t kBurst = 64;
 constexpr std::size_t kAhead = 2;
-
-std::uint64_t microseconds(Duration duration) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
-}
 
 void fill(control::Allocation& to, const allocation::FlowGrant& from) {
   to.set_flow(from.flow);
@@ -79,7 +75,7 @@ void CycleRunner::send(const allocation::Outgoing& message, std::uint64_t joins)
   control::Cycle& cycle = *envelope_.mutable_cycle();
   cycle.set_term(state_.term());
   cycle.set_sequence(message.sequence);
-  cycle.set_lease_us(microseconds(message.lease));
+  cycle.set_lease_us(microseconds_of(message.lease));
   cycle.set_want_report(message.want_report);
   cycle.set_complete(message.complete);
   cycle.clear_allocations();

@@ -27,7 +27,7 @@ using control::make_error;
 constexpr Duration kTick = std::chrono::seconds(1);
 constexpr std::uint64_t kTicksBetweenSweeps = 10;
 // For the answers of stages to a change of the rules.
-constexpr Duration kPatience = std::chrono::seconds(1);
+constexpr Duration kStagesAnswerWithin = std::chrono::seconds(1);
 
 control::Hello make_hello(const std::string& name) {
   std::random_device device;
@@ -210,11 +210,13 @@ void Site::answer_rule(const Envelope& request, const Caller& caller, const Answ
   Envelope reply;
   *reply.mutable_rule_reply() = std::move(*outcome);
   if (!changes(request) || request.rule().dry_run()) return answer(std::move(reply));
-  stages_.when_answered(kPatience, [reply, answer](const std::vector<std::string>& lines) {
-    Envelope told = reply;
-    for (const std::string& line : lines) told.mutable_rule_reply()->add_warnings(line);
-    answer(std::move(told));
-  });
+  stages_.when_answered(kStagesAnswerWithin,
+                        [reply, answer](const std::vector<std::string>& lines) {
+                          Envelope told = reply;
+                          for (const std::string& line : lines)
+                            told.mutable_rule_reply()->add_warnings(line);
+                          answer(std::move(told));
+                        });
 }
 
 void Site::answer_job(const Envelope& request, const Caller& caller, const Answer& answer) {
@@ -224,11 +226,13 @@ void Site::answer_job(const Envelope& request, const Caller& caller, const Answe
   Envelope reply;
   *reply.mutable_job_reply() = std::move(*outcome);
   if (!changes(request)) return answer(std::move(reply));
-  stages_.when_answered(kPatience, [reply, answer](const std::vector<std::string>& lines) {
-    Envelope told = reply;
-    for (const std::string& line : lines) told.mutable_job_reply()->add_warnings(line);
-    answer(std::move(told));
-  });
+  stages_.when_answered(kStagesAnswerWithin,
+                        [reply, answer](const std::vector<std::string>& lines) {
+                          Envelope told = reply;
+                          for (const std::string& line : lines)
+                            told.mutable_job_reply()->add_warnings(line);
+                          answer(std::move(told));
+                        });
 }
 
 std::unique_ptr<control::Link> Site::make_link(const Caller& /*caller*/) {

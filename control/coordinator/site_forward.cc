@@ -14,24 +14,23 @@ namespace vpfs::coordinator {
 namespace {
 
 using control::Envelope;
-using control::Error;
 using control::Forward;
 using control::ForwardReply;
 using control::make_error;
 
-Envelope error_of(Error::Code code, const char* place, std::string text) {
+Envelope error_of(control::Error::Code code, const char* place, std::string text) {
   Envelope answer;
   *answer.mutable_error() = make_error(code, place, std::move(text));
   return answer;
 }
 
 Envelope not_reached(std::string text) {
-  return error_of(Error::UNAVAILABLE, StageRequests::kNotReached, std::move(text));
+  return error_of(control::Error::UNAVAILABLE, StageRequests::kNotReached, std::move(text));
 }
 
 bool is_unknown_stage(const ForwardReply::Answer& answer) {
-  const Error& error = answer.answer().error();
-  return error.code() == Error::NOT_FOUND && error.place() == "stages";
+  const control::Error& error = answer.answer().error();
+  return error.code() == control::Error::NOT_FOUND && error.place() == "stages";
 }
 
 }  // namespace
@@ -53,9 +52,9 @@ struct SiteForward::Run {
   }
 };
 
-std::optional<Error> SiteForward::problem_of(const Envelope& request) {
+std::optional<control::Error> SiteForward::problem_of(const Envelope& request) {
   const auto refuse = [](const char* place, std::string text) {
-    return make_error(Error::INVALID, place, std::move(text));
+    return make_error(control::Error::INVALID, place, std::move(text));
   };
   switch (request.body_case()) {
     case Envelope::kStats:
@@ -74,7 +73,7 @@ std::optional<Error> SiteForward::problem_of(const Envelope& request) {
       return refuse("request", "jobs are the site's: ask the coordinator itself for them");
     default:
       return make_error(
-          Error::UNSUPPORTED, "request",
+          control::Error::UNSUPPORTED, "request",
           fmt::format("{} cannot be forwarded", request.body_case() == Envelope::BODY_NOT_SET
                                                     ? "a message without a body"
                                                     : control::body_name(request)));
@@ -86,11 +85,11 @@ void SiteForward::forward(const Forward& request, const control::Caller& caller,
   Envelope& inside = *checked.mutable_request();
   const bool is_of_others = caller.rights == control::Rights::own;
   if (is_of_others && !caller.uid) {
-    return done(error_of(Error::NOT_PERMITTED, "", "who has no uid has no own jobs"));
+    return done(error_of(control::Error::NOT_PERMITTED, "", "who has no uid has no own jobs"));
   }
   if (is_of_others) inside.set_as_uid(*caller.uid);
   if (inside.has_as_uid() && caller.rights == control::Rights::read) {
-    return done(error_of(Error::NOT_PERMITTED, "as_uid",
+    return done(error_of(control::Error::NOT_PERMITTED, "as_uid",
                          "only who may change everything may ask "
                          "as somebody else"));
   }
@@ -108,7 +107,7 @@ void SiteForward::start(const Forward& request, bool is_of_others, Done done) {
     return done(std::move(answer));
   }
   if (running_ >= limits_.at_once || (is_of_others && of_others_ >= limits_.at_once_of_others)) {
-    return done(error_of(Error::UNAVAILABLE, "",
+    return done(error_of(control::Error::UNAVAILABLE, "",
                          fmt::format("{} such requests are under way already", running_)));
   }
   ++running_;
@@ -151,7 +150,7 @@ void SiteForward::ask(const std::shared_ptr<Run>& run, const SiteStages::Member&
   const StageHello& hello = *stage.hello;
   if (request.has_as_uid() && !hello.takes_users) {
     return run->add(hello.name, hello.address,
-                    error_of(Error::UNSUPPORTED, "",
+                    error_of(control::Error::UNSUPPORTED, "",
                              "tells nothing to users: its program is of an older version"));
   }
   // A named aggregator answers with its stages.
@@ -197,7 +196,8 @@ void SiteForward::finish(Run& run) {
   of_others_ -= run.is_of_others ? 1 : 0;
   for (const std::string& name : run.unknown) {
     run.add(name, "",
-            error_of(Error::NOT_FOUND, "stages", fmt::format("there is no stage \"{}\"", name)));
+            error_of(control::Error::NOT_FOUND, "stages",
+                     fmt::format("there is no stage \"{}\"", name)));
   }
   std::ranges::sort(run.answers, {},
                     [](const auto& each) { return std::tie(each.stage(), each.address()); });

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/version.h"
 #include "control/admin/rule_states.h"
 
@@ -14,10 +15,6 @@ namespace {
 
 using allocation::Amounts;
 using nlohmann::ordered_json;
-
-std::int64_t microseconds(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-}
 
 ordered_json describe(const Amounts& amounts) {
   ordered_json row;
@@ -32,12 +29,12 @@ ordered_json describe(const RecentCycles::Summary& cycles, const Config& config)
   row["done"] = cycles.cycles;
   row["late_answers"] = cycles.late;
   row["kind"] = config.cycle == CycleKind::four ? "four" : "fused";
-  row["period_us"] = microseconds(config.period);
-  row["deadline_us"] = microseconds(config.deadline);
-  row["lease_us"] = microseconds(config.lease);
-  row["p50_us"] = microseconds(cycles.p50);
-  row["p99_us"] = microseconds(cycles.p99);
-  row["max_us"] = microseconds(cycles.max);
+  row["period_us"] = microseconds_of(config.period);
+  row["deadline_us"] = microseconds_of(config.deadline);
+  row["lease_us"] = microseconds_of(config.lease);
+  row["p50_us"] = microseconds_of(cycles.p50);
+  row["p99_us"] = microseconds_of(cycles.p99);
+  row["max_us"] = microseconds_of(cycles.max);
   return row;
 }
 

@@ -23,7 +23,7 @@ namespace {
 using control::Envelope;
 using control::make_error;
 
-constexpr std::size_t kMostKept = std::size_t{1024} * 1024;
+constexpr std::size_t kKeptForFrames = std::size_t{1024} * 1024;
 constexpr Duration kBetweenComplaints = std::chrono::seconds(10);
 // Requests that a stage has not answered, given up or not: with more a port stops reading, cycles
 // too.
@@ -221,7 +221,7 @@ void StageLinks::received(Peer& peer, std::span<const std::byte> frame) {
   } else {
     greet(peer, envelope);
   }
-  memory_.end(kMostKept);
+  memory_.end(kKeptForFrames);
 }
 
 void StageLinks::handle(Peer& peer, const Envelope& envelope) {

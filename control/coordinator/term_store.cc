@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
+#include "base/clock.h"
+
 namespace vpfs::coordinator {
 namespace {
 
@@ -22,18 +24,13 @@ Result<std::uint64_t> read_number(const json& object, const char* key) {
   return place->get<std::uint64_t>();
 }
 
-std::uint64_t microseconds(Duration duration) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
-}
-
 }  // namespace
 
 std::string to_record(const Term& term) {
   return json{{"v", kFormat},
               {"term", term.number},
-              {"lease_us", microseconds(term.lease)},
-              {"transit_us", microseconds(term.transit)}}
+              {"lease_us", microseconds_of(term.lease)},
+              {"transit_us", microseconds_of(term.transit)}}
       .dump();
 }
 

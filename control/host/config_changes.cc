@@ -126,7 +126,7 @@ void add_job_changes(Lines& lines, const stage::Config& before, const stage::Con
 }
 
 // A rule, where it stands, and what it does in words.
-struct Rule {
+struct ListedRule {
   const stage::RuleConfig* rule;
   std::size_t index;
   std::string does;
@@ -137,8 +137,8 @@ struct Rule {
   }
 };
 
-std::vector<Rule> rules_of(const stage::Config& config) {
-  std::vector<Rule> rules;
+std::vector<ListedRule> rules_of(const stage::Config& config) {
+  std::vector<ListedRule> rules;
   rules.reserve(config.rules.size());
   for (const stage::RuleConfig& each : config.rules) {
     const bool named = !each.name.empty() && !each.name.starts_with("rules[");
@@ -151,7 +151,7 @@ std::vector<Rule> rules_of(const stage::Config& config) {
 }
 
 // Whether both do the same, wherever they stand.
-bool same(const Rule& before, const Rule& after) {
+bool same(const ListedRule& before, const ListedRule& after) {
   const auto bare = [](const stage::RuleConfig& rule) {
     stage::RuleConfig copy = rule;
     copy.name.clear();
@@ -166,22 +166,22 @@ bool same(const Rule& before, const Rule& after) {
 // Finds rules of `before` and of `after` that are one and the same. Each rule is taken once.
 class RulePairs {
  public:
-  RulePairs(const std::vector<Rule>& before, const std::vector<Rule>& after)
+  RulePairs(const std::vector<ListedRule>& before, const std::vector<ListedRule>& after)
       : partner_(after.size()), taken_(before.size()) {
     std::multimap<std::string_view, std::size_t> by_name;
     std::multimap<std::string_view, std::size_t> by_words;
-    for (const Rule& each : before) {
+    for (const ListedRule& each : before) {
       each.named ? by_name.emplace(each.rule->name, each.index)
                  : by_words.emplace(each.does, each.index);
     }
-    for (const Rule& each : after) {
+    for (const ListedRule& each : after) {
       auto [from, to] =
           each.named ? by_name.equal_range(each.rule->name) : by_words.equal_range(each.does);
       while (from != to && taken_[from->second]) ++from;
       if (from != to) take(from->second, each.index);
     }
     // One that does something else at the same place was changed there.
-    for (const Rule& each : after) {
+    for (const ListedRule& each : after) {
       const std::size_t place = each.index;
       if (each.named || partner_[place] || place >= before.size()) continue;
       if (!before[place].named && !taken_[place]) take(place, place);
@@ -212,15 +212,15 @@ class RulePairs {
 };
 
 void add_rule_changes(Lines& lines, const stage::Config& old, const stage::Config& fresh) {
-  const std::vector<Rule> before = rules_of(old);
-  const std::vector<Rule> after = rules_of(fresh);
+  const std::vector<ListedRule> before = rules_of(old);
+  const std::vector<ListedRule> after = rules_of(fresh);
   const RulePairs pairs(before, after);
-  for (const Rule& each : before) {
+  for (const ListedRule& each : before) {
     if (!pairs.stayed(each.index)) {
       lines.push_back(fmt::format("{} removed: {}", each.title(), each.does));
     }
   }
-  for (const Rule& each : after) {
+  for (const ListedRule& each : after) {
     const auto was = pairs.before(each.index);
     if (!was) {
       lines.push_back(fmt::format("{} added: {}", each.title(), each.does));
@@ -233,7 +233,7 @@ void add_rule_changes(Lines& lines, const stage::Config& old, const stage::Confi
   }
   if (!pairs.reordered()) return;
   Lines names;
-  for (const Rule& each : after) names.push_back(each.named ? each.rule->name : each.does);
+  for (const ListedRule& each : after) names.push_back(each.named ? each.rule->name : each.does);
   lines.push_back("the order of rules changed: " + joined(names));
 }
 

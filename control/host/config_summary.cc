@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "control/host/config_values.h"
 #include "schedulers/registry.h"
 #include "stage/condition.h"
 #include "stage/template_name.h"
@@ -14,22 +15,16 @@
 namespace vpfs::control {
 namespace {
 
-using Parts = std::vector<std::string>;
-
-std::string joined(const Parts& parts, std::string_view between = ", ") {
-  return fmt::format("{}", fmt::join(parts, between));
-}
-
 std::string log(const HostConfig& config) {
   const std::string level = "log level " + config.log_level;
   return config.log == "stderr" ? level : fmt::format("log in {}, {}", config.log, level);
 }
 
 std::string depth(const stage::Config& config) {
-  Parts parts = {config.scheduler.auto_depth
-                     ? "as many requests at the data server as keep it busy (found by itself)"
-                     : counted(config.scheduler.depth.requests, "request") +
-                           " at the data server at once"};
+  std::vector<std::string> parts = {
+      config.scheduler.auto_depth
+          ? "as many requests at the data server as keep it busy (found by itself)"
+          : counted(config.scheduler.depth.requests, "request") + " at the data server at once"};
   const std::uint64_t cost = config.scheduler.depth.cost;
   if (cost < Depth().cost) parts.push_back(to_string(Bytes{cost}) + " of cost");
   return joined(parts);
@@ -57,7 +52,7 @@ std::string policy_settings(const stage::Config& config) {
 std::string classes(const TrafficClasses& classes) {
   if (classes.mode == TrafficClasses::Mode::none) return "";
   const bool strict = classes.mode == TrafficClasses::Mode::strict;
-  Parts parts;
+  std::vector<std::string> parts;
   for (const TrafficClasses::Class& each : classes.classes) {
     parts.push_back(strict ? each.name : fmt::format("{} {}", each.name, each.share));
   }
@@ -70,7 +65,7 @@ std::string classes(const TrafficClasses& classes) {
 
 std::string limits_of(const stage::Config& config, const stage::VirtualPfsConfig& pfs) {
   const Share& share = pfs.share;
-  Parts parts;
+  std::vector<std::string> parts;
   bool has_weight = true;
   for (const ShareWord& word : policy_of(config).share_words) {
     std::optional<std::uint64_t> value = share.own_value(word.name);
@@ -116,8 +111,8 @@ bool is_shadow(const stage::Config& config, const std::string& name) {
   });
 }
 
-std::vector<Parts> virtual_pfs(const stage::Config& config) {
-  std::vector<Parts> rows;
+std::vector<std::vector<std::string>> virtual_pfs(const stage::Config& config) {
+  std::vector<std::vector<std::string>> rows;
   for (const stage::VirtualPfsConfig& each : config.virtual_pfs) {
     if (is_shadow(config, each.name)) continue;
     const bool made_by_name = !stage::template_fields(each.name).empty();
@@ -139,7 +134,7 @@ std::string condition(const stage::ConditionTerm& term) {
   }
   if (term.key != "op")
     return fmt::format("{} {}", term.key == "fs" ? "file system" : term.key, values);
-  Parts kinds;
+  std::vector<std::string> kinds;
   for (const std::string& each : term.values) {
     kinds.push_back(each == "metadata" ? "metadata operations" : each + "s");
   }
@@ -151,9 +146,9 @@ std::string conditions(const stage::RuleConfig& rule) {
   const std::vector<std::string> fields = stage::template_fields(rule.virtual_pfs);
   std::vector<stage::ConditionTerms> any_of = written.value_or(stage::ConditionText());
   if (any_of.empty()) any_of.emplace_back();
-  Parts alternatives;
+  std::vector<std::string> alternatives;
   for (const stage::ConditionTerms& terms : any_of) {
-    Parts parts;
+    std::vector<std::string> parts;
     for (const stage::ConditionTerm& term : terms) parts.push_back(condition(term));
     for (const std::string& field : fields) {
       if (!stage::has_term(terms, "hint." + field) && !stage::has_term(terms, field)) {
@@ -168,7 +163,7 @@ std::string conditions(const stage::RuleConfig& rule) {
 // What becomes of the requests that match.
 std::string outcome(const stage::RuleConfig& rule) {
   if (rule.mode == stage::RuleMode::shadow) {
-    Parts limits = rule.text.words;
+    std::vector<std::string> limits = rule.text.words;
     std::erase_if(limits, [](const std::string& word) {
       return word.starts_with("mode=") || word.starts_with("class=");
     });
@@ -187,8 +182,8 @@ std::string goes_to(const stage::Config& config, const stage::RuleConfig& rule) 
   return outcome(rule) + in_class(config, rule.traffic_class);
 }
 
-std::vector<Parts> rules(const stage::Config& config) {
-  std::vector<Parts> rows;
+std::vector<std::vector<std::string>> rules(const stage::Config& config) {
+  std::vector<std::vector<std::string>> rows;
   rows.reserve(config.rules.size() + 1);
   for (const stage::RuleConfig& each : config.rules) {
     rows.push_back({conditions(each), goes_to(config, each)});
@@ -202,11 +197,12 @@ std::vector<Parts> rules(const stage::Config& config) {
 }
 
 // Appends a table of two columns under a title.
-void add_table(std::string& text, std::string_view title, const std::vector<Parts>& rows) {
+void add_table(std::string& text, std::string_view title,
+               const std::vector<std::vector<std::string>>& rows) {
   std::size_t width = 0;
-  for (const Parts& row : rows) width = std::max(width, row[0].size());
+  for (const std::vector<std::string>& row : rows) width = std::max(width, row[0].size());
   text += fmt::format("  {}\n", title);
-  for (const Parts& row : rows) {
+  for (const std::vector<std::string>& row : rows) {
     fmt::format_to(std::back_inserter(text), "    {:<{}}  {}\n", row[0],
                    std::min<std::size_t>(width, 48), row[1]);
   }
@@ -236,7 +232,7 @@ std::string process_summary(const HostConfig& config) {
 }
 
 std::string ports_summary(const HostConfig& config) {
-  Parts parts;
+  std::vector<std::string> parts;
   if (!config.control.socket.empty()) parts.push_back("control port " + config.control.socket);
   if (!config.control.tcp.empty()) {
     parts.push_back(fmt::format("control port {} with TLS", config.control.tcp));

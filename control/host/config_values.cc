@@ -66,8 +66,8 @@ std::string switched(bool on) {
   return on ? "true" : "false";
 }
 
-std::string joined(const Lines& parts) {
-  return fmt::format("{}", fmt::join(parts, ", "));
+std::string joined(const Lines& parts, std::string_view between) {
+  return fmt::format("{}", fmt::join(parts, between));
 }
 
 // "weight 4 -> 8"

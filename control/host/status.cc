@@ -9,24 +9,21 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "base/device.h"
 
 namespace vpfs::control {
 
 using nlohmann::ordered_json;
 
-std::int64_t microseconds(Duration duration) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-}
-
 namespace {
 
 // Assigning fields one by one is fast: an initializer list copies each of them twice.
 ordered_json describe(const StageSnapshot::Latencies& latencies) {
   ordered_json row;
-  row["p50"] = microseconds(latencies.p50);
-  row["p99"] = microseconds(latencies.p99);
-  row["max"] = microseconds(latencies.max);
+  row["p50"] = microseconds_of(latencies.p50);
+  row["p99"] = microseconds_of(latencies.p99);
+  row["max"] = microseconds_of(latencies.max);
   return row;
 }
 
@@ -39,7 +36,7 @@ void add_share(ordered_json& row, const Share& share) {
   }
   if (share.operations > 0) row["operations"] = share.operations;
   if (share.min.count > 0) row["min"] = share.min.count;
-  if (share.latency > Duration::zero()) row["latency_us"] = microseconds(share.latency);
+  if (share.latency > Duration::zero()) row["latency_us"] = microseconds_of(share.latency);
   if (share.finish_bytes.count > 0) row["finish_bytes"] = share.finish_bytes.count;
   for (const Share::Own& own : share.own) row[std::string(own.word)] = own.value;
 }
@@ -49,7 +46,7 @@ void add_fields(ordered_json& row, const StatusFields& fields) {
   for (const StatusField& field : fields) {
     const auto add = [&](const auto& value) {
       if constexpr (std::is_same_v<std::decay_t<decltype(value)>, Duration>) {
-        row[std::string(field.name) + "_us"] = microseconds(value);
+        row[std::string(field.name) + "_us"] = microseconds_of(value);
       } else {
         row[std::string(field.name)] = value;
       }
@@ -69,11 +66,11 @@ std::uint32_t device_number(std::uint32_t device) {
 ordered_json held_us(const stage::Counters& counters) {
   const HoldTimes& held = counters.held;
   ordered_json row;
-  row["limit"] = microseconds(held.limit);
-  row["share"] = microseconds(held.share);
-  row["depth"] = microseconds(held.depth);
-  row["class"] = microseconds(held.traffic_class);
-  row["client"] = microseconds(counters.slow_client);
+  row["limit"] = microseconds_of(held.limit);
+  row["share"] = microseconds_of(held.share);
+  row["depth"] = microseconds_of(held.depth);
+  row["class"] = microseconds_of(held.traffic_class);
+  row["client"] = microseconds_of(counters.slow_client);
   return row;
 }
 
@@ -124,13 +121,13 @@ ordered_json describe(const TrafficClasses& classes, const StageSnapshot::Row& f
   row["wait_us"] = describe(from.held);
   row["server_us"] = describe(from.service);
   if (!from.wait) return row;
-  if (from.wait->since) row["oldest_waits_us"] = microseconds(*from.wait->since);
+  if (from.wait->since) row["oldest_waits_us"] = microseconds_of(*from.wait->since);
   row["oldest_waits_for"] = from.wait->text();
   if (from.wait->target) {
     row[std::string("oldest_waits_for_") + device_kind(*from.wait->target)] =
         device_number(*from.wait->target);
   }
-  if (from.wait->may_go_in) row["oldest_may_go_in_us"] = microseconds(*from.wait->may_go_in);
+  if (from.wait->may_go_in) row["oldest_may_go_in_us"] = microseconds_of(*from.wait->may_go_in);
   return row;
 }
 
@@ -196,7 +193,7 @@ ordered_json describe(const StageSnapshot::Coordinator& coordinator) {
   ordered_json row;
   row["term"] = coordinator.epoch->term;
   row["sequence"] = coordinator.epoch->sequence;
-  if (coordinator.lease_left) row["lease_us_left"] = microseconds(*coordinator.lease_left);
+  if (coordinator.lease_left) row["lease_us_left"] = microseconds_of(*coordinator.lease_left);
   row["cycles_applied"] = coordinator.counts.applied;
   row["cycles_outdated"] = coordinator.counts.outdated;
   row["cycles_unsupported"] = coordinator.counts.unsupported;
@@ -222,7 +219,7 @@ ordered_json describe(const stage::ShadowLimits::Report& report) {
   ordered_json row;
   row["requests"] = report.would_hold.requests;
   row["bytes"] = report.would_hold.bytes;
-  row["us"] = microseconds(report.held);
+  row["us"] = microseconds_of(report.held);
   row["unmeasured_requests"] = report.unmeasured.requests;
   return row;
 }
@@ -232,7 +229,7 @@ ordered_json describe(const StageSnapshot::Rule& from) {
   row["name"] = *from.name;
   row["hits"] = from.hits;
   row["virtual_pfs_made"] = from.made;
-  if (from.idle) row["idle_us"] = microseconds(*from.idle);
+  if (from.idle) row["idle_us"] = microseconds_of(*from.idle);
   if (from.would_hold) row["would_hold"] = describe(*from.would_hold);
   return row;
 }

@@ -34,8 +34,6 @@ void add_stage(nlohmann::ordered_json& status, const stage::Config& config,
 // Nothing while no coordinator is configured or has sent a cycle.
 void add_coordinator(nlohmann::ordered_json& status, const HostStatus& host);
 
-[[nodiscard]] std::int64_t microseconds(Duration duration);
-
 // The text of a status. What is not UTF-8 is replaced.
 [[nodiscard]] std::string to_text(const nlohmann::ordered_json& status);
 

@@ -16,7 +16,7 @@ namespace {
 // So much is written before the peer's progress is looked at again.
 constexpr std::size_t kPiece = std::size_t{256} * 1024;
 // A buffer above this size is not kept.
-constexpr std::size_t kMostKept = std::size_t{256} * 1024;
+constexpr std::size_t kMostKeptToWrite = std::size_t{256} * 1024;
 
 std::span<const std::byte> bytes_of(const std::string& text, std::size_t from = 0) {
   return std::as_bytes(std::span(text)).subspan(from);
@@ -24,7 +24,7 @@ std::span<const std::byte> bytes_of(const std::string& text, std::size_t from = 
 
 void empty(std::string& buffer) {
   buffer.clear();
-  if (buffer.capacity() > kMostKept) std::string().swap(buffer);
+  if (buffer.capacity() > kMostKeptToWrite) std::string().swap(buffer);
 }
 
 }  // namespace

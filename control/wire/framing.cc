@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLeastRoom = 4096;
 // A buffer above this size is not kept for the next frame.
-constexpr std::size_t kMostKept = std::size_t{64} * 1024;
+constexpr std::size_t kMostKeptForFrame = std::size_t{64} * 1024;
 
 // What protobuf finds wrong it says in its log alone: a text that is not UTF-8. Without this, peers
 // could fill standard error.
@@ -55,7 +55,7 @@ std::expected<std::optional<std::span<const std::byte>>, FrameError> take_frame(
 std::span<std::byte> FrameReader::room() {
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    if (buffer_.size() > kMostKept) std::vector<std::byte>().swap(buffer_);
+    if (buffer_.size() > kMostKeptForFrame) std::vector<std::byte>().swap(buffer_);
   }
   if (buffer_.size() - end_ < kLeastRoom && begin_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);

@@ -16,8 +16,8 @@
 
 namespace vpfs::dataserver {
 namespace {
-constexpr std::size_t kInputSize = 64 * 1024;
-constexpr std::size_t kMostResponse = kInputSize - orangefs::kBmiHeaderSize;
+constexpr std::size_t kPeerInputSize = 64 * 1024;
+constexpr std::size_t kMostResponse = kPeerInputSize - orangefs::kBmiHeaderSize;
 
 std::unexpected<orangefs::Status> no_answer(int error) {
   return std::unexpected(orangefs::status_from_errno(error));
@@ -30,7 +30,7 @@ class Peers::Link : public std::enable_shared_from_this<Link> {
   Link(asio::io_context& context, net::Socket socket)
       : context_(context),
         socket_(std::move(socket)),
-        input_(socket_, kInputSize),
+        input_(socket_, kPeerInputSize),
         output_(socket_) {}
 
   void start() { asio::co_spawn(context_, read_responses(shared_from_this()), asio::detached); }

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kMostOpenFiles = 512;
 constexpr std::size_t kMostSpareBuffers = 64;
 constexpr std::size_t kMostFresh = 65536;
-constexpr std::align_val_t kPageSize{4096};
+constexpr std::align_val_t kPageAlignment{4096};
 
 // Errors about space become ENOSPC, all others EIO.
 std::unexpected<std::errc> disk_error(int error) {
@@ -49,7 +49,7 @@ class DirectoryBstreamStore::BufferStock : public std::enable_shared_from_this<B
  public:
   explicit BufferStock(std::size_t size) : size_(size) {}
   ~BufferStock() {
-    for (std::byte* buffer : spare_) ::operator delete(buffer, kPageSize);
+    for (std::byte* buffer : spare_) ::operator delete(buffer, kPageAlignment);
   }
   BufferStock(const BufferStock&) = delete;
   BufferStock& operator=(const BufferStock&) = delete;
@@ -57,7 +57,7 @@ class DirectoryBstreamStore::BufferStock : public std::enable_shared_from_this<B
   [[nodiscard]] std::shared_ptr<std::byte> take() {
     std::byte* buffer = nullptr;
     if (spare_.empty()) {
-      buffer = static_cast<std::byte*>(::operator new(size_, kPageSize));
+      buffer = static_cast<std::byte*>(::operator new(size_, kPageAlignment));
     } else {
       buffer = spare_.back();
       spare_.pop_back();
@@ -70,7 +70,7 @@ class DirectoryBstreamStore::BufferStock : public std::enable_shared_from_this<B
     if (spare_.size() < kMostSpareBuffers) {
       spare_.push_back(buffer);
     } else {
-      ::operator delete(buffer, kPageSize);
+      ::operator delete(buffer, kPageAlignment);
     }
   }
 

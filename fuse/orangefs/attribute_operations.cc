@@ -23,8 +23,6 @@
 namespace vpfs::fuse::pvfs {
 namespace {
 
-constexpr std::uint32_t kPermissions = 07777;
-
 void answer_attributes(Call& call, const client::Stat& object) {
   const struct stat attributes = call.files().attributes_of(object);
   const double timeout = call.files().attribute_seconds();
@@ -65,7 +63,7 @@ client::AttributeChanges changes_of(const struct stat& wanted, int which) {
   client::AttributeChanges changes;
   if ((which & FUSE_SET_ATTR_UID) != 0) changes.uid = wanted.st_uid;
   if ((which & FUSE_SET_ATTR_GID) != 0) changes.gid = wanted.st_gid;
-  if ((which & FUSE_SET_ATTR_MODE) != 0) changes.permissions = wanted.st_mode & kPermissions;
+  if ((which & FUSE_SET_ATTR_MODE) != 0) changes.permissions = wanted.st_mode & ALLPERMS;
   if ((which & FUSE_SET_ATTR_ATIME_NOW) != 0) {
     changes.atime_now = true;
   } else if ((which & FUSE_SET_ATTR_ATIME) != 0) {

@@ -8,8 +8,8 @@
 namespace vpfs::fuse::pvfs {
 namespace {
 
-constexpr Duration kBelieved = std::chrono::milliseconds(100);
-constexpr std::size_t kMostKnown = 4096;
+constexpr Duration kCallerStays = std::chrono::milliseconds(100);
+constexpr std::size_t kMostCallers = 4096;
 
 }  // namespace
 
@@ -34,8 +34,8 @@ client::CallerPtr Callers::of(uid_t uid, gid_t gid, pid_t process) {
     caller->jobid = jobs_.job_of(process);
   }
   const std::lock_guard lock(mutex_);
-  if (known_.size() >= kMostKnown) known_.clear();
-  known_.insert_or_assign(process, Known{.caller = caller, .until = now + kBelieved});
+  if (known_.size() >= kMostCallers) known_.clear();
+  known_.insert_or_assign(process, Known{.caller = caller, .until = now + kCallerStays});
   return caller;
 }
 

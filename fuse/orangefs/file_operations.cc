@@ -20,7 +20,6 @@
 namespace vpfs::fuse::pvfs {
 namespace {
 
-constexpr std::uint32_t kPermissions = 07777;
 constexpr std::uint32_t kOwnersRights = S_IRUSR | S_IWUSR;
 constexpr std::uint64_t kBlock = 4096;  // in which statfs counts
 constexpr unsigned long kLongestName = 255;
@@ -168,7 +167,7 @@ void create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
   Call call(request);
   Worker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
-  worker.spawn(create_file(std::move(call), directory, name, mode & kPermissions, *info));
+  worker.spawn(create_file(std::move(call), directory, name, mode & ALLPERMS, *info));
 }
 
 void flush(fuse_req_t request, fuse_ino_t /*number*/, fuse_file_info* info) {

@@ -17,7 +17,7 @@ namespace vpfs::fuse::pvfs {
 namespace {
 
 // How often somebody looks whether abandoned changes are done.
-constexpr Duration kLook = std::chrono::milliseconds(10);
+constexpr Duration kLookForChanges = std::chrono::milliseconds(10);
 
 std::uint64_t now_seconds() {
   return static_cast<std::uint64_t>(std::time(nullptr));
@@ -143,7 +143,7 @@ net::Task<> abandoned_changes_done(std::shared_ptr<const OpenObject> object) {
   if (object->abandoned_changes == 0) co_return;
   asio::steady_timer timer(co_await asio::this_coro::executor);
   while (object->abandoned_changes > 0) {
-    timer.expires_after(kLook);
+    timer.expires_after(kLookForChanges);
     co_await timer.async_wait(net::kUseTask);
   }
 }

@@ -11,7 +11,7 @@ namespace vpfs::fuse::pvfs {
 namespace {
 
 constexpr std::string_view kVariable = "SLURM_JOB_NODELIST";
-constexpr Duration kBelieved = std::chrono::milliseconds(100);
+constexpr Duration kAnswerStays = std::chrono::milliseconds(100);
 constexpr std::size_t kMostProcesses = 4096;
 constexpr std::size_t kMostLists = 256;
 constexpr std::size_t kMostListBytes = std::size_t{1} << 20;
@@ -30,7 +30,7 @@ JobServers::Answer JobServers::of(pid_t process) {
   Answer answer = list ? of_list(*list, process) : nullptr;
   const std::lock_guard lock(mutex_);
   if (processes_.size() >= kMostProcesses) processes_.clear();
-  processes_.insert_or_assign(process, Known{.answer = answer, .until = now + kBelieved});
+  processes_.insert_or_assign(process, Known{.answer = answer, .until = now + kAnswerStays});
   return answer;
 }
 

@@ -14,7 +14,6 @@
 namespace vpfs::fuse::pvfs {
 namespace {
 
-constexpr std::uint32_t kPermissions = 07777;
 // Of renameat2(2); <stdio.h> has it for GNU programs only.
 constexpr unsigned kNoReplace = 1;
 
@@ -150,14 +149,14 @@ void mknod(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode,
   if (!S_ISREG(mode)) return call.fail(EPERM);
   Worker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
-  worker.spawn(make_file(std::move(call), directory, name, mode & kPermissions));
+  worker.spawn(make_file(std::move(call), directory, name, mode & ALLPERMS));
 }
 
 void mkdir(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
   Call call(request);
   Worker& worker = call.worker();
   const orangefs::Handle directory = call.files().handle_of(parent);
-  worker.spawn(make_directory(std::move(call), directory, name, mode & kPermissions));
+  worker.spawn(make_directory(std::move(call), directory, name, mode & ALLPERMS));
 }
 
 void symlink(fuse_req_t request, const char* target, fuse_ino_t parent, const char* name) {

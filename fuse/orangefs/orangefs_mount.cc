@@ -17,7 +17,7 @@ namespace {
 constexpr Duration kDrain = std::chrono::seconds(20);
 // How long requests whose processes are gone may go on when the mount is gone.
 constexpr Duration kForTheLast = std::chrono::seconds(2);
-constexpr Duration kLook = std::chrono::milliseconds(20);
+constexpr Duration kLookForEnd = std::chrono::milliseconds(20);
 constexpr std::size_t kCachedEntries = 65536;
 
 client::SessionOptions session_options(const MountOptions& options,
@@ -134,7 +134,7 @@ void OrangefsMount::finish_by(TimePoint deadline) {
   const bool busy = std::ranges::any_of(
       workers_, [](const std::unique_ptr<Worker>& worker) { return worker->operations() > 0; });
   if (!busy || clock_.now() >= deadline) return context_.stop();
-  timer_.expires_after(kLook);
+  timer_.expires_after(kLookForEnd);
   timer_.async_wait([this, deadline](std::error_code error) {
     if (!error) finish_by(deadline);
   });

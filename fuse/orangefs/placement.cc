@@ -17,7 +17,7 @@
 namespace vpfs::fuse::pvfs {
 namespace {
 
-constexpr std::size_t kMostKnown = 4096;
+constexpr std::size_t kMostPlaces = 4096;
 constexpr std::size_t kMostKnownBytes = std::size_t{16} << 20;  // of names in lists
 
 // That the layout takes besides the object itself.
@@ -133,7 +133,7 @@ net::Task<std::optional<Layout>> Placement::layout_of(client::FileSystem& server
 void Placement::remember(orangefs::Handle directory, const std::optional<Layout>& layout,
                          TimePoint until) {
   const std::size_t bytes = bytes_of(layout);
-  if (known_.size() >= kMostKnown || known_bytes_ + bytes > kMostKnownBytes) {
+  if (known_.size() >= kMostPlaces || known_bytes_ + bytes > kMostKnownBytes) {
     known_.clear();
     known_bytes_ = 0;
   }

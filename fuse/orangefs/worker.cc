@@ -29,7 +29,7 @@ constexpr Duration kReminder = std::chrono::milliseconds(100);
 // How long servers may take to do what the kernel has an answer to.
 constexpr Duration kForDuties = std::chrono::seconds(2);
 // How long operations may take to see that their connections are closed.
-constexpr Duration kForTheLast = std::chrono::seconds(5);
+constexpr Duration kForLastCalls = std::chrono::seconds(5);
 // How long a worker runs at a time where one thread runs all.
 constexpr Duration kTurn = std::chrono::milliseconds(5);
 
@@ -136,7 +136,7 @@ void Worker::stop(const Peers& workers) {
   // Operations hold what goes with the workers, so each comes to its end.
   for (const std::unique_ptr<Worker>& worker : workers) worker->session_->close();
   const auto operations = [](const Worker& worker) { return worker.operations(); };
-  finish(workers, kForTheLast, operations);
+  finish(workers, kForLastCalls, operations);
   std::size_t left = 0;
   for (const std::unique_ptr<Worker>& worker : workers) left += worker->operations();
   if (left == 0) return;

@@ -40,11 +40,12 @@ std::optional<FileHandle> handle_of(int directory, const char* name, int flags) 
 // have dropped. Others may say ESTALE to a handle of their own.
 bool keeps_handles(int descriptor) {
   constexpr std::uint32_t kLustre = 0x0bd00bd0;
-  constexpr std::array<std::uint32_t, 6> kKnown = {
+  constexpr std::array<std::uint32_t, 6> kFileSystems = {
       EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, NFS_SUPER_MAGIC, kLustre};
   struct statfs status = {};
   return ::fstatfs(descriptor, &status) == 0 &&
-         std::ranges::find(kKnown, static_cast<std::uint32_t>(status.f_type)) != kKnown.end();
+         std::ranges::find(kFileSystems, static_cast<std::uint32_t>(status.f_type)) !=
+             kFileSystems.end();
 }
 
 }  // namespace

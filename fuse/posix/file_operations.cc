@@ -17,9 +17,6 @@
 namespace vpfs::fuse {
 namespace {
 
-// The largest copy within one request, so that a share can be kept.
-constexpr std::size_t kLargestCopy = std::size_t{16} << 20;
-
 // The kernel's flag of a file that is opened to be run (its __FMODE_EXEC).
 constexpr int kOpenToRun = 0x20;
 

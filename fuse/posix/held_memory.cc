@@ -7,7 +7,7 @@
 namespace vpfs::fuse {
 namespace {
 
-constexpr std::size_t kMostSpare = 32;
+constexpr std::size_t kMostSpareBuffers = 32;
 
 }  // namespace
 
@@ -69,7 +69,7 @@ std::unique_ptr<Buffer> HeldMemory::take_buffer() {
 void HeldMemory::give_back(std::unique_ptr<Buffer> buffer) {
   if (buffer->data().size() < kLargestIo) return;
   const std::lock_guard lock(mutex_);
-  if (spare_.size() < kMostSpare) spare_.push_back(std::move(buffer));
+  if (spare_.size() < kMostSpareBuffers) spare_.push_back(std::move(buffer));
 }
 
 std::uint64_t HeldMemory::bytes() const {

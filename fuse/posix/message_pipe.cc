@@ -12,14 +12,7 @@
 #include "fuse/posix/pipe_size.h"
 
 namespace vpfs::fuse {
-namespace {
-
-// The head begins a page, and data may begin within one.
-constexpr std::size_t pages_for(std::size_t size) {
-  return 2 + (size + Buffer::kPage - 1) / Buffer::kPage;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::size_t MessagePipe::largest_write() {
   // Pipes are of 1 MiB unless more is permitted, and then the head has no room beside 1 MiB.
@@ -37,8 +30,8 @@ bool MessagePipe::open(std::size_t largest_write) {
   const Descriptor in(ends[1]);
   const std::string path = fmt::format("/proc/self/fd/{}", in.get());
   Descriptor both(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-  if (!both ||
-      set_pipe_size(both.get(), 2 * largest_write) / Buffer::kPage < pages_for(largest_write)) {
+  if (!both || set_pipe_size(both.get(), 2 * largest_write) / Buffer::kPage <
+                   pages_of_message(largest_write)) {
     return false;
   }
   descriptor_ = std::move(both);
@@ -56,7 +49,7 @@ bool MessagePipe::take(std::span<std::byte> into) const {
 }
 
 void MessagePipe::fit(std::size_t bytes) const {
-  const std::size_t wanted = pages_for(bytes) * Buffer::kPage;
+  const std::size_t wanted = pages_of_message(bytes) * Buffer::kPage;
   if (wanted <= kLargestIo)
     (void)::fcntl(descriptor_.get(), F_SETPIPE_SZ, static_cast<int>(wanted));
 }

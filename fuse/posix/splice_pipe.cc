@@ -30,17 +30,12 @@ std::size_t make_pipe(Descriptor& out, Descriptor& in) {
   return size >= kWanted ? size : set_pipe_size(in.get(), kEnough);
 }
 
-// Pages of data that begins anywhere in a page, and one for the head.
-constexpr std::size_t pages_for(std::size_t size) {
-  return 2 + (size + kPage - 1) / kPage;
-}
-
 }  // namespace
 
 bool SplicePipe::has_room_for(std::size_t size) {
   Descriptor out;
   Descriptor in;
-  return make_pipe(out, in) / kPage >= pages_for(size);
+  return make_pipe(out, in) / kPage >= pages_of_message(size);
 }
 
 bool SplicePipe::open() {
@@ -66,7 +61,7 @@ bool SplicePipe::drain(std::span<std::byte> data) {
 bool SplicePipe::answer(Channel& channel, std::uint64_t unique, int file, std::uint64_t offset,
                         std::span<std::byte> into, std::uint64_t& moved) {
   moved = 0;
-  if (!open() || room_ / kPage < pages_for(into.size())) return false;
+  if (!open() || room_ / kPage < pages_of_message(into.size())) return false;
   const std::size_t size = sizeof(fuse_out_header) + into.size();
   const fuse_out_header head = {
       .len = static_cast<std::uint32_t>(size), .error = 0, .unique = unique};

@@ -13,9 +13,7 @@
 namespace vpfs::fuse {
 namespace {
 
-constexpr std::size_t kMostSpare = 64;
-// As large as copy_file_range() below makes them.
-constexpr std::uint64_t kLargestCopy = std::uint64_t{16} << 20;
+constexpr std::size_t kMostSpareMessages = 64;
 
 // Requests on names and attributes that wait their turn where the configuration says so. Those that
 // let something go never do.
@@ -308,7 +306,7 @@ void Server::Worker::recycle(std::unique_ptr<IoRequest> request) {
       server_.memory_.give_back(std::move(request->data));
     }
   }
-  if (spare_.size() >= kMostSpare) return;
+  if (spare_.size() >= kMostSpareMessages) return;
   *request = IoRequest();
   spare_.push_back(std::move(request));
 }

@@ -29,10 +29,6 @@ Step need(std::uint64_t size) {
   return {.action = Step::Action::need_more, .size = size};
 }
 
-bool is_file_io(MessageType type) {
-  return type == MessageType::read_local_file || type == MessageType::write_local_file;
-}
-
 bool is_mirrored(const MessageHeader& header) {
   const bool is_read = header.type == MessageType::read_local_file;
   return (header.feature_flags & (is_read ? kReadMirrored : kWriteMirrored)) != 0;

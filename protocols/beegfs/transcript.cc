@@ -32,10 +32,6 @@ bool is_answered(const Message& message) {
       message.body);
 }
 
-bool is_file_io(MessageType type) {
-  return type == MessageType::write_local_file || type == MessageType::read_local_file;
-}
-
 template <typename Count>
 std::string progress(Count moved, Count count) {
   return std::to_string(moved) + "/" + std::to_string(count);

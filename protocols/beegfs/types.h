@@ -96,6 +96,10 @@ enum class MessageType : std::uint16_t {
 [[nodiscard]] bool asks_for_ack(MessageType type);
 // Whether the type is an answer; no client begins with one.
 [[nodiscard]] bool is_answer(MessageType type);
+// Reads or writes of a file's data.
+[[nodiscard]] constexpr bool is_file_io(MessageType type) {
+  return type == MessageType::read_local_file || type == MessageType::write_local_file;
+}
 // The type that answers a listed request, besides generic_response. Nothing for requests without an
 // answer message and for types that are not listed.
 [[nodiscard]] std::optional<MessageType> answer_of(MessageType request);

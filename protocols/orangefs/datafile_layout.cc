@@ -9,7 +9,6 @@
 namespace vpfs::orangefs {
 namespace {
 
-constexpr std::int64_t kMaxInt64 = std::numeric_limits<std::int64_t>::max();
 // twod_stripe and varstrip_dist count stripes in 32 bits.
 constexpr std::int64_t kMostStripes = std::int64_t{1} << 31;
 // A count by closed form takes this many steps for each strip of a period.
@@ -19,7 +18,8 @@ constexpr std::int64_t kAnyPeriod = 65536;
 
 std::int64_t product_or_max(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? kMaxInt64 : product;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max()
+                                                : product;
 }
 
 // Twice the sum over the runs' begins x, moved by `shift`, of the sum of floor(y / period) for y

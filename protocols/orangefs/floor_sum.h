@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
+#include "base/wide.h"
+
 // Sums over the quotients of an arithmetic progression, in logarithmic time.
 namespace vpfs::orangefs {
-
-__extension__ using Wide = unsigned __int128;
 
 // With q(i) = floor((step * i + start) / divisor) and i from 0 to count - 1; all modulo 2^128.
 struct FloorSums {

@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostSteps = 100'000;
 constexpr std::uint64_t kMostMessagesToOne = 10'000;
 constexpr std::uint64_t kAllSteps = 1000;  // what the parts add up to
 constexpr Bytes kLargest = {1024 * kGiB};
-constexpr Duration kLongest = std::chrono::hours(24);
+constexpr Duration kLongestPhase = std::chrono::hours(24);
 constexpr Duration kLongestGap = std::chrono::hours(1);  // so that no arrival overflows
 // What a run keeps in memory: the drawn steps of an application, and what came of a communication.
 constexpr std::uint64_t kMostStepsOfAll = 100'000'000;
@@ -115,7 +115,7 @@ void read_profile(ConfigReader& reader, const ClusterDefaults& defaults,
   least.remote_percent = defaults.remote_percent;
   read_percent(reader, "memory_percent", &least.memory_percent);
   read_percent(reader, "remote_percent", &least.remote_percent);
-  reader.get("compute_time", &least.compute_time, 0ns, kLongest);
+  reader.get("compute_time", &least.compute_time, 0ns, kLongestPhase);
   read_word(reader, "pattern", &least.pattern, kPatternWords);
   read_word(reader, "sizes", &least.sizes, kSizeWords);
   least.messages = read_number(reader, "messages", 1, 1, kMostMessagesToOne);
@@ -130,7 +130,7 @@ void read_profile(ConfigReader& reader, const ClusterDefaults& defaults,
 }
 
 void read_arrivals(ConfigReader& reader, ClusterApplication& application) {
-  reader.get("start", &application.start, 0ns, kLongest);
+  reader.get("start", &application.start, 0ns, kLongestPhase);
   reader.get("count", &application.count, 1, kMostApplications);
   if (application.count == 1) {
     for (const char* const key : {"every", "arrivals"}) {
@@ -150,7 +150,7 @@ ClusterApplication read_application(ConfigReader& reader, const ClusterDefaults&
   reader.get("name", &application.name);
   read_arrivals(reader, application);
   if (defaults.backfills) reader.require("wall_time");
-  reader.get("wall_time", &application.wall_time, 0ns, kLongest);
+  reader.get("wall_time", &application.wall_time, 0ns, kLongestPhase);
   read_profile(reader, defaults, application);
   return application;
 }

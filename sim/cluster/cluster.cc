@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/wide.h"
 #include "sim/engine/random.h"
 
 namespace vpfs::sim {
@@ -61,7 +62,6 @@ std::string Cluster::name_of(LinkId link) const {
 }
 
 std::vector<ClusterLinkResult> Cluster::links() const {
-  __extension__ using Wide = unsigned __int128;
   const std::vector<BytesPerSecond>& rates = storage_.capacities();
   std::vector<LinkId> used;
   for (LinkId link = 0; link < rates.size(); ++link) {

@@ -13,7 +13,7 @@
 namespace vpfs::sim {
 namespace {
 
-constexpr std::uint64_t kMostServers = 10'000;
+constexpr std::uint64_t kMostDataServers = 10'000;
 
 void read_rate(ConfigReader& reader, const char* key, BytesPerSecond* rate) {
   reader.get(key, rate, kLeastRate, {LinkRates::kMost});
@@ -90,10 +90,10 @@ void read_san(ConfigReader& cluster, ClusterScenario& scenario) {
   ConfigReader reader = cluster.child("san");
   std::uint64_t servers = 1;
   reader.require("servers");
-  reader.get("servers", &servers, 1, kMostServers);
+  reader.get("servers", &servers, 1, kMostDataServers);
   scenario.storage.servers = static_cast<std::uint32_t>(servers);
   std::uint64_t replicas = scenario.storage.replicas;
-  reader.get("replicas", &replicas, 0, kMostServers);
+  reader.get("replicas", &replicas, 0, kMostDataServers);
   scenario.storage.replicas = static_cast<std::uint32_t>(replicas);
   read_rate(reader, "read", &scenario.storage.server_read);
   read_rate(reader, "write", &scenario.storage.server_write);

@@ -2,10 +2,10 @@
 
 #include <bit>
 
+#include "base/wide.h"
+
 namespace vpfs::sim {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 // Of splitmix64 (Steele, Lea and Flood, 2014), which makes the four words of the state from one.
 constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;

@@ -3,14 +3,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/wide.h"
 
 namespace vpfs::sim {
-namespace {
-
-__extension__ using Wide = unsigned __int128;
-
-}  // namespace
-
 ApportionedFilling::Round::Round(const FlowTable& table)
     : communication(table, kCommunicationOnly),
       storage(table, kStorageOnly),

@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/wide.h"
+
 namespace vpfs::sim {
-namespace {
-
-__extension__ using Wide = unsigned __int128;
-
-}  // namespace
-
 EqualShares::EqualShares(const FlowTable& table, ClassPolicy policy)
     : table_(table), policy_(policy) {
   changed_links_.grow(table.links());

@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wide.h"
 
 namespace vpfs::sim {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 // After whatever else happens in an instant.
 constexpr Engine::Rank kLast = std::numeric_limits<Engine::Rank>::max();
@@ -85,7 +84,7 @@ Bytes Network::remaining(FlowId flow) const {
   return {static_cast<std::uint64_t>((left + kUnitsOfAByte - 1) / kUnitsOfAByte)};
 }
 
-Network::Wide Network::remaining_now(const Transfer& transfer) const {
+Wide Network::remaining_now(const Transfer& transfer) const {
   const Duration elapsed = engine_.now() - transfer.since;
   const Wide passed = Wide{transfer.rate.units} * static_cast<std::uint64_t>(elapsed.count());
   return transfer.remaining > passed ? transfer.remaining - passed : 0;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "base/wide.h"
 #include "sim/engine/engine.h"
 #include "sim/network/allocation.h"
 #include "sim/network/class_policy.h"
@@ -63,8 +64,6 @@ class Network {
   [[nodiscard]] std::uint64_t unsettled() const { return allocation_.unsettled(); }
 
  private:
-  __extension__ using Wide = unsigned __int128;
-
   struct Transfer {
     Wide remaining = 0;  // at `since`; in 2^-12 bytes * 1 ns / 1 s, so that rate * time has no rest
     TimePoint since;

@@ -4,13 +4,12 @@
 #include <limits>
 #include <map>
 
+#include "base/wide.h"
 #include "schedulers/edf.h"
 #include "schedulers/tbf.h"
 
 namespace vpfs::sim {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 // One of those that share, in bytes of the time.
 struct Claim {

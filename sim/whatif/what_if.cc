@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/wide.h"
 #include "sim/whatif/striping.h"
 
 namespace vpfs::sim {
@@ -24,7 +25,6 @@ allocation::Abilities abilities_of(const stage::Config& config) {
 
 // `part` of `all` equal parts of a time.
 Duration part_of(Duration time, std::uint64_t part, std::uint64_t all) {
-  __extension__ using Wide = unsigned __int128;
   return Duration(
       static_cast<std::int64_t>(Wide(static_cast<std::uint64_t>(time.count())) * part / all));
 }

@@ -15,7 +15,7 @@
 namespace vpfs {
 namespace {
 
-std::string problem_of(const std::string& path) {
+std::string text_problem_of(const std::string& path) {
   ConfigErrors errors(path);
   EXPECT_FALSE(read_config_text(errors));
   return errors.to_string();
@@ -34,12 +34,12 @@ TEST(ConfigFile, EachReasonWhyThereIsNoTextIsToldApart) {
   const std::string folder = directory.path().string();
   const std::string empty = directory.write("empty.yaml", "");
   const std::string blank = directory.write("blank.yaml", " \n\t\r\n");
-  EXPECT_EQ(problem_of(empty), empty + ": is empty\n");
-  EXPECT_EQ(problem_of(blank), blank + ": is empty\n");
-  EXPECT_EQ(problem_of(folder + "/none"),
+  EXPECT_EQ(text_problem_of(empty), empty + ": is empty\n");
+  EXPECT_EQ(text_problem_of(blank), blank + ": is empty\n");
+  EXPECT_EQ(text_problem_of(folder + "/none"),
             folder + "/none: cannot be read: No such file or directory\n");
-  EXPECT_EQ(problem_of(empty + "/x"), empty + "/x: cannot be read: Not a directory\n");
-  EXPECT_EQ(problem_of(folder), folder + ": is a directory, not a file\n");
+  EXPECT_EQ(text_problem_of(empty + "/x"), empty + "/x: cannot be read: Not a directory\n");
+  EXPECT_EQ(text_problem_of(folder), folder + ": is a directory, not a file\n");
 }
 
 TEST(ConfigFile, OneThatMayNotBeReadSaysSo) {
@@ -48,7 +48,7 @@ TEST(ConfigFile, OneThatMayNotBeReadSaysSo) {
   std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(secret, std::filesystem::perms::none);
   const test::AsNobody nobody;
-  EXPECT_EQ(problem_of(secret), secret + ": cannot be read: Permission denied\n");
+  EXPECT_EQ(text_problem_of(secret), secret + ": cannot be read: Permission denied\n");
 }
 
 struct Word {
@@ -79,7 +79,7 @@ TEST(ConfigFile, OneThatIsTooLargeIsNotRead) {
   const test::TemporaryDirectory directory;
   const std::string large = directory.write("large.yaml", "a: 1\n");
   std::filesystem::resize_file(large, std::uintmax_t{1} << 40);
-  EXPECT_EQ(problem_of(large), large + ": is larger than 16 MiB, so it is no configuration\n");
+  EXPECT_EQ(text_problem_of(large), large + ": is larger than 16 MiB, so it is no configuration\n");
 }
 
 TEST(ConfigFile, WhatIsNeitherFileNorPipeIsNamedAndDoesNotWait) {
@@ -91,7 +91,7 @@ TEST(ConfigFile, WhatIsNeitherFileNorPipeIsNamedAndDoesNotWait) {
     const std::string expected = kind == test::OddFile::fifo
                                      ? "is a FIFO that nothing is written to"
                                      : "is " + std::string(name_of(kind)) + ", not a file";
-    EXPECT_EQ(problem_of(path), path + ": " + expected + "\n");
+    EXPECT_EQ(text_problem_of(path), path + ": " + expected + "\n");
   }
 }
 

@@ -12,7 +12,7 @@ namespace vpfs {
 namespace {
 
 // What both functions say about the path; "" if they take it.
-std::string problem_of(const std::string& path) {
+std::string open_problem_of(const std::string& path) {
   const Result<int> opened = open_regular_file(path, O_RDWR | O_CREAT, 0600);
   if (opened) ::close(*opened);
   const Result<void> checked = check_readable_file(path);
@@ -24,9 +24,9 @@ std::string problem_of(const std::string& path) {
 
 TEST(NamedFile, ARegularFileIsTakenOrMade) {
   const test::TemporaryDirectory directory;
-  EXPECT_EQ(problem_of(directory.write("there", "text")), "");
+  EXPECT_EQ(open_problem_of(directory.write("there", "text")), "");
   const std::string fresh = (directory.path() / "fresh").string();
-  EXPECT_EQ(problem_of(fresh), "");
+  EXPECT_EQ(open_problem_of(fresh), "");
   EXPECT_TRUE(std::filesystem::is_regular_file(fresh));
 }
 
@@ -38,7 +38,7 @@ TEST(NamedFile, WhatIsNotARegularFileIsNamedAndDoesNotWait) {
     put_odd_file(kind, path);
     const std::string expected =
         path + ": is " + std::string(name_of(kind)) + ", not a regular file";
-    EXPECT_EQ(problem_of(path), expected);
+    EXPECT_EQ(open_problem_of(path), expected);
   }
 }
 
@@ -48,9 +48,9 @@ TEST(NamedFile, OneThatMayNotBeOpenedSaysWhy) {
   std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(secret, std::filesystem::perms::none);
   const test::AsNobody nobody;
-  EXPECT_EQ(problem_of(secret), secret + ": cannot be opened: Permission denied");
+  EXPECT_EQ(open_problem_of(secret), secret + ": cannot be opened: Permission denied");
   const std::string nowhere = (directory.path() / "none" / "f").string();
-  EXPECT_EQ(problem_of(nowhere), nowhere + ": cannot be opened: No such file or directory");
+  EXPECT_EQ(open_problem_of(nowhere), nowhere + ": cannot be opened: No such file or directory");
 }
 
 }  // namespace

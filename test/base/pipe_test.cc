@@ -2,12 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "test/support/start_time.h"
+
 namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr TimePoint kStart{1000s};
+using test::kStart;
 
 TEST(Pipe, OneAmountPassesAfterTheOther) {
   Pipe pipe(1000);

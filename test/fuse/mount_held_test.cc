@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "test/fuse/mount_process.h"
+#include "test/fuse/users.h"
 #include "test/support/places.h"
 
 namespace vpfs::test {
@@ -24,8 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uid_t kMallory = 1002;
-constexpr std::size_t kSize = 1U << 20;
+constexpr std::size_t kWriteSize = 1U << 20;
 constexpr unsigned kWriters = 400;
 
 // Mallory is held; the bound is small.
@@ -41,7 +41,7 @@ rules:
 )";
 
 std::string data_of(unsigned writer) {
-  std::string data(kSize, '\0');
+  std::string data(kWriteSize, '\0');
   for (std::size_t i = 0; i < data.size(); ++i) {
     data[i] = static_cast<char>((i / 4096 * 31 + i + writer * 17U) & 0xffU);
   }
@@ -63,17 +63,17 @@ bool write_all(const std::string& path, int flags, unsigned writer) {
   const int file = ::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | flags, 0600);
   const std::string data = data_of(writer);
   void* const memory =
-      ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      ::mmap(nullptr, kWriteSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (file < 0 || memory == MAP_FAILED) return false;
-  std::memcpy(memory, data.data(), kSize);
+  std::memcpy(memory, data.data(), kWriteSize);
   std::size_t done = 0;
-  while (done < kSize) {
-    const ssize_t put = ::pwrite(file, static_cast<const char*>(memory) + done, kSize - done,
+  while (done < kWriteSize) {
+    const ssize_t put = ::pwrite(file, static_cast<const char*>(memory) + done, kWriteSize - done,
                                  static_cast<off_t>(done));
     if (put <= 0) return false;
     done += static_cast<std::size_t>(put);
   }
-  ::munmap(memory, kSize);
+  ::munmap(memory, kWriteSize);
   return ::close(file) == 0;
 }
 

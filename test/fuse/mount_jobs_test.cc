@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "test/fuse/mount_process.h"
+#include "test/fuse/users.h"
 
 namespace vpfs::test {
 namespace {
@@ -23,10 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-constexpr unsigned kAlice = 1001;
-constexpr unsigned kMallory = 1002;
-
-constexpr const char* kRules = R"(
+constexpr const char* kJobRules = R"(
 mount: {status_file: "{status_file}"}
 control: {socket: "{socket}"}
 virtual_pfs:
@@ -41,7 +39,7 @@ rules:
 )";
 
 // Job 4711 is of alice on this node, 4712 of mallory on another one.
-const std::string kRegistered = std::string(kRules) + R"(
+const std::string kRegistered = std::string(kJobRules) + R"(
 jobs: registered
 registered_jobs:
   - {jobid: "4711", client: 127.0.0.1, uid: [1001]}
@@ -95,7 +93,7 @@ class MountJobs : public MountTest {
 };
 
 TEST_F(MountJobs, WithoutRegistrationsAnIdIsWhatAProcessSays) {
-  open({.config = kRules, .options = {"allow_other,jobid=environment"}});
+  open({.config = kJobRules, .options = {"allow_other,jobid=environment"}});
   write(kAlice, "4711");
   write(kMallory, "4711");
   write(kMallory, "invented");
@@ -190,7 +188,7 @@ TEST_F(MountJobs, WhereSlurmRunsOnlyItsControlGroupsCount) {
   if (!groups.why_none().empty()) GTEST_SKIP() << groups.why_none();
   const std::string enter_root = groups.enter("");
   MountProcess& mount =
-      open({.config = kRules,
+      open({.config = kJobRules,
             .wrapper = {"sh", "-c", enter_root + "exec unshare --cgroup \"$@\"", "sh"}});
   const std::string job = groups.enter("system.slice/slurmstepd.scope/job_4711/step_0/user/task_0");
   write(kAlice, "1", job);

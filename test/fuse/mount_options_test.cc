@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string error_of(const std::string& list, std::string_view source = "posix:/data") {
+std::string error_of_options(const std::string& list, std::string_view source = "posix:/data") {
   const auto options = parse_mount_options(source, "/mnt", {list});
   return options ? "" : options.error().message;
 }
@@ -50,7 +50,7 @@ TEST(MountOptions, AreListsThatMayBeGivenSeveralTimes) {
 }
 
 TEST(MountOptions, OfFstabThatAreForOthersArePassedOver) {
-  EXPECT_EQ(error_of("defaults,noauto,_netdev,nofail,x-systemd.automount,user"), "");
+  EXPECT_EQ(error_of_options("defaults,noauto,_netdev,nofail,x-systemd.automount,user"), "");
 }
 
 TEST(MountOptions, JobidAutoIsTheDefault) {
@@ -68,23 +68,26 @@ TEST(MountOptions, JobidAutoIsTheDefault) {
 }
 
 TEST(MountOptions, AMistakeIsNamedWithWhatWasMeant) {
-  EXPECT_EQ(error_of("allow_othre"), "-o allow_othre: unknown; did you mean 'allow_other'?");
-  EXPECT_EQ(error_of("jobid"), "-o jobid: it needs a value");
-  EXPECT_EQ(error_of("jobid="), "-o jobid: it needs 'auto', 'cgroup', 'environment' or a job id");
-  EXPECT_EQ(error_of("intr=1"), "-o intr: it takes no value");
-  EXPECT_EQ(error_of("threads=1"), "-o threads: '1' is no number from 2 to 4096");
-  EXPECT_EQ(error_of("threads=8x"), "-o threads: '8x' is no number from 2 to 4096");
-  EXPECT_EQ(error_of("attr_timeout=-1"), "-o attr_timeout: '-1' is no time");
-  EXPECT_EQ(error_of("config="), "-o config: it needs a value");
-  EXPECT_THAT(error_of("job_variables=A::B"), HasSubstr("-o job_variables: it needs names"));
-  EXPECT_EQ(error_of("allow_other,allow_root"), "-o allow_root: it excludes allow_other");
+  EXPECT_EQ(error_of_options("allow_othre"),
+            "-o allow_othre: unknown; did you mean 'allow_other'?");
+  EXPECT_EQ(error_of_options("jobid"), "-o jobid: it needs a value");
+  EXPECT_EQ(error_of_options("jobid="),
+            "-o jobid: it needs 'auto', 'cgroup', 'environment' or a job id");
+  EXPECT_EQ(error_of_options("intr=1"), "-o intr: it takes no value");
+  EXPECT_EQ(error_of_options("threads=1"), "-o threads: '1' is no number from 2 to 4096");
+  EXPECT_EQ(error_of_options("threads=8x"), "-o threads: '8x' is no number from 2 to 4096");
+  EXPECT_EQ(error_of_options("attr_timeout=-1"), "-o attr_timeout: '-1' is no time");
+  EXPECT_EQ(error_of_options("config="), "-o config: it needs a value");
+  EXPECT_THAT(error_of_options("job_variables=A::B"),
+              HasSubstr("-o job_variables: it needs names"));
+  EXPECT_EQ(error_of_options("allow_other,allow_root"), "-o allow_root: it excludes allow_other");
 }
 
 TEST(MountOptions, ASourceOfAnotherKindIsNamed) {
   const std::string kinds = "it is posix:DIRECTORY or tcp://HOST:PORT/NAME";
-  EXPECT_EQ(error_of("", "/data"), "'/data' is no source; " + kinds);
-  EXPECT_EQ(error_of("", "posix:"), "'posix:' is no source; " + kinds);
-  EXPECT_THAT(error_of("", "tcp://host"), HasSubstr("tcp://host"));
+  EXPECT_EQ(error_of_options("", "/data"), "'/data' is no source; " + kinds);
+  EXPECT_EQ(error_of_options("", "posix:"), "'posix:' is no source; " + kinds);
+  EXPECT_THAT(error_of_options("", "tcp://host"), HasSubstr("tcp://host"));
 }
 
 TEST(MountOptions, AnAddressIsAnOrangefs) {
@@ -108,14 +111,17 @@ TEST(MountOptions, AnAddressIsAnOrangefs) {
 
 TEST(MountOptions, WordsForTheOtherKindOfSourceAreNamed) {
   const std::string address = "tcp://meta1:3334/vpfs";
-  EXPECT_EQ(error_of("config=/etc/x", address), "-o config: it is for posix:DIRECTORY only");
-  EXPECT_EQ(error_of("threads=8", address), "-o threads: it is for posix:DIRECTORY only");
-  EXPECT_EQ(error_of("locks=local"), "-o locks: it is for tcp://HOST:PORT/NAME only");
-  EXPECT_EQ(error_of("locks=global", address), "-o locks: 'global' is neither 'none' nor 'local'");
-  EXPECT_EQ(error_of("workers=0", address), "-o workers: '0' is no number from 1 to 64");
-  EXPECT_EQ(error_of("retry_for=soon", address), "-o retry_for: 'soon' is no time");
-  EXPECT_THAT(error_of("layout=near", address), HasSubstr("-o layout: 'near' is not a layout"));
-  EXPECT_THAT(error_of("vpfs=a b", address), HasSubstr("-o vpfs: it needs 1 to 128"));
+  EXPECT_EQ(error_of_options("config=/etc/x", address),
+            "-o config: it is for posix:DIRECTORY only");
+  EXPECT_EQ(error_of_options("threads=8", address), "-o threads: it is for posix:DIRECTORY only");
+  EXPECT_EQ(error_of_options("locks=local"), "-o locks: it is for tcp://HOST:PORT/NAME only");
+  EXPECT_EQ(error_of_options("locks=global", address),
+            "-o locks: 'global' is neither 'none' nor 'local'");
+  EXPECT_EQ(error_of_options("workers=0", address), "-o workers: '0' is no number from 1 to 64");
+  EXPECT_EQ(error_of_options("retry_for=soon", address), "-o retry_for: 'soon' is no time");
+  EXPECT_THAT(error_of_options("layout=near", address),
+              HasSubstr("-o layout: 'near' is not a layout"));
+  EXPECT_THAT(error_of_options("vpfs=a b", address), HasSubstr("-o vpfs: it needs 1 to 128"));
 }
 
 }  // namespace

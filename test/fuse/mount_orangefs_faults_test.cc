@@ -29,7 +29,6 @@ namespace vpfs::test {
 namespace {
 
 using MountOrangefsFaults = MountTest;
-using Engine = EmbeddedServers::Engine;
 
 MountProcess::Settings mount_of(const std::string& address,
                                 std::vector<std::string> options = {"allow_other"}) {
@@ -123,7 +122,7 @@ class BlockLoad {
 };
 
 TEST_F(MountOrangefsFaults, AServerThatComesBackIsWaitedFor) {
-  EmbeddedServers servers(2, "", {}, Engine::directory);
+  EmbeddedServers servers(2, "", {}, EmbeddedServers::Engine::directory);
   const MountProcess mount(mount_of(servers.address()));
   BlockLoad load(mount.path() / "file");
   ASSERT_TRUE(comes_true([&] { return load.rounds() > 3; }));
@@ -177,7 +176,7 @@ TEST_F(MountOrangefsFaults, AProcessThatWaitsForALostServerCanBeKilled) {
 }
 
 TEST_F(MountOrangefsFaults, AWriteOfAKilledProcessDoesNotLandOnALaterOne) {
-  EmbeddedServers servers(1, "", {}, Engine::directory);
+  EmbeddedServers servers(1, "", {}, EmbeddedServers::Engine::directory);
   const MountProcess mount(mount_of(servers.address(), {"allow_other", "retry_for=30"}));
   const auto path = mount.path() / "file";
   // It is open before its server goes. Attempts to write come at longer and longer intervals.

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "test/fuse/mount_site.h"
+#include "test/support/outcome.h"
 
 namespace vpfs::test {
 namespace {
@@ -48,11 +49,6 @@ std::string missing_of(const std::vector<std::string>& names) {
 #define SKIP_WITHOUT(...) \
   if (const std::string why = missing_of({__VA_ARGS__}); !why.empty()) GTEST_SKIP() << why
 
-struct Ended {
-  bool ok = false;
-  std::string text;  // what it said
-};
-
 // Git reads no settings but these.
 const std::vector<std::pair<std::string, std::string>> kEnvironment = {
     {"LC_ALL", "C"},
@@ -63,21 +59,18 @@ const std::vector<std::pair<std::string, std::string>> kEnvironment = {
     {"GIT_COMMITTER_NAME", "Ann"},
     {"GIT_COMMITTER_EMAIL", "ann@example.org"}};
 
-Ended end_of(Process& process) {
-  const auto exit = process.wait(120s);
-  return {.ok = exit && exit->ok(), .text = process.output() + process.errors()};
-}
+constexpr auto kToolPatience = 120s;
 
-Ended run(const std::vector<std::string>& command) {
+Outcome outcome_of_tool(const std::vector<std::string>& command) {
   Process process(command, kEnvironment);
-  return end_of(process);
+  return outcome_of(process, kToolPatience);
 }
 
 // Runs a program that must succeed, and returns what it says.
 std::string good(const std::vector<std::string>& command) {
-  const Ended ended = run(command);
-  EXPECT_TRUE(ended.ok) << ::testing::PrintToString(command) << ": " << ended.text;
-  return ended.text;
+  const Outcome ended = outcome_of_tool(command);
+  EXPECT_TRUE(ended.ok()) << ::testing::PrintToString(command) << ": " << ended.text();
+  return ended.text();
 }
 
 void make_file(const fs::path& path, const std::string& text, mode_t mode = 0644) {
@@ -140,8 +133,10 @@ TEST_P(MountPrograms, GitCommitsClonesAndFindsNothingBroken) {
   EXPECT_EQ(git({"status", "--porcelain"}, copy), "");
   // Without a wish git copies where it cannot link. With --local it insists.
   good({"git", "clone", "--quiet", repository, mount.path() / "copy_or_link"});
-  EXPECT_NE(run({"git", "clone", "--quiet", "--local", repository, mount.path() / "link"}).ok,
-            is_orangefs());
+  EXPECT_NE(
+      outcome_of_tool({"git", "clone", "--quiet", "--local", repository, mount.path() / "link"})
+          .ok(),
+      is_orangefs());
   // Git knows no empty directories.
   fs::remove(repository / "empty");
   EXPECT_EQ(good({"diff", "-r", "--no-dereference", "--exclude=.git", repository, copy}), "");
@@ -259,8 +254,8 @@ TEST_P(MountPrograms, SqliteWithAWriteAheadLogLosesNothing) {
     EXPECT_EQ(sql(database, "pragma integrity_check"), "ok\n");
     (void)dying.kill();
     for (Process& writer : writers) {
-      const Ended ended = end_of(writer);
-      EXPECT_TRUE(ended.ok) << ended.text;
+      const Outcome ended = outcome_of(writer, kToolPatience);
+      EXPECT_TRUE(ended.ok()) << ended.text();
     }
     const std::string rows = "select count(*), count(distinct row) from t where writer < 9";
     EXPECT_EQ(sql(database, rows), "75|25\n");
@@ -280,11 +275,12 @@ TEST_P(MountOrangefsPrograms, SqliteWithoutLocksIsRefusedAndHarmsNothing) {
     const fs::path database = locked.path() / journal;
     sql(database,
         "pragma journal_mode=" + journal + "; create table t(a); insert into t values(1)");
-    const Ended write = run({"sqlite3", mount.path() / journal, "insert into t values(2)"});
-    EXPECT_FALSE(write.ok);
-    EXPECT_THAT(write.text, HasSubstr("database is locked"));
-    const Ended fresh = run({"sqlite3", mount.path() / "new", "create table t(a)"});
-    EXPECT_FALSE(fresh.ok);
+    const Outcome write =
+        outcome_of_tool({"sqlite3", mount.path() / journal, "insert into t values(2)"});
+    EXPECT_FALSE(write.ok());
+    EXPECT_THAT(write.text(), HasSubstr("database is locked"));
+    const Outcome fresh = outcome_of_tool({"sqlite3", mount.path() / "new", "create table t(a)"});
+    EXPECT_FALSE(fresh.ok());
     EXPECT_EQ(sql(database, "select count(*) from t; pragma integrity_check"), "1\nok\n");
   }
 }
@@ -323,7 +319,7 @@ TEST_P(MountPrograms, FioFindsEveryBlockThatItWrote) {
   const int file = ::open((mount.path() / "write0.0.0").c_str(), O_WRONLY);
   ASSERT_EQ(::pwrite(file, "wrong", 5, 1'000'000), 5);
   ASSERT_EQ(::close(file), 0);
-  EXPECT_FALSE(run(fio_jobs(other.path(), "--verify_only")).ok);
+  EXPECT_FALSE(outcome_of_tool(fio_jobs(other.path(), "--verify_only")).ok());
 }
 
 }  // namespace

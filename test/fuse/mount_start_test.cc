@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "test/fuse/mount_site.h"
+#include "test/support/outcome.h"
 #include "test/support/places.h"
 
 namespace vpfs::test {
@@ -27,25 +28,14 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Ended {
-  int code = -1;
-  std::string text;  // what it said
-};
-
-Ended end_of(Process& process, std::chrono::seconds patience = 30s) {
-  const auto exit = process.wait(patience);
-  return {.code = exit ? exit->code : -1, .text = process.output() + process.errors()};
+Outcome outcome_in(const std::string& directory, std::vector<std::string> command) {
+  command.insert(command.begin(), {"env", "-C", directory});
+  return outcome_of(std::move(command));
 }
 
-Ended run(std::vector<std::string> command, const std::string& directory = "") {
-  if (!directory.empty()) command.insert(command.begin(), {"env", "-C", directory});
-  Process process(std::move(command));
-  return end_of(process);
-}
-
-Ended vpfs_mount(std::vector<std::string> arguments) {
+Outcome vpfs_mount(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), program("vpfs-mount"));
-  return run(std::move(arguments));
+  return outcome_of(std::move(arguments));
 }
 
 bool is_mounted(const fs::path& path) {
@@ -58,7 +48,7 @@ bool is_mounted(const fs::path& path) {
 
 // Runs a script in a mount namespace of its own, which takes everything that it mounts with it.
 // Names in braces are filled in.
-Ended run_apart(const TemporaryDirectory& scratch, std::string script) {
+Outcome run_apart(const TemporaryDirectory& scratch, std::string script) {
   const std::vector<std::pair<std::string, std::string>> names = {
       {"{scratch}", scratch.path()}, {"{vpfs-mount}", program("vpfs-mount")}};
   for (const auto& [name, value] : names) {
@@ -66,7 +56,7 @@ Ended run_apart(const TemporaryDirectory& scratch, std::string script) {
       script.replace(at, name.size(), value);
     }
   }
-  return run({"unshare", "--mount", "--propagation", "private", "sh", "-euc", script});
+  return outcome_of({"unshare", "--mount", "--propagation", "private", "sh", "-euc", script});
 }
 
 using MountStart = EveryMountTest;
@@ -96,7 +86,7 @@ TEST_P(MountStart, AnOrdinaryUserMountsForHimself) {
   }
   const std::string source =
       is_orangefs() ? site.source() : "posix:" + (scratch.path() / "below").string();
-  const Ended ended = run_apart(scratch, std::string(kDeviceForAll) + "source=" + source + R"(
+  const Outcome ended = run_apart(scratch, std::string(kDeviceForAll) + "source=" + source + R"(
 cd {scratch}/mount  # it is named by its relative path too
 as_user {vpfs-mount} "$source" . -o ro
 cd /
@@ -126,19 +116,19 @@ as_user {vpfs-mount} "$source" {scratch}/mount -o suid 2>&1 && exit 1
 grep -q {scratch}/mount /proc/self/mountinfo && exit 1
 echo "end of $source"
 )");
-  if (ended.code == 77) GTEST_SKIP() << "an ordinary user cannot mount here: " << ended.text;
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  EXPECT_THAT(ended.text, HasSubstr("owner nobody mode 640"));
-  EXPECT_THAT(ended.text, HasSubstr("\ntext\n"));
-  EXPECT_THAT(ended.text, HasSubstr("mode 444, 1288895 bytes\nmode 0, 10 bytes\n"));
-  EXPECT_THAT(ended.text, HasSubstr("vpfs-mount: cannot mount at " +
-                                    (scratch.path() / "of_root").string() + ":"));
-  EXPECT_THAT(ended.text, HasSubstr("-o suid: only root may mount with it"));
-  EXPECT_THAT(ended.text, HasSubstr("end of " + source));
+  if (ended.code == 77) GTEST_SKIP() << "an ordinary user cannot mount here: " << ended.text();
+  EXPECT_EQ(ended.code, 0) << ended.text();
+  EXPECT_THAT(ended.text(), HasSubstr("owner nobody mode 640"));
+  EXPECT_THAT(ended.text(), HasSubstr("\ntext\n"));
+  EXPECT_THAT(ended.text(), HasSubstr("mode 444, 1288895 bytes\nmode 0, 10 bytes\n"));
+  EXPECT_THAT(ended.text(), HasSubstr("vpfs-mount: cannot mount at " +
+                                      (scratch.path() / "of_root").string() + ":"));
+  EXPECT_THAT(ended.text(), HasSubstr("-o suid: only root may mount with it"));
+  EXPECT_THAT(ended.text(), HasSubstr("end of " + source));
   // What he wrote is his on the servers too.
   if (!is_orangefs()) return;
   const MountProcess mount(site.settings());
-  EXPECT_THAT(run({"stat", "-c", "%u:%g %a", mount.path() / "d/file"}).text,
+  EXPECT_THAT(outcome_of({"stat", "-c", "%u:%g %a", mount.path() / "d/file"}).text(),
               HasSubstr("65534:65534 640"));
 }
 
@@ -150,7 +140,7 @@ TEST_P(MountStart, IsWhatALineOfFstabSays) {
   fs::create_symlink(program("vpfs-mount"), scratch.path() / "sbin/mount.vpfs");
   (void)scratch.write("fstab", site.source() + " " + (scratch.path() / "mount").string() +
                                    " vpfs allow_other,noauto,nofail,_netdev,x-test=1 0 0\n");
-  const Ended ended = run_apart(scratch, R"(
+  const Outcome ended = run_apart(scratch, R"(
 mount -t overlay -o lowerdir={scratch}/sbin:$(readlink -f /sbin) overlay $(readlink -f /sbin) ||
   exit 77
 mount -T {scratch}/fstab {scratch}/mount
@@ -167,11 +157,11 @@ umount {scratch}/mount
 mount -T {scratch}/fstab -o alow_other {scratch}/mount 2>&1 && exit 1
 echo "the end"
 )");
-  if (ended.code == 77) GTEST_SKIP() << "no overlay of /sbin here: " << ended.text;
-  EXPECT_EQ(ended.code, 0) << ended.text;
-  EXPECT_THAT(ended.text, HasSubstr("\ntext\n"));
-  EXPECT_THAT(ended.text, HasSubstr("-o alow_other: unknown; did you mean 'allow_other'?"));
-  EXPECT_THAT(ended.text, HasSubstr("the end"));
+  if (ended.code == 77) GTEST_SKIP() << "no overlay of /sbin here: " << ended.text();
+  EXPECT_EQ(ended.code, 0) << ended.text();
+  EXPECT_THAT(ended.text(), HasSubstr("\ntext\n"));
+  EXPECT_THAT(ended.text(), HasSubstr("-o alow_other: unknown; did you mean 'allow_other'?"));
+  EXPECT_THAT(ended.text(), HasSubstr("the end"));
 }
 
 TEST_P(MountStart, SystemdIsToldWhenItIsThere) {
@@ -209,11 +199,11 @@ TEST_P(MountStart, MistakesGetOneClearLineAndLeaveNothingBehind) {
   fs::create_directory(path);
   const std::string file = scratch.write("file", "text");
   const auto mistake = [&](const std::vector<std::string>& arguments, int code) {
-    const Ended ended = vpfs_mount(arguments);
-    EXPECT_EQ(ended.code, code) << ended.text;
-    EXPECT_THAT(ended.text, HasSubstr("vpfs-mount: "));
+    const Outcome ended = vpfs_mount(arguments);
+    EXPECT_EQ(ended.code, code) << ended.text();
+    EXPECT_THAT(ended.text(), HasSubstr("vpfs-mount: "));
     EXPECT_FALSE(is_mounted(path));
-    return ended.text;
+    return ended.text();
   };
   const std::string source = site.source();
   EXPECT_THAT(mistake({source, path + "/none"}, 1), HasSubstr("No such file or directory"));
@@ -239,15 +229,16 @@ TEST_P(MountStart, ASecondMountAtOnePlaceIsRefusedUnlessAskedFor) {
   const MountSite site(GetParam());
   MountProcess first(site.settings());
   std::ofstream(first.path() / "file") << "text";
-  const Ended refused = vpfs_mount({site.source(), first.path(), "-o", "allow_other"});
+  const Outcome refused = vpfs_mount({site.source(), first.path(), "-o", "allow_other"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.text, HasSubstr("a vpfs-mount is there already; unmount it first, or give -o "
-                                      "stacked"));
+  EXPECT_THAT(refused.text(),
+              HasSubstr("a vpfs-mount is there already; unmount it first, or give -o "
+                        "stacked"));
   EXPECT_EQ(read_text(first.path() / "file"), "text");
-  const Ended second = vpfs_mount({site.source(), first.path(), "-o", "allow_other,stacked"});
-  EXPECT_EQ(second.code, 0) << second.text;
+  const Outcome second = vpfs_mount({site.source(), first.path(), "-o", "allow_other,stacked"});
+  EXPECT_EQ(second.code, 0) << second.text();
   EXPECT_EQ(read_text(first.path() / "file"), "text");
-  EXPECT_EQ(run({"fusermount3", "-u", first.path()}).code, 0);
+  EXPECT_EQ(outcome_of({"fusermount3", "-u", first.path()}).code, 0);
   EXPECT_TRUE(first.is_mounted()) << "only the second one is gone";
   EXPECT_EQ(read_text(first.path() / "file"), "text");
 }
@@ -279,14 +270,14 @@ TEST_P(MountStart, WhatIsBusyIsNotUnmounted) {
   for (const std::vector<std::string>& command :
        {std::vector<std::string>{"umount", mount.path()},
         std::vector<std::string>{"fusermount3", "-u", mount.path()}}) {
-    const Ended ended = run(command);
+    const Outcome ended = outcome_of(command);
     EXPECT_NE(ended.code, 0);
-    EXPECT_THAT(ended.text, HasSubstr("busy"));
+    EXPECT_THAT(ended.text(), HasSubstr("busy"));
   }
   std::ofstream(mount.path() / "d/file") << "it works on";
   EXPECT_EQ(read_text(mount.path() / "d/file"), "it works on");
   (void)user.kill();
-  EXPECT_EQ(run({"umount", mount.path()}).code, 0);
+  EXPECT_EQ(outcome_of({"umount", mount.path()}).code, 0);
   const auto exit = mount.process().wait();
   EXPECT_TRUE(exit && exit->ok()) << mount.process().errors();
 }
@@ -298,12 +289,12 @@ TEST_P(MountStart, PlacesMayBeRelative) {
   fs::create_directories(scratch.path() / "below");
   fs::create_directories(scratch.path() / "mount");
   const std::string source = is_orangefs() ? site.source() : "posix:below";
-  const Ended ended =
-      run({program("vpfs-mount"), source, "./mount", "-o", "allow_other"}, scratch.path());
-  ASSERT_EQ(ended.code, 0) << ended.text;
+  const Outcome ended =
+      outcome_in(scratch.path(), {program("vpfs-mount"), source, "./mount", "-o", "allow_other"});
+  ASSERT_EQ(ended.code, 0) << ended.text();
   std::ofstream(scratch.path() / "mount/file") << "text";
   EXPECT_EQ(read_text(scratch.path() / "mount/file"), "text");
-  EXPECT_EQ(run({"fusermount3", "-u", "mount"}, scratch.path()).code, 0);
+  EXPECT_EQ(outcome_in(scratch.path(), {"fusermount3", "-u", "mount"}).code, 0);
   EXPECT_FALSE(is_mounted(scratch.path() / "mount"));
 }
 
@@ -328,14 +319,14 @@ TEST(MountGuide, HasRulesThatAreAConfigurationAsTheyAre) {
   const std::string example =
       example_in(read_text(source("docs/mount-orangefs.md")), "virtual_pfs:");
   EXPECT_THAT(example, HasSubstr("rules:"));
-  const Ended checked =
-      run({program("vpfs-proxy"), "--check-config", "--config",
-           scratch.write("proxy.yaml",
-                         "proxy: {listen: 127.0.0.1:4334, upstream: 127.0.0.1:3334, "
-                         "protocol: orangefs}\n" +
-                             example)});
-  EXPECT_EQ(checked.code, 0) << checked.text;
-  EXPECT_THAT(checked.text, Not(HasSubstr("warning")));
+  const Outcome checked =
+      outcome_of({program("vpfs-proxy"), "--check-config", "--config",
+                  scratch.write("proxy.yaml",
+                                "proxy: {listen: 127.0.0.1:4334, upstream: 127.0.0.1:3334, "
+                                "protocol: orangefs}\n" +
+                                    example)});
+  EXPECT_EQ(checked.code, 0) << checked.text();
+  EXPECT_THAT(checked.text(), Not(HasSubstr("warning")));
 }
 
 // --- a coordinator ---
@@ -355,7 +346,7 @@ TEST_F(MountCoordinator, ThatDoesNotListAMountSeesItOnceItConnects) {
                                                  scratch.path().string()))});
   ASSERT_TRUE(coordinator.wait_for_line("ready")) << coordinator.errors();
   const auto status = [&] {
-    return run({program("vpfsctl"), "--coordinator", control, "status"}).text;
+    return outcome_of({program("vpfsctl"), "--coordinator", control, "status"}).text();
   };
   EXPECT_THAT(status(), Not(HasSubstr("node7")));
   {

@@ -18,6 +18,7 @@
 
 #include "test/fuse/mount_process.h"
 #include "test/fuse/private_device.h"
+#include "test/fuse/users.h"
 
 namespace vpfs::test {
 namespace {
@@ -27,9 +28,6 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using MountThreads = MountTest;
-
-constexpr uid_t kAlice = 1001;
-constexpr uid_t kMallory = 1002;
 
 constexpr const char* kConfig = R"(
 mount: {status_file: "{status_file}"}

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "test/fuse/mount_process.h"
+#include "test/fuse/users.h"
 #include "test/support/places.h"
 
 namespace vpfs::test {
@@ -31,9 +32,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr uid_t kAlice = 1001;
-constexpr uid_t kMallory = 1002;
 
 // A mount that all users may use, over a directory in which all may make files, in a mount
 // namespace of its own where `prepare` has run.
@@ -49,7 +47,8 @@ class SharedMount {
     fs::create_directories(path());
     fs::permissions(scratch_.path(), fs::perms::all);
     fs::permissions(below(), fs::perms::all);
-    std::string command = "export BELOW=" + below().string() + "; { " + settings.prepare +
+    std::string command = "export TMPDIR=" + scratch_.path().string() +
+                          " BELOW=" + below().string() + "; { " + settings.prepare +
                           "; } && chmod 777 $BELOW && exec " + program("vpfs-mount") +
                           " posix:" + below().string() + " " + path().string() + " -f";
     for (const std::string& option : settings.options) command += " -o " + option;

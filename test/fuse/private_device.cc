@@ -11,16 +11,16 @@
 namespace vpfs::test {
 namespace {
 
-constexpr const char* kDevice = "/dev/fuse";
+constexpr const char* kFuseDevice = "/dev/fuse";
 
 bool mount_one(const std::string& device, mode_t mode) {
   struct stat original = {};
   return ::unshare(CLONE_NEWNS) == 0 &&
          ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         ::stat(kDevice, &original) == 0 &&
+         ::stat(kFuseDevice, &original) == 0 &&
          ::mknod(device.c_str(), S_IFCHR | 0600, original.st_rdev) == 0 &&
          ::chmod(device.c_str(), mode) == 0 &&
-         ::mount(device.c_str(), kDevice, nullptr, MS_BIND, nullptr) == 0;
+         ::mount(device.c_str(), kFuseDevice, nullptr, MS_BIND, nullptr) == 0;
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ PrivateDevice::PrivateDevice(mode_t mode) {
 }
 
 PrivateDevice::~PrivateDevice() {
-  if (why_none_.empty()) ::umount2(kDevice, MNT_DETACH);
+  if (why_none_.empty()) ::umount2(kFuseDevice, MNT_DETACH);
 }
 
 }  // namespace vpfs::test

@@ -11,14 +11,15 @@
 #include "fuse/process_environment.h"
 #include "test/support/manual_clock.h"
 #include "test/support/process.h"
+#include "test/support/start_time.h"
 
 namespace vpfs::fuse {
 namespace {
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
+using test::kStart;
 
-constexpr TimePoint kStart{1h};
 const std::vector<std::string> kVariables = {"SLURM_JOB_ID", "PBS_JOBID"};
 
 TEST(JobIn, IsTheFirstVariableThatIsSet) {

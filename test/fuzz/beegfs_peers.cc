@@ -12,7 +12,7 @@ namespace {
 using namespace beegfs;
 
 // More than what a conversation lets pass at once.
-constexpr std::uint64_t kMostData = std::uint64_t{1200} * 1024;
+constexpr std::uint64_t kMostBeegfsData = std::uint64_t{1200} * 1024;
 
 bool is_io(MessageType type) {
   return type == MessageType::read_local_file || type == MessageType::write_local_file;
@@ -110,7 +110,7 @@ void BeegfsPeers::request(MessageType type, const Body& body) {
 void BeegfsPeers::request_io() {
   const bool is_read = input_.below(2) == 0;
   std::uint64_t count = input_.size() & INT64_MAX;
-  if (count > kMostData || (!is_read && count == 0)) honest_ = false;
+  if (count > kMostBeegfsData || (!is_read && count == 0)) honest_ = false;
   if (is_read) {
     request(MessageType::read_local_file, io_body<ReadLocalFile>(input_, count));
   } else {
@@ -154,8 +154,8 @@ void BeegfsPeers::introduce() {
 }
 
 void BeegfsPeers::send_data(std::uint64_t most) {
-  const std::uint64_t size = std::min({data_due_, most, kMostData});
-  data_due_ = size == kMostData ? 0 : data_due_ - size;
+  const std::uint64_t size = std::min({data_due_, most, kMostBeegfsData});
+  data_due_ = size == kMostBeegfsData ? 0 : data_due_ - size;
   data_sent_ += size;
   send(Sender::client, Buffer(static_cast<std::size_t>(size), std::byte{0x42}));
 }
@@ -184,7 +184,7 @@ void BeegfsPeers::answer(std::uint64_t most) {
 }
 
 void BeegfsPeers::answer_read(Request& read, std::uint64_t most) {
-  const std::uint64_t left = std::min(read.count - read.moved, kMostData);
+  const std::uint64_t left = std::min(read.count - read.moved, kMostBeegfsData);
   const bool is_short = input_.below(16) == 1;
   if (left == 0 || is_short) {
     const std::uint64_t moved = read.moved;
@@ -260,7 +260,7 @@ void BeegfsPeers::finish() {
   while (!requests_.empty() || !driver.held().empty()) {
     const std::size_t before = driver.log().size();
     exchange_.release(0);
-    answer(kMostData);
+    answer(kMostBeegfsData);
     require(driver.log().size() > before && !driver.closed(), "honest peers get stuck");
   }
   require(driver.outstanding().empty(), "an I/O does not end");

@@ -11,7 +11,7 @@ namespace {
 
 using namespace orangefs;
 
-constexpr std::int64_t kMostData = std::int64_t{128} * 1024;
+constexpr std::int64_t kMostOrangefsData = std::int64_t{128} * 1024;
 
 // A strided datatype: blocks of a contiguous one.
 FileRequest vector_of_bytes(std::int32_t blocks, std::int32_t block, std::int64_t stride) {
@@ -143,7 +143,7 @@ void OrangefsPeers::request_io() {
   }
   const bool is_odd = io.offset < 0 || io.size < 0 || io.offset + 1 > INT64_MAX - io.size;
   // Only of plain ranges these peers know what is moved.
-  if (shape >= 6 || is_odd || io.size > kMostData) honest_ = false;
+  if (shape >= 6 || is_odd || io.size > kMostOrangefsData) honest_ = false;
   Request request;
   request.body = std::move(body);
   if (input_.below(4) == 0) request.hints.push_back({.key = "jobid", .text = "job"});
@@ -290,7 +290,7 @@ void OrangefsPeers::answer_io(Operation& io, std::int64_t file_size) {
       return send(Sender::server, response_message(io.tag, answer_of(Op::io, file_size)));
     case Phase::read_data: {
       // Past its end the input asks for nothing.
-      const std::int64_t size = std::min(io.left, input_.empty() ? kMostData : any_piece());
+      const std::int64_t size = std::min(io.left, input_.empty() ? kMostOrangefsData : any_piece());
       io.left -= size;
       io.moved += size;
       Buffer message = data_message(io.tag, static_cast<std::size_t>(size));

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/version.h"
+#include "test/support/outcome.h"
 #include "test/support/places.h"
 #include "test/support/process.h"
 
@@ -22,22 +23,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Outcome {
-  int code = -1;
-  std::string output;
-  std::string errors;
-};
-
-Outcome run(const std::vector<std::string>& command,
-            const std::vector<std::pair<std::string, std::string>>& environment = {}) {
-  Process process(command, environment);
-  const auto exit = process.wait();
-  return {.code = exit ? exit->code : -1, .output = process.output(), .errors = process.errors()};
-}
-
-Outcome program(const std::string& name, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), test::program(name));
-  return run(arguments);
+Outcome outcome_of_program(const std::string& name, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), program(name));
+  return outcome_of(arguments);
 }
 
 const std::vector<std::string> kConfigured = {"vpfs-proxy", "vpfs-server", "vpfs-load"};
@@ -48,7 +36,7 @@ const std::vector<std::string> kDocumented = {"vpfs-proxy",  "vpfs-server", "vpf
 
 TEST(CommandLines, EveryProgramTellsItsVersionWithoutAConfiguration) {
   for (const std::string& name : kDocumented) {
-    const Outcome outcome = program(name, {"--version"});
+    const Outcome outcome = outcome_of_program(name, {"--version"});
     EXPECT_EQ(outcome.code, 0) << name;
     EXPECT_EQ(outcome.output, name + " " + std::string(version()) + "\n");
   }
@@ -56,7 +44,7 @@ TEST(CommandLines, EveryProgramTellsItsVersionWithoutAConfiguration) {
 
 TEST(CommandLines, HelpNeedsNothingElse) {
   for (const std::string& name : kDocumented) {
-    const Outcome outcome = program(name, {"--help"});
+    const Outcome outcome = outcome_of_program(name, {"--help"});
     EXPECT_EQ(outcome.code, 0) << name;
     EXPECT_THAT(outcome.output, HasSubstr("--version")) << name;
   }
@@ -75,7 +63,7 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
 // What a program takes says all that its commands take.
 std::set<std::string> options_of(const std::string& name, const std::string& pattern) {
   std::set<std::string> found;
-  std::istringstream lines(program(name, {"--describe-options"}).output);
+  std::istringstream lines(outcome_of_program(name, {"--describe-options"}).output);
   for (std::string line; std::getline(lines, line);) {
     const std::regex option("^option\t[^\t]*\t([^\t]*)");
     std::smatch match;
@@ -96,25 +84,27 @@ TEST(CommandLines, ManualPagesHaveTheOptionsOfTheProgramsAndNoOthers) {
               options_of(name, R"(--([a-z][-a-z]*))"))
         << name;
     EXPECT_EQ(matches(page, R"(Fl ([a-z])\b)"), options_of(name, R"((?:^|,)-([a-z])\b)")) << name;
-    const std::string help = program(name, {"--help"}).output;
+    const std::string help = outcome_of_program(name, {"--help"}).output;
     EXPECT_EQ(matches(help, R"([\s,]--([a-z][-a-z]*))").count("version"), 1U) << name;
   }
 }
 
 TEST(CommandLines, ManualPagesAreCorrectMdoc) {
-  if (run({"sh", "-c", "command -v mandoc"}).code != 0) GTEST_SKIP() << "mandoc is not installed";
+  if (!outcome_of({"sh", "-c", "command -v mandoc"}).ok()) {
+    GTEST_SKIP() << "mandoc is not installed";
+  }
   for (const std::string& name : kDocumented) {
     const bool is_user_command =
         std::filesystem::exists(program_directory() / "../man" / (name + ".1"));
     const auto page = program_directory() / "../man" / (name + (is_user_command ? ".1" : ".8"));
-    const Outcome outcome = run({"mandoc", "-T", "lint", "-W", "warning", page.string()});
+    const Outcome outcome = outcome_of({"mandoc", "-T", "lint", "-W", "warning", page.string()});
     EXPECT_EQ(outcome.output, "") << name;
   }
 }
 
 TEST(CommandLines, AWrongOptionIsNamedAndNotWhatIsMissingBesideIt) {
   for (const std::string& name : kPrograms) {
-    const Outcome outcome = program(name, {"--confg=x"});
+    const Outcome outcome = outcome_of_program(name, {"--confg=x"});
     EXPECT_EQ(outcome.code, 2) << name;
     EXPECT_THAT(outcome.errors, HasSubstr("--confg")) << name;
     EXPECT_THAT(outcome.errors, Not(HasSubstr("required"))) << name;
@@ -123,7 +113,7 @@ TEST(CommandLines, AWrongOptionIsNamedAndNotWhatIsMissingBesideIt) {
 
 TEST(CommandLines, WhatIsMissingIsNamed) {
   for (const std::string& name : kPrograms) {
-    const Outcome outcome = program(name, {});
+    const Outcome outcome = outcome_of_program(name, {});
     EXPECT_EQ(outcome.code, 2) << name;
     EXPECT_THAT(outcome.errors,
                 HasSubstr(name == "vpfs-decode" ? "FILE is required" : "--config is required"));
@@ -139,7 +129,7 @@ TEST(CommandLines, EachReasonWhyAConfigurationCannotBeReadIsToldApart) {
              {empty, empty + ": is empty\n"},
              {folder + "/none", folder + "/none: cannot be read: No such file or directory\n"},
              {folder, folder + ": is a directory, not a file\n"}}) {
-      const Outcome outcome = program(name, {"--config", file, "--check-config"});
+      const Outcome outcome = outcome_of_program(name, {"--config", file, "--check-config"});
       EXPECT_EQ(outcome.code, 2) << name;
       EXPECT_EQ(outcome.errors, message) << name;
     }
@@ -148,14 +138,15 @@ TEST(CommandLines, EachReasonWhyAConfigurationCannotBeReadIsToldApart) {
 
 TEST(CommandLines, ACheckSaysOkAndWhatTheFileWillDo) {
   const std::string conf = source("conf/");
-  const Outcome proxy = program("vpfs-proxy", {"--config", conf + "sfq.yaml", "--check-config"});
+  const Outcome proxy =
+      outcome_of_program("vpfs-proxy", {"--config", conf + "sfq.yaml", "--check-config"});
   EXPECT_EQ(proxy.code, 0) << proxy.errors;
   EXPECT_EQ(proxy.errors, "");
   EXPECT_THAT(proxy.output, StartsWith(conf + "sfq.yaml: ok\n  listens at 127.0.0.1:4334 for the"));
   EXPECT_THAT(proxy.output, HasSubstr("simulation  weight 4\n"));
   EXPECT_THAT(proxy.output, HasSubstr("hint jobid=backup      -> backup\n"));
 
-  const Outcome server = program(
+  const Outcome server = outcome_of_program(
       "vpfs-server", {"--config", conf + "server.yaml", "--check-config", "--server", "s1"});
   EXPECT_EQ(server.code, 0) << server.errors;
   EXPECT_THAT(server.output,
@@ -163,8 +154,8 @@ TEST(CommandLines, ACheckSaysOkAndWhatTheFileWillDo) {
   EXPECT_THAT(server.output, HasSubstr("s1 listens at 127.0.0.1:3335, announces "
                                        "tcp-px://127.0.0.1:4335   <- this server\n"));
 
-  const Outcome load =
-      program("vpfs-load", {"--config", conf + "load.yaml", "--check-config", "--duration", "3 s"});
+  const Outcome load = outcome_of_program(
+      "vpfs-load", {"--config", conf + "load.yaml", "--check-config", "--duration", "3 s"});
   EXPECT_EQ(load.code, 0) << load.errors;
   EXPECT_THAT(load.output, StartsWith(conf + "load.yaml: ok\n  runs on tcp://127.0.0.1:3334/vpfs"));
   EXPECT_THAT(load.output, HasSubstr("measures 3 s after a warm-up of 1 s"));
@@ -178,7 +169,7 @@ TEST(CommandLines, ACheckTellsWhatIsHardlyMeantAndExitsWithZero) {
       "p.yaml",
       "proxy: {listen: '127.0.0.1:1', upstream: '127.0.0.1:2'}\n"
       "rules:\n  - {virtual_pfs: default}\n  - {match: {op: read}, virtual_pfs: default}\n");
-  const Outcome outcome = program("vpfs-proxy", {"--config", file, "--check-config"});
+  const Outcome outcome = outcome_of_program("vpfs-proxy", {"--config", file, "--check-config"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.errors, "warning: " + file +
                                 ":4: rules[1]: never applies: rules[0] on line 3 (to default) "
@@ -189,15 +180,15 @@ TEST(CommandLines, ACheckTellsWhatIsHardlyMeantAndExitsWithZero) {
 TEST(CommandLines, AListOfNoServersOrApplicationsIsAMistake) {
   const TemporaryDirectory directory;
   const std::string servers = directory.write("s.yaml", "file_system: {id: 1}\nservers: []\n");
-  EXPECT_EQ(program("vpfs-server", {"--config", servers, "--check-config"}).errors,
+  EXPECT_EQ(outcome_of_program("vpfs-server", {"--config", servers, "--check-config"}).errors,
             servers + ":2: servers: must name at least one\n");
   const std::string addresses =
       directory.write("a.yaml", "file_system: {id: 1}\nservers: [{alias: s0, addresses: []}]\n");
-  EXPECT_EQ(program("vpfs-server", {"--config", addresses, "--check-config"}).errors,
+  EXPECT_EQ(outcome_of_program("vpfs-server", {"--config", addresses, "--check-config"}).errors,
             addresses + ":2: servers[0].addresses: is empty: give it a value, or leave it out\n");
   const std::string load =
       directory.write("l.yaml", "file_system: tcp://127.0.0.1:1/v\napplications: []\n");
-  EXPECT_EQ(program("vpfs-load", {"--config", load, "--check-config"}).errors,
+  EXPECT_EQ(outcome_of_program("vpfs-load", {"--config", load, "--check-config"}).errors,
             load + ":2: applications: must name at least one\n");
 }
 
@@ -221,7 +212,7 @@ TEST(CommandLines, HelpOfAScriptInstallsAndBuildsNothing) {
   for (const char* script : {"bench", "bootstrap", "build_release", "demo", "insert-beegfs",
                              "insert-orangefs", "test"}) {
     const std::string file = (directory.path() / "script" / script).string();
-    const Outcome outcome = run({file, "--help"}, {{"PATH", path}});
+    const Outcome outcome = outcome_of({file, "--help"}, {{"PATH", path}});
     EXPECT_EQ(outcome.code, 0) << script << ": " << outcome.errors;
     EXPECT_THAT(outcome.output, StartsWith("usage: script/" + std::string(script)));
     EXPECT_EQ(outcome.errors, "") << script;
@@ -229,7 +220,7 @@ TEST(CommandLines, HelpOfAScriptInstallsAndBuildsNothing) {
   }
   for (const char* script : {"bootstrap", "build_release"}) {
     const std::string file = (directory.path() / "script" / script).string();
-    const Outcome outcome = run({file, "--hlep"}, {{"PATH", path}});
+    const Outcome outcome = outcome_of({file, "--hlep"}, {{"PATH", path}});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_THAT(outcome.errors, HasSubstr("unknown argument: --hlep"));
   }

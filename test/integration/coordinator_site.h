@@ -95,6 +95,13 @@ class CoordinatorProcess {
   std::optional<Process> process_;
 };
 
+// A load of the jobs "a" and "b".
+inline constexpr const char* kBothJobs =
+    "  - {name: a, size: 64 KiB, outstanding: 4, read_percent: 50, pattern: random,"
+    " file_size: 4 MiB}\n"
+    "  - {name: b, size: 64 KiB, outstanding: 4, read_percent: 50, pattern: random,"
+    " file_size: 4 MiB}\n";
+
 // Embedded data servers, a proxy in front of each, and the configuration of a coordinator that
 // dials them. Jobs "a" and "b" have virtual PFSes of weight 1.
 class CoordinatorSite {

@@ -22,11 +22,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr const char* kTwoMixed =
-    "  - {name: a, size: 64 KiB, outstanding: 4, read_percent: 50, pattern: random,"
-    " file_size: 4 MiB}\n"
-    "  - {name: b, size: 64 KiB, outstanding: 4, read_percent: 50, pattern: random,"
-    " file_size: 4 MiB}\n";
 constexpr const char* kQuick = "period: 20 ms\ndeadline: 10 ms\nlease: 400 ms\ntransit: 100 ms\n";
 
 void write(const std::string& file, const std::string& bytes) {
@@ -50,7 +45,7 @@ TEST_F(CoordinatorTest, ItsDeathStopsNoIoAndItsNextLifeLeadsWithAHigherTerm) {
   CoordinatorProcess coordinator = site_.coordinator("site", kQuick);
   coordinator.start();
   EXPECT_EQ(coordinator.term(), 1U);
-  LoadRun load(site_.load(kTwoMixed));
+  LoadRun load(site_.load(kBothJobs));
   ASSERT_TRUE(load.wait_until_begun()) << load.text();
   for (std::uint64_t term = 1; term <= 3; ++term) {
     ASSERT_TRUE(site_.all_are_led(term));
@@ -71,7 +66,7 @@ TEST_F(CoordinatorTest, ItsDeathStopsNoIoAndItsNextLifeLeadsWithAHigherTerm) {
 TEST_F(CoordinatorTest, ItsLateMessagesAreHarmlessAfterItStoodStill) {
   CoordinatorProcess coordinator = site_.coordinator("site", kQuick);
   coordinator.start();
-  LoadRun load(site_.load(kTwoMixed));
+  LoadRun load(site_.load(kBothJobs));
   ASSERT_TRUE(load.wait_until_begun()) << load.text();
   ASSERT_TRUE(site_.all_are_led(1));
   coordinator.signal(SIGSTOP);

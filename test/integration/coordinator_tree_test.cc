@@ -36,11 +36,6 @@ constexpr const char* kRootTimes =
 constexpr const char* kAggregatorTimes =
     "period: 100 ms\ndeadline: 40 ms\nlease: 2500 ms\ntransit: 200 ms\nsilent_cycles: 600\n";
 constexpr auto kLongWait = 60s;
-constexpr const char* kApplications =
-    "  - {name: a, size: 64 KiB, outstanding: 4, read_percent: 50, pattern: random,"
-    " file_size: 4 MiB}\n"
-    "  - {name: b, size: 64 KiB, outstanding: 4, read_percent: 50, pattern: random,"
-    " file_size: 4 MiB}\n";
 
 // The parameter: the policy of all three.
 class CoordinatorTree : public TestWithParam<const char*> {
@@ -56,7 +51,7 @@ class CoordinatorTree : public TestWithParam<const char*> {
   void SetUp() override {
     root_.start();
     for (CoordinatorProcess& each : aggregators_) each.start();
-    load_.emplace(site_.load(kApplications));
+    load_.emplace(site_.load(kBothJobs));
     ASSERT_TRUE(load_->wait_until_begun()) << load_->text();
     ASSERT_TRUE(is_led(kAll, 1));
     expect_whole();

@@ -20,13 +20,14 @@
 #include "test/support/load_run.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
+#include "test/support/replaced.h"
 
 namespace vpfs::test {
 namespace {
 
 constexpr double kScale = 16;
 // The examples assume a little more than 400 MiB/s and requests of 1 MiB; here divided by kScale.
-constexpr double kDevice = 28;  // MiB/s
+constexpr double kScaledDevice = 28;  // MiB/s
 constexpr const char* kRequest = "64 KiB";
 
 // On a busy machine an application may get only this part of its rate: while nobody is served,
@@ -42,14 +43,6 @@ void expect_limited(double measured, double rate, double burst) {
   const double depth = 8 / kScale;
   EXPECT_LE(measured, kMostPart * rate + (burst + depth + 1 / kScale) / kSeconds);
   EXPECT_GE(measured, kLeastPart * rate);
-}
-
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
-  return text;
 }
 
 std::string scaled_down(const std::string& text) {
@@ -78,7 +71,7 @@ std::string example(const std::string& name) {
   return std::regex_replace(text, std::regex("\n  upstream: [^\n]*"), "\n  upstream: {upstream}");
 }
 
-// A data server of kDevice behind a proxy that runs an example's configuration.
+// A data server of kScaledDevice behind a proxy that runs an example's configuration.
 class ExampleConfigurations : public ::testing::Test {
  protected:
   void run(const std::string& name, const std::string& applications) {
@@ -89,7 +82,7 @@ class ExampleConfigurations : public ::testing::Test {
                     "servers: [{{alias: s0, addresses: ['tcp://{}', 'tcp-px://127.0.0.1:{}']}}]\n"
                     "storage: {{engine: memory}}\n"
                     "device: {{bandwidth: {} MiB/s}}\n",
-                    server_port_.address(), proxy_->port(), kDevice));
+                    server_port_.address(), proxy_->port(), kScaledDevice));
     Process server({program("vpfs-server"), "--config", config, "--server", "s0"});
     ASSERT_TRUE(server.wait_for_line("ready on")) << server.errors();
     measure(fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_->port()), applications);
@@ -97,7 +90,7 @@ class ExampleConfigurations : public ::testing::Test {
   }
   // The same in front of a BeeGFS storage server, with the configuration `text`.
   void run_beegfs(const std::string& text, const std::string& applications) {
-    const DeviceSettings device = {.bandwidth = {static_cast<std::uint64_t>(kDevice) << 20},
+    const DeviceSettings device = {.bandwidth = {static_cast<std::uint64_t>(kScaledDevice) << 20},
                                    .per_request = {},
                                    .parallelism = 1};
     BeegfsStorage storage({.targets = {101, 102}, .device = device});
@@ -123,12 +116,12 @@ class ExampleConfigurations : public ::testing::Test {
   // Whether the named virtual PFSes competed: the device was busy, and each had requests waiting
   // all the time. If not, this machine is too slow to check what the example promises.
   [[nodiscard]] bool fought_for_the_device(const std::vector<std::string>& names) const {
-    return load_->total_mib_per_second() >= 0.9 * kDevice &&
+    return load_->total_mib_per_second() >= 0.9 * kScaledDevice &&
            std::ranges::none_of(names, [this](const auto& name) { return idle_.contains(name); });
   }
   [[nodiscard]] std::string too_slow() const {
     return fmt::format("this machine does {:.1f} of the device's {} MiB/s; not always busy: {}",
-                       load_->total_mib_per_second(), kDevice, fmt::join(idle_, " "));
+                       load_->total_mib_per_second(), kScaledDevice, fmt::join(idle_, " "));
   }
   // During the measurement, records which virtual PFSes have nothing waiting.
   void watch_queues() {
@@ -247,7 +240,7 @@ TEST_F(ExampleConfigurations, ClassesServeInteractiveWorkFirstAndStarveNobody) {
   // One request per second, and one more at each end of the measurement.
   EXPECT_LE(load_->requests_per_second("simulation"), 1.0 + 2.0 / kSeconds);
   EXPECT_GT(load_->requests_per_second("simulation"), 0);
-  EXPECT_GE(rate("analysis"), 0.9 * kDevice);
+  EXPECT_GE(rate("analysis"), 0.9 * kScaledDevice);
 }
 
 TEST_F(ExampleConfigurations, BeegfsSharesByDirectoryAndUserOnATarget) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "test/integration/live_proxy.h"
+#include "test/support/outcome.h"
 #include "test/support/places.h"
 
 namespace vpfs::test {
@@ -129,20 +130,19 @@ TEST(LiveSite, WhoShowsWhatAClientHasShownAndListsThoseInDefault) {
 }
 
 // vpfsctl as another user.
-Outcome as_user(const std::string& uid, const LiveProxy& live, std::vector<std::string> arguments) {
+Outcome vpfsctl_as(const std::string& uid, const LiveProxy& live,
+                   std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"setpriv", "--reuid", uid, "--regid", uid, "--clear-groups",
                                        program("vpfsctl")});
   arguments.insert(arguments.end(), {"--proxy", live.socket()});
-  Process process(arguments);
-  const auto exit = process.wait();
-  return {.code = exit ? exit->code : -1, .output = process.output(), .errors = process.errors()};
+  return outcome_of(std::move(arguments));
 }
 
 TEST(LiveSite, AUserSeesHisOwnJobsAndChangesNothing) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
   LiveProxy live(16, "mode: 0666");
   std::filesystem::permissions(live.directory().path(), std::filesystem::perms::all);
-  if (as_user("4242", live, {"--version"}).code != 0) {
+  if (vpfsctl_as("4242", live, {"--version"}).code != 0) {
     GTEST_SKIP() << "another user cannot run vpfsctl here";
   }
   live.run({"job", "start", "his", "--nodes", "1", "--uid", "4242", "--clients", "127.0.0.1"});
@@ -152,7 +152,7 @@ TEST(LiveSite, AUserSeesHisOwnJobsAndChangesNothing) {
   live.serve(link, "hers");
   const auto data = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "--json");
-    const Outcome outcome = as_user("4242", live, arguments);
+    const Outcome outcome = vpfsctl_as("4242", live, arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.output << outcome.errors;
     return Json::parse(outcome.output)["proxies"][0]["data"];
   };
@@ -172,7 +172,7 @@ TEST(LiveSite, AUserSeesHisOwnJobsAndChangesNothing) {
                                              {"reload"},
                                              {"job", "stop", "his"},
                                              {"rule", "list"}}) {
-    EXPECT_EQ(as_user("4242", live, change).code, 1) << change.front();
+    EXPECT_EQ(vpfsctl_as("4242", live, change).code, 1) << change.front();
   }
   EXPECT_EQ(live.data({"job", "list"})["jobs"].size(), 2U);
 }

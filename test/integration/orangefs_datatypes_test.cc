@@ -21,12 +21,12 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-struct Setting {
+struct FlowSetting {
   std::string distribution;
   std::size_t flow_buffer_size = 0;
 };
 
-class OrangefsDatatypes : public testing::TestWithParam<Setting> {
+class OrangefsDatatypes : public testing::TestWithParam<FlowSetting> {
  protected:
   void SetUp() override {
     const auto program = OrangefsServers::find();
@@ -111,8 +111,8 @@ TEST_P(OrangefsDatatypes, ThroughAProxyAreTheSameAndKeepNoSlot) {
 
 INSTANTIATE_TEST_SUITE_P(
     Settings, OrangefsDatatypes,
-    testing::Values(Setting{"simple_stripe", 262'144}, Setting{"simple_stripe", 65'536},
-                    Setting{"twod_stripe", 262'144}, Setting{"twod_stripe", 1'048'576}),
+    testing::Values(FlowSetting{"simple_stripe", 262'144}, FlowSetting{"simple_stripe", 65'536},
+                    FlowSetting{"twod_stripe", 262'144}, FlowSetting{"twod_stripe", 1'048'576}),
     [](const auto& info) {
       return info.param.distribution + "_" + std::to_string(info.param.flow_buffer_size);
     });

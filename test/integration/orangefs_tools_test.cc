@@ -24,12 +24,12 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-struct Setting {
+struct StorageSetting {
   const char* engine;
   int servers;
 };
 
-class OrangefsTools : public testing::TestWithParam<Setting> {
+class OrangefsTools : public testing::TestWithParam<StorageSetting> {
  protected:
   void SetUp() override {
     const auto tools = OrangefsServers::find_tools();
@@ -169,8 +169,8 @@ TEST_P(OrangefsTools, WhatWasCopiedInSurvivesKill) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, OrangefsTools,
-                         testing::Values(Setting{"memory", 1}, Setting{"memory", 2},
-                                         Setting{"directory", 2}),
+                         testing::Values(StorageSetting{"memory", 1}, StorageSetting{"memory", 2},
+                                         StorageSetting{"directory", 2}),
                          [](const auto& info) {
                            return std::string(info.param.engine) +
                                   std::to_string(info.param.servers);

@@ -15,7 +15,7 @@
 namespace vpfs::test {
 namespace {
 
-constexpr const char* kTwoMixed =
+constexpr const char* kLargeAndSmall =
     "  - {name: a, size: 64 KiB, outstanding: 8, read_percent: 50, pattern: random,"
     " file_size: 8 MiB}\n"
     "  - {name: b, size: 4 KiB, outstanding: 8, read_percent: 50, pattern: random,"
@@ -76,7 +76,7 @@ class ProxiedCluster : public ::testing::Test {
 
 TEST_F(ProxiedCluster, KilledProxyCostsNoByte) {
   start_server("engine: memory");
-  LoadRun load(load_settings(kTwoMixed));
+  LoadRun load(load_settings(kLargeAndSmall));
   ASSERT_TRUE(load.wait_until_begun()) << load.text();
   for (int round = 0; round < 3; ++round) {
     proxy_.kill();
@@ -91,7 +91,7 @@ TEST_F(ProxiedCluster, KilledServerCostsNoByte) {
   const std::string storage =
       fmt::format("engine: directory, path: {}", (directory_.path() / "store").string());
   start_server(storage);
-  LoadRun load(load_settings(kTwoMixed));
+  LoadRun load(load_settings(kLargeAndSmall));
   ASSERT_TRUE(load.wait_until_begun()) << load.text();
   for (int round = 0; round < 3; ++round) {
     (void)server_->kill();
@@ -105,7 +105,7 @@ TEST_F(ProxiedCluster, KilledServerCostsNoByte) {
 
 TEST_F(ProxiedCluster, SlowServerIsOnlySlow) {
   start_server("engine: memory", "device: {bandwidth: 20 MiB/s, per_request: 1 ms}\n");
-  LoadRun load(load_settings(kTwoMixed, "1 s"));
+  LoadRun load(load_settings(kLargeAndSmall, "1 s"));
   load.expect_good_end();
   expect_nothing_left();
 }

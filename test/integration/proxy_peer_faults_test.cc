@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "test/integration/small_read.h"
 #include "test/support/io_messages.h"
 #include "test/support/proxy_process.h"
 
@@ -13,17 +14,6 @@ namespace vpfs::test {
 namespace {
 
 using orangefs::IoType;
-
-// Serves one small read through `link` and checks its data.
-void expect_works(Link& link, orangefs::Tag tag) {
-  const StampedFile file = {.file = 77, .generation = tag};
-  ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 8192})));
-  const auto request = link.server.receive();
-  ASSERT_TRUE(request);
-  ASSERT_EQ(request->bytes(), small_read_request(tag, {.size = 8192}));
-  ASSERT_TRUE(link.server.send(small_read_response(tag, file.bytes(0, 8192))));
-  EXPECT_EQ(link.client.receive().value().bytes(), small_read_response(tag, file.bytes(0, 8192)));
-}
 
 void expect_idle_after(ProxyProcess& proxy, Link& last, std::size_t files_before) {
   last.client.close();

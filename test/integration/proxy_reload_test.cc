@@ -13,7 +13,7 @@ namespace {
 
 using orangefs::Op;
 
-constexpr const char* kRules =
+constexpr const char* kRulesByHint =
     "[{match: {hint: {jobid: a}}, virtual_pfs: a}, {match: {hint: {jobid: b}}, virtual_pfs: b}]";
 
 class ProxyReload : public ::testing::Test {
@@ -25,7 +25,7 @@ class ProxyReload : public ::testing::Test {
             .policy = policy,
             .depth = depth,
             .virtual_pfs = virtual_pfs,
-            .rules = kRules};
+            .rules = kRulesByHint};
   }
   static IoSpec job(const std::string& name) { return {.size = 65536, .job = name}; }
   static void ask(Link& link, orangefs::Tag tag, const std::string& name) {

@@ -7,22 +7,13 @@
 
 #include <gtest/gtest.h>
 
+#include "test/integration/small_read.h"
 #include "test/support/io_messages.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
 
 namespace vpfs::test {
 namespace {
-
-void expect_works(Link& link, orangefs::Tag tag) {
-  const Buffer data = StampedFile{.file = 77, .generation = tag}.bytes(0, 8192);
-  ASSERT_TRUE(link.client.send(small_read_request(tag, {.size = 8192})));
-  const auto request = link.server.receive();
-  ASSERT_TRUE(request);
-  ASSERT_EQ(request->header.tag, tag);
-  ASSERT_TRUE(link.server.send(small_read_response(tag, data)));
-  EXPECT_EQ(link.client.receive().value().bytes(), small_read_response(tag, data));
-}
 
 TEST(ProxyResourceFaults, ThousandSilentConnectionsCostLittleAndLeaveNothing) {
   constexpr std::size_t kCount = 1000;

@@ -33,11 +33,10 @@ class SharesByUser : public ::testing::TestWithParam<Case> {
   // hold only then. Nothing if there was no such time.
   [[nodiscard]] std::optional<double> ratio_while_both_wait() {
     constexpr std::uint64_t kBacklog = 2;
-    using Clock = std::chrono::steady_clock;
-    const auto deadline = Clock::now() + 10s;
-    Clock::time_point begun = {};
+    const auto deadline = std::chrono::steady_clock::now() + 10s;
+    std::chrono::steady_clock::time_point begun = {};
     nlohmann::json before;
-    while (Clock::now() < deadline) {
+    while (std::chrono::steady_clock::now() < deadline) {
       const nlohmann::json now = proxy_.status()["virtual_pfs"];
       const auto got = [&](std::size_t i) {
         return now[i]["done_bytes"].get<double>() - before[i]["done_bytes"].get<double>();
@@ -46,8 +45,8 @@ class SharesByUser : public ::testing::TestWithParam<Case> {
         before = nullptr;
       } else if (before.is_null()) {
         before = now;
-        begun = Clock::now();
-      } else if (Clock::now() - begun >= 1500ms) {
+        begun = std::chrono::steady_clock::now();
+      } else if (std::chrono::steady_clock::now() - begun >= 1500ms) {
         return got(1) / got(2);
       }
       std::this_thread::sleep_for(5ms);

@@ -14,6 +14,7 @@
 
 #include "test/support/places.h"
 #include "test/support/process.h"
+#include "test/support/replaced.h"
 
 namespace vpfs::test {
 namespace {
@@ -22,14 +23,6 @@ namespace {
 constexpr double kDevices = 200;
 // Below this part of kDevices, the machine is the bottleneck, not the devices.
 constexpr double kBusy = 0.7;
-
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = text.find(what); at != std::string::npos;
-       at = text.find(what, at + with.size())) {
-    text.replace(at, what.size(), with);
-  }
-  return text;
-}
 
 std::vector<std::string> commands_of(const std::string& guide) {
   constexpr std::string_view kPrompt = "    $ ";

@@ -4,33 +4,27 @@
 
 #include <gtest/gtest.h>
 
-#include "proxy/config.h"
 #include "schedulers/anticipation_settings.h"
 #include "schedulers/registry.h"
+#include "test/proxy/config_text.h"
 
 namespace vpfs::proxy {
 namespace {
 
-Config parse(const std::string& scheduler, ConfigErrors& errors) {
-  const std::string proxy = "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n";
-  return parse_config(proxy + "scheduler: " + scheduler + "\n", errors);
-}
-
-std::string errors_of(const std::string& scheduler) {
-  ConfigErrors errors("p.yaml");
-  (void)parse(scheduler, errors);
-  return errors.to_string();
+std::string with_scheduler(const std::string& scheduler) {
+  return kMinimal + ("scheduler: " + scheduler + "\n");
 }
 
 // What `scheduler: {sfq: {anticipation: ...}, ...}` is told.
 std::string error_of_anticipation(const std::string& value, const std::string& beside = "") {
-  return errors_of("\n  sfq:\n    anticipation: " + value + "\n  " + beside);
+  return errors_of(with_scheduler("\n  sfq:\n    anticipation: " + value + "\n  " + beside));
 }
 
 TEST(AnticipationConfig, AnticipationIsOffOnOrAMappingWithItsLoss) {
   const auto settings_of = [](const std::string& value) {
     ConfigErrors errors("p.yaml");
-    const Config config = parse("{sfq: {anticipation: " + value + "}}", errors);
+    const Config config =
+        parse_config(with_scheduler("{sfq: {anticipation: " + value + "}}"), errors);
     EXPECT_EQ(errors.to_string(), "") << value;
     return config.scheduler.own.of<AnticipationSettings>();
   };
@@ -63,9 +57,10 @@ TEST(AnticipationConfig, AMistakeAboutAnticipationIsToldOnceWithItsPlace) {
             place + ".max_los: unknown key; did you mean \"max_loss\"?\n");
   EXPECT_NE(error_of_anticipation("{max_loss: [5 %]}").find(place + ".max_loss: "),
             std::string::npos);
-  EXPECT_NE(errors_of("{sfq: {max_loss: 5 %}}").find("\"anticipation.max_loss\""),
+  EXPECT_NE(errors_of(with_scheduler("{sfq: {max_loss: 5 %}}")).find("\"anticipation.max_loss\""),
             std::string::npos);
-  EXPECT_NE(errors_of("{anticipation: on}").find("\"sfq.anticipation\""), std::string::npos);
+  EXPECT_NE(errors_of(with_scheduler("{anticipation: on}")).find("\"sfq.anticipation\""),
+            std::string::npos);
 }
 
 TEST(AnticipationConfig, AnticipationIsRefusedWhereItWouldDoNothingOrHarm) {

@@ -4,14 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include "test/proxy/sweep_times.h"
+
 namespace vpfs::proxy {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr BytesPerSecond kLeast = {1'000'000};
-constexpr Duration kTick = 50ms;
-constexpr Duration kStall = 2s;
 const asio::ip::address kNode = asio::ip::make_address("10.0.0.1");
 constexpr stage::VirtualPfsId kApp{.app = AppId{1}};
 using Standing = StallBudgets::Standing;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "test/proxy/sweep_times.h"
+
 namespace vpfs::proxy {
 namespace {
 
@@ -11,7 +13,6 @@ using namespace std::chrono_literals;
 using Verdict = ClientStallWatch::Verdict;
 using Standing = StallBudgets::Standing;
 
-constexpr Duration kTick = 50ms;
 constexpr ClientStallWatch::Limits kLimits = {.least_rate = {1'000'000}, .client_stall = 2s};
 
 class ClientStallWatchTest : public ::testing::Test {

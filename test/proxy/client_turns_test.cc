@@ -4,14 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include "test/proxy/sweep_times.h"
+#include "test/support/start_time.h"
+
 namespace vpfs::proxy {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr Duration kStall = 2s;
-constexpr Duration kTick = 50ms;
-constexpr TimePoint kStart = TimePoint{} + 1h;
+using test::kStart;
 
 ClientTurns::Ticket ticket(std::uint64_t number) {
   return {.arrival = kStart + number * 1us, .worker = 0, .number = number};

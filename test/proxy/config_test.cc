@@ -8,6 +8,7 @@
 
 #include "schedulers/registry.h"
 #include "stage/template_name.h"
+#include "test/proxy/config_text.h"
 #include "test/support/places.h"
 
 namespace vpfs::proxy {
@@ -19,14 +20,6 @@ std::string read_file(const std::string& path) {
   text << file.rdbuf();
   return text.str();
 }
-
-std::string errors_of(const std::string& text) {
-  ConfigErrors errors("p.yaml");
-  (void)parse_config(text, errors);
-  return errors.to_string();
-}
-
-constexpr const char* kMinimal = "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n";
 
 TEST(ProxyConfig, TheExampleIsGood) {
   ConfigErrors errors("conf/proxy.yaml");
@@ -379,7 +372,7 @@ TEST(ProxyConfig, TemplateFieldsAreTheNamesInBraces) {
   EXPECT_TRUE(stage::template_fields("plain{").empty());
 }
 
-constexpr const char* kBeegfs =
+constexpr const char* kMinimalBeegfs =
     "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1', protocol: beegfs}\n";
 
 TEST(ProxyConfig, TheExampleForBeegfsIsGood) {
@@ -404,12 +397,13 @@ TEST(ProxyConfig, WhatAProtocolDoesNotShowIsAMistake) {
             "p.yaml:2: rules[0].match.target: the protocol orangefs does not show it\n"
             "p.yaml:2: rules[0].match.owner: the protocol orangefs does not show it\n"
             "p.yaml:2: rules[0].match.dir: the protocol orangefs does not show it\n");
-  EXPECT_EQ(errors_of(std::string(kBeegfs) + "rules: [{match: {hint: {jobid: a}, file_system: 1, "
-                                             "op: metadata}, virtual_pfs: default}]\n"),
-            "p.yaml:2: rules[0].match.hint: the protocol beegfs does not show it\n"
-            "p.yaml:2: rules[0].match.op: the protocol beegfs does not show it\n"
-            "p.yaml:2: rules[0].match.file_system: the protocol beegfs does not show it\n");
-  EXPECT_EQ(errors_of(std::string(kBeegfs) + "scheduler: {schedule: [io, metadata]}\n"),
+  EXPECT_EQ(
+      errors_of(std::string(kMinimalBeegfs) + "rules: [{match: {hint: {jobid: a}, file_system: 1, "
+                                              "op: metadata}, virtual_pfs: default}]\n"),
+      "p.yaml:2: rules[0].match.hint: the protocol beegfs does not show it\n"
+      "p.yaml:2: rules[0].match.op: the protocol beegfs does not show it\n"
+      "p.yaml:2: rules[0].match.file_system: the protocol beegfs does not show it\n");
+  EXPECT_EQ(errors_of(std::string(kMinimalBeegfs) + "scheduler: {schedule: [io, metadata]}\n"),
             "p.yaml:2: scheduler.schedule: the protocol beegfs has no metadata requests\n");
   EXPECT_EQ(errors_of(std::string(kMinimal) + "scheduler: {per_target: true}\n"),
             "p.yaml:2: scheduler.per_target: the protocol orangefs shows no targets\n");
@@ -427,14 +421,14 @@ TEST(ProxyConfig, ALimitPerClientIsANumberOrAWord) {
   const auto limit = [](const std::string& value) {
     ConfigErrors errors("p.yaml");
     const Config config = parse_config(
-        std::string(kBeegfs) + "limits: {max_held_per_client: " + value + "}\n", errors);
+        std::string(kMinimalBeegfs) + "limits: {max_held_per_client: " + value + "}\n", errors);
     EXPECT_EQ(errors.to_string(), "");
     return config.client_limits;
   };
   EXPECT_FALSE(limit("off").enabled);
   EXPECT_EQ(limit("5").most, 5U);
   EXPECT_FALSE(limit("auto").most);
-  EXPECT_NE(errors_of(std::string(kBeegfs) + "limits: {max_held_per_client: 0}\n"), "");
+  EXPECT_NE(errors_of(std::string(kMinimalBeegfs) + "limits: {max_held_per_client: 0}\n"), "");
 }
 
 }  // namespace

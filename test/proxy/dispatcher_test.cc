@@ -11,8 +11,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr TimePoint kStart{};
-
 class DispatcherTest : public ::testing::Test {
  protected:
   static stage::Config config_of(std::uint32_t depth) {
@@ -27,8 +25,7 @@ class DispatcherTest : public ::testing::Test {
   }
   void make(std::uint32_t depth, std::size_t workers = 1) {
     dispatcher_ = std::make_unique<Dispatcher>(
-        config_of(depth), workers, [this](std::size_t worker) { woken_.push_back(worker); },
-        kStart);
+        config_of(depth), workers, [this](std::size_t worker) { woken_.push_back(worker); }, now_);
   }
 
   PendingIo& io(std::uint32_t app, std::size_t worker = 0) {
@@ -56,7 +53,7 @@ class DispatcherTest : public ::testing::Test {
     return is;
   }
 
-  TimePoint now_ = kStart;
+  TimePoint now_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::vector<std::unique_ptr<PendingIo>> ios_;
   std::vector<std::size_t> woken_;
@@ -80,13 +77,13 @@ TEST_F(DispatcherTest, AbandonTakesARequestOutOfTheInbox) {
   PendingIo& queued = io(2);
   PendingIo& waiting = io(1, 1);
   ASSERT_EQ(turn({.arrived = {&outstanding, &queued, &waiting}}).size(), 1U);
-  dispatcher_->abandon(queued, kStart);
+  dispatcher_->abandon(queued, now_);
   EXPECT_EQ(dispatcher_->queued(), 1U);
-  dispatcher_->abandon(outstanding, kStart);
+  dispatcher_->abandon(outstanding, now_);
   EXPECT_EQ(dispatcher_->outstanding(), 0U);
   EXPECT_TRUE(turn({}).empty());  // lets `waiting` go, into the inbox of worker 1
   EXPECT_EQ(dispatcher_->outstanding(), 1U);
-  dispatcher_->abandon(waiting, kStart);
+  dispatcher_->abandon(waiting, now_);
   EXPECT_EQ(dispatcher_->outstanding(), 0U);
   EXPECT_TRUE(turn({}, 1).empty());
 }
@@ -96,9 +93,9 @@ TEST_F(DispatcherTest, TakeBackFailsOnceTheRequestIsReleased) {
   PendingIo& first = io(1);
   PendingIo& second = io(1);
   (void)turn({.arrived = {&first, &second}});
-  EXPECT_FALSE(dispatcher_->take_back(first, kStart));
-  EXPECT_TRUE(dispatcher_->take_back(second, kStart));
-  EXPECT_TRUE(dispatcher_->take_back(second, kStart)) << "it is held by its session alone now";
+  EXPECT_FALSE(dispatcher_->take_back(first, now_));
+  EXPECT_TRUE(dispatcher_->take_back(second, now_));
+  EXPECT_TRUE(dispatcher_->take_back(second, now_)) << "it is held by its session alone now";
   EXPECT_EQ(dispatcher_->queued(), 0U);
 }
 
@@ -118,7 +115,7 @@ TEST_F(DispatcherTest, BooksBalanceAfterEverything) {
   }
   EXPECT_EQ(dispatcher_->outstanding() + dispatcher_->queued(), 0U);
   std::vector<stage::CounterRow> rows;
-  dispatcher_->copy_counters(kStart, rows);
+  dispatcher_->copy_counters(now_, rows);
   std::uint64_t done = 0;
   for (const stage::CounterRow& row : rows) {
     EXPECT_EQ(row.counters.queued.bytes + row.counters.outstanding.bytes, 0U);
@@ -134,7 +131,7 @@ TEST_F(DispatcherTest, AReloadWakesAWorkerWhichLetsGoWhatMay) {
   ASSERT_EQ(turn({.arrived = {&first, &second}}).size(), 1U);
   stage::Config next = config_of(2);
   next.policy = "fifo";
-  dispatcher_->reconfigure(next, kStart);
+  dispatcher_->reconfigure(next, now_);
   EXPECT_EQ(woken_, (std::vector<std::size_t>{0}));
   EXPECT_EQ(turn({}), (std::vector<PendingIo*>{&second}));
 }
@@ -229,7 +226,7 @@ TEST_F(DispatcherTest, ACompleteCycleInPartsLeavesOnlyItsOwnLimits) {
   stage::Config config = config_of(4);
   config.most_virtual_pfs = 1000;
   dispatcher_ = std::make_unique<Dispatcher>(
-      config, 1, [this](std::size_t worker) { woken_.push_back(worker); }, kStart);
+      config, 1, [this](std::size_t worker) { woken_.push_back(worker); }, now_);
   std::vector<stage::Allocation> all;
   for (int i = 0; i < 700; ++i) {
     all.push_back({.id = job("job-" + std::to_string(i)), .limits = {.operations = 1}});

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proxy/config.h"
+#include "test/proxy/config_text.h"
 
 namespace vpfs::proxy {
 namespace {
@@ -14,16 +14,12 @@ using stage::RegisteredJob;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr const char* kMinimal = "proxy: {listen: '127.0.0.1:0', upstream: '127.0.0.1:1'}\n";
-
-std::string errors_of(const std::string& jobs) {
-  ConfigErrors errors("p.yaml");
-  (void)parse_config(kMinimal + jobs, errors);
-  return errors.to_string();
+std::string errors_of_jobs(const std::string& jobs) {
+  return errors_of(kMinimal + jobs);
 }
 
 std::string errors_of_entry(const std::string& entry) {
-  return errors_of("jobs: registered\nregistered_jobs:\n  - {" + entry + "}\n");
+  return errors_of_jobs("jobs: registered\nregistered_jobs:\n  - {" + entry + "}\n");
 }
 
 TEST(JobConfig, WithoutItEveryJobIdCounts) {
@@ -106,7 +102,7 @@ TEST(JobConfig, JobsMayBeRegisteredWhereEveryJobIdCounts) {
 }
 
 TEST(JobConfig, TheModeIsOneOfTwo) {
-  EXPECT_EQ(errors_of("jobs: maybe\n"),
+  EXPECT_EQ(errors_of_jobs("jobs: maybe\n"),
             "p.yaml:2: jobs: \"maybe\" is not one of: trust, registered\n");
 }
 

@@ -41,8 +41,8 @@ TEST(PumpFaults, AResetOfEitherSideIsAnError) {
 TEST(PumpFaults, AMessageWithoutSenseIsTheLastOneLookedAt) {
   PumpRig rig;
   begin(rig);
-  Bytes bytes = message(Kind::forward, 100);
-  append(bytes, Bytes(64, std::byte{0xff}));
+  ByteVector bytes = message(Kind::forward, 100);
+  append(bytes, ByteVector(64, std::byte{0xff}));
   append(bytes, message(Kind::forward, 100));
   rig.feed(bytes);
   rig.take_until_end();

@@ -17,12 +17,11 @@
 namespace vpfs::proxy {
 namespace {
 
-using Bytes = std::vector<std::byte>;
 using Outcome = PumpOutput::Outcome;
 using Spans = std::vector<std::span<const std::byte>>;
 
-Bytes bytes_of(std::size_t size, unsigned seed) {
-  Bytes bytes(size);
+std::vector<std::byte> bytes_of(std::size_t size, unsigned seed) {
+  std::vector<std::byte> bytes(size);
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(seed + i * 7);
   return bytes;
 }
@@ -37,7 +36,7 @@ class PumpOutputTest : public ::testing::Test {
 
   // Sends until the socket takes no more. expected_ has everything that was sent or kept.
   void block() {
-    const Bytes piece = bytes_of(100'000, 1);
+    const std::vector<std::byte> piece = bytes_of(100'000, 1);
     const PumpThread::Event event(thread_);
     while (forward({piece}) == Outcome::all) {
     }
@@ -83,13 +82,13 @@ class PumpOutputTest : public ::testing::Test {
   FaultyCalls calls_;
   PumpThread thread_{clock_, calls_, [] {}};
   PumpOutput output_{sink_, thread_};
-  Bytes expected_;
-  Bytes taken_;
+  std::vector<std::byte> expected_;
+  std::vector<std::byte> taken_;
 };
 
 TEST_F(PumpOutputTest, WhatTheSocketDoesNotTakeIsKeptInItsOrder) {
   block();
-  const Bytes more = bytes_of(1000, 9);
+  const std::vector<std::byte> more = bytes_of(1000, 9);
   EXPECT_EQ(forward({more, more}), Outcome::all);
   output_.inject(more);
   expect(more);
@@ -97,7 +96,7 @@ TEST_F(PumpOutputTest, WhatTheSocketDoesNotTakeIsKeptInItsOrder) {
 }
 
 TEST_F(PumpOutputTest, MorePartsThanOneCallTakesGoOutInTheirOrder) {
-  std::vector<Bytes> parts;
+  std::vector<std::vector<std::byte>> parts;
   for (unsigned i = 0; i < 200; ++i) parts.push_back(bytes_of(i % 7 == 0 ? 0 : i, i));
   EXPECT_EQ(forward(Spans(parts.begin(), parts.end())), Outcome::all);
   EXPECT_EQ(calls_.made(Call::sendmsg), 4U);
@@ -105,7 +104,8 @@ TEST_F(PumpOutputTest, MorePartsThanOneCallTakesGoOutInTheirOrder) {
 }
 
 TEST_F(PumpOutputTest, APartialSendKeepsExactlyTheRest) {
-  const std::vector<Bytes> parts = {bytes_of(5, 1), bytes_of(6, 2), bytes_of(7, 3)};
+  const std::vector<std::vector<std::byte>> parts = {bytes_of(5, 1), bytes_of(6, 2),
+                                                     bytes_of(7, 3)};
   for (std::size_t most = 1; most < 18; ++most) {
     calls_.limit(SIZE_MAX, most);
     EXPECT_EQ(forward(Spans(parts.begin(), parts.end())), Outcome::blocked);
@@ -116,10 +116,10 @@ TEST_F(PumpOutputTest, APartialSendKeepsExactlyTheRest) {
 }
 
 TEST_F(PumpOutputTest, InMidMessageInjectedOnesWaitForItsEnd) {
-  const Bytes first_half = bytes_of(100, 1);
-  const Bytes second_half = bytes_of(50, 2);
-  const Bytes next = bytes_of(30, 3);
-  const Bytes injected = bytes_of(20, 4);
+  const std::vector<std::byte> first_half = bytes_of(100, 1);
+  const std::vector<std::byte> second_half = bytes_of(50, 2);
+  const std::vector<std::byte> next = bytes_of(30, 3);
+  const std::vector<std::byte> injected = bytes_of(20, 4);
   output_.set_in_mid_message(true);
   EXPECT_EQ(forward({first_half}), Outcome::all);
   {
@@ -137,26 +137,26 @@ TEST_F(PumpOutputTest, InMidMessageInjectedOnesWaitForItsEnd) {
   output_.set_in_mid_message(false);
   EXPECT_FALSE(output_.empty());
   EXPECT_EQ(output_.forward(Spans{second_half, next}), Outcome::all);
-  for (const Bytes& each : {second_half, injected, injected, next}) expect(each);
+  for (const std::vector<std::byte>& each : {second_half, injected, injected, next}) expect(each);
   expect_all_comes_out();
   EXPECT_FALSE(output_.waiting_since());
 }
 
 TEST_F(PumpOutputTest, TheEndOfOneMessageIsNotTheEndOfTheNext) {
-  const Bytes half = bytes_of(50, 1);
-  const Bytes injected = bytes_of(20, 2);
+  const std::vector<std::byte> half = bytes_of(50, 1);
+  const std::vector<std::byte> injected = bytes_of(20, 2);
   output_.set_in_mid_message(true);
   EXPECT_EQ(forward({half}), Outcome::all);
   output_.inject(injected);
   // The rest of the first message arrives with half of the next one.
   EXPECT_EQ(output_.forward(Spans{half, half}), Outcome::all);
-  for (const Bytes& each : {half, injected, half}) expect(each);
+  for (const std::vector<std::byte>& each : {half, injected, half}) expect(each);
   expect_all_comes_out();
 }
 
 TEST_F(PumpOutputTest, BorrowedMessagesGoInOneCallWithWhatIsBehindThem) {
-  const Bytes one = bytes_of(20, 1);
-  const Bytes two = bytes_of(30, 2);
+  const std::vector<std::byte> one = bytes_of(20, 1);
+  const std::vector<std::byte> two = bytes_of(30, 2);
   output_.inject_borrowed(one);
   output_.inject_borrowed(two);
   EXPECT_EQ(output_.send_injected(true), Outcome::all);
@@ -164,14 +164,14 @@ TEST_F(PumpOutputTest, BorrowedMessagesGoInOneCallWithWhatIsBehindThem) {
   EXPECT_EQ(output_.send_behind_injected(Spans{two}, false), Outcome::all);
   EXPECT_EQ(calls_.made(Call::sendmsg), 2U);
   EXPECT_EQ(calls_.made(Call::send), 0U);
-  for (const Bytes& each : {one, two, one, two}) expect(each);
+  for (const std::vector<std::byte>& each : {one, two, one, two}) expect(each);
   expect_all_comes_out();
 }
 
 TEST_F(PumpOutputTest, BorrowedMessagesAreCopiedWhileTheSocketIsWaitedFor) {
   block();
   {
-    const Bytes gone_soon = bytes_of(40, 5);
+    const std::vector<std::byte> gone_soon = bytes_of(40, 5);
     output_.inject_borrowed(gone_soon);
     EXPECT_EQ(output_.send_injected(false), Outcome::all);
     expect(gone_soon);
@@ -180,8 +180,8 @@ TEST_F(PumpOutputTest, BorrowedMessagesAreCopiedWhileTheSocketIsWaitedFor) {
 }
 
 TEST_F(PumpOutputTest, SplicedBytesGoBeforeWhatIsInjectedBehindThem) {
-  const Bytes spliced = bytes_of(50'000, 6);
-  const Bytes injected = bytes_of(20, 7);
+  const std::vector<std::byte> spliced = bytes_of(50'000, 6);
+  const std::vector<std::byte> injected = bytes_of(20, 7);
   ASSERT_EQ(::send(in_.first.native_handle(), spliced.data(), spliced.size(), 0), 50'000);
   pollfd state = {.fd = in_.second.native_handle(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(::poll(&state, 1, 5000), 1);
@@ -229,7 +229,7 @@ TEST_F(PumpOutputTest, TellsSinceWhenTheSocketTakesNothingAndOnceWhenItDoesAgain
 }
 
 TEST_F(PumpOutputTest, AFailureIsToldWithItsError) {
-  const Bytes bytes = bytes_of(100, 1);
+  const std::vector<std::byte> bytes = bytes_of(100, 1);
   calls_.fail(Call::sendmsg, 1, EPIPE);
   EXPECT_EQ(output_.forward(Spans{bytes}), Outcome::failed);
   EXPECT_EQ(output_.error().value(), EPIPE);

@@ -26,7 +26,7 @@
 // connections.
 namespace vpfs::proxy {
 
-using Bytes = std::vector<std::byte>;
+using ByteVector = std::vector<std::byte>;
 
 // A message starts with a head of 8 bytes: what to do with it, and its length.
 inline constexpr std::size_t kHead = 8;
@@ -38,8 +38,8 @@ enum class Kind : char {
 };
 
 // A message of `size` bytes, head included. The body depends on the position.
-inline Bytes message(Kind kind, std::size_t size, unsigned seed = 0) {
-  Bytes bytes(size);
+inline ByteVector message(Kind kind, std::size_t size, unsigned seed = 0) {
+  ByteVector bytes(size);
   for (std::size_t i = 0; i < size; ++i)
     bytes[i] = static_cast<std::byte>(seed * 31 + i * 7 + i / 256);
   const auto length = static_cast<std::uint32_t>(size);
@@ -49,7 +49,7 @@ inline Bytes message(Kind kind, std::size_t size, unsigned seed = 0) {
   return bytes;
 }
 
-inline void append(Bytes& to, std::span<const std::byte> more) {
+inline void append(ByteVector& to, std::span<const std::byte> more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
@@ -57,13 +57,13 @@ inline constexpr std::size_t kLarge = std::size_t{300} * 1024;  // is spliced
 
 // A stream for the pump and what should come of it.
 struct Script {
-  Bytes in;
-  Bytes out;  // expected if each held message goes out in its place
+  ByteVector in;
+  ByteVector out;  // expected if each held message goes out in its place
   std::size_t held = 0;
   std::size_t finished = 0;
 
   void add(Kind kind, std::size_t size) {
-    const Bytes bytes = message(kind, size, static_cast<unsigned>(in.size()));
+    const ByteVector bytes = message(kind, size, static_cast<unsigned>(in.size()));
     append(in, bytes);
     if (kind != Kind::discard) append(out, bytes);
     if (kind == Kind::hold) ++held;
@@ -117,7 +117,7 @@ class ScriptedOwner final : public PumpOwner, public std::enable_shared_from_thi
   // time.
   void be_serial() { serial_ = true; }
 
-  std::deque<Bytes> held;
+  std::deque<ByteVector> held;
   std::size_t released = 0;  // of them
   std::vector<IoKey> finished_keys;
   int times_moved = 0;
@@ -269,7 +269,7 @@ class PumpRig {
   FaultyCalls calls;
   PumpThread thread{clock, calls, [this] { end_of_event(); }};
   std::shared_ptr<ScriptedOwner> owner = std::make_shared<ScriptedOwner>(thread);
-  Bytes taken;
+  ByteVector taken;
 
  private:
   std::pair<net::Socket, net::Socket> in_ = net::connected_pair(context_);
@@ -290,7 +290,7 @@ inline void begin(PumpRig& rig) {
 
 inline void expect_all(PumpRig& rig, const Script& script, std::size_t times = 1) {
   rig.take(script.out.size() * times);
-  Bytes expected;
+  ByteVector expected;
   for (std::size_t i = 0; i < times; ++i) append(expected, script.out);
   ASSERT_TRUE(rig.taken == expected) << rig.taken.size() << " of " << expected.size();
   EXPECT_EQ(rig.owner->released, script.held * times);

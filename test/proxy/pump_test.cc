@@ -152,11 +152,11 @@ INSTANTIATE_TEST_SUITE_P(CopiedAndSpliced, PumpWithASlowSink,
 class PumpWithAMessageHalfThrough : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(PumpWithAMessageHalfThrough, AnInjectedOneGoesBehindItByteForByte) {
-  const Bytes injected = message(Kind::forward, 33, 5);
-  const Bytes second = message(Kind::forward, 12, 6);
-  const Bytes next = message(Kind::forward, 21, 7);
+  const ByteVector injected = message(Kind::forward, 33, 5);
+  const ByteVector second = message(Kind::forward, 12, 6);
+  const ByteVector next = message(Kind::forward, 21, 7);
   for (const std::size_t size : {std::size_t{60}, std::size_t{5000}, kLarge}) {
-    const Bytes around = message(GetParam(), size, 3);
+    const ByteVector around = message(GetParam(), size, 3);
     std::vector<std::size_t> places = {kHead + 1, size / 2, size - 1};
     if (size < 100) {
       for (std::size_t at = kHead + 1; at < size; ++at) places.push_back(at);
@@ -176,12 +176,12 @@ TEST_P(PumpWithAMessageHalfThrough, AnInjectedOneGoesBehindItByteForByte) {
       rig.take_what_is_there();
       EXPECT_EQ(rig.taken.size(), at);
       // The rest arrives together with more messages.
-      Bytes rest(around.begin() + static_cast<std::ptrdiff_t>(at), around.end());
+      ByteVector rest(around.begin() + static_cast<std::ptrdiff_t>(at), around.end());
       append(rest, next);
       append(rest, next);
       rig.feed(rest);
-      Bytes expected = around;
-      for (const Bytes& each : {injected, second, next, next}) append(expected, each);
+      ByteVector expected = around;
+      for (const ByteVector& each : {injected, second, next, next}) append(expected, each);
       rig.take(expected.size());
       ASSERT_TRUE(rig.taken == expected) << "at " << at << " of " << size;
       EXPECT_FALSE(rig.pump.output().waiting_since());
@@ -193,9 +193,9 @@ INSTANTIATE_TEST_SUITE_P(OfEachKind, PumpWithAMessageHalfThrough,
                          ::testing::Values(Kind::forward, Kind::raw));
 
 TEST(Pump, WhileAMessageIsDroppedAnInjectedOneGoesBetweenTwoOthers) {
-  const Bytes dropped = message(Kind::discard, 600, 3);
-  const Bytes injected = message(Kind::forward, 33, 5);
-  const Bytes next = message(Kind::forward, 21, 7);
+  const ByteVector dropped = message(Kind::discard, 600, 3);
+  const ByteVector injected = message(Kind::forward, 33, 5);
+  const ByteVector next = message(Kind::forward, 21, 7);
   PumpRig rig;
   begin(rig);
   rig.feed(std::span(dropped).first(100));
@@ -204,13 +204,13 @@ TEST(Pump, WhileAMessageIsDroppedAnInjectedOneGoesBetweenTwoOthers) {
   rig.feed(std::span(dropped).subspan(100));
   rig.feed(next);
   rig.take(injected.size() + next.size());
-  Bytes expected = injected;
+  ByteVector expected = injected;
   append(expected, next);
   EXPECT_TRUE(rig.taken == expected);
 }
 
 TEST(Pump, AnInjectedMessageNeverLandsInOneThatASlowSinkHasHalf) {
-  const Bytes injected = message(Kind::forward, 33, 5);
+  const ByteVector injected = message(Kind::forward, 33, 5);
   for (const std::size_t size : {std::size_t{900}, kLarge}) {
     Script script;
     while (script.in.size() < (std::size_t{4} << 20)) script.add(Kind::forward, size);
@@ -235,14 +235,14 @@ TEST(Pump, AnInjectedMessageNeverLandsInOneThatASlowSinkHasHalf) {
 }
 
 TEST(Pump, PausedItEndsTheMessageThatIsHalfThroughAndNoMore) {
-  const Bytes first = message(Kind::forward, 5000, 1);
-  const Bytes next = message(Kind::forward, 50, 2);
+  const ByteVector first = message(Kind::forward, 5000, 1);
+  const ByteVector next = message(Kind::forward, 50, 2);
   PumpRig rig;
   begin(rig);
   rig.feed(std::span(first).first(1000));
   rig.take(1000);
   rig.in_event([&] { rig.pump.pause(); });
-  Bytes rest(first.begin() + 1000, first.end());
+  ByteVector rest(first.begin() + 1000, first.end());
   append(rest, next);
   rig.feed(rest);
   rig.take(first.size());
@@ -256,7 +256,7 @@ TEST(Pump, PausedItEndsTheMessageThatIsHalfThroughAndNoMore) {
 
 TEST(Pump, TheEndOfTheSourceIsToldBehindItsLastByte) {
   for (const std::size_t size : {std::size_t{1000}, kLarge}) {
-    const Bytes bytes = message(Kind::forward, size);
+    const ByteVector bytes = message(Kind::forward, size);
     for (const std::size_t come : {size, size - 1, kHead, std::size_t{3}, std::size_t{0}}) {
       PumpRig rig;
       begin(rig);
@@ -267,8 +267,9 @@ TEST(Pump, TheEndOfTheSourceIsToldBehindItsLastByte) {
       EXPECT_FALSE(rig.owner->error);
       EXPECT_EQ(rig.pump.in_mid_message(), come != size && come >= kHead);
       // An incomplete head goes nowhere.
-      EXPECT_TRUE(rig.taken == Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(
-                                                                        come < kHead ? 0 : come)));
+      EXPECT_TRUE(rig.taken ==
+                  ByteVector(bytes.begin(),
+                             bytes.begin() + static_cast<std::ptrdiff_t>(come < kHead ? 0 : come)));
       EXPECT_EQ(rig.owner->finished_keys.size(), come == size ? 1U : 0U);
     }
   }
@@ -289,9 +290,9 @@ TEST(Pump, TheEndBehindAHeldMessageShowsWhileThatIsHeld) {
 }
 
 TEST(Pump, BytesBehindAHeldMessageWaitAndTheirEndComesBehindThem) {
-  const Bytes held = message(Kind::hold, 50, 1);
-  const Bytes behind = message(Kind::forward, kLarge, 2);
-  Bytes all = held;
+  const ByteVector held = message(Kind::hold, 50, 1);
+  const ByteVector behind = message(Kind::forward, kLarge, 2);
+  ByteVector all = held;
   append(all, behind);
   PumpRig rig;
   rig.owner->be_serial();
@@ -312,7 +313,7 @@ TEST(Pump, BytesBehindAHeldMessageWaitAndTheirEndComesBehindThem) {
 
 TEST(Pump, TheClockIsReadOnceForEachEvent) {
   const Script script = small_script();
-  Bytes many;
+  ByteVector many;
   for (int i = 0; i < 50; ++i) append(many, script.in);
   PumpRig rig;
   begin(rig);

@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "test/proxy/sweep_times.h"
+#include "test/support/start_time.h"
+
 namespace vpfs::proxy {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr TimePoint kStart = TimePoint{} + 1h;
-constexpr Duration kTick = 50ms;
+using test::kStart;
 
 TEST(HangUpWatch, AsksTwiceASecondWhileTheStreamIsNotRead) {
   HangUpWatch watch;

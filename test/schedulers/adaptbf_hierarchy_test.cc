@@ -8,13 +8,12 @@
 #include <gtest/gtest.h>
 
 #include "schedulers/adaptbf.h"
+#include "test/schedulers/capacities.h"
 
 namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::uint64_t kSpeed = 400 * kMiB;
 
 Share of_nodes(std::uint64_t nodes, std::optional<std::uint8_t> rank = std::nullopt) {
   return {.rank = rank, .own = {{"nodes", nodes}}};
@@ -24,7 +23,7 @@ Share of_nodes(std::uint64_t nodes, std::optional<std::uint8_t> rank = std::null
 // in the order of their numbers, `gap` apart, and the server was busy until then.
 std::vector<std::uint32_t> order_of(const std::vector<Share>& shares, Duration gap = 1us) {
   constexpr Duration kPeriod = 100ms;
-  AdapTbf policy({.period = kPeriod, .capacity = {.configured = kSpeed}});
+  AdapTbf policy({.period = kPeriod, .capacity = {.configured = kServerSpeed}});
   std::deque<IoRequest> requests;
   TimePoint now = TimePoint{} + 10s;
   const auto ask = [&](std::uint32_t index) {
@@ -79,7 +78,7 @@ TEST(AdapTbfHierarchy, WhoseTokensCameASliceBeforeGoesFirstWhateverTheNodes) {
 }
 
 TEST(AdapTbfHierarchy, TheHierarchyFollowsSharesThatChange) {
-  AdapTbf policy({.period = 100ms, .capacity = {.configured = kSpeed}});
+  AdapTbf policy({.period = 100ms, .capacity = {.configured = kServerSpeed}});
   TimePoint now = TimePoint{} + 10s;
   const auto first_of = [&](std::uint32_t one, std::uint32_t other) {
     std::array<IoRequest, 4> requests;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "schedulers/adaptbf.h"
+#include "test/schedulers/capacities.h"
 #include "test/support/job_simulation.h"
 
 namespace vpfs {
@@ -12,7 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kSpeed = 400 * kMiB;
 constexpr Cost kRequest = 256 * kKiB;
 
 SchedulerSettings settings(std::uint64_t capacity, bool work_conserving) {
@@ -26,7 +26,7 @@ SchedulerSettings settings(std::uint64_t capacity, bool work_conserving) {
 // and then.
 double used(bool work_conserving, std::uint64_t capacity) {
   JobSimulation simulation(settings(capacity, work_conserving),
-                           {.parallelism = 2, .cost_per_second = kSpeed}, 1);
+                           {.parallelism = 2, .cost_per_second = kServerSpeed}, 1);
   for (std::uint32_t job = 0; job < 4; ++job) simulation.set_job(job, 1);
   for (std::uint32_t job = 0; job < 3; ++job) {
     simulation.trickle(job, 130ms + job * 10ms, kRequest);
@@ -35,20 +35,20 @@ double used(bool work_conserving, std::uint64_t capacity) {
   simulation.run_for(1s);
   const Cost before = simulation.done();
   simulation.run_for(10s);
-  return static_cast<double>(simulation.done() - before) / 10 / static_cast<double>(kSpeed);
+  return static_cast<double>(simulation.done() - before) / 10 / static_cast<double>(kServerSpeed);
 }
 
 TEST(AdapTbfSpare, NothingIsLeftIdleWhileSomebodyWaits) {
-  EXPECT_LT(used(false, kSpeed), 0.97) << "strict, some of it belongs to nobody";
-  EXPECT_GT(used(true, kSpeed), 0.995);
-  EXPECT_GT(used(true, kSpeed / 2), 0.995) << "also when the capacity is set too low";
+  EXPECT_LT(used(false, kServerSpeed), 0.97) << "strict, some of it belongs to nobody";
+  EXPECT_GT(used(true, kServerSpeed), 0.995);
+  EXPECT_GT(used(true, kServerSpeed / 2), 0.995) << "also when the capacity is set too low";
   EXPECT_GT(used(true, 0), 0.995) << "also when it is measured";
 }
 
 TEST(AdapTbfSpare, SharesFollowTheNodesWhileAllPress) {
-  for (const std::uint64_t capacity : {kSpeed, kSpeed * 3 / 2, std::uint64_t{0}}) {
+  for (const std::uint64_t capacity : {kServerSpeed, kServerSpeed * 3 / 2, std::uint64_t{0}}) {
     JobSimulation simulation(settings(capacity, true),
-                             {.parallelism = 2, .cost_per_second = kSpeed}, 2);
+                             {.parallelism = 2, .cost_per_second = kServerSpeed}, 2);
     const std::uint64_t nodes[] = {1, 1, 3, 5};
     for (std::uint32_t job = 0; job < 4; ++job) {
       simulation.set_job(job, nodes[job]);
@@ -71,7 +71,7 @@ TEST(AdapTbfSpare, SharesFollowTheNodesWhileAllPress) {
 // A lender's next burst waits for the requests at the server and for due ones, not for those that
 // wait for spare capacity.
 TEST(AdapTbfSpare, WhoComesBackIsServedBeforeWhoeverTookTheSpare) {
-  const auto scheduler = make_scheduler("adaptbf", settings(kSpeed, true)).value();
+  const auto scheduler = make_scheduler("adaptbf", settings(kServerSpeed, true)).value();
   for (std::uint32_t job = 0; job < 2; ++job) {
     (void)scheduler->set_share(AppId{job}, {.own = {{"nodes", 1}}}, {});
   }

@@ -4,11 +4,12 @@
 #include <cmath>
 #include <iostream>
 #include <numeric>
-#include <random>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
+#include "test/schedulers/capacities.h"
+#include "test/schedulers/draw.h"
 #include "test/support/job_simulation.h"
 
 namespace vpfs {
@@ -16,19 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kSpeed = 400 * kMiB;
 constexpr std::string_view kNoFaults;
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-  std::uint64_t operator()(std::uint64_t least, std::uint64_t most) {
-    return least + engine_() % (most - least + 1);
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 // A capacity of zero: measured.
 SchedulerSettings settings_of(std::uint64_t capacity, Duration period = 100ms) {
@@ -39,7 +28,7 @@ SchedulerSettings settings_of(std::uint64_t capacity, Duration period = 100ms) {
   return settings;
 }
 
-sim::Device::Settings server(std::uint64_t speed = kSpeed) {
+sim::Device::Settings server(std::uint64_t speed = kServerSpeed) {
   return {.parallelism = 2, .cost_per_second = speed};
 }
 
@@ -70,9 +59,10 @@ TEST(AdapTbf, SharesFollowNodesWhileAllJobsAreBacklogged) {
   constexpr std::uint64_t kSeed = 1;
   double worst = 0;
   for (std::uint64_t seed = kSeed; seed < kSeed + 8; ++seed) {
-    Random random(seed);
+    Draw random(seed);
     // Configured exactly, too low, too high, and measured.
-    const std::uint64_t capacity = kSpeed * std::array<std::uint64_t, 4>{4, 3, 6, 0}[seed % 4] / 4;
+    const std::uint64_t capacity =
+        kServerSpeed * std::array<std::uint64_t, 4>{4, 3, 6, 0}[seed % 4] / 4;
     JobSimulation simulation(settings_of(capacity), server(), seed);
     std::vector<std::uint64_t> nodes;
     const std::uint64_t jobs = random(2, 6);
@@ -85,8 +75,8 @@ TEST(AdapTbf, SharesFollowNodesWhileAllJobsAreBacklogged) {
     simulation.run_for(2s);
     const Cost before = simulation.done();
     const double error = worst_error(simulation, nodes, 5s);
-    const auto expected =
-        static_cast<double>(std::min<std::uint64_t>(capacity == 0 ? kSpeed : capacity, kSpeed));
+    const auto expected = static_cast<double>(
+        std::min<std::uint64_t>(capacity == 0 ? kServerSpeed : capacity, kServerSpeed));
     const double least_share = static_cast<double>(std::ranges::min(nodes)) /
                                static_cast<double>(std::reduce(nodes.begin(), nodes.end()));
     const double least = 5 * expected * least_share;
@@ -118,7 +108,7 @@ double used_by_equations(std::uint64_t budget, std::uint64_t little) {
 }
 
 TEST(AdapTbf, AJobWithLittleDemandLendsAndIsPaidBack) {
-  JobSimulation simulation(settings_of(kSpeed), server(), 1);
+  JobSimulation simulation(settings_of(kServerSpeed), server(), 1);
   simulation.set_job(0, 4);
   simulation.set_job(1, 1);
   simulation.trickle(0, 10ms, 64 * kKiB);  // 10 tokens in a period of 512
@@ -128,8 +118,9 @@ TEST(AdapTbf, AJobWithLittleDemandLendsAndIsPaidBack) {
   const Cost others = simulation.done(1);
   simulation.run_for(4s);
   const double expected = used_by_equations(640, 10);
-  EXPECT_NEAR(static_cast<double>(simulation.done() - before) / (4.0 * kSpeed), expected, 0.03);
-  EXPECT_GT(simulation.done(1) - others, 2 * kSpeed * 4 / 5) << "twice what its node is";
+  EXPECT_NEAR(static_cast<double>(simulation.done() - before) / (4.0 * kServerSpeed), expected,
+              0.03);
+  EXPECT_GT(simulation.done(1) - others, 2 * kServerSpeed * 4 / 5) << "twice what its node is";
   const std::int64_t lent = simulation.report(0).integer("record").value_or(0);
   EXPECT_GT(lent, 0);
   EXPECT_EQ(simulation.report(1).integer("record").value_or(0), -lent);
@@ -150,7 +141,7 @@ TEST(AdapTbf, AJobWithLittleDemandLendsAndIsPaidBack) {
 
 // The server is nearly used up when the lender's demand is near its share.
 TEST(AdapTbf, TheTotalStaysNearTheCapacityWhenLittleIsLent) {
-  JobSimulation simulation(settings_of(kSpeed), server(), 1);
+  JobSimulation simulation(settings_of(kServerSpeed), server(), 1);
   simulation.set_job(0, 1);
   simulation.set_job(1, 1);
   simulation.trickle(0, 400us, 64 * kKiB);  // 250 tokens in a period of 320
@@ -158,13 +149,13 @@ TEST(AdapTbf, TheTotalStaysNearTheCapacityWhenLittleIsLent) {
   simulation.run_for(2s);
   const Cost before = simulation.done();
   simulation.run_for(5s);
-  EXPECT_GT(simulation.done() - before, kSpeed * 5 * 85 / 100);
-  EXPECT_LT(simulation.done() - before, kSpeed * 5 + kSpeed / 20);
+  EXPECT_GT(simulation.done() - before, kServerSpeed * 5 * 85 / 100);
+  EXPECT_LT(simulation.done() - before, kServerSpeed * 5 + kServerSpeed / 20);
   EXPECT_EQ(simulation.faults(), kNoFaults);
 }
 
 TEST(AdapTbf, AJobThatWasIdleIsServedWithoutABucketUntilThePeriodEnds) {
-  JobSimulation simulation(settings_of(kSpeed / 2), server(), 1);
+  JobSimulation simulation(settings_of(kServerSpeed / 2), server(), 1);
   simulation.set_job(0, 1);
   simulation.set_job(1, 1);
   simulation.flood(0, 100, 64 * kKiB, 64 * kKiB);
@@ -175,8 +166,9 @@ TEST(AdapTbf, AJobThatWasIdleIsServedWithoutABucketUntilThePeriodEnds) {
   const Cost first = simulation.done(0);
   simulation.run_until(TimePoint{} + 1090ms);
   // The capacity is half of the server's speed, and the job gets the idle half without tokens.
-  EXPECT_GT(simulation.done(1), kSpeed / 2 * 70 / 1000);
-  EXPECT_GT(simulation.done(0) - first, kSpeed / 2 * 70 / 1000) << "classes with tokens go first";
+  EXPECT_GT(simulation.done(1), kServerSpeed / 2 * 70 / 1000);
+  EXPECT_GT(simulation.done(0) - first, kServerSpeed / 2 * 70 / 1000)
+      << "classes with tokens go first";
   EXPECT_EQ(simulation.report(1).integer("rate_now"), 0U);
   simulation.run_until(TimePoint{} + 1100ms);
   EXPECT_GT(simulation.report(1).integer("rate_now"), 0U);
@@ -190,7 +182,7 @@ TEST(AdapTbf, WithoutABudgetEveryoneIsServed) {
   simulation.set_job(0, 1);
   simulation.flood(0, 10, 64 * kKiB, 64 * kKiB);
   simulation.run_for(99ms);
-  EXPECT_GT(simulation.done(0), kSpeed / 11);
+  EXPECT_GT(simulation.done(0), kServerSpeed / 11);
   EXPECT_EQ(simulation.capacity_source(), "nothing measured yet");
 }
 
@@ -199,7 +191,7 @@ TEST(AdapTbf, WithoutABudgetEveryoneIsServed) {
 TEST(AdapTbf, AJobWithoutTokensIsNotStuck) {
   constexpr std::uint64_t kSeed = 50;
   for (std::uint64_t seed = kSeed; seed < kSeed + 30; ++seed) {
-    Random random(seed);
+    Draw random(seed);
     const Duration period = std::array<Duration, 3>{1ms, 100ms, 2s}[seed % 3];
     SchedulerSettings settings = settings_of(0, period);
     settings.own.of<AdapTbfSettings>().token = 64 * kKiB;
@@ -281,7 +273,7 @@ TEST(AdapTbf, TheMeasuredCapacityFollowsAServerThatChangesItsSpeed) {
   for (const std::uint64_t permille : {1000U, 250U, 2000U, 500U, 1000U}) {
     simulation.set_speed(permille);
     simulation.run_for(3s);
-    const double expected = static_cast<double>(kSpeed * permille) / 1000;
+    const double expected = static_cast<double>(kServerSpeed * permille) / 1000;
     EXPECT_NEAR(static_cast<double>(simulation.capacity()) / expected, 1, 0.05) << permille;
   }
   EXPECT_EQ(simulation.faults(), kNoFaults);
@@ -291,7 +283,7 @@ TEST(AdapTbf, TheMeasuredCapacityFollowsAServerThatChangesItsSpeed) {
 // the server was too slow for last until the period ends, and a period of 1 ms has few.
 TEST(AdapTbf, APeriodMayBeAMillisecondOrSeconds) {
   for (const Duration period : {Duration(1ms), Duration(2s)}) {
-    for (const std::uint64_t capacity : {kSpeed, std::uint64_t{0}}) {
+    for (const std::uint64_t capacity : {kServerSpeed, std::uint64_t{0}}) {
       SchedulerSettings settings = settings_of(capacity, period);
       settings.own.of<AdapTbfSettings>().token = 4 * kKiB;
       JobSimulation simulation(settings, server(), 1);
@@ -305,14 +297,15 @@ TEST(AdapTbf, APeriodMayBeAMillisecondOrSeconds) {
       // A job has six requests in a millisecond, and one of them may not count.
       EXPECT_LT(worst_error(simulation, {1, 3}, time), period < 1s ? 0.06 : 0.03)
           << period.count() << " " << capacity;
-      EXPECT_NEAR(static_cast<double>(simulation.capacity()) / kSpeed, 1, 0.05) << period.count();
+      EXPECT_NEAR(static_cast<double>(simulation.capacity()) / kServerSpeed, 1, 0.05)
+          << period.count();
       EXPECT_EQ(simulation.faults(), kNoFaults);
     }
   }
 }
 
 TEST(AdapTbf, RequestsMayBeLargerThanAPeriodsTokens) {
-  SchedulerSettings settings = settings_of(kSpeed, 1ms);
+  SchedulerSettings settings = settings_of(kServerSpeed, 1ms);
   settings.own.of<AdapTbfSettings>().token = 16 * kKiB;
   JobSimulation simulation(settings, server(), 1);
   simulation.set_job(0, 1);
@@ -327,20 +320,21 @@ TEST(AdapTbf, RequestsMayBeLargerThanAPeriodsTokens) {
 TEST(AdapTbf, TheMeasuredCapacityStaysWithinItsLimits) {
   for (const bool is_low : {true, false}) {
     SchedulerSettings settings = settings_of(0);
-    settings.own.of<AdapTbfSettings>().capacity.least = is_low ? 2 * kSpeed : kSpeed / 8;
-    settings.own.of<AdapTbfSettings>().capacity.most = is_low ? 4 * kSpeed : kSpeed / 2;
+    settings.own.of<AdapTbfSettings>().capacity.least =
+        is_low ? 2 * kServerSpeed : kServerSpeed / 8;
+    settings.own.of<AdapTbfSettings>().capacity.most = is_low ? 4 * kServerSpeed : kServerSpeed / 2;
     JobSimulation simulation(settings, server(), 1);
     simulation.set_job(0, 1);
     simulation.flood(0, 200, 64 * kKiB, 64 * kKiB);
     simulation.run_for(5s);
-    EXPECT_EQ(simulation.capacity(), is_low ? 2 * kSpeed : kSpeed / 2);
+    EXPECT_EQ(simulation.capacity(), is_low ? 2 * kServerSpeed : kServerSpeed / 2);
     EXPECT_EQ(simulation.capacity_source(),
               is_low ? "measured, at the lower limit" : "measured, at the upper limit");
   }
 }
 
 TEST(AdapTbf, NodesChangeAndJobsLeaveWhileEveryoneIsBacklogged) {
-  JobSimulation simulation(settings_of(kSpeed), server(), 1);
+  JobSimulation simulation(settings_of(kServerSpeed), server(), 1);
   for (std::uint32_t job = 0; job < 3; ++job) simulation.set_job(job, 1);
   for (std::uint32_t job = 0; job < 3; ++job) simulation.flood(job, 200, 256 * kKiB, 256 * kKiB);
   simulation.run_for(2s);
@@ -364,7 +358,7 @@ TEST(AdapTbf, NodesChangeAndJobsLeaveWhileEveryoneIsBacklogged) {
 }
 
 TEST(AdapTbf, WhatARemovedJobLeftQueuedIsNotChargedToTheNextOneOfItsNumber) {
-  JobSimulation simulation(settings_of(kSpeed), server(), 1);
+  JobSimulation simulation(settings_of(kServerSpeed), server(), 1);
   simulation.set_job(0, 1);
   simulation.set_job(1, 4);
   simulation.trickle(1, 10ms, 64 * kKiB);
@@ -388,7 +382,7 @@ TEST(AdapTbf, WhatARemovedJobLeftQueuedIsNotChargedToTheNextOneOfItsNumber) {
 TEST(AdapTbf, NothingIsLostOrStuckWhateverJobsDo) {
   constexpr std::uint64_t kSeed = 3000;
   for (std::uint64_t seed = kSeed; seed < kSeed + 80; ++seed) {
-    Random random(seed);
+    Draw random(seed);
     const Duration period = std::array<Duration, 4>{1ms, 10ms, 100ms, 2s}[random(0, 3)];
     SchedulerSettings settings =
         settings_of(random(0, 1) == 0 ? 0 : random(1, 1000) * kMiB, period);
@@ -435,7 +429,7 @@ TEST(AdapTbf, NothingIsLostOrStuckWhateverJobsDo) {
 
 // The first period after idle hours is like any that follows an idle one.
 TEST(AdapTbf, TimeMayJumpByHours) {
-  for (const std::uint64_t capacity : {kSpeed, std::uint64_t{0}}) {
+  for (const std::uint64_t capacity : {kServerSpeed, std::uint64_t{0}}) {
     JobSimulation simulation(settings_of(capacity), server(), 1);
     simulation.set_job(0, 1);
     simulation.set_job(1, 3);

@@ -7,46 +7,33 @@
 
 #include <gtest/gtest.h>
 
+#include "base/wide.h"
 #include "schedulers/share.h"
+#include "test/schedulers/capacities.h"
+#include "test/schedulers/draw.h"
 
 namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
 
-__extension__ using Wide = __int128;
-
-constexpr std::uint64_t kCapacity = 1'000'000;  // a byte each microsecond
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-  std::uint64_t operator()(std::uint64_t least, std::uint64_t most) {
-    return least + engine_() % (most - least + 1);
-  }
-  std::mt19937_64& engine() { return engine_; }
-
- private:
-  std::mt19937_64 engine_;
-};
-
 TEST(Admission, OneCurveFitsWhenItsBurstIsDoneWithinItsLatency) {
-  const Admission empty(kCapacity, 0);
+  const Admission empty(kEdfCapacity, 0);
   EXPECT_TRUE(empty.fits(AppId{0}, {.burst = 1000, .rate = 1, .latency = 1ms}));
   EXPECT_FALSE(empty.fits(AppId{0}, {.burst = 1001, .rate = 1, .latency = 1ms}));
   EXPECT_FALSE(empty.fits(AppId{0}, {.burst = 1000, .rate = 1, .latency = 1ms - 1ns}));
 }
 
 TEST(Admission, WhatMayStandAtTheServerComesOffEveryLatency) {
-  const Admission empty(kCapacity, 400);
+  const Admission empty(kEdfCapacity, 400);
   EXPECT_TRUE(empty.fits(AppId{0}, {.burst = 600, .rate = 1, .latency = 1ms}));
   EXPECT_FALSE(empty.fits(AppId{0}, {.burst = 601, .rate = 1, .latency = 1ms}));
 }
 
 TEST(Admission, TheRatesTogetherStayWithinTheCapacity) {
-  Admission admission(kCapacity, 0);
-  EXPECT_TRUE(admission.fits(AppId{0}, {.burst = 0, .rate = kCapacity, .latency = 1s}));
-  EXPECT_FALSE(admission.fits(AppId{0}, {.burst = 0, .rate = kCapacity + 1, .latency = 1s}));
+  Admission admission(kEdfCapacity, 0);
+  EXPECT_TRUE(admission.fits(AppId{0}, {.burst = 0, .rate = kEdfCapacity, .latency = 1s}));
+  EXPECT_FALSE(admission.fits(AppId{0}, {.burst = 0, .rate = kEdfCapacity + 1, .latency = 1s}));
   admission.admit(AppId{0}, {.burst = 0, .rate = 600'000, .latency = 1s});
   EXPECT_TRUE(admission.fits(AppId{1}, {.burst = 0, .rate = 400'000, .latency = 1s}));
   EXPECT_FALSE(admission.fits(AppId{1}, {.burst = 0, .rate = 400'001, .latency = 1s}));
@@ -55,15 +42,15 @@ TEST(Admission, TheRatesTogetherStayWithinTheCapacity) {
 // The first curve takes 500 at 1 ms and half of the capacity from then on. 1000 more are done when
 // 500 + 1000 + 0.5 (t - 1000) <= t, which is t = 2 ms.
 TEST(Admission, ALaterDeadlineLeavesRoomForWhatComesBeforeIt) {
-  Admission admission(kCapacity, 0);
-  admission.admit(AppId{0}, {.burst = 500, .rate = kCapacity / 2, .latency = 1ms});
+  Admission admission(kEdfCapacity, 0);
+  admission.admit(AppId{0}, {.burst = 500, .rate = kEdfCapacity / 2, .latency = 1ms});
   EXPECT_TRUE(admission.fits(AppId{1}, {.burst = 1000, .rate = 0, .latency = 2ms}));
   EXPECT_FALSE(admission.fits(AppId{1}, {.burst = 1000, .rate = 0, .latency = 2ms - 1us}));
   EXPECT_EQ(admission.least_latency(AppId{1}, {.burst = 1000, .rate = 0, .latency = {}}), 2ms);
 }
 
 TEST(Admission, AnEarlierDeadlineMayNotHarmALaterOne) {
-  Admission admission(kCapacity, 0);
+  Admission admission(kEdfCapacity, 0);
   admission.admit(AppId{0}, {.burst = 1000, .rate = 0, .latency = 2ms});
   EXPECT_TRUE(admission.fits(AppId{1}, {.burst = 1000, .rate = 0, .latency = 1ms}));
   EXPECT_FALSE(admission.fits(AppId{1}, {.burst = 1000, .rate = 1000, .latency = 1ms}))
@@ -71,8 +58,8 @@ TEST(Admission, AnEarlierDeadlineMayNotHarmALaterOne) {
 }
 
 TEST(Admission, AFlowIsNotCountedBesideItself) {
-  Admission admission(kCapacity, 0);
-  const ArrivalCurve all = {.burst = 1000, .rate = kCapacity, .latency = 1ms};
+  Admission admission(kEdfCapacity, 0);
+  const ArrivalCurve all = {.burst = 1000, .rate = kEdfCapacity, .latency = 1ms};
   admission.admit(AppId{0}, all);
   EXPECT_TRUE(admission.fits(AppId{0}, all));
   EXPECT_FALSE(admission.fits(AppId{1}, {.burst = 1, .rate = 0, .latency = 1ms}));
@@ -91,14 +78,15 @@ TEST(Admission, TheCurveOfATotalBringsTheLastRequestInTime) {
 }
 
 // A server and curves that fill it: from a tenth to a little too much.
-struct Case {
+struct FilledServer {
   std::uint64_t capacity;
   Cost ahead;
   std::vector<ArrivalCurve> curves;
 };
 
-Case random_case(Random& random) {
-  Case made = {.capacity = random(1, 20) * 100'000, .ahead = random(0, 3) * 20'000, .curves = {}};
+FilledServer random_case(Draw& random) {
+  FilledServer made = {
+      .capacity = random(1, 20) * 100'000, .ahead = random(0, 3) * 20'000, .curves = {}};
   const std::uint64_t count = random(1, 8);
   const std::uint64_t percent = random(10, 120);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -116,16 +104,17 @@ Case random_case(Random& random) {
 }
 
 // The condition as it is written, at one t.
-bool holds_at(const Case& one, Duration t) {
-  Wide demand = 0;
+bool holds_at(const FilledServer& one, Duration t) {
+  SignedWide demand = 0;
   for (const ArrivalCurve& curve : one.curves) {
     if (curve.latency > t) continue;
-    demand += Wide{curve.burst} * 1'000'000'000 + Wide{curve.rate} * (t - curve.latency).count();
+    demand += SignedWide{curve.burst} * 1'000'000'000 +
+              SignedWide{curve.rate} * (t - curve.latency).count();
   }
-  return demand <= Wide{one.capacity} * t.count() - Wide{one.ahead} * 1'000'000'000;
+  return demand <= SignedWide{one.capacity} * t.count() - SignedWide{one.ahead} * 1'000'000'000;
 }
 
-bool holds_everywhere(const Case& one, Random& random) {
+bool holds_everywhere(const FilledServer& one, Draw& random) {
   std::uint64_t rates = 0;
   Duration first = Duration::max();
   for (const ArrivalCurve& curve : one.curves) {
@@ -144,10 +133,10 @@ bool holds_everywhere(const Case& one, Random& random) {
 
 TEST(Admission, FitsWhenTheConditionHoldsAtEveryTime) {
   constexpr std::uint64_t kSeed = 1;
-  Random random(kSeed);
+  Draw random(kSeed);
   int fitted = 0;
   for (int round = 0; round < 3000; ++round) {
-    const Case one = random_case(random);
+    const FilledServer one = random_case(random);
     Admission admission(one.capacity, one.ahead);
     for (std::uint32_t i = 1; i < one.curves.size(); ++i) {
       admission.admit(AppId{i}, one.curves[i]);
@@ -172,10 +161,10 @@ std::size_t admit_all(Admission& admission, const std::vector<ArrivalCurve>& cur
 
 TEST(Admission, TheOrderOfAdmissionDoesNotMatter) {
   constexpr std::uint64_t kSeed = 2;
-  Random random(kSeed);
+  Draw random(kSeed);
   int refused = 0;
   for (int round = 0; round < 1000; ++round) {
-    Case one = random_case(random);
+    FilledServer one = random_case(random);
     Admission in_order(one.capacity, one.ahead);
     const bool fits = admit_all(in_order, one.curves) == one.curves.size();
     refused += fits ? 0 : 1;
@@ -190,10 +179,10 @@ TEST(Admission, TheOrderOfAdmissionDoesNotMatter) {
 
 TEST(Admission, TheLeastLatencyFitsAndAMicrosecondLessDoesNot) {
   constexpr std::uint64_t kSeed = 3;
-  Random random(kSeed);
+  Draw random(kSeed);
   int found = 0;
   for (int round = 0; round < 1000; ++round) {
-    const Case one = random_case(random);
+    const FilledServer one = random_case(random);
     Admission admission(one.capacity, one.ahead);
     const auto app = AppId{static_cast<std::uint32_t>(admit_all(admission, one.curves))};
     ArrivalCurve asked = random_case(random).curves.front();
@@ -224,10 +213,10 @@ TEST(Admission, TheLeastLatencyFitsAndAMicrosecondLessDoesNot) {
 
 TEST(Admission, TheLeastSpanFitsAndAMillisecondLessDoesNot) {
   constexpr std::uint64_t kSeed = 4;
-  Random random(kSeed);
+  Draw random(kSeed);
   int found = 0;
   for (int round = 0; round < 1000; ++round) {
-    const Case one = random_case(random);
+    const FilledServer one = random_case(random);
     Admission admission(one.capacity, one.ahead);
     const auto app = AppId{static_cast<std::uint32_t>(admit_all(admission, one.curves))};
     const Cost total = random(1, 100) * one.capacity;

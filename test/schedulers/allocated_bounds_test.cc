@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "schedulers/registry.h"
+#include "test/schedulers/allocated.h"
 #include "test/support/flow_simulation.h"
 #include "test/support/rate_watch.h"
 
@@ -17,20 +18,6 @@ namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr AppId kFlow{0};
-
-Limits bytes(std::uint64_t rate) {
-  return {.bytes = BytesPerSecond{rate}};
-}
-
-std::vector<const PolicyKind*> policies_with_caps() {
-  std::vector<const PolicyKind*> found;
-  for (const PolicyKind* each : known_policies()) {
-    if (each->caps) found.push_back(each);
-  }
-  return found;
-}
 
 class AllocatedBounds : public ::testing::TestWithParam<const PolicyKind*> {};
 INSTANTIATE_TEST_SUITE_P(EveryPolicy, AllocatedBounds, ::testing::ValuesIn(policies_with_caps()),

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "schedulers/registry.h"
+#include "test/schedulers/allocated.h"
 #include "test/support/allocation_count.h"
 
 namespace vpfs {
@@ -16,22 +17,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr AppId kFlow{0};
 constexpr SchedulerSettings kWide = {.depth = {.requests = 100'000}};
 
-Limits bytes(std::uint64_t rate) {
-  return {.bytes = BytesPerSecond{rate}};
-}
 Limits operations(std::uint64_t rate) {
   return {.operations = rate};
-}
-
-std::vector<const PolicyKind*> policies_with_caps() {
-  std::vector<const PolicyKind*> found;
-  for (const PolicyKind* each : known_policies()) {
-    if (each->caps) found.push_back(each);
-  }
-  return found;
 }
 
 // Requests of one flow, sent by hand to schedulers on the same limits.

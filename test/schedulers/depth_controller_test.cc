@@ -17,7 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using Server = DepthSimulation::Server;
 using Shape = DepthSimulation::Shape;
-using Demand = DepthSimulation::Demand;
 
 // A server from some time on, and the smallest depth that gives 98 % of its throughput.
 struct Part {
@@ -34,7 +33,7 @@ struct Figures {
 };
 
 Figures run(const std::vector<Part>& parts, Duration length, std::uint64_t seed,
-            const Demand& demand = {}) {
+            const DepthSimulation::Demand& demand = {}) {
   DepthController controller({});
   DepthSimulation simulation(parts.front().server, demand, seed, &controller);
   Figures figures;
@@ -74,7 +73,7 @@ void print(const std::string& name, std::uint64_t seed, const Figures& figures) 
 }
 
 void expect_best(const std::string& name, const std::vector<Part>& parts, Duration length,
-                 std::uint64_t seed, const Demand& demand = {}) {
+                 std::uint64_t seed, const DepthSimulation::Demand& demand = {}) {
   SCOPED_TRACE(name + ", seed " + std::to_string(seed));
   const Figures figures = run(parts, length, seed, demand);
   print(name, seed, figures);

@@ -2,30 +2,19 @@
 // server of exactly the configured capacity misses no deadline of an admitted curve.
 #include <algorithm>
 #include <iostream>
-#include <random>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "base/units.h"
 #include "schedulers/edf.h"
+#include "test/schedulers/draw.h"
 #include "test/support/promise_simulation.h"
 
 namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-  std::uint64_t operator()(std::uint64_t least, std::uint64_t most) {
-    return least + engine_() % (most - least + 1);
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 enum class Floods : std::uint8_t {
   none,
@@ -58,9 +47,9 @@ class Bucket {
 
 // A set of curves that set_share() admits, close to the limit, and the requests of their flows and
 // others.
-class Workload {
+class PromisedWorkload {
  public:
-  Workload(std::uint64_t seed, Floods floods)
+  PromisedWorkload(std::uint64_t seed, Floods floods)
       : random_(seed),
         capacity_(random_(1, 1000) * 1'000'000 + random_(0, 999)),
         settings_(settings()),
@@ -189,7 +178,7 @@ class Workload {
     horizon_ = std::min(horizon_, together + std::max(enough, Duration(1ms)));
   }
 
-  Random random_;
+  Draw random_;
   std::uint64_t capacity_;
   SchedulerSettings settings_;
   PromiseSimulation simulation_;
@@ -208,7 +197,7 @@ double run_all(std::uint64_t first_seed, std::uint64_t seeds, Floods floods) {
   std::uint64_t requests = 0;
   std::uint64_t tightest_seed = 0;
   for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
-    Workload workload(seed, floods);
+    PromisedWorkload workload(seed, floods);
     PromiseSimulation& simulation = workload.run();
     EXPECT_LE(simulation.worst_lateness(), PromiseSimulation::kRounding) << "seed " << seed;
     EXPECT_LE(workload.worst_tardiness_inside(), PromiseSimulation::kRounding) << "seed " << seed;

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <iostream>
-#include <random>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/units.h"
+#include "test/schedulers/capacities.h"
+#include "test/schedulers/draw.h"
 #include "test/support/promise_simulation.h"
 
 namespace vpfs {
@@ -17,24 +18,12 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-constexpr std::uint64_t kCapacity = 1'000'000;  // a byte each microsecond
 constexpr Duration kRounding = PromiseSimulation::kRounding;
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-  std::uint64_t operator()(std::uint64_t least, std::uint64_t most) {
-    return least + engine_() % (most - least + 1);
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 SchedulerSettings settings_of(std::uint32_t depth, Cost largest) {
   SchedulerSettings settings;
   settings.depth.requests = depth;
-  settings.own.of<EdfSettings>().capacity = kCapacity;
+  settings.own.of<EdfSettings>().capacity = kEdfCapacity;
   settings.own.of<EdfSettings>().largest_request = largest;
   return settings;
 }
@@ -80,7 +69,7 @@ TEST(Edf, TheEarliestDeadlineGoesFirst) {
 }
 
 TEST(Edf, APromiseCountsWhatMayStandAtTheServer) {
-  PromiseSimulation by_requests(settings_of(4, 1000), kCapacity, 1);
+  PromiseSimulation by_requests(settings_of(4, 1000), kEdfCapacity, 1);
   EXPECT_TRUE(by_requests.set_share(0, curve(2000, 1000, 6ms)));
   const Result<void> refused = by_requests.set_share(0, curve(2000, 1000, 6ms - 1us));
   ASSERT_FALSE(refused);
@@ -88,14 +77,14 @@ TEST(Edf, APromiseCountsWhatMayStandAtTheServer) {
 
   SchedulerSettings settings = settings_of(4, 1000);
   settings.depth.cost = 2500;
-  PromiseSimulation by_cost(settings, kCapacity, 1);
+  PromiseSimulation by_cost(settings, kEdfCapacity, 1);
   EXPECT_EQ(named_time(by_cost.set_share(0, curve(2000, 1000, 1ms))), 4500us);
 }
 
 TEST(Edf, NothingIsPromisedWithoutACapacity) {
   SchedulerSettings settings = settings_of(4, 1000);
   settings.own.of<EdfSettings>().capacity = 0;
-  PromiseSimulation simulation(settings, kCapacity, 1);
+  PromiseSimulation simulation(settings, kEdfCapacity, 1);
   EXPECT_FALSE(simulation.set_share(0, curve(1000, 1000, 1s)));
   EXPECT_FALSE(simulation.set_share(1, finish(1000, TimePoint{} + 10s)));
   EXPECT_TRUE(simulation.set_share(2, {.latency = 1s}));
@@ -107,8 +96,8 @@ TEST(Edf, NothingIsPromisedWithoutACapacity) {
 }
 
 TEST(Edf, ARefusalSaysWhatIsWrong) {
-  PromiseSimulation simulation(settings_of(1, 1000), kCapacity, 1);
-  EXPECT_THAT(simulation.set_share(0, curve(1, kCapacity + 1, 1s)).error().message,
+  PromiseSimulation simulation(settings_of(1, 1000), kEdfCapacity, 1);
+  EXPECT_THAT(simulation.set_share(0, curve(1, kEdfCapacity + 1, 1s)).error().message,
               HasSubstr("with any latency"));
   EXPECT_THAT(simulation.set_share(0, finish(kMaxCost * 8, TimePoint{} + 1h)).error().message,
               HasSubstr("for any time"));
@@ -119,9 +108,9 @@ TEST(Edf, ARefusalSaysWhatIsWrong) {
 // Tries many sizes, since the time is printed in rounded units.
 TEST(Edf, TheEarliestTimeThatARefusalNamesIsAccepted) {
   constexpr std::uint64_t kSeed = 5;
-  Random random(kSeed);
+  Draw random(kSeed);
   for (int round = 0; round < 1000; ++round) {
-    PromiseSimulation simulation(settings_of(1, 1000), kCapacity, 1);
+    PromiseSimulation simulation(settings_of(1, 1000), kEdfCapacity, 1);
     simulation.skip_to(TimePoint{} + std::chrono::microseconds(random(0, 1'000'000'000)));
     EXPECT_TRUE(simulation.set_share(0, curve(random(1, 10'000), random(1, 500'000), 1s)));
     const Cost size = random(1, std::uint64_t{1} << random(10, 35));
@@ -138,7 +127,7 @@ TEST(Edf, TheEarliestTimeThatARefusalNamesIsAccepted) {
 }
 
 TEST(Edf, CapacityThatWasIdleIsNotChargedLater) {
-  PromiseSimulation simulation(settings_of(4, 1000), kCapacity, 1);
+  PromiseSimulation simulation(settings_of(4, 1000), kEdfCapacity, 1);
   ASSERT_TRUE(simulation.set_share(0, curve(10'000, 10'000, 50ms)));
   ASSERT_TRUE(simulation.set_share(1, curve(500'000, 400'000, 1s)));
   ASSERT_TRUE(simulation.set_share(2, {}));
@@ -165,7 +154,7 @@ TEST(Edf, CapacityThatWasIdleIsNotChargedLater) {
 // A small promise that uses a whole server moves the clock of starts by years in a second.
 TEST(Edf, PromisesHoldHoweverFarTheClockOfStartsMoves) {
   for (const std::uint64_t rate : {std::uint64_t{1}, std::uint64_t{100}, std::uint64_t{10'000}}) {
-    PromiseSimulation simulation(settings_of(4, 10'000), kCapacity, 1);
+    PromiseSimulation simulation(settings_of(4, 10'000), kEdfCapacity, 1);
     ASSERT_TRUE(simulation.set_share(0, curve(20'000, rate, 500ms)));
     ASSERT_TRUE(simulation.set_share(1, curve(50'000, 400'000, 200ms)));
     ASSERT_TRUE(simulation.set_share(2, {}));
@@ -197,10 +186,10 @@ TEST(Edf, BytesPromisedByATimeAreDoneByThen) {
   constexpr std::uint64_t kSeed = 6;
   double latest = 0;
   for (std::uint64_t seed = kSeed; seed < kSeed + 200; ++seed) {
-    Random random(seed);
+    Draw random(seed);
     const Cost largest = random(1, 50) * 1000;
     PromiseSimulation simulation(settings_of(static_cast<std::uint32_t>(random(1, 8)), largest),
-                                 kCapacity, seed);
+                                 kEdfCapacity, seed);
     simulation.skip_to(TimePoint{} + std::chrono::milliseconds(random(0, 100'000)));
     ASSERT_TRUE(simulation.set_share(0, curve(largest, random(1, 400'000), 2s)));
     ASSERT_TRUE(simulation.set_share(1, {}));
@@ -246,7 +235,7 @@ TEST(Edf, BytesPromisedByATimeAreDoneByThen) {
 }
 
 TEST(Edf, APromiseThatIsOverLeavesItsCapacityToOthers) {
-  PromiseSimulation simulation(settings_of(1, 1000), kCapacity, 1);
+  PromiseSimulation simulation(settings_of(1, 1000), kEdfCapacity, 1);
   ASSERT_TRUE(simulation.set_share(0, finish(8'000'000, TimePoint{} + 10s)));
   ASSERT_TRUE(simulation.set_share(
       2, {.burst = {1000}, .finish_bytes = {1000}, .finish_by = TimePoint{} + 10s}));
@@ -263,7 +252,7 @@ TEST(Edf, APromiseThatIsOverLeavesItsCapacityToOthers) {
 }
 
 TEST(Edf, AskingAgainForTheSameBytesChangesNothing) {
-  PromiseSimulation simulation(settings_of(1, 1000), kCapacity, 1);
+  PromiseSimulation simulation(settings_of(1, 1000), kEdfCapacity, 1);
   const Share share = finish(8'000'000, TimePoint{} + 10s);
   ASSERT_TRUE(simulation.set_share(0, share));
   simulation.skip_to(TimePoint{} + 9s);  // most of them are done
@@ -272,7 +261,7 @@ TEST(Edf, AskingAgainForTheSameBytesChangesNothing) {
 }
 
 TEST(Edf, APromiseBeginsWhenItIsGiven) {
-  PromiseSimulation simulation(settings_of(1, 1000), kCapacity, 1);
+  PromiseSimulation simulation(settings_of(1, 1000), kEdfCapacity, 1);
   ASSERT_TRUE(simulation.set_share(0, {}));
   ASSERT_TRUE(simulation.set_share(1, curve(19'000, 1000, 20ms)));
   for (int i = 0; i < 900; ++i) simulation.arrive(0, TimePoint{} + 1ms, 1000);
@@ -287,7 +276,7 @@ TEST(Edf, APromiseBeginsWhenItIsGiven) {
 }
 
 TEST(Edf, ASmallerBurstOwesNothingForALargerOne) {
-  PromiseSimulation simulation(settings_of(1, 1000), kCapacity, 1);
+  PromiseSimulation simulation(settings_of(1, 1000), kEdfCapacity, 1);
   ASSERT_TRUE(simulation.set_share(0, curve(900'000, 1000, 1s)));
   ASSERT_TRUE(simulation.set_share(1, {}));
   for (int i = 0; i < 900; ++i) simulation.arrive(0, TimePoint{}, 1000);
@@ -306,11 +295,11 @@ TEST(Edf, CurvesMayChangeComeAndGoWhileEveryoneIsBacklogged) {
   constexpr std::uint64_t kSeed = 100;
   double tightest = 0;
   for (std::uint64_t seed = kSeed; seed < kSeed + 250; ++seed) {
-    Random random(seed);
+    Draw random(seed);
     const SchedulerSettings settings = settings_of(static_cast<std::uint32_t>(random(1, 8)), 1000);
-    PromiseSimulation simulation(settings, kCapacity, seed);
+    PromiseSimulation simulation(settings, kEdfCapacity, seed);
     const Cost ahead = settings.depth.requests * Cost{1000};
-    Admission both(kCapacity, ahead);
+    Admission both(kEdfCapacity, ahead);
     const auto flows = static_cast<std::uint32_t>(random(2, 6));
     std::vector<Share> after;
     std::vector<TimePoint> when;
@@ -366,10 +355,10 @@ TEST(Edf, MissesAndTardinessAreCountedExactly) {
   std::uint64_t misses = 0;
   std::uint64_t kept = 0;
   for (std::uint64_t seed = kSeed; seed < kSeed + 150; ++seed) {
-    Random random(seed);
+    Draw random(seed);
     // The server is slower than what the promises are made of.
     PromiseSimulation simulation(settings_of(static_cast<std::uint32_t>(random(1, 8)), 1000),
-                                 random(kCapacity / 10, kCapacity), seed);
+                                 random(kEdfCapacity / 10, kEdfCapacity), seed);
     ASSERT_TRUE(simulation.set_share(0, curve(100'000, 300'000, 200ms)));
     ASSERT_TRUE(simulation.set_share(1, curve(50'000, 300'000, 400ms)));
     ASSERT_TRUE(simulation.set_share(2, {.latency = 100ms}));
@@ -412,10 +401,10 @@ TEST(Edf, AFlowWithoutATargetWaitsForNoMoreThanTheCurvesLeaveUnclaimed) {
   constexpr std::uint64_t kSeed = 2000;
   double longest = 0;
   for (std::uint64_t seed = kSeed; seed < kSeed + 150; ++seed) {
-    Random random(seed);
+    Draw random(seed);
     SchedulerSettings settings = settings_of(static_cast<std::uint32_t>(random(1, 8)), 1000);
     settings.own.of<EdfSettings>().default_latency = std::chrono::milliseconds(random(1, 50));
-    PromiseSimulation simulation(settings, kCapacity, seed);
+    PromiseSimulation simulation(settings, kEdfCapacity, seed);
     const Cost ahead = settings.depth.requests * Cost{1000};
     const std::uint64_t flows = random(1, 4);
     Cost bursts = 0;
@@ -431,8 +420,8 @@ TEST(Edf, AFlowWithoutATargetWaitsForNoMoreThanTheCurvesLeaveUnclaimed) {
     simulation.flood(0, 1, 500, 1000);
     simulation.run_until(TimePoint{} + 300ms);
     const double seconds =
-        static_cast<double>(ahead + bursts) / static_cast<double>(kCapacity - rates) +
-        static_cast<double>(ahead) / static_cast<double>(kCapacity);
+        static_cast<double>(ahead + bursts) / static_cast<double>(kEdfCapacity - rates) +
+        static_cast<double>(ahead) / static_cast<double>(kEdfCapacity);
     const Duration bound = settings.own.of<EdfSettings>().default_latency +
                            Duration(static_cast<std::int64_t>(seconds * 1e9));
     ASSERT_LE(simulation.watch(0).longest, bound) << "seed " << seed;

@@ -15,10 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kSize = kMiB;
-
 class HoldTimesTest : public ::testing::TestWithParam<std::string_view> {
  protected:
+  static constexpr std::uint64_t kSize = kMiB;
+
   void make(std::string_view policy, SchedulerSettings settings = {.depth = {.requests = 1}}) {
     settings.own.of<EdfSettings>().capacity = 1000 * kMiB;
     settings.own.of<AdapTbfSettings>().capacity.configured = 1000 * kMiB;

@@ -4,14 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include "test/schedulers/anticipating.h"
+
 namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kDepth = 16;
+constexpr std::uint32_t kFullDepth = 16;
 constexpr Cost kCost = 64;
-constexpr std::uint32_t kMaxLoss = 100;
 
 // One request after the other, and always a queue. Somebody is expected all the time.
 class Played {
@@ -20,7 +21,7 @@ class Played {
     for (int i = 0; i < requests; ++i) {
       now_ += each;
       controller_.want(now_);
-      controller_.completed(kCost, now_ - each * kDepth, kDepth - 1, true, now_);
+      controller_.completed(kCost, now_ - each * kFullDepth, kFullDepth - 1, true, now_);
     }
   }
   void stall(Duration length) { now_ += length; }
@@ -77,14 +78,14 @@ TEST(KeepController, LosesNoMoreInASecondThanTheBoundAndWhatIsNoise) {
   }
   EXPECT_GT(lost, 50);
   // The bound, what is at the server, a hundredth, and the part by which a second is counted.
-  EXPECT_LE(lost, 1000 * kMaxLoss / 1000 + 2 * kDepth + 10 + 10);
+  EXPECT_LE(lost, 1000 * kMaxLoss / 1000 + 2 * kFullDepth + 10 + 10);
 }
 
 TEST(KeepController, MeasuresNothingWhileNobodyIsExpected) {
   KeepController controller(kMaxLoss);
   for (int i = 0; i < 10'000; ++i) {
     const TimePoint now = TimePoint() + 1h + i * 1ms;
-    controller.completed(kCost, now - 16ms, kDepth - 1, true, now);
+    controller.completed(kCost, now - 16ms, kFullDepth - 1, true, now);
   }
   EXPECT_EQ(controller.reference(), 0);
   EXPECT_EQ(controller.work(), 0);

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr AnticipationSettings kOn = {.on = true};
-constexpr std::uint64_t kSpeed = 40 * kMiB;
+constexpr std::uint64_t kSpeedOfEach = 40 * kMiB;
 // Half of one server's throughput for 10 s.
 constexpr double kHalf = 5.0 * 40 * kMiB;
 
@@ -74,9 +74,12 @@ TEST(SfqAnticipationSite, EachLaneKeepsItsSlotsAndOneLimitHoldsForAll) {
   thinks.end = 60s;
   SiteWork floods = flood({0, 1});
   floods.end = 80s;
-  SiteSimulation simulation(
-      {.servers = 2, .speed = kSpeed, .anticipation = kOn, .lanes = true, .coordinator_begins = 1h},
-      {thinks, floods, limited});
+  SiteSimulation simulation({.servers = 2,
+                             .speed = kSpeedOfEach,
+                             .anticipation = kOn,
+                             .lanes = true,
+                             .coordinator_begins = 1h},
+                            {thinks, floods, limited});
   Meter meter(simulation);
   simulation.run_until(TimePoint(20s));
   auto bytes = meter.bytes(3, 2, 10s);
@@ -107,7 +110,7 @@ TEST(SfqAnticipationSite, TotalServiceIsSharedAlsoWithoutAQueue) {
     SiteWork floods = flood({1, 2});
     floods.end = 90s;
     SiteSimulation simulation({.servers = 3,
-                               .speed = kSpeed,
+                               .speed = kSpeedOfEach,
                                .anticipation = on ? kOn : AnticipationSettings{},
                                .coordinator_begins = 1s},
                               {thinks, floods});
@@ -131,7 +134,7 @@ TEST(SfqAnticipationSite, WeightsAndLimitsOfACoordinatorHoldAndNoSlotIsKeptForAL
   SiteWork floods = flood({0});
   floods.end = 120s;
   SiteSimulation simulation(
-      {.servers = 1, .speed = kSpeed, .anticipation = kOn, .coordinator_begins = 1h},
+      {.servers = 1, .speed = kSpeedOfEach, .anticipation = kOn, .coordinator_begins = 1h},
       {thinks, floods});
   Meter meter(simulation);
   const auto kept = [&] {

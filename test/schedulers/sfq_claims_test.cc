@@ -9,6 +9,7 @@
 
 #include "schedulers/anticipation.h"
 #include "schedulers/registry.h"
+#include "test/schedulers/anticipating.h"
 #include "test/support/drift_watch.h"
 #include "test/support/flow_simulation.h"
 
@@ -17,15 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::unique_ptr<Scheduler> anticipating(std::uint32_t depth, std::uint32_t max_loss = 100,
-                                        bool on = true) {
-  SchedulerSettings settings = {.depth = {.requests = depth}};
-  settings.own.set(AnticipationSettings{.on = on, .max_loss = max_loss});
-  return make_scheduler("sfq", settings).value();
-}
-
-FlowWork work(std::uint32_t weight, std::uint32_t in_flight, std::uint64_t size,
-              Duration think = {}) {
+FlowWork work_of_size(std::uint32_t weight, std::uint32_t in_flight, std::uint64_t size,
+                      Duration think = {}) {
   return {.share = {.weight = weight},
           .outstanding = in_flight,
           .least_size = size,
@@ -57,10 +51,10 @@ TEST(SfqClaims, AHeavyFlowThatComesBackWithManyRequestsKeepsNobodyOutForLong) {
   constexpr std::uint64_t kSize = 4 * kMiB;  // 20 ms
   for (const std::uint32_t max_loss : {0U, 100U}) {
     const auto scheduler = anticipating(kDepth, max_loss);
-    FlowWork heavy = work(kWeight, 64, kSize, 30ms);
+    FlowWork heavy = work_of_size(kWeight, 64, kSize, 30ms);
     heavy.serial = 60s;
     FlowSimulation simulation(*scheduler, {.cost_per_second = 200 * kMiB},
-                              {heavy, work(1, 16, kSize)}, 1);
+                              {heavy, work_of_size(1, 16, kSize)}, 1);
     TimePoint last = {};
     Duration longest = {};
     simulation.on_done = [&](const IoRequest& request, Cost) {
@@ -86,11 +80,11 @@ TEST(SfqClaims, WhoAlternatesBetweenOneRequestAndManyGetsItsWeightAndTheBoundAtM
         for (const Duration pause : std::vector<Duration>{1ms, 30ms}) {
           double total[2] = {};
           for (const bool on : {false, true}) {
-            FlowWork alternates = work(weight, 32, size, 300us);
+            FlowWork alternates = work_of_size(weight, 32, size, 300us);
             alternates.active = 400ms;
             alternates.serial = 300ms;
             alternates.pause = pause;
-            const FlowWork other = work(1, 32, size_of_other);
+            const FlowWork other = work_of_size(1, 32, size_of_other);
             const auto scheduler = anticipating(kDepth, 100, on);
             FlowSimulation simulation(*scheduler, {.cost_per_second = 400 * kMiB},
                                       {alternates, other}, 1);
@@ -135,9 +129,9 @@ TEST(SfqClaims, TheBoundHoldsForEveryPairOfSeveralFlows) {
     const std::uint64_t count = draw(2, 6);
     for (std::uint64_t i = 0; i < count; ++i) {
       FlowWork flow =
-          work(static_cast<std::uint32_t>(draw(0, 3) == 0 ? draw(40, 400) : draw(1, 40)),
-               static_cast<std::uint32_t>(draw(0, 1) == 0 ? draw(1, 6) : draw(16, 90)),
-               4 * kKiB << draw(0, 8));
+          work_of_size(static_cast<std::uint32_t>(draw(0, 3) == 0 ? draw(40, 400) : draw(1, 40)),
+                       static_cast<std::uint32_t>(draw(0, 1) == 0 ? draw(1, 6) : draw(16, 90)),
+                       4 * kKiB << draw(0, 8));
       if (draw(0, 1) == 0) flow.think = std::chrono::microseconds(draw(1, 3000));
       flow.think_spread = flow.think / 2;
       flow.short_percent = draw(0, 1) == 0 ? static_cast<std::uint32_t>(draw(1, 100)) : 0;
@@ -179,9 +173,9 @@ TEST(SfqClaims, TheBoundHoldsForEveryPairOfSeveralFlows) {
 // many requests, comes near it.
 TEST(SfqClaims, TheBoundIsNearlyReached) {
   const auto scheduler = anticipating(1, 0);
-  FlowWork returns = work(1, 64, 64 * kKiB, 2ms);
+  FlowWork returns = work_of_size(1, 64, 64 * kKiB, 2ms);
   returns.serial = 5s;
-  const FlowWork other = work(1, 32, 64 * kKiB);
+  const FlowWork other = work_of_size(1, 32, 64 * kKiB);
   DriftWatch watch({1, 1});
   FlowSimulation simulation(*scheduler, {.cost_per_second = 400 * kMiB}, {returns, other}, 1);
   simulation.on_backlog = [&](std::uint32_t flow, bool has) { watch.backlog(flow, has); };

@@ -12,6 +12,7 @@
 
 #include "schedulers/anticipation_settings.h"
 #include "schedulers/registry.h"
+#include "test/schedulers/capacities.h"
 #include "test/support/flow_simulation.h"
 
 namespace vpfs {
@@ -19,8 +20,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kDepth = 4;
-constexpr std::uint64_t kSize = 64 * kKiB;
+constexpr std::uint32_t kServerDepth = 4;
+constexpr std::uint64_t kRequestSize = 64 * kKiB;
 constexpr Duration kStep = 10ms;  // between the coordinator's messages
 
 // Servers of the same speed, each behind its own scheduler. A coordinator tells every scheduler
@@ -29,7 +30,7 @@ class Cluster {
  public:
   // uses[flow]: the servers that it has requests for all the time.
   Cluster(std::size_t servers, std::uint64_t capacity, const std::vector<std::uint32_t>& weights,
-          const std::vector<std::vector<bool>>& uses, std::uint64_t size = kSize)
+          const std::vector<std::vector<bool>>& uses, std::uint64_t size = kRequestSize)
       : flows_(weights.size()), told_(servers, std::vector<Cost>(weights.size(), 0)) {
     for (std::size_t server = 0; server < servers; ++server) {
       std::vector<FlowWork> works;
@@ -39,7 +40,7 @@ class Cluster {
                          .most_size = size,
                          .first = uses[flow][server] ? Duration::zero() : 10'000h});
       }
-      schedulers_.push_back(make_scheduler("sfq", {.depth = {.requests = kDepth}}).value());
+      schedulers_.push_back(make_scheduler("sfq", {.depth = {.requests = kServerDepth}}).value());
       simulations_.push_back(std::make_unique<FlowSimulation>(
           *schedulers_.back(), sim::Device::Settings{.cost_per_second = capacity}, works, server));
     }
@@ -107,8 +108,8 @@ TEST(SfqElsewhere, TotalsFollowTheWeightsAsFarAsTheTopologyAllows) {
     // and the one request in each step that service elsewhere cannot hold back.
     const double slack =
         static_cast<double>(shared) *
-        (2.0 * (kDepth + 1) * kSize * 3 + 2.0 * kCapacity * 1e-2 * static_cast<double>(servers) +
-         kSeconds * 100 * kSize);
+        (2.0 * (kServerDepth + 1) * kRequestSize * 3 +
+         2.0 * kCapacity * 1e-2 * static_cast<double>(servers) + kSeconds * 100 * kRequestSize);
     const double off = std::abs(static_cast<double>(cluster.total(0)) - ideal);
     worst = std::max(worst, off / slack);
     EXPECT_LE(off, slack) << "weights " << weights[0] << " and " << weights[1] << ", servers "
@@ -121,7 +122,7 @@ TEST(SfqElsewhere, OneApplicationOnTwoServersAndOneOnThreeGetEqualTotals) {
   Cluster cluster(4, 100 * kMiB, {1, 1}, {{true, true, false, false}, {false, true, true, true}});
   cluster.run(2s);
   // The second flow should get only one request in each step on the server that both use.
-  const double leak = 200 * kSize;
+  const double leak = 200 * kRequestSize;
   EXPECT_NEAR(static_cast<double>(cluster.total(0)), 400.0 * kMiB - leak, 2.0 * kMiB);
   EXPECT_NEAR(static_cast<double>(cluster.total(1)), 400.0 * kMiB + leak, 2.0 * kMiB);
 }
@@ -385,15 +386,14 @@ TEST_F(SfqElsewhereTest, ServiceThatWasDueAfterAPeriodDoesNotCancelTheDebt) {
 // and large weights, and also when the coordinator dies.
 TEST(SfqElsewhere, NoHeadWaitsForLongerThanThePeriodWhateverIsOwed) {
   constexpr Duration kPeriod = 200ms;
-  constexpr std::uint64_t kSpeed = 400 * kMiB;
   for (const std::uint32_t weight : {1U, 1000U}) {
     for (const bool coordinator_dies : {false, true}) {
       SCOPED_TRACE(weight);
-      const auto scheduler = make_scheduler("sfq", {.depth = {.requests = kDepth}}).value();
+      const auto scheduler = make_scheduler("sfq", {.depth = {.requests = kServerDepth}}).value();
       std::vector<FlowWork> works(50, {.outstanding = 4});
       works[0].share.weight = weight;
       works[0].outstanding = 1;
-      FlowSimulation simulation(*scheduler, {.cost_per_second = kSpeed}, works, 1);
+      FlowSimulation simulation(*scheduler, {.cost_per_second = kServerSpeed}, works, 1);
       const TimePoint begin = TimePoint{} + 10ms;
       Duration most = {};
       simulation.on_sent = [&](const IoRequest& request) {
@@ -407,8 +407,9 @@ TEST(SfqElsewhere, NoHeadWaitsForLongerThanThePeriodWhateverIsOwed) {
         }
         simulation.run(kPeriod);
       }
-      const Duration request = std::chrono::nanoseconds(1'000'000'000 * kSize / kSpeed);
-      EXPECT_LE(most, kPeriod + kDepth * request + 1us);
+      const Duration request =
+          std::chrono::nanoseconds(1'000'000'000 * kRequestSize / kServerSpeed);
+      EXPECT_LE(most, kPeriod + kServerDepth * request + 1us);
       EXPECT_GE(most, kPeriod - request) << "it should be held back, though";
       EXPECT_GE(simulation.count(0), 18U);
     }

@@ -1,12 +1,11 @@
 // Limits and minimums of `sfq` beside its weights, over random workloads in virtual time.
-#include <cmath>
 #include <iostream>
-#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "schedulers/registry.h"
+#include "test/schedulers/draw.h"
 #include "test/support/drift_watch.h"
 #include "test/support/flow_simulation.h"
 #include "test/support/rate_watch.h"
@@ -16,23 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : random_(seed) {}
-  std::uint64_t operator()(std::uint64_t least, std::uint64_t most) {
-    return least + random_() % (most - least + 1);
-  }
-  bool one_in(std::uint64_t many) { return (*this)(1, many) == 1; }
-  std::uint32_t weight() {
-    return static_cast<std::uint32_t>(std::pow(10.0, static_cast<double>((*this)(0, 30)) / 10));
-  }
-
- private:
-  std::mt19937_64 random_;
-};
-
-FlowWork random_work(Draw& draw) {
-  FlowWork work = {.share = {.weight = draw.weight()}};
+FlowWork random_weighted_work(Draw& draw) {
+  FlowWork work = {.share = {.weight = draw.weight(3)}};
   work.outstanding = static_cast<std::uint32_t>(draw.one_in(3) ? draw(2, 6) : draw(16, 100));
   work.least_size = 4 * kKiB << draw(0, 6);
   work.most_size = work.least_size * draw(1, 4);
@@ -44,12 +28,12 @@ FlowWork random_work(Draw& draw) {
   return work;
 }
 
-struct Server {
+struct RandomServer {
   std::uint32_t depth;
   sim::Device::Settings settings;
 };
 
-Server random_server(Draw& draw) {
+RandomServer random_server(Draw& draw) {
   const auto depth = static_cast<std::uint32_t>(std::uint64_t{1} << draw(0, 5));
   return {.depth = depth,
           .settings = {.parallelism = static_cast<std::uint32_t>(draw(1, std::min(depth, 8U))),
@@ -71,13 +55,13 @@ TEST(SfqLimits, AreNeverPassedAndWhatTheyLeaveGoesToTheOthersByWeight) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Draw draw(seed);
-    const Server server = random_server(draw);
+    const RandomServer server = random_server(draw);
     std::vector<FlowWork> flows(draw(2, 6));
     std::vector<std::uint32_t> weights;
     std::vector<RateWatch> bytes;
     std::vector<RateWatch> operations;
     for (FlowWork& work : flows) {
-      work = random_work(draw);
+      work = random_weighted_work(draw);
       weights.push_back(work.share.weight);
       Share& share = work.share;
       share.burst = {draw(1, 2 * kMiB)};
@@ -159,7 +143,7 @@ TEST(SfqMinimum, IsKeptOverEveryIntervalOfABacklogWhileTheMinimumsFit) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Draw draw(seed);
-    const Server server = random_server(draw);
+    const RandomServer server = random_server(draw);
     const std::uint64_t capacity = server.settings.cost_per_second;
     std::vector<FlowWork> flows(draw(2, 6));
     std::uint64_t left = capacity * draw(30, 99) / 100;
@@ -167,7 +151,7 @@ TEST(SfqMinimum, IsKeptOverEveryIntervalOfABacklogWhileTheMinimumsFit) {
     std::uint64_t sum = 0;
     std::vector<RateWatch> watches;
     for (FlowWork& work : flows) {
-      work = random_work(draw);
+      work = random_weighted_work(draw);
       largest = std::max(largest, work.most_size);
       if (left > kMiB && !draw.one_in(3)) {
         work.share.min = {draw(kMiB, left)};
@@ -209,11 +193,11 @@ TEST(SfqMinimum, AFlowGetsTheLargerOfItsMinimumAndItsShareAndNoMore) {
   for (std::uint64_t seed = 1; seed <= 250; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Draw draw(seed);
-    const Server server = random_server(draw);
+    const RandomServer server = random_server(draw);
     const std::uint64_t capacity = server.settings.cost_per_second;
     std::vector<FlowWork> flows(draw(2, 5));
     for (FlowWork& work : flows) {
-      work = random_work(draw);
+      work = random_weighted_work(draw);
       work.share.weight = static_cast<std::uint32_t>(draw(1, 10));
       work.outstanding = 100;
       work.first = work.pause = Duration::zero();
@@ -296,12 +280,12 @@ TEST(SfqLimits, RemovedWhileBackloggedTheyLeaveNothingBehind) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Draw draw(seed);
-    Server server = random_server(draw);
+    RandomServer server = random_server(draw);
     server.settings.per_request = 100us;
     std::vector<FlowWork> flows(draw(2, 6));
     std::vector<std::uint32_t> weights;
     for (FlowWork& work : flows) {
-      work = random_work(draw);
+      work = random_weighted_work(draw);
       weights.push_back(work.share.weight);
       if (draw.one_in(2)) work.share.rate = {draw(1, 40) * kMiB / 4};
       if (draw.one_in(3)) work.share.operations = draw(1, 200);

@@ -8,6 +8,7 @@
 
 #include "schedulers/anticipation_settings.h"
 #include "schedulers/registry.h"
+#include "test/schedulers/anticipating.h"
 #include "test/support/flow_simulation.h"
 
 namespace vpfs {
@@ -15,8 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kSpeed = 100 * kMiB;
-constexpr std::uint32_t kMaxLoss = 100;  // thousandths
+constexpr std::uint64_t kDeviceSpeed = 100 * kMiB;
 
 struct Attack {
   const char* name;
@@ -30,9 +30,7 @@ struct Attack {
 
 // The least that the server did in any second, as a part of what it can do.
 double worst_second(const Attack& attack, std::uint64_t size, std::uint64_t seed) {
-  SchedulerSettings settings = {.depth = {.requests = 16}};
-  settings.own.set(AnticipationSettings{.on = true, .max_loss = kMaxLoss});
-  const auto scheduler = make_scheduler("sfq", settings).value();
+  const auto scheduler = anticipating(16);
   std::vector<FlowWork> works = {{.outstanding = 32, .least_size = size, .most_size = size}};
   for (std::uint32_t i = 0; i < attack.ids; ++i) {
     works.push_back({.share = {.weight = attack.weight},
@@ -44,8 +42,9 @@ double worst_second(const Attack& attack, std::uint64_t size, std::uint64_t seed
                      .late_one_in = attack.late_one_in,
                      .late = attack.late});
   }
-  FlowSimulation simulation(
-      *scheduler, {.parallelism = attack.parallelism, .cost_per_second = kSpeed}, works, seed);
+  FlowSimulation simulation(*scheduler,
+                            {.parallelism = attack.parallelism, .cost_per_second = kDeviceSpeed},
+                            works, seed);
   std::vector<Cost> done_by = {0};  // after each twentieth of a second
   Cost done = 0;
   simulation.on_done = [&](const IoRequest&, Cost cost) { done += cost; };
@@ -56,7 +55,7 @@ double worst_second(const Attack& attack, std::uint64_t size, std::uint64_t seed
   Cost worst = UINT64_MAX;
   for (std::size_t i = 20; i < done_by.size(); ++i)
     worst = std::min(worst, done_by[i] - done_by[i - 20]);
-  return static_cast<double>(worst) / kSpeed;
+  return static_cast<double>(worst) / kDeviceSpeed;
 }
 
 TEST(SfqLossBound, HoldsInEachSecond) {
@@ -75,7 +74,7 @@ TEST(SfqLossBound, HoldsInEachSecond) {
       std::cout << attack.name << ", " << size / kKiB << " KiB: " << worst << "\n";
       // Beside the bound: a hundredth, and twice what is at the server, which is more the slower it
       // is. The second of the account begins on a twentieth of a second.
-      const double slack = 0.01 + 2.0 * 8 * static_cast<double>(size) / kSpeed;
+      const double slack = 0.01 + 2.0 * 8 * static_cast<double>(size) / kDeviceSpeed;
       EXPECT_GE(worst, 1 - kMaxLoss / 1000.0 - slack);
     }
   }

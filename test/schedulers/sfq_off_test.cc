@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/wide.h"
 #include "schedulers/anticipation_settings.h"
 #include "schedulers/registry.h"
 
@@ -16,8 +17,6 @@ namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
-
-__extension__ using Wide = unsigned __int128;
 
 // Costs are multiples of this, and weights divide it, so no tag of either side is rounded.
 constexpr std::uint32_t kUnit = 120;

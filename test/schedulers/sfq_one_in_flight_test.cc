@@ -9,13 +9,12 @@
 #include "schedulers/anticipation_settings.h"
 #include "schedulers/registry.h"
 #include "test/support/flow_simulation.h"
+#include "test/support/in_seconds.h"
 
 namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::uint64_t kSize = 64 * kKiB;
 
 struct Case {
   std::uint32_t weight;  // of the first application; the second one has 1
@@ -24,18 +23,14 @@ struct Case {
   std::uint32_t max_loss;  // thousandths
 };
 
-double seconds(Duration time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 // Without slots that are kept the two alternate, and the server is never idle while think <
 // service. For each r requests of the first application, one of the second is done in one of its
 // thinking times: r + 1 requests take r (think + service) + service - think. The ratio is the
 // weight, or as much less as the loss demands: (r + 1) service >= (1 - max_loss) of that time.
 double feasible(const Case& of) {
   const double kept = 1 - of.max_loss / 1000.0;
-  const double service = seconds(of.service);
-  const double think = seconds(of.think);
+  const double service = in_seconds(of.service);
+  const double think = in_seconds(of.think);
   // Of the time that the bound demands, by each unit of r.
   const double gain = kept * (think + service) - service;
   if (gain <= 0) return of.weight;
@@ -49,6 +44,7 @@ struct Outcome {
 };
 
 Outcome run(const Case& of, bool anticipates) {
+  constexpr std::uint64_t kSize = 64 * kKiB;
   SchedulerSettings settings = {.depth = {.requests = 8}};
   settings.own.set(AnticipationSettings{.on = anticipates, .max_loss = of.max_loss});
   const auto scheduler = make_scheduler("sfq", settings).value();
@@ -59,7 +55,8 @@ Outcome run(const Case& of, bool anticipates) {
                    .think_spread = of.think / 2};
   FlowWork heavier = work;
   heavier.share.weight = of.weight;
-  const auto speed = static_cast<std::uint64_t>(static_cast<double>(kSize) / seconds(of.service));
+  const auto speed =
+      static_cast<std::uint64_t>(static_cast<double>(kSize) / in_seconds(of.service));
   FlowSimulation simulation(*scheduler, {.cost_per_second = speed}, {heavier, work}, 1);
   simulation.run_requests(4000);
   const Cost before[] = {simulation.done(0), simulation.done(1)};
@@ -67,7 +64,7 @@ Outcome run(const Case& of, bool anticipates) {
   simulation.run_requests(8000);
   const auto first = static_cast<double>(simulation.done(0) - before[0]);
   const auto second = static_cast<double>(simulation.done(1) - before[1]);
-  const double time = seconds(simulation.now() - begin);
+  const double time = in_seconds(simulation.now() - begin);
   return {.ratio = first / second, .total = (first + second) / time / static_cast<double>(speed)};
 }
 

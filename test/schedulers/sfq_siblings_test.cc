@@ -119,8 +119,8 @@ TEST(SfqSiblings, WhatASiblingSendsCountsAtOnce) {
 }
 
 // A flow sends some requests at one scheduler, then one at the other, beside a flow that always has
-// requests at both. What it got at the first makes a debt just when its request comes, so a limit or
-// a minimum and the debt place one head. Each request must come out once, and only what came in.
+// requests at both. What it got at the first makes a debt just when its request comes, so a limit
+// or a minimum and the debt place one head. Each request must come out once, and only what came in.
 void alternate(const Share& share) {
   RateLimits limits;
   Scheduler::TotalServices totals;

@@ -20,12 +20,12 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kRate = 20 * kMiB;
 constexpr Bytes kBurst = {2 * kMiB};
-constexpr std::uint64_t kSpeed = 200 * kMiB;
+constexpr std::uint64_t kLaneSpeed = 200 * kMiB;
 
 struct LaneWork {
   std::uint32_t outstanding = 8;  // requests that each flow keeps in flight here
   Duration first = Duration::zero();
-  std::uint64_t speed = kSpeed;
+  std::uint64_t speed = kLaneSpeed;
 };
 
 // Schedulers on the same limits, each with its own target, always asked in the same order. Flow 0

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/wide.h"
+
 namespace vpfs {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 TEST(StartTag, AmountsOfManyRequestsSumToTheWhole) {
   std::mt19937_64 random(7);

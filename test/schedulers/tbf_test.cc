@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <deque>
 #include <iostream>
-#include <random>
 #include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "schedulers/registry.h"
+#include "test/schedulers/draw.h"
 #include "test/support/flow_simulation.h"
 #include "test/support/rate_watch.h"
 
@@ -19,9 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 
 // The rules of Tbf without heaps: every class with its buckets and its queue.
-class Model {
+class TbfModel {
  public:
-  explicit Model(std::size_t flows) : flows_(flows) {}
+  explicit TbfModel(std::size_t flows) : flows_(flows) {}
 
   void set_share(std::uint32_t index, const Share& share, TimePoint now) {
     Flow& flow = flows_[index];
@@ -96,18 +96,6 @@ class Model {
   std::uint64_t arrivals_ = 0;
 };
 
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : random_(seed) {}
-  std::uint64_t operator()(std::uint64_t least, std::uint64_t most) {
-    return least + random_() % (most - least + 1);
-  }
-  bool one_in(std::uint64_t many) { return (*this)(1, many) == 1; }
-
- private:
-  std::mt19937_64 random_;
-};
-
 Share random_share(Draw& draw) {
   Share share;
   if (!draw.one_in(3)) share.rate = {draw(1, 100) * kMiB / draw(1, 20)};
@@ -118,7 +106,7 @@ Share random_share(Draw& draw) {
   return share;
 }
 
-FlowWork random_work(Draw& draw) {
+FlowWork random_limited_work(Draw& draw) {
   FlowWork work = {.share = random_share(draw)};
   work.outstanding = static_cast<std::uint32_t>(draw(1, 20));
   work.least_size = std::uint64_t{1} << draw(0, 20);
@@ -143,7 +131,7 @@ void run_watched(std::uint64_t seed, bool changes, bool realtime) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   Draw draw(seed);
   std::vector<FlowWork> flows;
-  for (std::uint64_t i = draw(1, 6); i > 0; --i) flows.push_back(random_work(draw));
+  for (std::uint64_t i = draw(1, 6); i > 0; --i) flows.push_back(random_limited_work(draw));
   for (FlowWork& work : flows) work.share.realtime = realtime && draw.one_in(2);
   const Depth depth = {.requests = std::uint32_t{1} << draw(0, 5),
                        .cost = draw.one_in(3) ? draw(kMiB, 16 * kMiB) : UINT64_MAX};
@@ -151,7 +139,7 @@ void run_watched(std::uint64_t seed, bool changes, bool realtime) {
                                         .cost_per_second = draw(5, 500) * kMiB,
                                         .per_request = std::chrono::microseconds(draw(20, 2000))};
   const auto scheduler = make_scheduler("tbf", {.depth = depth}).value();
-  Model model(flows.size());
+  TbfModel model(flows.size());
   std::vector<Watched> watched;
   for (std::uint32_t i = 0; i < flows.size(); ++i) {
     const Share& share = flows[i].share;

@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/wide.h"
+#include "test/schedulers/draw.h"
 #include "test/support/rate_watch.h"
 
 namespace vpfs {
 namespace {
-
-__extension__ using Wide = __int128;
 
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 constexpr std::uint64_t kMostRate = std::uint64_t{1} << 50;
@@ -21,16 +21,16 @@ TimePoint at(std::int64_t nanoseconds) {
   return TimePoint(Duration(nanoseconds));
 }
 
-Wide rounded_up(Wide dividend, Wide divisor) {
+SignedWide rounded_up(SignedWide dividend, SignedWide divisor) {
   return dividend / divisor + (dividend % divisor > 0 ? 1 : 0);
 }
 
 // The textbook bucket: tokens are filled as time passes, in units of 10^-9, so that every number is
 // exact.
-class Model {
+class BucketModel {
  public:
-  Model(std::uint64_t rate, std::uint64_t depth)
-      : rate_(rate), depth_(Wide{depth} * kNanoseconds), level_(depth_) {}
+  BucketModel(std::uint64_t rate, std::uint64_t depth)
+      : rate_(rate), depth_(SignedWide{depth} * kNanoseconds), level_(depth_) {}
 
   void fill(TimePoint now) {
     level_ = std::min(depth_, level_ + rate_ * (now - filled_).count());
@@ -38,60 +38,45 @@ class Model {
   }
   void take(std::uint64_t tokens, TimePoint now) {
     fill(now);
-    level_ = std::max(level_ - Wide{tokens} * kNanoseconds, depth_ - rate_ * kLongest);
+    level_ = std::max(level_ - SignedWide{tokens} * kNanoseconds, depth_ - rate_ * kLongest);
   }
   void change(std::uint64_t rate, std::uint64_t depth, TimePoint now) {
     fill(now);
-    const Wide missing = std::min(depth_ - level_, Wide{rate} * kLongest);
+    const SignedWide missing = std::min(depth_ - level_, SignedWide{rate} * kLongest);
     rate_ = rate;
-    depth_ = Wide{depth} * kNanoseconds;
+    depth_ = SignedWide{depth} * kNanoseconds;
     level_ = depth_ - missing;
   }
   // How long from `now` until the bucket holds the tokens, or is full; zero: it does.
-  [[nodiscard]] Wide wait(std::uint64_t tokens, TimePoint now) {
+  [[nodiscard]] SignedWide wait(std::uint64_t tokens, TimePoint now) {
     fill(now);
-    const Wide missing = std::min(Wide{tokens} * kNanoseconds, depth_) - level_;
+    const SignedWide missing = std::min(SignedWide{tokens} * kNanoseconds, depth_) - level_;
     return missing <= 0 ? 0 : rounded_up(missing, rate_);
   }
-  [[nodiscard]] Wide level(TimePoint now) {
+  [[nodiscard]] SignedWide level(TimePoint now) {
     fill(now);
     return level_ >= 0 ? level_ / kNanoseconds : -rounded_up(-level_, kNanoseconds);
   }
 
  private:
-  Wide rate_;
-  Wide depth_;
-  Wide level_;
+  SignedWide rate_;
+  SignedWide depth_;
+  SignedWide level_;
   TimePoint filled_ = {};
 };
 
-// Numbers of all sizes up to 2^bits.
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : random_(seed) {}
-  std::uint64_t any(std::uint32_t bits) {
-    const std::uint64_t most = std::uint64_t{1} << between(0, bits);
-    return 1 + random_() % most;
-  }
-  std::uint64_t between(std::uint64_t least, std::uint64_t most) {
-    return least + random_() % (most - least + 1);
-  }
-
- private:
-  std::mt19937_64 random_;
-};
-
-void expect_same(const TokenBucket& bucket, Model& model, std::uint64_t tokens, TimePoint now) {
+void expect_same(const TokenBucket& bucket, BucketModel& model, std::uint64_t tokens,
+                 TimePoint now) {
   const TimePoint ready = bucket.ready_at(tokens);
-  const Wide wait = model.wait(tokens, now);
+  const SignedWide wait = model.wait(tokens, now);
   if (wait == 0) {
     ASSERT_LE(ready, now);
   } else {
-    ASSERT_TRUE(Wide{(ready - now).count()} == wait)
+    ASSERT_TRUE(SignedWide{(ready - now).count()} == wait)
         << "waits " << (ready - now).count() << ", should " << static_cast<double>(wait);
   }
-  const Wide level = std::max<Wide>(model.level(now), INT64_MIN);
-  ASSERT_TRUE(Wide{bucket.level(now)} == level)
+  const SignedWide level = std::max<SignedWide>(model.level(now), INT64_MIN);
+  ASSERT_TRUE(SignedWide{bucket.level(now)} == level)
       << "holds " << bucket.level(now) << ", should " << static_cast<double>(level);
 }
 
@@ -103,14 +88,14 @@ TEST(TokenBucket, RequestsThatWaitGoAtTheExactTimeAndNoIntervalGetsMoreThanPromi
     Draw draw(seed);
     const std::uint64_t rate = draw.any(40);
     const std::uint64_t depth = draw.any(34);
-    const std::uint32_t size_bits = static_cast<std::uint32_t>(draw.between(0, 34));
+    const std::uint32_t size_bits = static_cast<std::uint32_t>(draw(0, 34));
     TokenBucket bucket(rate, depth);
-    Model model(rate, depth);
+    BucketModel model(rate, depth);
     RateWatch watch(rate);
     std::uint64_t largest = depth;
     TimePoint now = at(static_cast<std::int64_t>(draw.any(40)));
     for (int i = 0; i < 60; ++i) {
-      if (draw.between(0, 3) == 0) now += Duration(draw.any(36));
+      if (draw(0, 3) == 0) now += Duration(draw.any(36));
       // The sum stays below the longest time that a bucket can tell.
       const std::uint64_t tokens = std::min(draw.any(size_bits), rate << 23);
       expect_same(bucket, model, tokens, now);
@@ -132,13 +117,13 @@ TEST(TokenBucket, LargestAndSmallestValuesAreAsExactAsOthers) {
     const std::uint64_t rates[] = {1, 2, 3, kMostRate - 1, kMostRate, draw.any(50)};
     const std::uint64_t sizes[] = {1, (std::uint64_t{1} << 33) - 1, std::uint64_t{1} << 33,
                                    std::uint64_t{1} << 40, draw.any(40)};
-    const std::uint64_t rate = rates[draw.between(0, 5)];
-    const std::uint64_t depth = sizes[draw.between(0, 4)];
+    const std::uint64_t rate = rates[draw(0, 5)];
+    const std::uint64_t depth = sizes[draw(0, 4)];
     TokenBucket bucket(rate, depth);
-    Model model(rate, depth);
+    BucketModel model(rate, depth);
     std::int64_t now = static_cast<std::int64_t>(draw.any(55));
     for (int i = 0; i < 20; ++i) {
-      const std::uint64_t tokens = sizes[draw.between(0, 4)];
+      const std::uint64_t tokens = sizes[draw(0, 4)];
       expect_same(bucket, model, tokens, at(now));
       if (HasFatalFailure()) return;
       bucket.take(tokens, at(now));
@@ -157,15 +142,15 @@ TEST(TokenBucket, AChangeKeepsExactlyWhatIsMissing) {
     std::uint64_t rate = draw.any(50);
     std::uint64_t depth = draw.any(40);
     TokenBucket bucket(rate, depth);
-    Model model(rate, depth);
+    BucketModel model(rate, depth);
     std::int64_t now = static_cast<std::int64_t>(draw.any(40));
     for (int i = 0; i < 30; ++i) {
       const std::uint64_t tokens = draw.any(40);
       bucket.take(tokens, at(now));
       model.take(tokens, at(now));
       now += static_cast<std::int64_t>(draw.any(40));
-      if (draw.between(0, 1) == 0) rate = draw.any(50);
-      if (draw.between(0, 1) == 0) depth = draw.any(40);
+      if (draw(0, 1) == 0) rate = draw.any(50);
+      if (draw(0, 1) == 0) depth = draw.any(40);
       bucket.change(rate, depth, at(now));
       model.change(rate, depth, at(now));
       ASSERT_EQ(bucket.rate(), rate);
@@ -189,7 +174,7 @@ TEST(TokenBucket, NoIntervalGetsMoreThanPromisedWhileTheRateChanges) {
     for (int i = 0; i < 60; ++i) {
       const std::uint64_t tokens = draw.any(30);
       largest = std::max(largest, tokens);
-      if (draw.between(0, 2) == 0) {
+      if (draw(0, 2) == 0) {
         now = std::min(now + Duration(draw.any(34)), std::max(now, bucket.ready_at(tokens)));
         rate = draw.any(34);
         bucket.change(rate, depth, now);
@@ -230,19 +215,19 @@ TEST(TokenBucket, TakingFromAnEarlierTimeKeepsWhatOverflowedSince) {
     const std::uint64_t depth = draw.any(20);
     const TimePoint from = at(static_cast<std::int64_t>(draw.any(40)));
     TokenBucket bucket(rate, depth);
-    Wide taken = 0;
+    SignedWide taken = 0;
     TimePoint now = from + Duration(draw.any(40));
     for (int i = 0; i < 50; ++i) {
       const std::uint64_t tokens = 1 + draw.any(20) % depth;
       now = std::max(now, bucket.ready_at(tokens));
       bucket.take(tokens, from);
       taken += tokens;
-      ASSERT_TRUE((taken - depth) * kNanoseconds <= Wide{rate} * (now - from).count())
+      ASSERT_TRUE((taken - depth) * kNanoseconds <= SignedWide{rate} * (now - from).count())
           << "seed " << seed;
-      const Wide rest = std::max<Wide>(taken + 1 - depth, 0) * kNanoseconds;
-      const Wide exact = rounded_up(rest, rate);
+      const SignedWide rest = std::max<SignedWide>(taken + 1 - depth, 0) * kNanoseconds;
+      const SignedWide exact = rounded_up(rest, rate);
       if (depth > 1) {
-        ASSERT_TRUE(Wide{(bucket.ready_at(1) - from).count()} <= exact) << "seed " << seed;
+        ASSERT_TRUE(SignedWide{(bucket.ready_at(1) - from).count()} <= exact) << "seed " << seed;
       }
     }
   }

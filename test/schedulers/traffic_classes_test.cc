@@ -1,11 +1,9 @@
 // Traffic classes of a Scheduler, with every policy inside, over random workloads in virtual time.
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <iostream>
 #include <map>
 #include <optional>
-#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,6 +11,7 @@
 #include "schedulers/adaptbf.h"
 #include "schedulers/registry.h"
 #include "schedulers/token_bucket.h"
+#include "test/schedulers/draw.h"
 #include "test/support/drift_watch.h"
 #include "test/support/flow_simulation.h"
 #include "test/support/rate_watch.h"
@@ -22,22 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Mode = TrafficClasses::Mode;
-
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : random_(seed) {}
-  std::uint64_t operator()(std::uint64_t least, std::uint64_t most) {
-    return least + random_() % (most - least + 1);
-  }
-  bool one_in(std::uint64_t many) { return (*this)(1, many) == 1; }
-  std::uint32_t weight(std::uint64_t decades) {
-    return static_cast<std::uint32_t>(
-        std::pow(10.0, static_cast<double>((*this)(0, decades * 10)) / 10));
-  }
-
- private:
-  std::mt19937_64 random_;
-};
 
 TrafficClasses make_classes(Mode mode, const std::vector<std::uint32_t>& shares,
                             std::optional<Duration> max_starvation = std::nullopt) {

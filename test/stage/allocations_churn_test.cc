@@ -23,9 +23,9 @@ struct Request : Held {
 };
 
 // A stage whose device never is the bottleneck: only limits of coordinators hold requests.
-class Churn {
+class AllocationChurn {
  public:
-  Churn(std::uint64_t seed, bool per_target) : random_(seed), per_target_(per_target) {
+  AllocationChurn(std::uint64_t seed, bool per_target) : random_(seed), per_target_(per_target) {
     stage_ = std::make_unique<Stage>(config(), now_);
     stage_->set_hold(kHold, now_);
   }
@@ -236,7 +236,7 @@ TEST(AllocationsChurn, NoRequestIsLostOrDoubledOrWaitsForMoreThanHalfOfTheHoldTi
   Allocations::Counts sum;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    Churn churn(seed, seed % 2 == 0);
+    AllocationChurn churn(seed, seed % 2 == 0);
     churn.run(300);
     churn.finish();
     ASSERT_FALSE(::testing::Test::HasFatalFailure());

@@ -36,9 +36,9 @@ Config config_of(const std::string& policy) {
 
 // A stage with workers that keep the numbers of known jobs, as the proxy's workers do. A second
 // count of each job's work goes by its name.
-class Churn {
+class JobChurn {
  public:
-  Churn(const std::string& policy, std::uint64_t seed)
+  JobChurn(const std::string& policy, std::uint64_t seed)
       : random_(seed), stage_(config_of(policy), now_) {
     for (int i = 0; i < 6; ++i) client_ = stage_.join_client("node");
   }
@@ -237,7 +237,7 @@ class StageChurn : public ::testing::TestWithParam<const char*> {};
 TEST_P(StageChurn, RowsStayFewAndNobodyIsChargedForAnother) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    Churn churn(GetParam(), seed);
+    JobChurn churn(GetParam(), seed);
     std::size_t rows = 0;
     for (int round = 0; round < 40; ++round) {
       churn.run(250);

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kNames = 8;  // of rules: those with odd numbers are shadow rules
+constexpr int kRuleNames = 8;  // of rules: those with odd numbers are shadow rules
 
 bool is_shadow(int rule) {
   return rule % 2 == 1;
@@ -38,7 +38,7 @@ class RuleChurn {
   };
   RuleChurn(std::string policy, std::uint64_t seed, Options options)
       : policy_(std::move(policy)), options_(options), random_(seed) {
-    for (int rule = 0; rule < kNames; ++rule) active_[rule] = true;
+    for (int rule = 0; rule < kRuleNames; ++rule) active_[rule] = true;
     take_on(config());
     for (Worker& worker : workers_) worker.rules = rules_;
     for (int i = 0; i < 6; ++i) client_ = stage_->join_client("node");
@@ -169,7 +169,7 @@ class RuleChurn {
     config.scheduler_per_target = true;
     config.cost.per_request = {};
     config.idle = 2s;
-    for (int rule = 0; rule < kNames; ++rule) {
+    for (int rule = 0; rule < kRuleNames; ++rule) {
       if (!active_[rule]) continue;
       const bool has_limit = policy_ == "tbf" || policy_ == "sfq" || is_shadow(rule);
       const std::uint64_t rate = has_limit ? kMiB << (rule % 3) : 0;
@@ -204,7 +204,7 @@ class RuleChurn {
     }
   }
   void reload() {
-    bool& active = active_[static_cast<int>(random_() % kNames)];
+    bool& active = active_[static_cast<int>(random_() % kRuleNames)];
     active = !active;
     take_on(config());
   }
@@ -255,8 +255,8 @@ class RuleChurn {
 
   void come() {
     Worker& worker = workers_[random_() % workers_.size()];
-    const int rule = static_cast<int>(random_() % (kNames / 2) * 2);
-    const int shadow = static_cast<int>(random_() % kNames) | 1;
+    const int rule = static_cast<int>(random_() % (kRuleNames / 2) * 2);
+    const int shadow = static_cast<int>(random_() % kRuleNames) | 1;
     const int job =
         static_cast<int>(random_() % 4) + static_cast<int>(now_.time_since_epoch() / 5s);
     Request& io = requests_.emplace_back();
@@ -371,7 +371,7 @@ class RuleChurn {
     }
     for (const AppId app : stage_->virtual_pfs().everybody()) {
       const std::string& name = stage_->virtual_pfs()[app].info->name;
-      for (int rule = 1; rule < kNames; rule += 2) {
+      for (int rule = 1; rule < kRuleNames; rule += 2) {
         const std::string target = target_of(rule);
         ASSERT_FALSE(name.starts_with(target.substr(0, target.find('{')))) << name;
       }

@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "test/stage/now.h"
+
 namespace vpfs::stage {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr TimePoint kNow = TimePoint(100s);
 
 std::vector<RuleConfig> named(const std::vector<std::string>& names) {
   std::vector<RuleConfig> rules;

@@ -29,18 +29,18 @@ TEST(Statistic, SquaresOfLargeValuesDoNotOverflow) {
   constexpr std::uint64_t kLarge = std::uint64_t{1} << 40;
   Statistic statistic;
   for (int i = 0; i < 1000; ++i) statistic.add(kLarge);
-  EXPECT_TRUE(statistic.sum_of_squares == Statistic::Wide{kLarge} * kLarge * 1000);
+  EXPECT_TRUE(statistic.sum_of_squares == Wide{kLarge} * kLarge * 1000);
 }
 
 TEST(Statistic, SumsStayAtTheirLargestValue) {
   Statistic statistic;
   for (int i = 0; i < 3; ++i) statistic.add(UINT64_MAX);
   EXPECT_EQ(statistic.sum, UINT64_MAX);
-  EXPECT_TRUE(statistic.sum_of_squares == ~Statistic::Wide{0});
+  EXPECT_TRUE(statistic.sum_of_squares == ~Wide{0});
   Statistic other = statistic;
   other.merge(statistic);
   EXPECT_EQ(other.sum, UINT64_MAX);
-  EXPECT_TRUE(other.sum_of_squares == ~Statistic::Wide{0});
+  EXPECT_TRUE(other.sum_of_squares == ~Wide{0});
   EXPECT_EQ(other.samples, 6U);
 }
 

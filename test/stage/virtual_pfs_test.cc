@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "test/stage/now.h"
+
 namespace vpfs::stage {
 namespace {
-
-constexpr TimePoint kNow = TimePoint(std::chrono::seconds(100));
 
 TEST(VirtualPfsTable, DefaultIsAlwaysThereAndFirst) {
   VirtualPfsTable table({{.name = "a", .share = {.weight = 3}}}, 10, kNow);

@@ -5,16 +5,13 @@
 #include "schedulers/anticipation_settings.h"
 #include "schedulers/registry.h"
 #include "test/support/flow_simulation.h"
+#include "test/support/in_seconds.h"
 
 namespace vpfs {
 namespace {
 
 constexpr double kTolerance = 0.05;
 constexpr double kBoundTolerance = 0.015;
-
-double seconds(Duration time) {
-  return std::chrono::duration<double>(time).count();
-}
 
 }  // namespace
 
@@ -64,10 +61,10 @@ AnticipationStudy::Totals AnticipationStudy::measure(const char* policy, bool an
   const TimePoint begin = simulation.now();
   const Duration idle_before = idle;
   simulation.run_requests(2 * count);
-  const double time = seconds(simulation.now() - begin);
+  const double time = in_seconds(simulation.now() - begin);
   return {.a = static_cast<double>(simulation.done(0) - before[0]) / time,
           .b = static_cast<double>(simulation.done(1) - before[1]) / time,
-          .idle = seconds(idle - idle_before) / of.parallelism / time};
+          .idle = in_seconds(idle - idle_before) / of.parallelism / time};
 }
 
 // Alone, `a` gets at most its requests in flight for each think and service time. It is entitled to
@@ -78,9 +75,10 @@ AnticipationRow AnticipationStudy::run(const AnticipationCase& of) const {
   const Totals on = measure("sfq", true, requests, of);
   const double capacity = fifo.a + fifo.b;
   const auto size = static_cast<double>(of.size);
-  const double service = seconds(per_request) + size * of.parallelism / static_cast<double>(speed);
+  const double service =
+      in_seconds(per_request) + size * of.parallelism / static_cast<double>(speed);
   const double late = late_one_in > 0 ? 1.0 / late_one_in : 0;
-  const double think = seconds(of.think) * (1 + late * (FlowWork::kLateTimes - 1));
+  const double think = in_seconds(of.think) * (1 + late * (FlowWork::kLateTimes - 1));
   const double alone =
       size * std::min(of.in_flight_a / (think + service), of.parallelism / service);
   const double entitled = capacity * of.weight / (of.weight + 1.0);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/wide.h"
 #include "schedulers/request.h"
 
 namespace vpfs {
@@ -35,13 +36,14 @@ class DriftWatch {
     for (std::size_t other = 0; other < parties_.size(); ++other) {
       if (other == party || !pair(party, other).watched) continue;
       Pair& both = pair(party, other);
-      const Wide drift = difference(party, other);
+      const SignedWide drift = difference(party, other);
       both.least = std::min(both.least, drift);
       both.most = std::max(both.most, drift);
       both.worst = std::max(both.worst, both.most - both.least);
       const Party& one = parties_[party];
       const Party& two = parties_[other];
-      const Wide unit = Wide{one.largest} * two.weight + Wide{two.largest} * one.weight;
+      const SignedWide unit =
+          SignedWide{one.largest} * two.weight + SignedWide{two.largest} * one.weight;
       worst_ =
           std::max(worst_, static_cast<double>(both.most - both.least) / static_cast<double>(unit));
     }
@@ -57,8 +59,6 @@ class DriftWatch {
   }
 
  private:
-  __extension__ using Wide = __int128;
-
   struct Party {
     std::uint32_t weight = 1;
     Cost done = 0;
@@ -67,19 +67,19 @@ class DriftWatch {
   };
   struct Pair {
     bool watched = false;
-    Wide least = 0;
-    Wide most = 0;
-    Wide worst = 0;  // most - least, over all intervals
+    SignedWide least = 0;
+    SignedWide most = 0;
+    SignedWide worst = 0;  // most - least, over all intervals
   };
 
   Pair& pair(std::size_t f, std::size_t g) {
     return pairs_[std::min(f, g) * parties_.size() + std::max(f, g)];
   }
   // W_f w_g - W_g w_f for f < g
-  [[nodiscard]] Wide difference(std::size_t one, std::size_t other) const {
+  [[nodiscard]] SignedWide difference(std::size_t one, std::size_t other) const {
     const Party& f = parties_[std::min(one, other)];
     const Party& g = parties_[std::max(one, other)];
-    return Wide{f.done} * g.weight - Wide{g.done} * f.weight;
+    return SignedWide{f.done} * g.weight - SignedWide{g.done} * f.weight;
   }
 
   std::vector<Party> parties_;

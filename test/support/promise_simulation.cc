@@ -3,22 +3,20 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wide.h"
 
 namespace vpfs {
 namespace {
 
-__extension__ using Wide = __int128;
-
-constexpr Wide kNanoseconds = 1'000'000'000;
 constexpr Duration kMostLatency = Duration(std::int64_t{1} << 60);
 
-Wide nanoseconds(TimePoint time) {
+SignedWide nanoseconds(TimePoint time) {
   return time.time_since_epoch().count();
 }
-Wide divide_up(Wide dividend, Wide divisor) {
+SignedWide divide_up(SignedWide dividend, SignedWide divisor) {
   return dividend >= 0 ? (dividend + divisor - 1) / divisor : dividend / divisor;
 }
-TimePoint time_point(Wide count) {
+TimePoint time_point(SignedWide count) {
   return TimePoint(Duration(static_cast<std::int64_t>(count)));
 }
 
@@ -40,9 +38,10 @@ Result<void> PromiseSimulation::set_share(std::uint32_t index, const Share& shar
   flow.promised = result && share.rate.count > 0 && share.latency > Duration::zero();
   if (!flow.promised || (had_one && before == share)) return result;
   // The bucket keeps its missing tokens, up to an empty bucket. A new bucket is full.
-  const Wide missing = had_one ? flow.full_at - nanoseconds(now()) * before.rate.count : 0;
-  flow.full_at = nanoseconds(now()) * share.rate.count +
-                 std::clamp<Wide>(missing, 0, Wide{share.burst.count} * kNanoseconds);
+  const SignedWide missing = had_one ? flow.full_at - nanoseconds(now()) * before.rate.count : 0;
+  flow.full_at =
+      nanoseconds(now()) * share.rate.count +
+      std::clamp<SignedWide>(missing, 0, SignedWide{share.burst.count} * kNanosecondsPerSecond);
   flow.since = now();
   flow.curve = ++curves_;
   return result;
@@ -131,18 +130,21 @@ void PromiseSimulation::dispatch() {
 
 // S = max(arrival, when the bucket holds the cost), deadline = S + latency.
 void PromiseSimulation::note_sent(Flow& flow, Tracked& request) {
-  const Wide rate = flow.share.rate.count;
-  const Wide burst = std::max<Wide>(flow.share.burst.count, 1);
-  const Wide cost = request.cost;
+  const SignedWide rate = flow.share.rate.count;
+  const SignedWide burst = std::max<SignedWide>(flow.share.burst.count, 1);
+  const SignedWide cost = request.cost;
   const TimePoint from = std::max(request.arrival, flow.since);
-  const Wide beyond = std::max<Wide>(cost - burst, 0) * kNanoseconds;
-  const Wide holds_at = flow.full_at - std::max<Wide>(burst - cost, 0) * kNanoseconds;
+  const SignedWide beyond = std::max<SignedWide>(cost - burst, 0) * kNanosecondsPerSecond;
+  const SignedWide holds_at =
+      flow.full_at - std::max<SignedWide>(burst - cost, 0) * kNanosecondsPerSecond;
   request.curve = flow.curve;
   request.start = std::max(from, time_point(divide_up(holds_at, rate)));
   request.deadline = request.start + std::min(flow.share.latency, kMostLatency) +
                      Duration(static_cast<std::int64_t>(beyond / rate));
-  const Wide charged = std::max(flow.full_at, nanoseconds(from) * rate) + cost * kNanoseconds;
-  const Wide empty = nanoseconds(now()) * rate + std::max(burst, cost) * kNanoseconds;
+  const SignedWide charged =
+      std::max(flow.full_at, nanoseconds(from) * rate) + cost * kNanosecondsPerSecond;
+  const SignedWide empty =
+      nanoseconds(now()) * rate + std::max(burst, cost) * kNanosecondsPerSecond;
   flow.full_at = std::min(charged, empty);
 }
 

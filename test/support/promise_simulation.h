@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "base/wide.h"
 #include "schedulers/registry.h"
 #include "sim/device/device.h"
 #include "sim/engine/engine.h"
@@ -67,8 +68,6 @@ class PromiseSimulation {
   [[nodiscard]] bool out_of_order() const { return out_of_order_; }
 
  private:
-  __extension__ using Wide = __int128;
-
   struct Tracked : IoRequest {
     std::uint64_t number = 0;
     std::uint64_t curve = 0;  // when not zero, the promise that `deadline` is of
@@ -80,7 +79,7 @@ class PromiseSimulation {
     bool promised = false;
     std::uint64_t curve = 0;
     TimePoint since = {};
-    Wide full_at = 0;  // of the bucket, in parts of a nanosecond, of which one has `rate`
+    SignedWide full_at = 0;  // of the bucket, in parts of a nanosecond, of which one has `rate`
     std::uint32_t flood = 0;
     Cost least = 1;
     Cost most = 1;

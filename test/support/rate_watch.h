@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "base/wide.h"
 
 namespace vpfs {
 
@@ -12,13 +13,11 @@ namespace vpfs {
 // of two of its values is the excess or the deficit of the interval between.
 class RateWatch {
  public:
-  __extension__ using Wide = __int128;
-
   explicit RateWatch(std::uint64_t rate, TimePoint now = {}) : rate_(rate), since_(now) {}
 
   void served(std::uint64_t amount, TimePoint now) {
     look(now);
-    value_ += Wide{amount} * kNanoseconds;
+    value_ += SignedWide{amount} * kNanoseconds;
     most_over_ = std::max(most_over_, value_ - least_);
     most_ = std::max(most_, value_);
   }
@@ -39,7 +38,7 @@ class RateWatch {
 
   // Whether no interval [t1, t2] got more than `amount` + rate x (t2 - t1).
   [[nodiscard]] bool never_over(std::uint64_t amount) const {
-    return most_over_ <= Wide{amount} * kNanoseconds;
+    return most_over_ <= SignedWide{amount} * kNanoseconds;
   }
   // The smallest amount for which no interval of a backlog got less than rate x time - amount, and
   // for which no interval got more than rate x time + amount.
@@ -49,9 +48,9 @@ class RateWatch {
  private:
   static constexpr std::int64_t kNanoseconds = 1'000'000'000;
 
-  static double units(Wide value) { return static_cast<double>(value) / kNanoseconds; }
+  static double units(SignedWide value) { return static_cast<double>(value) / kNanoseconds; }
   void look(TimePoint now) {
-    value_ -= Wide{rate_} * (now - since_).count();
+    value_ -= SignedWide{rate_} * (now - since_).count();
     since_ = now;
     least_ = std::min(least_, value_);
     if (backlogged_) most_under_ = std::max(most_under_, most_ - value_);
@@ -60,11 +59,11 @@ class RateWatch {
   std::uint64_t rate_;
   TimePoint since_;
   bool backlogged_ = false;
-  Wide value_ = 0;  // service - rate x time, in parts of 10^9
-  Wide least_ = 0;  // smallest value_ so far
-  Wide most_ = 0;   // largest value_ in this backlog
-  Wide most_over_ = 0;
-  Wide most_under_ = 0;
+  SignedWide value_ = 0;  // service - rate x time, in parts of 10^9
+  SignedWide least_ = 0;  // smallest value_ so far
+  SignedWide most_ = 0;   // largest value_ in this backlog
+  SignedWide most_over_ = 0;
+  SignedWide most_under_ = 0;
 };
 
 }  // namespace vpfs

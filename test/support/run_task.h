@@ -35,6 +35,14 @@ inline void run_task(asio::io_context& loop, net::Task<> task) {
   }
 }
 
+// Runs `task`, and everything that it started, to the end. Nothing else runs the loop.
+template <typename T>
+T run_to_end(asio::io_context& loop, net::Task<T> task) {
+  T result = run_task(loop, std::move(task));
+  loop.run();
+  return result;
+}
+
 // Runs everything that is ready.
 inline void drain(asio::io_context& loop) {
   loop.restart();

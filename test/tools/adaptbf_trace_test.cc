@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/support/outcome.h"
 #include "test/support/places.h"
 #include "test/support/process.h"
 
@@ -13,23 +14,14 @@
 namespace vpfs {
 namespace {
 
+using test::Outcome;
+using test::outcome_of;
+
 const std::string kProgram = test::program("adaptbf_trace");
 const std::string kHeader = "period,job,nodes,demand\n";
 
-struct Outcome {
-  int code = -1;
-  std::string output;
-  std::string errors;
-};
-
-Outcome run(const std::vector<std::string>& command) {
-  test::Process process(command);
-  const auto exit = process.wait();
-  return {.code = exit ? exit->code : -1, .output = process.output(), .errors = process.errors()};
-}
-
 Outcome trace_file(const std::string& file, const std::string& rate, const std::string& period) {
-  return run({kProgram, "--rate", rate, "--period", period, file});
+  return outcome_of({kProgram, "--rate", rate, "--period", period, file});
 }
 
 std::string trace(const std::string& text, const std::string& rate = "1000",
@@ -91,9 +83,9 @@ TEST(AdapTbfTrace, ReadsStandardInputWhenAskedTo) {
   const test::TemporaryDirectory directory;
   const std::string command = kProgram + " --rate 1000 --period 0.1 - < ";
   const std::string good = directory.write("good.csv", kLendAndPayBack);
-  EXPECT_EQ(run({"/bin/sh", "-c", command + good}).output, kLentAndPaidBack);
+  EXPECT_EQ(outcome_of({"/bin/sh", "-c", command + good}).output, kLentAndPaidBack);
   const Outcome outcome =
-      run({"/bin/sh", "-c", command + directory.write("bad.csv", kHeader + "x")});
+      outcome_of({"/bin/sh", "-c", command + directory.write("bad.csv", kHeader + "x")});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.errors, "-:2: 1 fields instead of 4\n");
 }
@@ -191,7 +183,7 @@ TEST(AdapTbfTrace, EveryErrorOfTheCommandLineIsOneLine) {
   for (const auto& [arguments, message] : cases) {
     std::vector<std::string> command = {kProgram};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    const Outcome outcome = run(command);
+    const Outcome outcome = outcome_of(command);
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.output, "");
     EXPECT_EQ(outcome.errors, message);
@@ -202,7 +194,7 @@ TEST(AdapTbfTrace, AFullDiskIsAnError) {
   const test::TemporaryDirectory directory;
   const std::string command = kProgram + " --rate 1000 --period 0.1 " +
                               directory.write("trace.csv", kLendAndPayBack) + " > /dev/full";
-  const Outcome outcome = run({"/bin/sh", "-c", command});
+  const Outcome outcome = outcome_of({"/bin/sh", "-c", command});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.errors, "cannot write to standard output: No space left on device\n");
 }

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/wide.h"
 #include "schedulers/adaptbf_allocator.h"
 #include "tools/trace/csv.h"
 
@@ -23,8 +24,6 @@ using trace::finish_printing;
 using trace::print;
 using trace::read_file;
 using trace::without_leading_zeros;
-
-__extension__ using Wide = unsigned __int128;
 
 constexpr std::string_view kHeader = "period,job,nodes,demand";
 

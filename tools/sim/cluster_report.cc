@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/cluster/words.h"
+#include "tools/sim/seconds.h"
 #include "tools/sim/text_table.h"
 
 namespace vpfs::sim_tool {
@@ -23,11 +24,8 @@ using sim::Step;
 
 constexpr std::size_t kShownLinks = 8;
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 std::string text(Duration duration) {
-  return fmt::format("{:.3f}", seconds(duration));
+  return fmt::format("{:.3f}", in_seconds(duration));
 }
 std::string gib(Bytes bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes.count) / static_cast<double>(kGiB));
@@ -41,7 +39,7 @@ Duration time_of(const ClusterApplicationResult& application, Step step) {
 double busy_percent(const ClusterLinkResult& link, Duration makespan) {
   if (makespan == Duration::zero()) return 0;
   return 100 * static_cast<double>(link.carried.count) / static_cast<double>(link.rate.count) /
-         seconds(makespan);
+         in_seconds(makespan);
 }
 
 struct Sums {
@@ -92,17 +90,17 @@ std::string links_table(const sim::ClusterResult& result) {
 Json application_json(const ClusterApplicationResult& application) {
   return {{"name", application.name},
           {"tasks", application.tasks},
-          {"arrived_s", seconds(application.arrived - TimePoint())},
-          {"waiting_s", seconds(application.waiting())},
-          {"running_s", seconds(application.running())},
+          {"arrived_s", in_seconds(application.arrived - TimePoint())},
+          {"waiting_s", in_seconds(application.waiting())},
+          {"running_s", in_seconds(application.running())},
           {"local_bytes", application.tally.local.count},
           {"remote_bytes", application.tally.remote.count},
           {"central_bytes", application.tally.central.count},
           {"staged_bytes", application.tally.staged.count},
-          {"compute_s", seconds(time_of(application, Step::compute))},
-          {"communicate_s", seconds(time_of(application, Step::communicate))},
-          {"read_s", seconds(time_of(application, Step::read))},
-          {"write_s", seconds(time_of(application, Step::write))}};
+          {"compute_s", in_seconds(time_of(application, Step::compute))},
+          {"communicate_s", in_seconds(time_of(application, Step::communicate))},
+          {"read_s", in_seconds(time_of(application, Step::read))},
+          {"write_s", in_seconds(time_of(application, Step::write))}};
 }
 
 }  // namespace
@@ -147,7 +145,7 @@ std::string to_comparison(const FinishedCluster& before, const FinishedCluster& 
   const auto remote = [](const ClusterApplicationResult& each) { return gib(each.tally.remote); };
   const auto ratio_of = [](Duration a, Duration b) {
     return a == Duration::zero() ? std::string("-")
-                                 : fmt::format("{:.2f}", seconds(b) / seconds(a));
+                                 : fmt::format("{:.2f}", in_seconds(b) / in_seconds(a));
   };
   for (const std::string& name : names) {
     const ClusterApplicationResult* const a = find(before, name);
@@ -176,7 +174,7 @@ std::string to_json(std::span<const FinishedCluster> runs) {
                  {"seed", run.scenario.seed},
                  {"events", run.result.events},
                  {"unsettled", run.result.unsettled},
-                 {"makespan_s", seconds(run.result.makespan)},
+                 {"makespan_s", in_seconds(run.result.makespan)},
                  {"applications", Json::array()},
                  {"links", Json::array()}};
     for (const ClusterApplicationResult& each : run.result.applications) {

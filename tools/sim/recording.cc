@@ -10,14 +10,12 @@
 namespace vpfs::sim_tool {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr double kLongestSeconds = 86400;
 constexpr double kMostRequests = 1e9;  // of an interval
 
-const Json* application_of(const Json& result, const std::string& name) {
+const nlohmann::json* application_of(const nlohmann::json& result, const std::string& name) {
   if (!result.is_object() || !result.contains("applications")) return nullptr;
-  for (const Json& each : result["applications"]) {
+  for (const nlohmann::json& each : result["applications"]) {
     if (each.is_object() && each.value("name", "") == name) return &each;
   }
   return nullptr;
@@ -30,15 +28,15 @@ Result<std::vector<sim::RecordedInterval>> read_recording(const std::filesystem:
   std::ifstream in(file);
   if (!in) return fail(fmt::format("{} cannot be read", file.string()));
   const std::string text((std::istreambuf_iterator<char>(in)), {});
-  const Json result = Json::parse(text, nullptr, false);
+  const nlohmann::json result = nlohmann::json::parse(text, nullptr, false);
   if (result.is_discarded()) return fail(fmt::format("{} is not JSON", file.string()));
-  const Json* const entry = application_of(result, application);
+  const nlohmann::json* const entry = application_of(result, application);
   if (entry == nullptr || !entry->contains("timeline") || !(*entry)["timeline"].is_array()) {
     return fail(fmt::format("{} has no timeline of an application {}", file.string(), application));
   }
   std::vector<sim::RecordedInterval> found;
   double begin = 0;
-  for (const Json& each : (*entry)["timeline"]) {
+  for (const nlohmann::json& each : (*entry)["timeline"]) {
     const bool has_numbers = each.is_object() && each.contains("t") && each["t"].is_number() &&
                              each.contains("ops_per_s") && each["ops_per_s"].is_number();
     const double end = has_numbers ? each["t"].get<double>() : 0;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tools/sim/seconds.h"
 #include "tools/sim/text_table.h"
 
 namespace vpfs::sim_tool {
@@ -16,14 +17,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 using sim::ApplicationResult;
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 double microseconds(Duration duration) {
   return std::chrono::duration<double, std::micro>(duration).count();
 }
 double mib_per_second(Bytes moved, Duration time) {
-  return static_cast<double>(moved.count) / static_cast<double>(kMiB) / seconds(time);
+  return static_cast<double>(moved.count) / static_cast<double>(kMiB) / in_seconds(time);
 }
 double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
@@ -121,13 +119,13 @@ std::string to_table(const FinishedRun& run) {
                    ">wait p50 us", ">wait p99 us", ">latency p50 us", ">latency p99 us"});
   const std::uint64_t all = moved_by_all(run);
   for (const ApplicationResult& each : run.result.applications) {
-    table.add(
-        {each.name, each.virtual_pfs.empty() ? "-" : each.virtual_pfs, rate_text(run, each),
-         fmt::format("{:.1f}", percent(each.moved.count, all)),
-         fmt::format("{:.1f}", entitled_percent(run, each)),
-         fmt::format("{:.0f}", static_cast<double>(each.requests) / seconds(run.scenario.duration)),
-         time_text(each.held, 0.5), time_text(each.held, 0.99), time_text(each.latency, 0.5),
-         time_text(each.latency, 0.99)});
+    table.add({each.name, each.virtual_pfs.empty() ? "-" : each.virtual_pfs, rate_text(run, each),
+               fmt::format("{:.1f}", percent(each.moved.count, all)),
+               fmt::format("{:.1f}", entitled_percent(run, each)),
+               fmt::format("{:.0f}",
+                           static_cast<double>(each.requests) / in_seconds(run.scenario.duration)),
+               time_text(each.held, 0.5), time_text(each.held, 0.99), time_text(each.latency, 0.5),
+               time_text(each.latency, 0.99)});
   }
   return heading(run) + table.text() +
          fmt::format("all together {:.1f} MiB/s\n",
@@ -187,9 +185,9 @@ std::string to_json(std::span<const FinishedRun> runs) {
     Json json = {{"scenario", run.name},
                  {"policy", run.policy},
                  {"servers", run.scenario.servers},
-                 {"duration_s", seconds(run.scenario.duration)},
-                 {"warm_up_s", seconds(run.scenario.warm_up)},
-                 {"interval_s", seconds(run.scenario.interval)},
+                 {"duration_s", in_seconds(run.scenario.duration)},
+                 {"warm_up_s", in_seconds(run.scenario.warm_up)},
+                 {"interval_s", in_seconds(run.scenario.interval)},
                  {"seed", run.scenario.seed},
                  {"events", run.result.events},
                  {"applications", Json::array()}};

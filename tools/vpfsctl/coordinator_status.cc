@@ -14,29 +14,27 @@
 namespace vpfs::ctl {
 namespace {
 
-using Json = nlohmann::json;
-
 // Fields that another version does not have are as empty ones.
-std::string text_of(const Json& row, const char* key) {
+std::string text_of(const nlohmann::json& row, const char* key) {
   const auto place = row.find(key);
   return place != row.end() && place->is_string() ? place->get<std::string>() : std::string();
 }
-std::uint64_t number_of(const Json& row, const char* key) {
+std::uint64_t number_of(const nlohmann::json& row, const char* key) {
   const auto place = row.find(key);
   return place != row.end() && place->is_number() ? place->get<std::uint64_t>() : 0;
 }
-bool is(const Json& row, const char* key) {
+bool is(const nlohmann::json& row, const char* key) {
   const auto place = row.find(key);
   return place != row.end() && place->is_boolean() && place->get<bool>();
 }
-const Json& part_of(const Json& row, const char* key) {
-  static const Json kNone = Json::object();
+const nlohmann::json& part_of(const nlohmann::json& row, const char* key) {
+  static const nlohmann::json kNone = nlohmann::json::object();
   const auto place = row.find(key);
   return place != row.end() && (place->is_object() || place->is_array()) ? *place : kNone;
 }
 
 // "1 GiB/s, 2000 iops"; "" for nothing.
-std::string amounts(const Json& row) {
+std::string amounts(const nlohmann::json& row) {
   std::string text;
   const auto add = [&](std::uint64_t amount, std::string shown) {
     if (amount > 0) text += (text.empty() ? "" : ", ") + std::move(shown);
@@ -50,18 +48,18 @@ std::string amounts(const Json& row) {
   return text;
 }
 
-std::string time_of(const Json& row, const char* key) {
+std::string time_of(const nlohmann::json& row, const char* key) {
   return to_string(Duration(std::chrono::microseconds(number_of(row, key))));
 }
 
-std::string state_of(const Json& stage) {
+std::string state_of(const nlohmann::json& stage) {
   if (!is(stage, "connected")) return "ABSENT";
   if (is(stage, "silent")) return "SILENT";
   return is(stage, "late") ? "LATE" : "ok";
 }
 
 // Why something waits there.
-std::string why(const Json& stage) {
+std::string why(const nlohmann::json& stage) {
   std::string text;
   const auto add = [&](const std::string& more) {
     if (!more.empty()) text += (text.empty() ? "" : "; ") + more;
@@ -69,16 +67,16 @@ std::string why(const Json& stage) {
   add(text_of(stage, "problem"));
   const std::uint64_t lies = number_of(stage, "lies");
   if (lies > 0) add(fmt::format("{} counters that cannot be", lies));
-  const Json& rules = part_of(stage, "rules");
+  const nlohmann::json& rules = part_of(stage, "rules");
   const std::string problem = text_of(rules, "problem");
   if (!problem.empty()) add("rules: " + problem);
-  for (const Json& warning : part_of(rules, "warnings")) {
+  for (const nlohmann::json& warning : part_of(rules, "warnings")) {
     if (warning.is_string()) add(warning.get<std::string>());
   }
   return text;
 }
 
-std::string stage_table(const Json& stages) {
+std::string stage_table(const nlohmann::json& stages) {
   Table table({{.title = "STAGE"},
                {.title = "STATE"},
                {.title = "LATE", .is_number = true},
@@ -87,7 +85,7 @@ std::string stage_table(const Json& stages) {
                {.title = "RULES"},
                {.title = "ADDRESS"},
                {.title = "WHY"}});
-  for (const Json& stage : stages) {
+  for (const nlohmann::json& stage : stages) {
     table.add({text_of(stage, "name"), state_of(stage),
                std::to_string(number_of(stage, "late_cycles")),
                std::to_string(number_of(stage, "jobs")), amounts(part_of(stage, "caps")),
@@ -96,13 +94,13 @@ std::string stage_table(const Json& stages) {
   return table.empty() ? "" : "\n" + table.text();
 }
 
-std::string job_table(const Json& jobs) {
+std::string jobs_of_site(const nlohmann::json& jobs) {
   Table table({{.title = "VIRTUAL PFS"},
                {.title = "WEIGHT", .is_number = true},
                {.title = "STAGES", .is_number = true},
                {.title = "MOST"},
                {.title = "GRANTED"}});
-  for (const Json& job : jobs) {
+  for (const nlohmann::json& job : jobs) {
     table.add({text_of(job, "name"), std::to_string(number_of(job, "weight")),
                std::to_string(number_of(job, "stages")), amounts(part_of(job, "most")),
                amounts(part_of(job, "granted"))});
@@ -110,10 +108,10 @@ std::string job_table(const Json& jobs) {
   return table.empty() ? "" : "\n" + table.text();
 }
 
-std::string stages_line(const Json& stages) {
+std::string stages_line(const nlohmann::json& stages) {
   std::size_t connected = 0;
   std::size_t late = 0;
-  for (const Json& stage : stages) {
+  for (const nlohmann::json& stage : stages) {
     connected += is(stage, "connected") ? 1 : 0;
     late += is(stage, "connected") && is(stage, "late") ? 1 : 0;
   }
@@ -123,7 +121,7 @@ std::string stages_line(const Json& stages) {
   return text;
 }
 
-std::string rules_line(const Json& rules) {
+std::string rules_line(const nlohmann::json& rules) {
   std::string text =
       fmt::format("{} live, version {}", number_of(rules, "live"), number_of(rules, "version"));
   const std::uint64_t not_in_force = number_of(rules, "not_in_force");
@@ -131,7 +129,7 @@ std::string rules_line(const Json& rules) {
   return text;
 }
 
-std::string parent_line(const Json& parent) {
+std::string parent_line(const nlohmann::json& parent) {
   const std::string address = text_of(parent, "address");
   if (!is(parent, "connected")) {
     return fmt::format("{} NOT CONNECTED: {}{}", address, text_of(parent, "problem"),
@@ -145,7 +143,7 @@ std::string parent_line(const Json& parent) {
 }  // namespace
 
 std::string coordinator_status_text(const std::string& json) {
-  const Json status = Json::parse(json, nullptr, false);
+  const nlohmann::json status = nlohmann::json::parse(json, nullptr, false);
   if (!status.is_object() || !status.contains("stages")) return "this is no coordinator\n";
   std::string text;
   const auto add = [&text](std::string_view what, const std::string& value) {
@@ -159,7 +157,7 @@ std::string coordinator_status_text(const std::string& json) {
   add("term",
       fmt::format("{}, cycle {}", number_of(status, "term"), number_of(status, "sequence")));
   if (status.contains("parent")) add("parent", parent_line(part_of(status, "parent")));
-  const Json& cycles = part_of(status, "cycles");
+  const nlohmann::json& cycles = part_of(status, "cycles");
   add("cycles", fmt::format("every {}: p50 {}, p99 {}, longest {}; {} late answers",
                             time_of(cycles, "period_us"), time_of(cycles, "p50_us"),
                             time_of(cycles, "p99_us"), time_of(cycles, "max_us"),
@@ -169,16 +167,16 @@ std::string coordinator_status_text(const std::string& json) {
   const std::string in_force = amounts(part_of(status, "in_force"));
   if (!in_force.empty()) add("in force", in_force);
   add("rules", rules_line(part_of(status, "rules")));
-  const Json& stages = part_of(status, "stages");
+  const nlohmann::json& stages = part_of(status, "stages");
   add("stages", stages_line(stages));
-  return text + stage_table(stages) + job_table(part_of(status, "jobs"));
+  return text + stage_table(stages) + jobs_of_site(part_of(status, "jobs"));
 }
 
 std::vector<Answer> missing_stages(const std::string& json) {
-  const Json status = Json::parse(json, nullptr, false);
+  const nlohmann::json status = nlohmann::json::parse(json, nullptr, false);
   std::vector<Answer> missing;
   if (!status.is_object()) return missing;
-  for (const Json& stage : part_of(status, "stages")) {
+  for (const nlohmann::json& stage : part_of(status, "stages")) {
     if (is(stage, "connected")) continue;
     const std::string problem = text_of(stage, "problem");
     missing.push_back(unreachable(text_of(stage, "name"), "unreachable",

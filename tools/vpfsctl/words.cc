@@ -38,7 +38,7 @@ bool goes_on(std::string_view condition, std::string_view next) {
          (!next.empty() && is_and(next.front()));
 }
 
-std::optional<std::uint64_t> number(std::string_view text) {
+std::optional<std::uint64_t> part_of_time(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value > 1'000'000) return {};
@@ -51,7 +51,7 @@ std::optional<std::uint64_t> slurm_time(std::string_view text) {
   const std::size_t dash = text.find('-');
   const bool has_days = dash != std::string_view::npos;
   if (has_days) {
-    const auto value = number(text.substr(0, dash));
+    const auto value = part_of_time(text.substr(0, dash));
     if (!value) return std::nullopt;
     days = *value;
     text.remove_prefix(dash + 1);
@@ -59,7 +59,7 @@ std::optional<std::uint64_t> slurm_time(std::string_view text) {
   std::vector<std::uint64_t> parts;
   for (;;) {
     const std::size_t colon = text.find(':');
-    const auto value = number(text.substr(0, colon));
+    const auto value = part_of_time(text.substr(0, colon));
     if (!value) return std::nullopt;
     parts.push_back(*value);
     if (colon == std::string_view::npos) break;

@@ -12,6 +12,7 @@
 
 #include "base/system_clock.h"
 #include "client/orangefs/file_system.h"
+#include "test/client/orangefs/problem.h"
 #include "test/support/embedded_servers.h"
 #include "test/support/manual_clock.h"
 #include "test/support/run_task.h"
@@ -22,11 +23,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::drain;
 using test::run_task;
-
-template <typename T>
-int problem(const Result<T>& result) {
-  return result ? 0 : errno_of(result.error());
-}
 
 std::unique_ptr<FileSystem> mount(asio::io_context& loop, const std::string& address,
                                   const Clock& clock, std::shared_ptr<Caches> caches) {

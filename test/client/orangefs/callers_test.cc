@@ -11,6 +11,7 @@
 #include "base/system_clock.h"
 #include "client/orangefs/file_system.h"
 #include "protocols/orangefs/errors.h"
+#include "test/client/orangefs/problem.h"
 #include "test/support/embedded_servers.h"
 #include "test/support/fake_orangefs_server.h"
 #include "test/support/run_task.h"
@@ -24,11 +25,6 @@ using test::run_task;
 using Incoming = FakeOrangefsServer::Incoming;
 using Peer = FakeOrangefsServer::Peer;
 using Memory = std::vector<std::byte>;
-
-template <typename T>
-int problem(const Result<T>& result) {
-  return result ? 0 : errno_of(result.error());
-}
 
 CallerPtr user(std::uint32_t uid, std::uint32_t gid, std::vector<std::uint32_t> groups = {}) {
   return std::make_shared<const Caller>(

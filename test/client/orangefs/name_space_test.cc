@@ -12,6 +12,7 @@
 #include "base/system_clock.h"
 #include "client/orangefs/file_system.h"
 #include "client/orangefs/object.h"
+#include "test/client/orangefs/problem.h"
 #include "test/support/embedded_servers.h"
 #include "test/support/fake_orangefs_server.h"
 #include "test/support/run_task.h"
@@ -22,11 +23,6 @@ namespace {
 using test::drain;
 using test::FakeOrangefsServer;
 using test::run_task;
-
-template <typename T>
-int problem(const Result<T>& result) {
-  return result ? 0 : errno_of(result.error());
-}
 
 class NameSpace : public testing::Test {
  protected:

@@ -5,14 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include "client/orangefs/error.h"
+#include "test/client/orangefs/problem.h"
 
 namespace vpfs::client {
 namespace {
-
-int problem(const Result<void>& result) {
-  return result ? 0 : errno_of(result.error());
-}
 
 TEST(Names, WhatADirectoryEntryCanBeCalled) {
   for (const char* good : {"a", "...", ".a", "a b", "\xff", "-"}) {

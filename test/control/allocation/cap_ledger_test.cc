@@ -1,17 +1,16 @@
 #include "control/allocation/cap_ledger.h"
 
-#include <limits>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/control/allocation/largest.h"
+
 namespace vpfs::allocation {
 namespace {
 
 using testing::ElementsAre;
-
-constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
 
 std::vector<std::uint64_t> rationed(std::uint64_t free, const std::vector<std::uint64_t>& wanted) {
   std::vector<std::uint64_t> given(wanted.size(), 99);

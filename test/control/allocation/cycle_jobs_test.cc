@@ -1,5 +1,4 @@
 // What an aggregator tells its parent about the jobs of its stages.
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,12 +8,11 @@
 
 #include "control/allocation/cycle_state.h"
 #include "test/control/allocation/cycle_fixture.h"
+#include "test/control/allocation/largest.h"
 #include "test/support/allocation_count.h"
 
 namespace vpfs::allocation {
 namespace {
-
-constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
 
 class LiveJobsTest : public CycleStateTest {
  protected:

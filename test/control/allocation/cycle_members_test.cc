@@ -1,4 +1,3 @@
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -7,14 +6,13 @@
 
 #include "control/allocation/cycle_state.h"
 #include "test/control/allocation/cycle_fixture.h"
+#include "test/control/allocation/largest.h"
 
 namespace vpfs::allocation {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
 
 TEST_F(CycleStateTest, PairsAscendByTheNamesOfJobsAndStages) {
   const StageId second = join("s2");

@@ -12,18 +12,12 @@
 namespace vpfs::control {
 namespace {
 
+using test::good_program;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Lines = std::vector<std::string>;
-
-HostConfig config_of(const std::string& text) {
-  ConfigErrors errors("p.yaml");
-  HostConfig config = test::parse_program(text, errors);
-  EXPECT_EQ(errors.to_string(), "");
-  return config;
-}
 
 ConfigValues values_of(const HostConfig& config) {
   ConfigValues values;
@@ -41,7 +35,7 @@ Lines changes(const HostConfig& before, const HostConfig& after) {
 }
 
 Lines between(const std::string& before, const std::string& after) {
-  return changes(config_of(before), config_of(after));
+  return changes(good_program(before), good_program(after));
 }
 
 TEST(StageChanges, SameConfigurationChangesNothing) {
@@ -168,7 +162,7 @@ TEST(StageChanges, RulesWithoutNamesAreToldApartByWhatTheyDo) {
 
 TEST(StageChanges, RulesWithNamesAreToldApartByThem) {
   const std::string text = rules({"1.1.1.1", "2.2.2.2", "3.3.3.3"});
-  HostConfig before = config_of(text);
+  HostConfig before = good_program(text);
   before.rules[0].name = "one";
   before.rules[1].name = "two";
   before.rules[2].name = "rules[2]";
@@ -185,7 +179,7 @@ TEST(StageChanges, RulesWithNamesAreToldApartByThem) {
 }
 
 TEST(StageChanges, RuleThatReadsTheSameButDoesSomethingElseHasChanged) {
-  HostConfig before = config_of(rules({"1.1.1.1"}));
+  HostConfig before = good_program(rules({"1.1.1.1"}));
   HostConfig after = before;
   after.rules[0].origin = stage::RuleOrigin::administrator;
   after.rules[0].text.condition = "client=1.1.1.1";

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <gtest/gtest.h>
+
 #include "control/host/config.h"
 #include "stage/job_config.h"
 #include "stage/rule_config.h"
@@ -40,6 +42,14 @@ struct ProgramConfig : control::HostConfig {
   stage::read_shares(file, config);
   stage::read_jobs(file, config);
   stage::read_rules(file, config);
+  return config;
+}
+
+// The configuration of a text without mistakes.
+[[nodiscard]] inline ProgramConfig good_program(std::string_view text) {
+  ConfigErrors errors("p.yaml");
+  ProgramConfig config = parse_program(text, errors);
+  EXPECT_EQ(errors.to_string(), "");
   return config;
 }
 

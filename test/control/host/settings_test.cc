@@ -11,21 +11,18 @@ namespace {
 
 using ProgramSettings = Settings<test::ProgramConfig>;
 
-test::ProgramConfig config_of(const std::string& rest) {
-  ConfigErrors errors("p.yaml");
-  test::ProgramConfig config = test::parse_program("virtual_pfs: {a: {}}\n" + rest, errors);
-  EXPECT_EQ(errors.to_string(), "");
-  return config;
+test::ProgramConfig program_with(const std::string& rest) {
+  return test::good_program("virtual_pfs: {a: {}}\n" + rest);
 }
 
 TEST(Settings, WhatDidNotChangeIsShared) {
   const std::string rules = "rules: [{match: {jobid: '*'}, virtual_pfs: a}]\n";
   const std::string job = "registered_jobs: [{jobid: j, client: 10.0.0.1}]\n";
-  const ProgramSettings first(config_of(rules + job));
-  const ProgramSettings other_jobs(config_of(rules), &first);
+  const ProgramSettings first(program_with(rules + job));
+  const ProgramSettings other_jobs(program_with(rules), &first);
   EXPECT_EQ(other_jobs.classifier.rules(), first.classifier.rules());
   EXPECT_NE(other_jobs.jobs, first.jobs);
-  const ProgramSettings other_rules(config_of(job), &first);
+  const ProgramSettings other_rules(program_with(job), &first);
   EXPECT_NE(other_rules.classifier.rules(), first.classifier.rules());
   EXPECT_EQ(other_rules.jobs, first.jobs);
   EXPECT_EQ(first.jobs->size(), 1U);
@@ -33,8 +30,8 @@ TEST(Settings, WhatDidNotChangeIsShared) {
 }
 
 TEST(Settings, TheProgramsOwnPartStaysWhenTheStageGetsAnother) {
-  const test::ProgramConfig own = config_of("program: {threads: 7}\n");
-  const test::ProgramConfig mixed = with_stage(own, config_of("limits: {idle: 7 s}\n"));
+  const test::ProgramConfig own = program_with("program: {threads: 7}\n");
+  const test::ProgramConfig mixed = with_stage(own, program_with("limits: {idle: 7 s}\n"));
   EXPECT_EQ(mixed.threads, 7U);
   EXPECT_EQ(mixed.idle, std::chrono::seconds(7));
 }

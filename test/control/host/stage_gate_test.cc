@@ -13,6 +13,7 @@
 #include "control/host/gate_access.h"
 #include "test/control/host/quiet_gate.h"
 #include "test/support/manual_clock.h"
+#include "test/support/start_time.h"
 
 namespace vpfs::control {
 namespace {
@@ -20,10 +21,9 @@ namespace {
 using namespace std::chrono_literals;
 using stage::Held;
 using stage::Stage;
+using test::kStart;
 
-constexpr TimePoint kStart = TimePoint(1h);
-
-stage::Config config_of(std::uint32_t depth) {
+stage::Config config_of_depth(std::uint32_t depth) {
   stage::Config config;
   config.scheduler.depth.requests = depth;
   config.virtual_pfs = {{.name = "a", .share = {.weight = 2}},
@@ -62,7 +62,7 @@ std::vector<Held*> end(StageGate& gate, Held& io, TimePoint now) {
 }
 
 TEST(StageGate, WhoEndsARequestGetsWhatThatReleases) {
-  test::QuietGate gate(config_of(1), kStart);
+  test::QuietGate gate(config_of_depth(1), kStart);
   Held first;
   Held second;
   EXPECT_EQ(arrive(gate, first, 1, kStart), (std::vector<Held*>{&first}));
@@ -76,8 +76,8 @@ TEST(StageGate, WhoEndsARequestGetsWhatThatReleases) {
 }
 
 TEST(StageGate, WhatChangesFromOutsideAsksSomebodyToLookAgain) {
-  test::QuietGate gate(config_of(1), kStart);
-  gate.reconfigure(config_of(2), kStart);
+  test::QuietGate gate(config_of_depth(1), kStart);
+  gate.reconfigure(config_of_depth(2), kStart);
   EXPECT_EQ(gate.asked(), 1U);
   gate.bypass(true, kStart);
   EXPECT_TRUE(gate.bypassed());
@@ -91,14 +91,14 @@ TEST(StageGate, WhatChangesFromOutsideAsksSomebodyToLookAgain) {
 }
 
 TEST(StageGate, TheTimeOfTheStageNeverGoesBack) {
-  test::QuietGate gate(config_of(1), kStart);
+  test::QuietGate gate(config_of_depth(1), kStart);
   gate.act(kStart + 2s, [](Stage&, TimePoint at) { EXPECT_EQ(at, kStart + 2s); });
   gate.act(kStart + 1s, [](Stage&, TimePoint at) { EXPECT_EQ(at, kStart + 2s); });
 }
 
 // Its owner looks a virtual PFS up and brings the request within one act(): nobody keeps a number.
 TEST(StageGate, AnOwnerThatKeepsNoNumbersHasIdleVirtualPfsesRetiredAtTheNextCall) {
-  test::QuietGate gate(config_of(1), kStart);
+  test::QuietGate gate(config_of_depth(1), kStart);
   const stage::Place place =
       gate.find({.virtual_pfs = "job-7", .declared_name = "job-{jobid}"}, kStart);
   const auto is_there = [&] {
@@ -117,7 +117,7 @@ TEST(StageGate, AnOwnerThatKeepsNoNumbersHasIdleVirtualPfsesRetiredAtTheNextCall
 }
 
 TEST(StageGate, ItsAccessCopiesAllCounters) {
-  test::QuietGate gate(config_of(4), kStart);
+  test::QuietGate gate(config_of_depth(4), kStart);
   Held io;
   (void)arrive(gate, io, 2, kStart);
   (void)end(gate, io, kStart);
@@ -143,7 +143,7 @@ TEST(StageGate, ThreadsThatWaitForTheirTurnAllGetItAndNeverMoreThanTheDepthAtOnc
   constexpr std::uint32_t kDepth = 2;
   constexpr int kThreads = 6;
   constexpr int kEach = 200;
-  test::QuietGate gate(config_of(kDepth), kStart);
+  test::QuietGate gate(config_of_depth(kDepth), kStart);
   std::mutex mutex;  // guards Waiting::goes
   std::condition_variable released;
   std::atomic<std::uint32_t> inside = 0;

@@ -18,7 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr TimePoint kStart = TimePoint(100s);
 constexpr std::uint64_t kSize = 1000;
 
 // A stage and the part of a status that its program would write of it.
@@ -78,9 +77,9 @@ class StatusTest : public ::testing::Test {
     return {};
   }
 
-  TimePoint now_ = kStart;
+  TimePoint now_ = TimePoint(100s);
   const stage::Config config_ = make_config();
-  test::QuietGate gate_{config_, kStart};
+  test::QuietGate gate_{config_, now_};
   SnapshotReader reader_;
   std::optional<DialledCoordinator> coordinator_;
   std::deque<stage::Held> ios_;

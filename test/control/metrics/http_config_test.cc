@@ -13,7 +13,7 @@ struct Read {
   std::string errors;
 };
 
-Read read(const std::string& text) {
+Read read_config(const std::string& text) {
   ConfigErrors errors("p.yaml");
   Read found;
   {
@@ -26,8 +26,8 @@ Read read(const std::string& text) {
 }
 
 TEST(HttpConfig, PortIsOffUnlessThereIsAnAddress) {
-  EXPECT_FALSE(read("control: {}").config.enabled());
-  const Read found = read("control: {http: '127.0.0.1:9464', http_virtual_pfs: 5}");
+  EXPECT_FALSE(read_config("control: {}").config.enabled());
+  const Read found = read_config("control: {http: '127.0.0.1:9464', http_virtual_pfs: 5}");
   EXPECT_EQ(found.errors, "");
   EXPECT_EQ(found.config, (HttpConfig{.address = "127.0.0.1:9464", .most_virtual_pfs = 5}));
   EXPECT_TRUE(found.config.enabled());
@@ -41,14 +41,15 @@ TEST(HttpConfig, OnlyLoopbackAddressesAreGood) {
                           "127.0.0.1", "", "[::ffff:10.0.0.1]:1"}) {
     EXPECT_FALSE(check_loopback(bad)) << bad;
   }
-  EXPECT_THAT(read("control: {http: '0.0.0.0:9464'}").errors,
+  EXPECT_THAT(read_config("control: {http: '0.0.0.0:9464'}").errors,
               HasSubstr("p.yaml:1: control.http: '0.0.0.0:9464' is no loopback address: this port "
                         "has neither TLS nor passwords"));
 }
 
 TEST(HttpConfig, NumberOfVirtualPfsesIsBounded) {
-  EXPECT_THAT(read("control: {http_virtual_pfs: 0}").errors, HasSubstr("http_virtual_pfs"));
-  EXPECT_THAT(read("control: {http_virtual_pfs: 100001}").errors, HasSubstr("http_virtual_pfs"));
+  EXPECT_THAT(read_config("control: {http_virtual_pfs: 0}").errors, HasSubstr("http_virtual_pfs"));
+  EXPECT_THAT(read_config("control: {http_virtual_pfs: 100001}").errors,
+              HasSubstr("http_virtual_pfs"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 using test::Exposition;
 using ::testing::IsEmpty;
 
-Exposition read(const StatsReply& stats, std::size_t most = 1000) {
+Exposition exposition_of(const StatsReply& stats, std::size_t most = 1000) {
   Exposition found =
       test::read_exposition(metrics_text(stats, {.version = "1.2", .most_virtual_pfs = most}));
   EXPECT_THAT(found.problems, IsEmpty());
@@ -48,7 +48,7 @@ TEST(Metrics, ExampleIsAsItStandsInTheFile) {
 }
 
 TEST(Metrics, UnitsAreBytesAndSeconds) {
-  const Exposition found = read(test::example_stats());
+  const Exposition found = exposition_of(test::example_stats());
   const std::string job = "job-\"7\"\\n";
   EXPECT_EQ(found.value("vpfs_read_bytes_total", pfs(job)), 1'000'002);
   EXPECT_EQ(found.value("vpfs_held_seconds_total", {{"virtual_pfs", job}, {"cause", "limit"}}),
@@ -66,7 +66,7 @@ TEST(Metrics, UnitsAreBytesAndSeconds) {
 }
 
 TEST(Metrics, LimitThatIsNotSetHasNoSeriesButOneOfZeroHas) {
-  const Exposition found = read(test::example_stats());
+  const Exposition found = exposition_of(test::example_stats());
   EXPECT_EQ(found.count("vpfs_limit_bytes_per_second"), 2U) << "of the job only";
   EXPECT_EQ(found.value("vpfs_limit_bytes_per_second",
                         {{"virtual_pfs", "job-\"7\"\\n"}, {"source", "allocated"}}),
@@ -74,14 +74,14 @@ TEST(Metrics, LimitThatIsNotSetHasNoSeriesButOneOfZeroHas) {
 }
 
 TEST(Metrics, EmptyStageHasItsOwnMetrics) {
-  const Exposition found = read({});
+  const Exposition found = exposition_of({});
   EXPECT_EQ(found.value("vpfs_connections"), 0);
   EXPECT_EQ(found.value("vpfs_all_read_bytes_total"), 0);
   EXPECT_EQ(found.count("vpfs_read_bytes_total"), 0U);
 }
 
 TEST(Metrics, OnlyRulesInShadowHaveWhatTheyWouldHold) {
-  const Exposition found = read(test::example_stats());
+  const Exposition found = exposition_of(test::example_stats());
   EXPECT_EQ(found.value("vpfs_rule_hits_total", {{"rule", "jobs"}}), 123);
   EXPECT_EQ(found.value("vpfs_rule_in_force", {{"rule", "jobs"}}), 1);
   EXPECT_EQ(found.value("vpfs_rule_in_force", {{"rule", "trial"}}), 0);
@@ -97,7 +97,7 @@ TEST(Metrics, OthersAreSummedUpInGaugesAndHaveNoCounters) {
     each.mutable_read()->set_bytes(1'000);
     each.set_cost_done(static_cast<std::uint64_t>(i));
   }
-  const Exposition found = read(stats, 3);
+  const Exposition found = exposition_of(stats, 3);
   EXPECT_EQ(found.count("vpfs_read_bytes_total"), 3U);
   EXPECT_EQ(found.count("vpfs_queue_requests"), 4U);
   EXPECT_EQ(found.value("vpfs_queue_requests", pfs("job-9")), 512);
@@ -137,7 +137,7 @@ TEST(Metrics, NoCounterGoesDownWhileVirtualPfsesComeAndGo) {
       stats.set_virtual_pfs_retired(stats.virtual_pfs_retired() + 1);
       stats.mutable_virtual_pfs()->DeleteSubrange(gone, 1);
     }
-    const Exposition now = read(stats, 8);
+    const Exposition now = exposition_of(stats, 8);
     EXPECT_LE(now.count("vpfs_read_bytes_total"), 8U);
     for (const auto& [name, series] : now.series) {
       if (now.families.contains(name) && now.families.at(name).type != "counter") continue;
@@ -167,8 +167,8 @@ TEST(Metrics, NamesOfClientsCannotBreakTheFormat) {
     each.mutable_wait()->set_reason(name);
     stats.add_rules()->set_name(name);
   }
-  (void)read(stats, 50);
-  (void)read(stats);
+  (void)exposition_of(stats, 50);
+  (void)exposition_of(stats);
 }
 
 TEST(Metrics, PromtoolFindsNothingWrong) {

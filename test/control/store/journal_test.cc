@@ -22,15 +22,13 @@ namespace {
 using testing::HasSubstr;
 using Records = std::vector<std::string>;
 
-const std::string kPath = "/d/rules.journal";
-
-std::unique_ptr<Journal> opened(FileCalls& disk, const std::string& path = kPath) {
+std::unique_ptr<Journal> opened(FileCalls& disk, const std::string& path = kJournalPath) {
   Result<std::unique_ptr<Journal>> journal = Journal::open(path, disk);
   return journal ? std::move(*journal) : nullptr;
 }
 
 // The records, after another start.
-Records stored(FileCalls& disk, const std::string& path = kPath) {
+Records stored(FileCalls& disk, const std::string& path = kJournalPath) {
   const std::unique_ptr<Journal> journal = opened(disk, path);
   if (!journal) return {"not open"};
   const auto loaded = journal->load();
@@ -52,7 +50,7 @@ TEST(Journal, RecordsAreThereAfterAnotherStart) {
   const auto loaded = journal->load();
   ASSERT_EQ(loaded->records.size(), 2U);
   EXPECT_EQ(loaded->records[1].text, "two");
-  EXPECT_EQ(loaded->records[1].place, kPath + ":2");
+  EXPECT_EQ(loaded->records[1].place, kJournalPath + ":2");
   EXPECT_TRUE(loaded->notes.empty());
 }
 
@@ -72,33 +70,34 @@ TEST(Journal, OneRecordTakesThePlaceOfAll) {
 TEST(Journal, ALastHalfLineIsSaidAndCutBeforeTheNextRecord) {
   MemoryDisk disk;
   const std::string one = journal_line("one");
-  disk.put(kPath, one + "1234567");
+  disk.put(kJournalPath, one + "1234567");
   const auto journal = opened(disk);
   const auto loaded = journal->load();
   ASSERT_TRUE(loaded);
   EXPECT_EQ(loaded->records.size(), 1U);
   ASSERT_EQ(loaded->notes.size(), 1U);
-  EXPECT_THAT(loaded->notes[0], HasSubstr(kPath + ":2: the last line, 7 bytes, was not written"));
-  EXPECT_EQ(disk.bytes_of(kPath), one + "1234567") << "reading changes nothing";
+  EXPECT_THAT(loaded->notes[0],
+              HasSubstr(kJournalPath + ":2: the last line, 7 bytes, was not written"));
+  EXPECT_EQ(disk.bytes_of(kJournalPath), one + "1234567") << "reading changes nothing";
   ASSERT_TRUE(journal->append("two"));
-  EXPECT_EQ(disk.bytes_of(kPath), one + journal_line("two"));
+  EXPECT_EQ(disk.bytes_of(kJournalPath), one + journal_line("two"));
 }
 
 TEST(Journal, ADamagedLineBeforeOthersIsRefusedWithItsPlaceAndNothingIsChanged) {
   MemoryDisk disk;
   const std::string bytes = journal_line("one") + "rubbish\n" + journal_line("three");
-  disk.put(kPath, bytes);
+  disk.put(kJournalPath, bytes);
   const auto journal = opened(disk);
   const auto loaded = journal->load();
   ASSERT_FALSE(loaded);
-  EXPECT_THAT(loaded.error().message, HasSubstr(kPath + ":2: the line is damaged"));
+  EXPECT_THAT(loaded.error().message, HasSubstr(kJournalPath + ":2: the line is damaged"));
   EXPECT_THAT(loaded.error().message, HasSubstr("Restore the file from a backup"));
-  EXPECT_EQ(disk.bytes_of(kPath), bytes);
+  EXPECT_EQ(disk.bytes_of(kJournalPath), bytes);
 }
 
 // What a program does between two starts, as far as it is told that something is stored. A record
 // "all:N" has the sense of the records 1 to N.
-struct Program {
+struct RecordWriter {
   int done = 0;   // records 1 ... done are stored
   int asked = 0;  // and it was asked for this many
 
@@ -130,7 +129,7 @@ int count_of(const Records& records) {
 }
 
 TEST(Journal, APowerCutAtAnyByteLosesNothingThatWasStored) {
-  Program whole;
+  RecordWriter whole;
   MemoryDisk measured;
   whole.go(measured);
   ASSERT_EQ(whole.done, 8);
@@ -141,7 +140,7 @@ TEST(Journal, APowerCutAtAnyByteLosesNothingThatWasStored) {
       for (const int kept : {0, 1, 2, 3}) {
         MemoryDisk disk;
         disk.cut_power_at(call, bytes);
-        Program run;
+        RecordWriter run;
         try {
           run.go(disk);
         } catch (const PowerCut&) {
@@ -162,14 +161,14 @@ TEST(Journal, APowerCutAtAnyByteLosesNothingThatWasStored) {
 
 TEST(Journal, AnyCallThatFailsRefusesOneRecordAndLosesNone) {
   MemoryDisk measured;
-  Program whole;
+  RecordWriter whole;
   whole.go(measured);
   for (std::size_t call = 1; call <= measured.calls(); ++call) {
     for (const int error : {ENOSPC, EIO, EROFS}) {
       for (const std::size_t bytes : {0U, 5U}) {
         MemoryDisk disk;
         disk.fail_call(call, {.error = error, .bytes = bytes});
-        Program run;
+        RecordWriter run;
         run.go(disk);
         EXPECT_EQ(count_of(stored(disk)), run.done) << call << ", " << error << ", " << bytes;
         if (run.asked > 0) {
@@ -182,7 +181,7 @@ TEST(Journal, AnyCallThatFailsRefusesOneRecordAndLosesNone) {
 
 TEST(Journal, ADiskThatStaysFullRefusesEveryRecordUntilThereIsRoom) {
   MemoryDisk measured;
-  Program whole;
+  RecordWriter whole;
   whole.go(measured);
   for (std::size_t call = 1; call <= measured.calls(); ++call) {
     MemoryDisk disk;

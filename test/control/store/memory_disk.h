@@ -14,6 +14,8 @@
 
 namespace vpfs::control {
 
+inline const std::string kJournalPath = "/d/rules.journal";  // on a MemoryDisk
+
 // The power went off; thrown by calls of a MemoryDisk.
 struct PowerCut {};
 

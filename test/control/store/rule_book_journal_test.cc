@@ -24,8 +24,6 @@
 namespace vpfs::control {
 namespace {
 
-const std::string kPath = "/d/rules.journal";
-
 WallTime later(WallTime time, std::uint64_t seconds) {
   return time + std::chrono::seconds(seconds);
 }
@@ -253,14 +251,14 @@ class Steps {
 };
 
 // The owner of a book and its journal, as a program that is started again and again.
-class Program {
+class BookOwner {
  public:
-  Program(MemoryDisk& disk, const stage::Config& file) : disk_(disk), file_(file) { start(); }
+  BookOwner(MemoryDisk& disk, const stage::Config& file) : disk_(disk), file_(file) { start(); }
 
   void start() {
     journal_.reset();
     book_ = stage::RuleBook(&stage::plain_rule);
-    Result<std::unique_ptr<Journal>> journal = Journal::open(kPath, disk_);
+    Result<std::unique_ptr<Journal>> journal = Journal::open(kJournalPath, disk_);
     ASSERT_TRUE(journal) << journal.error().message;
     journal_ = std::move(*journal);
     const auto loaded = journal_->load();
@@ -302,7 +300,7 @@ struct Tally {
 };
 
 // Ends what is due, in the book and in the model.
-void expire(Program& program, BookModel& model, WallTime now) {
+void expire(BookOwner& program, BookModel& model, WallTime now) {
   while (const auto due = program.book().expire(now)) {
     ASSERT_TRUE(program.run(*due));
     model.expire(now);
@@ -313,7 +311,7 @@ void live_through(std::uint64_t seed, Tally& tally) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   MemoryDisk disk;
   const stage::Config file;
-  Program program(disk, file);
+  BookOwner program(disk, file);
   Steps steps(seed);
   BookModel model;
   WallTime now = WallTime(std::chrono::seconds(1'800'000'000));

@@ -13,8 +13,6 @@ using namespace std::chrono_literals;
 using test::RawPeer;
 using ::testing::HasSubstr;
 
-constexpr Duration kPatience = 10s;
-
 class PortAttackTest : public test::PortFixture {
  protected:
   // Somebody is served while `attack` goes on.

@@ -21,6 +21,8 @@ namespace vpfs::test {
 // A control port of a FakeOwner on a UNIX socket.
 class PortFixture : public ::testing::Test {
  protected:
+  static constexpr Duration kPatience = std::chrono::seconds(10);
+
   PortFixture() {
     // Other users have to reach the socket.
     std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));

@@ -21,7 +21,6 @@ using ::testing::HasSubstr;
 
 constexpr std::uint32_t kUser = 23456;
 constexpr std::uint32_t kGroup = 34567;
-constexpr Duration kPatience = 10s;
 
 using PortTest = test::PortFixture;
 

@@ -13,8 +13,6 @@ using test::RawPeer;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-constexpr Duration kPatience = 10s;
-
 // The port on TCP of a server with the name of its certificate; certificates are made once.
 class PortTlsTest : public test::PortFixture {
  protected:
@@ -36,9 +34,8 @@ class PortTlsTest : public test::PortFixture {
     config_.certificate = files.certificate;
     config_.key = files.key;
     config_.ca = files.ca;
-    using Kind = Principal::Kind;
-    config_.readers = {{.kind = Kind::certificate, .name = "reader"}};
-    config_.writers = {{.kind = Kind::certificate, .name = "ops"}};
+    config_.readers = {{.kind = Principal::Kind::certificate, .name = "reader"}};
+    config_.writers = {{.kind = Principal::Kind::certificate, .name = "ops"}};
     open();
   }
 

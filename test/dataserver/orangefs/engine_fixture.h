@@ -15,8 +15,8 @@
 
 #include "dataserver/orangefs/metadata.h"
 #include "dataserver/store/engine.h"
-#include "test/dataserver/run_task.h"
 #include "test/support/process.h"
+#include "test/support/run_task.h"
 
 namespace vpfs::dataserver {
 
@@ -57,7 +57,7 @@ class EngineTest : ScratchInMemory, public testing::TestWithParam<EngineKind> {
   Metadata& metadata() { return *metadata_; }
   template <typename T>
   T run(net::Task<T> task) {
-    return test::run_task(context_, std::move(task));
+    return test::run_to_end(context_, std::move(task));
   }
 
   Outcome<void> write(BstreamId id, std::int64_t offset, std::string_view text) {

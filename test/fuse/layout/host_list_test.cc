@@ -18,7 +18,7 @@ std::vector<std::string> hosts(std::string_view list) {
   return read.value_or(std::vector<std::string>());
 }
 
-std::string error_of(std::string_view list) {
+std::string error_of_list(std::string_view list) {
   const Result<std::vector<std::string>> read = hosts_in(list);
   return read ? "" : read.error().message;
 }
@@ -46,14 +46,14 @@ TEST(HostList, AMistakeIsNamedWithItsPlace) {
   for (const char* const bad :
        {",", "n,", "a[", "a]", "a[]", "a[1-", "a[2-1]", "a[x]", "a[1-2", "a[1,,2]", "a[1,]",
         "a[4294967296]", "a[0000000001]", "n,,m", "a[1-2-3]", "a[[1]]", "a[1][", "a[-1]"}) {
-    EXPECT_THAT(error_of(bad), HasSubstr("; expected ")) << bad;
+    EXPECT_THAT(error_of_list(bad), HasSubstr("; expected ")) << bad;
   }
-  EXPECT_EQ(error_of("n1,,n2"),
+  EXPECT_EQ(error_of_list("n1,,n2"),
             "byte 3: the name of a host is empty; expected NAME or NAME[1-3,7]");
-  EXPECT_EQ(error_of("n1,n[1-x]"),
+  EXPECT_EQ(error_of_list("n1,n[1-x]"),
             "byte 5: not a number or a range within brackets; expected [1-3,7] with at most 9 "
             "digits");
-  EXPECT_EQ(error_of("n]"), "byte 1: ']' without a '['; expected NAME or NAME[1-3,7]");
+  EXPECT_EQ(error_of_list("n]"), "byte 1: ']' without a '['; expected NAME or NAME[1-3,7]");
 }
 
 TEST(HostList, HasBounds) {
@@ -61,29 +61,30 @@ TEST(HostList, HasBounds) {
   EXPECT_EQ(hosts("n[1-64]x[1-64]").size(), 4096U);
   for (const char* const many : {"n[1-4097]", "n[1-4096],m", "m,n[1-4096]", "n[1-64]x[1-65]",
                                  "n[0-999]x[0-999]y[0-999]", "n[0-999999999]"}) {
-    EXPECT_THAT(error_of(many), HasSubstr("too many hosts; expected at most 4096")) << many;
+    EXPECT_THAT(error_of_list(many), HasSubstr("too many hosts; expected at most 4096")) << many;
   }
   EXPECT_EQ(hosts("[0-1][0-1][0-1]").size(), 8U);
-  EXPECT_EQ(error_of("[0][0][0][0]"), "byte 9: too many brackets in a word; expected at most 3");
+  EXPECT_EQ(error_of_list("[0][0][0][0]"),
+            "byte 9: too many brackets in a word; expected at most 3");
   EXPECT_EQ(hosts("a[0],b[0],c[0],d[0]").size(), 4U) << "of one word, not of the list";
   const std::string longest(255, 'a');
   EXPECT_EQ(hosts(longest).size(), 1U);
-  EXPECT_THAT(error_of(longest + "a"), HasSubstr("too long; expected at most 255 bytes"));
-  EXPECT_THAT(error_of(longest + "[1]"), HasSubstr("too long; expected at most 255 bytes"));
+  EXPECT_THAT(error_of_list(longest + "a"), HasSubstr("too long; expected at most 255 bytes"));
+  EXPECT_THAT(error_of_list(longest + "[1]"), HasSubstr("too long; expected at most 255 bytes"));
   // 256 names of 256 bytes are the 64 KiB.
   EXPECT_EQ(hosts(std::string(252, 'a') + "[100-355]").size(), 256U);
-  EXPECT_THAT(error_of(std::string(252, 'a') + "[100-357]"),
+  EXPECT_THAT(error_of_list(std::string(252, 'a') + "[100-357]"),
               HasSubstr("too long together; expected at most 65536 bytes"));
 }
 
 // Each of these has killed a mount, or stopped it for seconds.
 TEST(HostList, HostileListsAreRefusedAtOnce) {
-  EXPECT_THAT(error_of(repeated("[0]", 43'600)), HasSubstr("too many brackets"));
-  EXPECT_THAT(error_of(std::string(100'000, 'a') + "[0-65535]"), HasSubstr("too long"));
-  EXPECT_THAT(error_of(std::string(20'000, 'a') + "[0-4095]"), HasSubstr("too long"));
-  EXPECT_THAT(error_of("n[" + repeated("0,", 60'000) + "0]"), HasSubstr("too many hosts"));
-  EXPECT_THAT(error_of("n[" + std::string(100'000, '0') + "]"), HasSubstr("9 digits"));
-  EXPECT_THAT(error_of(repeated(",", 100'000)), HasSubstr("empty"));
+  EXPECT_THAT(error_of_list(repeated("[0]", 43'600)), HasSubstr("too many brackets"));
+  EXPECT_THAT(error_of_list(std::string(100'000, 'a') + "[0-65535]"), HasSubstr("too long"));
+  EXPECT_THAT(error_of_list(std::string(20'000, 'a') + "[0-4095]"), HasSubstr("too long"));
+  EXPECT_THAT(error_of_list("n[" + repeated("0,", 60'000) + "0]"), HasSubstr("too many hosts"));
+  EXPECT_THAT(error_of_list("n[" + std::string(100'000, '0') + "]"), HasSubstr("9 digits"));
+  EXPECT_THAT(error_of_list(repeated(",", 100'000)), HasSubstr("empty"));
 }
 
 TEST(HostList, NamesOfOneHostAreTheSame) {

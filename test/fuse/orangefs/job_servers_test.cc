@@ -9,15 +9,15 @@
 
 #include "test/support/manual_clock.h"
 #include "test/support/process.h"
+#include "test/support/start_time.h"
 
 namespace vpfs::fuse::pvfs {
 namespace {
 
 using namespace std::chrono_literals;
+using test::kStart;
 using ::testing::ElementsAre;
 using ::testing::Pointee;
-
-constexpr TimePoint kStart{1h};
 
 LayoutServers servers(std::size_t count) {
   std::vector<LayoutServer> all;

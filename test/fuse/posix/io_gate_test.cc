@@ -7,15 +7,15 @@
 
 #include "schedulers/policy.h"
 #include "test/support/manual_clock.h"
+#include "test/support/start_time.h"
 
 namespace vpfs::fuse {
 namespace {
 
 using namespace std::chrono_literals;
+using test::kStart;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr TimePoint kStart{1h};
 
 class IoGateTest : public ::testing::Test {
  protected:

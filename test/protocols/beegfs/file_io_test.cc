@@ -22,27 +22,27 @@ std::vector<std::byte> write_message(const FileIo& io) {
   return encode_file_io({.type = MessageType::write_local_file}, io);
 }
 
-std::expected<FileIo, FileIoError> decode(std::span<const std::byte> message) {
+std::expected<FileIo, FileIoError> io_of(std::span<const std::byte> message) {
   return decode_file_io(*decode_message_header(message), message);
 }
 
 TEST(FileIo, WriteWithTheOwnerOfItsFileSurvivesTheWire) {
   const auto message = write_message(kIo);
   EXPECT_EQ(decode_message_header(message)->feature_flags, kWriteHasOwner);
-  EXPECT_EQ(decode(message), kIo);
+  EXPECT_EQ(io_of(message), kIo);
 }
 
 TEST(FileIo, WriteAndReadWithoutOwnerSurviveTheWire) {
   FileIo io = kIo;
   io.owner.reset();
-  EXPECT_EQ(decode(write_message(io)), io);
-  EXPECT_EQ(decode(encode_file_io({.type = MessageType::read_local_file}, io)), io);
+  EXPECT_EQ(io_of(write_message(io)), io);
+  EXPECT_EQ(io_of(encode_file_io({.type = MessageType::read_local_file}, io)), io);
 }
 
 TEST(FileIo, PathWithoutOriginHasNoOwnerAndDirectory) {
   FileIo io = kIo;
   io.path = {.flags = 4};
-  EXPECT_EQ(decode(write_message(io)), io);
+  EXPECT_EQ(io_of(write_message(io)), io);
 }
 
 TEST(FileIo, TextsOfEveryAlignmentSurviveTheWire) {
@@ -50,7 +50,7 @@ TEST(FileIo, TextsOfEveryAlignmentSurviveTheWire) {
     FileIo io = kIo;
     io.file_handle = handle;
     const auto message = write_message(io);
-    EXPECT_EQ(decode(message), io) << handle;
+    EXPECT_EQ(io_of(message), io) << handle;
     EXPECT_EQ((message.size() - 2) % 4, 0U) << "all before the target is aligned";
   }
 }
@@ -69,14 +69,14 @@ TEST(FileIo, NegativeCountAndNulInATextAreRefused) {
   FileIo io = kIo;
   for (const std::int64_t count : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
     io.count = count;
-    EXPECT_EQ(decode(write_message(io)).error(), FileIoError::negative_count);
+    EXPECT_EQ(io_of(write_message(io)).error(), FileIoError::negative_count);
   }
   io = kIo;
   io.file_handle = std::string_view("a\0b", 3);
-  EXPECT_EQ(decode(write_message(io)).error(), FileIoError::bad_text);
+  EXPECT_EQ(io_of(write_message(io)).error(), FileIoError::bad_text);
   io = kIo;
   io.path.directory = std::string_view("\0", 1);
-  EXPECT_EQ(decode(write_message(io)).error(), FileIoError::bad_text);
+  EXPECT_EQ(io_of(write_message(io)).error(), FileIoError::bad_text);
 }
 
 TEST(FileIo, WriteAnswerIsWhatServersSend) {

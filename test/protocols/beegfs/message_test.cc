@@ -20,7 +20,7 @@ using test::CapturedMessage;
 
 using Bytes = std::vector<std::byte>;
 
-std::expected<Message, MessageError> decode(std::span<const std::byte> bytes) {
+std::expected<Message, MessageError> message_of(std::span<const std::byte> bytes) {
   const auto header = decode_message_header(bytes);
   if (!header) return std::unexpected(MessageError::bad_value);
   return decode_message(*header, bytes);
@@ -48,7 +48,7 @@ Bytes with_size(const Bytes& message, std::size_t size) {
 TEST(Message, EveryCapturedMessageDecodesAndEncodesToTheSameBytes) {
   std::set<MessageType> types;
   for (const CapturedMessage& captured : captured_messages()) {
-    const auto message = decode(captured.bytes);
+    const auto message = message_of(captured.bytes);
     ASSERT_TRUE(message) << captured.name << ": " << describe(message.error());
     EXPECT_FALSE(std::holds_alternative<Opaque>(message->body)) << captured.name;
     EXPECT_EQ(encode_message(*message), captured.bytes) << captured.name;
@@ -65,7 +65,7 @@ TEST(Message, CutAtAnyByteIsTruncated) {
     for (std::size_t size = 0; size < bytes.size(); ++size) {
       ASSERT_EQ(decode_message(*header, bytes.first(size)).error(), MessageError::truncated);
       if (size < kMessageHeaderSize) continue;
-      ASSERT_EQ(decode(with_size(captured.bytes, size)).error(), MessageError::truncated)
+      ASSERT_EQ(message_of(with_size(captured.bytes, size)).error(), MessageError::truncated)
           << captured.name << " cut at " << size;
     }
   }
@@ -75,9 +75,9 @@ TEST(Message, BytesBehindTheLastFieldAreTrailing) {
   for (const CapturedMessage& captured : captured_messages()) {
     Bytes longer = captured.bytes;
     longer.push_back(std::byte{0});
-    ASSERT_EQ(decode(longer).error(), MessageError::trailing_bytes) << captured.name;
+    ASSERT_EQ(message_of(longer).error(), MessageError::trailing_bytes) << captured.name;
     for (const std::size_t more : {1U, 4U, 5U, 8U}) {
-      ASSERT_EQ(decode(with_size(captured.bytes, captured.bytes.size() + more)).error(),
+      ASSERT_EQ(message_of(with_size(captured.bytes, captured.bytes.size() + more)).error(),
                 MessageError::trailing_bytes)
           << captured.name << " and " << more;
     }
@@ -88,22 +88,22 @@ TEST(Message, FiveBytesMoreAreTheTailOfAMirroredMessage) {
   Message message{.header = {.flags = kMirrorSecond}, .body = WriteLocalFile{}};
   message.mirror_tail = Message::MirrorTail{std::byte{1}, std::byte{2}};
   const Bytes bytes = encode_message(message);
-  ASSERT_TRUE(decode(bytes));
-  EXPECT_EQ(decode(bytes)->mirror_tail, message.mirror_tail);
+  ASSERT_TRUE(message_of(bytes));
+  EXPECT_EQ(message_of(bytes)->mirror_tail, message.mirror_tail);
   EXPECT_EQ(broken_property(bytes), std::nullopt);
-  EXPECT_EQ(decode(with_size(bytes, bytes.size() - 1)).error(), MessageError::trailing_bytes);
+  EXPECT_EQ(message_of(with_size(bytes, bytes.size() - 1)).error(), MessageError::trailing_bytes);
   message.body = UnlinkLocalFile{};
-  EXPECT_EQ(decode(encode_message(message)).error(), MessageError::trailing_bytes);
+  EXPECT_EQ(message_of(encode_message(message)).error(), MessageError::trailing_bytes);
 }
 
 TEST(Message, TextThatIsTooLongForTheMessageIsTruncated) {
   for (const CapturedMessage& captured : captured_messages()) {
-    for (const std::size_t offset : test::TextLengths::of(*decode(captured.bytes))) {
+    for (const std::size_t offset : test::TextLengths::of(*message_of(captured.bytes))) {
       Bytes damaged = captured.bytes;
       const auto rest = static_cast<std::uint32_t>(damaged.size() - offset - 4);
       for (const std::uint32_t wrong : {rest, rest + 1, 0x7fffffffU, 0x80000000U, 0xffffffffU}) {
         store32(damaged, offset, wrong);
-        ASSERT_EQ(decode(damaged).error(), MessageError::truncated)
+        ASSERT_EQ(message_of(damaged).error(), MessageError::truncated)
             << captured.name << " length at " << offset << " is " << wrong;
       }
     }
@@ -113,7 +113,7 @@ TEST(Message, TextThatIsTooLongForTheMessageIsTruncated) {
 // A slightly wrong length may still give a message; the properties then hold for it.
 TEST(Message, AnyWrongLengthKeepsTheProperties) {
   for (const CapturedMessage& captured : captured_messages()) {
-    std::vector<std::size_t> lengths = test::TextLengths::of(*decode(captured.bytes));
+    std::vector<std::size_t> lengths = test::TextLengths::of(*message_of(captured.bytes));
     lengths.push_back(0);
     for (const std::size_t offset : lengths) {
       Bytes damaged = captured.bytes;
@@ -141,33 +141,33 @@ TEST(Message, AnyDamagedBitKeepsTheProperties) {
 }
 
 TEST(Message, ValuesThatCannotBeAreRefused) {
-  EXPECT_EQ(decode(encode_message({.body = WriteLocalFile{.count = -1}})).error(),
+  EXPECT_EQ(message_of(encode_message({.body = WriteLocalFile{.count = -1}})).error(),
             MessageError::bad_value);
-  EXPECT_EQ(decode(encode_message({.body = ReadLocalFile{.count = -1}})).error(),
+  EXPECT_EQ(message_of(encode_message({.body = ReadLocalFile{.count = -1}})).error(),
             MessageError::bad_value);
   Bytes attributes = encode_message({.body = SetLocalAttr{.create = true}});
-  ASSERT_TRUE(decode(attributes));
+  ASSERT_TRUE(message_of(attributes));
   attributes.back() = std::byte{2};
-  EXPECT_EQ(decode(attributes).error(), MessageError::bad_value);
+  EXPECT_EQ(message_of(attributes).error(), MessageError::bad_value);
 }
 
 TEST(Message, TextsNeedTheirNulAndZerosAsPadding) {
   const Bytes good = encode_message({.body = Ack{.ack_id = "ab"}});
-  ASSERT_TRUE(decode(good));
+  ASSERT_TRUE(message_of(good));
   Bytes damaged = good;
   damaged.back() = std::byte{1};
-  EXPECT_EQ(decode(damaged).error(), MessageError::bad_text);
-  EXPECT_EQ(decode(encode_message({.body = Ack{.ack_id = std::string("a\0b", 3)}})).error(),
+  EXPECT_EQ(message_of(damaged).error(), MessageError::bad_text);
+  EXPECT_EQ(message_of(encode_message({.body = Ack{.ack_id = std::string("a\0b", 3)}})).error(),
             MessageError::bad_text);
   Bytes padded = encode_message({.body = UnlinkLocalFile{.entry = "ab"}});
-  ASSERT_TRUE(decode(padded));
+  ASSERT_TRUE(message_of(padded));
   padded[kMessageHeaderSize + 4 + 2 + 1] = std::byte{1};
-  EXPECT_EQ(decode(padded).error(), MessageError::bad_text);
+  EXPECT_EQ(message_of(padded).error(), MessageError::bad_text);
 }
 
 TEST(Message, TypesThatAreNotKnownAreOpaque) {
   const Bytes body(9, std::byte{7});
-  const auto message = decode(make_message({.type = MessageType{4711}}, body));
+  const auto message = message_of(make_message({.type = MessageType{4711}}, body));
   ASSERT_TRUE(message);
   EXPECT_EQ(message->body, Body(Opaque{.type = MessageType{4711}, .bytes = body}));
   EXPECT_EQ(type_of(message->body), MessageType{4711});

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-ClusterScenario read(const std::string& text) {
+ClusterScenario good_scenario(const std::string& text) {
   ConfigErrors errors("c.yaml");
   ClusterScenario scenario = read_cluster_scenario(text, errors);
   EXPECT_EQ(errors.to_string(), "");
@@ -18,7 +18,7 @@ ClusterScenario read(const std::string& text) {
 }
 
 ClusterResult run(const std::string& text) {
-  const ClusterScenario scenario = read(text);
+  const ClusterScenario scenario = good_scenario(text);
   Cluster cluster(scenario);
   EXPECT_TRUE(cluster.run(10'000'000));
   EXPECT_TRUE(cluster.is_done());
@@ -143,9 +143,9 @@ TEST(Cluster, TheSameSeedGivesTheSameRun) {
 }
 
 TEST(Cluster, WhatWouldTakeForEverIsGivenUp) {
-  const ClusterScenario scenario =
-      read(two_nodes("  storage: {write: 1 MB/s}\n",
-                     "tasks: 1, steps: 100000, per_mille: {write: 1000}, io_size: 1024 GiB"));
+  const ClusterScenario scenario = good_scenario(
+      two_nodes("  storage: {write: 1 MB/s}\n",
+                "tasks: 1, steps: 100000, per_mille: {write: 1000}, io_size: 1024 GiB"));
   Cluster cluster(scenario);
   EXPECT_FALSE(cluster.run(10'000'000));
   EXPECT_FALSE(cluster.is_done());

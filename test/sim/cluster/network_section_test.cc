@@ -13,7 +13,7 @@ struct Outcome {
 };
 
 // A mistake is on line 1 for keys of the section, and further below for links.
-Outcome read(const std::string& section) {
+Outcome read_section(const std::string& section) {
   ConfigErrors errors("n.yaml");
   Outcome outcome;
   {
@@ -25,7 +25,7 @@ Outcome read(const std::string& section) {
 }
 
 NodeId nodes(const std::string& section) {
-  const Outcome outcome = read("{link_rate: 1 GB/s, " + section + "}");
+  const Outcome outcome = read_section("{link_rate: 1 GB/s, " + section + "}");
   EXPECT_EQ(outcome.problems, "");
   return outcome.network.topology == nullptr ? 0 : outcome.network.topology->nodes();
 }
@@ -41,7 +41,7 @@ TEST(NetworkSection, HasEachTopology) {
 }
 
 TEST(NetworkSection, ARateStandsForTheOnesThatAreNotGiven) {
-  const Outcome outcome = read(
+  const Outcome outcome = read_section(
       "{topology: dragonfly, nodes_per_router: 1, routers_per_group: 2, globals_per_router: 1, "
       "link_rate: 1 GB/s, switch_rate: 2 GB/s}");
   EXPECT_EQ(outcome.problems, "");
@@ -52,33 +52,36 @@ TEST(NetworkSection, ARateStandsForTheOnesThatAreNotGiven) {
 
 TEST(NetworkSection, SharingIsMaxMinFairUnlessItSaysOtherwise) {
   const std::string nodes = "{topology: switch, nodes: 2, link_rate: 1 GB/s";
-  EXPECT_EQ(read(nodes + "}").network.policy.sharing, Sharing::max_min);
-  EXPECT_EQ(read(nodes + ", sharing: equal}").network.policy.sharing, Sharing::equal);
+  EXPECT_EQ(read_section(nodes + "}").network.policy.sharing, Sharing::max_min);
+  EXPECT_EQ(read_section(nodes + ", sharing: equal}").network.policy.sharing, Sharing::equal);
 }
 
 TEST(NetworkSection, MistakesAreNamedWithLineAndKey) {
   EXPECT_EQ(
-      read("{topology: ring, nodes: 4}").problems,
+      read_section("{topology: ring, nodes: 4}").problems,
       "n.yaml:1: network.topology: \"ring\" is not one of: torus, fat_tree, dragonfly, switch, "
       "links\n");
-  EXPECT_EQ(read("{nodes: 4}").problems, "n.yaml:1: network.topology: is missing\n");
+  EXPECT_EQ(read_section("{nodes: 4}").problems, "n.yaml:1: network.topology: is missing\n");
   EXPECT_EQ(
-      read("{topology: switch, link_rate: 1 GB/s, nodes: 2, levels: 2}").problems,
+      read_section("{topology: switch, link_rate: 1 GB/s, nodes: 2, levels: 2}").problems,
       "n.yaml:1: network.levels: unknown key (known here: topology, nodes, link_rate, sharing, "
       "classes, parts)\n");
-  EXPECT_EQ(read("{topology: switch, nodes: 2}").problems,
+  EXPECT_EQ(read_section("{topology: switch, nodes: 2}").problems,
             "n.yaml:1: network.link_rate: is missing\n");
-  EXPECT_EQ(read("{topology: fat_tree, ports: 100, levels: 9, link_rate: 1 GB/s}").problems,
+  EXPECT_EQ(read_section("{topology: fat_tree, ports: 100, levels: 9, link_rate: 1 GB/s}").problems,
             "n.yaml:1: network.topology: a 100:9 fat tree has more than 4194304 links\n");
-  EXPECT_EQ(read("{topology: switch, nodes: 2, link_rate: 1 GB/s, parts: {storage: 1}}").problems,
-            "n.yaml:1: network.parts: is for classes: apportioned\n");
-  EXPECT_EQ(read("{topology: switch, nodes: 2, link_rate: 1 GB/s, classes: apportioned}").problems,
+  EXPECT_EQ(
+      read_section("{topology: switch, nodes: 2, link_rate: 1 GB/s, parts: {storage: 1}}").problems,
+      "n.yaml:1: network.parts: is for classes: apportioned\n");
+  EXPECT_EQ(read_section("{topology: switch, nodes: 2, link_rate: 1 GB/s, classes: apportioned}")
+                .problems,
             "n.yaml:1: network.parts: is missing\n");
 }
 
 // Links from line 5 on.
 std::string problems_of_links(const std::string& links) {
-  return read("\n  topology: links\n  nodes: [a, b, c]\n  switches: [s]\n  links:\n" + links)
+  return read_section("\n  topology: links\n  nodes: [a, b, c]\n  switches: [s]\n  links:\n" +
+                      links)
       .problems;
 }
 
@@ -96,9 +99,9 @@ TEST(NetworkSection, MistakesOfGivenLinksAreNamedWithLineAndKey) {
   EXPECT_EQ(problems_of_links("    - {between: [a, b], to: b, rate: 1 GB/s}\n"),
             "n.yaml:6: network.links[0].to: is not for a link with `between`\n");
   EXPECT_NE(problems_of_links("    - {from: a, to: b, rate: -1}\n"), "");
-  EXPECT_EQ(read("{topology: links, nodes: [a, a], link_rate: 1 GB/s, links: []}").problems,
+  EXPECT_EQ(read_section("{topology: links, nodes: [a, a], link_rate: 1 GB/s, links: []}").problems,
             "n.yaml:1: network.nodes: 'a' is listed twice\n");
-  EXPECT_EQ(read("{topology: links, nodes: [a], link_rate: 1 GB/s, links: []}").problems,
+  EXPECT_EQ(read_section("{topology: links, nodes: [a], link_rate: 1 GB/s, links: []}").problems,
             "n.yaml:1: network.nodes: must be at least two\n");
 }
 
@@ -113,13 +116,14 @@ TEST(NetworkSection, EveryNodeMustReachEveryOther) {
 
 TEST(NetworkSection, VerticesHaveTheirNamesOrNumbers) {
   const ClusterNetwork given =
-      read(
+      read_section(
           "{topology: links, nodes: [a, b], switches: [s], link_rate: 1 GB/s, links: [{between: "
           "[a, s]}, {between: [b, s]}]}")
           .network;
   EXPECT_EQ(given.name_of(1), "b");
   EXPECT_EQ(given.name_of(2), "s");
-  const ClusterNetwork made = read("{topology: switch, nodes: 2, link_rate: 1 GB/s}").network;
+  const ClusterNetwork made =
+      read_section("{topology: switch, nodes: 2, link_rate: 1 GB/s}").network;
   EXPECT_EQ(made.name_of(1), "node 1");
   EXPECT_EQ(made.name_of(2), "switch 0");
 }

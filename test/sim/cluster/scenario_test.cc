@@ -22,18 +22,18 @@ const std::string kApplications =
     "applications:\n"
     "  - {name: a, tasks: 4, steps: 1, per_mille: {compute: 1000}}\n";
 
-std::string problems(const std::string& text) {
+std::string problems_of_cluster(const std::string& text) {
   ConfigErrors errors("c.yaml");
   (void)read_cluster_scenario(text, errors);
   return errors.to_string();
 }
 // Of a cluster with these keys beside its network, on line 3.
 std::string problems_of(const std::string& section) {
-  return problems(kNetwork + "  " + section + "\n" + kApplications);
+  return problems_of_cluster(kNetwork + "  " + section + "\n" + kApplications);
 }
 // Of an application with these keys beside its name, on line 4.
 std::string problems_of_application(const std::string& keys) {
-  return problems(kNetwork + "applications:\n  - {name: a, " + keys + "}\n");
+  return problems_of_cluster(kNetwork + "applications:\n  - {name: a, " + keys + "}\n");
 }
 ClusterScenario example(const std::string& file) {
   std::ifstream in(test::source("conf/sim/" + file));
@@ -82,8 +82,8 @@ TEST(ClusterScenario, ItIsKnownByItsKeyWhateverIsWrong) {
 }
 
 TEST(ClusterScenario, ALittleIsEnough) {
-  EXPECT_EQ(problems(kNetwork + kApplications), "");
-  EXPECT_EQ(problems("cluster: {}\n"),
+  EXPECT_EQ(problems_of_cluster(kNetwork + kApplications), "");
+  EXPECT_EQ(problems_of_cluster("cluster: {}\n"),
             "c.yaml:1: cluster.network: is missing\nc.yaml:1: applications: is missing\n");
 }
 
@@ -152,7 +152,7 @@ TEST(ClusterScenario, MistakesOfApplicationsAreNamedWithLineAndKey) {
             "all_to_all, ring\n");
   EXPECT_EQ(problems_of_application(good + "tasks: 1}\n  - {name: a, tasks: 1, " + good),
             "c.yaml:5: applications[1].name: 'a' is listed twice\n");
-  EXPECT_EQ(problems(kNetwork + "applications: []\n"),
+  EXPECT_EQ(problems_of_cluster(kNetwork + "applications: []\n"),
             "c.yaml:3: applications: must name at least one\n");
 }
 
@@ -194,8 +194,8 @@ TEST(ClusterScenario, WhatWouldNotFitIntoMemoryIsAMistake) {
   const std::string network =
       "cluster: {network: {topology: switch, nodes: 10000, link_rate: 1 GB/s}}\n";
   const auto with = [&](const std::string& keys) {
-    return problems(network + "applications:\n  - {name: a, tasks: 10000, " + keys +
-                    "per_mille: {communicate: 1000}}\n");
+    return problems_of_cluster(network + "applications:\n  - {name: a, tasks: 10000, " + keys +
+                               "per_mille: {communicate: 1000}}\n");
   };
   EXPECT_EQ(
       with("steps: 1, pattern: all_to_all, "),

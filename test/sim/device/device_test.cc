@@ -6,14 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include "base/wide.h"
+#include "test/sim/start_time.h"
+
 namespace vpfs::sim {
 namespace {
 
 using namespace std::chrono_literals;
-
-__extension__ using Wide = __int128;
-
-constexpr TimePoint kStart{};
 
 TEST(SimDevice, ARequestTakesItsFixedTimeAndItsCostAtItsPartOfTheRate) {
   Device device({.parallelism = 2, .cost_per_second = 1000, .per_request = 10ms});
@@ -27,7 +26,7 @@ TEST(SimDevice, NoPartOfANanosecondIsLostOrWon) {
   std::mt19937_64 random(3);
   for (const std::uint64_t rate : {3ULL, 7'777'777ULL, 999'999'999'937ULL, 1ULL << 50}) {
     Device device({.cost_per_second = rate});
-    Wide cost = 0;
+    SignedWide cost = 0;
     TimePoint end = kStart;
     for (int i = 0; i < 10'000; ++i) {
       const Cost one = 1 + random() % 1000;
@@ -46,14 +45,14 @@ TEST(SimDevice, ManyAtOnceAreServedAsAListOfThemSays) {
     const std::uint64_t rate = 1 + random() % 1'000'000'000;
     const Duration fixed(static_cast<std::int64_t>(random() % 1'000'000));
     Device device({.parallelism = parallelism, .cost_per_second = rate, .per_request = fixed});
-    std::vector<Wide> free(parallelism, 0);
+    std::vector<SignedWide> free(parallelism, 0);
     TimePoint now = kStart;
     for (int i = 0; i < 1000; ++i) {
       now += Duration(static_cast<std::int64_t>(random() % 2'000'000));
       const Cost cost = random() % 1'000'000;
-      Wide& first = *std::ranges::min_element(free);
-      first = std::max(first, Wide{now.time_since_epoch().count()} * rate) +
-              Wide{fixed.count()} * rate + Wide{cost} * parallelism * 1'000'000'000;
+      SignedWide& first = *std::ranges::min_element(free);
+      first = std::max(first, SignedWide{now.time_since_epoch().count()} * rate) +
+              SignedWide{fixed.count()} * rate + SignedWide{cost} * parallelism * 1'000'000'000;
       ASSERT_TRUE(device.serve(cost, now).time_since_epoch().count() == first / rate)
           << "seed " << seed << ", request " << i;
     }

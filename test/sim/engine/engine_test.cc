@@ -10,14 +10,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/sim/start_time.h"
+
 namespace vpfs::sim {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr TimePoint kStart{};
 
 class EngineTest : public ::testing::Test {
  protected:

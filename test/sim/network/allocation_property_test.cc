@@ -6,14 +6,14 @@
 
 #include <gtest/gtest.h>
 
+#include "base/wide.h"
 #include "sim/network/network.h"
+#include "test/sim/network/equal_shares.h"
 #include "test/sim/network/fairness.h"
 #include "test/sim/network/routes.h"
 
 namespace vpfs::sim {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
 
 struct Case {
   std::vector<BytesPerSecond> capacities;
@@ -67,11 +67,6 @@ Case random_topology(Random& random) {
 std::vector<ClassPolicy> policies() {
   return {ClassPolicy::none(), ClassPolicy::priority(), ClassPolicy::apportioned(1, 1),
           ClassPolicy::apportioned(5, 95), ClassPolicy::apportioned(19, 1)};
-}
-
-ClassPolicy with_equal_shares(ClassPolicy policy) {
-  policy.sharing = Sharing::equal;
-  return policy;
 }
 
 // Starts flows at random and looks at all of them whenever something has changed.

@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/sim/network/equal_shares.h"
 #include "test/sim/network/routes.h"
+#include "test/sim/start_time.h"
 
 namespace vpfs::sim {
 namespace {
@@ -17,7 +19,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr TimePoint kStart{};
 constexpr TrafficClass kStorage = TrafficClass::storage;
 
 class NetworkTest : public ::testing::Test {
@@ -300,11 +301,6 @@ TEST_F(NetworkTest, ExtremeSizesAndRatesEndWhenTheyShould) {
   EXPECT_THAT(ended_, ElementsAre("large@1024000000"));
   EXPECT_EQ(rate(never), 1U);
   EXPECT_EQ(network_->remaining(never).count, ~std::uint64_t{0} - 2000);
-}
-
-ClassPolicy with_equal_shares(ClassPolicy policy) {
-  policy.sharing = Sharing::equal;
-  return policy;
 }
 
 TEST_F(NetworkTest, WithEqualSharesNobodyGetsWhatIsLeft) {

@@ -19,7 +19,7 @@ const std::string kHead =
     "  count: 2\n"
     "  device: {bandwidth: 100 MiB/s}\n";
 
-std::string problems(const std::string& text) {
+std::string problems_of_scenario(const std::string& text) {
   ConfigErrors errors("s.yaml");
   (void)read_scenario(text, errors);
   return errors.to_string();
@@ -41,47 +41,47 @@ TEST(SimScenario, TheExampleHasAllKeysAndIsGood) {
 }
 
 TEST(SimScenario, MistakesAreNamedWithLineAndKey) {
-  EXPECT_EQ(problems("servers: {device: {bandwidth: 1 MiB/s}}\n"),
+  EXPECT_EQ(problems_of_scenario("servers: {device: {bandwidth: 1 MiB/s}}\n"),
             "s.yaml:1: configuration: is missing\ns.yaml:1: applications: is missing\n");
   const std::string with_app = kHead + "applications:\n  - {name: a, ";
-  EXPECT_EQ(problems(with_app + "sise: 1 MiB}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "sise: 1 MiB}\n"),
             "s.yaml:6: applications[0].sise: unknown key; did you mean \"size\"?\n");
-  EXPECT_EQ(problems(with_app + "servers: {first: 1, count: 2}}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "servers: {first: 1, count: 2}}\n"),
             "s.yaml:6: applications[0].servers.count: \"2\" is out of range: 1 to 1\n");
-  EXPECT_EQ(problems(with_app + "servers: {first: 1}, datafiles: 2}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "servers: {first: 1}, datafiles: 2}\n"),
             "s.yaml:6: applications[0].datafiles: is more than the 1 servers\n");
-  EXPECT_EQ(problems(with_app + "datafiles: 3}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "datafiles: 3}\n"),
             "s.yaml:6: applications[0].datafiles: is more than the 2 servers\n");
-  EXPECT_EQ(problems(with_app + "rate: 5}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "rate: 5}\n"),
             "s.yaml:6: applications[0].rate: is for arrivals: even or random\n");
-  EXPECT_EQ(problems(with_app + "arrivals: even}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "arrivals: even}\n"),
             "s.yaml:6: applications[0].rate: is missing\n");
-  EXPECT_EQ(problems(with_app + "arrivals: even, rate: 5, outstanding: 2}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "arrivals: even, rate: 5, outstanding: 2}\n"),
             "s.yaml:6: applications[0].outstanding: is for arrivals: closed\n");
-  EXPECT_EQ(problems(with_app + "arrivals: recorded}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "arrivals: recorded}\n"),
             "s.yaml:6: applications[0].recording: is missing\n");
-  EXPECT_EQ(problems(with_app + "recording: r.json}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "recording: r.json}\n"),
             "s.yaml:6: applications[0].recording: is for arrivals: recorded\n");
-  EXPECT_EQ(problems(with_app + "arrivals: recorded, recording: r.json, rate: 5}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "arrivals: recorded, recording: r.json, rate: 5}\n"),
             "s.yaml:6: applications[0].rate: is not for arrivals: recorded\n");
-  EXPECT_EQ(problems(with_app + "client: host}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "client: host}\n"),
             "s.yaml:6: applications[0].client: 'host' is no IP address\n");
-  EXPECT_EQ(problems(with_app + "start: 2 s, stop: 1 s}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "start: 2 s, stop: 1 s}\n"),
             "s.yaml:6: applications[0].stop: is not after the start\n");
-  EXPECT_EQ(problems(with_app + "size: 2 MiB, file_size: 1 MiB}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "size: 2 MiB, file_size: 1 MiB}\n"),
             "s.yaml:6: applications[0].file_size: is smaller than one request\n");
-  EXPECT_EQ(problems(with_app + "processes: 100000, outstanding: 1000}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "processes: 100000, outstanding: 1000}\n"),
             "s.yaml:5: applications: have 100000000 requests under way; at most 10000000 are "
             "possible\n");
-  EXPECT_EQ(problems(with_app + "}\n  - {name: a}\n"),
+  EXPECT_EQ(problems_of_scenario(with_app + "}\n  - {name: a}\n"),
             "s.yaml:7: applications[1].name: 'a' is listed twice\n");
-  EXPECT_NE(problems(with_app + "size: -1}\n"), "");
-  EXPECT_NE(problems(kHead + "applications: []\n"), "");
+  EXPECT_NE(problems_of_scenario(with_app + "size: -1}\n"), "");
+  EXPECT_NE(problems_of_scenario(kHead + "applications: []\n"), "");
 }
 
 TEST(SimScenario, ACoordinatorHasWhatItsPolicyNeeds) {
   const auto with = [](const std::string& keys) {
-    return problems(kHead + "applications: [{name: a}]\ncoordinator: {" + keys + "}\n");
+    return problems_of_scenario(kHead + "applications: [{name: a}]\ncoordinator: {" + keys + "}\n");
   };
   EXPECT_EQ(with("policy: total"), "");
   EXPECT_EQ(with("policy: psfa, capacity: 1 GiB/s"), "");

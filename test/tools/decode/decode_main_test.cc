@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "test/support/outcome.h"
 #include "test/support/places.h"
 #include "test/support/process.h"
 #include "test/tools/decode/capture_builder.h"
@@ -16,22 +17,15 @@
 namespace vpfs {
 namespace {
 
+using test::Outcome;
 using ::testing::HasSubstr;
 
 const std::filesystem::path kData = test::source("test/data/orangefs");
 const std::filesystem::path kBeegfsData = test::source("test/data/beegfs");
 
-struct Outcome {
-  int code = -1;
-  std::string output;
-  std::string errors;
-};
-
 Outcome decode(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), test::program("vpfs-decode"));
-  test::Process process(arguments);
-  const auto exit = process.wait();
-  return {.code = exit ? exit->code : -1, .output = process.output(), .errors = process.errors()};
+  return test::outcome_of(std::move(arguments));
 }
 
 std::vector<std::byte> read_file(const std::filesystem::path& path) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include "test/support/outcome.h"
 #include "test/support/places.h"
 #include "test/support/process.h"
 
@@ -16,6 +17,7 @@ namespace vpfs::sim_tool {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Outcome;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -24,16 +26,9 @@ class SimProgram : public testing::Test {
   SimProgram() { fs::create_directories(directory_); }
   ~SimProgram() override { fs::remove_all(directory_); }
 
-  struct Outcome {
-    int code = -1;
-    std::string output;
-    std::string errors;
-  };
   static Outcome run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), test::program("vpfs-sim"));
-    test::Process process(std::move(arguments));
-    const auto exit = process.wait();
-    return {exit ? exit->code : -1, process.output(), process.errors()};
+    return test::outcome_of(std::move(arguments));
   }
   std::string write(const std::string& name, const std::string& text) {
     const std::string path = (directory_ / name).string();

@@ -93,9 +93,7 @@ void Proxies::answer(Proxy& proxy, const control::Envelope& request, control::An
 Outcome vpfsctl(std::vector<std::string> arguments,
                 const std::vector<std::pair<std::string, std::string>>& environment) {
   arguments.insert(arguments.begin(), program("vpfsctl"));
-  Process process(arguments, environment);
-  const auto exit = process.wait();
-  return {.code = exit ? exit->code : -1, .output = process.output(), .errors = process.errors()};
+  return outcome_of(std::move(arguments), environment);
 }
 
 }  // namespace vpfs::test

@@ -11,6 +11,7 @@
 #include "base/system_clock.h"
 #include "control/wire/port.h"
 #include "test/support/control/fake_owner.h"
+#include "test/support/outcome.h"
 #include "test/support/process.h"
 
 // Control ports with owners that do as they are told, and the program that asks them.
@@ -61,12 +62,6 @@ class Proxies {
   std::mutex mutex_;  // of what the owners look at
   Reply reply_;
   std::vector<std::unique_ptr<Proxy>> proxies_;
-};
-
-struct Outcome {
-  int code = -1;
-  std::string output;
-  std::string errors;
 };
 
 // Runs vpfsctl to its end.
