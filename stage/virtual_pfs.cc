@@ -84,8 +84,9 @@ void VirtualPfsTable::set_info(AppId app, const Declared& declared, bool removed
   info.refused_promise = nullptr;
   replace_info(app, std::move(info));
   row.retiring = false;  // the configuration may declare it now
-  const bool was_from_template = std::exchange(row.from_template, is_template(*declared));
-  from_templates_ = from_templates_ - (was_from_template ? 1 : 0) + (row.from_template ? 1 : 0);
+  from_templates_ -= row.from_template ? 1 : 0;
+  row.from_template = is_template(*declared);
+  from_templates_ += row.from_template ? 1 : 0;
 }
 
 void VirtualPfsTable::set_refused_promise(AppId app, std::string why) {

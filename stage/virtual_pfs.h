@@ -58,9 +58,9 @@ struct VirtualPfs {
   // it holds.
   std::uint16_t recent_kib = 0;
   std::uint8_t last_class = 0;
-  bool from_template = false;
-  bool retiring = false;      // its number will be free unless it is used again
-  bool in_idle_list = false;  // of Stage::find_idle()
+  bool from_template : 1 = false;
+  bool retiring : 1 = false;      // its number will be free unless it is used again
+  bool in_idle_list : 1 = false;  // of Stage::find_idle()
 };
 
 // All virtual PFSes by AppId. Those of the configuration are there from the start, "default" is

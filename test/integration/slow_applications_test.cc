@@ -111,8 +111,8 @@ TEST_P(NodeWithSlowApplications, LeaveAnotherOneMostOfWhatItHasAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Beegfs, NodeWithSlowApplications,
-                         ::testing::Values(Slow{1, 12, 100}, Slow{2, 12, 100}, Slow{4, 12, 0},
-                                           Slow{8, 12, 100}, Slow{8, 12, 0}, Slow{8, 64, 100}),
+                         ::testing::Values(Slow{1, 12, 100}, Slow{8, 12, 100}, Slow{8, 12, 0},
+                                           Slow{8, 64, 100}),
                          [](const auto& each) {
                            return fmt::format("{}{}On{}Connections", each.param.applications,
                                               each.param.read_percent > 0 ? "Readers" : "Writers",
