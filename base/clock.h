@@ -20,6 +20,10 @@ inline constexpr std::uint64_t kNanosecondsPerSecond = 1'000'000'000;
   return count > 0 ? static_cast<std::uint64_t>(count) : 0;
 }
 
+[[nodiscard]] constexpr double in_seconds(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
 [[nodiscard]] constexpr std::int64_t seconds_since_epoch(WallTime time) {
   return time.time_since_epoch().count();
 }

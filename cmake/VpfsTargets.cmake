@@ -1,6 +1,5 @@
 # vpfs_library(NAME SOURCES ... LINK ... [COMPUTES]): a folder's library. COMPUTES is for those whose
-# tests compute for long: builds with a sanitizer optimize them, which makes these tests eleven times
-# as fast.
+# tests compute for long: builds with a sanitizer optimize them. script/test prints what tests take.
 function(vpfs_library name)
   cmake_parse_arguments(ARG "COMPUTES" "" "SOURCES;LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})

@@ -72,6 +72,12 @@ bool is_good_job(std::string_view job) {
          std::ranges::all_of(job, [](char each) { return each > ' ' && each <= '~'; });
 }
 
+// A process's environment is its user's alone, and the thread may act for another one.
+std::string environment_of_any(pid_t process, std::string_view processes) {
+  const OwnCapabilities own;
+  return environment_of(process, processes);
+}
+
 }  // namespace
 
 std::string job_in(std::string_view environment, const std::vector<std::string>& variables) {
@@ -119,12 +125,7 @@ std::string ProcessJobs::job_of_environment(pid_t process, TimePoint now) {
       return found->second.job;
     }
   }
-  const auto read = [&] {
-    // A process's environment is its user's alone, and the thread may act for another one.
-    const OwnCapabilities own;
-    return environment_of(process, options_.processes);
-  };
-  const std::string environment = read();
+  const std::string environment = environment_of_any(process, options_.processes);
   std::string job = job_in(environment, options_.variables);
   // One that could not be read now may be readable later.
   if (!environment.empty()) keep(process, started, job, now);

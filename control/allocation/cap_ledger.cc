@@ -7,6 +7,7 @@
 #include "base/wide.h"
 
 namespace vpfs::allocation {
+
 void CapLedger::settle(std::uint32_t pair) {
   rows_[pair].settled = std::exchange(rows_[pair].sent, kNoCap);
 }

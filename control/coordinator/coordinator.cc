@@ -36,8 +36,6 @@ CycleSettings cycle_settings(const Config& config, const PolicyKind& policy, Tim
 }
 
 constexpr Duration kIdle = std::chrono::milliseconds(10);
-// For stages to answer what a parent asks.
-constexpr Duration kParentWaits = std::chrono::seconds(1);
 constexpr std::size_t kJoinsTold = 20;
 constexpr Duration kBusy = std::chrono::milliseconds(1);
 
@@ -220,7 +218,7 @@ void Coordinator::led(bool is_led) {
 
 void Coordinator::ask(const control::Envelope& request, ParentLink::Done done) {
   if (request.has_site()) {
-    return site_->take_on(request.site(), kParentWaits, [done](std::vector<std::string> warnings) {
+    return site_->take_on(request.site(), [done](std::vector<std::string> warnings) {
       control::Envelope answer;
       control::Ack& ack = *answer.mutable_ack();
       for (std::string& each : warnings) *ack.add_warnings() = std::move(each);

@@ -20,7 +20,6 @@ namespace {
 using control::Envelope;
 using control::make_error;
 
-constexpr std::size_t kKeptForParent = std::size_t{1024} * 1024;
 constexpr std::size_t kMostFrame = std::size_t{64} * 1024 * 1024;
 constexpr Duration kLeastPause = std::chrono::milliseconds(100);
 constexpr Duration kMostPause = std::chrono::seconds(2);
@@ -177,7 +176,7 @@ void ParentLink::received(Link& /*link*/, std::span<const std::byte> frame) {
   } else {
     greeted(envelope);
   }
-  memory_.end(kKeptForParent);
+  memory_.end(control::MessageMemory::kUsual);
 }
 
 void ParentLink::ended(Link& /*link*/, const std::string& why) {

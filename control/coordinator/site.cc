@@ -53,6 +53,16 @@ std::optional<control::Error> not_here(const Config& config) {
                                 control::to_string(*config.parent)));
 }
 
+// Answers with `reply`, whose `part` takes what stages say of a change.
+template <typename Part>
+SiteStages::Told with_warnings(Envelope reply, Part* (Envelope::*part)(), const Answer& answer) {
+  return [reply = std::move(reply), part, answer](const std::vector<std::string>& lines) {
+    Envelope told = reply;
+    for (const std::string& line : lines) (told.*part)()->add_warnings(line);
+    answer(std::move(told));
+  };
+}
+
 }  // namespace
 
 Site::Site(const Parts& parts)
@@ -153,9 +163,9 @@ void Site::use_composed() {
   (void)stages_.set(to_site(*live_, config_.name));
 }
 
-void Site::take_on(const control::Site& of_parent, Duration patience, SiteStages::Told done) {
+void Site::take_on(const control::Site& of_parent, SiteStages::Told done) {
   (void)stages_.set(of_parent);
-  stages_.when_answered(patience, std::move(done));
+  stages_.when_answered(kStagesAnswerWithin, std::move(done));
 }
 
 void Site::ask(Envelope request, const Caller& caller, Answer answer) {
@@ -211,12 +221,7 @@ void Site::answer_rule(const Envelope& request, const Caller& caller, const Answ
   *reply.mutable_rule_reply() = std::move(*outcome);
   if (!changes(request) || request.rule().dry_run()) return answer(std::move(reply));
   stages_.when_answered(kStagesAnswerWithin,
-                        [reply, answer](const std::vector<std::string>& lines) {
-                          Envelope told = reply;
-                          for (const std::string& line : lines)
-                            told.mutable_rule_reply()->add_warnings(line);
-                          answer(std::move(told));
-                        });
+                        with_warnings(std::move(reply), &Envelope::mutable_rule_reply, answer));
 }
 
 void Site::answer_job(const Envelope& request, const Caller& caller, const Answer& answer) {
@@ -227,12 +232,7 @@ void Site::answer_job(const Envelope& request, const Caller& caller, const Answe
   *reply.mutable_job_reply() = std::move(*outcome);
   if (!changes(request)) return answer(std::move(reply));
   stages_.when_answered(kStagesAnswerWithin,
-                        [reply, answer](const std::vector<std::string>& lines) {
-                          Envelope told = reply;
-                          for (const std::string& line : lines)
-                            told.mutable_job_reply()->add_warnings(line);
-                          answer(std::move(told));
-                        });
+                        with_warnings(std::move(reply), &Envelope::mutable_job_reply, answer));
 }
 
 std::unique_ptr<control::Link> Site::make_link(const Caller& /*caller*/) {

@@ -63,8 +63,8 @@ class Site final : private control::Owner {
   void finished(const CycleTimes& times) { cycles_.add(times); }
 
   // For an aggregator. The parent's rules go to its stages as they are; it has none of its own.
-  // Calls `done` once its stages have answered or `patience` is over, with their warnings.
-  void take_on(const control::Site& of_parent, Duration patience, SiteStages::Told done);
+  // Calls `done` once its stages have answered or a second is over, with their warnings.
+  void take_on(const control::Site& of_parent, SiteStages::Told done);
   // What the parent asks of its stages.
   void forward(const control::Forward& request, SiteForward::Done done) {
     forward_.forward(request, std::move(done));

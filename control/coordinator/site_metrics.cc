@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include "base/clock.h"
 #include "control/metrics/families.h"
 
 namespace vpfs::coordinator {
@@ -12,10 +13,6 @@ namespace {
 using allocation::Amounts;
 using allocation::kResources;
 using control::Families;
-
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 
 void add_amounts(Families& families, const Amounts& amounts) {
   for (const auto& resource : kResources) {
@@ -29,12 +26,12 @@ void add_cycles(Families& families, const SiteNumbers& numbers) {
   families.set({}, static_cast<double>(numbers.term));
   families.summary("vpfs_coordinator_cycle_seconds",
                    "Cycles, from the first message sent to the last answer or the deadline.");
-  families.observe({}, cycles.cycles, seconds(cycles.sum));
+  families.observe({}, cycles.cycles, in_seconds(cycles.sum));
   families.gauge("vpfs_coordinator_recent_cycle_seconds",
                  "Length of the last 1,000 cycles: median, 99th percentile, longest.");
-  families.set({{"quantile", "0.5"}}, seconds(cycles.p50));
-  families.set({{"quantile", "0.99"}}, seconds(cycles.p99));
-  families.set({{"quantile", "1"}}, seconds(cycles.max));
+  families.set({{"quantile", "0.5"}}, in_seconds(cycles.p50));
+  families.set({{"quantile", "0.99"}}, in_seconds(cycles.p99));
+  families.set({{"quantile", "1"}}, in_seconds(cycles.max));
   families.counter("vpfs_coordinator_late_answers_total",
                    "Answers of stages that had not come at the deadline of their cycle.");
   families.count({}, cycles.late);

@@ -23,7 +23,6 @@ namespace {
 using control::Envelope;
 using control::make_error;
 
-constexpr std::size_t kKeptForFrames = std::size_t{1024} * 1024;
 constexpr Duration kBetweenComplaints = std::chrono::seconds(10);
 // Requests that a stage has not answered, given up or not: with more a port stops reading, cycles
 // too.
@@ -221,7 +220,7 @@ void StageLinks::received(Peer& peer, std::span<const std::byte> frame) {
   } else {
     greet(peer, envelope);
   }
-  memory_.end(kKeptForFrames);
+  memory_.end(control::MessageMemory::kUsual);
 }
 
 void StageLinks::handle(Peer& peer, const Envelope& envelope) {

@@ -8,8 +8,6 @@
 namespace vpfs::control {
 namespace {
 
-// So much memory for cycles is kept from one to the next.
-constexpr std::size_t kMostKeptForCycles = std::size_t{1024} * 1024;
 constexpr std::chrono::microseconds kMostWatchPeriod = std::chrono::hours(1);
 
 Duration watch_period(const Watch& watch, Rights rights, const PortLimits& limits) {
@@ -93,7 +91,7 @@ void Conversation::handle_frame(std::span<const std::byte> frame, TimePoint now)
   // A peer that may send none must not make the port keep memory.
   const bool keeps = request_->has_cycle() && caller_.rights == Rights::change;
   request_ = nullptr;
-  memory_.end(keeps ? kMostKeptForCycles : 0);
+  memory_.end(keeps ? MessageMemory::kUsual : 0);
 }
 
 void Conversation::greet_coordinator() {

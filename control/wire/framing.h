@@ -79,6 +79,8 @@ class MessageMemory {
  public:
   // An empty message, until end().
   [[nodiscard]] Envelope& begin();
+  // What ports of coordinators, and of stages for cycles, keep.
+  static constexpr std::size_t kUsual = std::size_t{1024} * 1024;
   // Keeps memory of at most `most` bytes.
   void end(std::size_t most);
   [[nodiscard]] std::size_t kept() const { return block_.size(); }

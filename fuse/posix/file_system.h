@@ -105,11 +105,12 @@ struct InPlaceOfCaller<Operation> {
 template <auto Operation>
 inline constexpr auto in_place_of_caller = InPlaceOfCaller<Operation>::call;
 
+// The most that one request copies from file to file, so that a share can be kept.
+inline constexpr std::size_t kLargestCopy = std::size_t{16} << 20;
+
 // Parts of the table of operations.
 void add_name_operations(fuse_lowlevel_ops& operations);
 void add_file_operations(fuse_lowlevel_ops& operations);
-// The most that one request copies from file to file, so that a share can be kept.
-inline constexpr std::size_t kLargestCopy = std::size_t{16} << 20;
 void add_directory_operations(fuse_lowlevel_ops& operations);
 void add_attribute_operations(fuse_lowlevel_ops& operations);
 

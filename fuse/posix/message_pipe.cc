@@ -12,7 +12,6 @@
 #include "fuse/posix/pipe_size.h"
 
 namespace vpfs::fuse {
-namespace {}  // namespace
 
 std::size_t MessagePipe::largest_write() {
   // Pipes are of 1 MiB unless more is permitted, and then the head has no room beside 1 MiB.

@@ -6,6 +6,7 @@
 #include "base/wide.h"
 
 namespace vpfs::sim {
+
 ApportionedFilling::Round::Round(const FlowTable& table)
     : communication(table, kCommunicationOnly),
       storage(table, kStorageOnly),

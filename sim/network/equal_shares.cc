@@ -6,6 +6,7 @@
 #include "base/wide.h"
 
 namespace vpfs::sim {
+
 EqualShares::EqualShares(const FlowTable& table, ClassPolicy policy)
     : table_(table), policy_(policy) {
   changed_links_.grow(table.links());

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "schedulers/anticipation_settings.h"
 #include "schedulers/registry.h"
 #include "test/support/flow_simulation.h"
-#include "test/support/in_seconds.h"
 
 namespace vpfs {
 namespace {

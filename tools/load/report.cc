@@ -6,14 +6,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
+
 namespace vpfs::load {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-double seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
 double microseconds(Duration duration) {
   return std::chrono::duration<double, std::micro>(duration).count();
 }
@@ -22,7 +21,7 @@ double mebibytes(std::uint64_t bytes) {
 }
 // 0 of no time at all.
 double rate(double amount, Duration duration) {
-  return duration > Duration::zero() ? amount / seconds(duration) : 0;
+  return duration > Duration::zero() ? amount / in_seconds(duration) : 0;
 }
 
 double per_second(std::uint64_t count, Duration duration) {
@@ -40,14 +39,14 @@ Json settings_json(const ApplicationSettings& application) {
                {"pattern", application.pattern == Pattern::random ? "random" : "sequential"},
                {"file_size", application.file_size.count},
                {"datafiles", application.datafiles},
-               {"start_s", seconds(application.start)}};
+               {"start_s", in_seconds(application.start)}};
   if (!application.servers.empty()) json["servers"] = application.servers;
   if (application.amount.count > 0) json["amount"] = application.amount.count;
-  if (application.stop) json["stop_s"] = seconds(*application.stop);
-  if (application.think > Duration::zero()) json["think_s"] = seconds(application.think);
+  if (application.stop) json["stop_s"] = in_seconds(*application.stop);
+  if (application.think > Duration::zero()) json["think_s"] = in_seconds(application.think);
   if (application.burst) {
-    json["burst"] = {{"length_s", seconds(application.burst->length)},
-                     {"interval_s", seconds(application.burst->interval)}};
+    json["burst"] = {{"length_s", in_seconds(application.burst->length)},
+                     {"interval_s", in_seconds(application.burst->interval)}};
   }
   return json;
 }
@@ -55,9 +54,9 @@ Json settings_json(const ApplicationSettings& application) {
 Json settings_json(const LoadSettings& settings) {
   Json json = {{"file_system", settings.file_system},
                {"directory", settings.directory},
-               {"duration_s", seconds(settings.duration)},
-               {"warm_up_s", seconds(settings.warm_up)},
-               {"interval_s", seconds(settings.interval)},
+               {"duration_s", in_seconds(settings.duration)},
+               {"warm_up_s", in_seconds(settings.warm_up)},
+               {"interval_s", in_seconds(settings.interval)},
                {"verify", settings.verify},
                {"keep_files", settings.keep_files},
                {"seed", settings.seed},
@@ -89,7 +88,7 @@ Json timeline_json(const LoadSettings& settings, Duration duration,
   Duration begin = Duration::zero();
   for (const Meter::Bin& bin : bins) {
     const Duration end = std::min(begin + settings.interval, duration);
-    timeline.push_back({{"t", seconds(end)},
+    timeline.push_back({{"t", in_seconds(end)},
                         {"mib_per_s", rate(mebibytes(bin.bytes), end - begin)},
                         {"ops_per_s", per_second(bin.requests, end - begin)}});
     begin = end;
@@ -122,12 +121,12 @@ std::string to_json(const LoadSettings& settings, const RunResult& result) {
                             {"verify_failures", total.verify_failures},
                             {"mib_per_s", rate(mebibytes(total.bytes), result.duration)},
                             {"ops_per_s", per_second(total.requests, result.duration)},
-                            {"last_s", seconds(total.last)},
+                            {"last_s", in_seconds(total.last)},
                             {"latency_us", latency_json(total.latency)},
                             {"timeline", timeline_json(settings, result.duration, total.bins)}});
   }
   const Json json = {{"settings", settings_json(settings)},
-                     {"duration_s", seconds(result.duration)},
+                     {"duration_s", in_seconds(result.duration)},
                      {"ended_early", result.ended_early},
                      {"cpu_seconds", {{"user", result.cpu.user}, {"system", result.cpu.system}}},
                      {"applications", std::move(applications)},
@@ -162,7 +161,7 @@ std::string to_table(const LoadSettings& settings, const RunResult& result) {
 
 std::string live_line(const LoadSettings& settings, const std::vector<Meter::Live>& before,
                       const std::vector<Meter::Live>& now, Duration time, Duration elapsed) {
-  std::string text = fmt::format("{:6.1f} s", seconds(time));
+  std::string text = fmt::format("{:6.1f} s", in_seconds(time));
   const auto out = std::back_inserter(text);
   std::uint64_t bytes = 0;
   std::uint64_t requests = 0;
@@ -172,11 +171,11 @@ std::string live_line(const LoadSettings& settings, const std::vector<Meter::Liv
     bytes += new_bytes;
     requests += new_requests;
     fmt::format_to(out, "  {} {:.1f} MiB/s {:.0f} op/s", settings.applications[i].name,
-                   mebibytes(new_bytes) / seconds(elapsed), per_second(new_requests, elapsed));
+                   mebibytes(new_bytes) / in_seconds(elapsed), per_second(new_requests, elapsed));
     const std::uint64_t bad = now[i].errors + now[i].verify_failures;
     if (bad > 0) fmt::format_to(out, " ({} errors)", bad);
   }
-  fmt::format_to(out, "  total {:.1f} MiB/s {:.0f} op/s", mebibytes(bytes) / seconds(elapsed),
+  fmt::format_to(out, "  total {:.1f} MiB/s {:.0f} op/s", mebibytes(bytes) / in_seconds(elapsed),
                  per_second(requests, elapsed));
   return text;
 }

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.h"
 #include "sim/cluster/words.h"
-#include "tools/sim/seconds.h"
 #include "tools/sim/text_table.h"
 
 namespace vpfs::sim_tool {

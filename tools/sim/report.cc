@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "tools/sim/seconds.h"
+#include "base/clock.h"
 #include "tools/sim/text_table.h"
 
 namespace vpfs::sim_tool {

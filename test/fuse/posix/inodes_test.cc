@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include "test/fuse/users.h"
 #include "test/support/process.h"
 
 namespace vpfs::fuse {
@@ -16,8 +17,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr uid_t kAlice = 1001;
-constexpr uid_t kMallory = 1002;
+using test::kAlice;
+using test::kMallory;
 
 Descriptor open_path(const std::string& path) {
   return Descriptor(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
