@@ -20,9 +20,10 @@ constexpr std::size_t kUnsentBesides = std::size_t{256} * 1024;
 // Larger reads may ask for much more than their file has.
 constexpr std::uint64_t kLargeRead = std::uint64_t{64} * 1024;
 // After this many refusals the client is not read until the next check_time(). A node with serial
-// connections has many of them.
+// connections has many of them. Its reads come back at once the first time, and a pause also holds
+// up the application whose request takes the connection next.
 constexpr std::size_t kMostRefused = 64;
-constexpr std::size_t kMostSentBack = 2;
+constexpr std::size_t kMostSentBack = 16;
 
 // The approximate memory of a held request.
 std::size_t footprint(const PendingIo& io) {

@@ -103,6 +103,7 @@ void ClientLimits::add_held(Client& client, Application& application, Held& io, 
   application.held.push_back(&io);
   ++client.taken;
   ++client.held;
+  ++client.present;
 }
 
 // The caller decides whether the request is at the server from now on.
@@ -114,6 +115,7 @@ void ClientLimits::remove_held(Client& client, Held& io) {
   application.held.pop_back();
   --client.taken;
   --client.held;
+  --client.present;
   if (application.taken() == 0) --client.busy;
   if (!application.held.empty()) return;
   client.taken -= application.outstanding;
@@ -147,7 +149,29 @@ void ClientLimits::dispatched(Held& io, TimePoint now) {
   if (application.taken() == 0) ++client.busy;
   if (!application.held.empty()) ++client.taken;
   ++application.outstanding;
-  application.last_wait = now - io.first_seen;
+  ++client.present;
+  note_wait(client, application, io, now);
+}
+
+void ClientLimits::note_wait(Client& client, Application& application, const Held& io,
+                             TimePoint now) {
+  const Duration wait = now - io.first_seen;
+  application.usual_wait =
+      application.last_wait ? application.usual_wait + (wait - application.usual_wait) / 4 : wait;
+  application.last_wait = wait;
+  application.last_forwarded = now;
+  std::optional<Quickest>& quickest = client.quickest;
+  const bool is_it = quickest && quickest->id == io.virtual_pfs();
+  if (is_backlogged(application, now)) {
+    if (is_it) quickest.reset();
+  } else if (!quickest || is_it || application.usual_wait <= quickest->wait ||
+             now - quickest->last >= kGone) {
+    quickest = {.id = io.virtual_pfs(), .wait = application.usual_wait, .last = now};
+  }
+}
+
+bool ClientLimits::is_backlogged(const Application& application, TimePoint now) {
+  return !application.held.empty() && now - application.held_since >= kPassing;
 }
 
 void ClientLimits::withdrawn(Held& io) {
@@ -160,6 +184,7 @@ void ClientLimits::finished(const Held& io) {
   Application& application = application_of(client, io.app);
   VPFS_ASSERT(application.outstanding > 0);
   --application.outstanding;
+  --client.present;
   if (application.taken() == 0) --client.busy;
   if (!application.held.empty()) --client.taken;
 }
@@ -204,10 +229,31 @@ bool ClientLimits::may_be_sent_back(const Held& io) {
   return io.kind == IoKind::read ? io.times_refused < kMostTimes : !io.came_again_at_once;
 }
 
+bool ClientLimits::lags(const Client& client, const Application& application, TimePoint now) {
+  const std::optional<Quickest>& quickest = client.quickest;
+  if (!quickest || now - quickest->last >= kGone) return false;
+  const auto found = client.applications.find(quickest->id.app);
+  if (found == client.applications.end()) return false;
+  const Application& other = found->second;
+  if (other.generation != quickest->id.generation || &other == &application) return false;
+  if (is_backlogged(other, now)) return false;
+  // What waits now counts from when its application was served last.
+  const auto waits = [&](const Application& each) {
+    return each.held.empty() ? Duration::zero()
+                             : now - std::max(each.held_since, each.last_forwarded);
+  };
+  const Duration usual =
+      std::max(application.usual_wait, application.last_wait.value_or(Duration::zero()));
+  const Duration least = client.held >= client.most_connections ? kLeastLag : kPassing;
+  return std::max(usual, waits(application)) >=
+         std::max(least, kLag * std::max(quickest->wait, waits(other)));
+}
+
 // If all requests of the client are held, none is forwarded at once, and no application may have
 // more than the allowance.
 bool ClientLimits::is_slow(const Client& client, const Application& application,
-                           std::size_t allowance, TimePoint now) {
+                           std::size_t allowance, TimePoint now) const {
+  if (!settings_.most && !lags(client, application, now)) return false;
   if (client.held >= client.most_connections || application.taken() > allowance) return true;
   if (application.greedy && now - *application.greedy < kGreedy) return true;
   return !application.last_wait || *application.last_wait >= kPassing ||
@@ -240,6 +286,7 @@ Held* ClientLimits::youngest_of(const Application& application) {
 Held* ClientLimits::choose(Client& client, TimePoint now) {
   const std::size_t allowance = allowance_of(client, now);
   if (client.taken <= allowance) return nullptr;
+  if (!settings_.most && client.present < client.most_connections) return nullptr;
   const Slow slow = slow_ones(client, allowance, now);
   if (slow.taken <= allowance) return nullptr;
   const std::size_t part = std::max<std::size_t>(1, allowance / slow.count);

@@ -20,6 +20,11 @@ namespace vpfs::stage {
 // application with more than its part is refused first, or else the youngest of all. Applications
 // whose requests are forwarded at once do not count.
 //
+// A refusal costs its application seconds, so it must help another one. If the allowance is not
+// configured, requests are refused only while the client has no free connection, and only those of
+// an application whose requests wait several times as long as those of the client's quickest one.
+// One that always has a request here is not the quickest: it gets its share of the server as it is.
+//
 // A retry is as old as its first try, so no request waits for ever. Retries are finite and may be
 // immediate: a read is sent back a few times only, and a write that returns at once stays.
 //
@@ -49,6 +54,10 @@ class ClientLimits {
   // An application is not fast for this long after more than its part was held: its refused
   // requests return in five seconds.
   static constexpr Duration kGreedy = std::chrono::seconds(6);
+  // Requests are refused only if they wait so many times as long as those of the quickest one.
+  static constexpr int kLag = 4;
+  // They wait at least so long, or kPassing if some of the client's requests are at the server.
+  static constexpr Duration kLeastLag = std::chrono::milliseconds(10);
 
   void configure(const Settings& settings) { settings_ = settings; }
 
@@ -88,12 +97,20 @@ class ClientLimits {
     TimePoint held_since = {};  // since when something is, without a break
     TimePoint last_seen = {};
     std::optional<Duration> last_wait;  // of the last request forwarded
-    std::optional<TimePoint> greedy;    // when more than its part was held
+    TimePoint last_forwarded = {};
+    Duration usual_wait = {};         // of the last few requests forwarded, on average
+    std::optional<TimePoint> greedy;  // when more than its part was held
 
     [[nodiscard]] std::size_t taken() const { return held.size() + outstanding; }
   };
   struct Seen {
     VirtualPfsId id;
+    TimePoint last = {};
+  };
+  // The application whose requests have waited least lately, of those that are not backlogged.
+  struct Quickest {
+    VirtualPfsId id;
+    Duration wait = {};
     TimePoint last = {};
   };
   struct Refused {
@@ -110,8 +127,10 @@ class ClientLimits {
     std::vector<Application*> waiting;  // those with something held
     std::size_t taken = 0;              // by these
     std::size_t held = 0;
-    std::size_t busy = 0;              // applications that have something here or at the server
+    std::size_t present = 0;           // requests here and at the server
+    std::size_t busy = 0;              // applications that have some
     std::optional<Seen> last, before;  // the last two that asked
+    std::optional<Quickest> quickest;
     std::unordered_map<std::uint64_t, Refused> refused_requests;  // by fingerprint
     TimePoint tidied = {};                                        // these
     std::uint64_t refused = 0;
@@ -134,8 +153,15 @@ class ClientLimits {
   static void remove_held(Client& client, Held& io);
   [[nodiscard]] static bool shows_several(const Client& client, TimePoint now);
   [[nodiscard]] std::size_t allowance_of(const Client& client, TimePoint now) const;
-  [[nodiscard]] static bool is_slow(const Client& client, const Application& application,
-                                    std::size_t allowance, TimePoint now);
+  // It had something held for kPassing without a break, so it gets what its share allows. More
+  // connections would not help it.
+  [[nodiscard]] static bool is_backlogged(const Application& application, TimePoint now);
+  static void note_wait(Client& client, Application& application, const Held& io, TimePoint now);
+  // The requests of the application wait much longer than those of the quickest one.
+  [[nodiscard]] static bool lags(const Client& client, const Application& application,
+                                 TimePoint now);
+  [[nodiscard]] bool is_slow(const Client& client, const Application& application,
+                             std::size_t allowance, TimePoint now) const;
   [[nodiscard]] Slow slow_ones(const Client& client, std::size_t allowance, TimePoint now);
   [[nodiscard]] Held* youngest_of(const Application& application);
   [[nodiscard]] Held* choose(Client& client, TimePoint now);

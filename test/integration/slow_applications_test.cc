@@ -1,5 +1,5 @@
-// What an application gets from a BeeGFS storage server through a real vpfs-proxy, if it shares the
-// few connections of its node with slow applications.
+// Applications that share the few connections of their node to a BeeGFS storage server, through a
+// real vpfs-proxy.
 
 #include <algorithm>
 #include <string>
@@ -20,10 +20,9 @@ constexpr std::uint32_t kQuick = 2000;  // uids
 constexpr std::uint32_t kSlow = 3001;   // and up
 constexpr int kTasks = 16;              // of each slow application
 
-// A device that takes a millisecond per request.
-StorageSettings storage_of(std::uint64_t mib_per_second) {
+StorageSettings storage_of(std::uint64_t mib_per_second, Duration per_request) {
   return {.device = DeviceSettings{
-              .bandwidth = {mib_per_second << 20}, .per_request = 1ms, .parallelism = 8}};
+              .bandwidth = {mib_per_second << 20}, .per_request = per_request, .parallelism = 8}};
 }
 
 struct Slow {
@@ -39,7 +38,7 @@ std::ostream& operator<<(std::ostream& out, const Slow& slow) {
 class NodeWithSlowApplications : public ::testing::TestWithParam<Slow> {
  protected:
   NodeWithSlowApplications()
-      : storage_(storage_of(1000)),
+      : storage_(storage_of(1000, 1ms)),
         proxy_({.upstream = storage_.port(),
                 .protocol = "beegfs",
                 .workers = 2,
@@ -118,6 +117,56 @@ INSTANTIATE_TEST_SUITE_P(Beegfs, NodeWithSlowApplications,
                                               each.param.read_percent > 0 ? "Readers" : "Writers",
                                               each.param.connections);
                          });
+
+// Two plain jobs of a node wait for the storage, and equally long. What is sent back comes again
+// after five seconds, and helps neither of them.
+class NodeWithPlainJobs : public ::testing::Test {
+ protected:
+  struct Calls {
+    double p99 = 0;  // in ms
+    std::uint64_t sent_back = 0;
+  };
+  [[nodiscard]] Calls run(const std::string& most) const {
+    ProxyProcess proxy({.upstream = storage_.port(),
+                        .protocol = "beegfs",
+                        .depth = 2,
+                        .limits = "max_held_per_client: " + most,
+                        .virtual_pfs = "a: {weight: 1}, b: {weight: 1}",
+                        .rules = "[{match: {uid: 1001}, virtual_pfs: a},"
+                                 " {match: {uid: 1002}, virtual_pfs: b}]"});
+    std::string jobs;
+    for (const auto& [name, uid] : {std::pair("a", 1001), std::pair("b", 1002)}) {
+      jobs += fmt::format(
+          "  - {{name: {}, uid: {}, node: n1, connections: 12, outstanding: 8, size: 512 KiB,"
+          " read_percent: 0, pattern: sequential, file_size: 8 MiB}}\n",
+          name, uid);
+    }
+    LoadRun load({.file_system = fmt::format("beegfs://127.0.0.1:{}/101", proxy.port()),
+                  .applications = jobs,
+                  .duration = "6 s",
+                  .warm_up = "1 s",
+                  .verify = false});
+    load.expect_good_end();
+    Calls calls{.sent_back = proxy.status()["counters"]["excess_requests"]};
+    for (const std::string name : {"a", "b"}) {
+      const double p99 = load.application(name)["latency_us"]["p99"];
+      calls.p99 = std::max(calls.p99, p99 / 1000);
+    }
+    return calls;
+  }
+
+ private:
+  BeegfsStorage storage_{storage_of(20, 0ms)};
+};
+
+TEST_F(NodeWithPlainJobs, IsAsFastAsWithoutABound) {
+  const Calls off = run("off");
+  const Calls automatic = run("auto");
+  RecordProperty("p99_ms_off", std::to_string(off.p99));
+  RecordProperty("p99_ms_auto", std::to_string(automatic.p99));
+  EXPECT_EQ(off.sent_back, 0U);
+  EXPECT_LE(automatic.p99, off.p99 * 1.5) << automatic.sent_back << " sent back";
+}
 
 }  // namespace
 }  // namespace vpfs::test

@@ -244,7 +244,9 @@ TEST_F(StageTest, APromiseThatAReloadMakesGoodIsNoLongerToldAsRefused) {
 }
 
 TEST_F(StageTest, WhatAClientHasTooManyOfIsGivenBackToBeRefused) {
-  make(config_of(1));
+  Config config = config_of(1);
+  config.client_limits.most = 4;
+  make(config);
   ClientId client{};
   for (int i = 0; i < 6; ++i) client = stage_->join_client("node");
   std::vector<Held*> all;
