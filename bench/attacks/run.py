@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bench import plot
-from bench.attacks import costs, floods, identities, shared_node, stalls
+from bench.attacks import costs, floods, identities, mounts, shared_node, stalls
 from bench.attacks.attack import Attack
+from bench.attacks.mounts import MountAttack
 from bench.attacks.scene import ATTACKER, DEPTH, DEVICE, VICTIM, application
 from bench.attacks.shared_node import SharedNode
 from bench.harness import Problem, Programs, machine_settings
@@ -23,8 +24,9 @@ from bench.targets import COLUMNS as TARGET_COLUMNS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ATTACKS: list[Attack | SharedNode] = [*stalls.ATTACKS, *costs.ATTACKS, *floods.ATTACKS, *identities.ATTACKS,
-                                      *shared_node.ATTACKS]
+AnyAttack = Attack | SharedNode | MountAttack
+ATTACKS: list[AnyAttack] = [*stalls.ATTACKS, *costs.ATTACKS, *floods.ATTACKS, *identities.ATTACKS, *shared_node.ATTACKS,
+                            *mounts.ATTACKS]
 # With --quick, one case of readers and one of writers represent all cases of shared nodes.
 QUICK_NODES = (SharedNode(2, 12), SharedNode(4, 64, writers=True))
 COLUMNS = ["attack", "protocol", "entitled_mib_per_s", "victim_before_mib_per_s", "victim_mean_mib_per_s",
@@ -36,13 +38,13 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", action="append", metavar="NAME",
                         help="attacks whose names contain this text; may be repeated. They are: "
                              + "; ".join(dict.fromkeys(attack.name for attack in ATTACKS)))
-    parser.add_argument("--protocol", choices=["orangefs", "beegfs"], action="append", dest="protocols",
-                        help="only attacks on this protocol (default: both)")
+    parser.add_argument("--protocol", choices=["orangefs", "beegfs", "mount"], action="append", dest="protocols",
+                        help="only attacks on this protocol, or on users of a mount (default: all)")
     parser.add_argument("--proxy", type=pathlib.Path, help="path of another vpfs-proxy to measure instead")
     return parser
 
 
-def chosen(quick: bool, only: list[str] | None, protocols: list[str] | None) -> list[Attack | SharedNode]:
+def chosen(quick: bool, only: list[str] | None, protocols: list[str] | None) -> list[AnyAttack]:
     found = [attack for attack in ATTACKS
              if (not only or any(name in attack.name for name in only))
              and (not protocols or attack.protocol in protocols)
@@ -52,7 +54,7 @@ def chosen(quick: bool, only: list[str] | None, protocols: list[str] | None) -> 
     return found
 
 
-def settings_of(attacks: list[Attack | SharedNode], quick: bool, proxy: str) -> dict[str, object]:
+def settings_of(attacks: list[AnyAttack], quick: bool, proxy: str) -> dict[str, object]:
     victim = application(VICTIM)
     return machine_settings() | {
         "quick": quick, "proxy": proxy, "policy": f"sfq, depth {DEPTH}, equal weights", "device": DEVICE,
@@ -62,6 +64,8 @@ def settings_of(attacks: list[Attack | SharedNode], quick: bool, proxy: str) -> 
         "before": "with an honest competitor like the victim",
         "during": f"with the {ATTACKER}, after its grace; the worst second may begin at any time",
         "leaked_slots": "outstanding, queued and I/Os in memory once all clients are gone",
+        "mounts": "before: alone; entitled: half of that, or beside fsync half of what it has on the directory below "
+                  "beside the same attacker",
         "shared nodes": f"fast: 1 reader of 4 KiB; entitled and before: what it has alone; device {NODE_DEVICE}",
         "attacks": [{"attack": attack.name, "protocol": attack.protocol, "seconds": length(attack, quick)}
                     | ({"grace": attack.grace, "setting": setting_of(attack)} if isinstance(attack, Attack) else {})
@@ -91,7 +95,7 @@ def figure(rows: Sequence[Row], caption: str) -> Figure:
     return sheet.finish()
 
 
-def length(attack: Attack | SharedNode, quick: bool) -> float:
+def length(attack: AnyAttack, quick: bool) -> float:
     return attack.quick_seconds if quick else attack.seconds
 
 

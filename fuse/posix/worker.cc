@@ -86,7 +86,7 @@ void Server::Worker::start() {
 }
 
 void Server::Worker::rest() {
-  buffer_.reset();
+  if (buffer_) server_.memory_.give_back(std::move(buffer_));
   pipe_ = SplicePipe();
   inlet_.close();
   spare_.clear();
