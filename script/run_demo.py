@@ -244,7 +244,7 @@ def change_rules(programs: Programs, cluster: Cluster, step_seconds: int) -> tup
 def main() -> int:
     parser = argparse.ArgumentParser(prog="script/demo", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=8, help="length of each of the first two phases (default 8)")
-    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin", help="where the programs are")
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/demo/bin", help="where the programs are")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "demo-out")
     parser.add_argument("--anyway", action="store_true", help="run even on a busy machine")
     options = parser.parse_args()

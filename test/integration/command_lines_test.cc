@@ -209,8 +209,8 @@ TEST(CommandLines, HelpOfAScriptInstallsAndBuildsNothing) {
     std::filesystem::permissions(stub, std::filesystem::perms(0755));
   }
   const std::string path = (directory.path() / "stubs").string() + ":/usr/local/bin:/usr/bin:/bin";
-  for (const char* script : {"bench", "bootstrap", "build_release", "demo", "insert-beegfs",
-                             "insert-orangefs", "test"}) {
+  for (const char* script : {"bench", "bootstrap", "build_demo", "build_release", "demo",
+                             "insert-beegfs", "insert-orangefs", "test"}) {
     const std::string file = (directory.path() / "script" / script).string();
     const Outcome outcome = outcome_of({file, "--help"}, {{"PATH", path}});
     EXPECT_EQ(outcome.code, 0) << script << ": " << outcome.errors;
@@ -218,7 +218,7 @@ TEST(CommandLines, HelpOfAScriptInstallsAndBuildsNothing) {
     EXPECT_EQ(outcome.errors, "") << script;
     EXPECT_FALSE(std::filesystem::exists(directory.path() / "build")) << script;
   }
-  for (const char* script : {"bootstrap", "build_release"}) {
+  for (const char* script : {"bootstrap", "build_demo", "build_release"}) {
     const std::string file = (directory.path() / "script" / script).string();
     const Outcome outcome = outcome_of({file, "--hlep"}, {{"PATH", path}});
     EXPECT_EQ(outcome.code, 2);
