@@ -16,7 +16,7 @@ namespace vpfs::fuse {
 namespace {
 
 void opendir(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_file_info* info) {
-  OpenPlace place(files.inodes(), fuse_req_ctx(request)->uid);
+  OpenPlace place(files.inodes(), fuse_req_ctx(request)->uid, Inodes::Patience::enough);
   const ObjectPath path = place ? files.path(number) : nullptr;
   Descriptor opened(path ? files.open_again(*path, O_RDONLY | O_DIRECTORY) : -1);
   DIR* const stream = opened ? ::fdopendir(opened.get()) : nullptr;
@@ -70,8 +70,9 @@ class Listing {
       return false;
     }
     // An entry that is gone meanwhile, or cannot be looked up, comes without attributes.
-    if (!is_dot(each.d_name) &&
-        files_.look_up(number_, each.d_name, fuse_req_ctx(request_)->uid, entry) != 0) {
+    const uid_t user = fuse_req_ctx(request_)->uid;
+    if (!is_dot(each.d_name) && (files_.inodes().knows_enough(user) ||
+                                 files_.look_up(number_, each.d_name, user, entry) != 0)) {
       entry = {};
       entry.attr.st_ino = each.d_ino;
       entry.attr.st_mode = static_cast<mode_t>(DTTOIF(each.d_type));

@@ -61,7 +61,7 @@ int open_to_run(PosixFileSystem& files, const Descriptor& path, const fuse_ctx& 
 
 void open(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_file_info* info) {
   const fuse_ctx& caller = *fuse_req_ctx(request);
-  OpenPlace place(files.inodes(), caller.uid);
+  OpenPlace place(files.inodes(), caller.uid, Inodes::Patience::enough);
   const ObjectPath path = place ? files.path(number) : nullptr;
   Descriptor opened(path ? files.open_again(*path, info->flags) : -1);
   if (!opened && path && errno == EACCES && (info->flags & kOpenToRun) != 0) {
@@ -81,7 +81,7 @@ void create(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const
             mode_t mode, fuse_file_info* info) {
   const fuse_ctx& caller = *fuse_req_ctx(request);
   use_umask(caller.umask);
-  OpenPlace place(files.inodes(), caller.uid);
+  OpenPlace place(files.inodes(), caller.uid, Inodes::Patience::brief);
   const bool may = place && files.inodes().may_know_more(caller.uid);
   const ObjectPath directory = may ? files.path(parent) : nullptr;
   Descriptor opened(directory ? open_entry(directory->get(), name, info->flags | O_CREAT, mode)

@@ -1,6 +1,7 @@
 #include "fuse/posix/forgetter.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "base/signal_block.h"
@@ -8,14 +9,23 @@
 namespace vpfs::fuse {
 namespace {
 
-constexpr std::size_t kStep = 64;
+constexpr std::size_t kThreads = 16;
+constexpr std::size_t kStep = 16;
 
 }  // namespace
 
 Forgetter::Forgetter(Inodes& inodes, std::unique_ptr<Channel> channel)
     : inodes_(inodes), channel_(std::move(channel)) {
   const SignalBlock no_signals;
-  thread_ = std::thread([this] { run(); });
+  threads_.reserve(kThreads);
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    try {
+      threads_.emplace_back([this] { run(); });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) throw;
+      break;  // fewer will do
+    }
+  }
 }
 
 Forgetter::~Forgetter() {
@@ -24,7 +34,7 @@ Forgetter::~Forgetter() {
     stops_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  for (std::thread& each : threads_) each.join();
 }
 
 void Forgetter::look_at(uid_t user) {
@@ -48,15 +58,16 @@ void Forgetter::run() {
     if (stops_) return;
     Turn turn = turns_.front();
     turns_.pop_front();
+    // What the kernel forgets comes back as messages of its own, a little later. So it is asked for
+    // each object once; those in use are not forgotten.
+    const std::size_t looks = std::min(turn.left, kStep);
+    turn.left -= looks;
+    if (turn.left > 0) turns_.push_back(turn);
     lock.unlock();
-    for (const Inodes::Name& each : inodes_.names_to_forget(turn.user, kStep)) {
+    for (const Inodes::Name& each : inodes_.names_to_forget(turn.user, looks)) {
       channel_->forget_name(each.parent, each.entry);
     }
     lock.lock();
-    // What the kernel forgets comes back as messages of its own, a little later. So it is asked for
-    // each object once; those in use are not forgotten.
-    turn.left -= std::min(turn.left, kStep);
-    if (turn.left > 0 && !has_turn(turn.user)) turns_.push_back(turn);
   }
 }
 

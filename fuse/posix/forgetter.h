@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -15,9 +16,11 @@
 namespace vpfs::fuse {
 
 // Asks the kernel to forget the oldest files of users that make the mount keep many objects open
-// (see Inodes). Directories stay: the kernel would detach what is mounted on them. It has a thread
+// (see Inodes). Directories stay: the kernel would detach what is mounted on them. It has threads
 // of its own: the kernel takes such a question only when no other request is under way in the
-// directory, so whoever asks may wait for the threads that serve.
+// directory, so whoever asks may wait for the threads that serve. It takes those that have come
+// meanwhile together, and then the requests that have. So several threads keep up with several
+// processes that walk one directory.
 class Forgetter {
  public:
   // Asks through the channel. The table outlives it.
@@ -45,7 +48,7 @@ class Forgetter {
   std::condition_variable changed_;
   std::deque<Turn> turns_;
   bool stops_ = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace vpfs::fuse

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -13,6 +14,14 @@
 
 namespace vpfs::fuse {
 namespace {
+
+// A process that looks names up one by one gets the lock of the directory some milliseconds long
+// before whoever forgets, so it is slowed down.
+constexpr std::chrono::milliseconds kSlowDown(2);
+// A call waits for room in such steps, and asks again before each.
+constexpr std::chrono::milliseconds kStepOfWait(10);
+constexpr unsigned kStepsOfBriefWait = 10;
+constexpr unsigned kStepsOfWait = 150;
 
 ObjectName name_by_number(dev_t device, ino_t number) {
   std::array<char, sizeof number> bytes = {};
@@ -70,17 +79,20 @@ Inode* Inodes::look_up(Descriptor opened, const struct stat& attributes, const C
   bool many = false;
   Inode* found = nullptr;
   {
-    const std::lock_guard lock(mutex_);
-    const auto [place, is_new] = all_.try_emplace(std::move(name));
-    if (is_new && place->first.is_pinned() && !may_stay_open(cause.user)) {
-      all_.erase(place);
-      many = true;
-    } else {
-      if (is_new) place->second = std::make_unique<Inode>();
-      found = place->second.get();
-      ++found->lookups;
+    std::unique_lock lock(mutex_);
+    if (name.is_pinned() && !all_.contains(name)) slow_down(lock, cause.user);
+    const auto may = [&] {
+      return !name.is_pinned() || may_stay_open(cause.user) || all_.contains(name);
+    };
+    if (!wait_for_room(lock, cause.user, Patience::brief, may)) {
+      errno = ENFILE;
+      return nullptr;
     }
-    if (is_new && found != nullptr) {
+    const auto [place, is_new] = all_.try_emplace(std::move(name));
+    if (is_new) place->second = std::make_unique<Inode>();
+    found = place->second.get();
+    ++found->lookups;
+    if (is_new) {
       found->name = &place->first;
       found->number = attributes.st_ino;
       found->type = attributes.st_mode & S_IFMT;
@@ -95,7 +107,6 @@ Inode* Inodes::look_up(Descriptor opened, const struct stat& attributes, const C
     }
   }
   if (many && tell_) tell_(cause.user);
-  if (found == nullptr) errno = ENFILE;
   return found;
 }
 
@@ -128,6 +139,8 @@ void Inodes::forget(Inode& inode, std::uint64_t lookups) {
     if (all->second.empty()) pinned_.erase(all);
     --pinned_count_;
     shares_.give_back(inode.user, 1);
+    in_vain_.erase(inode.user);
+    if (waiting_ > 0) room_.notify_all();
   } else if (inode.path) {
     open_.erase(inode.place);
   }
@@ -170,12 +183,12 @@ bool Inodes::is_unchanged(Inode& inode, const struct stat& now, bool settled) {
   return same;
 }
 
-bool Inodes::take_descriptor(uid_t user) {
+bool Inodes::take_descriptor(uid_t user, Patience patience) {
   bool many = false;
   bool may = false;
   {
-    const std::lock_guard lock(mutex_);
-    may = may_take(user);
+    std::unique_lock lock(mutex_);
+    may = wait_for_room(lock, user, patience, [&] { return may_take(user); });
     if (may) shares_.take(user, 1);
     many = pinned_.contains(user) && has_many_open(user);
   }
@@ -186,6 +199,36 @@ bool Inodes::take_descriptor(uid_t user) {
 void Inodes::give_descriptor_back(uid_t user) {
   const std::lock_guard lock(mutex_);
   shares_.give_back(user, 1);
+  if (waiting_ > 0) room_.notify_all();
+}
+
+void Inodes::slow_down(std::unique_lock<std::mutex>& lock, uid_t user) {
+  const bool has_little = free_descriptors() < limits_.descriptors / 8 * 3;
+  if (!tell_ || !has_little || !pinned_.contains(user) || !has_many_open(user)) return;
+  ++waiting_;
+  room_.wait_for(lock, kSlowDown);
+  --waiting_;
+}
+
+template <typename May>
+bool Inodes::wait_for_room(std::unique_lock<std::mutex>& lock, uid_t user, Patience patience,
+                           May may) {
+  const bool is_brief = patience == Patience::brief;
+  for (unsigned left = is_brief ? kStepsOfBriefWait : kStepsOfWait; !may(); --left) {
+    if (!tell_ || !pinned_.contains(user) || (is_brief && in_vain_.contains(user))) return false;
+    if (left == 0) {
+      if (is_brief) in_vain_.insert(user);
+      return false;
+    }
+    lock.unlock();
+    tell_(user);
+    lock.lock();
+    if (may()) return true;
+    ++waiting_;
+    room_.wait_for(lock, kStepOfWait);
+    --waiting_;
+  }
+  return true;
 }
 
 // The kernel gives these back when it is asked to, so a user may have more than its share of them
@@ -209,10 +252,15 @@ bool Inodes::has_many_open(uid_t user) const {
 
 bool Inodes::may_know_more(uid_t user) {
   if (anchor_.descriptor() >= 0) return true;
-  const std::lock_guard lock(mutex_);
-  if (may_stay_open(user)) return true;
+  std::unique_lock lock(mutex_);
+  if (wait_for_room(lock, user, Patience::brief, [&] { return may_stay_open(user); })) return true;
   errno = ENFILE;
   return false;
+}
+
+bool Inodes::knows_enough(uid_t user) const {
+  const std::lock_guard lock(mutex_);
+  return pinned_.contains(user) && has_many_open(user);
 }
 
 std::size_t Inodes::stay_open(uid_t user) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <sys/stat.h>
@@ -60,7 +62,8 @@ struct Inode {
 // All of them. A known object takes memory, and no descriptor: those that calls have used lately
 // are open, at most `paths`. Where handles do not serve, each known object is open. Then a user may
 // have as many as the shares of descriptors allow, and the kernel is asked in time to forget the
-// oldest (names_to_forget()).
+// oldest (names_to_forget()). A call that finds no room waits a little for what the kernel forgets,
+// unless nothing of its user's can be forgotten.
 //
 // Thread-safe.
 class Inodes {
@@ -87,8 +90,8 @@ class Inodes {
     std::uint64_t parent = 0;
     const char* entry = "";
   };
-  // The same of an object that is open; `attributes` are its own. Null: ENFILE, the user has as
-  // many open as it may.
+  // The same of an object that is open; `attributes` are its own. It may wait briefly. Null:
+  // ENFILE, the user has as many open as it may.
   [[nodiscard]] Inode* look_up(Descriptor opened, const struct stat& attributes,
                                const Cause& cause);
   // The kernel takes look-ups back. The object is forgotten with the last.
@@ -101,8 +104,11 @@ class Inodes {
   // time of the last change.
   [[nodiscard]] bool is_unchanged(Inode& inode, const struct stat& now, bool settled);
 
+  // How long a call waits for room. The kernel holds the lock of a directory while a name is looked
+  // up or made in it, and forgets none of its names meanwhile. So such a call must not wait long.
+  enum class Patience { brief, enough };
   // A descriptor for a file that a user opens. False: it has as many as it may (ENFILE).
-  [[nodiscard]] bool take_descriptor(uid_t user);
+  [[nodiscard]] bool take_descriptor(uid_t user, Patience patience);
   void give_descriptor_back(uid_t user);
 
   // Called when a user has many objects that stay open, by the thread that opened one more; it must
@@ -118,8 +124,12 @@ class Inodes {
   // oldest first; none if few stay open, and no directories. The same comes again only after all
   // others.
   [[nodiscard]] std::vector<Name> names_to_forget(uid_t user, std::size_t looks);
-  // Whether the kernel may be told of one more object for the user. False with ENFILE in errno.
+  // Whether the kernel may be told of one more object for the user. It may wait briefly. False with
+  // ENFILE in errno.
   [[nodiscard]] bool may_know_more(uid_t user);
+  // Whether the user has so many objects that stay open that the kernel should be told of no more
+  // than it asks for.
+  [[nodiscard]] bool knows_enough(uid_t user) const;
 
   [[nodiscard]] std::size_t size() const;
   // Objects that are open, for calls on them or because they stay so.
@@ -137,6 +147,12 @@ class Inodes {
   [[nodiscard]] bool may_stay_open(uid_t user) const;
   [[nodiscard]] bool has_many_open(uid_t user) const;
   void keep_open(Inode& inode, ObjectPath path, ObjectPath& closes);
+  // Waits a moment for what is forgotten if there is little room.
+  void slow_down(std::unique_lock<std::mutex>& lock, uid_t user);
+  // Waits until `may` is true. False: it is not, after the time that the patience allows.
+  template <typename May>
+  [[nodiscard]] bool wait_for_room(std::unique_lock<std::mutex>& lock, uid_t user,
+                                   Patience patience, May may);
 
   [[nodiscard]] ObjectName name_of(std::optional<FileHandle> handle,
                                    const struct stat& attributes) const;
@@ -151,6 +167,11 @@ class Inodes {
   std::unordered_map<uid_t, std::list<Inode*>> pinned_;
   std::size_t pinned_count_ = 0;
   UserShares shares_;  // of descriptors
+  std::condition_variable room_;
+  std::size_t waiting_ = 0;  // for room
+  // Users for whom a brief wait was in vain, and nothing has been forgotten since. Their calls do
+  // not wait so again: others may need the lock of the directory.
+  std::unordered_set<uid_t> in_vain_;
   Inode* root_ = nullptr;
 };
 

@@ -25,9 +25,9 @@ struct Opener {
 class OpenPlace {
  public:
   OpenPlace() = default;
-  // False with ENFILE in errno: the user has as many as it may.
-  OpenPlace(Inodes& inodes, uid_t user)
-      : inodes_(inodes.take_descriptor(user) ? &inodes : nullptr), user_(user) {
+  // False with ENFILE in errno: the user has as many as it may, though the call has waited.
+  OpenPlace(Inodes& inodes, uid_t user, Inodes::Patience patience)
+      : inodes_(inodes.take_descriptor(user, patience) ? &inodes : nullptr), user_(user) {
     if (inodes_ == nullptr) errno = ENFILE;
   }
   OpenPlace(OpenPlace&& other) noexcept

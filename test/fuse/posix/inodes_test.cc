@@ -14,8 +14,10 @@
 namespace vpfs::fuse {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::NotNull;
 
 using test::kAlice;
 using test::kMallory;
@@ -86,6 +88,67 @@ TEST_F(PinnedInodes, AUserThatHasItsShareGetsNoMoreAndOthersDo) {
   for (Inode* const inode : known) inodes_.forget(*inode, 1);
   EXPECT_TRUE(inodes_.may_know_more(kMallory));
   EXPECT_EQ(inodes_.size(), 2U) << "the root and alice's";
+}
+
+// What the kernel forgets when it is asked to makes room.
+TEST_F(PinnedInodes, ACallWithoutRoomWaitsForWhatTheKernelForgets) {
+  std::vector<Inode*> known;
+  for (const char* name : {"version", "uptime", "meminfo", "loadavg", "stat", "cpuinfo"}) {
+    known.push_back(know(kMallory, name));
+  }
+  ASSERT_THAT(known, Each(NotNull()));
+  inodes_.when_many_stay_open([&](uid_t user) {
+    EXPECT_EQ(user, kMallory);
+    if (known.empty()) return;
+    inodes_.forget(*known.back(), 1);
+    known.pop_back();
+  });
+  EXPECT_NE(know(kMallory, "mounts"), nullptr);
+  EXPECT_TRUE(inodes_.may_know_more(kMallory));
+  // A descriptor of an open file needs more room.
+  EXPECT_TRUE(inodes_.take_descriptor(kMallory, Inodes::Patience::enough));
+  EXPECT_LE(known.size(), 2U);
+  inodes_.give_descriptor_back(kMallory);
+}
+
+// The lock of the directory is held meanwhile.
+TEST_F(PinnedInodes, ABriefWaitThatWasInVainIsNotRepeatedUntilSomethingIsForgotten) {
+  std::vector<Inode*> known;
+  for (const char* name : {"version", "uptime", "meminfo", "loadavg", "stat", "cpuinfo"}) {
+    known.push_back(know(kMallory, name));
+  }
+  ASSERT_THAT(known, Each(NotNull()));
+  std::size_t asked = 0;
+  inodes_.when_many_stay_open([&](uid_t) { ++asked; });
+  EXPECT_FALSE(inodes_.may_know_more(kMallory));
+  EXPECT_EQ(errno, ENFILE);
+  EXPECT_GT(asked, 1U);
+  const std::size_t before = asked;
+  EXPECT_FALSE(inodes_.may_know_more(kMallory));
+  EXPECT_EQ(asked, before);
+  inodes_.forget(*known[0], 1);
+  EXPECT_NE(know(kMallory, "mounts"), nullptr);
+  EXPECT_FALSE(inodes_.may_know_more(kMallory));
+  EXPECT_GT(asked, before + 1);
+}
+
+// Open files are given back by their user alone.
+TEST_F(PinnedInodes, AUserOfOpenFilesAloneDoesNotWait) {
+  std::size_t asked = 0;
+  inodes_.when_many_stay_open([&](uid_t) { ++asked; });
+  std::size_t taken = 0;
+  while (inodes_.take_descriptor(kMallory, Inodes::Patience::enough)) ++taken;
+  EXPECT_EQ(taken, 4U);
+  EXPECT_EQ(asked, 0U);
+}
+
+TEST_F(PinnedInodes, AListingTellsTheKernelOfNoMoreWhenManyStayOpen) {
+  EXPECT_FALSE(inodes_.knows_enough(kMallory));
+  for (const char* name : {"version", "uptime", "meminfo"}) {
+    ASSERT_NE(know(kMallory, name), nullptr);
+  }
+  EXPECT_TRUE(inodes_.knows_enough(kMallory));
+  EXPECT_FALSE(inodes_.knows_enough(kAlice));
 }
 
 // Only root may open an object by its handle.
