@@ -111,8 +111,12 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
   mount->largest_write_ = MessagePipe::largest_write();
   if (mount->largest_write_ > 0) point_options.largest_write = mount->largest_write_;
   // As many as the protocol knows. Requests that are held count, and the kernel keeps everybody's
-  // further ones back when there are too many. Without pipes they would take the memory.
-  if (mount->largest_write_ > 0 && ::geteuid() == 0) point_options.most_background = UINT16_MAX;
+  // further ones back when there are too many. So users share them. Without pipes they would take
+  // the memory.
+  if (mount->largest_write_ > 0 && ::geteuid() == 0) {
+    point_options.most_background = UINT16_MAX;
+    mount->held_requests_ = UINT16_MAX;
+  }
   // Reads of the page cache are spliced if a thread's pipe can hold them. The kernel reads ahead
   // twice as far for a process that has said that it reads in order.
   if (!SplicePipe::has_room_for(kLargestIo)) point_options.read_ahead = kLargestIo / 16 * 7;
@@ -151,6 +155,7 @@ Result<void> DirectoryMount::start() {
                                    .held_bytes = config().held_bytes,
                                    .held_pipes = largest_write_ > 0 ? most_pipes() : 0,
                                    .largest_write = largest_write_,
+                                   .held_requests = held_requests_,
                                    .interrupts = options_.interrupts};
   Server::Owner owner;
   owner.ended = [this] {

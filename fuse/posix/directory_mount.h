@@ -85,6 +85,7 @@ class DirectoryMount final : private control::Program {
   std::atomic<bool> draining_ = false;
   std::atomic<bool> unmounted_ = false;
   std::size_t largest_write_ = 0;  // that a pipe holds; 0: there are no such pipes
+  std::size_t held_requests_ = 0;  // of all users; 0: any number
   std::unique_ptr<PosixFileSystem> files_;
   std::unique_ptr<MountPoint> mount_;
   std::unique_ptr<Forgetter> forgetter_;

@@ -35,6 +35,7 @@ Server::Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Cl
       owner_(std::move(owner)),
       schedules_metadata_(options.schedules_metadata),
       memory_(options.held_bytes, options.held_pipes),
+      requests_(options.held_requests),
       calls_(options.threads),
       scheduled_(options.threads),
       keeper_([this] { return add_thread(); }) {}

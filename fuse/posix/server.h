@@ -20,6 +20,7 @@
 #include "fuse/mount_point.h"
 #include "fuse/posix/file_system.h"
 #include "fuse/posix/held_memory.h"
+#include "fuse/posix/held_requests.h"
 #include "fuse/posix/io_gate.h"
 #include "fuse/posix/thread_keeper.h"
 #include "fuse/posix/thread_queue.h"
@@ -50,6 +51,7 @@ class Server {
     Bytes held_bytes = {};       // for the data of writes that wait
     std::size_t held_pipes = 0;  // as many that stay in the kernel; 0: the system allows no pipe
     std::size_t largest_write = kLargestIo;
+    std::size_t held_requests = 0;  // reads and writes of all users at once; 0: any number
     Interrupts interrupts = Interrupts::of_dying;
   };
 
@@ -142,6 +144,7 @@ class Server {
   std::atomic<bool> schedules_metadata_;
   std::atomic<bool> told_end_ = false;
   HeldMemory memory_;
+  HeldRequests requests_;
   Door calls_;      // that do not pass the gate
   Door scheduled_;  // that it has let go
 

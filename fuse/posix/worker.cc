@@ -154,6 +154,7 @@ std::span<std::byte> Server::Worker::unpack(std::size_t size) {
 void Server::Worker::keep_elsewhere(const fuse_in_header& head, const fuse_write_in& body,
                                     std::size_t size) {
   std::unique_ptr<IoRequest> request = new_write(head, body);
+  if (!count(request)) return inlet_.close();
   const bool is_direct_write =
       !request->is_of_cache &&
       ((body.flags & O_DIRECT) != 0 || is_direct(request->file->descriptor.get()));
@@ -182,6 +183,20 @@ void Server::Worker::keep_elsewhere(const fuse_in_header& head, const fuse_write
     return recycle(std::move(request));
   }
   pass(std::move(request), size);
+}
+
+// What the kernel reads ahead it reads again when a process wants it. It would drop the pages of a
+// write that fails.
+bool Server::Worker::count(std::unique_ptr<IoRequest>& request) {
+  if (request->is_of_cache) {
+    server_.requests_.take_anyway(request->charged);
+  } else if (!server_.requests_.take(request->charged)) {
+    request->channel->fail(request->unique, ENOBUFS);
+    recycle(std::move(request));
+    return false;
+  }
+  request->is_counted = true;
+  return true;
 }
 
 std::unique_ptr<IoRequest> Server::Worker::new_write(const fuse_in_header& head,
@@ -266,10 +281,12 @@ void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte
     request->kind = IoKind::read;
     request->file = OpenFiles::at(body.fh).shared_from_this();
     request->offset = body.offset;
+    if (!count(request)) return;
     return pass(std::move(request), std::min<std::uint64_t>(body.size, kLargestIo));
   }
   const auto body = body_of<fuse_write_in>(message);
   auto request = new_write(head, body);
+  if (!count(request)) return;
   request->data = std::move(buffer_);
   const std::uint64_t size = std::min<std::uint64_t>(body.size, message.size() - kWriteHead);
   // Whole pages, and one for the head.
@@ -299,6 +316,7 @@ std::unique_ptr<IoRequest> Server::Worker::new_request(const fuse_in_header& hea
 void Server::Worker::recycle(std::unique_ptr<IoRequest> request) {
   if (request->kept > 0) server_.memory_.give_back(request->charged, request->kept);
   if (request->pipe) server_.memory_.give_pipe_back(request->charged);
+  if (request->is_counted) server_.requests_.give_back(request->charged);
   if (request->data && request->data->data().size() == kLargestIo) {
     if (!buffer_) {
       buffer_ = std::move(request->data);

@@ -51,6 +51,8 @@ class Server::Worker {
   [[nodiscard]] std::span<std::byte> unpack(std::size_t size);
   // A write that its user has no memory for, which is in the inlet.
   void keep_elsewhere(const fuse_in_header& head, const fuse_write_in& body, std::size_t size);
+  // Counts a read or write. False: its user has as many as it may, and the request has its answer.
+  [[nodiscard]] bool count(std::unique_ptr<IoRequest>& request);
   [[nodiscard]] std::unique_ptr<IoRequest> new_write(const fuse_in_header& head,
                                                      const fuse_write_in& body);
   void handle(std::span<std::byte> message);

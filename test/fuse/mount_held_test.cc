@@ -145,6 +145,58 @@ TEST_P(MountHeld, WritesOfKilledProcessesKeepNothing) {
   EXPECT_TRUE(write_all(mount.path() / "other", GetParam(), 7));
 }
 
+// The kernel gives a mount 65,535 requests at once that no process waits for. Read-ahead is such.
+constexpr std::size_t kReadAhead = 70'000;
+constexpr off_t kStride = 8192;
+
+using MountHeldReads = MountTest;
+
+TEST_F(MountHeldReads, OfOneUserDoNotKeepTheReadAheadOfOthersBack) {
+  MountProcess mount({.config = kHeld});
+  fs::permissions(mount.scratch(), fs::perms::all);
+  const std::string data = data_of(1);
+  for (const char* name : {"alice", "mallory"}) {
+    std::ofstream(mount.below() / name, std::ios::binary) << data;
+    fs::permissions(mount.below() / name, static_cast<fs::perms>(0644));
+  }
+  fs::resize_file(mount.below() / "mallory", kReadAhead * kStride);
+  const pid_t mallory = ::fork();
+  if (mallory == 0) {
+    if (::setgid(kMallory) != 0 || ::setuid(kMallory) != 0) ::_exit(111);
+    const std::string name = mount.path() / "mallory";
+    const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+    for (std::size_t i = 0; i < kReadAhead; ++i) {
+      // One page of every two, so that each is a request of its own.
+      (void)::posix_fadvise(file, static_cast<off_t>(i) * kStride, 4096, POSIX_FADV_WILLNEED);
+    }
+    ::pause();
+    ::_exit(0);
+  }
+  EXPECT_TRUE(comes_true([&] { return mount.status()["queued"] > 32'000; }));
+  // Her read comes as read-ahead, which the kernel would keep back.
+  const pid_t alice = ::fork();
+  if (alice == 0) {
+    if (::setgid(kAlice) != 0 || ::setuid(kAlice) != 0) ::_exit(111);
+    ::_exit(read_text(mount.path() / "alice") == data ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_TRUE(comes_true([&] { return ::waitpid(alice, &status, WNOHANG) == alice; }))
+      << mount.status()["queued"];
+  EXPECT_EQ(status, 0);
+  if (status < 0) {
+    ::kill(alice, SIGKILL);
+    ::waitpid(alice, nullptr, 0);
+  }
+  EXPECT_LT(mount.status()["queued"], 33'000) << "more than half";
+  // What was not read ahead is read when a process wants it.
+  (void)mount.ask({"bypass", "on"});
+  ::kill(mallory, SIGKILL);
+  ::waitpid(mallory, nullptr, 0);
+  std::string begin(kWriteSize, '\0');
+  std::ifstream(mount.path() / "mallory", std::ios::binary).read(begin.data(), kWriteSize);
+  EXPECT_TRUE(begin == data);
+}
+
 INSTANTIATE_TEST_SUITE_P(Cached, MountHeld, ::testing::Values(0));
 INSTANTIATE_TEST_SUITE_P(Direct, MountHeld, ::testing::Values(O_DIRECT));
 
