@@ -1,4 +1,6 @@
 // Writes that a limit holds keep a bounded part of the memory, and lose no byte.
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdint>
@@ -24,6 +26,7 @@ namespace vpfs::test {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Each;
 
 constexpr std::size_t kWriteSize = 1U << 20;
 constexpr unsigned kWriters = 400;
@@ -145,13 +148,65 @@ TEST_P(MountHeld, WritesOfKilledProcessesKeepNothing) {
   EXPECT_TRUE(write_all(mount.path() / "other", GetParam(), 7));
 }
 
+using MountHeldRequests = MountTest;
+
+// What mallory's threads get from one direct write of 1 MiB each, in the order of their size.
+std::vector<ssize_t> sizes_of_direct_writes(MountProcess& mount, unsigned writers) {
+  std::array<int, 2> results = {};
+  EXPECT_EQ(::pipe(results.data()), 0);
+  const pid_t mallory = ::fork();
+  if (mallory == 0) {
+    if (::setgid(kMallory) != 0 || ::setuid(kMallory) != 0) ::_exit(111);
+    void* const data =
+        ::mmap(nullptr, kWriteSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::vector<std::thread> all;
+    for (unsigned i = 0; i < writers; ++i) {
+      all.emplace_back([&, i] {
+        const std::string path = mount.path() / ("m" + std::to_string(i));
+        const int file = ::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_DIRECT, 0600);
+        const ssize_t put = ::pwrite(file, data, kWriteSize, 0);
+        (void)!::write(results[1], &put, sizeof put);
+      });
+    }
+    for (std::thread& each : all) each.join();
+    ::_exit(0);
+  }
+  ::close(results[1]);
+  EXPECT_TRUE(comes_true([&] { return mount.status()["queued"] >= writers - 1; }));
+  (void)mount.ask({"bypass", "on"});
+  std::vector<ssize_t> sizes;
+  for (ssize_t put = 0; ::read(results[0], &put, sizeof put) == sizeof put;) sizes.push_back(put);
+  ::close(results[0]);
+  ::waitpid(mallory, nullptr, 0);
+  std::ranges::sort(sizes);
+  return sizes;
+}
+
+// A user has half of held_bytes, 16 MiB here. The kernel copies direct writes, so what is beyond
+// cannot stay in the pages of the process.
+TEST_F(MountHeldRequests, DirectWritesAreWholeAsFarAsTheirUserHasRoom) {
+  {
+    MountProcess mount({.config = kHeld});
+    fs::permissions(mount.scratch(), fs::perms::all);
+    fs::permissions(mount.below(), fs::perms::all);
+    EXPECT_THAT(sizes_of_direct_writes(mount, 14), Each(kWriteSize));
+  }
+  MountProcess mount({.config = kHeld});
+  fs::permissions(mount.scratch(), fs::perms::all);
+  fs::permissions(mount.below(), fs::perms::all);
+  const std::vector<ssize_t> sizes = sizes_of_direct_writes(mount, 40);
+  ASSERT_EQ(sizes.size(), 40U);
+  EXPECT_GE(std::ranges::count(sizes, static_cast<ssize_t>(kWriteSize)), 14);
+  // Others go on behind what was written, at the start of a page.
+  EXPECT_EQ(sizes.front(), 4096);
+  for (const ssize_t each : sizes) EXPECT_EQ(each % 4096, 0);
+}
+
 // The kernel gives a mount 65,535 requests at once that no process waits for. Read-ahead is such.
 constexpr std::size_t kReadAhead = 70'000;
 constexpr off_t kStride = 8192;
 
-using MountHeldReads = MountTest;
-
-TEST_F(MountHeldReads, OfOneUserDoNotKeepTheReadAheadOfOthersBack) {
+TEST_F(MountHeldRequests, OfOneUserDoNotKeepTheReadAheadOfOthersBack) {
   MountProcess mount({.config = kHeld});
   fs::permissions(mount.scratch(), fs::perms::all);
   const std::string data = data_of(1);
