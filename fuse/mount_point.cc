@@ -6,7 +6,9 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <span>
 #include <string_view>
@@ -132,6 +134,20 @@ bool is_asked_for(const std::vector<std::string>& words, std::string_view word,
   return is;
 }
 
+// fusermount3 stays for as long as the mount, and has what it inherits open: a connection would
+// outlive whoever closes it. Not every library opens its sockets so that no program inherits them.
+// What libfuse hands over is opened later.
+void keep_descriptors_from_programs() {
+  std::error_code error;
+  std::vector<int> all;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    all.push_back(static_cast<int>(std::strtol(each.path().filename().c_str(), nullptr, 10)));
+  }
+  for (const int each : all) {
+    if (each > STDERR_FILENO) (void)::fcntl(each, F_SETFD, FD_CLOEXEC);
+  }
+}
+
 // A process that does not wait for its writes can have this many of them held, and each keeps its
 // data here. So they may take a part of the machine's memory, and no more. Those of other processes
 // must not wait for them, so it is a large part.
@@ -195,6 +211,7 @@ Result<std::unique_ptr<MountPoint>> MountPoint::mount(const Options& options,
   mount->session_ = new_session(mount->arguments_, operations, owner);
   if (mount->session_ == nullptr) return problem(last_words.empty() ? "bad options" : last_words);
   last_words.clear();
+  keep_descriptors_from_programs();
   if (fuse_session_mount(mount->session_, options.directory.c_str()) != 0) {
     return problem(last_words.empty() ? "the system refuses; fusermount3 has said why"
                                       : last_words);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -73,6 +74,33 @@ as_user true || exit 77
 as_user sh -c ': < /dev/fuse' || exit 77
 as_user test -x {vpfs-mount} || exit 77
 )";
+
+std::set<std::string> sockets_of(const std::string& process) {
+  std::set<std::string> all;
+  std::error_code error;
+  for (const auto& each : fs::directory_iterator("/proc/" + process + "/fd", error)) {
+    const std::string target = fs::read_symlink(each.path(), error);
+    if (target.starts_with("socket:")) all.insert(target);
+  }
+  return all;
+}
+
+// fusermount3 stays with the mount, and would keep connections open that the program has closed.
+TEST_P(MountStart, ItsHelperInheritsNoSocketOfTheProgram) {
+  const MountSite site(GetParam());
+  MountProcess mount(site.settings());
+  const std::string program = std::to_string(mount.process().pid());
+  const std::set<std::string> own = sockets_of(program);
+  EXPECT_GE(own.size(), is_orangefs() ? 2U : 1U) << "to a server, to the helper";
+  const fs::path children = "/proc/" + program + "/task/" + program + "/children";
+  std::istringstream helpers(read_text(children));
+  std::size_t seen = 0;
+  for (std::string helper; helpers >> helper; ++seen) {
+    for (const std::string& each : sockets_of(helper)) EXPECT_FALSE(own.contains(each)) << each;
+  }
+  EXPECT_GE(seen, 1U) << "there is no helper";
+  mount.stop();
+}
 
 TEST_P(MountStart, AnOrdinaryUserMountsForHimself) {
   const MountSite site(GetParam());
