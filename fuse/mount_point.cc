@@ -152,15 +152,19 @@ void keep_descriptors_from_programs() {
 // data here. So they may take a part of the machine's memory, and no more. Those of other processes
 // must not wait for them, so it is a large part.
 unsigned most_background() {
-  constexpr std::uint64_t kPartOfMemory = 4;
   constexpr std::uint64_t kLeast = 256;
-  const auto memory = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
-                      static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return static_cast<unsigned>(
-      std::clamp<std::uint64_t>(memory / kPartOfMemory / kLargestIo, kLeast, UINT16_MAX));
+      std::clamp<std::uint64_t>(background_memory() / kLargestIo, kLeast, UINT16_MAX));
 }
 
 }  // namespace
+
+std::uint64_t background_memory() {
+  constexpr std::uint64_t kPartOfMemory = 4;
+  const auto memory = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) *
+                      static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return memory / kPartOfMemory;
+}
 
 void ask_for_limits(fuse_conn_info& connection) {
   connection.max_read = kLargestIo;

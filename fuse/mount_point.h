@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -78,5 +79,7 @@ class MountPoint {
 // many requests in the background that those of one application that are held keep nobody else's
 // back, as far as the machine's memory allows.
 void ask_for_limits(fuse_conn_info& connection);
+// The part of the machine's memory that they may take.
+[[nodiscard]] std::uint64_t background_memory();
 
 }  // namespace vpfs::fuse

@@ -102,7 +102,7 @@ net::Task<Result<void>> truncate(Worker& worker, OpenFilePtr file, std::uint64_t
 }
 
 net::Task<> read(Worker& worker, IoMessage message) {
-  std::unique_ptr<Buffer> buffer = worker.take_buffer();
+  std::unique_ptr<Buffer> buffer = worker.take_buffer(message.size);
   const std::span<std::byte> into = buffer->data().first(message.size);
   const Operation<std::uint64_t> read_here = [&](client::File& own) {
     return own.read(message.offset, into);

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "client/orangefs/file.h"
 #include "fuse/buffer.h"
+#include "fuse/orangefs/held_io.h"
 #include "fuse/orangefs/open_file.h"
 #include "net/async.h"
 
@@ -29,6 +30,7 @@ struct IoMessage {
   std::uint64_t offset = 0;
   std::size_t size = 0;
   bool clears_id_bits = false;  // of a write, in the name of somebody who is not root
+  HeldPart held = {};
 };
 
 // The file as one more opener has it; null: it is being destroyed.

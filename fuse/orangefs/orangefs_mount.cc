@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -31,6 +32,16 @@ client::SessionOptions session_options(const MountOptions& options,
   return session;
 }
 
+// Whether users share the mount. Only root's gets more of the kernel's requests than others.
+bool is_shared(const MountOptions& options) {
+  return options.point.allow_other && ::geteuid() == 0;
+}
+
+HeldIo::Bounds bounds_for(const MountOptions& options) {
+  if (!is_shared(options)) return {};
+  return {.requests = UINT16_MAX, .bytes = background_memory()};
+}
+
 }  // namespace
 
 OrangefsMount::OrangefsMount(const MountOptions& options, const Clock& clock)
@@ -38,7 +49,8 @@ OrangefsMount::OrangefsMount(const MountOptions& options, const Clock& clock)
       clock_(clock),
       jobs_(options.jobs, clock),
       signals_(context_, SIGTERM, SIGINT),
-      timer_(context_) {}
+      timer_(context_),
+      held_(bounds_for(options)) {}
 
 Result<std::unique_ptr<OrangefsMount>> OrangefsMount::make(const MountOptions& options,
                                                            const Clock& clock) {
@@ -57,8 +69,11 @@ Result<std::unique_ptr<OrangefsMount>> OrangefsMount::make(const MountOptions& o
   }
   mount->files_ =
       std::make_unique<OrangefsFileSystem>(files, config, options.workers, mount->jobs_, clock);
+  MountPoint::Options point_options = options.point;
+  // As many as the protocol knows: the kernel keeps everybody's further ones back.
+  if (is_shared(options)) point_options.most_background = UINT16_MAX;
   Result<std::unique_ptr<MountPoint>> point =
-      MountPoint::mount(options.point, mount->files_->operations(), mount->files_.get());
+      MountPoint::mount(point_options, mount->files_->operations(), mount->files_.get());
   if (!point) return std::unexpected(std::move(point.error()));
   mount->mount_ = std::move(*point);
   mount->files_->set_direct_io(mount->mount_->has_direct_io());
@@ -99,7 +114,8 @@ Result<void> OrangefsMount::start() {
     channels.push_back(std::move(*channel));
   }
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    workers_[i]->prepare(*files_, std::move(channels[i]), options_.interrupts, workers_, owner);
+    workers_[i]->prepare(*files_, held_, std::move(channels[i]), options_.interrupts, workers_,
+                         owner);
   }
   for (const std::unique_ptr<Worker>& worker : workers_) worker->start();
   return {};

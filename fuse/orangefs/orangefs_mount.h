@@ -10,6 +10,7 @@
 #include "fuse/mount_options.h"
 #include "fuse/mount_point.h"
 #include "fuse/orangefs/file_system.h"
+#include "fuse/orangefs/held_io.h"
 #include "fuse/orangefs/worker.h"
 #include "fuse/process_jobs.h"
 #include "net/async.h"
@@ -48,6 +49,7 @@ class OrangefsMount {
   bool ended_ = false;
   std::unique_ptr<OrangefsFileSystem> files_;
   std::unique_ptr<MountPoint> mount_;
+  HeldIo held_;
   Worker::Peers workers_;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <asio/post.hpp>
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -86,9 +87,10 @@ Result<void> Worker::connect(const client::MountAddress& address,
   return {};
 }
 
-void Worker::prepare(OrangefsFileSystem& files, std::unique_ptr<Channel> channel,
+void Worker::prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_ptr<Channel> channel,
                      Interrupts interrupts, const Peers& peers, Owner owner) {
   files_ = &files;
+  held_ = &held;
   channel_ = std::move(channel);
   interrupts_ = interrupts;
   peers_ = &peers;
@@ -253,24 +255,46 @@ void Worker::handle(std::span<std::byte> message) {
 }
 
 void Worker::begin_read(const fuse_in_header& head, std::span<const std::byte> message) {
+  // What the kernel reads ahead it reads again when a process wants it.
+  HeldPart part(*held_, head.uid, true);
+  if (!part) return channel_->fail(head.unique, ENOBUFS);
   const auto body = body_of<fuse_read_in>(message);
   IoMessage read_message{.unique = head.unique,
                          .file = OpenFiles::at(body.fh).shared_from_this(),
                          .offset = body.offset,
-                         .size = std::min<std::size_t>(body.size, kLargestIo)};
+                         .size = std::min<std::size_t>(body.size, kLargestIo),
+                         .held = std::move(part)};
   running_.add(head.unique, static_cast<pid_t>(head.pid));
   spawn(read(*this, std::move(read_message)));
 }
 
 void Worker::begin_write(const fuse_in_header& head, std::span<const std::byte> message) {
   const auto body = body_of<fuse_write_in>(message);
+  OpenFilePtr file = OpenFiles::at(body.fh).shared_from_this();
+  // The kernel writes its pages in nobody's name, and would drop those of a write that fails.
+  const bool is_of_cache = (body.write_flags & FUSE_WRITE_CACHE) != 0;
+  HeldPart part(*held_, is_of_cache ? file->caller->uid : head.uid, !is_of_cache);
+  if (!part) return channel_->fail(head.unique, ENOBUFS);
+  std::size_t size = std::min<std::size_t>(body.size, message.size() - kWriteHead);
+  std::unique_ptr<Buffer> data;
+  // A write through the page cache must not be short.
+  const bool may_be_short = !is_of_cache && (body.flags & O_DIRECT) != 0;
+  if (const std::size_t kept = may_be_short ? part.part_of(size) : size; kept < size) {
+    data = std::make_unique<Buffer>(kept);
+    std::ranges::copy(buffer_->data().first(kept), data->data().begin());
+    size = kept;
+  } else {
+    data = std::move(buffer_);
+  }
+  part.keep(size);
   IoMessage write_message{.unique = head.unique,
-                          .file = OpenFiles::at(body.fh).shared_from_this(),
+                          .file = std::move(file),
                           .offset = body.offset,
-                          .size = std::min<std::size_t>(body.size, message.size() - kWriteHead),
-                          .clears_id_bits = (body.write_flags & FUSE_WRITE_KILL_SUIDGID) != 0};
+                          .size = size,
+                          .clears_id_bits = (body.write_flags & FUSE_WRITE_KILL_SUIDGID) != 0,
+                          .held = std::move(part)};
   running_.add(head.unique, static_cast<pid_t>(head.pid));
-  spawn(write(*this, std::move(write_message), std::move(buffer_)));
+  spawn(write(*this, std::move(write_message), std::move(data)));
 }
 
 void Worker::spawn(net::Task<> operation) {
@@ -286,15 +310,20 @@ void Worker::spawn(net::Task<> operation) {
   });
 }
 
-std::unique_ptr<Buffer> Worker::take_buffer() {
-  if (spare_.empty()) return std::make_unique<Buffer>();
+// Many requests that wait at once get no more address space than they need. Of few each has a
+// buffer that the next one can use, whatever its size.
+std::unique_ptr<Buffer> Worker::take_buffer(std::size_t size) {
+  if (spare_.empty()) {
+    return std::make_unique<Buffer>(operations_ < kMostSpare ? kLargestIo : size);
+  }
   std::unique_ptr<Buffer> buffer = std::move(spare_.back());
   spare_.pop_back();
   return buffer;
 }
 
 void Worker::give_back(std::unique_ptr<Buffer> buffer) {
-  if (spare_.size() < kMostSpare) spare_.push_back(std::move(buffer));
+  const bool is_full = buffer->data().size() == kLargestIo;
+  if (is_full && spare_.size() < kMostSpare) spare_.push_back(std::move(buffer));
 }
 
 // Any worker may hear of a signal, but only the channel that gave the request can answer it.

@@ -20,6 +20,7 @@
 #include "fuse/channel.h"
 #include "fuse/interrupt.h"
 #include "fuse/orangefs/file_system.h"
+#include "fuse/orangefs/held_io.h"
 #include "fuse/orangefs/running_requests.h"
 #include "net/async.h"
 
@@ -48,8 +49,8 @@ class Worker {
   [[nodiscard]] Result<void> connect(const client::MountAddress& address,
                                      const client::SessionOptions& options, const Clock& clock);
   // All outlive the worker; `peers` are all workers, this one too. Before any of them starts.
-  void prepare(OrangefsFileSystem& files, std::unique_ptr<Channel> channel, Interrupts interrupts,
-               const Peers& peers, Owner owner);
+  void prepare(OrangefsFileSystem& files, HeldIo& held, std::unique_ptr<Channel> channel,
+               Interrupts interrupts, const Peers& peers, Owner owner);
   void start();
   // Ends the threads of all workers that have one: what is under way ends as if the connections
   // were lost. All at once, since an operation of one may wait for one of another. Of any other
@@ -89,7 +90,8 @@ class Worker {
   // How many of them run, answered or not. Any thread.
   [[nodiscard]] std::size_t operations() const { return operations_; }
 
-  [[nodiscard]] std::unique_ptr<Buffer> take_buffer();
+  // For so many bytes of data at least.
+  [[nodiscard]] std::unique_ptr<Buffer> take_buffer(std::size_t size = kLargestIo);
   void give_back(std::unique_ptr<Buffer> buffer);
 
  private:
@@ -118,6 +120,7 @@ class Worker {
   const Clock* clock_ = nullptr;
   std::unique_ptr<client::FileSystem> session_;
   OrangefsFileSystem* files_ = nullptr;
+  HeldIo* held_ = nullptr;
   std::unique_ptr<Channel> channel_;
   std::optional<asio::posix::stream_descriptor> readable_;
   Interrupts interrupts_ = Interrupts::of_dying;

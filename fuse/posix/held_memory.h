@@ -11,7 +11,7 @@
 
 #include "base/units.h"
 #include "fuse/buffer.h"
-#include "fuse/posix/user_shares.h"
+#include "fuse/user_shares.h"
 
 namespace vpfs::fuse {
 

@@ -17,7 +17,7 @@
 
 #include "fuse/descriptor.h"
 #include "fuse/posix/file_handle.h"
-#include "fuse/posix/user_shares.h"
+#include "fuse/user_shares.h"
 
 namespace vpfs::fuse {
 

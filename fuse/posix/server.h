@@ -16,11 +16,11 @@
 #include "base/result.h"
 #include "fuse/buffer.h"
 #include "fuse/channel.h"
+#include "fuse/held_shares.h"
 #include "fuse/interrupt.h"
 #include "fuse/mount_point.h"
 #include "fuse/posix/file_system.h"
 #include "fuse/posix/held_memory.h"
-#include "fuse/posix/held_requests.h"
 #include "fuse/posix/io_gate.h"
 #include "fuse/posix/thread_keeper.h"
 #include "fuse/posix/thread_queue.h"
@@ -144,7 +144,9 @@ class Server {
   std::atomic<bool> schedules_metadata_;
   std::atomic<bool> told_end_ = false;
   HeldMemory memory_;
-  HeldRequests requests_;
+  // Reads and writes, held or not. The kernel gives a bounded number of those that no process waits
+  // for, and keeps everybody's further ones back. It does not say which they are, so all count.
+  HeldShares requests_;
   Door calls_;      // that do not pass the gate
   Door scheduled_;  // that it has let go
 

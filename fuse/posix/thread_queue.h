@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "fuse/posix/io_request.h"
-#include "fuse/posix/user_shares.h"
+#include "fuse/user_shares.h"
 
 namespace vpfs::fuse {
 

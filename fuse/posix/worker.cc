@@ -189,8 +189,8 @@ void Server::Worker::keep_elsewhere(const fuse_in_header& head, const fuse_write
 // write that fails.
 bool Server::Worker::count(std::unique_ptr<IoRequest>& request) {
   if (request->is_of_cache) {
-    server_.requests_.take_anyway(request->charged);
-  } else if (!server_.requests_.take(request->charged)) {
+    server_.requests_.take(request->charged, 1);
+  } else if (!server_.requests_.take_one(request->charged)) {
     request->channel->fail(request->unique, ENOBUFS);
     recycle(std::move(request));
     return false;
@@ -316,7 +316,7 @@ std::unique_ptr<IoRequest> Server::Worker::new_request(const fuse_in_header& hea
 void Server::Worker::recycle(std::unique_ptr<IoRequest> request) {
   if (request->kept > 0) server_.memory_.give_back(request->charged, request->kept);
   if (request->pipe) server_.memory_.give_pipe_back(request->charged);
-  if (request->is_counted) server_.requests_.give_back(request->charged);
+  if (request->is_counted) server_.requests_.give_back(request->charged, 1);
   if (request->data && request->data->data().size() == kLargestIo) {
     if (!buffer_) {
       buffer_ = std::move(request->data);

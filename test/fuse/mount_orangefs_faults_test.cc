@@ -1,10 +1,12 @@
 // A mounted OrangeFS whose servers, proxies or own program go away; and who it says that asks.
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <new>
 #include <optional>
 #include <string>
@@ -18,9 +20,11 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "test/fuse/mount_process.h"
+#include "test/fuse/users.h"
 #include "test/support/embedded_servers.h"
 #include "test/support/places.h"
 #include "test/support/proxy_process.h"
@@ -314,6 +318,96 @@ TEST_F(MountOrangefsFaults, AProxyThatIsKilledComesBackWithoutAWrongByte) {
   load.stop();
   EXPECT_EQ(load.failures(), 0);
   EXPECT_EQ(load.wrong(), 0);
+}
+
+// A file of a user on one server, and a process that has it open before that server stands still.
+// It reads when it is told to.
+class ReaderOf {
+ public:
+  ReaderOf(const MountProcess& mount, const std::string& server, uid_t uid, off_t size) {
+    const std::string folder = mount.path() / server;
+    EXPECT_EQ(::mkdir(folder.c_str(), 0755), 0);
+    const std::string layout = "list:" + server;
+    EXPECT_EQ(::setxattr(folder.c_str(), "user.vpfs.layout", layout.data(), layout.size(), 0), 0);
+    path_ = folder + "/file";
+    std::ofstream(path_) << std::string(kBlock, 'x');
+    EXPECT_EQ(::truncate(path_.c_str(), size), 0);
+    EXPECT_EQ(::pipe(told_.data()), 0);
+    EXPECT_EQ(::pipe2(said_.data(), O_NONBLOCK), 0);
+    process_ = ::fork();
+    if (process_ != 0) {
+      EXPECT_TRUE(said()) << "it cannot read";
+      return;
+    }
+    if (::setgid(uid) != 0 || ::setuid(uid) != 0) ::_exit(111);
+    const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    char word = 0;
+    ::close(told_[1]);
+    // The mount asks for the place of the data with the first read.
+    if (file < 0 || ::pread(file, &word, 1, 0) != 1) ::_exit(1);
+    (void)::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    (void)!::write(said_[1], "x", 1);
+    if (::read(told_[0], &word, 1) != 1) ::_exit(1);
+    if (word == 'r') ::_exit(read_all(file) ? 0 : 2);
+    // One page of every two, so that each is a request of its own.
+    for (off_t at = 0; at < size; at += 8192) {
+      (void)::posix_fadvise(file, at, 4096, POSIX_FADV_WILLNEED);
+    }
+    // Its end would wait for the server.
+    (void)!::write(said_[1], "x", 1);
+    ::pause();
+  }
+  ~ReaderOf() {
+    ::kill(process_, SIGKILL);
+    if (!ended_) ::waitpid(process_, nullptr, 0);
+    for (const int each : {told_[0], told_[1], said_[0], said_[1]}) ::close(each);
+  }
+  ReaderOf(const ReaderOf&) = delete;
+  ReaderOf& operator=(const ReaderOf&) = delete;
+
+  void read() { (void)!::write(told_[1], "r", 1); }
+  // False: it has not asked for all within ten seconds.
+  [[nodiscard]] bool read_ahead() {
+    (void)!::write(told_[1], "a", 1);
+    return said();
+  }
+  // Whether it has ended well within ten seconds.
+  [[nodiscard]] bool ends() {
+    int status = -1;
+    ended_ = comes_true([&] { return ::waitpid(process_, &status, WNOHANG) == process_; });
+    return ended_ && status == 0;
+  }
+
+ private:
+  [[nodiscard]] bool said() const {
+    char word = 0;
+    return comes_true([&] { return ::read(said_[0], &word, 1) == 1; });
+  }
+  static bool read_all(int file) {
+    std::string data(kBlock, '\0');
+    return ::read(file, data.data(), kBlock) == kBlock && data == std::string(kBlock, 'x');
+  }
+
+  std::string path_;
+  std::array<int, 2> told_ = {};
+  std::array<int, 2> said_ = {};
+  pid_t process_ = -1;
+  bool ended_ = false;
+};
+
+// The kernel gives a mount a bounded number of requests that no process waits for.
+TEST_F(MountOrangefsFaults, ReadAheadThatWaitsForOneUserDoesNotKeepOthersBack) {
+  EmbeddedServers site(2);
+  // The kernel does not ask for attributes meanwhile, which may be at the other server.
+  MountProcess mount(mount_of(site.address(), {"allow_other", "attr_timeout=1h", "workers=1"}));
+  std::filesystem::permissions(mount.scratch(), std::filesystem::perms::all);
+  ReaderOf alice(mount, "s0", kAlice, kBlock);
+  ReaderOf mallory(mount, "s1", kMallory, off_t{70'000} * 8192);
+  site.server(1).signal(SIGSTOP);
+  EXPECT_TRUE(mallory.read_ahead());
+  alice.read();
+  EXPECT_TRUE(alice.ends());
+  site.server(1).signal(SIGCONT);
 }
 
 }  // namespace

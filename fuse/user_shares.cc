@@ -1,4 +1,4 @@
-#include "fuse/posix/user_shares.h"
+#include "fuse/user_shares.h"
 
 #include "base/check.h"
 
