@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "schedulers/crowd_clock.h"
 #include "schedulers/hold_times.h"
 #include "schedulers/limits.h"
 #include "schedulers/request.h"
@@ -108,6 +109,9 @@ class Policy {
   // Counts for how long the heads of flows were held. The policy reports why, the Scheduler what is
   // sent.
   [[nodiscard]] virtual HoldClock& holds() = 0;
+  // Measures shares that are missed. The policy reports when flows have requests, the Scheduler
+  // whether the server is crowded. nullptr: the policy does not share by weight.
+  [[nodiscard]] virtual CrowdClock* crowds() { return nullptr; }
 
   // For status; not on the hot path.
   [[nodiscard]] virtual FlowState flow(AppId app) const = 0;

@@ -46,7 +46,9 @@ Scheduler::Scheduler(const MakePolicy& make_policy, Depth depth,
 
 void Scheduler::add_class(std::unique_ptr<Policy> policy, std::uint32_t share) {
   HoldClock& holds = policy->holds();
-  classes_.push_back({.policy = std::move(policy), .holds = &holds, .start = StartTag(share)});
+  CrowdClock* const crowds = policy->crowds();
+  classes_.push_back(
+      {.policy = std::move(policy), .holds = &holds, .crowds = crowds, .start = StartTag(share)});
 }
 
 void Scheduler::enqueue(IoRequest& request, TimePoint now) {
@@ -63,25 +65,39 @@ void Scheduler::enqueue(IoRequest& request, TimePoint now) {
 
 Scheduler::Decision Scheduler::next(TimePoint now) {
   kept_by_cost_ = false;
-  if (!gate_.has_room()) return {};
+  if (!gate_.has_room()) {
+    note_crowds(false, now);
+    return {};
+  }
   const Choice choice = choose(now);
   if (choice.request == nullptr) {
+    note_crowds(choice.kept_back != nullptr, now);
     if (controller_) controller_->starved(now);
     return {.until = choice.until};
   }
   IoRequest& request = *choice.request;
   if (!gate_.admits(request.cost)) {
     kept_by_cost_ = true;
+    note_crowds(false, now);
     return {};
   }
   Class& from = classes_[choice.index];
   for (Class& each : classes_) each.holds->sent(&each == &from, now);
+  if (from.crowds != nullptr) from.crowds->sent(request.cost);
   from.policy->dispatch(request, now);
   gate_.start(request.cost);
   request.sent = now;
   if (has_classes()) charge(from, request.cost, now);
   if (controller_) controller_->dispatched(gate_.requests(), now);
   return {.request = &request};
+}
+
+void Scheduler::note_crowds(bool kept, TimePoint now) {
+  const bool holds_back = kept || depth_reached();
+  for (Class& each : classes_) {
+    if (each.crowds == nullptr) continue;
+    each.crowds->set_crowded(holds_back && each.policy->queued() > 0, now);
+  }
 }
 
 Scheduler::Choice Scheduler::choose(TimePoint now) {
@@ -272,6 +288,14 @@ HoldTimes Scheduler::held(AppId app, TimePoint now) const {
   HoldTimes sum;
   for (const Class& each : classes_) sum += each.holds->held(std::to_underlying(app), now);
   return sum;
+}
+
+std::optional<Crowding> Scheduler::crowding(AppId app, std::uint8_t traffic_class,
+                                            TimePoint now) const {
+  const std::size_t index = std::min<std::size_t>(traffic_class, classes_.size() - 1);
+  const CrowdClock* const crowds = classes_[index].crowds;
+  if (crowds == nullptr) return std::nullopt;
+  return crowds->crowding(std::to_underlying(app), now);
 }
 
 StatusFields Scheduler::server(TimePoint now) const {

@@ -147,13 +147,18 @@ class Scheduler {
   // only grow until remove(); a later set_share() begins at zero. A caller that moves requests to
   // another scheduler adds up the times of both.
   [[nodiscard]] HoldTimes held(AppId app, TimePoint now) const;
+  // Of the flow in one traffic class, since the scheduler began. Nothing: the policy does not share
+  // by weight.
+  [[nodiscard]] std::optional<Crowding> crowding(AppId app, std::uint8_t traffic_class,
+                                                 TimePoint now) const;
 
  private:
   struct Class {
     std::unique_ptr<Policy> policy;
-    HoldClock* holds = nullptr;  // the policy's
-    StartTag start;              // with the class's share for a weight
-    TimePoint served = {};       // the last time, or when the class last had nothing queued
+    HoldClock* holds = nullptr;    // the policy's
+    CrowdClock* crowds = nullptr;  // likewise, if it has one
+    StartTag start;                // with the class's share for a weight
+    TimePoint served = {};         // the last time, or when the class last had nothing queued
   };
   struct Choice {
     std::size_t index = 0;
@@ -166,6 +171,8 @@ class Scheduler {
   [[nodiscard]] Class& class_of(const IoRequest& request) {
     return classes_[has_classes() ? request.traffic_class : 0];
   }
+  // Nothing is sent now; `kept`: since a slot is kept.
+  void note_crowds(bool kept, TimePoint now);
   [[nodiscard]] Choice choose(TimePoint now);
   [[nodiscard]] Choice choose_among_classes(TimePoint now);
   [[nodiscard]] bool goes_before(const Class& one, const Class& earlier, TimePoint now) const;

@@ -39,6 +39,7 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   const auto index = std::to_underlying(app);
   if (flows_.grow(app)) {
     ready_.grow(flows_.size());
+    crowds_.grow(flows_.size());
     if (!debts_.empty() || total_ != nullptr) grow_debts();
     if (anticipation_) anticipation_->grow(flows_.size());
     grow_siblings();
@@ -48,6 +49,7 @@ Result<void> Sfq::set_share(AppId app, const Share& share, TimePoint now) {
   const bool was_expected = anticipation_ && anticipation_->expects(index);
   if (anticipation_) anticipation_->forget(index, now);
   flow.set_weight(share.weight);
+  crowds_.set_weight(index, share.weight, now);
   const bool had_limit = std::exchange(flow.has_limit, limits_.limited(app));
   if (flow.has_limit) limited_.grow(flows_.size());
   tell_backlog(flow, index, now);
@@ -129,6 +131,7 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
     }
     return;
   }
+  tell_phase(flow, std::to_underlying(request.app), now);
   if (flow.has_limit) tell_backlog(flow, std::to_underlying(request.app), now);
   if (flow.has_min) {
     Minimum& minimum = minimums_[std::to_underlying(request.app)];
@@ -329,6 +332,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
   if (flow.queue.empty()) {
     flow.end_backlog();
     ready_.erase(index);
+    tell_phase(flow, index, now);
     if (flow.in_backlog) tell_backlog(flow, index, now);
     if (anticipation_) expect(flow, index);
   } else {
@@ -350,6 +354,9 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
   Flow& flow = flows_.of(request);
   flow.account.completed();
   --outstanding_;
+  if (flow.account.queued + flow.account.outstanding == 0) {
+    tell_phase(flow, std::to_underlying(request.app), now);
+  }
   if (total_ != nullptr) total_->left(std::to_underlying(request.app), 1, now);
   if (cost < request.cost) {
     const Cost not_done = request.cost - cost;
@@ -409,6 +416,7 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
   if (flow.queue.empty()) {
     flow.end_backlog();
     take_out(index);
+    tell_phase(flow, index, now);
     if (flow.in_backlog) tell_backlog(flow, index, now);
   } else if (was_head) {
     take_out(index);

@@ -6,6 +6,7 @@
 
 #include "schedulers/anticipation.h"
 #include "schedulers/claim_bound.h"
+#include "schedulers/crowd_clock.h"
 #include "schedulers/divider.h"
 #include "schedulers/flow_heap.h"
 #include "schedulers/flow_table.h"
@@ -141,6 +142,7 @@ class Sfq final : public Policy {
   }
   void prefetch_head(AppId app) const override { flows_.prefetch_head(std::to_underlying(app)); }
   [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
+  [[nodiscard]] CrowdClock* crowds() override { return &crowds_; }
 
   [[nodiscard]] std::size_t queued() const override { return flows_.queued(); }
   [[nodiscard]] IoRequest* any_queued() const override {
@@ -235,6 +237,15 @@ class Sfq final : public Policy {
   void expect(const Flow& flow, std::uint32_t index);
   void expect_by_new_tag(std::uint32_t index);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
+  // What the flow has now, which may be another phase.
+  void tell_phase(const Flow& flow, std::uint32_t index, TimePoint now) {
+    using enum CrowdClock::Phase;
+    crowds_.enter(index,
+                  flow.account.queued > 0        ? queued
+                  : flow.account.outstanding > 0 ? at_server
+                                                 : absent,
+                  now);
+  }
   // The flow has a new head.
   void begin_head(Flow& flow, std::uint32_t index, TimePoint now);
   // Charges a request that was just sent for what its flow gets elsewhere meanwhile.
@@ -284,6 +295,7 @@ class Sfq final : public Policy {
   RateLimits& limits_;
   RateLimits::User user_;  // of the limits
   FlowTable<Flow, true> flows_;
+  CrowdClock crowds_;
   std::vector<Minimum> minimums_;  // by flow, up to the last one with a minimum
   std::vector<Debt> debts_;        // by flow, once one was served elsewhere
   FlowHeap ready_;     // backlogged flows that may be served, by (S, arrival order) of their heads

@@ -392,8 +392,7 @@ void Stage::served_elsewhere(VirtualPfsId id, Cost cost, Duration delay, TimePoi
   lanes_.served_elsewhere(id.app, {.cost = cost, .delay = delay}, now);
 }
 
-std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies,
-                                 TimePoint now) const {
+std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies, TimePoint now) {
   const std::size_t count = std::min(copies.size(), rows() - std::min(first, rows()));
   for (std::size_t i = 0; i < count; ++i) {
     const AppId app{static_cast<std::uint32_t>(first + i)};
@@ -404,8 +403,23 @@ std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies
     if (!copy.is_there) continue;
     for (const Lanes::Lane& lane : lanes_) copy.counters.held += lane.scheduler->held(app, now);
     if (const auto since = waits_for_client_since(app)) copy.counters.slow_client += now - *since;
+    copy.share = judge_share(app, now);
   }
   return count;
+}
+
+ShareWatch::Verdict Stage::judge_share(AppId app, TimePoint now) {
+  ShareWatch::Reading reading = {.id = table_.id_of(app),
+                                 .schedulers = schedulers_,
+                                 .traffic_class = table_[app].last_class,
+                                 .crowding = {},
+                                 .sent = table_.counters(app).cost_sent};
+  for (const Lanes::Lane& lane : lanes_) {
+    const auto crowding = lane.scheduler->crowding(app, reading.traffic_class, now);
+    if (!crowding) return {};
+    reading.crowding += *crowding;
+  }
+  return shares_.look(reading, now);
 }
 
 std::size_t Stage::queues_of_each() const {

@@ -21,6 +21,7 @@
 #include "stage/lanes.h"
 #include "stage/rule_rows.h"
 #include "stage/shadow_limits.h"
+#include "stage/share_watch.h"
 #include "stage/virtual_pfs.h"
 
 namespace vpfs::stage {
@@ -30,6 +31,7 @@ struct CounterRow {
   VirtualPfsId id;
   bool is_there = false;  // if not, the number is free and the rest means nothing
   Counters counters;
+  ShareWatch::Verdict share;
 };
 
 // What became of a coordinator's cycle, and its allocations to virtual PFSes that are not there.
@@ -167,8 +169,9 @@ class Stage {
   [[nodiscard]] std::size_t queues_of_each() const;
   // Rows that copy_counters() knows. Free numbers count.
   [[nodiscard]] std::size_t rows() const { return table_.size(); }
-  // Copies the rows from `first` on, as many as there are; returns how many.
-  std::size_t copy_counters(std::size_t first, std::span<CounterRow> copies, TimePoint now) const;
+  // Copies the rows from `first` on, as many as there are; returns how many. Shares are judged
+  // here, over the time since they were last, so it is no const method.
+  std::size_t copy_counters(std::size_t first, std::span<CounterRow> copies, TimePoint now);
 
   [[nodiscard]] const VirtualPfsTable& virtual_pfs() const { return table_; }
   [[nodiscard]] const RuleRows& rules() const { return rules_; }
@@ -229,6 +232,7 @@ class Stage {
   void limit_all(const Limits& limits, TimePoint now);
   // Adds the scheduler's hold times to the counters before it forgets them.
   void keep_hold_times(Lanes::Lane& lane, AppId app, TimePoint now);
+  [[nodiscard]] ShareWatch::Verdict judge_share(AppId app, TimePoint now);
 
   CostModel cost_model_;
   Duration idle_for_;
@@ -244,6 +248,7 @@ class Stage {
   std::size_t unscheduled_queued_ = 0;
   std::size_t unscheduled_outstanding_ = 0;
   std::unordered_map<AppId, SlowClient> slow_clients_;  // of those that have such requests
+  ShareWatch shares_;
   Allocations allocations_;
   Fallback fallback_;
   std::optional<Duration> longest_delay_;

@@ -15,7 +15,8 @@ namespace {
 // How many names are copied per lock.
 constexpr std::size_t kNames = 64;
 
-void fill(FlowReport& report, std::uint32_t flow, const stage::Counters& counters) {
+void fill(FlowReport& report, std::uint32_t flow, const stage::CounterRow& row) {
+  const stage::Counters& counters = row.counters;
   const stage::Amount arrived = counters.arrived.all();
   const stage::Amount sent = counters.sent.all();
   const stage::Amount done = counters.done.all();
@@ -32,6 +33,9 @@ void fill(FlowReport& report, std::uint32_t flow, const stage::Counters& counter
   report.set_queued_bytes(counters.queued.bytes);
   report.set_limited_us(microseconds_of(counters.held.limit));
   report.set_metadata_operations(counters.arrived.of(IoKind::metadata).requests);
+  report.set_present_us(microseconds_of(row.share.present));
+  report.set_crowded_us(microseconds_of(row.share.in_flight));
+  report.set_without_queue_us(microseconds_of(row.share.without_queue));
 }
 
 // What is told of a virtual PFS, copied under the lock.
@@ -70,15 +74,17 @@ void FlowReports::add(StageAccess& stage, Flows& flows, Report& report) {
                       .sent = counters.sent.all().requests,
                       .done = counters.done.all().requests,
                       .queued = counters.queued.requests,
-                      .limited = counters.held.limit};
+                      .limited = counters.held.limit,
+                      .present = row.share.present};
     if (!told.announced) {
       new_.push_back(row.id);
     } else if (now.arrived == told.arrived && now.sent == told.sent && now.done == told.done &&
-               now.queued == told.queued && now.limited == told.limited) {
+               now.queued == told.queued && now.limited == told.limited &&
+               now.present == told.present) {
       continue;
     }
     told = now;
-    fill(*report.add_flows(), flow, counters);
+    fill(*report.add_flows(), flow, row);
   }
   if (!new_.empty()) announce(stage, flows);
 }

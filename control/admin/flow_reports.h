@@ -30,6 +30,7 @@ class FlowReports {
     std::uint64_t done = 0;
     std::uint64_t queued = 0;
     Duration limited = {};
+    Duration present = {};
   };
 
   void announce(StageAccess& stage, Flows& flows);

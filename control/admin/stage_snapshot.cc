@@ -117,6 +117,7 @@ void SnapshotReader::read_rows(StageAccess& access, StageSnapshot& to) {
     StageSnapshot::Row& row = to.rows.emplace_back();
     row.id = each.id;
     row.counters = each.counters;
+    row.share = each.share;
   }
   const bool one_lane = to.lanes.size() == 1;
   in_parts(access, ids_.size(), kRows, [&](stage::Stage& stage, TimePoint at, std::size_t i) {

@@ -32,6 +32,7 @@ struct StageSnapshot {
   struct Row {
     std::shared_ptr<const stage::VirtualPfsInfo> info;
     stage::Counters counters;
+    stage::ShareWatch::Verdict share;
     StatusFields report;  // with one lane
     std::optional<Wait> wait;
     Latencies held;

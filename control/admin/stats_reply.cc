@@ -67,6 +67,13 @@ void fill_counters(VirtualPfs& to, const stage::Counters& counters) {
   to.set_held_client_us(microseconds_of(counters.slow_client));
 }
 
+void fill_verdict(VirtualPfs& to, const stage::ShareWatch::Verdict& from) {
+  to.set_keeps_no_queue(from.keeps_no_queue);
+  to.set_present_us(microseconds_of(from.present));
+  to.set_crowded_us(microseconds_of(from.in_flight));
+  to.set_without_queue_us(microseconds_of(from.without_queue));
+}
+
 // What retired virtual PFSes have too.
 template <typename From>
 void fill_history(VirtualPfs& to, const From& from) {
@@ -104,6 +111,7 @@ void fill(VirtualPfs& to, const StageSnapshot::Row& from, const stage::Config& c
     to.set_allocated_metadata_operations(*from.allocated.metadata_operations);
   }
   fill_counters(to, from.counters);
+  fill_verdict(to, from.share);
   if (from.wait) fill_wait(*to.mutable_wait(), *from.wait);
   fill_history(to, from);
   const stage::IoStatistics& statistics = from.statistics;

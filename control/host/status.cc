@@ -74,6 +74,17 @@ ordered_json held_us(const stage::Counters& counters) {
   return row;
 }
 
+// Only policies with weights have it.
+void add_verdict(ordered_json& row, const stage::ShareWatch::Verdict& share) {
+  if (share.present == Duration::zero()) return;
+  if (share.keeps_no_queue) row["keeps_no_queue"] = true;
+  ordered_json times;
+  times["present"] = microseconds_of(share.present);
+  times["crowded"] = microseconds_of(share.in_flight);
+  times["without_queue"] = microseconds_of(share.without_queue);
+  row["in_flight_us"] = std::move(times);
+}
+
 void add_counters(ordered_json& row, const stage::Counters& counters) {
   const stage::Amount done = counters.done.all();
   row["done_requests"] = done.requests;
@@ -117,6 +128,7 @@ ordered_json describe(const TrafficClasses& classes, const StageSnapshot::Row& f
   row["outstanding_requests"] = counters.outstanding.requests;
   row["outstanding_bytes"] = counters.outstanding.bytes;
   add_counters(row, counters);
+  add_verdict(row, from.share);
   add_unscheduled(row, from.unscheduled);
   row["wait_us"] = describe(from.held);
   row["server_us"] = describe(from.service);

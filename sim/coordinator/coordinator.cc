@@ -108,7 +108,7 @@ void Coordinator::report(Link& link) {
   link.new_flows.clear();
   link.counters.clear();
   if (!link.wants_report) return;
-  const stage::Stage& stage = link.server->stage();
+  stage::Stage& stage = link.server->stage();
   link.told.resize(stage.rows());
   for (std::size_t first = 0; first < stage.rows(); first += kRows) {
     const std::size_t count = stage.copy_counters(first, rows_, engine_.now());

@@ -1,6 +1,7 @@
 // Rules change through vpfsctl while vpfs-load runs through vpfs-proxy to vpfs-server and verifies
 // every block.
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,6 +17,9 @@
 
 namespace vpfs::test {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class LiveLoad : public ::testing::Test {
  protected:
@@ -78,6 +82,41 @@ TEST_F(LiveLoad, NoByteIsWrongAndNoRequestFailsWhileRulesJobsAndBypassChange) {
   load.expect_good_stop();
   EXPECT_TRUE(proxy_.wait_until_idle());
   EXPECT_EQ(proxy_.status()["counters"]["framing_errors"], 0);
+}
+
+// The line of `stat` about a job.
+std::string line_about(const std::string& job, const std::string& text) {
+  const std::size_t begin = text.find("\n" + job + " ");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1);
+}
+
+// Of the share of 4, one request in flight takes what one request gets.
+TEST_F(LiveLoad, StatNamesWhoMissesItsShareForItKeepsNoQueue) {
+  run({"rule", "start", "few", "jobid=few", "weight=4"});
+  LoadRun load({.file_system = fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_.port()),
+                .applications = "  - {name: few, size: 64 KiB, outstanding: 1, read_percent: 50, "
+                                "file_size: 4 MiB}\n"
+                                "  - {name: many, size: 64 KiB, outstanding: 24, read_percent: 50, "
+                                "file_size: 4 MiB}\n"
+                                "  - {name: idle, size: 64 KiB, outstanding: 1, think: 300 ms, "
+                                "read_percent: 50, file_size: 4 MiB}\n"});
+  ASSERT_TRUE(load.wait_until_begun());
+  const auto stat = [this] {
+    return vpfsctl({"stat", "--proxy", directory_.path() / "px.sock"}).output;
+  };
+  std::string text;
+  for (int i = 0; i < 20 && !line_about("few", text).contains("keeps no queue"); ++i) text = stat();
+  EXPECT_THAT(line_about("few", text), HasSubstr("keeps no queue")) << text;
+  EXPECT_THAT(line_about("job-many", text), Not(HasSubstr("keeps no queue"))) << text;
+  EXPECT_THAT(line_about("job-idle", text), Not(HasSubstr("keeps no queue"))) << text;
+  EXPECT_TRUE(proxy_.wait_until([](const nlohmann::json& status) {
+    const auto& rows = status["virtual_pfs"];
+    const auto few = std::ranges::find(rows, "few", [](const auto& row) { return row["name"]; });
+    return few != rows.end() && few->value("keeps_no_queue", false) &&
+           (*few)["in_flight_us"]["without_queue"] > 0;
+  })) << proxy_.status().dump(2);
+  load.expect_good_stop();
 }
 
 }  // namespace

@@ -45,9 +45,12 @@ void merge(const TopRow& row, double part, TopRow* all) {
   all->wanted += row.wanted * part;
   all->got += row.got * part;
   all->queued += row.queued;
-  if (!row.held_by.empty() && (all->held_by.empty() || row.wait_us > all->wait_us)) {
-    all->held_by = row.held_by;
-  }
+  // What explains a share that is missed goes before what explains a wait.
+  const bool explains_more = row.keeps_no_queue != all->keeps_no_queue
+                                 ? row.keeps_no_queue
+                                 : all->held_by.empty() || row.wait_us > all->wait_us;
+  if (!row.held_by.empty() && explains_more) all->held_by = row.held_by;
+  all->keeps_no_queue |= row.keeps_no_queue;
   all->wait_us = std::max(all->wait_us, row.wait_us);
   all->limit_bytes += row.limit_bytes;
   all->limit_operations += row.limit_operations;
@@ -191,6 +194,8 @@ std::vector<TopRow> TopModel::rows_of(const Proxy& proxy, double* cost_each_seco
       row.queued = each.queued().requests();
       row.wait_us = each.wait().since_us();
       if (!each.wait().reason().empty()) row.held_by = each.wait().reason();
+      row.keeps_no_queue = each.keeps_no_queue();
+      if (row.keeps_no_queue) row.held_by = "keeps no queue";
       row.limit_bytes = limit(each.rate(), each.has_allocated_rate(), each.allocated_rate());
       row.limit_operations =
           limit(each.operations(), each.has_allocated_operations(), each.allocated_operations());

@@ -32,6 +32,7 @@ struct TopRow {
   std::uint64_t queued = 0;
   std::uint64_t wait_us = 0;      // of the oldest queued request
   std::string held_by;            // why that one waits, else what held most of the last second's
+  bool keeps_no_queue = false;    // held_by says so: that is why it misses its share
   std::uint64_t limit_bytes = 0;  // each second; 0: none
   std::uint64_t limit_operations = 0;  // the same
   std::uint64_t limit_metadata = 0;    // the same of metadata operations

@@ -135,6 +135,33 @@ TEST(TopModel, TheOldestRequestsReasonGoesBeforeWhatHeldMost) {
   EXPECT_EQ(rows[0].wait_us, 1500U);
 }
 
+TEST(TopModel, WhoKeepsNoQueueIsToldSoWhateverItWaitsFor) {
+  control::StatsReply reply = with_a(1, 10);
+  auto* each = reply.mutable_virtual_pfs(0);
+  each->mutable_wait()->set_reason("is the next to be sent");
+  each->mutable_wait()->set_since_us(1500);
+  EXPECT_EQ(model_of({reply}).rows(false)[0].held_by, "is the next to be sent");
+  each->set_keeps_no_queue(true);
+  EXPECT_EQ(model_of({reply}).rows(false)[0].held_by, "keeps no queue");
+}
+
+TEST(TopModel, WhoKeepsNoQueueAtOneProxyIsToldSoInTheRowOfAll) {
+  for (const bool is_first : {true, false}) {
+    TopModel model({"s0", "s1"});
+    control::StatsReply without = with_a(1, 10);
+    without.mutable_virtual_pfs(0)->set_keeps_no_queue(true);
+    control::StatsReply waits = with_a(1, 10);
+    waits.mutable_virtual_pfs(0)->mutable_wait()->set_reason("its rate limit");
+    waits.mutable_virtual_pfs(0)->mutable_wait()->set_since_us(1500);
+    model.add(is_first ? 0 : 1, without);
+    model.add(is_first ? 1 : 0, waits);
+    const auto rows = model.rows(false);
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_EQ(rows[0].held_by, "keeps no queue");
+    EXPECT_EQ(rows[0].wait_us, 1500U);
+  }
+}
+
 TEST(TopModel, TheLowerLimitCounts) {
   control::StatsReply reply = with_a(0, 0);
   auto* each = reply.mutable_virtual_pfs(0);

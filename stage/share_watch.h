@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.h"
+#include "schedulers/crowd_clock.h"
+#include "stage/place.h"
+
+namespace vpfs::stage {
+
+// Finds out which virtual PFSes miss their shares because they keep no queue: they had requests in
+// flight for most of a span, but too few to have one waiting whenever it was their turn. See
+// docs/schedulers.md, "Shares that are missed".
+//
+//   in flight    crowded time with requests in flight >= half of the span
+//   got less     G <= 9/10 E   with E = entitled time / crowded time x cost sent while crowded
+//   no queue     E x (time without a queue / time in flight) >= (E - G) / 2
+//
+// G is the cost sent for it in the span.
+class ShareWatch {
+ public:
+  static constexpr Duration kSpan = std::chrono::milliseconds(900);
+
+  struct Reading {
+    VirtualPfsId id;
+    std::uint32_t schedulers = 0;  // generation of the schedulers
+    std::uint8_t traffic_class = 0;
+    Crowding crowding;  // of all lanes
+    Cost sent = 0;      // of the virtual PFS
+  };
+
+  struct Verdict {
+    bool keeps_no_queue = false;  // in the last span
+    // Sums over all spans of the virtual PFS: Crowding has the same.
+    Duration present = {};
+    Duration in_flight = {};
+    Duration without_queue = {};
+  };
+
+  // Judges the time since the last judgement, if that is a span or longer. Readings that are not
+  // comparable with the ones before begin a span.
+  const Verdict& look(const Reading& reading, TimePoint now);
+
+ private:
+  struct Span {
+    TimePoint begin = {};
+    Reading first;
+    bool has_begun = false;
+    Verdict verdict;
+  };
+
+  [[nodiscard]] static bool judge(const Reading& first, const Reading& last, Duration length);
+
+  std::vector<Span> spans_;  // by number
+};
+
+}  // namespace vpfs::stage
