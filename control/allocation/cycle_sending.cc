@@ -218,6 +218,7 @@ void CycleState::fill_rows() {
     rows_[i].arrived = record.arrived;
     rows_[i].limited = record.limited;
     rows_[i].done = record.done;
+    rows_[i].times = record.times;
   }
 }
 

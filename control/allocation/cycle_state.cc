@@ -26,6 +26,16 @@ void add(Amounts& to, const Amounts& difference, std::uint64_t cycles) {
       add_saturating(to.metadata_operations, of_one(difference.metadata_operations, cycles));
 }
 
+void add(QueueTimes& to, const QueueTimes& difference) {
+  const auto add_time = [](Microseconds& sum, Microseconds more) {
+    sum = Microseconds(add_saturating(sum.count(), more.count()));
+  };
+  add_time(to.limited, difference.limited);
+  add_time(to.present, difference.present);
+  add_time(to.crowded, difference.crowded);
+  add_time(to.without_queue, difference.without_queue);
+}
+
 }  // namespace
 
 CycleState::CycleState(const CycleSettings& settings, std::unique_ptr<Policy> policy,
@@ -303,13 +313,14 @@ void CycleState::take_counters(Stage& stage, std::span<const FlowCounters> flows
     Membership::PairRecord& pair = members_.pair(flow.pair);
     add(pair.arrived, more.arrived, cycles);
     // A stage counts a head's time when it goes, so it may be more than what has passed.
-    more.limited = std::min(more.limited, longest);
-    pair.limited = Duration(more.limited) / cycles;
+    more.times.limited = std::min(more.times.limited, longest);
+    pair.limited = Duration(more.times.limited) / cycles;
+    add(pair.times, more.times);
     pair.done = add_saturating(pair.done, more.done);
     Membership::Job& job = members_.job(pair.job);
     add(job.totals.arrived, more.arrived, 1);
     job.totals.done = add_saturating(job.totals.done, more.done);
-    job.limited = std::max(job.limited, more.limited);
+    job.limited = std::max(job.limited, more.times.limited);
   }
   ++stage.reports;
   if (!std::exchange(stage.is_introduced, true)) rows_are_stale_ = true;

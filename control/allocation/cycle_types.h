@@ -51,8 +51,6 @@ struct Abilities {
   bool metadata_caps = true;  // of metadata operations; it needs `caps` too
 };
 
-using Microseconds = std::chrono::duration<std::uint64_t, std::micro>;
-
 // Counters of a flow since the stage has started.
 struct FlowCounters {
   std::uint32_t flow = 0;
@@ -61,7 +59,11 @@ struct FlowCounters {
   std::uint64_t arrived_requests = 0;
   std::uint64_t metadata_operations = 0;
   Cost done_cost = 0;
+  // As QueueTimes has them.
   Microseconds limited = {};
+  Microseconds present = {};
+  Microseconds crowded = {};
+  Microseconds without_queue = {};
 };
 
 // What a job did on all stages since it is live. The sums of what stages did add to them; so they

@@ -38,6 +38,9 @@ bool FlowBase::take(const FlowCounters& counters, std::uint64_t most, Difference
   const FlowCounters before = std::exchange(before_, counters);
   if (!std::exchange(is_set_, true)) return true;
   Subtraction subtract(most, lie);
+  const auto time = [&subtract](std::string_view counter, Microseconds now, Microseconds earlier) {
+    return Microseconds(subtract(counter, now.count(), earlier.count()));
+  };
   const Difference found = {
       .arrived = {.bytes = subtract("arrived_bytes", counters.arrived_bytes, before.arrived_bytes),
                   .operations = subtract("arrived_requests", counters.arrived_requests,
@@ -45,8 +48,11 @@ bool FlowBase::take(const FlowCounters& counters, std::uint64_t most, Difference
                   .metadata_operations =
                       subtract("metadata_operations", counters.metadata_operations,
                                before.metadata_operations)},
-      .limited =
-          Microseconds(subtract("limited_us", counters.limited.count(), before.limited.count())),
+      .times = {.limited = time("limited_us", counters.limited, before.limited),
+                .present = time("present_us", counters.present, before.present),
+                .crowded = time("crowded_us", counters.crowded, before.crowded),
+                .without_queue =
+                    time("without_queue_us", counters.without_queue, before.without_queue)},
       .done = subtract("done_cost", counters.done_cost, before.done_cost)};
   if (subtract.is_sound()) difference = found;
   return subtract.is_sound();

@@ -13,7 +13,7 @@ class FlowBase {
  public:
   struct Difference {
     Amounts arrived;
-    Microseconds limited = {};
+    QueueTimes times;
     Cost done = 0;
   };
   // A counter that cannot be.

@@ -45,6 +45,7 @@ class Membership {
     Amounts arrived;
     Duration limited = {};
     Cost done = 0;
+    QueueTimes times;
   };
 
   struct Flow {

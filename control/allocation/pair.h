@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -19,6 +20,18 @@ struct Amounts {
   bool operator==(const Amounts&) const = default;
 };
 
+using Microseconds = std::chrono::duration<std::uint64_t, std::micro>;
+
+// What a stage says of a flow's queue there, since a beginning.
+struct QueueTimes {
+  Microseconds limited = {};        // a limit held its head
+  Microseconds present = {};        // it had requests queued or at the server, as the following two
+  Microseconds crowded = {};        // and something was held back for the depth
+  Microseconds without_queue = {};  // and nothing of it was queued
+
+  bool operator==(const QueueTimes&) const = default;
+};
+
 // A live job on one stage, and what it did there in the cycle that has just ended.
 struct Pair {
   std::uint32_t id = 0;     // a small number, the same in all cycles; another pair may get it later
@@ -32,6 +45,7 @@ struct Pair {
   Amounts arrived;
   Duration limited = {};  // for how long the allocated limit held its head
   Cost done = 0;          // in all cycles so far, from the first one that had the pair
+  QueueTimes times;       // likewise
 };
 
 // What a pair is allowed. Nothing: no limit, or no total.

@@ -37,7 +37,10 @@ allocation::FlowCounters counters_of(const control::FlowReport& report) {
           .arrived_requests = report.arrived_requests(),
           .metadata_operations = report.metadata_operations(),
           .done_cost = report.done_cost(),
-          .limited = allocation::Microseconds(report.limited_us())};
+          .limited = allocation::Microseconds(report.limited_us()),
+          .present = allocation::Microseconds(report.present_us()),
+          .crowded = allocation::Microseconds(report.crowded_us()),
+          .without_queue = allocation::Microseconds(report.without_queue_us())};
 }
 
 }  // namespace

@@ -81,6 +81,7 @@ Site::Site(const Parts& parts)
       forward_(stages_, links_),
       timer_(context_) {
   stages_.use(links_);
+  if (allocation::find_policy(config_.policy)->needs_elsewhere) totals_.emplace();
 }
 
 Result<std::unique_ptr<Site>> Site::open(const Parts& parts) {
@@ -246,6 +247,16 @@ void Site::cycle(const control::Cycle& /*cycle*/, control::Link& /*link*/,
       make_error(control::Error::UNSUPPORTED, "", "this port is for administrators");
 }
 
+void Site::finished(const CycleTimes& times) {
+  cycles_.add(times);
+  if (!totals_) return;
+  const auto name_of = [this](std::size_t row) {
+    const allocation::StageStatus* const stage = state_.stage_of(row);
+    return stage == nullptr ? std::string_view() : stage->name;
+  };
+  totals_->look(state_.pairs(), state_.job_names(), name_of, clock_.now());
+}
+
 SiteNumbers Site::numbers() {
   SiteNumbers numbers;
   numbers.name = config_.name;
@@ -261,6 +272,7 @@ SiteNumbers Site::numbers() {
   if (parent_ != nullptr) numbers.parent = parent_->status();
   add_stages(numbers, state_, stages_);
   add_jobs(numbers, state_);
+  if (totals_) add_totals(numbers, *totals_);
   std::map<std::string, GrowingSums::Counts> counts;
   for (const SiteNumbers::Stage& stage : numbers.stages) {
     counts[stage.name] = {stage.lies, stage.refused_answers, stage.not_applied};

@@ -17,6 +17,7 @@
 #include "control/admin/name_lookups.h"
 #include "control/admin/rule_administration.h"
 #include "control/allocation/cycle_state.h"
+#include "control/allocation/totals_watch.h"
 #include "control/coordinator/config.h"
 #include "control/coordinator/cycle_times.h"
 #include "control/coordinator/parent_link.h"
@@ -60,7 +61,7 @@ class Site final : private control::Owner {
   void joined(allocation::StageId stage) { stages_.joined(stage); }
   void left(allocation::StageId stage) { stages_.left(stage); }
   void announced(const control::Flows& flows) { jobs_.announced(flows); }
-  void finished(const CycleTimes& times) { cycles_.add(times); }
+  void finished(const CycleTimes& times);
 
   // For an aggregator. The parent's rules go to its stages as they are; it has none of its own.
   // Calls `done` once its stages have answered or a second is over, with their warnings.
@@ -119,6 +120,7 @@ class Site final : private control::Owner {
   SiteStages stages_;
   SiteForward forward_;
   RecentCycles cycles_;
+  std::optional<allocation::TotalsWatch> totals_;  // nothing: the policy does not share totals
   GrowingSums sums_;
   asio::steady_timer timer_;
   std::uint64_t ticks_ = 0;

@@ -118,4 +118,20 @@ void add_jobs(SiteNumbers& numbers, const CycleState& state) {
   }
 }
 
+void add_totals(SiteNumbers& numbers, const allocation::TotalsWatch& totals) {
+  for (SiteNumbers::Job& job : numbers.jobs) {
+    const allocation::TotalsWatch::Verdict* const verdict = totals.verdict(job.name);
+    if (verdict == nullptr) continue;
+    const auto each_second = [verdict](Cost cost) {
+      return static_cast<std::uint64_t>(static_cast<double>(cost) / in_seconds(verdict->span));
+    };
+    job.total = {.cost = each_second(verdict->done),
+                 .entitled = each_second(verdict->entitled),
+                 .is_reached = verdict->why == allocation::TotalsWatch::Why::reached,
+                 .why = allocation::text_of(*verdict),
+                 .remedy = std::string(allocation::remedy_of(*verdict)),
+                 .stages = verdict->stages};
+  }
+}
+
 }  // namespace vpfs::coordinator

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "control/allocation/cycle_state.h"
+#include "control/allocation/totals_watch.h"
 #include "control/coordinator/cycle_times.h"
 #include "control/coordinator/parent_link.h"
 #include "control/coordinator/site_stages.h"
@@ -47,6 +48,16 @@ struct SiteNumbers {
     allocation::Amounts granted;  // zero: nothing was
     allocation::Amounts arrived;  // in the last cycle
     std::uint64_t done = 0;       // cost
+    // With a policy that shares totals, if the job had requests in flight for most of the time.
+    struct Total {
+      std::uint64_t cost = 0;  // each second, as the following one
+      std::uint64_t entitled = 0;
+      bool is_reached = false;
+      std::string why;     // if it is not, as the following two
+      std::string remedy;  // what would help
+      std::vector<std::string> stages;
+    };
+    std::optional<Total> total;
   };
 
   std::string name;
@@ -89,5 +100,7 @@ class GrowingSums {
 void add_stages(SiteNumbers& numbers, const allocation::CycleState& state,
                 const SiteStages& stages);
 void add_jobs(SiteNumbers& numbers, const allocation::CycleState& state);
+// REQUIRES: add_jobs() was called.
+void add_totals(SiteNumbers& numbers, const allocation::TotalsWatch& totals);
 
 }  // namespace vpfs::coordinator

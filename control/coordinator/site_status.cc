@@ -83,6 +83,18 @@ ordered_json describe(const SiteNumbers::Stage& from) {
   return row;
 }
 
+ordered_json describe(const SiteNumbers::Job::Total& from) {
+  ordered_json row;
+  row["cost"] = from.cost;
+  row["entitled"] = from.entitled;
+  row["reached"] = from.is_reached;
+  if (from.is_reached) return row;
+  row["why"] = from.why;
+  row["would_help"] = from.remedy;
+  row["at"] = from.stages;
+  return row;
+}
+
 ordered_json describe(const SiteNumbers::Job& from) {
   ordered_json row;
   row["name"] = from.name;
@@ -92,6 +104,7 @@ ordered_json describe(const SiteNumbers::Job& from) {
   row["granted"] = describe(from.granted);
   row["arrived"] = describe(from.arrived);
   row["cost_done"] = from.done;
+  if (from.total) row["total"] = describe(*from.total);
   return row;
 }
 

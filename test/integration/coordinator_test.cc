@@ -15,6 +15,7 @@
 #include "test/integration/coordinator_site.h"
 #include "test/support/control/fake_coordinator.h"
 #include "test/support/control/fake_stage.h"
+#include "test/support/outcome.h"
 
 namespace vpfs::test {
 namespace {
@@ -61,6 +62,47 @@ TEST_F(CoordinatorTest, ItsDeathStopsNoIoAndItsNextLifeLeadsWithAHigherTerm) {
   expect_progress();
   coordinator.stop();
   load.expect_good_stop();
+}
+
+// Job a has two servers of 20 MiB/s, and b shares one of them with it. Equal totals are feasible,
+// but a request at a time never waits at a proxy.
+TEST(CoordinatorTotals, StatusSaysWhoKeepsNoQueueAndWhereAndWhatWouldHelp) {
+  CoordinatorSite site(2, 20);
+  const std::string socket = site.folder() / "admin.sock";
+  CoordinatorProcess coordinator =
+      site.coordinator("site", fmt::format("control: {{socket: {}}}\n", socket));
+  coordinator.start();
+  ASSERT_TRUE(site.all_are_led(coordinator.term()));
+  LoadRun load(
+      site.load("  - {name: a, jobid: a, size: 64 KiB, outstanding: 4, processes: 2,"
+                " read_percent: 100, file_size: 4 MiB, servers: [s0, s1], datafiles: 1}\n"
+                "  - {name: b, jobid: b, size: 64 KiB, outstanding: 1,"
+                " read_percent: 100, file_size: 4 MiB, servers: [s1], datafiles: 1}\n"));
+  ASSERT_TRUE(load.wait_until_begun());
+  const auto total_of = [&](const std::string& job) {
+    const Outcome outcome =
+        outcome_of({program("vpfsctl"), "--json", "--coordinator", socket, "status"});
+    const auto json = nlohmann::json::parse(outcome.output, nullptr, false);
+    if (json.is_discarded()) return nlohmann::json();
+    const auto& jobs = json["proxies"][0]["data"]["jobs"];
+    for (const auto& each : jobs) {
+      if (each["name"] == job) return each.value("total", nlohmann::json());
+    }
+    return nlohmann::json();
+  };
+  EXPECT_TRUE(CoordinatorSite::comes_true(
+      [&] {
+        const nlohmann::json total = total_of("b");
+        return !total.is_null() && total.value("why", "") == "keeps no queue at ds1";
+      },
+      60s))
+      << total_of("b").dump(2);
+  EXPECT_EQ(total_of("b")["at"], nlohmann::json({"ds1"}));
+  EXPECT_EQ(total_of("a")["reached"], true);
+  const Outcome table = outcome_of({program("vpfsctl"), "--coordinator", socket, "status"});
+  EXPECT_THAT(table.output, HasSubstr("keeps no queue at ds1; would help: sfq.anticipation"));
+  load.expect_good_stop();
+  coordinator.stop();
 }
 
 TEST_F(CoordinatorTest, ItsLateMessagesAreHarmlessAfterItStoodStill) {

@@ -94,16 +94,35 @@ std::string stage_table(const nlohmann::json& stages) {
   return table.empty() ? "" : "\n" + table.text();
 }
 
+// What it has of the total that its weight entitles it to.
+std::string percent_of(const nlohmann::json& total) {
+  const std::uint64_t entitled = number_of(total, "entitled");
+  if (entitled == 0) return "";
+  return fmt::format("{:.0f}", 100 * static_cast<double>(number_of(total, "cost")) /
+                                   static_cast<double>(entitled));
+}
+
+// Why it is not reached.
+std::string why_of_total(const nlohmann::json& total) {
+  const std::string why = text_of(total, "why");
+  if (why.empty()) return is(total, "reached") ? "reached" : "";
+  const std::string would_help = text_of(total, "would_help");
+  return would_help.empty() ? why : fmt::format("{}; would help: {}", why, would_help);
+}
+
 std::string jobs_of_site(const nlohmann::json& jobs) {
   Table table({{.title = "VIRTUAL PFS"},
                {.title = "WEIGHT", .is_number = true},
                {.title = "STAGES", .is_number = true},
                {.title = "MOST"},
-               {.title = "GRANTED"}});
+               {.title = "GRANTED"},
+               {.title = "TOTAL%", .is_number = true},
+               {.title = "WHY"}});
   for (const nlohmann::json& job : jobs) {
+    const nlohmann::json& total = part_of(job, "total");
     table.add({text_of(job, "name"), std::to_string(number_of(job, "weight")),
                std::to_string(number_of(job, "stages")), amounts(part_of(job, "most")),
-               amounts(part_of(job, "granted"))});
+               amounts(part_of(job, "granted")), percent_of(total), why_of_total(total)});
   }
   return table.empty() ? "" : "\n" + table.text();
 }

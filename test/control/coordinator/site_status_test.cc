@@ -102,6 +102,36 @@ TEST_F(SiteStatusTest, JobsHaveTheirSumsOverAllStages) {
   EXPECT_EQ(jobs[1]["granted"]["bytes"], 200);
 }
 
+// Each does 3 of the cost on ds2, alone 1 and gold 2; gold has ds1 for itself.
+TEST_F(SiteStatusTest, TotalsThatAreNotReachedHaveTheirReasonAndWhatWouldHelp) {
+  allocation::TotalsWatch totals;
+  const auto look = [&](std::uint64_t seconds) {
+    std::vector<allocation::Pair> pairs(state_.pairs().begin(), state_.pairs().end());
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      pairs[i].weight = 1;
+      pairs[i].done = seconds * (i == 0 ? 1000 : 2000);
+      pairs[i].times.present = std::chrono::seconds(seconds);
+    }
+    const auto name_of = [&](std::size_t row) { return state_.stage_of(row)->name; };
+    totals.look(pairs, state_.job_names(), name_of, now_ + std::chrono::seconds(seconds));
+  };
+  EXPECT_FALSE(status()["jobs"][0].contains("total"));
+  look(0);
+  look(10);
+  SiteNumbers with = numbers();
+  add_totals(with, totals);
+  const Json jobs = Json::parse(status_json(with, config_, book_.live()))["jobs"];
+  EXPECT_EQ(jobs[0]["total"], Json({{"cost", 1000},
+                                    {"entitled", 2500},
+                                    {"reached", false},
+                                    {"why", "keeps no queue at ds2"},
+                                    {"would_help",
+                                     "sfq.anticipation, more requests in flight, or "
+                                     "a smaller depth.requests"},
+                                    {"at", {"ds2"}}}));
+  EXPECT_EQ(jobs[1]["total"], Json({{"cost", 4000}, {"entitled", 2500}, {"reached", true}}));
+}
+
 TEST_F(SiteStatusTest, AStageThatHasLeftIsShownWhileItsLimitsMayBeInForce) {
   stages_.left(ids_[0]);
   state_.leave(ids_[0], now_);

@@ -87,7 +87,10 @@ constexpr const char* kStatus = R"({
      "rules": {"state": "not taken", "problem": "the disk is full"}},
     {"name": "ds3", "connected": false, "problem": "refused \u001b[2J"}],
   "jobs": [{"name": "gold", "weight": 4, "stages": 2, "most": {"bytes": 1048576},
-            "granted": {"operations": 7}}]})";
+            "granted": {"operations": 7}},
+           {"name": "thin", "total": {"cost": 30, "entitled": 40, "reached": false,
+            "why": "keeps no queue at ds1", "would_help": "more requests", "at": ["ds1"]}},
+           {"name": "wide", "total": {"cost": 50, "entitled": 40, "reached": true}}]})";
 
 TEST(CoordinatorStatus, ShowsTheCoordinatorThenEachStageAndWhyItWaits) {
   const std::string text = coordinator_status_text(kStatus);
@@ -103,6 +106,8 @@ TEST(CoordinatorStatus, ShowsTheCoordinatorThenEachStageAndWhyItWaits) {
   EXPECT_THAT(text, HasSubstr("gold"));
   EXPECT_THAT(text, HasSubstr("7 iops"));
   EXPECT_LT(text.find("coordinator"), text.find("ds1"));
+  EXPECT_THAT(text, HasSubstr("75  keeps no queue at ds1; would help: more requests\n"));
+  EXPECT_THAT(text, HasSubstr("125  reached\n"));
 }
 
 TEST(CoordinatorStatus, AnAggregatorsParentIsShown) {
