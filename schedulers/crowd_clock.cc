@@ -1,5 +1,7 @@
 #include "schedulers/crowd_clock.h"
 
+#include <utility>
+
 namespace vpfs {
 
 Crowding& Crowding::operator+=(const Crowding& more) {
@@ -18,23 +20,26 @@ void CrowdClock::grow(std::size_t flows) {
 
 void CrowdClock::set_weight(std::uint32_t flow, std::uint32_t weight, TimePoint now) {
   Row& row = rows_[flow];
-  if (row.weight == weight) return;
+  const std::uint32_t before = std::exchange(row.weight, weight);
+  if (weight == before || row.phase == Phase::absent) return;
   clock_.go_on(now);
-  clock_.settle(row);
-  if (row.phase != Phase::absent) {
-    clock_.in_flight_weight -= row.weight;
-    clock_.in_flight_weight += weight;
-  }
-  row.weight = weight;
+  clock_.share_on();
+  clock_.in_flight_weight = clock_.in_flight_weight - before + weight;
+  row.entitled += clock_.share * before - clock_.share * weight;
 }
 
 Crowding CrowdClock::crowding(std::uint32_t flow, TimePoint now) const {
   if (flow >= rows_.size()) return {};
   Clock clock = clock_;
   clock.go_on(now);
+  clock.share_on();
   Row row = rows_[flow];
-  clock.settle(row);
-  if (row.phase != Phase::absent) row.present += now.time_since_epoch();
+  if (row.phase == Phase::at_server) row.without_queue += clock.crowded;
+  if (row.phase != Phase::absent) {
+    row.present += now.time_since_epoch();
+    row.in_flight += clock.crowded;
+    row.entitled += clock.share * row.weight;
+  }
   return {.present = row.present,
           .in_flight = row.in_flight,
           .without_queue = row.without_queue,

@@ -32,92 +32,110 @@ struct Crowding {
 // floating point.
 class CrowdClock {
  public:
-  enum class Phase : std::uint8_t {
-    absent,
-    at_server,  // nothing is queued
-    queued,
-  };
-
   // Makes place for the flows 0 ... flows - 1.
   void grow(std::size_t flows);
 
   // REQUIRES (all): grow() was called for the flow.
   void set_weight(std::uint32_t flow, std::uint32_t weight, TimePoint now);
-  void enter(std::uint32_t flow, Phase phase, TimePoint now) {
+  // The flow has something queued now, and had nothing before.
+  void begin_queue(std::uint32_t flow, TimePoint now) {
     Row& row = rows_[flow];
-    if (row.phase == phase) return;
     clock_.go_on(now);
-    clock_.settle(row);
-    if (row.phase == Phase::absent) come(row, now);
-    if (phase == Phase::absent) go(row, now);
-    row.phase = phase;
+    ++queues_;
+    if (row.phase == Phase::absent) {
+      come(row, now);
+    } else {
+      row.without_queue += clock_.crowded;
+    }
+    row.phase = Phase::queued;
+  }
+  // It has nothing queued any more. `is_at_server`: something else of it is at the server.
+  void end_queue(std::uint32_t flow, bool is_at_server, TimePoint now) {
+    Row& row = rows_[flow];
+    clock_.go_on(now);
+    --queues_;
+    if (!is_at_server) return go(row, now);
+    row.without_queue -= clock_.crowded;
+    row.phase = Phase::at_server;
+  }
+  // It has nothing at the server any more, and nothing queued.
+  void leave(std::uint32_t flow, TimePoint now) {
+    Row& row = rows_[flow];
+    clock_.go_on(now);
+    row.without_queue += clock_.crowded;
+    go(row, now);
   }
 
-  // Whether a request is held back from now on.
-  void set_crowded(bool is_crowded, TimePoint now) {
+  // Whether requests are held back from now on, if any are queued.
+  void set_holding(bool holds_back, TimePoint now) {
+    const bool is_crowded = holds_back && queues_ > 0;
     if (is_crowded == clock_.is_crowded) return;
     clock_.go_on(now);
     clock_.is_crowded = is_crowded;
   }
-  // A request was sent that the last set_crowded() was about.
+  // A request was sent that the last set_holding() was about.
   void sent(Cost cost) { sent_ += clock_.is_crowded ? cost : 0; }
 
   // Since the beginning, up to now. Zero for unknown flows.
   [[nodiscard]] Crowding crowding(std::uint32_t flow, TimePoint now) const;
 
  private:
+  enum class Phase : std::uint8_t {
+    absent,
+    at_server,  // nothing is queued
+    queued,
+  };
+  // The beginning of a phase takes the clocks off the counters, and its end adds them.
   struct alignas(64) Row {
-    Duration present = {};  // less the time at which it came, while it is present
+    Duration present = {};
     Duration in_flight = {};
     Duration without_queue = {};
     double entitled = 0;
-    // Of the clock, when the row was settled.
-    Duration crowded_at = {};
-    double share_at = 0;
     std::uint32_t weight = 1;
     Phase phase = Phase::absent;
   };
-
-  // What is the same for all flows.
   struct Clock {
     std::uint64_t in_flight_weight = 0;
     bool is_crowded = false;
     TimePoint last = {};
     Duration crowded = {};
-    double share = 0;  // crowded nanoseconds for each unit of weight in flight
+    // Crowded nanoseconds for each unit of weight in flight, up to shared_at of `crowded`.
+    double share = 0;
+    Duration shared_at = {};
 
     void go_on(TimePoint now) {
-      const Duration passed = now - last;
+      if (is_crowded) crowded += now - last;
       last = now;
-      if (!is_crowded) return;
-      crowded += passed;
-      if (in_flight_weight == 0) return;
-      share += static_cast<double>(passed.count()) / static_cast<double>(in_flight_weight);
     }
-    void settle(Row& row) const {
-      const Duration passed = crowded - row.crowded_at;
-      if (row.phase != Phase::absent) {
-        row.in_flight += passed;
-        row.entitled += (share - row.share_at) * row.weight;
-      }
-      if (row.phase == Phase::at_server) row.without_queue += passed;
-      row.crowded_at = crowded;
-      row.share_at = share;
+    // Called before the weight in flight changes.
+    void share_on() {
+      const Duration passed = crowded - shared_at;
+      shared_at = crowded;
+      if (passed == Duration::zero() || in_flight_weight == 0) return;
+      share += static_cast<double>(passed.count()) / static_cast<double>(in_flight_weight);
     }
   };
 
   void come(Row& row, TimePoint now) {
+    clock_.share_on();
     clock_.in_flight_weight += row.weight;
     row.present -= now.time_since_epoch();
+    row.in_flight -= clock_.crowded;
+    row.entitled -= clock_.share * row.weight;
   }
   void go(Row& row, TimePoint now) {
+    clock_.share_on();
     clock_.in_flight_weight -= row.weight;
     row.present += now.time_since_epoch();
+    row.in_flight += clock_.crowded;
+    row.entitled += clock_.share * row.weight;
+    row.phase = Phase::absent;
   }
 
   std::vector<Row> rows_;
   Clock clock_;
-  Cost sent_ = 0;  // while crowded
+  std::uint32_t queues_ = 0;  // flows with something queued
+  Cost sent_ = 0;             // while crowded
 };
 
 }  // namespace vpfs

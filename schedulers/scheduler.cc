@@ -95,8 +95,7 @@ Scheduler::Decision Scheduler::next(TimePoint now) {
 void Scheduler::note_crowds(bool kept, TimePoint now) {
   const bool holds_back = kept || depth_reached();
   for (Class& each : classes_) {
-    if (each.crowds == nullptr) continue;
-    each.crowds->set_crowded(holds_back && each.policy->queued() > 0, now);
+    if (each.crowds != nullptr) each.crowds->set_holding(holds_back, now);
   }
 }
 

@@ -131,7 +131,7 @@ void Sfq::enqueue(IoRequest& request, TimePoint now) {
     }
     return;
   }
-  tell_phase(flow, std::to_underlying(request.app), now);
+  crowds_.begin_queue(std::to_underlying(request.app), now);
   if (flow.has_limit) tell_backlog(flow, std::to_underlying(request.app), now);
   if (flow.has_min) {
     Minimum& minimum = minimums_[std::to_underlying(request.app)];
@@ -332,7 +332,7 @@ void Sfq::dispatch(IoRequest& request, TimePoint now) {
   if (flow.queue.empty()) {
     flow.end_backlog();
     ready_.erase(index);
-    tell_phase(flow, index, now);
+    crowds_.end_queue(index, true, now);
     if (flow.in_backlog) tell_backlog(flow, index, now);
     if (anticipation_) expect(flow, index);
   } else {
@@ -355,7 +355,7 @@ void Sfq::complete(const IoRequest& request, Cost cost, TimePoint now) {
   flow.account.completed();
   --outstanding_;
   if (flow.account.queued + flow.account.outstanding == 0) {
-    tell_phase(flow, std::to_underlying(request.app), now);
+    crowds_.leave(std::to_underlying(request.app), now);
   }
   if (total_ != nullptr) total_->left(std::to_underlying(request.app), 1, now);
   if (cost < request.cost) {
@@ -416,7 +416,7 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
   if (flow.queue.empty()) {
     flow.end_backlog();
     take_out(index);
-    tell_phase(flow, index, now);
+    crowds_.end_queue(index, flow.account.outstanding > 0, now);
     if (flow.in_backlog) tell_backlog(flow, index, now);
   } else if (was_head) {
     take_out(index);

@@ -237,15 +237,6 @@ class Sfq final : public Policy {
   void expect(const Flow& flow, std::uint32_t index);
   void expect_by_new_tag(std::uint32_t index);
   void place_constrained(std::uint32_t index, const IoRequest& request, TimePoint now);
-  // What the flow has now, which may be another phase.
-  void tell_phase(const Flow& flow, std::uint32_t index, TimePoint now) {
-    using enum CrowdClock::Phase;
-    crowds_.enter(index,
-                  flow.account.queued > 0        ? queued
-                  : flow.account.outstanding > 0 ? at_server
-                                                 : absent,
-                  now);
-  }
   // The flow has a new head.
   void begin_head(Flow& flow, std::uint32_t index, TimePoint now);
   // Charges a request that was just sent for what its flow gets elsewhere meanwhile.

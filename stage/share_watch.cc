@@ -1,8 +1,5 @@
 #include "stage/share_watch.h"
 
-#include <cstddef>
-#include <utility>
-
 namespace vpfs::stage {
 namespace {
 

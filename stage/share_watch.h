@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -39,6 +41,15 @@ class ShareWatch {
     Duration without_queue = {};
   };
 
+  // The verdict if the virtual PFS's span goes on; nullptr: look() may judge it. It spares readers
+  // that come more often than a span the work for a reading.
+  [[nodiscard]] const Verdict* unless_due(VirtualPfsId id, TimePoint now) const {
+    const std::size_t index = std::to_underlying(id.app);
+    if (index >= spans_.size()) return nullptr;
+    const Span& span = spans_[index];
+    const bool goes_on = span.has_begun && span.first.id == id && now - span.begin < kSpan;
+    return goes_on ? &span.verdict : nullptr;
+  }
   // Judges the time since the last judgement, if that is a span or longer. Readings that are not
   // comparable with the ones before begin a span.
   const Verdict& look(const Reading& reading, TimePoint now);

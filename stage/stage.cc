@@ -409,7 +409,9 @@ std::size_t Stage::copy_counters(std::size_t first, std::span<CounterRow> copies
 }
 
 ShareWatch::Verdict Stage::judge_share(AppId app, TimePoint now) {
-  ShareWatch::Reading reading = {.id = table_.id_of(app),
+  const VirtualPfsId id = table_.id_of(app);
+  if (const ShareWatch::Verdict* const recent = shares_.unless_due(id, now)) return *recent;
+  ShareWatch::Reading reading = {.id = id,
                                  .schedulers = schedulers_,
                                  .traffic_class = table_[app].last_class,
                                  .crowding = {},

@@ -1,5 +1,8 @@
 #include "schedulers/crowd_clock.h"
 
+#include <array>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "schedulers/registry.h"
@@ -9,40 +12,81 @@ namespace vpfs {
 namespace {
 
 using namespace std::chrono_literals;
-using enum CrowdClock::Phase;
 
 constexpr TimePoint kBegin = TimePoint{} + 7s;
 
 class CrowdClockTest : public ::testing::Test {
  protected:
+  enum Phase { absent, at_server, queued };
+
   CrowdClockTest() { clock_.grow(3); }
+  // Requests pass the queue on their way to the server.
+  void enter(std::uint32_t flow, Phase phase, TimePoint now) {
+    const Phase before = std::exchange(phases_[flow], phase);
+    if (phase != absent && before != queued) clock_.begin_queue(flow, now);
+    if (phase == at_server) clock_.end_queue(flow, true, now);
+    if (phase == absent && before == queued) clock_.end_queue(flow, false, now);
+    if (phase == absent && before == at_server) clock_.leave(flow, now);
+  }
   [[nodiscard]] Crowding of(std::uint32_t flow, Duration after) const {
     return clock_.crowding(flow, kBegin + after);
   }
 
   CrowdClock clock_;
+
+ private:
+  std::array<Phase, 3> phases_ = {};
 };
 
 TEST_F(CrowdClockTest, CountsOnlyCrowdedTimeButPresenceAlways) {
-  clock_.enter(0, at_server, kBegin);
-  clock_.set_crowded(true, kBegin + 2s);
-  clock_.set_crowded(false, kBegin + 5s);
-  clock_.enter(0, absent, kBegin + 6s);
+  enter(0, at_server, kBegin);
+  enter(1, queued, kBegin);
+  clock_.set_holding(true, kBegin + 2s);
+  clock_.set_holding(false, kBegin + 5s);
+  enter(0, absent, kBegin + 6s);
   const Crowding got = of(0, 9s);
   EXPECT_EQ(got.present, 6s);
   EXPECT_EQ(got.in_flight, 3s);
   EXPECT_EQ(got.without_queue, 3s);
   EXPECT_EQ(got.crowded, 3s);
-  EXPECT_DOUBLE_EQ(got.entitled, 3e9) << "it was alone";
+  EXPECT_DOUBLE_EQ(got.entitled, 1.5e9) << "half of it";
+}
+
+TEST_F(CrowdClockTest, NothingIsCrowdedWhileNothingIsQueued) {
+  enter(0, at_server, kBegin);
+  clock_.set_holding(true, kBegin);
+  EXPECT_EQ(of(0, 2s).crowded, 0s);
+  enter(1, queued, kBegin + 2s);
+  clock_.set_holding(true, kBegin + 2s);
+  EXPECT_EQ(of(0, 5s).crowded, 3s);
+  enter(1, at_server, kBegin + 5s);
+  clock_.set_holding(true, kBegin + 5s);
+  EXPECT_EQ(of(0, 9s).crowded, 3s);
+}
+
+TEST_F(CrowdClockTest, PhasesAddUpInAnyOrder) {
+  enter(1, queued, kBegin);
+  clock_.set_holding(true, kBegin);
+  enter(0, queued, kBegin + 1s);
+  enter(0, at_server, kBegin + 2s);
+  enter(0, queued, kBegin + 4s);
+  enter(0, absent, kBegin + 5s);
+  enter(0, queued, kBegin + 9s);
+  enter(0, at_server, kBegin + 10s);
+  EXPECT_EQ(of(0, 13s).without_queue, 5s);
+  EXPECT_EQ(of(0, 13s).in_flight, 8s);
+  EXPECT_EQ(of(0, 13s).present, 8s);
+  EXPECT_DOUBLE_EQ(of(0, 13s).entitled, 4e9);
+  EXPECT_DOUBLE_EQ(of(1, 13s).entitled, 9e9);
 }
 
 TEST_F(CrowdClockTest, DividesCrowdedTimeByTheWeightsOfThoseInFlight) {
   clock_.set_weight(0, 3, kBegin);
-  clock_.set_crowded(true, kBegin);
-  clock_.enter(0, queued, kBegin);
-  clock_.enter(1, queued, kBegin);
-  clock_.enter(0, at_server, kBegin + 4s);
-  clock_.enter(0, absent, kBegin + 8s);
+  enter(0, queued, kBegin);
+  enter(1, queued, kBegin);
+  clock_.set_holding(true, kBegin);
+  enter(0, at_server, kBegin + 4s);
+  enter(0, absent, kBegin + 8s);
   EXPECT_DOUBLE_EQ(of(0, 9s).entitled, 6e9) << "3/4 of 8 s";
   EXPECT_EQ(of(0, 9s).without_queue, 4s);
   EXPECT_DOUBLE_EQ(of(1, 9s).entitled, 3e9) << "1/4 of 8 s, and then all of 1 s";
@@ -52,24 +96,26 @@ TEST_F(CrowdClockTest, DividesCrowdedTimeByTheWeightsOfThoseInFlight) {
 }
 
 TEST_F(CrowdClockTest, AWeightThatChangesCountsFromThenOn) {
-  clock_.set_crowded(true, kBegin);
-  clock_.enter(0, queued, kBegin);
-  clock_.enter(1, queued, kBegin);
+  enter(0, queued, kBegin);
+  enter(1, queued, kBegin);
+  clock_.set_holding(true, kBegin);
   clock_.set_weight(0, 4, kBegin + 2s);
-  clock_.enter(0, absent, kBegin + 12s);
+  enter(0, absent, kBegin + 12s);
   EXPECT_DOUBLE_EQ(of(0, 12s).entitled, 9e9) << "1/2 of 2 s, and 4/5 of 10 s";
   EXPECT_DOUBLE_EQ(of(1, 13s).entitled, 4e9) << "1/2 of 2 s, 1/5 of 10 s, and 1 s";
 }
 
 TEST_F(CrowdClockTest, CostCountsWhileCrowded) {
   clock_.sent(5);
-  clock_.set_crowded(true, kBegin);
+  enter(0, queued, kBegin);
+  clock_.set_holding(true, kBegin);
   clock_.sent(7);
   EXPECT_EQ(of(0, 0s).sent, 7U);
 }
 
 TEST_F(CrowdClockTest, KnowsNothingOfUnknownFlows) {
-  clock_.set_crowded(true, kBegin);
+  enter(0, queued, kBegin);
+  clock_.set_holding(true, kBegin);
   EXPECT_EQ(of(3, 9s).crowded, 0s);
 }
 

@@ -151,6 +151,16 @@ TEST_F(ShareWatchTest, ASpanIsJudgedWhenItIsLongEnough) {
   EXPECT_FALSE(look(1s));
 }
 
+TEST_F(ShareWatchTest, AVerdictIsDueWhenItsSpanIsOver) {
+  EXPECT_EQ(watch_.unless_due(reading_.id, now_), nullptr) << "it has not begun";
+  (void)look(1s);
+  ASSERT_NE(watch_.unless_due(reading_.id, now_ + 899ms), nullptr);
+  EXPECT_EQ(watch_.unless_due(reading_.id, now_ + 900ms), nullptr);
+  (void)look(1s);
+  EXPECT_TRUE(watch_.unless_due(reading_.id, now_)->keeps_no_queue);
+  EXPECT_EQ(watch_.unless_due({.app = reading_.id.app, .generation = 9}, now_), nullptr);
+}
+
 TEST_F(ShareWatchTest, ATenthLessIsNotMissed) {
   (void)look(1s);
   got_ = 455;

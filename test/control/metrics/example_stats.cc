@@ -38,6 +38,7 @@ void fill_simulation(VirtualPfs& pfs) {
   pfs.set_jobid("\"7\"\\n");
   pfs.set_weight(4);
   pfs.set_nodes(16);
+  pfs.set_keeps_no_queue(true);
   pfs.set_rate(100 << 20);
   pfs.set_allocated_rate(0);
   pfs.set_operations(2'000);
