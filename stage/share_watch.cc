@@ -49,4 +49,12 @@ const ShareWatch::Verdict& ShareWatch::look(const Reading& reading, TimePoint no
   return verdict;
 }
 
+ShareWatch::Verdict ShareWatch::stop(VirtualPfsId id) {
+  const std::size_t index = std::to_underlying(id.app);
+  if (index >= spans_.size() || spans_[index].first.id != id) return {};
+  Verdict& verdict = spans_[index].verdict;
+  verdict.keeps_no_queue = false;
+  return verdict;
+}
+
 }  // namespace vpfs::stage

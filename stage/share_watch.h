@@ -53,6 +53,8 @@ class ShareWatch {
   // Judges the time since the last judgement, if that is a span or longer. Readings that are not
   // comparable with the ones before begin a span.
   const Verdict& look(const Reading& reading, TimePoint now);
+  // There are no readings any more, since the policy has no weights. The sums stay.
+  [[nodiscard]] Verdict stop(VirtualPfsId id);
 
  private:
   struct Span {

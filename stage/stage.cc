@@ -418,7 +418,7 @@ ShareWatch::Verdict Stage::judge_share(AppId app, TimePoint now) {
                                  .sent = table_.counters(app).cost_sent};
   for (const Lanes::Lane& lane : lanes_) {
     const auto crowding = lane.scheduler->crowding(app, reading.traffic_class, now);
-    if (!crowding) return {};
+    if (!crowding) return shares_.stop(id);
     reading.crowding += *crowding;
   }
   return shares_.look(reading, now);

@@ -185,5 +185,18 @@ TEST_F(ShareWatchTest, AnotherVirtualPfsOrSchedulerBeginsAnew) {
   EXPECT_FALSE(look(1s));
 }
 
+TEST_F(ShareWatchTest, SumsStayWhenThereAreNoReadingsAnyMore) {
+  (void)look(1s);
+  ASSERT_TRUE(look(1s));
+  const auto verdict = watch_.stop(reading_.id);
+  EXPECT_FALSE(verdict.keeps_no_queue);
+  EXPECT_EQ(verdict.in_flight, 1s);
+  EXPECT_EQ(watch_.stop({.app = AppId{7}}).in_flight, 0s);
+  reading_.crowding = {};
+  ++reading_.schedulers;
+  EXPECT_FALSE(look(1s));
+  EXPECT_EQ(watch_.stop(reading_.id).in_flight, 1s);
+}
+
 }  // namespace
 }  // namespace vpfs::stage
