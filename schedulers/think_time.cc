@@ -27,6 +27,12 @@ bool ThinkTime::returned(TimePoint now) {
   return is_awaited && had_trust;
 }
 
+void ThinkTime::forget_all_but_newest() {
+  while (thinking_ > 1) forget_oldest();
+  is_given_up_ = false;
+  serial_ = 0;
+}
+
 void ThinkTime::learn(Duration took) {
   if (!is_known_) {
     is_known_ = true;

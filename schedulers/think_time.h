@@ -14,7 +14,11 @@ namespace vpfs {
 // follow the last few requests.
 //
 // A request is taken for the successor of the oldest answer that has none yet. With one request in
-// flight that is so; with several the mean is right all the same.
+// flight that is so; with several the mean is right all the same. A flow that had several and has
+// one now leaves answers without a successor. They would make every think time some turns too long
+// for ever, since their age stays within what is learned from it. So after kSerial requests that
+// each came alone only the newest answer counts. If the others have successors after all, these are
+// not counted, and their own answers are.
 //
 // A flow that comes back in time gains trust, and one that does not loses kLost times as much: who
 // misses more than one time of five is never trusted for long. A new flow begins without trust.
@@ -30,12 +34,18 @@ class alignas(64) ThinkTime {
   static constexpr std::int8_t kLost = 4;
   static constexpr std::int8_t kMostLost = 64;
   static constexpr std::int8_t kMostTrust = 8;
+  static constexpr std::uint8_t kSerial = 64;
   // A flow is late after one limit(). After so many, or after kLongest, nobody waits for it.
   static constexpr int kPatience = 8;
 
   // A request came; `in_flight` counts it. True: the flow is trusted and came within kLongest.
   bool arrived(std::uint32_t in_flight, TimePoint now) {
     most_in_flight_ = std::max(most_in_flight_, in_flight);
+    if (in_flight > 1 || thinking_ <= 1) {
+      serial_ = 0;
+    } else if (++serial_ == kSerial) {
+      forget_all_but_newest();
+    }
     return thinking_ > 0 && returned(now);
   }
   // A request was sent to the data server, which has work for the time `ahead` before it.
@@ -121,6 +131,7 @@ class alignas(64) ThinkTime {
     first_ = static_cast<std::uint8_t>((first_ + 1) % kMostThinking);
     --thinking_;
   }
+  void forget_all_but_newest();
   void lose_trust() { trust_ = static_cast<std::int8_t>(std::max(trust_ - kLost, -kMostLost)); }
 
   std::array<std::uint32_t, kMostThinking> answers_ = {};  // a ring, oldest at first_
@@ -136,6 +147,7 @@ class alignas(64) ThinkTime {
   std::uint8_t first_ = 0;
   std::uint8_t thinking_ = 0;
   std::int8_t trust_ = -kLost;
+  std::uint8_t serial_ = 0;  // requests in a row that came alone while several answers waited
   bool is_known_ = false;
   bool is_given_up_ = false;  // the oldest answer: its miss is counted
 };

@@ -47,6 +47,42 @@ TEST_F(ThinkTimeTest, TheMeanAndTheSpreadFollow) {
   EXPECT_NEAR(static_cast<double>(time_.spread().count()), 100e3, 10e3);
 }
 
+// Three answers are left of a time with four in flight. Each request would be taken for the
+// successor of the one three turns before.
+TEST_F(ThinkTimeTest, WhatATimeWithSeveralInFlightLeavesDoesNotCountForEver) {
+  turns(20, 60ms);
+  for (int i = 0; i < 3; ++i) {
+    time_.sent(0s, now_);
+    time_.answered(1ms, true, now_);
+  }
+  turns(ThinkTime::kSerial - 1, 500us);
+  EXPECT_GT(time_.mean(), 3ms);
+  EXPECT_EQ(time_.thinking(), 3U);
+  turns(100, 500us);
+  EXPECT_EQ(time_.thinking(), 0U);
+  EXPECT_NEAR(static_cast<double>(time_.mean().count()), 500e3, 5e3);
+  EXPECT_TRUE(time_.is_trusted());
+}
+
+// Four programs that think for 20 ms. Requests come alone most of the time, but not always.
+TEST_F(ThinkTimeTest, SeveralProgramsAreNotTakenForOne) {
+  for (int i = 0; i < 4; ++i) {
+    time_.sent(0s, now_);
+    now_ += 1ms;
+    time_.answered(1ms, true, now_);
+    now_ += 4ms;
+  }
+  for (int i = 0; i < 2000; ++i) {
+    (void)time_.arrived(i % 16 == 0 ? 2 : 1, now_);
+    time_.sent(0s, now_);
+    now_ += 1ms;
+    time_.answered(1ms, true, now_);
+    now_ += 4ms;
+  }
+  EXPECT_EQ(time_.thinking(), 4U);
+  EXPECT_NEAR(static_cast<double>(time_.mean().count()), 19e6, 1e5);
+}
+
 TEST_F(ThinkTimeTest, SaysWhenTheNextRequestComes) {
   turns(100, 200us);
   time_.sent(0s, now_);
