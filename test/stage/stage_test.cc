@@ -63,12 +63,11 @@ class StageTest : public ::testing::Test {
   }
   void end(Held& io) { stage_->end(io, {.moved = {kSize}}, now_); }
   const Counters& counters(VirtualPfsId id) const { return stage_->virtual_pfs().counters(id.app); }
-  CounterRow row(VirtualPfsId id) const {
+  HoldTimes held(VirtualPfsId id) const {
     std::vector<CounterRow> rows(stage_->rows());
     EXPECT_EQ(stage_->copy_counters(0, rows, now_), rows.size());
-    return rows[std::to_underlying(id.app)];
+    return rows[std::to_underlying(id.app)].counters.held;
   }
-  HoldTimes held(VirtualPfsId id) const { return row(id).counters.held; }
   // All callers have forgotten the numbers from before.
   void retire_idle() {
     stage_->find_idle(stage_->rows(), now_);
@@ -141,49 +140,6 @@ TEST_F(StageTest, CountsWhatArrivesIsSentDoneFailsAndIsRefusedByKind) {
   EXPECT_EQ(seen.cost_sent, 3 * kSize);
   EXPECT_EQ(seen.cost_done, 400U + 1 + 1) << "no request costs less than one";
   EXPECT_EQ(seen.queued.requests + seen.outstanding.requests, 0U);
-}
-
-// The next request of a comes when b's has been sent. So they alternate, although a has twice the
-// weight.
-TEST_F(StageTest, TellsWhoMissesItsShareForItKeepsNoQueue) {
-  Config config = config_of(1);
-  make(config);
-  const VirtualPfsId a = named("a");
-  const VirtualPfsId b = named("b");
-  for (int i = 0; i < 4; ++i) arrive(b);
-  Held* at_server = let_go().at(0);
-  arrive(a);
-  EXPECT_THAT(let_go(), IsEmpty());
-  EXPECT_FALSE(row(a).share.keeps_no_queue);
-  EXPECT_FALSE(row(b).share.keeps_no_queue);
-  const auto serve = [&](int requests) {
-    for (int i = 0; i < requests; ++i) {
-      now_ += 10ms;
-      const VirtualPfsId whose = at_server->virtual_pfs();
-      end(*at_server);
-      at_server = let_go().at(0);
-      arrive(whose);
-      EXPECT_THAT(let_go(), IsEmpty());
-    }
-  };
-  serve(100);
-  EXPECT_TRUE(row(a).share.keeps_no_queue);
-  EXPECT_FALSE(row(b).share.keeps_no_queue);
-  EXPECT_EQ(row(a).share.in_flight, 1s);
-  EXPECT_EQ(row(a).share.without_queue, 500ms);
-
-  // A policy without weights says nothing, and no counter goes back.
-  config.policy = "fifo";
-  stage_->reconfigure(config, now_);
-  serve(100);
-  EXPECT_FALSE(row(a).share.keeps_no_queue);
-  EXPECT_EQ(row(a).share.in_flight, 1s);
-  config.policy = "sfq";
-  stage_->reconfigure(config, now_);
-  EXPECT_FALSE(row(a).share.keeps_no_queue);
-  serve(100);
-  EXPECT_TRUE(row(a).share.keeps_no_queue);
-  EXPECT_EQ(row(a).share.in_flight, 1990ms) << "the new scheduler was first asked after 10 ms";
 }
 
 TEST_F(StageTest, TellsForHowLongHeadsWereHeldByReason) {
