@@ -86,7 +86,7 @@ class Orangefs:
 
 
 class Beegfs:
-    """One storage server without the rest of BeeGFS. vpfs-load uses one target only."""
+    """One storage server without the rest of BeeGFS. The load is on one of its targets."""
 
     protocol = "beegfs"
     program = "vpfs-bench-beegfs-storage"

@@ -3,15 +3,16 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
 namespace vpfs::client {
 
-// One target of a BeeGFS storage server, "beegfs://127.0.0.1:8003/101".
+// Targets of a BeeGFS storage server, "beegfs://127.0.0.1:8003/101,102": at least one, each once.
 struct StorageAddress {
   std::string host_port;
-  std::uint16_t target = 0;
+  std::vector<std::uint16_t> targets;
   bool operator==(const StorageAddress&) const = default;
 };
 

@@ -10,8 +10,9 @@
 
 namespace vpfs::load {
 
-// A BeeGFS client, as one node has it for all its applications, of one target of a storage server.
-// I/O carries the uid of the application, and its jobid as the directory of the file.
+// A BeeGFS client, as one node has it for all its applications. Files are striped over the targets
+// of one storage server that the address names. I/O carries the uid of the application, and its
+// jobid as the directory of the file.
 class BeegfsMount final : public Mount {
  public:
   BeegfsMount(const client::StorageAddress& address, const LoadSettings& settings,

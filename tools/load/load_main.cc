@@ -44,7 +44,8 @@ void add_options(CLI::App& app, Options& options) {
                "Say what the configuration will do, and exit");
   app.add_flag("--no-live", options.no_live, "Print no line for each measured second");
   app.add_option("--file-system", options.file_system,
-                 "Instead of the file's: tcp://HOST:PORT/NAME, beegfs://HOST:PORT/TARGET")
+                 "Instead of the file's: tcp://HOST:PORT/NAME, "
+                 "beegfs://HOST:PORT/TARGET[,TARGET...]")
       ->type_name("ADDRESS");
   app.add_option("--duration", options.duration,
                  "How long to measure, instead of the file's: 10s, 500ms")

@@ -9,7 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/log.h"
-#include "net/latch.h"
+#include "tools/load/all_of.h"
 #include "tools/load/block_pattern.h"
 #include "tools/load/text_hash.h"
 
@@ -24,22 +24,6 @@ constexpr Duration kLongestPause = std::chrono::milliseconds(100);
 net::Task<> pause(Duration duration) {
   asio::steady_timer timer(co_await asio::this_coro::executor, duration);
   (void)co_await timer.async_wait(net::kUseTask);
-}
-
-// Runs `count` coroutines made by `make(index)` at once.
-template <typename Make>
-net::Task<> all_of(std::uint64_t count, Make make) {
-  const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  net::Latch latch(executor);
-  const auto done = [&latch](const std::exception_ptr& problem) {
-    if (problem) std::rethrow_exception(problem);
-    latch.done();
-  };
-  for (std::uint64_t i = 0; i < count; ++i) {
-    latch.expect();
-    asio::co_spawn(executor, make(i), done);
-  }
-  co_await latch.wait();
 }
 
 }  // namespace

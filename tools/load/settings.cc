@@ -93,7 +93,7 @@ ApplicationSettings read_application(ConfigReader& reader, const LoadSettings& s
   reader.get("datafiles", &application.datafiles, 0, 10000);
   reader.get("servers", &application.servers);
   if (!application.servers.empty() && is_beegfs(settings)) {
-    reader.report("servers", "is not for beegfs://..., which names a target of one server");
+    reader.report("servers", "is not for beegfs://..., which names the targets of one server");
   }
   reader.get("amount", &application.amount, {1}, kLargestAmount);
   reader.get("think", &application.think, 0ns, kLongest);

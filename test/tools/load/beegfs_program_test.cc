@@ -65,6 +65,36 @@ TEST(BeegfsProgram, VerifiesEveryBlock) {
   }
 }
 
+// Requests of three quarters of a MiB begin and end within chunks, and are at several targets.
+TEST(BeegfsProgram, StripesFilesOverTheTargetsAndVerifiesEveryBlock) {
+  const std::vector<std::uint16_t> targets = {101, 7, 102};
+  BeegfsStorage storage({.targets = targets});
+  LoadRunSettings settings =
+      half_a_second(storage.port(),
+                    "  - {name: a, processes: 3, outstanding: 2, connections: 4, size: 768 KiB,"
+                    " read_percent: 50, file_size: 9 MiB}\n",
+                    "keep_files: true\n");
+  settings.file_system = fmt::format("beegfs://127.0.0.1:{}/101,7,102", storage.port());
+  LoadRun run(settings);
+  run.expect_good_end();
+  // 18 chunks of a file of 9 MiB: six at each target, and no byte beyond.
+  std::set<std::string> entries;
+  for (const test::SeenConnection& each : storage.record().connections) {
+    for (const test::SeenRequest& seen : each.requests) {
+      if (seen.file_handle.empty()) continue;
+      EXPECT_LE(static_cast<std::uint64_t>(seen.count), 512 * kKiB);
+      EXPECT_LE(static_cast<std::uint64_t>(seen.offset + seen.count), 3 * kMiB);
+      entries.insert(seen.file_handle.substr(seen.file_handle.find('#') + 1));
+    }
+  }
+  EXPECT_EQ(entries.size(), 3U);
+  for (const std::string& entry : entries) {
+    for (const std::uint16_t target : targets) {
+      EXPECT_EQ(storage.content(target, entry).size(), 3 * kMiB) << target << ", " << entry;
+    }
+  }
+}
+
 TEST(BeegfsProgram, VerifiesThroughMistakesOfTheServerWithoutAnError) {
   BeegfsStorage storage;
   using Kind = StorageFault::Kind;

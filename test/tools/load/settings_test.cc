@@ -61,11 +61,12 @@ TEST(LoadSettings, AnApplicationsJobidIsItsNameUnlessSaidOtherwise) {
 TEST(LoadSettings, OfBeegfsHaveTargetsNodesAndManyConnections) {
   ConfigErrors errors("load.yaml");
   const LoadSettings settings = read(
-      "file_system: beegfs://127.0.0.1:8003/101\nuid: 5\n"
+      "file_system: beegfs://127.0.0.1:8003/101,103\nuid: 5\n"
       "applications: [{name: a, node: n}, {name: b, node: n, uid: 7}, {name: c, connections: 2}]\n",
       errors);
   EXPECT_TRUE(errors.empty()) << errors.to_string();
-  EXPECT_EQ(std::get<client::StorageAddress>(settings.mount).target, 101U);
+  EXPECT_EQ(std::get<client::StorageAddress>(settings.mount).targets,
+            (std::vector<std::uint16_t>{101, 103}));
   EXPECT_EQ(settings.applications[0].connections, 12U);
   EXPECT_EQ(settings.applications[0].uid, 5U);
   EXPECT_EQ(settings.applications[1].uid, 7U);
