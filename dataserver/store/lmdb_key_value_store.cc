@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/named_file.h"
+
 namespace vpfs::dataserver {
 namespace {
 
@@ -38,8 +40,15 @@ Outcome<void> result_of(int code) {
 Result<std::unique_ptr<LmdbKeyValueStore>> LmdbKeyValueStore::open(asio::io_context& context,
                                                                    const std::string& directory,
                                                                    Bytes most) {
+  // LMDB opens them as whatever they are, and does not name them in its errors.
+  const std::string data = directory + "/data.mdb";
+  for (const std::string& file : {data, directory + "/lock.mdb"}) {
+    const Result<void> readable = check_readable_file(file);
+    if (readable || readable.error().code == std::errc::no_such_file_or_directory) continue;
+    return std::unexpected(readable.error());
+  }
   const auto problem = [&](int code) {
-    return fail(fmt::format("metadata store in {}: {}", directory, ::mdb_strerror(code)));
+    return fail(fmt::format("metadata store {}: {}", data, ::mdb_strerror(code)));
   };
   MDB_env* environment = nullptr;
   if (const int code = ::mdb_env_create(&environment)) return problem(code);

@@ -1,5 +1,6 @@
 #include "dataserver/store/storage_directory.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -15,10 +16,21 @@
 namespace vpfs::dataserver {
 namespace {
 
+constexpr std::string_view kBegin = "vpfs-server directory";
 constexpr int kFormat = 1;
 
 std::string mark_of(std::string_view owner) {
-  return fmt::format("vpfs-server directory, format {}\n{}\n", kFormat, owner);
+  return fmt::format("{}, format {}\n{}\n", kBegin, kFormat, owner);
+}
+
+bool is_text(std::string_view mark) {
+  return std::ranges::all_of(mark, [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); });
+}
+
+std::string in_one_line(std::string mark) {
+  while (mark.ends_with('\n')) mark.pop_back();
+  std::ranges::replace(mark, '\n', ';');
+  return mark;
 }
 
 std::string last_problem() {
@@ -57,7 +69,24 @@ Result<void> check_mark(const std::string& path, const std::string& mark, bool e
   if (size < 0) return fail(fmt::format("{}: cannot be read: {}", path, problem));
   found.resize(static_cast<std::size_t>(size));
   if (found == mark) return {};
-  return fail(fmt::format("{} says\n{}but this server expects\n{}", path, found, mark));
+  if (!found.starts_with(kBegin) || !is_text(found)) {
+    return fail(fmt::format("{}: is not the mark of a directory of vpfs-server", path));
+  }
+  return fail(fmt::format("{}: is of '{}', but this server expects '{}'", path, in_one_line(found),
+                          in_one_line(mark)));
+}
+
+// Without its metadata a file system would look new, and nothing would lead to its data any more.
+Result<void> check_metadata(const std::string& metadata, const std::string& data) {
+  std::error_code error;
+  const bool has_data =
+      std::filesystem::exists(data, error) && !std::filesystem::is_empty(data, error);
+  const std::string path = metadata + "/data.mdb";
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (!has_data || (!error && size > 0)) return {};
+  const bool missing = error == std::errc::no_such_file_or_directory;
+  if (error && !missing) return {};  // its opening says why
+  return fail(fmt::format("{}: is {}, but {} has data", path, missing ? "missing" : "empty", data));
 }
 
 }  // namespace
@@ -82,6 +111,8 @@ Result<StorageDirectory> StorageDirectory::open(const std::string& path, std::st
     std::filesystem::create_directories(part, error);
     if (error) return fail(fmt::format("cannot create {}: {}", part, error.message()), error);
   }
+  const auto metadata = check_metadata(directory.metadata_path(), directory.data_path());
+  if (!metadata) return std::unexpected(metadata.error());
   return directory;
 }
 
