@@ -7,20 +7,18 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
+#include <yaml-cpp/exceptions.h>
 
 #include "base/nearest_word.h"
 #include "base/one_line.h"
-#include "base/yaml_documents.h"
+#include "base/yaml_tree.h"
 
 namespace vpfs {
 namespace {
 
-constexpr std::string_view kEmpty = "is empty: give it a value, or leave it out";
+using Kind = YamlNode::Kind;
 
-int line_of(const YAML::Node& node) {
-  return node.Mark().line + 1;
-}
+constexpr std::string_view kEmpty = "is empty: give it a value, or leave it out";
 
 std::string quoted(std::string_view text) {
   return fmt::format("\"{}\"", text);
@@ -99,9 +97,10 @@ struct ConfigReader::State {
   struct Entry {
     std::string key;
     int line;
-    YAML::Node value;
+    const YamlNode* value;
   };
 
+  std::shared_ptr<const YamlTree> tree;  // has the values; null without any
   ConfigErrors* errors = nullptr;
   std::string path;  // of this mapping, "" for the root
   int line = 1;
@@ -131,20 +130,21 @@ struct ConfigReader::State {
   // The scalar of `key`, or null if it is absent or not a scalar (reported).
   const Entry* find_scalar(std::string_view key) {
     const Entry* entry = find(key);
-    if (entry == nullptr || entry->value.IsScalar()) return entry;
-    problem(*entry, entry->value.IsNull() ? "has no value" : "must be a single value");
+    if (entry == nullptr || entry->value->is(Kind::scalar)) return entry;
+    problem(*entry, entry->value->is(Kind::null) ? "has no value" : "must be a single value");
     return nullptr;
   }
 
   // Makes this the mapping `node`, reporting keys that are given twice.
-  void load(const YAML::Node& node) {
+  void load(const YamlNode& node) {
     present = true;
-    for (const auto& pair : node) {
-      if (!pair.first.IsScalar()) {
-        errors->add(line_of(pair.first), path, "a key must be a plain word");
+    for (std::size_t i = 0; i + 1 < node.children.size(); i += 2) {
+      const YamlNode& key = *node.children[i];
+      if (!key.is(Kind::scalar)) {
+        errors->add(key.line, path, "a key must be a plain word");
         continue;
       }
-      Entry entry{pair.first.Scalar(), line_of(pair.first), pair.second};
+      Entry entry{key.scalar, key.line, node.children[i + 1]};
       const auto first = std::ranges::find(entries, entry.key, &Entry::key);
       if (first != entries.end()) {
         problem(entry, fmt::format("given twice; first on line {}", first->line));
@@ -173,20 +173,21 @@ struct ConfigReader::State {
 
   // A reader of `node` at `place`; reports a node that is not a mapping.
   [[nodiscard]] std::unique_ptr<State> below(std::string place, int at,
-                                             const YAML::Node* node) const {
+                                             const YamlNode* node) const {
     auto state = std::make_unique<State>();
+    state->tree = tree;
     state->errors = errors;
     state->path = std::move(place);
     state->line = at;
     state->errors_before = errors->lines().size();
     errors->set_line(state->path, at);
     if (node == nullptr) return state;
-    if (node->IsMap()) {
+    if (node->is(Kind::map)) {
       state->load(*node);
     } else {
       errors->add(at, state->path,
-                  node->IsNull() ? "has no value; must be a mapping (key: value)"
-                                 : "must be a mapping (key: value)");
+                  node->is(Kind::null) ? "has no value; must be a mapping (key: value)"
+                                       : "must be a mapping (key: value)");
     }
     return state;
   }
@@ -196,13 +197,13 @@ struct ConfigReader::State {
   bool get_quantity(std::string_view key, T* value, T least, T most, T no_limit, Parse parse) {
     const Entry* entry = find_scalar(key);
     if (entry == nullptr) return false;
-    const Result<T> parsed = parse(entry->value.Scalar());
+    const Result<T> parsed = parse(entry->value->scalar);
     if (!parsed) {
       problem(*entry, parsed.error().message);
       return false;
     }
     if (*parsed < least || *parsed > most) {
-      problem(*entry, range_problem(quoted(entry->value.Scalar()), least, most, no_limit,
+      problem(*entry, range_problem(quoted(entry->value->scalar), least, most, no_limit,
                                     [](T limit) { return to_string(limit); }));
       return false;
     }
@@ -214,7 +215,7 @@ struct ConfigReader::State {
   bool get_number(std::string_view key, T* value, T least, T most, std::string_view kind) {
     const Entry* entry = find_scalar(key);
     if (entry == nullptr) return false;
-    const std::string& text = entry->value.Scalar();
+    const std::string& text = entry->value->scalar;
     const auto print = [](T limit) { return fmt::format("{}", limit); };
     T parsed = {};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
@@ -244,17 +245,17 @@ ConfigReader::ConfigReader(std::string_view text, ConfigErrors& errors)
   state_->errors = &errors;
   state_->errors_before = errors.lines().size();
   try {
-    const std::string whole(text);
-    if (const std::optional<int> line = second_document_line(whole)) {
+    state_->tree = YamlTree::parse(std::string(text));
+    if (const std::optional<int> line = state_->tree->second_document()) {
       errors.add(*line, "", "a second YAML document; only one is allowed");
     }
-    const YAML::Node document = YAML::Load(whole);
-    if (document.IsNull()) {
+    const YamlNode& document = state_->tree->root();
+    if (document.is(Kind::null)) {
       state_->present = true;
-    } else if (document.IsMap()) {
+    } else if (document.is(Kind::map)) {
       state_->load(document);
     } else {
-      errors.add(line_of(document), "", "must be a mapping (key: value)");
+      errors.add(document.line, "", "must be a mapping (key: value)");
     }
   } catch (const YAML::Exception& exception) {
     errors.add_final(std::max(exception.mark.line, 0) + 1, "not YAML: " + exception.msg);
@@ -290,25 +291,25 @@ bool ConfigReader::has(std::string_view key) {
 
 bool ConfigReader::is(std::string_view key, std::string_view value) {
   const State::Entry* entry = state_->find(key);
-  return entry != nullptr && entry->value.IsScalar() && entry->value.Scalar() == value;
+  return entry != nullptr && entry->value->is(Kind::scalar) && entry->value->scalar == value;
 }
 
 bool ConfigReader::is_scalar(std::string_view key) {
   const State::Entry* entry = state_->find(key);
-  return entry != nullptr && entry->value.IsScalar();
+  return entry != nullptr && entry->value->is(Kind::scalar);
 }
 
 bool ConfigReader::get(std::string_view key, std::string* value) {
   const State::Entry* entry = state_->find_scalar(key);
   if (entry == nullptr) return false;
-  *value = entry->value.Scalar();
+  *value = entry->value->scalar;
   return true;
 }
 
 bool ConfigReader::get(std::string_view key, bool* value) {
   const State::Entry* entry = state_->find_scalar(key);
   if (entry == nullptr) return false;
-  const std::string& text = entry->value.Scalar();
+  const std::string& text = entry->value->scalar;
   if (text != "true" && text != "false") {
     state_->problem(*entry, fmt::format("{} is neither true nor false", quoted(text)));
     return false;
@@ -342,15 +343,16 @@ bool ConfigReader::get(std::string_view key, Duration* value, Duration least, Du
 bool ConfigReader::get(std::string_view key, std::vector<std::string>* value) {
   const State::Entry* entry = state_->find(key);
   if (entry == nullptr) return false;
-  if (entry->value.IsScalar()) {
-    *value = {entry->value.Scalar()};
+  if (entry->value->is(Kind::scalar)) {
+    *value = {entry->value->scalar};
     return true;
   }
-  bool good = entry->value.IsSequence();
+  bool good = entry->value->is(Kind::sequence);
   std::vector<std::string> items;
-  for (std::size_t i = 0; good && i < entry->value.size(); ++i) {
-    good = entry->value[i].IsScalar();
-    if (good) items.push_back(entry->value[i].Scalar());
+  for (std::size_t i = 0; good && i < entry->value->children.size(); ++i) {
+    const YamlNode& item = *entry->value->children[i];
+    good = item.is(Kind::scalar);
+    if (good) items.push_back(item.scalar);
   }
   if (!good) {
     state_->problem(*entry, "must be a value or a list of values");
@@ -372,7 +374,7 @@ bool ConfigReader::get(std::string_view key,
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const State::Entry& entry : mapping.state_->entries) {
     if (const State::Entry* good = mapping.state_->find_scalar(entry.key)) {
-      pairs.emplace_back(good->key, good->value.Scalar());
+      pairs.emplace_back(good->key, good->value->scalar);
     }
   }
   if (state_->errors->lines().size() != errors_before) return false;
@@ -388,12 +390,12 @@ bool ConfigReader::choose(std::string_view key, std::string* value,
                           const std::vector<std::string>& choices) {
   const State::Entry* entry = state_->find_scalar(key);
   if (entry == nullptr) return false;
-  if (std::ranges::find(choices, entry->value.Scalar()) == choices.end()) {
-    state_->problem(*entry, fmt::format("{} is not one of: {}", quoted(entry->value.Scalar()),
-                                        listed(choices)));
+  if (std::ranges::find(choices, entry->value->scalar) == choices.end()) {
+    state_->problem(
+        *entry, fmt::format("{} is not one of: {}", quoted(entry->value->scalar), listed(choices)));
     return false;
   }
-  *value = entry->value.Scalar();
+  *value = entry->value->scalar;
   return true;
 }
 
@@ -407,20 +409,20 @@ ConfigReader ConfigReader::child(std::string_view key) {
   const State::Entry* entry = state_->find(key);
   const int at = entry == nullptr ? state_->line : entry->line;
   return ConfigReader(
-      state_->below(state_->path_of(key), at, entry == nullptr ? nullptr : &entry->value));
+      state_->below(state_->path_of(key), at, entry == nullptr ? nullptr : entry->value));
 }
 
 bool ConfigReader::for_each(std::string_view key, const std::function<void(ConfigReader&)>& each) {
   const State::Entry* entry = state_->find(key);
   if (entry == nullptr) return false;
-  if (!entry->value.IsSequence()) {
+  if (!entry->value->is(Kind::sequence)) {
     state_->problem(*entry, "must be a list");
     return false;
   }
-  for (std::size_t i = 0; i < entry->value.size(); ++i) {
-    const YAML::Node item = entry->value[i];
+  for (std::size_t i = 0; i < entry->value->children.size(); ++i) {
+    const YamlNode& item = *entry->value->children[i];
     ConfigReader reader(
-        state_->below(fmt::format("{}[{}]", state_->path_of(key), i), line_of(item), &item));
+        state_->below(fmt::format("{}[{}]", state_->path_of(key), i), item.line, &item));
     if (reader.state_->present) each(reader);
   }
   return true;

@@ -19,10 +19,11 @@ namespace vpfs::stage {
 
 BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const {
   Composer composer = known_.composer == nullptr ? Composer(parse_) : *known_.composer;
-  const Composer::Composed before = composer.compose(file_, state_);
+  const std::vector<Suspended> before =
+      known_.suspended == nullptr ? composer.compose(file_, state_).suspended : *known_.suspended;
   composer.forget_promises();
   const Composer::Composed after = composer.compose(file_, set, state_, known_.read);
-  const std::vector<Suspended> newly = newly_suspended(before.suspended, after.suspended);
+  const std::vector<Suspended> newly = newly_suspended(before, after.suspended);
   for (const Suspended& each : after.suspended) {
     // What is made here goes before the coordinator's.
     if (each.origin == RuleOrigin::coordinator) continue;

@@ -61,8 +61,9 @@ class RuleBook {
 
   // What spares prepare() work; all may be null.
   struct Known {
-    const Composer* composer = nullptr;  // has composed this book and the file
-    ParsedRules* read = nullptr;         // gets what else is read
+    const Composer* composer = nullptr;                 // has composed this book and the file
+    const std::vector<Suspended>* suspended = nullptr;  // what that left out
+    ParsedRules* read = nullptr;                        // gets what else is read
   };
   // Changes nothing. `operation.at` is now. The configuration of the file is not kept.
   [[nodiscard]] std::expected<Change, BookProblem> prepare(BookOperation operation,

@@ -99,32 +99,25 @@ void report(ConfigReader& entry, const std::vector<RuleProblem>& problems) {
   }
 }
 
-// Calls the functions with each share and each rule that could be read.
-template <typename UseShare, typename UseRule>
-ApplySet read_all(std::string_view text, const Config& file, ConfigErrors& errors,
-                  UseShare use_share, UseRule use_rule) {
-  ApplySet set;
-  ConfigReader reader(text, errors);
-  reader.for_each_named("virtual_pfs", [&](const std::string& name, ConfigReader& entry) {
-    ApplySet::DeclaredShare& share = set.shares.emplace_back();
-    share.virtual_pfs = name;
-    share.words = words_of(entry, {});
-    share.overrides = is_of_file(file, name);
-    if (entry.flawless()) use_share(entry, share);
-  });
-  reader.for_each("rules", [&](ConfigReader& entry) {
-    RuleText& rule = set.rules.emplace_back().text;
-    entry.require("name");
-    entry.get("name", &rule.name);
-    if (entry.is_scalar("match")) {
-      entry.get("match", &rule.condition);
-    } else {
-      rule.condition = condition_of(entry.child("match"));
-    }
-    rule.words = words_of(entry, {"name", "match"});
-    if (entry.flawless()) use_rule(entry, rule);
-  });
-  return set;
+ApplySet::DeclaredShare share_of(const std::string& name, ConfigReader& entry, const Config& file) {
+  ApplySet::DeclaredShare share;
+  share.virtual_pfs = name;
+  share.words = words_of(entry, {});
+  share.overrides = is_of_file(file, name);
+  return share;
+}
+
+RuleText rule_of(ConfigReader& entry) {
+  RuleText rule;
+  entry.require("name");
+  entry.get("name", &rule.name);
+  if (entry.is_scalar("match")) {
+    entry.get("match", &rule.condition);
+  } else {
+    rule.condition = condition_of(entry.child("match"));
+  }
+  rule.words = words_of(entry, {"name", "match"});
+  return rule;
 }
 
 }  // namespace
@@ -169,26 +162,40 @@ const Config& SetContexts::of(const RuleText& rule) {
 
 ApplySet read_rule_set(std::string_view text, const Config& file, const BookState& state,
                        RuleParser parse, ConfigErrors& errors, ParsedRules* read) {
-  // The names first: rules are read against all of them.
-  ConfigErrors unused(errors.file());
-  const ApplySet names = read_all(
-      text, file, unused, [](auto&&...) {}, [](auto&&...) {});
-  SetContexts contexts(names, file, state);
-  return read_all(
-      text, file, errors,
-      [&](ConfigReader& entry, const ApplySet::DeclaredShare& share) {
-        // What changes a share of the file needs the file's words, which prepare() has.
-        if (share.overrides) return;
-        const auto made = changed_share({.name = share.virtual_pfs, .share = {}}, nullptr,
-                                        share.words, file, parse);
-        if (!made) report(entry, made.error());
-      },
-      [&](ConfigReader& entry, const RuleText& rule) {
-        if (read != nullptr && read->find(rule) != nullptr) return;
-        const auto parsed = parse(rule, contexts.of(rule));
-        if (!parsed) return report(entry, parsed.error());
-        if (read != nullptr) read->add(rule, *parsed);
-      });
+  ApplySet set;
+  // Mappings without a mistake, by their places in the set. What is wrong with their words is
+  // reported there, once all names are known.
+  std::vector<std::pair<std::size_t, ConfigReader>> shares;
+  std::vector<std::pair<std::size_t, ConfigReader>> rules;
+  ConfigReader reader(text, errors);
+  reader.for_each_named("virtual_pfs", [&](const std::string& name, ConfigReader& entry) {
+    set.shares.push_back(share_of(name, entry, file));
+    if (entry.flawless()) shares.emplace_back(set.shares.size() - 1, std::move(entry));
+  });
+  reader.for_each("rules", [&](ConfigReader& entry) {
+    set.rules.push_back({.text = rule_of(entry)});
+    if (entry.flawless()) rules.emplace_back(set.rules.size() - 1, std::move(entry));
+  });
+  SetContexts contexts(set, file, state);
+  for (auto& [place, entry] : shares) {
+    const ApplySet::DeclaredShare& share = set.shares[place];
+    // What changes a share of the file needs the file's words, which prepare() has.
+    if (share.overrides) continue;
+    const auto made =
+        changed_share({.name = share.virtual_pfs, .share = {}}, nullptr, share.words, file, parse);
+    if (!made) report(entry, made.error());
+  }
+  for (auto& [place, entry] : rules) {
+    const RuleText& rule = set.rules[place].text;
+    if (read != nullptr && read->find(rule) != nullptr) continue;
+    const auto parsed = parse(rule, contexts.of(rule));
+    if (!parsed) {
+      report(entry, parsed.error());
+    } else if (read != nullptr) {
+      read->add(rule, *parsed);
+    }
+  }
+  return set;
 }
 
 }  // namespace vpfs::stage

@@ -73,14 +73,17 @@ void LiveState::compose(const stage::ParsedRules* read) {
   composed_ = composer_.compose(*file_, book_.state(), read);
 }
 
-void LiveState::prepare_with(const stage::Config& file, stage::BookOperation operation,
-                             stage::ParsedRules& read) const {
-  (void)book_.prepare(std::move(operation), file, {.composer = &composer_, .read = &read});
+std::expected<stage::Change, stage::BookProblem> LiveState::prepare_with(
+    const stage::Config& file, stage::BookOperation operation, stage::ParsedRules& read) const {
+  return book_.prepare(std::move(operation), file,
+                       {.composer = &composer_, .suspended = &composed_.suspended, .read = &read});
 }
 
 std::expected<stage::Change, Error> LiveState::prepare(stage::BookOperation operation,
                                                        stage::ParsedRules* read) const {
-  auto change = book_.prepare(std::move(operation), *file_, {.composer = &composer_, .read = read});
+  auto change =
+      book_.prepare(std::move(operation), *file_,
+                    {.composer = &composer_, .suspended = &composed_.suspended, .read = read});
   if (!change) return std::unexpected(to_error(change.error()));
   return std::move(*change);
 }

@@ -37,8 +37,8 @@ class LiveState {
   [[nodiscard]] std::expected<stage::Change, Error> prepare(
       stage::BookOperation operation, stage::ParsedRules* read = nullptr) const;
   // The same with other names, as a look at what will be asked for needs it.
-  void prepare_with(const stage::Config& file, stage::BookOperation operation,
-                    stage::ParsedRules& read) const;
+  [[nodiscard]] std::expected<stage::Change, stage::BookProblem> prepare_with(
+      const stage::Config& file, stage::BookOperation operation, stage::ParsedRules& read) const;
   // Journals a prepared change and carries it out. An error changes nothing.
   [[nodiscard]] std::expected<void, Error> carry_out(const stage::Change& change,
                                                      const stage::ParsedRules* read = nullptr);

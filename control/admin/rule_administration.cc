@@ -115,13 +115,15 @@ RuleReply RuleAdministration::history() const {
   return reply;
 }
 
-void RuleAdministration::tick() {
-  if (live_.expire(now_())) hooks_.changed();
+bool RuleAdministration::tick() {
+  if (!live_.expire(now_())) return false;
+  hooks_.changed();
+  return true;
 }
 
 RuleAdministration::Outcome<stage::Change> RuleAdministration::carry_out(
     stage::BookOperation operation, stage::ParsedRules* read) {
-  tick();
+  (void)tick();
   auto change = live_.prepare(std::move(operation), read);
   if (!change) return change;
   if (auto done = put_into_force(*change, read); !done) {
@@ -197,19 +199,29 @@ WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& 
     auto operation = operation_of(request.rule(), caller, file, read_now);
     if (operation) {
       if (action == Rule::APPLY) read_now.set = std::get<stage::ApplySet>(operation->what);
-      live_.prepare_with(file, std::move(*operation), read_now.rules);
+      auto change = live_.prepare_with(file, std::move(*operation), read_now.rules);
+      if (change) read_now.change = std::move(*change);
     }
     if (read != nullptr && noted.wanted().empty()) *read = std::move(read_now);
   }
   return noted.wanted();
 }
 
+RuleAdministration::Outcome<stage::Change> RuleAdministration::prepared(const Rule& request,
+                                                                        const Caller& caller,
+                                                                        ReadRequest& read) {
+  if (tick()) read.change.reset();
+  if (read.change) return *std::exchange(read.change, std::nullopt);
+  auto operation = operation_of(request, caller, live_.file(), read);
+  if (!operation) return std::unexpected(std::move(operation.error()));
+  return live_.prepare(std::move(*operation), &read.rules);
+}
+
 RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Rule& request,
                                                                         const Caller& caller,
                                                                         ReadRequest& read) {
-  if (request.dry_run()) tick();
-  auto operation = operation_of(request, caller, live_.file(), read);
-  if (!operation) return std::unexpected(std::move(operation.error()));
+  const Outcome<stage::Change> change = prepared(request, caller, read);
+  if (!change) return std::unexpected(change.error());
 
   RuleReply reply;
   const auto add = [&](const stage::Change& change) {
@@ -217,16 +229,15 @@ RuleAdministration::Outcome<RuleReply> RuleAdministration::change_rules(const Ru
     for (const std::string& each : change.warnings) reply.add_warnings(each);
   };
   if (request.dry_run()) {
-    const auto change = live_.prepare(std::move(*operation), &read.rules);
-    if (!change) return std::unexpected(change.error());
     add(*change);
     reply.set_version(live_.book().state().version);
     reply.set_text(change->differences.empty() ? "nothing would change"
                                                : "nothing was changed: this is a dry run");
     return reply;
   }
-  const auto change = carry_out(std::move(*operation), &read.rules);
-  if (!change) return std::unexpected(change.error());
+  if (auto done = put_into_force(*change, &read.rules); !done) {
+    return std::unexpected(std::move(done.error()));
+  }
   add(*change);
   const stage::BookState& state = live_.book().state();
   reply.set_version(state.version);

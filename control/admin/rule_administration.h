@@ -19,7 +19,8 @@ namespace vpfs::control {
 // What the rules of one request were read as. names_of() may have read them for rule() already.
 struct ReadRequest {
   stage::ParsedRules rules;
-  std::optional<stage::ApplySet> set;  // of `rule apply`
+  std::optional<stage::ApplySet> set;   // of `rule apply`
+  std::optional<stage::Change> change;  // what carrying it out does to the book as it was then
 };
 
 // Carries out what administrators ask about rules and jobs, of a stage or of a whole site. Belongs
@@ -57,13 +58,16 @@ class RuleAdministration {
   // The second half of it.
   [[nodiscard]] Outcome<void> put_into_force(const stage::Change& change,
                                              const stage::ParsedRules* read = nullptr);
-  // Ends rules, jobs and confirmations whose time is over.
-  void tick();
+  // Ends rules, jobs and confirmations whose time is over. Returns whether there were any.
+  bool tick();
 
  private:
   [[nodiscard]] Outcome<RuleReply> list_rules();
   [[nodiscard]] RuleReply history() const;
   [[nodiscard]] Outcome<RuleReply> change_rules(const Rule& request, const Caller& caller,
+                                                ReadRequest& read);
+  // What the request does. Takes it from `read` if it is there.
+  [[nodiscard]] Outcome<stage::Change> prepared(const Rule& request, const Caller& caller,
                                                 ReadRequest& read);
   [[nodiscard]] std::expected<stage::BookOperation, Error> operation_of(const Rule& request,
                                                                         const Caller& caller,

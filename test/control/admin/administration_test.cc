@@ -343,6 +343,18 @@ TEST_F(NamedThings, OfASetAndOfChangedRulesAreFoundToo) {
   EXPECT_THAT(why_not(ask(start_of("b", "uid=bob"))), HasSubstr("bob"));
 }
 
+// The look at the names prepares the change, which is used at once if there are none.
+TEST_F(NamedThings, AChangeIsPreparedAnewIfARuleHasEndedSinceTheLook) {
+  ASSERT_EQ(why_not(ask(start_of("old", "uid=5", {"for=60s"}))), "");
+  // The rule ends between the first look at the clock and the second.
+  administration_ = std::make_unique<Administration>(
+      *live_, *owner_, [] { return wall_ += std::chrono::seconds(45); });
+  ASSERT_EQ(why_not(ask(start_of("new", "uid=6"))), "");
+  EXPECT_THAT(rules(), ElementsAre("new", "job-{jobid}", "default"));
+  start();
+  EXPECT_THAT(rules(), ElementsAre("new", "job-{jobid}", "default")) << "the journal has both";
+}
+
 TEST_F(NamedThings, AreNotLookedUpForWhoSeesOnlyOwnJobs) {
   names_.asked = 0;
   owner_->wanted = {};
