@@ -23,9 +23,10 @@ class DispatcherTest : public ::testing::Test {
     config.idle = std::chrono::seconds(60);
     return config;
   }
-  void make(std::uint32_t depth, std::size_t workers = 1) {
+  void make(std::uint32_t depth, std::size_t workers = 1) { make(config_of(depth), workers); }
+  void make(const stage::Config& config, std::size_t workers) {
     dispatcher_ = std::make_unique<Dispatcher>(
-        config_of(depth), workers, [this](std::size_t worker) { woken_.push_back(worker); }, now_);
+        config, workers, [this](std::size_t worker) { woken_.push_back(worker); }, now_);
   }
 
   PendingIo& io(std::uint32_t app, std::size_t worker = 0) {
@@ -137,7 +138,9 @@ TEST_F(DispatcherTest, AReloadWakesAWorkerWhichLetsGoWhatMay) {
 }
 
 TEST_F(DispatcherTest, WhatAClientHasTooManyOfComesBackToItsWorkerToBeRefused) {
-  make(1, 2);
+  stage::Config config = config_of(1);
+  config.client_limits.most = 4;
+  make(config, 2);
   stage::ClientId client{};
   for (int i = 0; i < 6; ++i) client = dispatcher_->join_client("node");
   std::vector<PendingIo*> all = {&io(2)};
