@@ -20,8 +20,7 @@ namespace {
 constexpr std::chrono::milliseconds kSlowDown(2);
 // A call waits for room in such steps, and asks again before each.
 constexpr std::chrono::milliseconds kStepOfWait(10);
-constexpr unsigned kStepsOfBriefWait = 10;
-constexpr unsigned kStepsOfWait = 150;
+constexpr std::chrono::milliseconds kBriefWait(100);
 
 ObjectName name_by_number(dev_t device, ino_t number) {
   std::array<char, sizeof number> bytes = {};
@@ -139,7 +138,7 @@ void Inodes::forget(Inode& inode, std::uint64_t lookups) {
     if (all->second.empty()) pinned_.erase(all);
     --pinned_count_;
     shares_.give_back(inode.user, 1);
-    in_vain_.erase(inode.user);
+    for (std::unordered_set<uid_t>& users : in_vain_) users.erase(inode.user);
     if (waiting_ > 0) room_.notify_all();
   } else if (inode.path) {
     open_.erase(inode.place);
@@ -205,6 +204,7 @@ void Inodes::give_descriptor_back(uid_t user) {
 void Inodes::slow_down(std::unique_lock<std::mutex>& lock, uid_t user) {
   const bool has_little = free_descriptors() < limits_.descriptors / 8 * 3;
   if (!tell_ || !has_little || !pinned_.contains(user) || !has_many_open(user)) return;
+  if (in_vain_.front().contains(user)) return;
   ++waiting_;
   room_.wait_for(lock, kSlowDown);
   --waiting_;
@@ -214,10 +214,12 @@ template <typename May>
 bool Inodes::wait_for_room(std::unique_lock<std::mutex>& lock, uid_t user, Patience patience,
                            May may) {
   const bool is_brief = patience == Patience::brief;
-  for (unsigned left = is_brief ? kStepsOfBriefWait : kStepsOfWait; !may(); --left) {
-    if (!tell_ || !pinned_.contains(user) || (is_brief && in_vain_.contains(user))) return false;
+  std::unordered_set<uid_t>& in_vain = in_vain_.at(is_brief ? 0 : 1);
+  const auto longest = is_brief ? std::min(kBriefWait, limits_.longest_wait) : limits_.longest_wait;
+  for (auto left = longest / kStepOfWait; !may(); --left) {
+    if (!tell_ || !pinned_.contains(user) || in_vain.contains(user)) return false;
     if (left == 0) {
-      if (is_brief) in_vain_.insert(user);
+      in_vain.insert(user);
       return false;
     }
     lock.unlock();

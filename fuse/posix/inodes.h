@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -70,8 +72,9 @@ class Inodes {
  public:
   struct Limits {
     std::size_t paths = 256;
-    std::size_t descriptors = 1024;  // of open files and of objects that stay open
-    bool shared = true;              // among users
+    std::size_t descriptors = 1024;                // of open files and of objects that stay open
+    bool shared = true;                            // among users
+    std::chrono::milliseconds longest_wait{1500};  // for room
   };
 
   // `root` stays open for ever.
@@ -169,9 +172,10 @@ class Inodes {
   UserShares shares_;  // of descriptors
   std::condition_variable room_;
   std::size_t waiting_ = 0;  // for room
-  // Users for whom a brief wait was in vain, and nothing has been forgotten since. Their calls do
-  // not wait so again: others may need the lock of the directory.
-  std::unordered_set<uid_t> in_vain_;
+  // Users for whom a wait was in vain, by its patience, and nothing has been forgotten since. Their
+  // calls do not wait so again: what they have may be in use, and others may need the lock of the
+  // directory.
+  std::array<std::unordered_set<uid_t>, 2> in_vain_;
   Inode* root_ = nullptr;
 };
 

@@ -1,6 +1,7 @@
 #include "fuse/posix/inodes.h"
 
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,9 @@ class PinnedInodes : public ::testing::Test {
   static Inodes make(std::size_t descriptors) {
     Descriptor root = open_path("/proc");
     const struct stat attributes = attributes_of(root);
-    return {std::move(root), attributes, {.descriptors = descriptors}};
+    return {std::move(root),
+            attributes,
+            {.descriptors = descriptors, .longest_wait = std::chrono::milliseconds(20)}};
   }
   Inode* know(uid_t user, const std::string& name) {
     Descriptor opened = open_path("/proc/" + name);
@@ -130,6 +133,27 @@ TEST_F(PinnedInodes, ABriefWaitThatWasInVainIsNotRepeatedUntilSomethingIsForgott
   EXPECT_NE(know(kMallory, "mounts"), nullptr);
   EXPECT_FALSE(inodes_.may_know_more(kMallory));
   EXPECT_GT(asked, before + 1);
+}
+
+// Directories and what is in use are never forgotten.
+TEST_F(PinnedInodes, AnOpenThatHasWaitedInVainIsNotRepeatedUntilSomethingIsForgotten) {
+  std::vector<Inode*> known;
+  for (const char* name : {"sys", "fs", "bus", "irq"}) known.push_back(know(kMallory, name));
+  ASSERT_THAT(known, Each(NotNull()));
+  std::size_t asked = 0;
+  inodes_.when_many_stay_open([&](uid_t) { ++asked; });
+  EXPECT_FALSE(inodes_.take_descriptor(kMallory, Inodes::Patience::brief));
+  EXPECT_FALSE(inodes_.take_descriptor(kMallory, Inodes::Patience::enough));
+  const std::size_t before = asked;
+  EXPECT_GT(before, 2U);
+  // Whoever forgets is told once by each.
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(inodes_.take_descriptor(kMallory, Inodes::Patience::enough));
+  }
+  EXPECT_EQ(asked, before + 10);
+  inodes_.forget(*known[0], 1);
+  EXPECT_TRUE(inodes_.take_descriptor(kMallory, Inodes::Patience::enough));
+  inodes_.give_descriptor_back(kMallory);
 }
 
 // Open files are given back by their user alone.
