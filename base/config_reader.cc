@@ -273,6 +273,10 @@ void ConfigReader::finish() {
   state_->report_unknown_keys();
 }
 
+void ConfigReader::finish_unread() {
+  state_->finished = true;
+}
+
 bool ConfigReader::flawless() const {
   return state_->errors->lines().size() == state_->errors_before;
 }

@@ -111,6 +111,9 @@ class ConfigReader {
   // mapping in its parent.
   void require(std::string_view key);
 
+  // Nothing more is read of this mapping, and its keys are not looked at.
+  void finish_unread();
+
   // A nested mapping; an absent key gives an empty mapping that reports nothing.
   [[nodiscard]] ConfigReader child(std::string_view key);
   // Calls `each` for every mapping of a list, in file order. False if the key is absent or not a

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "stage/live_words.h"
+#include "stage/rule_book.h"
 
 namespace vpfs::stage {
 namespace {
@@ -172,10 +173,16 @@ ApplySet read_rule_set(std::string_view text, const Config& file, const BookStat
     set.shares.push_back(share_of(name, entry, file));
     if (entry.flawless()) shares.emplace_back(set.shares.size() - 1, std::move(entry));
   });
+  std::size_t count = 0;
   reader.for_each("rules", [&](ConfigReader& entry) {
+    if (++count > RuleBook::kMostRules) return entry.finish_unread();
     set.rules.push_back({.text = rule_of(entry)});
     if (entry.flawless()) rules.emplace_back(set.rules.size() - 1, std::move(entry));
   });
+  if (count > RuleBook::kMostRules) {
+    reader.report("rules", fmt::format("are {}, more than {}", count, RuleBook::kMostRules));
+    return set;
+  }
   SetContexts contexts(set, file, state);
   for (auto& [place, entry] : shares) {
     const ApplySet::DeclaredShare& share = set.shares[place];

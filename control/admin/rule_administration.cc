@@ -201,6 +201,8 @@ WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& 
       if (action == Rule::APPLY) read_now.set = std::get<stage::ApplySet>(operation->what);
       auto change = live_.prepare_with(file, std::move(*operation), read_now.rules);
       if (change) read_now.change = std::move(*change);
+    } else {
+      read_now.mistake = std::move(operation.error());
     }
     if (read != nullptr && noted.wanted().empty()) *read = std::move(read_now);
   }
@@ -210,7 +212,8 @@ WantedNames RuleAdministration::names_of(const Envelope& request, const Caller& 
 RuleAdministration::Outcome<stage::Change> RuleAdministration::prepared(const Rule& request,
                                                                         const Caller& caller,
                                                                         ReadRequest& read) {
-  if (tick()) read.change.reset();
+  if (tick()) read = {};
+  if (read.mistake) return std::unexpected(*std::exchange(read.mistake, std::nullopt));
   if (read.change) return *std::exchange(read.change, std::nullopt);
   auto operation = operation_of(request, caller, live_.file(), read);
   if (!operation) return std::unexpected(std::move(operation.error()));

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "control/wire/client_connect.h"
+#include "control/wire/port_limits.h"
 
 namespace vpfs::control {
 namespace {
@@ -43,6 +44,11 @@ std::string in_time(Duration patience) {
   return fmt::format(
       "no answer within {}",
       vpfs::to_string(Duration(std::chrono::floor<std::chrono::milliseconds>(patience))));
+}
+
+void set_unanswered(Failure& failure, Duration patience) {
+  failure.answers = true;
+  failure.error.set_text(in_time(patience));
 }
 
 }  // namespace
@@ -115,7 +121,7 @@ net::Task<Reply<Envelope>> ClientSession::ask(Envelope request, Duration patienc
   const auto number = co_await start(std::move(request), patience);
   if (!number) co_return std::unexpected(number.error());
   Reply<Envelope> answer = co_await read_answer(*number);
-  if (!answer && deadline.passed()) answer.error().error.set_text(in_time(patience));
+  if (!answer && deadline.passed()) set_unanswered(answer.error(), patience);
   co_return answer;
 }
 
@@ -126,9 +132,12 @@ net::Task<Reply<std::uint64_t>> ClientSession::start(Envelope request, Duration 
   const std::uint64_t number = ++last_number_;
   request.set_id(number);
   std::string frame;
-  if (!append_frame(request, kMostAnswer, frame)) {
-    Failure failure = {.reached = false,
-                       .error = make_error(Error::INVALID, "", "the request is too long")};
+  constexpr std::size_t kMost = PortLimits().frame_of_writers;
+  if (!append_frame(request, kMost, frame)) {
+    // As the port would refuse it, but with the reason.
+    const std::string why = fmt::format("the request has {} bytes, and a control port takes {}",
+                                        request.ByteSizeLong(), kMost);
+    Failure failure = {.reached = true, .error = make_error(Error::INVALID, "", why)};
     co_return std::unexpected(std::move(failure));
   }
   const std::error_code error = co_await channel_->write(std::as_bytes(std::span(frame)));
@@ -145,7 +154,7 @@ net::Task<Reply<Envelope>> ClientSession::next(std::uint64_t number, Duration pa
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const Deadline deadline(executor, channel_, patience);
   Reply<Envelope> answer = co_await read_answer(number);
-  if (!answer && deadline.passed()) answer.error().error.set_text(in_time(patience));
+  if (!answer && deadline.passed()) set_unanswered(answer.error(), patience);
   co_return answer;
 }
 

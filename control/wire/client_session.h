@@ -17,6 +17,7 @@ namespace vpfs::control {
 // Why there is no answer, or what the port refused.
 struct Failure {
   bool reached = false;  // the port said this; otherwise the port was not reached, or fell silent
+  bool answers = false;  // it did not answer this request in time, but said Hello
   Error error;           // UNAVAILABLE with the port's address as place, if it was not reached
 };
 template <typename T>

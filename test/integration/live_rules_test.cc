@@ -51,6 +51,27 @@ TEST(LiveRules, ARuleIsStartedChangedAndStoppedUnderRequests) {
   EXPECT_EQ(status.st_mode & 0777U, 0640U);
 }
 
+TEST(LiveRules, AProxyThatIsBusyIsNotUnreachableAndDoesWhatWasAsked) {
+  const LiveProxy live;
+  const TemporaryDirectory directory;
+  std::string text = "rules:\n";
+  for (int i = 0; i < 10'000; ++i) text += fmt::format("- {{name: r{0}, match: jobid=a{0}}}\n", i);
+  const Outcome outcome =
+      live.ctl({"rule", "apply", "-f", directory.write("r.yaml", text), "--timeout", "50ms"});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.errors,
+            "vpfsctl: s0: no answer within 50 ms: it is there but busy, and may still do what was "
+            "asked; --timeout waits longer\n");
+  // The next question waits for its turn.
+  const Outcome after = live.ctl({"rule", "list", "--timeout", "30s"});
+  EXPECT_EQ(after.code, 0) << after.errors;
+  EXPECT_THAT(after.output, HasSubstr("r9999"));
+  text.append(std::size_t{4} << 20, '#');
+  const Outcome long_one = live.ctl({"rule", "apply", "-f", directory.write("l.yaml", text)});
+  EXPECT_EQ(long_one.code, 1);
+  EXPECT_THAT(long_one.errors, HasSubstr("bytes, and a control port takes 4194304\n"));
+}
+
 TEST(LiveRules, SurviveTheDeathOfTheProxyAndHalfALineOfTheJournal) {
   LiveProxy live;
   live.run({"rule", "start", "night", "jobid=a", "weight=4"});

@@ -11,6 +11,7 @@
 namespace vpfs::stage {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -78,6 +79,17 @@ rule: []
                           HasSubstr("rules.yaml:8: rules[3].weight: "),
                           "rules.yaml:10: virtual_pfs.pool.mode: is no word of a share",
                           HasSubstr("rules.yaml:11: rule: unknown key")));
+}
+
+TEST(RuleSetFile, MoreRulesThanThereMayBeAreOneErrorAndAreNotReadAsRules) {
+  std::string text = "rules:\n";
+  for (std::size_t i = 0; i <= RuleBook::kMostRules; ++i) text += "- {what: is, this: }\n";
+  EXPECT_THAT(read(text).errors, Contains(HasSubstr("rules.yaml:1: rules: are 10001, more than")));
+  text = "rules:\n";
+  for (std::size_t i = 0; i <= RuleBook::kMostRules; ++i) {
+    text += "- {name: r" + std::to_string(i) + ", match: 'no condition'}\n";
+  }
+  EXPECT_THAT(read(text).errors, ElementsAre("rules.yaml:1: rules: are 10001, more than 10000"));
 }
 
 TEST(RuleSetFile, ATextThatIsNoYamlIsOneError) {

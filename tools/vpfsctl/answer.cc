@@ -17,6 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kNoAnswer = "no_answer";
+
 std::string code_name(control::Error::Code code) {
   std::string name = control::Error::Code_Name(code);
   std::ranges::transform(name, name.begin(), [](char letter) {
@@ -73,6 +75,13 @@ Answer unreachable(std::string name, std::string code, std::string text) {
           .text = std::move(text)};
 }
 
+Answer unanswered(std::string name, std::string text) {
+  return unreachable(std::move(name), kNoAnswer,
+                     text +
+                         ": it is there but busy, and may still do what was asked; --timeout "
+                         "waits longer");
+}
+
 ExitCode exit_code(std::span<const Answer> answers) {
   std::size_t done = 0;
   std::size_t refused = 0;
@@ -126,11 +135,12 @@ std::string usage_json(const std::string& problem, const std::string& version) {
 }
 
 std::string error_text(const Answer& answer, const std::string& condition) {
-  const std::string what = answer.outcome == Outcome::refused ? "refused" : "unreachable";
+  std::string what = answer.outcome == Outcome::refused ? "refused: " : "unreachable: ";
+  if (answer.code == kNoAnswer) what.clear();
   const std::optional<std::size_t> offset = offset_in_condition(answer.place);
   const std::string place = answer.place.empty() || offset ? "" : printable(answer.place) + ": ";
   std::string text =
-      fmt::format("vpfsctl: {}: {}{}: {}{}\n", printable(answer.name),
+      fmt::format("vpfsctl: {}: {}{}{}{}\n", printable(answer.name),
                   answer.forgiven ? "warning: " : "", what, place, printable(answer.text));
   if (offset && *offset <= condition.size()) {
     const std::string before = printable(std::string_view(condition).substr(0, *offset));

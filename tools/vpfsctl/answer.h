@@ -27,6 +27,8 @@ struct Answer {
 // The answer that a proxy's message is.
 [[nodiscard]] Answer make_answer(std::string name, control::Envelope reply);
 [[nodiscard]] Answer unreachable(std::string name, std::string code, std::string text);
+// It is there, and has not answered in time: it may do what was asked all the same.
+[[nodiscard]] Answer unanswered(std::string name, std::string text);
 
 enum class ExitCode { done = 0, refused = 1, usage = 2, unreachable = 3, partly = 4 };
 

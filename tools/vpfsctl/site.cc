@@ -34,6 +34,7 @@ Result<SiteOptions> site_options(const net::TlsFiles& tls, Duration timeout,
 
 Answer to_answer(std::string name, control::Reply<control::Envelope> reply) {
   if (reply) return make_answer(std::move(name), std::move(*reply));
+  if (reply.error().answers) return unanswered(std::move(name), reply.error().error.text());
   if (!reply.error().reached) {
     return unreachable(std::move(name), "unreachable", reply.error().error.text());
   }

@@ -52,8 +52,22 @@ TEST_F(ClientTest, ASilentPortHasADeadline) {
   options.connect_within = 100ms;
   const auto client = PortClient::connect({.path = config_.socket, .host = ""}, options);
   ASSERT_FALSE(client);
+  EXPECT_FALSE(client.error().answers);
   EXPECT_EQ(client.error().error.text(), "no answer within 100 ms");
   ::close(silent);
+}
+
+TEST_F(ClientTest, ARequestThatIsTooLongIsRefusedWithItsLength) {
+  open();
+  auto client = this->client();
+  ASSERT_TRUE(client);
+  Envelope request;
+  request.mutable_rule()->set_file(std::string(std::size_t{5} << 20, '#'));
+  const auto answer = client->ask(request, 10s);
+  ASSERT_FALSE(answer);
+  EXPECT_TRUE(answer.error().reached);
+  EXPECT_THAT(answer.error().error.text(), HasSubstr("and a control port takes 4194304"));
+  EXPECT_TRUE(client->ask(stats(0), 10s)) << "the connection is as before";
 }
 
 TEST_F(ClientTest, AnAnswerThatDoesNotComeHasADeadline) {
@@ -64,6 +78,7 @@ TEST_F(ClientTest, AnAnswerThatDoesNotComeHasADeadline) {
   const auto answer = client->ask(stats(0), 100ms);
   ASSERT_FALSE(answer);
   EXPECT_FALSE(answer.error().reached);
+  EXPECT_TRUE(answer.error().answers) << "it said Hello";
   EXPECT_EQ(answer.error().error.text(), "no answer within 100 ms");
   const auto again = client->ask(stats(0), 100ms);
   ASSERT_FALSE(again);
