@@ -40,18 +40,12 @@ def in_threads(count: int, work: Callable[[int], None]) -> None:
 
 
 def synchronize(directory: pathlib.Path, threads: int) -> None:
-    """Each thread writes to a file of its own and waits until that is on the disk."""
-
-    def work(number: int) -> None:
-        file = os.open(directory / f"sync-{number}", os.O_CREAT | os.O_WRONLY, 0o600)
-        try:
-            while True:
-                os.pwrite(file, SMALL, 0)
-                os.fsync(file)
-        finally:
-            os.close(file)
-
-    in_threads(threads, work)
+    """fio: each thread writes to a file of its own and waits until that is on the disk."""
+    print("READY", flush=True)
+    os.chdir(directory)
+    os.execvp("fio", ["fio", "--name=sync", f"--directory={directory}", "--rw=write", f"--bs={len(SMALL)}", "--size=1m",
+                      "--fsync=1", "--thread", f"--numjobs={threads}", "--time_based", f"--runtime={FOREVER:.0f}",
+                      "--ioengine=psync", "--fallocate=none", "--group_reporting"])
 
 
 def open_leased(directory: pathlib.Path, threads: int) -> None:

@@ -73,8 +73,8 @@ class MountScene:
         self._started += 1
         given = [f"--{name}={value}" for name, value in options.items()]
         variables = [f"{name}={value}" for name, value in (environment or {}).items()]
-        return self.programs.start(f"user-{self._started}", "env", f"PYTHONPATH={ROOT}", *variables, sys.executable,
-                                   "-m", "bench.attacks.mount_users", f"--uid={uid}", *given, act,
+        return self.programs.start(f"user-{self._started}", "env", *variables, sys.executable,
+                                   str(ROOT / "bench/attacks/mount_users.py"), f"--uid={uid}", *given, act,
                                    str(directory / str(uid)))
 
     def alive(self) -> int:

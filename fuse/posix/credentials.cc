@@ -25,9 +25,10 @@ constexpr Capabilities bit(unsigned capability) {
   return Capabilities{1} << capability;
 }
 
-// What a thread needs itself, whoever it acts for: to change users and groups, and to read the
-// environment of a process that runs with another group.
-constexpr Capabilities kAlways = bit(CAP_SETUID) | bit(CAP_SETGID) | bit(CAP_SYS_PTRACE);
+// What a thread needs itself, whoever it acts for: to change users and groups, to read the
+// environment of a process that runs with another group, and to come back from a low priority.
+constexpr Capabilities kAlways =
+    bit(CAP_SETUID) | bit(CAP_SETGID) | bit(CAP_SYS_PTRACE) | bit(CAP_SYS_NICE);
 // What root has on the file system below: the kernel takes the first line away and gives it back
 // with the user. CAP_SYS_RESOURCE passes quotas and reserved blocks, CAP_SYS_ADMIN shows
 // trusted.* attributes, CAP_SETFCAP writes those of programs.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/signal_block.h"
+#include "fuse/posix/low_priority.h"
 #include "fuse/posix/worker.h"
 
 namespace vpfs::fuse {
@@ -67,6 +68,7 @@ Result<void> Server::start() {
     const std::lock_guard lock(handed_mutex_);
     threads_ = starting_ = 1;
   }
+  may_yield_ = LowPriority::is_possible();
   return keeper_.start();
 }
 
@@ -151,9 +153,10 @@ void Server::hand_over(std::span<IoRequest* const> requests) {
   for (std::size_t i = 0; i < std::min(requests.size(), sleeping_); ++i) handed_.notify_one();
 }
 
-bool Server::enter(uid_t uid) {
+Server::Entry Server::enter(uid_t uid) {
   const std::lock_guard lock(calls_.mutex);
-  return calls_.queue.enter(uid);
+  const bool may = calls_.queue.enter(uid);
+  return {.may = may, .yields = may && may_yield_ && calls_.queue.yields(uid)};
 }
 
 bool Server::enter_or_wait(IoRequest& request) {

@@ -117,7 +117,11 @@ class Server {
     return request.is_scheduled ? scheduled_ : calls_;
   }
   // Of a call that does not pass the gate.
-  [[nodiscard]] bool enter(uid_t uid);
+  struct Entry {
+    bool may = false;
+    bool yields = false;
+  };
+  [[nodiscard]] Entry enter(uid_t uid);
   [[nodiscard]] bool enter_or_wait(IoRequest& request);
   // Appends to `go` what may go instead.
   static void leave(uid_t uid, Door& door, std::vector<IoRequest*>& go);
@@ -143,6 +147,7 @@ class Server {
   const Owner owner_;
   std::atomic<bool> schedules_metadata_;
   std::atomic<bool> told_end_ = false;
+  bool may_yield_ = false;  // threads may have a low priority
   HeldMemory memory_;
   // Reads and writes, held or not. The kernel gives a bounded number of those that no process waits
   // for, and keeps everybody's further ones back. It does not say which they are, so all count.

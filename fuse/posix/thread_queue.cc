@@ -3,15 +3,38 @@
 #include <algorithm>
 
 namespace vpfs::fuse {
+namespace {
+
+// A user with more threads than this occupies many.
+constexpr std::uint64_t kFew = 8;
+// Another user has come too if it is among this many calls.
+constexpr std::uint64_t kLately = 4096;
+
+}  // namespace
+
+void ThreadQueue::come(uid_t uid) {
+  if (last_.uid != uid) before_ = last_;
+  last_ = {.uid = uid, .at = ++calls_};
+}
+
+bool ThreadQueue::yields(uid_t uid) const {
+  if (shares_.taken_by(uid) <= kFew) return false;
+  const Seen& other = last_.uid == uid ? before_ : last_;
+  return other.at > 0 && calls_ - other.at < kLately;
+}
 
 bool ThreadQueue::enter(uid_t uid) {
+  come(uid);
   if (shares_.room_for(uid) == 0) return false;
   shares_.take(uid, 1);
   return true;
 }
 
 bool ThreadQueue::enter_or_wait(IoRequest& request) {
-  if (enter(request.charged)) return true;
+  if (enter(request.charged)) {
+    request.yields = yields(request.charged);
+    return true;
+  }
   std::deque<IoRequest*>& queue = queues_[request.charged];
   if (queue.empty()) turns_.push_back(request.charged);
   queue.push_back(&request);
@@ -26,16 +49,18 @@ void ThreadQueue::leave(uid_t uid, std::vector<IoRequest*>& go) {
   for (std::size_t refused = 0; refused < turns_.size();) {
     const uid_t next = turns_.front();
     turns_.pop_front();
-    if (!enter(next)) {
+    if (shares_.room_for(next) == 0) {
       turns_.push_back(next);
       ++refused;
       continue;
     }
     refused = 0;
+    shares_.take(next, 1);
     const auto place = queues_.find(next);
     IoRequest* const request = place->second.front();
     place->second.pop_front();
     waiting_.erase(request->unique);
+    request->yields = yields(next);
     go.push_back(request);
     if (place->second.empty()) {
       queues_.erase(place);

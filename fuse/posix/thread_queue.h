@@ -24,8 +24,12 @@ class ThreadQueue {
 
   // The user occupies one more thread, if that is possible now.
   [[nodiscard]] bool enter(uid_t uid);
-  // As enter(); if it is not possible, the request waits here. REQUIRES: `charged` is set.
+  // As enter(); if it is not possible, the request waits here. Sets `yields` when it has entered.
+  // REQUIRES: `charged` is set.
   [[nodiscard]] bool enter_or_wait(IoRequest& request);
+  // Whether the user occupies many threads while others come too, so that its next call should
+  // leave the processor to theirs.
+  [[nodiscard]] bool yields(uid_t uid) const;
   // A user has one thread less. Appends to `go` those that have entered instead: mostly one.
   void leave(uid_t uid, std::vector<IoRequest*>& go);
 
@@ -46,7 +50,17 @@ class ThreadQueue {
   [[nodiscard]] std::vector<User> users_that_wait() const;
 
  private:
+  // The last two users that have come, and when.
+  struct Seen {
+    uid_t uid = 0;
+    std::uint64_t at = 0;  // calls; 0: never
+  };
+
+  void come(uid_t uid);
+
   UserShares shares_;
+  std::uint64_t calls_ = 0;
+  Seen last_, before_;
   std::unordered_map<uid_t, std::deque<IoRequest*>> queues_;  // none is empty
   std::deque<uid_t> turns_;                                   // of the users of queues_
   std::unordered_map<std::uint64_t, IoRequest*> waiting_;

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "fuse/posix/credentials.h"
+#include "fuse/posix/low_priority.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -241,7 +242,7 @@ void Server::Worker::handle(std::span<std::byte> message) {
 // To look at a process may wait for the process itself, so it is a call of its user like others.
 // One that has its share of the threads goes without its job.
 std::string Server::Worker::job_of(const fuse_in_header& head) {
-  if (!server_.enter(head.uid)) return "";
+  if (!server_.enter(head.uid).may) return "";
   std::string job = server_.files_.jobs().job_of(static_cast<pid_t>(head.pid));
   server_.leave(head.uid, server_.calls_, go_);
   return job;
@@ -253,7 +254,8 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
   const uid_t uid = head.opcode == FUSE_RELEASE
                         ? OpenFiles::at(body_of<fuse_release_in>(message).fh).opener.uid
                         : head.uid;
-  if (!server_.enter(uid)) {
+  const Entry entry = server_.enter(uid);
+  if (!entry.may) {
     auto request = new_request(head);
     request->charged = uid;
     request->is_scheduled = false;
@@ -268,7 +270,10 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
   }
   answers_through_ = nullptr;
   unique_ = head.unique;
-  channel_->process(message);
+  {
+    const LowPriority low(entry.yields);
+    channel_->process(message);
+  }
   unique_ = 0;
   server_.leave(uid, server_.calls_, go_);
   work();
@@ -355,6 +360,7 @@ void Server::Worker::perform(IoRequest& request) {
   process_ = request.process;
   answers_through_ = request.message.empty() ? request.channel : nullptr;
   unique_ = request.unique;
+  const LowPriority low(request.yields && !request.is_scheduled && server_.may_yield_);
   if (!request.message.empty()) {
     request.channel->process(request.message);
   } else if (request.kind == IoKind::read) {

@@ -206,6 +206,37 @@ TEST_F(MountThreads, ThatWaitForOneUserLeaveSomeToOthers) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
 }
 
+// How many threads of the mount have the lowest priority.
+std::size_t threads_that_yield(MountProcess& mount) {
+  std::size_t count = 0;
+  for (const auto& task :
+       fs::directory_iterator("/proc/" + std::to_string(mount.process().pid()) + "/task")) {
+    const int thread = std::stoi(task.path().filename());
+    count += ::getpriority(PRIO_PROCESS, static_cast<id_t>(thread)) == 19 ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_F(MountThreads, ThatManyCallsOfAUserTakeLeaveTheProcessorToOthers) {
+  MountProcess mount({.config = kConfig, .options = {"allow_other", "threads=64"}});
+  open_to_all(mount);
+  std::optional<ThreadsOf> first, more;  // they end when the lease has ended
+  {
+    const LeasedFile leased(mount.below() / std::to_string(kAlice) / "leased", kAlice);
+    const std::string path = mount.path() / std::to_string(kAlice) / "leased";
+    const auto open = [path](unsigned) { ::close(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); };
+    first.emplace(kAlice, 4U, open);
+    ASSERT_TRUE(comes_true([&] { return mount.status()["busy_threads"] == 4; }));
+    // Another user.
+    (void)::access((mount.path() / "nothing").c_str(), F_OK);
+    more.emplace(kAlice, 16U, open);
+    ASSERT_TRUE(comes_true([&] { return mount.status()["busy_threads"] == 20; }));
+    EXPECT_EQ(threads_that_yield(mount), 12U) << "all but eight";
+  }
+  EXPECT_TRUE(comes_true([&] { return mount.status()["busy_threads"] == 0; }));
+  EXPECT_EQ(threads_that_yield(mount), 0U);
+}
+
 // What waits for a thread has not begun, so a signal that ends its process ends it.
 TEST_F(MountThreads, ARequestThatWaitsForOneEndsWithItsProcess) {
   MountProcess mount({.config = kConfig, .options = {"allow_other", "threads=16"}});

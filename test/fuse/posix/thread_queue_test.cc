@@ -4,6 +4,9 @@
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include "fuse/posix/low_priority.h"
 
 namespace vpfs::fuse {
 namespace {
@@ -90,6 +93,49 @@ TEST_F(ThreadQueueTest, WhatWaitsIsFoundAndTakenOut) {
   EXPECT_EQ(queue.withdraw_all().size(), 1U);
   EXPECT_THAT(left(queue, 1), IsEmpty());
   EXPECT_EQ(queue.busy(), 0U);
+}
+
+TEST_F(ThreadQueueTest, AUserWithManyThreadsYieldsWhileOthersCome) {
+  ThreadQueue queue(256);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(queue.enter(1));
+    EXPECT_FALSE(queue.yields(1)) << "nobody else is there";
+  }
+  ASSERT_TRUE(queue.enter(2));
+  EXPECT_FALSE(queue.yields(2)) << "it has one thread";
+  EXPECT_TRUE(queue.yields(1));
+  IoRequest& more = request(1, 1);
+  ASSERT_TRUE(queue.enter_or_wait(more));
+  EXPECT_TRUE(more.yields);
+  // The first one goes on alone.
+  for (int i = 0; i < 4096; ++i) {
+    (void)left(queue, 1);
+    ASSERT_TRUE(queue.enter(1));
+  }
+  EXPECT_FALSE(queue.yields(1));
+}
+
+TEST_F(ThreadQueueTest, WhatHasWaitedForAThreadYieldsToo) {
+  ThreadQueue queue(40);
+  while (queue.enter(1)) continue;
+  ASSERT_TRUE(queue.enter(2));
+  IoRequest& waiting = request(1, 1);
+  ASSERT_FALSE(queue.enter_or_wait(waiting));
+  EXPECT_THAT(left(queue, 1), ElementsAre(1));
+  EXPECT_TRUE(waiting.yields);
+}
+
+TEST(LowPriority, LastsAsLongAsTheObject) {
+  if (!LowPriority::is_possible()) GTEST_SKIP() << "it takes CAP_SYS_NICE";
+  const auto nice = [] { return ::getpriority(PRIO_PROCESS, 0); };
+  const int before = nice();
+  {
+    const LowPriority not_low(false);
+    EXPECT_EQ(nice(), before);
+    const LowPriority low(true);
+    EXPECT_EQ(nice(), 19);
+  }
+  EXPECT_EQ(nice(), before);
 }
 
 TEST(UserShares, NobodyHasRoomBeyondWhatIsFree) {

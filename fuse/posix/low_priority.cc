@@ -1,0 +1,48 @@
+#include "fuse/posix/low_priority.h"
+
+#include <exception>
+#include <thread>
+
+#include <sys/resource.h>
+
+#include "base/signal_block.h"
+
+namespace vpfs::fuse {
+namespace {
+
+constexpr int kLow = 19;
+
+// Linux has a priority for each thread.
+bool set(int nice) {
+  return ::setpriority(PRIO_PROCESS, 0, nice) == 0;
+}
+
+// What the program was started with, and every thread inherits.
+int normal() {
+  static const int nice = ::getpriority(PRIO_PROCESS, 0);
+  return nice;
+}
+
+}  // namespace
+
+bool LowPriority::is_possible() {
+  const int before = normal();
+  bool comes_back = false;
+  try {
+    const SignalBlock no_signals;
+    std::thread([&] { comes_back = set(kLow) && set(before); }).join();
+  } catch (const std::exception&) {
+    return false;  // there are no threads to have
+  }
+  return comes_back && before < kLow;
+}
+
+void LowPriority::set_low() {
+  (void)set(kLow);
+}
+
+void LowPriority::set_normal() {
+  (void)set(normal());
+}
+
+}  // namespace vpfs::fuse
