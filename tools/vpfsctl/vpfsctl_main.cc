@@ -27,8 +27,8 @@ using vpfs::ctl::Verb;
 
 constexpr const char* kAbout =
     "Changes the rules of running proxies and shows what they do. Exits with 0 when it was done, "
-    "with 1 when it was refused, with 2 when the command line is wrong, with 3 when no proxy was "
-    "reached, with 4 when it was done at some proxies only.";
+    "with 1 when it was refused, with 2 when the command line is wrong, with 3 when no proxy "
+    "answered, with 4 when it was done at some proxies only.";
 
 CLI::App* add_command(CLI::App& group, Settings& settings, Verb verb, const std::string& name,
                       const std::string& about) {
