@@ -59,11 +59,33 @@ int open_to_run(PosixFileSystem& files, const Descriptor& path, const fuse_ctx& 
   return back ? opened.release() : -1;
 }
 
+// The descriptor neither appends nor gives up where a process of the caller would wait. A file that
+// can only be appended to keeps the former.
+void serve(const Descriptor& opened, int flags) {
+  (void)::fcntl(opened.get(), F_SETFL, flags & ~O_APPEND);
+}
+
+// A file that the kernel does not know of. Another object may have taken the name: a pipe without
+// an end, or a file with a lease. To open these may take long, and the kernel keeps the directory
+// locked meanwhile. So such an open does not wait: with ESTALE the kernel looks the name up again.
+int make(int directory, const char* name, int flags, mode_t mode) {
+  Descriptor opened(open_entry(directory, name, flags | O_CREAT | O_NONBLOCK, mode));
+  struct stat its = {};
+  const bool would_wait = !opened && (errno == ENXIO || errno == EWOULDBLOCK);
+  if (would_wait || (opened && ::fstat(opened.get(), &its) == 0 && !S_ISREG(its.st_mode))) {
+    errno = ESTALE;
+    return -1;
+  }
+  if (opened) serve(opened, flags);
+  return opened.release();
+}
+
 void open(fuse_req_t request, PosixFileSystem& files, fuse_ino_t number, fuse_file_info* info) {
   const fuse_ctx& caller = *fuse_req_ctx(request);
   OpenPlace place(files.inodes(), caller.uid, Inodes::Patience::enough);
   const ObjectPath path = place ? files.path(number) : nullptr;
   Descriptor opened(path ? files.open_again(*path, info->flags) : -1);
+  if (opened && (info->flags & O_APPEND) != 0) serve(opened, info->flags);
   if (!opened && path && errno == EACCES && (info->flags & kOpenToRun) != 0) {
     opened = Descriptor(open_to_run(files, *path, caller));
   }
@@ -84,8 +106,7 @@ void create(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const
   OpenPlace place(files.inodes(), caller.uid, Inodes::Patience::brief);
   const bool may = place && files.inodes().may_know_more(caller.uid);
   const ObjectPath directory = may ? files.path(parent) : nullptr;
-  Descriptor opened(directory ? open_entry(directory->get(), name, info->flags | O_CREAT, mode)
-                              : -1);
+  Descriptor opened(directory ? make(directory->get(), name, info->flags, mode) : -1);
   fuse_entry_param entry = {};
   const int problem =
       opened

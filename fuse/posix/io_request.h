@@ -40,6 +40,7 @@ struct IoRequest : stage::Held {
   MessagePipe pipe = {};
   std::uint64_t kept = 0;               // bytes that count as held
   bool is_of_cache = false;             // a write of the kernel's pages, not of a process
+  bool appends = false;                 // a write to the end, wherever that is
   std::vector<std::byte> message = {};  // for libfuse
   std::uint64_t moved = 0;
   bool failed = false;

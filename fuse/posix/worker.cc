@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -65,6 +66,21 @@ fuse_in_header head_of(std::span<const std::byte> message) {
 bool is_direct(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFL);
   return flags >= 0 && (flags & O_DIRECT) != 0;
+}
+
+// Descriptors below do not append (serve(), file_operations.cc), since mapped pages and writes
+// after a change of the flags have their offsets. A process's write that appends says so itself.
+ssize_t write_below(int descriptor, std::span<std::byte> from, std::uint64_t offset, bool appends) {
+  const auto at = static_cast<off_t>(offset);
+  if (!appends) return ::pwrite(descriptor, from.data(), from.size(), at);
+  const iovec part = {.iov_base = from.data(), .iov_len = from.size()};
+  return ::pwritev2(descriptor, &part, 1, at, RWF_APPEND);
+}
+
+// These write what is known already, and keep no lock of a directory meanwhile.
+bool synchronizes(std::span<const std::byte> message) {
+  const std::uint32_t opcode = head_of(message).opcode;
+  return opcode == FUSE_FSYNC || opcode == FUSE_FSYNCDIR || opcode == FUSE_SYNCFS;
 }
 
 // A file that is open for direct I/O may be mapped too. The last of its mapped pages is written as
@@ -209,6 +225,7 @@ std::unique_ptr<IoRequest> Server::Worker::new_write(const fuse_in_header& head,
   request->is_of_cache = (body.write_flags & FUSE_WRITE_CACHE) != 0;
   // The kernel writes its pages in nobody's name.
   if (request->is_of_cache) request->charged = request->file->opener.uid;
+  request->appends = !request->is_of_cache && (body.flags & O_APPEND) != 0;
   return request;
 }
 
@@ -271,7 +288,7 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
   answers_through_ = nullptr;
   unique_ = head.unique;
   {
-    const LowPriority low(entry.yields);
+    const LowPriority low(entry.yields && synchronizes(message));
     channel_->process(message);
   }
   unique_ = 0;
@@ -360,7 +377,8 @@ void Server::Worker::perform(IoRequest& request) {
   process_ = request.process;
   answers_through_ = request.message.empty() ? request.channel : nullptr;
   unique_ = request.unique;
-  const LowPriority low(request.yields && !request.is_scheduled && server_.may_yield_);
+  const LowPriority low(request.yields && server_.may_yield_ && !request.message.empty() &&
+                        synchronizes(request.message));
   if (!request.message.empty()) {
     request.channel->process(request.message);
   } else if (request.kind == IoKind::read) {
@@ -413,9 +431,8 @@ void Server::Worker::write_data(IoRequest& request) {
   const int descriptor = request.file->descriptor.get();
   bool was_direct = false;
   while (request.moved < from.size()) {
-    const ssize_t put =
-        ::pwrite(descriptor, from.data() + request.moved, from.size() - request.moved,
-                 static_cast<off_t>(request.offset + request.moved));
+    const ssize_t put = write_below(descriptor, from.subspan(request.moved),
+                                    request.offset + request.moved, request.appends);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && errno == EINVAL && request.is_of_cache && !was_direct) {
       was_direct = true;
