@@ -16,6 +16,7 @@
 #include "test/support/control/fake_coordinator.h"
 #include "test/support/control/fake_stage.h"
 #include "test/support/outcome.h"
+#include "test/support/places.h"
 
 namespace vpfs::test {
 namespace {
@@ -67,6 +68,7 @@ TEST_F(CoordinatorTest, ItsDeathStopsNoIoAndItsNextLifeLeadsWithAHigherTerm) {
 // Job a has two servers of 20 MiB/s, and b shares one of them with it. Equal totals are feasible,
 // but a request at a time never waits at a proxy.
 TEST(CoordinatorTotals, StatusSaysWhoKeepsNoQueueAndWhereAndWhatWouldHelp) {
+  if (programs_have_sanitizer()) GTEST_SKIP() << "slow programs leave the servers idle";
   CoordinatorSite site(2, 20);
   const std::string socket = site.folder() / "admin.sock";
   CoordinatorProcess coordinator =
