@@ -30,7 +30,6 @@ struct IoRequest : stage::Held {
   // For whom its thread and its memory count: the caller, or the file's opener if it has none.
   uid_t charged = 0;
   bool is_scheduled = true;  // it passes the gate
-  bool yields = false;       // its thread leaves the processor to others
   bool is_counted = false;   // among the requests that `charged` has
   // Whose it is: of a read or write the file's opener, of others the caller.
   OpenFilePtr file = {};

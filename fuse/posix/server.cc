@@ -153,10 +153,15 @@ void Server::hand_over(std::span<IoRequest* const> requests) {
   for (std::size_t i = 0; i < std::min(requests.size(), sleeping_); ++i) handed_.notify_one();
 }
 
-Server::Entry Server::enter(uid_t uid) {
+bool Server::enter(uid_t uid) {
   const std::lock_guard lock(calls_.mutex);
-  const bool may = calls_.queue.enter(uid);
-  return {.may = may, .yields = may && may_yield_ && calls_.queue.yields(uid)};
+  return calls_.queue.enter(uid);
+}
+
+bool Server::yields(uid_t uid) {
+  if (!may_yield_) return false;
+  const std::lock_guard lock(calls_.mutex);
+  return calls_.queue.yields(uid);
 }
 
 bool Server::enter_or_wait(IoRequest& request) {

@@ -117,12 +117,10 @@ class Server {
     return request.is_scheduled ? scheduled_ : calls_;
   }
   // Of a call that does not pass the gate.
-  struct Entry {
-    bool may = false;
-    bool yields = false;
-  };
-  [[nodiscard]] Entry enter(uid_t uid);
+  [[nodiscard]] bool enter(uid_t uid);
   [[nodiscard]] bool enter_or_wait(IoRequest& request);
+  // Whether a call of the user that is under way should leave the processor to others.
+  [[nodiscard]] bool yields(uid_t uid);
   // Appends to `go` what may go instead.
   static void leave(uid_t uid, Door& door, std::vector<IoRequest*>& go);
   // Moves what the gate has let go to `go`, except for what waits for a thread.

@@ -31,10 +31,7 @@ bool ThreadQueue::enter(uid_t uid) {
 }
 
 bool ThreadQueue::enter_or_wait(IoRequest& request) {
-  if (enter(request.charged)) {
-    request.yields = yields(request.charged);
-    return true;
-  }
+  if (enter(request.charged)) return true;
   std::deque<IoRequest*>& queue = queues_[request.charged];
   if (queue.empty()) turns_.push_back(request.charged);
   queue.push_back(&request);
@@ -60,7 +57,6 @@ void ThreadQueue::leave(uid_t uid, std::vector<IoRequest*>& go) {
     IoRequest* const request = place->second.front();
     place->second.pop_front();
     waiting_.erase(request->unique);
-    request->yields = yields(next);
     go.push_back(request);
     if (place->second.empty()) {
       queues_.erase(place);

@@ -24,11 +24,10 @@ class ThreadQueue {
 
   // The user occupies one more thread, if that is possible now.
   [[nodiscard]] bool enter(uid_t uid);
-  // As enter(); if it is not possible, the request waits here. Sets `yields` when it has entered.
-  // REQUIRES: `charged` is set.
+  // As enter(); if it is not possible, the request waits here. REQUIRES: `charged` is set.
   [[nodiscard]] bool enter_or_wait(IoRequest& request);
-  // Whether the user occupies many threads while others come too, so that its next call should
-  // leave the processor to theirs.
+  // Whether the user occupies many threads while others come too, so that its calls should leave
+  // the processor to theirs.
   [[nodiscard]] bool yields(uid_t uid) const;
   // A user has one thread less. Appends to `go` those that have entered instead: mostly one.
   void leave(uid_t uid, std::vector<IoRequest*>& go);

@@ -78,8 +78,7 @@ ssize_t write_below(int descriptor, std::span<std::byte> from, std::uint64_t off
 }
 
 // These write what is known already, and keep no lock of a directory meanwhile.
-bool synchronizes(std::span<const std::byte> message) {
-  const std::uint32_t opcode = head_of(message).opcode;
+bool synchronizes(std::uint32_t opcode) {
   return opcode == FUSE_FSYNC || opcode == FUSE_FSYNCDIR || opcode == FUSE_SYNCFS;
 }
 
@@ -259,7 +258,7 @@ void Server::Worker::handle(std::span<std::byte> message) {
 // To look at a process may wait for the process itself, so it is a call of its user like others.
 // One that has its share of the threads goes without its job.
 std::string Server::Worker::job_of(const fuse_in_header& head) {
-  if (!server_.enter(head.uid).may) return "";
+  if (!server_.enter(head.uid)) return "";
   std::string job = server_.files_.jobs().job_of(static_cast<pid_t>(head.pid));
   server_.leave(head.uid, server_.calls_, go_);
   return job;
@@ -271,8 +270,7 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
   const uid_t uid = head.opcode == FUSE_RELEASE
                         ? OpenFiles::at(body_of<fuse_release_in>(message).fh).opener.uid
                         : head.uid;
-  const Entry entry = server_.enter(uid);
-  if (!entry.may) {
+  if (!server_.enter(uid)) {
     auto request = new_request(head);
     request->charged = uid;
     request->is_scheduled = false;
@@ -288,7 +286,7 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
   answers_through_ = nullptr;
   unique_ = head.unique;
   {
-    const LowPriority low(entry.yields && synchronizes(message));
+    const LowPriority low(synchronizes(head.opcode) && server_.yields(uid));
     channel_->process(message);
   }
   unique_ = 0;
@@ -377,9 +375,9 @@ void Server::Worker::perform(IoRequest& request) {
   process_ = request.process;
   answers_through_ = request.message.empty() ? request.channel : nullptr;
   unique_ = request.unique;
-  const LowPriority low(request.yields && server_.may_yield_ && !request.message.empty() &&
-                        synchronizes(request.message));
   if (!request.message.empty()) {
+    const LowPriority low(synchronizes(head_of(request.message).opcode) &&
+                          server_.yields(request.charged));
     request.channel->process(request.message);
   } else if (request.kind == IoKind::read) {
     read_data(request);

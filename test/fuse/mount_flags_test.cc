@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fuse/descriptor.h"
@@ -81,6 +83,14 @@ TEST_F(MountFlags, AppendsGoBehindWhatOthersHaveAppended) {
   EXPECT_EQ(read_text(mount.below() / "file"), expected);
 }
 
+// A process that does the same again and again, which only a signal ends.
+template <typename Act>
+pid_t process_that(Act act) {
+  const pid_t process = ::fork();
+  while (process == 0) act();
+  return process;
+}
+
 // To open a pipe waits for its other end. The kernel keeps the directory locked while it makes a
 // file, so everybody else would wait as well.
 TEST_F(MountFlags, APipeThatTakesTheNameOfANewFileHoldsUpNobody) {
@@ -88,26 +98,20 @@ TEST_F(MountFlags, APipeThatTakesTheNameOfANewFileHoldsUpNobody) {
   const std::string below = mount.below() / "name";
   const std::string name = mount.path() / "name";
   const std::string other = mount.path() / "other";
+  std::vector<pid_t> processes = {process_that([&] {
+    (void)::mkfifo(below.c_str(), 0666);
+    (void)::unlink(below.c_str());
+  })};
+  // One that finds a pipe waits for its other end in the kernel, which holds up nobody.
+  for (int i = 0; i < 8; ++i) {
+    processes.push_back(
+        process_that([&] { ::close(::open(name.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); }));
+  }
   std::atomic<bool> ends = false;
   std::atomic<unsigned> looks = 0;
-  const auto again = [&](auto act) {
-    return std::thread([&ends, act] {
-      while (!ends) act();
-    });
-  };
-  const auto open = [&](int flags) {
-    const Descriptor file(::open(name.c_str(), flags | O_CLOEXEC, 0600));
-  };
-  std::thread threads[] = {again([&] {
-                             (void)::mkfifo(below.c_str(), 0666);
-                             (void)::unlink(below.c_str());
-                           }),
-                           again([&] { open(O_CREAT | O_WRONLY); }),
-                           // A pipe that the kernel knows of waits in the kernel, for this end.
-                           again([&] { open(O_RDONLY | O_NONBLOCK); }), again([&] {
-                             (void)::access(other.c_str(), F_OK);
-                             ++looks;
-                           })};
+  std::thread looks_around([&] {
+    for (; !ends; ++looks) (void)::access(other.c_str(), F_OK);
+  });
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   bool goes_on = true;
   while (goes_on && std::chrono::steady_clock::now() < end) {
@@ -115,14 +119,12 @@ TEST_F(MountFlags, APipeThatTakesTheNameOfANewFileHoldsUpNobody) {
     goes_on = comes_true([&] { return looks > before; });
   }
   EXPECT_TRUE(goes_on) << "after " << looks << " looks";
-  // What waits in spite of all ends with the mount.
   ends = true;
+  for (const pid_t each : processes) ::kill(each, SIGKILL);
+  // What waits in spite of that ends with the mount.
   if (!goes_on) ::kill(mount.process().pid(), SIGKILL);
-  for (int i = 0; i < 100; ++i) {
-    open(O_RDONLY | O_NONBLOCK);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  for (std::thread& each : threads) each.join();
+  for (const pid_t each : processes) ::waitpid(each, nullptr, 0);
+  looks_around.join();
 }
 
 }  // namespace

@@ -104,25 +104,12 @@ TEST_F(ThreadQueueTest, AUserWithManyThreadsYieldsWhileOthersCome) {
   ASSERT_TRUE(queue.enter(2));
   EXPECT_FALSE(queue.yields(2)) << "it has one thread";
   EXPECT_TRUE(queue.yields(1));
-  IoRequest& more = request(1, 1);
-  ASSERT_TRUE(queue.enter_or_wait(more));
-  EXPECT_TRUE(more.yields);
   // The first one goes on alone.
   for (int i = 0; i < 4096; ++i) {
     (void)left(queue, 1);
     ASSERT_TRUE(queue.enter(1));
   }
   EXPECT_FALSE(queue.yields(1));
-}
-
-TEST_F(ThreadQueueTest, WhatHasWaitedForAThreadYieldsToo) {
-  ThreadQueue queue(40);
-  while (queue.enter(1)) continue;
-  ASSERT_TRUE(queue.enter(2));
-  IoRequest& waiting = request(1, 1);
-  ASSERT_FALSE(queue.enter_or_wait(waiting));
-  EXPECT_THAT(left(queue, 1), ElementsAre(1));
-  EXPECT_TRUE(waiting.yields);
 }
 
 TEST(LowPriority, LastsAsLongAsTheObject) {
