@@ -47,19 +47,22 @@ class MissedShares : public StageRig {
     config.policy = policy;
     reconfigure(config);
   }
+  // The next request of `few` comes when one of `many` has been sent, so they take turns.
+  void alternate(const Place& few, const Place& many) {
+    for (int i = 0; i < 4; ++i) arrive(many);
+    at_server_ = let_go().at(0);
+    arrive(few);
+    EXPECT_THAT(let_go(), IsEmpty());
+  }
 
   Held* at_server_ = nullptr;
 };
 
-// The next request of a comes when b's has been sent. So they alternate, although a has twice the
-// weight.
+// They alternate, although a has twice the weight.
 TEST_F(MissedShares, AreToldOfWhoKeepsNoQueue) {
   const Place a = named("a");
   const Place b = named("b");
-  for (int i = 0; i < 4; ++i) arrive(b);
-  at_server_ = let_go().at(0);
-  arrive(a);
-  EXPECT_THAT(let_go(), IsEmpty());
+  alternate(a, b);
   EXPECT_FALSE(share(a).keeps_no_queue);
   EXPECT_FALSE(share(b).keeps_no_queue);
   serve(100);
@@ -73,10 +76,7 @@ TEST_F(MissedShares, AreToldOfWhoKeepsNoQueue) {
 TEST_F(MissedShares, NoCounterGoesBackWhenAPolicyWithoutWeightsTakesOver) {
   const Place a = named("a");
   const Place b = named("b");
-  for (int i = 0; i < 4; ++i) arrive(b);
-  at_server_ = let_go().at(0);
-  arrive(a);
-  EXPECT_THAT(let_go(), IsEmpty());
+  alternate(a, b);
   (void)share(a);
   serve(100);
   ASSERT_TRUE(share(a).keeps_no_queue);
