@@ -27,8 +27,6 @@
 namespace vpfs::fuse {
 namespace {
 
-// How late a signal is seen that comes behind one that was not obeyed.
-constexpr Duration kReminder = std::chrono::milliseconds(100);
 // How long threads may take to see that the mount is gone.
 constexpr Duration kForTheLast = std::chrono::seconds(2);
 // For how many users names are looked up per lock.
@@ -140,8 +138,7 @@ DirectoryMount::DirectoryMount(const MountOptions& options, control::Live live,
       host_(*this, gate_, std::move(live),
             {.name = kProgramName, .file = options.config, .names = names, .clock = clock}),
       question_timer_(host_.context()),
-      drain_timer_(host_.context()),
-      reminder_timer_(host_.context()) {}
+      drain_timer_(host_.context()) {}
 
 DirectoryMount::~DirectoryMount() {
   if (mount_) mount_->unmount();
@@ -157,19 +154,15 @@ Result<void> DirectoryMount::start() {
                                    .largest_write = largest_write_,
                                    .held_requests = held_requests_,
                                    .interrupts = options_.interrupts};
-  Server::Owner owner;
-  owner.ended = [this] {
+  auto ended = [this] {
     unmounted_ = true;
     host_.stop();
-  };
-  owner.wants_reminder = [this] {
-    if (!reminds_.exchange(true)) asio::post(host_.context(), [this] { remind(); });
   };
   Result<std::unique_ptr<Channel>> asks = mount_->add_channel(false);
   if (!asks) return std::unexpected(std::move(asks.error()));
   forgetter_ = std::make_unique<Forgetter>(files_->inodes(), std::move(*asks));
   files_->inodes().when_many_stay_open([this](uid_t user) { forgetter_->look_at(user); });
-  server_ = std::make_unique<Server>(*mount_, *files_, gate_, clock_, options, std::move(owner));
+  server_ = std::make_unique<Server>(*mount_, *files_, gate_, clock_, options, std::move(ended));
   return server_->start();
 }
 
@@ -204,15 +197,6 @@ void DirectoryMount::arm_question() {
     if (error) return;
     asked_by_ = INT64_MAX;
     if (server_) server_->ask_again();
-  });
-}
-
-void DirectoryMount::remind() {
-  reminder_timer_.expires_after(kReminder);
-  reminder_timer_.async_wait([this](std::error_code error) {
-    if (error) return;
-    reminds_ = false;
-    server_->remind_of_interrupts();
   });
 }
 

@@ -64,7 +64,6 @@ class DirectoryMount final : private control::Program {
   // Any thread: the gate wants to be asked at that time.
   void ask_by(TimePoint time);
   void arm_question();
-  void remind();
   void give_up_at(TimePoint deadline);
   [[nodiscard]] const Config& config() const { return settings_->config; }
 
@@ -78,10 +77,8 @@ class DirectoryMount final : private control::Program {
   control::Host host_;
   asio::steady_timer question_timer_;
   asio::steady_timer drain_timer_;
-  asio::steady_timer reminder_timer_;
   // When the gate is asked next, as the clock's count.
   std::atomic<std::int64_t> asked_by_ = INT64_MAX;
-  std::atomic<bool> reminds_ = false;
   std::atomic<bool> draining_ = false;
   std::atomic<bool> unmounted_ = false;
   std::size_t largest_write_ = 0;  // that a pipe holds; 0: there are no such pipes

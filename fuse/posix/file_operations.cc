@@ -43,6 +43,8 @@ void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Ino
   const bool known = ::fstat(file->descriptor.get(), &now) == 0;
   info.keep_cache = known && is_unchanged(files.inodes(), inode, now, wall_clock_now()) ? 1U : 0U;
   info.direct_io = files.has_direct_io() && (info.flags & O_DIRECT) != 0 ? 1U : 0U;
+  file->passes_cache = (info.flags & O_DIRECT) != 0;
+  file->use = files.file_users().begin(files.number_of(inode), file->opener.uid);
   file->has_id_bits = known && (now.st_mode & (S_ISUID | S_ISGID)) != 0;
   info.fh = files.files().add(std::move(file));
 }

@@ -49,6 +49,7 @@ class PosixFileSystem {
   [[nodiscard]] ObjectPath path(fuse_ino_t number) { return inodes_.path(inode(number)); }
   [[nodiscard]] Inodes& inodes() { return inodes_; }
   [[nodiscard]] OpenFiles& files() { return open_files_; }
+  [[nodiscard]] FileUsers& file_users() { return file_users_; }
   [[nodiscard]] OpenDirectories& directories() { return open_directories_; }
   [[nodiscard]] const Options& options() const { return options_; }
   // Whether files may be opened past the page cache (MountPoint::has_direct_io()). Before threads
@@ -79,6 +80,7 @@ class PosixFileSystem {
 
   const Options options_;
   Inodes inodes_;
+  FileUsers file_users_;
   OpenFiles open_files_;
   OpenDirectories open_directories_;
   Descriptor descriptors_;  // /proc/self/fd

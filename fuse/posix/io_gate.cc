@@ -11,6 +11,8 @@ namespace vpfs::fuse {
 namespace {
 // How many users are copied per lock.
 constexpr std::size_t kUsersAtOnce = 64;
+// How many files' held reads are looked at per lock.
+constexpr std::size_t kFilesAtOnce = 256;
 }  // namespace
 
 IoGate::IoGate(SettingsPtr settings, std::function<void(TimePoint by)> ask_again,
@@ -99,7 +101,7 @@ void IoGate::arrive(IoRequest& request, std::uint64_t size, TimePoint now,
     request.arrival = at;
     stage.arrive(request, at);
     until = release(stage, at, go);
-    if (request.state == stage::Held::State::queued) held_.emplace(request.unique, &request);
+    if (request.state == stage::Held::State::queued) hold(request);
   });
   if (until != kNever) ask_again_(until);
   if (is_first_to_tell) {
@@ -107,55 +109,107 @@ void IoGate::arrive(IoRequest& request, std::uint64_t size, TimePoint now,
   }
 }
 
+void IoGate::hold(IoRequest& request) {
+  held_.emplace(request.unique, &request);
+  held_reads_.add(request);
+  files_with_held_reads_ = held_reads_.files();
+}
+
+void IoGate::let_go(IoRequest& request) {
+  if (held_.empty() || held_.erase(request.unique) == 0) return;
+  held_reads_.remove(request);
+  files_with_held_reads_ = held_reads_.files();
+}
+
 TimePoint IoGate::release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go) {
   const TimePoint until = stage.release(now, let_go_);
   for (stage::Held* const each : let_go_) {
     auto* const request = static_cast<IoRequest*>(each);
     stage::Stage::took_over(*request);
-    if (!held_.empty()) held_.erase(request->unique);
+    let_go(*request);
     go.push_back(request);
   }
   let_go_.clear();
   return until;
 }
 
-void IoGate::end(IoRequest& request, TimePoint now, std::vector<IoRequest*>& go) {
+template <typename Change>
+void IoGate::change(TimePoint now, std::vector<IoRequest*>& go, Change change) {
   TimePoint until = kNever;
   act(now, [&](stage::Stage& stage, TimePoint at) {
-    stage.end(request, {.moved = {request.moved}, .failed = request.failed}, at);
+    change(stage, at);
     until = release(stage, at, go);
   });
   if (until != kNever) ask_again_(until);
 }
 
-void IoGate::release(TimePoint now, std::vector<IoRequest*>& go) {
-  TimePoint until = kNever;
-  act(now, [&](stage::Stage& stage, TimePoint at) { until = release(stage, at, go); });
-  if (until != kNever) ask_again_(until);
+void IoGate::end(IoRequest& request, TimePoint now, std::vector<IoRequest*>& go) {
+  change(now, go, [&](stage::Stage& stage, TimePoint at) {
+    stage.end(request, {.moved = {request.moved}, .failed = request.failed}, at);
+  });
 }
 
-std::optional<pid_t> IoGate::holder_of(std::uint64_t unique, TimePoint now) {
-  std::optional<pid_t> holder;
+void IoGate::release(TimePoint now, std::vector<IoRequest*>& go) {
+  change(now, go, [](stage::Stage&, TimePoint) {});
+}
+
+std::optional<Holder> IoGate::holder_of(std::uint64_t unique, TimePoint now) {
+  std::optional<Holder> holder;
   inspect(now, [&](stage::Stage&, TimePoint) {
     const auto place = held_.find(unique);
-    if (place != held_.end()) holder = place->second->process;
+    if (place == held_.end()) return;
+    holder = {.process = place->second->process, .uid = place->second->charged};
   });
   return holder;
 }
 
 IoRequest* IoGate::withdraw(std::uint64_t unique, TimePoint now, std::vector<IoRequest*>& go) {
   IoRequest* found = nullptr;
-  TimePoint until = kNever;
-  act(now, [&](stage::Stage& stage, TimePoint at) {
+  change(now, go, [&](stage::Stage& stage, TimePoint at) {
     const auto place = held_.find(unique);
     if (place == held_.end()) return;
     found = place->second;
-    held_.erase(place);
+    let_go(*found);
     stage.abandon(*found, at);
-    until = release(stage, at, go);
   });
-  if (until != kNever) ask_again_(until);
   return found;
+}
+
+std::vector<IoRequest*> IoGate::withdraw_read_ahead(const OpenFile& file, TimePoint now,
+                                                    std::vector<IoRequest*>& go) {
+  std::vector<IoRequest*> ahead;
+  change(now, go, [&](stage::Stage& stage, TimePoint at) {
+    ahead = held_reads_.ahead_of(file);
+    for (IoRequest* const each : ahead) {
+      let_go(*each);
+      stage.abandon(*each, at);
+    }
+  });
+  return ahead;
+}
+
+std::vector<IoRequest*> IoGate::unlock_pages(TimePoint now, std::vector<IoRequest*>& go) {
+  std::vector<IoRequest*> ahead;
+  HeldReads::Round round;
+  for (std::size_t files = files_with_held_reads_; files > 0;
+       files -= std::min(files, kFilesAtOnce)) {
+    change(now, go, [&](stage::Stage& stage, TimePoint at) {
+      held_reads_.look(kFilesAtOnce, at, round);
+      for (IoRequest* const each : round.ahead) {
+        let_go(*each);
+        stage.abandon(*each, at);
+      }
+      for (IoRequest* const each : round.waited) {
+        if (!stage.take_back(*each, at)) continue;
+        each->exempt = true;
+        stage.arrive(*each, at);
+      }
+    });
+    ahead.insert(ahead.end(), round.ahead.begin(), round.ahead.end());
+    round.ahead.clear();
+    round.waited.clear();
+  }
+  return ahead;
 }
 
 std::vector<IoRequest*> IoGate::withdraw_all(TimePoint now) {

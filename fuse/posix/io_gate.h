@@ -15,6 +15,7 @@
 #include "control/host/settings.h"
 #include "control/host/stage_gate.h"
 #include "fuse/posix/config.h"
+#include "fuse/posix/held_reads.h"
 #include "fuse/posix/io_request.h"
 #include "stage/known_identities.h"
 
@@ -62,11 +63,20 @@ class IoGate final : public control::StageGate {
   // Requests whose job id was ignored. Any thread.
   [[nodiscard]] std::uint64_t jobs_not_registered() const { return jobs_not_registered_; }
 
-  // The process whose request is held under the kernel's number.
-  [[nodiscard]] std::optional<pid_t> holder_of(std::uint64_t unique, TimePoint now);
+  // Of a request that is held under the kernel's number.
+  [[nodiscard]] std::optional<Holder> holder_of(std::uint64_t unique, TimePoint now);
   // Takes a held request out. Null: it is not held any more.
   [[nodiscard]] IoRequest* withdraw(std::uint64_t unique, TimePoint now,
                                     std::vector<IoRequest*>& go);
+  // A thread closes a file, as the file says: read-ahead that came through it is of no use. Takes
+  // out what is held of it, to be answered with an error.
+  [[nodiscard]] std::vector<IoRequest*> withdraw_read_ahead(const OpenFile& file, TimePoint now,
+                                                            std::vector<IoRequest*>& go);
+  // Ends locks of pages that other users may have waited for too long (HeldReads): takes out
+  // read-ahead, to be answered with an error, and lets go what a process may wait for, at no cost.
+  [[nodiscard]] std::vector<IoRequest*> unlock_pages(TimePoint now, std::vector<IoRequest*>& go);
+  // Files with held reads. Any thread.
+  [[nodiscard]] std::size_t files_with_held_reads() const { return files_with_held_reads_; }
   // All that are held, and those that go instead.
   [[nodiscard]] std::vector<IoRequest*> withdraw_all(TimePoint now);
 
@@ -89,6 +99,12 @@ class IoGate final : public control::StageGate {
   [[nodiscard]] Belonging belonging_of(const IoRequest& request, stage::Stage& stage,
                                        TimePoint now);
   [[nodiscard]] TimePoint release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go);
+  void hold(IoRequest& request);
+  // It is not held any more, if it was.
+  void let_go(IoRequest& request);
+  // Lets go what may go after `change`, which gets the stage and the time.
+  template <typename Change>
+  void change(TimePoint now, std::vector<IoRequest*>& go, Change change);
 
   const std::function<void(TimePoint by)> ask_again_;
   // The lock guards what follows.
@@ -99,6 +115,8 @@ class IoGate final : public control::StageGate {
   std::uint64_t requests_of_others_ = 0;
   std::atomic<std::uint64_t> jobs_not_registered_ = 0;
   std::unordered_map<std::uint64_t, IoRequest*> held_;
+  HeldReads held_reads_;
+  std::atomic<std::size_t> files_with_held_reads_ = 0;
   // Kept between calls to save allocations.
   std::vector<stage::Held*> let_go_;
   std::vector<std::optional<std::string_view>> hints_;

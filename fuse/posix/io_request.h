@@ -15,12 +15,20 @@
 
 namespace vpfs::fuse {
 
+// The process that waits for a request, and for whom it counts.
+struct Holder {
+  pid_t process = 0;
+  uid_t uid = 0;
+};
+
 // One request of the kernel that the stage has a say in, from its arrival to its end. While it is
 // held it keeps what it needs: a write its data, in memory or in a pipe (HeldMemory); a read its
 // numbers; a request on names and attributes its message.
 //
 // It belongs to the thread that handles it, and to the gate while it is held.
 struct IoRequest : stage::Held {
+  static constexpr std::size_t kNowhere = SIZE_MAX;
+
   Channel* channel = nullptr;  // that it came through
   std::uint64_t unique = 0;    // the kernel's number of it
   std::uint64_t inode = 0;     // the kernel's number of the file
@@ -41,6 +49,8 @@ struct IoRequest : stage::Held {
   bool is_of_cache = false;             // a write of the kernel's pages, not of a process
   bool appends = false;                 // a write to the end, wherever that is
   std::vector<std::byte> message = {};  // for libfuse
+  bool passes_cache = false;            // a read of a file that is open for direct I/O
+  std::size_t held_at_file = kNowhere;  // its index in HeldReads
   std::uint64_t moved = 0;
   bool failed = false;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -8,8 +9,10 @@
 #include <dirent.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "fuse/descriptor.h"
 #include "fuse/handles.h"
+#include "fuse/posix/file_users.h"
 #include "fuse/posix/inodes.h"
 
 namespace vpfs::fuse {
@@ -50,10 +53,15 @@ class OpenPlace {
 // I/O that was interrupted may outlast the file's release.
 struct OpenFile : std::enable_shared_from_this<OpenFile> {
   OpenPlace place;  // given back after the descriptor is closed
+  FileUsers::Use use;
   Descriptor descriptor;
   Opener opener;
   // It had a set-user-id or set-group-id bit, which the file system below may clear with a write.
   bool has_id_bits = false;
+  bool passes_cache = false;  // open for direct I/O
+  // The last close of one of its descriptors, and the thread.
+  std::atomic<TimePoint> closed_at = TimePoint();
+  std::atomic<pid_t> closed_by = 0;
 };
 using OpenFiles = Handles<OpenFile>;
 using OpenFilePtr = OpenFiles::Pointer;

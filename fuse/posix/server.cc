@@ -19,6 +19,13 @@ namespace {
 // much is held already.
 constexpr std::size_t kMostReaders = 8;
 
+// Requests of interrupted processes that one round looks at, each for some tens of microseconds.
+constexpr std::size_t kMostLooks = 200;
+
+InterruptedRequests::Finding waits(const Holder& holder) {
+  return {.state = InterruptedRequests::Finding::State::waits, .uid = holder.uid};
+}
+
 }  // namespace
 
 // As many as may be busy behind both doors, and the readers.
@@ -27,21 +34,26 @@ std::size_t Server::most_threads() const {
 }
 
 Server::Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Clock& clock,
-               Options options, Owner owner)
+               Options options, std::function<void()> ended)
     : mount_(mount),
       files_(files),
       gate_(gate),
       clock_(clock),
       options_(options),
-      owner_(std::move(owner)),
+      ended_(std::move(ended)),
       schedules_metadata_(options.schedules_metadata),
       memory_(options.held_bytes, options.held_pipes),
       requests_(options.held_requests),
       calls_(options.threads),
       scheduled_(options.threads),
-      keeper_([this] { return add_thread(); }) {}
+      keeper_([this] { return add_thread(); }),
+      rounds_([this] {
+        const bool again = look_at_interrupted();
+        return unlock_pages() || again;
+      }) {}
 
 Server::~Server() {
+  rounds_.stop();
   keeper_.stop();
   {
     const std::lock_guard lock(handed_mutex_);
@@ -69,6 +81,7 @@ Result<void> Server::start() {
     threads_ = starting_ = 1;
   }
   may_yield_ = LowPriority::is_possible();
+  if (Result<void> started = rounds_.start(); !started) return started;
   return keeper_.start();
 }
 
@@ -214,32 +227,87 @@ Server::Load Server::load() const {
   return load;
 }
 
-bool Server::interrupt(std::uint64_t unique, Worker& asked) {
-  if (const std::optional<pid_t> holder = gate_.holder_of(unique, clock_.now())) {
-    if (!obeys(options_.interrupts, *holder)) return false;
-    std::unique_ptr<IoRequest> held = withdraw_held(unique);
-    if (!held) return false;
-    asked.answer_interrupted(std::move(held));
-    return true;
+void Server::interrupted(std::uint64_t unique) {
+  const Finding finding = look_at_interrupted(unique);
+  if (finding.state == Finding::State::over) return;
+  {
+    const std::lock_guard lock(interrupted_mutex_);
+    interrupted_.put({.unique = unique}, finding);
+  }
+  rounds_.wake();
+}
+
+Server::Finding Server::look_at_interrupted(std::uint64_t unique) {
+  if (const std::optional<Holder> holder = gate_.holder_of(unique, clock_.now())) {
+    if (!obeys(options_.interrupts, holder->process)) return waits(*holder);
+    return answer_interrupted(withdraw_held(unique));
   }
   for (Door* const door : {&calls_, &scheduled_}) {
-    std::optional<pid_t> holder;
+    std::optional<Holder> holder;
     {
       const std::lock_guard lock(door->mutex);
       holder = door->queue.holder_of(unique);
     }
     if (!holder) continue;
-    if (!obeys(options_.interrupts, *holder)) return false;
-    std::unique_ptr<IoRequest> waiting = withdraw_waiting(unique, *door);
-    if (!waiting) return false;
-    asked.answer_interrupted(std::move(waiting));
-    return true;
+    if (!obeys(options_.interrupts, holder->process)) return waits(*holder);
+    return answer_interrupted(withdraw_waiting(unique, *door));
   }
   const std::lock_guard lock(workers_mutex_);
   for (const std::unique_ptr<Worker>& worker : workers_) {
-    if (const std::optional<bool> obeyed = worker->interrupt(unique)) return *obeyed;
+    if (const std::optional<Finding> finding = worker->look_at_interrupted(unique)) return *finding;
   }
-  return false;
+  return {.state = Finding::State::missing};
+}
+
+Server::Finding Server::answer_interrupted(std::unique_ptr<IoRequest> request) {
+  if (!request) return {.state = Finding::State::missing};
+  request->channel->fail(request->unique, EINTR);
+  give_back_shares(*request);
+  return {.state = Finding::State::over};
+}
+
+bool Server::look_at_interrupted() {
+  std::unique_lock lock(interrupted_mutex_);
+  for (std::size_t i = std::min(interrupted_.size(), kMostLooks); i > 0; --i) {
+    const std::optional<InterruptedRequests::Entry> entry = interrupted_.take();
+    if (!entry) break;
+    lock.unlock();
+    const Finding finding = look_at_interrupted(entry->unique);
+    lock.lock();
+    interrupted_.put(*entry, finding);
+  }
+  return interrupted_.size() > 0;
+}
+
+bool Server::unlock_pages() {
+  std::vector<IoRequest*> let_go;
+  fail_read_ahead(gate_.unlock_pages(clock_.now(), let_go));
+  admit_and_hand_over(let_go);
+  return gate_.files_with_held_reads() > 0;
+}
+
+void Server::give_up_read_ahead(OpenFile& file, pid_t closes) {
+  const TimePoint now = clock_.now();
+  file.closed_by = closes;
+  file.closed_at = now;
+  if (gate_.files_with_held_reads() == 0) return;
+  std::vector<IoRequest*> let_go;
+  fail_read_ahead(gate_.withdraw_read_ahead(file, now, let_go));
+  admit_and_hand_over(let_go);
+}
+
+void Server::fail_read_ahead(std::span<IoRequest* const> ahead) {
+  for (IoRequest* const each : ahead) {
+    const std::unique_ptr<IoRequest> request(each);
+    request->channel->fail(request->unique, ENOBUFS);
+    give_back_shares(*request);
+  }
+}
+
+void Server::give_back_shares(const IoRequest& request) {
+  if (request.kept > 0) memory_.give_back(request.charged, request.kept);
+  if (request.pipe) memory_.give_pipe_back(request.charged);
+  if (request.is_counted) requests_.give_back(request.charged, 1);
 }
 
 std::unique_ptr<IoRequest> Server::withdraw_held(std::uint64_t unique) {
@@ -263,27 +331,6 @@ std::unique_ptr<IoRequest> Server::withdraw_waiting(std::uint64_t unique, Door& 
     admit_and_hand_over(let_go);
   }
   return waiting;
-}
-
-void Server::interrupt_later(std::uint64_t unique) {
-  {
-    const std::lock_guard lock(later_mutex_);
-    later_.push_back(unique);
-  }
-  owner_.wants_reminder();
-}
-
-void Server::remind_of_interrupts() {
-  std::vector<std::uint64_t> all;
-  {
-    const std::lock_guard lock(later_mutex_);
-    all.swap(later_);
-  }
-  // Only the channel that gave the request can speak of it; others are not heard.
-  const std::lock_guard lock(workers_mutex_);
-  for (const std::uint64_t unique : all) {
-    for (const std::unique_ptr<Worker>& worker : workers_) worker->ask_to_tell_again(unique);
-  }
 }
 
 }  // namespace vpfs::fuse

@@ -21,7 +21,9 @@
 #include "fuse/mount_point.h"
 #include "fuse/posix/file_system.h"
 #include "fuse/posix/held_memory.h"
+#include "fuse/posix/interrupted_requests.h"
 #include "fuse/posix/io_gate.h"
+#include "fuse/posix/rounds.h"
 #include "fuse/posix/thread_keeper.h"
 #include "fuse/posix/thread_queue.h"
 
@@ -55,15 +57,10 @@ class Server {
     Interrupts interrupts = Interrupts::of_dying;
   };
 
-  // What a server asks of its owner. Called by any thread; they must only post.
-  struct Owner {
-    std::function<void()> ended;           // once: the directory is not mounted any more
-    std::function<void()> wants_reminder;  // of interrupts, a little later
-  };
-
-  // All outlive it.
+  // All outlive it. `ended` is called once, by any thread, when the directory is not mounted any
+  // more; it must only post.
   Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Clock& clock,
-         Options options, Owner owner);
+         Options options, std::function<void()> ended);
   // REQUIRES: the directory is not mounted any more, or nobody uses it.
   ~Server();
   Server(const Server&) = delete;
@@ -73,9 +70,6 @@ class Server {
   [[nodiscard]] Result<void> start();
   // Somebody has to ask the gate what may go now.
   void ask_again();
-  // The kernel tells of a signal once. If it is not obeyed, a later one may be, so the kernel is
-  // asked to tell again.
-  void remind_of_interrupts();
   void set_schedules_metadata(bool on) { schedules_metadata_ = on; }
 
   [[nodiscard]] HeldMemory& held_memory() { return memory_; }
@@ -91,6 +85,7 @@ class Server {
  private:
   class Worker;
   friend class Worker;
+  using Finding = InterruptedRequests::Finding;
 
   struct Door {
     explicit Door(std::size_t threads) : queue(threads) {}
@@ -128,21 +123,31 @@ class Server {
   // Has other threads do these, which have passed their door.
   void hand_over(std::span<IoRequest* const> requests);
   void admit_and_hand_over(std::vector<IoRequest*>& let_go);
-  // Answers a request with EINTR if its process is to be obeyed. False: it is not, or the request
-  // is on its way from one place to the next, or has an answer.
-  [[nodiscard]] bool interrupt(std::uint64_t unique, Worker& asked);
+  // The process of a request had a signal.
+  void interrupted(std::uint64_t unique);
+  // Answers a request with EINTR if its process is to be obeyed.
+  [[nodiscard]] Finding look_at_interrupted(std::uint64_t unique);
+  // The same of one that waits outside of threads. REQUIRES: its process is to be obeyed.
+  [[nodiscard]] Finding answer_interrupted(std::unique_ptr<IoRequest> request);
+  // Part of a round. Returns whether another one is needed.
+  [[nodiscard]] bool look_at_interrupted();
+  [[nodiscard]] bool unlock_pages();
+  // A thread closes a file.
+  void give_up_read_ahead(OpenFile& file, pid_t closes);
+  // The kernel reads the pages of these again when a process wants them.
+  void fail_read_ahead(std::span<IoRequest* const> ahead);
+  // A request has its answer: its user has what it kept for others.
+  void give_back_shares(const IoRequest& request);
   // Takes a request out that waits in the gate or at a door. Null: it does so no more.
   [[nodiscard]] std::unique_ptr<IoRequest> withdraw_held(std::uint64_t unique);
   [[nodiscard]] std::unique_ptr<IoRequest> withdraw_waiting(std::uint64_t unique, Door& door);
-  // The message `unique` was about a signal that is not obeyed now.
-  void interrupt_later(std::uint64_t unique);
 
   MountPoint& mount_;
   PosixFileSystem& files_;
   IoGate& gate_;
   const Clock& clock_;
   const Options options_;
-  const Owner owner_;
+  const std::function<void()> ended_;
   std::atomic<bool> schedules_metadata_;
   std::atomic<bool> told_end_ = false;
   bool may_yield_ = false;  // threads may have a low priority
@@ -156,8 +161,8 @@ class Server {
   std::mutex workers_mutex_;
   std::vector<std::unique_ptr<Worker>> workers_;
 
-  std::mutex later_mutex_;
-  std::vector<std::uint64_t> later_;
+  std::mutex interrupted_mutex_;
+  InterruptedRequests interrupted_;
 
   std::atomic<std::size_t> waiting_readers_ = 0;  // or on their way to wait
   std::atomic<std::size_t> handed_over_ = 0;      // in to_do_
@@ -171,6 +176,7 @@ class Server {
   bool stops_ = false;
 
   ThreadKeeper keeper_;
+  Rounds rounds_;
 };
 
 }  // namespace vpfs::fuse

@@ -66,10 +66,10 @@ void ThreadQueue::leave(uid_t uid, std::vector<IoRequest*>& go) {
   }
 }
 
-std::optional<pid_t> ThreadQueue::holder_of(std::uint64_t unique) const {
+std::optional<Holder> ThreadQueue::holder_of(std::uint64_t unique) const {
   const auto place = waiting_.find(unique);
   if (place == waiting_.end()) return std::nullopt;
-  return place->second->process;
+  return Holder{.process = place->second->process, .uid = place->second->charged};
 }
 
 IoRequest* ThreadQueue::withdraw(std::uint64_t unique) {

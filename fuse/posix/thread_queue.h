@@ -32,8 +32,8 @@ class ThreadQueue {
   // A user has one thread less. Appends to `go` those that have entered instead: mostly one.
   void leave(uid_t uid, std::vector<IoRequest*>& go);
 
-  // The process whose request waits here under the kernel's number.
-  [[nodiscard]] std::optional<pid_t> holder_of(std::uint64_t unique) const;
+  // Of a request that waits here under the kernel's number.
+  [[nodiscard]] std::optional<Holder> holder_of(std::uint64_t unique) const;
   // Takes a waiting request out. Null: it does not wait any more.
   [[nodiscard]] IoRequest* withdraw(std::uint64_t unique);
   [[nodiscard]] std::vector<IoRequest*> withdraw_all();

@@ -127,7 +127,7 @@ void Server::Worker::run() {
     if (!message) break;
     if (!message->empty()) handle(*message);
   }
-  if (!server_.told_end_.exchange(true)) server_.owner_.ended();
+  if (!server_.told_end_.exchange(true)) server_.ended_();
 }
 
 std::expected<std::span<std::byte>, Channel::Nothing> Server::Worker::receive() {
@@ -233,8 +233,7 @@ void Server::Worker::handle(std::span<std::byte> message) {
   if (head.opcode == FUSE_READ || head.opcode == FUSE_WRITE) return handle_data(head, message);
   if (head.opcode == FUSE_INTERRUPT) {
     const auto body = body_of<fuse_interrupt_in>(message);
-    if (!server_.interrupt(body.unique, *this)) server_.interrupt_later(head.unique);
-    return;
+    return server_.interrupted(body.unique);
   }
   const bool copies = head.opcode == FUSE_COPY_FILE_RANGE;
   if (copies || (server_.schedules_metadata_ && may_be_scheduled(head.opcode))) {
@@ -270,6 +269,10 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
   const uid_t uid = head.opcode == FUSE_RELEASE
                         ? OpenFiles::at(body_of<fuse_release_in>(message).fh).opener.uid
                         : head.uid;
+  if (head.opcode == FUSE_FLUSH) {
+    server_.give_up_read_ahead(OpenFiles::at(body_of<fuse_flush_in>(message).fh),
+                               static_cast<pid_t>(head.pid));
+  }
   if (!server_.enter(uid)) {
     auto request = new_request(head);
     request->charged = uid;
@@ -284,6 +287,7 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
     return work();
   }
   answers_through_ = nullptr;
+  uid_ = uid;
   unique_ = head.unique;
   {
     const LowPriority low(synchronizes(head.opcode) && server_.yields(uid));
@@ -301,6 +305,8 @@ void Server::Worker::handle_data(const fuse_in_header& head, std::span<std::byte
     request->kind = IoKind::read;
     request->file = OpenFiles::at(body.fh).shared_from_this();
     request->offset = body.offset;
+    request->passes_cache =
+        request->file->passes_cache || (body.flags & static_cast<std::uint32_t>(O_DIRECT)) != 0;
     if (!count(request)) return;
     return pass(std::move(request), std::min<std::uint64_t>(body.size, kLargestIo));
   }
@@ -334,9 +340,7 @@ std::unique_ptr<IoRequest> Server::Worker::new_request(const fuse_in_header& hea
 }
 
 void Server::Worker::recycle(std::unique_ptr<IoRequest> request) {
-  if (request->kept > 0) server_.memory_.give_back(request->charged, request->kept);
-  if (request->pipe) server_.memory_.give_pipe_back(request->charged);
-  if (request->is_counted) server_.requests_.give_back(request->charged, 1);
+  server_.give_back_shares(*request);
   if (request->data && request->data->data().size() == kLargestIo) {
     if (!buffer_) {
       buffer_ = std::move(request->data);
@@ -351,7 +355,9 @@ void Server::Worker::recycle(std::unique_ptr<IoRequest> request) {
 
 void Server::Worker::pass(std::unique_ptr<IoRequest> request, std::uint64_t size) {
   // The gate has it until it is in let_go_, of this thread or another.
+  const bool is_read = request->kind == IoKind::read;
   server_.gate_.arrive(*request.release(), size, server_.clock_.now(), let_go_);
+  if (is_read && server_.gate_.files_with_held_reads() > 0) server_.rounds_.wake();
   server_.admit(let_go_, go_);
   work();
 }
@@ -373,6 +379,7 @@ void Server::Worker::work() {
 
 void Server::Worker::perform(IoRequest& request) {
   process_ = request.process;
+  uid_ = request.charged;
   answers_through_ = request.message.empty() ? request.channel : nullptr;
   unique_ = request.unique;
   if (!request.message.empty()) {
@@ -448,20 +455,17 @@ void Server::Worker::write_data(IoRequest& request) {
   request.channel->answer_write(request.unique, static_cast<std::uint32_t>(request.moved));
 }
 
-std::optional<bool> Server::Worker::interrupt(std::uint64_t unique) {
+std::optional<Server::Finding> Server::Worker::look_at_interrupted(std::uint64_t unique) {
   if (unique_ != unique) return std::nullopt;
   Channel* const channel = answers_through_;
-  const pid_t process = process_;
+  const Holder holder = {.process = process_, .uid = uid_};
   if (unique_ != unique) return std::nullopt;
   // What works on names and attributes uses what the kernel forgets after an answer.
-  if (channel == nullptr || !obeys(server_.options_.interrupts, process)) return false;
+  if (channel == nullptr || !obeys(server_.options_.interrupts, holder.process)) {
+    return Finding{.state = Finding::State::waits, .uid = holder.uid};
+  }
   channel->fail(unique, EINTR);
-  return true;
-}
-
-void Server::Worker::answer_interrupted(std::unique_ptr<IoRequest> request) {
-  request->channel->fail(request->unique, EINTR);
-  recycle(std::move(request));
+  return Finding{.state = Finding::State::over};
 }
 
 }  // namespace vpfs::fuse

@@ -29,15 +29,8 @@ class Server::Worker {
   void join() { thread_.join(); }
 
   // If this thread works on the request and its process is to be obeyed, answers with EINTR: the
-  // work goes on, and its answer is dropped. Says whether it was obeyed; nothing if the thread does
-  // something else. Any thread.
-  [[nodiscard]] std::optional<bool> interrupt(std::uint64_t unique);
-  // The kernel is to send its message `unique`, about a signal, again.
-  void ask_to_tell_again(std::uint64_t unique) {
-    if (channel_) channel_->fail(unique, EAGAIN);
-  }
-  // Of this thread: answers a request that was held with EINTR.
-  void answer_interrupted(std::unique_ptr<IoRequest> request);
+  // work goes on, and its answer is dropped. Nothing: the thread does something else. Any thread.
+  [[nodiscard]] std::optional<Finding> look_at_interrupted(std::uint64_t unique);
   // It has not asked for what to do before. Of this thread.
   [[nodiscard]] bool is_new() { return std::exchange(is_new_, false); }
   // It will sleep, and keeps no memory meanwhile. Of this thread.
@@ -84,6 +77,7 @@ class Server::Worker {
   std::atomic<std::uint64_t> unique_ = 0;
   std::atomic<Channel*> answers_through_ = nullptr;
   std::atomic<pid_t> process_ = 0;
+  std::atomic<uid_t> uid_ = 0;  // for whom it counts
   std::thread thread_;
 };
 

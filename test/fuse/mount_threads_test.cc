@@ -14,11 +14,11 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test/fuse/mount_process.h"
 #include "test/fuse/private_device.h"
+#include "test/fuse/threads_of.h"
 #include "test/fuse/users.h"
 
 namespace vpfs::test {
@@ -68,45 +68,6 @@ class LeasedFile {
 
  private:
   int descriptor_;
-};
-
-// A process of a user whose threads each do something once.
-class ThreadsOf {
- public:
-  template <typename Act>
-  ThreadsOf(uid_t uid, unsigned count, Act act) : process_(::fork()) {
-    if (process_ != 0) return;
-    if (::setgid(uid) != 0 || ::setuid(uid) != 0) ::_exit(111);
-    std::vector<std::thread> all;
-    for (unsigned i = 0; i < count; ++i) all.emplace_back([act, i] { act(i); });
-    for (std::thread& each : all) each.join();
-    ::_exit(0);
-  }
-  ~ThreadsOf() {
-    if (process_ > 0) (void)end();
-  }
-  ThreadsOf(const ThreadsOf&) = delete;
-  ThreadsOf& operator=(const ThreadsOf&) = delete;
-
-  // Kills it. Whether it was gone within five seconds.
-  [[nodiscard]] bool end() {
-    ::kill(process_, SIGKILL);
-    const auto deadline = std::chrono::steady_clock::now() + 5s;
-    while (::waitpid(process_, nullptr, WNOHANG) == 0) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::sleep_for(10ms);
-    }
-    process_ = -1;
-    return true;
-  }
-  // Waits until all threads have done it.
-  void wait() {
-    ::waitpid(process_, nullptr, 0);
-    process_ = -1;
-  }
-
- private:
-  pid_t process_;
 };
 
 // Every thread of the mount acts for a user, and then more are needed: those wait below.

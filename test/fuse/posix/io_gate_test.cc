@@ -106,8 +106,10 @@ TEST_F(IoGateTest, AHeldRequestCanBeTakenOutOnce) {
   IoRequest& second = arrive("a", 4096);
   IoRequest& third = arrive("a", 4096);
   go_.clear();
-  EXPECT_EQ(gate_->holder_of(second.unique, clock_.now()), second.process);
-  EXPECT_EQ(gate_->holder_of(first.unique, clock_.now()), std::nullopt) << "it went";
+  const std::optional<Holder> holder = gate_->holder_of(second.unique, clock_.now());
+  ASSERT_TRUE(holder);
+  EXPECT_EQ(holder->process, second.process);
+  EXPECT_FALSE(gate_->holder_of(first.unique, clock_.now())) << "it went";
   EXPECT_EQ(gate_->withdraw(first.unique, clock_.now(), go_), nullptr);
   EXPECT_EQ(gate_->withdraw(second.unique, clock_.now(), go_), &second);
   EXPECT_EQ(gate_->withdraw(second.unique, clock_.now(), go_), nullptr);

@@ -1,6 +1,7 @@
 #include "fuse/posix/thread_queue.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -83,8 +84,11 @@ TEST_F(ThreadQueueTest, WhatWaitsIsFoundAndTakenOut) {
   ASSERT_TRUE(queue.enter(1));
   ASSERT_FALSE(queue.enter_or_wait(request(1, 5)));
   ASSERT_FALSE(queue.enter_or_wait(request(1, 6)));
-  EXPECT_EQ(queue.holder_of(5), 1005);
-  EXPECT_EQ(queue.holder_of(7), std::nullopt);
+  const std::optional<Holder> holder = queue.holder_of(5);
+  ASSERT_TRUE(holder);
+  EXPECT_EQ(holder->process, 1005);
+  EXPECT_EQ(holder->uid, 1U);
+  EXPECT_FALSE(queue.holder_of(7));
   ASSERT_EQ(queue.users_that_wait().size(), 1U);
   EXPECT_EQ(queue.users_that_wait()[0].waiting, 2U);
   ASSERT_NE(queue.withdraw(5), nullptr);

@@ -1,0 +1,74 @@
+#include "fuse/posix/interrupted_requests.h"
+
+#include <cstdint>
+#include <set>
+
+#include <gmock/gmock.h>
+
+namespace vpfs::fuse {
+namespace {
+
+using ::testing::ElementsAre;
+using Entry = InterruptedRequests::Entry;
+using State = InterruptedRequests::Finding::State;
+
+TEST(InterruptedRequests, AreLookedAtUntilTheyAreOver) {
+  InterruptedRequests all;
+  all.put({.unique = 2}, {.state = State::waits, .uid = 7});
+  all.put({.unique = 4}, {.state = State::waits, .uid = 7});
+  for (int round = 0; round < 100; ++round) {
+    std::set<std::uint64_t> seen;
+    for (int i = 0; i < 2; ++i) {
+      const Entry entry = all.take().value_or(Entry());
+      seen.insert(entry.unique);
+      all.put(entry, {.state = State::waits, .uid = 7});
+    }
+    EXPECT_THAT(seen, ElementsAre(2, 4));
+  }
+  EXPECT_EQ(all.size(), 2U);
+  const Entry first = all.take().value_or(Entry());
+  all.put({.unique = 6}, {.state = State::waits, .uid = 7});  // while the first is looked at
+  all.put(first, {.state = State::over});
+  EXPECT_EQ(all.size(), 2U);
+  EXPECT_EQ(all.take().value_or(Entry()).unique, 4U);
+  EXPECT_EQ(all.take().value_or(Entry()).unique, 6U);
+  EXPECT_FALSE(all.take());
+}
+
+TEST(InterruptedRequests, OfOneUserDoNotDelayThoseOfOthers) {
+  InterruptedRequests all;
+  constexpr std::uint64_t kMany = 10000;
+  for (std::uint64_t unique = 1; unique <= kMany; ++unique) {
+    all.put({.unique = unique}, {.state = State::waits, .uid = 1});
+  }
+  all.put({.unique = kMany + 1}, {.state = State::missing});
+  for (int round = 0; round < 3; ++round) {
+    Entry entry = all.take().value_or(Entry());
+    for (int looks = 0; entry.unique <= kMany; entry = all.take().value_or(Entry())) {
+      all.put(entry, {.state = State::waits, .uid = 1});
+      ASSERT_LT(++looks, 3);
+    }
+    all.put(entry, {.state = State::waits, .uid = 2});
+  }
+}
+
+// Its thread carries it from one place to another; or it has its answer.
+TEST(InterruptedRequests, OneThatIsMissingIsForgottenInTheEnd) {
+  InterruptedRequests all;
+  all.put({.unique = 2}, {.state = State::missing});
+  int looks = 0;
+  while (const std::optional<Entry> entry = all.take()) {
+    all.put(*entry, {.state = State::missing});
+    ASSERT_LT(++looks, 1000);
+  }
+  EXPECT_GE(looks, 20) << "two seconds";
+  all.put({.unique = 4}, {.state = State::missing});
+  for (int i = 0; i < 100; ++i) {
+    const std::optional<Entry> entry = all.take();
+    ASSERT_TRUE(entry) << "what has been missing is found again";
+    all.put(*entry, {.state = i % 2 == 0 ? State::missing : State::waits, .uid = 1});
+  }
+}
+
+}  // namespace
+}  // namespace vpfs::fuse
