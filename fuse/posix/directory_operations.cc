@@ -69,10 +69,12 @@ class Listing {
     if (fuse_add_direntry_plus(request_, nullptr, 0, each.d_name, &entry, each.d_off) > left) {
       return false;
     }
-    // An entry that is gone meanwhile, or cannot be looked up, comes without attributes.
+    // An entry that is gone meanwhile, or cannot be looked up, comes without attributes. So does
+    // one on which something is mounted: what is known of it may be older than what another call
+    // has just asked it for.
     const uid_t user = fuse_req_ctx(request_)->uid;
     if (!is_dot(each.d_name) && (files_.inodes().knows_enough(user) ||
-                                 files_.look_up(number_, each.d_name, user, entry) != 0)) {
+                                 files_.look_up(number_, each.d_name, user, entry, false) != 0)) {
       entry = {};
       entry.attr.st_ino = each.d_ino;
       entry.attr.st_mode = static_cast<mode_t>(DTTOIF(each.d_type));

@@ -107,7 +107,7 @@ fuse_ino_t PosixFileSystem::number_of(const Inode& inode) {
 }
 
 int PosixFileSystem::look_up(fuse_ino_t parent, const char* name, uid_t user,
-                             fuse_entry_param& entry) {
+                             fuse_entry_param& entry, bool mounts) {
   const ObjectPath directory = path(parent);
   if (!directory) return errno;
   entry = {};
@@ -117,10 +117,15 @@ int PosixFileSystem::look_up(fuse_ino_t parent, const char* name, uid_t user,
   Inode* found = inodes_.look_up_known(directory->get(), name, entry.attr, problem);
   if (problem != 0) return problem;
   if (found == nullptr) {
-    Descriptor opened(open_entry(directory->get(), name, O_PATH | O_NOFOLLOW, 0));
-    if (!opened || ::fstat(opened.get(), &entry.attr) != 0) return errno;
-    found = inodes_.look_up(std::move(opened), entry.attr,
-                            {.user = user, .parent = parent, .entry = name});
+    FoundEntry there = find_entry(directory->get(), name);
+    if (!there) return errno;
+    if (there.is_mount && !mounts) return EXDEV;
+    entry.attr = there.attributes;
+    // Those who want to know more of what is mounted there ask it themselves, without the lock.
+    if (there.is_mount) entry.attr_timeout = 0;
+    found = inodes_.look_up(
+        std::move(there.opened), entry.attr,
+        {.user = user, .parent = parent, .entry = name, .is_mount = there.is_mount});
     if (found == nullptr) return errno;
   }
   entry.ino = number_of(*found);

@@ -60,9 +60,9 @@ class PosixFileSystem {
   [[nodiscard]] ProcessJobs& jobs() { return jobs_; }
 
   // Looks a name up, for the kernel and on the user's behalf. Returns an errno, or 0 with the
-  // entry.
+  // entry. Without `mounts`, a name on which something is mounted has EXDEV.
   [[nodiscard]] int look_up(fuse_ino_t parent, const char* name, uid_t user,
-                            fuse_entry_param& entry);
+                            fuse_entry_param& entry, bool mounts = true);
   // The same of an object that is open, as what has just been made with that name.
   [[nodiscard]] int enter(int opened, const Inodes::Cause& cause, fuse_entry_param& entry);
   // The path that leads to an open object, for calls that take no descriptor.

@@ -22,9 +22,11 @@ constexpr std::chrono::milliseconds kSlowDown(2);
 constexpr std::chrono::milliseconds kStepOfWait(10);
 constexpr std::chrono::milliseconds kBriefWait(100);
 
-ObjectName name_by_number(dev_t device, ino_t number) {
-  std::array<char, sizeof number> bytes = {};
+// The number of what is mounted may be an old one (find_entry()), so it names no other object.
+ObjectName name_by_number(dev_t device, ino_t number, bool is_mount) {
+  std::array<char, sizeof number + 1> bytes = {};
   std::memcpy(bytes.data(), &number, sizeof number);
+  bytes.back() = is_mount ? '/' : '\0';
   return {.device = device,
           .handle = {.type = ObjectName::kPinned, .bytes = {bytes.data(), bytes.size()}}};
 }
@@ -33,7 +35,7 @@ ObjectName name_by_number(dev_t device, ino_t number) {
 
 Inodes::Inodes(Descriptor root, const struct stat& attributes, Limits limits)
     : anchor_(root.get()), limits_(limits), shares_(limits.descriptors) {
-  ObjectName name = name_of(FileHandle::of(root.get()), attributes);
+  ObjectName name = name_of(FileHandle::of(root.get()), attributes, false);
   const auto place = all_.try_emplace(std::move(name), std::make_unique<Inode>()).first;
   root_ = place->second.get();
   root_->name = &place->first;
@@ -43,9 +45,10 @@ Inodes::Inodes(Descriptor root, const struct stat& attributes, Limits limits)
   root_->path = std::make_shared<const Descriptor>(std::move(root));
 }
 
-ObjectName Inodes::name_of(std::optional<FileHandle> handle, const struct stat& attributes) const {
+ObjectName Inodes::name_of(std::optional<FileHandle> handle, const struct stat& attributes,
+                           bool is_mount) const {
   if (!handle || !anchor_.serves(handle->mount)) {
-    return name_by_number(attributes.st_dev, attributes.st_ino);
+    return name_by_number(attributes.st_dev, attributes.st_ino, is_mount);
   }
   return {.device = attributes.st_dev, .handle = std::move(*handle)};
 }
@@ -56,13 +59,16 @@ ObjectName Inodes::name_of(std::optional<FileHandle> handle, const struct stat& 
 Inode* Inodes::look_up_known(int directory, const char* name, struct stat& attributes,
                              int& problem) {
   problem = 0;
-  std::optional<FileHandle> handle;
-  if (anchor_.descriptor() >= 0) handle = FileHandle::of(directory, name);
+  if (anchor_.descriptor() < 0) return nullptr;
+  std::optional<FileHandle> handle = FileHandle::of(directory, name);
+  if (!handle && errno == ENOENT) problem = ENOENT;
+  // What is mounted there may hang, and must not be asked for its attributes.
+  if (!handle || !anchor_.serves(handle->mount)) return nullptr;
   if (::fstatat(directory, name, &attributes, AT_SYMLINK_NOFOLLOW) != 0) {
     problem = errno;
     return nullptr;
   }
-  const ObjectName wanted = name_of(std::move(handle), attributes);
+  const ObjectName wanted = name_of(std::move(handle), attributes, false);
   const std::lock_guard lock(mutex_);
   const auto found = all_.find(wanted);
   if (found == all_.end() || found->second->number != attributes.st_ino) return nullptr;
@@ -73,7 +79,7 @@ Inode* Inodes::look_up_known(int directory, const char* name, struct stat& attri
 Inode* Inodes::look_up(Descriptor opened, const struct stat& attributes, const Cause& cause) {
   std::optional<FileHandle> handle;
   if (anchor_.descriptor() >= 0) handle = FileHandle::of(opened.get());
-  ObjectName name = name_of(std::move(handle), attributes);
+  ObjectName name = name_of(std::move(handle), attributes, cause.is_mount);
   ObjectPath closes;  // without the lock
   bool many = false;
   Inode* found = nullptr;

@@ -84,7 +84,8 @@ class Inodes {
   [[nodiscard]] dev_t root_device() const { return root_->name->device; }
 
   // One more look-up by the kernel of what a directory has under a name, with its attributes. Null
-  // with 0: it is not known, or the name has changed meanwhile. Null with an errno.
+  // with 0: it is not known, or the name has changed meanwhile, or it has no handle that serves.
+  // Null with an errno.
   [[nodiscard]] Inode* look_up_known(int directory, const char* name, struct stat& attributes,
                                      int& problem);
   // The name of the kernel's look-up, if there was one, and on whose behalf it came.
@@ -92,6 +93,7 @@ class Inodes {
     uid_t user = 0;
     std::uint64_t parent = 0;
     const char* entry = "";
+    bool is_mount = false;  // FoundEntry::is_mount
   };
   // The same of an object that is open; `attributes` are its own. It may wait briefly. Null:
   // ENFILE, the user has as many open as it may.
@@ -157,8 +159,8 @@ class Inodes {
   [[nodiscard]] bool wait_for_room(std::unique_lock<std::mutex>& lock, uid_t user,
                                    Patience patience, May may);
 
-  [[nodiscard]] ObjectName name_of(std::optional<FileHandle> handle,
-                                   const struct stat& attributes) const;
+  [[nodiscard]] ObjectName name_of(std::optional<FileHandle> handle, const struct stat& attributes,
+                                   bool is_mount) const;
 
   const HandleAnchor anchor_;
   const Limits limits_;

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fuse/descriptor.h"
@@ -45,6 +46,25 @@ TEST_F(Entry, ALinkIsNotWalkedThrough) {
 TEST_F(Entry, ALinkItselfIsOpened) {
   const Descriptor opened(open_entry(directory_.get(), "link", O_PATH | O_NOFOLLOW, 0));
   EXPECT_TRUE(opened);
+}
+
+TEST_F(Entry, WhatIsMountedThereIsToldFromWhatIsNot) {
+  const FoundEntry link = find_entry(directory_.get(), "link");
+  ASSERT_TRUE(link);
+  EXPECT_FALSE(link.is_mount);
+  EXPECT_TRUE(S_ISLNK(link.attributes.st_mode));
+  const Descriptor top(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const FoundEntry mounted = find_entry(top.get(), "proc");
+  ASSERT_TRUE(mounted);
+  EXPECT_TRUE(mounted.is_mount);
+  struct stat its = {};
+  ASSERT_EQ(::stat("/proc", &its), 0);
+  EXPECT_EQ(mounted.attributes.st_dev, its.st_dev);
+  EXPECT_EQ(mounted.attributes.st_ino, its.st_ino);
+  EXPECT_EQ(mounted.attributes.st_mode, its.st_mode);
+  EXPECT_EQ(mounted.attributes.st_mtim.tv_sec, its.st_mtim.tv_sec);
+  EXPECT_FALSE(find_entry(directory_.get(), "nothing"));
+  EXPECT_EQ(errno, ENOENT);
 }
 
 // The kernel has flags of its own, such as that of a program that is run.
