@@ -220,6 +220,11 @@ void AdapTbf::withdraw(IoRequest& request, TimePoint now) {
   tbf_.withdraw(request, now);
 }
 
+void AdapTbf::let_pass(IoRequest& request, TimePoint now) {
+  job_of(request).queued -= request.cost;
+  tbf_.let_pass(request, now);
+}
+
 // If periods passed without a call, only the first saw activity. In the others no job asked for
 // anything, or none could be served.
 void AdapTbf::advance(TimePoint now) {

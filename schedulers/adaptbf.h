@@ -50,6 +50,7 @@ class AdapTbf final : public Policy {
   void dispatch(IoRequest& request, TimePoint now) override;
   void complete(const IoRequest& request, Cost cost, TimePoint now) override;
   void withdraw(IoRequest& request, TimePoint now) override;
+  void let_pass(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
   void prefetch() const override { tbf_.prefetch(); }

@@ -47,8 +47,8 @@ inline constexpr std::string_view kCoordinatorsLimit = "the coordinator's limit"
 //
 // A Policy is a data structure: it owns no thread, takes no lock and reads no clock; `now` never
 // goes back. Requests are borrowed: each one given to enqueue() leaves exactly once, through
-// dispatch() or withdraw(), and what was dispatched comes back through complete(). Nothing here
-// allocates once a flow is known.
+// dispatch(), withdraw() or let_pass(), and what was dispatched comes back through complete().
+// Nothing here allocates once a flow is known.
 class Policy {
  public:
   // The request that goes next; nullptr: none may. Then `until` says when time alone changes that.
@@ -73,6 +73,9 @@ class Policy {
   virtual void complete(const IoRequest& request, Cost cost, TimePoint now) = 0;
   // Takes a queued request back. It is not charged.
   virtual void withdraw(IoRequest& request, TimePoint now) = 0;
+  // Takes out a queued request that goes although its turn has not come, and does not come back.
+  // Its flow owes what dispatch() would have charged it, if the policy charges flows at all.
+  virtual void let_pass(IoRequest& request, TimePoint now) { withdraw(request, now); }
 
   // Adds a flow or changes its share. An error says which promise cannot be kept and which one
   // could be. The flow is added all the same, without the promise.

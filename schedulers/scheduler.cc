@@ -174,6 +174,12 @@ void Scheduler::withdraw(IoRequest& request, TimePoint now) {
   if (of.policy->queued() == 0) of.start.end_backlog();
 }
 
+void Scheduler::let_pass(IoRequest& request, TimePoint now) {
+  Class& of = class_of(request);
+  of.policy->let_pass(request, now);
+  if (has_classes()) charge(of, request.cost, now);
+}
+
 Result<void> Scheduler::set_share(AppId app, const Share& share, TimePoint now) {
   limits_.set(app, share, now);
   const std::size_t flows = std::size_t{std::to_underlying(app)} + 1;

@@ -49,7 +49,8 @@ struct TrafficClasses {
 // A Scheduler is a data structure: it owns no thread, takes no lock and reads no clock. The
 // dispatcher calls it under its own lock and passes the time of the current loop turn, which never
 // goes back. Requests are borrowed: every request given to enqueue() leaves exactly once,
-// through next() or withdraw(); one that left through next() is outstanding until complete().
+// through next(), withdraw() or let_pass(); one that left through next() is outstanding until
+// complete().
 // Nothing here allocates once a flow has been seen.
 class Scheduler {
  public:
@@ -99,6 +100,9 @@ class Scheduler {
   void charge_more(const IoRequest& request, Excess more, TimePoint now);
   // Takes a queued request back (deadline passed, client gone). It is not charged.
   void withdraw(IoRequest& request, TimePoint now);
+  // Takes out a queued request that goes although nothing allows it yet. Its flow owes what it
+  // would have been charged. It takes no slot, and does not come back.
+  void let_pass(IoRequest& request, TimePoint now);
 
   // As Policy has them, for the flow in all classes.
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now);

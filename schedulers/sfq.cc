@@ -427,6 +427,15 @@ void Sfq::withdraw(IoRequest& request, TimePoint now) {
   end_busy_period_if_idle();
 }
 
+void Sfq::let_pass(IoRequest& request, TimePoint now) {
+  const auto index = std::to_underlying(request.app);
+  Flow& flow = flows_[index];
+  if (flow.has_limit) limits_.take(request, user_, now);
+  withdraw(request, now);
+  charge_more(request, request.cost);
+  if (flow.has_limit && !flow.queue.empty()) place_again(index, now);
+}
+
 void Sfq::end_busy_period_if_idle() {
   if (total_ != nullptr || flows_.queued() != 0 || outstanding_ != 0) return;
   end_busy_period();

@@ -186,6 +186,12 @@ void Tbf::withdraw(IoRequest& request, TimePoint now) {
   }
 }
 
+void Tbf::let_pass(IoRequest& request, TimePoint now) {
+  limits_.take(request, user_, now);
+  withdraw(request, now);
+  limits_changed(request.app, now);
+}
+
 WaitReason Tbf::why_waiting(AppId app, TimePoint now) const {
   const auto index = std::to_underlying(app);
   if (limits_.limited(app)) {

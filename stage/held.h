@@ -30,6 +30,7 @@ struct Held : IoRequest {
   // It takes no slot and no tokens: it is exempt, or came or waited while bypass was on. Set by the
   // stage when the request arrives, and not changed after its release.
   bool unscheduled = false;
+  bool let_pass = false;         // unscheduled, but its virtual PFS owes what it costs
   Bytes asked = {};              // bytes that it asks for; `size` is the expected number
   std::uint32_t generation = 0;  // of its virtual PFS's number
   RuleRef rule;

@@ -197,6 +197,7 @@ void Stage::arrive(Held& io, TimePoint now) {
   io.state = Held::State::queued;
   table_.counters(io.app).queued.add(io.size);
   io.unscheduled = io.exempt || bypass_;
+  io.let_pass = false;
   if (io.unscheduled) return queue_unscheduled(io);
   io.lane = lane_of(io, now);
   clients_.queued(io, now);
@@ -280,6 +281,7 @@ void Stage::complete(Held& io, Cost cost, TimePoint now) {
   counters.outstanding.take(io.size);
   if (io.unscheduled) {
     --unscheduled_outstanding_;
+    if (io.let_pass) counters.cost_done += cost;
     return;
   }
   counters.cost_done += cost;

@@ -98,6 +98,10 @@ class Stage {
   };
   // The end of an outstanding request, or of one that had given its slot up.
   void end(Held& io, const Ended& how, TimePoint now);
+  // A queued request leaves with the next release(), whatever shares, limits, classes and depth
+  // say. It takes no slot, but its virtual PFS owes the tokens and the service that it would have
+  // been charged, which delays its next ones. Does nothing if the request leaves anyway.
+  void let_pass(Held& io, TimePoint now);
   // Takes a held request out of the scheduler, to arrive again or be refused. False: it was
   // released already.
   [[nodiscard]] bool take_back(Held& io, TimePoint now);

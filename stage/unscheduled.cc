@@ -1,4 +1,5 @@
-// The part of Stage for requests that no scheduler holds: exempt ones, and all during a bypass.
+// The part of Stage for requests that no scheduler holds: exempt ones, those that are let pass, and
+// all during a bypass.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -25,6 +26,17 @@ void Stage::release_unscheduled(TimePoint now, std::vector<Held*>& let_go) {
     dispatch(io, now, let_go);
     table_[io.app].histograms->unscheduled.add(io.size);
   }
+}
+
+void Stage::let_pass(Held& io, TimePoint now) {
+  if (io.state != Held::State::queued || io.unscheduled) return;
+  clients_.withdrawn(io);
+  scheduler_of(io).let_pass(io, now);
+  Counters& counters = table_.counters(io.app);
+  counters.cost_sent += io.cost;
+  counters.passed_limit += io.passed_limit ? 1 : 0;
+  io.unscheduled = io.let_pass = true;
+  queue_unscheduled(io);
 }
 
 void Stage::bypass(bool on, TimePoint now) {

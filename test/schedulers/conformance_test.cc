@@ -163,7 +163,7 @@ class Exercise {
     IoRequest* const request = *place;
     queue.erase(place);
     --queued_;
-    scheduler_->withdraw(*request, now_);
+    draw(2) == 0 ? scheduler_->let_pass(*request, now_) : scheduler_->withdraw(*request, now_);
     EXPECT_FALSE(request->queued);
     free.push_back(request);
   }

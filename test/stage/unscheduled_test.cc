@@ -130,6 +130,59 @@ TEST_F(UnscheduledTest, MetadataIsTheSame) {
   expect_nothing_left();
 }
 
+// One request uses the rate of a second.
+TEST_F(UnscheduledTest, WhatIsLetPassTakesNoSlotButItsVirtualPfsOwesIt) {
+  Held& first = scheduled();
+  ASSERT_THAT(let_go(), ElementsAre(&first));
+  Held& second = scheduled();
+  Held& third = scheduled();
+  EXPECT_THAT(let_go(), IsEmpty());
+  stage_->let_pass(third, now_);
+  EXPECT_THAT(let_go(), ElementsAre(&third)) << "not in its turn";
+  stage_->let_pass(third, now_);  // it has gone
+  EXPECT_EQ(stage_->unscheduled(), 1U);
+  end(first);
+  end(third);
+  now_ += 1999ms;
+  EXPECT_THAT(let_go(), IsEmpty()) << "the tokens of two seconds are taken";
+  now_ += 1ms;
+  EXPECT_THAT(let_go(), ElementsAre(&second));
+  end(second);
+  EXPECT_EQ(counters().cost_sent, 3 * kSize);
+  EXPECT_EQ(counters().cost_done, 3 * kSize);
+  expect_nothing_left();
+}
+
+TEST_F(UnscheduledTest, WhatIsLetPassMovesTheTagOfItsFlow) {
+  Config config = config_of(1);
+  config.virtual_pfs.front().share = {};
+  config.rules.push_back({.name = "b", .virtual_pfs = "b"});
+  make(config);
+  const auto of_b = [&]() -> Held& {
+    return arrive(find({.virtual_pfs = "b", .declared_name = "b", .rule = 2}));
+  };
+  Held& first = scheduled();
+  ASSERT_THAT(let_go(), ElementsAre(&first));
+  std::vector<Held*> all_of_a;
+  for (int i = 0; i < 4; ++i) all_of_a.push_back(&scheduled());
+  stage_->let_pass(*all_of_a[0], now_);
+  stage_->let_pass(*all_of_a[1], now_);
+  EXPECT_THAT(let_go(), ElementsAre(all_of_a[0], all_of_a[1]));
+  Held& b1 = of_b();
+  Held& b2 = of_b();
+  Held& b3 = of_b();
+  std::vector<Held*> order;
+  Held* busy = &first;
+  for (int i = 0; i < 5; ++i) {
+    end(*busy);
+    const std::vector<Held*> next = let_go();
+    ASSERT_EQ(next.size(), 1U);
+    order.push_back(busy = next.front());
+  }
+  EXPECT_THAT(order, ElementsAre(&b1, &b2, &b3, all_of_a[2], all_of_a[3]))
+      << "b has had as much as a then";
+}
+
 TEST_F(UnscheduledTest, BypassLetsEverythingGoAtOnceInTheOrderOfArrival) {
   Config config = config_of(1);
   config.scheduler_per_target = true;
