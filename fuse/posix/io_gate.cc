@@ -100,8 +100,11 @@ void IoGate::arrive(IoRequest& request, std::uint64_t size, TimePoint now,
     request.cost = settings_->cost_model.cost(request.kind, request.size);
     request.arrival = at;
     stage.arrive(request, at);
+    request.held_until = held_until(request, at);
     until = release(stage, at, go);
-    if (request.state == stage::Held::State::queued) hold(request);
+    if (request.state != stage::Held::State::queued) return;
+    hold(request);
+    until = request.held_until <= at ? release(stage, at, go) : std::min(until, request.held_until);
   });
   if (until != kNever) ask_again_(until);
   if (is_first_to_tell) {
@@ -109,28 +112,46 @@ void IoGate::arrive(IoRequest& request, std::uint64_t size, TimePoint now,
   }
 }
 
+TimePoint IoGate::held_until(const IoRequest& request, TimePoint now) {
+  if (request.kind != IoKind::metadata) return kNever;
+  if (request.locks.kept) {
+    const LockWatch::Visitor visitor = {
+        .app = request.app, .thread = request.process, .asks = request.locks.asks};
+    return locks_.may_hold_until(request.locks.objects, visitor, now);
+  }
+  locks_.see(request.locks.objects, request.app, now);
+  return kNever;
+}
+
 void IoGate::hold(IoRequest& request) {
   held_.emplace(request.unique, &request);
   held_reads_.add(request);
   files_with_held_reads_ = held_reads_.files();
+  if (request.held_until != kNever) go_by_.emplace(request.held_until, request.unique);
 }
 
-void IoGate::let_go(IoRequest& request) {
+void IoGate::hold_no_more(IoRequest& request) {
   if (held_.empty() || held_.erase(request.unique) == 0) return;
   held_reads_.remove(request);
   files_with_held_reads_ = held_reads_.files();
+  if (request.held_until != kNever) go_by_.erase({request.held_until, request.unique});
 }
 
 TimePoint IoGate::release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go) {
+  while (!go_by_.empty() && go_by_.begin()->first <= now) {
+    IoRequest& request = *held_.at(go_by_.begin()->second);
+    hold_no_more(request);
+    stage.let_pass(request, now);
+  }
   const TimePoint until = stage.release(now, let_go_);
   for (stage::Held* const each : let_go_) {
     auto* const request = static_cast<IoRequest*>(each);
     stage::Stage::took_over(*request);
-    let_go(*request);
+    hold_no_more(*request);
     go.push_back(request);
   }
   let_go_.clear();
-  return until;
+  return go_by_.empty() ? until : std::min(until, go_by_.begin()->first);
 }
 
 template <typename Change>
@@ -169,7 +190,7 @@ IoRequest* IoGate::withdraw(std::uint64_t unique, TimePoint now, std::vector<IoR
     const auto place = held_.find(unique);
     if (place == held_.end()) return;
     found = place->second;
-    let_go(*found);
+    hold_no_more(*found);
     stage.abandon(*found, at);
   });
   return found;
@@ -181,7 +202,7 @@ std::vector<IoRequest*> IoGate::withdraw_read_ahead(const OpenFile& file, TimePo
   change(now, go, [&](stage::Stage& stage, TimePoint at) {
     ahead = held_reads_.ahead_of(file);
     for (IoRequest* const each : ahead) {
-      let_go(*each);
+      hold_no_more(*each);
       stage.abandon(*each, at);
     }
   });
@@ -196,13 +217,12 @@ std::vector<IoRequest*> IoGate::unlock_pages(TimePoint now, std::vector<IoReques
     change(now, go, [&](stage::Stage& stage, TimePoint at) {
       held_reads_.look(kFilesAtOnce, at, round);
       for (IoRequest* const each : round.ahead) {
-        let_go(*each);
+        hold_no_more(*each);
         stage.abandon(*each, at);
       }
       for (IoRequest* const each : round.waited) {
-        if (!stage.take_back(*each, at)) continue;
-        each->exempt = true;
-        stage.arrive(*each, at);
+        hold_no_more(*each);
+        stage.let_pass(*each, at);
       }
     });
     ahead.insert(ahead.end(), round.ahead.begin(), round.ahead.end());
@@ -220,6 +240,7 @@ std::vector<IoRequest*> IoGate::withdraw_all(TimePoint now) {
       all.push_back(request);
     }
     held_.clear();
+    go_by_.clear();
     (void)release(stage, at, all);
   });
   return all;

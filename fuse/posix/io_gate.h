@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,6 +19,7 @@
 #include "fuse/posix/config.h"
 #include "fuse/posix/held_reads.h"
 #include "fuse/posix/io_request.h"
+#include "fuse/posix/lock_watch.h"
 #include "stage/known_identities.h"
 
 namespace vpfs::fuse {
@@ -25,7 +28,9 @@ using Settings = control::Settings<Config>;
 using SettingsPtr = std::shared_ptr<const Settings>;  // shared with the gate's owner
 
 // The stage of a mounted directory: every request passes it before any thread works on it. Threads
-// bring requests, and take away those that may go, whoever brought them. Thread-safe.
+// bring requests, and take away those that may go, whoever brought them. What keeps a lock of the
+// kernel that others may wait for goes in time, whatever its share says (LockWatch). Its virtual
+// PFS owes what it costs, which delays what keeps no lock. Thread-safe.
 class IoGate final : public control::StageGate {
  public:
   // `ask_again` is called by any thread when somebody has to call release() soon, with the latest
@@ -73,7 +78,8 @@ class IoGate final : public control::StageGate {
   [[nodiscard]] std::vector<IoRequest*> withdraw_read_ahead(const OpenFile& file, TimePoint now,
                                                             std::vector<IoRequest*>& go);
   // Ends locks of pages that other users may have waited for too long (HeldReads): takes out
-  // read-ahead, to be answered with an error, and lets go what a process may wait for, at no cost.
+  // read-ahead, to be answered with an error, and lets go what a process may wait for, which its
+  // virtual PFS owes.
   [[nodiscard]] std::vector<IoRequest*> unlock_pages(TimePoint now, std::vector<IoRequest*>& go);
   // Files with held reads. Any thread.
   [[nodiscard]] std::size_t files_with_held_reads() const { return files_with_held_reads_; }
@@ -99,9 +105,11 @@ class IoGate final : public control::StageGate {
   [[nodiscard]] Belonging belonging_of(const IoRequest& request, stage::Stage& stage,
                                        TimePoint now);
   [[nodiscard]] TimePoint release(stage::Stage& stage, TimePoint now, std::vector<IoRequest*>& go);
+  // The request is held from now on, and when it is not any more.
   void hold(IoRequest& request);
-  // It is not held any more, if it was.
-  void let_go(IoRequest& request);
+  void hold_no_more(IoRequest& request);
+  // Until when a request that has come may be held.
+  [[nodiscard]] TimePoint held_until(const IoRequest& request, TimePoint now);
   // Lets go what may go after `change`, which gets the stage and the time.
   template <typename Change>
   void change(TimePoint now, std::vector<IoRequest*>& go, Change change);
@@ -117,6 +125,9 @@ class IoGate final : public control::StageGate {
   std::unordered_map<std::uint64_t, IoRequest*> held_;
   HeldReads held_reads_;
   std::atomic<std::size_t> files_with_held_reads_ = 0;
+  LockWatch locks_;
+  // Those that must go at a time, with the kernel's number.
+  std::set<std::pair<TimePoint, std::uint64_t>> go_by_;
   // Kept between calls to save allocations.
   std::vector<stage::Held*> let_go_;
   std::vector<std::optional<std::string_view>> hints_;

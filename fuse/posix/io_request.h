@@ -9,6 +9,7 @@
 
 #include "fuse/buffer.h"
 #include "fuse/channel.h"
+#include "fuse/posix/kernel_locks.h"
 #include "fuse/posix/message_pipe.h"
 #include "fuse/posix/open_file.h"
 #include "stage/held.h"
@@ -51,6 +52,8 @@ struct IoRequest : stage::Held {
   std::vector<std::byte> message = {};  // for libfuse
   bool passes_cache = false;            // a read of a file that is open for direct I/O
   std::size_t held_at_file = kNowhere;  // its index in HeldReads
+  KernelLocks locks = {};               // of a request on names and attributes
+  TimePoint held_until = kNever;        // the gate's own: when it must let it go
   std::uint64_t moved = 0;
   bool failed = false;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -247,6 +248,8 @@ void Server::Worker::handle(std::span<std::byte> message) {
       size = std::min(body.len, kLargestCopy);
       request->moved = size;
     } else {
+      const bool is_directory = server_.files_.inode(head.nodeid).type == S_IFDIR;
+      request->locks = KernelLocks::of(head, message, is_directory);
       request->caller = {.uid = head.uid, .gid = head.gid, .jobid = job_of(head)};
     }
     return pass(std::move(request), size);

@@ -39,6 +39,7 @@ class CallOf {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }
+  [[nodiscard]] pid_t process() const { return process_; }
   void kill() const { ::kill(process_, SIGKILL); }
 
  private:

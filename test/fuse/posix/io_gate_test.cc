@@ -100,6 +100,91 @@ virtual_pfs: {default: {rate: 1 MiB/s, burst: 1 MiB}})");
   EXPECT_THAT(go_, ElementsAre(&second));
 }
 
+// Requests on names and attributes, of one operation a second.
+class IoGateOfNames : public IoGateTest {
+ protected:
+  static constexpr std::uint64_t kDirectory = 11;
+
+  void SetUp() override {
+    open(R"(
+scheduler: {policy: tbf, schedule: [io, metadata]}
+virtual_pfs: {slow: {operations: 1, burst_operations: 1}, default: {}}
+rules: [{match: {uid: 1002}, virtual_pfs: slow}])");
+  }
+  IoRequest& ask(uid_t uid, pid_t thread, bool keeps_lock = true) {
+    IoRequest& request = all_.emplace_back();
+    request.unique = all_.size() * 2;
+    request.process = thread;
+    request.kind = IoKind::metadata;
+    request.caller = {.uid = uid, .gid = uid, .jobid = ""};
+    request.locks = {.objects = {keeps_lock ? kDirectory : 0, 0}, .kept = keeps_lock};
+    go_.clear();
+    gate_->arrive(request, 0, clock_.now(), go_);
+    return request;
+  }
+  void pass(Duration time) {
+    clock_.set(clock_.now() + time);
+    go_.clear();
+    gate_->release(clock_.now(), go_);
+  }
+};
+
+TEST_F(IoGateOfNames, WhatKeepsALockGoesInTimeAndIsOwed) {
+  IoRequest& first = ask(1002, 1);
+  EXPECT_THAT(go_, ElementsAre(&first));
+  end(first);
+  IoRequest& second = ask(1002, 1);
+  EXPECT_THAT(go_, IsEmpty());
+  EXPECT_EQ(asked_by_, clock_.now() + LockWatch::kLongestHold) << "its token comes later";
+  pass(LockWatch::kLongestHold);
+  EXPECT_THAT(go_, ElementsAre(&second));
+  end(second);
+  IoRequest& opens = ask(1002, 1, false);
+  EXPECT_THAT(go_, IsEmpty());
+  pass(1499ms);
+  EXPECT_THAT(go_, IsEmpty()) << "two seconds are owed";
+  pass(1ms);
+  EXPECT_THAT(go_, ElementsAre(&opens));
+  end(opens);
+  EXPECT_EQ(gate_->outstanding(), 0U);
+}
+
+TEST_F(IoGateOfNames, WhatKeepsALockGoesBeforeWhatKeepsNone) {
+  end(ask(1002, 1));
+  IoRequest& opens = ask(1002, 1, false);
+  IoRequest& looks_up = ask(1002, 2);
+  EXPECT_THAT(go_, IsEmpty());
+  pass(LockWatch::kLongestHold);
+  EXPECT_THAT(go_, ElementsAre(&looks_up));
+  EXPECT_EQ(gate_->queued(), 1U);
+  EXPECT_EQ(gate_->holder_of(looks_up.unique, clock_.now()), std::nullopt);
+  EXPECT_EQ(gate_->holder_of(opens.unique, clock_.now()), opens.process);
+}
+
+TEST_F(IoGateOfNames, BesideAnotherApplicationNothingWithALockIsHeld) {
+  end(ask(1002, 1));
+  end(ask(1001, 7));
+  for (int i = 0; i < 5; ++i) {
+    IoRequest& next = ask(1002, 1);
+    EXPECT_THAT(go_, ElementsAre(&next));
+    end(next);
+  }
+  (void)ask(1002, 1, false);
+  EXPECT_THAT(go_, IsEmpty());
+  EXPECT_EQ(gate_->queued(), 1U);
+}
+
+TEST_F(IoGateOfNames, WhatIsWithdrawnDoesNotGoLater) {
+  end(ask(1002, 1));
+  IoRequest& held = ask(1002, 1);
+  EXPECT_EQ(gate_->withdraw(held.unique, clock_.now(), go_), &held);
+  pass(10s);
+  EXPECT_THAT(go_, IsEmpty());
+  IoRequest& next = ask(1002, 1);
+  EXPECT_THAT(go_, ElementsAre(&next)) << "it was not charged";
+  EXPECT_EQ(gate_->withdraw_all(clock_.now()).size(), 0U);
+}
+
 TEST_F(IoGateTest, AHeldRequestCanBeTakenOutOnce) {
   open("scheduler: {policy: fifo, depth: {requests: 1}}");
   IoRequest& first = arrive("a", 4096);
