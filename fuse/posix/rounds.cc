@@ -9,7 +9,7 @@
 namespace vpfs::fuse {
 namespace {
 
-constexpr auto kPause = std::chrono::milliseconds(100);
+constexpr auto kBetweenRounds = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void Rounds::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stops_ || is_awake_; });
-    if (changed_.wait_for(lock, kPause, [this] { return stops_; })) return;
+    if (changed_.wait_for(lock, kBetweenRounds, [this] { return stops_; })) return;
     // What comes from now on may have another round.
     is_awake_ = false;
     lock.unlock();
