@@ -13,7 +13,7 @@
 namespace vpfs::proxy {
 namespace {
 
-// Larger messages are spliced. Below this size a copy is cheaper than more calls (bench/relay).
+// Larger messages are spliced. Below this size a copy is cheaper (script/bench relay).
 constexpr std::uint64_t kSpliceSize = std::uint64_t{48} * 1024;
 // Shows a window of requests, or a response and the header of the data message behind it.
 constexpr std::size_t kPeekSize = 2048;

@@ -3,63 +3,72 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import pathlib
 import sys
 import time
 import types
+from collections.abc import Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 interpreter.with_packages()
 
-from bench.harness import Problem, busy_share, require_programs, run_main  # noqa: E402
-from bench.report import result_name  # noqa: E402
+from lab.harness import Problem, busy_share, require_programs, run_main  # noqa: E402
+from lab.report import result_name  # noqa: E402
 
+
+@dataclasses.dataclass(frozen=True)
+class Benchmark:
+    """A module of bench/, and the programs that it cannot do without."""
+
+    module: str
+    programs: Sequence[str]
+
+    def load(self) -> types.ModuleType:
+        return importlib.import_module(f"bench.{self.module}")
+
+
+LIVE = ("vpfs-server", "vpfs-proxy", "vpfs-load")
 BENCHMARKS = {
-    "overhead": ["vpfs-proxy", "vpfs-load"],  # and the server of the protocol
-    "sharing": ["vpfs-proxy", "vpfs-load"],
-    "relay": ["vpfs-bench-relay"],
-    "schedulers": ["vpfs-bench-schedulers"],
-    "anticipation": ["vpfs-bench-anticipation", "vpfs-server", "vpfs-proxy", "vpfs-load", "vpfs-mount"],
-    "adaptbf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "edf": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "priority": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "node": ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
-    "attacks": ["vpfs-server", "vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"],
-    "stage": ["vpfs-bench-stage", "vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "control": ["vpfs-coordinator", "vpfs-bench-virtual-stages", "vpfs-bench-control-floor"],
-    "control_port": ["vpfs-bench-control", "vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "control_attack": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "total": ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl"],
-    "control_impact": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "policies": ["vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "fuse": ["vpfs-mount", "vpfs-server", "vpfs-load"],
-    "fio": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
-    "ior": ["vpfs-mount", "vpfs-server", "vpfs-proxy"],
-    "simulator": ["vpfs-sim", "vpfs-server", "vpfs-proxy", "vpfs-load"],
-    "scale": ["vpfs-sim"],
-    "engine": ["vpfs-bench-engine"],
-    "network": ["vpfs-bench-network"],
-    "placement": ["vpfs-bench-placement"],
+    "overhead": Benchmark("data_path.overhead", ["vpfs-proxy", "vpfs-load"]),  # and the server of the protocol
+    "sharing": Benchmark("schedulers.sharing", ["vpfs-proxy", "vpfs-load"]),
+    "relay": Benchmark("data_path.relay", ["vpfs-bench-relay"]),
+    "schedulers": Benchmark("schedulers.schedulers", ["vpfs-bench-schedulers"]),
+    "anticipation": Benchmark("schedulers.anticipation", [*LIVE, "vpfs-bench-anticipation", "vpfs-mount"]),
+    "adaptbf": Benchmark("schedulers.adaptbf", LIVE),
+    "edf": Benchmark("schedulers.edf", LIVE),
+    "priority": Benchmark("schedulers.priority", LIVE),
+    "node": Benchmark("schedulers.node", ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"]),
+    "attacks": Benchmark("attacks.run", [*LIVE, "vpfs-bench-beegfs-storage"]),
+    "stage": Benchmark("data_path.stage", [*LIVE, "vpfs-bench-stage"]),
+    "control": Benchmark("control.control_cycles", ["vpfs-coordinator", "vpfs-bench-virtual-stages", "vpfs-bench-control-floor"]),
+    "control_port": Benchmark("control.control_port", [*LIVE, "vpfs-bench-control"]),
+    "control_attack": Benchmark("control.control_attack", LIVE),
+    "total": Benchmark("control.total", [*LIVE, "vpfsctl"]),
+    "control_impact": Benchmark("control.control_impact", LIVE),
+    "policies": Benchmark("data_path.policies", LIVE),
+    "fuse": Benchmark("mounts.fuse", ["vpfs-mount", "vpfs-server", "vpfs-load"]),
+    "fio": Benchmark("mounts.fio", ["vpfs-mount", "vpfs-server", "vpfs-proxy"]),
+    "ior": Benchmark("mounts.ior", ["vpfs-mount", "vpfs-server", "vpfs-proxy"]),
+    "simulator": Benchmark("simulator.simulator", [*LIVE, "vpfs-sim"]),
+    "scale": Benchmark("simulator.scale", ["vpfs-sim"]),
+    "engine": Benchmark("simulator.engine", ["vpfs-bench-engine"]),
+    "network": Benchmark("simulator.network", ["vpfs-bench-network"]),
+    "placement": Benchmark("simulator.placement", ["vpfs-bench-placement"]),
 }
-# Where bench/NAME.py has another name, since bench/NAME is a folder.
-MODULES = {"control": "control_cycles"}
 BUSY = 0.3
-
-
-def module_of(name: str) -> types.ModuleType:
-    return importlib.import_module(f"bench.{MODULES.get(name, name)}")
 
 
 def print_help(parser: argparse.ArgumentParser) -> None:
     """Prints the help of this script, and of the named benchmark or of all."""
     parser.print_help()
     for name in [name for name in BENCHMARKS if name in sys.argv] or BENCHMARKS:
-        benchmark = module_of(name)
+        benchmark = BENCHMARKS[name].load()
         if hasattr(benchmark, "option_parser"):
             print()
             benchmark.option_parser().print_help()
@@ -79,12 +88,12 @@ def main() -> int:
         return 0
     options, rest = parser.parse_known_args()
 
-    require_programs(options.bin, BENCHMARKS[options.name])
+    require_programs(options.bin, BENCHMARKS[options.name].programs)
     busy = busy_share()
     if busy > BUSY and not options.anyway:
         raise Problem(f"other programs use {busy:.0%} of the processors, so numbers would mean little "
                       "(--anyway measures all the same)")
-    benchmark = module_of(options.name)
+    benchmark = BENCHMARKS[options.name].load()
     extra = [benchmark.option_parser().parse_args(rest)] if hasattr(benchmark, "option_parser") else []
     if rest and not extra:
         parser.error(f"unknown: {' '.join(rest)}")

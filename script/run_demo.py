@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 interpreter.with_packages()
 
-from bench import live_rules, mounted, plot, whole_site  # noqa: E402
-from bench.cluster import DIRECT, Cluster, Front  # noqa: E402
-from bench.harness import MIB, Problem, Programs, busy_share, machine_settings, require_programs, run_main  # noqa: E402
-from bench.live_rules import LiveRules, Measured, Step  # noqa: E402
-from bench.load import Application, application_of, line_rates, line_time, run_load  # noqa: E402
-from bench.report import table, write_json  # noqa: E402
+from acts import live_rules, mounted, whole_site  # noqa: E402
+from lab import plot  # noqa: E402
+from lab.cluster import DIRECT, Cluster, Front  # noqa: E402
+from lab.harness import MIB, Problem, Programs, busy_share, machine_settings, require_programs, run_main  # noqa: E402
+from acts.live_rules import LiveRules, Measured, Step  # noqa: E402
+from lab.load import Application, application_of, line_rates, line_time, run_load  # noqa: E402
+from lab.mount import why_not  # noqa: E402
+from lab.report import table, write_json  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -198,7 +200,7 @@ def share_site(options: argparse.Namespace, work: pathlib.Path) -> whole_site.Ac
 
 def share_mount(options: argparse.Namespace, work: pathlib.Path) -> mounted.Act | None:
     """The fourth act. Nothing: this machine cannot show it."""
-    if why := mounted.why_not():
+    if why := why_not():
         print(f"\nThe fourth act, shares of a mounted directory, is left out: {why}.")
         return None
     print(f"\nNow a directory of {mounted.DEVICE_MIB_PER_S} MiB/s that is mounted already. fio runs in it as jobs 4711 and 4712, "

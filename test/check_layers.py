@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Fails when a file includes something its folder may not depend on.
+"""Fails when a file includes or imports something its folder may not depend on.
 
-Run from the repository root. The two tables below are the architecture; change them only with
-docs/decisions/.
+Run from the repository root. The tables below are the architecture; change them only with
+docs/decisions/. A folder of Python also has a largest number of files.
 """
+import ast
 import pathlib
 import re
 import sys
@@ -45,6 +46,10 @@ MAY_INCLUDE = {
     "bench": None,  # None: anything
     "test": None,
 }
+# Folder of Python -> folders whose Python it may import. script/run_bench.py loads benchmarks by their names.
+MAY_IMPORT = {"lab": ["lab"], "bench": ["bench", "lab"], "script": ["script", "lab"]}
+PYTHON_ROOTS = [".", "script"]  # where programs look for modules
+MOST_FILES = 45  # in one folder of these, without those below it
 PURE = ["base", "schedulers", "protocols", "stage", "control/allocation", "sim"]  # no I/O, no clock
 IO_HEADERS = re.compile(r"^(asio|liburing|fuse|sys/socket|netinet|unistd|thread|mutex|google/)")
 CLOCK_READ = re.compile(r"\b(steady|system|high_resolution)_clock::now\(|\bclock_gettime\(|\bsleep_for\(")
@@ -63,8 +68,42 @@ def sources():
     return sorted(file for top in tops for ending in ("*.h", "*.cc") for file in pathlib.Path(top).rglob(ending))
 
 
-def main() -> int:
+def imported(file: pathlib.Path) -> list[tuple[int, str]]:
+    """The modules that a file names in its imports, wherever they are in it, each with its line."""
+    found = []
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.append((node.lineno, node.module))
+        elif isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+    return found
+
+
+def folder_of(module: str) -> str | None:
+    """The top folder of a module of the project; None for others."""
+    first = module.split(".")[0]
+    for root in map(pathlib.Path, PYTHON_ROOTS):
+        if (root / first).is_dir() or (root / f"{first}.py").is_file():
+            return (root / first).parts[0]
+    return None
+
+
+def check_python() -> list[str]:
     problems = []
+    for folder, allowed in MAY_IMPORT.items():
+        for file in sorted(pathlib.Path(folder).rglob("*.py")):
+            problems += [f"{file}:{line}: {folder} must not import {other}" for line, module in imported(file)
+                         if (other := folder_of(module)) is not None and other not in allowed]
+        below = (place for place in sorted(pathlib.Path(folder).rglob("*")) if place.is_dir())
+        for place in [pathlib.Path(folder), *below]:
+            count = sum(file.is_file() for file in place.iterdir())
+            if count > MOST_FILES:
+                problems.append(f"{place}: {count} files; at most {MOST_FILES} are in one folder")
+    return problems
+
+
+def main() -> int:
+    problems = check_python()
     for file in sources():
         name, layer = file.as_posix(), layer_of(file.as_posix())
         if layer is None or MAY_INCLUDE[layer] is None:

@@ -1,4 +1,1 @@
-"""script/bench attacks."""
-from bench.attacks.run import option_parser, run
-
-__all__ = ["option_parser", "run"]
+"""Attacks on proxies and mounts, and what their victims keep."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from bench.attacks.attacker import Attacker
 from bench.attacks.scene import DEVICE, PREPARATION, Scene, Setting, Victim, attack_victim
-from bench.harness import Programs
-from bench.report import Row
-from bench.targets import one_at_least, one_at_most
+from lab.harness import Programs
+from lab.report import Row
+from lab.targets import one_at_least, one_at_most
 
 Facts = Mapping[str, float]
 

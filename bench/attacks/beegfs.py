@@ -7,7 +7,7 @@ from __future__ import annotations
 import socket
 import struct
 
-from bench.file_systems import TARGET
+from lab.file_systems import TARGET
 
 # Length, feature flags, compatibility flags, flags, prefix, type, target, user, sequence, sequence done.
 HEADER = struct.Struct("<IHBBQHHIQQ")

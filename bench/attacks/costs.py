@@ -5,8 +5,8 @@ from bench.attacks import beegfs, orangefs
 from bench.attacks.attack import Attack, victim_mean
 from bench.attacks.attacker import Attacker
 from bench.attacks.scene import ATTACKER, Scene, Setting
-from bench.file_systems import uid_of
-from bench.harness import MIB
+from lab.file_systems import uid_of
+from lab.harness import MIB
 
 SHORT_READS = 8  # in flight
 SHORT_FILE = 4096

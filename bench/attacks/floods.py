@@ -7,7 +7,7 @@ from bench.attacks import beegfs, orangefs
 from bench.attacks.attack import Attack, Facts, fact, resident, victim_every_second, victim_mean
 from bench.attacks.attacker import Attacker
 from bench.attacks.scene import ATTACKER, DEPTH, Scene, Setting
-from bench.file_systems import uid_of
+from lab.file_systems import uid_of
 
 JOB = ATTACKER.encode()
 NODE = 77

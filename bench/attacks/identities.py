@@ -5,7 +5,7 @@ from bench.attacks import beegfs
 from bench.attacks.attack import Attack, victim_mean
 from bench.attacks.attacker import Attacker
 from bench.attacks.scene import ATTACKER, Scene, Setting
-from bench.file_systems import OTHER_TARGETS, uid_of
+from lab.file_systems import OTHER_TARGETS, uid_of
 
 NODE = 77
 SIZE = 256 << 10

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator, Mapping
 from bench.attacks.attack import Outcome, Target, always, resident, victim_mean
 from bench.attacks.mount_users import FILES, LARGE, SMALL
 from bench.attacks.scene import INTERVAL, Victim, mean_of, seconds_lost, worst_second
-from bench.harness import ROOT, Problem, Program, Programs, median
-from bench.mount import mounted, require_mounts, vpfs_mount
-from bench.report import Row
+from lab.harness import ROOT, Problem, Program, Programs, median
+from lab.mount import mounted, require_mounts, vpfs_mount
+from lab.report import Row
 
 PROTOCOL = "mount"
 VICTIM, ATTACKER = 1001, 1002

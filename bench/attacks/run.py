@@ -10,16 +10,16 @@ import pathlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bench import plot
+from lab import plot
 from bench.attacks import costs, floods, identities, mounts, shared_node, stalls
 from bench.attacks.attack import Attack
 from bench.attacks.mounts import MountAttack
 from bench.attacks.scene import ATTACKER, DEPTH, DEVICE, VICTIM, application
 from bench.attacks.shared_node import SharedNode
-from bench.harness import Problem, Programs, machine_settings
-from bench.node import DEVICE as NODE_DEVICE
-from bench.report import Row, print_settings, size_name, table, write_json
-from bench.targets import COLUMNS as TARGET_COLUMNS
+from lab.harness import Problem, Programs, machine_settings
+from bench.schedulers.node import DEVICE as NODE_DEVICE
+from lab.report import Row, print_settings, size_name, table, write_json
+from lab.targets import COLUMNS as TARGET_COLUMNS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

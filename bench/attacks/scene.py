@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from bench.attacks.attacker import Attacker
-from bench.cluster import Cluster, Front
-from bench.harness import Problem, Program, Programs
-from bench.load import Application, application_of, run_begins, run_load
-from bench.report import Row
+from lab.cluster import Cluster, Front
+from lab.harness import Problem, Program, Programs
+from lab.load import Application, application_of, run_begins, run_load
+from lab.report import Row
 
 VICTIM, HONEST, ATTACKER = "victim", "honest", "attacker"
 # A request of 256 KiB takes 1.33 ms. An empty request takes as long as 16 KiB.

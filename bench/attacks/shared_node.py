@@ -8,11 +8,11 @@ import dataclasses
 
 from bench.attacks.attack import Outcome, always
 from bench.attacks.scene import INTERVAL, Bins, Scene, Setting, Victim, mean_of, seconds_lost, timeline, worst_second
-from bench.harness import Programs
-from bench.load import Application, application_of, run_load
-from bench.node import DEVICE, QUICK_ONE, RATE, WARM_UP
-from bench.report import Row
-from bench.targets import one_at_least
+from lab.harness import Programs
+from lab.load import Application, application_of, run_load
+from bench.schedulers.node import DEVICE, QUICK_ONE, RATE, WARM_UP
+from lab.report import Row
+from lab.targets import one_at_least
 
 PROTOCOL = "beegfs"
 NODE = "n1"

@@ -12,9 +12,9 @@ from bench.attacks import beegfs, orangefs
 from bench.attacks.attack import Attack, victim_every_second, victim_loses
 from bench.attacks.attacker import Attacker
 from bench.attacks.scene import ATTACKER, DEPTH, INTERVAL, Scene, Setting, application
-from bench.file_systems import file_system_at, uid_of
-from bench.harness import MIB
-from bench.load import seconds as seconds_text
+from lab.file_systems import file_system_at, uid_of
+from lab.harness import MIB
+from lab.load import seconds as seconds_text
 
 GRACE = 3.0  # from the stop until the victim must have its half again
 KEPT = 0.9

@@ -1,1 +1,1 @@
-"""The control port of a proxy: its messages, clients of it, and attacks on it."""
+"""What coordinators and control ports cost, withstand and reach. With it: messages and clients of the port."""

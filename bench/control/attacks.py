@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 from bench.control import messages
 from bench.control.client import Door, hello
-from bench.harness import LIBC, PR_SET_PDEATHSIG
+from lab.harness import LIBC, PR_SET_PDEATHSIG
 
 NOBODY = 65534
 READER, WRITER, EXPIRED, FOREIGN = "reader", "writer", "expired", "foreign"  # names of certificates

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 
 from bench.control import messages
-from bench.harness import Problem, Ticker, median
+from lab.harness import Problem, Ticker, median
 
 VERSION = 1
 PATIENCE = 20.0

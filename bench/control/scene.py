@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from bench.attacks import orangefs
-from bench.cluster import Cluster, Front
+from lab.cluster import Cluster, Front
 from bench.control.attacks import ATTACKS, EXPIRED, FOREIGN, NOBODY, READER, WRITER, WRITERS_ATTACKS
 from bench.control.client import Client, Door, Probe
-from bench.harness import ROOT, Problem, Program, Programs
-from bench.load import Application, run_load
+from lab.harness import ROOT, Problem, Program, Programs
+from lab.load import Application, run_load
 
 SOCKET = "control.sock"  # relative to the directory of all programs, since such paths are short
 THREAD = "vpfs-control"

@@ -13,7 +13,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
@@ -23,8 +23,8 @@ from bench.attacks.attack import Attack, Outcome, victim_every_second, victim_lo
 from bench.attacks.attacker import Attacker  # noqa: E402
 from bench.attacks.run import ATTACKS, chosen  # noqa: E402
 from bench.attacks.shared_node import SharedNode  # noqa: E402
-from bench.cluster import Front  # noqa: E402
-from bench.harness import Problem  # noqa: E402
+from lab.cluster import Front  # noqa: E402
+from lab.harness import Problem  # noqa: E402
 
 CAPTURES = ROOT / "test/data"
 LINK_HEADERS = {1: 14, 113: 16, 276: 20}

@@ -16,17 +16,17 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
-from bench import control_cycles  # noqa: E402
+from bench.control import control_cycles  # noqa: E402
 from bench.control import messages  # noqa: E402
-from bench.control_cycles_site import Case, Use, costs, latencies, message_sizes, read_log, settled, traffic  # noqa: E402
-from bench.control_cycles_tap import Frames, Tally, Tap  # noqa: E402
-from bench.control_cycles_targets import check  # noqa: E402
-from bench.harness import Problem  # noqa: E402
+from bench.control.control_cycles_site import Case, Use, costs, latencies, message_sizes, read_log, settled, traffic  # noqa: E402
+from bench.control.control_cycles_tap import Frames, Tally, Tap  # noqa: E402
+from bench.control.control_cycles_targets import check  # noqa: E402
+from lab.harness import Problem  # noqa: E402
 
 BIN = ROOT / "build/dev/bin"
 PATIENCE = 30.0

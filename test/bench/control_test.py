@@ -11,17 +11,17 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
-from bench import control_attack, control_port  # noqa: E402
-from bench.cluster import Front  # noqa: E402
+from bench.control import control_attack, control_port  # noqa: E402
+from lab.cluster import Front  # noqa: E402
 from bench.control import messages  # noqa: E402
 from bench.control.attacks import ATTACKS, WRITERS_ATTACKS  # noqa: E402
 from bench.control.scene import State, attack_names  # noqa: E402
-from bench.harness import Problem  # noqa: E402
+from lab.harness import Problem  # noqa: E402
 
 ENVELOPES = {
     'id: 300 hello { version: 1 role: COORDINATOR name: "x" capabilities: "a" capabilities: "b" }':

@@ -13,23 +13,27 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "script")]
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
-from bench import adaptbf_experiments, adaptbf_targets, edf, overhead_targets, policies, priority, rounds  # noqa: E402
-from bench import live_rules, node, overhead, schedulers, sharing  # noqa: E402
+from bench.schedulers import adaptbf_experiments, adaptbf_targets, edf, priority  # noqa: E402
+from bench.data_path import overhead_targets, policies  # noqa: E402
+from lab import rounds  # noqa: E402
+from acts import live_rules  # noqa: E402
+from bench.schedulers import node, schedulers, sharing  # noqa: E402
+from bench.data_path import overhead  # noqa: E402
 from bench.attacks.run import COLUMNS as attack_columns  # noqa: E402
-from bench.cluster import Front  # noqa: E402
-from bench.file_systems import FILE_SYSTEMS, file_system_at, uid_of  # noqa: E402
-from bench.harness import PortReservation, Problem, Programs  # noqa: E402
-from bench.load import Application, Burst, late_requests, line_rates, line_time, quantile_us  # noqa: E402
-from bench.meter import utilisation  # noqa: E402
-from bench.report import LINE, heading, size_name, table  # noqa: E402
-from bench.status import read_status, virtual_pfs_of  # noqa: E402
-from bench.targets import COLUMNS as TARGET_COLUMNS  # noqa: E402
-from bench.targets import verdict  # noqa: E402
+from lab.cluster import Front  # noqa: E402
+from lab.file_systems import FILE_SYSTEMS, file_system_at, uid_of  # noqa: E402
+from lab.harness import PortReservation, Problem, Programs  # noqa: E402
+from lab.load import Application, Burst, late_requests, line_rates, line_time, quantile_us  # noqa: E402
+from lab.meter import utilisation  # noqa: E402
+from lab.report import LINE, heading, size_name, table  # noqa: E402
+from lab.status import read_status, virtual_pfs_of  # noqa: E402
+from lab.targets import COLUMNS as TARGET_COLUMNS  # noqa: E402
+from lab.targets import verdict  # noqa: E402
 from run_tests import Count  # noqa: E402
 
 

@@ -12,7 +12,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 
 class InterpreterTest(unittest.TestCase):
@@ -34,7 +34,7 @@ class InterpreterTest(unittest.TestCase):
     def run_script(self, distribution: str) -> subprocess.CompletedProcess[str]:
         """A script as those of script/ are, by this interpreter without any of its packages."""
         script = self.folder / "run_it.py"
-        script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom bench import interpreter\n"
+        script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom lab import interpreter\n"
                           f"interpreter.DISTRIBUTION = {distribution!r}\ninterpreter.with_packages()\nprint('went on')\n")
         # Neither site packages nor those of PYTHONPATH.
         return subprocess.run([sys.executable, "-I", "-S", "-B", script, "--quick"], capture_output=True, text=True,
@@ -66,7 +66,7 @@ class InterpreterTest(unittest.TestCase):
     def test_without_matplotlib_alone_a_script_goes_on(self) -> None:
         (self.folder / "tabulate.py").touch()
         done = subprocess.run(
-            [sys.executable, "-S", "-B", "-c", "import sys; sys.path[:0] = sys.argv[1:]; from bench import interpreter; "
+            [sys.executable, "-S", "-B", "-c", "import sys; sys.path[:0] = sys.argv[1:]; from lab import interpreter; "
              "interpreter.DISTRIBUTION = '/no/such/python3'; interpreter.with_packages(); print('went on')",
              str(self.folder), str(ROOT)], capture_output=True, text=True, cwd=self.folder)
         self.assertEqual(done.stdout, "went on\n", done.stderr)

@@ -12,16 +12,17 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
-from bench import fio, fio_output, fuse, fuse_loads, fuse_orangefs, ior, ior_output, mount, real_orangefs  # noqa: E402
-from bench import two_jobs  # noqa: E402
-from bench.harness import MIB, Problem, Programs  # noqa: E402
-from bench.report import LINE, table  # noqa: E402
-from bench.two_jobs import Done, Outcome  # noqa: E402
+from bench.mounts import fio, fio_output, fuse, fuse_loads, fuse_orangefs, ior, ior_output  # noqa: E402
+from lab import mount, real_orangefs  # noqa: E402
+from bench.mounts import two_jobs  # noqa: E402
+from lab.harness import MIB, Problem, Programs  # noqa: E402
+from lab.report import LINE, table  # noqa: E402
+from bench.mounts.two_jobs import Done, Outcome  # noqa: E402
 
 RECORDED = ROOT / "test/data/bench"
 

@@ -9,14 +9,14 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
-from bench import placement  # noqa: E402
-from bench.placement_cases import SAN, TASKS, Case, Settings, cases_of, priority_of, profile, workload  # noqa: E402
-from bench.placement_findings import findings, order_of_magnitude, some, up_to  # noqa: E402
+from bench.simulator import placement  # noqa: E402
+from bench.simulator.placement_cases import SAN, TASKS, Case, Settings, cases_of, priority_of, profile, workload  # noqa: E402
+from bench.simulator.placement_findings import findings, order_of_magnitude, some, up_to  # noqa: E402
 
 Row = dict[str, object]
 

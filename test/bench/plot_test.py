@@ -16,7 +16,7 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "script")]
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
@@ -35,14 +35,18 @@ from matplotlib.text import Text  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
 
 import run_demo  # noqa: E402
-from bench import fio, fuse, fuse_loads, fuse_orangefs, ior  # noqa: E402
-from bench import adaptbf_experiments, adaptbf_figures, edf, node, overhead, overhead_figures, plot, policies  # noqa: E402
-from bench import priority, relay, schedulers, sharing, stage, whole_site  # noqa: E402
+from bench.mounts import fio, fuse, fuse_loads, fuse_orangefs, ior  # noqa: E402
+from bench.schedulers import adaptbf_experiments, adaptbf_figures, edf, node  # noqa: E402
+from bench.data_path import overhead, overhead_figures, policies  # noqa: E402
+from lab import plot  # noqa: E402
+from bench.schedulers import priority, schedulers, sharing  # noqa: E402
+from bench.data_path import relay, stage  # noqa: E402
+from acts import whole_site  # noqa: E402
 from bench.attacks.run import ATTACKS  # noqa: E402
 from bench.attacks.run import figure as attacks_figure  # noqa: E402
-from bench.cluster import DIRECT  # noqa: E402
-from bench.live_rules import Measured  # noqa: E402
-from bench.report import size_name  # noqa: E402
+from lab.cluster import DIRECT  # noqa: E402
+from acts.live_rules import Measured  # noqa: E402
+from lab.report import size_name  # noqa: E402
 
 SETTINGS = {"processors": 2, "processor": "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz", "kernel": "6.1.0-18-amd64", "quick": True}
 CAPTION = plot.caption(SETTINGS, "one server of 200 MiB/s, depth 8 requests and 2112 KiB", "policy fifo inside a class",

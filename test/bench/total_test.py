@@ -12,18 +12,18 @@ from fractions import Fraction
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
-from bench import control_impact, total, total_steps  # noqa: E402
-from bench.coordinator import Settings  # noqa: E402
-from bench.linear import AtMost, Infeasible, Unbounded, at_least, maximum  # noqa: E402
-from bench.total_optimum import User, feasible, local  # noqa: E402
-from bench.total_run import Outcome, Phase, Times, window_of  # noqa: E402
-from bench.total_series import Timeline, apart, deviation, settled_after, swings  # noqa: E402
-from bench.total_setups import LONGEST_DELAY, SETUPS, Case, all_cases  # noqa: E402
+from bench.control import control_impact, total, total_steps  # noqa: E402
+from lab.coordinator import Settings  # noqa: E402
+from lab.total.linear import AtMost, Infeasible, Unbounded, at_least, maximum  # noqa: E402
+from lab.total.optimum import User, feasible, local  # noqa: E402
+from bench.control.total_run import Outcome, Phase, Times, window_of  # noqa: E402
+from lab.total.series import Timeline, apart, deviation, settled_after, swings  # noqa: E402
+from lab.total.setups import LONGEST_DELAY, SETUPS, Case, all_cases  # noqa: E402
 
 F = Fraction
 

@@ -13,16 +13,16 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
 from bench.control.attacks import ATTACKS  # noqa: E402
 from bench.control.scene import DEVICE, ControlScene  # noqa: E402
-from bench.control_attack import FRONT, PEERS, Seen, measure  # noqa: E402
-from bench.harness import Programs  # noqa: E402
-from bench.rounds import Rounds  # noqa: E402
+from bench.control.control_attack import FRONT, PEERS, Seen, measure  # noqa: E402
+from lab.harness import Programs  # noqa: E402
+from lab.rounds import Rounds  # noqa: E402
 
 # A short run on a machine that others use: the best of some counts. script/bench control_attack has the bound of
 # record.

@@ -22,15 +22,15 @@ from contextlib import contextmanager
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(pathlib.Path(__file__).resolve().parent)]
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
 import page  # noqa: E402
-from bench.cluster import DIRECT, Cluster, Front  # noqa: E402
-from bench.harness import Program, Programs  # noqa: E402
-from bench.load import Application, seconds  # noqa: E402
+from lab.cluster import DIRECT, Cluster, Front  # noqa: E402
+from lab.harness import Program, Programs  # noqa: E402
+from lab.load import Application, seconds  # noqa: E402
 
 WITH_LOAD = {"a-slow-job.md"}
 JOBS = [Application(name, size=64 << 10, outstanding=16, file_size=4 << 20, jobid=name) for name in ("4711", "4712", "4713")]

@@ -12,13 +12,13 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
-from bench.harness import Problem, Programs  # noqa: E402
-from bench.simulator import CASES, Plan, run_case, simulate  # noqa: E402
+from lab.harness import Problem, Programs  # noqa: E402
+from bench.simulator.simulator import CASES, Plan, run_case, simulate  # noqa: E402
 
 PLAN = Plan(seconds=3.0, runs=1)
 RATE_ERROR, WAIT_ERROR = 10.0, 30.0  # percent: the run is short, and the programs are not optimized

@@ -23,13 +23,13 @@ from collections.abc import Callable, Mapping
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from bench import interpreter  # noqa: E402
+from lab import interpreter  # noqa: E402
 
 if __name__ == "__main__":
     interpreter.with_packages()
 
-from bench.cluster import Cluster, Front  # noqa: E402
-from bench.harness import Programs  # noqa: E402
+from lab.cluster import Cluster, Front  # noqa: E402
+from lab.harness import Programs  # noqa: E402
 
 SKIPPED = 77
 NEEDED = ["/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/bin/sbatch", "/usr/bin/squeue"]

@@ -1,0 +1,1 @@
+"""The benchmarks, by subject. script/bench runs each by its name."""

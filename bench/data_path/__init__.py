@@ -1,0 +1,1 @@
+"""What a proxy costs the requests that it passes on."""

@@ -1,0 +1,90 @@
+// Measures the parts of a stage that every request passes. Prints one line of JSON per sample;
+// `case` names the part.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "bench/data_path/stage/classify_case.h"
+#include "bench/data_path/stage/rows_case.h"
+
+namespace vpfs {
+namespace {
+
+struct Settings {
+  std::uint32_t batches = 20'000;
+  std::uint32_t rounds = 1000;
+};
+
+void print(const nlohmann::ordered_json& line) {
+  std::cout << line.dump() << std::endl;
+}
+
+void run_classify(const Settings& settings) {
+  for (const ClassifySample& each : measure_classify(settings.batches)) {
+    print({{"case", "classify"},
+           {"attribute", each.attribute},
+           {"rules", each.rules},
+           {"batches", settings.batches},
+           {"ns_p50", each.ns_p50},
+           {"ns_p99", each.ns_p99}});
+  }
+}
+
+void print_rows(const char* name, const std::vector<RowsSample>& samples, std::uint32_t rounds) {
+  for (const RowsSample& each : samples) {
+    print({{"case", name},
+           {"virtual_pfs", each.virtual_pfs},
+           {"rounds", rounds},
+           {"ns_p50", each.ns_p50},
+           {"ns_p99", each.ns_p99},
+           {"lock_us_max", each.lock_us_max}});
+  }
+}
+
+void run_copy(const Settings& settings) {
+  print_rows("copy", measure_copy(settings.rounds), settings.rounds);
+}
+
+void run_retire(const Settings& settings) {
+  print_rows("retire", measure_retire(settings.rounds), settings.rounds);
+}
+
+struct Case {
+  const char* name;
+  void (*run)(const Settings& settings);
+};
+constexpr std::array kCases = {Case{.name = "classify", .run = run_classify},
+                               Case{.name = "copy", .run = run_copy},
+                               Case{.name = "retire", .run = run_retire}};
+
+}  // namespace
+}  // namespace vpfs
+
+int main(int argc, char** argv) {
+  vpfs::Settings settings;
+  std::vector<std::string> wanted;
+  std::vector<std::string> names;
+  for (const vpfs::Case& each : vpfs::kCases) names.emplace_back(each.name);
+  CLI::App app("Measures the parts of a stage.");
+  app.add_option("case", wanted, "parts to measure (default: all)")->check(CLI::IsMember(names));
+  app.add_option("--batches", settings.batches, "batches per sample")->check(CLI::PositiveNumber);
+  app.add_option("--rounds", settings.rounds, "how often rows are copied or retired")
+      ->check(CLI::PositiveNumber);
+  bool quick = false;
+  app.add_flag("--quick", quick, "a tenth of the batches and rounds");
+  CLI11_PARSE(app, argc, argv);
+  if (quick) {
+    settings.batches = std::max(settings.batches / 10, 1U);
+    settings.rounds = std::max(settings.rounds / 10, 1U);
+  }
+  for (const vpfs::Case& each : vpfs::kCases) {
+    if (wanted.empty() || std::ranges::find(wanted, each.name) != wanted.end()) each.run(settings);
+  }
+  return 0;
+}

@@ -1,0 +1,1 @@
+"""What mounts cost, and how jobs share them."""

@@ -1,0 +1,126 @@
+"""The loads of script/bench fuse: fio with direct I/O, and names of files; the same on every path."""
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pathlib
+import subprocess
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from bench.mounts import fio_output
+from lab.harness import Program, median
+from lab.report import Row, size_name
+
+Load = tuple[str, int, int]  # what fio calls it, the size of a request, jobs
+
+DATA: list[Load] = [
+    ("read", 1 << 20, 1), ("write", 1 << 20, 1), ("randread", 4096, 1), ("randwrite", 4096, 1),
+    ("read", 1 << 20, 16), ("write", 1 << 20, 16), ("randread", 4096, 16), ("randwrite", 4096, 16)]
+NAMES = ["create", "stat", "unlink"]
+NUMBERS = ["mib_per_s", "ops_per_s", "p99_us", "cpu_s_per_gib"]
+TOTAL = 256 << 20  # bytes of all files of a load
+PATIENCE = 120.0
+
+
+class Source(Protocol):
+    """A file system that can be reached by several paths."""
+
+    backend: str
+    paths: Sequence[str]
+    rival: str  # the path that the others are compared with
+
+    def lay_out(self, jobs: int) -> None:
+        """Makes the files of a load, so that no path measures how they are made."""
+
+    def once(self, path: str, load: Load, seconds: float) -> fio_output.Numbers | None:
+        """One run. Nothing: the path refuses direct I/O of this kind."""
+
+    def mounted(self, path: str, cached: bool) -> contextlib.AbstractContextManager[tuple[pathlib.Path, Program | None]]:
+        """The directory to which the path leads, and the program behind it."""
+
+
+def fio(directory: pathlib.Path, load: Load, seconds: float) -> fio_output.Numbers | None:
+    """One run with direct I/O. Nothing: the path refuses direct I/O of this kind."""
+    op, size, jobs = load
+    command = ["fio", "--name=load", f"--directory={directory}", "--filename_format=$jobname.$jobnum", f"--rw={op}",
+               f"--bs={size}", f"--numjobs={jobs}", f"--size={TOTAL // jobs}", "--direct=1", "--ioengine=psync",
+               "--time_based", f"--runtime={seconds}", "--fallocate=none", "--group_reporting", "--output-format=json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + PATIENCE)
+    return fio_output.numbers(done.stdout) if done.returncode == 0 else None
+
+
+def fio_beside(directory: pathlib.Path, program: Program | None, load: Load, seconds: float) -> fio_output.Numbers | None:
+    """The same, with what a GiB costs the program behind the directory."""
+    before = program.cpu_seconds() if program else 0.0
+    result = fio(directory, load, seconds)
+    if result is not None and program is not None:
+        result["cpu_s_per_gib"] = (program.cpu_seconds() - before) / result["gib"]
+    return result
+
+
+def write_files(directory: pathlib.Path, jobs: int) -> None:
+    for job in range(jobs):
+        with (directory / f"load.{job}").open("wb") as file:
+            for _ in range(TOTAL // jobs >> 20):
+                file.write(os.urandom(1 << 20))
+
+
+def names(directory: pathlib.Path, count: int) -> dict[str, float]:
+    """Makes files, asks for their attributes and removes them; operations per second of each."""
+    paths = [str(directory / f"name-{number}") for number in range(count)]
+    rates = {}
+    for what in NAMES:
+        begin = time.monotonic()
+        for path in paths:
+            if what == "create":
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            elif what == "stat":
+                os.stat(path)
+            else:
+                os.unlink(path)
+        rates[what] = count / (time.monotonic() - begin)
+    return rates
+
+
+def data_rows(source: Source, load: Load, runs: int, seconds: float) -> list[Row]:
+    """All paths in turn, `runs` times; medians."""
+    op, size, jobs = load
+    source.lay_out(jobs)
+    seen: dict[str, list[fio_output.Numbers]] = {path: [] for path in source.paths}
+    for _, path in itertools.product(range(runs), source.paths):
+        result = source.once(path, load, seconds)
+        if result is not None:
+            seen[path].append(result)
+    rows: list[Row] = []
+    for path, results in seen.items():
+        row: Row = {"backend": source.backend, "op": op, "size": size_name(size), "jobs": jobs, "path": path}
+        for field in NUMBERS:
+            known = [result[field] for result in results if field in result]
+            row[field] = median(known) if known else None
+        rows.append(row)
+    return compared(rows, source.rival)
+
+
+def name_rows(source: Source, paths: Sequence[str], count: int, runs: int) -> list[Row]:
+    seen: dict[str, list[dict[str, float]]] = {path: [] for path in paths}
+    for _, path in itertools.product(range(runs), paths):
+        with source.mounted(path, cached=True) as (directory, _):
+            seen[path].append(names(directory, count))
+    rows: list[Row] = []
+    for what in NAMES:
+        rows += compared([dict.fromkeys(NUMBERS) | {
+            "backend": source.backend, "op": what, "size": "-", "jobs": 1, "path": path,
+            "ops_per_s": median([result[what] for result in results])} for path, results in seen.items()], source.rival)
+    return rows
+
+
+def compared(rows: list[Row], rival: str) -> list[Row]:
+    """Adds what each path reaches of the rival."""
+    of_rival = next((row["ops_per_s"] for row in rows if row["path"] == rival), None)
+    for row in rows:
+        own = row["ops_per_s"]
+        row["of_rival"] = own / of_rival if own and of_rival else None
+    return rows

@@ -1,0 +1,1 @@
+"""What the policies of scheduling cost, and how well they share."""

@@ -1,0 +1,1 @@
+"""Programs on loopback, loads on them, tables and figures of what was measured."""
