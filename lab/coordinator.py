@@ -1,4 +1,5 @@
 """A vpfs-coordinator that dials the proxies of a cluster."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -21,15 +22,27 @@ class Settings:
     policy: str = "total"
     period: float = 0.05
     lease: float = 1.0
-    capacity: Mapping[str, str] = dataclasses.field(default_factory=dict)  # bytes, operations, metadata_operations
+    capacity: Mapping[str, str] = dataclasses.field(
+        default_factory=dict
+    )  # bytes, operations, metadata_operations
     jobs: Sequence[Row] = ()
 
     def config(self, stages: int, journal: str) -> dict[str, object]:
         config: dict[str, object] = {
-            "name": "bench", "policy": self.policy, "period": seconds(self.period), "lease": seconds(self.lease),
+            "name": "bench",
+            "policy": self.policy,
+            "period": seconds(self.period),
+            "lease": seconds(self.lease),
             "journal": journal,
-            "stages": {"dial": [{"name": CONTROL["name"].format(index=index), "address": f"./{SOCKET.format(index=index)}"}
-                                for index in range(stages)]},
+            "stages": {
+                "dial": [
+                    {
+                        "name": CONTROL["name"].format(index=index),
+                        "address": f"./{SOCKET.format(index=index)}",
+                    }
+                    for index in range(stages)
+                ]
+            },
         }
         if self.capacity:
             config["capacity"] = dict(self.capacity)
@@ -47,12 +60,16 @@ class Coordinator:
         self._program: Program | None = None
 
     def start(self, settings: Settings) -> float:
-        """Returns the time (monotonic) at which it was ready: it dials then, and its cycles begin."""
+        """Returns the monotonic time at which it was ready: then it dials, and its cycles begin."""
         self._runs += 1
         name = f"coordinator{self._runs}"
         config = self._programs.work / f"{name}.yaml"
-        config.write_text(json.dumps(settings.config(self._stages, "coordinator.journal"), indent=1) + "\n")
-        self._program = self._programs.start(name, NAME, "--config", str(config), "--cycle-log", f"{name}.csv")
+        config.write_text(
+            json.dumps(settings.config(self._stages, "coordinator.journal"), indent=1) + "\n"
+        )
+        self._program = self._programs.start(
+            name, NAME, "--config", str(config), "--cycle-log", f"{name}.csv"
+        )
         self._program.wait_for_line("ready")
         return time.monotonic()
 

@@ -2,6 +2,7 @@
 
 OrangeFS requests carry a job's hint, BeeGFS requests its uid.
 """
+
 from __future__ import annotations
 
 import json
@@ -23,8 +24,14 @@ class FileSystem(Protocol):
     program: str  # of a data server
     most_servers: int
 
-    def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
-                      prefix: str, settings: Mapping[str, object]) -> list[Program]:
+    def start_servers(
+        self,
+        programs: Programs,
+        ports: Mapping[str, Sequence[int]],
+        device: Device | None,
+        prefix: str,
+        settings: Mapping[str, object],
+    ) -> list[Program]:
         """Starts one server for each port of DIRECT. The ports of other paths belong to fronts.
 
         `settings` are keys of the file system's section of the configuration, if it has one.
@@ -47,21 +54,46 @@ class Orangefs:
     program = "vpfs-server"
     most_servers = 64
 
-    def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
-                      prefix: str, settings: Mapping[str, object]) -> list[Program]:
+    def start_servers(
+        self,
+        programs: Programs,
+        ports: Mapping[str, Sequence[int]],
+        device: Device | None,
+        prefix: str,
+        settings: Mapping[str, object],
+    ) -> list[Program]:
         count = len(ports[DIRECT])
         config = programs.work / f"{prefix}servers.yaml"
         config.write_text(json.dumps(self._config(count, ports, device, settings), indent=1) + "\n")
-        return [programs.start(f"{prefix}server{index}", self.program, "--config", str(config), "--server", f"s{index}")
-                for index in range(count)]
+        return [
+            programs.start(
+                f"{prefix}server{index}",
+                self.program,
+                "--config",
+                str(config),
+                "--server",
+                f"s{index}",
+            )
+            for index in range(count)
+        ]
 
-    def _config(self, count: int, ports: Mapping[str, Sequence[int]], device: Device | None,
-                settings: Mapping[str, object]) -> dict[str, object]:
+    def _config(
+        self,
+        count: int,
+        ports: Mapping[str, Sequence[int]],
+        device: Device | None,
+        settings: Mapping[str, object],
+    ) -> dict[str, object]:
         config: dict[str, object] = {
             "file_system": {"name": NAME, "id": 1234} | dict(settings),
             "servers": [
-                {"alias": f"s{index}",
-                 "addresses": [f"{self._scheme(path)}://127.0.0.1:{of_path[index]}" for path, of_path in ports.items()]}
+                {
+                    "alias": f"s{index}",
+                    "addresses": [
+                        f"{self._scheme(path)}://127.0.0.1:{of_path[index]}"
+                        for path, of_path in ports.items()
+                    ],
+                }
                 for index in range(count)
             ],
             "storage": {"engine": "memory", "capacity": "8 GiB"},
@@ -92,14 +124,34 @@ class Beegfs:
     program = "vpfs-bench-beegfs-storage"
     most_servers = 1
 
-    def start_servers(self, programs: Programs, ports: Mapping[str, Sequence[int]], device: Device | None,
-                      prefix: str, settings: Mapping[str, object]) -> list[Program]:
+    def start_servers(
+        self,
+        programs: Programs,
+        ports: Mapping[str, Sequence[int]],
+        device: Device | None,
+        prefix: str,
+        settings: Mapping[str, object],
+    ) -> list[Program]:
         if settings:
             raise Problem("the storage server of BeeGFS has no settings of a file system")
-        options = [text for name, value in (device or {}).items() for text in (f"--{name.replace('_', '-')}", str(value))]
+        options = [
+            text
+            for name, value in (device or {}).items()
+            for text in (f"--{name.replace('_', '-')}", str(value))
+        ]
         targets = ",".join(str(target) for target in (TARGET, *OTHER_TARGETS))
-        return [programs.start(f"{prefix}server{index}", self.program, "--port", str(port), "--targets", targets, *options)
-                for index, port in enumerate(ports[DIRECT])]
+        return [
+            programs.start(
+                f"{prefix}server{index}",
+                self.program,
+                "--port",
+                str(port),
+                "--targets",
+                targets,
+                *options,
+            )
+            for index, port in enumerate(ports[DIRECT])
+        ]
 
     def address(self, path: str, port: int) -> str:
         return f"beegfs://127.0.0.1:{port}/{TARGET}"

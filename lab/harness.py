@@ -1,8 +1,9 @@
 """Programs, ports and measurements, for the demo, the benchmarks and checks of scripts.
 
-All programs that a Programs object started are stopped by process id when its context is left in any
-way. They also die if this program is killed.
+All programs that a Programs object started are stopped by process id when its context is left in
+any way. They also die if this program is killed.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -35,8 +36,8 @@ class Problem(Exception):
 class PortReservation:
     """A port of 127.0.0.1 that the kernel gives to nobody else while this is open.
 
-    It is bound but does not listen, so a server that sets SO_REUSEADDR (all of vpfs, and HAProxy) can
-    listen on it meanwhile.
+    It is bound but does not listen, so a server that sets SO_REUSEADDR (all of vpfs, and HAProxy)
+    can listen on it meanwhile.
     """
 
     def __init__(self) -> None:
@@ -58,8 +59,13 @@ class Program:
         with log.open("wb") as out:
             try:
                 self._process = subprocess.Popen(
-                    command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                    preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
+                    command,
+                    cwd=cwd,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    # The child only makes a system call before it becomes the program.
+                    preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509
                 )
             except OSError as error:
                 raise Problem(f"{command[0]} cannot be started: {error.strerror}") from error
@@ -74,13 +80,20 @@ class Program:
     def last_lines(self, count: int = 5) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-count:])
 
-    def wait_until(self, ready: Callable[[], bool], what: str, patience: float = START_PATIENCE) -> None:
+    def wait_until(
+        self, ready: Callable[[], bool], what: str, patience: float = START_PATIENCE
+    ) -> None:
         deadline = time.monotonic() + patience
         while not ready():
             if not self.running():
-                raise Problem(f"{self.name} ended with {self.exit_code()} instead of {what}:\n{self.last_lines()}")
+                raise Problem(
+                    f"{self.name} ended with {self.exit_code()} instead of "
+                    f"{what}:\n{self.last_lines()}"
+                )
             if time.monotonic() > deadline:
-                raise Problem(f"{self.name} was not {what} within {patience:.0f} s:\n{self.last_lines()}")
+                raise Problem(
+                    f"{self.name} was not {what} within {patience:.0f} s:\n{self.last_lines()}"
+                )
             time.sleep(0.02)
 
     def wait_for_line(self, text: str) -> None:
@@ -95,7 +108,8 @@ class Program:
 
     def cpu_seconds(self) -> float:
         """The user and system time of all its threads so far."""
-        # The name in parentheses may contain spaces. utime and stime are the 12th and 13th field after it.
+        # The name in parentheses may contain spaces. utime and stime are the 12th and 13th field
+        # after it.
         fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
 
@@ -117,9 +131,6 @@ class Program:
             with contextlib.suppress(FileNotFoundError):  # the thread has ended
                 used += int((task / "schedstat").read_text().split()[0])
         return used / 1e9
-
-    def signal(self, number: int) -> None:
-        self._process.send_signal(number)
 
     def rss_mib(self) -> float:
         """Its resident memory."""
@@ -176,10 +187,15 @@ class Programs:
         return reservation.port
 
     def start(self, name: str, *command: str) -> Program:
-        """Starts a program of vpfs, whose bare name is looked up in the build, or any other program."""
+        """Starts a program of vpfs, whose bare name is looked up in the build, or any other
+        program.
+        """
         own = self.binaries / command[0]
-        program = Program([str(own) if own.exists() else command[0], *command[1:]],
-                          self.work / f"{name}.log", self.work)
+        program = Program(
+            [str(own) if own.exists() else command[0], *command[1:]],
+            self.work / f"{name}.log",
+            self.work,
+        )
         self._exit.callback(program.stop)
         return program
 
@@ -223,7 +239,10 @@ def busy_share(seconds: float = 1.0) -> float:
     """The part of all processors that other programs use now, 0 to 1."""
 
     def jiffies() -> tuple[int, int]:
-        fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        fields = [
+            int(field)
+            for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+        ]
         return sum(fields), fields[3] + fields[4]
 
     total_before, idle_before = jiffies()
@@ -235,8 +254,11 @@ def busy_share(seconds: float = 1.0) -> float:
 def machine_settings() -> dict[str, object]:
     """What a reader needs to know about the machine of a measurement."""
     control = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
-    model = [line.partition(":")[2].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-             if line.startswith("model name")]
+    model = [
+        line.partition(":")[2].strip()
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    ]
     return {
         "kernel": platform.release(),
         "processors": os.cpu_count(),

@@ -1,4 +1,5 @@
 """One run of vpfs-load: its configuration, its live lines, its result."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -36,12 +37,13 @@ class Application:
     stop: float | None = None
     jobid: str | None = None  # default: the name; several applications may be one job
     burst: Burst | None = None
-    # Names of the servers that its files are on, and on how many of them each file is. Default: the file system's choice.
+    # Names of the servers that its files are on, and on how many of them each file is. Default: the
+    # file system's choice.
     servers: Sequence[str] = ()
     datafiles: int = 0
     amount: int | None = None  # bytes of each process, which then ends
-    # BeeGFS: the node that its processes share with other applications, and the number of connections.
-    # Default: one connection for each request that a process has in flight.
+    # BeeGFS: the node that its processes share with other applications, and the number of
+    # connections. Default: one connection for each request that a process has in flight.
     node: str | None = None
     connections: int | None = None
 
@@ -52,8 +54,13 @@ class Application:
     def scaled(self, factor: float) -> Application:
         """The same application, with all times divided by `factor`."""
         return dataclasses.replace(
-            self, start=self.start / factor, stop=None if self.stop is None else self.stop / factor,
-            burst=None if self.burst is None else Burst(self.burst.length / factor, self.burst.interval / factor))
+            self,
+            start=self.start / factor,
+            stop=None if self.stop is None else self.stop / factor,
+            burst=None
+            if self.burst is None
+            else Burst(self.burst.length / factor, self.burst.interval / factor),
+        )
 
     def active_seconds(self, begin: float, end: float) -> float:
         """For how many seconds between `begin` and `end` of the run it may begin requests."""
@@ -93,7 +100,10 @@ class Application:
         if self.stop is not None:
             fields["stop"] = seconds(self.stop)
         if self.burst is not None:
-            fields["burst"] = {"length": seconds(self.burst.length), "interval": seconds(self.burst.interval)}
+            fields["burst"] = {
+                "length": seconds(self.burst.length),
+                "interval": seconds(self.burst.interval),
+            }
         return fields
 
 
@@ -126,7 +136,9 @@ def run_load(
         "warm_up": seconds(warm_up),
         "interval": seconds(interval),
         "verify": verify,
-        "applications": [application.config(file_system_at(address)) for application in applications],
+        "applications": [
+            application.config(file_system_at(address)) for application in applications
+        ],
     }
     file = programs.work / f"{name}.yaml"
     file.write_text(json.dumps(config, indent=1) + "\n")
@@ -182,7 +194,11 @@ def line_rates(line: str, applications: Sequence[Application]) -> dict[str, floa
 
 def quantile_us(result: dict, q: float) -> float:
     """The q-quantile of the latencies of all applications together, from their histograms."""
-    buckets = sorted(tuple(bucket) for entry in result["applications"] for bucket in entry["latency_us"]["histogram"])
+    buckets = sorted(
+        tuple(bucket)
+        for entry in result["applications"]
+        for bucket in entry["latency_us"]["histogram"]
+    )
     left = q * sum(count for _, count in buckets)
     for upper, count in buckets:
         left -= count
@@ -192,9 +208,14 @@ def quantile_us(result: dict, q: float) -> float:
 
 
 def late_requests(entry: dict, limit_us: float) -> tuple[int, int]:
-    """The number of an application's requests above a latency, and of all. A bucket that reaches beyond it counts."""
+    """The number of an application's requests above a latency, and of all.
+
+    A bucket that reaches beyond it counts.
+    """
     histogram = entry["latency_us"]["histogram"]
-    return sum(count for upper, count in histogram if upper > limit_us), sum(count for _, count in histogram)
+    return sum(count for upper, count in histogram if upper > limit_us), sum(
+        count for _, count in histogram
+    )
 
 
 def check_errors(result: dict) -> None:

@@ -1,4 +1,5 @@
 """The processor time of programs while vpfs-load measures."""
+
 from __future__ import annotations
 
 import threading
@@ -9,8 +10,8 @@ from lab.harness import Problem, Program
 from lab.load import run_begins
 
 INTERVAL = 0.02
-# Left out at the beginning and the end of the measured time. The arrival of live lines shows the clock of
-# vpfs-load only to a few milliseconds.
+# Left out at the beginning and the end of the measured time. The arrival of live lines shows the
+# clock of vpfs-load only to a few milliseconds.
 MARGIN = 0.03
 Sample = tuple[float, dict[str, float]]
 
@@ -18,8 +19,8 @@ Sample = tuple[float, dict[str, float]]
 class CpuMeter:
     """Samples the processor time of programs until stopped.
 
-    Processor time per second of the measured time, divided by the throughput, is the cost of a byte. Work before
-    and after (warm-up, writing and removing files) does not count.
+    Processor time per second of the measured time, divided by the throughput, is the cost of a
+    byte. Work before and after (warm-up, writing and removing files) does not count.
     """
 
     def __init__(self, programs: Mapping[str, list[Program]]) -> None:
@@ -41,7 +42,10 @@ class CpuMeter:
     def _run(self) -> None:
         while not self._done.wait(INTERVAL):
             try:
-                used = {name: sum(one.cpu_seconds() for one in group) for name, group in self._programs.items()}
+                used = {
+                    name: sum(one.cpu_seconds() for one in group)
+                    for name, group in self._programs.items()
+                }
             except (OSError, IndexError):
                 return  # a program has ended
             self._samples.append((time.monotonic(), used))
@@ -52,7 +56,9 @@ class CpuMeter:
         self._thread.join()
         if self._origin is None:
             raise Problem("vpfs-load did not say when its run began")
-        return utilisation(self._samples, self._origin + begin + MARGIN, self._origin + end - MARGIN)
+        return utilisation(
+            self._samples, self._origin + begin + MARGIN, self._origin + end - MARGIN
+        )
 
 
 def utilisation(samples: Sequence[Sample], begin: float, end: float) -> dict[str, float]:

@@ -1,4 +1,5 @@
 """Programs that mount file systems, and directories that are unmounted again whatever happens."""
+
 from __future__ import annotations
 
 import contextlib
@@ -27,7 +28,10 @@ def why_not() -> str:
 
 
 def why_mounting_is_refused() -> str:
-    """A container may have /dev/fuse and still refuse. For users fusermount3 decides, when the act begins."""
+    """A container may have /dev/fuse and still refuse.
+
+    For users fusermount3 decides, when the act begins.
+    """
     if os.geteuid() != 0:
         return ""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -53,7 +57,9 @@ def is_mounted(place: pathlib.Path) -> bool:
 
 
 @contextlib.contextmanager
-def mounted(programs: Programs, name: str, command: Sequence[str], place: pathlib.Path) -> Iterator[Program]:
+def mounted(
+    programs: Programs, name: str, command: Sequence[str], place: pathlib.Path
+) -> Iterator[Program]:
     """Runs a program that mounts at `place`, in the foreground, until the context is left."""
     place.mkdir(exist_ok=True)
     program = programs.start(name, *command)
@@ -68,16 +74,26 @@ def mounted(programs: Programs, name: str, command: Sequence[str], place: pathli
 
 
 @contextlib.contextmanager
-def directory_mounted(programs: Programs, name: str, config: str, below: pathlib.Path) -> Iterator[tuple[Program, pathlib.Path]]:
-    """Runs a vpfs-mount of the directory `below` in the programs' folder, until the context is left.
+def directory_mounted(
+    programs: Programs, name: str, config: str, below: pathlib.Path
+) -> Iterator[tuple[Program, pathlib.Path]]:
+    """Runs a vpfs-mount of the directory `below` until the context is left.
 
-    The context's value is the program and the place of the mount. `config` is the mount's configuration.
+    It mounts in the programs' folder. `config` is its configuration. The context's value is the
+    program and the place of the mount.
     """
     place = programs.work / name
     place.mkdir()
     (programs.work / f"{name}.yaml").write_text(config)
-    program = programs.start(f"mount-{name}", "vpfs-mount", f"posix:{below}", str(place), "-f", "-o",
-                             f"config={programs.work / name}.yaml")
+    program = programs.start(
+        f"mount-{name}",
+        "vpfs-mount",
+        f"posix:{below}",
+        str(place),
+        "-f",
+        "-o",
+        f"config={programs.work / name}.yaml",
+    )
     program.wait_for_line("ready at")
     try:
         yield program, place
@@ -87,7 +103,12 @@ def directory_mounted(programs: Programs, name: str, config: str, below: pathlib
 
 def unmount(place: pathlib.Path, *options: str) -> None:
     with contextlib.suppress(subprocess.TimeoutExpired):
-        subprocess.run(["fusermount3", "-u", *options, str(place)], capture_output=True, timeout=UNMOUNT_PATIENCE)
+        subprocess.run(
+            ["fusermount3", "-u", *options, str(place)],
+            check=False,
+            capture_output=True,
+            timeout=UNMOUNT_PATIENCE,
+        )
 
 
 def vpfs_mount(source: str, place: pathlib.Path, options: Sequence[str] = ()) -> list[str]:

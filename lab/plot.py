@@ -1,9 +1,10 @@
 """The style of all plots, which matplotlib draws as SVG and PNG.
 
-A figure is a Sheet: a title, one legend, panels, and below them the settings of the run. Colours are those of Okabe
-and Ito, which colour-blind people can tell apart. Markers and hatches differ too, for print without colours. Dashed
-lines show what is wanted, never what was measured.
+A figure is a Sheet: a title, one legend, panels, and below them the settings of the run. Colours
+are those of Okabe and Ito, which colour-blind people can tell apart. Markers and hatches differ
+too, for print without colours. Dashed lines show what is wanted, never what was measured.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -38,14 +39,36 @@ MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<"]
 HATCHES = ["", "////", "....", "xxxx", "\\\\\\\\", "||||", "++++", "----"]
 POLICIES = ["fifo", "sfq", "tbf", "edf", "adaptbf"]  # they look the same in every figure
 STYLE: dict[str, object] = {
-    "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 9.5, "axes.titleweight": "bold", "axes.labelsize": 9,
-    "xtick.labelsize": 8.5, "ytick.labelsize": 8.5, "legend.fontsize": 9, "legend.frameon": False,
-    "figure.titlesize": 12, "figure.titleweight": "bold", "figure.constrained_layout.h_pad": 0.06,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK,
-    "xtick.color": INK, "ytick.color": INK, "axes.grid": True, "axes.grid.axis": "y", "grid.color": PALE,
-    "grid.linewidth": 0.7, "axes.axisbelow": True, "lines.linewidth": 1.8, "lines.markersize": 5, "hatch.linewidth": 0.6,
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "figure.titlesize": 12,
+    "figure.titleweight": "bold",
+    "figure.constrained_layout.h_pad": 0.06,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": PALE,
+    "grid.linewidth": 0.7,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "hatch.linewidth": 0.6,
     # Equal figures are equal files: no random identifiers, no fonts of the viewer.
-    "svg.hashsalt": "vpfs", "svg.fonttype": "path",
+    "svg.hashsalt": "vpfs",
+    "svg.fonttype": "path",
 }
 
 
@@ -57,7 +80,10 @@ class Look:
 
 
 def look(index: int) -> Look:
-    """The look with this number. The ninth has the colour of the first, but another marker and hatch."""
+    """The look with this number.
+
+    The ninth has the colour of the first, but another marker and hatch.
+    """
     other = (index + index // len(COLOURS)) % len(COLOURS)
     return Look(COLOURS[index % len(COLOURS)], MARKERS[other], HATCHES[other])
 
@@ -83,22 +109,34 @@ def style() -> Iterator[None]:
 def caption(settings: Mapping[str, object], *facts: str) -> str:
     """The settings that a reader of a figure needs. The machine comes last."""
     quick = ["a quick run, not for the record"] if settings.get("quick") else []
-    machine = f"{settings['processors']} processors ({settings['processor']}), Linux {settings['kernel']}"
+    machine = (
+        f"{settings['processors']} processors ({settings['processor']}), Linux {settings['kernel']}"
+    )
     return "; ".join([*quick, *facts, machine]) + "."
 
 
 class Sheet:
     """A figure under construction. Use it only within style()."""
 
-    def __init__(self, title: str, settings: str, rows: int = 1, columns: int = 1, heights: Sequence[float] = (2.6,),
-                 share_x: bool = False, share_y: bool = False) -> None:
+    def __init__(
+        self,
+        title: str,
+        settings: str,
+        rows: int = 1,
+        columns: int = 1,
+        heights: Sequence[float] = (2.6,),
+        share_x: bool = False,
+        share_y: bool = False,
+    ) -> None:
         """All panels share the x axis. The panels of a row share the y axis."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         heights = [height for height, _ in zip(itertools.cycle(heights), range(rows))]
         lines = textwrap.wrap(settings, CAPTION_COLUMNS)
-        self.figure = Figure(figsize=(WIDTH, sum(heights) + 0.9 + 0.13 * len(lines)), layout="constrained")
+        self.figure = Figure(
+            figsize=(WIDTH, sum(heights) + 0.9 + 0.13 * len(lines)), layout="constrained"
+        )
         self._canvas = FigureCanvasAgg(self.figure)
         self.figure.suptitle(title, x=LEFT, ha="left")
         self.figure.supxlabel("\n".join(lines), x=LEFT, ha="left", fontsize=7.5, color="#555555")
@@ -109,7 +147,9 @@ class Sheet:
         for row, column in itertools.product(range(rows), range(columns)):
             first = self.panels[0] if share_x and self.panels else None
             leftmost = self.panels[row * columns] if share_y and column > 0 else None
-            self.panels.append(self.figure.add_subplot(grid[row + 1, column], sharex=first, sharey=leftmost))
+            self.panels.append(
+                self.figure.add_subplot(grid[row + 1, column], sharex=first, sharey=leftmost)
+            )
             if share_x and row + 1 < rows:
                 self.panels[-1].tick_params(labelbottom=False)
             if share_y and column > 0:
@@ -126,17 +166,30 @@ class Sheet:
             for handle, name in zip(*panel.get_legend_handles_labels()):
                 handles.setdefault(name, handle)
         # Wanted values follow measured ones.
-        handles = dict(sorted(handles.items(), key=lambda item: getattr(item[1], "get_gid", str)() == WANTED))
+        handles = dict(
+            sorted(handles.items(), key=lambda item: getattr(item[1], "get_gid", str)() == WANTED)
+        )
         for columns in range(len(handles), 0, -1):
-            legend = self._legend.legend(handles.values(), handles.keys(), loc="lower left", bbox_to_anchor=(LEFT, 0),
-                                         bbox_transform=place, borderaxespad=0, borderpad=0, ncol=columns,
-                                         columnspacing=1.6, handlelength=2.4)
+            legend = self._legend.legend(
+                handles.values(),
+                handles.keys(),
+                loc="lower left",
+                bbox_to_anchor=(LEFT, 0),
+                bbox_transform=place,
+                borderaxespad=0,
+                borderpad=0,
+                ncol=columns,
+                columnspacing=1.6,
+                handlelength=2.4,
+            )
             extent = legend.get_window_extent(self._canvas.get_renderer())
             if extent.width <= LEGEND_WIDTH * self.figure.bbox.width:
                 # The layout keeps room for its height, but not for its width beside the panels.
                 legend.set_in_layout(False)
                 height = DrawingArea(1, extent.height * 72 / self.figure.dpi)
-                room = AnchoredOffsetbox("lower left", child=height, pad=0, borderpad=0, frameon=False)
+                room = AnchoredOffsetbox(
+                    "lower left", child=height, pad=0, borderpad=0, frameon=False
+                )
                 room.set_clip_on(False)
                 self._legend.add_artist(room)
                 break
@@ -150,8 +203,12 @@ def label(panel: Axes, x: str = "", y: str = "", title: str = "") -> None:
     panel.set_title(title, loc="left")
 
 
-def lines(panel: Axes, series: Mapping[str, Points], look_of: Mapping[str, Look] | None = None,
-          joined: bool = True) -> None:
+def lines(
+    panel: Axes,
+    series: Mapping[str, Points],
+    look_of: Mapping[str, Look] | None = None,
+    joined: bool = True,
+) -> None:
     look_of = look_of or looks(list(series))
     for index, (name, points) in enumerate(series.items()):
         if not points:
@@ -160,19 +217,35 @@ def lines(panel: Axes, series: Mapping[str, Points], look_of: Mapping[str, Look]
         xs, ys = zip(*points)
         # Staggers markers, so that lines that coincide both show theirs.
         every = max(1, len(points) // MARKED_POINTS)
-        panel.plot(xs, ys, color=own.colour, marker=own.marker, label=name, linestyle="-" if joined else "none",
-                   markevery=(index * every // len(series), every), markeredgecolor="white", markeredgewidth=0.6,
-                   markersize=5.5 if joined else 6.5, zorder=2 if joined else 3)
+        panel.plot(
+            xs,
+            ys,
+            color=own.colour,
+            marker=own.marker,
+            label=name,
+            linestyle="-" if joined else "none",
+            markevery=(index * every // len(series), every),
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            markersize=5.5 if joined else 6.5,
+            zorder=2 if joined else 3,
+        )
 
 
 def bins(points: Points) -> Points:
     """Moves each point from the end of its bin to the middle, where the mean of a bin belongs."""
     ends = [t for t, _ in points]
-    return [((before + end) / 2, value) for before, end, (_, value) in zip([0.0, *ends], ends, points)]
+    return [
+        ((before + end) / 2, value) for before, end, (_, value) in zip([0.0, *ends], ends, points)
+    ]
 
 
-def bars(panel: Axes, groups: Sequence[str], series: Mapping[str, Sequence[float | None]],
-         look_of: Mapping[str, Look] | None = None) -> None:
+def bars(
+    panel: Axes,
+    groups: Sequence[str],
+    series: Mapping[str, Sequence[float | None]],
+    look_of: Mapping[str, Look] | None = None,
+) -> None:
     """One bar per series in each group. If there are few bars, their values are above them."""
     from matplotlib.patheffects import withStroke
 
@@ -182,29 +255,59 @@ def bars(panel: Axes, groups: Sequence[str], series: Mapping[str, Sequence[float
     for index, (name, values) in enumerate(series.items()):
         own = look_of[name]
         places = [group + (index - (len(series) - 1) / 2) * width for group in range(len(groups))]
-        drawn = [(x, value) for x, value in zip(places, values) if value is not None and math.isfinite(value)]
+        drawn = [
+            (x, value)
+            for x, value in zip(places, values)
+            if value is not None and math.isfinite(value)
+        ]
         if not drawn:
             continue
-        found = panel.bar(*zip(*drawn), width=0.92 * width, color=own.colour, hatch=own.hatch, edgecolor="white",
-                          linewidth=0.5, label=name)
+        found = panel.bar(
+            *zip(*drawn),
+            width=0.92 * width,
+            color=own.colour,
+            hatch=own.hatch,
+            edgecolor="white",
+            linewidth=0.5,
+            label=name,
+        )
         if labelled:
-            panel.bar_label(found, [short(value) for _, value in drawn], padding=2, fontsize=7.5, zorder=4,
-                            path_effects=[withStroke(linewidth=2.5, foreground="white")])
+            panel.bar_label(
+                found,
+                [short(value) for _, value in drawn],
+                padding=2,
+                fontsize=7.5,
+                zorder=4,
+                path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            )
     if labelled:
         panel.margins(y=0.14)
     categories(panel, groups)
 
 
-def stacked(panel: Axes, groups: Sequence[str], series: Mapping[str, Sequence[float | None]],
-            look_of: Mapping[str, Look] | None = None) -> None:
+def stacked(
+    panel: Axes,
+    groups: Sequence[str],
+    series: Mapping[str, Sequence[float | None]],
+    look_of: Mapping[str, Look] | None = None,
+) -> None:
     """One bar per group, of a part for each series, the first at the bottom."""
     look_of = look_of or looks(list(series))
     below = [0.0] * len(groups)
     for name, values in series.items():
         own = look_of[name]
         parts = [value or 0.0 for value in values]
-        panel.bar(range(len(groups)), parts, bottom=below, width=0.7, color=own.colour, hatch=own.hatch, edgecolor="white",
-                  linewidth=0.5, label=name)
+        panel.bar(
+            range(len(groups)),
+            parts,
+            bottom=below,
+            width=0.7,
+            color=own.colour,
+            hatch=own.hatch,
+            edgecolor="white",
+            linewidth=0.5,
+            label=name,
+        )
         below = [height + part for height, part in zip(below, parts)]
     categories(panel, groups)
 
@@ -223,8 +326,14 @@ def categories(panel: Axes, names: Sequence[str]) -> None:
 def beside(series: Mapping[str, Sequence[float | None]]) -> dict[str, Points]:
     """The points of each series in each category, offset so that series do not cover each other."""
     step = min(0.16, 0.5 / max(1, len(series) - 1))
-    return {name: [(place + (index - (len(series) - 1) / 2) * step, value) for place, value in enumerate(values)
-                   if value is not None] for index, (name, values) in enumerate(series.items())}
+    return {
+        name: [
+            (place + (index - (len(series) - 1) / 2) * step, value)
+            for place, value in enumerate(values)
+            if value is not None
+        ]
+        for index, (name, values) in enumerate(series.items())
+    }
 
 
 def dots(panel: Axes, names: Sequence[str], series: Mapping[str, Sequence[float | None]]) -> None:
@@ -232,8 +341,17 @@ def dots(panel: Axes, names: Sequence[str], series: Mapping[str, Sequence[float 
     for index, (name, values) in enumerate(series.items()):
         own = look(index)
         known = [(value, place) for place, value in enumerate(values) if value is not None]
-        panel.plot(*zip(*known), color=own.colour, marker=own.marker, linestyle="none", label=name, markersize=6.5,
-                   markeredgecolor="white", markeredgewidth=0.6, zorder=3)
+        panel.plot(
+            *zip(*known),
+            color=own.colour,
+            marker=own.marker,
+            linestyle="none",
+            label=name,
+            markersize=6.5,
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            zorder=3,
+        )
     panel.set_yticks(range(len(names)), names)
     panel.set_ylim(len(names) - 0.4, -0.6)
     panel.tick_params(axis="y", length=0)
@@ -242,25 +360,51 @@ def dots(panel: Axes, names: Sequence[str], series: Mapping[str, Sequence[float 
 def spread(panel: Axes, points: Points, ends: Points, own: Look) -> None:
     """The spread of the runs behind each point. `ends` are the smallest and the largest value."""
     for (x, _), (least, most) in zip(points, ends):
-        panel.plot([x, x], [least, most], color=own.colour, linewidth=1.2, solid_capstyle="butt", zorder=1.8)
+        panel.plot(
+            [x, x],
+            [least, most],
+            color=own.colour,
+            linewidth=1.2,
+            solid_capstyle="butt",
+            zorder=1.8,
+        )
 
 
-def target(panel: Axes, value: float, name: str = "", span: tuple[float, float] | None = None, colour: str = "#000000",
-           text: str = "") -> None:
-    """A dashed horizontal line across the panel or over `span`, with `text` to the right of the panel."""
+def target(
+    panel: Axes,
+    value: float,
+    name: str = "",
+    span: tuple[float, float] | None = None,
+    colour: str = "#000000",
+    text: str = "",
+) -> None:
+    """A dashed horizontal line across the panel or over `span`, with `text` to the right of the
+    panel.
+    """
     dashed = {"linestyle": DASHES, "linewidth": 1.4, "zorder": 2.5, "label": name, "gid": WANTED}
     if span:
         panel.hlines(value, *span, colors=colour, **dashed)
     else:
         panel.axhline(value, color=colour, **dashed)
     if text:
-        panel.annotate(text, (1, value), (4, 0), xycoords=panel.get_yaxis_transform(), textcoords="offset points",
-                       va="center", color=colour, fontsize=8, annotation_clip=False)
+        panel.annotate(
+            text,
+            (1, value),
+            (4, 0),
+            xycoords=panel.get_yaxis_transform(),
+            textcoords="offset points",
+            va="center",
+            color=colour,
+            fontsize=8,
+            annotation_clip=False,
+        )
 
 
 def limit(panel: Axes, value: float, name: str) -> None:
     """A dashed vertical line through the panel."""
-    panel.axvline(value, color="#000000", linestyle=DASHES, linewidth=1.4, zorder=2.5, label=name, gid=WANTED)
+    panel.axvline(
+        value, color="#000000", linestyle=DASHES, linewidth=1.4, zorder=2.5, label=name, gid=WANTED
+    )
 
 
 def explain_targets(panel: Axes, name: str) -> None:
@@ -268,9 +412,18 @@ def explain_targets(panel: Axes, name: str) -> None:
     panel.plot([], [], color=INK, linestyle=DASHES, linewidth=1.4, label=name, gid=WANTED)
 
 
-def band(panel: Axes, lowest: float, highest: float, name: str, span: tuple[float, float] | None = None) -> None:
+def band(
+    panel: Axes, lowest: float, highest: float, name: str, span: tuple[float, float] | None = None
+) -> None:
     """Marks the allowed range of values, over the whole panel or over a range of x."""
-    green = {"color": "#009E73", "alpha": 0.15, "linewidth": 0, "label": name, "zorder": 0.5, "gid": WANTED}
+    green = {
+        "color": "#009E73",
+        "alpha": 0.15,
+        "linewidth": 0,
+        "label": name,
+        "zorder": 0.5,
+        "gid": WANTED,
+    }
     if span:
         panel.fill_between(span, lowest, highest, **green)
     else:
@@ -282,8 +435,17 @@ def phases(panel: Axes, parts: Sequence[tuple[float, float, str]]) -> None:
     for begin, end, title in parts:
         if begin > parts[0][0]:
             panel.axvline(begin, color="#999999", linewidth=1, zorder=0.6)
-        panel.annotate(title, ((begin + end) / 2, 1), (0, 4), xycoords=panel.get_xaxis_transform(),
-                       textcoords="offset points", ha="center", va="bottom", fontsize=8.5, annotation_clip=False)
+        panel.annotate(
+            title,
+            ((begin + end) / 2, 1),
+            (0, 4),
+            xycoords=panel.get_xaxis_transform(),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=8.5,
+            annotation_clip=False,
+        )
     panel.set_xlim(parts[0][0], parts[-1][1])
 
 
@@ -293,7 +455,10 @@ def plain(value: float, _: int = 0) -> str:
 
 
 def logarithmic(panel: Axes, axis: str) -> None:
-    """Labels the ticks of an axis ("x" or "y") with plain numbers. Its limits must be set already."""
+    """Labels the ticks of an axis ("x" or "y") with plain numbers.
+
+    Its limits must be set already.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     getattr(panel, f"set_{axis}scale")("log")
@@ -320,7 +485,10 @@ def from_zero(panels: Sequence[Axes]) -> None:
 
 
 def tail(histogram: Sequence[tuple[float, float]]) -> Points:
-    """The percentage of requests that took longer than each latency. The last point is the longest request."""
+    """The percentage of requests that took longer than each latency.
+
+    The last point is the longest request.
+    """
     total = left = sum(count for _, count in histogram)
     points = [(min(upper for upper, _ in histogram), 100.0)] if histogram else []
     for upper, count in sorted(histogram):
@@ -341,13 +509,19 @@ class Notice:
     @classmethod
     def give(cls) -> None:
         if not cls.said:
-            print("plots are left out: this Python has no matplotlib (python3-matplotlib, script/bootstrap installs it)",
-                  file=sys.stderr)
+            print(
+                "plots are left out: this Python has no matplotlib (python3-matplotlib, "
+                "script/bootstrap installs it)",
+                file=sys.stderr,
+            )
         cls.said = True
 
 
 def save(file: pathlib.Path, make: Callable[[], Figure]) -> list[pathlib.Path]:
-    """Draws the figure of `make` into FILE.svg and FILE.png. Without matplotlib, prints a note once instead."""
+    """Draws the figure of `make` into FILE.svg and FILE.png.
+
+    Without matplotlib, prints a note once instead.
+    """
     if not available():
         Notice.give()
         return []

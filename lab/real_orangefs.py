@@ -1,4 +1,5 @@
 """OrangeFS's own server, where VPFS_ORANGEFS_PREFIX has one."""
+
 from __future__ import annotations
 
 import pathlib
@@ -73,9 +74,12 @@ def start(programs: Programs) -> str:
     return start_at(programs, programs.reserve_port())
 
 
-def start_at(programs: Programs, port: int, proxy: int | None = None, data: pathlib.Path | None = None) -> str:
-    """The same at a port; with `proxy`, the clients that mount proxied_address() use that port. `data` is where files'
-    contents lie, if not in the programs' folder."""
+def start_at(
+    programs: Programs, port: int, proxy: int | None = None, data: pathlib.Path | None = None
+) -> str:
+    """The same at a port; with `proxy`, the clients that mount proxied_address() use that port.
+    `data` is where files' contents lie, if not in the programs' folder.
+    """
     server = server_program()
     if server is None:
         raise Problem("there is no pvfs2-server (VPFS_ORANGEFS_PREFIX)")
@@ -87,7 +91,13 @@ def start_at(programs: Programs, port: int, proxy: int | None = None, data: path
         part.mkdir(parents=True, exist_ok=True)
     config = programs.work / "orangefs.conf"
     config.write_text(CONFIG.format(root=root, data=data, addresses=addresses, name=NAME))
-    made = subprocess.run([server, "-f", str(config), "-a", "s0"], capture_output=True, text=True, timeout=FORMAT_PATIENCE)
+    made = subprocess.run(
+        [server, "-f", str(config), "-a", "s0"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=FORMAT_PATIENCE,
+    )
     if made.returncode != 0:
         raise Problem(f"pvfs2-server cannot make a file system:\n{made.stdout}{made.stderr}")
     running = programs.start("pvfs2-server", server, "-d", str(config), "-a", "s0")

@@ -1,4 +1,5 @@
 """Tables for people and JSON for programs."""
+
 from __future__ import annotations
 
 import json
@@ -16,8 +17,16 @@ Cells = list[list[str]]
 
 LINE = 100  # columns of a terminal
 NARROWEST = 16  # width of a column whose text is wrapped
-UNITS = {"mib_per_s": "MiB/s", "ops_per_s": "op/s", "s_per_gib": "s/GiB", "per_s": "/s", "percent": "%", "mib": "MiB",
-         "cpu": "CPU", "rss": "RSS"}
+UNITS = {
+    "mib_per_s": "MiB/s",
+    "ops_per_s": "op/s",
+    "s_per_gib": "s/GiB",
+    "per_s": "/s",
+    "percent": "%",
+    "mib": "MiB",
+    "cpu": "CPU",
+    "rss": "RSS",
+}
 UNIT = re.compile(r"(?<![a-z])(" + "|".join(UNITS) + r")(?![a-z])")
 
 
@@ -25,7 +34,9 @@ def cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
+        digits = (
+            0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
+        )
         return f"{value:.{digits}f}"
     return str(value)
 
@@ -41,15 +52,21 @@ def wrapped(text: str, width: int) -> str:
 
 def widths_of(cells: Cells, headings: Sequence[str]) -> list[int]:
     """The width of each column: its widest cell, or the longest word of its heading."""
-    return [max([*(len(line[index]) for line in cells), *map(len, name.split())], default=0)
-            for index, name in enumerate(headings)]
+    return [
+        max([*(len(line[index]) for line in cells), *map(len, name.split())], default=0)
+        for index, name in enumerate(headings)
+    ]
 
 
 def fit(widths: Sequence[int], texts: Sequence[bool]) -> list[int]:
     """Narrows the columns of text, the widest first, until the table fits into a line."""
     found = list(widths)
     while sum(found) + 2 * (len(found) - 1) > LINE:
-        widest = max((index for index, text in enumerate(texts) if text), key=lambda index: found[index], default=None)
+        widest = max(
+            (index for index, text in enumerate(texts) if text),
+            key=lambda index: found[index],
+            default=None,
+        )
         if widest is None or found[widest] <= NARROWEST:
             break
         found[widest] -= 1
@@ -57,21 +74,35 @@ def fit(widths: Sequence[int], texts: Sequence[bool]) -> list[int]:
 
 
 def table(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    """Text is left-aligned, and wrapped if the table would be too wide. Everything else is right-aligned."""
+    """Text is left-aligned, and wrapped if the table would be too wide.
+
+    Everything else is right-aligned.
+    """
     cells = [[cell(row.get(column)) for column in columns] for row in rows]
     texts = [all(isinstance(row.get(column, ""), str) for row in rows) for column in columns]
     headings = [heading(column) for column in columns]
     widths = fit(widths_of(cells, headings), texts)
     return tabulate.tabulate(
-        [[wrapped(text, width) if is_text else text for text, width, is_text in zip(line, widths, texts)] for line in cells],
+        [
+            [
+                wrapped(text, width) if is_text else text
+                for text, width, is_text in zip(line, widths, texts)
+            ]
+            for line in cells
+        ],
         [wrapped(name, width) for name, width in zip(headings, widths)],
-        tablefmt="simple", disable_numparse=True, colalign=["left" if text else "right" for text in texts] if rows else None)
+        tablefmt="simple",
+        disable_numparse=True,
+        colalign=["left" if text else "right" for text in texts] if rows else None,
+    )
 
 
 def print_settings(settings: Mapping[str, object]) -> None:
     room = LINE - max(len(name) for name in settings) - 4
-    pairs = [(name, wrapped(json.dumps(value) if isinstance(value, (dict, list)) else str(value), room))
-             for name, value in settings.items()]
+    pairs = [
+        (name, wrapped(json.dumps(value) if isinstance(value, (dict, list)) else str(value), room))
+        for name, value in settings.items()
+    ]
     print(textwrap.indent(tabulate.tabulate(pairs, tablefmt="plain", disable_numparse=True), "  "))
 
 

@@ -1,4 +1,5 @@
 """Runs cases in turn, several times each, and takes the medians of their results."""
+
 from __future__ import annotations
 
 import argparse
@@ -22,16 +23,27 @@ class Rounds:
     runs: int
 
     def add_options(self, parser: argparse.ArgumentParser, quick: Rounds) -> None:
-        parser.add_argument("--seconds", type=float,
-                            help=f"length of each run (default {self.seconds:g}; {quick.seconds:g} with --quick)")
-        parser.add_argument("--runs", type=int,
-                            help=f"interleaved runs of each row (default {self.runs}; {quick.runs} with --quick)")
+        parser.add_argument(
+            "--seconds",
+            type=float,
+            help=f"length of each run (default {self.seconds:g}; {quick.seconds:g} with --quick)",
+        )
+        parser.add_argument(
+            "--runs",
+            type=int,
+            help=f"interleaved runs of each row (default {self.runs}; {quick.runs} with --quick)",
+        )
 
     def asked(self, options: argparse.Namespace) -> Rounds:
         return Rounds(options.seconds or self.seconds, options.runs or self.runs)
 
-    def rows(self, cases: Iterable[Case], once: Callable[[Case], Facts], fields: Callable[[Case], Row],
-             numbers: Sequence[str]) -> list[Row]:
+    def rows(
+        self,
+        cases: Iterable[Case],
+        once: Callable[[Case], Facts],
+        fields: Callable[[Case], Row],
+        numbers: Sequence[str],
+    ) -> list[Row]:
         """One row per case: its fields, and medians over the runs that have the number."""
         seen: dict[Case, list[Facts]] = {case: [] for case in cases}
         for _ in range(self.runs):
@@ -41,5 +53,7 @@ class Rounds:
 
 
 def medians(runs: Sequence[Facts], numbers: Sequence[str]) -> dict[str, float | None]:
-    found = {name: [value for run in runs if (value := run.get(name)) is not None] for name in numbers}
+    found = {
+        name: [value for run in runs if (value := run.get(name)) is not None] for name in numbers
+    }
     return {name: median(values) if values else None for name, values in found.items()}

@@ -1,4 +1,5 @@
 """Runs vpfs-load, and a function beside it that does things at times of the run."""
+
 from __future__ import annotations
 
 import threading
@@ -13,7 +14,10 @@ INTERVAL = 0.01  # of the load's timeline
 
 
 class Script:
-    """Calls one function while vpfs-load runs, in a thread of its own. It gets the time since the end of the warm-up."""
+    """Calls one function while vpfs-load runs, in a thread of its own.
+
+    It gets the time since the end of the warm-up.
+    """
 
     def __init__(self, act: Callable[[Script], None]) -> None:
         self._act = act
@@ -41,7 +45,7 @@ class Script:
     def _run(self) -> None:
         try:
             self._act(self)
-        except BaseException as failure:  # noqa: BLE001 - finish() raises it
+        except BaseException as failure:
             self._failure = failure
 
     def stop(self) -> None:
@@ -54,9 +58,15 @@ class Script:
             raise self._failure
 
 
-def run_with_script(programs: Programs, address: str, applications: Sequence[Application], length: float,
-                    act: Callable[[Script], None], on_line: Callable[[str], None] | None = None,
-                    interval: float = INTERVAL) -> dict:
+def run_with_script(
+    programs: Programs,
+    address: str,
+    applications: Sequence[Application],
+    length: float,
+    act: Callable[[Script], None],
+    on_line: Callable[[str], None] | None = None,
+    interval: float = INTERVAL,
+) -> dict:
     script = Script(act)
 
     def hear(line: str) -> None:
@@ -65,7 +75,9 @@ def run_with_script(programs: Programs, address: str, applications: Sequence[App
             on_line(line)
 
     try:
-        result = run_load(programs, "load", address, applications, length, WARM_UP, hear, interval=interval)
+        result = run_load(
+            programs, "load", address, applications, length, WARM_UP, hear, interval=interval
+        )
     finally:
         script.stop()
     script.check()

@@ -1,4 +1,5 @@
 """Reads a proxy's status file, at the end or over time."""
+
 from __future__ import annotations
 
 import json
@@ -54,7 +55,9 @@ class StatusRecorder:
             self._samples.append((time.monotonic(), read_status(self._file)))
 
     def stop(self) -> list[tuple[float, dict]]:
-        """Returns the second of the run and the status of each sample, without samples from before the run."""
+        """Returns the second of the run and the status of each sample, without samples from before
+        the run.
+        """
         self._ticker.stop()
         origin = self._origin
         if origin is None:

@@ -1,4 +1,5 @@
 """Compares measurements with targets: rows with a verdict."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +11,12 @@ COLUMNS = ["target", "required", "measured", "verdict"]
 
 
 def verdict(target: str, required: str, measured: str, reached: bool) -> Row:
-    return {"target": target, "required": required, "measured": measured, "verdict": "reached" if reached else "missed"}
+    return {
+        "target": target,
+        "required": required,
+        "measured": measured,
+        "verdict": "reached" if reached else "missed",
+    }
 
 
 def not_measured(target: str, required: str) -> Row:

@@ -1,8 +1,11 @@
-"""Puts vpfs-proxy in front of a data server of this host by redirecting the server's port with nftables.
+"""Puts vpfs-proxy in front of a data server of this host by redirecting the server's port with
+nftables.
 
-The redirection works on a live system and fails open: removing the table restores the direct way at once. The table
-applies to new connections. Existing ones stay as they are, unless --cut closes them.
+The redirection works on a live system and fails open: removing the table restores the direct way at
+once. The table applies to new connections. Existing ones stay as they are, unless --cut closes
+them.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -23,8 +26,8 @@ class Kind:
     name: str
     server: str
     redirect: str  # default
-    # Whether connections of local programs, such as a metadata server, are redirected too. Connections to the
-    # loopback address never are: the proxy uses it.
+    # Whether connections of local programs, such as a metadata server, are redirected too.
+    # Connections to the loopback address never are: the proxy uses it.
     local: bool
 
 
@@ -70,26 +73,45 @@ def table_name(kind: Kind) -> str:
 
 # Matches connections of local programs, except those to the loopback address.
 AWAY = {"ipv4": "ip daddr != 127.0.0.0/8", "ipv6": "ip6 daddr != ::1"}
-# Matches only the first packet. When the kernel begins to track connections, packets of existing ones look new to it.
+# Matches only the first packet. When the kernel begins to track connections, packets of existing
+# ones look new to it.
 BEGINNING = "tcp flags & (fin | syn | rst | ack) == syn"
 
 
-def ruleset(kind: Kind, redirects: Sequence[Redirect], interface: str | None, families: Sequence[str] = ("ipv4",)) -> str:
+def ruleset(
+    kind: Kind,
+    redirects: Sequence[Redirect],
+    interface: str | None,
+    families: Sequence[str] = ("ipv4",),
+) -> str:
     """One transaction, which replaces a table of the same name."""
     table = table_name(kind)
     incoming = f'iifname "{interface}" ' if interface else ""
-    lines = [f"table inet {table}", f"delete table inet {table}", f"table inet {table} {{",
-             "  chain prerouting {", "    type nat hook prerouting priority dstnat; policy accept;"]
-    lines += [f"    {incoming}meta nfproto {family} fib daddr type local tcp dport {each.server} {BEGINNING} "
-              f"redirect to :{each.proxy}" for each in redirects for family in families]
+    lines = [
+        f"table inet {table}",
+        f"delete table inet {table}",
+        f"table inet {table} {{",
+        "  chain prerouting {",
+        "    type nat hook prerouting priority dstnat; policy accept;",
+    ]
+    lines += [
+        f"    {incoming}meta nfproto {family} fib daddr type local tcp dport {each.server} "
+        f"{BEGINNING} "
+        f"redirect to :{each.proxy}"
+        for each in redirects
+        for family in families
+    ]
     lines += ["  }"]
     if kind.local:
         lines += ["  chain output {", "    type nat hook output priority -100; policy accept;"]
         for each in redirects:
             for away in (AWAY[family] for family in families):
-                lines.append(f"    fib daddr type local {away} tcp dport {each.server} {BEGINNING} redirect to :{each.proxy}")
+                lines.append(
+                    f"    fib daddr type local {away} tcp dport {each.server} {BEGINNING} redirect "
+                    f"to :{each.proxy}"
+                )
         lines += ["  }"]
-    return "\n".join(lines + ["}", ""])
+    return "\n".join([*lines, "}", ""])
 
 
 def run(*command: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -121,12 +143,15 @@ def redirects_in_force(kind: Kind) -> list[Redirect]:
 
 
 def release_rules(kind: Kind, redirects: Sequence[Redirect]) -> str:
-    """Keeps the chains, and one rule per port that makes the kernel track connections. Without it, the kernel would
-    stop translating connections through the proxy."""
+    """Keeps the chains, and one rule per port that makes the kernel track connections. Without it,
+    the kernel would stop translating connections through the proxy.
+    """
     table = table_name(kind)
     return f"flush table inet {table}\n" + "".join(
-        f'add rule inet {table} prerouting ct state established accept comment "{each.server}:{each.proxy}"\n'
-        for each in redirects)
+        f"add rule inet {table} prerouting ct state established accept comment "
+        f'"{each.server}:{each.proxy}"\n'
+        for each in redirects
+    )
 
 
 def redirects_released(kind: Kind) -> list[Redirect]:
@@ -134,10 +159,16 @@ def redirects_released(kind: Kind) -> list[Redirect]:
 
 
 def listens(number: int, family: str = "ipv4") -> bool:
-    """Whether a redirected client of that family would be accepted: somebody must listen at an address other than
-    loopback. The kernel is asked, since a test connection would look like a client's."""
+    """Whether a redirected client of that family would be accepted: somebody must listen at an
+    address other than loopback. The kernel is asked, since a test connection would look like a
+    client's.
+    """
     listing = run("ss", "-Htln", f"sport = :{number}").stdout
-    hosts = [line.split()[3].rpartition(":")[0] for line in listing.splitlines() if len(line.split()) >= 4]
+    hosts = [
+        line.split()[3].rpartition(":")[0]
+        for line in listing.splitlines()
+        if len(line.split()) >= 4
+    ]
     if "*" in hosts:
         return True
     own = [host for host in hosts if ("[" in host) == (family == "ipv6")]
@@ -145,12 +176,16 @@ def listens(number: int, family: str = "ipv4") -> bool:
 
 
 def families_of(redirects: Sequence[Redirect]) -> list[str]:
-    """IPv6 clients are redirected only if every proxy accepts IPv6; otherwise they go directly as before."""
+    """IPv6 clients are redirected only if every proxy accepts IPv6; otherwise they go directly as
+    before.
+    """
     return ["ipv4"] + (["ipv6"] if all(listens(each.proxy, "ipv6") for each in redirects) else [])
 
 
 def connections_to(number: int) -> list[tuple[str, str]]:
-    """The (local, remote) addresses of connections to a port of this host, except those over loopback."""
+    """The (local, remote) addresses of connections to a port of this host, except those over
+    loopback.
+    """
     listing = run("ss", "-Htn", "state", "established", f"sport = :{number}").stdout
     pairs = [tuple(line.split()[-2:]) for line in listing.splitlines() if len(line.split()) >= 4]
     return [(here, there) for here, there in pairs if not is_loopback(there)]
@@ -167,7 +202,10 @@ def is_loopback(address: str) -> bool:
 
 
 def cut(number: int) -> int:
-    """Closes the connections to a port, and tells both ends. Returns how many could not be closed."""
+    """Closes the connections to a port, and tells both ends.
+
+    Returns how many could not be closed.
+    """
     for _ in range(10):
         found = connections_to(number)
         if not found:
@@ -194,39 +232,57 @@ def insert(kind: Kind, options: argparse.Namespace) -> None:
     require_root()
     for each in options.redirects:
         if not listens(each.proxy) and not options.anyway:
-            raise Problem(f"nothing listens at port {each.proxy}, so new connections would be refused: start vpfs-proxy "
-                          "first (--anyway inserts all the same)")
+            raise Problem(
+                f"nothing listens at port {each.proxy}, so new connections would be refused: start "
+                "vpfs-proxy "
+                "first (--anyway inserts all the same)"
+            )
     nft(rules)
     if "ipv6" not in families:
-        print("the proxy accepts no IPv6, so IPv6 connections go directly (to change this, let it listen at [::])")
+        print(
+            "the proxy accepts no IPv6, so IPv6 connections go directly (to change this, let it "
+            "listen at [::])"
+        )
     for each in options.redirects:
         left = cut(each.server) if options.cut else 0
         if left:
-            raise Problem(f"{left} connections to port {each.server} cannot be closed {NEEDS_DESTROY}")
+            raise Problem(
+                f"{left} connections to port {each.server} cannot be closed {NEEDS_DESTROY}"
+            )
         report(kind, each)
 
 
 def remove(kind: Kind, options: argparse.Namespace) -> None:
     if options.dry_run:
-        print(f"# nft -f -\n{release_rules(kind, options.redirects)}"
-              + "".join(f"# ss -K state established sport = :{each.proxy}\n" for each in options.redirects)
-              + f"# nft delete table inet {table_name(kind)}")
+        print(
+            f"# nft -f -\n{release_rules(kind, options.redirects)}"
+            + "".join(
+                f"# ss -K state established sport = :{each.proxy}\n" for each in options.redirects
+            )
+            + f"# nft delete table inet {table_name(kind)}"
+        )
         return
     require_root()
     if not is_inserted(kind):
         print("not inserted: nothing to remove")
         return
-    # Without the table the kernel stops translating, and a waiting client would hear nothing more. So connections
-    # through the proxy are closed first, while both ends still notice.
+    # Without the table the kernel stops translating, and a waiting client would hear nothing more.
+    # So connections through the proxy are closed first, while both ends still notice.
     redirects = redirects_in_force(kind) or redirects_released(kind)
     nft(release_rules(kind, redirects))
     left = sum(cut(each.proxy) for each in redirects)
     nft(f"delete table inet {table_name(kind)}\n")
-    print("removed: all connections go directly to the server; clients of the proxy connect again and repeat what was "
-          "under way")
+    print(
+        "removed: all connections go directly to the server; clients of the proxy connect again "
+        "and repeat what was "
+        "under way"
+    )
     if left:
-        print(f"{left} connections through the proxy could not be closed {NEEDS_DESTROY}: their clients wait until "
-              "their own time-out")
+        print(
+            f"{left} connections through the proxy could not be closed {NEEDS_DESTROY}: their "
+            "clients wait until "
+            "their own time-out"
+        )
 
 
 def release(kind: Kind, options: argparse.Namespace) -> None:
@@ -238,15 +294,22 @@ def release(kind: Kind, options: argparse.Namespace) -> None:
         print("not inserted: nothing to release")
         return
     nft(release_rules(kind, redirects_in_force(kind) or redirects_released(kind)))
-    print("released: new connections go directly to the server; those through the proxy stay until their clients close "
-          "them or the proxy has drained (SIGTERM); then run --remove")
+    print(
+        "released: new connections go directly to the server; those through the proxy stay until "
+        "their clients close "
+        "them or the proxy has drained (SIGTERM); then run --remove"
+    )
 
 
 def report(kind: Kind, each: Redirect) -> None:
     direct = len(connections_to(each.server))
     proxy = "listening" if listens(each.proxy) else "NOT LISTENING: connections are refused"
-    print(f"port {each.server} -> {each.proxy}: proxy {proxy}; {direct} older connections go directly to "
-          f"the {kind.server}" + ("" if direct == 0 else ", until they are closed (--cut closes them)"))
+    print(
+        f"port {each.server} -> {each.proxy}: proxy {proxy}; {direct} older connections go "
+        "directly to "
+        f"the {kind.server}"
+        + ("" if direct == 0 else ", until they are closed (--cut closes them)")
+    )
 
 
 def status(kind: Kind, _options: argparse.Namespace) -> None:
@@ -281,9 +344,11 @@ def zone_lines(file: pathlib.Path, redirects: Sequence[Redirect]) -> str:
         mounts.append(f"tcp-px://{host}:{proxies[number]}")
     if not lines:
         raise Problem(f"{file}: no line `Alias NAME tcp://HOST:PORT`")
-    return ("<Aliases>\n" + "\n".join(lines) + "\n</Aliases>\n"
-            "# and in <Defaults>: TCPBindSpecific yes\n"
-            f"# clients mount {mounts[0]}/FILE_SYSTEM to go through the proxies")
+    return (
+        "<Aliases>\n" + "\n".join(lines) + "\n</Aliases>\n"
+        "# and in <Defaults>: TCPBindSpecific yes\n"
+        f"# clients mount {mounts[0]}/FILE_SYSTEM to go through the proxies"
+    )
 
 
 def show_zones(_kind: Kind, options: argparse.Namespace) -> None:
@@ -293,30 +358,64 @@ def show_zones(_kind: Kind, options: argparse.Namespace) -> None:
 def parser_for(kind: Kind) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"script/insert-{kind.name}",
-        description=f"Redirects the TCP port of this host's {kind.server} to vpfs-proxy with nftables, on a live "
-                    "system. Once removed, clients reach the server as before.",
-        epilog="vpfs-proxy listens at PROXY_PORT on all addresses, with `upstream: 127.0.0.1:SERVER_PORT`, or with "
-               "`upstream: original` if one proxy serves several ports.")
-    parser.add_argument("redirects", nargs="*", type=redirect, default=[redirect(kind.redirect)],
-                        metavar="SERVER_PORT:PROXY_PORT",
-                        help=f"ports to redirect; several pairs are possible (default {kind.redirect})")
+        description=f"Redirects the TCP port of this host's {kind.server} to vpfs-proxy with "
+        "nftables, on a live "
+        "system. Once removed, clients reach the server as before.",
+        epilog="vpfs-proxy listens at PROXY_PORT on all addresses, with `upstream: "
+        "127.0.0.1:SERVER_PORT`, or with "
+        "`upstream: original` if one proxy serves several ports.",
+    )
+    parser.add_argument(
+        "redirects",
+        nargs="*",
+        type=redirect,
+        default=[redirect(kind.redirect)],
+        metavar="SERVER_PORT:PROXY_PORT",
+        help=f"ports to redirect; several pairs are possible (default {kind.redirect})",
+    )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--remove", dest="act", action="store_const", const=remove,
-                      help="restore the direct way for all at once; connections through the proxy are closed")
-    what.add_argument("--release", dest="act", action="store_const", const=release,
-                      help="restore the direct way for new connections; those through the proxy stay")
-    what.add_argument("--status", dest="act", action="store_const", const=status,
-                      help="show what is redirected, and how many connections still go directly")
+    what.add_argument(
+        "--remove",
+        dest="act",
+        action="store_const",
+        const=remove,
+        help="restore the direct way for all at once; connections through the proxy are closed",
+    )
+    what.add_argument(
+        "--release",
+        dest="act",
+        action="store_const",
+        const=release,
+        help="restore the direct way for new connections; those through the proxy stay",
+    )
+    what.add_argument(
+        "--status",
+        dest="act",
+        action="store_const",
+        const=status,
+        help="show what is redirected, and how many connections still go directly",
+    )
     if kind.name == "orangefs":
-        parser.add_argument("--zones", type=pathlib.Path, metavar="FS_CONF",
-                            help="redirect nothing; print lines for fs.conf that give the proxies their own zone, so "
-                                 "that only clients that mount this zone use them")
+        parser.add_argument(
+            "--zones",
+            type=pathlib.Path,
+            metavar="FS_CONF",
+            help="redirect nothing; print lines for fs.conf that give the proxies their own zone, "
+            "so "
+            "that only clients that mount this zone use them",
+        )
     parser.add_argument("--dry-run", action="store_true", help="print the rules and change nothing")
     parser.add_argument("--interface", help="redirect only connections from this interface")
-    parser.add_argument("--cut", action="store_true",
-                        help="close existing connections to the server; clients connect again, through the proxy, and "
-                             "repeat what was under way")
-    parser.add_argument("--anyway", action="store_true", help="insert even if nothing listens at the proxy's port")
+    parser.add_argument(
+        "--cut",
+        action="store_true",
+        help="close existing connections to the server; clients connect again, through the proxy, "
+        "and "
+        "repeat what was under way",
+    )
+    parser.add_argument(
+        "--anyway", action="store_true", help="insert even if nothing listens at the proxy's port"
+    )
     parser.set_defaults(act=insert, zones=None)
     return parser
 

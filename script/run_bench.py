@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Runs a benchmark of bench/: prints its settings and tables, writes bench-out/NAME.json and figures."""
+"""Runs a benchmark of bench/: prints its settings and tables, writes bench-out/NAME.json and
+figures.
+"""
+
 from __future__ import annotations
 
 import argparse
@@ -14,12 +17,12 @@ from collections.abc import Sequence
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from lab import interpreter  # noqa: E402
+from lab import interpreter
 
 interpreter.with_packages()
 
-from lab.harness import Problem, busy_share, require_programs, run_main  # noqa: E402
-from lab.report import result_name  # noqa: E402
+from lab.harness import Problem, busy_share, require_programs, run_main
+from lab.report import result_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,18 +38,25 @@ class Benchmark:
 
 LIVE = ("vpfs-server", "vpfs-proxy", "vpfs-load")
 BENCHMARKS = {
-    "overhead": Benchmark("data_path.overhead", ["vpfs-proxy", "vpfs-load"]),  # and the server of the protocol
+    "overhead": Benchmark(
+        "data_path.overhead", ["vpfs-proxy", "vpfs-load"]
+    ),  # and the server of the protocol
     "sharing": Benchmark("schedulers.sharing", ["vpfs-proxy", "vpfs-load"]),
     "relay": Benchmark("data_path.relay", ["vpfs-bench-relay"]),
     "schedulers": Benchmark("schedulers.schedulers", ["vpfs-bench-schedulers"]),
-    "anticipation": Benchmark("schedulers.anticipation", [*LIVE, "vpfs-bench-anticipation", "vpfs-mount"]),
+    "anticipation": Benchmark(
+        "schedulers.anticipation", [*LIVE, "vpfs-bench-anticipation", "vpfs-mount"]
+    ),
     "adaptbf": Benchmark("schedulers.adaptbf", LIVE),
     "edf": Benchmark("schedulers.edf", LIVE),
     "priority": Benchmark("schedulers.priority", LIVE),
     "node": Benchmark("schedulers.node", ["vpfs-bench-beegfs-storage", "vpfs-proxy", "vpfs-load"]),
     "attacks": Benchmark("attacks.run", [*LIVE, "vpfs-bench-beegfs-storage"]),
     "stage": Benchmark("data_path.stage", [*LIVE, "vpfs-bench-stage"]),
-    "control": Benchmark("control.control_cycles", ["vpfs-coordinator", "vpfs-bench-virtual-stages", "vpfs-bench-control-floor"]),
+    "control": Benchmark(
+        "control.control_cycles",
+        ["vpfs-coordinator", "vpfs-bench-virtual-stages", "vpfs-bench-control-floor"],
+    ),
     "control_port": Benchmark("control.control_port", [*LIVE, "vpfs-bench-control"]),
     "control_attack": Benchmark("control.control_attack", LIVE),
     "total": Benchmark("control.total", [*LIVE, "vpfsctl"]),
@@ -75,12 +85,24 @@ def print_help(parser: argparse.ArgumentParser) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="script/bench", description="Runs a benchmark of vpfs.", add_help=False)
-    parser.add_argument("-h", "--help", action="store_true", help="show this and the benchmark's own options")
+    parser = argparse.ArgumentParser(
+        prog="script/bench", description="Runs a benchmark of vpfs.", add_help=False
+    )
+    parser.add_argument(
+        "-h", "--help", action="store_true", help="show this and the benchmark's own options"
+    )
     parser.add_argument("name", choices=BENCHMARKS)
-    parser.add_argument("--quick", action="store_true",
-                        help="fewer sizes, fewer and shorter runs: at most 3 minutes (attacks: 10)")
-    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin", help="where the programs are")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="fewer sizes, fewer and shorter runs: at most 3 minutes (attacks: 10)",
+    )
+    parser.add_argument(
+        "--bin",
+        type=pathlib.Path,
+        default=ROOT / "build/release/bin",
+        help="where the programs are",
+    )
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench-out")
     parser.add_argument("--anyway", action="store_true", help="measure even on a busy machine")
     if {"-h", "--help"} & set(sys.argv[1:]):
@@ -91,18 +113,26 @@ def main() -> int:
     require_programs(options.bin, BENCHMARKS[options.name].programs)
     busy = busy_share()
     if busy > BUSY and not options.anyway:
-        raise Problem(f"other programs use {busy:.0%} of the processors, so numbers would mean little "
-                      "(--anyway measures all the same)")
+        raise Problem(
+            f"other programs use {busy:.0%} of the processors, so numbers would mean little "
+            "(--anyway measures all the same)"
+        )
     benchmark = BENCHMARKS[options.name].load()
-    extra = [benchmark.option_parser().parse_args(rest)] if hasattr(benchmark, "option_parser") else []
+    extra = (
+        [benchmark.option_parser().parse_args(rest)] if hasattr(benchmark, "option_parser") else []
+    )
     if rest and not extra:
         parser.error(f"unknown: {' '.join(rest)}")
     if options.quick:
         print("quick: fewer sizes, fewer and shorter runs than the numbers of record")
     start = time.monotonic()
     code = benchmark.run(options.bin.resolve(), options.out, options.quick, *extra)
-    name = result_name(options.name, getattr(extra[0], "protocol", "orangefs") if extra else "orangefs")
-    figures = f", figures {name}*.svg and .png beside it" if any(options.out.glob(f"{name}*.svg")) else ""
+    name = result_name(
+        options.name, getattr(extra[0], "protocol", "orangefs") if extra else "orangefs"
+    )
+    figures = (
+        f", figures {name}*.svg and .png beside it" if any(options.out.glob(f"{name}*.svg")) else ""
+    )
     print(f"\n{options.out / name}.json{figures}, {time.monotonic() - start:.0f} s")
     return code
 

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Shows in less than a minute what vpfs does: two applications on one file system, without and with shares.
+"""Shows in less than a minute what vpfs does: two applications on one file system, without and with
+shares.
 
 Two embedded servers are a parallel file system whose devices are the bottleneck. Both applications
-use them directly at first, then through a vpfs-proxy in front of each server, at 2:1. In the second act
-vpfsctl changes rules while both run. In the third act a coordinator shares what applications get on four
-servers together, and is killed. In the fourth act two jobs share a mounted directory, where FUSE is there.
+use them directly at first, then through a vpfs-proxy in front of each server, at 2:1. In the second
+act vpfsctl changes rules while both run. In the third act a coordinator shares what applications
+get on four servers together, and is killed. In the fourth act two jobs share a mounted directory,
+where FUSE is there.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -18,18 +21,26 @@ from typing import TYPE_CHECKING
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from lab import interpreter  # noqa: E402
+from lab import interpreter
 
 interpreter.with_packages()
 
-from acts import live_rules, mounted, whole_site  # noqa: E402
-from lab import plot  # noqa: E402
-from lab.cluster import DIRECT, Cluster, Front  # noqa: E402
-from lab.harness import MIB, Problem, Programs, busy_share, machine_settings, require_programs, run_main  # noqa: E402
-from acts.live_rules import LiveRules, Measured, Step  # noqa: E402
-from lab.load import Application, application_of, line_rates, line_time, run_load  # noqa: E402
-from lab.mount import why_not  # noqa: E402
-from lab.report import table, write_json  # noqa: E402
+from acts import live_rules, mounted, whole_site
+from acts.live_rules import LiveRules, Measured, Step
+from lab import plot
+from lab.cluster import DIRECT, Cluster, Front
+from lab.harness import (
+    MIB,
+    Problem,
+    Programs,
+    busy_share,
+    machine_settings,
+    require_programs,
+    run_main,
+)
+from lab.load import Application, application_of, line_rates, line_time, run_load
+from lab.mount import why_not
+from lab.report import table, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,8 +60,12 @@ APPLICATIONS = [
     Application("analysis", size=MIB, processes=8, outstanding=16),
 ]
 # In the second act fewer are in flight: a change of weights does not reach those that wait already.
-LIVE_APPLICATIONS = [dataclasses.replace(app, outstanding=min(16, 64 // app.processes)) for app in APPLICATIONS]
-PROXIES = Front("px", "proxy", "sfq", WEIGHTS, control=live_rules.CONTROL, depth_requests=8, depth_bytes="4 MiB")
+LIVE_APPLICATIONS = [
+    dataclasses.replace(app, outstanding=min(16, 64 // app.processes)) for app in APPLICATIONS
+]
+PROXIES = Front(
+    "px", "proxy", "sfq", WEIGHTS, control=live_rules.CONTROL, depth_requests=8, depth_bytes="4 MiB"
+)
 LIVE_WEIGHTS = {"simulation": 1, "analysis": 3}
 LIMIT_MIB_PER_S = 50  # of the analysis, at each server
 LEAST_STEP = 4
@@ -66,11 +81,23 @@ def steps(seconds: int) -> list[Step]:
     ratio_text = "{simulation}:{analysis}".format(**LIVE_WEIGHTS)
     return [
         Step("2:1", shares=WEIGHTS),
-        Step(ratio_text, weights, LIVE_WEIGHTS, before="The analysis is urgent today: other weights."),
-        Step(f"analysis at most {SERVERS * LIMIT_MIB_PER_S}", [limit], limit=("analysis", SERVERS * LIMIT_MIB_PER_S),
-             before=f"It is too much. {LIMIT_MIB_PER_S} MiB/s at each server, and only for {seconds + 1} s."),
-        Step(f"{ratio_text} again", shares=LIVE_WEIGHTS, before="The rule has ended by itself.", watched_by="rule list",
-             settles=2.6),
+        Step(
+            ratio_text, weights, LIVE_WEIGHTS, before="The analysis is urgent today: other weights."
+        ),
+        Step(
+            f"analysis at most {SERVERS * LIMIT_MIB_PER_S}",
+            [limit],
+            limit=("analysis", SERVERS * LIMIT_MIB_PER_S),
+            before=f"It is too much. {LIMIT_MIB_PER_S} MiB/s at each server, and only for "
+            f"{seconds + 1} s.",
+        ),
+        Step(
+            f"{ratio_text} again",
+            shares=LIVE_WEIGHTS,
+            before="The rule has ended by itself.",
+            watched_by="rule list",
+            settles=2.6,
+        ),
     ]
 
 
@@ -81,18 +108,27 @@ def ratio(rates: dict[str, float]) -> float:
 class LiveLines:
     """Prints each of vpfs-load's seconds as one line."""
 
-    def __init__(self, title: str, applications: Sequence[Application] = tuple(APPLICATIONS),
-                 names: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        title: str,
+        applications: Sequence[Application] = tuple(APPLICATIONS),
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         self._title, self._applications, self._names = title, applications, names or {}
 
     def __call__(self, line: str) -> None:
         rates, second = line_rates(line, self._applications), line_time(line)
         if not rates or second is None or second % 1:
             return
-        text = "   ".join(f"{self._names.get(name, name)} {rate:6.1f} MiB/s" for name, rate in rates.items())
+        text = "   ".join(
+            f"{self._names.get(name, name)} {rate:6.1f} MiB/s" for name, rate in rates.items()
+        )
         first, other = list(rates.values())
         found = first / other if other > 0 else float("inf")
-        print(f"{second:3.0f} s  {self._title:17}  {text}   ratio {found:5.2f}{self._bar(rates)}", flush=True)
+        print(
+            f"{second:3.0f} s  {self._title:17}  {text}   ratio {found:5.2f}{self._bar(rates)}",
+            flush=True,
+        )
 
     @staticmethod
     def _bar(rates: dict[str, float]) -> str:
@@ -102,31 +138,62 @@ class LiveLines:
         return "   " + "█" * mine + "░" * (24 - mine)
 
 
-def figure(results: dict[str, dict], seconds: float, live: dict, measured: list[Measured], site: whole_site.Act) -> Figure:
+def figure(
+    results: dict[str, dict],
+    seconds: float,
+    live: dict,
+    measured: list[Measured],
+    site: whole_site.Act,
+) -> Figure:
     names = [app.name for app in APPLICATIONS]
-    sheet = plot.Sheet("Two applications on one parallel file system", plot.caption(
-        machine_settings(),
-        f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s, policy sfq, depth {PROXIES.depth_requests} requests and "
-        f"{PROXIES.depth_bytes} of each proxy",
-        "writes of 1 MiB, " + " and ".join(f"{app.processes * app.outstanding} in flight of the {app.name}"
-                                           for app in APPLICATIONS),
-        f"{seconds:g} s each above, after {WARM_UP:g} s of warm-up; in the middle vpfsctl changes rules while both run",
-        f"below: {whole_site.CASE.setup.servers} servers of {whole_site.CASE.bandwidth // MIB} MiB/s, an application on two of "
-        "them and one that is striped over all, weights 1:1"),
-        rows=3, heights=[2.6])
+    sheet = plot.Sheet(
+        "Two applications on one parallel file system",
+        plot.caption(
+            machine_settings(),
+            f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s, policy sfq, depth "
+            f"{PROXIES.depth_requests} requests and "
+            f"{PROXIES.depth_bytes} of each proxy",
+            "writes of 1 MiB, "
+            + " and ".join(
+                f"{app.processes * app.outstanding} in flight of the {app.name}"
+                for app in APPLICATIONS
+            ),
+            f"{seconds:g} s each above, after {WARM_UP:g} s of warm-up; in the middle vpfsctl "
+            "changes rules while both run",
+            f"below: {whole_site.CASE.setup.servers} servers of {whole_site.CASE.bandwidth // MIB} "
+            "MiB/s, an application on two of "
+            "them and one that is striped over all, weights 1:1",
+        ),
+        rows=3,
+        heights=[2.6],
+    )
     above, below, across = sheet.panels
     looks = plot.looks(names)
     for index, (path, result) in enumerate(results.items()):
         start = index * seconds
         draw_rates(above, result, start, looks)
         if path != DIRECT:
-            wanted = {name: result["total_mib_per_s"] * weight / sum(WEIGHTS.values()) for name, weight in WEIGHTS.items()}
+            wanted = {
+                name: result["total_mib_per_s"] * weight / sum(WEIGHTS.values())
+                for name, weight in WEIGHTS.items()
+            }
             draw_wanted(above, wanted, (start, start + seconds), looks, at_side=True)
-    plot.phases(above, [(index * seconds, (index + 1) * seconds, PHASES[path]) for index, path in enumerate(results)])
+    plot.phases(
+        above,
+        [
+            (index * seconds, (index + 1) * seconds, PHASES[path])
+            for index, path in enumerate(results)
+        ],
+    )
     draw_rates(below, live, 0, looks)
     for each in measured:
-        draw_wanted(below, each.step.wanted(sum(each.rates.values())), (each.begin, each.end), looks,
-                    at_side=each is measured[-1])
+        draw_wanted(
+            below,
+            each.step.wanted(sum(each.rates.values())),
+            (each.begin, each.end),
+            looks,
+            at_side=each is measured[-1],
+        )
     plot.phases(below, [(each.begin, each.end, each.step.title) for each in measured])
     draw_site(across, site)
     plot.explain_targets(above, "wanted")
@@ -139,31 +206,52 @@ def figure(results: dict[str, dict], seconds: float, live: dict, measured: list[
 def draw_site(panel: Axes, site: whole_site.Act) -> None:
     looks = plot.looks(list(whole_site.NAMES.values()))
     for key, name in whole_site.NAMES.items():
-        timeline = [(point["t"], point["mib_per_s"]) for point in application_of(site.result, key)["timeline"]]
+        timeline = [
+            (point["t"], point["mib_per_s"])
+            for point in application_of(site.result, key)["timeline"]
+        ]
         plot.lines(panel, {name: plot.bins(timeline)}, looks)
     for part in site.parts:
         total = sum(part.rates.values())
-        wanted = {"narrow": total * part.wanted / (1 + part.wanted), "wide": total / (1 + part.wanted)}
+        wanted = {
+            "narrow": total * part.wanted / (1 + part.wanted),
+            "wide": total / (1 + part.wanted),
+        }
         draw_wanted(panel, wanted, (part.begin, part.end), looks, at_side=part is site.parts[-1])
     plot.phases(panel, [(part.begin, part.end, part.title) for part in site.parts])
 
 
 def draw_rates(panel: Axes, result: dict, start: float, looks: dict[str, plot.Look]) -> None:
     for app in APPLICATIONS:
-        timeline = [(point["t"], point["mib_per_s"]) for point in application_of(result, app.name)["timeline"]]
+        timeline = [
+            (point["t"], point["mib_per_s"])
+            for point in application_of(result, app.name)["timeline"]
+        ]
         plot.lines(panel, {app.name: [(start + t, rate) for t, rate in plot.bins(timeline)]}, looks)
 
 
-def draw_wanted(panel: Axes, wanted: dict[str, float], span: tuple[float, float], looks: dict[str, plot.Look],
-                at_side: bool) -> None:
+def draw_wanted(
+    panel: Axes,
+    wanted: dict[str, float],
+    span: tuple[float, float],
+    looks: dict[str, plot.Look],
+    at_side: bool,
+) -> None:
     for name, rate in wanted.items():
         plot.target(panel, rate, "", span, looks[name].colour, f"{rate:.0f}" if at_side else "")
 
 
 def site_summary(site: whole_site.Act) -> list[dict[str, object]]:
-    return [{"": f"site: {part.title}"} | {f"{whole_site.NAMES[name]} MiB/s": rate for name, rate in part.rates.items()}
-            | {"total MiB/s": sum(part.rates.values()), "ratio": f"{part.ratio():.2f}", "feasible": f"{part.wanted:.2f}"}
-            for part in site.parts]
+    return [
+        {"": f"site: {part.title}"}
+        | {f"{whole_site.NAMES[name]} MiB/s": rate for name, rate in part.rates.items()}
+        | {
+            "total MiB/s": sum(part.rates.values()),
+            "ratio": f"{part.ratio():.2f}",
+            "feasible": f"{part.wanted:.2f}",
+        }
+        for part in site.parts
+    ]
 
 
 def summary(results: dict[str, dict], measured: list[Measured]) -> list[dict[str, object]]:
@@ -174,10 +262,17 @@ def summary(results: dict[str, dict], measured: list[Measured]) -> list[dict[str
         for name, rate in rates.items():
             row[f"{name} MiB/s"] = rate
             row[f"{name} p99 ms"] = application_of(result, name)["latency_us"]["p99"] / 1000
-        rows.append(row | {"total MiB/s": result["total_mib_per_s"], "ratio": f"{ratio(rates):.2f}"})
+        rows.append(
+            row | {"total MiB/s": result["total_mib_per_s"], "ratio": f"{ratio(rates):.2f}"}
+        )
     for each in measured:
-        row = {"": f"live: {each.step.title}"} | {f"{name} MiB/s": rate for name, rate in each.rates.items()}
-        rows.append(row | {"total MiB/s": sum(each.rates.values()), "ratio": f"{ratio(dict(each.rates)):.2f}"})
+        row = {"": f"live: {each.step.title}"} | {
+            f"{name} MiB/s": rate for name, rate in each.rates.items()
+        }
+        rows.append(
+            row
+            | {"total MiB/s": sum(each.rates.values()), "ratio": f"{ratio(dict(each.rates)):.2f}"}
+        )
     return rows
 
 
@@ -190,12 +285,19 @@ def checked(name: str, result: dict, work: pathlib.Path) -> dict:
 
 def share_site(options: argparse.Namespace, work: pathlib.Path) -> whole_site.Act:
     """The third act."""
-    print(f"\nNow {whole_site.CASE.setup.servers} servers. One application has its files on two of them, another one is striped "
-          "over all four.\n")
+    print(
+        f"\nNow {whole_site.CASE.setup.servers} servers. One application has its files on two of "
+        "them, another one is striped "
+        "over all four.\n"
+    )
     lines = LiveLines("site", whole_site.applications(), whole_site.NAMES)
     with Programs(options.bin.resolve(), work) as programs:
-        return whole_site.perform(programs, lambda text: print(f"\n{text}\n", flush=True), lines,
-                                  max(LEAST_STEP, round(0.5 * options.seconds)))
+        return whole_site.perform(
+            programs,
+            lambda text: print(f"\n{text}\n", flush=True),
+            lines,
+            max(LEAST_STEP, round(0.5 * options.seconds)),
+        )
 
 
 def share_mount(options: argparse.Namespace, work: pathlib.Path) -> mounted.Act | None:
@@ -203,29 +305,48 @@ def share_mount(options: argparse.Namespace, work: pathlib.Path) -> mounted.Act 
     if why := why_not():
         print(f"\nThe fourth act, shares of a mounted directory, is left out: {why}.")
         return None
-    print(f"\nNow a directory of {mounted.DEVICE_MIB_PER_S} MiB/s that is mounted already. fio runs in it as jobs 4711 and 4712, "
-          "at 3:1.\n")
+    print(
+        f"\nNow a directory of {mounted.DEVICE_MIB_PER_S} MiB/s that is mounted already. fio runs "
+        "in it as jobs 4711 and 4712, "
+        "at 3:1.\n"
+    )
     with Programs(options.bin.resolve(), work) as programs:
-        return mounted.perform(programs, max(LEAST_STEP, round(0.5 * options.seconds)),
-                               lambda text: print(text, flush=True))
+        return mounted.perform(
+            programs,
+            max(LEAST_STEP, round(0.5 * options.seconds)),
+            lambda text: print(text, flush=True),
+        )
 
 
-def measure(options: argparse.Namespace, work: pathlib.Path) -> tuple[dict[str, dict], dict, list[Measured]]:
+def measure(
+    options: argparse.Namespace, work: pathlib.Path
+) -> tuple[dict[str, dict], dict, list[Measured]]:
     results = {}
     with Programs(options.bin.resolve(), work) as programs:
         cluster = Cluster(programs, SERVERS, [PROXIES], DEVICE)
         for path in PHASES:
             if path != DIRECT:
                 cluster.start(path)
-            result = run_load(programs, f"load-{path}", cluster.address(path), APPLICATIONS, options.seconds, WARM_UP,
-                              LiveLines(PHASES[path]))
+            result = run_load(
+                programs,
+                f"load-{path}",
+                cluster.address(path),
+                APPLICATIONS,
+                options.seconds,
+                WARM_UP,
+                LiveLines(PHASES[path]),
+            )
             results[path] = checked(PHASES[path], result, work)
-        live, measured = change_rules(programs, cluster, max(LEAST_STEP, round(0.4 * options.seconds)))
+        live, measured = change_rules(
+            programs, cluster, max(LEAST_STEP, round(0.4 * options.seconds))
+        )
         checked("while rules changed", live, work)
     return results, live, measured
 
 
-def change_rules(programs: Programs, cluster: Cluster, step_seconds: int) -> tuple[dict, list[Measured]]:
+def change_rules(
+    programs: Programs, cluster: Cluster, step_seconds: int
+) -> tuple[dict, list[Measured]]:
     """The second act."""
     print("\nNow vpfsctl changes the rules of both proxies while the applications run.\n")
     rules = LiveRules(programs, cluster, PROXIES.name, steps(step_seconds), step_seconds, WARM_UP)
@@ -236,31 +357,58 @@ def change_rules(programs: Programs, cluster: Cluster, step_seconds: int) -> tup
         lines(line)
 
     try:
-        live = run_load(programs, "load-live", cluster.address(PROXIES.name), LIVE_APPLICATIONS, rules.seconds, WARM_UP,
-                        on_line, interval=live_rules.INTERVAL)
+        live = run_load(
+            programs,
+            "load-live",
+            cluster.address(PROXIES.name),
+            LIVE_APPLICATIONS,
+            rules.seconds,
+            WARM_UP,
+            on_line,
+            interval=live_rules.INTERVAL,
+        )
         return live, rules.measured(live)
     finally:
         rules.stop()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="script/demo", description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=8, help="length of each of the first two phases (default 8)")
-    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/demo/bin", help="where the programs are")
+    parser = argparse.ArgumentParser(
+        prog="script/demo", description=(__doc__ or "").partition("\n\n")[0]
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=8,
+        help="length of each of the first two phases (default 8)",
+    )
+    parser.add_argument(
+        "--bin", type=pathlib.Path, default=ROOT / "build/demo/bin", help="where the programs are"
+    )
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "demo-out")
     parser.add_argument("--anyway", action="store_true", help="run even on a busy machine")
     options = parser.parse_args()
 
-    require_programs(options.bin, ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl", "vpfs-coordinator",
-                                   "vpfs-mount"])
+    require_programs(
+        options.bin,
+        ["vpfs-server", "vpfs-proxy", "vpfs-load", "vpfsctl", "vpfs-coordinator", "vpfs-mount"],
+    )
     busy = busy_share()
     if busy > BUSY and not options.anyway:
-        raise Problem(f"other programs use {busy:.0%} of the processors: wait until they are done "
-                      "(--anyway runs all the same)")
+        raise Problem(
+            f"other programs use {busy:.0%} of the processors: wait until they are done "
+            "(--anyway runs all the same)"
+        )
     out = options.out.resolve()
     shutil.rmtree(out / "run", ignore_errors=True)
-    print(f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s each; both applications write as fast as they can.")
-    print("The analysis has four times the processes, but the simulation is to have twice the bandwidth.\n")
+    print(
+        f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s each; both applications write as fast "
+        "as they can."
+    )
+    print(
+        "The analysis has four times the processes, but the simulation is to have twice the "
+        "bandwidth.\n"
+    )
     results, live, measured = measure(options, out / "run")
     site = share_site(options, out / "run" / "site")
     mount = share_mount(options, out / "run" / "mount")
@@ -278,42 +426,91 @@ def main() -> int:
     is_mount_right = mount is None or mount.error_percent() <= mounted.TOLERANCE_PERCENT
     is_right = max(error, live_error) <= TOLERANCE_PERCENT and is_site_right and is_mount_right
     verdict = "PASS" if is_right else "FAIL"
-    write_json(out / "result.json", {
-        "target": TARGET, "achieved": achieved, "error_percent": error, "live_error_percent": live_error,
-        "verdict": verdict,
-        "settings": {"servers": SERVERS, "device": DEVICE, "weights": WEIGHTS, "seconds": options.seconds,
-                     "warm_up_seconds": WARM_UP},
-        "phases": {PHASES[path]: result for path, result in results.items()},
-        "live": {each.step.title: {"commands": each.step.commands, "target": each.step.target(),
-                                   "achieved": each.step.achieved(each.rates), "error_percent": each.error_percent(),
-                                   "mib_per_s": each.rates} for each in measured},
-        "live_run": live,
-        "site": {part.title: {"target": part.wanted, "achieved": part.ratio(), "error_percent": part.error_percent(),
-                              "mib_per_s": {whole_site.NAMES[name]: rate for name, rate in part.rates.items()}}
-                 for part in site.parts},
-        "site_error_percent": site_error, "io_went_on_after_kill": site.went_on(),
-        "site_run": site.result,
-        "mount": mount and {"target": mount.wanted, "achieved": mount.ratio(), "error_percent": mount.error_percent(),
-                            "mib_per_s": mount.rates},
-    })
-    drawn = plot.save(out / "shares", lambda: figure(results, options.seconds, live, measured, site))
+    write_json(
+        out / "result.json",
+        {
+            "target": TARGET,
+            "achieved": achieved,
+            "error_percent": error,
+            "live_error_percent": live_error,
+            "verdict": verdict,
+            "settings": {
+                "servers": SERVERS,
+                "device": DEVICE,
+                "weights": WEIGHTS,
+                "seconds": options.seconds,
+                "warm_up_seconds": WARM_UP,
+            },
+            "phases": {PHASES[path]: result for path, result in results.items()},
+            "live": {
+                each.step.title: {
+                    "commands": each.step.commands,
+                    "target": each.step.target(),
+                    "achieved": each.step.achieved(each.rates),
+                    "error_percent": each.error_percent(),
+                    "mib_per_s": each.rates,
+                }
+                for each in measured
+            },
+            "live_run": live,
+            "site": {
+                part.title: {
+                    "target": part.wanted,
+                    "achieved": part.ratio(),
+                    "error_percent": part.error_percent(),
+                    "mib_per_s": {
+                        whole_site.NAMES[name]: rate for name, rate in part.rates.items()
+                    },
+                }
+                for part in site.parts
+            },
+            "site_error_percent": site_error,
+            "io_went_on_after_kill": site.went_on(),
+            "site_run": site.result,
+            "mount": mount
+            and {
+                "target": mount.wanted,
+                "achieved": mount.ratio(),
+                "error_percent": mount.error_percent(),
+                "mib_per_s": mount.rates,
+            },
+        },
+    )
+    drawn = plot.save(
+        out / "shares", lambda: figure(results, options.seconds, live, measured, site)
+    )
     shown = f"{options.out / 'shares.svg'} shows it over time; " if drawn else ""
     print(f"\n{shown}{options.out / 'result.json'} has the numbers")
     capacity = SERVERS * DEVICE_MIB_PER_S
     if verdict == "FAIL" and results["px"]["total_mib_per_s"] < 0.8 * capacity:
-        print(f"This machine did not keep {capacity} MiB/s of storage busy. Without pressure there is nothing to share.")
+        print(
+            f"This machine did not keep {capacity} MiB/s of storage busy. Without pressure there "
+            "is nothing to share."
+        )
     for each in measured:
-        print(f"live: {each.step.title}: target={each.step.target():.2f} achieved={each.step.achieved(each.rates):.2f} "
-              f"error={each.error_percent():.1f}%")
+        print(
+            f"live: {each.step.title}: target={each.step.target():.2f} "
+            f"achieved={each.step.achieved(each.rates):.2f} "
+            f"error={each.error_percent():.1f}%"
+        )
     for part in site.parts:
-        print(f"site: {part.title}: target={part.wanted:.2f} achieved={part.ratio():.2f} error={part.error_percent():.1f}%")
+        print(
+            f"site: {part.title}: target={part.wanted:.2f} achieved={part.ratio():.2f} "
+            f"error={part.error_percent():.1f}%"
+        )
     if mount:
-        print(f"mount: jobs 4711 and 4712: target={mount.wanted:.2f} achieved={mount.ratio():.2f} "
-              f"error={mount.error_percent():.1f}%")
+        print(
+            f"mount: jobs 4711 and 4712: target={mount.wanted:.2f} achieved={mount.ratio():.2f} "
+            f"error={mount.error_percent():.1f}%"
+        )
     if not site.went_on():
         print("site: I/O stopped when the coordinator was killed")
-    print(f"RESULT target={TARGET:.2f} achieved={achieved:.2f} error={error:.1f}% live_error={live_error:.1f}% "
-          f"site_error={site_error:.1f}% mount_error={f'{mount.error_percent():.1f}%' if mount else 'none'} {verdict}")
+    print(
+        f"RESULT target={TARGET:.2f} achieved={achieved:.2f} error={error:.1f}% "
+        f"live_error={live_error:.1f}% "
+        f"site_error={site_error:.1f}% "
+        f"mount_error={f'{mount.error_percent():.1f}%' if mount else 'none'} {verdict}"
+    )
     return 0 if verdict == "PASS" else 1
 
 

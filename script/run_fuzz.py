@@ -2,10 +2,11 @@
 """Runs the fuzz targets of test/fuzz with libFuzzer, AddressSanitizer and UBSan.
 
 Each target goes on from its corpus in test/data/fuzz and from what earlier runs left in
-build/fuzz-corpus, where new inputs stay. An input that ends a target is kept in build/fuzz-artifacts.
-The exit code is 0 when no target found anything, 1 when one did or cannot run, and 2 when the command
-line is wrong.
+build/fuzz-corpus, where new inputs stay. An input that ends a target is kept in
+build/fuzz-artifacts. The exit code is 0 when no target found anything, 1 when one did or cannot
+run, and 2 when the command line is wrong.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -65,7 +66,9 @@ def read_targets() -> dict[str, Target]:
     targets = {}
     for line in (BUILD / "fuzz_targets.txt").read_text().splitlines():
         name, seeds, dictionary = line.split("\t")
-        targets[name] = Target(name, [pathlib.Path(seed) for seed in seeds.split(":") if seed], dictionary)
+        targets[name] = Target(
+            name, [pathlib.Path(seed) for seed in seeds.split(":") if seed], dictionary
+        )
     return targets
 
 
@@ -73,7 +76,9 @@ def run_logged(log: str, command: list[str]) -> None:
     LOGS.mkdir(parents=True, exist_ok=True)
     file = LOGS / f"{log}.log"
     with file.open("wb") as out:
-        code = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out).returncode
+        code = subprocess.run(
+            command, check=False, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+        ).returncode
     if code != 0:
         print("\n".join(file.read_text(errors="replace").splitlines()[-40:]))
         raise Problem(f"{command[0]} ended with {code}; all of it: {file.relative_to(ROOT)}")
@@ -97,14 +102,19 @@ def fill_corpus(target: Target) -> None:
 
 
 def fuzz_command(target: Target, seconds: int, forks: int) -> list[str]:
-    command = [str(target.program), f"-max_total_time={seconds}", f"-max_len={LONGEST_INPUT}",
-               f"-timeout={INPUT_SECONDS}", f"-artifact_prefix={ARTIFACTS}/{target.name}-",
-               "-print_final_stats=1"]
+    command = [
+        str(target.program),
+        f"-max_total_time={seconds}",
+        f"-max_len={LONGEST_INPUT}",
+        f"-timeout={INPUT_SECONDS}",
+        f"-artifact_prefix={ARTIFACTS}/{target.name}-",
+        "-print_final_stats=1",
+    ]
     if forks > 1:
         command.append(f"-fork={forks}")
     if target.dictionary:
         command.append(f"-dict={SOURCES / target.dictionary}")
-    return command + [str(target.corpus)]
+    return [*command, str(target.corpus)]
 
 
 def fuzz(target: Target, seconds: int, forks: int) -> bool:
@@ -113,9 +123,19 @@ def fuzz(target: Target, seconds: int, forks: int) -> bool:
     before = set(ARTIFACTS.glob(f"{target.name}-*"))
     log = LOGS / f"{target.name}.log"
     with log.open("wb") as out:
-        code = subprocess.run(fuzz_command(target, seconds, forks), cwd=ROOT, stdin=subprocess.DEVNULL,
-                              stdout=out, stderr=out).returncode
-    runs = [line for line in log.read_text(errors="replace").splitlines() if "number_of_executed_units" in line]
+        code = subprocess.run(
+            fuzz_command(target, seconds, forks),
+            check=False,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+        ).returncode
+    runs = [
+        line
+        for line in log.read_text(errors="replace").splitlines()
+        if "number_of_executed_units" in line
+    ]
     count = runs[-1].split()[-1] if runs else "?"
     found = sorted(set(ARTIFACTS.glob(f"{target.name}-*")) - before)
     if code == 0 and not found:
@@ -132,11 +152,20 @@ def merge(target: Target) -> None:
     """Replaces the committed corpus by the smallest inputs that reach what all of them reach."""
     fill_corpus(target)
     with tempfile.TemporaryDirectory(dir=CORPORA) as folder:
-        run_logged(f"{target.name}-merge",
-                   [str(target.program), "-merge=1", f"-max_len={LONGEST_COMMITTED_INPUT}", folder,
-                    str(target.corpus)])
-        inputs = sorted((file.read_bytes() for file in pathlib.Path(folder).iterdir()),
-                        key=lambda content: (len(content), content))
+        run_logged(
+            f"{target.name}-merge",
+            [
+                str(target.program),
+                "-merge=1",
+                f"-max_len={LONGEST_COMMITTED_INPUT}",
+                folder,
+                str(target.corpus),
+            ],
+        )
+        inputs = sorted(
+            (file.read_bytes() for file in pathlib.Path(folder).iterdir()),
+            key=lambda content: (len(content), content),
+        )
     packed = pack(inputs)
     left_out = 0
     while len(packed) > LARGEST_ARCHIVE:
@@ -171,12 +200,24 @@ def positive(text: str) -> int:
 def parse_options() -> argparse.Namespace:
     description, _, epilog = (__doc__ or "").partition("\n\n")
     parser = argparse.ArgumentParser(prog="script/fuzz", description=description, epilog=epilog)
-    parser.add_argument("targets", metavar="TARGET", nargs="*", help="a target's name (default: all of them)")
-    parser.add_argument("--seconds", type=positive, metavar="N", help="how long each target runs (default: 60)")
-    parser.add_argument("--jobs", type=positive, default=1, metavar="N",
-                        help="how many processes run at once (default: 1)")
-    parser.add_argument("--merge", action="store_true",
-                        help="afterwards make the corpora in test/data/fuzz anew; without --seconds do only that")
+    parser.add_argument(
+        "targets", metavar="TARGET", nargs="*", help="a target's name (default: all of them)"
+    )
+    parser.add_argument(
+        "--seconds", type=positive, metavar="N", help="how long each target runs (default: 60)"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="how many processes run at once (default: 1)",
+    )
+    parser.add_argument(
+        "--merge",
+        action="store_true",
+        help="afterwards make the corpora in test/data/fuzz anew; without --seconds do only that",
+    )
     parser.add_argument("--list", action="store_true", help="print the names of the targets")
     return parser.parse_args()
 
@@ -198,8 +239,18 @@ def run(options: argparse.Namespace) -> int:
         return 0
     chosen = choose(options.targets, targets)
     print(f"building {len(chosen)} targets", flush=True)
-    run_logged("fuzz-build", ["cmake", "--build", str(BUILD), "-j", str(os.cpu_count() or 2),
-                              "--target", *[target.name for target in chosen]])
+    run_logged(
+        "fuzz-build",
+        [
+            "cmake",
+            "--build",
+            str(BUILD),
+            "-j",
+            str(os.cpu_count() or 2),
+            "--target",
+            *[target.name for target in chosen],
+        ],
+    )
     for folder in (ARTIFACTS, CORPORA):
         folder.mkdir(parents=True, exist_ok=True)
     good = True

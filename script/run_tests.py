@@ -6,10 +6,11 @@
   script/test --quick   dev build, unit tests only
   script/test --full    also GCC with its unit tests, and clang-tidy over every source
 
-The last line is 'N passed, N failed', with ', N skipped' if tests were skipped. A failed build counts
-as one failure. So does a part whose tests leave files in their temporary directory. Complete output
-is in build/logs/.
+The last line is 'N passed, N failed', with ', N skipped' if tests were skipped. A failed build
+counts as one failure. So does a part whose tests leave files in their temporary directory. Complete
+output is in build/logs/.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -27,8 +28,16 @@ BUILD = ROOT / "build"
 LOGS = BUILD / "logs"
 
 # Test directories with threads. The tsan part builds and runs only these.
-THREADED = ["test/net", "test/control/wire", "test/control/metrics", "test/control/host", "test/proxy",
-            "test/client", "test/dataserver", "test/fuse"]
+THREADED = [
+    "test/net",
+    "test/control/wire",
+    "test/control/metrics",
+    "test/control/host",
+    "test/proxy",
+    "test/client",
+    "test/dataserver",
+    "test/fuse",
+]
 TEST_LINES_SHOWN = 60
 
 
@@ -62,14 +71,20 @@ def programs_of(preset: str) -> Tests:
 UNIT = Tests("unit", labels="unit|bare|script")
 # Tests within a process are compiled once, for ASan and UBSan, which find more; "bare" ones measure
 # what a sanitizer changes.
-DEV = Part("dev", [Tests("dev", labels="programs|script|bare"), Tests("dev-timing", labels="timing", alone=True)],
-           targets=["programs", "programs_test", "timing_test", "stage_memory_test"])
+DEV = Part(
+    "dev",
+    [Tests("dev", labels="programs|script|bare"), Tests("dev-timing", labels="timing", alone=True)],
+    targets=["programs", "programs_test", "timing_test", "stage_memory_test"],
+)
 ASAN = Part("asan", [Tests("asan"), programs_of("asan")])
-TSAN = Part("tsan", [Tests("tsan-" + folder[5:].replace("/", "-"), folder=folder) for folder in THREADED]
-            + [programs_of("tsan")],
-            targets=[f"{folder}/all" for folder in THREADED] + ["programs"])
+TSAN = Part(
+    "tsan",
+    [Tests("tsan-" + folder[5:].replace("/", "-"), folder=folder) for folder in THREADED]
+    + [programs_of("tsan")],
+    targets=[f"{folder}/all" for folder in THREADED] + ["programs"],
+)
 NORMAL = [DEV, ASAN, TSAN]
-FULL = NORMAL + [Part("gcc", [Tests("gcc", labels="unit")]), Part("tidy", [])]
+FULL = [*NORMAL, Part("gcc", [Tests("gcc", labels="unit")]), Part("tidy", [])]
 
 
 @dataclasses.dataclass
@@ -111,7 +126,9 @@ class Runner:
         self.took: list[tuple[str, float, str]] = []  # name, seconds, result
         # Every report of a sanitizer is a failure with a stack trace.
         self.environment = os.environ | {
-            "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:halt_on_error=1",
+            "ASAN_OPTIONS": ":".join(
+                ("detect_stack_use_after_return=1", "strict_string_checks=1", "halt_on_error=1")
+            ),
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
             "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
             "CTEST_OUTPUT_ON_FAILURE": "1",
@@ -122,15 +139,28 @@ class Runner:
         print(f"[{seconds // 60:2d}:{seconds % 60:02d}] {text}", flush=True)
 
     def run(self, log: str, command: list[str], more: dict[str, str] | None = None) -> bool:
-        """Runs a command and writes its output to build/logs/LOG.log; on failure, shows the end of it."""
+        """Runs a command and writes its output to build/logs/LOG.log; on failure, shows the end of
+        it.
+        """
         file = LOGS / f"{log}.log"
         with file.open("wb") as out:
-            code = subprocess.run(command, cwd=ROOT, env=self.environment | (more or {}),
-                                  stdin=subprocess.DEVNULL, stdout=out, stderr=out).returncode
+            code = subprocess.run(
+                command,
+                check=False,
+                cwd=ROOT,
+                env=self.environment | (more or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            ).returncode
         if code != 0:
             lines = file.read_text(errors="replace").splitlines()
             print("\n".join(lines[-TEST_LINES_SHOWN:]))
-            print(f"        {command[0]} exited with {code}; complete output: {file.relative_to(ROOT)}", flush=True)
+            print(
+                f"        {command[0]} exited with {code}; complete output: "
+                f"{file.relative_to(ROOT)}",
+                flush=True,
+            )
         return code == 0
 
     def build(self, part: Part) -> bool:
@@ -138,9 +168,10 @@ class Runner:
         self.heading(f"{preset}: build")
         began = time.monotonic()
         targets = ["--target", *part.targets] if part.targets else []
-        good = (self.run(f"{preset}-configure", ["cmake", "--preset", preset])
-                and self.run(f"{preset}-build",
-                             ["cmake", "--build", f"build/{preset}", "-j", str(self.jobs), *targets]))
+        good = self.run(f"{preset}-configure", ["cmake", "--preset", preset]) and self.run(
+            f"{preset}-build",
+            ["cmake", "--build", f"build/{preset}", "-j", str(self.jobs), *targets],
+        )
         self.took.append((f"{preset}: build", time.monotonic() - began, "" if good else "FAILED"))
         self.total.failed += not good
         return good
@@ -157,8 +188,18 @@ class Runner:
         more = {"TMPDIR": str(scratch)}
         if tests.programs:
             more["VPFS_PROGRAMS"] = str(BUILD / tests.programs / "bin")
-        command = ["ctest", "--test-dir", str(directory), "-j", "1" if tests.alone else str(self.jobs),
-                   "--timeout", "300", "--no-tests=ignore", "--output-junit", str(junit)]
+        command = [
+            "ctest",
+            "--test-dir",
+            str(directory),
+            "-j",
+            "1" if tests.alone else str(self.jobs),
+            "--timeout",
+            "300",
+            "--no-tests=ignore",
+            "--output-junit",
+            str(junit),
+        ]
         command += ["-L", tests.labels] if tests.labels else []
         command += ["-LE", tests.without] if tests.without else []
         self.run(f"{tests.name}-tests", command, more)
@@ -171,7 +212,10 @@ class Runner:
             print(f"        ctest left no results in {directory}")
         if left := sorted(path.name for path in scratch.iterdir()):
             count.failed += 1
-            print(f"        FAILED {tests.name}: files left in the temporary directory: {', '.join(left[:10])}")
+            print(
+                f"        FAILED {tests.name}: files left in the temporary directory: "
+                f"{', '.join(left[:10])}"
+            )
         self.took.append((f"{preset}: tests {tests.name}", time.monotonic() - began, count.line()))
         self.total.add(count)
 
@@ -183,12 +227,17 @@ class Runner:
     def summary(self) -> None:
         self.heading("done; time of each part:")
         for name, seconds, result in self.took:
-            print(f"        {name:28} {int(seconds) // 60:3d}:{int(seconds) % 60:02d}  {result}".rstrip())
+            print(
+                f"        {name:28} {int(seconds) // 60:3d}:{int(seconds) % 60:02d}  "
+                f"{result}".rstrip()
+            )
         print(self.total.line())
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="script/test", description="Builds vpfs and runs its tests.")
+    parser = argparse.ArgumentParser(
+        prog="script/test", description="Builds vpfs and runs its tests."
+    )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="dev build and unit tests only")
     size.add_argument("--full", action="store_true", help="also GCC and clang-tidy")

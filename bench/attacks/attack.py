@@ -1,4 +1,5 @@
 """An attack, and what must hold during it."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -26,22 +27,32 @@ Target = Callable[[str, Outcome], Row]  # makes the row of this name from an out
 
 
 def victim_mean(share: float) -> Target:
-    return lambda name, seen: one_at_least(f"{name}: the victim's mean / its half", share,
-                                           seen.victim.mean / seen.victim.entitled)
+    return lambda name, seen: one_at_least(
+        f"{name}: the victim's mean / its half", share, seen.victim.mean / seen.victim.entitled
+    )
 
 
 def victim_every_second(share: float) -> Target:
-    return lambda name, seen: one_at_least(f"{name}: the victim's worst second / its half", share,
-                                           seen.victim.worst_second / seen.victim.entitled)
+    return lambda name, seen: one_at_least(
+        f"{name}: the victim's worst second / its half",
+        share,
+        seen.victim.worst_second / seen.victim.entitled,
+    )
 
 
 def victim_loses(seconds: float) -> Target:
-    return lambda name, seen: one_at_most(f"{name}: costs the victim, each minute", seconds,
-                                          seen.facts["seconds_lost_per_minute"], " s")
+    return lambda name, seen: one_at_most(
+        f"{name}: costs the victim, each minute",
+        seconds,
+        seen.facts["seconds_lost_per_minute"],
+        " s",
+    )
 
 
 def resident(mib: float) -> Target:
-    return lambda name, seen: one_at_most(f"{name}: the proxy's memory", mib, float(str(seen.row["rss_mib"])), " MiB")
+    return lambda name, seen: one_at_most(
+        f"{name}: the proxy's memory", mib, float(str(seen.row["rss_mib"])), " MiB"
+    )
 
 
 def fact(of: str, what: str, limit: float, unit: str = "") -> Target:
@@ -51,8 +62,13 @@ def fact(of: str, what: str, limit: float, unit: str = "") -> Target:
 def always(name: str, seen: Outcome) -> list[Row]:
     """What must hold after every attack."""
     leaked = float(str(seen.row["leaked_slots"]))
-    return [one_at_most(f"{name}: leaked slots, wrong blocks and failed requests", 0,
-                        leaked + seen.victim.wrong_blocks + seen.victim.failed)]
+    return [
+        one_at_most(
+            f"{name}: leaked slots, wrong blocks and failed requests",
+            0,
+            leaked + seen.victim.wrong_blocks + seen.victim.failed,
+        )
+    ]
 
 
 def nothing_else(_: Scene) -> Facts:
@@ -63,15 +79,15 @@ def nothing_else(_: Scene) -> Facts:
 class Attack:
     """One attack on a victim of equal weight.
 
-    `begin` returns when the attack is under way; the Attacker ends it. `after` looks at the proxy once the attacker
-    and the victim are gone. For `grace` seconds the attack may have an effect.
+    `begin` returns when the attack is under way; the Attacker ends it. `after` looks at the proxy
+    once the attacker and the victim are gone. For `grace` seconds the attack may have an effect.
     """
 
     name: str
     protocol: str
     begin: Callable[[Scene, Attacker], None]
     targets: tuple[Target, ...]
-    setting: Setting = Setting()
+    setting: Setting = dataclasses.field(default_factory=Setting)
     device: Mapping[str, object] = dataclasses.field(default_factory=lambda: DEVICE)
     grace: float = 0.0
     seconds: float = 20.0  # measured time of the attack
@@ -82,12 +98,24 @@ class Attack:
     def run(self, programs: Programs, program: str, seconds: float) -> Outcome:
         scene = Scene(programs, self.protocol, self.setting.front(program), self.device)
         attacker = Attacker(scene.port)
-        victim = attack_victim(scene, attacker, lambda: self.begin(scene, attacker), seconds, self.grace,
-                               self.preparation)
+        victim = attack_victim(
+            scene,
+            attacker,
+            lambda: self.begin(scene, attacker),
+            seconds,
+            self.grace,
+            self.preparation,
+        )
         leaked = scene.leaked_slots()
-        facts = {"seconds_lost_per_minute": victim.seconds_lost / max(1.0, (seconds + self.grace) / 60),
-                 "failed_requests": victim.failed, "status_mib": scene.status().mib, **self.after(scene)}
-        return Outcome(victim.row(self.name, self.protocol, leaked, scene.proxy.peak_rss_mib()), victim, facts)
+        facts = {
+            "seconds_lost_per_minute": victim.seconds_lost / max(1.0, (seconds + self.grace) / 60),
+            "failed_requests": victim.failed,
+            "status_mib": scene.status().mib,
+            **self.after(scene),
+        }
+        return Outcome(
+            victim.row(self.name, self.protocol, leaked, scene.proxy.peak_rss_mib()), victim, facts
+        )
 
     def judge(self, seen: Outcome) -> list[Row]:
         name = f"{self.name} ({self.protocol})"

@@ -1,4 +1,5 @@
 """The connections and threads of an attacker. All of them end with it."""
+
 from __future__ import annotations
 
 import contextlib
@@ -10,7 +11,10 @@ PATIENCE = 20.0
 
 
 class Attacker:
-    """Connects to one port of this host. stop() ends the attack: after it, calls of its threads fail."""
+    """Connects to one port of this host.
+
+    stop() ends the attack: after it, calls of its threads fail.
+    """
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -41,7 +45,10 @@ class Attacker:
         return connection
 
     def start(self, work: Callable[[], None], again: bool = False) -> None:
-        """Runs `work` in a thread until a connection fails. With `again`, repeats it until the attack is over."""
+        """Runs `work` in a thread until a connection fails.
+
+        With `again`, repeats it until the attack is over.
+        """
 
         def run() -> None:
             while not self.stopped:

@@ -2,6 +2,7 @@
 
 Every function returns a whole message as bytes, so that a message sent many times is encoded once.
 """
+
 from __future__ import annotations
 
 import socket
@@ -9,7 +10,8 @@ import struct
 
 from lab.file_systems import TARGET
 
-# Length, feature flags, compatibility flags, flags, prefix, type, target, user, sequence, sequence done.
+# Length, feature flags, compatibility flags, flags, prefix, type, target, user, sequence, sequence
+# done.
 HEADER = struct.Struct("<IHBBQHHIQQ")
 PREFIX = 0x42474653 << 32
 SET_CHANNEL_DIRECT, PEER_INFO = 4001, 4011
@@ -45,12 +47,31 @@ def introduction() -> bytes:
     return message(SET_CHANNEL_DIRECT, struct.pack("<i", 0))
 
 
-def file_io(kind: int, count: int, node: int, user: int, *, entry: bytes = b"A-1", session: int = 1, offset: int = 0,
-            owner: int = 0, directory: bytes = b"root", target: int = TARGET,
-            header_target: int | None = None) -> bytes:
-    """A read, or a write that `count` bytes must follow. The server uses `target`; the header may name another."""
-    body = (struct.pack("<qqI", offset, count, ACCESS[kind]) + aligned_text(b"%X#" % session + entry)
-            + struct.pack("<I", node) + path_info(owner, directory) + struct.pack("<H", target))
+def file_io(
+    kind: int,
+    count: int,
+    node: int,
+    user: int,
+    *,
+    entry: bytes = b"A-1",
+    session: int = 1,
+    offset: int = 0,
+    owner: int = 0,
+    directory: bytes = b"root",
+    target: int = TARGET,
+    header_target: int | None = None,
+) -> bytes:
+    """A read, or a write that `count` bytes must follow.
+
+    The server uses `target`; the header may name another.
+    """
+    body = (
+        struct.pack("<qqI", offset, count, ACCESS[kind])
+        + aligned_text(b"%X#" % session + entry)
+        + struct.pack("<I", node)
+        + path_info(owner, directory)
+        + struct.pack("<H", target)
+    )
     return message(kind, body, target if header_target is None else header_target, user)
 
 
@@ -75,4 +96,4 @@ def receive_read(connection: socket.socket) -> int:
 
 def receive_write(connection: socket.socket) -> int:
     """Receives the answer of a write. Returns the number of bytes written, or a negated error."""
-    return struct.unpack("<q", receive(connection, ANSWER_SIZE)[HEADER.size:])[0]
+    return struct.unpack("<q", receive(connection, ANSWER_SIZE)[HEADER.size :])[0]

@@ -1,4 +1,5 @@
 """Requests that cost the server more or less than the proxy assumes."""
+
 from __future__ import annotations
 
 from bench.attacks import beegfs, orangefs
@@ -23,9 +24,14 @@ def short_reads_orangefs(_: Scene, attacker: Attacker) -> None:
     reader = orangefs.Reader(connection)
     tags = range(1, SHORT_READS + 1)
     for tag in tags:
-        connection.sendall(orangefs.small_write(tag, orangefs.FIRST_DATAFILE + tag, bytes(SHORT_FILE), JOB))
+        connection.sendall(
+            orangefs.small_write(tag, orangefs.FIRST_DATAFILE + tag, bytes(SHORT_FILE), JOB)
+        )
         reader.next()
-    reads = {tag: orangefs.io(tag, orangefs.READ, orangefs.FIRST_DATAFILE + tag, ASKED, JOB) for tag in tags}
+    reads = {
+        tag: orangefs.io(tag, orangefs.READ, orangefs.FIRST_DATAFILE + tag, ASKED, JOB)
+        for tag in tags
+    }
 
     def work() -> None:
         connection.sendall(b"".join(reads.values()))
@@ -43,7 +49,11 @@ def short_reads_beegfs(_: Scene, attacker: Attacker) -> None:
         connection = attacker.connect()
         entry = b"%X-1" % session
         of_it = {"node": NODE, "user": uid_of(ATTACKER), "entry": entry, "session": session}
-        connection.sendall(beegfs.hello(NODE) + beegfs.file_io(beegfs.WRITE, SHORT_FILE, **of_it) + bytes(SHORT_FILE))
+        connection.sendall(
+            beegfs.hello(NODE)
+            + beegfs.file_io(beegfs.WRITE, SHORT_FILE, **of_it)
+            + bytes(SHORT_FILE)
+        )
         beegfs.receive_write(connection)
         read = beegfs.file_io(beegfs.READ, ASKED, **of_it)
         while True:
@@ -62,7 +72,9 @@ def one_byte_orangefs(_: Scene, attacker: Attacker) -> None:
         reader = orangefs.Reader(connection)
         connection.sendall(orangefs.small_write(1, orangefs.FIRST_DATAFILE, bytes(SHORT_FILE), JOB))
         reader.next()
-        reads = orangefs.TaggedFlood(orangefs.small_read(0, orangefs.FIRST_DATAFILE, 1, JOB), range(1, WINDOW + 1))
+        reads = orangefs.TaggedFlood(
+            orangefs.small_read(0, orangefs.FIRST_DATAFILE, 1, JOB), range(1, WINDOW + 1)
+        )
         for number in range(1, 1 << 30):
             reads.next_round(number)
             connection.sendall(reads.bytes)
@@ -80,7 +92,9 @@ def one_byte_beegfs(_: Scene, attacker: Attacker) -> None:
         connection = attacker.connect()
         connection.sendall(beegfs.hello(NODE))
         if first:
-            connection.sendall(beegfs.file_io(beegfs.WRITE, SHORT_FILE, **of_it) + bytes(SHORT_FILE))
+            connection.sendall(
+                beegfs.file_io(beegfs.WRITE, SHORT_FILE, **of_it) + bytes(SHORT_FILE)
+            )
             beegfs.receive_write(connection)
         attacker.drain(connection)
         block = beegfs.file_io(beegfs.READ, 1, **of_it) * 256

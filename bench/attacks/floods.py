@@ -1,4 +1,5 @@
 """Floods of requests: unscheduled ones, refused ones, and ones with useless names."""
+
 from __future__ import annotations
 
 import socket
@@ -58,18 +59,26 @@ def config_cost(scene: Scene) -> Facts:
     """The proxy's processor time for GETCONFIGs that are sent all at once, and a few at a time."""
 
     def cost(window: int) -> float:
-        blocks = [orangefs.TaggedFlood(orangefs.getconfig(0), range(first, first + window)).bytes
-                  for first in range(1, CONFIGS + 1, window)]
+        blocks = [
+            orangefs.TaggedFlood(orangefs.getconfig(0), range(first, first + window)).bytes
+            for first in range(1, CONFIGS + 1, window)
+        ]
         before = scene.proxy.cpu_seconds()
         answer_all(scene.port, blocks, len(blocks) * window)
         return scene.proxy.cpu_seconds() - before
 
     at_once, in_turn = cost(CONFIGS), cost(WINDOW)
-    return {"getconfig_cpu_s": at_once, "getconfig_window_cpu_s": in_turn, "getconfig_cpu_ratio": at_once / in_turn}
+    return {
+        "getconfig_cpu_s": at_once,
+        "getconfig_window_cpu_s": in_turn,
+        "getconfig_cpu_ratio": at_once / in_turn,
+    }
 
 
 def colliding_tags(_: Scene, attacker: Attacker) -> None:
-    flood = orangefs.TaggedFlood(orangefs.getconfig(0), range(TAG_STEP, (TAGS + 1) * TAG_STEP, TAG_STEP))
+    flood = orangefs.TaggedFlood(
+        orangefs.getconfig(0), range(TAG_STEP, (TAGS + 1) * TAG_STEP, TAG_STEP)
+    )
     connection = attacker.connect()
 
     def read_late() -> None:
@@ -92,8 +101,10 @@ def refused_beegfs(_: Scene, attacker: Attacker) -> None:
         connection.sendall(beegfs.hello(NODE))
         attacker.drain(connection)
         # Every request has another offset, since a repeated request is not sent back for ever.
-        block = b"".join(beegfs.file_io(beegfs.READ, 1, NODE, uid_of(ATTACKER), session=session, offset=offset)
-                         for offset in range(REFUSED))
+        block = b"".join(
+            beegfs.file_io(beegfs.READ, 1, NODE, uid_of(ATTACKER), session=session, offset=offset)
+            for offset in range(REFUSED)
+        )
         while True:
             connection.sendall(block)
 
@@ -112,7 +123,9 @@ def names_orangefs(_: Scene, attacker: Attacker) -> None:
 
     def work() -> None:
         for number in range(1, NAMES + 1):
-            connection.sendall(orangefs.small_read(number, orangefs.FIRST_DATAFILE, 1, name(number)))
+            connection.sendall(
+                orangefs.small_read(number, orangefs.FIRST_DATAFILE, 1, name(number))
+            )
 
     attacker.start(work)
 
@@ -123,7 +136,9 @@ def names_beegfs(_: Scene, attacker: Attacker) -> None:
         connection.sendall(beegfs.hello(NODE))
         attacker.drain(connection)
         for number in range(first, NAMES + 1, DEPTH):
-            connection.sendall(beegfs.file_io(beegfs.READ, 1, NODE, NO_RULES_USER, directory=name(number)))
+            connection.sendall(
+                beegfs.file_io(beegfs.READ, 1, NODE, NO_RULES_USER, directory=name(number))
+            )
 
     for first in range(1, DEPTH + 1):
         attacker.start(lambda first=first: work(first))
@@ -133,17 +148,30 @@ def names_beegfs(_: Scene, attacker: Attacker) -> None:
 UNSCHEDULED = (victim_every_second(0.5),)
 # Each read costs what the device needs for it, since these attacks are not about wrong costs.
 FAIR = {"cost": {"per_request": "16 KiB"}}
-REFUSING = {"orangefs": Setting(FAIR, {"held_requests": HELD_LIMIT}),
-            "beegfs": Setting(FAIR, {"max_held_per_client": DEPTH})}
-NAMED = {"orangefs": Setting(templates={"job-{jobid}": {"hint": {"jobid": "*"}}}),
-         "beegfs": Setting(templates={"dir-{dir}": {"dir": "*"}})}
+REFUSING = {
+    "orangefs": Setting(FAIR, {"held_requests": HELD_LIMIT}),
+    "beegfs": Setting(FAIR, {"max_held_per_client": DEPTH}),
+}
+NAMED = {
+    "orangefs": Setting(templates={"job-{jobid}": {"hint": {"jobid": "*"}}}),
+    "beegfs": Setting(templates={"dir-{dir}": {"dir": "*"}}),
+}
 KNOWN_NAMES = (resident(100), fact("status_mib", "the status file", 16, " MiB"))
 ATTACKS = [
-    Attack("GETCONFIG flood", "orangefs", getconfigs,
-           (*UNSCHEDULED, fact("getconfig_cpu_ratio", "CPU of 100,000 at once / 64 at a time", 2)), after=config_cost),
+    Attack(
+        "GETCONFIG flood",
+        "orangefs",
+        getconfigs,
+        (*UNSCHEDULED, fact("getconfig_cpu_ratio", "CPU of 100,000 at once / 64 at a time", 2)),
+        after=config_cost,
+    ),
     Attack("tag flood", "orangefs", colliding_tags, UNSCHEDULED, quick_seconds=12),
-    Attack("refused reads", "orangefs", refused_orangefs, (victim_mean(0.9),), REFUSING["orangefs"]),
+    Attack(
+        "refused reads", "orangefs", refused_orangefs, (victim_mean(0.9),), REFUSING["orangefs"]
+    ),
     Attack("refused reads", "beegfs", refused_beegfs, (victim_mean(0.9),), REFUSING["beegfs"]),
-    Attack("long names", "orangefs", names_orangefs, KNOWN_NAMES, NAMED["orangefs"], quick_seconds=10),
+    Attack(
+        "long names", "orangefs", names_orangefs, KNOWN_NAMES, NAMED["orangefs"], quick_seconds=10
+    ),
     Attack("long names", "beegfs", names_beegfs, KNOWN_NAMES, NAMED["beegfs"], quick_seconds=10),
 ]

@@ -1,4 +1,5 @@
 """BeeGFS connections that hide or fake what their requests are for."""
+
 from __future__ import annotations
 
 from bench.attacks import beegfs
@@ -12,7 +13,9 @@ SIZE = 256 << 10
 READERS = 64  # connections
 
 
-def read_for_ever(attacker: Attacker, first_words: bytes, index: int, header_target: int | None = None) -> None:
+def read_for_ever(
+    attacker: Attacker, first_words: bytes, index: int, header_target: int | None = None
+) -> None:
     """Sends one request at a time, as any client does."""
     of_it = {"node": NODE, "user": uid_of(ATTACKER), "entry": b"%X-1" % index, "session": index}
 
@@ -30,7 +33,9 @@ def read_for_ever(attacker: Attacker, first_words: bytes, index: int, header_tar
 
 def lie_about_target(_: Scene, attacker: Attacker) -> None:
     for index in range(READERS):
-        read_for_ever(attacker, beegfs.hello(NODE), index, OTHER_TARGETS[index % len(OTHER_TARGETS)])
+        read_for_ever(
+            attacker, beegfs.hello(NODE), index, OTHER_TARGETS[index % len(OTHER_TARGETS)]
+        )
 
 
 def say_nothing(_: Scene, attacker: Attacker) -> None:
@@ -40,7 +45,18 @@ def say_nothing(_: Scene, attacker: Attacker) -> None:
 
 # Requests wait on all of its connections, as if they came from many nodes.
 ATTACKS = [
-    Attack("header's target lies", "beegfs", lie_about_target, (victim_mean(0.9),),
-           Setting(scheduler={"per_target": True}, limits={"max_held_per_client": "off"})),
-    Attack("no PeerInfo", "beegfs", say_nothing, (victim_mean(0.9),), Setting(limits={"max_held_per_client": "off"})),
+    Attack(
+        "header's target lies",
+        "beegfs",
+        lie_about_target,
+        (victim_mean(0.9),),
+        Setting(scheduler={"per_target": True}, limits={"max_held_per_client": "off"}),
+    ),
+    Attack(
+        "no PeerInfo",
+        "beegfs",
+        say_nothing,
+        (victim_mean(0.9),),
+        Setting(limits={"max_held_per_client": "off"}),
+    ),
 ]

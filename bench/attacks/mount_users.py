@@ -1,8 +1,10 @@
 """What the users of a mount do in an attack: one process of one user each.
 
-An attacker prints READY once it has begun, and goes on until it is killed. A victim works for a given time and prints
-its results as JSON. The user's number is set after the start, so the user needs no right to read this program.
+An attacker prints READY once it has begun, and goes on until it is killed. A victim works for a
+given time and prints its results as JSON. The user's number is set after the start, so the user
+needs no right to read this program.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -43,9 +45,25 @@ def synchronize(directory: pathlib.Path, threads: int) -> None:
     """fio: each thread writes to a file of its own and waits until that is on the disk."""
     print("READY", flush=True)
     os.chdir(directory)
-    os.execvp("fio", ["fio", "--name=sync", f"--directory={directory}", "--rw=write", f"--bs={len(SMALL)}", "--size=1m",
-                      "--fsync=1", "--thread", f"--numjobs={threads}", "--time_based", f"--runtime={FOREVER:.0f}",
-                      "--ioengine=psync", "--fallocate=none", "--group_reporting"])
+    os.execvp(
+        "fio",
+        [
+            "fio",
+            "--name=sync",
+            f"--directory={directory}",
+            "--rw=write",
+            f"--bs={len(SMALL)}",
+            "--size=1m",
+            "--fsync=1",
+            "--thread",
+            f"--numjobs={threads}",
+            "--time_based",
+            f"--runtime={FOREVER:.0f}",
+            "--ioengine=psync",
+            "--fallocate=none",
+            "--group_reporting",
+        ],
+    )
 
 
 def open_leased(directory: pathlib.Path, threads: int) -> None:
@@ -68,7 +86,11 @@ def write_direct(directory: pathlib.Path, threads: int) -> None:
     """Writes large requests, past the page cache."""
 
     def work(number: int) -> None:
-        file = os.open(directory / f"large-{number}-{os.getpid()}", os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600)
+        file = os.open(
+            directory / f"large-{number}-{os.getpid()}",
+            os.O_CREAT | os.O_WRONLY | os.O_DIRECT,
+            0o600,
+        )
         try:
             while True:
                 os.pwrite(file, mmap.mmap(-1, LARGE), 0)
@@ -116,8 +138,11 @@ class Writer:
     """A victim that writes large requests past the page cache."""
 
     def __init__(self, directory: pathlib.Path) -> None:
-        self._file = os.open(directory / f"mine-{threading.get_native_id()}",
-                             os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600)
+        self._file = os.open(
+            directory / f"mine-{threading.get_native_id()}",
+            os.O_CREAT | os.O_WRONLY | os.O_DIRECT,
+            0o600,
+        )
         self._data = mmap.mmap(-1, LARGE)
 
     def act(self) -> None:
@@ -140,8 +165,13 @@ class Reader:
         self._at = (self._at + LARGE) % self._size
 
 
-def suffer(victim: Callable[[pathlib.Path], Files | Writer | Reader], directory: pathlib.Path, threads: int,
-           seconds: float, interval: float) -> None:
+def suffer(
+    victim: Callable[[pathlib.Path], Files | Writer | Reader],
+    directory: pathlib.Path,
+    threads: int,
+    seconds: float,
+    interval: float,
+) -> None:
     """Prints how much the victim does in each interval. What took long counts where it ended."""
     bins = round(seconds / interval)
     counts = [[0] * bins for _ in range(threads)]
@@ -166,10 +196,15 @@ def suffer(victim: Callable[[pathlib.Path], Files | Writer | Reader], directory:
         each.start()
     for each in running:
         each.join()
-    print(json.dumps({"counts": [sum(bin_) for bin_ in zip(*counts)], "failed": sum(failed)}), flush=True)
+    print(
+        json.dumps({"counts": [sum(bin_) for bin_ in zip(*counts)], "failed": sum(failed)}),
+        flush=True,
+    )
 
 
-ATTACKS = {each.__name__: each for each in (synchronize, open_leased, walk, write_direct, read_ahead)}
+ATTACKS = {
+    each.__name__: each for each in (synchronize, open_leased, walk, write_direct, read_ahead)
+}
 VICTIMS = {each.__name__: each for each in (Files, Writer, Reader)}
 
 
@@ -188,7 +223,13 @@ def main() -> None:
     if options.act in ATTACKS:
         ATTACKS[options.act](options.directory, options.threads)
     else:
-        suffer(VICTIMS[options.act], options.directory, options.threads, options.seconds, options.interval)
+        suffer(
+            VICTIMS[options.act],
+            options.directory,
+            options.threads,
+            options.seconds,
+            options.interval,
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Users of a shared mount who take what others need.
 
-The victim works on the mount alone and beside the attacker, in turns. It is entitled to half of what it has alone. If
-the attack also hurts on the directory below, it is entitled to half of what it has there beside the same attacker.
+The victim works on the mount alone and beside the attacker, in turns. It is entitled to half of
+what it has alone. If the attack also hurts on the directory below, it is entitled to half of what
+it has there beside the same attacker.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -29,16 +31,24 @@ VICTIM, ATTACKER = 1001, 1002
 LIMIT = "200 KiB/s"  # of the attacker, where it has one
 TURN = 4.0  # seconds of each measurement
 PATIENCE = 60.0
-UNIT = {"Files": len(SMALL), "Writer": LARGE, "Reader": LARGE}  # bytes of each thing that a victim does
+UNIT = {
+    "Files": len(SMALL),
+    "Writer": LARGE,
+    "Reader": LARGE,
+}  # bytes of each thing that a victim does
 CONFIG = """
 mount: {{status_file: {status}, log_level: warn}}
 {more}
 scheduler: {{policy: sfq, depth: {{requests: 16, bytes: 16 MiB}}}}
-virtual_pfs: {{limited: {{rate: {limit}, burst: 1 MiB}}, "job-{{jobid}}": {{}}, "user-{{uid}}": {{}}, default: {{}}}}
+virtual_pfs:
+  limited: {{rate: {limit}, burst: 1 MiB}}
+  "job-{{jobid}}": {{}}
+  "user-{{uid}}": {{}}
+  default: {{}}
 rules: {rules}
 """
 BY_USER = '[{match: {}, virtual_pfs: "user-{uid}"}]'
-LIMITED = f'[{{match: {{uid: {ATTACKER}}}, virtual_pfs: limited}}, {BY_USER[1:]}'
+LIMITED = f"[{{match: {{uid: {ATTACKER}}}, virtual_pfs: limited}}, {BY_USER[1:]}"
 BY_JOB = f'[{{match: {{jobid: "*"}}, virtual_pfs: "job-{{jobid}}"}}, {BY_USER[1:]}'
 REGISTERED = "jobs: registered"
 
@@ -60,31 +70,56 @@ class MountScene:
         self._status = self.scratch / "status.json"
         config = self.scratch / "mount.yaml"
         config.write_text(CONFIG.format(status=self._status, rules=rules, more=more, limit=LIMIT))
-        self.mount: Program = self._exit.enter_context(mounted(
-            programs, "mount", vpfs_mount(f"posix:{self.below}", self.place, ["allow_other", f"config={config}"]),
-            self.place))
+        self.mount: Program = self._exit.enter_context(
+            mounted(
+                programs,
+                "mount",
+                vpfs_mount(f"posix:{self.below}", self.place, ["allow_other", f"config={config}"]),
+                self.place,
+            )
+        )
         self._started = 0
 
     def close(self) -> None:
         self._exit.close()
 
-    def user(self, uid: int, act: str, directory: pathlib.Path, environment: Mapping[str, str] | None = None,
-             **options: object) -> Program:
+    def user(
+        self,
+        uid: int,
+        act: str,
+        directory: pathlib.Path,
+        environment: Mapping[str, str] | None = None,
+        **options: object,
+    ) -> Program:
         self._started += 1
         given = [f"--{name}={value}" for name, value in options.items()]
         variables = [f"{name}={value}" for name, value in (environment or {}).items()]
-        return self.programs.start(f"user-{self._started}", "env", *variables, sys.executable,
-                                   str(ROOT / "bench/attacks/mount_users.py"), f"--uid={uid}", *given, act,
-                                   str(directory / str(uid)))
+        return self.programs.start(
+            f"user-{self._started}",
+            "env",
+            *variables,
+            sys.executable,
+            str(ROOT / "bench/attacks/mount_users.py"),
+            f"--uid={uid}",
+            *given,
+            act,
+            str(directory / str(uid)),
+        )
 
     def alive(self) -> int:
-        """Requests that the mount still has. What the limited user has read ahead waits on, as the kernel wants it."""
+        """Requests that the mount still has.
+
+        What the limited user has read ahead waits on, as the kernel wants it.
+        """
         self._status.unlink(missing_ok=True)
         self.mount.signal(signal.SIGUSR1)
         self.mount.wait_until(self._status.exists, "writing its status")
         shown = json.loads(self._status.read_text())
-        return sum(each["queued_requests"] + each["outstanding_requests"] for each in shown["virtual_pfs"]
-                   if each["name"] != "limited")
+        return sum(
+            each["queued_requests"] + each["outstanding_requests"]
+            for each in shown["virtual_pfs"]
+            if each["name"] != "limited"
+        )
 
 
 def nothing(_: MountScene) -> contextlib.AbstractContextManager[None]:
@@ -170,33 +205,60 @@ class MountAttack:
                 bins += [(at + len(bins) * INTERVAL, rate) for at, rate in seen]
                 failed += errors
         entitled = median(below if self.compared_below else alone) / 2
-        victim = Victim(entitled=entitled, before=median(alone), mean=median(beside), worst_second=worst_second(bins),
-                        seconds_lost=seconds_lost(bins, entitled), wrong_blocks=0, failed=failed)
+        victim = Victim(
+            entitled=entitled,
+            before=median(alone),
+            mean=median(beside),
+            worst_second=worst_second(bins),
+            seconds_lost=seconds_lost(bins, entitled),
+            wrong_blocks=0,
+            failed=failed,
+        )
         row: Row = victim.row(self.name, PROTOCOL, scene.alive(), scene.mount.peak_rss_mib())
-        return Outcome(row, victim, {"alone": median(alone), "below": median(below) if below else 0.0})
+        return Outcome(
+            row, victim, {"alone": median(alone), "below": median(below) if below else 0.0}
+        )
 
     @contextlib.contextmanager
     def _attacked(self, scene: MountScene, where: pathlib.Path) -> Iterator[None]:
-        attackers = [scene.user(ATTACKER, self.act, where, {"SLURM_JOB_ID": f"9{number}"} if self.with_jobs else None,
-                                threads=self.threads) for number in range(self.processes)]
+        attackers = [
+            scene.user(
+                ATTACKER,
+                self.act,
+                where,
+                {"SLURM_JOB_ID": f"9{number}"} if self.with_jobs else None,
+                threads=self.threads,
+            )
+            for number in range(self.processes)
+        ]
         try:
             for each in attackers:
-                each.wait_until(lambda log=each.log: "READY" in log.read_text(), "attacking", PATIENCE)
+                each.wait_until(
+                    lambda log=each.log: "READY" in log.read_text(), "attacking", PATIENCE
+                )
             yield
         finally:
             for each in attackers:
                 each.stop()
 
-    def _suffer(self, scene: MountScene, where: pathlib.Path) -> tuple[list[tuple[float, float]], int]:
+    def _suffer(
+        self, scene: MountScene, where: pathlib.Path
+    ) -> tuple[list[tuple[float, float]], int]:
         """The victim's MiB/s in each interval, and how many of its calls failed."""
-        victim = scene.user(VICTIM, self.victim, where, threads=self.victim_threads, seconds=TURN, interval=INTERVAL)
-        victim.wait_until(lambda: not victim.running() or '"counts"' in victim.log.read_text(), "done", PATIENCE)
+        victim = scene.user(
+            VICTIM, self.victim, where, threads=self.victim_threads, seconds=TURN, interval=INTERVAL
+        )
+        victim.wait_until(
+            lambda: not victim.running() or '"counts"' in victim.log.read_text(), "done", PATIENCE
+        )
         try:
             found = json.loads(victim.last_lines(1))
         except ValueError as error:
             raise Problem(f"the victim has no results:\n{victim.last_lines()}") from error
         rate = UNIT[self.victim] / INTERVAL / (1 << 20)
-        bins = [((number + 1) * INTERVAL, count * rate) for number, count in enumerate(found["counts"])]
+        bins = [
+            ((number + 1) * INTERVAL, count * rate) for number, count in enumerate(found["counts"])
+        ]
         return bins, found["failed"]
 
     def judge(self, seen: Outcome) -> list[Row]:
@@ -205,14 +267,38 @@ class MountAttack:
 
 
 ATTACKS = [
-    *(MountAttack(f"fsync by {threads} threads", "synchronize", threads=threads, compared_below=True)
-      for threads in (64, 256, 400)),
+    *(
+        MountAttack(
+            f"fsync by {threads} threads", "synchronize", threads=threads, compared_below=True
+        )
+        for threads in (64, 256, 400)
+    ),
     MountAttack("300 opens of a leased file", "open_leased", threads=300, preparation=leased_file),
     MountAttack("a walk of 20,000 files", "walk", threads=4, preparation=many_files),
-    MountAttack("held writes of 400 threads", "write_direct", (victim_mean(1.0), resident(400)), threads=400,
-                rules=LIMITED),
-    MountAttack("held reads ahead", "read_ahead", threads=512, victim="Reader", rules=LIMITED,
-                preparation=files_to_read),
-    MountAttack("16 invented jobs", "write_direct", (victim_mean(0.8),), processes=16, with_jobs=True,
-                victim="Writer", victim_threads=16, rules=BY_JOB, more=REGISTERED),
+    MountAttack(
+        "held writes of 400 threads",
+        "write_direct",
+        (victim_mean(1.0), resident(400)),
+        threads=400,
+        rules=LIMITED,
+    ),
+    MountAttack(
+        "held reads ahead",
+        "read_ahead",
+        threads=512,
+        victim="Reader",
+        rules=LIMITED,
+        preparation=files_to_read,
+    ),
+    MountAttack(
+        "16 invented jobs",
+        "write_direct",
+        (victim_mean(0.8),),
+        processes=16,
+        with_jobs=True,
+        victim="Writer",
+        victim_threads=16,
+        rules=BY_JOB,
+        more=REGISTERED,
+    ),
 ]

@@ -2,6 +2,7 @@
 
 Every function returns a whole message as bytes, so that a message sent many times is encoded once.
 """
+
 from __future__ import annotations
 
 import socket
@@ -17,7 +18,8 @@ READ, WRITE = 1, 2
 FS_ID = 1234  # of the servers of bench.file_systems
 ISSUER = b"S:s0"
 METAFILE = 7
-# The embedded server accepts any datafile handle in its range. These are below the handles that it gives to files.
+# The embedded server accepts any datafile handle in its range. These are below the handles that it
+# gives to files.
 FIRST_DATAFILE = (1 << 62) + 1000
 ALL_OPERATIONS = 0xFFFFFFFF
 FAR_FUTURE = (1 << 63) - 1
@@ -35,12 +37,20 @@ def text(value: bytes) -> bytes:
 
 
 def capability(handles: list[int]) -> bytes:
-    """A capability that allows everything on a metafile and its datafiles. It begins at a multiple of 8."""
+    """A capability that allows everything on a metafile and its datafiles.
+
+    It begins at a multiple of 8.
+    """
     signed = padded(text(ISSUER) + struct.pack("<i4xI", FS_ID, 0))
-    return padded(signed + struct.pack(f"<QII{len(handles)}Q", FAR_FUTURE, ALL_OPERATIONS, len(handles), *handles))
+    return padded(
+        signed
+        + struct.pack(f"<QII{len(handles)}Q", FAR_FUTURE, ALL_OPERATIONS, len(handles), *handles)
+    )
 
 
-NO_CAPABILITY = padded(padded(text(b"") + struct.pack("<i4xI", 0, 0)) + struct.pack("<QII", 0, 0, 0))
+NO_CAPABILITY = padded(
+    padded(text(b"") + struct.pack("<i4xI", 0, 0)) + struct.pack("<QII", 0, 0, 0)
+)
 
 
 def hints(metafile: int | None = METAFILE, jobid: bytes | None = None) -> bytes:
@@ -54,9 +64,11 @@ def simple_stripe(strip_size: int = 65536) -> bytes:
     return text(b"simple_stripe") + struct.pack("<q", strip_size)
 
 
-# One byte, as often as the aggregate size says: offset, num_ereqs, num_blocks, stride, ub, lb, aggregate_size,
-# num_contig_chunks, depth, num_nested_req, committed, refcount, pad, ereq, sreq.
-CONTIGUOUS = struct.pack("<i4x", 0) + struct.pack("<qiiqqqqiiiii4xii", 0, 1, 0, 1, 1, 0, 1, 1, 1, 0, -1, -1, -1, -1)
+# One byte, as often as the aggregate size says: offset, num_ereqs, num_blocks, stride, ub, lb,
+# aggregate_size, num_contig_chunks, depth, num_nested_req, committed, refcount, pad, ereq, sreq.
+CONTIGUOUS = struct.pack("<i4x", 0) + struct.pack(
+    "<qiiqqqqiiiii4xii", 0, 1, 0, 1, 1, 0, 1, 1, 1, 0, -1, -1, -1, -1
+)
 
 
 def message(tag: int, payload: bytes, mode: int = UNEXPECTED) -> bytes:
@@ -67,8 +79,15 @@ def request(tag: int, operation: int, head: bytes, body: bytes = b"") -> bytes:
     return message(tag, struct.pack("<IIi4x", VERSION, LITTLE_ENDIAN, operation) + head + body)
 
 
-def _file_io(tag: int, operation: int, datafile: int, kind: bytes, tail: bytes, jobid: bytes | None,
-             extent: tuple[int, int]) -> bytes:
+def _file_io(
+    tag: int,
+    operation: int,
+    datafile: int,
+    kind: bytes,
+    tail: bytes,
+    jobid: bytes | None,
+    extent: tuple[int, int],
+) -> bytes:
     # The part before the distribution is padded relative to the start of the payload.
     head = capability([METAFILE, datafile]) + hints(METAFILE, jobid)
     before = head + struct.pack("<Qi", datafile, FS_ID) + kind + struct.pack("<II", 0, 1)
@@ -78,18 +97,39 @@ def _file_io(tag: int, operation: int, datafile: int, kind: bytes, tail: bytes, 
     return request(tag, operation, striped, CONTIGUOUS + struct.pack("<qq", offset, size) + tail)
 
 
-def io(tag: int, kind: int, datafile: int, size: int, jobid: bytes | None = None, offset: int = 0) -> bytes:
+def io(
+    tag: int, kind: int, datafile: int, size: int, jobid: bytes | None = None, offset: int = 0
+) -> bytes:
     """An I/O whose data are sent as a flow."""
     return _file_io(tag, IO, datafile, struct.pack("<4xii", kind, 3), b"", jobid, (offset, size))
 
 
-def small_read(tag: int, datafile: int, size: int, jobid: bytes | None = None, offset: int = 0) -> bytes:
-    return _file_io(tag, SMALL_IO, datafile, struct.pack("<i", READ), struct.pack("<q4x", 0), jobid, (offset, size))
+def small_read(
+    tag: int, datafile: int, size: int, jobid: bytes | None = None, offset: int = 0
+) -> bytes:
+    return _file_io(
+        tag,
+        SMALL_IO,
+        datafile,
+        struct.pack("<i", READ),
+        struct.pack("<q4x", 0),
+        jobid,
+        (offset, size),
+    )
 
 
-def small_write(tag: int, datafile: int, data: bytes, jobid: bytes | None = None, offset: int = 0) -> bytes:
-    return _file_io(tag, SMALL_IO, datafile, struct.pack("<i", WRITE), struct.pack("<q4x", len(data)) + data, jobid,
-                    (offset, len(data)))
+def small_write(
+    tag: int, datafile: int, data: bytes, jobid: bytes | None = None, offset: int = 0
+) -> bytes:
+    return _file_io(
+        tag,
+        SMALL_IO,
+        datafile,
+        struct.pack("<i", WRITE),
+        struct.pack("<q4x", len(data)) + data,
+        jobid,
+        (offset, len(data)),
+    )
 
 
 def getconfig(tag: int) -> bytes:
@@ -116,7 +156,7 @@ class TaggedFlood:
             self._set_byte(byte, bytes([number >> (8 * (byte - 4)) & 255]) * self.count)
 
     def _set_byte(self, byte: int, values: bytes) -> None:
-        self.bytes[TAG_OFFSET + byte::self._size] = values
+        self.bytes[TAG_OFFSET + byte :: self._size] = values
 
 
 class Reader:

@@ -1,4 +1,7 @@
-"""The scene of an attack: a server, a proxy, and a victim that is measured before and during the attack."""
+"""The scene of an attack: a server, a proxy, and a victim that is measured before and during the
+attack.
+"""
+
 from __future__ import annotations
 
 import dataclasses
@@ -26,14 +29,17 @@ WARM_UP = 1.0
 ALONE, BESIDE = 2.0, 3.0  # seconds of the victim alone, and with an honest competitor
 SETTLE = 0.5  # seconds at the start of each, which do not count
 PREPARATION = 1.0  # seconds that most attacks need to begin
-# A client that kept the server waiting may have to wait for half a minute. Only then does the proxy notice its end.
+# A client that kept the server waiting may have to wait for half a minute. Only then does the proxy
+# notice its end.
 QUIET_PATIENCE = 60.0
 STATUS_PATIENCE = 120.0
 FOREVER = "1 h"
 
 
 def application(name: str) -> Application:
-    return Application(name, size=256 << 10, outstanding=16, read_percent=50, pattern="random", file_size=32 << 20)
+    return Application(
+        name, size=256 << 10, outstanding=16, read_percent=50, pattern="random", file_size=32 << 20
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,15 +54,25 @@ class Setting:
     def front(self, program: str, weights: Sequence[str] = (VICTIM, HONEST, ATTACKER)) -> Front:
         depth = {"requests": DEPTH} | ({"bytes": self.depth_bytes} if self.depth_bytes else {})
         # The status is written only on request, since a status of many virtual PFSes takes time.
-        return Front("px", "proxy", "sfq", {name: 1 for name in weights}, program=program, limits=self.limits,
-                     scheduler={"depth": depth, **self.scheduler}, templates=self.templates,
-                     proxy={"status_interval": FOREVER, "log_level": "warn"})
+        return Front(
+            "px",
+            "proxy",
+            "sfq",
+            dict.fromkeys(weights, 1),
+            program=program,
+            limits=self.limits,
+            scheduler={"depth": depth, **self.scheduler},
+            templates=self.templates,
+            proxy={"status_interval": FOREVER, "log_level": "warn"},
+        )
 
 
 class Scene:
     """One server, and the proxy in front of it."""
 
-    def __init__(self, programs: Programs, protocol: str, front: Front, device: Mapping[str, object] = DEVICE) -> None:
+    def __init__(
+        self, programs: Programs, protocol: str, front: Front, device: Mapping[str, object] = DEVICE
+    ) -> None:
         self.programs, self.protocol = programs, protocol
         self.cluster = Cluster(programs, 1, [front], device, protocol=protocol)
         self.proxy: Program = self.cluster.start("px")[0]
@@ -79,7 +95,10 @@ class Scene:
         return Status(file)
 
     def leaked_slots(self) -> int:
-        """Slots, waiting requests and I/Os in memory that remain once all clients are gone. Waits for 0."""
+        """Slots, waiting requests and I/Os in memory that remain once all clients are gone.
+
+        Waits for 0.
+        """
         deadline = time.monotonic() + QUIET_PATIENCE
         while (left := self.status().alive()) > 0 and time.monotonic() < deadline:
             time.sleep(0.2)
@@ -91,13 +110,19 @@ class Status:
 
     def __init__(self, file: pathlib.Path) -> None:
         self.mib = file.stat().st_size / (1 << 20)
-        with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            self._alive = [self._number(content, name) for name in (b"outstanding", b"queued", b"ios_alive")]
+        with (
+            file.open("rb") as opened,
+            mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            self._alive = [
+                self._number(content, name) for name in (b"outstanding", b"queued", b"ios_alive")
+            ]
             self.excess_requests = self._number(content, b"excess_requests")
 
     @staticmethod
     def _number(content: mmap.mmap, name: bytes) -> int:
-        # Two or four blanks before the name: a number of the proxy or one of its counters, not one of a target.
+        # Two or four blanks before the name: a number of the proxy or one of its counters, not one
+        # of a target.
         found = re.search(rb'\n(?:  |    )"' + name + rb'": (\d+)', content)
         if found is None:
             raise Problem(f"the status of the proxy has no {name.decode()}")
@@ -120,10 +145,17 @@ class Victim:
     failed: int
 
     def row(self, attack: str, protocol: str, leaked_slots: int, rss_mib: float) -> Row:
-        return {"attack": attack, "protocol": protocol, "entitled_mib_per_s": self.entitled,
-                "victim_before_mib_per_s": self.before, "victim_mean_mib_per_s": self.mean,
-                "victim_min_1s_mib_per_s": self.worst_second, "leaked_slots": leaked_slots,
-                "wrong_blocks": self.wrong_blocks, "rss_mib": rss_mib}
+        return {
+            "attack": attack,
+            "protocol": protocol,
+            "entitled_mib_per_s": self.entitled,
+            "victim_before_mib_per_s": self.before,
+            "victim_mean_mib_per_s": self.mean,
+            "victim_min_1s_mib_per_s": self.worst_second,
+            "leaked_slots": leaked_slots,
+            "wrong_blocks": self.wrong_blocks,
+            "rss_mib": rss_mib,
+        }
 
 
 Bins = Sequence[tuple[float, float]]  # for each bin its end in seconds of the run, and MiB/s
@@ -138,7 +170,7 @@ def mean_of(bins: Bins) -> float:
 def worst_second(bins: Bins, interval: float = INTERVAL) -> float:
     """The smallest mean of any second."""
     many = max(1, round(1 / interval))
-    return min(mean_of(bins[first:first + many]) for first in range(max(1, len(bins) - many + 1)))
+    return min(mean_of(bins[first : first + many]) for first in range(max(1, len(bins) - many + 1)))
 
 
 def seconds_lost(bins: Bins, entitled: float, interval: float = INTERVAL) -> float:
@@ -147,7 +179,10 @@ def seconds_lost(bins: Bins, entitled: float, interval: float = INTERVAL) -> flo
 
 def timeline(result: dict, name: str, warm_up: float) -> Bins:
     """An application's timeline, in the time of the live lines."""
-    return [(point["t"] + warm_up, point["mib_per_s"]) for point in application_of(result, name)["timeline"]]
+    return [
+        (point["t"] + warm_up, point["mib_per_s"])
+        for point in application_of(result, name)["timeline"]
+    ]
 
 
 def between(bins: Bins, first: float, last: float) -> Bins:
@@ -158,7 +193,9 @@ def between(bins: Bins, first: float, last: float) -> Bins:
 class Conductor(threading.Thread):
     """Begins and ends the attack at given times of the victim's run."""
 
-    def __init__(self, begin: Callable[[], None], end: Callable[[], None], begin_at: float, end_at: float) -> None:
+    def __init__(
+        self, begin: Callable[[], None], end: Callable[[], None], begin_at: float, end_at: float
+    ) -> None:
         super().__init__(daemon=True)
         self._begin, self._end, self._begin_at, self._end_at = begin, end, begin_at, end_at
         self._origin: float | None = None
@@ -180,7 +217,7 @@ class Conductor(threading.Thread):
             self._begin()
             self._began = time.monotonic() - (self._origin or 0.0)
             self._wait_until(self._end_at)
-        except Exception as problem:  # noqa: BLE001 - began() reports any of them
+        except Exception as problem:
             self._problem = problem
         finally:
             self._end()
@@ -189,7 +226,10 @@ class Conductor(threading.Thread):
         self._over.wait(max(0.0, (self._origin or 0.0) + at - time.monotonic()))
 
     def began(self) -> float:
-        """The second of the run at which the attack was under way. Ends the attack if it still runs."""
+        """The second of the run at which the attack was under way.
+
+        Ends the attack if it still runs.
+        """
         self._known.set()
         self._over.set()
         self.join()
@@ -198,11 +238,19 @@ class Conductor(threading.Thread):
         return self._began
 
 
-def attack_victim(scene: Scene, attacker: Attacker, begin: Callable[[], None], seconds: float, grace: float,
-                  preparation: float = PREPARATION) -> Victim:
-    """Measures the victim alone, with an honest competitor, and under attack for `grace` and then `seconds`.
+def attack_victim(
+    scene: Scene,
+    attacker: Attacker,
+    begin: Callable[[], None],
+    seconds: float,
+    grace: float,
+    preparation: float = PREPARATION,
+) -> Victim:
+    """Measures the victim alone, with an honest competitor, and under attack for `grace` and then
+    `seconds`.
 
-    Results leave out the first `grace` seconds of the attack. `begin` may take up to `preparation` seconds.
+    Results leave out the first `grace` seconds of the attack. `begin` may take up to `preparation`
+    seconds.
     """
     honest_from = WARM_UP + ALONE
     honest_to = honest_from + BESIDE
@@ -211,19 +259,35 @@ def attack_victim(scene: Scene, attacker: Attacker, begin: Callable[[], None], s
     conductor = Conductor(begin, attacker.stop, honest_to, end)
     try:
         conductor.start()
-        result = run_load(scene.programs, VICTIM, scene.address, [application(VICTIM), honest], end - WARM_UP, WARM_UP,
-                          conductor.saw_line, interval=INTERVAL, verify=True, may_fail=True)
+        result = run_load(
+            scene.programs,
+            VICTIM,
+            scene.address,
+            [application(VICTIM), honest],
+            end - WARM_UP,
+            WARM_UP,
+            conductor.saw_line,
+            interval=INTERVAL,
+            verify=True,
+            may_fail=True,
+        )
         began = conductor.began()
     finally:
         attacker.stop()
     bins = {name: timeline(result, name, WARM_UP) for name in (VICTIM, HONEST)}
     alone = mean_of(between(bins[VICTIM], WARM_UP + SETTLE, honest_from))
-    before, of_honest = (mean_of(between(bins[name], honest_from + SETTLE, honest_to)) for name in (VICTIM, HONEST))
+    before, of_honest = (
+        mean_of(between(bins[name], honest_from + SETTLE, honest_to)) for name in (VICTIM, HONEST)
+    )
     # The larger value counts: other programs may have used this machine during one of the two.
     entitled = max(alone, before + of_honest) / 2
     during = between(bins[VICTIM], began + grace, end - INTERVAL)
     return Victim(
-        entitled=entitled, before=before, mean=mean_of(during), worst_second=worst_second(during),
+        entitled=entitled,
+        before=before,
+        mean=mean_of(during),
+        worst_second=worst_second(during),
         seconds_lost=seconds_lost(between(bins[VICTIM], began, end - INTERVAL), entitled),
         wrong_blocks=sum(one["verify_failures"] for one in result["applications"]),
-        failed=sum(one["errors"] for one in result["applications"]))
+        failed=sum(one["errors"] for one in result["applications"]),
+    )

@@ -1,4 +1,5 @@
 """Writers that take slots and then send no data, or hardly any."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -32,10 +33,22 @@ NODE = 77
 def stop_writer(scene: Scene, attacker: Attacker) -> None:
     """Runs an ordinary vpfs-load that writes, and stops it by SIGSTOP."""
     # More requests than the depth, and each too large for socket buffers.
-    writer = dataclasses.replace(application(ATTACKER), size=STOPPED_SIZE[scene.protocol], outstanding=2 * DEPTH,
-                                 read_percent=0, pattern="sequential", file_size=128 * MIB)
-    config = {"file_system": scene.address, "directory": "/attack", "duration": "1 h", "warm_up": "0 s",
-              "interval": seconds_text(INTERVAL), "applications": [writer.config(file_system_at(scene.address))]}
+    writer = dataclasses.replace(
+        application(ATTACKER),
+        size=STOPPED_SIZE[scene.protocol],
+        outstanding=2 * DEPTH,
+        read_percent=0,
+        pattern="sequential",
+        file_size=128 * MIB,
+    )
+    config = {
+        "file_system": scene.address,
+        "directory": "/attack",
+        "duration": "1 h",
+        "warm_up": "0 s",
+        "interval": seconds_text(INTERVAL),
+        "applications": [writer.config(file_system_at(scene.address))],
+    }
     file = scene.programs.work / "writer.yaml"
     file.write_text(json.dumps(config, indent=1) + "\n")
     program = scene.programs.start("writer", "vpfs-load", "--config", str(file))
@@ -49,8 +62,12 @@ def stop_writer(scene: Scene, attacker: Attacker) -> None:
 def drip_orangefs(_: Scene, attacker: Attacker) -> None:
     connection = attacker.connect()
     attacker.drain(connection)
-    connection.sendall(b"".join(orangefs.io(tag, orangefs.WRITE, orangefs.FIRST_DATAFILE, DRIP_SIZE, JOB)
-                                for tag in range(1, DEPTH + 1)))
+    connection.sendall(
+        b"".join(
+            orangefs.io(tag, orangefs.WRITE, orangefs.FIRST_DATAFILE, DRIP_SIZE, JOB)
+            for tag in range(1, DEPTH + 1)
+        )
+    )
 
     def drip() -> None:
         while True:
@@ -62,7 +79,10 @@ def drip_orangefs(_: Scene, attacker: Attacker) -> None:
 
 def begin_beegfs_write(attacker: Attacker, size: int, session: int) -> socket.socket:
     connection = attacker.connect()
-    connection.sendall(beegfs.hello(NODE) + beegfs.file_io(beegfs.WRITE, size, NODE, uid_of(ATTACKER), session=session))
+    connection.sendall(
+        beegfs.hello(NODE)
+        + beegfs.file_io(beegfs.WRITE, size, NODE, uid_of(ATTACKER), session=session)
+    )
     return connection
 
 
@@ -81,7 +101,9 @@ def drip_beegfs(_: Scene, attacker: Attacker) -> None:
 def claim_orangefs(_: Scene, attacker: Attacker) -> None:
     connection = attacker.connect()
     attacker.drain(connection)
-    connection.sendall(orangefs.io(1, orangefs.WRITE, orangefs.FIRST_DATAFILE, orangefs.MOST_OF_FILE, JOB))
+    connection.sendall(
+        orangefs.io(1, orangefs.WRITE, orangefs.FIRST_DATAFILE, orangefs.MOST_OF_FILE, JOB)
+    )
 
 
 def claim_beegfs(_: Scene, attacker: Attacker) -> None:
@@ -89,7 +111,9 @@ def claim_beegfs(_: Scene, attacker: Attacker) -> None:
 
 
 def stall_orangefs(_: Scene, attacker: Attacker) -> None:
-    """On one connection: starts as many writes as there are slots, pauses, sends all data, and repeats this."""
+    """On one connection: starts as many writes as there are slots, pauses, sends all data, and
+    repeats this.
+    """
 
     def work() -> None:
         connection = attacker.connect()
@@ -98,8 +122,12 @@ def stall_orangefs(_: Scene, attacker: Attacker) -> None:
         for stall in itertools.cycle(STALLS):
             tags = range(first, first + DEPTH)
             first += DEPTH
-            connection.sendall(b"".join(orangefs.io(tag, orangefs.WRITE, orangefs.FIRST_DATAFILE, STALLED_SIZE, JOB)
-                                        for tag in tags))
+            connection.sendall(
+                b"".join(
+                    orangefs.io(tag, orangefs.WRITE, orangefs.FIRST_DATAFILE, STALLED_SIZE, JOB)
+                    for tag in tags
+                )
+            )
             attacker.pause(stall)
             started: set[int] = set()
             ended = 0
@@ -119,7 +147,9 @@ def stall_beegfs(_: Scene, attacker: Attacker) -> None:
         connection = attacker.connect()
         connection.sendall(beegfs.hello(NODE))
         for stall in itertools.cycle(STALLS):
-            connection.sendall(beegfs.file_io(beegfs.WRITE, STALLED_SIZE, NODE, uid_of(ATTACKER), session=session))
+            connection.sendall(
+                beegfs.file_io(beegfs.WRITE, STALLED_SIZE, NODE, uid_of(ATTACKER), session=session)
+            )
             attacker.pause(stall)
             connection.sendall(bytes(STALLED_SIZE))
             beegfs.receive_write(connection)
@@ -133,12 +163,40 @@ BOUNDED = Setting(depth_bytes="8 MiB")
 # Longer than timeouts.service, so that the attack shows what renews a slot.
 LONG = 75.0
 ATTACKS = [
-    Attack("stopped writer", "orangefs", stop_writer, HELD, grace=GRACE, seconds=LONG, preparation=5.0),
-    Attack("stopped writer", "beegfs", stop_writer, HELD, grace=GRACE, seconds=LONG, preparation=5.0),
-    Attack("dripping writer", "orangefs", drip_orangefs, HELD, grace=GRACE, seconds=LONG, quick_seconds=10),
-    Attack("dripping writer", "beegfs", drip_beegfs, HELD, grace=GRACE, seconds=LONG, quick_seconds=10),
+    Attack(
+        "stopped writer", "orangefs", stop_writer, HELD, grace=GRACE, seconds=LONG, preparation=5.0
+    ),
+    Attack(
+        "stopped writer", "beegfs", stop_writer, HELD, grace=GRACE, seconds=LONG, preparation=5.0
+    ),
+    Attack(
+        "dripping writer",
+        "orangefs",
+        drip_orangefs,
+        HELD,
+        grace=GRACE,
+        seconds=LONG,
+        quick_seconds=10,
+    ),
+    Attack(
+        "dripping writer", "beegfs", drip_beegfs, HELD, grace=GRACE, seconds=LONG, quick_seconds=10
+    ),
     Attack("huge claim", "orangefs", claim_orangefs, HELD, BOUNDED, grace=GRACE),
     Attack("huge claim", "beegfs", claim_beegfs, HELD, BOUNDED, grace=GRACE),
-    Attack("repeated staller", "orangefs", stall_orangefs, (victim_loses(2.0),), seconds=60, quick_seconds=15),
-    Attack("repeated staller", "beegfs", stall_beegfs, (victim_loses(2.0),), seconds=60, quick_seconds=15),
+    Attack(
+        "repeated staller",
+        "orangefs",
+        stall_orangefs,
+        (victim_loses(2.0),),
+        seconds=60,
+        quick_seconds=15,
+    ),
+    Attack(
+        "repeated staller",
+        "beegfs",
+        stall_beegfs,
+        (victim_loses(2.0),),
+        seconds=60,
+        quick_seconds=15,
+    ),
 ]

@@ -1,1 +1,4 @@
-"""What coordinators and control ports cost, withstand and reach. With it: messages and clients of the port."""
+"""What coordinators and control ports cost, withstand and reach.
+
+With it: messages and clients of the port.
+"""

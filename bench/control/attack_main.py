@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Attacks a control port; see attacks.py."""
+
 from __future__ import annotations
 
 import pathlib
@@ -7,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from bench.control.attacks import main  # noqa: E402
+from bench.control.attacks import main
 
 if __name__ == "__main__":
     sys.exit(main())

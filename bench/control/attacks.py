@@ -1,4 +1,8 @@
-"""Attacks on a control port. Each has a process of its own until it is told to end, and counts what it does."""
+"""Attacks on a control port.
+
+Each has a process of its own until it is told to end, and counts what it does.
+"""
+
 from __future__ import annotations
 
 import argparse
@@ -107,13 +111,15 @@ def huge_lengths(attacker: Attacker) -> None:
 
 
 def half_messages(attacker: Attacker) -> None:
-    """Connections that stop in the middle of a message, of Hello among others, and some that are closed there."""
+    """Connections that stop in the middle of a message, of Hello among others, and some that are
+    closed there.
+    """
     kept: collections.deque[socket.socket] = collections.deque()
     whole = hello() + messages.frame({"id": 2, **STATS})
 
     def work() -> None:
         connection = attacker.unix()
-        connection.sendall(whole[:attacker.random.randrange(1, len(whole))])
+        connection.sendall(whole[: attacker.random.randrange(1, len(whole))])
         kept.append(connection)
         if len(kept) > FEW:
             kept.popleft().close()
@@ -124,11 +130,40 @@ def half_messages(attacker: Attacker) -> None:
 
 def mutated_messages(attacker: Attacker) -> None:
     """Sound frames of messages with a few wrong bytes."""
-    seeds = [messages.encode("Envelope", {"id": 2, **body}) for body in (
-        STATS, {"watch": {"period_us": 1}}, {"why": {"who": "10.0.0.0/8"}}, {"status": {}},
-        {"rule": {"action": "START", "name": "x", "condition": "jobid={a b}", "words": ["weight=4"]}},
-        {"job": {"action": "START", "jobid": "1", "nodes": 3, "uids": [1, 2], "clients": ["n[1-4]"]}},
-        {"cycle": {"term": 1, "sequence": 1, "lease_us": 1, "allocations": [{"flow": 1, "bytes_per_second": 1}]}})]
+    seeds = [
+        messages.encode("Envelope", {"id": 2, **body})
+        for body in (
+            STATS,
+            {"watch": {"period_us": 1}},
+            {"why": {"who": "10.0.0.0/8"}},
+            {"status": {}},
+            {
+                "rule": {
+                    "action": "START",
+                    "name": "x",
+                    "condition": "jobid={a b}",
+                    "words": ["weight=4"],
+                }
+            },
+            {
+                "job": {
+                    "action": "START",
+                    "jobid": "1",
+                    "nodes": 3,
+                    "uids": [1, 2],
+                    "clients": ["n[1-4]"],
+                }
+            },
+            {
+                "cycle": {
+                    "term": 1,
+                    "sequence": 1,
+                    "lease_us": 1,
+                    "allocations": [{"flow": 1, "bytes_per_second": 1}],
+                }
+            },
+        )
+    ]
 
     def one() -> bytes:
         content = bytearray(attacker.random.choice(seeds))
@@ -151,14 +186,16 @@ def flood(attacker: Attacker, connection: socket.socket, block: bytes, read: boo
     connection.setblocking(False)
     rest = memoryview(block)
     while True:
-        readable, writable, _ = select.select([connection] if read else [], [connection], [], PATIENCE)
+        readable, writable, _ = select.select(
+            [connection] if read else [], [connection], [], PATIENCE
+        )
         if readable:
             part = connection.recv(1 << 18)
             if not part:
                 return
             attacker.count["bytes_received"] += len(part)
         if writable:
-            rest = rest[connection.send(rest):]
+            rest = rest[connection.send(rest) :]
             if not rest:
                 rest = memoryview(block)
                 attacker.count["blocks"] += 1
@@ -167,10 +204,15 @@ def flood(attacker: Attacker, connection: socket.socket, block: bytes, read: boo
 
 
 def unknown_messages(attacker: Attacker) -> None:
-    """Sound messages that no version knows, with the numbers of later ones and with answers that nobody asked for."""
+    """Sound messages that no version knows, with the numbers of later ones and with answers that
+    nobody asked for.
+    """
     numbered = messages.encode("Envelope", {"id": 2})
     unknown = [numbered + messages.tagged(number, b"x" * 40) for number in (34, 999, 1 << 28)]
-    known = [messages.encode("Envelope", {"id": 3, "report": {"sequence": 1}}), messages.encode("Envelope", {"id": 4})]
+    known = [
+        messages.encode("Envelope", {"id": 3, "report": {"sequence": 1}}),
+        messages.encode("Envelope", {"id": 4}),
+    ]
     block = b"".join(messages.LENGTH.pack(len(one)) + one for one in (*unknown, *known)) * 40
 
     def work() -> None:
@@ -195,7 +237,10 @@ def valid_reads(attacker: Attacker) -> None:
 
 def slow_readers(attacker: Attacker) -> None:
     """Peers that ask for much, watch at the shortest period, and read nothing."""
-    watch = b"".join(messages.frame({"id": number + 2, "watch": {"period_us": 1, "rules": True}}) for number in range(4))
+    watch = b"".join(
+        messages.frame({"id": number + 2, "watch": {"period_us": 1, "rules": True}})
+        for number in range(4)
+    )
     block = b"".join(messages.frame({"id": number + 9, **STATS}) for number in range(1000))
 
     def work() -> None:
@@ -216,7 +261,9 @@ def slow_readers(attacker: Attacker) -> None:
 
 
 def say_nothing(attacker: Attacker, connect: Callable[[], socket.socket]) -> None:
-    """Holds many connections open without a word, and opens a new one for each that the port closes."""
+    """Holds many connections open without a word, and opens a new one for each that the port
+    closes.
+    """
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     poll = select.poll()
     opened: dict[int, socket.socket] = {}
@@ -255,14 +302,20 @@ def tls_garbage(attacker: Attacker) -> None:
     """What is no TLS, the first half of a handshake, and control messages without TLS."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):
-        attacker.contexts[READER].wrap_bio(incoming, outgoing, server_hostname="127.0.0.1").do_handshake()
+        attacker.contexts[READER].wrap_bio(
+            incoming, outgoing, server_hostname="127.0.0.1"
+        ).do_handshake()
     client_hello = outgoing.read()
 
     def work() -> None:
         with attacker.tcp() as connection:
             choice = attacker.random.randrange(4)
             record = b"\x16\x03\x01" + messages.LENGTH.pack(LONGEST)[2:]
-            connection.sendall([attacker.bytes(512), record + attacker.bytes(4096), client_hello[:100], hello()][choice])
+            connection.sendall(
+                [attacker.bytes(512), record + attacker.bytes(4096), client_hello[:100], hello()][
+                    choice
+                ]
+            )
             if choice != 2:
                 connection.shutdown(socket.SHUT_WR)
                 attacker.drain(connection)
@@ -305,8 +358,17 @@ def refused_rules(attacker: Attacker) -> None:
     """Changes by somebody who may only read, with texts as long as a frame may be and longer."""
 
     def rule(number: int, size: int) -> bytes:
-        return messages.frame({"id": number + 2, "rule": {"action": "START", "name": f"r{number}", "words": ["weight=4"],
-                                                          "condition": "jobid={" + "a " * (size // 2) + "}"}})
+        return messages.frame(
+            {
+                "id": number + 2,
+                "rule": {
+                    "action": "START",
+                    "name": f"r{number}",
+                    "words": ["weight=4"],
+                    "condition": "jobid={" + "a " * (size // 2) + "}",
+                },
+            }
+        )
 
     block = b"".join(rule(number, 20) for number in range(200)) + rule(200, READER_FRAME - 200)
 
@@ -329,14 +391,25 @@ def refused_rules(attacker: Attacker) -> None:
 
 
 def rule_starts(attacker: Attacker) -> None:
-    """Somebody who may change rules starts new ones without end, with short and with long conditions."""
+    """Somebody who may change rules starts new ones without end, with short and with long
+    conditions.
+    """
     window = 8
 
     def rule(number: int) -> bytes:
         size = 2000 if number % 100 == 0 else 1
         condition = "jobid={" + " ".join(f"none-{number}-{each}" for each in range(size)) + "}"
-        return messages.frame({"id": number + 2, "rule": {"action": "START", "name": f"flood-{number}",
-                                                          "condition": condition, "words": ["weight=1"]}})
+        return messages.frame(
+            {
+                "id": number + 2,
+                "rule": {
+                    "action": "START",
+                    "name": f"flood-{number}",
+                    "condition": condition,
+                    "words": ["weight=1"],
+                },
+            }
+        )
 
     def work() -> None:
         with attacker.tls(WRITER) as connection, connection.makefile("rb") as answers:
@@ -347,7 +420,9 @@ def rule_starts(attacker: Attacker) -> None:
                 connection.sendall(b"".join(rule(first + each) for each in range(window)))
                 attacker.count["tried"] += window
                 for _ in range(window):
-                    attacker.count["refused" if "error" in _next_answer(answers) else "started"] += 1
+                    attacker.count[
+                        "refused" if "error" in _next_answer(answers) else "started"
+                    ] += 1
 
     attacker.again(work)
 
@@ -360,14 +435,32 @@ def _next_answer(answers: BinaryIO) -> dict[str, object]:
 
 
 # Those of peers who may not change anything, and of one who may.
-ATTACKS: dict[str, Callable[[Attacker], None]] = {one.__name__: one for one in (
-    garbage, huge_lengths, half_messages, mutated_messages, unknown_messages, valid_reads, slow_readers, silent_unix,
-    silent_tcp, tls_garbage, strangers, tls_renewals, refused_rules)}
+ATTACKS: dict[str, Callable[[Attacker], None]] = {
+    one.__name__: one
+    for one in (
+        garbage,
+        huge_lengths,
+        half_messages,
+        mutated_messages,
+        unknown_messages,
+        valid_reads,
+        slow_readers,
+        silent_unix,
+        silent_tcp,
+        tls_garbage,
+        strangers,
+        tls_renewals,
+        refused_rules,
+    )
+}
 WRITERS_ATTACKS = {one.__name__: one for one in (rule_starts,)}
 
 
 def become_nobody() -> None:
-    """A peer on the UNIX socket without root's rights. The socket's directory is the current one."""
+    """A peer on the UNIX socket without root's rights.
+
+    The socket's directory is the current one.
+    """
     if os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
@@ -420,14 +513,19 @@ def run_all(names: Sequence[str], door: Door, contexts: Mapping[str, ssl.SSLCont
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="attack_main.py", description="Attacks a control port until SIGTERM.")
+    parser = argparse.ArgumentParser(
+        prog="attack_main.py", description="Attacks a control port until SIGTERM."
+    )
     parser.add_argument("names", nargs="+", choices=[*ATTACKS, *WRITERS_ATTACKS])
     parser.add_argument("--socket", required=True)
     parser.add_argument("--tcp", type=int, required=True)
     parser.add_argument("--certificates", type=pathlib.Path, required=True)
     options = parser.parse_args()
-    # Attackers are other machines: what they compute must not take time from the programs under attack.
+    # Attackers are other machines: what they compute must not take time from the programs under
+    # attack.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     door = Door(options.socket, options.tcp, options.certificates)
     # The keys are for root's eyes only.
-    return run_all(options.names, door, {who: door.context(who) for who in (READER, WRITER, *STRANGERS)})
+    return run_all(
+        options.names, door, {who: door.context(who) for who in (READER, WRITER, *STRANGERS)}
+    )

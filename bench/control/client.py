@@ -1,4 +1,5 @@
 """Clients of a control port, over its UNIX socket or TLS."""
+
 from __future__ import annotations
 
 import contextlib
@@ -20,7 +21,10 @@ MOST_ANSWER = 64 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Door:
-    """The two ways into a control port. `certificates` is a directory that script/certificates made."""
+    """The two ways into a control port.
+
+    `certificates` is a directory that script/certificates made.
+    """
 
     socket: str
     tcp: int
@@ -46,7 +50,9 @@ class Door:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(self.certificates / "ca.pem")
         if who:
-            context.load_cert_chain(self.certificates / f"{who}.pem", self.certificates / f"{who}.key")
+            context.load_cert_chain(
+                self.certificates / f"{who}.pem", self.certificates / f"{who}.key"
+            )
         return context
 
     def over_tls(self, context: ssl.SSLContext, patience: float = PATIENCE) -> ssl.SSLSocket:
@@ -59,7 +65,9 @@ class Door:
 
 
 def hello(role: str = "ADMINISTRATOR") -> bytes:
-    return messages.frame({"id": 1, "hello": {"version": VERSION, "least": VERSION, "role": role, "name": "bench"}})
+    return messages.frame(
+        {"id": 1, "hello": {"version": VERSION, "least": VERSION, "role": role, "name": "bench"}}
+    )
 
 
 class Client:
@@ -68,7 +76,9 @@ class Client:
     def __init__(self, connection: socket.socket, role: str = "ADMINISTRATOR") -> None:
         self._connection = connection
         self._last = 0
-        self.hello = self.ask({"hello": {"version": VERSION, "least": VERSION, "role": role, "name": "bench"}})["hello"]
+        self.hello = self.ask(
+            {"hello": {"version": VERSION, "least": VERSION, "role": role, "name": "bench"}}
+        )["hello"]
 
     def __enter__(self) -> Client:
         return self
@@ -104,7 +114,7 @@ class Client:
 
 
 class Probe:
-    """A good client that connects now and then and asks for the statistics, by both ways in turn."""
+    """A good client: connects now and then and asks for the statistics, by both ways in turn."""
 
     def __init__(self, door: Door, who: str) -> None:
         self._door = door
@@ -131,5 +141,10 @@ class Probe:
         self._seconds.append(time.monotonic() - begin)
 
     def facts(self) -> dict[str, object]:
-        return {"asked": len(self._seconds), "failed": len(self._failures), "failures": self._failures[:3],
-                "answer_ms_p50": median(self._seconds) * 1000, "answer_ms_max": max(self._seconds, default=0.0) * 1000}
+        return {
+            "asked": len(self._seconds),
+            "failed": len(self._failures),
+            "failures": self._failures[:3],
+            "answer_ms_p50": median(self._seconds) * 1000,
+            "answer_ms_max": max(self._seconds, default=0.0) * 1000,
+        }

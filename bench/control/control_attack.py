@@ -1,9 +1,10 @@
 """script/bench control_attack: what attacks on a control port cost the I/O beside them.
 
-A server with a slow device, a proxy with its control port on a UNIX socket and on TCP, and an application whose data are
-verified. It runs without the attacks and with them in turn: first with all attacks of peers who may not change anything at
-once, then with those of one who may.
+A server with a slow device, a proxy with its control port on a UNIX socket and on TCP, and an
+application whose data are verified. It runs without the attacks and with them in turn: first with
+all attacks of peers who may not change anything at once, then with those of one who may.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -11,9 +12,18 @@ import dataclasses
 import pathlib
 from collections.abc import Mapping, Sequence
 
-from lab.cluster import Front
 from bench.control.attacks import ATTACKS, WRITERS_ATTACKS
-from bench.control.scene import DEVICE, TEMPLATE, VICTIM, WARM_UP, ControlScene, State, attack_names, runs_as_root
+from bench.control.scene import (
+    DEVICE,
+    TEMPLATE,
+    VICTIM,
+    WARM_UP,
+    ControlScene,
+    State,
+    attack_names,
+    runs_as_root,
+)
+from lab.cluster import Front
 from lab.harness import Programs, machine_settings, median
 from lab.load import application_of
 from lab.report import Row, print_settings, size_name, table, write_json
@@ -23,13 +33,29 @@ from lab.targets import one_at_least, one_at_most
 
 FULL, QUICK = Rounds(seconds=20, runs=3), Rounds(seconds=5, runs=2)
 PEERS, WRITERS = "peers without rights", "a writer"
-COLUMNS = ["attackers", "mib_per_s_without", "mib_per_s_with", "ratio", "wrong_blocks", "failed", "control_cpu_s_per_s",
-           "answer_ms_p50", "answer_ms_max", "unanswered"]
+COLUMNS = [
+    "attackers",
+    "mib_per_s_without",
+    "mib_per_s_with",
+    "ratio",
+    "wrong_blocks",
+    "failed",
+    "control_cpu_s_per_s",
+    "answer_ms_p50",
+    "answer_ms_max",
+    "unanswered",
+]
 AFTER_COLUMNS = ["attackers", "when", "rss_mib", "open_files", "log_lines", "audit_lines"]
 RATIO, ANSWER_MS = 0.99, 1000.0
 LINES_PER_MINUTE = 200  # of the log
-FRONT = Front("px", "proxy", "sfq", {VICTIM.name: 1}, templates={TEMPLATE: {"hint": {"jobid": "*"}}},
-              proxy={"status_interval": "1 h"})
+FRONT = Front(
+    "px",
+    "proxy",
+    "sfq",
+    {VICTIM.name: 1},
+    templates={TEMPLATE: {"hint": {"jobid": "*"}}},
+    proxy={"status_interval": "1 h"},
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +80,11 @@ class Seen:
 
 def facts_of(result: dict) -> dict[str, float]:
     victim = application_of(result, VICTIM.name)
-    return {"mib_per_s": victim["mib_per_s"], "wrong_blocks": victim["verify_failures"], "failed": victim["errors"]}
+    return {
+        "mib_per_s": victim["mib_per_s"],
+        "wrong_blocks": victim["verify_failures"],
+        "failed": victim["errors"],
+    }
 
 
 def measure(scene: ControlScene, attackers: str, names: Sequence[str], rounds: Rounds) -> Seen:
@@ -79,14 +109,32 @@ def measure(scene: ControlScene, attackers: str, names: Sequence[str], rounds: R
                 did[name][what] = did[name].get(what, 0) + number
         without = first or facts_of(scene.load([VICTIM], rounds.seconds))
         answers = probe.facts()
-        rows.append({"attackers": attackers, "mib_per_s_without": without["mib_per_s"],
-                     "mib_per_s_with": during["mib_per_s"], "ratio": during["mib_per_s"] / without["mib_per_s"],
-                     "wrong_blocks": without["wrong_blocks"] + during["wrong_blocks"],
-                     "failed": without["failed"] + during["failed"],
-                     "control_cpu_s_per_s": cpu / (rounds.seconds + WARM_UP), "unanswered": answers["failed"],
-                     **{field: answers[field] for field in ("asked", "answer_ms_p50", "answer_ms_max", "failures")}})
-    return Seen(attackers, rows, before, scene.settled(before), scene.log_lines() - log_lines,
-                scene.audit_lines() - audit_lines, rounds.runs * rounds.seconds, did)
+        rows.append(
+            {
+                "attackers": attackers,
+                "mib_per_s_without": without["mib_per_s"],
+                "mib_per_s_with": during["mib_per_s"],
+                "ratio": during["mib_per_s"] / without["mib_per_s"],
+                "wrong_blocks": without["wrong_blocks"] + during["wrong_blocks"],
+                "failed": without["failed"] + during["failed"],
+                "control_cpu_s_per_s": cpu / (rounds.seconds + WARM_UP),
+                "unanswered": answers["failed"],
+                **{
+                    field: answers[field]
+                    for field in ("asked", "answer_ms_p50", "answer_ms_max", "failures")
+                },
+            }
+        )
+    return Seen(
+        attackers,
+        rows,
+        before,
+        scene.settled(before),
+        scene.log_lines() - log_lines,
+        scene.audit_lines() - audit_lines,
+        rounds.runs * rounds.seconds,
+        did,
+    )
 
 
 def check(seen: Seen) -> list[Row]:
@@ -95,24 +143,52 @@ def check(seen: Seen) -> list[Row]:
     wordy = seen.log_lines - (seen.audit_lines if name == WRITERS else 0)
     targets = [
         one_at_least(f"{name}: throughput with the attacks / without", RATIO, seen.ratio()),
-        one_at_most(f"{name}: wrong blocks and failed requests", 0, seen.worst("wrong_blocks") + seen.worst("failed")),
-        one_at_most(f"{name}: the longest time until a good client was answered", ANSWER_MS, seen.worst("answer_ms_max"),
-                    " ms"),
+        one_at_most(
+            f"{name}: wrong blocks and failed requests",
+            0,
+            seen.worst("wrong_blocks") + seen.worst("failed"),
+        ),
+        one_at_most(
+            f"{name}: the longest time until a good client was answered",
+            ANSWER_MS,
+            seen.worst("answer_ms_max"),
+            " ms",
+        ),
         one_at_most(f"{name}: good clients that got no answer", 0, seen.worst("unanswered")),
-        one_at_most(f"{name}: its open files after the attacks", seen.before.open_files, seen.after.open_files),
-        one_at_most(f"{name}: lines in its log each minute of attacks", LINES_PER_MINUTE,
-                    wordy / max(1.0, seen.seconds / 60)),
+        one_at_most(
+            f"{name}: its open files after the attacks",
+            seen.before.open_files,
+            seen.after.open_files,
+        ),
+        one_at_most(
+            f"{name}: lines in its log each minute of attacks",
+            LINES_PER_MINUTE,
+            wordy / max(1.0, seen.seconds / 60),
+        ),
     ]
     if name == PEERS:  # the virtual PFSes of a writer's rules stay until they are retired
-        targets.append(one_at_most(f"{name}: the proxy's memory after the attacks", seen.before.rss_limit(),
-                                   seen.after.rss_mib, " MiB"))
+        targets.append(
+            one_at_most(
+                f"{name}: the proxy's memory after the attacks",
+                seen.before.rss_limit(),
+                seen.after.rss_mib,
+                " MiB",
+            )
+        )
     return targets
 
 
 def after_rows(seen: Seen) -> list[Row]:
-    return [{"attackers": seen.attackers, "when": "before", **dataclasses.asdict(seen.before)},
-            {"attackers": seen.attackers, "when": "after", **dataclasses.asdict(seen.after), "log_lines": seen.log_lines,
-             "audit_lines": seen.audit_lines}]
+    return [
+        {"attackers": seen.attackers, "when": "before", **dataclasses.asdict(seen.before)},
+        {
+            "attackers": seen.attackers,
+            "when": "after",
+            **dataclasses.asdict(seen.after),
+            "log_lines": seen.log_lines,
+            "audit_lines": seen.audit_lines,
+        },
+    ]
 
 
 def print_seen(seen: Seen) -> None:
@@ -128,9 +204,13 @@ def print_seen(seen: Seen) -> None:
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench control_attack")
     FULL.add_options(parser, QUICK)
-    parser.add_argument("--only", action="append", metavar="NAME",
-                        help="attacks whose names contain this text; may be repeated. They are: "
-                             + ", ".join([*ATTACKS, *WRITERS_ATTACKS]))
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="attacks whose names contain this text; may be repeated. They are: "
+        + ", ".join([*ATTACKS, *WRITERS_ATTACKS]),
+    )
     return parser
 
 
@@ -138,30 +218,46 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     rounds = (QUICK if quick else FULL).asked(options)
     names = attack_names(options.only)
     settings = machine_settings() | {
-        "quick": quick, "runs": rounds.runs, "seconds": rounds.seconds, "device": DEVICE,
-        "victim": f"{VICTIM.outstanding} in flight of {size_name(VICTIM.size)}, random, {VICTIM.read_percent} % reads, "
-                  "verified",
+        "quick": quick,
+        "runs": rounds.runs,
+        "seconds": rounds.seconds,
+        "device": DEVICE,
+        "victim": f"{VICTIM.outstanding} in flight of {size_name(VICTIM.size)}, random, "
+        f"{VICTIM.read_percent} % reads, "
+        "verified",
         "attacks": names,
-        "attackers": "of each kind all at once; scheduled when nobody else needs a processor (SCHED_IDLE), as they stand for "
-                     "other machines; on the UNIX socket "
-                     + ("as nobody, who may read" if runs_as_root() else "as the proxy's own user"),
-        "good client": "connects every 250 ms, by UNIX socket and TLS in turn, and asks for the statistics",
+        "attackers": "of each kind all at once; scheduled when nobody else needs a processor "
+        "(SCHED_IDLE), as they stand for "
+        "other machines; on the UNIX socket "
+        + ("as nobody, who may read" if runs_as_root() else "as the proxy's own user"),
+        "good client": "connects every 250 ms, by UNIX socket and TLS in turn, and asks for the "
+        "statistics",
         "statistic": "ratio: median of interleaved runs; otherwise the worst run",
     }
     print_settings(settings)
-    groups = {PEERS: [name for name in names if name in ATTACKS],
-              WRITERS: [name for name in names if name in WRITERS_ATTACKS]}
+    groups = {
+        PEERS: [name for name in names if name in ATTACKS],
+        WRITERS: [name for name in names if name in WRITERS_ATTACKS],
+    }
     all_seen: list[Seen] = []
     for attackers, of_them in groups.items():
         if not of_them:
             continue
         with Programs(binaries, out / "control_attack") as programs:
-            all_seen.append(measure(ControlScene(programs, FRONT, DEVICE), attackers, of_them, rounds))
+            all_seen.append(
+                measure(ControlScene(programs, FRONT, DEVICE), attackers, of_them, rounds)
+            )
         print_seen(all_seen[-1])
     targets = [row for seen in all_seen for row in check(seen)]
     print("\n" + table(targets, TARGET_COLUMNS))
-    write_json(out / "control_attack.json", {
-        "settings": settings, "rows": [row for seen in all_seen for row in seen.rounds],
-        "state": [row for seen in all_seen for row in after_rows(seen)],
-        "attacks": {name: count for seen in all_seen for name, count in seen.attacks.items()}, "targets": targets})
+    write_json(
+        out / "control_attack.json",
+        {
+            "settings": settings,
+            "rows": [row for seen in all_seen for row in seen.rounds],
+            "state": [row for seen in all_seen for row in after_rows(seen)],
+            "attacks": {name: count for seen in all_seen for name, count in seen.attacks.items()},
+            "targets": targets,
+        },
+    )
     return 0

@@ -1,9 +1,11 @@
-"""script/bench control: what a control cycle takes, by number of stages, with and without aggregators.
+"""script/bench control: what a control cycle takes, by number of stages, with and without
+aggregators.
 
-Virtual stages dial a coordinator, or aggregators below it, and answer its cycles with the real messages; every
-allocation changes in every cycle. One cycle follows the other. Beside it, in turn, the floor: messages of the same
-sizes in the same directions, without contents, by plain epoll.
+Virtual stages dial a coordinator, or aggregators below it, and answer its cycles with the real
+messages; every allocation changes in every cycle. One cycle follows the other. Beside it, in turn,
+the floor: messages of the same sizes in the same directions, without contents, by plain epoll.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -14,9 +16,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from bench.control import control_cycles_figures as figures
-from lab import plot
 from bench.control.control_cycles_site import CAPACITY, DEADLINE, LEASE, PER_JOB, Case, Site
 from bench.control.control_cycles_targets import check
+from lab import plot
 from lab.harness import Problem, Programs, machine_settings
 from lab.report import Row, print_settings, table, write_json
 from lab.rounds import Rounds, medians
@@ -29,39 +31,83 @@ WARM_UP = 1.0
 LEAST_CYCLES = 20
 TRAFFIC_SECONDS = 1.0
 FULL, QUICK = Rounds(seconds=4, runs=3), Rounds(seconds=1, runs=1)
-QUICK_CASES = (*(Case(50, 0, cycle, transport) for cycle in CYCLES for transport in TRANSPORTS), Case(50, 2, "fused", "unix"),
-               Case(50, 2, "four", "unix"))
+QUICK_CASES = (
+    *(Case(50, 0, cycle, transport) for cycle in CYCLES for transport in TRANSPORTS),
+    Case(50, 2, "fused", "unix"),
+    Case(50, 2, "four", "unix"),
+)
 ROLES = ("coordinator", "aggregator", "stages")
 KEY = ["stages", "aggregators", "cycle", "transport"]
-LATENCIES = ["runs", "cycles", "mean_ms", "std_ms", "p50_ms", "p99_ms", "collect_ms", "compute_ms", "enforce_ms",
-             "floor_p50_ms", "critical_path_ms"]
-COSTS = [f"{role}_{what}" for role in ROLES for what in ("cpu_ms", "tx_bytes", "rx_bytes", "rss_mib")]
-FURTHER = ["of_floor", "cpu_of_floor", "floor_mean_ms", "floor_coordinator_cpu_ms", "floor_stages_cpu_ms", "late", "changed", "admitted_ms",
-           "cycles_per_s"]
+LATENCIES = [
+    "runs",
+    "cycles",
+    "mean_ms",
+    "std_ms",
+    "p50_ms",
+    "p99_ms",
+    "collect_ms",
+    "compute_ms",
+    "enforce_ms",
+    "floor_p50_ms",
+    "critical_path_ms",
+]
+COSTS = [
+    f"{role}_{what}" for role in ROLES for what in ("cpu_ms", "tx_bytes", "rx_bytes", "rss_mib")
+]
+FURTHER = [
+    "of_floor",
+    "cpu_of_floor",
+    "floor_mean_ms",
+    "floor_coordinator_cpu_ms",
+    "floor_stages_cpu_ms",
+    "late",
+    "changed",
+    "admitted_ms",
+    "cycles_per_s",
+]
 Facts = Mapping[str, float | None]
 
 
 def all_cases() -> list[Case]:
-    flat = [Case(stages, 0, cycle, transport) for transport in TRANSPORTS for stages in STAGES for cycle in CYCLES]
-    below = [Case(stages, aggregators, cycle, transport) for transport in TRANSPORTS for stages, aggregators in BELOW
-             for cycle in CYCLES]
+    flat = [
+        Case(stages, 0, cycle, transport)
+        for transport in TRANSPORTS
+        for stages in STAGES
+        for cycle in CYCLES
+    ]
+    below = [
+        Case(stages, aggregators, cycle, transport)
+        for transport in TRANSPORTS
+        for stages, aggregators in BELOW
+        for cycle in CYCLES
+    ]
     return flat + below
 
 
 def chosen(cases: Sequence[Case], options: argparse.Namespace) -> list[Case]:
-    found = [case for case in cases
-             if (not options.stages or case.stages in options.stages)
-             and (options.aggregators is None or case.aggregators in options.aggregators)
-             and (not options.cycle or case.cycle == options.cycle)
-             and (not options.transport or case.transport in options.transport)]
+    found = [
+        case
+        for case in cases
+        if (not options.stages or case.stages in options.stages)
+        and (options.aggregators is None or case.aggregators in options.aggregators)
+        and (not options.cycle or case.cycle == options.cycle)
+        and (not options.transport or case.transport in options.transport)
+    ]
     if not found:
         raise Problem("no row is like that")
     return found
 
 
 class Bench:
-    def __init__(self, binaries: pathlib.Path, work: pathlib.Path, seconds: float, resources: Sequence[str]) -> None:
-        self._binaries, self._work, self._seconds, self._resources = binaries, work, seconds, resources
+    def __init__(
+        self, binaries: pathlib.Path, work: pathlib.Path, seconds: float, resources: Sequence[str]
+    ) -> None:
+        self._binaries, self._work, self._seconds, self._resources = (
+            binaries,
+            work,
+            seconds,
+            resources,
+        )
 
     def once(self, case: Case) -> Facts:
         """A run, and if there are no aggregators the floor behind it."""
@@ -73,22 +119,39 @@ class Bench:
             return found
         floor = self._floor(case, sizes)
         of_floor = None if case.transport == "mtls" else (found["p50_ms"] or 0) / floor["p50_ms"]
-        return found | {"floor_p50_ms": floor["p50_ms"], "floor_mean_ms": floor["mean_ms"], "of_floor": of_floor,
-                        "cpu_of_floor": (found["coordinator_cpu_ms"] or 0) / floor["coordinator_cpu_ms"],
-                        "floor_coordinator_cpu_ms": floor["coordinator_cpu_ms"],
-                        "floor_stages_cpu_ms": floor["stages_cpu_ms"]}
+        return found | {
+            "floor_p50_ms": floor["p50_ms"],
+            "floor_mean_ms": floor["mean_ms"],
+            "of_floor": of_floor,
+            "cpu_of_floor": (found["coordinator_cpu_ms"] or 0) / floor["coordinator_cpu_ms"],
+            "floor_coordinator_cpu_ms": floor["coordinator_cpu_ms"],
+            "floor_stages_cpu_ms": floor["stages_cpu_ms"],
+        }
 
     def _floor(self, case: Case, sizes: Sequence[int]) -> dict:
-        command = [str(self._binaries / "vpfs-bench-control-floor"), "--stages", str(case.stages), "--transport",
-                   "unix" if case.transport == "unix" else "tcp", "--sizes", ",".join(map(str, sizes)), "--seconds",
-                   str(self._seconds), "--least-cycles", str(LEAST_CYCLES)]
+        command = [
+            str(self._binaries / "vpfs-bench-control-floor"),
+            "--stages",
+            str(case.stages),
+            "--transport",
+            "unix" if case.transport == "unix" else "tcp",
+            "--sizes",
+            ",".join(map(str, sizes)),
+            "--seconds",
+            str(self._seconds),
+            "--least-cycles",
+            str(LEAST_CYCLES),
+        ]
         done = subprocess.run(command, cwd=self._work, check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise Problem(f"vpfs-bench-control-floor failed:\n{done.stderr}")
         return json.loads(done.stdout)
 
     def traffic(self, case: Case) -> Facts:
-        """Of aggregators, in a run of its own: what counts messages takes time. They are the same over any transport."""
+        """Of aggregators, in a run of its own: what counts messages takes time.
+
+        They are the same over any transport.
+        """
         with Programs(self._binaries, self._work) as programs:
             plain = Case(case.stages, case.aggregators, case.cycle, "unix")
             site = Site(programs, plain, self._resources, tap=True)
@@ -96,11 +159,21 @@ class Bench:
 
 
 def row_of(case: Case, runs: Sequence[Facts], traffic: Facts) -> Row:
-    numbers = [name for name in dict.fromkeys([*LATENCIES, *COSTS, *FURTHER]) if name not in ("runs", "cycles")]
+    numbers = [
+        name
+        for name in dict.fromkeys([*LATENCIES, *COSTS, *FURTHER])
+        if name not in ("runs", "cycles")
+    ]
     means = [run["mean_ms"] or 0.0 for run in runs]
     cycles = sum(int(run["cycles"] or 0) for run in runs)
-    return {**case.fields(), "runs": len(runs), "cycles": cycles, **medians(runs, numbers), **traffic,
-            "std_of_runs_ms": statistics.pstdev(means)}
+    return {
+        **case.fields(),
+        "runs": len(runs),
+        "cycles": cycles,
+        **medians(runs, numbers),
+        **traffic,
+        "std_of_runs_ms": statistics.pstdev(means),
+    }
 
 
 def measure(bench: Bench, cases: Sequence[Case], runs: int) -> list[Row]:
@@ -111,21 +184,37 @@ def measure(bench: Bench, cases: Sequence[Case], runs: int) -> list[Row]:
             seen[case].append(bench.once(case))
             last = seen[case][-1]
             beside = f", of the floor {last['of_floor']:.2f}" if last.get("of_floor") else ""
-            print(f"run {index + 1}: {case.name()}: p50 {last['p50_ms']:.2f} ms{beside}", flush=True)
-    traffic = {(case.stages, case.aggregators, case.cycle): bench.traffic(case)
-               for case in {(each.stages, each.aggregators, each.cycle): each for each in cases if each.aggregators}.values()}
-    return [row_of(case, seen[case], traffic.get((case.stages, case.aggregators, case.cycle), {})) for case in cases]
+            print(
+                f"run {index + 1}: {case.name()}: p50 {last['p50_ms']:.2f} ms{beside}", flush=True
+            )
+    traffic = {
+        (case.stages, case.aggregators, case.cycle): bench.traffic(case)
+        for case in {
+            (each.stages, each.aggregators, each.cycle): each for each in cases if each.aggregators
+        }.values()
+    }
+    return [
+        row_of(case, seen[case], traffic.get((case.stages, case.aggregators, case.cycle), {}))
+        for case in cases
+    ]
 
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench control")
     FULL.add_options(parser, QUICK)
     parser.add_argument("--stages", type=int, nargs="+", help="only rows with so many stages")
-    parser.add_argument("--aggregators", type=int, nargs="+", help="only rows with so many aggregators; 0: flat")
+    parser.add_argument(
+        "--aggregators", type=int, nargs="+", help="only rows with so many aggregators; 0: flat"
+    )
     parser.add_argument("--cycle", choices=CYCLES, help="only such rows")
     parser.add_argument("--transport", nargs="+", choices=TRANSPORTS, help="only such rows")
-    parser.add_argument("--resources", nargs="+", choices=list(CAPACITY), default=list(CAPACITY),
-                        help="what is divided (default: all)")
+    parser.add_argument(
+        "--resources",
+        nargs="+",
+        choices=list(CAPACITY),
+        default=list(CAPACITY),
+        help="what is divided (default: all)",
+    )
     return parser
 
 
@@ -133,31 +222,56 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     rounds = (QUICK if quick else FULL).asked(options)
     cases = chosen(QUICK_CASES if quick else all_cases(), options)
     settings = machine_settings() | {
-        "quick": quick, "runs": rounds.runs, "seconds": rounds.seconds, "warm_up": WARM_UP, "least cycles": LEAST_CYCLES,
-        "statistic": "of a run: over its cycles; of a row: medians of interleaved runs; of_floor: within a run; "
-                     "cpu_of_floor: of the coordinator's side, which other programs on the machine hardly change",
-        "cycles": "period 0: one right after the other; times from the coordinator's own log, from the first message sent "
-                  "until the last answer",
-        "policy": f"psfa over {', '.join(options.resources)}; {PER_JOB} stages to a job; demands vary with each report, and "
-                  "the part of allocations that changed is measured",
+        "quick": quick,
+        "runs": rounds.runs,
+        "seconds": rounds.seconds,
+        "warm_up": WARM_UP,
+        "least cycles": LEAST_CYCLES,
+        "statistic": "of a run: over its cycles; of a row: medians of interleaved runs; of_floor: "
+        "within a run; "
+        "cpu_of_floor: of the coordinator's side, which other programs on the machine hardly "
+        "change",
+        "cycles": "period 0: one right after the other; times from the coordinator's own log, from "
+        "the first message sent "
+        "until the last answer",
+        "policy": f"psfa over {', '.join(options.resources)}; {PER_JOB} stages to a job; demands "
+        "vary with each report, and "
+        "the part of allocations that changed is measured",
         "lease, deadline": f"{LEASE}, {DEADLINE}: no stage is late",
         "stages": "one process with one thread and the real messages; they dial",
-        "floor": "two processes with one thread each, plain epoll, the sizes of the same run's messages; of mtls: plain TCP's",
-        "aggregators": "a process each, on this machine; over TCP they dial the coordinator's UNIX socket",
-        "cpu_ms, bytes": "of a cycle; CPU from /proc/PID/task/*/schedstat; bytes: messages with their lengths, before TLS, "
-                         "counted by the stages, and by a relay before the coordinator in a run of its own; of "
-                         "aggregators: the mean of one",
+        "floor": "two processes with one thread each, plain epoll, the sizes of the same run's "
+        "messages; of mtls: plain TCP's",
+        "aggregators": "a process each, on this machine; over TCP they dial the coordinator's UNIX "
+        "socket",
+        "cpu_ms, bytes": "of a cycle; CPU from /proc/PID/task/*/schedstat; bytes: messages with "
+        "their lengths, before TLS, "
+        "counted by the stages, and by a relay before the coordinator in a run of its own; of "
+        "aggregators: the mean of one",
         "rss_mib": "the largest (VmHWM)",
-        "critical_path_ms": "CPU of the coordinator and of the slowest aggregator: what more processors would leave",
+        "critical_path_ms": "CPU of the coordinator and of the slowest aggregator: what more "
+        "processors would leave",
     }
     print_settings(settings)
-    rows = measure(Bench(binaries, out / "control", rounds.seconds, options.resources), cases, rounds.runs)
+    rows = measure(
+        Bench(binaries, out / "control", rounds.seconds, options.resources), cases, rounds.runs
+    )
     targets = check(rows)
-    print("\n" + table(rows, [*KEY, *LATENCIES]) + "\n\n" + table(rows, [*KEY, *COSTS]) + "\n\n"
-          + table(rows, [*KEY, *FURTHER]) + "\n\n" + table(targets, TARGET_COLUMNS))
+    print(
+        "\n"
+        + table(rows, [*KEY, *LATENCIES])
+        + "\n\n"
+        + table(rows, [*KEY, *COSTS])
+        + "\n\n"
+        + table(rows, [*KEY, *FURTHER])
+        + "\n\n"
+        + table(targets, TARGET_COLUMNS)
+    )
     write_json(out / "control.json", {"settings": settings, "rows": rows, "targets": targets})
-    caption = plot.caption(settings, f"{PER_JOB} stages to a job, psfa, one cycle right after the other",
-                           f"medians of {rounds.runs} interleaved runs of {rounds.seconds:g} s")
+    caption = plot.caption(
+        settings,
+        f"{PER_JOB} stages to a job, psfa, one cycle right after the other",
+        f"medians of {rounds.runs} interleaved runs of {rounds.seconds:g} s",
+    )
     for name, make in figures.ALL.items():
         plot.save(out / f"control-{name}", lambda make=make: make(rows, caption))
     return 0

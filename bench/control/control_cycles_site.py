@@ -1,4 +1,7 @@
-"""A site without I/O: a coordinator, perhaps aggregators below it, and virtual stages that answer their cycles."""
+"""A site without I/O: a coordinator, perhaps aggregators below it, and virtual stages that answer
+their cycles.
+"""
+
 from __future__ import annotations
 
 import contextlib
@@ -21,6 +24,11 @@ PER_JOB = 50
 CAPACITY = {"bytes": "1 TiB/s", "operations": 200_000_000, "metadata_operations": 50_000_000}
 LEASE, DEADLINE = "60 s", "30 s"  # no stage is late, however slow the machine
 COORDINATOR, STAGE = "coordinator", "stage"  # names of certificates
+CERTIFICATE_FILES = {
+    "certificate": f"certificates/{COORDINATOR}.pem",
+    "key": f"certificates/{COORDINATOR}.key",
+    "ca": "certificates/ca.pem",
+}
 LOG = "cycles.csv"
 ROUND_TRIPS = {"fused": 1, "four": 2}
 TIMES = ("total_us", "collect_us", "compute_us", "enforce_us")
@@ -58,7 +66,10 @@ class Cycle:
 
 def read_log(text: str) -> list[Cycle]:
     rows = csv.DictReader(text.splitlines())
-    return [Cycle(int(row["stages"]), int(row["late"]), *(float(row[name]) / 1000 for name in TIMES)) for row in rows]
+    return [
+        Cycle(int(row["stages"]), int(row["late"]), *(float(row[name]) / 1000 for name in TIMES))
+        for row in rows
+    ]
 
 
 def settled(cycles: Sequence[Cycle], warm_up: float) -> list[Cycle]:
@@ -84,10 +95,18 @@ def latencies(cycles: Sequence[Cycle]) -> dict[str, float]:
     if not cycles:
         raise Problem("the coordinator's log has no cycle with all stages after the warm-up")
     totals = [cycle.total for cycle in cycles]
-    return {"cycles": len(cycles), "mean_ms": statistics.fmean(totals), "std_ms": statistics.pstdev(totals),
-            "p50_ms": quantile(totals, 0.5), "p99_ms": quantile(totals, 0.99), "late": sum(cycle.late for cycle in cycles),
-            **{f"{phase}_ms": statistics.fmean(getattr(cycle, phase) for cycle in cycles)
-               for phase in ("collect", "compute", "enforce")}}
+    return {
+        "cycles": len(cycles),
+        "mean_ms": statistics.fmean(totals),
+        "std_ms": statistics.pstdev(totals),
+        "p50_ms": quantile(totals, 0.5),
+        "p99_ms": quantile(totals, 0.99),
+        "late": sum(cycle.late for cycle in cycles),
+        **{
+            f"{phase}_ms": statistics.fmean(getattr(cycle, phase) for cycle in cycles)
+            for phase in ("collect", "compute", "enforce")
+        },
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,13 +132,16 @@ def stage_traffic(case: Case, stages: Mapping[str, float]) -> tuple[float, float
 
 
 def traffic(case: Case, tap: Tap, stages: Mapping[str, float]) -> dict[str, float]:
-    """Bytes of a cycle on both sides of aggregators; `tap` has seen the links to the coordinator."""
+    """Bytes of a cycle on both sides of aggregators. `tap` saw the links to the coordinator."""
     messages = ROUND_TRIPS[case.cycle] * case.aggregators
     down, up = tap.down.mean() * messages, tap.up.mean() * messages
     below_down, below_up = stage_traffic(case, stages)
-    return {"coordinator_tx_bytes": down, "coordinator_rx_bytes": up,
-            "aggregator_tx_bytes": (below_down + up) / case.aggregators,
-            "aggregator_rx_bytes": (below_up + down) / case.aggregators}
+    return {
+        "coordinator_tx_bytes": down,
+        "coordinator_rx_bytes": up,
+        "aggregator_tx_bytes": (below_down + up) / case.aggregators,
+        "aggregator_rx_bytes": (below_up + down) / case.aggregators,
+    }
 
 
 def costs(case: Case, before: Use, after: Use) -> dict[str, float | None]:
@@ -127,16 +149,25 @@ def costs(case: Case, before: Use, after: Use) -> dict[str, float | None]:
     cycles = (after.stages["enforces"] - before.stages["enforces"]) / case.stages
     if cycles <= 0:
         raise Problem("no cycle has ended in the measured time")
-    each = {name: after.stages[name] - before.stages[name] for name in ("cpu_ms", "allocations", "repeated")}
+    each = {
+        name: after.stages[name] - before.stages[name]
+        for name in ("cpu_ms", "allocations", "repeated")
+    }
     down, up = stage_traffic(case, after.stages)
     own = 1000 * (after.coordinator - before.coordinator) / cycles
-    below = [1000 * (late - early) / cycles for early, late in zip(before.aggregators, after.aggregators)]
+    below = [
+        1000 * (late - early) / cycles for early, late in zip(before.aggregators, after.aggregators)
+    ]
     found: dict[str, float | None] = {
-        "coordinator_cpu_ms": own, "aggregator_cpu_ms": statistics.fmean(below) if below else None,
-        "stages_cpu_ms": each["cpu_ms"] / cycles, "critical_path_ms": own + max(below, default=0.0),
-        "stages_tx_bytes": up, "stages_rx_bytes": down,
+        "coordinator_cpu_ms": own,
+        "aggregator_cpu_ms": statistics.fmean(below) if below else None,
+        "stages_cpu_ms": each["cpu_ms"] / cycles,
+        "critical_path_ms": own + max(below, default=0.0),
+        "stages_tx_bytes": up,
+        "stages_rx_bytes": down,
         "changed": 1 - each["repeated"] / each["allocations"] if each["allocations"] else 0.0,
-        "cycles_per_s": cycles / (after.at - before.at)}
+        "cycles_per_s": cycles / (after.at - before.at),
+    }
     if not below:
         found |= {"coordinator_tx_bytes": down, "coordinator_rx_bytes": up}
     return found
@@ -144,16 +175,30 @@ def costs(case: Case, before: Use, after: Use) -> dict[str, float | None]:
 
 def make_certificates(directory: pathlib.Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
-    done = subprocess.run([str(ROOT / "script/certificates"), str(directory), f"{COORDINATOR}=localhost,127.0.0.1", STAGE],
-                          check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            str(ROOT / "script/certificates"),
+            str(directory),
+            f"{COORDINATOR}=localhost,127.0.0.1",
+            STAGE,
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     if done.returncode != 0:
         raise Problem(f"script/certificates failed:\n{done.stderr}")
 
 
 class Site:
-    """Coordinator, aggregators and stages of a case, until the programs are stopped. `tap` sees what aggregators say."""
+    """Coordinator, aggregators and stages of a case, until the programs are stopped.
 
-    def __init__(self, programs: Programs, case: Case, resources: Sequence[str], tap: bool = False) -> None:
+    `tap` sees what aggregators say.
+    """
+
+    def __init__(
+        self, programs: Programs, case: Case, resources: Sequence[str], tap: bool = False
+    ) -> None:
         self._programs = programs
         self._case = case
         self._capacity = {name: CAPACITY[name] for name in resources}
@@ -171,32 +216,67 @@ class Site:
         found = [self._start(f"aggregator{index}", parent) for index in range(case.aggregators)]
         self.aggregators = [program for _, program in found]
         addresses = [address for address, _ in found] or [top]
-        tls = ["--ca", "certificates/ca.pem", "--certificate", f"certificates/{STAGE}.pem", "--key",
-               f"certificates/{STAGE}.key"] if case.transport == "mtls" else []
+        tls = (
+            [
+                "--ca",
+                "certificates/ca.pem",
+                "--certificate",
+                f"certificates/{STAGE}.pem",
+                "--key",
+                f"certificates/{STAGE}.key",
+            ]
+            if case.transport == "mtls"
+            else []
+        )
         at_once = HANDSHAKES if case.transport == "mtls" else case.stages
-        self.stages = programs.start("stages", "vpfs-bench-virtual-stages", "--stages", str(case.stages), "--per-job",
-                                     str(PER_JOB), "--connect-parallel", str(at_once), *tls, "--address", *addresses)
+        self.stages = programs.start(
+            "stages",
+            "vpfs-bench-virtual-stages",
+            "--stages",
+            str(case.stages),
+            "--per-job",
+            str(PER_JOB),
+            "--connect-parallel",
+            str(at_once),
+            *tls,
+            "--address",
+            *addresses,
+        )
         self.stages.wait_until(lambda: bool(self._lines("ready")), "ready", 30 + case.stages / 50)
         self.admitted_ms = self._lines("ready")[0]["admitted_ms"]
 
     def _start(self, name: str, parent: str | None) -> tuple[str, Program]:
         """Where stages dial it, and the program."""
         case = self._case
-        address = f"./{name}.sock" if case.transport == "unix" else f"127.0.0.1:{self._programs.reserve_port()}"
+        address = (
+            f"./{name}.sock"
+            if case.transport == "unix"
+            else f"127.0.0.1:{self._programs.reserve_port()}"
+        )
         listen: dict[str, object] = {} if case.transport == "mtls" else {"socket": f"{name}.sock"}
         if case.transport != "unix":
             listen["tcp"] = address
-        files = {key: f"certificates/{COORDINATOR if key != 'ca' else 'ca'}.{'key' if key == 'key' else 'pem'}"
-                 for key in ("certificate", "key", "ca")} if case.transport != "unix" else {}
+        files = dict(CERTIFICATE_FILES) if case.transport != "unix" else {}
         if files:  # without TLS they are not used, but an address needs them
             listen |= files | {"writers": [f"cert:{STAGE}", f"cert:{COORDINATOR}"]}
-        config = {"name": name, "policy": "psfa", "period": 0, "deadline": DEADLINE, "lease": LEASE, "cycle": case.cycle,
-                  "journal": f"{name}.journal", "log_level": "warn", "capacity": self._capacity,
-                  "stages": {"listen": listen}} | ({"parent": {"address": parent} | files} if parent else {})
+        config = {
+            "name": name,
+            "policy": "psfa",
+            "period": 0,
+            "deadline": DEADLINE,
+            "lease": LEASE,
+            "cycle": case.cycle,
+            "journal": f"{name}.journal",
+            "log_level": "warn",
+            "capacity": self._capacity,
+            "stages": {"listen": listen},
+        } | ({"parent": {"address": parent} | files} if parent else {})
         (self._programs.work / f"{name}.json").write_text(json.dumps(config, indent=1))
         log = [] if parent else ["--cycle-log", LOG]
         plain = ["--plain-tcp-for-measurements"] if case.transport == "tcp" else []
-        program = self._programs.start(name, "vpfs-coordinator", "--config", f"{name}.json", *log, *plain)
+        program = self._programs.start(
+            name, "vpfs-coordinator", "--config", f"{name}.json", *log, *plain
+        )
         program.wait_for_line("ready")
         return address, program
 
@@ -211,8 +291,12 @@ class Site:
         before = len(self._lines("now"))
         self.stages.signal(signal.SIGUSR1)
         self.stages.wait_until(lambda: len(self._lines("now")) > before, "answering")
-        return Use(time.monotonic(), self.coordinator.exact_cpu_seconds(),
-                   tuple(program.exact_cpu_seconds() for program in self.aggregators), self._lines("now")[-1])
+        return Use(
+            time.monotonic(),
+            self.coordinator.exact_cpu_seconds(),
+            tuple(program.exact_cpu_seconds() for program in self.aggregators),
+            self._lines("now")[-1],
+        )
 
     def measure(self, warm_up: float, seconds: float, least: int) -> dict[str, float | None]:
         """All numbers of a run; it ends the coordinator."""
@@ -221,7 +305,9 @@ class Site:
         after = self._after(before, seconds, least)
         found = costs(self._case, before, after)
         found["coordinator_rss_mib"] = self.coordinator.peak_rss_mib()
-        found["aggregator_rss_mib"] = max((one.peak_rss_mib() for one in self.aggregators), default=None)
+        found["aggregator_rss_mib"] = max(
+            (one.peak_rss_mib() for one in self.aggregators), default=None
+        )
         found["stages_rss_mib"] = after.stages["rss_mib"]
         found["admitted_ms"] = self.admitted_ms
         self.coordinator.stop()
@@ -236,7 +322,9 @@ class Site:
             time.sleep(POLL)
             after = self.use()
             cycles = (after.stages["enforces"] - before.stages["enforces"]) / self._case.stages
-            if (after.at - before.at >= seconds and cycles >= least) or after.at - before.at > MOST_SECONDS:
+            if (
+                after.at - before.at >= seconds and cycles >= least
+            ) or after.at - before.at > MOST_SECONDS:
                 return after
 
     def sizes(self) -> list[int]:

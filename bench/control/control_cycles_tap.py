@@ -1,6 +1,8 @@
 """Passes connections on and counts their messages."""
+
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pathlib
 import socket
@@ -41,7 +43,10 @@ class Frames:
 
 
 class Tap:
-    """Listens at a UNIX socket and passes each connection on to another one. Ends with this program."""
+    """Listens at a UNIX socket and passes each connection on to another one.
+
+    Ends with this program.
+    """
 
     def __init__(self, path: pathlib.Path, target: pathlib.Path) -> None:
         self.up, self.down = Tally(), Tally()  # from who dials, and to it
@@ -68,7 +73,9 @@ class Tap:
             above = socket.socket(socket.AF_UNIX)
             above.connect(str(self._target))
             for source, sink, tally in ((below, above, self.up), (above, below, self.down)):
-                threading.Thread(target=self._pass_on, args=(source, sink, tally), daemon=True).start()
+                threading.Thread(
+                    target=self._pass_on, args=(source, sink, tally), daemon=True
+                ).start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket, tally: Tally) -> None:
         frames = Frames()
@@ -82,7 +89,5 @@ class Tap:
         except OSError:
             pass  # one side has ended
         for end in (source, sink):
-            try:
+            with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass

@@ -1,4 +1,5 @@
 """Compares control cycles with what the coordinator promises."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -30,26 +31,63 @@ def check(rows: Sequence[Row]) -> list[Row]:
     flat = pick(plain, aggregators=0)
     large = pick(flat, stages=10_000)
 
-    def each(name: str, limit: float, found: Sequence[Row], value: Callable[[Row], float], unit: str) -> list[Row]:
-        lines = [one_at_most(f"{name}, {row['transport']}", limit, value(row), unit) for row in found]
+    def each(
+        name: str, limit: float, found: Sequence[Row], value: Callable[[Row], float], unit: str
+    ) -> list[Row]:
+        lines = [
+            one_at_most(f"{name}, {row['transport']}", limit, value(row), unit) for row in found
+        ]
         return lines or [not_measured(name, f"<= {limit:g}{unit}")]
 
     return [
-        at_most("flat, p50 / p50 of the floor", OF_FLOOR, [number(row, "of_floor") for row in flat]),
-        *each("2,500 stages flat, fused: mean", FUSED_2500_MS, pick(flat, stages=2500, cycle="fused"),
-              lambda row: number(row, "mean_ms"), " ms"),
-        *each("10,000 stages, 4 aggregators, fused: mean", AGGREGATED_MS,
-              pick(plain, stages=10_000, aggregators=4, cycle="fused"), lambda row: number(row, "mean_ms"), " ms"),
-        *each("10,000 stages, 4 aggregators, four messages: mean", AGGREGATED_MS,
-              pick(plain, stages=10_000, aggregators=4, cycle="four"), lambda row: number(row, "mean_ms"), " ms"),
-        at_most("10,000 stages flat: computing (ms)", COMPUTE_MS, [number(row, "compute_ms") for row in large]),
-        at_most("10,000 stages flat: resident memory (MiB)", RESIDENT_MIB,
-                [number(row, "coordinator_rss_mib") for row in large]),
-        at_most("10,000 stages flat: from dialling until all are admitted (ms)", ADMITTED_MS,
-                [number(row, "admitted_ms") for row in large]),
-        at_most("standard deviation of cycles / mean", DEVIATION,
-                [number(row, "std_ms") / number(row, "mean_ms") for row in plain]),
-        at_most("standard deviation of the runs' means / mean", DEVIATION,
-                [number(row, "std_of_runs_ms") / number(row, "mean_ms") for row in plain]),
+        at_most(
+            "flat, p50 / p50 of the floor", OF_FLOOR, [number(row, "of_floor") for row in flat]
+        ),
+        *each(
+            "2,500 stages flat, fused: mean",
+            FUSED_2500_MS,
+            pick(flat, stages=2500, cycle="fused"),
+            lambda row: number(row, "mean_ms"),
+            " ms",
+        ),
+        *each(
+            "10,000 stages, 4 aggregators, fused: mean",
+            AGGREGATED_MS,
+            pick(plain, stages=10_000, aggregators=4, cycle="fused"),
+            lambda row: number(row, "mean_ms"),
+            " ms",
+        ),
+        *each(
+            "10,000 stages, 4 aggregators, four messages: mean",
+            AGGREGATED_MS,
+            pick(plain, stages=10_000, aggregators=4, cycle="four"),
+            lambda row: number(row, "mean_ms"),
+            " ms",
+        ),
+        at_most(
+            "10,000 stages flat: computing (ms)",
+            COMPUTE_MS,
+            [number(row, "compute_ms") for row in large],
+        ),
+        at_most(
+            "10,000 stages flat: resident memory (MiB)",
+            RESIDENT_MIB,
+            [number(row, "coordinator_rss_mib") for row in large],
+        ),
+        at_most(
+            "10,000 stages flat: from dialling until all are admitted (ms)",
+            ADMITTED_MS,
+            [number(row, "admitted_ms") for row in large],
+        ),
+        at_most(
+            "standard deviation of cycles / mean",
+            DEVIATION,
+            [number(row, "std_ms") / number(row, "mean_ms") for row in plain],
+        ),
+        at_most(
+            "standard deviation of the runs' means / mean",
+            DEVIATION,
+            [number(row, "std_of_runs_ms") / number(row, "mean_ms") for row in plain],
+        ),
         at_least("allocations that changed", CHANGED, [number(row, "changed") for row in rows]),
     ]

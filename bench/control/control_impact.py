@@ -1,9 +1,10 @@
 """script/bench control_impact: what control does to applications that come and go.
 
-Four servers, whose device model is the bottleneck, each behind a vpfs-proxy. Four jobs have a fixed amount of work each and
-start one after the other. The same is run without control, with static limits, with limits that follow demand (psfa), and
-with shares of total service.
+Four servers, whose device model is the bottleneck, each behind a vpfs-proxy. Four jobs have a fixed
+amount of work each and start one after the other. The same is run without control, with static
+limits, with limits that follow demand (psfa), and with shares of total service.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -42,13 +43,24 @@ CONTROLS = {
     "total": f"shares of total service, period {PERIOD * 1000:.0f} ms",
 }
 COLUMNS = ["control", "job", "start_s", "seconds", "alone_s", "slowdown"]
-TOTAL_COLUMNS = ["control", "runs", "makespan_s", "mib_per_s", "idle_percent", "mean_slowdown", "worst_slowdown"]
+TOTAL_COLUMNS = [
+    "control",
+    "runs",
+    "makespan_s",
+    "mib_per_s",
+    "idle_percent",
+    "mean_slowdown",
+    "worst_slowdown",
+]
 TOTAL_OF_NONE = 0.97
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A fixed amount of work. Jobs have different numbers of requests in flight, and so without control different shares."""
+    """A fixed amount of work.
+
+    Jobs have different numbers of requests in flight, and so without control different shares.
+    """
 
     name: str
     start: float
@@ -59,16 +71,27 @@ class Job:
 
     def application(self, scale: float) -> Application:
         each = int(self.amount * scale) // self.processes // self.size * self.size
-        return Application(self.name, self.size, self.outstanding, self.processes, file_size=16 * MIB, start=WARM_UP + self.start * scale,
-                           amount=each)
+        return Application(
+            self.name,
+            self.size,
+            self.outstanding,
+            self.processes,
+            file_size=16 * MIB,
+            start=WARM_UP + self.start * scale,
+            amount=each,
+        )
 
     def alone(self, scale: float) -> float:
         """Seconds of the work if all servers did nothing else."""
         return scale * self.amount / (SERVERS * MIB_PER_S * MIB)
 
 
-JOBS = [Job("job1", 0.0, 960 * MIB, 2, 8), Job("job2", 3.0, 960 * MIB, 8, 16), Job("job3", 6.0, 480 * MIB, 1, 8),
-        Job("job4", 14.0, 960 * MIB, 2, 8)]
+JOBS = [
+    Job("job1", 0.0, 960 * MIB, 2, 8),
+    Job("job2", 3.0, 960 * MIB, 8, 16),
+    Job("job3", 6.0, 480 * MIB, 1, 8),
+    Job("job4", 14.0, 960 * MIB, 2, 8),
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,14 +118,23 @@ class Run:
         busy = sum(end - begin for begin, end in spans)
         moved = sum(application_of(self.result, job.name)["bytes"] for job in JOBS) / MIB
         slowdowns = [self.slowdown(job) for job in JOBS]
-        return {"makespan_s": max(self.end(job) for job in JOBS), "mib_per_s": moved / busy,
-                "idle_percent": 100 * (1 - moved / (busy * SERVERS * MIB_PER_S)),
-                "mean_slowdown": sum(slowdowns) / len(slowdowns), "worst_slowdown": max(slowdowns),
-                **{f"{job.name} seconds": self.seconds(job) for job in JOBS}}
+        return {
+            "makespan_s": max(self.end(job) for job in JOBS),
+            "mib_per_s": moved / busy,
+            "idle_percent": 100 * (1 - moved / (busy * SERVERS * MIB_PER_S)),
+            "mean_slowdown": sum(slowdowns) / len(slowdowns),
+            "worst_slowdown": max(slowdowns),
+            **{f"{job.name} seconds": self.seconds(job) for job in JOBS},
+        }
 
     def series(self) -> dict[str, list[tuple[float, float]]]:
-        return {job.name: [(point["t"], point["mib_per_s"]) for point in application_of(self.result, job.name)["timeline"]]
-                for job in JOBS}
+        return {
+            job.name: [
+                (point["t"], point["mib_per_s"])
+                for point in application_of(self.result, job.name)["timeline"]
+            ]
+            for job in JOBS
+        }
 
 
 def union(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -129,12 +161,21 @@ def coordinator_settings(control: str) -> Settings | None:
 
 def front(control: str) -> Front:
     policy = "fifo" if control == "none" else "sfq"
-    return Front(PATH, "proxy", policy, {job.name: 1 for job in JOBS}, scheduler={"cost": {"per_request": "0 B"}},
-                 control=CONTROL, **DEPTH)
+    return Front(
+        PATH,
+        "proxy",
+        policy,
+        {job.name: 1 for job in JOBS},
+        scheduler={"cost": {"per_request": "0 B"}},
+        control=CONTROL,
+        **DEPTH,
+    )
 
 
 class UntilDone:
-    """Ends vpfs-load once all jobs have ended: when no job moves anything any more after the last start."""
+    """Ends vpfs-load once all jobs have ended: when no job moves anything any more after the last
+    start.
+    """
 
     def __init__(self, scale: float) -> None:
         self._applications = [job.application(scale) for job in JOBS]
@@ -158,34 +199,76 @@ class UntilDone:
 def measure(binaries: pathlib.Path, work: pathlib.Path, control: str, scale: float) -> Run:
     settings = coordinator_settings(control)
     with Programs(binaries, work) as programs:
-        cluster = Cluster(programs, SERVERS, [front(control)], DEVICE, file_system={"strip_size": size_name(STRIP)})
+        cluster = Cluster(
+            programs,
+            SERVERS,
+            [front(control)],
+            DEVICE,
+            file_system={"strip_size": size_name(STRIP)},
+        )
         cluster.start(PATH)
         if settings:
             Coordinator(programs, SERVERS).start(settings)
         until = UntilDone(scale)
-        result = run_load(programs, "load", cluster.address(PATH), [job.application(scale) for job in JOBS], LONGEST, WARM_UP,
-                          until.on_line, until.on_start, INTERVAL)
+        result = run_load(
+            programs,
+            "load",
+            cluster.address(PATH),
+            [job.application(scale) for job in JOBS],
+            LONGEST,
+            WARM_UP,
+            until.on_line,
+            until.on_start,
+            INTERVAL,
+        )
         check_errors(result)
         return Run(result, scale)
 
 
 def job_rows(control: str, facts: Mapping[str, float], scale: float) -> list[Row]:
-    return [{"control": control, "job": job.name, "start_s": job.start * scale, "seconds": facts[f"{job.name} seconds"],
-             "alone_s": job.alone(scale), "slowdown": facts[f"{job.name} seconds"] / job.alone(scale)} for job in JOBS]
+    return [
+        {
+            "control": control,
+            "job": job.name,
+            "start_s": job.start * scale,
+            "seconds": facts[f"{job.name} seconds"],
+            "alone_s": job.alone(scale),
+            "slowdown": facts[f"{job.name} seconds"] / job.alone(scale),
+        }
+        for job in JOBS
+    ]
 
 
 def check(by_control: Mapping[str, Mapping[str, float]]) -> list[Row]:
     if not {"none", "static", "psfa"} <= set(by_control):
         return []
     psfa, static, none = by_control["psfa"], by_control["static"], by_control["none"]
-    return [one_at_least("psfa: throughput / without control", TOTAL_OF_NONE, psfa["mib_per_s"] / none["mib_per_s"]),
-            one_at_most("psfa: mean completion time / static limits", 1.0, psfa["mean_slowdown"] / static["mean_slowdown"]),
-            one_at_most("psfa: worst slowdown / without control", 1.0, psfa["worst_slowdown"] / none["worst_slowdown"])]
+    return [
+        one_at_least(
+            "psfa: throughput / without control",
+            TOTAL_OF_NONE,
+            psfa["mib_per_s"] / none["mib_per_s"],
+        ),
+        one_at_most(
+            "psfa: mean completion time / static limits",
+            1.0,
+            psfa["mean_slowdown"] / static["mean_slowdown"],
+        ),
+        one_at_most(
+            "psfa: worst slowdown / without control",
+            1.0,
+            psfa["worst_slowdown"] / none["worst_slowdown"],
+        ),
+    ]
 
 
-def figure(runs: Mapping[str, Run], by_control: Mapping[str, Mapping[str, float]], caption: str) -> Figure:
+def figure(
+    runs: Mapping[str, Run], by_control: Mapping[str, Mapping[str, float]], caption: str
+) -> Figure:
     names = [job.name for job in JOBS]
-    sheet = plot.Sheet("Four jobs that come and go", caption, rows=len(runs) + 1, heights=[1.7] * len(runs) + [2.0])
+    sheet = plot.Sheet(
+        "Four jobs that come and go", caption, rows=len(runs) + 1, heights=[1.7] * len(runs) + [2.0]
+    )
     looks = plot.looks(names)
     longest = max(run.end(job) for run in runs.values() for job in JOBS)
     for panel, (control, run) in zip(sheet.panels, runs.items()):
@@ -197,21 +280,30 @@ def figure(runs: Mapping[str, Run], by_control: Mapping[str, Mapping[str, float]
         plot.label(panel, "", "MiB/s", f"{control}: {CONTROLS[control]}")
     sheet.panels[len(runs) - 1].set_xlabel("time (s)")
     last = sheet.panels[-1]
-    plot.bars(last, names, {control: [facts[f"{name} seconds"] for name in names] for control, facts in by_control.items()},
-              dict(zip(by_control, map(plot.look, range(len(names), len(names) + len(by_control))))))
+    plot.bars(
+        last,
+        names,
+        {
+            control: [facts[f"{name} seconds"] for name in names]
+            for control, facts in by_control.items()
+        },
+        dict(zip(by_control, map(plot.look, range(len(names), len(names) + len(by_control))))),
+    )
     plot.label(last, "", "seconds", "From the start of each job to its end")
     return sheet.finish()
 
 
 def smooth(points: Sequence[tuple[float, float]], bins: int = 5) -> list[tuple[float, float]]:
     """Means of so many bins."""
-    groups = [points[index:index + bins] for index in range(0, len(points), bins)]
+    groups = [points[index : index + bins] for index in range(0, len(points), bins)]
     return [(group[-1][0], sum(value for _, value in group) / len(group)) for group in groups]
 
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench control_impact")
-    parser.add_argument("--runs", type=int, help="of each control, interleaved (default 3; 1 with --quick)")
+    parser.add_argument(
+        "--runs", type=int, help="of each control, interleaved (default 3; 1 with --quick)"
+    )
     parser.add_argument("--controls", nargs="+", choices=CONTROLS, default=list(CONTROLS))
     return parser
 
@@ -222,10 +314,20 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     scale, count = (0.5, 1) if quick else (1.0, 3)
     count = options.runs or count
     settings = machine_settings() | {
-        "quick": quick, "runs": count, "statistic": "medians of interleaved runs; the plot over time shows the last one",
-        "servers": SERVERS, "device": DEVICE, "depth": DEPTH, "controls": {name: CONTROLS[name] for name in options.controls},
-        "jobs": [f"{job.name}: {round(job.amount * scale / MIB)} MiB from {job.start * scale:g} s on, {job.processes} x "
-                 f"{job.outstanding} requests of {size_name(job.size)} in flight, striped over all servers" for job in JOBS],
+        "quick": quick,
+        "runs": count,
+        "statistic": "medians of interleaved runs; the plot over time shows the last one",
+        "servers": SERVERS,
+        "device": DEVICE,
+        "depth": DEPTH,
+        "controls": {name: CONTROLS[name] for name in options.controls},
+        "jobs": [
+            f"{job.name}: {round(job.amount * scale / MIB)} MiB from {job.start * scale:g} s on, "
+            f"{job.processes} x "
+            f"{job.outstanding} requests of {size_name(job.size)} in flight, striped over all "
+            "servers"
+            for job in JOBS
+        ],
         "idle_percent": "what the devices did not do of what they could, while a job had work",
         "slowdown": "completion time / the time of the job alone on all servers",
     }
@@ -236,15 +338,34 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         for control in options.controls:
             last[control] = measure(binaries, out / "control_impact", control, scale)
             seen[control].append(last[control].facts())
-    by_control = {control: {name: median([facts[name] for facts in runs]) for name in runs[0]} for control, runs in seen.items()}
+    by_control = {
+        control: {name: median([facts[name] for facts in runs]) for name in runs[0]}
+        for control, runs in seen.items()
+    }
     jobs = [row for control, facts in by_control.items() for row in job_rows(control, facts, scale)]
-    totals = [{"control": control, "runs": count, **{name: facts[name] for name in TOTAL_COLUMNS[2:]}}
-              for control, facts in by_control.items()]
+    totals = [
+        {"control": control, "runs": count, **{name: facts[name] for name in TOTAL_COLUMNS[2:]}}
+        for control, facts in by_control.items()
+    ]
     print("\n" + table(jobs, COLUMNS) + "\n\n" + table(totals, TOTAL_COLUMNS), flush=True)
     targets = check(by_control)
     print("\n" + table(targets, TARGET_COLUMNS))
-    write_json(out / "control_impact.json", {"settings": settings, "rows": totals, "jobs": jobs, "runs": seen, "targets": targets})
-    plot.save(out / "control_impact", lambda: figure(last, by_control, plot.caption(
-        settings, f"{SERVERS} servers of {MIB_PER_S} MiB/s, depth {DEPTH['depth_requests']} requests of each proxy",
-        "writes of 1 MiB striped over all servers", f"medians of {count} runs; over time: the last one")))
+    write_json(
+        out / "control_impact.json",
+        {"settings": settings, "rows": totals, "jobs": jobs, "runs": seen, "targets": targets},
+    )
+    plot.save(
+        out / "control_impact",
+        lambda: figure(
+            last,
+            by_control,
+            plot.caption(
+                settings,
+                f"{SERVERS} servers of {MIB_PER_S} MiB/s, depth {DEPTH['depth_requests']} requests "
+                "of each proxy",
+                "writes of 1 MiB striped over all servers",
+                f"medians of {count} runs; over time: the last one",
+            ),
+        ),
+    )
     return 0

@@ -1,4 +1,7 @@
-"""Many jobs whose requests are always held by a limit, so that all of their virtual PFSes change all the time."""
+"""Many jobs whose requests are always held by a limit, so that all of their virtual PFSes change
+all the time.
+"""
+
 from __future__ import annotations
 
 import socket
@@ -13,14 +16,17 @@ PATIENCE = 30.0
 class LimitedJobs:
     """Each job has one small read under way and sends the next when that is answered.
 
-    All share a connection to a proxy. A template with a limit on operations holds each of them nearly all the time, and
-    the time for which it was held goes into every report.
+    All share a connection to a proxy. A template with a limit on operations holds each of them
+    nearly all the time, and the time for which it was held goes into every report.
     """
 
     def __init__(self, port: int, count: int) -> None:
         self._connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._reads = [orangefs.small_read(number, orangefs.FIRST_DATAFILE, SIZE, b"%d" % number) for number in range(count)]
+        self._reads = [
+            orangefs.small_read(number, orangefs.FIRST_DATAFILE, SIZE, b"%d" % number)
+            for number in range(count)
+        ]
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.answered = 0

@@ -2,6 +2,7 @@
 
 Fields have the names of that file. Only what it uses is known: no maps, no packed doubles.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -35,12 +36,13 @@ class Schema:
     messages: Mapping[str, Mapping[str, Field]]  # "Rule", "Site.Rule"
     enums: Mapping[str, Mapping[str, int]]  # "Rule.Action"
 
-    @functools.lru_cache
-    def by_number(self, message: str) -> Mapping[int, Field]:
-        return {field.number: field for field in self.messages[message].values()}
-
-    def __hash__(self) -> int:
-        return id(self)
+    @functools.cached_property
+    def numbers(self) -> Mapping[str, Mapping[int, Field]]:
+        """The fields of each message by their numbers."""
+        return {
+            name: {field.number: field for field in fields.values()}
+            for name, fields in self.messages.items()
+        }
 
 
 def parse(text: str) -> Schema:
@@ -50,14 +52,18 @@ def parse(text: str) -> Schema:
     for token in tokens:
         if token == "message":
             _message(tokens, messages, enums)
-        else:
-            while token != ";":  # syntax, package
-                token = next(tokens)
+        elif token != ";":  # syntax, package
+            while next(tokens) != ";":
+                pass
     return Schema(messages, enums)
 
 
-def _message(tokens: Iterator[str], messages: dict[str, dict[str, Field]], enums: dict[str, dict[str, int]],
-             outer: str = "") -> None:
+def _message(
+    tokens: Iterator[str],
+    messages: dict[str, dict[str, Field]],
+    enums: dict[str, dict[str, int]],
+    outer: str = "",
+) -> None:
     """A message inside another one is named after both, as are enums: "Site.Rule"."""
     message = outer + next(tokens)
     fields = messages.setdefault(message, {})
@@ -81,11 +87,17 @@ def _message(tokens: Iterator[str], messages: dict[str, dict[str, Field]], enums
                 values[name] = int(next(tokens))
                 next(tokens)
         else:
-            label, kind = (token, next(tokens)) if token in ("repeated", "optional") else ("", token)
+            label, kind = (
+                (token, next(tokens)) if token in ("repeated", "optional") else ("", token)
+            )
             name, _, number, _ = (next(tokens) for _ in range(4))
             inner = f"{message}.{kind}"
-            fields[name] = Field(name, int(number), inner if inner in enums or inner in messages else kind,
-                                 label == "repeated")
+            fields[name] = Field(
+                name,
+                int(number),
+                inner if inner in enums or inner in messages else kind,
+                label == "repeated",
+            )
 
 
 @functools.cache
@@ -151,14 +163,14 @@ class _Reader:
         if self.at + size > len(self.content):
             raise Malformed("a field goes beyond its message")
         self.at += size
-        return self.content[self.at - size:self.at]
+        return self.content[self.at - size : self.at]
 
 
 def decode(message: str, content: bytes) -> dict[str, object]:
     """Fields that are not there are left out, and so are those that control.proto does not have."""
     found: dict[str, object] = {}
     reader = _Reader(content)
-    known = schema().by_number(message)
+    known = schema().numbers[message]
     while reader.at < len(content):
         key = reader.varint()
         kind = key & 7
@@ -174,7 +186,11 @@ def decode(message: str, content: bytes) -> dict[str, object]:
 
 
 def _put(found: dict[str, object], field: Field, raw: int | bytes) -> None:
-    if field.repeated and isinstance(raw, bytes) and field.type not in ("string", *schema().messages):
+    if (
+        field.repeated
+        and isinstance(raw, bytes)
+        and field.type not in ("string", *schema().messages)
+    ):
         packed = _Reader(raw)  # numbers that are repeated stand together
         while packed.at < len(raw):
             _put(found, field, packed.varint())
@@ -192,7 +208,9 @@ def _value(field: Field, raw: int | bytes) -> object:
             return decode(field.type, raw)
         return struct.unpack("<d", raw)[0] if field.type == "double" else _text(raw)
     if field.type in schema().enums:
-        return next((name for name, number in schema().enums[field.type].items() if number == raw), raw)
+        return next(
+            (name for name, number in schema().enums[field.type].items() if number == raw), raw
+        )
     if field.type == "bool":
         return bool(raw)
     return raw - (1 << 64) if field.type == "int64" and raw >= SIGNED_LIMIT else raw

@@ -1,4 +1,5 @@
 """A server, a proxy with a control port before it, and attacks on that port."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -14,16 +15,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from bench.attacks import orangefs
-from lab.cluster import Cluster, Front
 from bench.control.attacks import ATTACKS, EXPIRED, FOREIGN, NOBODY, READER, WRITER, WRITERS_ATTACKS
 from bench.control.client import Client, Door, Probe
+from lab.cluster import Cluster, Front
 from lab.harness import ROOT, Problem, Program, Programs
 from lab.load import Application, run_load
 
 SOCKET = "control.sock"  # relative to the directory of all programs, since such paths are short
 THREAD = "vpfs-control"
 DEVICE = {"bandwidth": "100 MiB/s", "per_request": "100 us", "parallelism": 1}
-VICTIM = Application("victim", size=256 << 10, outstanding=16, read_percent=50, pattern="random", file_size=8 << 20)
+VICTIM = Application(
+    "victim", size=256 << 10, outstanding=16, read_percent=50, pattern="random", file_size=8 << 20
+)
 ODD_JOB = b"\xff\xc0odd\x1b[2J"
 TEMPLATE = "job-{jobid}"
 WARM_UP = 0.5
@@ -31,14 +34,23 @@ SERVER = "server"  # name of a certificate
 SETTLE = 20.0  # seconds within which memory and descriptors must be back
 
 
-CERTIFICATES = {"": [f"{SERVER}=localhost,127.0.0.1", READER, WRITER], "--expired": [EXPIRED], "--foreign": [FOREIGN]}
+CERTIFICATES = {
+    "": [f"{SERVER}=localhost,127.0.0.1", READER, WRITER],
+    "--expired": [EXPIRED],
+    "--foreign": [FOREIGN],
+}
 
 
 def make_certificates(directory: pathlib.Path) -> pathlib.Path:
     # A directory of an earlier run may have certificates that have expired meanwhile.
     shutil.rmtree(directory, ignore_errors=True)
     for kind, names in CERTIFICATES.items():
-        command = [str(ROOT / "script/certificates"), *([kind] if kind else []), str(directory), *names]
+        command = [
+            str(ROOT / "script/certificates"),
+            *([kind] if kind else []),
+            str(directory),
+            *names,
+        ]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise Problem(f"script/certificates failed:\n{done.stderr}")
@@ -46,9 +58,17 @@ def make_certificates(directory: pathlib.Path) -> pathlib.Path:
 
 
 def control_config(certificates: pathlib.Path, tcp: int) -> dict[str, object]:
-    return {"socket": SOCKET, "mode": "0666", "tcp": f"127.0.0.1:{tcp}", "certificate": str(certificates / f"{SERVER}.pem"),
-            "key": str(certificates / f"{SERVER}.key"), "ca": str(certificates / "ca.pem"), "audit": "audit.log",
-            "readers": [f"uid:{NOBODY}", f"cert:{READER}"], "writers": [f"cert:{WRITER}"]}
+    return {
+        "socket": SOCKET,
+        "mode": "0666",
+        "tcp": f"127.0.0.1:{tcp}",
+        "certificate": str(certificates / f"{SERVER}.pem"),
+        "key": str(certificates / f"{SERVER}.key"),
+        "ca": str(certificates / "ca.pem"),
+        "audit": "audit.log",
+        "readers": [f"uid:{NOBODY}", f"cert:{READER}"],
+        "writers": [f"cert:{WRITER}"],
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,13 +88,20 @@ class State:
 class ControlScene:
     """One device-limited server, and the proxy in front of it."""
 
-    def __init__(self, programs: Programs, front: Front, device: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self, programs: Programs, front: Front, device: Mapping[str, object] | None = None
+    ) -> None:
         self.programs = programs
         certificates = make_certificates(programs.work / "certificates")
         tcp = programs.reserve_port()
         # Peers without rights connect too.
         programs.work.chmod(0o755)
-        self.cluster = Cluster(programs, 1, [dataclasses.replace(front, control=control_config(certificates, tcp))], device)
+        self.cluster = Cluster(
+            programs,
+            1,
+            [dataclasses.replace(front, control=control_config(certificates, tcp))],
+            device,
+        )
         self.proxy: Program = self.cluster.start(front.name)[0]
         self._port = self.cluster.ports(front.name)[0]
         self.address = self.cluster.address(front.name)
@@ -82,7 +109,10 @@ class ControlScene:
         self._runs = 0
 
     def odd_job(self) -> None:
-        """An application's request with a job id that is no text. It has a virtual PFS from now on."""
+        """An application's request with a job id that is no text.
+
+        It has a virtual PFS from now on.
+        """
         with socket.create_connection(("127.0.0.1", self._port)) as connection:
             connection.sendall(orangefs.small_read(1, orangefs.FIRST_DATAFILE, 4096, ODD_JOB))
             orangefs.Reader(connection).next()
@@ -90,16 +120,39 @@ class ControlScene:
     def load(self, applications: Sequence[Application], seconds: float) -> dict:
         """Its data are verified, and requests may fail."""
         self._runs += 1
-        return run_load(self.programs, f"load{self._runs}", self.address, applications, seconds, WARM_UP, verify=True,
-                        may_fail=True)
+        return run_load(
+            self.programs,
+            f"load{self._runs}",
+            self.address,
+            applications,
+            seconds,
+            WARM_UP,
+            verify=True,
+            may_fail=True,
+        )
 
     @contextmanager
     def attacked(self, names: Sequence[str]) -> Iterator[dict[str, Mapping[str, int]]]:
-        """Runs the attacks inside the context. At its end, the dictionary has what each of them did."""
+        """Runs the attacks inside the context.
+
+        At its end, the dictionary has what each of them did.
+        """
         attackers = self.programs.start(
-            "attackers", sys.executable, "-B", str(ROOT / "bench/control/attack_main.py"), *names, "--socket", SOCKET, "--tcp",
-            str(self.door.tcp), "--certificates", str(self.door.certificates))
-        attackers.wait_until(lambda: attackers.log.read_text().count("ready\n") == len(names), "attacking")
+            "attackers",
+            sys.executable,
+            "-B",
+            str(ROOT / "bench/control/attack_main.py"),
+            *names,
+            "--socket",
+            SOCKET,
+            "--tcp",
+            str(self.door.tcp),
+            "--certificates",
+            str(self.door.certificates),
+        )
+        attackers.wait_until(
+            lambda: attackers.log.read_text().count("ready\n") == len(names), "attacking"
+        )
         counts: dict[str, Mapping[str, int]] = {}
         yield counts
         attackers.stop()
@@ -112,7 +165,9 @@ class ControlScene:
     def stop_rules(self) -> None:
         """Stops all rules that administrators started."""
         with Client(self.door.over_tls(self.door.context(WRITER))) as client:
-            client.ask({"rule": {"action": "APPLY", "file": "rules: []\n", "file_name": "no rules"}})
+            client.ask(
+                {"rule": {"action": "APPLY", "file": "rules: []\n", "file_name": "no rules"}}
+            )
 
     def state(self) -> State:
         return State(self.proxy.rss_mib(), self.proxy.open_files())
@@ -139,7 +194,11 @@ class ControlScene:
 
 
 def attack_names(only: Sequence[str] | None) -> list[str]:
-    found = [name for name in [*ATTACKS, *WRITERS_ATTACKS] if not only or any(text in name for text in only)]
+    found = [
+        name
+        for name in [*ATTACKS, *WRITERS_ATTACKS]
+        if not only or any(text in name for text in only)
+    ]
     if not found:
         raise Problem("no attack has such a name (--help lists them)")
     return found

@@ -1,18 +1,19 @@
-"""One run of `script/bench total`: local sharing first, then a coordinator with one period after the other."""
+"""One run of `script/bench total`: local sharing first, then a coordinator with one period after
+the other.
+"""
+
 from __future__ import annotations
 
 import dataclasses
 import math
 import pathlib
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from lab.coordinator import Coordinator, Settings
-from lab.harness import MIB, Problem, Programs
-from lab.load import Application, application_of, check_errors, run_begins, run_load
+from lab.harness import MIB, Programs
+from lab.load import application_of
 from lab.report import Row
-from lab.scripted_load import INTERVAL, WARM_UP, Script, run_with_script
+from lab.scripted_load import Script, run_with_script
 from lab.total.series import Timeline, settled_after
 from lab.total.setups import LONGEST_DELAY, PATH, Case
 
@@ -24,7 +25,9 @@ STEPS_OF_WINDOW = 10
 
 @dataclasses.dataclass(frozen=True)
 class Times:
-    """In seconds: of local sharing, of each period, the end of it that counts, and of local sharing between periods."""
+    """In seconds: of local sharing, of each period, the end of it that counts, and of local sharing
+    between periods.
+    """
 
     local: float
     each: float
@@ -63,43 +66,69 @@ class Outcome:
             rates = timeline.rates(phase.end - self.times.counted, phase.end)
             settled = settled_after(self.ratios(phase), case.ratio(case.feasible()), SETTLED)
             periods = None if settled is None else math.ceil((settled - phase.begin) / phase.period)
-            rows.append(self._row("total", phase.period, rates, local) | {"settle_periods": periods})
+            rows.append(
+                self._row("total", phase.period, rates, local) | {"settle_periods": periods}
+            )
         return rows
 
     def ratios(self, phase: Phase) -> Sequence[tuple[float, float]]:
         window = window_of(self.case, self.case.feasible(), phase.period)
-        return self.timeline().ratios(self.case.setup.pair, phase.begin, phase.end, window, window / STEPS_OF_WINDOW)
+        return self.timeline().ratios(
+            self.case.setup.pair, phase.begin, phase.end, window, window / STEPS_OF_WINDOW
+        )
 
-    def _row(self, policy: str, period: float | None, rates: Mapping[str, float], local: Mapping[str, float]) -> Row:
+    def _row(
+        self,
+        policy: str,
+        period: float | None,
+        rates: Mapping[str, float],
+        local: Mapping[str, float],
+    ) -> Row:
         case, feasible = self.case, self.case.feasible()
         total = sum(rates.values())
         return case.fields() | {
-            "period_ms": None if period is None else round(period * 1000), "policy": policy,
-            "ratio": case.ratio(rates), "feasible_ratio": case.ratio(feasible),
+            "period_ms": None if period is None else round(period * 1000),
+            "policy": policy,
+            "ratio": case.ratio(rates),
+            "feasible_ratio": case.ratio(feasible),
             "total_vs_local": total / sum(local.values()),
-            "total_vs_feasible": total * MIB / (case.bandwidth * float(sum(feasible.values()))), "settle_periods": None}
+            "total_vs_feasible": total * MIB / (case.bandwidth * float(sum(feasible.values()))),
+            "settle_periods": None,
+        }
 
     def waits(self) -> list[Row]:
-        """The longest time that a request of each application took, in all of the run, and its bound.
+        """The longest time that a request of each application took in the run, and its bound.
 
-        A queue of so many requests on one server moves by one in LONGEST_DELAY at least, and what is under way at the
-        server comes before.
+        A queue of so many requests on one server moves by one in LONGEST_DELAY at least, and what
+        is under way at the server comes before.
         """
         rows: list[Row] = []
         for name in self.case.setup.uses:
             longest = application_of(self.result, name)["latency_us"]["max"] / 1e6
-            rows.append(self.case.fields() | {"application": name, "longest_wait_s": longest,
-                                              "bound_s": (self.case.in_flight(name) + 1) * LONGEST_DELAY})
+            rows.append(
+                self.case.fields()
+                | {
+                    "application": name,
+                    "longest_wait_s": longest,
+                    "bound_s": (self.case.in_flight(name) + 1) * LONGEST_DELAY,
+                }
+            )
         return rows
 
 
 def window_of(case: Case, services: Mapping[str, object], period: float) -> float:
-    """The length of the window in which a ratio is taken: so many requests, and so many periods at least."""
+    """The length of the window in which a ratio is taken: so many requests, and so many periods at
+    least.
+    """
     slower = min(float(services[name]) for name in case.setup.pair)  # type: ignore[arg-type]
-    return max(WINDOW_PERIODS * period, round(WINDOW_REQUESTS * case.size / (slower * case.bandwidth), 2))
+    return max(
+        WINDOW_PERIODS * period, round(WINDOW_REQUESTS * case.size / (slower * case.bandwidth), 2)
+    )
 
 
-def measure(binaries: pathlib.Path, work: pathlib.Path, case: Case, periods: Sequence[float], times: Times) -> Outcome:
+def measure(
+    binaries: pathlib.Path, work: pathlib.Path, case: Case, periods: Sequence[float], times: Times
+) -> Outcome:
     phases: list[Phase] = []
     with Programs(binaries, work) as programs:
         cluster = case.cluster(programs)
@@ -113,5 +142,7 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, case: Case, periods: Seq
                 phases.append(Phase(period, begin, script.now()))
                 coordinator.stop()
 
-        result = run_with_script(programs, cluster.address(PATH), case.applications(), times.length(len(periods)), act)
+        result = run_with_script(
+            programs, cluster.address(PATH), case.applications(), times.length(len(periods)), act
+        )
     return Outcome(case, times, result, phases)

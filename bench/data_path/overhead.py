@@ -1,8 +1,9 @@
 """script/bench overhead: the cost of the proxy, against a direct connection and against HAProxy.
 
-One server holds the files in memory, and all paths lead to it. The paths are measured in turn, so that
-a drift of the machine affects all of them.
+One server holds the files in memory, and all paths lead to it. The paths are measured in turn, so
+that a drift of the machine affects all of them.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -34,11 +35,28 @@ PATHS = [DIRECT] + [front.name for front in FRONTS]
 SIZES = [4 << 10, 64 << 10, 1 << 20, 4 << 20]
 OPS = ["read", "write"]
 LOADS = [(1, 1), (16, 1), (1, 8), (16, 8)]  # outstanding on each connection, connections
-SERIAL_LOADS = [(1, 1), (1, 4), (1, 16)]  # for BeeGFS, where a connection carries one request at a time
+SERIAL_LOADS = [
+    (1, 1),
+    (1, 4),
+    (1, 16),
+]  # for BeeGFS, where a connection carries one request at a time
 DEVICE = {"bandwidth": "400 MiB/s", "parallelism": 4}
 MEMORY_CONNECTIONS = [64, 1000]
-COLUMNS = ["op", "size", "outstanding", "connections", "path", "mib_per_s", "ops_per_s", "p50_us", "p99_us",
-           "cpu_s_per_gib", "rss_mib", "client_cpu_s_per_gib", "server_cpu_s_per_gib"]
+COLUMNS = [
+    "op",
+    "size",
+    "outstanding",
+    "connections",
+    "path",
+    "mib_per_s",
+    "ops_per_s",
+    "p50_us",
+    "p99_us",
+    "cpu_s_per_gib",
+    "rss_mib",
+    "client_cpu_s_per_gib",
+    "server_cpu_s_per_gib",
+]
 NUMBERS = COLUMNS[5:]
 
 
@@ -56,13 +74,23 @@ class Plan:
 
     def of_beegfs(self) -> Plan:
         sizes = [size for size in self.sizes if size <= 1 << 20]
-        loads = SERIAL_LOADS if len(self.loads) == len(LOADS) else [SERIAL_LOADS[0], SERIAL_LOADS[-1]]
-        return dataclasses.replace(self, sizes=sizes, loads=loads, protocol="beegfs", limited_load=(1, 16),
-                                   memory_outstanding=1)
+        loads = (
+            SERIAL_LOADS if len(self.loads) == len(LOADS) else [SERIAL_LOADS[0], SERIAL_LOADS[-1]]
+        )
+        return dataclasses.replace(
+            self,
+            sizes=sizes,
+            loads=loads,
+            protocol="beegfs",
+            limited_load=(1, 16),
+            memory_outstanding=1,
+        )
 
     def with_settled_device(self) -> Plan:
         """A warm-up for a modelled device, where the first requests take a third of a second."""
-        return dataclasses.replace(self, seconds=max(self.seconds, 2.0), warm_up=max(self.warm_up, 1.0))
+        return dataclasses.replace(
+            self, seconds=max(self.seconds, 2.0), warm_up=max(self.warm_up, 1.0)
+        )
 
 
 FULL = Plan(runs=5, seconds=2.0, warm_up=0.5, sizes=SIZES, loads=LOADS)
@@ -77,23 +105,43 @@ class Case:
     connections: int
 
     def applications(self) -> list[Application]:
-        """`connections` processes of one connection each. Half of them belong to the second application."""
+        """`connections` processes of one connection each.
+
+        Half of them belong to the second application.
+        """
         second = self.connections // 2
         counts = {"a": self.connections - second, "b": second}
         return [
-            Application(name, self.size, self.outstanding, count, read_percent=100 if self.op == "read" else 0,
-                        file_size=max(32 << 20, 4 * self.size))
-            for name, count in counts.items() if count
+            Application(
+                name,
+                self.size,
+                self.outstanding,
+                count,
+                read_percent=100 if self.op == "read" else 0,
+                file_size=max(32 << 20, 4 * self.size),
+            )
+            for name, count in counts.items()
+            if count
         ]
 
     def fields(self) -> dict[str, object]:
-        return {"op": self.op, "size": size_name(self.size), "outstanding": self.outstanding,
-                "connections": self.connections}
+        return {
+            "op": self.op,
+            "size": size_name(self.size),
+            "outstanding": self.outstanding,
+            "connections": self.connections,
+        }
 
 
 class Bench:
-    def __init__(self, programs: Programs, plan: Plan, device: dict[str, object] | None = None, prefix: str = "",
-                 fronts: Sequence[Front] = FRONTS) -> None:
+    def __init__(
+        self,
+        programs: Programs,
+        plan: Plan,
+        device: dict[str, object] | None = None,
+        prefix: str = "",
+        fronts: Sequence[Front] = FRONTS,
+    ) -> None:
         self._programs = programs
         self._plan = plan
         self._cluster = Cluster(programs, 1, fronts, device, prefix, plan.protocol)
@@ -109,14 +157,29 @@ class Bench:
         self._count += 1
 
         plan = self._plan
-        result = run_load(self._programs, f"load{self._count}-{path}", self._cluster.address(path), case.applications(),
-                          plan.seconds, plan.warm_up, on_line=meter.saw_line, on_start=meter.start)
+        result = run_load(
+            self._programs,
+            f"load{self._count}-{path}",
+            self._cluster.address(path),
+            case.applications(),
+            plan.seconds,
+            plan.warm_up,
+            on_line=meter.saw_line,
+            on_start=meter.start,
+        )
         used = meter.stop(plan.warm_up, plan.warm_up + plan.seconds)
         gib_per_s = result["total_mib_per_s"] / 1024
-        facts = {"mib_per_s": result["total_mib_per_s"], "ops_per_s": result["total_ops_per_s"],
-                 "p50_us": quantile_us(result, 0.5), "p99_us": quantile_us(result, 0.99)}
-        for name, column in (("middle", "cpu_s_per_gib"), ("client", "client_cpu_s_per_gib"),
-                             ("server", "server_cpu_s_per_gib")):
+        facts = {
+            "mib_per_s": result["total_mib_per_s"],
+            "ops_per_s": result["total_ops_per_s"],
+            "p50_us": quantile_us(result, 0.5),
+            "p99_us": quantile_us(result, 0.99),
+        }
+        for name, column in (
+            ("middle", "cpu_s_per_gib"),
+            ("client", "client_cpu_s_per_gib"),
+            ("server", "server_cpu_s_per_gib"),
+        ):
             if name in used and gib_per_s > 0:
                 facts[column] = used[name] / gib_per_s
         if path != DIRECT:
@@ -143,8 +206,13 @@ def limited_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list
     """Runs with the server's storage device as the bottleneck."""
     with Programs(binaries, work) as programs:
         bench = Bench(programs, plan, DEVICE, "limited-")
-        return [row for op in plan.ops
-                for row in bench.rows(Case(op, 1 << 20, *plan.limited_load), [DIRECT, "proxy-fifo", "proxy-sfq"])]
+        return [
+            row
+            for op in plan.ops
+            for row in bench.rows(
+                Case(op, 1 << 20, *plan.limited_load), [DIRECT, "proxy-fifo", "proxy-sfq"]
+            )
+        ]
 
 
 def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
@@ -152,16 +220,41 @@ def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[
     rows = []
     for size, connections in itertools.product([64 << 10, 1 << 20], MEMORY_CONNECTIONS):
         with Programs(binaries, work) as programs:
-            cluster = Cluster(programs, 1, FRONTS[1:2], prefix=f"memory{connections}-", protocol=plan.protocol)
+            cluster = Cluster(
+                programs, 1, FRONTS[1:2], prefix=f"memory{connections}-", protocol=plan.protocol
+            )
             (proxy,) = cluster.start("proxy-sfq")
-            load = [Application(name, size, plan.memory_outstanding, connections // 2, read_percent=50,
-                                file_size=max(size, 1 << 20)) for name in ("a", "b")]
-            result = run_load(programs, f"memory{connections}", cluster.address("proxy-sfq"), load, max(2.0, plan.seconds),
-                              plan.warm_up)
-            rows.append({"op": "mixed", "size": size_name(size), "outstanding": plan.memory_outstanding,
-                         "connections": connections, "path": "proxy-sfq", "mib_per_s": result["total_mib_per_s"],
-                         "requests": sum(app["requests"] for app in result["applications"]),
-                         "rss_mib": proxy.peak_rss_mib()})
+            load = [
+                Application(
+                    name,
+                    size,
+                    plan.memory_outstanding,
+                    connections // 2,
+                    read_percent=50,
+                    file_size=max(size, 1 << 20),
+                )
+                for name in ("a", "b")
+            ]
+            result = run_load(
+                programs,
+                f"memory{connections}",
+                cluster.address("proxy-sfq"),
+                load,
+                max(2.0, plan.seconds),
+                plan.warm_up,
+            )
+            rows.append(
+                {
+                    "op": "mixed",
+                    "size": size_name(size),
+                    "outstanding": plan.memory_outstanding,
+                    "connections": connections,
+                    "path": "proxy-sfq",
+                    "mib_per_s": result["total_mib_per_s"],
+                    "requests": sum(app["requests"] for app in result["applications"]),
+                    "rss_mib": proxy.peak_rss_mib(),
+                }
+            )
     return rows
 
 
@@ -172,12 +265,22 @@ def case_table(rows: Sequence[Row]) -> str:
     return f"{first['op']} {first['size']}, {load}\n" + table(rows, ["path", *NUMBERS])
 
 
-def draw(file: pathlib.Path, rows: Sequence[Row], memory: Sequence[Row], settings: Row, plan: Plan) -> None:
+def draw(
+    file: pathlib.Path, rows: Sequence[Row], memory: Sequence[Row], settings: Row, plan: Plan
+) -> None:
     """FILE-throughput, FILE-cpu and so on."""
-    haproxy = "HAProxy mode tcp" if plan.protocol == "orangefs" else "HAProxy mode tcp, BeeGFS messages"
-    caption = plot.caption(settings, "one server with its files in memory", f"one vpfs-proxy of 1 worker, depth "
-                           f"{FRONTS[0].depth_requests} requests and {FRONTS[0].depth_bytes}", haproxy,
-                           f"medians of {plan.runs} interleaved runs of {plan.seconds:g} s after {plan.warm_up:g} s of warm-up")
+    haproxy = (
+        "HAProxy mode tcp" if plan.protocol == "orangefs" else "HAProxy mode tcp, BeeGFS messages"
+    )
+    caption = plot.caption(
+        settings,
+        "one server with its files in memory",
+        f"one vpfs-proxy of 1 worker, depth "
+        f"{FRONTS[0].depth_requests} requests and {FRONTS[0].depth_bytes}",
+        haproxy,
+        f"medians of {plan.runs} interleaved runs of {plan.seconds:g} s after {plan.warm_up:g} s "
+        "of warm-up",
+    )
 
     def save(kind: str, make: Callable[[Sequence[Row], str], Figure], of: Sequence[Row]) -> None:
         if of:
@@ -192,30 +295,51 @@ def draw(file: pathlib.Path, rows: Sequence[Row], memory: Sequence[Row], setting
 
 def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
     return machine_settings() | {
-        "build": "release", "quick": quick, "protocol": plan.protocol, "runs": plan.runs, "seconds": plan.seconds,
+        "build": "release",
+        "quick": quick,
+        "protocol": plan.protocol,
+        "runs": plan.runs,
+        "seconds": plan.seconds,
         "warm_up": plan.warm_up,
-        "statistic": "median of interleaved runs; latencies are of all requests of both applications",
+        "statistic": "median of interleaved runs; latencies are of all requests of both "
+        "applications",
         "outstanding": "requests in flight on each connection",
-        "connections": "processes of vpfs-load with one connection each; half of them belong to application a and "
-                       "half to b, with 1 b is idle; the same on every path",
+        "connections": "processes of vpfs-load with one connection each; half of them belong to "
+        "application a and "
+        "half to b, with 1 b is idle; the same on every path",
         "pattern": "sequential, files of 32 MiB in the server's memory",
-        "proxy": {front.name: {"policy": front.policy, "depth_requests": front.depth_requests,
-                               "depth_bytes": front.depth_bytes, "workers": 1,
-                               "upstream_congestion": "cubic"} for front in FRONTS if front.kind == "proxy"},
+        "proxy": {
+            front.name: {
+                "policy": front.policy,
+                "depth_requests": front.depth_requests,
+                "depth_bytes": front.depth_bytes,
+                "workers": 1,
+                "upstream_congestion": "cubic",
+            }
+            for front in FRONTS
+            if front.kind == "proxy"
+        },
         "haproxy": "mode tcp, as packaged, threads by its default (one per processor)",
         "cpu_s_per_gib": "of what stands in the middle; client_ and server_ are vpfs-load's and "
-                         + FILE_SYSTEMS[plan.protocol].program + "'s",
+        + FILE_SYSTEMS[plan.protocol].program
+        + "'s",
         "storage_limited": DEVICE,
     }
 
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench overhead")
-    parser.add_argument("--runs", type=int, help=f"interleaved runs of each case (default {FULL.runs})")
-    parser.add_argument("--seconds", type=float, help=f"measured in each run (default {FULL.seconds:g})")
+    parser.add_argument(
+        "--runs", type=int, help=f"interleaved runs of each case (default {FULL.runs})"
+    )
+    parser.add_argument(
+        "--seconds", type=float, help=f"measured in each run (default {FULL.seconds:g})"
+    )
     parser.add_argument("--sizes", type=int, nargs="+", help="bytes of a request")
     parser.add_argument("--ops", nargs="+", choices=OPS)
-    parser.add_argument("--only-rows", action="store_true", help="leave out storage-limited runs and memory")
+    parser.add_argument(
+        "--only-rows", action="store_true", help="leave out storage-limited runs and memory"
+    )
     parser.add_argument("--protocol", choices=FILE_SYSTEMS, default="orangefs")
     return parser
 
@@ -237,7 +361,9 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     rows: list[Row] = []
     with Programs(binaries, work) as programs:
         bench = Bench(programs, plan)
-        for op, size, (outstanding, connections) in itertools.product(plan.ops, plan.sizes, plan.loads):
+        for op, size, (outstanding, connections) in itertools.product(
+            plan.ops, plan.sizes, plan.loads
+        ):
             part = bench.rows(Case(op, size, outstanding, connections))
             rows += part
             print("\n" + case_table(part), flush=True)
@@ -246,13 +372,27 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     if not options.only_rows:
         limited = limited_rows(binaries, work, plan.with_settled_device())
         for case in overhead_targets.groups(limited):
-            print(f"\nstorage-limited, {DEVICE['bandwidth']}: " + case_table(list(case.values())), flush=True)
+            print(
+                f"\nstorage-limited, {DEVICE['bandwidth']}: " + case_table(list(case.values())),
+                flush=True,
+            )
         memory = memory_rows(binaries, work, plan)
-        print("\nresident memory\n" + table(memory, ["size", "connections", "requests", "mib_per_s", "rss_mib"]))
+        print(
+            "\nresident memory\n"
+            + table(memory, ["size", "connections", "requests", "mib_per_s", "rss_mib"])
+        )
 
     targets = overhead_targets.check(rows, limited, memory)
     print("\n" + table(targets, ["target", "required", "measured", "verdict"]))
-    write_json(out / f"{name}.json", {"settings": settings, "rows": rows, "storage_limited": limited,
-                                     "memory": memory, "targets": targets})
+    write_json(
+        out / f"{name}.json",
+        {
+            "settings": settings,
+            "rows": rows,
+            "storage_limited": limited,
+            "memory": memory,
+            "targets": targets,
+        },
+    )
     draw(out / name, rows, memory, settings, plan)
     return 0

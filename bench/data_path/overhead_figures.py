@@ -1,13 +1,21 @@
 """Figures of the overhead benchmark, with a column of panels per operation and a row per load."""
+
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bench.data_path.overhead_targets import (
+    CPU_OF_HAPROXY,
+    PROXIES,
+    RESIDENT_MIB,
+    best_haproxy,
+    groups,
+    number,
+)
 from lab import plot
 from lab.cluster import DIRECT
-from bench.data_path.overhead_targets import CPU_OF_HAPROXY, PROXIES, RESIDENT_MIB, best_haproxy, groups, number
 from lab.report import Row
 
 if TYPE_CHECKING:
@@ -28,7 +36,9 @@ def loads(rows: Sequence[Row]) -> list[Load]:
 
 def load_name(load: Load) -> str:
     outstanding, connections = load
-    return f"{outstanding} in flight on " + ("1 connection" if connections == 1 else f"each of {connections} connections")
+    return f"{outstanding} in flight on " + (
+        "1 connection" if connections == 1 else f"each of {connections} connections"
+    )
 
 
 def looks(paths: Sequence[str]) -> dict[str, plot.Look]:
@@ -38,7 +48,9 @@ def looks(paths: Sequence[str]) -> dict[str, plot.Look]:
 
 
 def number_of(rows: Sequence[Row], field: str, path: str, size: str) -> float | None:
-    return next((row.get(field) for row in rows if row["path"] == path and row["size"] == size), None)
+    return next(
+        (row.get(field) for row in rows if row["path"] == path and row["size"] == size), None
+    )
 
 
 def percent(part: float, whole: float) -> float:
@@ -48,22 +60,47 @@ def percent(part: float, whole: float) -> float:
 def grid(title: str, rows: Sequence[Row], caption: str) -> tuple[plot.Sheet, list[tuple]]:
     """A sheet with one panel per load and operation, and the rows of each panel."""
     ops, found = values(rows, "op"), loads(rows)
-    sheet = plot.Sheet(title, caption, rows=len(found), columns=len(ops), heights=[1.9], share_y=True)
-    parts = [(load, op, [row for row in rows if row["op"] == op and (row["outstanding"], row["connections"]) == load])
-             for load in found for op in ops]
-    return sheet, [(panel, f"{op}, {load_name(load)}", part, load == found[-1], op == ops[0])
-                   for panel, (load, op, part) in zip(sheet.panels, parts)]
+    sheet = plot.Sheet(
+        title, caption, rows=len(found), columns=len(ops), heights=[1.9], share_y=True
+    )
+    parts = [
+        (
+            load,
+            op,
+            [
+                row
+                for row in rows
+                if row["op"] == op and (row["outstanding"], row["connections"]) == load
+            ],
+        )
+        for load in found
+        for op in ops
+    ]
+    return sheet, [
+        (panel, f"{op}, {load_name(load)}", part, load == found[-1], op == ops[0])
+        for panel, (load, op, part) in zip(sheet.panels, parts)
+    ]
 
 
 def throughput_figure(rows: Sequence[Row], caption: str) -> Figure:
     sheet, panels = grid("Throughput through a proxy", rows, caption)
     sizes, paths = values(rows, "size"), [path for path in values(rows, "path") if path != DIRECT]
     for panel, title, part, lowest, leftmost in panels:
-        own = [{**row, "part": percent(number(row, "mib_per_s"), number(case[DIRECT], "mib_per_s"))}
-               for case in groups(part) for row in case.values()]
-        plot.bars(panel, sizes, {path: [number_of(own, "part", path, size) for size in sizes] for path in paths}, looks(paths))
+        own = [
+            {**row, "part": percent(number(row, "mib_per_s"), number(case[DIRECT], "mib_per_s"))}
+            for case in groups(part)
+            for row in case.values()
+        ]
+        plot.bars(
+            panel,
+            sizes,
+            {path: [number_of(own, "part", path, size) for size in sizes] for path in paths},
+            looks(paths),
+        )
         plot.target(panel, 100, "without any proxy")
-        plot.label(panel, SIZE if lowest else "", "throughput (% of direct)" if leftmost else "", title)
+        plot.label(
+            panel, SIZE if lowest else "", "throughput (% of direct)" if leftmost else "", title
+        )
     return sheet.finish()
 
 
@@ -71,8 +108,17 @@ def cpu_figure(rows: Sequence[Row], caption: str) -> Figure:
     sheet, panels = grid("Processor time that a proxy takes", rows, caption)
     sizes, paths = values(rows, "size"), [path for path in values(rows, "path") if path != DIRECT]
     for panel, title, part, lowest, leftmost in panels:
-        plot.lines(panel, plot.beside({path: [number_of(part, "cpu_s_per_gib", path, size) for size in sizes]
-                                       for path in paths}), looks(paths), joined=False)
+        plot.lines(
+            panel,
+            plot.beside(
+                {
+                    path: [number_of(part, "cpu_s_per_gib", path, size) for size in sizes]
+                    for path in paths
+                }
+            ),
+            looks(paths),
+            joined=False,
+        )
         plot.categories(panel, sizes)
         plot.label(panel, SIZE if lowest else "", "CPU time (s/GiB)" if leftmost else "", title)
     for panel in sheet.panels:
@@ -82,15 +128,31 @@ def cpu_figure(rows: Sequence[Row], caption: str) -> Figure:
 
 def cpu_ratio_figure(rows: Sequence[Row], caption: str) -> Figure:
     sheet, panels = grid("Processor time per GiB against the rival", rows, caption)
-    sizes, proxies = values(rows, "size"), [path for path in values(rows, "path") if path in PROXIES]
+    sizes, proxies = (
+        values(rows, "size"),
+        [path for path in values(rows, "path") if path in PROXIES],
+    )
     rival = best_haproxy("cpu_s_per_gib", min)
     for panel, title, part, lowest, leftmost in panels:
-        own = [{**case[path], "part": percent(number(case[path], "cpu_s_per_gib"), rival(case))}
-               for case in groups(part) for path in proxies]
-        plot.bars(panel, sizes, {path: [number_of(own, "part", path, size) for size in sizes] for path in proxies},
-                  looks(proxies))
-        plot.target(panel, 100 * CPU_OF_HAPROXY, f"at most {100 * CPU_OF_HAPROXY:.0f} % wanted (64 KiB and more)")
-        plot.label(panel, SIZE if lowest else "", "CPU (% of better HAProxy)" if leftmost else "", title)
+        own = [
+            {**case[path], "part": percent(number(case[path], "cpu_s_per_gib"), rival(case))}
+            for case in groups(part)
+            for path in proxies
+        ]
+        plot.bars(
+            panel,
+            sizes,
+            {path: [number_of(own, "part", path, size) for size in sizes] for path in proxies},
+            looks(proxies),
+        )
+        plot.target(
+            panel,
+            100 * CPU_OF_HAPROXY,
+            f"at most {100 * CPU_OF_HAPROXY:.0f} % wanted (64 KiB and more)",
+        )
+        plot.label(
+            panel, SIZE if lowest else "", "CPU (% of better HAProxy)" if leftmost else "", title
+        )
     return sheet.finish()
 
 
@@ -98,8 +160,14 @@ def latency_figure(rows: Sequence[Row], caption: str) -> Figure:
     sheet, panels = grid("Latency, 99th percentile", rows, caption)
     sizes, paths = values(rows, "size"), values(rows, "path")
     for panel, title, part, lowest, leftmost in panels:
-        plot.lines(panel, plot.beside({path: [number_of(part, "p99_us", path, size) for size in sizes] for path in paths}),
-                   looks(paths), joined=False)
+        plot.lines(
+            panel,
+            plot.beside(
+                {path: [number_of(part, "p99_us", path, size) for size in sizes] for path in paths}
+            ),
+            looks(paths),
+            joined=False,
+        )
         plot.categories(panel, sizes)
         plot.label(panel, SIZE if lowest else "", "p99 latency (µs)" if leftmost else "", title)
     for panel in sheet.panels:
@@ -111,12 +179,31 @@ def memory_figure(rows: Sequence[Row], caption: str) -> Figure:
     sheet = plot.Sheet("Resident memory of vpfs-proxy with many connections", caption)
     (panel,) = sheet.panels
     connections, sizes = values(rows, "connections"), values(rows, "size")
-    plot.bars(panel, [f"{count:,} connections" for count in connections],
-              {f"requests of {size}": [next((row["rss_mib"] for row in rows
-                                             if row["size"] == size and row["connections"] == count), None)
-                                       for count in connections] for size in sizes})
+    plot.bars(
+        panel,
+        [f"{count:,} connections" for count in connections],
+        {
+            f"requests of {size}": [
+                next(
+                    (
+                        row["rss_mib"]
+                        for row in rows
+                        if row["size"] == size and row["connections"] == count
+                    ),
+                    None,
+                )
+                for count in connections
+            ]
+            for size in sizes
+        },
+    )
     for place, count in enumerate(connections):
         if count in RESIDENT_MIB:
-            plot.target(panel, RESIDENT_MIB[count], "at most wanted" if place == 0 else "", (place - 0.46, place + 0.46))
+            plot.target(
+                panel,
+                RESIDENT_MIB[count],
+                "at most wanted" if place == 0 else "",
+                (place - 0.46, place + 0.46),
+            )
     plot.label(panel, y="peak resident memory (MiB)")
     return sheet.finish()

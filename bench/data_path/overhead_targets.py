@@ -1,4 +1,5 @@
 """Compares the rows of the overhead benchmark with what the proxy promises."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -27,12 +28,16 @@ def number(row: Row, field: str) -> float:
     return float(value) if isinstance(value, (int, float)) else float("nan")
 
 
-def against(cases: Sequence[Group], proxy: str, field: str, other: Callable[[Group], float]) -> list[float]:
+def against(
+    cases: Sequence[Group], proxy: str, field: str, other: Callable[[Group], float]
+) -> list[float]:
     return [number(case[proxy], field) / other(case) for case in cases]
 
 
 def best_haproxy(field: str, choose: Callable[..., float]) -> Callable[[Group], float]:
-    return lambda case: choose(number(case["haproxy"], field), number(case["haproxy-splice"], field))
+    return lambda case: choose(
+        number(case["haproxy"], field), number(case["haproxy-splice"], field)
+    )
 
 
 def added_p99(case: Group, path: str) -> float:
@@ -47,33 +52,71 @@ def check_proxy(cases: Sequence[Group], proxy: str) -> list[Row]:
         return lambda case: number(case[path], field)
 
     best_ops = against(small, proxy, "ops_per_s", best_haproxy("ops_per_s", max))
-    slower = [added_p99(case, proxy) - max(added_p99(case, path) for path in ("haproxy", "haproxy-splice"))
-              for case in small]
+    slower = [
+        added_p99(case, proxy)
+        - max(added_p99(case, path) for path in ("haproxy", "haproxy-splice"))
+        for case in small
+    ]
     return [
-        at_least(f"{proxy}, 64 KiB and more: throughput / haproxy", 1.0,
-                 against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy"))),
-        at_least(f"{proxy}, 64 KiB and more: throughput / haproxy-splice", 0.95,
-                 against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy-splice"))),
-        at_most(f"{proxy}, 64 KiB and more: CPU per GiB / better haproxy", CPU_OF_HAPROXY,
-                against(large, proxy, "cpu_s_per_gib", best_haproxy("cpu_s_per_gib", min))),
-        at_least(f"{proxy}, 64 KiB and more: geometric mean / haproxy", 1.0,
-                 against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy")), mean=True),
-        at_least(f"{proxy}, 64 KiB and more: geometric mean / haproxy-splice", 1.0,
-                 against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy-splice")), mean=True),
-        at_least(f"{proxy}, 4 KiB: requests/s, geometric mean / better haproxy", 1.0, best_ops, mean=True),
+        at_least(
+            f"{proxy}, 64 KiB and more: throughput / haproxy",
+            1.0,
+            against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy")),
+        ),
+        at_least(
+            f"{proxy}, 64 KiB and more: throughput / haproxy-splice",
+            0.95,
+            against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy-splice")),
+        ),
+        at_most(
+            f"{proxy}, 64 KiB and more: CPU per GiB / better haproxy",
+            CPU_OF_HAPROXY,
+            against(large, proxy, "cpu_s_per_gib", best_haproxy("cpu_s_per_gib", min)),
+        ),
+        at_least(
+            f"{proxy}, 64 KiB and more: geometric mean / haproxy",
+            1.0,
+            against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy")),
+            mean=True,
+        ),
+        at_least(
+            f"{proxy}, 64 KiB and more: geometric mean / haproxy-splice",
+            1.0,
+            against(large, proxy, "mib_per_s", of("mib_per_s", "haproxy-splice")),
+            mean=True,
+        ),
+        at_least(
+            f"{proxy}, 4 KiB: requests/s, geometric mean / better haproxy", 1.0, best_ops, mean=True
+        ),
         at_least(f"{proxy}, 4 KiB: requests/s / better haproxy", 0.95, best_ops),
-        at_most(f"{proxy}, 4 KiB: us that p99 grows over direct, less what it grows by with haproxy", 0.0, slower),
+        at_most(
+            f"{proxy}, 4 KiB: us that p99 grows over direct, less what it grows by with haproxy",
+            0.0,
+            slower,
+        ),
     ]
 
 
 def check(rows: Sequence[Row], limited: Sequence[Row], memory: Sequence[Row]) -> list[Row]:
     cases = groups(rows)
     found = [line for proxy in PROXIES for line in check_proxy(cases, proxy)]
-    for proxy in PROXIES:
-        found.append(at_least(f"{proxy}, storage-limited: throughput / direct", 0.99,
-                              [number(case[proxy], "mib_per_s") / number(case[DIRECT], "mib_per_s")
-                               for case in groups(limited)]))
+    found += [
+        at_least(
+            f"{proxy}, storage-limited: throughput / direct",
+            0.99,
+            [
+                number(case[proxy], "mib_per_s") / number(case[DIRECT], "mib_per_s")
+                for case in groups(limited)
+            ],
+        )
+        for proxy in PROXIES
+    ]
     for connections, limit in RESIDENT_MIB.items():
-        found.append(at_most(f"resident MiB with {connections} connections", limit,
-                             [number(row, "rss_mib") for row in memory if row["connections"] == connections]))
+        found.append(
+            at_most(
+                f"resident MiB with {connections} connections",
+                limit,
+                [number(row, "rss_mib") for row in memory if row["connections"] == connections],
+            )
+        )
     return found

@@ -1,19 +1,31 @@
-"""script/bench fuse: what a mount costs, beside the directory below, vpfs-load and other programs that mount."""
+"""script/bench fuse: what a mount costs, beside the directory below, vpfs-load and other programs
+that mount.
+"""
+
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import pathlib
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bench.mounts import fuse_orangefs
-from lab import plot, targets
 from bench.mounts.fio_output import Numbers
-from bench.mounts.fuse_loads import DATA, TOTAL, Load, Source, data_rows, fio_beside, name_rows, write_files
+from bench.mounts.fuse_loads import (
+    DATA,
+    TOTAL,
+    Load,
+    Source,
+    data_rows,
+    fio_beside,
+    name_rows,
+    write_files,
+)
+from lab import plot, targets
 from lab.harness import Program, machine_settings
 from lab.mount import in_prefix, is_mounted, require_mounts
 from lab.report import Row, print_settings, table, write_json
@@ -29,7 +41,18 @@ PATHS = {
     "posix-fifo": "vpfs-mount, policy fifo",
     "posix-sfq": "vpfs-mount, policy sfq, depth 16",
 }
-COLUMNS = ["backend", "op", "size", "jobs", "path", "mib_per_s", "ops_per_s", "p99_us", "cpu_s_per_gib", "of_rival"]
+COLUMNS = [
+    "backend",
+    "op",
+    "size",
+    "jobs",
+    "path",
+    "mib_per_s",
+    "ops_per_s",
+    "p99_us",
+    "cpu_s_per_gib",
+    "of_rival",
+]
 QUICK_OF_ORANGEFS = [load for load in DATA if (load[1] == 4096) == (load[2] == 1)]
 CONFIG = """
 scheduler: {{policy: {policy}, depth: {{requests: 16, bytes: 16 MiB}}}}
@@ -57,12 +80,25 @@ class Mounts:
     def command(self, path: str, cached: bool) -> list[str]:
         if path == "passthrough_hp":
             options = [] if cached else ["--nocache"]
-            return [str(passthrough_hp()), "--foreground", "--clone-fd", *options, str(self.below), str(self.place)]
+            return [
+                str(passthrough_hp()),
+                "--foreground",
+                "--clone-fd",
+                *options,
+                str(self.below),
+                str(self.place),
+            ]
         config = self.scratch / f"{path}.yaml"
         config.write_text(CONFIG.format(policy=path.removeprefix("posix-")))
         keep = 86400 if cached else 0
-        return [str(self.binaries / "vpfs-mount"), f"posix:{self.below}", str(self.place), "-f", "-o",
-                f"config={config},entry_timeout={keep},attr_timeout={keep}"]
+        return [
+            str(self.binaries / "vpfs-mount"),
+            f"posix:{self.below}",
+            str(self.place),
+            "-f",
+            "-o",
+            f"config={config},entry_timeout={keep},attr_timeout={keep}",
+        ]
 
     @contextlib.contextmanager
     def mounted(self, path: str, cached: bool) -> Iterator[tuple[pathlib.Path, Program | None]]:
@@ -87,13 +123,21 @@ class Mounts:
 
 def verdicts(rows: Sequence[Row]) -> list[Row]:
     fifo = [row["of_rival"] for row in rows if row["path"] == "posix-fifo" and row["of_rival"]]
-    cpu = {(row["op"], row["size"], row["jobs"], row["path"]): row["cpu_s_per_gib"] for row in rows
-           if row["backend"] == POSIX}
+    cpu = {
+        (row["op"], row["size"], row["jobs"], row["path"]): row["cpu_s_per_gib"]
+        for row in rows
+        if row["backend"] == POSIX
+    }
     loads = {key[:3] for key in cpu}
-    extra = [cpu[load + ("posix-sfq",)] / cpu[load + ("posix-fifo",)] for load in loads
-             if cpu.get(load + ("posix-sfq",)) and cpu.get(load + ("posix-fifo",))]
-    return [targets.at_least("posix-fifo, operations/s of passthrough_hp", 1.0, fifo),
-            targets.at_most("posix-sfq, CPU per GiB of posix-fifo", 1.03, extra)]
+    extra = [
+        cpu[(*load, "posix-sfq")] / cpu[(*load, "posix-fifo")]
+        for load in loads
+        if cpu.get((*load, "posix-sfq")) and cpu.get((*load, "posix-fifo"))
+    ]
+    return [
+        targets.at_least("posix-fifo, operations/s of passthrough_hp", 1.0, fifo),
+        targets.at_most("posix-sfq, CPU per GiB of posix-fifo", 1.03, extra),
+    ]
 
 
 def base_of(paths: Sequence[str]) -> str | None:
@@ -103,19 +147,37 @@ def base_of(paths: Sequence[str]) -> str | None:
 
 
 def figure(rows: Sequence[Row], backend: str, caption: str) -> Figure:
-    """What each path reaches of the rate of another: of the directory below, of vpfs-load or of pvfs2fuse."""
+    """What each path reaches of the rate of another: of the directory below, of vpfs-load or of
+    pvfs2fuse.
+    """
     own = [row for row in rows if row["backend"] == backend]
     measured = list(dict.fromkeys(str(row["path"]) for row in own))
     base = base_of(measured)
-    title = "A mounted directory" if backend == POSIX else f"A mounted OrangeFS, {fuse_orangefs.BACKENDS[backend]}"
+    title = (
+        "A mounted directory"
+        if backend == POSIX
+        else f"A mounted OrangeFS, {fuse_orangefs.BACKENDS[backend]}"
+    )
     # Names have no rows by vpfs-load to compare with.
-    jobs_shown = [jobs for jobs in (1, 16) if any(row["jobs"] == jobs and row["path"] == base for row in own)]
+    jobs_shown = [
+        jobs for jobs in (1, 16) if any(row["jobs"] == jobs and row["path"] == base for row in own)
+    ]
     sheet = plot.Sheet(title, caption, rows=len(jobs_shown), heights=[2.6])
     for panel, jobs in zip(sheet.panels, jobs_shown):
-        rate = {(row["op"], row["size"], row["path"]): row["ops_per_s"] for row in own if row["jobs"] == jobs}
+        rate = {
+            (row["op"], row["size"], row["path"]): row["ops_per_s"]
+            for row in own
+            if row["jobs"] == jobs
+        }
         loads = list(dict.fromkeys(key[:2] for key in rate if rate.get((*key[:2], base))))
-        of_base = {path: [100 * rate[(*load, path)] / rate[(*load, base)] if rate.get((*load, path)) else None
-                          for load in loads] for path in measured if path != base}
+        of_base = {
+            path: [
+                100 * rate[(*load, path)] / rate[(*load, base)] if rate.get((*load, path)) else None
+                for load in loads
+            ]
+            for path in measured
+            if path != base
+        }
         plot.bars(panel, [op if size == "-" else f"{op} {size}" for op, size in loads], of_base)
         plot.target(panel, 100, f"as {base}")
         plot.label(panel, "", f"operations/s (% of {base})", f"{jobs} job{'s' if jobs > 1 else ''}")
@@ -125,11 +187,21 @@ def figure(rows: Sequence[Row], backend: str, caption: str) -> Figure:
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="script/bench fuse", description="What a mount costs. Needs root, /dev/fuse and fio. VPFS_LIBFUSE_PREFIX is "
-        "where bin/passthrough_hp is, VPFS_ORANGEFS_PREFIX where bin/pvfs2fuse and sbin/pvfs2-server are, if they are "
-        "there.", add_help=False)
-    parser.add_argument("--directory", type=pathlib.Path, help="where the files lie; otherwise the temporary directory")
-    parser.add_argument("--backends", nargs="+", choices=[POSIX, ORANGEFS], default=[POSIX, ORANGEFS])
+        prog="script/bench fuse",
+        description="What a mount costs. Needs root, /dev/fuse and fio. VPFS_LIBFUSE_PREFIX is "
+        "where bin/passthrough_hp is, VPFS_ORANGEFS_PREFIX where bin/pvfs2fuse and "
+        "sbin/pvfs2-server are, if they are "
+        "there.",
+        add_help=False,
+    )
+    parser.add_argument(
+        "--directory",
+        type=pathlib.Path,
+        help="where the files lie; otherwise the temporary directory",
+    )
+    parser.add_argument(
+        "--backends", nargs="+", choices=[POSIX, ORANGEFS], default=[POSIX, ORANGEFS]
+    )
     return parser
 
 
@@ -155,20 +227,33 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     backends = fuse_orangefs.backends() if ORANGEFS in options.backends else []
     of_real = count // 5  # a real server writes each name to its disk
     explained = {path: PATHS[path] for path in paths if POSIX in options.backends} | (
-        fuse_orangefs.PATHS if backends else {})
+        fuse_orangefs.PATHS if backends else {}
+    )
     settings = machine_settings() | {
-        "load": f"fio psync, direct I/O, files of {TOTAL >> 20} MiB together; {count} files for create, stat and unlink "
-                f"({of_real} on a real OrangeFS)",
-        "caches": "data: none kept by the kernel; names: posix kept for a day, orangefs as each program has it by default",
-        "of_rival": f"operations/s against {RIVAL} (posix), {fuse_orangefs.LOAD} (embedded servers), {fuse_orangefs.RIVAL} "
-                    "(a real server)",
+        "load": f"fio psync, direct I/O, files of {TOTAL >> 20} MiB together; {count} files for "
+        "create, stat and unlink "
+        f"({of_real} on a real OrangeFS)",
+        "caches": "data: none kept by the kernel; names: posix kept for a day, orangefs as each "
+        "program has it by default",
+        "of_rival": f"operations/s against {RIVAL} (posix), {fuse_orangefs.LOAD} (embedded "
+        f"servers), {fuse_orangefs.RIVAL} "
+        "(a real server)",
         "cpu_s_per_gib": "of the program that mounts, or of vpfs-load, without that of fio",
-        "runs": runs, "seconds": seconds, "statistic": "median of interleaved runs", "quick": quick, "paths": explained,
-        "backends": {name: text for name, text in fuse_orangefs.BACKENDS.items() if name in backends},
+        "runs": runs,
+        "seconds": seconds,
+        "statistic": "median of interleaved runs",
+        "quick": quick,
+        "paths": explained,
+        "backends": {
+            name: text for name, text in fuse_orangefs.BACKENDS.items() if name in backends
+        },
     }
     print_settings(settings)
     if backends and fuse_orangefs.REAL not in backends:
-        print("\nno rows of a real OrangeFS: VPFS_ORANGEFS_PREFIX does not say where sbin/pvfs2-server is")
+        print(
+            "\nno rows of a real OrangeFS: VPFS_ORANGEFS_PREFIX does not say where "
+            "sbin/pvfs2-server is"
+        )
     report = Report()
     with tempfile.TemporaryDirectory(dir=options.directory, prefix="vpfs-bench-") as folder:
         scratch = pathlib.Path(folder)
@@ -183,16 +268,34 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
                 named = source.paths if real else [fuse_orangefs.OWN]
                 report.add(name_rows(source, named, of_real if real else count, runs))
     if costs := fuse_orangefs.costs(report.rows):
-        print("\nprocessor seconds per GiB where nothing limits\n"
-              + table(costs, ["op", "size", "jobs", fuse_orangefs.OWN, fuse_orangefs.LOAD]))
+        print(
+            "\nprocessor seconds per GiB where nothing limits\n"
+            + table(costs, ["op", "size", "jobs", fuse_orangefs.OWN, fuse_orangefs.LOAD])
+        )
     judged = (verdicts(report.rows) if POSIX in options.backends else []) + (
-        fuse_orangefs.verdicts(report.rows) if backends else [])
+        fuse_orangefs.verdicts(report.rows) if backends else []
+    )
     print("\n" + table(judged, targets.COLUMNS))
     write_json(out / "fuse.json", {"settings": settings, "rows": report.rows, "targets": judged})
     for backend in dict.fromkeys(str(row["backend"]) for row in report.rows):
         if not base_of([str(row["path"]) for row in report.rows if row["backend"] == backend]):
             continue
-        name = "fuse" if backend == POSIX else f"fuse-{backend.replace('/', '-per-').replace(' ', '-').lower()}"
-        plot.save(out / name, lambda: figure(report.rows, backend, plot.caption(
-            settings, "fio, direct I/O", f"medians of {runs} interleaved runs of {seconds:g} s")))
+        name = (
+            "fuse"
+            if backend == POSIX
+            else f"fuse-{backend.replace('/', '-per-').replace(' ', '-').lower()}"
+        )
+        plot.save(
+            out / name,
+            functools.partial(
+                figure,
+                report.rows,
+                backend,
+                plot.caption(
+                    settings,
+                    "fio, direct I/O",
+                    f"medians of {runs} interleaved runs of {seconds:g} s",
+                ),
+            ),
+        )
     return 0

@@ -1,4 +1,5 @@
-"""The loads of script/bench fuse: fio with direct I/O, and names of files; the same on every path."""
+"""The loads of script/bench fuse, on every path: fio with direct I/O, and names of files."""
+
 from __future__ import annotations
 
 import contextlib
@@ -17,8 +18,15 @@ from lab.report import Row, size_name
 Load = tuple[str, int, int]  # what fio calls it, the size of a request, jobs
 
 DATA: list[Load] = [
-    ("read", 1 << 20, 1), ("write", 1 << 20, 1), ("randread", 4096, 1), ("randwrite", 4096, 1),
-    ("read", 1 << 20, 16), ("write", 1 << 20, 16), ("randread", 4096, 16), ("randwrite", 4096, 16)]
+    ("read", 1 << 20, 1),
+    ("write", 1 << 20, 1),
+    ("randread", 4096, 1),
+    ("randwrite", 4096, 1),
+    ("read", 1 << 20, 16),
+    ("write", 1 << 20, 16),
+    ("randread", 4096, 16),
+    ("randwrite", 4096, 16),
+]
 NAMES = ["create", "stat", "unlink"]
 NUMBERS = ["mib_per_s", "ops_per_s", "p99_us", "cpu_s_per_gib"]
 TOTAL = 256 << 20  # bytes of all files of a load
@@ -38,21 +46,41 @@ class Source(Protocol):
     def once(self, path: str, load: Load, seconds: float) -> fio_output.Numbers | None:
         """One run. Nothing: the path refuses direct I/O of this kind."""
 
-    def mounted(self, path: str, cached: bool) -> contextlib.AbstractContextManager[tuple[pathlib.Path, Program | None]]:
+    def mounted(
+        self, path: str, cached: bool
+    ) -> contextlib.AbstractContextManager[tuple[pathlib.Path, Program | None]]:
         """The directory to which the path leads, and the program behind it."""
 
 
 def fio(directory: pathlib.Path, load: Load, seconds: float) -> fio_output.Numbers | None:
     """One run with direct I/O. Nothing: the path refuses direct I/O of this kind."""
     op, size, jobs = load
-    command = ["fio", "--name=load", f"--directory={directory}", "--filename_format=$jobname.$jobnum", f"--rw={op}",
-               f"--bs={size}", f"--numjobs={jobs}", f"--size={TOTAL // jobs}", "--direct=1", "--ioengine=psync",
-               "--time_based", f"--runtime={seconds}", "--fallocate=none", "--group_reporting", "--output-format=json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + PATIENCE)
+    command = [
+        "fio",
+        "--name=load",
+        f"--directory={directory}",
+        "--filename_format=$jobname.$jobnum",
+        f"--rw={op}",
+        f"--bs={size}",
+        f"--numjobs={jobs}",
+        f"--size={TOTAL // jobs}",
+        "--direct=1",
+        "--ioengine=psync",
+        "--time_based",
+        f"--runtime={seconds}",
+        "--fallocate=none",
+        "--group_reporting",
+        "--output-format=json",
+    ]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=seconds + PATIENCE
+    )
     return fio_output.numbers(done.stdout) if done.returncode == 0 else None
 
 
-def fio_beside(directory: pathlib.Path, program: Program | None, load: Load, seconds: float) -> fio_output.Numbers | None:
+def fio_beside(
+    directory: pathlib.Path, program: Program | None, load: Load, seconds: float
+) -> fio_output.Numbers | None:
     """The same, with what a GiB costs the program behind the directory."""
     before = program.cpu_seconds() if program else 0.0
     result = fio(directory, load, seconds)
@@ -96,7 +124,13 @@ def data_rows(source: Source, load: Load, runs: int, seconds: float) -> list[Row
             seen[path].append(result)
     rows: list[Row] = []
     for path, results in seen.items():
-        row: Row = {"backend": source.backend, "op": op, "size": size_name(size), "jobs": jobs, "path": path}
+        row: Row = {
+            "backend": source.backend,
+            "op": op,
+            "size": size_name(size),
+            "jobs": jobs,
+            "path": path,
+        }
         for field in NUMBERS:
             known = [result[field] for result in results if field in result]
             row[field] = median(known) if known else None
@@ -111,9 +145,21 @@ def name_rows(source: Source, paths: Sequence[str], count: int, runs: int) -> li
             seen[path].append(names(directory, count))
     rows: list[Row] = []
     for what in NAMES:
-        rows += compared([dict.fromkeys(NUMBERS) | {
-            "backend": source.backend, "op": what, "size": "-", "jobs": 1, "path": path,
-            "ops_per_s": median([result[what] for result in results])} for path, results in seen.items()], source.rival)
+        rows += compared(
+            [
+                dict.fromkeys(NUMBERS)
+                | {
+                    "backend": source.backend,
+                    "op": what,
+                    "size": "-",
+                    "jobs": 1,
+                    "path": path,
+                    "ops_per_s": median([result[what] for result in results]),
+                }
+                for path, results in seen.items()
+            ],
+            source.rival,
+        )
     return rows
 
 

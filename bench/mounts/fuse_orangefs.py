@@ -1,8 +1,10 @@
-"""The OrangeFS rows of script/bench fuse: vpfs-mount beside vpfs-load, and beside OrangeFS's own FUSE client.
+"""The OrangeFS rows of script/bench fuse: vpfs-mount beside vpfs-load, and beside OrangeFS's own
+FUSE client.
 
-vpfs-load speaks to the servers with the same library and without a kernel between, so it shows what the way through
-FUSE costs.
+vpfs-load speaks to the servers with the same library and without a kernel between, so it shows what
+the way through FUSE costs.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -10,11 +12,11 @@ import itertools
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 
+from bench.mounts.fio_output import Numbers
+from bench.mounts.fuse_loads import TOTAL, Load, fio_beside, write_files
 from lab import real_orangefs, targets
 from lab.cluster import Cluster
 from lab.file_systems import DIRECT
-from bench.mounts.fio_output import Numbers
-from bench.mounts.fuse_loads import TOTAL, Load, fio_beside, write_files
 from lab.harness import Program, Programs
 from lab.load import Application, check_errors, quantile_us, run_load
 from lab.meter import CpuMeter
@@ -71,16 +73,38 @@ class OrangefsPaths:
 
     def _by_load(self, load: Load, seconds: float) -> Numbers:
         op, size, jobs = load
-        application = Application("load", size, outstanding=1, processes=jobs, read_percent=0 if "write" in op else 100,
-                                  pattern="random" if op.startswith("rand") else "sequential", file_size=TOTAL // jobs)
+        application = Application(
+            "load",
+            size,
+            outstanding=1,
+            processes=jobs,
+            read_percent=0 if "write" in op else 100,
+            pattern="random" if op.startswith("rand") else "sequential",
+            file_size=TOTAL // jobs,
+        )
         meter = CpuMeter({})
-        result = run_load(self._programs, f"load-{next(self._numbers)}", self._address, [application], seconds, WARM_UP,
-                          on_line=meter.saw_line, on_start=meter.start)
+        result = run_load(
+            self._programs,
+            f"load-{next(self._numbers)}",
+            self._address,
+            [application],
+            seconds,
+            WARM_UP,
+            on_line=meter.saw_line,
+            on_start=meter.start,
+        )
         check_errors(result)
         used = meter.stop(WARM_UP, WARM_UP + seconds)
-        numbers = {"mib_per_s": result["total_mib_per_s"], "ops_per_s": result["total_ops_per_s"],
-                   "p99_us": quantile_us(result, 0.99)}
-        return numbers | {"cpu_s_per_gib": used["client"] / (numbers["mib_per_s"] / 1024)} if used else numbers
+        numbers = {
+            "mib_per_s": result["total_mib_per_s"],
+            "ops_per_s": result["total_ops_per_s"],
+            "p99_us": quantile_us(result, 0.99),
+        }
+        return (
+            numbers | {"cpu_s_per_gib": used["client"] / (numbers["mib_per_s"] / 1024)}
+            if used
+            else numbers
+        )
 
 
 @contextlib.contextmanager
@@ -101,13 +125,36 @@ def backends() -> list[str]:
 
 def verdicts(rows: Sequence[Row]) -> list[Row]:
     def reached(backend: str, named: bool | None = None, size: str | None = None) -> list[float]:
-        return [row["of_rival"] for row in rows if row["backend"] == backend and row["path"] == OWN and row["of_rival"]
-                and (named is None or (row["size"] == "-") == named) and (size is None or row["size"] == size)]
+        return [
+            row["of_rival"]
+            for row in rows
+            if row["backend"] == backend
+            and row["path"] == OWN
+            and row["of_rival"]
+            and (named is None or (row["size"] == "-") == named)
+            and (size is None or row["size"] == size)
+        ]
 
-    return [*(targets.at_least(f"orangefs, 400 MiB/s, {size}: operations/s of vpfs-load", LEAST_OF_LOAD,
-                               reached(LIMITED, size=size)) for size in ("1 MiB", "4 KiB")),
-            targets.at_least("orangefs, real server, data: operations/s of pvfs2fuse", 1.0, reached(REAL, named=False)),
-            targets.at_least("orangefs, real server, names: operations/s of pvfs2fuse", 1.0, reached(REAL, named=True))]
+    return [
+        *(
+            targets.at_least(
+                f"orangefs, 400 MiB/s, {size}: operations/s of vpfs-load",
+                LEAST_OF_LOAD,
+                reached(LIMITED, size=size),
+            )
+            for size in ("1 MiB", "4 KiB")
+        ),
+        targets.at_least(
+            "orangefs, real server, data: operations/s of pvfs2fuse",
+            1.0,
+            reached(REAL, named=False),
+        ),
+        targets.at_least(
+            "orangefs, real server, names: operations/s of pvfs2fuse",
+            1.0,
+            reached(REAL, named=True),
+        ),
+    ]
 
 
 def costs(rows: Sequence[Mapping[str, object]]) -> list[Row]:

@@ -1,4 +1,5 @@
 """What IOR and mdtest say at the end, as numbers."""
+
 from __future__ import annotations
 
 import re
@@ -6,10 +7,13 @@ import re
 from lab.harness import Problem
 
 WRONG = re.compile(r"Incorrect data on (\w+) \((\d+) errors? found\)")
-# "write  158.66  158.66  158.66  0.00 ...": the largest, the smallest and the mean rate of all repetitions, in MiB/s.
+# "write  158.66  158.66  158.66  0.00 ...": the largest, the smallest and the mean rate of all
+# repetitions, in MiB/s.
 SUMMARY = re.compile(r"^Operation +Max\(MiB\).*\n((?:(?:write|read) .*\n?)+)", re.MULTILINE)
 # "   File creation   138425.875  138425.875  138425.875  0.000": the same of operations per second.
-RATE = re.compile(r"^ +((?:File|Directory|Tree) \w+) +([\d.]+) +([\d.]+) +([\d.]+) +[\d.]+ *$", re.MULTILINE)
+RATE = re.compile(
+    r"^ +((?:File|Directory|Tree) \w+) +([\d.]+) +([\d.]+) +([\d.]+) +[\d.]+ *$", re.MULTILINE
+)
 SHOWN = 10  # fields of a summary line: up to Mean(s)
 
 

@@ -1,8 +1,9 @@
 """Two applications of a batch system with weights 3:1, on a mounted OrangeFS behind proxies.
 
-The applications are programs of others. Nothing but SLURM_JOB_ID tells them apart. What each of them got is what the
-proxies have counted while both ran.
+The applications are programs of others. Nothing but SLURM_JOB_ID tells them apart. What each of
+them got is what the proxies have counted while both ran.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -45,7 +46,9 @@ class Done:
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     done: Mapping[str, Done]
-    rates: Mapping[str, float]  # MiB/s while both ran; empty: they did not run beside each other for long enough
+    rates: Mapping[
+        str, float
+    ]  # MiB/s while both ran; empty: they did not run beside each other for long enough
 
     def share(self, job: str) -> float | None:
         total = sum(self.rates.values())
@@ -59,8 +62,9 @@ Sample = tuple[float, Mapping[str, float]]  # when, and the bytes of each job by
 
 
 def rates_between(samples: Sequence[Sample]) -> dict[str, float]:
-    """MiB/s of each job from when both had begun, and a little later, until one of them was about to move its last
-    byte. Programs take their time to begin and to end, which is nobody's share."""
+    """MiB/s of each job from when both had begun, and a little later, until one of them was about
+    to move its last byte. Programs take their time to begin and to end, which is nobody's share.
+    """
     begun = next((at for at, moved in samples if moved and all(moved.values())), None)
     if begun is None:
         return {}
@@ -74,19 +78,29 @@ def rates_between(samples: Sequence[Sample]) -> dict[str, float]:
 
 
 class Site:
-    """Servers with a device, proxies of one policy, and one mount or two; one directory of it for each application."""
+    """Servers with a device, proxies of one policy, and one mount or two; one directory of it for
+    each application.
+    """
 
-    def __init__(self, programs: Programs, cluster: Cluster, places: Sequence[pathlib.Path]) -> None:
+    def __init__(
+        self, programs: Programs, cluster: Cluster, places: Sequence[pathlib.Path]
+    ) -> None:
         self.programs, self.cluster = programs, cluster
-        self.directories = {job: places[index % len(places)] / job for index, job in enumerate(WEIGHTS)}
+        self.directories = {
+            job: places[index % len(places)] / job for index, job in enumerate(WEIGHTS)
+        }
         for directory in self.directories.values():
             directory.mkdir(exist_ok=True)
 
     def run(self, commands: Mapping[str, Sequence[str]], seconds: float | None = None) -> Outcome:
-        """Runs one command for each job at the same time, until all have ended. With `seconds`, they would not end by
-        themselves: they are interrupted when both have run for so long."""
+        """Runs one command for each job at the same time, until all have ended. With `seconds`,
+        they would not end by themselves: they are interrupted when both have run for so long.
+        """
         with contextlib.ExitStack() as stack:
-            running = {job: stack.enter_context(self._started(job, command)) for job, command in commands.items()}
+            running = {
+                job: stack.enter_context(self._started(job, command))
+                for job, command in commands.items()
+            }
             # Counters go on from one run to the next.
             before, ended = self._moved(), {}
             samples: list[Sample] = []
@@ -95,9 +109,15 @@ class Site:
                 time.sleep(INTERVAL)
                 now = time.monotonic()
                 if now > begin + PATIENCE:
-                    raise Problem(f"the applications did not end within {PATIENCE:.0f} s; their logs are in "
-                                  f"{self.programs.work}")
-                ended |= {job: now for job, each in running.items() if job not in ended and each.poll() is not None}
+                    raise Problem(
+                        f"the applications did not end within {PATIENCE:.0f} s; their logs are in "
+                        f"{self.programs.work}"
+                    )
+                ended |= {
+                    job: now
+                    for job, each in running.items()
+                    if job not in ended and each.poll() is not None
+                }
                 moved = self._moved()
                 samples.append((now, {job: moved[job] - before[job] for job in moved}))
                 if seconds is not None and until == float("inf") and all(samples[-1][1].values()):
@@ -106,8 +126,12 @@ class Site:
                     until, seconds = float("inf"), None
                     for each in running.values():
                         each.send_signal(signal.SIGINT)
-            done = {job: Done(self._log(job).read_text(errors="replace"), each.returncode, ended[job] - begin)
-                    for job, each in running.items()}
+            done = {
+                job: Done(
+                    self._log(job).read_text(errors="replace"), each.returncode, ended[job] - begin
+                )
+                for job, each in running.items()
+            }
         return Outcome(done, rates_between(samples))
 
     def _log(self, job: str) -> pathlib.Path:
@@ -116,8 +140,14 @@ class Site:
     @contextlib.contextmanager
     def _started(self, job: str, command: Sequence[str]) -> Iterator[subprocess.Popen]:
         with self._log(job).open("wb") as out:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                                       cwd=self.programs.work, env=environment(job))
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=self.programs.work,
+                env=environment(job),
+            )
         try:
             yield process
         finally:
@@ -132,22 +162,44 @@ class Site:
 
     def _moved(self) -> dict[str, float]:
         """The bytes of each job that all proxies have counted."""
-        statuses = [read_status(self.cluster.status_file(FRONT, index))
-                    for index in range(len(self.cluster.running[FRONT]))]
-        return {job: sum(each["done_bytes"] for status in statuses for each in status["virtual_pfs"]
-                         if each["name"] == job) for job in WEIGHTS}
+        statuses = [
+            read_status(self.cluster.status_file(FRONT, index))
+            for index in range(len(self.cluster.running[FRONT]))
+        ]
+        return {
+            job: sum(
+                each["done_bytes"]
+                for status in statuses
+                for each in status["virtual_pfs"]
+                if each["name"] == job
+            )
+            for job in WEIGHTS
+        }
 
 
 def environment(job: str) -> dict[str, str]:
     """That of the batch system's job. Open MPI refuses root unless it is told twice."""
-    return dict(os.environ) | {"SLURM_JOB_ID": job, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return dict(os.environ) | {
+        "SLURM_JOB_ID": job,
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }
 
 
 @contextlib.contextmanager
-def site(binaries: pathlib.Path, work: pathlib.Path, policy: str, servers: int = 1, mounts: int = 1) -> Iterator[Site]:
+def site(
+    binaries: pathlib.Path, work: pathlib.Path, policy: str, servers: int = 1, mounts: int = 1
+) -> Iterator[Site]:
     scheduler = {"sfq": {"anticipation": "on"}} if policy == ANTICIPATING else {}
-    front = Front(FRONT, "proxy", "sfq" if scheduler else policy, WEIGHTS, scheduler=scheduler,
-                  proxy={"status_interval": f"{round(INTERVAL * 1000)} ms"}, **DEPTH)
+    front = Front(
+        FRONT,
+        "proxy",
+        "sfq" if scheduler else policy,
+        WEIGHTS,
+        scheduler=scheduler,
+        proxy={"status_interval": f"{round(INTERVAL * 1000)} ms"},
+        **DEPTH,
+    )
     with contextlib.ExitStack() as stack:
         programs = stack.enter_context(Programs(binaries, work))
         cluster = Cluster(programs, servers, [front], DEVICE)
@@ -155,12 +207,20 @@ def site(binaries: pathlib.Path, work: pathlib.Path, policy: str, servers: int =
             proxy.wait_until(cluster.status_file(FRONT, index).exists, "writing its status")
         places = [programs.work / f"mount{index}" for index in range(mounts)]
         for place in places:
-            stack.enter_context(mounted(programs, place.name, vpfs_mount(cluster.address(FRONT), place), place))
+            stack.enter_context(
+                mounted(programs, place.name, vpfs_mount(cluster.address(FRONT), place), place)
+            )
         yield Site(programs, cluster, places)
 
 
 def ratio_errors(rows: Sequence[Mapping[str, object]]) -> list[float]:
-    """How far each measured ratio of the heavier job to the other is from the wanted one, as a part of it."""
-    shares = [float(row["share"]) for row in rows if row["job"] == "4711" and row["share"] is not None]
+    """How far each measured ratio of the heavier job to the other is from the wanted one, as a part
+    of it.
+    """
+    shares = [
+        float(row["share"]) for row in rows if row["job"] == "4711" and row["share"] is not None
+    ]
     wanted = WANTED / (1 - WANTED)
-    return [abs(share / (1 - share) / wanted - 1) if share < 1 else float("inf") for share in shares]
+    return [
+        abs(share / (1 - share) / wanted - 1) if share < 1 else float("inf") for share in shares
+    ]

@@ -1,8 +1,9 @@
 """The experiments of [ADAPTBF], and the numbers that they take from a run of vpfs-load.
 
-A job is a jobid. Several applications of vpfs-load may be one job. Times here are not yet divided by
-the scale.
+A job is a jobid. Several applications of vpfs-load may be one job. Times here are not yet divided
+by the scale.
 """
+
 from __future__ import annotations
 
 import csv
@@ -62,32 +63,62 @@ class Experiment:
         return [(begin / scale, end / scale) for begin, end in itertools.pairwise(self.marks)]
 
 
-def writers(job: str, name: str | None = None, start: float = 0.0, stop: float | None = None) -> Application:
-    return Application(name or job, WRITE, processes=WRITERS, file_size=FILE, start=start, stop=stop, jobid=job)
+def writers(
+    job: str, name: str | None = None, start: float = 0.0, stop: float | None = None
+) -> Application:
+    return Application(
+        name or job, WRITE, processes=WRITERS, file_size=FILE, start=start, stop=stop, jobid=job
+    )
 
 
 def bursts(job: str, name: str, size: int, start: float, burst: Burst) -> Application:
-    return Application(name, size, processes=BURST_WRITERS, file_size=FILE, start=start, jobid=job, burst=burst)
+    return Application(
+        name, size, processes=BURST_WRITERS, file_size=FILE, start=start, jobid=job, burst=burst
+    )
 
 
 def lender(job: str, burst_start: float, writer_start: float) -> list[Application]:
-    return [bursts(job, f"{job}-bursts", SMALL_WRITE, burst_start, Burst(0.2, 1.0)),
-            writers(job, f"{job}-writer", start=writer_start)]
+    return [
+        bursts(job, f"{job}-bursts", SMALL_WRITE, burst_start, Burst(0.2, 1.0)),
+        writers(job, f"{job}-writer", start=writer_start),
+    ]
 
 
 PRIORITY = Experiment(
-    "a", "four jobs by priority that end one after the other", {"job1": 10, "job2": 10, "job3": 30, "job4": 50},
-    [writers("job1"), writers("job2", stop=100), writers("job3", stop=80), writers("job4", stop=40)],
+    "a",
+    "four jobs by priority that end one after the other",
+    {"job1": 10, "job2": 10, "job3": 30, "job4": 50},
+    [
+        writers("job1"),
+        writers("job2", stop=100),
+        writers("job3", stop=80),
+        writers("job4", stop=40),
+    ],
     [0, 40, 80, 100, 120],
 )
 REDISTRIBUTION = Experiment(
-    "b", "bursts of three important jobs beside one that always writes", {"job1": 30, "job2": 30, "job3": 30, "job4": 10},
-    [*(bursts(f"job{i + 1}", f"job{i + 1}", WRITE, 16.0 * i, Burst(16.0, 48.0)) for i in range(3)), writers("job4")],
+    "b",
+    "bursts of three important jobs beside one that always writes",
+    {"job1": 30, "job2": 30, "job3": 30, "job4": 10},
+    [
+        *(
+            bursts(f"job{i + 1}", f"job{i + 1}", WRITE, 16.0 * i, Burst(16.0, 48.0))
+            for i in range(3)
+        ),
+        writers("job4"),
+    ],
     [0, 96],
 )
 PAYBACK = Experiment(
-    "c", "equal jobs: three lend, and come back for it", {"job1": 25, "job2": 25, "job3": 25, "job4": 25},
-    [*lender("job1", 0.0, 20), *lender("job2", 0.35, 50), *lender("job3", 0.7, 80), writers("job4")],
+    "c",
+    "equal jobs: three lend, and come back for it",
+    {"job1": 25, "job2": 25, "job3": 25, "job4": 25},
+    [
+        *lender("job1", 0.0, 20),
+        *lender("job2", 0.35, 50),
+        *lender("job3", 0.7, 80),
+        writers("job4"),
+    ],
     [0, 20, 50, 80, 120],
 )
 EXPERIMENTS = {experiment.name: experiment for experiment in (PRIORITY, REDISTRIBUTION, PAYBACK)}
@@ -99,16 +130,30 @@ PERIODS = [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]
 def front(experiment: Experiment, control: str, period: float = PERIOD) -> Front:
     proxy = {"status_interval": "100 ms"}
     if control == "none":
-        return Front("px", "proxy", "fifo", {job: 1 for job in experiment.jobs}, proxy=proxy, **DEPTH)
+        return Front("px", "proxy", "fifo", dict.fromkeys(experiment.jobs, 1), proxy=proxy, **DEPTH)
     if control == "static":
-        limits = {job: {"rate": f"{round(CAPACITY_MIB_PER_S * 1024 * experiment.share(job))} KiB/s"}
-                  for job in experiment.jobs}
+        limits = {
+            job: {"rate": f"{round(CAPACITY_MIB_PER_S * 1024 * experiment.share(job))} KiB/s"}
+            for job in experiment.jobs
+        }
         return Front("px", "proxy", "tbf", shares=limits, proxy=proxy, **DEPTH)
     capacity = "auto" if control == "adaptbf-auto" else f"{CAPACITY_MIB_PER_S} MiB/s"
-    return Front("px", "proxy", "adaptbf", shares={job: {"nodes": nodes} for job, nodes in experiment.priorities.items()},
-                 scheduler={"adaptbf": {"period": f"{round(period * 1000)} ms", "token": TOKEN, "capacity": capacity,
-                                        "work_conserving": control != "adaptbf-strict"}},
-                 proxy=proxy, **DEPTH)
+    return Front(
+        "px",
+        "proxy",
+        "adaptbf",
+        shares={job: {"nodes": nodes} for job, nodes in experiment.priorities.items()},
+        scheduler={
+            "adaptbf": {
+                "period": f"{round(period * 1000)} ms",
+                "token": TOKEN,
+                "capacity": capacity,
+                "work_conserving": control != "adaptbf-strict",
+            }
+        },
+        proxy=proxy,
+        **DEPTH,
+    )
 
 
 def bandwidths(result: dict, experiment: Experiment) -> dict[str, Series]:
@@ -117,29 +162,46 @@ def bandwidths(result: dict, experiment: Experiment) -> dict[str, Series]:
     for application in experiment.applications:
         timeline = application_of(result, application.name)["timeline"]
         before = found[application.job] or [(point["t"], 0.0) for point in timeline]
-        found[application.job] = [(t, rate + point["mib_per_s"]) for (t, rate), point in zip(before, timeline)]
+        found[application.job] = [
+            (t, rate + point["mib_per_s"]) for (t, rate), point in zip(before, timeline)
+        ]
     return found
 
 
 def mean_between(series: Series, begin: float, end: float) -> float:
-    """The mean of the bins within the time. All bins are equally long, except perhaps the last one."""
+    """The mean of the bins within the time.
+
+    All bins are equally long, except perhaps the last one.
+    """
     starts = [0.0] + [t for t, _ in series]
-    inside = [value for (t, value), start in zip(series, starts) if begin <= start + 1e-6 and t <= end + 1e-6]
+    inside = [
+        value
+        for (t, value), start in zip(series, starts)
+        if begin <= start + 1e-6 and t <= end + 1e-6
+    ]
     return sum(inside) / len(inside) if inside else float("nan")
 
 
-def phase_rates(series: Mapping[str, Series], experiment: Experiment, scale: float) -> list[dict[str, float]]:
+def phase_rates(
+    series: Mapping[str, Series], experiment: Experiment, scale: float
+) -> list[dict[str, float]]:
     """MiB/s by job in each phase, without its first SETTLE seconds."""
-    return [{job: mean_between(line, begin + SETTLE / scale, end) for job, line in series.items()}
-            for begin, end in experiment.phases(scale)]
+    return [
+        {job: mean_between(line, begin + SETTLE / scale, end) for job, line in series.items()}
+        for begin, end in experiment.phases(scale)
+    ]
 
 
 def burst_rates(result: dict, experiment: Experiment, scale: float) -> dict[str, float]:
     """MiB/s of applications with bursts, during their bursts."""
     length = experiment.length(scale)
-    return {application.name: application_of(result, application.name)["bytes"] / (1 << 20)
-            / application.active_seconds(0.0, length)
-            for application in experiment.scaled(scale) if application.burst is not None}
+    return {
+        application.name: application_of(result, application.name)["bytes"]
+        / (1 << 20)
+        / application.active_seconds(0.0, length)
+        for application in experiment.scaled(scale)
+        if application.burst is not None
+    }
 
 
 def share_error(rates: Mapping[str, float], experiment: Experiment) -> float:

@@ -1,8 +1,9 @@
 """script/bench edf: does a promised latency hold beside a flood?
 
-Small reads compete with large writes that keep the device busy. The reads have a low, fixed rate: each
-process begins one at the start of every interval, even if earlier ones are slow.
+Small reads compete with large writes that keep the device busy. The reads have a low, fixed rate:
+each process begins one at the start of every interval, even if earlier ones are slow.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -31,15 +32,34 @@ POLICIES = ["edf", "fifo", "sfq"]
 LATENCY = 0.02
 PROMISE = {"rate": "4 MiB/s", "burst": "64 KiB", "latency": f"{LATENCY * 1000:.0f} ms"}
 INTERACTIVE, FLOOD = "interactive", "flood"
-# Each process may begin requests in 2 ms of every 20 ms: one request, unless its answer comes within that.
-READS = Application(INTERACTIVE, 4 << 10, processes=4, read_percent=100, pattern="random", file_size=4 << 20,
-                    burst=Burst(0.002, 0.02))
+# Each process may begin requests in 2 ms of every 20 ms: one request, unless its answer comes
+# within that.
+READS = Application(
+    INTERACTIVE,
+    4 << 10,
+    processes=4,
+    read_percent=100,
+    pattern="random",
+    file_size=4 << 20,
+    burst=Burst(0.002, 0.02),
+)
 WRITES = Application(FLOOD, 1 << 20, outstanding=16, processes=2, file_size=32 << 20)
 APPLICATIONS = [READS, WRITES]
 WARM_UP = 1.0
 SECONDS, QUICK_SECONDS = 60.0, 5.0
-NUMBERS = ["reads_per_s", "p50_ms", "p99_ms", "max_ms", "late", "late_percent", "deadline_misses", "worst_tardiness_ms",
-           "read_mib_per_s", "flood_mib_per_s", "total_mib_per_s"]
+NUMBERS = [
+    "reads_per_s",
+    "p50_ms",
+    "p99_ms",
+    "max_ms",
+    "late",
+    "late_percent",
+    "deadline_misses",
+    "worst_tardiness_ms",
+    "read_mib_per_s",
+    "flood_mib_per_s",
+    "total_mib_per_s",
+]
 COLUMNS = ["policy", *NUMBERS]
 HISTOGRAM = "read_histogram_us"  # for each bucket its upper end and its number of reads
 Facts = Mapping[str, object]
@@ -47,8 +67,15 @@ Facts = Mapping[str, object]
 
 def front(policy: str) -> Front:
     if policy == "edf":
-        return Front("px", "proxy", policy, {INTERACTIVE: 1, FLOOD: 1}, {INTERACTIVE: PROMISE},
-                     scheduler={"edf": {"capacity": RATE, "largest_request": "1 MiB"}}, **DEPTH)
+        return Front(
+            "px",
+            "proxy",
+            policy,
+            {INTERACTIVE: 1, FLOOD: 1},
+            {INTERACTIVE: PROMISE},
+            scheduler={"edf": {"capacity": RATE, "largest_request": "1 MiB"}},
+            **DEPTH,
+        )
     return Front("px", "proxy", policy, {INTERACTIVE: 1, FLOOD: 1}, **DEPTH)
 
 
@@ -58,12 +85,15 @@ def facts_of(result: dict, status: dict | None) -> Facts:
     own = virtual_pfs_of(status, INTERACTIVE) if status else {}
     worst = own.get("worst_tardiness_us")
     return {
-        "reads_per_s": reads["ops_per_s"], "late": late, "late_percent": 100 * late / max(1, requests),
+        "reads_per_s": reads["ops_per_s"],
+        "late": late,
+        "late_percent": 100 * late / max(1, requests),
         **{f"{field}_ms": reads["latency_us"][field] / 1000 for field in ("p50", "p99", "max")},
         "deadline_misses": own.get("deadline_misses"),
         "worst_tardiness_ms": None if worst is None else worst / 1000,
         "promised": own.get("promised"),
-        "read_mib_per_s": reads["mib_per_s"], "flood_mib_per_s": flood["mib_per_s"],
+        "read_mib_per_s": reads["mib_per_s"],
+        "flood_mib_per_s": flood["mib_per_s"],
         "total_mib_per_s": result["total_mib_per_s"],
         HISTOGRAM: reads["latency_us"]["histogram"],
     }
@@ -98,45 +128,83 @@ def check(rows: Sequence[Row], runs: Sequence[Facts]) -> list[Row]:
     return [
         verdict("edf: the reads' curve is admitted", "yes", "yes" if promised else "no", promised),
         verdict("edf: deadlines missed, as the proxy counts them", "0", str(misses), misses == 0),
-        one_at_most(f"edf: reads above {LATENCY * 1000:.0f} ms as the client sees them", 0, float(of["edf"]["late"])),
-        one_at_least("edf: total / the best policy's", 0.97, float(of["edf"]["total_mib_per_s"]) / best),
+        one_at_most(
+            f"edf: reads above {LATENCY * 1000:.0f} ms as the client sees them",
+            0,
+            float(of["edf"]["late"]),
+        ),
+        one_at_least(
+            "edf: total / the best policy's", 0.97, float(of["edf"]["total_mib_per_s"]) / best
+        ),
     ]
 
 
 def figure(seen: Mapping[str, Sequence[Facts]], rows: Sequence[Row], caption: str) -> Figure:
-    sheet = plot.Sheet("A promised latency beside a flood of writes", caption, columns=2, heights=[3.2])
+    sheet = plot.Sheet(
+        "A promised latency beside a flood of writes", caption, columns=2, heights=[3.2]
+    )
     left, right = sheet.panels
     looks = plot.looks(list(seen))
-    plot.lines(left, {policy: [(upper / 1000, part) for upper, part in plot.tail([bucket for run in runs
-                                                                                  for bucket in run[HISTOGRAM]])]
-                      for policy, runs in seen.items()}, looks)
+    plot.lines(
+        left,
+        {
+            policy: [
+                (upper / 1000, part)
+                for upper, part in plot.tail([bucket for run in runs for bucket in run[HISTOGRAM]])
+            ]
+            for policy, runs in seen.items()
+        },
+        looks,
+    )
     plot.limit(left, LATENCY * 1000, f"promised: {LATENCY * 1000:.0f} ms")
     plot.logarithmic(left, "x")
     plot.logarithmic(left, "y")
     plot.label(left, "latency (ms)", "reads that took longer (%)", "Interactive reads of 4 KiB")
-    plot.bars(right, ["reads", "flood", "total"],
-              {str(row["policy"]): [row[f"{who}_mib_per_s"] for who in ("read", "flood", "total")] for row in rows}, looks)
+    plot.bars(
+        right,
+        ["reads", "flood", "total"],
+        {
+            str(row["policy"]): [row[f"{who}_mib_per_s"] for who in ("read", "flood", "total")]
+            for row in rows
+        },
+        looks,
+    )
     plot.label(right, y="bandwidth (MiB/s)", title="What each side gets")
     return sheet.finish()
 
 
 def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, prog="script/bench edf")
-    parser.add_argument("--seconds", type=float, help=f"length of each run (default {SECONDS:g}; {QUICK_SECONDS:g} with --quick)")
-    parser.add_argument("--runs", type=int, default=1, help="interleaved runs of each policy (default 1)")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        help=f"length of each run (default {SECONDS:g}; {QUICK_SECONDS:g} with --quick)",
+    )
+    parser.add_argument(
+        "--runs", type=int, default=1, help="interleaved runs of each policy (default 1)"
+    )
     return parser
 
 
 def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argparse.Namespace) -> int:
     seconds = options.seconds or (QUICK_SECONDS if quick else SECONDS)
     settings = machine_settings() | {
-        "quick": quick, "seconds": seconds, "warm_up": WARM_UP, "runs": options.runs,
-        "statistic": "medians over the runs; misses and late reads are summed, maxima are of all runs",
-        "servers": 1, "device": DEVICE, "depth": DEPTH, "promise under edf": PROMISE,
-        "edf": front("edf").scheduler_config()["edf"], "weights": "equal",
+        "quick": quick,
+        "seconds": seconds,
+        "warm_up": WARM_UP,
+        "runs": options.runs,
+        "statistic": "medians over the runs; misses and late reads are summed, maxima are of all "
+        "runs",
+        "servers": 1,
+        "device": DEVICE,
+        "depth": DEPTH,
+        "promise under edf": PROMISE,
+        "edf": front("edf").scheduler_config()["edf"],
+        "weights": "equal",
         "applications": [application.config() for application in APPLICATIONS],
-        "late": f"reads above {LATENCY * 1000:.0f} ms in vpfs-load's histogram (a bucket that reaches beyond it counts: "
-                "from 19.9 ms), warm-up not included",
+        "late": f"reads above {LATENCY * 1000:.0f} ms in vpfs-load's histogram (a bucket that "
+        "reaches beyond it counts: "
+        "from 19.9 ms), warm-up not included",
         "deadline_misses": "as the proxy counts them, warm-up included",
     }
     print_settings(settings)
@@ -148,9 +216,23 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     print("\n" + table(rows, COLUMNS), flush=True)
     targets = check(rows, seen["edf"])
     print("\n" + table(targets, TARGET_COLUMNS))
-    write_json(out / "edf.json", {"settings": settings, "rows": rows, "runs": seen, "targets": targets})
-    plot.save(out / "edf", lambda: figure(seen, rows, plot.caption(
-        settings, f"one server of {RATE}, depth {DEPTH['depth_requests']} requests and {DEPTH['depth_bytes']}",
-        f"{READS.processes} readers every {READS.burst.interval * 1000:.0f} ms, {WRITES.processes * WRITES.outstanding} "
-        f"writes of 1 MiB in flight", f"{options.runs} x {seconds:g} s of each policy, after {WARM_UP:g} s of warm-up")))
+    write_json(
+        out / "edf.json", {"settings": settings, "rows": rows, "runs": seen, "targets": targets}
+    )
+    plot.save(
+        out / "edf",
+        lambda: figure(
+            seen,
+            rows,
+            plot.caption(
+                settings,
+                f"one server of {RATE}, depth {DEPTH['depth_requests']} requests and "
+                f"{DEPTH['depth_bytes']}",
+                f"{READS.processes} readers every {READS.burst.interval * 1000:.0f} ms, "
+                f"{WRITES.processes * WRITES.outstanding} "
+                f"writes of 1 MiB in flight",
+                f"{options.runs} x {seconds:g} s of each policy, after {WARM_UP:g} s of warm-up",
+            ),
+        ),
+    )
     return 0

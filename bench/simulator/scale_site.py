@@ -1,4 +1,7 @@
-"""The sites of script/bench scale: jobs on all servers, on a tenth of them, and on one, and what each is entitled to."""
+"""The sites of script/bench scale: jobs on all servers, on a tenth of them, and on one, and what
+each is entitled to.
+"""
+
 from __future__ import annotations
 
 import dataclasses
@@ -28,13 +31,30 @@ class Job:
 
 
 def jobs_of(servers: int) -> list[Job]:
-    """A hundred clients for each server: 40 of jobs on all servers, 50 of jobs on a tenth, 10 of jobs on one."""
+    """A hundred clients for each server: 40 of jobs on all servers, 50 of jobs on a tenth, 10 of
+    jobs on one.
+    """
     tenth = servers // 10
-    wide = [Job(f"wide-{weight(i)}-{i}", weight(i), 0, servers, WIDE_CLIENTS * servers) for i in range(WIDE_JOBS)]
-    middle = [Job(f"middle-{weight(i)}-{i}", weight(i), i // MIDDLE_OF_A_TENTH * tenth, tenth, MIDDLE_CLIENTS * tenth,
-                  late=i % MIDDLE_OF_A_TENTH == 0) for i in range(10 * MIDDLE_OF_A_TENTH)]
+    wide = [
+        Job(f"wide-{weight(i)}-{i}", weight(i), 0, servers, WIDE_CLIENTS * servers)
+        for i in range(WIDE_JOBS)
+    ]
+    middle = [
+        Job(
+            f"middle-{weight(i)}-{i}",
+            weight(i),
+            i // MIDDLE_OF_A_TENTH * tenth,
+            tenth,
+            MIDDLE_CLIENTS * tenth,
+            late=i % MIDDLE_OF_A_TENTH == 0,
+        )
+        for i in range(10 * MIDDLE_OF_A_TENTH)
+    ]
     count = servers * 2 // 5
-    narrow = [Job(f"narrow-{weight(i)}-{i}", weight(i), i * servers // count, 1, NARROW_CLIENTS) for i in range(count)]
+    narrow = [
+        Job(f"narrow-{weight(i)}-{i}", weight(i), i * servers // count, 1, NARROW_CLIENTS)
+        for i in range(count)
+    ]
     return wide + middle + narrow
 
 
@@ -43,17 +63,31 @@ def weight(index: int) -> int:
 
 
 def entitled(jobs: Sequence[Job], capacity: float) -> dict[str, float]:
-    """Weighted max-min fair shares of the service on all servers together, where a job has only its own servers.
+    """Weighted max-min fair shares of the service on all servers together, where a job has only its
+    own servers.
 
-    All jobs rise by their weights. A group of servers is full when the jobs that have no others use all of it; then
-    these stop. `capacity` is that of one server. The groups of two jobs lie one within the other or apart, so no other
-    sets of servers need to be looked at.
+    All jobs rise by their weights. A group of servers is full when the jobs that have no others use
+    all of it; then these stop. `capacity` is that of one server. The groups of two jobs lie one
+    within the other or apart, so no other sets of servers need to be looked at.
     """
-    groups = [_Group(first, servers, [job for job in jobs if first <= job.first and job.first + job.servers <= first + servers])
-              for first, servers in {(job.first, job.servers) for job in jobs}]
+    groups = [
+        _Group(
+            first,
+            servers,
+            [
+                job
+                for job in jobs
+                if first <= job.first and job.first + job.servers <= first + servers
+            ],
+        )
+        for first, servers in {(job.first, job.servers) for job in jobs}
+    ]
     found: dict[str, float] = {}
     while len(found) < len(jobs):
-        level, full = min(((group.level_when_full(found, capacity), group) for group in groups), key=lambda each: each[0])
+        level, full = min(
+            ((group.level_when_full(found, capacity), group) for group in groups),
+            key=lambda each: each[0],
+        )
         found |= {job.name: level * job.weight for job in full.inside if job.name not in found}
     return found
 
@@ -70,4 +104,6 @@ class _Group:
         weights = sum(job.weight for job in self.inside if job.name not in found)
         if weights == 0:
             return math.inf
-        return (self.servers * capacity - sum(found.get(job.name, 0.0) for job in self.inside)) / weights
+        return (
+            self.servers * capacity - sum(found.get(job.name, 0.0) for job in self.inside)
+        ) / weights

@@ -1,4 +1,5 @@
 """Linear programs in exact fractions, for the few variables that the set-ups of benchmarks have."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -42,8 +43,8 @@ def maximum(objective: Terms, constraints: Sequence[AtMost]) -> Fraction:
 class _Tableau:
     """Rows [coefficients of all columns, right side]. A basic variable has its own row.
 
-    Columns: the variables, one slack for each constraint, and one artificial variable for each constraint whose
-    right side is negative.
+    Columns: the variables, one slack for each constraint, and one artificial variable for each
+    constraint whose right side is negative.
     """
 
     def __init__(self, names: Sequence[str], constraints: Sequence[AtMost]) -> None:
@@ -75,20 +76,30 @@ class _Tableau:
             raise Infeasible
         for index, basic in enumerate(self._basis):
             if basic >= self._real:  # at zero: any real column may take its place
-                column = next((column for column in range(self._real) if self._rows[index][column] != 0), None)
+                column = next(
+                    (column for column in range(self._real) if self._rows[index][column] != 0), None
+                )
                 if column is not None:
                     self._pivot(index, column)
         for row in self._rows:
-            row[self._real:self._columns] = [Fraction(0)] * (self._columns - self._real)
+            row[self._real : self._columns] = [Fraction(0)] * (self._columns - self._real)
 
     def maximise(self, goal: Sequence[Fraction]) -> Fraction:
         goal = [*goal, *[Fraction(0)] * (self._columns - len(goal))]
         while True:
-            column = next((column for column in range(self._columns) if self._gain(goal, column) > 0), None)
+            column = next(
+                (column for column in range(self._columns) if self._gain(goal, column) > 0), None
+            )
             if column is None:
-                return sum((goal[basic] * row[-1] for basic, row in zip(self._basis, self._rows)), Fraction(0))
-            limits = [(row[-1] / row[column], self._basis[index], index)
-                      for index, row in enumerate(self._rows) if row[column] > 0]
+                return sum(
+                    (goal[basic] * row[-1] for basic, row in zip(self._basis, self._rows)),
+                    Fraction(0),
+                )
+            limits = [
+                (row[-1] / row[column], self._basis[index], index)
+                for index, row in enumerate(self._rows)
+                if row[column] > 0
+            ]
             if not limits:
                 raise Unbounded
             self._pivot(min(limits)[2], column)
@@ -97,7 +108,9 @@ class _Tableau:
         """What a unit of the column's variable adds to the objective."""
         if column in self._basis:
             return Fraction(0)
-        return goal[column] - sum((goal[basic] * row[column] for basic, row in zip(self._basis, self._rows)), Fraction(0))
+        return goal[column] - sum(
+            (goal[basic] * row[column] for basic, row in zip(self._basis, self._rows)), Fraction(0)
+        )
 
     def _pivot(self, index: int, column: int) -> None:
         pivot = self._rows[index][column]
@@ -105,5 +118,7 @@ class _Tableau:
         for other, row in enumerate(self._rows):
             if other != index and row[column] != 0:
                 factor = row[column]
-                self._rows[other] = [value - factor * own for value, own in zip(row, self._rows[index])]
+                self._rows[other] = [
+                    value - factor * own for value, own in zip(row, self._rows[index])
+                ]
         self._basis[index] = column

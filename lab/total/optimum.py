@@ -1,16 +1,20 @@
-"""What is fair over several servers, as far as it is feasible: the theory that `script/bench total` compares with.
+"""What is fair over several servers, as far as it is feasible: the theory that `script/bench total`
+compares with.
 
-Every server has a capacity of 1. The service of an application is what it gets on all of its servers together.
+Every server has a capacity of 1. The service of an application is what it gets on all of its
+servers together.
 
-- A striped application touches all its servers with each I/O. It has one rate, the same on all of them.
-- Any other application has requests for each of its servers all the time, and each server serves it at a rate
-  of its own.
+- A striped application touches all its servers with each I/O. It has one rate, the same on all of
+  them.
+- Any other application has requests for each of its servers all the time, and each server serves it
+  at a rate of its own.
 
-The feasible optimum is weighted max-min fair: no application's service could be larger without making smaller that
-of one which has less for its weight. If a head waits for a bounded time only, every application gets at least one
-request in that time on each server, or what its weight gives it there if that is less. This floor is part of what is
-feasible.
+The feasible optimum is weighted max-min fair: no application's service could be larger without
+making smaller that of one which has less for its weight. If a head waits for a bounded time only,
+every application gets at least one request in that time on each server, or what its weight gives it
+there if that is less. This floor is part of what is feasible.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -54,8 +58,12 @@ class Region:
         found = []
         for server in self.servers:
             there = [user for user in self.users if server in user.servers]
-            found.append(AtMost({user.variable(server): 1 for user in there},
-                                1 - sum((self.floor(user, server) for user in there), Fraction(0))))
+            found.append(
+                AtMost(
+                    {user.variable(server): 1 for user in there},
+                    1 - sum((self.floor(user, server) for user in there), Fraction(0)),
+                )
+            )
         return found
 
     def service(self, user: User) -> tuple[Terms, Fraction]:
@@ -72,15 +80,19 @@ def share(users: Sequence[User], user: User, server: int) -> Fraction:
 
 
 def feasible(users: Sequence[User], requests: Mapping[str, Fraction] | None = None) -> Services:
-    """The feasible optimum. `requests`: by application, the part of a server that one request in the longest wait is.
+    """The feasible optimum. `requests`: by application, the part of a server that one request in
+    the longest wait is.
 
-    All are raised by weight until some can have no more (progressive filling). Those keep what they have, and the
-    others go on.
+    All are raised by weight until some can have no more (progressive filling). Those keep what they
+    have, and the others go on.
     """
     requests = requests or {}
     floors = {}
     for user in users:
-        of_user = [min(requests.get(user.name, Fraction(0)), share(users, user, server)) for server in user.servers]
+        of_user = [
+            min(requests.get(user.name, Fraction(0)), share(users, user, server))
+            for server in user.servers
+        ]
         # A striped application has the same rate everywhere.
         for server, floor in zip(user.servers, of_user):
             floors[user.name, server] = min(of_user) if user.striped else floor
@@ -90,13 +102,18 @@ def feasible(users: Sequence[User], requests: Mapping[str, Fraction] | None = No
         level = maximum({"level": 1}, _constraints(region, fixed, None))
         for user in [user for user in users if user.name not in fixed]:
             terms, floors_of = region.service(user)
-            if maximum(terms, _constraints(region, fixed, level)) + floors_of <= user.weight * level:
+            if (
+                maximum(terms, _constraints(region, fixed, level)) + floors_of
+                <= user.weight * level
+            ):
                 fixed[user.name] = user.weight * level
     return {user.name: fixed[user.name] for user in users}
 
 
 def _constraints(region: Region, fixed: Services, level: Fraction | None) -> list[AtMost]:
-    """Capacities, what fixed applications keep, and for others their weight times a level: the given or a variable one."""
+    """Capacities, what fixed applications keep, and for others their weight times a level: the
+    given or a variable one.
+    """
     found = region.capacities()
     for user in region.users:
         terms, floors = region.service(user)
@@ -112,16 +129,24 @@ def _constraints(region: Region, fixed: Services, level: Fraction | None) -> lis
 def local(users: Sequence[User]) -> Services:
     """What the applications get when each server shares by weight for itself.
 
-    A striped application is as slow as its slowest server, and leaves the rest of its shares to others.
+    A striped application is as slow as its slowest server, and leaves the rest of its shares to
+    others.
     """
     flows = [((user.name, user.servers), user.weight) for user in users if user.striped]
-    flows += [((user.name, (server,)), user.weight) for user in users if not user.striped for server in user.servers]
+    flows += [
+        ((user.name, (server,)), user.weight)
+        for user in users
+        if not user.striped
+        for server in user.servers
+    ]
     rates: dict[tuple[str, tuple[int, ...]], Fraction] = {}
     servers = {server for user in users for server in user.servers}
     while len(rates) < len(flows):
         levels = {}
         for server in servers:
-            waiting = sum(weight for flow, weight in flows if server in flow[1] and flow not in rates)
+            waiting = sum(
+                weight for flow, weight in flows if server in flow[1] and flow not in rates
+            )
             used = sum((rate for flow, rate in rates.items() if server in flow[1]), Fraction(0))
             if waiting:
                 levels[server] = (1 - used) / waiting
@@ -130,5 +155,10 @@ def local(users: Sequence[User]) -> Services:
         for flow, weight in flows:
             if flow not in rates and full & set(flow[1]):
                 rates[flow] = weight * level
-    return {user.name: sum((rate * len(flow[1]) for flow, rate in rates.items() if flow[0] == user.name), Fraction(0))
-            for user in users}
+    return {
+        user.name: sum(
+            (rate * len(flow[1]) for flow, rate in rates.items() if flow[0] == user.name),
+            Fraction(0),
+        )
+        for user in users
+    }

@@ -1,4 +1,5 @@
 """Ratios of two applications over time: when they have settled, and whether they swing."""
+
 from __future__ import annotations
 
 import bisect
@@ -35,11 +36,13 @@ class Timeline:
         first = bisect.bisect_left(self._ends, begin - SLACK)
         last = bisect.bisect_right(self._ends, end + SLACK) - 1
         if last <= first:
-            return {name: math.nan for name in self._sums}
+            return dict.fromkeys(self._sums, math.nan)
         length = self._ends[last] - self._ends[first]
         return {name: (sums[last] - sums[first]) / length for name, sums in self._sums.items()}
 
-    def ratios(self, pair: tuple[str, str], begin: float, end: float, window: float, step: float) -> Ratios:
+    def ratios(
+        self, pair: tuple[str, str], begin: float, end: float, window: float, step: float
+    ) -> Ratios:
         """Of windows that begin every `step` and lie between the two times."""
         found = []
         for index in range(max(0, math.floor((end - begin - window) / step + SLACK) + 1)):
@@ -55,7 +58,10 @@ def is_within(ratio: float, wanted: float, tolerance: float) -> bool:
 
 
 def settled_after(ratios: Ratios, wanted: float, tolerance: float) -> float | None:
-    """The beginning of the first window from which on all are within the tolerance. None: not even the last one is."""
+    """The beginning of the first window from which on all are within the tolerance.
+
+    None: not even the last one is.
+    """
     settled = None
     for begin, ratio in reversed(ratios):
         if not is_within(ratio, wanted, tolerance):

@@ -1,4 +1,5 @@
 """The set-ups of `script/bench total`: who uses which servers, how, and what is feasible there."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -21,10 +22,12 @@ WEIGHTS = [1, 2]  # of application a; the others have 1
 PERIODS = [0.2, 0.05, 0.01]
 # Of each server. Low enough for two processors to run four servers, their proxies and the load.
 BANDWIDTH = {64 << 10: 10 * MIB, 1 << 20: 40 * MIB}
-# For how long service on other servers may hold the head of a queue, in seconds: the default of a proxy.
+# For how long service on other servers may hold the head of a queue, in seconds: the default of a
+# proxy.
 LONGEST_DELAY = 0.5
 DEPTH = {"depth_requests": 4, "depth_bytes": "4 MiB"}
-# Requests in flight: of an application whose I/O touches all its servers, and for each server of any other one.
+# Requests in flight: of an application whose I/O touches all its servers, and for each server of
+# any other one.
 OUTSTANDING_STRIPED, OUTSTANDING_EACH = 24, 16
 FILE = {64 << 10: 4 << 20, 1 << 20: 16 << 20}  # of each process
 PATH = "px"
@@ -44,13 +47,16 @@ class Setup:
         return hash(self.name)
 
 
-SETUPS = {setup.name: setup for setup in (
-    Setup("same 2", {"a": (0, 1), "b": (0, 1)}, ("a", "b")),
-    Setup("same 4", {"a": (0, 1, 2, 3), "b": (0, 1, 2, 3)}, ("a", "b")),
-    Setup("2 of 4", {"a": (0, 1), "b": (0, 1, 2, 3)}, ("a", "b")),
-    Setup("half", {"a": (0, 1), "b": (1, 2)}, ("a", "b")),
-    Setup("disjoint", {"a": (0, 1), "b": (2, 3), "c": (0, 1, 2, 3)}, ("a", "c")),
-)}
+SETUPS = {
+    setup.name: setup
+    for setup in (
+        Setup("same 2", {"a": (0, 1), "b": (0, 1)}, ("a", "b")),
+        Setup("same 4", {"a": (0, 1, 2, 3), "b": (0, 1, 2, 3)}, ("a", "b")),
+        Setup("2 of 4", {"a": (0, 1), "b": (0, 1, 2, 3)}, ("a", "b")),
+        Setup("half", {"a": (0, 1), "b": (1, 2)}, ("a", "b")),
+        Setup("disjoint", {"a": (0, 1), "b": (2, 3), "c": (0, 1, 2, 3)}, ("a", "c")),
+    )
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,29 +72,48 @@ class Case:
         return BANDWIDTH[self.size]
 
     def fields(self) -> dict[str, object]:
-        return {"setup": self.setup.name, "striped": self.striped, "op": self.op, "size": size_name(self.size),
-                "weight": f"{self.weight}:1"}
+        return {
+            "setup": self.setup.name,
+            "striped": self.striped,
+            "op": self.op,
+            "size": size_name(self.size),
+            "weight": f"{self.weight}:1",
+        }
 
     def title(self) -> str:
-        return (f"{self.setup.name}, {'striped' if self.striped else 'unstriped'}, {self.op} {size_name(self.size)}, "
-                f"{self.weight}:1")
+        return (
+            f"{self.setup.name}, {'striped' if self.striped else 'unstriped'}, {self.op} "
+            f"{size_name(self.size)}, "
+            f"{self.weight}:1"
+        )
 
     def weights(self) -> dict[str, int]:
         return {name: self.weight if name == "a" else 1 for name in self.setup.uses}
 
     def users(self) -> list[User]:
         weights = self.weights()
-        return [User(name, servers, self.striped, weights[name]) for name, servers in self.setup.uses.items()]
+        return [
+            User(name, servers, self.striped, weights[name])
+            for name, servers in self.setup.uses.items()
+        ]
 
     def part(self, name: str) -> int:
         """The bytes of one I/O of an application that go to one server."""
         return self.size // len(self.setup.uses[name]) if self.striped else self.size
 
-    @functools.cache
-    def feasible(self) -> Services:
-        """The optimum if every application gets a request within LONGEST_DELAY on each of its servers."""
-        each = {name: Fraction(self.part(name)) / Fraction(self.bandwidth * LONGEST_DELAY) for name in self.setup.uses}
+    @functools.cached_property
+    def _feasible(self) -> Services:
+        """The optimum if every application gets a request within LONGEST_DELAY on each of its
+        servers.
+        """
+        each = {
+            name: Fraction(self.part(name)) / Fraction(self.bandwidth * LONGEST_DELAY)
+            for name in self.setup.uses
+        }
         return feasible(self.users(), each)
+
+    def feasible(self) -> Services:
+        return self._feasible
 
     def local(self) -> Services:
         return local(self.users())
@@ -103,9 +128,18 @@ class Case:
 
     def application(self, name: str, **more: object) -> Application:
         servers = self.setup.uses[name]
-        return Application(name, self.size, self.in_flight(name), 1 if self.striped else len(servers), OPS[self.op],
-                           "sequential", FILE[self.size], servers=[f"s{server}" for server in servers],
-                           datafiles=0 if self.striped else 1, **more)
+        return Application(
+            name,
+            self.size,
+            self.in_flight(name),
+            1 if self.striped else len(servers),
+            OPS[self.op],
+            "sequential",
+            FILE[self.size],
+            servers=[f"s{server}" for server in servers],
+            datafiles=0 if self.striped else 1,
+            **more,
+        )
 
     def applications(self) -> list[Application]:
         return [self.application(name) for name in self.setup.uses]
@@ -114,17 +148,37 @@ class Case:
         return {"bandwidth": f"{self.bandwidth // 1024} KiB/s", "parallelism": 1}
 
     def front(self) -> Front:
-        return Front(PATH, "proxy", "sfq", self.weights(), scheduler={"cost": {"per_request": "0 B"}},
-                     control={**CONTROL, "longest_delay": seconds(LONGEST_DELAY)}, **DEPTH)
+        return Front(
+            PATH,
+            "proxy",
+            "sfq",
+            self.weights(),
+            scheduler={"cost": {"per_request": "0 B"}},
+            control={**CONTROL, "longest_delay": seconds(LONGEST_DELAY)},
+            **DEPTH,
+        )
 
     def cluster(self, programs: Programs) -> Cluster:
         """Servers with their proxies."""
-        cluster = Cluster(programs, self.setup.servers, [self.front()], self.device(),
-                          file_system={"strip_size": size_name(STRIP)})
+        cluster = Cluster(
+            programs,
+            self.setup.servers,
+            [self.front()],
+            self.device(),
+            file_system={"strip_size": size_name(STRIP)},
+        )
         cluster.start(PATH)
         return cluster
 
 
-def all_cases(setups: Sequence[str] = tuple(SETUPS), striped: Sequence[bool] = (True, False), ops: Sequence[str] = tuple(OPS),
-              sizes: Sequence[int] = tuple(SIZES), weights: Sequence[int] = tuple(WEIGHTS)) -> list[Case]:
-    return [Case(SETUPS[setup], *rest) for setup, *rest in itertools.product(setups, striped, ops, sizes, weights)]
+def all_cases(
+    setups: Sequence[str] = tuple(SETUPS),
+    striped: Sequence[bool] = (True, False),
+    ops: Sequence[str] = tuple(OPS),
+    sizes: Sequence[int] = tuple(SIZES),
+    weights: Sequence[int] = tuple(WEIGHTS),
+) -> list[Case]:
+    return [
+        Case(SETUPS[setup], *rest)
+        for setup, *rest in itertools.product(setups, striped, ops, sizes, weights)
+    ]

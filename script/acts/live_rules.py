@@ -1,7 +1,9 @@
 """The demo's second act: vpfsctl changes rules while load runs, and the rates follow.
 
-The commands are those that an administrator would type. They reach the proxies before all servers at once.
+The commands are those that an administrator would type. They reach the proxies before all servers
+at once.
 """
+
 from __future__ import annotations
 
 import concurrent.futures
@@ -19,14 +21,18 @@ from lab.harness import Problem, Programs
 from lab.load import application_of, run_begins
 
 # Relative to the directory of the programs. {index} is the number of the server.
-CONTROL = {"name": "storage{index}", "socket": "storage{index}.sock", "journal": "storage{index}.journal"}
+CONTROL = {
+    "name": "storage{index}",
+    "socket": "storage{index}.sock",
+    "journal": "storage{index}.journal",
+}
 INTERVAL = 0.5  # of the load's lines: rates are taken from whole ones
 WATCH = 1.5  # before its end a step shows its rates; vpfsctl takes a second for them
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """Commands, and what holds from then on: shares by application, or the most that one may have."""
+    """Commands, and what holds after them: shares by application, or the most that one may have."""
 
     title: str
     commands: Sequence[str] = ()
@@ -34,14 +40,17 @@ class Step:
     limit: tuple[str, float] | None = None  # of an application, in MiB/s at all servers together
     before: str = ""  # said before the commands
     watched_by: str = "top -n 1"
-    # After its commands a step does not count for so long: requests that wait were charged by the weights before.
+    # After its commands a step does not count for so long: requests that wait were charged by the
+    # weights before.
     settles: float = 1.5
 
     def wanted(self, total: float) -> dict[str, float]:
         """MiB/s of each application when the servers do `total`."""
         if self.limit:
             return {self.limit[0]: self.limit[1]}
-        return {name: total * share / sum(self.shares.values()) for name, share in self.shares.items()}
+        return {
+            name: total * share / sum(self.shares.values()) for name, share in self.shares.items()
+        }
 
     def target(self) -> float:
         """What is compared: the ratio of the first two applications, or the limit."""
@@ -73,12 +82,23 @@ class Measured:
 class LiveRules:
     """Types the commands of each step in its turn. Give on_line() to run_load()."""
 
-    def __init__(self, programs: Programs, cluster: Cluster, path: str, steps: Sequence[Step], seconds: float,
-                 warm_up: float) -> None:
+    def __init__(
+        self,
+        programs: Programs,
+        cluster: Cluster,
+        path: str,
+        steps: Sequence[Step],
+        seconds: float,
+        warm_up: float,
+    ) -> None:
         self._vpfsctl = str(programs.binaries / "vpfsctl")
         self._folder = programs.work
-        sockets = [CONTROL["socket"].format(index=index) for index in range(len(cluster.ports(path)))]
-        self._environment = dict(os.environ, VPFS_PROXY=" ".join(f"./{socket}" for socket in sockets))
+        sockets = [
+            CONTROL["socket"].format(index=index) for index in range(len(cluster.ports(path)))
+        ]
+        self._environment = dict(
+            os.environ, VPFS_PROXY=" ".join(f"./{socket}" for socket in sockets)
+        )
         self._steps, self._seconds, self._warm_up = steps, seconds, warm_up
         self._stopped = threading.Event()
         self._thread = concurrent.futures.ThreadPoolExecutor(1)
@@ -105,8 +125,10 @@ class LiveRules:
         for index, (step, (_, done)) in enumerate(zip(self._steps, typed)):
             begin = done + step.settles if index > 0 else 0.0
             end = typed[index + 1][0] if index + 1 < len(typed) else self.seconds
-            rates = {name: mean_rate(application_of(result, name)["timeline"], begin, end)
-                     for name in self._steps[0].shares}
+            rates = {
+                name: mean_rate(application_of(result, name)["timeline"], begin, end)
+                for name in self._steps[0].shares
+            }
             found.append(Measured(step, index * self._seconds, (index + 1) * self._seconds, rates))
         return found
 
@@ -131,8 +153,15 @@ class LiveRules:
 
     def type(self, command: str) -> str:
         """Runs a command of vpfsctl, and shows both it and its output."""
-        done = subprocess.run([self._vpfsctl, *shlex.split(command)], check=False, capture_output=True, text=True,
-                              cwd=self._folder, env=self._environment, timeout=20)
+        done = subprocess.run(
+            [self._vpfsctl, *shlex.split(command)],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=self._folder,
+            env=self._environment,
+            timeout=20,
+        )
         print(f"\n$ vpfsctl {command}\n{done.stdout}{done.stderr}", flush=True)
         if done.returncode != 0:
             raise Problem(f"vpfsctl {command} ended with {done.returncode}")
@@ -142,8 +171,11 @@ class LiveRules:
 def mean_rate(timeline: Sequence[Mapping[str, float]], begin: float, end: float) -> float:
     """MiB/s in the intervals that lie between the two times."""
     slack = 0.05
-    rates = [point["mib_per_s"] for point in timeline
-             if point["t"] - INTERVAL >= begin - slack and point["t"] <= end + slack]
+    rates = [
+        point["mib_per_s"]
+        for point in timeline
+        if point["t"] - INTERVAL >= begin - slack and point["t"] <= end + slack
+    ]
     if not rates:
         raise Problem(f"nothing was measured between {begin:.1f} s and {end:.1f} s")
     return sum(rates) / len(rates)

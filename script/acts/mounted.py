@@ -1,8 +1,11 @@
-"""The demo's fourth act: two jobs on one mounted directory, told apart by nothing but their batch system's variable.
+"""The demo's fourth act: two jobs on one mounted directory, told apart by nothing but their batch
+system's variable.
 
-The directory below stands for a parallel file system of 100 MiB/s: it is a mount too, with a rate. fio runs as each of
-the jobs, and the mount in front gives one of them three times what the other gets.
+The directory below stands for a parallel file system of 100 MiB/s: it is a mount too, with a rate.
+fio runs as each of the jobs, and the mount in front gives one of them three times what the other
+gets.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -57,7 +60,9 @@ def bytes_of(status: pathlib.Path, mount: Program) -> dict[str, int]:
     status.unlink(missing_ok=True)
     mount.signal(signal.SIGUSR1)
     mount.wait_until(status.exists, "writing its status")
-    return {each["name"]: each["done_bytes"] for each in json.loads(status.read_text())["virtual_pfs"]}
+    return {
+        each["name"]: each["done_bytes"] for each in json.loads(status.read_text())["virtual_pfs"]
+    }
 
 
 @contextlib.contextmanager
@@ -66,11 +71,27 @@ def loads(place: pathlib.Path, log: pathlib.Path) -> Iterator[None]:
     running = []
     try:
         for job in WEIGHTS:
-            command = ["fio", f"--name={job}", f"--directory={place}", "--rw=write", "--bs=256k", "--size=64m",
-                       f"--numjobs={THREADS}", "--direct=1", "--ioengine=psync", "--time_based", "--runtime=600",
-                       "--thread", "--fallocate=none"]
+            command = [
+                "fio",
+                f"--name={job}",
+                f"--directory={place}",
+                "--rw=write",
+                "--bs=256k",
+                "--size=64m",
+                f"--numjobs={THREADS}",
+                "--direct=1",
+                "--ioengine=psync",
+                "--time_based",
+                "--runtime=600",
+                "--thread",
+                "--fallocate=none",
+            ]
             with (log / f"fio-{job}.log").open("wb") as out:
-                running.append(subprocess.Popen(command, stdout=out, stderr=out, env=os.environ | {"SLURM_JOB_ID": job}))
+                running.append(
+                    subprocess.Popen(
+                        command, stdout=out, stderr=out, env=os.environ | {"SLURM_JOB_ID": job}
+                    )
+                )
         yield
     finally:
         for each in running:
@@ -85,10 +106,12 @@ def perform(programs: Programs, seconds: int, say: Callable[[str], None]) -> Act
     status = programs.work / "mount-status.json"
     with contextlib.ExitStack() as stack:
         _, device = stack.enter_context(directory_mounted(programs, "device", DEVICE, below))
-        mount, place = stack.enter_context(directory_mounted(programs, "shared", SHARES.format(status=status), device))
+        mount, place = stack.enter_context(
+            directory_mounted(programs, "shared", SHARES.format(status=status), device)
+        )
         stack.enter_context(loads(place, programs.work))
         deadline = time.monotonic() + 20
-        while min((bytes_of(status, mount).get(job, 0) for job in WEIGHTS)) == 0:
+        while min(bytes_of(status, mount).get(job, 0) for job in WEIGHTS) == 0:
             if time.monotonic() > deadline:
                 raise Problem(f"fio does not write; its logs are in {programs.work}")
             time.sleep(0.05)

@@ -1,9 +1,11 @@
-"""The demo's third act: an application on two of four servers beside one that is striped over all of them.
+"""The demo's third act: an application on two of four servers beside one that is striped over all
+of them.
 
-Each server alone gives the narrow one half of its two servers. The wide one moves at the pace of the slowest, so the other
-two servers have nothing to do for half of their time. Then a coordinator starts, and both get the same in total; then it is
-killed, and I/O goes on.
+Each server alone gives the narrow one half of its two servers. The wide one moves at the pace of
+the slowest, so the other two servers have nothing to do for half of their time. Then a coordinator
+starts, and both get the same in total; then it is killed, and I/O goes on.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -52,14 +54,20 @@ class Act:
         return max(part.error_percent() for part in self.parts)
 
     def went_on(self) -> bool:
-        """Whether both did I/O in each interval of the two seconds after the coordinator's death."""
+        """Whether both did I/O in each interval of the two seconds after the kill."""
         death = self.parts[-1].begin
-        points = [point for name in NAMES for point in application_of(self.result, name)["timeline"]
-                  if death <= point["t"] <= death + 2]
+        points = [
+            point
+            for name in NAMES
+            for point in application_of(self.result, name)["timeline"]
+            if death <= point["t"] <= death + 2
+        ]
         return bool(points) and all(point["mib_per_s"] > 0 for point in points)
 
 
-def perform(programs: Programs, say: Callable[[str], None], on_line: Callable[[str], None], seconds: float) -> Act:
+def perform(
+    programs: Programs, say: Callable[[str], None], on_line: Callable[[str], None], seconds: float
+) -> Act:
     """Each of the three parts takes so many seconds, the last one the lease more."""
     cluster: Cluster = CASE.cluster(programs)
     coordinator = Coordinator(programs, CASE.setup.servers)
@@ -70,13 +78,17 @@ def perform(programs: Programs, say: Callable[[str], None], on_line: Callable[[s
         say("A coordinator starts. It needs to know nothing but where the proxies are.")
         times["start"] = script.time_of(coordinator.start(Settings(lease=LEASE)))
         script.wait_until(2 * seconds)
-        say(f"It is killed with -9. The proxies keep what it told them for {LEASE:g} s, then share alone.")
+        say(
+            f"It is killed with -9. The proxies keep what it told them for {LEASE:g} s, then share "
+            "alone."
+        )
         coordinator.program.signal(signal.SIGKILL)
         times["death"] = script.now()
 
     length = 3 * seconds + LEASE
-    result = run_with_script(programs, cluster.address(PATH), CASE.applications(), length, act, on_line,
-                             INTERVAL)
+    result = run_with_script(
+        programs, cluster.address(PATH), CASE.applications(), length, act, on_line, INTERVAL
+    )
     timeline = Timeline(result, CASE.setup.uses)
     alone, together = CASE.ratio(CASE.local()), CASE.ratio(CASE.feasible())
 
@@ -84,11 +96,15 @@ def perform(programs: Programs, say: Callable[[str], None], on_line: Callable[[s
         return Part(title, begin, end, timeline.rates(counted_from, end), wanted)
 
     start, death = times["start"], times["death"]
-    return Act([part("each server alone", 0, start, SETTLES / 2, alone),
-                part("with a coordinator", start, death, start + SETTLES, together),
-                part("it was killed", death, length, death + LEASE + SETTLES, alone)], result)
+    return Act(
+        [
+            part("each server alone", 0, start, SETTLES / 2, alone),
+            part("with a coordinator", start, death, start + SETTLES, together),
+            part("it was killed", death, length, death + LEASE + SETTLES, alone),
+        ],
+        result,
+    )
 
 
 def applications() -> list[Application]:
     return CASE.applications()
-
