@@ -11,9 +11,17 @@ import dataclasses
 import json
 import pathlib
 from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from lab.file_systems import DIRECT, FILE_SYSTEMS
 from lab.harness import Problem, Program, Programs
+
+
+class Depth(TypedDict):
+    """What a proxy passes on before it has answers: fields of a Front."""
+
+    depth_requests: int
+    depth_bytes: str
 
 
 @dataclasses.dataclass(frozen=True)

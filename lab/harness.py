@@ -96,8 +96,8 @@ class Program:
                 )
             time.sleep(0.02)
 
-    def wait_for_line(self, text: str) -> None:
-        self.wait_until(lambda: text in self.log.read_text(errors="replace"), text)
+    def wait_for_line(self, text: str, patience: float = START_PATIENCE) -> None:
+        self.wait_until(lambda: text in self.log.read_text(errors="replace"), text, patience)
 
     def wait_for_port(self, port: int) -> None:
         def accepts() -> bool:

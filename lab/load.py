@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from lab.file_systems import FILE_SYSTEMS, FileSystem, file_system_at
 from lab.harness import Problem, Program, Programs
-from lab.report import size_name
+from lab.report import Json, size_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +124,7 @@ def run_load(
     interval: float = 1.0,
     verify: bool = False,
     may_fail: bool = False,
-) -> dict:
+) -> Json:
     """Runs vpfs-load to its end and returns its JSON. `on_line` gets each line as it appears.
 
     With `may_fail`, the caller handles failed requests and wrong blocks.
@@ -192,7 +192,7 @@ def line_rates(line: str, applications: Sequence[Application]) -> dict[str, floa
     return rates if len(rates) == len(applications) else {}
 
 
-def quantile_us(result: dict, q: float) -> float:
+def quantile_us(result: Json, q: float) -> float:
     """The q-quantile of the latencies of all applications together, from their histograms."""
     buckets = sorted(
         tuple(bucket)
@@ -207,7 +207,7 @@ def quantile_us(result: dict, q: float) -> float:
     return float("nan")
 
 
-def late_requests(entry: dict, limit_us: float) -> tuple[int, int]:
+def late_requests(entry: Json, limit_us: float) -> tuple[int, int]:
     """The number of an application's requests above a latency, and of all.
 
     A bucket that reaches beyond it counts.
@@ -218,11 +218,11 @@ def late_requests(entry: dict, limit_us: float) -> tuple[int, int]:
     )
 
 
-def check_errors(result: dict) -> None:
+def check_errors(result: Json) -> None:
     for entry in result["applications"]:
         if entry["errors"]:
             raise Problem(f"{entry['errors']} requests of {entry['name']} failed")
 
 
-def application_of(result: dict, name: str) -> dict:
+def application_of(result: Json, name: str) -> Json:
     return next(entry for entry in result["applications"] if entry["name"] == name)

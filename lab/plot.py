@@ -7,7 +7,6 @@ too, for print without colours. Dashed lines show what is wanted, never what was
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib.util
 import itertools
@@ -15,20 +14,20 @@ import math
 import pathlib
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from lab.plot_style import INK, style
+from lab.points import Points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Points = Sequence[tuple[float, float]]
-
 WIDTH = 8.5  # inches; a README shows this width without scaling
 LEFT, LEGEND_WIDTH = 0.01, 0.97  # of the figure's width
 CAPTION_COLUMNS = 150
 PNG_DPI = 160
-INK, PALE = "#333333", "#d9d9d9"
 MARKED_POINTS = 12  # per line; more would hide the line
 LABELLED_BARS = 12
 CATEGORIES_COLUMNS = 96  # characters of all names below the panels of a row
@@ -38,38 +37,6 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<"]
 HATCHES = ["", "////", "....", "xxxx", "\\\\\\\\", "||||", "++++", "----"]
 POLICIES = ["fifo", "sfq", "tbf", "edf", "adaptbf"]  # they look the same in every figure
-STYLE: dict[str, object] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.labelsize": 9,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "figure.titlesize": 12,
-    "figure.titleweight": "bold",
-    "figure.constrained_layout.h_pad": 0.06,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "grid.color": PALE,
-    "grid.linewidth": 0.7,
-    "axes.axisbelow": True,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5,
-    "hatch.linewidth": 0.6,
-    # Equal figures are equal files: no random identifiers, no fonts of the viewer.
-    "svg.hashsalt": "vpfs",
-    "svg.fonttype": "path",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,17 +60,6 @@ def looks(names: Sequence[str]) -> dict[str, Look]:
     order = POLICIES if set(names) & set(POLICIES) else []
     order = [*order, *(name for name in names if name not in order)]
     return {name: look(order.index(name)) for name in names}
-
-
-@contextlib.contextmanager
-def style() -> Iterator[None]:
-    """Ignores the user's own configuration of matplotlib."""
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(STYLE)
-        yield
 
 
 def caption(settings: Mapping[str, object], *facts: str) -> str:
@@ -232,14 +188,6 @@ def lines(
         )
 
 
-def bins(points: Points) -> Points:
-    """Moves each point from the end of its bin to the middle, where the mean of a bin belongs."""
-    ends = [t for t, _ in points]
-    return [
-        ((before + end) / 2, value) for before, end, (_, value) in zip([0.0, *ends], ends, points)
-    ]
-
-
 def bars(
     panel: Axes,
     groups: Sequence[str],
@@ -321,19 +269,6 @@ def categories(panel: Axes, names: Sequence[str]) -> None:
     panel.set_xticks(range(len(names)), [textwrap.fill(name, room) for name in names])
     panel.tick_params(axis="x", length=0)
     panel.set_xlim(-0.6, len(names) - 0.4)
-
-
-def beside(series: Mapping[str, Sequence[float | None]]) -> dict[str, Points]:
-    """The points of each series in each category, offset so that series do not cover each other."""
-    step = min(0.16, 0.5 / max(1, len(series) - 1))
-    return {
-        name: [
-            (place + (index - (len(series) - 1) / 2) * step, value)
-            for place, value in enumerate(values)
-            if value is not None
-        ]
-        for index, (name, values) in enumerate(series.items())
-    }
 
 
 def dots(panel: Axes, names: Sequence[str], series: Mapping[str, Sequence[float | None]]) -> None:
@@ -482,19 +417,6 @@ def from_zero(panels: Sequence[Axes]) -> None:
     """Call this after drawing: a shared axis must have room for every panel."""
     for panel in panels:
         panel.set_ylim(bottom=0)
-
-
-def tail(histogram: Sequence[tuple[float, float]]) -> Points:
-    """The percentage of requests that took longer than each latency.
-
-    The last point is the longest request.
-    """
-    total = left = sum(count for _, count in histogram)
-    points = [(min(upper for upper, _ in histogram), 100.0)] if histogram else []
-    for upper, count in sorted(histogram):
-        before, left = left, left - count
-        points.append((upper, 100 * (left or before) / total))
-    return points
 
 
 def available() -> bool:

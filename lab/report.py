@@ -7,12 +7,14 @@ import pathlib
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import tabulate
 
 tabulate.MIN_PADDING = 0  # lets columns be as narrow as their headings
 
-Row = Mapping[str, object]
+Row = Mapping[str, Any]
+Json = dict[str, Any]  # an object of JSON, such as a program's result
 Cells = list[list[str]]
 
 LINE = 100  # columns of a terminal

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from lab.harness import Problem, Programs
 from lab.load import Application, check_errors, run_begins, run_load
+from lab.report import Json
 
 WARM_UP = 0.7
 INTERVAL = 0.01  # of the load's timeline
@@ -66,7 +67,7 @@ def run_with_script(
     act: Callable[[Script], None],
     on_line: Callable[[str], None] | None = None,
     interval: float = INTERVAL,
-) -> dict:
+) -> Json:
     script = Script(act)
 
     def hear(line: str) -> None:

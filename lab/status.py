@@ -8,18 +8,19 @@ import time
 
 from lab.harness import Problem, Ticker
 from lab.load import run_begins
+from lab.report import Json
 
 INTERVAL = 0.1  # the shortest that a proxy accepts
 
 
-def read_status(file: pathlib.Path) -> dict:
+def read_status(file: pathlib.Path) -> Json:
     try:
         return json.loads(file.read_text())
     except (OSError, ValueError) as error:
         raise Problem(f"{file} is not the status of a proxy: {error}") from error
 
 
-def virtual_pfs_of(status: dict, name: str) -> dict:
+def virtual_pfs_of(status: Json, name: str) -> Json:
     for row in status["virtual_pfs"]:
         if row["name"] == name:
             return row
@@ -32,7 +33,7 @@ class StatusRecorder:
     def __init__(self, file: pathlib.Path) -> None:
         self._file = file
         self._origin: float | None = None
-        self._samples: list[tuple[float, dict]] = []
+        self._samples: list[tuple[float, Json]] = []
         self._ticker = Ticker(INTERVAL / 2, self._look)
         self._seen = 0
 
@@ -54,7 +55,7 @@ class StatusRecorder:
             self._seen = written
             self._samples.append((time.monotonic(), read_status(self._file)))
 
-    def stop(self) -> list[tuple[float, dict]]:
+    def stop(self) -> list[tuple[float, Json]]:
         """Returns the second of the run and the status of each sample, without samples from before
         the run.
         """

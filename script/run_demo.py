@@ -12,11 +12,9 @@ where FUSE is there.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import pathlib
 import shutil
 import sys
-from typing import TYPE_CHECKING
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -26,222 +24,43 @@ from lab import interpreter
 interpreter.with_packages()
 
 from acts import live_rules, mounted, whole_site
-from acts.live_rules import LiveRules, Measured, Step
+from acts.figure import figure
+from acts.live_rules import LiveRules, Measured
+from acts.two_applications import (
+    APPLICATIONS,
+    DEVICE,
+    DEVICE_MIB_PER_S,
+    LEAST_STEP,
+    LIVE_APPLICATIONS,
+    PHASES,
+    PROXIES,
+    SERVERS,
+    TARGET,
+    TOLERANCE_PERCENT,
+    WARM_UP,
+    WEIGHTS,
+    LiveLines,
+    ratio,
+    steps,
+)
 from lab import plot
-from lab.cluster import DIRECT, Cluster, Front
+from lab.cluster import Cluster
+from lab.file_systems import DIRECT
 from lab.harness import (
-    MIB,
     Problem,
     Programs,
     busy_share,
-    machine_settings,
     require_programs,
     run_main,
 )
-from lab.load import Application, application_of, line_rates, line_time, run_load
+from lab.load import application_of, run_load
 from lab.mount import why_not
-from lab.report import table, write_json
+from lab.report import Json, Row, table, write_json
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-SERVERS = 2
-DEVICE_MIB_PER_S = 200  # of each server, and far below what two processors can move
-DEVICE = {"bandwidth": f"{DEVICE_MIB_PER_S} MiB/s", "per_request": "50 us", "parallelism": 1}
-WEIGHTS = {"simulation": 2, "analysis": 1}
-TARGET = WEIGHTS["simulation"] / WEIGHTS["analysis"]
-TOLERANCE_PERCENT = 2.0
-# The analysis is greedy: it has four times the processes and requests in flight.
-APPLICATIONS = [
-    Application("simulation", size=MIB, processes=2, outstanding=16),
-    Application("analysis", size=MIB, processes=8, outstanding=16),
-]
-# In the second act fewer are in flight: a change of weights does not reach those that wait already.
-LIVE_APPLICATIONS = [
-    dataclasses.replace(app, outstanding=min(16, 64 // app.processes)) for app in APPLICATIONS
-]
-PROXIES = Front(
-    "px", "proxy", "sfq", WEIGHTS, control=live_rules.CONTROL, depth_requests=8, depth_bytes="4 MiB"
-)
-LIVE_WEIGHTS = {"simulation": 1, "analysis": 3}
-LIMIT_MIB_PER_S = 50  # of the analysis, at each server
-LEAST_STEP = 4
-PHASES = {DIRECT: "without vpfs", "px": f"with vpfs, {WEIGHTS['simulation']}:{WEIGHTS['analysis']}"}
-WARM_UP = 1.0
 BUSY = 0.6
 
 
-def steps(seconds: int) -> list[Step]:
-    """The second act. Each step takes that long."""
-    weights = [f"rule change {name} weight={weight}" for name, weight in LIVE_WEIGHTS.items()]
-    limit = f"rule start quiet 'jobid=analysis' rate={LIMIT_MIB_PER_S}MiB/s for={seconds + 1}s"
-    ratio_text = "{simulation}:{analysis}".format(**LIVE_WEIGHTS)
-    return [
-        Step("2:1", shares=WEIGHTS),
-        Step(
-            ratio_text, weights, LIVE_WEIGHTS, before="The analysis is urgent today: other weights."
-        ),
-        Step(
-            f"analysis at most {SERVERS * LIMIT_MIB_PER_S}",
-            [limit],
-            limit=("analysis", SERVERS * LIMIT_MIB_PER_S),
-            before=f"It is too much. {LIMIT_MIB_PER_S} MiB/s at each server, and only for "
-            f"{seconds + 1} s.",
-        ),
-        Step(
-            f"{ratio_text} again",
-            shares=LIVE_WEIGHTS,
-            before="The rule has ended by itself.",
-            watched_by="rule list",
-            settles=2.6,
-        ),
-    ]
-
-
-def ratio(rates: dict[str, float]) -> float:
-    return rates["simulation"] / rates["analysis"] if rates["analysis"] > 0 else float("inf")
-
-
-class LiveLines:
-    """Prints each of vpfs-load's seconds as one line."""
-
-    def __init__(
-        self,
-        title: str,
-        applications: Sequence[Application] = tuple(APPLICATIONS),
-        names: Mapping[str, str] | None = None,
-    ) -> None:
-        self._title, self._applications, self._names = title, applications, names or {}
-
-    def __call__(self, line: str) -> None:
-        rates, second = line_rates(line, self._applications), line_time(line)
-        if not rates or second is None or second % 1:
-            return
-        text = "   ".join(
-            f"{self._names.get(name, name)} {rate:6.1f} MiB/s" for name, rate in rates.items()
-        )
-        first, other = list(rates.values())
-        found = first / other if other > 0 else float("inf")
-        print(
-            f"{second:3.0f} s  {self._title:17}  {text}   ratio {found:5.2f}{self._bar(rates)}",
-            flush=True,
-        )
-
-    @staticmethod
-    def _bar(rates: dict[str, float]) -> str:
-        if not sys.stdout.isatty():
-            return ""
-        mine = round(24 * next(iter(rates.values())) / max(1e-9, sum(rates.values())))
-        return "   " + "█" * mine + "░" * (24 - mine)
-
-
-def figure(
-    results: dict[str, dict],
-    seconds: float,
-    live: dict,
-    measured: list[Measured],
-    site: whole_site.Act,
-) -> Figure:
-    names = [app.name for app in APPLICATIONS]
-    sheet = plot.Sheet(
-        "Two applications on one parallel file system",
-        plot.caption(
-            machine_settings(),
-            f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s, policy sfq, depth "
-            f"{PROXIES.depth_requests} requests and "
-            f"{PROXIES.depth_bytes} of each proxy",
-            "writes of 1 MiB, "
-            + " and ".join(
-                f"{app.processes * app.outstanding} in flight of the {app.name}"
-                for app in APPLICATIONS
-            ),
-            f"{seconds:g} s each above, after {WARM_UP:g} s of warm-up; in the middle vpfsctl "
-            "changes rules while both run",
-            f"below: {whole_site.CASE.setup.servers} servers of {whole_site.CASE.bandwidth // MIB} "
-            "MiB/s, an application on two of "
-            "them and one that is striped over all, weights 1:1",
-        ),
-        rows=3,
-        heights=[2.6],
-    )
-    above, below, across = sheet.panels
-    looks = plot.looks(names)
-    for index, (path, result) in enumerate(results.items()):
-        start = index * seconds
-        draw_rates(above, result, start, looks)
-        if path != DIRECT:
-            wanted = {
-                name: result["total_mib_per_s"] * weight / sum(WEIGHTS.values())
-                for name, weight in WEIGHTS.items()
-            }
-            draw_wanted(above, wanted, (start, start + seconds), looks, at_side=True)
-    plot.phases(
-        above,
-        [
-            (index * seconds, (index + 1) * seconds, PHASES[path])
-            for index, path in enumerate(results)
-        ],
-    )
-    draw_rates(below, live, 0, looks)
-    for each in measured:
-        draw_wanted(
-            below,
-            each.step.wanted(sum(each.rates.values())),
-            (each.begin, each.end),
-            looks,
-            at_side=each is measured[-1],
-        )
-    plot.phases(below, [(each.begin, each.end, each.step.title) for each in measured])
-    draw_site(across, site)
-    plot.explain_targets(above, "wanted")
-    for panel in sheet.panels:
-        panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
-        plot.label(panel, "time (s)", "bandwidth (MiB/s)")
-    return sheet.finish()
-
-
-def draw_site(panel: Axes, site: whole_site.Act) -> None:
-    looks = plot.looks(list(whole_site.NAMES.values()))
-    for key, name in whole_site.NAMES.items():
-        timeline = [
-            (point["t"], point["mib_per_s"])
-            for point in application_of(site.result, key)["timeline"]
-        ]
-        plot.lines(panel, {name: plot.bins(timeline)}, looks)
-    for part in site.parts:
-        total = sum(part.rates.values())
-        wanted = {
-            "narrow": total * part.wanted / (1 + part.wanted),
-            "wide": total / (1 + part.wanted),
-        }
-        draw_wanted(panel, wanted, (part.begin, part.end), looks, at_side=part is site.parts[-1])
-    plot.phases(panel, [(part.begin, part.end, part.title) for part in site.parts])
-
-
-def draw_rates(panel: Axes, result: dict, start: float, looks: dict[str, plot.Look]) -> None:
-    for app in APPLICATIONS:
-        timeline = [
-            (point["t"], point["mib_per_s"])
-            for point in application_of(result, app.name)["timeline"]
-        ]
-        plot.lines(panel, {app.name: [(start + t, rate) for t, rate in plot.bins(timeline)]}, looks)
-
-
-def draw_wanted(
-    panel: Axes,
-    wanted: dict[str, float],
-    span: tuple[float, float],
-    looks: dict[str, plot.Look],
-    at_side: bool,
-) -> None:
-    for name, rate in wanted.items():
-        plot.target(panel, rate, "", span, looks[name].colour, f"{rate:.0f}" if at_side else "")
-
-
-def site_summary(site: whole_site.Act) -> list[dict[str, object]]:
+def site_summary(site: whole_site.Act) -> list[Row]:
     return [
         {"": f"site: {part.title}"}
         | {f"{whole_site.NAMES[name]} MiB/s": rate for name, rate in part.rates.items()}
@@ -254,11 +73,11 @@ def site_summary(site: whole_site.Act) -> list[dict[str, object]]:
     ]
 
 
-def summary(results: dict[str, dict], measured: list[Measured]) -> list[dict[str, object]]:
-    rows = []
+def summary(results: dict[str, Json], measured: list[Measured]) -> list[Row]:
+    rows: list[Row] = []
     for path, result in results.items():
         rates = {app.name: application_of(result, app.name)["mib_per_s"] for app in APPLICATIONS}
-        row: dict[str, object] = {"": PHASES[path]}
+        row: Json = {"": PHASES[path]}
         for name, rate in rates.items():
             row[f"{name} MiB/s"] = rate
             row[f"{name} p99 ms"] = application_of(result, name)["latency_us"]["p99"] / 1000
@@ -276,7 +95,7 @@ def summary(results: dict[str, dict], measured: list[Measured]) -> list[dict[str
     return rows
 
 
-def checked(name: str, result: dict, work: pathlib.Path) -> dict:
+def checked(name: str, result: Json, work: pathlib.Path) -> Json:
     errors = sum(app["errors"] for app in result["applications"])
     if errors:
         raise Problem(f"{errors} requests failed {name}; the logs are in {work}")
@@ -320,7 +139,7 @@ def share_mount(options: argparse.Namespace, work: pathlib.Path) -> mounted.Act 
 
 def measure(
     options: argparse.Namespace, work: pathlib.Path
-) -> tuple[dict[str, dict], dict, list[Measured]]:
+) -> tuple[dict[str, Json], Json, list[Measured]]:
     results = {}
     with Programs(options.bin.resolve(), work) as programs:
         cluster = Cluster(programs, SERVERS, [PROXIES], DEVICE)
@@ -346,7 +165,7 @@ def measure(
 
 def change_rules(
     programs: Programs, cluster: Cluster, step_seconds: int
-) -> tuple[dict, list[Measured]]:
+) -> tuple[Json, list[Measured]]:
     """The second act."""
     print("\nNow vpfsctl changes the rules of both proxies while the applications run.\n")
     rules = LiveRules(programs, cluster, PROXIES.name, steps(step_seconds), step_seconds, WARM_UP)

@@ -94,7 +94,8 @@ def fill_corpus(target: Target) -> None:
     if target.archive.exists():
         with tarfile.open(target.archive) as archive:
             for member in archive.getmembers():
-                add_input(target.corpus, archive.extractfile(member).read())
+                if content := archive.extractfile(member):  # None: not a file
+                    add_input(target.corpus, content.read())
     for seed in target.seeds:
         for file in sorted(seed.iterdir()) if seed.is_dir() else [seed]:
             if file.is_file():

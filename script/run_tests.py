@@ -4,7 +4,7 @@
   script/test           dev: all tests; asan: all but timing; tsan: folders with threads;
                         each fuzz target for some seconds
   script/test --quick   dev build, unit tests only
-  script/test --full    also GCC with its unit tests, and clang-tidy over every source
+  script/test --full    also GCC with its unit tests, clang-tidy over every source, ruff and mypy
 
 The last line is 'N passed, N failed', with ', N skipped' if tests were skipped. A failed build
 counts as one failure. So does a part whose tests leave files in their temporary directory. Complete
@@ -39,6 +39,7 @@ THREADED = [
     "test/fuse",
 ]
 TEST_LINES_SHOWN = 60
+SKIPPED = 77  # the exit code of a check that cannot run here
 
 
 @dataclasses.dataclass
@@ -224,6 +225,24 @@ class Runner:
             for tests in part.tests:
                 self.test(part.preset, tests)
 
+    def check_python(self) -> None:
+        """ruff and mypy, where they are installed in the versions of pyproject.toml."""
+        self.heading("python: ruff and mypy")
+        began = time.monotonic()
+        command = [sys.executable, "-B", "test/check_python.py"]
+        done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)
+        output = done.stdout + done.stderr
+        (LOGS / "python-checks.log").write_text(output)
+        count = Count(
+            passed=int(done.returncode == 0),
+            failed=int(done.returncode not in (0, SKIPPED)),
+            skipped=int(done.returncode == SKIPPED),
+        )
+        if done.returncode != 0:
+            print("\n".join(f"        {line}" for line in output.splitlines()[-TEST_LINES_SHOWN:]))
+        self.took.append(("python: ruff and mypy", time.monotonic() - began, count.line()))
+        self.total.add(count)
+
     def summary(self) -> None:
         self.heading("done; time of each part:")
         for name, seconds, result in self.took:
@@ -240,7 +259,7 @@ def main() -> int:
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="dev build and unit tests only")
-    size.add_argument("--full", action="store_true", help="also GCC and clang-tidy")
+    size.add_argument("--full", action="store_true", help="also GCC, clang-tidy, ruff and mypy")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 2)
     options = parser.parse_args()
 
@@ -248,6 +267,8 @@ def main() -> int:
     runner = Runner(options.jobs)
     for part in [Part("dev", [UNIT])] if options.quick else FULL if options.full else NORMAL:
         runner.part(part)
+    if options.full:
+        runner.check_python()
     runner.summary()
     return 1 if runner.total.failed or not runner.total.passed else 0
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from typing import Required, TypedDict
 
 from lab.file_systems import TARGET
 
@@ -45,6 +46,15 @@ def hello(node: int) -> bytes:
 def introduction() -> bytes:
     """The same without a node number."""
     return message(SET_CHANNEL_DIRECT, struct.pack("<i", 0))
+
+
+class FileOfNode(TypedDict, total=False):
+    """Which file a node's I/O is on, and whose the I/O is: arguments of file_io()."""
+
+    node: Required[int]
+    user: Required[int]
+    entry: bytes
+    session: int
 
 
 def file_io(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from bench.attacks import beegfs, orangefs
 from bench.attacks.attack import Attack, victim_mean
 from bench.attacks.attacker import Attacker
@@ -48,7 +50,12 @@ def short_reads_beegfs(_: Scene, attacker: Attacker) -> None:
     def work(session: int) -> None:
         connection = attacker.connect()
         entry = b"%X-1" % session
-        of_it = {"node": NODE, "user": uid_of(ATTACKER), "entry": entry, "session": session}
+        of_it: beegfs.FileOfNode = {
+            "node": NODE,
+            "user": uid_of(ATTACKER),
+            "entry": entry,
+            "session": session,
+        }
         connection.sendall(
             beegfs.hello(NODE)
             + beegfs.file_io(beegfs.WRITE, SHORT_FILE, **of_it)
@@ -61,7 +68,7 @@ def short_reads_beegfs(_: Scene, attacker: Attacker) -> None:
             beegfs.receive_read(connection)
 
     for session in range(1, SHORT_READS + 1):
-        attacker.start(lambda session=session: work(session), again=True)
+        attacker.start(functools.partial(work, session), again=True)
 
 
 def one_byte_orangefs(_: Scene, attacker: Attacker) -> None:
@@ -86,7 +93,7 @@ def one_byte_orangefs(_: Scene, attacker: Attacker) -> None:
 
 
 def one_byte_beegfs(_: Scene, attacker: Attacker) -> None:
-    of_it = {"node": NODE, "user": uid_of(ATTACKER)}
+    of_it: beegfs.FileOfNode = {"node": NODE, "user": uid_of(ATTACKER)}
 
     def work(first: bool) -> None:
         connection = attacker.connect()
@@ -102,7 +109,7 @@ def one_byte_beegfs(_: Scene, attacker: Attacker) -> None:
             connection.sendall(block)
 
     for index in range(SMALL_READERS):
-        attacker.start(lambda first=index == 0: work(first), again=True)
+        attacker.start(functools.partial(work, index == 0), again=True)
 
 
 SHORT = Setting(depth_bytes="8 MiB", scheduler={"cost": {"per_request": "16 KiB"}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 
 from bench.attacks import beegfs, orangefs
@@ -49,7 +50,7 @@ def answer_all(port: int, blocks: list[bytearray], answers: int) -> None:
         reader = orangefs.Reader(connection)
         for block in blocks:
             # Sent in a thread: the proxy may not take the whole block before answers are read.
-            attacker.start(lambda block=block: connection.sendall(block))
+            attacker.start(functools.partial(connection.sendall, block))
             for _ in range(answers // len(blocks)):
                 reader.next()
         attacker.stop()
@@ -109,7 +110,7 @@ def refused_beegfs(_: Scene, attacker: Attacker) -> None:
             connection.sendall(block)
 
     for session in range(DEPTH + 8):
-        attacker.start(lambda session=session: work(session), again=True)
+        attacker.start(functools.partial(work, session), again=True)
 
 
 def name(number: int) -> bytes:
@@ -141,7 +142,7 @@ def names_beegfs(_: Scene, attacker: Attacker) -> None:
             )
 
     for first in range(1, DEPTH + 1):
-        attacker.start(lambda first=first: work(first))
+        attacker.start(functools.partial(work, first))
 
 
 # Requests that are not scheduled always take processor time of the server and the proxy.

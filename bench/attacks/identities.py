@@ -17,7 +17,12 @@ def read_for_ever(
     attacker: Attacker, first_words: bytes, index: int, header_target: int | None = None
 ) -> None:
     """Sends one request at a time, as any client does."""
-    of_it = {"node": NODE, "user": uid_of(ATTACKER), "entry": b"%X-1" % index, "session": index}
+    of_it: beegfs.FileOfNode = {
+        "node": NODE,
+        "user": uid_of(ATTACKER),
+        "entry": b"%X-1" % index,
+        "session": index,
+    }
 
     def work() -> None:
         connection = attacker.connect()

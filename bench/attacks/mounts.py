@@ -233,9 +233,7 @@ class MountAttack:
         ]
         try:
             for each in attackers:
-                each.wait_until(
-                    lambda log=each.log: "READY" in log.read_text(), "attacking", PATIENCE
-                )
+                each.wait_for_line("READY", PATIENCE)
             yield
         finally:
             for each in attackers:

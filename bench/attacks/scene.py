@@ -18,7 +18,7 @@ from bench.attacks.attacker import Attacker
 from lab.cluster import Cluster, Front
 from lab.harness import Problem, Program, Programs
 from lab.load import Application, application_of, run_begins, run_load
-from lab.report import Row
+from lab.report import Json, Row
 
 VICTIM, HONEST, ATTACKER = "victim", "honest", "attacker"
 # A request of 256 KiB takes 1.33 ms. An empty request takes as long as 16 KiB.
@@ -177,7 +177,7 @@ def seconds_lost(bins: Bins, entitled: float, interval: float = INTERVAL) -> flo
     return sum(max(0.0, 1 - rate / entitled) * interval for _, rate in bins)
 
 
-def timeline(result: dict, name: str, warm_up: float) -> Bins:
+def timeline(result: Json, name: str, warm_up: float) -> Bins:
     """An application's timeline, in the time of the live lines."""
     return [
         (point["t"] + warm_up, point["mib_per_s"])

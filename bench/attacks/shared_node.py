@@ -23,7 +23,7 @@ from bench.attacks.scene import (
 from bench.schedulers.node import DEVICE, QUICK_ONE, RATE, WARM_UP
 from lab.harness import Programs
 from lab.load import Application, application_of, run_load
-from lab.report import Row
+from lab.report import Json, Row
 from lab.targets import one_at_least
 
 PROTOCOL = "beegfs"
@@ -105,7 +105,7 @@ class SharedNode:
         }
         return Outcome(row, victim, facts | {"sent_back": sent_back})
 
-    def _measure(self, scene: Scene, with_slow: bool, seconds: float) -> tuple[Bins, dict]:
+    def _measure(self, scene: Scene, with_slow: bool, seconds: float) -> tuple[Bins, Json]:
         result = run_load(
             scene.programs,
             "load",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import os
@@ -155,7 +156,7 @@ def stall_beegfs(_: Scene, attacker: Attacker) -> None:
             beegfs.receive_write(connection)
 
     for session in range(DEPTH):
-        attacker.start(lambda session=session: work(session), again=True)
+        attacker.start(functools.partial(work, session), again=True)
 
 
 HELD = (victim_every_second(KEPT),)

@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from bench.control.attacks import main
+from bench.control.attack_processes import main
 
 if __name__ == "__main__":
     sys.exit(main())

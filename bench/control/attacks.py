@@ -5,28 +5,22 @@ Each has a process of its own until it is told to end, and counts what it does.
 
 from __future__ import annotations
 
-import argparse
 import collections
 import contextlib
 import dataclasses
 import encodings.idna  # noqa: F401 - sockets need it later, when nobody may not be allowed to read it
-import json
-import os
-import pathlib
 import random
 import resource
 import select
-import signal
 import socket
 import ssl
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
 from bench.control import messages
 from bench.control.client import Door, hello
-from lab.harness import LIBC, PR_SET_PDEATHSIG
+from lab.report import Json
 
 NOBODY = 65534
 READER, WRITER, EXPIRED, FOREIGN = "reader", "writer", "expired", "foreign"  # names of certificates
@@ -130,40 +124,38 @@ def half_messages(attacker: Attacker) -> None:
 
 def mutated_messages(attacker: Attacker) -> None:
     """Sound frames of messages with a few wrong bytes."""
-    seeds = [
-        messages.encode("Envelope", {"id": 2, **body})
-        for body in (
-            STATS,
-            {"watch": {"period_us": 1}},
-            {"why": {"who": "10.0.0.0/8"}},
-            {"status": {}},
-            {
-                "rule": {
-                    "action": "START",
-                    "name": "x",
-                    "condition": "jobid={a b}",
-                    "words": ["weight=4"],
-                }
-            },
-            {
-                "job": {
-                    "action": "START",
-                    "jobid": "1",
-                    "nodes": 3,
-                    "uids": [1, 2],
-                    "clients": ["n[1-4]"],
-                }
-            },
-            {
-                "cycle": {
-                    "term": 1,
-                    "sequence": 1,
-                    "lease_us": 1,
-                    "allocations": [{"flow": 1, "bytes_per_second": 1}],
-                }
-            },
-        )
+    bodies: list[Json] = [
+        STATS,
+        {"watch": {"period_us": 1}},
+        {"why": {"who": "10.0.0.0/8"}},
+        {"status": {}},
+        {
+            "rule": {
+                "action": "START",
+                "name": "x",
+                "condition": "jobid={a b}",
+                "words": ["weight=4"],
+            }
+        },
+        {
+            "job": {
+                "action": "START",
+                "jobid": "1",
+                "nodes": 3,
+                "uids": [1, 2],
+                "clients": ["n[1-4]"],
+            }
+        },
+        {
+            "cycle": {
+                "term": 1,
+                "sequence": 1,
+                "lease_us": 1,
+                "allocations": [{"flow": 1, "bytes_per_second": 1}],
+            }
+        },
     ]
+    seeds = [messages.encode("Envelope", {"id": 2, **body}) for body in bodies]
 
     def one() -> bytes:
         content = bytearray(attacker.random.choice(seeds))
@@ -454,78 +446,3 @@ ATTACKS: dict[str, Callable[[Attacker], None]] = {
     )
 }
 WRITERS_ATTACKS = {one.__name__: one for one in (rule_starts,)}
-
-
-def become_nobody() -> None:
-    """A peer on the UNIX socket without root's rights.
-
-    The socket's directory is the current one.
-    """
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
-    # This process was to end with its parent, which is forgotten when rights change.
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def until_told() -> Iterator[None]:
-    def end(*_: object) -> None:
-        raise Over
-
-    signal.signal(signal.SIGTERM, end)
-    with contextlib.suppress(Over):
-        yield
-
-
-def say(line: str) -> None:
-    """A whole line at once, as several processes share the output."""
-    os.write(sys.stdout.fileno(), f"{line}\n".encode())
-
-
-def attack(name: str, attacker: Attacker) -> None:
-    """One of them, in this process. Its last line is what it did, as JSON."""
-    become_nobody()
-    with until_told():
-        say("ready")
-        (ATTACKS | WRITERS_ATTACKS)[name](attacker)
-    say(json.dumps({name: attacker.count}))
-
-
-def run_all(names: Sequence[str], door: Door, contexts: Mapping[str, ssl.SSLContext]) -> int:
-    """Until SIGTERM, or until one of them ends by itself."""
-    running: dict[int, str] = {}
-    for name in names:
-        process = os.fork()
-        if process == 0:
-            attack(name, Attacker(door, contexts))
-            os._exit(0)
-        running[process] = name
-    with until_told():
-        process, _ = os.wait()
-        print(f"{running.pop(process)} ended by itself", flush=True)
-    for process in running:
-        os.kill(process, signal.SIGTERM)
-    for process in running:
-        os.waitpid(process, 0)
-    return 0
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="attack_main.py", description="Attacks a control port until SIGTERM."
-    )
-    parser.add_argument("names", nargs="+", choices=[*ATTACKS, *WRITERS_ATTACKS])
-    parser.add_argument("--socket", required=True)
-    parser.add_argument("--tcp", type=int, required=True)
-    parser.add_argument("--certificates", type=pathlib.Path, required=True)
-    options = parser.parse_args()
-    # Attackers are other machines: what they compute must not take time from the programs under
-    # attack.
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    door = Door(options.socket, options.tcp, options.certificates)
-    # The keys are for root's eyes only.
-    return run_all(
-        options.names, door, {who: door.context(who) for who in (READER, WRITER, *STRANGERS)}
-    )

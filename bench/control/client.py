@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from bench.control import messages
 from lab.harness import Problem, Ticker, median
+from lab.report import Json
 
 VERSION = 1
 PATIENCE = 20.0
@@ -26,7 +27,7 @@ class Door:
     `certificates` is a directory that script/certificates made.
     """
 
-    socket: str
+    unix: str  # the path of the socket
     tcp: int
     certificates: pathlib.Path
 
@@ -34,7 +35,7 @@ class Door:
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(patience)
         try:
-            connection.connect(self.socket)
+            connection.connect(self.unix)
         except OSError:
             connection.close()
             raise
@@ -86,7 +87,7 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def ask(self, body: Mapping[str, object]) -> dict:
+    def ask(self, body: Mapping[str, object]) -> Json:
         """The answer's Envelope. An Error in it is a Problem."""
         self._last += 1
         self._connection.sendall(messages.frame({"id": self._last, **body}))

@@ -26,7 +26,7 @@ from bench.control.scene import (
 from lab.cluster import Front
 from lab.harness import Programs, machine_settings, median
 from lab.load import application_of
-from lab.report import Row, print_settings, size_name, table, write_json
+from lab.report import Json, Row, print_settings, size_name, table, write_json
 from lab.rounds import Rounds
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_least, one_at_most
@@ -78,7 +78,7 @@ class Seen:
         return max(float(str(row[field])) for row in self.rounds)
 
 
-def facts_of(result: dict) -> dict[str, float]:
+def facts_of(result: Json) -> dict[str, float]:
     victim = application_of(result, VICTIM.name)
     return {
         "mib_per_s": victim["mib_per_s"],

@@ -9,6 +9,7 @@ the floor: messages of the same sizes in the same directions, without contents, 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import pathlib
 import statistics
@@ -20,7 +21,7 @@ from bench.control.control_cycles_site import CAPACITY, DEADLINE, LEASE, PER_JOB
 from bench.control.control_cycles_targets import check
 from lab import plot
 from lab.harness import Problem, Programs, machine_settings
-from lab.report import Row, print_settings, table, write_json
+from lab.report import Json, Row, print_settings, table, write_json
 from lab.rounds import Rounds, medians
 from lab.targets import COLUMNS as TARGET_COLUMNS
 
@@ -128,7 +129,7 @@ class Bench:
             "floor_stages_cpu_ms": floor["stages_cpu_ms"],
         }
 
-    def _floor(self, case: Case, sizes: Sequence[int]) -> dict:
+    def _floor(self, case: Case, sizes: Sequence[int]) -> Json:
         command = [
             str(self._binaries / "vpfs-bench-control-floor"),
             "--stages",
@@ -273,5 +274,5 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         f"medians of {rounds.runs} interleaved runs of {rounds.seconds:g} s",
     )
     for name, make in figures.ALL.items():
-        plot.save(out / f"control-{name}", lambda make=make: make(rows, caption))
+        plot.save(out / f"control-{name}", functools.partial(make, rows, caption))
     return 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.control.control_cycles_targets import RESIDENT_MIB, number, pick
 from lab import plot
+from lab.points import Points
 from lab.report import Row
 
 if TYPE_CHECKING:
@@ -16,11 +17,11 @@ PHASES = ("collect", "compute", "enforce")
 CYCLES = {"fused": "fused", "four": "four messages"}
 
 
-def points(rows: Sequence[Row], x: str, y: str) -> plot.Points:
+def points(rows: Sequence[Row], x: str, y: str) -> Points:
     return [(number(row, x), number(row, y)) for row in rows if row.get(y) is not None]
 
 
-def values(rows: Sequence[Row], field: str) -> list:
+def values(rows: Sequence[Row], field: str) -> list[Any]:
     return sorted({row[field] for row in rows})
 
 

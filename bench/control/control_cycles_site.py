@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from bench.control.control_cycles_tap import Tap
 from lab.harness import ROOT, Problem, Program, Programs
+from lab.report import Json
 
 PER_JOB = 50
 CAPACITY = {"bytes": "1 TiB/s", "operations": 200_000_000, "metadata_operations": 50_000_000}
@@ -280,7 +281,7 @@ class Site:
         program.wait_for_line("ready")
         return address, program
 
-    def _lines(self, event: str) -> list[dict]:
+    def _lines(self, event: str) -> list[Json]:
         found = []
         for line in self.stages.log.read_text().splitlines():
             with contextlib.suppress(json.JSONDecodeError):

@@ -15,11 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lab import plot
-from lab.cluster import Cluster, Front
+from lab.cluster import Cluster, Depth, Front
 from lab.coordinator import CONTROL, Coordinator, Settings
 from lab.harness import MIB, Program, Programs, machine_settings, median, require_programs
 from lab.load import Application, application_of, check_errors, line_rates, run_load
-from lab.report import Row, print_settings, size_name, table, write_json
+from lab.points import bins
+from lab.report import Json, Row, print_settings, size_name, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_least, one_at_most
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 SERVERS = 4
 MIB_PER_S = 40  # of each server
 DEVICE = {"bandwidth": f"{MIB_PER_S} MiB/s", "parallelism": 1}
-DEPTH = {"depth_requests": 4, "depth_bytes": "4 MiB"}
+DEPTH: Depth = {"depth_requests": 4, "depth_bytes": "4 MiB"}
 PERIOD = 0.05
 STRIP = 64 << 10
 INTERVAL = 0.1
@@ -98,7 +99,7 @@ JOBS = [
 class Run:
     """What one run did. Times count from the end of the warm-up."""
 
-    result: Mapping[str, object]
+    result: Json
     scale: float
 
     def begin(self, job: Job) -> float:
@@ -273,7 +274,7 @@ def figure(
     longest = max(run.end(job) for run in runs.values() for job in JOBS)
     for panel, (control, run) in zip(sheet.panels, runs.items()):
         for name, points in run.series().items():
-            plot.lines(panel, {name: plot.bins(smooth(points))}, looks)
+            plot.lines(panel, {name: bins(smooth(points))}, looks)
         plot.target(panel, SERVERS * MIB_PER_S, "capacity")
         panel.set_xlim(0, 1.02 * longest)
         panel.set_ylim(0, 1.15 * SERVERS * MIB_PER_S)

@@ -22,7 +22,7 @@ from lab import plot
 from lab.cluster import Cluster, Front
 from lab.harness import Problem, Programs, machine_settings
 from lab.load import Application, check_errors, quantile_us, run_load
-from lab.report import Row, print_settings, table, write_json
+from lab.report import Json, Row, print_settings, table, write_json
 from lab.rounds import Rounds, medians
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_least, one_at_most
@@ -97,7 +97,7 @@ class Scene:
         self.port = self._cluster.ports(FRONT.name)[0]
         self._runs = 0
 
-    def reads(self, seconds: float) -> dict:
+    def reads(self, seconds: float) -> Json:
         self._runs += 1
         result = run_load(
             self._programs,
@@ -110,7 +110,7 @@ class Scene:
         check_errors(result)
         return result
 
-    def with_cycles(self, case: Case, seconds: float) -> tuple[dict, Mapping[str, float]]:
+    def with_cycles(self, case: Case, seconds: float) -> tuple[Json, Mapping[str, float]]:
         """The result of the reads, and the coordinator's numbers."""
         coordinator = self._programs.start(
             f"coordinator{self._runs}",
@@ -146,7 +146,7 @@ class Scene:
         }
         return result, facts | each | {"cpu_ms_per_s": each["stage_us"] / case.period_ms}
 
-    def beside_others(self, case: Case, seconds: float, facts: Mapping[str, float]) -> dict:
+    def beside_others(self, case: Case, seconds: float, facts: Mapping[str, float]) -> Json:
         """The result of the reads while others use the processors as long as the two sides of a
         cycle did.
         """
@@ -181,14 +181,12 @@ def once(scene: Scene, case: Case, seconds: float, first_with: bool) -> Mapping[
         for name, q in (("p50_us", 0.5), ("p99_us", 0.99))
         for which, result in (("without", without), ("with", during), ("burnt", burnt))
     }
-    return (
-        facts
-        | quantiles
-        | {
-            "p99_ratio": quantiles["p99_us_with"] / quantiles["p99_us_without"],
-            "burnt_ratio": quantiles["p99_us_burnt"] / quantiles["p99_us_without"],
-        }
-    )
+    return {
+        **facts,
+        **quantiles,
+        "p99_ratio": quantiles["p99_us_with"] / quantiles["p99_us_without"],
+        "burnt_ratio": quantiles["p99_us_burnt"] / quantiles["p99_us_without"],
+    }
 
 
 def measure(binaries: pathlib.Path, work: pathlib.Path, case: Case, rounds: Rounds) -> Row:
@@ -202,7 +200,7 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, case: Case, rounds: Roun
                 raise Problem(
                     f"only {jobs.answered} requests of {case.jobs} limited jobs were answered"
                 )
-    return case.fields() | medians(runs, NUMBERS)
+    return {**case.fields(), **medians(runs, NUMBERS)}
 
 
 def check(rows: Sequence[Row]) -> list[Row]:

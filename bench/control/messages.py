@@ -11,6 +11,9 @@ import pathlib
 import re
 import struct
 from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lab.report import Json, Row
 
 FILE = pathlib.Path(__file__).resolve().parents[2] / "control/wire/control.proto"
 TOKEN = re.compile(r'//[^\n]*|"[^"]*"|[\w.]+|[{}=;]')
@@ -120,12 +123,12 @@ def tagged(number: int, content: bytes) -> bytes:
     return varint(number << 3 | BYTES) + varint(len(content)) + content
 
 
-def encode(message: str, content: Mapping[str, object]) -> bytes:
+def encode(message: str, content: Row) -> bytes:
     fields = schema().messages[message]
     return b"".join(_field(fields[name], value) for name, value in content.items())
 
 
-def _field(field: Field, value: object) -> bytes:
+def _field(field: Field, value: Any) -> bytes:
     if field.repeated:
         one = dataclasses.replace(field, repeated=False)
         return b"".join(_field(one, each) for each in value)
@@ -139,7 +142,7 @@ def _field(field: Field, value: object) -> bytes:
     return varint(field.number << 3 | VARINT) + varint(number)
 
 
-def frame(envelope: Mapping[str, object]) -> bytes:
+def frame(envelope: Row) -> bytes:
     content = encode("Envelope", envelope)
     return LENGTH.pack(len(content)) + content
 
@@ -166,9 +169,9 @@ class _Reader:
         return self.content[self.at - size : self.at]
 
 
-def decode(message: str, content: bytes) -> dict[str, object]:
+def decode(message: str, content: bytes) -> Json:
     """Fields that are not there are left out, and so are those that control.proto does not have."""
-    found: dict[str, object] = {}
+    found: Json = {}
     reader = _Reader(content)
     known = schema().numbers[message]
     while reader.at < len(content):
@@ -185,7 +188,7 @@ def decode(message: str, content: bytes) -> dict[str, object]:
     return found
 
 
-def _put(found: dict[str, object], field: Field, raw: int | bytes) -> None:
+def _put(found: Json, field: Field, raw: int | bytes) -> None:
     if (
         field.repeated
         and isinstance(raw, bytes)

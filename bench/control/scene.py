@@ -20,6 +20,7 @@ from bench.control.client import Client, Door, Probe
 from lab.cluster import Cluster, Front
 from lab.harness import ROOT, Problem, Program, Programs
 from lab.load import Application, run_load
+from lab.report import Json
 
 SOCKET = "control.sock"  # relative to the directory of all programs, since such paths are short
 THREAD = "vpfs-control"
@@ -117,7 +118,7 @@ class ControlScene:
             connection.sendall(orangefs.small_read(1, orangefs.FIRST_DATAFILE, 4096, ODD_JOB))
             orangefs.Reader(connection).next()
 
-    def load(self, applications: Sequence[Application], seconds: float) -> dict:
+    def load(self, applications: Sequence[Application], seconds: float) -> Json:
         """Its data are verified, and requests may fail."""
         self._runs += 1
         return run_load(

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from lab.coordinator import Coordinator, Settings
 from lab.harness import MIB, Programs
 from lab.load import application_of
-from lab.report import Row
+from lab.report import Json, Row
 from lab.scripted_load import Script, run_with_script
 from lab.total.series import Timeline, settled_after
 from lab.total.setups import LONGEST_DELAY, PATH, Case
@@ -52,7 +52,7 @@ class Phase:
 class Outcome:
     case: Case
     times: Times
-    result: dict
+    result: Json
     phases: Sequence[Phase]
 
     def timeline(self) -> Timeline:
@@ -67,7 +67,7 @@ class Outcome:
             settled = settled_after(self.ratios(phase), case.ratio(case.feasible()), SETTLED)
             periods = None if settled is None else math.ceil((settled - phase.begin) / phase.period)
             rows.append(
-                self._row("total", phase.period, rates, local) | {"settle_periods": periods}
+                {**self._row("total", phase.period, rates, local), "settle_periods": periods}
             )
         return rows
 

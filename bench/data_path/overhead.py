@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from bench.data_path import overhead_figures, overhead_targets
 from lab import plot
-from lab.cluster import DIRECT, Cluster, Front
-from lab.file_systems import FILE_SYSTEMS
+from lab.cluster import Cluster, Front
+from lab.file_systems import DIRECT, FILE_SYSTEMS
 from lab.harness import Programs, machine_settings, median, require_programs
 from lab.load import Application, quantile_us, run_load
 from lab.meter import CpuMeter
@@ -192,7 +192,7 @@ class Bench:
         for _ in range(self._plan.runs):
             for path in paths:
                 seen[path].append(self.once(case, path))
-        rows = []
+        rows: list[Row] = []
         for path, runs in seen.items():
             row: dict[str, object] = case.fields() | {"path": path}
             for column in NUMBERS:
@@ -217,7 +217,7 @@ def limited_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list
 
 def memory_rows(binaries: pathlib.Path, work: pathlib.Path, plan: Plan) -> list[Row]:
     """Peak resident memory with many connections that all move data, in fresh proxies."""
-    rows = []
+    rows: list[Row] = []
     for size, connections in itertools.product([64 << 10, 1 << 20], MEMORY_CONNECTIONS):
         with Programs(binaries, work) as programs:
             cluster = Cluster(

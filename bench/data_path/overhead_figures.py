@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.data_path.overhead_targets import (
     CPU_OF_HAPROXY,
@@ -15,17 +15,19 @@ from bench.data_path.overhead_targets import (
     number,
 )
 from lab import plot
-from lab.cluster import DIRECT
+from lab.file_systems import DIRECT
+from lab.points import beside
 from lab.report import Row
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Load = tuple[int, int]  # in flight on each connection, connections
 SIZE = "request size"
 
 
-def values(rows: Sequence[Row], field: str) -> list:
+def values(rows: Sequence[Row], field: str) -> list[Any]:
     """Each value once, in the order of the rows."""
     return list(dict.fromkeys(row[field] for row in rows))
 
@@ -57,7 +59,11 @@ def percent(part: float, whole: float) -> float:
     return 100 * part / whole if whole > 0 else math.nan
 
 
-def grid(title: str, rows: Sequence[Row], caption: str) -> tuple[plot.Sheet, list[tuple]]:
+# Its axes, its title, its rows, and whether it is in the last row and in the first column.
+Panel = tuple["Axes", str, list[Row], bool, bool]
+
+
+def grid(title: str, rows: Sequence[Row], caption: str) -> tuple[plot.Sheet, list[Panel]]:
     """A sheet with one panel per load and operation, and the rows of each panel."""
     ops, found = values(rows, "op"), loads(rows)
     sheet = plot.Sheet(
@@ -110,7 +116,7 @@ def cpu_figure(rows: Sequence[Row], caption: str) -> Figure:
     for panel, title, part, lowest, leftmost in panels:
         plot.lines(
             panel,
-            plot.beside(
+            beside(
                 {
                     path: [number_of(part, "cpu_s_per_gib", path, size) for size in sizes]
                     for path in paths
@@ -162,7 +168,7 @@ def latency_figure(rows: Sequence[Row], caption: str) -> Figure:
     for panel, title, part, lowest, leftmost in panels:
         plot.lines(
             panel,
-            plot.beside(
+            beside(
                 {path: [number_of(part, "p99_us", path, size) for size in sizes] for path in paths}
             ),
             looks(paths),

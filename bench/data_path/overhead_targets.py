@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from lab.cluster import DIRECT
+from lab.file_systems import DIRECT
 from lab.report import Row
 from lab.targets import at_least, at_most
 
@@ -17,7 +18,7 @@ Group = dict[str, Row]  # the rows of one case by path
 
 
 def groups(rows: Sequence[Row]) -> list[Group]:
-    found: dict[tuple, Group] = {}
+    found: dict[tuple[Any, ...], Group] = {}
     for row in rows:
         found.setdefault(tuple(row[field] for field in KEY), {})[str(row["path"])] = row
     return list(found.values())

@@ -18,6 +18,7 @@ from bench.data_path.overhead import Bench, Case, Plan
 from lab import plot
 from lab.cluster import Front
 from lab.harness import Programs, machine_settings, median
+from lab.points import beside
 from lab.report import Row, print_settings, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_least, one_at_most
@@ -92,7 +93,7 @@ def figure(rows: Sequence[Row], caption: str) -> Figure:
         ("Requests per second: higher is better", "Processor time: lower is better"),
     ):
         of = {policy: [row for row in rows if row["policy"] == policy] for policy in others}
-        points = plot.beside({policy: [row[name] for row in own] for policy, own in of.items()})
+        points = beside({policy: [row[name] for row in own] for policy, own in of.items()})
         for policy, own in of.items():
             plot.spread(panel, points[policy], [row[f"{name}_range"] for row in own], looks[policy])
         plot.lines(panel, points, looks, joined=False)

@@ -5,6 +5,7 @@ It uses a model client and server, not vpfs. The proxy's mechanism was chosen by
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import pathlib
@@ -81,7 +82,7 @@ def rows_of(
         for variant in VARIANTS:
             seen[variant].append(run_once(program, variant, op, size, load, seconds))
     direct = median([run["mib_per_s"] for run in seen["direct"]])
-    rows = []
+    rows: list[Row] = []
     for variant, results in seen.items():
         rate = median([run["mib_per_s"] for run in results])
         cpu = median([run["relay_cpu_s_per_gib"] for run in results])
@@ -170,7 +171,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
     for load in loads:
         plot.save(
             out / f"relay-{load[0]}x{load[1]}",
-            lambda load=load: figure(
+            functools.partial(
+                figure,
                 rows,
                 load,
                 plot.caption(

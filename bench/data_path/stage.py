@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from bench.data_path.overhead import Bench, Case, Plan
 from lab import plot
-from lab.cluster import Front
+from lab.cluster import Depth, Front
 from lab.harness import Problem, Programs, machine_settings, median
-from lab.report import Row, print_settings, table, write_json
+from lab.report import Json, Row, print_settings, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_most
 
@@ -42,7 +42,7 @@ def fronts() -> list[Front]:
     """
     many = {f"job{i}": 1 for i in range(MANY - 2)} | {"a": 1}
     never, often = {"status_interval": "1 h"}, {"status_interval": INTERVAL}
-    depth = {"depth_requests": 64, "depth_bytes": "64 MiB"}
+    depth: Depth = {"depth_requests": 64, "depth_bytes": "64 MiB"}
     return [
         Front(NONE, "proxy", "sfq", many, proxy=never, **depth),
         Front(FEW, "proxy", "sfq", {"a": 1}, proxy=often, **depth),
@@ -50,7 +50,7 @@ def fronts() -> list[Front]:
     ]
 
 
-def measure_parts(binaries: pathlib.Path, quick: bool) -> list[dict]:
+def measure_parts(binaries: pathlib.Path, quick: bool) -> list[Json]:
     command = [str(binaries / "vpfs-bench-stage"), *(["--quick"] if quick else [])]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:
@@ -81,11 +81,11 @@ def measure_status(binaries: pathlib.Path, out: pathlib.Path, plan: Plan) -> lis
     ]
 
 
-def rows_of(parts: Sequence[dict], case: str) -> list[dict]:
+def rows_of(parts: Sequence[Json], case: str) -> list[Json]:
     return [row for row in parts if row["case"] == case]
 
 
-def check(parts: Sequence[dict], status: Sequence[Row]) -> list[Row]:
+def check(parts: Sequence[Json], status: Sequence[Row]) -> list[Row]:
     classified = [row for row in rows_of(parts, "classify") if row["rules"] == 1000]
     copies = rows_of(parts, "copy")
     copied = next(row for row in copies if row["virtual_pfs"] == 1000)
@@ -114,7 +114,7 @@ def check(parts: Sequence[dict], status: Sequence[Row]) -> list[Row]:
     ]
 
 
-def rules_figure(parts: Sequence[dict], caption: str) -> Figure:
+def rules_figure(parts: Sequence[Json], caption: str) -> Figure:
     """Groups by attribute, the slowest first; each number of rules is a series."""
     rows = rows_of(parts, "classify")
     counts = sorted({row["rules"] for row in rows})
@@ -140,7 +140,7 @@ def rules_figure(parts: Sequence[dict], caption: str) -> Figure:
     return sheet.finish()
 
 
-def status_figure(parts: Sequence[dict], status: Sequence[Row], caption: str) -> Figure:
+def status_figure(parts: Sequence[Json], status: Sequence[Row], caption: str) -> Figure:
     sheet = plot.Sheet(
         "What a status of many virtual PFSes costs", caption, columns=2, heights=[2.9]
     )

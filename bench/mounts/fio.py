@@ -11,7 +11,7 @@ import argparse
 import dataclasses
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.mounts import fio_output, two_jobs
 from bench.mounts.two_jobs import DEVICE, TOLERANCE, WANTED, WEIGHTS, Outcome, Site
@@ -237,7 +237,7 @@ def figure(rows: Sequence[Row], caption: str) -> Figure:
         row for row in rows if row["weight"] == max(WEIGHTS.values()) and row["share"] is not None
     ]
     patterns = {pattern.name for pattern in PATTERNS}
-    groups: dict[tuple, list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in heavier:
         is_pattern = row["profile"] in patterns
         groups.setdefault((not is_pattern, row["mounts"], row["processes"]), []).append(row)

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable
 
 from lab.harness import Problem
+from lab.report import Json
 
 Numbers = dict[str, float]
 
 
-def jobs_of(text: str) -> list[dict]:
+def jobs_of(text: str) -> list[Json]:
     """The jobs in the output of --output-format=json. fio may print notes before it."""
     begin = text.find("{")
     try:
@@ -42,12 +43,12 @@ def numbers(text: str) -> Numbers:
     }
 
 
-def groups(jobs: Iterable[dict]) -> Iterable[dict]:
+def groups(jobs: Iterable[Json]) -> Iterable[Json]:
     """The slowest job of each group.
 
     The groups of --stonewall run one after the other, the jobs of one together.
     """
-    slowest: dict[int, dict] = {}
+    slowest: dict[int, Json] = {}
     for job in jobs:
         time = max(job["read"]["runtime"], job["write"]["runtime"])
         known = slowest.get(job["groupid"])

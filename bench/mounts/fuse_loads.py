@@ -13,7 +13,7 @@ from typing import Protocol
 
 from bench.mounts import fio_output
 from lab.harness import Program, median
-from lab.report import Row, size_name
+from lab.report import Json, Row, size_name
 
 Load = tuple[str, int, int]  # what fio calls it, the size of a request, jobs
 
@@ -37,7 +37,11 @@ class Source(Protocol):
     """A file system that can be reached by several paths."""
 
     backend: str
-    paths: Sequence[str]
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Their names."""
+
     rival: str  # the path that the others are compared with
 
     def lay_out(self, jobs: int) -> None:
@@ -122,9 +126,9 @@ def data_rows(source: Source, load: Load, runs: int, seconds: float) -> list[Row
         result = source.once(path, load, seconds)
         if result is not None:
             seen[path].append(result)
-    rows: list[Row] = []
+    rows: list[Json] = []
     for path, results in seen.items():
-        row: Row = {
+        row: Json = {
             "backend": source.backend,
             "op": op,
             "size": size_name(size),
@@ -163,10 +167,10 @@ def name_rows(source: Source, paths: Sequence[str], count: int, runs: int) -> li
     return rows
 
 
-def compared(rows: list[Row], rival: str) -> list[Row]:
+def compared(rows: Sequence[Json], rival: str) -> list[Row]:
     """Adds what each path reaches of the rival."""
     of_rival = next((row["ops_per_s"] for row in rows if row["path"] == rival), None)
     for row in rows:
         own = row["ops_per_s"]
         row["of_rival"] = own / of_rival if own and of_rival else None
-    return rows
+    return list(rows)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import pathlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from bench.mounts.fio_output import Numbers
 from bench.mounts.fuse_loads import TOTAL, Load, fio_beside, write_files
@@ -21,7 +22,7 @@ from lab.harness import Program, Programs
 from lab.load import Application, check_errors, quantile_us, run_load
 from lab.meter import CpuMeter
 from lab.mount import mounted, vpfs_mount
-from lab.report import Row
+from lab.report import Json, Row
 
 OWN, LOAD, RIVAL = "orangefs", "vpfs-load", "pvfs2fuse"
 LIMITED, UNLIMITED, REAL = "400 MiB/s", "no limit", "real"
@@ -157,9 +158,9 @@ def verdicts(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def costs(rows: Sequence[Mapping[str, object]]) -> list[Row]:
+def costs(rows: Sequence[Row]) -> list[Row]:
     """What a GiB costs where nothing limits, in processor seconds of the client's program."""
-    found: dict[tuple, dict[str, object]] = {}
+    found: dict[tuple[Any, ...], Json] = {}
     for row in rows:
         if row["backend"] == UNLIMITED and row["cpu_s_per_gib"] is not None:
             load = {field: row[field] for field in ("op", "size", "jobs")}

@@ -15,9 +15,10 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from lab.cluster import Cluster, Front
+from lab.cluster import Cluster, Depth, Front
 from lab.harness import Problem, Programs
 from lab.mount import mounted, vpfs_mount
+from lab.report import Row
 from lab.status import INTERVAL, read_status
 
 WEIGHTS = {"4711": 3, "4712": 1}
@@ -27,7 +28,7 @@ ANTICIPATING = "sfq+think"  # sfq with anticipation
 TOLERANCE = 0.03  # of the ratio
 # Slow enough for two processors to keep it busy through two mounts, whatever the requests are.
 DEVICE = {"bandwidth": "200 MiB/s", "per_request": "500 us", "parallelism": 1}
-DEPTH = {"depth_requests": 4, "depth_bytes": "4 MiB"}
+DEPTH: Depth = {"depth_requests": 4, "depth_bytes": "4 MiB"}
 FRONT = "px"
 SETTLES = 0.5  # seconds after both have begun that do not count
 TAIL = 0.3  # seconds before the first has moved its last byte that do not count
@@ -102,7 +103,8 @@ class Site:
                 for job, command in commands.items()
             }
             # Counters go on from one run to the next.
-            before, ended = self._moved(), {}
+            before = self._moved()
+            ended: dict[str, float] = {}
             samples: list[Sample] = []
             begin, until = time.monotonic(), float("inf")
             while len(ended) < len(running):
@@ -138,7 +140,7 @@ class Site:
         return self.programs.work / f"job-{job}.log"
 
     @contextlib.contextmanager
-    def _started(self, job: str, command: Sequence[str]) -> Iterator[subprocess.Popen]:
+    def _started(self, job: str, command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
         with self._log(job).open("wb") as out:
             process = subprocess.Popen(
                 command,
@@ -213,7 +215,7 @@ def site(
         yield Site(programs, cluster, places)
 
 
-def ratio_errors(rows: Sequence[Mapping[str, object]]) -> list[float]:
+def ratio_errors(rows: Sequence[Row]) -> list[float]:
     """How far each measured ratio of the heavier job to the other is from the wanted one, as a part
     of it.
     """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import pathlib
+from collections.abc import Callable, Mapping
 
 from bench.schedulers.adaptbf_experiments import (
     BORROWER,
@@ -58,7 +59,7 @@ from lab import plot
 from lab.cluster import Cluster
 from lab.harness import MIB, Programs, machine_settings, median
 from lab.load import Application, check_errors, run_load
-from lab.report import Row, print_settings, size_name, table, write_json
+from lab.report import Json, Row, print_settings, size_name, table, write_json
 from lab.status import StatusRecorder
 from lab.targets import COLUMNS as TARGET_COLUMNS
 
@@ -96,8 +97,8 @@ class Plan:
 class Run:
     experiment: Experiment
     scale: float
-    result: dict
-    statuses: list[tuple[float, dict]]
+    result: Json
+    statuses: list[tuple[float, Json]]
     proxy_cpu_seconds: float
 
     def bandwidths(self) -> dict[str, Series]:
@@ -403,7 +404,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     print_settings(settings)
     print(f"about {plan.seconds() / 60:.1f} minutes", flush=True)
     bench, caption = Bench(binaries, out, plan), caption_of(settings, plan)
-    checks = {
+    checks: dict[str, Callable[[Mapping[str, Mapping[str, float]]], list[Row]]] = {
         PRIORITY.name: check_priority,
         PAYBACK.name: check_payback,
         REDISTRIBUTION.name: lambda by_control: check_redistribution(

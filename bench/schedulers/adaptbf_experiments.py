@@ -12,12 +12,13 @@ import io
 import itertools
 from collections.abc import Mapping, Sequence
 
-from lab.cluster import Front
+from lab.cluster import Depth, Front
 from lab.load import Application, Burst, application_of
+from lab.report import Json
 
 CAPACITY_MIB_PER_S = 200
 DEVICE = {"bandwidth": f"{CAPACITY_MIB_PER_S} MiB/s", "per_request": "50 us", "parallelism": 4}
-DEPTH = {"depth_requests": 4, "depth_bytes": "2 MiB"}
+DEPTH: Depth = {"depth_requests": 4, "depth_bytes": "2 MiB"}
 TOKEN = "64 KiB"
 PERIOD = 0.1
 WRITE = 256 << 10
@@ -156,7 +157,7 @@ def front(experiment: Experiment, control: str, period: float = PERIOD) -> Front
     )
 
 
-def bandwidths(result: dict, experiment: Experiment) -> dict[str, Series]:
+def bandwidths(result: Json, experiment: Experiment) -> dict[str, Series]:
     """MiB/s of each job over time."""
     found: dict[str, Series] = {job: [] for job in experiment.jobs}
     for application in experiment.applications:
@@ -192,7 +193,7 @@ def phase_rates(
     ]
 
 
-def burst_rates(result: dict, experiment: Experiment, scale: float) -> dict[str, float]:
+def burst_rates(result: Json, experiment: Experiment, scale: float) -> dict[str, float]:
     """MiB/s of applications with bursts, during their bursts."""
     length = experiment.length(scale)
     return {

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from bench.schedulers.adaptbf_experiments import CAPACITY_MIB_PER_S, LENDERS, Experiment, Series
 from lab import plot
+from lab.plot_style import INK
+from lab.points import bins
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +83,7 @@ def draw_wanted(panel: Axes, experiment: Experiment, scale: float) -> None:
         shares = wanted(experiment, end * scale)
         for value in sorted(set(shares.values())):
             jobs = [job for job, share in shares.items() if share == value]
-            colour = own[jobs[0]].colour if len(jobs) == 1 else plot.INK
+            colour = own[jobs[0]].colour if len(jobs) == 1 else INK
             plot.target(
                 panel,
                 value,
@@ -102,7 +104,7 @@ def draw_rates(
     draw_wanted(panel, experiment, scale)
     plot.lines(
         panel,
-        {name: plot.bins(line) for name, line in with_total(rates).items()},
+        {name: bins(line) for name, line in with_total(rates).items()},
         looks(experiment),
     )
     plot.phases(
@@ -131,7 +133,7 @@ def run_figure(
     if kept:
         panel = sheet.panels[1]
         plot.lines(panel, records, looks(experiment))
-        panel.axhline(0, color=plot.INK, linewidth=0.8)
+        panel.axhline(0, color=INK, linewidth=0.8)
         plot.phases(panel, [(begin, end, "") for begin, end, _ in phases(experiment, scale)])
         plot.label(panel, TIME, "record: lent less\nborrowed (tokens)")
     return sheet.finish()

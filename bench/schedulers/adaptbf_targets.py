@@ -89,13 +89,13 @@ def paid_back(facts: Facts, job: str) -> Row:
 
 
 def check_payback(by_control: Mapping[str, Facts]) -> list[Row]:
-    rows = []
+    rows: list[Row] = []
     total = by_control["none"]["total_mib_per_s"]
     for control in ADAPTIVE:
         for job in LENDERS:
             facts = by_control[control]
             row = paid_back(facts, job)
-            rows.append(dict(row) | {"target": f"c, {control}: {row['target']}"})
+            rows.append({**row, "target": f"c, {control}: {row['target']}"})
             rows.append(
                 one_at_least(
                     f"c, {control}: {job} on its return / {BORROWER} at that time",

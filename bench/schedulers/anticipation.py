@@ -19,7 +19,7 @@ from bench.schedulers import anticipation_orangefs
 from lab.cluster import Cluster, Front
 from lab.harness import Problem, Programs, machine_settings, median
 from lab.load import Application, application_of, run_load
-from lab.report import Row, print_settings, size_name, table, write_json
+from lab.report import Json, Row, print_settings, size_name, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import not_measured, verdict
 
@@ -219,7 +219,7 @@ class RealServers:
 
     def _measure(
         self, case: Case, which: str, applications: Sequence[Application]
-    ) -> tuple[dict, float]:
+    ) -> tuple[Json, float]:
         """The result, and the part of the time that slots were kept."""
         policy, scheduler = self._schedulers[which]
         front = Front(

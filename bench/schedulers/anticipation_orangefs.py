@@ -18,12 +18,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from lab import real_orangefs
 from lab.cluster import Front
 from lab.harness import MIB, Problem, Program, Programs, median
 from lab.mount import directory_mounted, mounted, vpfs_mount, why_not
-from lab.report import Row
+from lab.report import Json, Row
 from lab.status import read_status
 
 COPIES, MOUNTS = "copies", "mounts"
@@ -163,7 +164,7 @@ class Site:
         ]
         return Measured(rates, (kept[1] - kept[0]) / passed, think_us[0])
 
-    def _read_status(self) -> dict:
+    def _read_status(self) -> Json:
         self._status.unlink(missing_ok=True)
         self._proxy.signal(signal.SIGUSR1)
         self._proxy.wait_until(self._status.exists, "writing its status")
@@ -212,7 +213,7 @@ class Site:
             )
 
     @contextlib.contextmanager
-    def _runs(self, name: str, command: Sequence[str], **options: object) -> Iterator[None]:
+    def _runs(self, name: str, command: Sequence[str], **options: Any) -> Iterator[None]:
         with (self._programs.work / f"load-{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 command,

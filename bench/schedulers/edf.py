@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lab import plot
-from lab.cluster import Cluster, Front
+from lab.cluster import Cluster, Depth, Front
 from lab.harness import Programs, machine_settings, median
 from lab.load import Application, Burst, application_of, check_errors, late_requests, run_load
-from lab.report import Row, print_settings, table, write_json
+from lab.points import tail
+from lab.report import Json, Row, print_settings, table, write_json
 from lab.status import read_status, virtual_pfs_of
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_least, one_at_most, verdict
@@ -27,13 +28,14 @@ RATE = "200 MiB/s"
 DEVICE = {"bandwidth": RATE, "per_request": "50 us", "parallelism": 4}
 # Room for two large writes and some small reads. With 2 MiB, one of the writes would have to wait
 # whenever a read is at the server.
-DEPTH = {"depth_requests": 8, "depth_bytes": "2112 KiB"}
+DEPTH: Depth = {"depth_requests": 8, "depth_bytes": "2112 KiB"}
 POLICIES = ["edf", "fifo", "sfq"]
 LATENCY = 0.02
 PROMISE = {"rate": "4 MiB/s", "burst": "64 KiB", "latency": f"{LATENCY * 1000:.0f} ms"}
 INTERACTIVE, FLOOD = "interactive", "flood"
 # Each process may begin requests in 2 ms of every 20 ms: one request, unless its answer comes
 # within that.
+EVERY = 0.02  # seconds from one burst of reads to the next
 READS = Application(
     INTERACTIVE,
     4 << 10,
@@ -41,7 +43,7 @@ READS = Application(
     read_percent=100,
     pattern="random",
     file_size=4 << 20,
-    burst=Burst(0.002, 0.02),
+    burst=Burst(0.002, EVERY),
 )
 WRITES = Application(FLOOD, 1 << 20, outstanding=16, processes=2, file_size=32 << 20)
 APPLICATIONS = [READS, WRITES]
@@ -62,7 +64,7 @@ NUMBERS = [
 ]
 COLUMNS = ["policy", *NUMBERS]
 HISTOGRAM = "read_histogram_us"  # for each bucket its upper end and its number of reads
-Facts = Mapping[str, object]
+Facts = Row
 
 
 def front(policy: str) -> Front:
@@ -79,7 +81,7 @@ def front(policy: str) -> Front:
     return Front("px", "proxy", policy, {INTERACTIVE: 1, FLOOD: 1}, **DEPTH)
 
 
-def facts_of(result: dict, status: dict | None) -> Facts:
+def facts_of(result: Json, status: Json | None) -> Facts:
     reads, flood = application_of(result, INTERACTIVE), application_of(result, FLOOD)
     late, requests = late_requests(reads, LATENCY * 1e6)
     own = virtual_pfs_of(status, INTERACTIVE) if status else {}
@@ -111,7 +113,12 @@ def measure(binaries: pathlib.Path, work: pathlib.Path, policy: str, seconds: fl
 
 def row_of(policy: str, runs: Sequence[Facts]) -> Row:
     """Medians; but sums of what must never happen, and the largest of maxima."""
-    combine = {"late": sum, "deadline_misses": sum, "max_ms": max, "worst_tardiness_ms": max}
+    combine: dict[str, Callable[[Sequence[float]], float]] = {
+        "late": sum,
+        "deadline_misses": sum,
+        "max_ms": max,
+        "worst_tardiness_ms": max,
+    }
     row: dict[str, object] = {"policy": policy}
     for field in NUMBERS:
         values = [run[field] for run in runs if run[field] is not None]
@@ -150,7 +157,7 @@ def figure(seen: Mapping[str, Sequence[Facts]], rows: Sequence[Row], caption: st
         {
             policy: [
                 (upper / 1000, part)
-                for upper, part in plot.tail([bucket for run in runs for bucket in run[HISTOGRAM]])
+                for upper, part in tail([bucket for run in runs for bucket in run[HISTOGRAM]])
             ]
             for policy, runs in seen.items()
         },
@@ -228,7 +235,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
                 settings,
                 f"one server of {RATE}, depth {DEPTH['depth_requests']} requests and "
                 f"{DEPTH['depth_bytes']}",
-                f"{READS.processes} readers every {READS.burst.interval * 1000:.0f} ms, "
+                f"{READS.processes} readers every {EVERY * 1000:.0f} ms, "
                 f"{WRITES.processes * WRITES.outstanding} "
                 f"writes of 1 MiB in flight",
                 f"{options.runs} x {seconds:g} s of each policy, after {WARM_UP:g} s of warm-up",

@@ -11,7 +11,7 @@ import argparse
 import itertools
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lab import plot
 from lab.cluster import Cluster, Front
@@ -187,7 +187,7 @@ def cases(slow: Sequence[int], connections: Sequence[int]) -> list[Case]:
     return [case for case in all_cases if case.slow or case.operation == READ]
 
 
-def numbers(choices: Sequence[int]) -> dict[str, object]:
+def numbers(choices: Sequence[int]) -> dict[str, Any]:
     """Arguments of an option that takes some of these numbers."""
     return {"type": int, "nargs": "+", "choices": choices, "default": choices}
 

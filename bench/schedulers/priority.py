@@ -17,7 +17,8 @@ from lab import plot
 from lab.cluster import Cluster, Front
 from lab.harness import Programs, machine_settings
 from lab.load import application_of, check_errors, run_load
-from lab.report import Row, print_settings, table, write_json
+from lab.points import beside
+from lab.report import Json, Row, print_settings, table, write_json
 from lab.rounds import STATISTIC, Facts, Rounds
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_least, one_at_most, verdict
@@ -68,7 +69,7 @@ def front(mode: str) -> Front:
     )
 
 
-def facts_of(result: dict) -> dict[str, float | None]:
+def facts_of(result: Json) -> dict[str, float | None]:
     facts: dict[str, float | None] = {"total_mib_per_s": result["total_mib_per_s"]}
     for name in (INTERACTIVE, BULK):
         entry = application_of(result, name)
@@ -148,7 +149,7 @@ def figure(rows: Sequence[Row], caption: str) -> Figure:
     looks = {name: plot.look(index) for index, name in enumerate(names)}
     plot.lines(
         left,
-        plot.beside(
+        beside(
             {
                 name: [row[f"{INTERACTIVE} {field}_ms"] for row in rare]
                 for field, name in quantiles.items()

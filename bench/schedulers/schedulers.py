@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lab import plot
 from lab.harness import Problem, machine_settings
-from lab.report import Row, print_settings, table, write_json
+from lab.report import Json, Row, print_settings, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import verdict
 
@@ -115,7 +115,7 @@ def figure(fresh: Sequence[Row], settled: Sequence[Row], caption: str) -> Figure
     return sheet.finish()
 
 
-def measure(binaries: pathlib.Path, file: pathlib.Path, quick: bool, turns: int) -> dict:
+def measure(binaries: pathlib.Path, file: pathlib.Path, quick: bool, turns: int) -> Json:
     """Runs the program, and shows its table as well."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)

@@ -13,14 +13,14 @@ import itertools
 import math
 import pathlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lab import plot
-from lab.cluster import Cluster, Front
+from lab.cluster import Cluster, Depth, Front
 from lab.file_systems import FILE_SYSTEMS
 from lab.harness import Programs, machine_settings, median, require_programs
 from lab.load import Application, application_of, run_load
-from lab.report import Row, print_settings, result_name, size_name, table, write_json
+from lab.report import Json, Row, print_settings, result_name, size_name, table, write_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ SERVERS = [1, 2, 4]
 # to run the servers, their proxies and the load.
 TOTAL_MIB_PER_S = 400
 PER_REQUEST = "250 us"
-DEPTHS = {
+DEPTHS: dict[str, Depth] = {
     "orangefs": {"depth_requests": 4, "depth_bytes": "2 MiB"},
     "beegfs": {"depth_requests": 16, "depth_bytes": "16 MiB"},
 }
@@ -209,7 +209,7 @@ def option_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def shared_ratio(result: dict, case: Case, seconds: float) -> float:
+def shared_ratio(result: Json, case: Case, seconds: float) -> float:
     """The ratio of a's bytes to b's while both run."""
     a, b = (application_of(result, name) for name in ("a", "b"))
     if case.case != "comes and goes":
@@ -236,9 +236,9 @@ class Bench:
     ) -> None:
         self._binaries, self._work = binaries, work
         self._seconds, self._runs = seconds, runs
-        self._fifo_totals: dict[tuple, float] = {}
+        self._fifo_totals: dict[tuple[Any, ...], float] = {}
 
-    def _measure(self, case: Case, policy: str) -> dict:
+    def _measure(self, case: Case, policy: str) -> Json:
         front = Front("px", "proxy", policy, {"a": case.weight, "b": 1}, **DEPTHS[case.protocol])
         with Programs(self._binaries, self._work) as programs:
             cluster = Cluster(
@@ -319,13 +319,12 @@ def figure(rows: Sequence[Row], caption: str) -> Figure:
                 for row in own
                 if row["servers"] == count and f"{row['op']} {row['size']}" == kind
             ]
-            for panel, value in (
-                (upper, lambda row: (row["achieved"] / row["target"] - 1) * 100),
-                (lower, lambda row: row["total_vs_fifo"]),
-            ):
+            deviations = [(row["achieved"] / row["target"] - 1) * 100 for row in of]
+            totals = [row["total_vs_fifo"] for row in of]
+            for panel, values in ((upper, deviations), (lower, totals)):
                 plot.lines(
                     panel,
-                    {kind: [(row["target"] * shift, value(row)) for row in of]},
+                    {kind: [(row["target"] * shift, value) for row, value in zip(of, values)]},
                     looks,
                     joined=False,
                 )

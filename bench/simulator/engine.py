@@ -8,7 +8,7 @@ import subprocess
 
 from lab import targets
 from lab.harness import Problem, machine_settings, median
-from lab.report import print_settings, table, write_json
+from lab.report import Json, print_settings, table, write_json
 
 PENDING = [1, 100, 10_000, 1_000_000]
 JUDGED = 10_000  # pending events: a run of vpfs-sim has some thousands
@@ -16,7 +16,7 @@ LEAST = 2_000_000.0
 COLUMNS = ["pending", "cancel_percent", "events_per_second"]
 
 
-def measure(program: pathlib.Path, out: pathlib.Path, events: int) -> list[dict]:
+def measure(program: pathlib.Path, out: pathlib.Path, events: int) -> list[Json]:
     file = out / "engine-run.json"
     done = subprocess.run(
         [

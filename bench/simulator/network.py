@@ -10,7 +10,7 @@ import subprocess
 
 from lab import targets
 from lab.harness import Problem, machine_settings, median
-from lab.report import print_settings, table, write_json
+from lab.report import Json, print_settings, table, write_json
 
 FLOWS = [100, 300, 1000]
 JUDGED = 300  # flows at a time
@@ -18,7 +18,7 @@ LEAST = 20_000.0
 COLUMNS = ["topology", "policy", "flows", "changes_per_second", "virtual_ms"]
 
 
-def measure(program: pathlib.Path, out: pathlib.Path, ends: int) -> list[dict]:
+def measure(program: pathlib.Path, out: pathlib.Path, ends: int) -> list[Json]:
     file = out / "network-run.json"
     done = subprocess.run(
         [

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import dataclasses
+import functools
 import json
 import pathlib
 import subprocess
@@ -28,7 +29,7 @@ from bench.simulator.placement_findings import COLUMNS as FINDING_COLUMNS
 from bench.simulator.placement_findings import findings
 from lab import plot
 from lab.harness import Problem, machine_settings, median
-from lab.report import Row, print_settings, size_name, table, write_json
+from lab.report import Json, Row, print_settings, size_name, table, write_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +54,7 @@ COLUMNS = [
 ]
 
 
-def simulate(binaries: pathlib.Path, configs: Sequence[dict[str, object]]) -> list[dict]:
+def simulate(binaries: pathlib.Path, configs: Sequence[dict[str, object]]) -> list[Json]:
     done = subprocess.run(
         [binaries / PROGRAM], input=json.dumps(configs), capture_output=True, text=True, check=False
     )
@@ -62,7 +63,7 @@ def simulate(binaries: pathlib.Path, configs: Sequence[dict[str, object]]) -> li
     return json.loads(done.stdout)
 
 
-def times_of(result: dict) -> tuple[float, float]:
+def times_of(result: Json) -> tuple[float, float]:
     """Waiting and running, of a workload in the mean of its applications."""
     if "jobs" not in result:
         return 0.0, result["run_s"]
@@ -92,7 +93,7 @@ def measure(
     times: dict[Case, list[tuple[float, float]]] = {}
     for (case, _), result in zip(runs, results):
         times.setdefault(case, []).append(times_of(result))
-    found: dict[Case, dict[str, object]] = {}
+    found: dict[Case, Json] = {}
     for case, seen in times.items():
         wait, run_ = median([wait for wait, _ in seen]), median([run_ for _, run_ in seen])
         total = median([wait + run_ for wait, run_ in seen])
@@ -352,7 +353,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         print("\n" + table(held, FINDING_COLUMNS), flush=True)
         plot.save(
             out / f"placement-{figure}",
-            lambda figure=figure, part=part: draw(
+            functools.partial(
+                draw,
                 figure,
                 part,
                 plot.caption(

@@ -165,7 +165,7 @@ def _figure_7(rows: Sequence[Row]) -> list[Row]:
     mean = sum(abs(1 - ratio) for _, ratio in shared) / max(len(shared), 1)
     full = _ratios(rows, "priority", "FP", "NP")
     gains = {
-        stg: _gain(_of(full, lambda row, stg=stg: row["stg"] == stg))
+        stg: _gain([(row, ratio) for row, ratio in full if row["stg"] == stg])
         for stg in (16, 32, 64)
         if _where(rows, stg=stg)
     }

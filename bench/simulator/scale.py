@@ -22,7 +22,7 @@ from bench.simulator.scale_site import REQUEST, WEIGHTS, Job, entitled, jobs_of
 from lab import plot
 from lab.harness import Problem, machine_settings
 from lab.load import seconds
-from lab.report import Row, print_settings, size_name, table, write_json
+from lab.report import Json, Row, print_settings, size_name, table, write_json
 from lab.targets import COLUMNS as TARGET_COLUMNS
 from lab.targets import one_at_most
 
@@ -124,7 +124,7 @@ def proxy_config(case: Case) -> dict[str, object]:
 def scenario(
     case: Case, configuration: str, jobs: Sequence[Job], length: float
 ) -> dict[str, object]:
-    found: dict[str, object] = {
+    found: Json = {
         "configuration": configuration,
         "servers": {
             "count": case.servers,

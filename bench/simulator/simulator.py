@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lab import plot
-from lab.cluster import Cluster, Front
+from lab.cluster import Cluster, Depth, Front
 from lab.harness import Problem, Programs, machine_settings, median
 from lab.load import Application, application_of, check_errors, run_load, seconds
 from lab.report import Row, print_settings, size_name, table, write_json
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SERVERS = 2
 DEVICE = {"bandwidth": "100 MiB/s", "per_request": "250 us", "parallelism": 1}
-DEPTH = {"depth_requests": 4, "depth_bytes": "2 MiB"}
+DEPTH: Depth = {"depth_requests": 4, "depth_bytes": "2 MiB"}
 ROUND_TRIP = "150 us"  # loopback and the processes on it, without the device
 FRONT = "px"
 RATE_ERROR, WAIT_ERROR = 0.05, 0.20

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from lab.load import application_of
+from lab.report import Json
 
 Ratios = Sequence[tuple[float, float]]  # the beginning of each window, and the ratio in it
 SLACK = 1e-6  # of a second
@@ -16,7 +17,7 @@ SLACK = 1e-6  # of a second
 class Timeline:
     """What each application moved over time, from the timelines of vpfs-load's result."""
 
-    def __init__(self, result: dict, names: Iterable[str]) -> None:
+    def __init__(self, result: Json, names: Iterable[str]) -> None:
         self._ends = [0.0]
         self._sums: dict[str, list[float]] = {}
         for name in names:

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from lab.cluster import Cluster, Front
+from lab.cluster import Cluster, Depth, Front
 from lab.coordinator import CONTROL
 from lab.harness import MIB, Programs
 from lab.load import Application, seconds
@@ -25,7 +25,7 @@ BANDWIDTH = {64 << 10: 10 * MIB, 1 << 20: 40 * MIB}
 # For how long service on other servers may hold the head of a queue, in seconds: the default of a
 # proxy.
 LONGEST_DELAY = 0.5
-DEPTH = {"depth_requests": 4, "depth_bytes": "4 MiB"}
+DEPTH: Depth = {"depth_requests": 4, "depth_bytes": "4 MiB"}
 # Requests in flight: of an application whose I/O touches all its servers, and for each server of
 # any other one.
 OUTSTANDING_STRIPED, OUTSTANDING_EACH = 24, 16
@@ -126,7 +126,7 @@ class Case:
         """Requests that each server of the application may have waiting or under way."""
         return OUTSTANDING_STRIPED if self.striped else OUTSTANDING_EACH
 
-    def application(self, name: str, **more: object) -> Application:
+    def application(self, name: str, start: float = 0.0, stop: float | None = None) -> Application:
         servers = self.setup.uses[name]
         return Application(
             name,
@@ -138,7 +138,8 @@ class Case:
             FILE[self.size],
             servers=[f"s{server}" for server in servers],
             datafiles=0 if self.striped else 1,
-            **more,
+            start=start,
+            stop=stop,
         )
 
     def applications(self) -> list[Application]:
@@ -180,5 +181,6 @@ def all_cases(
 ) -> list[Case]:
     return [
         Case(SETUPS[setup], *rest)
-        for setup, *rest in itertools.product(setups, striped, ops, sizes, weights)
+        for setup in setups
+        for rest in itertools.product(striped, ops, sizes, weights)
     ]

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from lab.cluster import Cluster
 from lab.harness import Problem, Programs
 from lab.load import application_of, run_begins
+from lab.report import Json
 
 # Relative to the directory of the programs. {index} is the number of the server.
 CONTROL = {
@@ -116,7 +117,7 @@ class LiveRules:
         self._stopped.set()
         self._thread.shutdown()
 
-    def measured(self, result: Mapping[str, object]) -> list[Measured]:
+    def measured(self, result: Json) -> list[Measured]:
         """What each step did, from the timeline of the load."""
         if self._typing is None:
             raise Problem("the load never began")

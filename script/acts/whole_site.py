@@ -16,6 +16,7 @@ from lab.cluster import Cluster
 from lab.coordinator import Coordinator, Settings
 from lab.harness import Programs
 from lab.load import Application, application_of
+from lab.report import Json
 from lab.scripted_load import Script, run_with_script
 from lab.total.series import Timeline
 from lab.total.setups import PATH, SETUPS, Case
@@ -48,7 +49,7 @@ class Part:
 @dataclasses.dataclass(frozen=True)
 class Act:
     parts: Sequence[Part]
-    result: dict  # of vpfs-load
+    result: Json  # of vpfs-load
 
     def error_percent(self) -> float:
         return max(part.error_percent() for part in self.parts)

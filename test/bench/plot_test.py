@@ -34,7 +34,8 @@ from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.text import Text  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
 
-import run_demo  # noqa: E402
+from acts import figure as demo_figure  # noqa: E402
+from acts import two_applications  # noqa: E402
 from bench.mounts import fio, fuse, fuse_loads, fuse_orangefs, ior  # noqa: E402
 from bench.schedulers import adaptbf_experiments, adaptbf_figures, edf, node  # noqa: E402
 from bench.data_path import overhead, overhead_figures, policies  # noqa: E402
@@ -44,8 +45,10 @@ from bench.data_path import relay, stage  # noqa: E402
 from acts import whole_site  # noqa: E402
 from bench.attacks.run import ATTACKS  # noqa: E402
 from bench.attacks.run import figure as attacks_figure  # noqa: E402
-from lab.cluster import DIRECT  # noqa: E402
+from lab.file_systems import DIRECT  # noqa: E402
 from acts.live_rules import Measured  # noqa: E402
+from lab.plot_style import style  # noqa: E402
+from lab.points import bins, tail  # noqa: E402
 from lab.report import size_name  # noqa: E402
 
 SETTINGS = {"processors": 2, "processor": "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz", "kernel": "6.1.0-18-amd64", "quick": True}
@@ -71,12 +74,12 @@ def demo() -> Figure:
             {"name": name, "timeline": [{"t": t + 1.0, "mib_per_s": rate + wave(t, 0, 9)} for t in range(10)]}
             for name, rate in rates.items()]}
 
-    steps = run_demo.steps(4)
+    steps = two_applications.steps(4)
     measured = [Measured(step, index * 4, (index + 1) * 4, {"simulation": 300.0 - 60 * index, "analysis": 100.0 + 60 * index})
                 for index, step in enumerate(steps)]
     parts = [whole_site.Part(title, begin, begin + 4, {"a": 40.0 + begin, "b": 80.0 - begin}, wanted)
              for title, begin, wanted in (("each server alone", 0, 0.5), ("with a coordinator", 4, 1.0), ("it was killed", 8, 0.5))]
-    return run_demo.figure({DIRECT: result({"simulation": 80, "analysis": 320}),
+    return demo_figure.figure({DIRECT: result({"simulation": 80, "analysis": 320}),
                             "px": result({"simulation": 267, "analysis": 133})}, 10,
                            result({"simulation": 200, "analysis": 200}), measured,
                            whole_site.Act(parts, result({"a": 40, "b": 80})))
@@ -287,7 +290,7 @@ class FigureTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         cls.figures = {}
-        cls.enterClassContext(plot.style())
+        cls.enterClassContext(style())
         for name, make in FIGURES.items():
             cls.figures[name] = make()
             cls.figures[name].draw_without_rendering()
@@ -396,11 +399,11 @@ class StyleTest(unittest.TestCase):
         self.assertEqual(plot.looks(["job2", "job1"])["job2"], plot.look(0))
 
     def test_a_mean_over_a_bin_is_drawn_in_its_middle(self) -> None:
-        self.assertEqual(plot.bins([(1.0, 5.0), (2.0, 6.0), (2.5, 7.0)]), [(0.5, 5.0), (1.5, 6.0), (2.25, 7.0)])
+        self.assertEqual(bins([(1.0, 5.0), (2.0, 6.0), (2.5, 7.0)]), [(0.5, 5.0), (1.5, 6.0), (2.25, 7.0)])
 
     def test_a_tail_starts_with_all_requests_and_ends_at_the_longest(self) -> None:
-        self.assertEqual(plot.tail([[20.0, 9], [10.0, 90], [50.0, 1]]), [(10.0, 100.0), (10.0, 10.0), (20.0, 1.0), (50.0, 1.0)])
-        self.assertEqual(plot.tail([]), [])
+        self.assertEqual(tail([[20.0, 9], [10.0, 90], [50.0, 1]]), [(10.0, 100.0), (10.0, 10.0), (20.0, 1.0), (50.0, 1.0)])
+        self.assertEqual(tail([]), [])
 
     def test_a_caption_ends_with_the_machine_and_owns_up_to_a_quick_run(self) -> None:
         self.assertTrue(CAPTION.startswith("a quick run, not for the record; "))

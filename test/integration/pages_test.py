@@ -28,7 +28,8 @@ if __name__ == "__main__":
     interpreter.with_packages()
 
 import page  # noqa: E402
-from lab.cluster import DIRECT, Cluster, Front  # noqa: E402
+from lab.cluster import Cluster, Front  # noqa: E402
+from lab.file_systems import DIRECT  # noqa: E402
 from lab.harness import Program, Programs  # noqa: E402
 from lab.load import Application, seconds  # noqa: E402
 
