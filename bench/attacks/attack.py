@@ -49,9 +49,9 @@ def victim_loses(seconds: float) -> Target:
     )
 
 
-def resident(mib: float) -> Target:
+def resident(mib: float, of: str = "the proxy") -> Target:
     return lambda name, seen: one_at_most(
-        f"{name}: the proxy's memory", mib, float(str(seen.row["rss_mib"])), " MiB"
+        f"{name}: {of}'s memory", mib, float(str(seen.row["rss_mib"])), " MiB"
     )
 
 

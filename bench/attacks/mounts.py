@@ -276,7 +276,7 @@ ATTACKS = [
     MountAttack(
         "held writes of 400 threads",
         "write_direct",
-        (victim_mean(1.0), resident(400)),
+        (victim_mean(1.0), resident(400, "the mount")),
         threads=400,
         rules=LIMITED,
     ),

@@ -34,56 +34,58 @@ def transports(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(str(row["transport"]) for row in rows))
 
 
+def cycles_of(rows: Sequence[Row]) -> dict[str, str]:
+    """The kinds of cycles that the rows have, and their names."""
+    return {cycle: name for cycle, name in CYCLES.items() if pick(rows, cycle=cycle)}
+
+
 def latency(rows: Sequence[Row], caption: str) -> Figure:
     """Flat by the number of stages, and the largest site by the number of aggregators."""
+    flat, largest = pick(rows, aggregators=0), max(values(rows, "stages"))
+    parts = [("aggregators", pick(rows, stages=largest), f"{largest:,} stages")]
+    if flat:
+        parts.insert(0, ("stages", flat, "Flat"))
     sheet = plot.Sheet(
-        "Latency of a control cycle", caption, columns=2, heights=[3.2], share_y=True
+        "Latency of a control cycle", caption, columns=len(parts), heights=[3.2], share_y=True
     )
     names = [f"{name}, {transport}" for transport in transports(rows) for name in CYCLES.values()]
     looks = {name: plot.look(index) for index, name in enumerate(names)}
-    flat, largest = pick(rows, aggregators=0), max(values(rows, "stages"))
-    for panel, x, part in (
-        (sheet.panels[0], "stages", flat),
-        (sheet.panels[1], "aggregators", pick(rows, stages=largest)),
-    ):
-        for transport in transports(rows):
-            for cycle, name in CYCLES.items():
-                plot.lines(
-                    panel,
-                    {
-                        f"{name}, {transport}": points(
-                            pick(part, cycle=cycle, transport=transport), x, "p50_ms"
-                        )
-                    },
-                    looks,
-                )
-    for transport in transports(rows):
-        for cycle, name in CYCLES.items():
-            floor = points(pick(flat, cycle=cycle, transport=transport), "stages", "floor_p50_ms")
-            if floor and transport != "mtls":
-                sheet.panels[0].plot(
-                    *zip(*floor),
-                    color=looks[f"{name}, {transport}"].colour,
-                    linestyle=plot.DASHES,
-                    linewidth=1.2,
-                )
-    plot.explain_targets(sheet.panels[0], "floor")
-    plot.doubling(sheet.panels[0], values(flat, "stages"))
-    plot.logarithmic(sheet.panels[0], "y")
-    plot.label(sheet.panels[0], "stages", "median latency (ms)", "Flat")
-    sheet.panels[1].set_xticks(values(pick(rows, stages=largest), "aggregators"))
-    plot.label(sheet.panels[1], "aggregators", title=f"{largest:,} stages")
+    kinds = [
+        (cycle, transport, f"{name}, {transport}")
+        for transport in transports(rows)
+        for cycle, name in CYCLES.items()
+    ]
+    for panel, (x, part, title) in zip(sheet.panels, parts):
+        for cycle, transport, name in kinds:
+            line = points(pick(part, cycle=cycle, transport=transport), x, "p50_ms")
+            plot.lines(panel, {name: line}, looks)
+        plot.label(panel, x, "", title)
+    first = sheet.panels[0]
+    for cycle, transport, name in kinds:
+        floor = points(pick(flat, cycle=cycle, transport=transport), "stages", "floor_p50_ms")
+        if floor and transport != "mtls":
+            first.plot(*zip(*floor), color=looks[name].colour, linestyle=plot.DASHES, linewidth=1.2)
+    if flat:
+        plot.explain_targets(first, "floor")
+        plot.doubling(first, values(flat, "stages"))
+    plot.logarithmic(first, "y")
+    first.set_ylabel("median latency (ms)")
+    sheet.panels[-1].set_xticks(values(pick(rows, stages=largest), "aggregators"))
     return sheet.finish()
 
 
 def phases(rows: Sequence[Row], caption: str) -> Figure:
     """The phases of a cycle on top of each other."""
     first = pick(rows, transport=transports(rows)[0])
+    cycles = cycles_of(first)
     sheet = plot.Sheet(
-        f"Phases of a control cycle over {transports(rows)[0]}", caption, rows=2, heights=[2.4]
+        f"Phases of a control cycle over {transports(rows)[0]}",
+        caption,
+        rows=len(cycles),
+        heights=[2.4],
     )
     looks = {name: plot.look(index) for index, name in enumerate(PHASES)}
-    for panel, (cycle, name) in zip(sheet.panels, CYCLES.items()):
+    for panel, (cycle, name) in zip(sheet.panels, cycles.items()):
         part = pick(first, cycle=cycle)
         plot.stacked(
             panel,
@@ -96,10 +98,15 @@ def phases(rows: Sequence[Row], caption: str) -> Figure:
 
 
 def resources(rows: Sequence[Row], caption: str) -> Figure:
-    """Processor time, memory and traffic of each role."""
-    first = pick(rows, transport=transports(rows)[0], cycle="fused")
+    """Processor time, memory and traffic of each role, in one kind of cycle."""
+    first = pick(rows, transport=transports(rows)[0])
+    cycle, name = next(iter(cycles_of(first).items()))
+    first = pick(first, cycle=cycle)
     sheet = plot.Sheet(
-        f"What a fused cycle costs over {transports(rows)[0]}", caption, rows=3, heights=[2.2]
+        f"What a control cycle costs over {transports(rows)[0]}: {name}",
+        caption,
+        rows=3,
+        heights=[2.2],
     )
     roles = {"coordinator": "coordinator", "aggregator": "one aggregator", "stages": "all stages"}
     looks = {name: plot.look(index) for index, name in enumerate(roles.values())}

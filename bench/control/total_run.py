@@ -14,6 +14,7 @@ from lab.harness import MIB, Programs
 from lab.load import application_of
 from lab.report import Json, Row
 from lab.scripted_load import Script, run_with_script
+from lab.total.optimum import Services
 from lab.total.series import Timeline, settled_after
 from lab.total.setups import LONGEST_DELAY, PATH, Case
 
@@ -116,11 +117,11 @@ class Outcome:
         return rows
 
 
-def window_of(case: Case, services: Mapping[str, object], period: float) -> float:
+def window_of(case: Case, services: Services, period: float) -> float:
     """The length of the window in which a ratio is taken: so many requests, and so many periods at
     least.
     """
-    slower = min(float(services[name]) for name in case.setup.pair)  # type: ignore[arg-type]
+    slower = min(float(services[name]) for name in case.setup.pair)
     return max(
         WINDOW_PERIODS * period, round(WINDOW_REQUESTS * case.size / (slower * case.bandwidth), 2)
     )

@@ -1,0 +1,181 @@
+"""Recorded measurements of bench/control."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping, Sequence
+from unittest import mock
+
+from bench.control import control_attack, control_cycles, control_impact, total_run, total_steps
+from bench.control.scene import State
+from lab.report import Row
+from lab.total.series import Timeline
+from lab.total.setups import all_cases
+from recorded.samples import Option, Recorded, field, load_result, samples
+
+
+def once_of_control(_: object, case: control_cycles.Case) -> Mapping[str, float | None]:
+    names = [*control_cycles.LATENCIES[1:], *control_cycles.COSTS, *control_cycles.FURTHER]
+    of_floor = [name for name in names if "floor" in name]
+    left_out = (
+        of_floor if case.aggregators else [name for name in names if name.startswith("aggregator")]
+    )
+    found: dict[str, float | None] = dict(
+        samples([name for name in names if name not in left_out], case)
+    )
+    return found | ({"of_floor": None} if case.transport == "mtls" else {})
+
+
+CONTROL = Recorded(
+    {
+        "bench.control.control_cycles.Bench.once": once_of_control,
+        "bench.control.control_cycles.Bench.traffic": lambda _, case: samples(
+            [f"{role}_{way}_bytes" for role in control_cycles.ROLES for way in ("tx", "rx")], case
+        ),
+    },
+    {
+        "--stages": Option(field("stages"), ["50", "10000"]),
+        "--aggregators": Option(field("aggregators"), ["0", "1", "4"]),
+        "--cycle": Option(field("cycle")),
+        "--transport": Option(field("transport")),
+    },
+    [
+        [
+            "--stages",
+            "2500",
+            "10000",
+            "--aggregators",
+            "0",
+            "4",
+            "--cycle",
+            "fused",
+            "--transport",
+            "unix",
+        ],
+        ["--stages", "10000", "--aggregators", "4", "--cycle", "four", "--transport", "mtls"],
+    ],
+    frozenset({"--resources"}),
+)
+
+
+def outcome_of_total(
+    _: pathlib.Path,
+    __: pathlib.Path,
+    case: total_run.Case,
+    periods: Sequence[float],
+    times: total_run.Times,
+) -> mock.Mock:
+    rows = [
+        {
+            **case.fields(),
+            "period_ms": period and round(1000 * period),
+            "policy": "total" if period else "local",
+            "settle_periods": period and 4,
+            **samples(
+                ["ratio", "feasible_ratio", "total_vs_local", "total_vs_feasible"], case, period
+            ),
+        }
+        for period in (None, *periods)
+    ]
+    result = load_result(list(case.setup.uses), 1.0, 1.0, case)
+    return mock.Mock(
+        **{
+            "rows.return_value": rows,
+            "waits.side_effect": total_run.Outcome(case, times, result, []).waits,
+        }
+    )
+
+
+def track_of_total(
+    _: pathlib.Path, __: pathlib.Path, name: str, period: float
+) -> total_steps.Track:
+    phases = [
+        total_steps.Phase(text, begin, begin + 6.0, total_steps.CASE, total_steps.CASE.feasible())
+        for text, begin in (("it runs", 3.0), ("it has changed", 9.0))
+    ]
+    return total_steps.Track(
+        name,
+        period,
+        Timeline(load_result(["a", "b"], 15.0, 0.05, name, period), ["a", "b"]),
+        phases,
+    )
+
+
+def setup_and_way(row: Row, value: str) -> bool:
+    return "scenario" in row or row["setup"] == value.strip("^,")
+
+
+def part_of_total(row: Row, value: str) -> bool:
+    return ("scenario" in row) == (value == "steps")
+
+
+def period_of_total(row: Row, value: str) -> bool:
+    return row.get("policy") == "local" or row["period_ms"] == int(value)
+
+
+TOTAL = Recorded(
+    {
+        "bench.control.total.measure": outcome_of_total,
+        "bench.control.total.run_scenario": track_of_total,
+    },
+    {
+        "--rows": Option(setup_and_way, ["^2 of 4,", "^disjoint,"]),
+        "--periods": Option(period_of_total, ["50", "10"]),
+        "--parts": Option(part_of_total),
+        "--scenarios": Option(lambda row, value: row.get("scenario", value) == value),
+    },
+    [
+        ["--periods"],
+        ["--periods", "--parts", "steps"],
+        ["--rows", "no such case"],
+        ["--rows", f"^{all_cases()[0].title()}$", "--periods", "20"],
+    ],
+    rows=lambda content: [*content.get("rows", []), *content.get("steps", [])],
+    base=["--rows", "^(2 of 4|disjoint), .* 1 MiB, 1:1"],
+)
+
+
+CONTROL_IMPACT = Recorded(
+    {
+        "bench.control.control_impact.measure": lambda _, __, control, factor: control_impact.Run(
+            load_result([job.name for job in control_impact.JOBS], 30.0, 0.25, control), factor
+        )
+    },
+    {"--controls": Option(field("control"))},
+    [["--controls", "static", "psfa"]],
+)
+
+
+def seen_of_control_attack(
+    _: object, attackers: str, names: Sequence[str], rounds: control_attack.Rounds
+) -> control_attack.Seen:
+    fields = [name for name in control_attack.COLUMNS if name != "attackers"]
+    rows = [
+        {"attackers": attackers, "failures": [], **samples(fields, attackers, turn)}
+        for turn in range(rounds.runs)
+    ]
+    return control_attack.Seen(
+        attackers,
+        rows,
+        State(20.0, 12),
+        State(20.5, 12),
+        3,
+        0,
+        60.0,
+        {name: {"ways": 9} for name in names},
+    )
+
+
+CONTROL_ATTACK = Recorded(
+    {
+        "bench.control.control_attack.measure": seen_of_control_attack,
+        "bench.control.control_attack.ControlScene": mock.Mock(),
+    },
+    {
+        "--only": Option(
+            lambda row, value: value in row["attack"],
+            [*control_attack.ATTACKS, *control_attack.WRITERS_ATTACKS],
+        )
+    },
+    rows=lambda content: [{"attack": name} for name in content["attacks"]],
+)

@@ -1,0 +1,53 @@
+"""Recorded measurements of bench/data_path."""
+
+from __future__ import annotations
+
+import pathlib
+from unittest import mock
+
+from bench.data_path import overhead
+from lab.file_systems import DIRECT
+from lab.report import Row
+from recorded.samples import Option, Recorded, any_row, field, samples, size
+
+
+def rows_of_memory(_: pathlib.Path, __: pathlib.Path, plan: overhead.Plan) -> list[Row]:
+    return [
+        {
+            "op": "mixed",
+            "size": name,
+            "outstanding": plan.memory_outstanding,
+            "connections": count,
+            "path": "proxy-sfq",
+            "requests": 9000,
+            **samples(["mib_per_s", "rss_mib"], name, count),
+        }
+        for name in ("64 KiB", "1 MiB")
+        for count in overhead.MEMORY_CONNECTIONS
+    ]
+
+
+def once_of_overhead(_: object, case: overhead.Case, path: str) -> dict[str, float]:
+    found = samples(overhead.NUMBERS, case, path)
+    return {
+        name: value
+        for name, value in found.items()
+        if path != DIRECT or name not in ("cpu_s_per_gib", "rss_mib")
+    }
+
+
+OVERHEAD = Recorded(
+    {
+        "bench.data_path.overhead.Cluster": mock.MagicMock(),
+        "bench.data_path.overhead.Bench.once": once_of_overhead,
+        "bench.data_path.overhead.memory_rows": rows_of_memory,
+    },
+    {
+        "--sizes": Option(size, ["65536"]),
+        "--ops": Option(field("op")),
+        "--protocol": Option(any_row),
+    },
+    [["--only-rows"], ["--sizes", "65536", "--ops", "read", "--only-rows", "--protocol", "beegfs"]],
+    frozenset({"--only-rows"}),
+    base=["--sizes", "4096", "1048576"],
+)

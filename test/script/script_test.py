@@ -1,0 +1,93 @@
+"""What scripts count and compare."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "script"), str(ROOT / "test")]
+
+from lab import interpreter  # noqa: E402
+
+if __name__ == "__main__":
+    interpreter.with_packages()
+
+import check_python  # noqa: E402
+
+from acts import live_rules  # noqa: E402
+from lab.harness import Problem  # noqa: E402
+from run_tests import Count  # noqa: E402
+
+
+class JunitTest(unittest.TestCase):
+    def test_a_test_that_did_not_run_is_failed_unless_it_was_skipped(self) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+            file.write(
+                '<testsuite><testcase name="a" status="run"/><testcase name="b" status="fail"/>'
+                '<testcase name="c" status="notrun"><skipped '
+                'message="SKIP_REGULAR_EXPRESSION_MATCHED"/></testcase>'
+                '<testcase name="d" status="notrun"><skipped message="Unable to find '
+                'executable"/></testcase>'
+                "</testsuite>"
+            )
+            file.flush()
+            total = Count()
+            self.assertEqual(total.add_junit(pathlib.Path(file.name)), ["b", "d"])
+        self.assertEqual(total.line(), "1 passed, 2 failed, 1 skipped")
+
+    def test_without_skipped_tests_the_line_ends_after_failed(self) -> None:
+        self.assertEqual(Count(passed=3).line(), "3 passed, 0 failed")
+
+
+class PythonChecksTest(unittest.TestCase):
+    WANTED = {"ruff": "1.2.3", "mypy": "4.5"}
+
+    def setUp(self) -> None:
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.enterContext(mock.patch.dict(os.environ, {"PATH": str(self.folder)}))
+
+    def install(self, tool: str, version: str) -> None:
+        file = self.folder / tool
+        file.write_text(f"#!/bin/sh\necho '{tool} {version}'\n")
+        file.chmod(0o755)
+
+    def test_the_checks_run_only_with_the_tools_in_their_versions(self) -> None:
+        self.assertRegex(
+            str(check_python.why_not(self.WANTED)), "^ruff is not installed.*ruff==1.2.3 mypy==4.5"
+        )
+        self.install("ruff", "1.2.4")
+        self.install("mypy", "4.5 (compiled: yes)")
+        self.assertRegex(str(check_python.why_not(self.WANTED)), "^ruff is 1.2.4, not 1.2.3")
+        self.install("ruff", "1.2.3")
+        self.assertIsNone(check_python.why_not(self.WANTED))
+
+    def test_the_project_pins_both_tools(self) -> None:
+        with contextlib.chdir(ROOT):
+            self.assertEqual(list(check_python.pins()), ["ruff", "mypy"])
+
+
+class LiveRulesTest(unittest.TestCase):
+    def test_rates_are_of_the_intervals_between_two_times(self) -> None:
+        timeline = [{"t": 0.5 * (index + 1), "mib_per_s": float(index)} for index in range(8)]
+        self.assertEqual(live_rules.mean_rate(timeline, 0.9, 2.6), 3.0)
+        with self.assertRaisesRegex(Problem, "nothing was measured"):
+            live_rules.mean_rate(timeline, 1.2, 1.8)
+
+    def test_a_step_is_compared_by_its_ratio_or_its_limit(self) -> None:
+        rates = {"a": 100.0, "b": 310.0}
+        shared = live_rules.Measured(live_rules.Step("1:3", shares={"a": 1, "b": 3}), 0, 4, rates)
+        limited = live_rules.Measured(live_rules.Step("limit", limit=("b", 300.0)), 0, 4, rates)
+        self.assertAlmostEqual(shared.error_percent(), 100 * (1 - 300 / 310))
+        self.assertAlmostEqual(limited.error_percent(), 100 / 30)
+        self.assertEqual(shared.step.wanted(400), {"a": 100, "b": 300})
+        self.assertEqual(limited.step.wanted(400), {"b": 300.0})
+
+
+if __name__ == "__main__":
+    unittest.main()
