@@ -34,7 +34,7 @@ class Problem(Exception):
 
 
 class PortReservation:
-    """A port of 127.0.0.1 that the kernel gives to nobody else while this is open.
+    """A port of 127.0.0.1 that the kernel gives to no other program while this is open.
 
     It is bound but does not listen, so a server that sets SO_REUSEADDR (all of vpfs, and HAProxy)
     can listen on it meanwhile.

@@ -117,6 +117,6 @@ def vpfs_mount(source: str, place: pathlib.Path, options: Sequence[str] = ()) ->
 
 
 def in_prefix(variable: str, program: str) -> str | None:
-    """A program of others, where somebody has built it."""
+    """A program of others, in the prefix that the variable names. None: it is not there."""
     prefix = os.environ.get(variable)
     return shutil.which(program, path=f"{prefix}/bin:{prefix}/sbin") if prefix else None

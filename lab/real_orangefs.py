@@ -78,7 +78,7 @@ def start_at(
     programs: Programs, port: int, proxy: int | None = None, data: pathlib.Path | None = None
 ) -> str:
     """The same at a port; with `proxy`, the clients that mount proxied_address() use that port.
-    `data` is where files' contents lie, if not in the programs' folder.
+    `data` has the contents of files; by default it is in the programs' folder.
     """
     server = server_program()
     if server is None:

@@ -50,7 +50,7 @@ class Problem(Exception):
 def port(text: str) -> int:
     number = int(text) if text.isdigit() else 0
     if not 0 < number < 65536:
-        raise argparse.ArgumentTypeError(f"'{text}' is no port number")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port number")
     return number
 
 
@@ -159,8 +159,8 @@ def redirects_released(kind: Kind) -> list[Redirect]:
 
 
 def listens(number: int, family: str = "ipv4") -> bool:
-    """Whether a redirected client of that family would be accepted: somebody must listen at an
-    address other than loopback. The kernel is asked, since a test connection would look like a
+    """Whether a redirected client of that family would be accepted: a program must listen at
+    an address other than loopback. The kernel is asked, since a test connection would look like a
     client's.
     """
     listing = run("ss", "-Htln", f"sport = :{number}").stdout

@@ -67,7 +67,7 @@ def synchronize(directory: pathlib.Path, threads: int) -> None:
 
 
 def open_leased(directory: pathlib.Path, threads: int) -> None:
-    """Opens a file whose lease somebody has below."""
+    """Opens a file on which a program has a lease in the directory below."""
     in_threads(threads, lambda _: os.close(os.open(directory / "leased", os.O_RDONLY)))
 
 

@@ -1,4 +1,4 @@
-"""Users of a shared mount who take what others need.
+"""Attacks by users of a shared mount on its other users.
 
 The victim works on the mount alone and beside the attacker, in turns. It is entitled to half of
 what it has alone. If the attack also hurts on the directory below, it is entitled to half of what

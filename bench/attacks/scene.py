@@ -186,7 +186,7 @@ def timeline(result: Json, name: str, warm_up: float) -> Bins:
 
 
 def between(bins: Bins, first: float, last: float) -> Bins:
-    """The bins that lie completely within that time."""
+    """The bins that are completely within that time."""
     return [(at, rate) for at, rate in bins if first <= at - INTERVAL and at <= last]
 
 

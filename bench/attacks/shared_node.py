@@ -1,6 +1,6 @@
 """Slow applications and a fast one share one BeeGFS node, which has few connections.
 
-Nobody breaks a rule: every slow application has waiting requests, and each of these occupies a
+No application breaks a rule: every slow one has waiting requests, and each of these occupies a
 connection.
 """
 

@@ -196,8 +196,8 @@ def flood(attacker: Attacker, connection: socket.socket, block: bytes, read: boo
 
 
 def unknown_messages(attacker: Attacker) -> None:
-    """Sound messages that no version knows, with the numbers of later ones and with answers that
-    nobody asked for.
+    """Sound messages that no version knows: with numbers of later ones, and answers without a
+    question.
     """
     numbered = messages.encode("Envelope", {"id": 2})
     unknown = [numbered + messages.tagged(number, b"x" * 40) for number in (34, 999, 1 << 28)]
@@ -291,7 +291,7 @@ def silent_tcp(attacker: Attacker) -> None:
 
 
 def tls_garbage(attacker: Attacker) -> None:
-    """What is no TLS, the first half of a handshake, and control messages without TLS."""
+    """Bytes other than TLS, the first half of a handshake, and control messages without TLS."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):
         attacker.contexts[READER].wrap_bio(
@@ -316,7 +316,7 @@ def tls_garbage(attacker: Attacker) -> None:
 
 
 def strangers(attacker: Attacker) -> None:
-    """Certificates that have expired or that somebody else signed, and none."""
+    """Certificates that have expired or that another authority signed, and none."""
 
     def one(who: str) -> None:
         with attacker.tls(who) as connection:
@@ -347,7 +347,7 @@ def tls_renewals(attacker: Attacker) -> None:
 
 
 def refused_rules(attacker: Attacker) -> None:
-    """Changes by somebody who may only read, with texts as long as a frame may be and longer."""
+    """Changes by a peer that may only read, with texts as long as a frame may be and longer."""
 
     def rule(number: int, size: int) -> bytes:
         return messages.frame(
@@ -383,9 +383,7 @@ def refused_rules(attacker: Attacker) -> None:
 
 
 def rule_starts(attacker: Attacker) -> None:
-    """Somebody who may change rules starts new ones without end, with short and with long
-    conditions.
-    """
+    """A peer that may change rules starts new ones without end, with short and long conditions."""
     window = 8
 
     def rule(number: int) -> bytes:
@@ -426,7 +424,7 @@ def _next_answer(answers: BinaryIO) -> dict[str, object]:
     return messages.decode("Envelope", answers.read(messages.LENGTH.unpack(length)[0]))
 
 
-# Those of peers who may not change anything, and of one who may.
+# The attacks of peers that may not change anything, and those of one that may.
 ATTACKS: dict[str, Callable[[Attacker], None]] = {
     one.__name__: one
     for one in (

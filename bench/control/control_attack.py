@@ -2,7 +2,7 @@
 
 A server with a slow device, a proxy with its control port on a UNIX socket and on TCP, and an
 application whose data are verified. It runs without the attacks and with them in turn: first with
-all attacks of peers who may not change anything at once, then with those of one who may.
+all attacks of peers that may not change anything at once, then with those of one that may.
 """
 
 from __future__ import annotations
@@ -226,10 +226,9 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         f"{VICTIM.read_percent} % reads, "
         "verified",
         "attacks": names,
-        "attackers": "of each kind all at once; scheduled when nobody else needs a processor "
-        "(SCHED_IDLE), as they stand for "
-        "other machines; on the UNIX socket "
-        + ("as nobody, who may read" if runs_as_root() else "as the proxy's own user"),
+        "attackers": "of each kind all at once; scheduled when no other program needs a processor "
+        "(SCHED_IDLE), as they represent other machines; on the UNIX socket "
+        + ("as the user nobody, that may read" if runs_as_root() else "as the proxy's own user"),
         "good client": "connects every 250 ms, by UNIX socket and TLS in turn, and asks for the "
         "statistics",
         "statistic": "ratio: median of interleaved runs; otherwise the worst run",

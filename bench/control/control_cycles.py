@@ -111,7 +111,7 @@ class Bench:
         )
 
     def once(self, case: Case) -> Facts:
-        """A run, and if there are no aggregators the floor behind it."""
+        """A run. Without aggregators, the floor is measured after it."""
         with Programs(self._binaries, self._work) as programs:
             site = Site(programs, case, self._resources)
             found = site.measure(WARM_UP, self._seconds, LEAST_CYCLES)
@@ -149,9 +149,9 @@ class Bench:
         return json.loads(done.stdout)
 
     def traffic(self, case: Case) -> Facts:
-        """Of aggregators, in a run of its own: what counts messages takes time.
+        """The traffic of aggregators, in a run of its own: to count messages takes time.
 
-        They are the same over any transport.
+        It is the same over any transport.
         """
         with Programs(self._binaries, self._work) as programs:
             plain = Case(case.stages, case.aggregators, case.cycle, "unix")

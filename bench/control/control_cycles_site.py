@@ -146,7 +146,7 @@ def traffic(case: Case, tap: Tap, stages: Mapping[str, float]) -> dict[str, floa
 
 
 def costs(case: Case, before: Use, after: Use) -> dict[str, float | None]:
-    """What each role used in a cycle. Of aggregators: the mean of one."""
+    """What each role used in a cycle. For aggregators this is the mean of one."""
     cycles = (after.stages["enforces"] - before.stages["enforces"]) / case.stages
     if cycles <= 0:
         raise Problem("no cycle has ended in the measured time")

@@ -29,7 +29,7 @@ class Frames:
         self._part = bytearray()
 
     def sizes(self, data: bytes) -> list[int]:
-        """Of the frames that end in `data`, with their lengths."""
+        """The frames that end in `data`, with their lengths."""
         self._part += data
         found, at = [], 0
         while len(self._part) - at >= LENGTH.size:
@@ -49,7 +49,7 @@ class Tap:
     """
 
     def __init__(self, path: pathlib.Path, target: pathlib.Path) -> None:
-        self.up, self.down = Tally(), Tally()  # from who dials, and to it
+        self.up, self.down = Tally(), Tally()  # from the side that dials, and to it
         self._target = target
         self._lock = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX)

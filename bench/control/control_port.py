@@ -280,7 +280,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         f"{LEASE_MS} ms or four periods; UNIX socket",
         "coordinator": "of the least priority: elsewhere it has a machine of its own",
         "burnt": "two programs use as much of the processors as the two sides of a cycle, and talk "
-        "to nobody",
+        "to no other program",
         "cpu_ms_per_s": f"of the proxy's thread {THREAD} alone",
     }
     print_settings(settings)

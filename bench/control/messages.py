@@ -23,7 +23,7 @@ SIGNED_LIMIT = 1 << 63
 
 
 class Malformed(Exception):
-    """Bytes that are no message."""
+    """Bytes that cannot be a message."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _put(found: Json, field: Field, raw: int | bytes) -> None:
         and isinstance(raw, bytes)
         and field.type not in ("string", *schema().messages)
     ):
-        packed = _Reader(raw)  # numbers that are repeated stand together
+        packed = _Reader(raw)  # repeated numbers are together
         while packed.at < len(raw):
             _put(found, field, packed.varint())
         return

@@ -110,7 +110,7 @@ class ControlScene:
         self._runs = 0
 
     def odd_job(self) -> None:
-        """An application's request with a job id that is no text.
+        """An application's request with a job id that is not text.
 
         It has a virtual PFS from now on.
         """

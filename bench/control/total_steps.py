@@ -25,7 +25,7 @@ from lab.total.setups import PATH, SETUPS, Case, Setup
 
 BACK_WITHIN = 10  # periods
 MOST_DEVIATION = 0.05
-MOST_SWINGS = 1  # one overshoot is no oscillation
+MOST_SWINGS = 1  # one overshoot does not count as oscillation
 COLUMNS = [
     "scenario",
     "period_ms",
@@ -301,7 +301,7 @@ def run_scenario(binaries: pathlib.Path, work: pathlib.Path, name: str, period: 
 
 
 def check(rows: Sequence[Row]) -> list[Row]:
-    """Without what is local sharing: a coordinator that is away reaches nobody."""
+    """The rows without those of local sharing: a coordinator that is away reaches no proxy."""
     late = [row["settle_periods"] for row in rows]
     back = [math.inf if periods is None else float(periods) for periods in late]
     swung = [float(row["swings"]) for row in rows]

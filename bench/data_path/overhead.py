@@ -320,7 +320,7 @@ def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
             if front.kind == "proxy"
         },
         "haproxy": "mode tcp, as packaged, threads by its default (one per processor)",
-        "cpu_s_per_gib": "of what stands in the middle; client_ and server_ are vpfs-load's and "
+        "cpu_s_per_gib": "of what is in the middle; client_ and server_ are vpfs-load's and "
         + FILE_SYSTEMS[plan.protocol].program
         + "'s",
         "storage_limited": DEVICE,

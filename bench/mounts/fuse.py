@@ -61,7 +61,7 @@ virtual_pfs: {{default: {{weight: 1}}}}
 
 
 def passthrough_hp() -> str | None:
-    """The rival, where somebody has built it: VPFS_LIBFUSE_PREFIX/bin/passthrough_hp."""
+    """The rival, if it was built: VPFS_LIBFUSE_PREFIX/bin/passthrough_hp."""
     return in_prefix("VPFS_LIBFUSE_PREFIX", RIVAL)
 
 
@@ -197,7 +197,7 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--directory",
         type=pathlib.Path,
-        help="where the files lie; otherwise the temporary directory",
+        help="where the files are made (default: the temporary directory)",
     )
     parser.add_argument(
         "--backends", nargs="+", choices=[POSIX, ORANGEFS], default=[POSIX, ORANGEFS]

@@ -32,7 +32,7 @@ CONTROLS = {
     "static": "tbf: each job limited to its priority's part of the capacity",
     "adaptbf": "adaptbf, the capacity configured",
     "adaptbf-auto": "adaptbf, the capacity measured by the proxy",
-    "adaptbf-strict": "adaptbf as published: nobody passes its tokens, the capacity configured",
+    "adaptbf-strict": "adaptbf as published: no job exceeds its tokens, the capacity configured",
 }
 ADAPTIVE = ["adaptbf", "adaptbf-auto"]
 

@@ -267,7 +267,7 @@ class RealServers:
             which: median([result["total_mib_per_s"] for result, _ in runs[which]])
             for which in runs
         }
-        # What the application does alone has its think time in it, and all that lies on its way.
+        # What the application does alone includes its think time, and every delay on its way.
         rate = application_of(alone, "a")["bytes"] / self._seconds
         response = case.in_flight_a * case.size / rate - case.think_us / 1e6
         return dataclasses.asdict(case) | {
@@ -310,9 +310,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "mounts: fio on two mounts of vpfs-mount",
         "idle_percent": "of the server's time; of a real server what the total is below that of "
         "fifo, under which it is never idle",
-        "kept_percent": "of the time that a slot of the depth was empty for somebody while others "
-        "waited; most of them "
-        "cost nothing",
+        "kept_percent": "of the time that a slot of the depth was kept empty for one application "
+        "while others waited; most of them cost nothing",
     }
     print_settings(settings)
     rows: dict[str, list[Row]] = {"virtual": [], "real": [], "orangefs": []}

@@ -170,7 +170,7 @@ def figure(rows: Sequence[Row], caption: str) -> Figure:
         },
         looks,
     )
-    plot.label(right, "classes", "bandwidth (MiB/s)", "Reads all the time: who gets what")
+    plot.label(right, "classes", "bandwidth (MiB/s)", "Reads all the time: what each class gets")
     return sheet.finish()
 
 

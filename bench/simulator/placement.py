@@ -1,4 +1,4 @@
-"""script/bench placement: where should a job's data lie, and what does priority in the network
+"""script/bench placement: where should a job's data be, and what does priority in the network
 bring?
 
 It repeats figures 6 to 10 of the study of data-aware allocation of the ExaNeSt project, in virtual
@@ -138,7 +138,7 @@ def draw(figure: int, rows: Sequence[Row], caption: str) -> Figure:
     titles = {
         6: "Running time by remote access",
         7: "Priorities of communication, against none",
-        8: "Where the data of many applications lie",
+        8: "Where the data of many applications are",
         9: "Central servers",
         10: "Priorities with many applications",
     }

@@ -13,7 +13,7 @@ from lab.report import Row
 
 SAME = 0.02  # a difference that is none
 SLIGHT = 0.05
-FLAT = 0.1  # a curve is flat where it is no more above its end
+FLAT = 0.1  # a curve is flat where it is at most so much above its end
 COLUMNS = ["figure", "finding", "here", "holds"]
 Ratios = Sequence[tuple[Row, float]]
 

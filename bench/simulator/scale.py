@@ -191,8 +191,9 @@ def mean_rates(
 def settle_seconds(
     courses: Mapping[str, Sequence[float]], begin: float, end: float
 ) -> float | None:
-    """How long after the change jobs moved what they do in the last quarter, but for SETTLED of it,
-    and from then on.
+    """The seconds from the change until rates stay as in the last quarter, up to SETTLED of all.
+
+    None: they never do.
     """
     final = mean_rates(courses, end - (end - begin) / 4, end)
     total, settled = sum(final.values()), None
@@ -207,7 +208,7 @@ def settle_seconds(
 
 
 def fairness(case: Case, jobs: Sequence[Job], rates: Mapping[str, float]) -> dict[str, object]:
-    """Of what jobs get on all servers together."""
+    """How fair it is what jobs get on all servers together."""
     wanted = entitled(jobs, CAPACITY)
     ratios = {job.name: rates[job.name] / wanted[job.name] for job in jobs}
     worst = min(ratios, key=lambda name: ratios[name])

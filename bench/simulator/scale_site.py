@@ -67,8 +67,8 @@ def entitled(jobs: Sequence[Job], capacity: float) -> dict[str, float]:
     own servers.
 
     All jobs rise by their weights. A group of servers is full when the jobs that have no others use
-    all of it; then these stop. `capacity` is that of one server. The groups of two jobs lie one
-    within the other or apart, so no other sets of servers need to be looked at.
+    all of it; then these stop. `capacity` is that of one server. The groups of two jobs are
+    one within the other or apart, so no other sets of servers need to be looked at.
     """
     groups = [
         _Group(

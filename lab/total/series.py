@@ -44,7 +44,7 @@ class Timeline:
     def ratios(
         self, pair: tuple[str, str], begin: float, end: float, window: float, step: float
     ) -> Ratios:
-        """Of windows that begin every `step` and lie between the two times."""
+        """The ratios in windows between the two times. A window begins every `step`."""
         found = []
         for index in range(max(0, math.floor((end - begin - window) / step + SLACK) + 1)):
             start = begin + index * step
@@ -74,7 +74,7 @@ def settled_after(ratios: Ratios, wanted: float, tolerance: float) -> float | No
 def swings(ratios: Ratios, wanted: float, tolerance: float) -> int:
     """How often the ratio passes through the allowed band and leaves it on the other side.
 
-    The way from where it began into the band, and back out by the same side, is no swing.
+    A ratio that enters the band and leaves it on the same side has not swung.
     """
     count, side = 0, 0
     for _, ratio in ratios:

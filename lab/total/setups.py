@@ -1,4 +1,4 @@
-"""The set-ups of `script/bench total`: who uses which servers, how, and what is feasible there."""
+"""The set-ups of `script/bench total`: which servers applications use, and what is feasible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ SIZES = [64 << 10, 1 << 20]
 OPS = {"read": 100, "write": 0}
 WEIGHTS = [1, 2]  # of application a; the others have 1
 PERIODS = [0.2, 0.05, 0.01]
-# Of each server. Low enough for two processors to run four servers, their proxies and the load.
+# The bandwidth of each server. It is low enough for two processors to run four servers, their
+# proxies and the load.
 BANDWIDTH = {64 << 10: 10 * MIB, 1 << 20: 40 * MIB}
 # For how long service on other servers may hold the head of a queue, in seconds: the default of a
 # proxy.

@@ -170,7 +170,7 @@ class LiveRules:
 
 
 def mean_rate(timeline: Sequence[Mapping[str, float]], begin: float, end: float) -> float:
-    """MiB/s in the intervals that lie between the two times."""
+    """MiB/s in the intervals between the two times."""
     slack = 0.05
     rates = [
         point["mib_per_s"]

@@ -1,7 +1,7 @@
 """The demo's fourth act: two jobs on one mounted directory, told apart by nothing but their batch
 system's variable.
 
-The directory below stands for a parallel file system of 100 MiB/s: it is a mount too, with a rate.
+The directory below represents a parallel file system of 100 MiB/s: it is a mount too, with a rate.
 fio runs as each of the jobs, and the mount in front gives one of them three times what the other
 gets.
 """

@@ -36,7 +36,7 @@ class Part:
     title: str
     begin: float
     end: float
-    rates: dict[str, float]  # MiB/s, without what came before it had settled
+    rates: dict[str, float]  # MiB/s, without the time until it had settled
     wanted: float  # the ratio of narrow to wide
 
     def ratio(self) -> float:

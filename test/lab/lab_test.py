@@ -125,7 +125,7 @@ class ReportTest(unittest.TestCase):
         self.assertIn("haproxy-splice", " ".join(lines))
 
     def test_processor_time_comes_from_the_middle_of_the_measured_time(self) -> None:
-        # One processor in use, but for a busy start before the measured second.
+        # One processor is in use, after a busy start before the measured second.
         samples = [
             (t / 100, {"proxy": 50.0 if t < 90 else 50.0 + (t - 90) / 100}) for t in range(201)
         ]
