@@ -14,8 +14,8 @@ PACKAGES = {
 NEEDED = "tabulate"  # without matplotlib only the plots are missing
 DISTRIBUTION = "/usr/bin/python3"
 QUESTION = (
-    "import importlib.util, sys\n"
-    "print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))"
+    "import importlib.util, sys\nprint(*(name for name in sys.argv[1:] if "
+    "importlib.util.find_spec(name) is None))"
 )
 
 
@@ -51,8 +51,8 @@ def with_packages() -> None:
         os.execv(python, [python, *sys.argv])
     if NEEDED in lacking_here():
         sys.exit(
-            f"{os.path.basename(sys.argv[0])}: {python} has no package '{NEEDED}': "
-            f"install {PACKAGES[NEEDED]} (script/bootstrap does)"
+            f"{os.path.basename(sys.argv[0])}: {python} has no package '{NEEDED}': install "
+            f"{PACKAGES[NEEDED]} (script/bootstrap does)"
         )
 
 

@@ -96,8 +96,7 @@ def ruleset(
     ]
     lines += [
         f"    {incoming}meta nfproto {family} fib daddr type local tcp dport {each.server} "
-        f"{BEGINNING} "
-        f"redirect to :{each.proxy}"
+        f"{BEGINNING} redirect to :{each.proxy}"
         for each in redirects
         for family in families
     ]
@@ -107,8 +106,8 @@ def ruleset(
         for each in redirects:
             for away in (AWAY[family] for family in families):
                 lines.append(
-                    f"    fib daddr type local {away} tcp dport {each.server} {BEGINNING} redirect "
-                    f"to :{each.proxy}"
+                    f"    fib daddr type local {away} tcp dport {each.server} {BEGINNING} "
+                    f"redirect to :{each.proxy}"
                 )
         lines += ["  }"]
     return "\n".join([*lines, "}", ""])
@@ -233,9 +232,8 @@ def insert(kind: Kind, options: argparse.Namespace) -> None:
     for each in options.redirects:
         if not listens(each.proxy) and not options.anyway:
             raise Problem(
-                f"nothing listens at port {each.proxy}, so new connections would be refused: start "
-                "vpfs-proxy "
-                "first (--anyway inserts all the same)"
+                f"nothing listens at port {each.proxy}, so new connections would be refused: "
+                "start vpfs-proxy first (--anyway inserts all the same)"
             )
     nft(rules)
     if "ipv6" not in families:
@@ -274,14 +272,12 @@ def remove(kind: Kind, options: argparse.Namespace) -> None:
     nft(f"delete table inet {table_name(kind)}\n")
     print(
         "removed: all connections go directly to the server; clients of the proxy connect again "
-        "and repeat what was "
-        "under way"
+        "and repeat what was under way"
     )
     if left:
         print(
             f"{left} connections through the proxy could not be closed {NEEDS_DESTROY}: their "
-            "clients wait until "
-            "their own time-out"
+            "clients wait until their own time-out"
         )
 
 
@@ -296,8 +292,7 @@ def release(kind: Kind, options: argparse.Namespace) -> None:
     nft(release_rules(kind, redirects_in_force(kind) or redirects_released(kind)))
     print(
         "released: new connections go directly to the server; those through the proxy stay until "
-        "their clients close "
-        "them or the proxy has drained (SIGTERM); then run --remove"
+        "their clients close them or the proxy has drained (SIGTERM); then run --remove"
     )
 
 
@@ -306,8 +301,7 @@ def report(kind: Kind, each: Redirect) -> None:
     proxy = "listening" if listens(each.proxy) else "NOT LISTENING: connections are refused"
     print(
         f"port {each.server} -> {each.proxy}: proxy {proxy}; {direct} older connections go "
-        "directly to "
-        f"the {kind.server}"
+        f"directly to the {kind.server}"
         + ("" if direct == 0 else ", until they are closed (--cut closes them)")
     )
 
@@ -359,11 +353,9 @@ def parser_for(kind: Kind) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"script/insert-{kind.name}",
         description=f"Redirects the TCP port of this host's {kind.server} to vpfs-proxy with "
-        "nftables, on a live "
-        "system. Once removed, clients reach the server as before.",
+        "nftables, on a live system. Once removed, clients reach the server as before.",
         epilog="vpfs-proxy listens at PROXY_PORT on all addresses, with `upstream: "
-        "127.0.0.1:SERVER_PORT`, or with "
-        "`upstream: original` if one proxy serves several ports.",
+        "127.0.0.1:SERVER_PORT`, or with `upstream: original` if one proxy serves several ports.",
     )
     parser.add_argument(
         "redirects",
@@ -401,8 +393,7 @@ def parser_for(kind: Kind) -> argparse.ArgumentParser:
             type=pathlib.Path,
             metavar="FS_CONF",
             help="redirect nothing; print lines for fs.conf that give the proxies their own zone, "
-            "so "
-            "that only clients that mount this zone use them",
+            "so that only clients that mount this zone use them",
         )
     parser.add_argument("--dry-run", action="store_true", help="print the rules and change nothing")
     parser.add_argument("--interface", help="redirect only connections from this interface")
@@ -410,8 +401,7 @@ def parser_for(kind: Kind) -> argparse.ArgumentParser:
         "--cut",
         action="store_true",
         help="close existing connections to the server; clients connect again, through the proxy, "
-        "and "
-        "repeat what was under way",
+        "and repeat what was under way",
     )
     parser.add_argument(
         "--anyway", action="store_true", help="insert even if nothing listens at the proxy's port"

@@ -215,14 +215,14 @@ def main() -> int:
     busy = busy_share()
     if busy > BUSY and not options.anyway:
         raise Problem(
-            f"other programs use {busy:.0%} of the processors: wait until they are done "
-            "(--anyway runs all the same)"
+            f"other programs use {busy:.0%} of the processors: wait until they are done (--anyway "
+            "runs all the same)"
         )
     out = options.out.resolve()
     shutil.rmtree(out / "run", ignore_errors=True)
     print(
-        f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s each; both applications write as fast "
-        "as they can."
+        f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s each; both applications write as "
+        "fast as they can."
     )
     print(
         "The analysis has four times the processes, but the simulation is to have twice the "
@@ -309,8 +309,7 @@ def main() -> int:
     for each in measured:
         print(
             f"live: {each.step.title}: target={each.step.target():.2f} "
-            f"achieved={each.step.achieved(each.rates):.2f} "
-            f"error={each.error_percent():.1f}%"
+            f"achieved={each.step.achieved(each.rates):.2f} error={each.error_percent():.1f}%"
         )
     for part in site.parts:
         print(
@@ -326,8 +325,7 @@ def main() -> int:
         print("site: I/O stopped when the coordinator was killed")
     print(
         f"RESULT target={TARGET:.2f} achieved={achieved:.2f} error={error:.1f}% "
-        f"live_error={live_error:.1f}% "
-        f"site_error={site_error:.1f}% "
+        f"live_error={live_error:.1f}% site_error={site_error:.1f}% "
         f"mount_error={f'{mount.error_percent():.1f}%' if mount else 'none'} {verdict}"
     )
     return 0 if verdict == "PASS" else 1

@@ -92,16 +92,14 @@ def settings_of(attacks: list[AnyAttack], quick: bool, proxy: str) -> dict[str, 
         "policy": f"sfq, depth {DEPTH}, equal weights",
         "device": DEVICE,
         "victim": f"{victim.outstanding} in flight of {size_name(victim.size)}, random, "
-        f"{victim.read_percent} % reads, "
-        "verified",
+        f"{victim.read_percent} % reads, verified",
         "entitled": "half of what the server gives to the victim alone, or to the victim and an "
         "honest competitor",
         "before": "with an honest competitor like the victim",
         "during": f"with the {ATTACKER}, after its grace; the worst second may begin at any time",
         "leaked_slots": "outstanding, queued and I/Os in memory once all clients are gone",
         "mounts": "before: alone; entitled: half of that, or beside fsync half of what it has on "
-        "the directory below "
-        "beside the same attacker",
+        "the directory below beside the same attacker",
         "shared nodes": "fast: 1 reader of 4 KiB; entitled and before: what it has alone; device "
         f"{NODE_DEVICE}",
         "attacks": [

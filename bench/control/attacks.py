@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import encodings.idna  # noqa: F401 - sockets need it later, when nobody may not be allowed to read it
+import encodings.idna  # noqa: F401 - sockets need it later, without the rights to read it
 import random
 import resource
 import select

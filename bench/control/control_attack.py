@@ -223,8 +223,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "seconds": rounds.seconds,
         "device": DEVICE,
         "victim": f"{VICTIM.outstanding} in flight of {size_name(VICTIM.size)}, random, "
-        f"{VICTIM.read_percent} % reads, "
-        "verified",
+        f"{VICTIM.read_percent} % reads, verified",
         "attacks": names,
         "attackers": "of each kind all at once; scheduled when no other program needs a processor "
         "(SCHED_IDLE), as they represent other machines; on the UNIX socket "

@@ -229,25 +229,21 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "warm_up": WARM_UP,
         "least cycles": LEAST_CYCLES,
         "statistic": "of a run: over its cycles; of a row: medians of interleaved runs; of_floor: "
-        "within a run; "
-        "cpu_of_floor: of the coordinator's side, which other programs on the machine hardly "
-        "change",
-        "cycles": "period 0: one right after the other; times from the coordinator's own log, from "
-        "the first message sent "
-        "until the last answer",
+        "within a run; cpu_of_floor: of the coordinator's side, which other programs on the "
+        "machine hardly change",
+        "cycles": "period 0: one right after the other; times from the coordinator's own log, "
+        "from the first message sent until the last answer",
         "policy": f"psfa over {', '.join(options.resources)}; {PER_JOB} stages to a job; demands "
-        "vary with each report, and "
-        "the part of allocations that changed is measured",
+        "vary with each report, and the part of allocations that changed is measured",
         "lease, deadline": f"{LEASE}, {DEADLINE}: no stage is late",
         "stages": "one process with one thread and the real messages; they dial",
         "floor": "two processes with one thread each, plain epoll, the sizes of the same run's "
         "messages; of mtls: plain TCP's",
-        "aggregators": "a process each, on this machine; over TCP they dial the coordinator's UNIX "
-        "socket",
+        "aggregators": "a process each, on this machine; over TCP they dial the coordinator's "
+        "UNIX socket",
         "cpu_ms, bytes": "of a cycle; CPU from /proc/PID/task/*/schedstat; bytes: messages with "
-        "their lengths, before TLS, "
-        "counted by the stages, and by a relay before the coordinator in a run of its own; of "
-        "aggregators: the mean of one",
+        "their lengths, before TLS, counted by the stages, and by a relay before the coordinator "
+        "in a run of its own; of aggregators: the mean of one",
         "rss_mib": "the largest (VmHWM)",
         "critical_path_ms": "CPU of the coordinator and of the slowest aggregator: what more "
         "processors would leave",

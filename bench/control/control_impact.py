@@ -324,9 +324,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "controls": {name: CONTROLS[name] for name in options.controls},
         "jobs": [
             f"{job.name}: {round(job.amount * scale / MIB)} MiB from {job.start * scale:g} s on, "
-            f"{job.processes} x "
-            f"{job.outstanding} requests of {size_name(job.size)} in flight, striped over all "
-            "servers"
+            f"{job.processes} x {job.outstanding} requests of {size_name(job.size)} in flight, "
+            "striped over all servers"
             for job in JOBS
         ],
         "idle_percent": "what the devices did not do of what they could, while a job had work",
@@ -362,8 +361,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             by_control,
             plot.caption(
                 settings,
-                f"{SERVERS} servers of {MIB_PER_S} MiB/s, depth {DEPTH['depth_requests']} requests "
-                "of each proxy",
+                f"{SERVERS} servers of {MIB_PER_S} MiB/s, depth {DEPTH['depth_requests']} "
+                "requests of each proxy",
                 "writes of 1 MiB striped over all servers",
                 f"medians of {count} runs; over time: the last one",
             ),

@@ -273,14 +273,12 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "reads": "4 KiB, one connection with 16 in flight, sequential, a file of 32 MiB in the "
         "server's memory",
         "virtual PFSes": f"one each job, limited to {OPERATIONS} operation/s with one request "
-        "under way, so that each is held "
-        "and each report has all of them; with cycles and without",
+        "under way, so that each is held and each report has all of them; with cycles and without",
         "cycles": "all virtual PFSes get another rate and number of operations each time, above "
-        "what they do; lease "
-        f"{LEASE_MS} ms or four periods; UNIX socket",
+        f"what they do; lease {LEASE_MS} ms or four periods; UNIX socket",
         "coordinator": "of the least priority: elsewhere it has a machine of its own",
-        "burnt": "two programs use as much of the processors as the two sides of a cycle, and talk "
-        "to no other program",
+        "burnt": "two programs use as much of the processors as the two sides of a cycle, and "
+        "talk to no other program",
         "cpu_ms_per_s": f"of the proxy's thread {THREAD} alone",
     }
     print_settings(settings)

@@ -98,8 +98,8 @@ def option_parser() -> argparse.ArgumentParser:
         type=float,
         nargs="*",
         metavar="MS",
-        help="of the coordinator (default 200 50 10); none: only "
-        "local sharing, which needs no coordinator",
+        help="of the coordinator (default 200 50 10); none: only local sharing, which needs no "
+        "coordinator",
     )
     parser.add_argument("--parts", nargs="+", choices=["rows", "steps"], default=["rows", "steps"])
     parser.add_argument(
@@ -127,8 +127,8 @@ def settings_of(
             setup.name: {name: list(servers) for name, servers in setup.uses.items()}
             for setup in SETUPS.values()
         },
-        "ratio": "of a to b; in `disjoint` of a to c. Application a has the weight of the row, the "
-        "others 1",
+        "ratio": "of a to b; in `disjoint` of a to c. Application a has the weight of the row, "
+        "the others 1",
         "devices": {
             size_name(size): f"{size_name(rate)}/s each" for size, rate in BANDWIDTH.items()
         },
@@ -138,8 +138,8 @@ def settings_of(
         f"application; {OUTSTANDING_STRIPED} in flight",
         "unstriped": f"a file on each server of the application, {OUTSTANDING_EACH} in flight for "
         "each",
-        "settle_periods": f"from the first cycle until the ratio stays within {SETTLED:.0%} of the "
-        f"feasible one; {window_text()}",
+        "settle_periods": f"from the first cycle until the ratio stays within {SETTLED:.0%} of "
+        f"the feasible one; {window_text()}",
         "costs": "bytes",
         "jitter's seed": SEED,
     }

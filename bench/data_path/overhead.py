@@ -275,8 +275,8 @@ def draw(
     caption = plot.caption(
         settings,
         "one server with its files in memory",
-        f"one vpfs-proxy of 1 worker, depth "
-        f"{FRONTS[0].depth_requests} requests and {FRONTS[0].depth_bytes}",
+        f"one vpfs-proxy of 1 worker, depth {FRONTS[0].depth_requests} requests and "
+        f"{FRONTS[0].depth_bytes}",
         haproxy,
         f"medians of {plan.runs} interleaved runs of {plan.seconds:g} s after {plan.warm_up:g} s "
         "of warm-up",
@@ -305,8 +305,7 @@ def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
         "applications",
         "outstanding": "requests in flight on each connection",
         "connections": "processes of vpfs-load with one connection each; half of them belong to "
-        "application a and "
-        "half to b, with 1 b is idle; the same on every path",
+        "application a and half to b, with 1 b is idle; the same on every path",
         "pattern": "sequential, files of 32 MiB in the server's memory",
         "proxy": {
             front.name: {

@@ -146,11 +146,10 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "runs": plan.runs,
         "seconds": plan.seconds,
         "warm_up": plan.warm_up,
-        "statistic": "medians of interleaved runs; ratios are medians over the rounds of the ratio "
-        "within a round",
+        "statistic": "medians of interleaved runs; ratios are medians over the rounds of the "
+        "ratio within a round",
         "load": "one application in one process with one connection and 16 requests in flight; "
-        "sequential, a file of 32 MiB "
-        "in the server's memory",
+        "sequential, a file of 32 MiB in the server's memory",
         "proxies": {front.name: front.scheduler_config() for front in FRONTS},
         "virtual_pfs": "one, without any limit, promise or minimum; adaptbf measures the capacity "
         "itself",
@@ -179,8 +178,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             rows,
             plot.caption(
                 settings,
-                "one server with its files in memory; one application, one connection, 16 requests "
-                "in flight",
+                "one server with its files in memory; one application, one connection, 16 "
+                "requests in flight",
                 f"medians of {plan.runs} rounds of {plan.seconds:g} s each, the lines from the "
                 "least to the most of them",
             ),

@@ -152,8 +152,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
     settings = machine_settings() | {
         "congestion_control": f"{CONGESTION_CONTROL} on every socket",
         "model": "requests of 300 bytes, answers of 40, data in messages of at most 256 KiB; one "
-        "thread each for the "
-        "client, the relay and the server",
+        "thread each for the client, the relay and the server",
         "outstanding": "operations in flight on each connection",
         "runs": runs,
         "seconds": seconds,

@@ -182,14 +182,11 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
         "quick": quick,
         "plan of the reads": dataclasses.asdict(plan),
         "status_interval": INTERVAL,
-        "statistic": "of classify and retire: quantiles over batches of calls; of copy: over whole "
-        "copies; lock_us_max: the "
-        "longest lock of a round, median over the rounds; of the status: medians of interleaved "
-        "runs, ratios "
-        "within a round",
+        "statistic": "of classify and retire: quantiles over batches of calls; of copy: over "
+        "whole copies; lock_us_max: the longest lock of a round, median over the rounds; of the "
+        "status: medians of interleaved runs, ratios within a round",
         "reads": "4 KiB, one connection with 16 in flight, sequential, a file of 32 MiB in the "
-        "server's memory; 1,000 rules "
-        "by jobid, the last one matches",
+        "server's memory; 1,000 rules by jobid, the last one matches",
     }
     print_settings(settings)
     parts = measure_parts(binaries, quick)

@@ -260,8 +260,8 @@ def figure(rows: Sequence[Row], caption: str) -> Figure:
             panel,
             "",
             "heavier job (%)",
-            f"{processes} process{'es' if processes > 1 else ''} of each on "
-            f"{mounts} mount{'s' if mounts > 1 else ''}",
+            f"{processes} process{'es' if processes > 1 else ''} of each on {mounts} "
+            f"mount{'s' if mounts > 1 else ''}",
         )
     plot.from_zero(sheet.panels)
     return sheet.finish()
@@ -281,8 +281,8 @@ def option_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scale",
         type=float,
-        help="of the amounts of WRF, mpiBLAST and S3D, of which 1 is "
-        "1,000, 2,048 and 2,048 MiB for each application (default 1; 0.25 with --quick)",
+        help="of the amounts of WRF, mpiBLAST and S3D, of which 1 is 1,000, 2,048 and 2,048 MiB "
+        "for each application (default 1; 0.25 with --quick)",
     )
     parser.add_argument("--processes", type=int, nargs="+", help="of each application")
     parser.add_argument("--mounts", type=int, nargs="+", choices=[1, 2], default=[1, 2])

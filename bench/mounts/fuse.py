@@ -190,8 +190,7 @@ def option_parser() -> argparse.ArgumentParser:
         prog="script/bench fuse",
         description="What a mount costs. Needs root, /dev/fuse and fio. VPFS_LIBFUSE_PREFIX is "
         "where bin/passthrough_hp is, VPFS_ORANGEFS_PREFIX where bin/pvfs2fuse and "
-        "sbin/pvfs2-server are, if they are "
-        "there.",
+        "sbin/pvfs2-server are, if they are there.",
         add_help=False,
     )
     parser.add_argument(
@@ -231,13 +230,11 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     )
     settings = machine_settings() | {
         "load": f"fio psync, direct I/O, files of {TOTAL >> 20} MiB together; {count} files for "
-        "create, stat and unlink "
-        f"({of_real} on a real OrangeFS)",
+        f"create, stat and unlink ({of_real} on a real OrangeFS)",
         "caches": "data: none kept by the kernel; names: posix kept for a day, orangefs as each "
         "program has it by default",
         "of_rival": f"operations/s against {RIVAL} (posix), {fuse_orangefs.LOAD} (embedded "
-        f"servers), {fuse_orangefs.RIVAL} "
-        "(a real server)",
+        f"servers), {fuse_orangefs.RIVAL} (a real server)",
         "cpu_s_per_gib": "of the program that mounts, or of vpfs-load, without that of fio",
         "runs": runs,
         "seconds": seconds,

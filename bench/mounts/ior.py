@@ -64,8 +64,7 @@ def require_ior() -> tuple[str, str]:
     if not ior or not mdtest:
         raise Problem(
             "there is no IOR: build it from its sources (./configure --prefix=DIR; make install) "
-            "and set "
-            f"{PREFIX}=DIR, where bin/ior and bin/mdtest are"
+            f"and set {PREFIX}=DIR, where bin/ior and bin/mdtest are"
         )
     if not shutil.which("mpirun"):
         raise Problem("IOR needs mpirun in PATH, of the MPI that it was built with")
@@ -201,8 +200,8 @@ def option_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="script/bench ior",
         add_help=False,
-        description="Two applications with weights 3:1 by SLURM_JOB_ID, through "
-        f"proxies. Needs root, /dev/fuse, mpirun, and {PREFIX}, where bin/ior and bin/mdtest are.",
+        description="Two applications with weights 3:1 by SLURM_JOB_ID, through proxies. Needs "
+        f"root, /dev/fuse, mpirun, and {PREFIX}, where bin/ior and bin/mdtest are.",
     )
     parser.add_argument(
         "--processes", type=int, help=f"of each application (default {FULL.processes})"
@@ -226,8 +225,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "processes": f"{plan.processes} of each application",
         "easy": f"{plan.easy_mib} MiB for each process, in requests of 1 MiB, a file each",
         "hard": f"{plan.hard_blocks} blocks of {STRIDE:,} bytes for each process, "
-        f"{plan.hard_blocks * STRIDE // MIB} MiB, "
-        "in one file",
+        f"{plan.hard_blocks * STRIDE // MIB} MiB, in one file",
         "mdtest": f"{plan.files} files of each process",
         "share and MiB/s": "what the proxies counted while both applications ran; IOR MiB/s is "
         "IOR's own",
@@ -284,8 +282,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             plot.caption(
                 settings,
                 f"{options.servers} server{'s' if options.servers > 1 else ''} of "
-                f"{DEVICE['bandwidth']} and "
-                f"{DEVICE['per_request']} each request",
+                f"{DEVICE['bandwidth']} and {DEVICE['per_request']} each request",
                 f"{plan.processes} processes of each application",
                 f"hard: blocks of {STRIDE:,} bytes in one file",
             ),

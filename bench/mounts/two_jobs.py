@@ -63,8 +63,10 @@ Sample = tuple[float, Mapping[str, float]]  # when, and the bytes of each job by
 
 
 def rates_between(samples: Sequence[Sample]) -> dict[str, float]:
-    """MiB/s of each job from when both had begun, and a little later, until one of them was about
-    to move its last byte. Programs take their time to begin and to end, which counts for neither share.
+    """MiB/s of each job while both moved data.
+
+    The time begins a little after both had begun, and ends when one of them was about to move its
+    last byte. Programs take their time to begin and to end, which counts for neither share.
     """
     begun = next((at for at, moved in samples if moved and all(moved.values())), None)
     if begun is None:

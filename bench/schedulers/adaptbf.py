@@ -297,10 +297,10 @@ def settings_of(plan: Plan, quick: bool) -> dict[str, object]:
         "period": f"{PERIOD * 1000:.0f} ms",
         "controls": CONTROLS,
         "writers": f"one request of {size_name(WRITE)} in flight each; {WRITERS} for applications "
-        "that write all the time, "
-        f"{BURST_WRITERS} for bursts (of {size_name(SMALL_WRITE)} in experiment c)",
-        "bin": f"{plan.interval:g} s; means of a phase leave out its first {SETTLE / plan.scale:g} "
-        "s",
+        f"that write all the time, {BURST_WRITERS} for bursts (of {size_name(SMALL_WRITE)} in "
+        "experiment c)",
+        "bin": f"{plan.interval:g} s; means of a phase leave out its first "
+        f"{SETTLE / plan.scale:g} s",
         "periods of d": [f"{period * 1000:.0f} ms" for period in plan.periods],
         "applications before scaling": {
             name: {

@@ -194,9 +194,9 @@ def check(rows: Sequence[Row], kind: str, name: str, max_loss: float) -> list[Ro
         verdict(
             f"{name}: ratio within {TOLERANCE:.0%} of the feasible one, or the loss at its bound",
             f"{len(rows)} of {len(rows)} rows",
-            f"{len(rows) - len(missed)} within, "
-            f"{len(missed) - len(neither)} at the bound, {len(neither)} neither; of these "
-            f"{sum(map(has_its_rate, neither))} where a has its rate",
+            f"{len(rows) - len(missed)} within, {len(missed) - len(neither)} at the bound, "
+            f"{len(neither)} neither; of these {sum(map(has_its_rate, neither))} where a has its "
+            "rate",
             not neither,
         ),
         verdict(f"{name}: total / fifo", f">= {bound:.3f}", f"{worst:.3f}", worst >= bound - 0.005),
@@ -299,15 +299,14 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "vpfs-bench-anticipation": {
             name: " ".join(virtual_options(quick, name, max_loss)) for name in THINK_TIMES
         },
-        "virtual time": "server of 400 MiB/s and 100 us each request, depth 16 (at least twice its "
-        "parallelism)",
-        "real": f"one server, or several, of {MIB_PER_S} MiB/s in all and {PER_REQUEST_US} us each "
-        f"request, depth {DEPTH}; random reads; the "
-        "feasible ratio comes from what a does alone",
+        "virtual time": "server of 400 MiB/s and 100 us each request, depth 16 (at least twice "
+        "its parallelism)",
+        "real": f"one server, or several, of {MIB_PER_S} MiB/s in all and {PER_REQUEST_US} us "
+        f"each request, depth {DEPTH}; random reads; the feasible ratio comes from what a does "
+        "alone",
         "OrangeFS": f"one pvfs2-server, depth {anticipation_orangefs.DEPTH}, writes of 1 MiB, "
-        f"{anticipation_orangefs.WARM_UP:g} s "
-        "of warm-up; think_us as the proxy has learnt it; copies: pvfs2-cp in loops, of two users; "
-        "mounts: fio on two mounts of vpfs-mount",
+        f"{anticipation_orangefs.WARM_UP:g} s of warm-up; think_us as the proxy has learnt it; "
+        "copies: pvfs2-cp in loops, of two users; mounts: fio on two mounts of vpfs-mount",
         "idle_percent": "of the server's time; of a real server what the total is below that of "
         "fifo, under which it is never idle",
         "kept_percent": "of the time that a slot of the depth was kept empty for one application "

@@ -210,8 +210,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "weights": "equal",
         "applications": [application.config() for application in APPLICATIONS],
         "late": f"reads above {LATENCY * 1000:.0f} ms in vpfs-load's histogram (a bucket that "
-        "reaches beyond it counts: "
-        "from 19.9 ms), warm-up not included",
+        "reaches beyond it counts: from 19.9 ms), warm-up not included",
         "deadline_misses": "as the proxy counts them, warm-up included",
     }
     print_settings(settings)
@@ -236,8 +235,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
                 f"one server of {RATE}, depth {DEPTH['depth_requests']} requests and "
                 f"{DEPTH['depth_bytes']}",
                 f"{READS.processes} readers every {EVERY * 1000:.0f} ms, "
-                f"{WRITES.processes * WRITES.outstanding} "
-                f"writes of 1 MiB in flight",
+                f"{WRITES.processes * WRITES.outstanding} writes of 1 MiB in flight",
                 f"{options.runs} x {seconds:g} s of each policy, after {WARM_UP:g} s of warm-up",
             ),
         ),

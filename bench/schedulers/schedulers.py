@@ -137,11 +137,9 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool) -> int:
         "quick": quick,
         "reference ns of the yardstick": REFERENCE_NS,
         "statistic": "medians of interleaved rounds; p50 to max are of requests timed one by one, "
-        "minus what reading the clock "
-        "takes",
-        "settled": f"the second table: every flow has had {TURNS} turns before, so that the memory "
-        "of many flows is visited in "
-        "no particular order",
+        "minus what reading the clock takes",
+        "settled": f"the second table: every flow has had {TURNS} turns before, so that the "
+        "memory of many flows is visited in no particular order",
     }
     print_settings(settings)
     print(flush=True)

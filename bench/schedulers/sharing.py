@@ -362,15 +362,12 @@ def load_text(protocol: str) -> str:
         each = OUTSTANDING_OF_BEEGFS // PROCESSES
         return (
             f"each application on {PROCESSES} nodes of {each} connections, each with one request "
-            "in flight; random "
-            "offsets in files of 16 MiB"
+            "in flight; random offsets in files of 16 MiB"
         )
     return (
         f"each application in {PROCESSES} processes of one connection, {OUTSTANDING} requests in "
-        "flight for each "
-        f"server, {OUTSTANDING_AT_RANDOM} where a request goes to one server of several; random "
-        "offsets in files of "
-        "16 MiB striped over all servers"
+        f"flight for each server, {OUTSTANDING_AT_RANDOM} where a request goes to one server of "
+        "several; random offsets in files of 16 MiB striped over all servers"
     )
 
 
@@ -399,8 +396,7 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
         "device of all servers together": f"{TOTAL_MIB_PER_S} MiB/s, {PER_REQUEST} each request",
         "load": load_text(protocol),
         "16 against 1": "one process each with that many in flight: the one with 1 cannot keep a "
-        "queue full, so its "
-        "row has no allowed error",
+        "queue full, so its row has no allowed error",
         "comes and goes": "b is there for the middle third; achieved is the ratio in that time",
     }
     print_settings(settings)

@@ -227,8 +227,7 @@ def option_parser() -> argparse.ArgumentParser:
         choices=["max-min", "equal-share"],
         default=chosen.rates,
         help="equal-share: a flow has the lowest of its equal parts of its links, and what it "
-        "leaves of the others "
-        f"is lost (default {chosen.rates})",
+        f"leaves of the others is lost (default {chosen.rates})",
     )
     parser.add_argument(
         "--link-rate",
@@ -240,8 +239,8 @@ def option_parser() -> argparse.ArgumentParser:
         "--message-size",
         type=int,
         default=chosen.message_bytes,
-        help="bytes that a task sends in a "
-        f"communication; of mixed sizes: the largest message (default {chosen.message_bytes})",
+        help="bytes that a task sends in a communication; of mixed sizes: the largest message "
+        f"(default {chosen.message_bytes})",
     )
     parser.add_argument(
         "--mixed-sizes", action="store_true", help="messages are many small ones and few large ones"
@@ -308,15 +307,14 @@ def describe(settings: Settings) -> dict[str, object]:
         "central servers": "10 Gb/s front end, 40 Gb/s between them and to their devices, "
         f"{settings.replicas} replica(s) of each write",
         "one application": f"64 tasks, {settings.steps} steps: 75 % storage of {accesses}, 12.5 % "
-        "computing of "
-        f"{settings.compute_us / 1000:g} ms, 12.5 % communication of {messages}; sizes chosen here",
+        f"computing of {settings.compute_us / 1000:g} ms, 12.5 % communication of {messages}; "
+        "sizes chosen here",
         "messages": f"{settings.messages} to each partner in a communication, one after the other",
         "sequences of steps": "each task has its own" if settings.own_steps else "one of all tasks",
         "workloads": f"{settings.applications} applications of 8 to 128 tasks and "
-        f"{settings.workload_steps // 4} to "
-        f"{settings.workload_steps} steps, {settings.arrivals:g} a second in the mean, first come, "
-        "first served; "
-        f"computing of {settings.workload_compute * settings.compute_us / 2000:g} to "
+        f"{settings.workload_steps // 4} to {settings.workload_steps} steps, "
+        f"{settings.arrivals:g} a second in the mean, first come, first served; computing of "
+        f"{settings.workload_compute * settings.compute_us / 2000:g} to "
         f"{settings.workload_compute * settings.compute_us / 200:g} ms",
         "networks, one application": ONE_NETWORKS,
         "networks, many": MANY_NETWORKS,

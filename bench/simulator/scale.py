@@ -344,15 +344,14 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
     settings = machine_settings() | {
         "quick": quick,
         "seconds": f"{plan.seconds:g} of virtual time after {WARM_UP:g} of warm-up; {AWAY:g} more "
-        "where the "
-        "coordinator is away",
+        "where the coordinator is away",
         "device of each server": f"{BANDWIDTH} MiB/s, {PER_REQUEST * 1e6:g} us a request, so "
         f"{CAPACITY:.1f} MiB/s",
         "depth": DEPTH,
         "requests": f"{size_name(REQUEST)}, one in flight of each client",
         "jobs": "wide: on all servers, 2 clients on each; middle: on a tenth of them, 10 clients "
-        "on each; narrow: on one, 25 "
-        "clients; weights 1, 2 and 4 in turn; a fifth of the middle ones comes at half time",
+        "on each; narrow: on one, 25 clients; weights 1, 2 and 4 in turn; a fifth of the middle "
+        "ones comes at half time",
         "due": "weighted max-min fair shares of the service on all servers together",
         "settled": f"within {SETTLED:.0%} of the rates at the end",
         "runs at the same time": options.jobs,
@@ -381,8 +380,8 @@ def run(binaries: pathlib.Path, out: pathlib.Path, quick: bool, options: argpars
             rows,
             plot.caption(
                 settings,
-                "servers of 100 MiB/s in virtual time; jobs on all servers, on a tenth of them and "
-                "on one",
+                "servers of 100 MiB/s in virtual time; jobs on all servers, on a tenth of them "
+                "and on one",
             ),
         ),
     )

@@ -84,8 +84,7 @@ class Case:
     def title(self) -> str:
         return (
             f"{self.setup.name}, {'striped' if self.striped else 'unstriped'}, {self.op} "
-            f"{size_name(self.size)}, "
-            f"{self.weight}:1"
+            f"{size_name(self.size)}, {self.weight}:1"
         )
 
     def weights(self) -> dict[str, int]:

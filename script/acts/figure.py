@@ -40,8 +40,7 @@ def figure(
         plot.caption(
             machine_settings(),
             f"{SERVERS} data servers of {DEVICE_MIB_PER_S} MiB/s, policy sfq, depth "
-            f"{PROXIES.depth_requests} requests and "
-            f"{PROXIES.depth_bytes} of each proxy",
+            f"{PROXIES.depth_requests} requests and {PROXIES.depth_bytes} of each proxy",
             "writes of 1 MiB, "
             + " and ".join(
                 f"{app.processes * app.outstanding} in flight of the {app.name}"
@@ -49,9 +48,9 @@ def figure(
             ),
             f"{seconds:g} s each above, after {WARM_UP:g} s of warm-up; in the middle vpfsctl "
             "changes rules while both run",
-            f"below: {whole_site.CASE.setup.servers} servers of {whole_site.CASE.bandwidth // MIB} "
-            "MiB/s, an application on two of "
-            "them and one that is striped over all, weights 1:1",
+            f"below: {whole_site.CASE.setup.servers} servers of "
+            f"{whole_site.CASE.bandwidth // MIB} MiB/s, an application on two of them and one "
+            "that is striped over all, weights 1:1",
         ),
         rows=3,
         heights=[2.6],

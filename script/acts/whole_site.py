@@ -80,8 +80,8 @@ def perform(
         times["start"] = script.time_of(coordinator.start(Settings(lease=LEASE)))
         script.wait_until(2 * seconds)
         say(
-            f"It is killed with -9. The proxies keep what it told them for {LEASE:g} s, then share "
-            "alone."
+            f"It is killed with -9. The proxies keep what it told them for {LEASE:g} s, then "
+            "share alone."
         )
         coordinator.program.signal(signal.SIGKILL)
         times["death"] = script.now()
