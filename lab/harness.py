@@ -187,9 +187,7 @@ class Programs:
         return reservation.port
 
     def start(self, name: str, *command: str) -> Program:
-        """Starts a program of vpfs, whose bare name is looked up in the build, or any other
-        program.
-        """
+        """Starts a program: one of vpfs by its bare name, or any other one."""
         own = self.binaries / command[0]
         program = Program(
             [str(own) if own.exists() else command[0], *command[1:]],

@@ -1,5 +1,6 @@
-"""Chooses the Python for scripts: the first python3 on PATH may lack packages that the
-distribution's has.
+"""Chooses the Python for scripts.
+
+The first python3 on PATH may lack packages that the distribution's has.
 """
 
 import importlib.util
@@ -41,8 +42,9 @@ def best() -> str:
 
 
 def with_packages() -> None:
-    """Starts the running script again with the better interpreter. Ends it if none has the needed
-    package.
+    """Starts the running script again with the better interpreter.
+
+    Ends it if none has the needed package.
 
     Scripts call this before they import anything that needs a package.
     """

@@ -313,9 +313,7 @@ def target(
     colour: str = "#000000",
     text: str = "",
 ) -> None:
-    """A dashed horizontal line across the panel or over `span`, with `text` to the right of the
-    panel.
-    """
+    """A dashed line across the panel or over `span`, with `text` to the right of the panel."""
     dashed = {"linestyle": DASHES, "linewidth": 1.4, "zorder": 2.5, "label": name, "gid": WANTED}
     if span:
         panel.hlines(value, *span, colors=colour, **dashed)

@@ -77,8 +77,10 @@ def start(programs: Programs) -> str:
 def start_at(
     programs: Programs, port: int, proxy: int | None = None, data: pathlib.Path | None = None
 ) -> str:
-    """The same at a port; with `proxy`, the clients that mount proxied_address() use that port.
-    `data` has the contents of files; by default it is in the programs' folder.
+    """The same at a port.
+
+    With `proxy`, the clients that mount proxied_address() use that port. `data` has the contents of
+    files; by default it is in the programs' folder.
     """
     server = server_program()
     if server is None:

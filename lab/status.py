@@ -56,9 +56,7 @@ class StatusRecorder:
             self._samples.append((time.monotonic(), read_status(self._file)))
 
     def stop(self) -> list[tuple[float, Json]]:
-        """Returns the second of the run and the status of each sample, without samples from before
-        the run.
-        """
+        """Returns the samples of the run: its second, and the status."""
         self._ticker.stop()
         origin = self._origin
         if origin is None:

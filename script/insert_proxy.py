@@ -1,5 +1,4 @@
-"""Puts vpfs-proxy in front of a data server of this host by redirecting the server's port with
-nftables.
+"""Puts vpfs-proxy in front of a data server of this host: nftables redirects its port.
 
 The redirection works on a live system and fails open: removing the table restores the direct way at
 once. The table applies to new connections. Existing ones stay as they are, unless --cut closes
@@ -142,8 +141,9 @@ def redirects_in_force(kind: Kind) -> list[Redirect]:
 
 
 def release_rules(kind: Kind, redirects: Sequence[Redirect]) -> str:
-    """Keeps the chains, and one rule per port that makes the kernel track connections. Without it,
-    the kernel would stop translating connections through the proxy.
+    """Keeps the chains, and one rule per port that makes the kernel track connections.
+
+    Without it, the kernel would stop translating connections through the proxy.
     """
     table = table_name(kind)
     return f"flush table inet {table}\n" + "".join(
@@ -158,9 +158,10 @@ def redirects_released(kind: Kind) -> list[Redirect]:
 
 
 def listens(number: int, family: str = "ipv4") -> bool:
-    """Whether a redirected client of that family would be accepted: a program must listen at
-    an address other than loopback. The kernel is asked, since a test connection would look like a
-    client's.
+    """Whether a redirected client of that family would be accepted.
+
+    A program must listen at an address other than loopback. The kernel is asked, since a test
+    connection would look like a client's.
     """
     listing = run("ss", "-Htln", f"sport = :{number}").stdout
     hosts = [
@@ -175,16 +176,15 @@ def listens(number: int, family: str = "ipv4") -> bool:
 
 
 def families_of(redirects: Sequence[Redirect]) -> list[str]:
-    """IPv6 clients are redirected only if every proxy accepts IPv6; otherwise they go directly as
-    before.
+    """IPv6 clients are redirected only if every proxy accepts IPv6.
+
+    Otherwise they go directly, as before.
     """
     return ["ipv4"] + (["ipv6"] if all(listens(each.proxy, "ipv6") for each in redirects) else [])
 
 
 def connections_to(number: int) -> list[tuple[str, str]]:
-    """The (local, remote) addresses of connections to a port of this host, except those over
-    loopback.
-    """
+    """The (local, remote) addresses of connections to a port, except those over loopback."""
     listing = run("ss", "-Htn", "state", "established", f"sport = :{number}").stdout
     pairs = [tuple(line.split()[-2:]) for line in listing.splitlines() if len(line.split()) >= 4]
     return [(here, there) for here, there in pairs if not is_loopback(there)]

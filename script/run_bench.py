@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs a benchmark of bench/: prints its settings and tables, writes bench-out/NAME.json and
-figures.
+"""Runs a benchmark of bench/ by its name.
+
+It prints settings and tables, and writes bench-out/NAME.json and figures.
 """
 
 from __future__ import annotations

@@ -140,9 +140,7 @@ class Runner:
         print(f"[{seconds // 60:2d}:{seconds % 60:02d}] {text}", flush=True)
 
     def run(self, log: str, command: list[str], more: dict[str, str] | None = None) -> bool:
-        """Runs a command and writes its output to build/logs/LOG.log; on failure, shows the end of
-        it.
-        """
+        """Runs a command with its output in build/logs/LOG.log; on failure, shows the end of it."""
         file = LOGS / f"{log}.log"
         with file.open("wb") as out:
             code = subprocess.run(

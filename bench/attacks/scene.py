@@ -1,6 +1,4 @@
-"""The scene of an attack: a server, a proxy, and a victim that is measured before and during the
-attack.
-"""
+"""The scene of an attack: a server, a proxy, and a victim that is measured."""
 
 from __future__ import annotations
 
@@ -246,8 +244,7 @@ def attack_victim(
     grace: float,
     preparation: float = PREPARATION,
 ) -> Victim:
-    """Measures the victim alone, with an honest competitor, and under attack for `grace` and then
-    `seconds`.
+    """Measures the victim alone, with an honest competitor, and under attack.
 
     Results leave out the first `grace` seconds of the attack. `begin` may take up to `preparation`
     seconds.

@@ -112,8 +112,9 @@ def claim_beegfs(_: Scene, attacker: Attacker) -> None:
 
 
 def stall_orangefs(_: Scene, attacker: Attacker) -> None:
-    """On one connection: starts as many writes as there are slots, pauses, sends all data, and
-    repeats this.
+    """Starts as many writes as there are slots, pauses, sends all data, and repeats this.
+
+    It uses one connection.
     """
 
     def work() -> None:

@@ -105,9 +105,7 @@ def huge_lengths(attacker: Attacker) -> None:
 
 
 def half_messages(attacker: Attacker) -> None:
-    """Connections that stop in the middle of a message, of Hello among others, and some that are
-    closed there.
-    """
+    """Connections that stop within a message, such as Hello; some are closed there."""
     kept: collections.deque[socket.socket] = collections.deque()
     whole = hello() + messages.frame({"id": 2, **STATS})
 
@@ -196,9 +194,7 @@ def flood(attacker: Attacker, connection: socket.socket, block: bytes, read: boo
 
 
 def unknown_messages(attacker: Attacker) -> None:
-    """Sound messages that no version knows: with numbers of later ones, and answers without a
-    question.
-    """
+    """Sound messages with the numbers of later versions, and answers without a question."""
     numbered = messages.encode("Envelope", {"id": 2})
     unknown = [numbered + messages.tagged(number, b"x" * 40) for number in (34, 999, 1 << 28)]
     known = [
@@ -253,9 +249,7 @@ def slow_readers(attacker: Attacker) -> None:
 
 
 def say_nothing(attacker: Attacker, connect: Callable[[], socket.socket]) -> None:
-    """Holds many connections open without a word, and opens a new one for each that the port
-    closes.
-    """
+    """Holds many silent connections open, and replaces each that the port closes."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     poll = select.poll()
     opened: dict[int, socket.socket] = {}

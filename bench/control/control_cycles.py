@@ -1,5 +1,4 @@
-"""script/bench control: what a control cycle takes, by number of stages, with and without
-aggregators.
+"""script/bench control: what control cycles take, by stages, with and without aggregators.
 
 Virtual stages dial a coordinator, or aggregators below it, and answer its cycles with the real
 messages; every allocation changes in every cycle. One cycle follows the other. Beside it, in turn,

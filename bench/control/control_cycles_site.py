@@ -1,6 +1,4 @@
-"""A site without I/O: a coordinator, perhaps aggregators below it, and virtual stages that answer
-their cycles.
-"""
+"""A site without I/O: a coordinator, maybe aggregators below it, and virtual stages."""
 
 from __future__ import annotations
 

@@ -174,9 +174,7 @@ def front(control: str) -> Front:
 
 
 class UntilDone:
-    """Ends vpfs-load once all jobs have ended: when no job moves anything any more after the last
-    start.
-    """
+    """Ends vpfs-load once all jobs have ended: after the last start, no job moves anything."""
 
     def __init__(self, scale: float) -> None:
         self._applications = [job.application(scale) for job in JOBS]

@@ -147,9 +147,7 @@ class Scene:
         return result, facts | each | {"cpu_ms_per_s": each["stage_us"] / case.period_ms}
 
     def beside_others(self, case: Case, seconds: float, facts: Mapping[str, float]) -> Json:
-        """The result of the reads while others use the processors as long as the two sides of a
-        cycle did.
-        """
+        """The result of the reads while others use the processors as much as a cycle did."""
         others = [
             self._programs.start(
                 f"{side}{self._runs}",

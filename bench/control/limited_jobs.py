@@ -1,6 +1,4 @@
-"""Many jobs whose requests are always held by a limit, so that all of their virtual PFSes change
-all the time.
-"""
+"""Many jobs that a limit always holds, so that their virtual PFSes change all the time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""script/bench total: do applications share what they get on all servers together, as far as that
-is feasible?
+"""script/bench total: how near do shares over all servers come to what is feasible?
 
 Servers whose device model is the bottleneck, each behind a vpfs-proxy with sfq. In each run every
 server first shares for itself; then a vpfs-coordinator with the policy `total` works with one

@@ -1,6 +1,4 @@
-"""One run of `script/bench total`: local sharing first, then a coordinator with one period after
-the other.
-"""
+"""One run of `script/bench total`: local sharing, then a coordinator with each period."""
 
 from __future__ import annotations
 
@@ -26,8 +24,10 @@ STEPS_OF_WINDOW = 10
 
 @dataclasses.dataclass(frozen=True)
 class Times:
-    """In seconds: of local sharing, of each period, the end of it that counts, and of local sharing
-    between periods.
+    """Lengths in seconds.
+
+    Local sharing comes first. Each period follows, and the end of it counts. Between periods there
+    is local sharing again.
     """
 
     local: float
@@ -118,8 +118,9 @@ class Outcome:
 
 
 def window_of(case: Case, services: Services, period: float) -> float:
-    """The length of the window in which a ratio is taken: so many requests, and so many periods at
-    least.
+    """The length of the window of a ratio.
+
+    It has WINDOW_REQUESTS of the slower application, and WINDOW_PERIODS at least.
     """
     slower = min(float(services[name]) for name in case.setup.pair)
     return max(

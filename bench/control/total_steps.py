@@ -1,5 +1,6 @@
-"""Changes while a coordinator runs: applications come and go, weights change, periods jitter, it is
-away for a while.
+"""Changes while a coordinator runs.
+
+Applications come and go, weights change, periods jitter, and it is away for a while.
 """
 
 from __future__ import annotations

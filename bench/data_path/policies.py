@@ -1,5 +1,4 @@
-"""script/bench policies: does every policy cost as much as fifo, without limits and with one
-application?
+"""script/bench policies: does every policy cost as much as fifo, if nothing is limited?
 
 One server holds its files in memory, without a modelled device. A proxy with each policy is before
 it. The proxies are measured in turn, and each is compared with fifo in the same round.

@@ -1,5 +1,4 @@
-"""script/bench fio: what users' patterns get of a mounted OrangeFS behind proxies, when two
-applications share 3:1.
+"""script/bench fio: two applications that share a mounted OrangeFS 3:1, by patterns of I/O.
 
 Patterns run for a time. The profiles of WRF, mpiBLAST and S3D move an amount, so they end: the
 share is that of the time in which both applications run.
@@ -152,9 +151,7 @@ def command(case: Case, directory: pathlib.Path, shared: pathlib.Path) -> list[s
 
 
 def lay_out(site: Site, case: Case, shared: pathlib.Path) -> None:
-    """Makes one file for each process, so that fio need not do it, one application later than the
-    other.
-    """
+    """Makes one file for each process, so that fio of both applications begins at once."""
     for phase in case.profile.phases:
         size = phase.mib // case.processes or FILE // MIB
         for directory in [shared] if case.profile.shared else site.directories.values():
@@ -230,8 +227,10 @@ def verdicts(rows: Sequence[Row]) -> list[Row]:
 
 
 def figure(rows: Sequence[Row], caption: str) -> Figure:
-    """The share of the heavier job. One panel for each number of processes, or mounts, of the
-    patterns; and one for the profiles.
+    """The share of the heavier job.
+
+    There is a panel for each number of processes, or mounts, of the patterns; and one for the
+    profiles.
     """
     heavier = [
         row for row in rows if row["weight"] == max(WEIGHTS.values()) and row["share"] is not None

@@ -21,9 +21,10 @@ def jobs_of(text: str) -> list[Json]:
 
 
 def numbers(text: str) -> Numbers:
-    """Reads and writes of all jobs together. The rates of jobs that ran one after the other are
-    those of the time that they took together. The quantile is the worst of any job's kind of
-    request: quantiles cannot be added.
+    """Reads and writes of all jobs together.
+
+    The rates of jobs that ran one after the other are those of the time that they took together.
+    The quantile is the worst of any job's kind of request: quantiles cannot be added.
     """
     jobs = jobs_of(text)
     sides = [side for job in jobs for side in (job["read"], job["write"]) if side["total_ios"]]

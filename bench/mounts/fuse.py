@@ -1,6 +1,4 @@
-"""script/bench fuse: what a mount costs, beside the directory below, vpfs-load and other programs
-that mount.
-"""
+"""script/bench fuse: what a mount costs, beside other ways to the same files."""
 
 from __future__ import annotations
 
@@ -147,9 +145,7 @@ def base_of(paths: Sequence[str]) -> str | None:
 
 
 def figure(rows: Sequence[Row], backend: str, caption: str) -> Figure:
-    """What each path reaches of the rate of another: of the directory below, of vpfs-load or of
-    pvfs2fuse.
-    """
+    """What each path reaches of the rate of the directory below, vpfs-load or pvfs2fuse."""
     own = [row for row in rows if row["backend"] == backend]
     measured = list(dict.fromkeys(str(row["path"]) for row in own))
     base = base_of(measured)

@@ -1,5 +1,4 @@
-"""The OrangeFS rows of script/bench fuse: vpfs-mount beside vpfs-load, and beside OrangeFS's own
-FUSE client.
+"""The OrangeFS rows of script/bench fuse: vpfs-mount, vpfs-load, and OrangeFS's own client.
 
 vpfs-load speaks to the servers with the same library and without a kernel between, so it shows what
 the way through FUSE costs.

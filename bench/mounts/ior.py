@@ -1,5 +1,4 @@
-"""script/bench ior: IOR and mdtest of two applications that share a mounted OrangeFS 3:1, through
-proxies.
+"""script/bench ior: IOR and mdtest of two applications on a mounted OrangeFS, at 3:1.
 
 Easy is a file for each process in requests of 1 MiB; hard is one file of all processes, in which
 each has every n-th block of 47,008 bytes. What is written is read back and compared, and so is what
@@ -89,8 +88,10 @@ def mpi(plan: Plan) -> list[str]:
 
 
 def ior_command(program: str, test: str, op: str, plan: Plan, directory: pathlib.Path) -> list[str]:
-    """Data goes past the page cache, so that a check reads what the servers have. A reader is
-    another process than the writer of a block (-C).
+    """The command of one run of IOR.
+
+    Data goes past the page cache, so that a check reads what the servers have. A reader is another
+    process than the writer of a block (-C).
     """
     layout = (
         ["-F", "-t", "1m", "-b", f"{plan.easy_mib}m"]

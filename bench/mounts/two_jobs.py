@@ -81,9 +81,7 @@ def rates_between(samples: Sequence[Sample]) -> dict[str, float]:
 
 
 class Site:
-    """Servers with a device, proxies of one policy, and one mount or two; one directory of it for
-    each application.
-    """
+    """Servers with a device, proxies, and one or two mounts; each application has a directory."""
 
     def __init__(
         self, programs: Programs, cluster: Cluster, places: Sequence[pathlib.Path]
@@ -96,8 +94,10 @@ class Site:
             directory.mkdir(exist_ok=True)
 
     def run(self, commands: Mapping[str, Sequence[str]], seconds: float | None = None) -> Outcome:
-        """Runs one command for each job at the same time, until all have ended. With `seconds`,
-        they would not end by themselves: they are interrupted when both have run for so long.
+        """Runs one command for each job at the same time, until all have ended.
+
+        With `seconds` they would not end by themselves: they are interrupted when both have run
+        for so long.
         """
         with contextlib.ExitStack() as stack:
             running = {
@@ -218,9 +218,7 @@ def site(
 
 
 def ratio_errors(rows: Sequence[Row]) -> list[float]:
-    """How far each measured ratio of the heavier job to the other is from the wanted one, as a part
-    of it.
-    """
+    """How far the ratio of the heavier job to the other is from the wanted one, as a part of it."""
     shares = [
         float(row["share"]) for row in rows if row["job"] == "4711" and row["share"] is not None
     ]

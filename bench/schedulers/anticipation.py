@@ -1,5 +1,4 @@
-"""script/bench anticipation: shares of an application that cannot keep a queue, with and without
-anticipation.
+"""script/bench anticipation: shares of an application that cannot keep a queue.
 
 First a study in virtual time (vpfs-bench-anticipation), whose rows are the same on every machine.
 Then the same kind of rows for real proxies and servers with a device model; the think time is the
@@ -176,9 +175,7 @@ def is_met(row: Row) -> bool:
 
 
 def has_its_rate(row: Row) -> bool:
-    """Whether a gets what it could, whatever the ratio is: what the total loses is then missing to
-    b alone.
-    """
+    """Whether a gets what it could. Then only b lacks what the total has lost."""
     ratio, feasible = float(row["ratio_on"]), float(row["feasible_ratio"])
     rate = float(row["total_vs_fifo"]) * ratio / (1 + ratio)
     return rate >= (1 - TOLERANCE) * feasible / (1 + feasible)

@@ -1,5 +1,4 @@
-"""script/bench node: one quick application on a BeeGFS node, among others that a rate limit slows
-down.
+"""script/bench node: a quick application among slow ones on one BeeGFS node.
 
 A node has few connections to a storage server, and each carries one request at a time. So waiting
 requests of slow applications could keep the quick one from the server.

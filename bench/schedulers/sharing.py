@@ -131,15 +131,11 @@ class Case:
 
     @staticmethod
     def window(seconds: float) -> tuple[float, float]:
-        """From when to when the application that comes and goes runs, from the start of the
-        measured time.
-        """
+        """When the application that comes and goes is there, in seconds of the measured time."""
         return seconds / 3, seconds * 2 / 3
 
     def allowed_percent(self) -> float | None:
-        """The largest allowed error of the ratio; None if one application cannot keep its queues
-        full.
-        """
+        """The largest allowed error of the ratio. None: an application cannot keep a queue."""
         if self.case == "16 against 1":
             return None
         return next(percent for most, percent in ALLOWED_PERCENT.items() if self.weight <= most)
@@ -286,9 +282,7 @@ def judge(rows: list[Row]) -> None:
 
 
 def figure(rows: Sequence[Row], caption: str) -> Figure:
-    """The signed error of each ratio, and the total, by the wanted ratio; a column for each number
-    of servers.
-    """
+    """The error of each ratio, and the total, by the wanted ratio; one column for each site."""
     own = [row for row in rows if row["case"] == "backlogged"]
     servers = sorted({int(row["servers"]) for row in own})
     weights = sorted({float(row["target"]) for row in own})

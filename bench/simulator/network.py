@@ -1,6 +1,4 @@
-"""script/bench network: what a flow costs in the simulator's network, by topology, classes and
-flows at a time.
-"""
+"""script/bench network: what a flow costs in the simulator's network."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""script/bench placement: where should a job's data be, and what does priority in the network
-bring?
+"""script/bench placement: where should a job's data be, and do network priorities help?
 
 It repeats figures 6 to 10 of the study of data-aware allocation of the ExaNeSt project, in virtual
 time, and says which of its findings hold here.

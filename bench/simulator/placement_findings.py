@@ -45,8 +45,9 @@ def _where(rows: Iterable[Row], **wanted: object) -> list[Row]:
 def _ratios(
     rows: Sequence[Row], key: str, value: object, base: object, of: str = "run_s"
 ) -> Ratios:
-    """Each row with `value`, and its time by that of the row that differs in `key` alone, which is
-    `base` there.
+    """Each row with `value`, and its time divided by that of the row with `base` instead.
+
+    The two rows differ in `key` alone.
     """
     names = (
         "network",

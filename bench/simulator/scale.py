@@ -1,5 +1,4 @@
-"""script/bench scale: which way of sharing fits which site, with up to 1,000 servers and 100,000
-clients.
+"""script/bench scale: which way of sharing fits which site, with up to 1,000 servers.
 
 Everything runs in virtual time, in vpfs-sim: the stages of proxies with their real schedulers, and
 the real cycles of a coordinator over them. Half of the time a tenth of the jobs is missing; when

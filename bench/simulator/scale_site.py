@@ -1,6 +1,4 @@
-"""The sites of script/bench scale: jobs on all servers, on a tenth of them, and on one, and what
-each is entitled to.
-"""
+"""The sites of script/bench scale: their jobs, and what each job is entitled to."""
 
 from __future__ import annotations
 
@@ -31,8 +29,9 @@ class Job:
 
 
 def jobs_of(servers: int) -> list[Job]:
-    """A hundred clients for each server: 40 of jobs on all servers, 50 of jobs on a tenth, 10 of
-    jobs on one.
+    """A hundred clients for each server.
+
+    40 are of jobs on all servers, 50 of jobs on a tenth, and 10 of jobs on one.
     """
     tenth = servers // 10
     wide = [
@@ -63,8 +62,9 @@ def weight(index: int) -> int:
 
 
 def entitled(jobs: Sequence[Job], capacity: float) -> dict[str, float]:
-    """Weighted max-min fair shares of the service on all servers together, where a job has only its
-    own servers.
+    """Weighted max-min fair shares of the service on all servers.
+
+    A job has only its own servers.
 
     All jobs rise by their weights. A group of servers is full when the jobs that have no others use
     all of it; then these stop. `capacity` is that of one server. The groups of two jobs are

@@ -1,5 +1,4 @@
-"""What is fair over several servers, as far as it is feasible: the theory that `script/bench total`
-compares with.
+"""What is fair over several servers: the theory that `script/bench total` compares with.
 
 Every server has a capacity of 1. The service of an application is what it gets on all of its
 servers together.
@@ -80,8 +79,9 @@ def share(users: Sequence[User], user: User, server: int) -> Fraction:
 
 
 def feasible(users: Sequence[User], requests: Mapping[str, Fraction] | None = None) -> Services:
-    """The feasible optimum. `requests`: by application, the part of a server that one request in
-    the longest wait is.
+    """The feasible optimum.
+
+    `requests` has, by application, the part of a server that one request in the longest wait is.
 
     All are raised by weight until some can have no more (progressive filling). Those keep what they
     have, and the others go on.
@@ -111,8 +111,9 @@ def feasible(users: Sequence[User], requests: Mapping[str, Fraction] | None = No
 
 
 def _constraints(region: Region, fixed: Services, level: Fraction | None) -> list[AtMost]:
-    """Capacities, what fixed applications keep, and for others their weight times a level: the
-    given or a variable one.
+    """The constraints: capacities, what fixed applications keep, and a level for the others.
+
+    Others get their weight times the level, which is the given one or a variable.
     """
     found = region.capacities()
     for user in region.users:

@@ -103,9 +103,7 @@ class Case:
 
     @functools.cached_property
     def _feasible(self) -> Services:
-        """The optimum if every application gets a request within LONGEST_DELAY on each of its
-        servers.
-        """
+        """The optimum if each application gets a request on each server within LONGEST_DELAY."""
         each = {
             name: Fraction(self.part(name)) / Fraction(self.bandwidth * LONGEST_DELAY)
             for name in self.setup.uses

@@ -1,5 +1,4 @@
-"""The demo's fourth act: two jobs on one mounted directory, told apart by nothing but their batch
-system's variable.
+"""The demo's fourth act: two jobs on one mounted directory, known by their job ids.
 
 The directory below represents a parallel file system of 100 MiB/s: it is a mount too, with a rate.
 fio runs as each of the jobs, and the mount in front gives one of them three times what the other

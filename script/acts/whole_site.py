@@ -1,5 +1,4 @@
-"""The demo's third act: an application on two of four servers beside one that is striped over all
-of them.
+"""The demo's third act: an application on two of four servers, and one striped over all.
 
 Each server alone gives the narrow one half of its two servers. The wide one moves at the pace of
 the slowest, so the other two servers have nothing to do for half of their time. Then a coordinator
