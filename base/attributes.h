@@ -16,7 +16,7 @@ enum class Attribute : std::uint8_t {
   owner,
   directory,
   metadata,  // requests on names and attributes
-  // Of the request's job, from the wire or from a registration.
+  // The id of the request's job, from the wire or from a registration.
   jobid,
   gid,
   account,

@@ -57,7 +57,7 @@ Result<std::string> read_all(int file) {
     text.append(part.data(), static_cast<std::size_t>(size));
     if (text.size() > kMostBytes) {
       return fail(
-          fmt::format("is larger than {} MiB, so it is no configuration", kMostBytes >> 20));
+          fmt::format("is larger than {} MiB, so it is not a configuration", kMostBytes >> 20));
     }
   }
 }

@@ -76,9 +76,9 @@ struct ConfigWord {
 //
 // The caller asks for every allowed key. A getter returns whether the key is present and valid;
 // only then does it write `*value`. It reports invalid values into the ConfigErrors. The destructor
-// reports keys that nobody asked for as unknown and suggests the nearest known key, so one pass
-// finds all errors of a file. Destroy children before looking at the errors. A key given twice is
-// an error; the first one counts.
+// reports each key that was not asked for as unknown and suggests the nearest known key, so one
+// pass finds all errors of a file. Destroy children before looking at the errors. A key given twice
+// is an error; the first one counts.
 class ConfigReader {
  public:
   // Parses `text`. After a syntax error the reader reports nothing else and acts as an empty
@@ -122,7 +122,7 @@ class ConfigReader {
   // Each `name: {mapping}` of a mapping of mappings, in file order.
   bool for_each_named(std::string_view key,
                       const std::function<void(const std::string&, ConfigReader&)>& each);
-  // All keys that stand in this mapping, in file order (does not mark them as known).
+  // All keys of this mapping, in file order (does not mark them as known).
   [[nodiscard]] std::vector<std::string> keys() const;
 
   // Makes the error about the unknown key `other_word` propose `instead`.

@@ -43,7 +43,7 @@ class FlatTable {
     std::size_t hole = home(key);
     while (cells_[hole].used && cells_[hole].key != key) hole = after(hole);
     if (!cells_[hole].used) return;
-    // Close the gap: move back every later entry of the run that may not stand behind a hole.
+    // Close the gap: move back every later entry of the run that must not come after a hole.
     for (std::size_t i = after(hole); cells_[i].used; i = after(i)) {
       const std::size_t distance_home = (i - home(cells_[i].key)) & mask();
       const std::size_t distance_hole = (i - hole) & mask();

@@ -30,7 +30,7 @@ void set_log_level(const std::string& level);
 // Opens the log file anew, after it was renamed. Does nothing for other targets.
 void reopen_log();
 
-// Logs what somebody asked for and waits for: it is written even if it repeats.
+// Logs what a caller has asked for and waits for. It is written even if it repeats.
 void log_answer(spdlog::level::level_enum level, const std::string& text);
 
 // Whether there is a journal to send entries to, as a socket at this path.

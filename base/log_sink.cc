@@ -63,7 +63,7 @@ void LogSink::answer(const spdlog::details::log_msg& message) {
   write(message, clock_.now());
 }
 
-// Information is written as it comes: it tells what somebody did or what changed once.
+// Information is written as it comes: it tells of one action or one change.
 void LogSink::sink_it_(const spdlog::details::log_msg& message) {
   const TimePoint now = clock_.now();
   const bool admitted = message.level < spdlog::level::warn ||

@@ -13,10 +13,10 @@ namespace vpfs {
 // Decides which messages of a log are written, so that a message that repeats is counted instead.
 //
 // Messages are alike if they differ only in words that contain a digit (numbers, addresses, names
-// such as "job-7"). Of messages that are alike, the first ones that differ are written, each text
-// once; the others are counted. At the end of the period one summary tells their number and the
-// last text, and the next period begins. So a message about one client hides that of another for
-// one period at most. What was alike and is forgotten counts as new.
+// such as "job-7"). The first different texts of alike messages are written, each text once; the
+// others are counted. At the end of the period one summary tells their number and the last text,
+// and the next period begins. So a message about one client hides that of another for one period at
+// most. What was alike and is forgotten counts as new.
 //
 // Allocates for summaries and for texts that are counted. Not thread-safe.
 class RepeatFilter {

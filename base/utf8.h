@@ -10,8 +10,8 @@ namespace vpfs {
 // not empty.
 [[nodiscard]] std::size_t utf8_character(std::string_view text);
 
-// The text with U+FFFD for each byte that is no part of valid UTF-8, as JSON and control messages
-// need it: names come from clients, who may put any bytes into them.
+// The text with U+FFFD for each byte that is not part of valid UTF-8, as JSON and control messages
+// need it: names come from clients, which may put any bytes into them.
 [[nodiscard]] std::string valid_utf8(std::string_view text);
 
 }  // namespace vpfs

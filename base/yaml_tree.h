@@ -15,7 +15,7 @@ struct YamlNode {
   Kind kind = Kind::null;
   int line = 1;  // counted from 1
   std::string scalar;
-  // Of a sequence the items, of a map its keys and values in turn. They are in the same tree.
+  // The items of a sequence, or the keys and values of a map in turn. They are in the same tree.
   std::vector<const YamlNode*> children;
 
   [[nodiscard]] bool is(Kind what) const { return kind == what; }

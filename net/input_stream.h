@@ -9,8 +9,8 @@
 
 namespace vpfs::net {
 
-// Buffered reading from a socket that somebody else owns and may cancel or close at any time; every
-// read then returns false, as it does at the end of the stream.
+// Buffered reading from a socket whose owner may cancel or close it at any time; every read then
+// returns false, as it does at the end of the stream.
 class InputStream {
  public:
   InputStream(Socket& socket, std::size_t capacity);

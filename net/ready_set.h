@@ -46,8 +46,8 @@ class ReadySet {
   // Whether more is sure to come at once. Then the set waits for it itself, for a moment each time,
   // which saves the event loop's detour for each message.
   void expect(bool more) { expects_more_ = more; }
-  // Serves what is there already, for who has much to do before the event loop has its turn. Does
-  // nothing inside of a member.
+  // Serves what is there already, for a caller with much to do before the event loop has its turn.
+  // Does nothing inside of a member.
   void serve_now();
   // Ends the wait: nothing is told after it, also from inside.
   void close();

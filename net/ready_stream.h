@@ -14,7 +14,7 @@
 
 namespace vpfs::net {
 
-// A connected stream whose calls never wait, for who has thousands of them and waits for all at
+// A connected stream whose calls never wait, for owners of thousands of them that wait for all at
 // once (see ReadySet). Where a call could do nothing, the stream wants() to be waited for.
 class ReadyStream {
  public:

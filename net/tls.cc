@@ -57,8 +57,8 @@ class TlsChannel final : public Channel {
 
   std::size_t write_now(std::span<const std::byte> /*bytes*/) override { return 0; }
 
-  // Frames have lengths, so that nobody can cut off a part unnoticed: TLS's own farewell, which has
-  // to wait for the peer, is not needed.
+  // Frames have lengths, so that a truncated stream is noticed: TLS's own farewell, which has to
+  // wait for the peer, is not needed.
   void end_output() override {
     std::error_code ignored;
     stream_.lowest_layer().shutdown(StreamSocket::shutdown_send, ignored);

@@ -40,7 +40,7 @@ Result<int> lock(const std::string& path) {
   return error;
 }
 
-// Whether somebody accepts connections at `path`.
+// Whether a process accepts connections at `path`.
 bool is_answered(const std::string& path) {
   const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (probe < 0) return true;
@@ -71,7 +71,7 @@ Result<PeerCredentials> peer_credentials(int socket) {
   ucred peer = {};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    return fail("who the peer is: " + last_error().message(), last_error());
+    return fail("the identity of the peer: " + last_error().message(), last_error());
   }
   PeerCredentials who{.uid = peer.uid, .gids = {}};
   // The groups that the process has, which need not be those that its user's entry lists.
@@ -109,7 +109,7 @@ struct UnixListener::State {
   bool placed = false;
 };
 
-// Makes the socket under another name. Nobody can connect before listen().
+// Makes the socket under another name. No client can connect before listen().
 Result<void> UnixListener::State::make_socket(std::uint32_t mode,
                                               std::optional<std::uint32_t> gid) {
   const std::string temporary = path + ".new";

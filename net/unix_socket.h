@@ -21,7 +21,7 @@ using UnixSocket = asio::local::stream_protocol::socket;
 // the socket is made.
 inline constexpr std::size_t kMostSocketPath = 103;
 
-// Who the process at the other end was when it connected.
+// The process at the other end, as it was when it connected.
 struct PeerCredentials {
   std::uint32_t uid = 0;
   std::vector<std::uint32_t> gids;  // its group, and those that it has besides
@@ -30,10 +30,10 @@ struct PeerCredentials {
 
 // Accepts connections on a UNIX socket.
 //
-// The socket has its owner, group and mode before anybody can connect. A socket at that path that
-// nobody answers on is replaced; anything else there is an error. PATH.lock beside it, which stays,
-// keeps two processes from taking the same path at the same time. Belongs to the strand of its
-// io_context.
+// The socket has its owner, group and mode before any client can connect. A socket at that path
+// that no process listens on is replaced; anything else there is an error. PATH.lock beside it,
+// which stays, keeps two processes from taking the same path at the same time. Belongs to the
+// strand of its io_context.
 class UnixListener {
  public:
   using Handler = std::function<void(UnixSocket)>;

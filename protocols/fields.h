@@ -13,9 +13,8 @@
 //
 // that names its fields in wire order; it may be a static member. An archive does one thing with
 // them: a decoder fills x in, an encoder writes x, a printer shows x, so all agree by construction.
-// A field that does not stand on the wire in the protocol's usual way is given in a wrapper that
-// says how it does: list(x.groups), aligned(x.entry). The archives and the wrappers are a
-// protocol's own.
+// A field that is not on the wire in the protocol's usual way is given in a wrapper that says how
+// it does: list(x.groups), aligned(x.entry). The archives and the wrappers are a protocol's own.
 
 // Hands the items to the archive together with their names. A macro because only the preprocessor
 // knows the names.
@@ -28,9 +27,9 @@ using StructOf = std::conditional_t<A::kDecodes, T, const T>;
 
 // For printers: takes the first item's name off the front of `names`, and "x." off that.
 [[nodiscard]] std::string_view take_field_name(std::string_view& names);
-// What stands in the outermost parentheses of a wrapper such as list(...).
+// The text in the outermost parentheses of a wrapper such as list(...).
 [[nodiscard]] std::string_view inside_wrapper(std::string_view name);
-// In double quotes, with \x.. for bytes that are no plain characters.
+// In double quotes, with \x.. for bytes that are not plain characters.
 void append_quoted(std::string& text, std::string_view value);
 
 }  // namespace vpfs

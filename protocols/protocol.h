@@ -16,7 +16,7 @@
 // decisions out. It serves one client connection and its upstream connection.
 namespace vpfs {
 
-// Who sent the bytes of a stream.
+// The side that sent the bytes of a stream.
 enum class Sender : std::uint8_t { client, server };
 
 // Stands for the number of a client node that has not introduced itself.

@@ -52,7 +52,7 @@ class ClientPace {
 // no more than `client_stall` in any minute, however many connections it stalls, in turn or at
 // once.
 //
-// Any thread may call it. It costs one load while nobody has stalled within a minute.
+// Any thread may call it. It costs one load if no client has stalled within a minute.
 class StallBudgets {
  public:
   // A lag below this is a hiccup, not a stall.

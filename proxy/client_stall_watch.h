@@ -55,7 +55,7 @@ class ClientStallWatch {
   bool moves_again() { return std::exchange(stalled_, false); }
   [[nodiscard]] bool stalled() const { return stalled_; }
   [[nodiscard]] bool on_probation() const { return on_probation_; }
-  // Whether the client stands nearly still. A slow link is faster.
+  // Whether the client makes almost no progress. A slow link is faster.
   [[nodiscard]] bool hardly_moves() const {
     return sending_.hardly_moves() || taking_.hardly_moves();
   }

@@ -58,7 +58,7 @@ void read_servers(ConfigReader& reader, Config& config) {
   }
   for (const std::string& server : config.servers) {
     if (!stage::AddressBlock::parse(server)) {
-      reader.report("servers", fmt::format("'{}' is no IP address or CIDR block", server));
+      reader.report("servers", fmt::format("'{}' is not an IP address or CIDR block", server));
     }
   }
 }

@@ -8,7 +8,7 @@
 
 namespace vpfs::proxy {
 
-// Who has used each open file of each node. Data that the node's kernel writes back later carries
+// The users of each open file of each node. Data that the node's kernel writes back later carries
 // no user. A file with several users has no answer. Files that have not been used for long are
 // forgotten, so the memory is bounded. Any thread may call it.
 class OpenFileUsers {

@@ -26,7 +26,7 @@ class Proxy final : private control::Program {
  public:
   // The error names the setting that cannot be had (address, policy, journal). `config` is the
   // content of `file`; SIGHUP reads the file again. Live rules of the journal are in force, and
-  // what was due is ended, before anybody can connect. `names` and `clock` outlive the proxy.
+  // what was due is ended, before any client can connect. `names` and `clock` outlive the proxy.
   [[nodiscard]] static Result<std::unique_ptr<Proxy>> make(const Config& config, std::string file,
                                                            control::HostNames& names,
                                                            const Clock& clock);

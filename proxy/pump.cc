@@ -21,7 +21,7 @@ constexpr std::size_t kPeekSize = 2048;
 // the thread to itself is relayed in pieces of this size.
 constexpr std::size_t kFirstReceive = std::size_t{16} * 1024;
 // After this many peeks without a large message the stream counts as one of small messages. The
-// requests of writes stand between their data.
+// requests of writes come between their data.
 constexpr int kPatience = 8;
 // The buffer that a stream keeps for its next wait.
 constexpr std::size_t kSmallCarry = std::size_t{8} * 1024;

@@ -50,7 +50,7 @@ class PumpThread {
   [[nodiscard]] bool has_waits() const { return !to_watch_.empty(); }
   void start_waits();
 
-  // Whether one owner has had every event for a while, so nobody else waits for this thread.
+  // Whether one owner has had every event for a while, so no other owner waits for this thread.
   [[nodiscard]] bool alone() const { return events_in_a_row_ >= kAlone; }
   // A source of this owner has become readable.
   void is_event_of(const PumpOwner& owner) {

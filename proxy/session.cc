@@ -167,7 +167,7 @@ bool Session::holds_more_than(std::size_t times, std::size_t divisor) const {
          held_bytes_ * divisor >= limits.held_bytes.count * times;
 }
 
-// The data of started writes may stand behind held requests. So the stream is read as long as the
+// The data of started writes may come after held requests. So the stream is read as long as the
 // data server works for this client, and requests beyond a bound are refused: to wait for room
 // would be a deadlock.
 bool Session::holds_far_too_much() {
@@ -306,7 +306,7 @@ void Session::refuse_excess(PendingIo& io) {
 }
 
 // A client that is refused too often is not read for a moment. The pause is short, because the data
-// of started writes may stand behind the requests.
+// of started writes may come after the requests.
 void Session::send_refusal(IoKey key) {
   const std::size_t most = identity_.id() == stage::kNoClient ? kMostRefused : kMostSentBack;
   if (++refused_ >= most && !std::exchange(refusing_, true)) to_server_.pause();

@@ -67,7 +67,7 @@ class Session final : public PumpOwner, public std::enable_shared_from_this<Sess
   void park(PendingIo& io);
   void leave_turns(PendingIo& io);
   [[nodiscard]] bool may_submit(PendingIo& io);
-  // Whether the request takes no slot, so that its client's stalls cost nobody anything.
+  // Whether the request takes no slot, so that stalls of its client do not affect others.
   [[nodiscard]] bool needs_no_slot(const PendingIo& io) const;
   [[nodiscard]] PendingIo* parked_io(IoKey key);
   void submit_parked();

@@ -91,8 +91,8 @@ void Session::check_client_stall(TimePoint now) {
 // Asks only while the client lags.
 bool Session::others_wait(const Waiting& waiting, TimePoint now) {
   if (!client_stall_.lags()) return false;
-  // The client's other requests share its slow link, but they must not wait for one that stands
-  // still.
+  // The client's other requests share its slow link, but they must not wait for one that makes no
+  // progress.
   const bool stands_still = client_stall_.hardly_moves();
   const auto wait_for = [&](const PendingIo* io) {
     return worker_.dispatcher().others_wait(*io, stands_still, now);

@@ -13,7 +13,7 @@ bool is_like(const ShownIdentities::Row& row, const stage::Identity& identity,
          row.owner == identity.owner && row.file_system == identity.file_system;
 }
 
-// What may stand in a table of an administrator.
+// The text as a table for an administrator may show it.
 std::string shortened(std::string_view text) {
   return std::string(text.substr(0, stage::kLongestName));
 }

@@ -13,7 +13,7 @@ void SpareMemory::look() {
   const struct mallinfo2 now = ::mallinfo2();
   const std::size_t spare = std::min(now.fordblks, free_before_);
   free_before_ = now.fordblks;
-  // The last call could not return this memory: it lies between blocks in use.
+  // The last call could not return this memory: it is between blocks in use.
   if (spare < kept_ + std::max(kMuch, now.uordblks / 4)) {
     kept_ = std::min(kept_, now.fordblks);
     return;

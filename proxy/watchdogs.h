@@ -10,7 +10,7 @@
 namespace vpfs::proxy {
 
 // Tells when to check whether a client has hung up. The end of a stream that is not read shows
-// nowhere else: the data of a held write stand before it.
+// nowhere else: the data of a held write come before it.
 class HangUpWatch {
  public:
   [[nodiscard]] bool is_due(bool is_read, TimePoint now) {

@@ -67,7 +67,7 @@ enum class CycleResult : std::uint8_t {
 //
 // Service elsewhere comes as totals. The difference to the total before counts, so a cycle that got
 // lost costs nothing. The first total of a virtual PFS in a term is the base and counts as nothing.
-// So is the first one after a lease has ended: until then the stage was on its own, which is no
+// So is the first one after a lease has ended: until then the stage was on its own, which is not a
 // debt. A total that is smaller than the one before is ignored.
 class Allocations {
  public:

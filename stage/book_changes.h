@@ -25,7 +25,7 @@ inline constexpr std::size_t kMostHistory = 100;  // versions that are listed
 [[nodiscard]] std::shared_ptr<const LiveShare> find_share(const LiveSet& set,
                                                           std::string_view virtual_pfs);
 
-// Of the coordinators alone, which may have a rule of the same name as an administrator.
+// Looks only at rules of coordinators. An administrator may have a rule of the same name.
 [[nodiscard]] std::shared_ptr<const LiveRule> find_site_rule(const BookState& state,
                                                              std::string_view name);
 // Whether the state has all of this site, and nothing else of a coordinator.

@@ -44,7 +44,7 @@ std::optional<BookProblem> unknown_removal(const std::vector<std::string>& words
     const std::vector<ShareWord> own = own_words(context);
     if (std::ranges::find(own, key, &ShareWord::name) != own.end()) continue;
     constexpr std::size_t kShown = 64;
-    return invalid(std::string(key.substr(0, kShown)), "is no word of a rule to take away");
+    return invalid(std::string(key.substr(0, kShown)), "is not a word of a rule to take away");
   }
   return std::nullopt;
 }

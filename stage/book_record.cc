@@ -269,7 +269,7 @@ void read_operation(const std::string& op, JsonMembers& object, BookOperation& o
 
 std::expected<BookRecord, std::string> read_record(std::string_view line) {
   const json parsed = json::parse(line, nullptr, false);
-  if (parsed.is_discarded()) return std::unexpected("this is no JSON");
+  if (parsed.is_discarded()) return std::unexpected("this is not JSON");
   std::string error;
   JsonMembers object(parsed, error);
   const std::uint64_t version = object.number("v", kMostNumber);

@@ -51,7 +51,7 @@ class Classifier {
     bool name_refused = false;        // the request's values make no good name, so it is "default"
     bool job_not_registered = false;  // its job id was ignored
     std::uint32_t rule = kNoRule;     // index into Config::rules
-    // The shadow rule that would take the request, if it stands before `rule`, and the virtual PFS
+    // The shadow rule that would take the request, if it comes before `rule`, and the virtual PFS
     // it would belong to.
     std::uint32_t shadow_rule = kNoRule;
     std::string shadow_name;

@@ -15,7 +15,7 @@ namespace vpfs::stage {
 namespace {
 
 std::unexpected<Error> no_address(std::string_view text) {
-  return fail(fmt::format("'{}' is no IP address or CIDR block", text));
+  return fail(fmt::format("'{}' is not an IP address or CIDR block", text));
 }
 std::unexpected<Error> too_many(std::string_view text) {
   return fail(fmt::format("'{}' stands for more than {} addresses", text, kMostClients));
@@ -76,7 +76,7 @@ Result<void> add_address_range(std::string_view text, const std::vector<std::str
       octets[i] = std::move(*ranges);
     }
   }
-  // Addresses that differ only behind a range of the octet `last` stand side by side.
+  // Addresses that differ only behind a range of the octet `last` are adjacent.
   std::size_t last = 3;
   std::uint64_t width = 1;
   const auto is_all = [](const std::vector<NumberRange>& ranges) {

@@ -181,8 +181,8 @@ class Composer::Work {
     return std::nullopt;
   }
 
-  // Its names were looked at: reading a rule does not depend on how many others there are, but for
-  // promises, which all have to fit together.
+  // Its names were looked at: the time to read a rule does not depend on the number of others.
+  // Promises are the exception: all of them have to fit together.
   std::expected<ParsedRule, std::vector<RuleProblem>> parse(
       const RuleText& text, const std::optional<std::string_view>& target) {
     if (!target && may_promise(text)) return parse_(text, made_.config);
@@ -262,7 +262,7 @@ std::expected<ChangedShare, std::vector<RuleProblem>> changed_share(
   for (const std::string& word : changes) {
     if (std::ranges::find(kNoShareWords, word_key(word)) == std::end(kNoShareWords)) continue;
     return std::unexpected(
-        std::vector{RuleProblem{std::string(word_key(word)), "is no word of a share"}});
+        std::vector{RuleProblem{std::string(word_key(word)), "is not a word of a share"}});
   }
   // "default" is what a share has as its name that belongs to no rule.
   RuleText text = {.name = "default", .condition = "", .words = words_of_share(share)};

@@ -98,7 +98,7 @@ class Parser {
     } while (take(','));
     if (at_ == text_.size()) return condition_;
     (void)fail(at_, text_[at_] == '}' ? "there is no { before this }"
-                                      : "between conditions stands & (and) or , (or)");
+                                      : "expected & (and) or , (or) between conditions");
     return std::unexpected(*error_);
   }
 
@@ -157,7 +157,7 @@ class Parser {
     while (!take('}')) {
       if (at_ == text_.size()) return fail(open, "this { is never closed");
       if (!term.values.empty() && !is_blank(text_[at_ - 1])) {
-        return fail(at_, "blanks stand between the values of a list");
+        return fail(at_, "expected a blank between the values of a list");
       }
       if (!read_value(term)) return false;
     }
@@ -177,7 +177,7 @@ class Parser {
       at_ += size;
       if (value->empty()) {
         return fail(start, at_ < text_.size() && text_[at_] == ','
-                               ? "blanks, not commas, stand between the values of a list"
+                               ? "expected a blank, not a comma, between the values of a list"
                                : "a value is missing here");
       }
     }

@@ -15,7 +15,7 @@ inline constexpr std::string_view kHint = "hint.";
 //
 //   jobid={a b}&op=read, client=10.0.[0-3].[1-128]
 //
-// `&` binds tighter than `,` (or). A value with blanks or other special bytes stands in double
+// `&` binds tighter than `,` (or). A value with blanks or other special bytes is put in double
 // quotes, where "" is a quote. "" and "*" are every request.
 //
 // This is the syntax alone; condition_values.h knows what the values mean.
@@ -28,7 +28,7 @@ struct ConditionTerm {
   std::size_t key_at = 0;
   std::vector<std::size_t> value_at = {};
 
-  // Compares what it means, not where it stood.
+  // Compares what it means, not its position.
   bool operator==(const ConditionTerm& other) const {
     return key == other.key && values == other.values;
   }

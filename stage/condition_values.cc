@@ -29,8 +29,8 @@ constexpr std::array kNumberWords = {
     NumberWord{"owner", Attribute::owner, UINT32_MAX, &Conditions::owners, NumberKind::user},
 };
 
-// Whether somebody meant numbers: a set of characters that begins with two digits and a dash, as in
-// [4711-4715].
+// Whether the user probably meant numbers: a set of characters that begins with two digits and a
+// dash, as in [4711-4715].
 bool looks_like_a_range(std::string_view pattern) {
   for (std::size_t at = pattern.find('['); at != std::string_view::npos;
        at = pattern.find('[', at + 1)) {

@@ -16,8 +16,8 @@ inline constexpr std::size_t kMostNumbers = 65'536;
 using ReportCondition = std::function<void(const ConditionTerm& term,
                                            std::optional<std::size_t> value, std::string problem)>;
 
-// What the terms mean for `context`, which has the protocol and looks up names. Without a mistake
-// reported, the result may stand in a rule.
+// What the terms mean for `context`, which has the protocol and looks up names. If no mistake is
+// reported, the result may be used in a rule.
 [[nodiscard]] Conditions read_conditions(const ConditionTerms& terms, const Config& context,
                                          const ReportCondition& report);
 

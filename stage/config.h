@@ -94,8 +94,9 @@ struct Config {
 
   // The known policies. The stage's owner may set them too.
   PolicyKinds policies = known_policies();
-  // Of a coordinator: its rules are for stages that it knows nothing of. So they may have the words
-  // of any policy, classes and virtual PFSes that stages declare, and totals over all stages.
+  // A coordinator's configuration: its rules are for stages that it knows nothing of. So they may
+  // have the words of any policy, classes and virtual PFSes that stages declare, and totals over
+  // all stages.
   bool is_site = false;
   std::string policy = "sfq";
   SchedulerSettings scheduler;

@@ -18,7 +18,7 @@ void suggest_rule_words(ConfigReader& entry, const Config& config);
 // The words of the command line.
 void suggest_text_words(ConfigReader& entry, const Config& config);
 void suggest_match_words(ConfigReader& match);
-// The word of a condition that somebody probably means.
+// The word of a condition that a user probably means.
 [[nodiscard]] std::optional<std::string_view> suggested_match_word(std::string_view word);
 
 }  // namespace vpfs::stage

@@ -59,7 +59,7 @@ Result<void> JobRegistry::add(const RegisteredJob& job) {
   std::vector<AddressBlock> clients;
   for (const std::string& client : job.clients) {
     const std::optional<AddressBlock> block = AddressBlock::parse(client);
-    if (!block) return fail(fmt::format("'{}' is no IP address or CIDR block", client));
+    if (!block) return fail(fmt::format("'{}' is not an IP address or CIDR block", client));
     clients.push_back(*block);
     if (block->is_single()) {
       made.addresses.push_back(block->address());
@@ -144,7 +144,7 @@ const JobRegistry::Job* JobRegistry::only_job_of(std::span<const Address> client
   }
   if (!only || several) return nullptr;
   const Job& job = jobs_[*only];
-  // A collision of keys must not give somebody another's job.
+  // A collision of keys must not give a client another client's job.
   return has_user(job, uid) && has_client(job, client) ? &job : nullptr;
 }
 

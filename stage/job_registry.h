@@ -48,7 +48,7 @@ class JobRegistry {
   };
 
   // An error changes nothing and names the wrong part of the entry: a known id or a bad name, no
-  // client, or a client that is no address.
+  // client, or a client that is not an address.
   [[nodiscard]] Result<void> add(const RegisteredJob& job);
 
   // The job of this id if a request from a client with these addresses may have it, else null. One
@@ -78,7 +78,7 @@ class JobRegistry {
   [[nodiscard]] bool has_users() const { return has_users_; }
 
  private:
-  // Of the jobs with one block of addresses: the first, and whether there are more. If there are,
+  // The first of the jobs with one block of addresses, and whether there are more. If there are,
   // owners_ also has this of each user of the block.
   struct Owner {
     std::uint32_t job = 0;

@@ -75,7 +75,7 @@ class Lanes {
   const PolicyKind* policy_;
   SchedulerSettings settings_;
   bool per_target_;
-  // Of all lanes; unused with one scheduler for all targets.
+  // The limits of all lanes; unused with one scheduler for all targets.
   RateLimits limits_;
   std::unique_ptr<Scheduler::TotalServices> totals_;
   std::vector<Lane> lanes_;

@@ -16,7 +16,7 @@ struct VirtualPfsId {
 };
 
 // Names a row of RuleRows until its rule goes. Its number is then used again with another
-// generation, so an old reference counts for nobody.
+// generation, so an old reference counts for no rule.
 struct RuleRef {
   static constexpr std::uint32_t kNone = UINT32_MAX;
 

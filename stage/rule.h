@@ -44,7 +44,7 @@ struct Sight {
   const Address& client;
   const Identity& identity;
   std::optional<std::size_t> hidden_hint = std::nullopt;  // counts as missing
-  // Of the request's job.
+  // The id of the request's job.
   std::optional<std::string_view> jobid = std::nullopt;
   std::string_view account = {};  // "": not known
   std::span<const std::uint64_t> gids = {};

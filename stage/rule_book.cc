@@ -45,7 +45,7 @@ std::expected<void, std::string> RuleBook::replay(std::string_view record) {
   std::expected<BookRecord, std::string> read = read_record(record);
   if (!read) return std::unexpected(std::move(read.error()));
   if (BookState* const state = std::get_if<BookState>(&read->what)) {
-    if (state_.number != 0) return std::unexpected("a snapshot stands only at the beginning");
+    if (state_.number != 0) return std::unexpected("a snapshot may be only at the beginning");
     state_ = std::move(*state);
     return {};
   }

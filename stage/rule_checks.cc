@@ -213,7 +213,7 @@ class Example {
   }
 
  private:
-  // Of the first pattern. An empty list is a template's field.
+  // A text that the first pattern matches. An empty list is a template's field.
   std::string text_of(const std::vector<std::string>& patterns) {
     if (patterns.empty()) return "x";
     const std::optional<std::string> text = example_of(patterns.front());

@@ -45,7 +45,7 @@ class Demand {
   const RuleKey& rarest(const RuleValue& value) {
     return *std::ranges::min_element(value, {}, [this](const RuleKey& key) { return of(key); });
   }
-  // Of its commonest value.
+  // How often its commonest value occurs.
   std::size_t of(const RuleCondition& condition) {
     std::size_t most = 0;
     for (const RuleValue& value : condition) most = std::max(most, of(rarest(value)));

@@ -56,7 +56,7 @@ inline constexpr std::size_t kSmallInfix = 3;
 // The texts of a request have numbers: first its hints, then those of kTextAttributes.
 inline constexpr Attribute kTextAttributes[] = {Attribute::directory, Attribute::jobid,
                                                 Attribute::account};
-// Nothing: the attribute is no text.
+// Nothing: the attribute is not text.
 [[nodiscard]] std::optional<std::size_t> text_of(Attribute attribute, std::size_t hints);
 
 [[nodiscard]] RuleKey address_key(int prefix, const Address& address);

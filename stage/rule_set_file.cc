@@ -59,7 +59,7 @@ std::string condition_of(ConfigReader match) {
   return condition;
 }
 
-// The words of a mapping, but for `known` keys.
+// The words of a mapping, except `known` keys.
 std::vector<std::string> words_of(ConfigReader& entry, const std::vector<std::string>& known) {
   std::vector<std::string> words;
   for (const std::string& key : entry.keys()) {

@@ -80,8 +80,8 @@ bool check_word(const Word& word, bool is_default, Problems& problems) {
   };
   constexpr std::size_t kLongestKey = 64;
   if (word.key.empty() || word.key.size() > kLongestKey) {
-    problems.push_back(
-        {.place = word.key.substr(0, kLongestKey), .text = "is no word of a rule, as weight=4 is"});
+    problems.push_back({.place = word.key.substr(0, kLongestKey),
+                        .text = "is not a word of a rule: expected one such as weight=4"});
     return false;
   }
   if (is_condition_word(word.key)) {

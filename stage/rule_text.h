@@ -29,8 +29,8 @@ struct ParsedRule {
 // declared when it was read before. All problems are found at once.
 //
 // The name "default" gives no rule: its condition is empty, its words are a share, and `declares`
-// is the virtual PFS of what no rule matches. Whether somebody may ask for that is up to the
-// caller.
+// is the virtual PFS of what no rule matches. The caller decides whether a request may ask for
+// that.
 [[nodiscard]] std::expected<ParsedRule, std::vector<RuleProblem>> parse_rule(const RuleText& text,
                                                                              const Config& context);
 

@@ -50,9 +50,9 @@ class ShadowLimits {
   // A request arrives. Returns the row of its rule; kNone if that is gone. O(1); does not allocate.
   RuleRef arrive(ShadowRef shadow, Bytes size, TimePoint now);
 
-  // Of all virtual PFSes of one rule; nothing: no shadow rule has the name.
+  // The report on all virtual PFSes of one rule; nothing: no shadow rule has the name.
   [[nodiscard]] std::optional<Report> report(std::string_view rule, TimePoint now) const;
-  // Of one virtual PFS; nothing: it has no row.
+  // The report on one virtual PFS; nothing: it has no row.
   [[nodiscard]] std::optional<Report> report(std::string_view rule, std::string_view virtual_pfs,
                                              TimePoint now) const;
   // The same in pieces, each of them O(1) or O(log n): one row, and what is in no row any more. A

@@ -131,7 +131,7 @@ void read_finish(ConfigReader& entry, VirtualPfsConfig& made) {
       entry.report("finish",
                    fmt::format("\"{}\" is not bytes and a time for them, as 2TiB/8h is", text));
     }
-    if (made.share.rate.count > 0) entry.report("finish", "cannot stand beside a rate");
+    if (made.share.rate.count > 0) entry.report("finish", "cannot be combined with a rate");
     return;
   }
   ConfigReader finish = entry.child("finish");
@@ -139,7 +139,7 @@ void read_finish(ConfigReader& entry, VirtualPfsConfig& made) {
   finish.get("bytes", &made.share.finish_bytes, {1}, kMostFinish);
   finish.require("within");
   finish.get("within", &made.finish_within, milliseconds(1), kLongestFinish);
-  if (made.share.rate.count > 0) finish.report("bytes", "cannot stand beside a rate");
+  if (made.share.rate.count > 0) finish.report("bytes", "cannot be combined with a rate");
 }
 
 void read_deadlines(ConfigReader& entry, const Config& config, VirtualPfsConfig& made) {

@@ -139,7 +139,7 @@ class Stage {
   // retired have no limits any more. release() ends the lease, so it ends when nothing else
   // happens. If a new policy cannot enforce the limits, they are lifted.
   CycleAnswer allocate(const Cycle& cycle, std::span<const Allocation> allocations, TimePoint now);
-  // The same in parts, so that nobody waits long for the owner's lock: begin_cycle() with all
+  // The same in parts, so that no thread waits long for the owner's lock: begin_cycle() with all
   // allocations, which looks only at what they ask for; if it is applied, allocate_some() for all
   // of them; then, for a complete cycle, lift_unmentioned() for all rows, in turn, which returns
   // the next one. No part of another cycle may come between. Parts of a cycle whose lease has ended
@@ -174,7 +174,7 @@ class Stage {
   // Rows that copy_counters() knows. Free numbers count.
   [[nodiscard]] std::size_t rows() const { return table_.size(); }
   // Copies the rows from `first` on, as many as there are; returns how many. Shares are judged
-  // here, over the time since they were last, so it is no const method.
+  // here, over the time since they were last, so it is not a const method.
   std::size_t copy_counters(std::size_t first, std::span<CounterRow> copies, TimePoint now);
 
   [[nodiscard]] const VirtualPfsTable& virtual_pfs() const { return table_; }

@@ -138,7 +138,7 @@ bool VirtualPfsTable::learn_job(AppId app, const Classifier::Match& match) {
   return other_nodes;
 }
 
-// Most job ids stand in the name, which a template made of them.
+// Most job ids are part of the name, which a template made of them.
 void VirtualPfsTable::note_job(AppId app, VirtualPfsInfo& info, const std::string& jobid) {
   const bool is_first = info.job == VirtualPfsInfo::Job::unseen;
   other_jobids_.erase(app);

@@ -51,7 +51,7 @@ struct VirtualPfs {
   TimePoint last_used = {};
   std::uint32_t generation = 0;  // of the number
   std::uint32_t requests = 0;    // present ones, in any state
-  // Of its last request.
+  // The rule of its last request.
   RuleRef last_rule;
   ReadYield read_yield;
   // Cost of the largest of some kRecent requests sent lately, about; larger ones count as the most
@@ -132,7 +132,7 @@ class VirtualPfsTable {
   std::vector<AppId> free_;
   std::map<std::string_view, AppId> by_name_;              // the keys are those of the infos
   std::map<std::string, Declared, std::less<>> declared_;  // templates too
-  // Job ids that do not stand in names.
+  // Job ids that are not part of names.
   std::map<AppId, std::string> other_jobids_;
   std::size_t most_ = 0;            // from templates
   std::size_t from_templates_ = 0;  // that there are

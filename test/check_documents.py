@@ -2,7 +2,7 @@
 """Fails when a document says too little, points nowhere or is too wide. Run from the repository root.
 
 What programs read and print is explained. Every key of a configuration and every field of the status
-stands in the first column of a table of its page, or in a heading, and every other word (a choice, a
+is in the first column of a table of its page, or in a heading, and every other word (a choice, a
 field of a result) in a code span. The first columns have nothing that the program does not know.
 find-out-why.md has every reason for which a request waits.
 
@@ -81,7 +81,7 @@ LEAST_REASONS = 15
 
 @functools.cache
 def files() -> list[pathlib.Path]:
-    """Of the tree, without what is built or captured."""
+    """All files of the tree, without what is built or captured."""
     tops = [top for top in sorted(pathlib.Path(".").iterdir()) if top.name not in NOT_OURS]
     found = [file for top in tops for file in ([top] if top.is_file() else sorted(top.rglob("*")))]
     return [file for file in found if file.is_file() and "data" not in file.parts]
@@ -103,7 +103,7 @@ def source(end: str) -> pathlib.Path:
 def code_of(end: str) -> str:
     """A source without its comments and includes."""
     lines = [line for line in text_of(source(end)).splitlines() if not re.match(r"\s*(//|#\s*include)", line)]
-    return re.sub(r'"\s*\n\s*"', "", "\n".join(lines))  # literals that stand side by side are one
+    return re.sub(r'"\s*\n\s*"', "", "\n".join(lines))  # adjacent literals are one
 
 
 def without_code_blocks(text: str) -> str:
@@ -198,7 +198,7 @@ def check_links(file: pathlib.Path) -> Iterator[str]:
 
 
 def check_names(file: pathlib.Path) -> Iterator[str]:
-    text = re.sub(r"\n\s*(//|#|\*)?\s*", " ", text_of(file))  # a name and its section may stand on two lines
+    text = re.sub(r"\n\s*(//|#|\*)?\s*", " ", text_of(file))  # a name and its section may be on two lines
     for name, section in set(NAMED.findall(text)):
         there = pathlib.Path(name)
         if not there.is_file():

@@ -27,9 +27,9 @@ struct ChunkFile {
   std::uint16_t target = 0;
   std::string entry;                            // the entry id: the same at every mount
   std::uint64_t session = 1;                    // with the entry id, the file handle
-  std::uint32_t user = 0;                       // who does the I/O
+  std::uint32_t user = 0;                       // the uid that does the I/O
   std::optional<beegfs::FileOwner> owner = {};  // told with writes by clients with quota
-  // Of the directory that the file was created in.
+  // The directory that the file was created in.
   std::uint32_t directory_owner = 0;
   std::string directory = "root";  // its entry id
 };
@@ -73,7 +73,7 @@ class StorageClient {
   [[nodiscard]] net::Task<Result<void>> write(const ChunkFile& file, std::uint64_t offset,
                                               net::OutputQueue::FilePart from);
   [[nodiscard]] net::Task<Result<void>> sync(const ChunkFile& file);
-  // Removes the chunk file, as a metadata server does. A missing file is no error.
+  // Removes the chunk file, as a metadata server does. A missing file is not an error.
   [[nodiscard]] net::Task<Result<void>> remove(const ChunkFile& file);
   // Checks, without retries, that the server answers and has that target.
   [[nodiscard]] net::Task<Result<void>> probe(std::uint16_t target);

@@ -37,7 +37,7 @@ class Change {
     tell_directories();
     caches_ = nullptr;
   }
-  // What the names lead to now stands in the caches.
+  // Puts what the names lead to now into the caches.
   void keep_names() {
     if (caches_ == nullptr) return;
     happened();

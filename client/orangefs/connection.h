@@ -67,7 +67,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::unordered_map<orangefs::Tag, Exchange*> exchanges_;
   std::size_t bulk_reads_ = 0;  // of those
   orangefs::Tag last_tag_ = 0;
-  orangefs::Tag receiving_ = 0;  // whose data goes into its owner's memory right now; 0: nobody's
+  orangefs::Tag receiving_ = 0;  // whose data goes into its owner's memory right now; 0: none
   Duration least_patience_ = std::chrono::seconds(8);
   bool usable_ = true;
 };

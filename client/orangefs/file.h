@@ -22,13 +22,13 @@ namespace vpfs::client {
 
 // An open file. Any number of reads and writes may be under way at once, from one strand.
 //
-// It belongs to the caller who opened it: its requests show that caller, whoever asks for them.
-// Memory and files given to an operation are borrowed until its coroutine returns. The file must
-// outlive its operations; it keeps its session.
+// It belongs to the caller that opened it: its requests show that caller, whichever caller asks for
+// them. Memory and files given to an operation are borrowed until its coroutine returns. The file
+// must outlive its operations; it keeps its session.
 class File {
  public:
   // With `right` its requests show that capability, however the file's mode has changed since a
-  // server gave it: who has made a file may write it even with a mode that forbids that.
+  // server gave it: the creator of a file may write it even if its mode forbids that.
   [[nodiscard]] static net::Task<Result<std::unique_ptr<File>>> open(
       std::shared_ptr<Session> session, CallerPtr caller, orangefs::Handle handle,
       std::optional<orangefs::Capability> right = std::nullopt);

@@ -26,7 +26,7 @@ struct AttributeChanges {
   std::optional<std::uint32_t> permissions;
   std::optional<std::uint64_t> atime;
   std::optional<std::uint64_t> mtime;
-  // The server's present time instead, which who may write the object may ask for.
+  // The server's present time instead. A caller with the right to write the object may ask for it.
   bool atime_now = false;
   bool mtime_now = false;
 };
@@ -62,19 +62,19 @@ enum class Removal { any, directory, not_directory };
 // What rename() does with an object that has the new name already; `keep` fails with EEXIST.
 enum class Renaming { replace, keep };
 
-// Where a file had its last name, and who took it away. Servers destroy an object with the rights
-// that its remover has in that directory.
+// Where a file had its last name, and which caller removed it. Servers destroy an object with the
+// rights that its remover has in that directory.
 struct LastName {
   orangefs::Handle directory = 0;
   Caches::AttributesPtr attributes;  // of the directory, with a capability; shared with the cache
   CallerPtr remover;
 };
 
-// Asked when a file has lost its last name. True: somebody has it open, so it stays until
+// Asked when a file has lost its last name. True: it is still open, so it stays until
 // FileSystem::destroy().
 using Keep = std::function<bool(orangefs::Handle, LastName)>;
 
-// Told once, when a removal has succeeded as far as anybody can see.
+// Told once, when the removal is complete as far as any client can see.
 using Gone = std::function<void()>;
 
 enum class SetMode : std::int32_t { any = 0, create = 1, replace = 2 };  // of extended attributes
@@ -125,7 +125,7 @@ class FileSystem {
   [[nodiscard]] net::Task<Result<Stat>> stat_name(orangefs::Handle directory, std::string name);
   // Without the size, perhaps from the caches.
   [[nodiscard]] net::Task<Result<Stat>> owner_and_mode(orangefs::Handle handle);
-  // stat() for all of them at once, with few requests; the results stand in the same order.
+  // stat() for all of them at once, with few requests; the results are in the same order.
   [[nodiscard]] net::Task<std::vector<Result<Stat>>> stat_all(
       std::vector<orangefs::Handle> handles);
   [[nodiscard]] net::Task<Result<std::unique_ptr<File>>> open(
@@ -155,16 +155,16 @@ class FileSystem {
                                                             std::string name, std::string target);
   [[nodiscard]] net::Task<Result<std::string>> readlink(orangefs::Handle link);
   // Removes a file, an empty directory or a symbolic link. Calls `gone`, if given, when the object
-  // is gone for everybody; the removal of its datafiles then goes on.
+  // is gone for all clients; the removal of its datafiles then goes on.
   [[nodiscard]] net::Task<Result<void>> remove(orangefs::Handle directory, std::string name,
                                                Removal what = Removal::any, Keep keep = {},
                                                Gone gone = {});
-  // EINVAL if a directory would become an entry of itself. Of deeper loops the caller keeps clear.
+  // EINVAL if a directory would become an entry of itself. The caller prevents deeper loops.
   [[nodiscard]] net::Task<Result<void>> rename(orangefs::Handle old_parent, std::string name,
                                                orangefs::Handle new_parent, std::string new_name,
                                                Renaming how = Renaming::replace, Keep keep = {});
-  // Destroys a file that has no name any more, in the name of who removed it; the view's caller
-  // does not matter. One that is gone already is no error.
+  // Destroys a file that has no name any more, in the name of the caller that removed it; the
+  // view's caller does not matter. A file that is gone already is not an error.
   [[nodiscard]] net::Task<Result<void>> destroy(orangefs::Handle file, LastName last);
   // All entries, in no order.
   [[nodiscard]] net::Task<Result<std::vector<DirectoryEntry>>> readdir(orangefs::Handle directory);
@@ -278,7 +278,7 @@ class FileSystem {
   // without a look at it: a file or a symbolic link. Null otherwise.
   [[nodiscard]] Caches::AttributesPtr removable(orangefs::Handle directory, const std::string& name,
                                                 Removal what, orangefs::Handle& object) const;
-  // Removes objects that have lost their name. A missing object is no error.
+  // Removes objects that have lost their name. A missing object is not an error.
   [[nodiscard]] net::Task<Result<void>> destroy_all(Directory& parent, orangefs::Handle handle,
                                                     orangefs::Attributes attributes,
                                                     Gone gone = {});

@@ -316,7 +316,7 @@ net::Task<Result<void>> FileSystem::replace(Directory& source, std::string name,
     Result<void> good = co_await check_replaceable(replaced, *old_object, moved);
     if (!good) co_return good;
   } else {
-    old_object = orangefs::Attributes{};  // a name without an object is in nobody's way
+    old_object = orangefs::Attributes{};  // a name without an object may be replaced
   }
   Result<orangefs::Handle> changed = co_await redirect(target, new_name, moved);
   if (!changed) co_return std::unexpected(std::move(changed.error()));

@@ -43,7 +43,7 @@ class IoPart final : public Exchange {
     Duration patience = std::chrono::seconds(300);
   };
 
-  // How many bytes of the plan's range lie on its datafile.
+  // How many bytes of the plan's range are on its datafile.
   [[nodiscard]] static std::uint64_t bytes_on_datafile(const Plan& plan);
 
   IoPart(const Plan& plan, const IoBytes& bytes, net::Latch& latch);

@@ -9,8 +9,8 @@ namespace vpfs::client {
 
 // Where a file system is: any one of its servers, and its name. "tcp://127.0.0.1:3334/vpfs".
 //
-// `scheme` is a BMI method with an optional zone ("tcp", "tcp-px"). Of every server's addresses, a
-// client uses only the one in the zone that it mounted by.
+// `scheme` is a BMI method with an optional zone ("tcp", "tcp-px"). A client uses only those
+// addresses of servers that are in the zone that it mounted by.
 struct MountAddress {
   std::string scheme;
   std::string host_port;

@@ -56,7 +56,7 @@ Placement::Placement(const FsConfig& config, std::string_view scheme) : scheme_(
 Result<std::size_t> Placement::server(const std::string& alias) {
   if (const auto known = known_.find(alias); known != known_.end()) return known->second;
   const auto address = addresses_.find(alias);
-  if (address == addresses_.end()) return wrong("'{}' is no Alias", alias);
+  if (address == addresses_.end()) return wrong("'{}' is not an Alias", alias);
   if (address->second.host_port.empty())
     return wrong("Alias {} has no {}:// address", alias, scheme_);
   servers_.push_back({.alias = alias,

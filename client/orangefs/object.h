@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kEverything =
     const CallerSession& session, orangefs::Handle handle, std::uint32_t mask = kEverything);
 
 // Asks the servers for the attributes of many objects, of several with each request. Without
-// capabilities; past the cache. The results stand in the order of the handles.
+// capabilities; past the cache. The results are in the order of the handles.
 [[nodiscard]] net::Task<std::vector<Result<orangefs::Attributes>>> list_attributes(
     const CallerSession& session, std::vector<orangefs::Handle> handles, std::uint32_t mask);
 

@@ -16,7 +16,7 @@ class RequestTemplate {
   explicit RequestTemplate(const orangefs::Request& request);
 
   [[nodiscard]] bool empty() const { return bytes_.empty(); }
-  // The message, but for the `data_size` bytes that follow it (SMALL_IO writes).
+  // The message without the `data_size` bytes that follow it (SMALL_IO writes).
   [[nodiscard]] std::vector<std::byte> message(orangefs::Tag tag, std::int64_t offset,
                                                std::int64_t aggregate_size,
                                                std::uint64_t data_size) const;

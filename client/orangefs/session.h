@@ -68,7 +68,7 @@ class Session {
     std::size_t server = 0;
     orangefs::Request request;
   };
-  // call() for all of them at once; the results stand in the same order.
+  // call() for all of them at once; the results are in the same order.
   [[nodiscard]] net::Task<std::vector<Result<orangefs::Response>>> call_all(
       std::vector<Addressed> requests);
 

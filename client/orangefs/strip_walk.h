@@ -8,7 +8,7 @@
 
 namespace vpfs::client {
 
-// Walks over the pieces of a file's bytes [offset, offset + size) that lie on one datafile, in the
+// Walks over the pieces of a file's bytes [offset, offset + size) that are on one datafile, in the
 // order in which that datafile holds them.
 class StripWalk {
  public:
@@ -32,8 +32,8 @@ class StripWalk {
   std::int64_t at_;
 };
 
-// The length of the file that a datafile of `size` bytes proves: where its last byte lies, plus
-// one. At most 2^62, whatever a server says.
+// The length of the file that a datafile of `size` bytes proves: the position of its last byte,
+// plus one. At most 2^62, whatever a server says.
 [[nodiscard]] std::int64_t logical_end(std::int64_t strip_size, orangefs::Placement placement,
                                        std::int64_t size);
 

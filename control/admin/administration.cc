@@ -194,7 +194,7 @@ void Administration::why(const Why& request, const Caller& caller, const Answer&
 }
 
 void Administration::own_why(const Why& request, const Caller& caller, const Answer& answer) {
-  // Names would be looked up for anybody. Only that of the caller is known already.
+  // Only the caller's own name is known. Others are not looked up: any user may call this.
   Asked asked = read_asked(request.who(), nullptr);
   if (!request.who().empty() && caller.name.starts_with(request.who() + " (")) {
     asked.uid = caller.uid;

@@ -14,9 +14,9 @@
 
 namespace vpfs::control {
 
-// Carries out what administrators ask a stage: rules, jobs, statistics, who is who, and so on.
-// Belongs to its owner's thread. The port has checked the caller's rights; what a caller may see of
-// others' jobs is decided here.
+// Carries out what administrators ask a stage: rules, jobs, statistics, identities of clients, and
+// so on. Belongs to its owner's thread. The port has checked the caller's rights; what a caller may
+// see of others' jobs is decided here.
 class Administration {
  public:
   using ReadWallClock = RuleAdministration::ReadWallClock;
@@ -62,7 +62,7 @@ class Administration {
   ReadWallClock now_;
   SnapshotReader reader_;
   RuleAdministration rules_;
-  // Callers who see only own jobs share one of each second, since anybody may be one.
+  // Callers that see only own jobs share one report a second, since any user may be one.
   StageSnapshot seen_by_others_;
   WallTime seen_at_ = {};
   std::vector<Client> clients_of_others_;

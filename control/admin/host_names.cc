@@ -59,7 +59,7 @@ struct HostNames::Kept {
     return with_own(host, look_up_host(host));
   }
 
-  // Nobody else waits while a name is looked up.
+  // Other requests do not wait while a name is looked up.
   template <typename Answers, typename LookUp>
   typename Answers::mapped_type find(Answers& answers, const std::string& name, LookUp&& look_up) {
     auto found = look_up(name);

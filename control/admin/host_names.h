@@ -60,7 +60,7 @@ class HostNames final : public stage::Names {
 
  private:
   struct Kept;
-  std::shared_ptr<Kept> kept_;  // shared with look-ups that nobody waits for any more
+  std::shared_ptr<Kept> kept_;  // shared with look-ups whose callers have gone
 };
 
 }  // namespace vpfs::control

@@ -126,7 +126,7 @@ bool LiveState::expire(WallTime now) {
 Result<void> LiveState::keep(const std::string& record) {
   if (store_ == nullptr) return {};
   if (!is_behind_ && !store_->is_in_place()) {
-    spdlog::error("control.journal: somebody has moved or removed the file: it is written anew");
+    spdlog::error("control.journal: the file was moved or removed: writing a new one");
     is_behind_ = true;
   }
   if (is_behind_) {

@@ -19,8 +19,8 @@ namespace vpfs::control {
 // configuration of the file. Belongs to one thread.
 class LiveState {
  public:
-  // Replays the journal, and ends what became due while nobody ran. `notes` gets what an
-  // administrator should know. `store`: null if live rules end with the program. `file` outlives
+  // Replays the journal, and ends what became due while the program did not run. `notes` gets what
+  // an administrator should know. `store`: null if live rules end with the program. `file` outlives
   // the state, or is replaced by take_on().
   [[nodiscard]] static Result<std::unique_ptr<LiveState>> load(std::unique_ptr<StateStore> store,
                                                                const stage::Config& file,

@@ -19,7 +19,7 @@ namespace vpfs::control {
 // What outlives a NameLookups.
 struct NameLookups::Shared {
   std::mutex mutex;                // guards what follows
-  NameLookups* lookups = nullptr;  // null: nobody listens any more
+  NameLookups* lookups = nullptr;  // null: the owner has gone
   std::size_t threads = 0;
 
   [[nodiscard]] bool add_thread(std::size_t most) {

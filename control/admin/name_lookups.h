@@ -15,7 +15,7 @@
 namespace vpfs::control {
 
 // Looks names up beside the owner's thread, so that a slow directory or name service delays only
-// who asked. Belongs to the owner's thread.
+// the request that asked. Belongs to the owner's thread.
 class NameLookups {
  public:
   // How long look-ups for one request may take, and how many there may be at once.
@@ -31,13 +31,13 @@ class NameLookups {
   NameLookups(asio::io_context& context, HostNames names)
       : NameLookups(context, std::move(names), Limits()) {}
   NameLookups(asio::io_context& context, HostNames names, Limits limits);
-  // Waits for nothing. What is being looked up then is not told to anybody.
+  // Does not wait. Results of look-ups in progress are dropped.
   ~NameLookups();
   NameLookups(const NameLookups&) = delete;
   NameLookups& operator=(const NameLookups&) = delete;
 
   // Calls `done` on the owner's thread once the names are kept, at once if they are already; names
-  // that nobody knows are kept as unknown. Otherwise with a sentence that says why not.
+  // that do not exist are kept as unknown. Otherwise with a sentence that says why not.
   using Done = std::function<void(std::optional<std::string> problem)>;
   void fetch(const WantedNames& wanted, Done done);
   // Looks up names that are kept as well.

@@ -20,7 +20,7 @@ namespace vpfs::control {
 struct ReadRequest {
   stage::ParsedRules rules;
   std::optional<stage::ApplySet> set;   // of `rule apply`
-  std::optional<Error> mistake;         // why its file is no set
+  std::optional<Error> mistake;         // why its file is not a rule set
   std::optional<stage::Change> change;  // what carrying it out does to the book as it was then
 };
 

@@ -16,7 +16,7 @@ class StageAccess {
   virtual ~StageAccess() = default;
   // Calls `visit` with the lock held. The visitor only copies, for a few microseconds at most.
   virtual void inspect(const Visitor& visit) = 0;
-  // Between two calls of inspect(): lets others, who wait for the lock, have it.
+  // Between two calls of inspect(): lets other threads have the lock if they wait for it.
   virtual void give_way() = 0;
   // Copies all counters, a block of rows for each time that it takes the lock. See
   // stage::Stage::copy_counters() for the rows.

@@ -38,7 +38,7 @@ std::optional<StageSnapshot::Wait> wait_of(stage::Stage& stage, AppId app, TimeP
     found = &lane;
   }
   if (found == nullptr) {
-    // The request stands far back in a common queue.
+    // The request is far back in a common queue.
     return StageSnapshot::Wait{.since = std::nullopt,
                                .reason = "requests that came earlier go first",
                                .kept_for = nullptr,

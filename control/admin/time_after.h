@@ -9,8 +9,8 @@
 
 namespace vpfs::control {
 
-// The end of a time of so many seconds that somebody asks for; 0: none. A time beyond all bounds
-// becomes one that the rule book refuses.
+// The end of a requested time of so many seconds; 0: none. A time beyond all bounds becomes one
+// that the rule book refuses.
 [[nodiscard]] inline std::optional<WallTime> time_after(WallTime now, std::uint64_t seconds) {
   constexpr std::uint64_t kMost = std::uint64_t{200} * 366 * 24 * 3600;
   if (seconds == 0) return std::nullopt;

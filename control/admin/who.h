@@ -11,7 +11,8 @@
 
 namespace vpfs::control {
 
-// Whom an administrator asks about. A text may mean several things: "4711" is a job and a uid.
+// The user, client or job that an administrator asks about. A text may mean several things: "4711"
+// is a job and a uid.
 struct Asked {
   std::string text;  // "": clients that have requests in default
   std::vector<stage::AddressBlock> addresses;
@@ -19,8 +20,8 @@ struct Asked {
 };
 [[nodiscard]] Asked read_asked(const std::string& text, const stage::Names* names);
 
-// Adds the clients that are asked about, with what they have shown. Of a client that is asked for
-// by its address, everything.
+// Adds the clients that are asked about, with what they have shown. A client that is asked for by
+// its address is shown with everything.
 void add_clients(WhyReply& reply, std::vector<Client> clients, const Asked& asked);
 // Adds the virtual PFSes and rules that these clients are in, and the registered jobs that fit.
 void add_context(WhyReply& reply, StatsReply& stats, const JobReply& jobs, const Asked& asked);

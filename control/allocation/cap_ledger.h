@@ -42,7 +42,7 @@ class CapLedger {
   // The largest one of the present process that may be in force.
   [[nodiscard]] std::uint64_t own(std::uint32_t pair) const { return rows_[pair].own(); }
   [[nodiscard]] bool has_stale(std::uint32_t pair) const { return rows_[pair].stale > 0; }
-  // Of all pairs, those of former processes among them. The largest number if that is too much.
+  // The sum over all pairs, including those of former processes. Saturates.
   [[nodiscard]] std::uint64_t sum() const;
 
  private:

@@ -64,8 +64,8 @@ class CycleState {
   // Another capacity from the next cycle on. An aggregator's is the sum of what it was given. As
   // with use(), the sum is safe when settled() is true again.
   void set_capacity(const Amounts& capacity) { settings_.capacity = capacity; }
-  // All caps that may be in force fit into the capacity; nobody may have one of a resource that is
-  // not divided. An aggregator answers its parent `pending` until it is so. Cost: the pairs.
+  // All caps that may be in force fit into the capacity; no cap of an undivided resource may be in
+  // force. An aggregator answers its parent `pending` until it is so. Cost: the pairs.
   [[nodiscard]] bool settled() const;
   // Caps that are sent from now on end on all stages by then, since an aggregator's parent counts
   // them no longer; nothing: whenever they do. It never goes back. Half of the time that is left
@@ -94,9 +94,9 @@ class CycleState {
   [[nodiscard]] AnswerResult on_report(StageId stage, const Answer& answer,
                                        std::span<const FlowCounters> flows, TimePoint now);
 
-  // Begins a cycle: divides, and says what to send to whom. It is valid until the next call of this
-  // or ask(). `want_report`: what is sent asks for the next report too; without, call ask() before
-  // the next cycle. Whoever has not answered yet is not waited for, and gets nothing.
+  // Begins a cycle: divides, and says what to send to which stage. It is valid until the next call
+  // of this or ask(). `want_report`: what is sent asks for the next report too; without, call ask()
+  // before the next cycle. A stage that has not answered yet is not waited for, and gets nothing.
   [[nodiscard]] std::span<const Outgoing> begin_cycle(TimePoint now, bool want_report = true);
   // Asks all for their reports, and allocates nothing.
   [[nodiscard]] std::span<const Outgoing> ask(TimePoint now);
@@ -108,7 +108,7 @@ class CycleState {
   void on_deadline(TimePoint now);
 
   [[nodiscard]] std::uint64_t term() const { return term_; }
-  // Of the last cycle; zero: there was none.
+  // The number of the last cycle; zero: there was none.
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
   [[nodiscard]] const StageStatus& status(StageId stage) const;
   // Calls visit(const StageStatus&) for each known stage, in no order: those that are connected,

@@ -15,7 +15,8 @@ namespace vpfs::allocation {
 // What a CycleState is given by its owner.
 struct CycleSettings {
   Amounts capacity;  // of all stages, each second; zero: not divided, and caps are not added up
-  // Of the first cycle; later ones are measured. With set_caps_end() the longest time between two.
+  // The period of the first cycle; later ones are measured. With set_caps_end(): the longest time
+  // between two cycles.
   Duration period = std::chrono::milliseconds(50);
   Duration deadline = std::chrono::milliseconds(25);  // a stage that answers later is late
   Duration lease = std::chrono::seconds(1);           // of a cycle, from when a stage gets it
@@ -71,8 +72,8 @@ struct FlowCounters {
 struct JobTotals {
   Amounts arrived;
   Cost done = 0;
-  // Of each cycle that of the stage that was limited longest. So a coordinator above sees a job as
-  // limited if it is so on one stage, as it would without an aggregator in between.
+  // Sums up, for each cycle, the time of the stage that was limited longest. So a coordinator above
+  // sees a job as limited if it is so on one stage, as it would without an aggregator in between.
   Microseconds limited = {};
 
   bool operator==(const JobTotals&) const = default;

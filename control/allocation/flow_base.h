@@ -7,8 +7,8 @@
 
 namespace vpfs::allocation {
 
-// The counters of a flow when they were last reported, from which differences are made. It trusts
-// nobody: no counter overflows anything.
+// The counters of a flow when they were last reported, from which differences are made. Counters
+// are not trusted: none can overflow anything.
 class FlowBase {
  public:
   struct Difference {

@@ -18,13 +18,14 @@ namespace vpfs::allocation {
 // job, caps by demand as PSFA does within a job. No administrator chooses it, so it is not in the
 // registry.
 //
-// A resource of which the parent grants no job a cap has none. If it grants one to each job that it
-// mentions, a job that it does not know yet has a cap of zero: its stages let it live until the
-// parent does. Caps of silent stages lower nobody's: CycleState holds raises back.
+// A resource has no caps if the parent grants none of it to any job. If it grants one to each job
+// that it mentions, a job that it does not know yet has a cap of zero: its stages let it live until
+// the parent does. Caps of silent stages do not lower those of others: CycleState holds raises
+// back.
 //
 // Totals of service elsewhere are what the parent adds to its own, and what the other pairs here
 // did. Only additions count: the first total of a job is a base, as is the first one after
-// forget_totals(). So a parent that begins again at zero, or far above, charges nobody.
+// forget_totals(). So a parent that begins again at zero, or far above, charges no pair.
 class GivenPolicy final : public Policy {
  public:
   explicit GivenPolicy(const Amounts& floor) : floor_(floor) {}

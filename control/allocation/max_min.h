@@ -15,14 +15,14 @@ inline constexpr std::uint64_t kUnbounded = std::numeric_limits<std::uint64_t>::
 // weights: products fit into 128 bits.
 inline constexpr std::uint64_t kMostAmount = std::uint64_t{1} << 62;
 
-// Somebody who wants a part. Ties go to the one that comes first.
+// One that asks for a part. Ties go to the one that comes first.
 struct Claim {
   std::uint64_t weight = 1;  // at least 1
   std::uint64_t demand = 0;  // at most kMostAmount, or kUnbounded
 };
 
-// Weighted max-min fairness, fill() of PSFA (ALGORITHMS: [PSFA]): nobody gets more than the demand,
-// and who gets less gets at least the weighted share of those who do.
+// Weighted max-min fairness, fill() of PSFA (ALGORITHMS: [PSFA]): no pair gets more than its
+// demand, and one that gets less gets at least its weighted share among such pairs.
 class MaxMin {
  public:
   // Writes to `got` what each claim gets of `amount`, in whole units. Returns what is left if all

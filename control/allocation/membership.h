@@ -14,8 +14,8 @@
 
 namespace vpfs::allocation {
 
-// Who takes part: jobs, stages and the pairs of both, in dense tables. Numbers are used again,
-// those of pairs not before the next release_numbers().
+// The members of a division: jobs, stages and the pairs of both, in dense tables. Numbers are used
+// again, those of pairs not before the next release_numbers().
 class Membership {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;

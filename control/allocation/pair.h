@@ -58,7 +58,7 @@ struct Grant {
   bool operator==(const Grant&) const = default;
 };
 
-// Where the amounts of a resource stand.
+// Where to find the amounts of a resource.
 struct Resource {
   std::string_view name;
   std::uint64_t Amounts::*amount;
@@ -69,9 +69,9 @@ inline constexpr std::array<Resource, 3> kResources = {
      {"operations", &Amounts::operations, &Grant::operations},
      {"metadata_operations", &Amounts::metadata_operations, &Grant::metadata_operations}}};
 
-// Whether a pair has a part of a resource. Of metadata operations it has none where these are not
-// limited: what its stage passes on is not seen. Of all else each pair has one: a stage that cannot
-// enforce a cap uses it all the same.
+// Whether a pair has a part of a resource. It has none of metadata operations if its stage does not
+// limit these: the stage does not see what it passes on. Each pair has a part of every other
+// resource: a stage that cannot enforce a cap uses it all the same.
 [[nodiscard]] inline bool has_part(const Pair& pair, const Resource& resource) {
   return pair.takes_metadata_caps || resource.grant != &Grant::metadata_operations;
 }

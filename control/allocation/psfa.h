@@ -32,7 +32,7 @@ class Psfa {
 
   // Writes a cap for each row, in units each second. Rows that are missing are forgotten. An error,
   // which tells the job: a floor would be zero; the caps are not written. REQUIRES: rows of one job
-  // stand together, in the order of their stages; capacity <= kMostAmount; period > 0.
+  // are adjacent, in the order of their stages; capacity <= kMostAmount; period > 0.
   struct NoFloor {
     std::uint32_t job = 0;
   };

@@ -5,7 +5,7 @@
 namespace vpfs::allocation {
 namespace {
 
-// Of each stage; an aggregator has those of all below it.
+// The limit applies to each stage; an aggregator gets the sum of all stages below it.
 std::optional<std::uint64_t> limit(std::uint64_t amount, std::uint32_t stages) {
   if (amount == 0) return std::nullopt;
   return amount > kMostAmount / stages ? kMostAmount : amount * stages;

@@ -5,7 +5,7 @@
 namespace vpfs::allocation {
 namespace {
 
-// More names help nobody.
+// A longer list of names would not help a reader.
 constexpr std::size_t kMostNamed = 4;
 
 double seconds_of(Microseconds time) {

@@ -29,7 +29,7 @@ class TotalsWatch {
     reached,
     limit,             // its own limit held it for half of the time in flight
     no_queue,          // jobs that had more were served on its stages while it had no queue there
-    delay,             // it had a queue, but a debt holds nobody for longer than the longest delay
+    delay,             // it had a queue, but no debt delays a flow by more than the longest delay
     no_capacity,       // no job that had more was served on its stages
     asks_for_no_more,  // it has its stages for itself and keeps no queue there
   };

@@ -52,7 +52,7 @@ void Uplink::end() {
   set_capacity();
 }
 
-// Of the jobs that are live. The parent releases what it gave the others when they are reported.
+// Counts live jobs only. The parent releases what it gave the others when they are reported.
 void Uplink::set_capacity() {
   Amounts sum;
   for (std::uint32_t i = 0; i < rows_.size(); ++i) {

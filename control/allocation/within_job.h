@@ -36,7 +36,8 @@ class WithinJob {
   std::vector<std::uint64_t> part_;
 };
 
-// Divides amounts of one resource that jobs have anyway: nobody else's demand changes them.
+// Divides amounts of one resource that jobs have anyway: the demand of other jobs does not change
+// them.
 class AmountDivider {
  public:
   explicit AmountDivider(const Resource& resource) : resource_(resource) {}

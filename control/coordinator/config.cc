@@ -45,7 +45,7 @@ void read_policy(ConfigReader& reader, Config& config) {
   read_amounts(reader.child("capacity"), config.capacity);
   read_amounts(reader.child("floor"), config.floor);
   if (config.policy == "psfa" && config.capacity == Amounts{} && !reader.has("parent")) {
-    reader.report("capacity", "is missing: the policy psfa divides what stands there");
+    reader.report("capacity", "is missing: the policy psfa needs a capacity to divide");
   }
 }
 

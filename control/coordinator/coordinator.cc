@@ -24,7 +24,7 @@ using control::make_error;
 
 CycleSettings cycle_settings(const Config& config, const PolicyKind& policy, TimePoint clear_from) {
   CycleSettings settings;
-  // Of other policies the caps of single jobs are all there is, which add up to nothing.
+  // Other policies give only caps of single jobs, whose sum has no meaning.
   if (policy.needs_caps) settings.capacity = config.capacity;
   if (config.period > Duration::zero()) settings.period = config.period;
   settings.deadline = config.deadline;

@@ -16,7 +16,7 @@
 namespace vpfs::coordinator {
 
 // One round of messages with all stages: sends what CycleState says, and gives it what comes back.
-// Nobody is waited for beyond the deadline. Belongs to one thread.
+// It waits for no stage beyond the deadline. Belongs to one thread.
 class CycleRunner {
  public:
   enum class Kind : std::uint8_t {
@@ -49,7 +49,7 @@ class CycleRunner {
   void announced(allocation::StageId stage, const control::Flows& flows);
   void reported(allocation::StageId stage, const control::Report& report);
   void refused(allocation::StageId stage, std::uint64_t sequence, const control::Error& why);
-  // A stage has left: nobody waits for it any more.
+  // A stage has left. It is not waited for any more.
   void left() { look_whether_done(); }
 
  private:

@@ -18,7 +18,7 @@ class RecentCycles {
     std::uint64_t cycles = 0;  // all
     std::uint64_t late = 0;    // answers, of all
     Duration sum = {};         // of all
-    // Of the last ones, in the order of their lengths.
+    // The last cycles, in the order of their lengths.
     std::size_t kept = 0;
     Duration p50 = {};
     Duration p99 = {};

@@ -12,7 +12,7 @@
 
 namespace vpfs::coordinator {
 
-// Whom a coordinator dials, for its sentences.
+// A peer that a coordinator dials, as its messages name it.
 struct DialTarget {
   control::PortAddress address;
   std::string peer;  // what it is

@@ -170,7 +170,7 @@ void ParentLink::received(Link& /*link*/, std::span<const std::byte> frame) {
   heard_at_ = clock_.now();
   Envelope& envelope = memory_.begin();
   if (!control::decode(frame, envelope)) {
-    lose("not the control protocol: a frame that is no message");
+    lose("not the control protocol: a frame that is not a message");
   } else if (connection_state_ == State::connected) {
     handle(envelope);
   } else {
@@ -197,7 +197,7 @@ void ParentLink::greeted(const Envelope& envelope) {
   if (envelope.has_error()) return lose("it refuses: " + control::describe(envelope.error()));
   const control::Hello& hello = envelope.hello();
   if (!envelope.has_hello() || hello.role() != control::Hello::COORDINATOR) {
-    return lose("it is no coordinator");
+    return lose("it is not a coordinator");
   }
   if (!hello.policy().empty() && hello.policy() != config_.policy) {
     return lose(fmt::format("its policy is {}, that of this aggregator is {}: they must agree",

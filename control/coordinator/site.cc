@@ -101,7 +101,7 @@ Result<void> Site::load() {
   if (!live) return fail("journal: " + live.error().message, live.error().code);
   live_ = std::move(*live);
   for (const std::string& note : notes) log_answer(spdlog::level::warn, note);
-  // Where rules are listed nobody has counted their requests.
+  // No stage has counted the requests of rules that are only listed.
   rules_ = std::make_unique<control::RuleAdministration>(
       *live_, wall_clock_now,
       control::RuleAdministration::Hooks{

@@ -44,7 +44,7 @@ class Site final : private control::Owner {
     const Config& config;
     allocation::CycleState& state;
     StageLinks& links;
-    const ParentLink* parent;  // null: it is no aggregator
+    const ParentLink* parent;  // null: it is not an aggregator
   };
 
   // All parts outlive it. The journal is read, what was due has ended, jobs have what they are

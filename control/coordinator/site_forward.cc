@@ -85,13 +85,14 @@ void SiteForward::forward(const Forward& request, const control::Caller& caller,
   Envelope& inside = *checked.mutable_request();
   const bool is_of_others = caller.rights == control::Rights::own;
   if (is_of_others && !caller.uid) {
-    return done(error_of(control::Error::NOT_PERMITTED, "", "who has no uid has no own jobs"));
+    return done(error_of(control::Error::NOT_PERMITTED, "",
+                         "a caller without a uid has no jobs of its own"));
   }
   if (is_of_others) inside.set_as_uid(*caller.uid);
   if (inside.has_as_uid() && caller.rights == control::Rights::read) {
     return done(error_of(control::Error::NOT_PERMITTED, "as_uid",
-                         "only who may change everything may ask "
-                         "as somebody else"));
+                         "only a caller that may change everything may ask "
+                         "as another user"));
   }
   start(checked, is_of_others, std::move(done));
 }

@@ -63,7 +63,7 @@ void add_stages(Families& families, const SiteNumbers& numbers) {
                    "Cycles that a stage has refused to apply.");
   families.count({}, numbers.not_applied);
   families.counter("vpfs_coordinator_connections_refused_total",
-                   "Connections that were no stages, had no right, or were too many.");
+                   "Connections refused: not a stage, no permission, or too many.");
   families.count({}, numbers.links.refused);
   families.counter("vpfs_coordinator_sent_bytes_total", "Bytes sent to stages.");
   families.count({}, numbers.links.sent_bytes);

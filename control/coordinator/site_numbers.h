@@ -35,7 +35,7 @@ struct SiteNumbers {
     std::string problem;
     std::size_t jobs = 0;
     allocation::Amounts caps;  // sums of what its jobs were granted
-    // Of the site's rules: "in force", "asked", "not taken", "waiting".
+    // The state of the site's rules: "in force", "asked", "not taken", "waiting".
     std::string rules;
     std::string rules_problem;
     std::vector<std::string> rules_warnings;

@@ -22,7 +22,7 @@ namespace vpfs::coordinator {
 // them when it joins and after each change. Belongs to the coordinator's thread.
 class SiteStages {
  public:
-  // Of a stage.
+  // One stage.
   struct Member {
     allocation::StageId id;
     const StageHello* hello = nullptr;
@@ -60,7 +60,7 @@ class SiteStages {
   // over: with what an administrator should know, one line each.
   using Told = std::function<void(std::vector<std::string> lines)>;
   void when_answered(Duration patience, Told done);
-  // Nobody is told any more.
+  // After this, no `done` is called.
   void stop() { waiting_.clear(); }
 
   // In the order of names.

@@ -1,4 +1,4 @@
-// Greeting: the part of StageLinks that finds out who a peer is, and whether it may take part.
+// Greeting: the part of StageLinks that finds out what a peer is, and whether it may take part.
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,7 +75,7 @@ void StageLinks::admit(Peer& peer, const Hello& hello, std::uint64_t number) {
   if (hello.role() != Hello::STAGE) {
     return refuse_it(control::Error::INVALID, "role",
                      peer.dialled != nullptr
-                         ? "it is no stage"
+                         ? "it is not a stage"
                          : "only stages may dial here; administrators have a port of their own");
   }
   StageHello& stage = peer.hello;

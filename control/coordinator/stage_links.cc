@@ -214,7 +214,7 @@ void StageLinks::received(Peer& peer, std::span<const std::byte> frame) {
   counters_.received_bytes += frame.size() + control::kLengthSize;
   Envelope& envelope = memory_.begin();
   if (!control::decode(frame, envelope)) {
-    drop(peer, "not the control protocol: a frame that is no message");
+    drop(peer, "not the control protocol: a frame that is not a message");
   } else if (peer.state == Peer::State::joined) {
     handle(peer, envelope);
   } else {
@@ -237,7 +237,7 @@ void StageLinks::handle(Peer& peer, const Envelope& envelope) {
     if (done != nullptr) done(envelope);
     return;
   }
-  if (++peer.unasked > limits_.unasked) return drop(peer, "it sends what nobody has asked for");
+  if (++peer.unasked > limits_.unasked) return drop(peer, "it sent an answer to no request");
   switch (envelope.body_case()) {
     case Envelope::kFlows:
       return host_.announced(peer.stage, envelope.flows());
@@ -381,7 +381,7 @@ void StageLinks::complain(const std::string& text) {
   spdlog::warn("stages: {}{}", text, more == 0 ? "" : fmt::format(" ({} more before)", more));
 }
 
-// Ends who does not say Hello, and gives requests up.
+// Closes connections without Hello, and gives requests up.
 void StageLinks::sweep() {
   const TimePoint now = clock_.now();
   while (!unjoined_.empty() && now - unjoined_.front()->since > limits_.hello) {

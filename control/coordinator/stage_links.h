@@ -33,10 +33,11 @@
 namespace vpfs::coordinator {
 
 // The connections to stages: those that are dialled, and those that dial. It greets them, and
-// refuses who is no stage. Belongs to one thread; it outlives the run of its io_context.
+// rejects peers that are not stages. Belongs to one thread; it outlives the run of its io_context.
 class StageLinks final : public StageRequests {
  public:
-  // Who decides about stages, and hears of them. A stage has a number while it is connected.
+  // The owner, which decides about stages and hears of them. A stage has a number while it is
+  // connected.
   class Host {
    public:
     virtual ~Host() = default;
@@ -168,7 +169,7 @@ class StageLinks final : public StageRequests {
   std::deque<Dialled> dialled_;
   std::unordered_map<const Peer*, std::unique_ptr<Peer>> peers_;
   std::list<Peer*> unjoined_;        // the oldest first
-  std::unordered_set<Peer*> asked_;  // who owe an answer
+  std::unordered_set<Peer*> asked_;  // peers that owe an answer
   std::vector<Peer*> by_stage_;
   std::vector<std::unique_ptr<Peer>> gone_;  // freed in a later turn
   control::MessageMemory memory_;

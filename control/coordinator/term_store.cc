@@ -37,7 +37,7 @@ std::string to_record(const Term& term) {
 Result<Term> parse_term(const std::string& record) {
   constexpr std::uint64_t kLongest = std::uint64_t{366} * 24 * 3600 * 1'000'000;
   const json object = json::parse(record, nullptr, false);
-  if (!object.is_object()) return fail("it is no JSON object");
+  if (!object.is_object()) return fail("it is not a JSON object");
   const auto format = read_number(object, "v");
   if (!format) return std::unexpected(format.error());
   if (*format != kFormat) {

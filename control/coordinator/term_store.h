@@ -14,7 +14,7 @@ namespace vpfs::coordinator {
 // A coordinator's time in office, as those after it need to know.
 struct Term {
   std::uint64_t number = 0;
-  // Of its cycles: caps that it gave may be in force for so long after its end.
+  // The lease of its cycles: its caps may be in force for so long after its end.
   Duration lease = {};
   Duration transit = {};
   bool operator==(const Term&) const = default;

@@ -14,7 +14,7 @@
 namespace vpfs::control {
 namespace {
 
-// A file needs its directory, so that a misspelt `journal` is no file.
+// A file needs its directory, so that a misspelt `journal` is not taken for a file.
 void read_log(ConfigReader& own, HostConfig& config, const ProgramName& name) {
   if (!own.get("log", &config.log)) return;
   if (config.log == "stderr" || config.log == "journal" || config.log.contains('/')) return;

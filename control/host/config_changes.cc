@@ -125,7 +125,7 @@ void add_job_changes(Lines& lines, const stage::Config& before, const stage::Con
       });
 }
 
-// A rule, where it stands, and what it does in words.
+// A rule, its position, and what it does in words.
 struct ListedRule {
   const stage::RuleConfig* rule;
   std::size_t index;
@@ -150,7 +150,7 @@ std::vector<ListedRule> rules_of(const stage::Config& config) {
   return rules;
 }
 
-// Whether both do the same, wherever they stand.
+// Whether both do the same, whatever their positions.
 bool same(const ListedRule& before, const ListedRule& after) {
   const auto bare = [](const stage::RuleConfig& rule) {
     stage::RuleConfig copy = rule;

@@ -125,7 +125,7 @@ std::vector<std::vector<std::string>> virtual_pfs(const stage::Config& config) {
   return rows;
 }
 
-// A condition in words. Values stand as they were written: a list of hosts may be long.
+// A condition in words. Values are shown as they were written: a list of hosts may be long.
 std::string condition(const stage::ConditionTerm& term) {
   constexpr std::string_view kHint = "hint.";
   const std::string values = fmt::format("{}", fmt::join(term.values, " or "));

@@ -19,10 +19,10 @@ class CourteousMutex {
   }
   void unlock() { mutex_.unlock(); }
 
-  // Whether somebody waits for it.
+  // Whether a thread waits for it.
   [[nodiscard]] bool is_wanted() const { return waiting_.load(std::memory_order_relaxed) > 0; }
-  // Between two steps, without the lock: returns when nobody waits for it. Not for ever: so many
-  // may come that somebody always waits.
+  // Between two steps, without the lock: returns when no thread waits for it. Bounded: so many
+  // threads may come that one always waits.
   void give_way() const {
     for (int i = 0; i < kMostYields && is_wanted(); ++i) {
       std::this_thread::yield();

@@ -27,8 +27,8 @@ namespace vpfs::control {
 //     for (stage::Held* each : let_go) stage::Stage::took_over(*each);
 //   });
 //
-// It overrides ask_again(), so that somebody asks what may go now when it was not a request that
-// changed it.
+// It overrides ask_again(), so that its owner asks what may go now when something other than a
+// request has changed it.
 class StageGate {
  public:
   // REQUIRES: as stage::Stage.
@@ -57,16 +57,16 @@ class StageGate {
   [[nodiscard]] bool bypassed() const { return bypassed_.load(std::memory_order_relaxed); }
 
   // Takes on a coordinator's cycle, which came at `now`, one block of virtual PFSes at a time, so
-  // that nobody waits long for the lock. Then ask_again() is called, so that somebody learns when
-  // the lease ends. From then on the lease ends by Stage::release() alone.
+  // that no thread waits long for the lock. Then ask_again() is called, so that the owner learns
+  // when the lease ends. From then on the lease ends by Stage::release() alone.
   stage::CycleAnswer allocate(const stage::Cycle& cycle,
                               std::span<const stage::Allocation> allocations, TimePoint now);
 
   // Retires idle virtual PFSes that all callers have forgotten. Called from time to time.
   void retire_idle(TimePoint now);
 
-  // Copies all counters, one block of rows at a time, so that nobody waits long for the lock. See
-  // stage::Stage::copy_counters() for the rows.
+  // Copies all counters, one block of rows at a time, so that no thread waits long for the lock.
+  // See stage::Stage::copy_counters() for the rows.
   void copy_counters(TimePoint now, std::vector<stage::CounterRow>& rows);
   // Calls visit(stage, now) with the lock held, for a few microseconds at most. A visitor that
   // changes something takes the stage's notices, for tell().
@@ -92,10 +92,10 @@ class StageGate {
   }
 
  protected:
-  // Somebody has to call Stage::release() soon: other requests may go now than was thought. Called
-  // by any thread without the lock. It must only post.
+  // The owner has to call Stage::release() soon: the requests that may go have changed. Called by
+  // any thread without the lock. It must only post.
   virtual void ask_again() = 0;
-  // The same of everybody who keeps requests or numbers of virtual PFSes.
+  // The same for all threads that keep requests or numbers of virtual PFSes.
   virtual void ask_all_again() { ask_again(); }
   // Callers that keep numbers of virtual PFSes longer than a call of act() forget them all, except
   // those of their requests. forget_numbers() says that they should, and forgot_numbers() whether

@@ -25,7 +25,7 @@ Result<void> check_loopback(std::string_view address) {
   const asio::ip::address ip = asio::ip::make_address(std::string(parts->host), no_address);
   if (no_address ? parts->host == "localhost" : ip.is_loopback()) return {};
   return fail(fmt::format(
-      "'{}' is no loopback address: this port has neither TLS nor passwords, so it serves this "
+      "'{}' is not a loopback address: this port has neither TLS nor passwords, so it serves this "
       "host only (127.0.0.1, [::1] or localhost); a web server in front of it can serve others",
       address));
 }

@@ -253,7 +253,7 @@ Result<std::unique_ptr<HttpPort>> HttpPort::open(const HttpConfig& config, HttpS
   if (!endpoint) return refused(endpoint.error());
   // A name server could give localhost another address.
   if (!endpoint->address().is_loopback()) {
-    return refused({.message = config.address + " is no loopback address on this host"});
+    return refused({.message = config.address + " is not a loopback address on this host"});
   }
   auto state = std::make_unique<State>(
       std::move(source),

@@ -21,8 +21,8 @@ struct HttpSource {
   std::function<void(std::function<void(StatsReply)> answer)> stats;
   // Why the stage cannot serve clients; "": it can.
   std::function<std::string()> not_ready;
-  // Of who is no stage, in the place of `stats`: calls `answer` once, likewise, with what makes the
-  // text. That is called on the port's thread.
+  // Used instead of `stats` by programs that are not stages. Calls `answer` once, likewise, with a
+  // function that makes the text and is called on the port's thread.
   using MakeText = std::function<std::string()>;
   std::function<void(std::function<void(MakeText)> answer)> metrics = nullptr;
 };

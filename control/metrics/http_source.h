@@ -8,7 +8,7 @@
 
 namespace vpfs::control {
 
-// What a stage's owner tells an HTTP port: the port asks it for Stats with rules, as a caller who
+// What a stage's owner tells an HTTP port: the port asks it for Stats with rules, as a caller that
 // may read. So the owner is asked by two threads, if it has a control port as well. The owner
 // outlives the port; it may answer from any thread.
 [[nodiscard]] HttpSource http_source(Owner& owner, std::function<std::string()> not_ready);

@@ -221,7 +221,8 @@ void add_totals(Families& to, const VirtualPfs& all) {
   for (const auto& series : kCounters) {
     if (!series.help.empty()) {
       const std::string name = std::string(kAllPrefix).append(series.name.substr(kPrefix.size()));
-      to.counter(name, std::string(series.help) + " Of all virtual PFSes, retired ones too.");
+      to.counter(name,
+                 std::string(series.help) + " Sum over all virtual PFSes, including retired ones.");
     }
     const Labels labels = series.label.first.empty() ? Labels() : Labels{series.label};
     to.count(labels, series.value(all), series.per_unit);

@@ -13,7 +13,7 @@
 namespace vpfs::control {
 namespace {
 
-// Somebody without a request for this long is less active than anybody with one.
+// A virtual PFS without a request for this long is less active than any with one.
 constexpr std::int64_t kActiveSeconds = 300;
 
 void add(const Amount& from, Amount& to) {

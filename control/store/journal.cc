@@ -108,7 +108,7 @@ Result<std::string> Journal::read_all() {
     if (size < 0) return problem("cannot be read");
     bytes.append(buffer.data(), static_cast<std::size_t>(size));
     if (bytes.size() > kMostSize) {
-      return fail(fmt::format("{}: larger than 1 GiB, so it is no journal of vpfs", path_));
+      return fail(fmt::format("{}: larger than 1 GiB, so it is not a journal of vpfs", path_));
     }
   }
 }

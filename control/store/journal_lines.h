@@ -11,7 +11,7 @@
 //
 //     1c291ca3 {"v":2,"n":17,...}
 //
-// Lines of the format before it had no checksum and began with a brace. They stand before all
+// Lines of the format before it had no checksum and began with a brace. They come before all
 // others.
 namespace vpfs::control {
 

@@ -14,7 +14,7 @@ class StateStore {
  public:
   struct Record {
     std::string text;
-    std::string place;  // where it stands, for errors: "FILE:17"
+    std::string place;  // its position, for errors: "FILE:17"
   };
   struct Loaded {
     std::vector<Record> records;     // oldest first
@@ -34,8 +34,8 @@ class StateStore {
   // others.
   [[nodiscard]] virtual Result<void> replace(std::string_view record) = 0;
 
-  // Whether what is stored is still where the next start looks for it: somebody may have moved or
-  // removed it. replace() puts it there again.
+  // Whether what is stored is still where the next start looks for it: it may have been moved or
+  // removed. replace() puts it there again.
   [[nodiscard]] virtual bool is_in_place() const { return true; }
 
   // Whether replace() would make the store much smaller.

@@ -11,13 +11,13 @@
 
 namespace vpfs::control {
 
-// The log of who changed what: one JSON line {"at", "who", "from", "command", "result"} for each
-// request that changes something, refused ones included.
+// The log of changes and the users who made them: one JSON line {"at", "who", "from", "command",
+// "result"} for each request that changes something, refused ones included.
 //
 // A line that cannot be written (a full disk) is counted, and logged once until one can be written
-// again; the command runs all the same: on the bad day an administrator must be able to act. Of
-// refused requests at most 1,000, then ten a second have a line of their own; another line says how
-// many had none. Any thread may call it; each line is one write.
+// again; the command runs all the same: on the bad day an administrator must be able to act. At
+// most 1,000 refused requests, and then ten a second, have a line of their own; another line says
+// how many had none. Any thread may call it; each line is one write.
 class Audit {
  public:
   // How many refused requests may have a line, at once and each second.

@@ -47,7 +47,7 @@ std::string unix_problem(const std::string& path, int error, const ClientOptions
       return no_permission(path, options.names_users);
     case ECONNREFUSED:
       if (::stat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) return "is not a socket";
-      return fmt::format("nobody answers: its {} has ended", options.peer);
+      return fmt::format("no process listens: its {} has ended", options.peer);
     default:
       return std::error_code(error, std::system_category()).message();
   }

@@ -11,7 +11,7 @@
 namespace vpfs::control {
 
 // A connected socket. The error is a sentence: no such socket, no permission (and whose group to
-// join), nobody listens, ... Ports on TCP speak TLS on it.
+// join), no process listens, ... Ports on TCP speak TLS on it.
 using ConnectedSocket = std::expected<net::StreamSocket, std::string>;
 [[nodiscard]] net::Task<ConnectedSocket> connect_socket(PortAddress address, ClientOptions options);
 

@@ -106,7 +106,9 @@ net::Task<Reply<void>> ClientSession::greet(ClientOptions options) {
   (void)co_await channel_->write(std::as_bytes(std::span(frame)));
   auto answer = co_await read_answer(last_number_);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
-  if (!answer->has_hello()) co_return std::unexpected(lost("is no control port: it said no Hello"));
+  if (!answer->has_hello()) {
+    co_return std::unexpected(lost("is not a control port: it sent no Hello"));
+  }
   hello_ = std::move(*answer->mutable_hello());
   const Versions theirs = versions_of(hello_);
   if (!common_version(options.versions, theirs)) {
@@ -175,11 +177,13 @@ net::Task<Reply<Envelope>> ClientSession::read_answer(std::uint64_t number) {
 net::Task<Reply<Envelope>> ClientSession::read_one() {
   for (;;) {
     const auto frame = reader_.next();
-    if (!frame) co_return std::unexpected(lost("is no control port: " + to_string(frame.error())));
+    if (!frame) {
+      co_return std::unexpected(lost("is not a control port: " + to_string(frame.error())));
+    }
     if (const auto& whole = *frame) {
       Envelope message;
       if (!decode(*whole, message)) {
-        co_return std::unexpected(lost("is no control port: it sent what is no message"));
+        co_return std::unexpected(lost("is not a control port: it sent an invalid message"));
       }
       co_return message;
     }

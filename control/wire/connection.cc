@@ -153,8 +153,9 @@ net::Task<> Connection::converse() {
 net::Task<> Connection::part() {
   parts_by_ = port_.now() + port_.limits().farewell;
   if (is_to_coordinator()) {
-    why_ended_ = conversation_->broken().empty() ? conversation_->why_refused()
-                                                 : "is no coordinator: " + conversation_->broken();
+    why_ended_ = conversation_->broken().empty()
+                     ? conversation_->why_refused()
+                     : "is not a coordinator: " + conversation_->broken();
   } else if (!conversation_->broken().empty()) {
     port_.complain(
         PortState::Complaint::broken,

@@ -98,7 +98,7 @@ class Connection final : public ConversationHost, public std::enable_shared_from
   TimePoint progress_at_;  // when the peer last took something
   std::optional<TimePoint> parts_by_;
   std::string why_ended_;
-  std::function<void()> tell_greeted_;  // null: told, or nobody wants to know
+  std::function<void()> tell_greeted_;  // null: told, or not wanted
 };
 
 }  // namespace vpfs::control

@@ -45,7 +45,7 @@ void Conversation::end_watches_of_others() {
 Error Conversation::not_for_others() const {
   return make_error(Error::NOT_PERMITTED, "as_uid",
                     fmt::format("{} from {} may not ask for other users; control.writers of the "
-                                "configuration says who may",
+                                "configuration names the users who may",
                                 caller_.name, caller_.from));
 }
 
@@ -78,7 +78,7 @@ bool Conversation::handle(TimePoint now) {
 void Conversation::handle_frame(std::span<const std::byte> frame, TimePoint now) {
   request_ = &memory_.begin();
   if (!decode(frame, *request_)) {
-    break_off("a frame that is no message");
+    break_off("a frame that is not a message");
   } else if (to_coordinator_ && handle_answer()) {
     // Nothing is asked.
   } else if (!greeted_ && !request_->has_hello()) {
@@ -117,7 +117,7 @@ bool Conversation::handle_answer() {
   if (request_->has_hello()) {
     take_greeting();
   } else {
-    part("is no coordinator: it said no Hello", Error::INVALID,
+    part("is not a coordinator: it sent no Hello", Error::INVALID,
          "the answer to Hello has to be Hello");
   }
   return true;
@@ -132,8 +132,8 @@ void Conversation::take_greeting() {
     return part(text, Error::UNSUPPORTED, text);
   }
   if (coordinator_.role() != Hello::COORDINATOR) {
-    return part(fmt::format("is no coordinator: it calls itself \"{}\" ({})", coordinator_.name(),
-                            coordinator_.program()),
+    return part(fmt::format("is not a coordinator: it calls itself \"{}\" ({})",
+                            coordinator_.name(), coordinator_.program()),
                 Error::INVALID, "this stage looks for a coordinator");
   }
   greeted_ = true;
@@ -253,7 +253,7 @@ void Conversation::handle_cycle() {
   }
   cycle_answer_.flows.Clear();
   cycle_answer_.report.Clear();
-  // What nobody is told must not count as told.
+  // A message that is not sent must not count as sent.
   if (request_->id() == 0) request_->mutable_cycle()->set_want_report(false);
   const Cycle& cycle = request_->cycle();
   host_.owner().cycle(cycle, *link_, cycle_answer_);

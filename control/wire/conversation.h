@@ -103,7 +103,8 @@ class Conversation {
 
   void handle_frame(std::span<const std::byte> frame, TimePoint now);
   void handle_hello();
-  // Of a coordinator that this side has connected to. Whether there is no more to do with it.
+  // Takes the answer of a coordinator that this side has connected to. Returns whether the frame is
+  // done with.
   [[nodiscard]] bool handle_answer();
   void take_greeting();
   void part(std::string refusal, Error::Code code, std::string text);
@@ -112,7 +113,7 @@ class Conversation {
   void start_watch(TimePoint now);
   void end_watches_of_others();
   [[nodiscard]] Error not_for_others() const;
-  // As whom a request is answered.
+  // The caller in whose name a request is answered.
   [[nodiscard]] Caller caller_of(const std::optional<std::uint32_t>& as_uid) const;
   // Why not.
   [[nodiscard]] std::optional<Error> may_ask(const Envelope& request, const Caller& caller);

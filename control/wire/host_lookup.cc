@@ -15,9 +15,9 @@ namespace vpfs::control {
 
 struct HostLookup::Shared {
   std::mutex mutex;                     // guards the two that follow
-  asio::io_context* context = nullptr;  // null: nobody waits any more
+  asio::io_context* context = nullptr;  // null: the caller has gone
   std::optional<Found> found;
-  asio::steady_timer* timer = nullptr;  // of who waits; belongs to the strand
+  asio::steady_timer* timer = nullptr;  // the caller's; belongs to its strand
 };
 
 HostLookup::HostLookup(asio::io_context& context, const PortAddress& address)

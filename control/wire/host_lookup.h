@@ -36,7 +36,7 @@ class HostLookup {
   static void run(const std::shared_ptr<Shared>& shared, const PortAddress& address);
 
   const PortAddress address_;
-  asio::steady_timer timer_;              // of who waits
+  asio::steady_timer timer_;              // the caller waits on it
   const std::shared_ptr<Shared> shared_;  // with the thread
 };
 

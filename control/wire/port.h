@@ -28,8 +28,8 @@ class Port {
     Versions versions;
   };
 
-  // Opens the sockets; nobody is served before start(). The owner and the clock outlive the port.
-  // The error names the key of the configuration.
+  // Opens the sockets; no request is served before start(). The owner and the clock outlive the
+  // port. The error names the key of the configuration.
   [[nodiscard]] static Result<std::unique_ptr<Port>> open(const PortConfig& config, Owner& owner,
                                                           const Clock& clock, Options options);
   [[nodiscard]] static Result<std::unique_ptr<Port>> open(const PortConfig& config, Owner& owner,

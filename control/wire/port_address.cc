@@ -24,9 +24,10 @@ Result<PortAddress> parse_port_address(std::string_view text) {
   }
   const auto parts = net::split_address(tcp ? text.substr(kTcp.size()) : text);
   if (!parts || parts->port == 0) {
-    return fail(fmt::format(
-        "\"{}\" is no control port: write the path of a socket (/run/vpfs/stor0.sock) or HOST:PORT",
-        text));
+    return fail(
+        fmt::format("\"{}\" is not a control port: expected the path of a socket "
+                    "(/run/vpfs/stor0.sock) or HOST:PORT",
+                    text));
   }
   return PortAddress{.path = "", .host = std::string(parts->host), .port = parts->port};
 }

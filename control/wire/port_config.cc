@@ -63,9 +63,10 @@ bool read_coordinator(ConfigReader& control, PortConfig& config) {
   if (!control.get("coordinator", &config.coordinator)) return false;
   const auto address = parse_port_address(config.coordinator);
   if (address) return !address->is_unix();
-  control.report("coordinator", fmt::format("\"{}\" is no address: write the path of a socket "
-                                            "(/run/vpfs/stages.sock) or HOST:PORT",
-                                            config.coordinator));
+  control.report("coordinator",
+                 fmt::format("\"{}\" is not an address: expected the path of a socket "
+                             "(/run/vpfs/stages.sock) or HOST:PORT",
+                             config.coordinator));
   return false;
 }
 
@@ -95,7 +96,10 @@ void read_tcp(ConfigReader& control, PortConfig& config, MayDial may_dial) {
 
 Result<Principal> parse_principal(std::string_view text) {
   using Kind = Principal::Kind;
-  const auto wrong = [&] { return fail(fmt::format("\"{}\" is nobody: write {}", text, kForms)); };
+  const auto wrong = [&] {
+    return fail(
+        fmt::format("\"{}\" is not a user, group or certificate: expected {}", text, kForms));
+  };
   const std::size_t colon = text.find(':');
   const std::string_view kind = colon == std::string_view::npos ? "" : text.substr(0, colon);
   std::string_view name = colon == std::string_view::npos ? text : text.substr(colon + 1);

@@ -11,7 +11,7 @@
 
 namespace vpfs::control {
 
-// Somebody that `readers` and `writers` name.
+// A user, group or certificate that `readers` and `writers` name.
 struct Principal {
   enum class Kind : std::uint8_t { user, group, uid, gid, certificate };
   Kind kind = Kind::user;

@@ -20,11 +20,12 @@ struct PortLimits {
   std::size_t frame_of_writers = std::size_t{4} * 1024 * 1024;
 
   std::size_t requests_in_flight = 8;  // of one connection; then nothing is read from it
-  // Of one uid or address that may not change anything, also of connections that it has closed.
+  // Requests of one uid or address that may not change anything, including those of connections
+  // that it has closed.
   std::size_t unanswered_of_a_reader = 64;
   std::size_t watches = 4;  // of one connection
   Duration least_watch_period = std::chrono::milliseconds(50);
-  // Of peers that see only own jobs, who are not known: they must not keep the owner busy.
+  // For peers that see only own jobs. Any user may be one: they must not keep the owner busy.
   Duration least_watch_period_of_others = std::chrono::seconds(1);
   std::uint32_t requests_of_others_at_once = 50;
   std::uint32_t requests_of_others_each_second = 20;  // of one uid
@@ -40,13 +41,13 @@ struct PortLimits {
   Duration idle = std::chrono::minutes(10);     // without a message, in either direction
   Duration farewell = std::chrono::seconds(2);  // for a refused peer to read why
 
-  // Of the coordinator that this side connects to: without a message from it, and the pause before
-  // it is dialled again, which doubles up to the second and varies by half.
+  // For the coordinator that this side connects to: the time without a message from it, and the
+  // first and the longest pause before it is dialled again. The pause doubles and varies by half.
   Duration coordinator_silence = std::chrono::seconds(10);
   Duration first_redial = std::chrono::milliseconds(100);
   Duration slowest_redial = std::chrono::seconds(2);
 
-  // Of one connection before others have their turn.
+  // What one connection may do before others have their turn.
   std::size_t frames_in_a_turn = 16;
   std::size_t bytes_in_a_turn = std::size_t{64} * 1024;
 };

@@ -256,7 +256,7 @@ void PortState::ask(const Connection& connection, std::uint64_t ticket, Envelope
                     const Caller& caller) {
   const bool audited = is_audited(request);
   std::string counted;
-  // Of a connection that may change everything the requests in flight are bound enough.
+  // The bound of requests in flight is enough for a connection that may change everything.
   if (connection.rights() != Rights::change) {
     Peer& who = peer(connection.peer());
     if (who.unanswered >= limits_.unanswered_of_a_reader) {

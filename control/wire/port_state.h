@@ -95,7 +95,7 @@ class PortState {
   // Shared with threads that look names up and may hang for long.
   struct NameService {
     std::mutex mutex;           // guards what follows
-    PortState* port = nullptr;  // null: nobody listens any more
+    PortState* port = nullptr;  // null: the owner has gone
   };
   using Waiter = std::shared_ptr<asio::steady_timer>;
   struct UserName {

@@ -136,7 +136,7 @@ Error refusal(const Caller& caller, Rights needed) {
   const std::string place = change ? "control.writers" : "control.readers";
   return make_error(
       Error::NOT_PERMITTED, place,
-      fmt::format("{} from {} {}; {} of the configuration says who may {}", caller.name,
+      fmt::format("{} from {} {}; {} of the configuration names the users who may {}", caller.name,
                   caller.from, may, place, change ? "change something" : "see everything"));
 }
 

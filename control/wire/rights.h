@@ -18,7 +18,7 @@ enum class Rights : std::uint8_t {
   change,  // change rules and shares
 };
 
-// Who is at the other end, as the kernel or a certificate says.
+// The user or program at the other end, as the kernel or a certificate says.
 struct Identity {
   std::optional<std::uint32_t> uid;  // of a peer on the UNIX socket
   std::vector<std::uint32_t> gids;
@@ -65,7 +65,7 @@ struct Access {
 // coordinator.
 [[nodiscard]] bool is_audited(const Envelope& request);
 
-// NOT_PERMITTED, with who the caller is here and which setting would change that.
+// NOT_PERMITTED, with the caller's rights here and the setting that would change them.
 [[nodiscard]] Error refusal(const Caller& caller, Rights needed);
 
 }  // namespace vpfs::control

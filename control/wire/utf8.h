@@ -6,7 +6,7 @@
 
 namespace vpfs::control {
 
-// With a question mark for every byte that is no part of UTF-8.
+// With a question mark for every byte that is not part of UTF-8.
 [[nodiscard]] std::string to_utf8(std::string text);
 
 // Makes every text of the message UTF-8. Receivers take no message with another one, and names from

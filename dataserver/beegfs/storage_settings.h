@@ -54,7 +54,7 @@ struct StorageFault {
 
 struct SeenRequest {
   beegfs::MessageHeader header;
-  // Of reads and writes.
+  // Only reads and writes have these.
   std::int64_t offset = 0;
   std::int64_t count = 0;
   std::uint32_t client = 0;

@@ -25,7 +25,7 @@ class Datafiles {
   // ENOENT of one that was removed.
   [[nodiscard]] Outcome<std::int64_t> size(orangefs::Handle handle);
   [[nodiscard]] Outcome<void> truncate(orangefs::Handle handle, std::int64_t size);
-  // Removing one that was removed, or never written, is no error.
+  // Removing one that was removed, or never written, is not an error.
   [[nodiscard]] Outcome<void> remove(orangefs::Handle handle);
 
  private:

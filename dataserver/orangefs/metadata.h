@@ -37,7 +37,7 @@ class Metadata {
   [[nodiscard]] Outcome<void> set_attributes(orangefs::Handle handle,
                                              const orangefs::Attributes& wanted);
 
-  // Each creates an object without a name, with the owner in `wanted`. Datafiles lie on the servers
+  // Each creates an object without a name, with the owner in `wanted`. Datafiles are on the servers
   // of `placement`, in that order.
   [[nodiscard]] Outcome<orangefs::Attributes> create_file(const orangefs::Attributes& wanted,
                                                           std::span<const std::uint32_t> placement,

@@ -73,9 +73,9 @@ class Operations {
   Reply settled(orangefs::Response response);
   [[nodiscard]] Outcome<void> may_set(const orangefs::Attributes& object,
                                       const orangefs::SetattrRequest& body, const Request& request);
-  // For each server the handles that lie there, as indices.
+  // For each server the handles that it stores, as indices.
   using HandlesByServer = std::vector<std::vector<std::size_t>>;
-  // EINVAL when a handle is nobody's.
+  // EINVAL if no server has a handle.
   [[nodiscard]] Outcome<HandlesByServer> by_server(std::span<const orangefs::Handle> handles) const;
   // For each server its answer about its handles, or why there is none.
   template <typename Part>

@@ -1,4 +1,4 @@
-// Operations whose handles lie on several servers. This server does its part and asks the others
+// Operations whose handles are on several servers. This server does its part and asks the others
 // for theirs.
 
 #include <algorithm>
@@ -163,7 +163,7 @@ Operations::Reply Operations::run(const orangefs::TreeGetattrRequest& body,
   co_return Response{.status = 0, .body = std::move(all)};
 }
 
-// Only directories' dirdata are set so, and those lie on the directory's server.
+// Only directories' dirdata are set so, and those are on the directory's server.
 Operations::Reply Operations::run(const orangefs::TreeSetattrRequest& body,
                                   const Request& request) {
   if (!permits(request.capability, orangefs::kCapSetattr)) {

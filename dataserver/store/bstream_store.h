@@ -57,7 +57,7 @@ class BstreamStore {
   [[nodiscard]] virtual std::size_t most_window() const = 0;
 
   [[nodiscard]] virtual Outcome<void> truncate(BstreamId id, std::int64_t size) = 0;
-  // Removing a bstream that does not exist is no error.
+  // Removing a bstream that does not exist is not an error.
   [[nodiscard]] virtual Outcome<void> remove(BstreamId id) = 0;
   // Everything committed before survives a crash after it.
   [[nodiscard]] virtual net::Task<Outcome<void>> flush(BstreamId id) = 0;

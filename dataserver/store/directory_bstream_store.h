@@ -21,7 +21,7 @@ namespace vpfs::dataserver {
 // reused; the connections bound how many are in use.
 class DirectoryBstreamStore final : public BstreamStore {
  public:
-  // `directory` exists and nobody else changes it.
+  // `directory` exists, and no other program changes it.
   [[nodiscard]] static Result<std::unique_ptr<DirectoryBstreamStore>> open(
       asio::io_context& context, const std::string& directory, Bytes capacity, Bytes buffer_size);
   ~DirectoryBstreamStore() override;

@@ -16,7 +16,7 @@ enum class EngineKind { memory, directory };
 struct EngineSettings {
   EngineKind kind = EngineKind::memory;
   Bytes capacity{4 * kGiB};
-  // Of the directory engine:
+  // Only the directory engine uses these:
   std::string directory;  // of this server alone
   std::string owner;      // see StorageDirectory::open
   Bytes buffer_size{256 * kKiB};

@@ -31,7 +31,7 @@ class KeyValueStore {
   [[nodiscard]] virtual Outcome<void> begin() = 0;
   // Requires an open change set. After a failure only undo() is left.
   [[nodiscard]] virtual Outcome<void> put(std::string_view key, std::string_view value) = 0;
-  // A missing key is no error.
+  // A missing key is not an error.
   [[nodiscard]] virtual Outcome<void> erase(std::string_view key) = 0;
   [[nodiscard]] virtual Outcome<void> apply() = 0;
   virtual void undo() = 0;

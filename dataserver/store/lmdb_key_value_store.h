@@ -54,7 +54,7 @@ class LmdbKeyValueStore final : public KeyValueStore {
   asio::io_context& context_;
   MDB_env* environment_;
   MDB_dbi table_ = 0;
-  MDB_txn* reader_ = nullptr;     // reset while nobody reads
+  MDB_txn* reader_ = nullptr;     // reset between reads
   MDB_txn* group_txn_ = nullptr;  // of the group
   MDB_txn* change_ = nullptr;     // of the open change set, nested in it
   std::shared_ptr<Group> group_;  // shared with those who wait for it

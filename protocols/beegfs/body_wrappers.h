@@ -4,9 +4,9 @@
 
 #include "protocols/fields.h"
 
-// The wrappers for fields of bodies (protocols/fields.h) that are no plain ones: plain are an
-// integer, an enumerator, a bool of one byte, a struct with fields(), and a text as u32 length,
-// bytes, and a NUL that does not count.
+// The wrappers for fields of bodies (protocols/fields.h) that are not plain: plain are an integer,
+// an enumerator, a bool of one byte, a struct with fields(), and a text as u32 length, bytes, and a
+// NUL that does not count.
 namespace vpfs::beegfs {
 
 // An integer that must not be negative.

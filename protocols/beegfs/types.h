@@ -129,7 +129,7 @@ enum class OpsError : std::int32_t {
 
 // Bits of msgFeatureFlags, whose meaning depends on the message type.
 inline constexpr std::uint16_t kWriteHasOwner = 2;
-// The file lies on a mirror group; its number replaces that of the target.
+// The file is on a mirror group; its number replaces that of the target.
 inline constexpr std::uint16_t kWriteMirrored = 8;
 inline constexpr std::uint16_t kReadMirrored = 4;
 inline constexpr std::uint16_t kWriteToMirror = 16;  // a primary forwards it to its secondary

@@ -21,7 +21,7 @@ namespace vpfs::orangefs {
 // The tag of a passing request stays known until its answer comes, so answers are never confused.
 // After kMostPassing such requests the client's stream waits for answers.
 //
-// Unknown tags and undecodable bodies are no faults: with sound framing they pass.
+// Unknown tags and undecodable bodies are not faults: with sound framing they pass.
 class OrangefsConversation final : public Conversation {
  public:
   static constexpr std::size_t kMostPassing = 1024;

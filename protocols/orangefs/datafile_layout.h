@@ -8,7 +8,7 @@
 
 #include "protocols/orangefs/basic_types.h"
 
-// How the bytes of a file lie on one of its datafiles (docs/wire-orangefs.md section 4).
+// How the bytes of a file are placed on one of its datafiles (docs/wire-orangefs.md section 4).
 namespace vpfs::orangefs {
 
 // A datafile's place in its file.

@@ -140,7 +140,7 @@ class Checker {
 
   [[nodiscard]] bool count_step() { return ++steps_ <= kMostSteps && !bounded_.exceeded(); }
 
-  // Of the type that begins with this element.
+  // Checks the type that begins with this element.
   [[nodiscard]] bool check_type(std::size_t head) {
     Facts& facts = facts_[head];
     if (facts.state != State::unseen) return facts.state == State::checked;

@@ -55,7 +55,7 @@ struct DatatypeNode {
   bool plain_type = false;  // any number of repetitions is one run from `type_offset`
   std::int64_t type_offset = 0;
   std::int64_t type_bytes = 0;  // in one
-  std::int64_t low = 0;         // where the bytes of one lie, from its start
+  std::int64_t low = 0;         // the range of the bytes of one, from its start
   std::int64_t high = 0;
   std::int64_t runs = 0;  // in one, at most
   bool ordered = true;    // its bytes come in the order of the file, none twice

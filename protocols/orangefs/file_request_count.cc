@@ -1,5 +1,5 @@
-// Datatype::count(). The levels of a datatype are loops. Of nested loops over one run, the longest
-// is counted in closed form and the others round by round.
+// Datatype::count(). The levels of a datatype are loops. The longest of nested loops over one run
+// is counted in closed form, the others round by round.
 
 #include <algorithm>
 #include <utility>

@@ -42,7 +42,7 @@ struct FsConfig {
     bool operator==(const FileSystem&) const = default;
   };
 
-  // Of <Defaults>; without a value where the text gives none.
+  // From <Defaults>; without a value where the text gives none.
   std::optional<Duration> client_job_timeout;
   std::optional<Duration> client_flow_timeout;
   std::optional<std::uint32_t> client_retry_limit;

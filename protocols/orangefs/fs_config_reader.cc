@@ -216,7 +216,7 @@ void Reader::range(std::string_view value, std::vector<FsConfig::Range>* into) {
 template <typename Number>
 std::optional<Number> Reader::number(std::string_view key, std::string_view text) {
   const std::optional<Number> value = parse_number<Number>(text);
-  if (!value) report(fmt::format("{}: '{}' is no number in its range", key, text));
+  if (!value) report(fmt::format("{}: '{}' is not a number in its range", key, text));
   return value;
 }
 

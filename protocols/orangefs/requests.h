@@ -9,7 +9,7 @@
 #include "protocols/orangefs/types.h"
 
 // The bodies of all requests, in the order of their operation numbers. A request on the wire is a
-// generic header, op, capability, hints and one of these (message.h). Fields stand in wire order.
+// generic header, op, capability, hints and one of these (message.h). Fields are in wire order.
 namespace vpfs::orangefs {
 
 struct CreateRequest {

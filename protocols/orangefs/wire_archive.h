@@ -19,7 +19,7 @@
 #include "protocols/orangefs/message.h"
 
 // The archives for the structures of protocol 7.0 (protocols/fields.h), WirePrinter aside, and the
-// wrappers for what is no plain field. Internal to protocols/orangefs.
+// wrappers for fields that are not plain. Internal to protocols/orangefs.
 namespace vpfs::orangefs {
 
 // Four undefined bytes.

@@ -81,7 +81,7 @@ void read_parts(ConfigReader& reader, Profile& profile) {
   if (all != kAllSteps) {
     reader.report("per_mille", fmt::format("adds up to {}, not to {}", all, kAllSteps));
   } else if (communicate > 0 && profile.tasks == 1) {
-    parts.report("communicate", "one task has nobody to send to");
+    parts.report("communicate", "a single task has no other task to send to");
   }
 }
 

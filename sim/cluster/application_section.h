@@ -19,12 +19,12 @@ struct ClusterApplication {
   Duration every = Duration::zero();  // from the arrival of one to that of the next
   bool at_random = false;             // `every` in the mean
   Duration wall_time = Duration::zero();
-  // Tasks, steps and sizes lie between those of both. Everything else is the same in both.
+  // Tasks, steps and sizes are between those of both. Everything else is the same in both.
   Profile least;
   Profile most;
   bool all_do_io = false;  // so `io_tasks` means nothing
 
-  // Of one of them, counted from 0.
+  // The name of one of them, counted from 0.
   [[nodiscard]] std::string name_of(std::uint64_t copy) const;
   [[nodiscard]] Profile draw(Random& random) const;
 };

@@ -11,8 +11,8 @@
 namespace vpfs::sim {
 namespace {
 
-// Of random numbers: arrivals and numbers of each application, apart from what the batch system
-// draws.
+// A stream of random numbers for arrivals and numbers of each application. The batch system draws
+// from another one.
 constexpr std::uint64_t kArrivals = std::uint64_t{1} << 32;
 
 }  // namespace

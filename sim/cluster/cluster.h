@@ -42,7 +42,7 @@ struct ClusterResult {
   std::uint64_t unsettled = 0;
 };
 
-// Runs a scenario in virtual time: where should data lie, and what does priority in the network
+// Runs a scenario in virtual time: where should data be, and what does priority in the network
 // bring? The same scenario gives the same result on every machine.
 class Cluster {
  public:

@@ -18,7 +18,7 @@ inline constexpr BytesPerSecond kLeastRate = {1'000'000};
 struct ClusterNetwork {
   std::shared_ptr<const Topology> topology;  // immutable, so copies of a scenario share it
   std::string description;                   // "torus 4x4x4"
-  // Of nodes and then switches, if the scenario gives the links; else they have numbers.
+  // The names of nodes and then switches, if the scenario gives the links; else they have numbers.
   std::vector<std::string> names;
   ClassPolicy policy;
 

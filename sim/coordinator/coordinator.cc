@@ -11,7 +11,7 @@
 namespace vpfs::sim {
 namespace {
 
-// Of a stage's counters that are copied at once.
+// Rows of a stage's counters that are copied at once.
 constexpr std::size_t kRows = 64;
 
 Limits limits_of(const allocation::Grant& grant, const allocation::Abilities& abilities) {

@@ -10,9 +10,9 @@
 
 namespace vpfs::sim {
 
-// Virtual time. Events run one after the other, each at its time, and time stands still while one
-// runs. Events of the same time run by rank, lowest first, and then in the order of at(). So every
-// run is the same. Each operation takes O(log n) of the pending events.
+// Virtual time. Events run one after the other, each at its time, and time does not advance while
+// one runs. Events of the same time run by rank, lowest first, and then in the order of at(). So
+// every run is the same. Each operation takes O(log n) of the pending events.
 //
 // An overdue event runs now: time was skipped, or at() was given a time in the past.
 class Engine {

@@ -7,7 +7,8 @@
 namespace vpfs::sim {
 namespace {
 
-// Of splitmix64 (Steele, Lea and Flood, 2014), which makes the four words of the state from one.
+// A step of splitmix64 (Steele, Lea and Flood, 2014), which makes the four words of the state from
+// one.
 constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
 
 std::uint64_t mix(std::uint64_t& state) {
@@ -58,8 +59,8 @@ std::uint64_t Random::next() {
   return result;
 }
 
-// The upper word of a product is uniform but for a few lower words, which are drawn again (Lemire,
-// 2019).
+// The upper word of a product is uniform except for a few lower words, which are drawn again
+// (Lemire, 2019).
 std::uint64_t Random::below(std::uint64_t bound) {
   Wide product = Wide{next()} * bound;
   if (static_cast<std::uint64_t>(product) < bound) {

@@ -13,7 +13,7 @@
 namespace vpfs::sim {
 namespace {
 
-// Of the table of routes: 4 bytes for each node and vertex.
+// Entries in the table of routes: 4 bytes for each node and vertex.
 constexpr std::uint64_t kMostEntries = std::uint64_t{1} << 26;
 
 class Given final : public Topology {

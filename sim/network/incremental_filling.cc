@@ -7,7 +7,7 @@
 namespace vpfs::sim {
 namespace {
 
-// Of two steps; for a heap with the first one in front.
+// Compares two steps, for a heap with the first one in front.
 constexpr auto kIsLater = [](const auto& one, const auto& other) { return other < one; };
 
 }  // namespace

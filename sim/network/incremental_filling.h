@@ -33,7 +33,8 @@ namespace vpfs::sim {
 // though nearly all flows are connected through others.
 class IncrementalFilling {
  public:
-  // Of the flows of these classes; both outlive it. Rooms are the capacities at first.
+  // Fills the links with the flows of `table`. Table and classes outlive it. Rooms are the
+  // capacities at first.
   IncrementalFilling(const FlowTable& table, std::span<const TrafficClass> classes);
 
   // A flow was added to the table.
@@ -113,7 +114,7 @@ class IncrementalFilling {
   std::vector<LinkState> links_;
   std::vector<FlowState> flows_;
   LinkSet changed_links_;  // since the last refill()
-  // Of refill().
+  // Memory of refill().
   LinkSet touched_;
   std::vector<FlowSlot> frozen_;
   std::vector<FlowSlot> changed_;

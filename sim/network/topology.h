@@ -45,7 +45,7 @@ class Topology {
   [[nodiscard]] NodeId nodes() const { return nodes_; }
   [[nodiscard]] VertexId vertices() const { return vertices_; }
   [[nodiscard]] const std::vector<Link>& links() const { return links_; }
-  // Of all links, in their order.
+  // The capacities of all links, in their order.
   [[nodiscard]] std::vector<BytesPerSecond> capacities() const;
 
   // Appends the links from one node to another, in the order in which they are passed. None lead

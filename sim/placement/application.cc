@@ -194,7 +194,7 @@ void MarkovApplication::access_central(std::uint32_t task, std::uint32_t server,
   }
 }
 
-// Nobody waits for replicas.
+// No task waits for replicas.
 void MarkovApplication::replicate(std::uint32_t server, std::uint32_t servers, Bytes size) {
   for (std::uint32_t i = 1; i <= site_.storage.replicas(servers); ++i) {
     route_.clear();

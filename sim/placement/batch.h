@@ -20,7 +20,7 @@ class Batch {
     sequential,  // the free ones with the lowest numbers
     random,      // any free ones
   };
-  // Where the data of an application lie.
+  // Where the data of an application are.
   enum class Data : std::uint8_t {
     internal,  // on devices of its own nodes
     external,  // on devices of other nodes
@@ -36,7 +36,7 @@ class Batch {
     Data data = Data::internal;
     std::vector<NodeId> devices;  // of Data::shared; at least one
     Access access = Access::disperse;
-    bool is_staged = false;  // in from the central servers and out again, unless data lie there
+    bool is_staged = false;  // in from the central servers and out again, unless data are there
     std::uint64_t seed = 1;
   };
   struct Job {

@@ -17,7 +17,7 @@ enum class Access : std::uint8_t {
   local,     // as affinity; but a task whose node has a device has no remote accesses
 };
 
-// Where the data of an application lie: on devices of nodes, or on central servers.
+// Where the data of an application are: on devices of nodes, or on central servers.
 struct DataPlace {
   std::vector<NodeId> devices;  // nodes, each once. Empty: central
   std::uint32_t servers = 0;    // central ones, the first so many

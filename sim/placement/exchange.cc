@@ -53,7 +53,7 @@ std::vector<Exchange::Message> Exchange::sent_by(std::uint32_t task, std::uint32
   return {};
 }
 
-// Of the message of that number of a task.
+// The size of the message of that number of a task.
 Bytes Exchange::draw_size(std::uint32_t number, Random& random) const {
   const std::uint64_t bytes = profile_.message_bytes.count;
   if (profile_.sizes == MessageSizes::mixed) {

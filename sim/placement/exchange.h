@@ -9,7 +9,7 @@
 
 namespace vpfs::sim {
 
-// Who sends what to whom in one communication of an application.
+// The senders, receivers and sizes of messages in one communication of an application.
 //
 // It has phases. A task begins a phase when all that it sent in the last one has arrived, and all
 // that others sent it there. So messages depend on each other along the pattern, and a late task

@@ -13,7 +13,7 @@ namespace vpfs::sim {
 // What tasks do, one step after the other.
 enum class Step : std::uint8_t { compute, communicate, read, write };
 
-// To whom a task sends in a communication (exchange.h).
+// The tasks to which a task sends in a communication (exchange.h).
 enum class Pattern : std::uint8_t {
   permutation,  // each to one, and each hears from one, at random in each step
   neighbours,   // to the two beside it, in a ring of all tasks
@@ -44,8 +44,8 @@ struct Profile {
   // step.
   Bytes io_bytes = {64 * kMiB};
   std::uint32_t least_io_percent = 100;
-  // Of a task. Staged in before its first step: so much, but no more than it reads. Staged out at
-  // last: so much, but no more than it wrote.
+  // A task's data. Before its first step, at most this much is staged in, and no more than it
+  // reads. At last, at most this much is staged out, and no more than it wrote.
   Bytes data_bytes = {256 * kMiB};
   // That a task sends in a communication; of mixed sizes: the largest message.
   Bytes message_bytes = {16 * kMiB};
@@ -53,7 +53,7 @@ struct Profile {
   std::uint32_t messages = 1;  // to each partner, one after the other; at least 1
   Pattern pattern = Pattern::permutation;
   std::uint32_t memory_percent = 0;  // of accesses that the memory of the device's node answers
-  // Of accesses that go elsewhere than to the device of the task's own node, if that has one.
+  // The part of accesses that do not go to the device of the task's own node, if that has one.
   std::uint32_t remote_percent = 0;
 };
 

@@ -36,10 +36,10 @@ class Storage {
   // The topology outlives it. REQUIRES: at least one server; no rate is zero.
   Storage(const Topology& topology, const StorageRates& rates);
 
-  // Of all links: those of the topology, then its own.
+  // The capacities of all links: those of the topology, then its own.
   [[nodiscard]] const std::vector<BytesPerSecond>& capacities() const { return capacities_; }
   [[nodiscard]] std::uint32_t servers() const { return servers_; }
-  // Of each write among so many servers: at most one on each other one.
+  // How many replicas each write among so many servers has: at most one on each other one.
   [[nodiscard]] std::uint32_t replicas(std::uint32_t servers) const {
     return std::min(replicas_, servers - 1);
   }

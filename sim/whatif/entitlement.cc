@@ -46,7 +46,7 @@ void divide_by_rank(std::span<const Promise> promises, std::uint64_t left,
   }
 }
 
-// Settles claims at one of their bounds until all others lie within theirs. Of a round, only the
+// Settles claims at one of their bounds until all others are within theirs. In each round, only the
 // side that is further off is certain.
 void divide_by_weight(std::uint64_t left, std::vector<Claim>& claims) {
   for (;;) {
@@ -87,7 +87,7 @@ Promise promise_of(const PolicyKind& policy, const Share& share, std::uint64_t s
   if (policy.knows(ShareField::min)) promise.least = on_all(share.min);
   const bool has_rate = policy.knows(ShareField::rate) && share.rate.count > 0;
   if (&policy == &Tbf::kKind) {
-    // Who has a rate has just that. Others have what is left, first come first served.
+    // A claim with a rate gets just that. Others get what is left, first come first served.
     promise.weight = 1;
     promise.rank = share.rank.value_or(0);
     if (has_rate) promise.least = on_all(share.rate);

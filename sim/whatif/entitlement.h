@@ -27,8 +27,8 @@ struct Promise {
 
 // Divides what was moved in a time among those that asked for something: each has its weight's
 // part, but at least `least` and not more than `most`. If there is too little for the least rates,
-// lower ranks go first, and a rank divides the rest in proportion. If everybody has the most, some
-// of `moved` is left.
+// lower ranks go first, and a rank divides the rest in proportion. If all have the most, some of
+// `moved` is left.
 [[nodiscard]] std::vector<Bytes> entitled(std::span<const Promise> promises, Bytes moved,
                                           Duration time);
 

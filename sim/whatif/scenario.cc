@@ -96,7 +96,7 @@ SimulatedApplication read_application(ConfigReader& reader, const Scenario& scen
     if (const auto address = stage::Address::parse(client)) {
       application.client = *address;
     } else {
-      reader.report("client", fmt::format("'{}' is no IP address", client));
+      reader.report("client", fmt::format("'{}' is not an IP address", client));
     }
   }
   reader.get("processes", &application.processes, 1, 100'000);

@@ -33,7 +33,7 @@ struct SimulatedApplication {
   std::uint32_t uid = 0;
   stage::Address client;        // of its nodes, for rules that ask for it
   std::uint64_t processes = 1;  // each with a file of its own
-  // Of each process. In a closed loop each request that is answered makes room for the next. With
+  // Requests of each process. In a closed loop each answer makes room for the next request. With
   // other arrivals they come at `rate`, however many are under way.
   std::uint64_t outstanding = 1;
   Arrivals arrivals = Arrivals::closed;
@@ -42,7 +42,7 @@ struct SimulatedApplication {
   std::uint64_t read_percent = 0;
   bool random_places = false;
   Bytes file_size = {64 * kMiB};
-  // Its files lie on the servers from `first_server` on, `servers` of them; 0: all. Each file has
+  // Its files are on the servers from `first_server` on, `servers` of them; 0: all. Each file has
   // datafiles on so many of those; 0: all.
   std::uint64_t first_server = 0;
   std::uint64_t servers = 0;
@@ -51,8 +51,8 @@ struct SimulatedApplication {
   Duration start = Duration::zero();
   std::optional<Duration> stop;
   std::optional<Burst> burst;
-  // Of arrivals as they were recorded: a result of vpfs-load as the file names it, the application
-  // in it, and what its owner has read there. The processes take turns.
+  // For recorded arrivals: the path of a result of vpfs-load as in the file, the application in it,
+  // and what its owner has read there. The processes take turns.
   std::string recording;
   std::string recorded_name;
   std::vector<RecordedInterval> recorded;
@@ -60,7 +60,7 @@ struct SimulatedApplication {
 
 // What vpfs-sim runs: a file system of servers, each behind a proxy, and applications.
 struct Scenario {
-  // Of vpfs-proxy: a path as it stands in the file.
+  // The configuration of vpfs-proxy: a path as in the file.
   std::string configuration;
   std::uint64_t servers = 1;
   DeviceSettings device;  // of each server

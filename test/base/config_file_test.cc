@@ -79,7 +79,8 @@ TEST(ConfigFile, OneThatIsTooLargeIsNotRead) {
   const test::TemporaryDirectory directory;
   const std::string large = directory.write("large.yaml", "a: 1\n");
   std::filesystem::resize_file(large, std::uintmax_t{1} << 40);
-  EXPECT_EQ(text_problem_of(large), large + ": is larger than 16 MiB, so it is no configuration\n");
+  EXPECT_EQ(text_problem_of(large),
+            large + ": is larger than 16 MiB, so it is not a configuration\n");
 }
 
 TEST(ConfigFile, WhatIsNeitherFileNorPipeIsNamedAndDoesNotWait) {

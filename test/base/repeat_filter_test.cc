@@ -66,7 +66,7 @@ TEST_F(RepeatFilterTest, MessageIsNewAfterAPeriodWithoutIt) {
   EXPECT_TRUE(admits("no room"));
 }
 
-// Nobody has called take_due() for longer than a period.
+// take_due() was not called for longer than a period.
 TEST_F(RepeatFilterTest, MessageAfterALongPauseIsNewWithoutACallInBetween) {
   EXPECT_TRUE(admits("no room"));
   now_ += minutes(10);

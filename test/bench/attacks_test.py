@@ -31,7 +31,7 @@ LINK_HEADERS = {1: 14, 113: 16, 276: 20}
 
 
 def payloads(capture: str) -> Iterator[bytes]:
-    """Of every TCP segment of a capture."""
+    """The payload of every TCP segment of a capture."""
     content = (CAPTURES / capture).read_bytes()
     link = LINK_HEADERS[struct.unpack_from("<I", content, 20)[0]]
     at = 24
@@ -66,7 +66,7 @@ class OrangefsMessageTest(unittest.TestCase):
     def test_a_read_is_that_of_a_real_client(self) -> None:
         real = captured_orangefs("orangefs/sread.pcap", orangefs.IO)
         payload = real[orangefs.HEADER.size:]
-        # Who and what it is about are at the offsets of docs/wire-orangefs.md, section 3.
+        # Issuer, file and rights are at the offsets of docs/wire-orangefs.md, section 3.
         about = {"ISSUER": payload[20:24], "FS_ID": struct.unpack_from("<i", payload, 104)[0],
                  "METAFILE": u64(payload, 64), "FAR_FUTURE": u64(payload, 48),
                  "ALL_OPERATIONS": struct.unpack_from("<I", payload, 56)[0]}

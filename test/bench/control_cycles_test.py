@@ -200,8 +200,8 @@ class VirtualStagesTest(unittest.TestCase):
 
     def test_a_refused_stage_ends_the_program_with_the_reason(self) -> None:
         stages = self.stages(1)
-        stages.peers[0].send({"id": 0, "error": {"code": "NOT_PERMITTED", "text": "you are no stage"}})
-        with self.assertRaisesRegex(AssertionError, "you are no stage"):
+        stages.peers[0].send({"id": 0, "error": {"code": "NOT_PERMITTED", "text": "you are not a stage"}})
+        with self.assertRaisesRegex(AssertionError, "you are not a stage"):
             stages.end()
 
     def test_stages_show_their_certificate(self) -> None:

@@ -174,7 +174,7 @@ def fuse_figure(backend: str) -> Figure:
 
 
 def shares(**fields: object) -> list[dict[str, object]]:
-    """Of two applications, by both policies."""
+    """Rows of two applications, by both policies."""
     return [fields | {"policy": policy, "weight": weight, "share": share if weight == 3 else 1 - share}
             for policy, share in (("fifo", 0.5), ("sfq", 0.75)) for weight in (3, 1)]
 
@@ -269,7 +269,7 @@ def has_names(axis: Axis) -> bool:
 
 
 def heights(artist: Artist) -> list[float]:
-    """Of a dashed line, in the data's numbers; an upright one has none."""
+    """The heights of a dashed line, in the data's numbers; an upright one has none."""
     if isinstance(artist, LineCollection):
         return [y for segment in artist.get_segments() for _, y in segment]
     if isinstance(artist, Line2D) and len(set(artist.get_ydata())) == 1:

@@ -130,7 +130,7 @@ void BeegfsPeers::request_other() {
     case 2:
       return request(MessageType::close_chunk_file, CloseChunkFile{.file_handle = "1#2-3-4"});
     case 3:
-      // Nobody knows whether it has an answer.
+      // It is not known whether it has an answer.
       honest_ = false;
       return request(MessageType{1}, Opaque{.type = MessageType{1}, .bytes = {}});
     case 4:

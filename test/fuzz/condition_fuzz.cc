@@ -55,7 +55,7 @@ void check_rule(const RuleText& text) {
     require(!parsed.error().empty(), "refused without a reason");
     for (const stage::RuleProblem& each : parsed.error()) {
       require(!each.text.empty() && each.text.find('\n') == std::string::npos,
-              "a reason that is no line");
+              "a reason that is not one line");
     }
     return;
   }

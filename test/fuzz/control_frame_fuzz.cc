@@ -103,7 +103,7 @@ class Run {
         require(frame.has_value(), "the port broke its framing");
         if (!*frame) break;
         Envelope message;
-        require(decode(**frame, message), "the port sent what is no message");
+        require(decode(**frame, message), "the port sent an invalid message");
         require(message.answer() || message.has_flows(), "the port asked for something");
       }
     }

@@ -85,7 +85,7 @@ class Peer {
         require(frame.has_value(), "the coordinator broke its framing");
         if (!*frame) break;
         Envelope message;
-        require(control::decode(**frame, message), "the coordinator sent what is no message");
+        require(control::decode(**frame, message), "the coordinator sent an invalid message");
         if (!message.has_cycle()) continue;
         ++cycles;
         cycle = message.cycle();

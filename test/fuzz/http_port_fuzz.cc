@@ -80,7 +80,7 @@ void check_answer(const std::string& answer, bool head_only) {
   require(answer.size() - head - 4 == (head_only ? 0 : body), "another length than it says");
 }
 
-// A refusal of what is no request has a body, whatever it begins with.
+// A refusal of bytes that are not a request has a body, whatever it begins with.
 bool is_head(std::string_view text) {
   const auto request = control::parse_request(text.substr(0, control::head_size(text)));
   return control::head_size(text) > 0 && request && request->head_only;

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kCapacity = std::uint64_t{64} << 20;
-// Of silence; then connections are cut, and after some cuts it is a hang.
+// After this silence connections are cut, and after some cuts it is a hang.
 constexpr auto kSilence = 20ms;
 constexpr int kMostCuts = 500;
 

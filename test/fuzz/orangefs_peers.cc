@@ -227,7 +227,7 @@ OrangefsPeers::Buffer OrangefsPeers::data_message(Tag tag, std::size_t size) con
   return message;
 }
 
-// Of file data.
+// The size of a piece of file data.
 std::int64_t OrangefsPeers::any_piece() {
   return std::int64_t{1} << input_.u8() % 18;
 }

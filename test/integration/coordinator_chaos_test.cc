@@ -133,7 +133,7 @@ class CoordinatorChaos : public ::testing::Test {
         coordinator_->start();
     }
   }
-  // While the coordinator stands still, caps only end. So one proxy after the other can be asked.
+  // While the coordinator is stopped, caps only end. So one proxy after the other can be asked.
   void look_at_caps() {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < kProxies; ++i) {

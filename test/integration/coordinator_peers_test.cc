@@ -1,4 +1,4 @@
-// What stages that hang, and peers that are no stages, cost a coordinator and its other stages. By
+// What stages that hang, and peers that are not stages, cost a coordinator and its other stages. By
 // the wall clock.
 
 #include <algorithm>
@@ -308,7 +308,7 @@ TEST_F(CoordinatorAttacks, StagesThatLieCostOthersNothing) {
       },
       2ms, true);
   attack(
-      "fifty reports that nobody asked for",
+      "fifty reports that were not asked for",
       [&] {
         Envelope unasked;
         unasked.mutable_report()->set_sequence(1);

@@ -69,7 +69,7 @@ class CoordinatorProcess {
     double milliseconds = 0;
     std::uint64_t late = 0;
   };
-  // Of a coordinator that was stopped.
+  // The cycles of a coordinator that was stopped.
   [[nodiscard]] std::vector<Cycle> cycles() const {
     std::istringstream lines(read_text(log_));
     std::vector<Cycle> cycles;

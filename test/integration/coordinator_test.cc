@@ -1,5 +1,5 @@
-// A real coordinator of real proxies ends, stands still, loses its state or is not alone. I/O goes
-// on and every block is verified.
+// A real coordinator of real proxies ends, is stopped, loses its state or is not alone. I/O goes on
+// and every block is verified.
 
 #include <chrono>
 #include <csignal>

@@ -30,7 +30,7 @@ constexpr double kScale = 16;
 constexpr double kScaledDevice = 28;  // MiB/s
 constexpr const char* kRequest = "64 KiB";
 
-// On a busy machine an application may get only this part of its rate: while nobody is served,
+// On a busy machine an application may get only this part of its rate: while no request is served,
 // tokens beyond the burst are lost.
 constexpr double kLeastPart = 0.7;
 // A realtime class may exceed its rate by this much to make up for delays before the measurement.
@@ -102,7 +102,7 @@ class ExampleConfigurations : public ::testing::Test {
                                   .applications = applications,
                                   .duration = fmt::format("{} s", kSeconds),
                                   .warm_up = "1 s",
-                                  // On a slow machine, tbf serves nobody who has no rate.
+                                  // On a slow machine, tbf serves no application without a rate.
                                   .everybody_served = false});
     watch_queues();
     load_->expect_good_end();

@@ -74,7 +74,7 @@ TEST(LiveCoordinator, RulesSurviveTheDeathOfTheCoordinatorAndOfAProxy) {
   EXPECT_TRUE(both_have(one, other, "gold"));
   one.proxy().kill();
   one.proxy().start();
-  EXPECT_TRUE(has(one, "gold")) << "of its own journal: nobody else could say";
+  EXPECT_TRUE(has(one, "gold")) << "from its own journal: no coordinator ran";
   site.start();
   ASSERT_TRUE(
       LiveProxy::comes_true([&] { return is_settled(site, "ds1") && is_settled(site, "ds2"); }));
@@ -102,7 +102,8 @@ TEST(LiveCoordinator, WhatAProxyCannotDoIsToldByItsName) {
   EXPECT_THAT(outcome.errors, HasSubstr("ds1: "));
   EXPECT_THAT(outcome.errors, HasSubstr("class"));
   EXPECT_THAT(site.ctl({"status"}).output, HasSubstr("class"));
-  EXPECT_EQ(site.ctl({"rule", "start", "y", "jobid=a", "wieght=3"}).code, 1) << "nobody can";
+  EXPECT_EQ(site.ctl({"rule", "start", "y", "jobid=a", "wieght=3"}).code, 1)
+      << "no stage knows this word";
 }
 
 TEST(LiveCoordinator, WhoTopAndStatShowAllProxies) {

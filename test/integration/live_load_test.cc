@@ -91,7 +91,7 @@ std::string line_about(const std::string& job, const std::string& text) {
   return text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1);
 }
 
-// Of the share of 4, one request in flight takes what one request gets.
+// With one request in flight, an application gets less than a share of 4.
 TEST_F(LiveLoad, StatNamesWhoMissesItsShareForItKeepsNoQueue) {
   if (programs_have_sanitizer()) GTEST_SKIP() << "slow programs leave the server idle";
   run({"rule", "start", "few", "jobid=few", "weight=4"});

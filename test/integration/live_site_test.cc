@@ -69,7 +69,7 @@ TEST(LiveSite, ARegisteredJobGivesItsClientsAnIdentityThatTheWireDoesNotShow) {
   Link link = live.open();
   live.serve(link, "4711");
   ASSERT_TRUE(live.proxy().wait_for_outstanding(0));
-  EXPECT_EQ(live.proxy().status()["counters"]["jobs_not_registered"], 1) << "nobody registered it";
+  EXPECT_EQ(live.proxy().status()["counters"]["jobs_not_registered"], 1) << "it was not registered";
   live.run({"job", "start", "4711", "--nodes", "64", "--uid", "1000", "--clients", "127.0.0.1",
             "weight=4"});
   // The wire shows no job id: the one registered job of this client and user has the request. The
@@ -139,7 +139,7 @@ Outcome vpfsctl_as(const std::string& uid, const LiveProxy& live,
 }
 
 TEST(LiveSite, AUserSeesHisOwnJobsAndChangesNothing) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   LiveProxy live(16, "mode: 0666");
   std::filesystem::permissions(live.directory().path(), std::filesystem::perms::all);
   if (vpfsctl_as("4242", live, {"--version"}).code != 0) {
@@ -202,7 +202,7 @@ TEST(LiveSite, MetricsHaveLiveRulesAndReadinessEndsWithADrain) {
   ASSERT_TRUE(link.client.receive());
 }
 
-// A thousand names that nobody knows. Clients connect and are served meanwhile.
+// A thousand unknown names. Clients connect and are served meanwhile.
 TEST(LiveSite, UnknownHostsOfAJobDelayNoClient) {
   LiveProxy live;
   std::vector<std::string> command = {

@@ -2,7 +2,7 @@
 
 A code block that begins with a comment `# NAME` is the file NAME. `vpfs-proxy.yaml` is a proxy's configuration. In
 blocks that begin with one of COMMANDS each line `$ ...` is a command, and the lines behind it are its output. Blocks
-that begin otherwise are not looked at. A section is what stands between two headings of the second level.
+that begin otherwise are not looked at. A section is the text between two headings of the second level.
 """
 from __future__ import annotations
 

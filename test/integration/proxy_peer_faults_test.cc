@@ -185,7 +185,7 @@ TEST(ProxyPeerFaults, DataServerThatClosesInMidMessageEndsThatConnectionOnly) {
 }
 
 TEST(ProxyPeerFaults, DataServerThatIsNotThereIsOneLineAndOtherwiseRetried) {
-  const ReservedPort port;  // nobody listens there, and nobody else can take it
+  const ReservedPort port;  // no process listens there, and none can take it
   ProxyProcess proxy({.upstream = port.number()});
   const std::size_t files = proxy.open_files();
   WirePeer refused = proxy.connect();

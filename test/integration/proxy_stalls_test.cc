@@ -33,8 +33,8 @@ void start_writes(Link& link, Tag count, const std::string& job) {
   for (Tag tag = 1; tag <= count; ++tag) ASSERT_TRUE(link.client.receive());
 }
 
-// The victim's request comes, and waits for a slot if there is none. Slots that nobody waits for
-// are not taken from anybody.
+// The victim's request comes, and waits for a slot if there is none. Slots that no request waits
+// for are not taken away.
 void ask(Link& victim, Tag tag) {
   ASSERT_TRUE(victim.client.send(small_read_request(tag, {.size = 4096})));
 }

@@ -1,5 +1,5 @@
 // Many connections share a slow link. Their client is slower than client_min_rate, and costs
-// nobody anything while nobody waits.
+// nothing while no other request waits.
 
 #include <array>
 #include <atomic>
@@ -138,7 +138,7 @@ class SlowLinks : public ::testing::Test {
   BeegfsStorage storage_{
       {.targets = {101},
        .device = DeviceSettings{.bandwidth = {400 << 20}, .per_request = 1ms, .parallelism = 4}}};
-  // The settings are the defaults but for the depth.
+  // The settings are the defaults except the depth.
   ProxyProcess proxy_{
       {.upstream = storage_.port(),
        .protocol = "beegfs",

@@ -1,4 +1,4 @@
-// Types the commands of docs/walk-through.md as they stand, in order, into one shell.
+// Types the commands of docs/walk-through.md as they are, in order, into one shell.
 
 #include <array>
 #include <filesystem>

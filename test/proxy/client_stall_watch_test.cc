@@ -52,7 +52,7 @@ TEST_F(ClientStallWatchTest, AClientThatNobodyWaitsForNeverStalls) {
   EXPECT_TRUE(budgets_.nobody_stalled());
 }
 
-// Its slots cost nobody anything.
+// Its slots hold up no other request.
 TEST_F(ClientStallWatchTest, OneWhoseSlotsNobodyElseWaitsForNeverStallsHoweverSlowItIs) {
   owe_data();
   state_.others_wait = false;

@@ -61,7 +61,7 @@ TEST(ProxyConfig, TheCoordinatorToConnectToNeedsNoPort) {
                      &config);
   EXPECT_EQ(errors.to_string(), "") << "a reload may change it";
   EXPECT_THAT(errors_of(std::string(kMinimal) + "control: {coordinator: coord}\n"),
-              ::testing::HasSubstr("control.coordinator: \"coord\" is no address"));
+              ::testing::HasSubstr("control.coordinator: \"coord\" is not an address"));
 }
 
 TEST(ProxyConfig, ServersAreAddressesOfAFileSystemThatHasOthers) {
@@ -76,8 +76,8 @@ TEST(ProxyConfig, ServersAreAddressesOfAFileSystemThatHasOthers) {
   EXPECT_EQ(errors_of(with("[]")),
             "p.yaml:3: proxy.servers: is empty: give it a value, or leave it out\n");
   EXPECT_EQ(errors_of(with("[10.0.0.1, meta01, 10.0.0.0/33]")),
-            "p.yaml:3: proxy.servers: 'meta01' is no IP address or CIDR block\n"
-            "p.yaml:3: proxy.servers: '10.0.0.0/33' is no IP address or CIDR block\n");
+            "p.yaml:3: proxy.servers: 'meta01' is not an IP address or CIDR block\n"
+            "p.yaml:3: proxy.servers: '10.0.0.0/33' is not an IP address or CIDR block\n");
   EXPECT_EQ(errors_of(with("[10.0.0.1]", "orangefs")),
             "p.yaml:3: proxy.servers: the protocol orangefs has no other servers\n");
 }
@@ -221,7 +221,8 @@ TEST(ProxyConfig, AnEmptyConditionIsAMistakeAndDoesNotMatchEverybody) {
                       "rules: [{match: {dir: [x, '']}, virtual_pfs: default}]\n")
                 .find("an empty pattern matches nothing"),
             std::string::npos);
-  EXPECT_EQ(errors_of_rule("match: {}"), "") << "no condition at all is everybody, and says so";
+  EXPECT_EQ(errors_of_rule("match: {}"), "")
+      << "no condition at all matches all requests, and says so";
 }
 
 TEST(ProxyConfig, BracesOfTemplatesMustPairUp) {

@@ -193,7 +193,7 @@ TEST_F(DispatcherTest, AnExemptRequestOfAnotherWorkerCanBeAbandonedInItsInbox) {
   EXPECT_EQ(dispatcher_->outstanding(), 1U);
 }
 
-// The worker that is woken learns when the lease ends, and needs nobody to end it.
+// The worker that is woken learns when the lease ends, and ends it by itself.
 TEST_F(DispatcherTest, ALeaseEndsByTheTurnsOfTheWorkersAlone) {
   make(100, 2);
   dispatcher_->set_hold(std::chrono::hours(1), now_);

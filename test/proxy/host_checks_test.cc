@@ -105,7 +105,7 @@ TEST(HostChecks, AFolderThatIsNotWritableIsRefused) {
   std::filesystem::create_directory(folder);
   std::filesystem::permissions(folder, std::filesystem::perms(0555));
   const bool root = ::geteuid() == 0;
-  if (root) ASSERT_EQ(::seteuid(65534), 0);  // to whom permissions mean something
+  if (root) ASSERT_EQ(::seteuid(65534), 0);  // a user that permissions bind
   const std::string problem = status_problem(folder + "/status.json");
   if (root) ASSERT_EQ(::seteuid(0), 0);
   EXPECT_EQ(problem, fmt::format("p.yaml:4: proxy.status_file: the folder '{}' is not writable: "

@@ -52,7 +52,7 @@ TEST(JobConfig, EveryMistakeIsToldWithItsPlace) {
   EXPECT_EQ(errors_of_entry("jobid: a, client: []"),
             at + "client: is empty: give it a value, or leave it out\n");
   EXPECT_EQ(errors_of_entry("jobid: a, client: [::1, 10.0.0.0/40]"),
-            at + "client: '10.0.0.0/40' is no IP address or CIDR block\n");
+            at + "client: '10.0.0.0/40' is not an IP address or CIDR block\n");
   EXPECT_EQ(errors_of_entry("jobid: a, client: ::1, uid: []"),
             at + "uid: is empty: give it a value, or leave it out\n");
   EXPECT_EQ(errors_of_entry("jobid: a, client: ::1, uid: root"),

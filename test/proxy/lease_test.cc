@@ -1,5 +1,5 @@
-// The end of a coordinator's lease with a real worker, dispatcher and clock: nobody calls anything
-// and no client sends anything.
+// The end of a coordinator's lease with a real worker, dispatcher and clock: no caller and no
+// client does anything.
 #include <algorithm>
 #include <memory>
 #include <thread>

@@ -71,7 +71,7 @@ struct Script {
   }
 };
 
-// Follows the heads of the messages. The rig releases what it holds, or nobody does.
+// Follows the heads of the messages. Only the rig releases what it holds.
 class ScriptedOwner final : public PumpOwner, public std::enable_shared_from_this<ScriptedOwner> {
  public:
   explicit ScriptedOwner(const PumpThread& thread) : thread_(thread) {}
@@ -221,7 +221,7 @@ class PumpRig {
       append(taken, std::span(buffer).first(static_cast<std::size_t>(got)));
     }
   }
-  // Sends bytes while nobody receives the output, until the pump takes no more. Returns how many
+  // Sends bytes while the output is not received, until the pump takes no more. Returns how many
   // were sent.
   std::size_t fill_up(std::span<const std::byte> bytes) {
     std::size_t in = 0;

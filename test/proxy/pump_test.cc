@@ -223,7 +223,7 @@ TEST(Pump, AnInjectedMessageNeverLandsInOneThatASlowSinkHasHalf) {
     rig.feed(std::span(script.in).subspan(in));
     rig.take(script.out.size() + injected.size());
     ASSERT_EQ(rig.taken.size(), script.out.size() + injected.size());
-    // It stands at the end of some message, and the other bytes are unchanged.
+    // It is at the end of some message, and the other bytes are unchanged.
     const auto at =
         std::search(rig.taken.begin(), rig.taken.end(), injected.begin(), injected.end()) -
         rig.taken.begin();

@@ -123,7 +123,7 @@ TEST_F(RuleConfigTest, AShadowRuleAndAnExemptOneAreToldInTheSummary) {
   EXPECT_THAT(summary,
               HasSubstr("    jobid *                    counts what rate=1MiB/s would hold\n"
                         "    uid 0, or client n[1-128]  -> root, never held\n"));
-  EXPECT_THAT(summary, Not(HasSubstr("try"))) << "it is no virtual PFS";
+  EXPECT_THAT(summary, Not(HasSubstr("try"))) << "it is not a virtual PFS";
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST_F(StageAllocations, ACycleWithoutALeaseTakesTheLimitsBackAtOnce) {
   EXPECT_EQ(until_, kNever);
   EXPECT_FALSE(stage_->allocations().in_force());
   EXPECT_THAT(stage_->allocations().limited(), IsEmpty());
-  EXPECT_EQ(stage_->allocations().counts().lease_ends, 0U) << "nobody fell silent";
+  EXPECT_EQ(stage_->allocations().counts().lease_ends, 0U) << "the coordinator did not fall silent";
   EXPECT_THAT(stage_->take_notices(), ElementsAre(HasSubstr("taken its limits back")));
   EXPECT_EQ(allocate(3, 2, {}, 0s, true), CycleResult::outdated);
   EXPECT_EQ(allocate(3, 3, {{.id = a, .limits = bytes(1)}}), CycleResult::applied);
@@ -124,7 +124,8 @@ TEST_F(StageAllocations, LeasesThatEndOftenAreCountedAndNotToldEachTime) {
   EXPECT_EQ(notices, 4U);
 }
 
-// Parts of a cycle that end up behind the end of its lease would leave limits that nobody lifts.
+// Parts of a cycle that end up behind the end of its lease would leave limits that are never
+// lifted.
 TEST_F(StageAllocations, PartsThatComeAfterTheEndOfTheirLeaseDoNothing) {
   make();
   const std::vector<Allocation> all = {{.id = id("a"), .limits = bytes(1)},

@@ -97,12 +97,12 @@ TEST_F(GrammarBook, WhatTheGrammarRefusesIsRefusedWithItsPlace) {
   EXPECT_THAT(refusal(rule("ann", "jobid=x", {"vpfs=none"})), HasSubstr("vpfs: "));
   ASSERT_EQ(refusal(rule("ann", "jobid=x", {"rate=5MiB/s"})), "");
   EXPECT_THAT(refusal(ChangeRule{.name = "ann", .words = {"rat=none"}}),
-              HasSubstr("rat: is no word of a rule"));
+              HasSubstr("rat: is not a word of a rule"));
   EXPECT_THAT(refusal(ChangeRule{.name = "ann", .words = {"x\n2026-11-22 root: forged=none"}}),
-              HasSubstr("is no word of a rule"));
+              HasSubstr("is not a word of a rule"));
   EXPECT_EQ(refusal(ChangeRule{.name = "ann", .words = {"min=none"}}), "") << "it has none";
   EXPECT_THAT(refusal(ChangeRule{.name = "climate", .words = {"class=bulk"}}),
-              HasSubstr("class: is no word of a share"));
+              HasSubstr("class: is not a word of a share"));
 }
 
 TEST_F(GrammarBook, SharesOfTheFileAreChangedWhoeverDeclaresThem) {

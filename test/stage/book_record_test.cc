@@ -136,8 +136,8 @@ TEST(BookRecord, WhatANewerVersionWroteIsRefusedWithTheWayOut) {
 }
 
 TEST(BookRecord, WhatIsNoRecordIsRefused) {
-  EXPECT_EQ(error_of(""), "this is no JSON");
-  EXPECT_EQ(error_of("{\"v\":2"), "this is no JSON");
+  EXPECT_EQ(error_of(""), "this is not JSON");
+  EXPECT_EQ(error_of("{\"v\":2"), "this is not JSON");
   EXPECT_EQ(error_of("[]"), "an object is missing");
   EXPECT_EQ(error_of("{}"), "\"v\" is missing, a number");
   EXPECT_EQ(error_of(R"({"v":2,"n":1,"at":99999999999,"who":"x","op":"confirm"})"),

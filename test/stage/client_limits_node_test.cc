@@ -130,7 +130,7 @@ TEST(ClientLimits, OthersFindAConnectionBesideAnyNumberOfSlowApplications) {
         RecordProperty("quick", static_cast<int>(node.quick_served()));
         EXPECT_GE(node.quick_served(), ticks * 0.9);
         const std::size_t allowance = connections * 2 / 3;
-        // Of many more than the allowance some have less luck.
+        // If there are many more than the allowance, some have less luck.
         EXPECT_GE(node.least_served(), count <= allowance ? 180 : 340 * allowance / count);
       }
     }
@@ -241,7 +241,7 @@ Calls run(const PlainJobs& jobs, const ClientLimits::Settings& settings) {
 }
 
 // They wait for the server, and equally long. Whatever is sent back comes again after five seconds
-// and helps nobody.
+// and helps no request.
 TEST(ClientLimits, PlainJobsAreAsFastAsWithoutALimit) {
   for (const IoKind kind : {IoKind::read, IoKind::write}) {
     for (const std::size_t connections : {8U, 12U, 64U}) {

@@ -87,7 +87,7 @@ TEST_F(ClientLimitsTest, NothingIsSentBackWhileAConnectionIsFree) {
   EXPECT_EQ(excess(), nullptr);
 }
 
-// Nobody would gain if one of them were sent back.
+// No request would gain if one of them were sent back.
 TEST_F(ClientLimitsTest, OfApplicationsThatWaitEquallyLongNothingIsSentBack) {
   const ClientId client = client_with(12);
   for (int round = 0; round < 20; ++round) {
@@ -385,7 +385,7 @@ TEST_F(ClientLimitsTest, OfMoreApplicationsThanTheAllowanceTheOldestRequestsStay
   EXPECT_EQ(excess(), nullptr);
 }
 
-// The server is busy for a moment now and then. That is no reason to send a fast application's
+// The server is busy for a moment now and then. That is not a reason to send a fast application's
 // request back for five seconds.
 TEST_F(ClientLimitsTest, AnApplicationWhoseRequestsArePassedOnIsNotSentBackForOthers) {
   limits_.configure({.most = 8});
@@ -424,7 +424,7 @@ TEST_F(ClientLimitsTest, QuickOnesDoNotTakeEveryConnectionEither) {
   (void)queue(client, AppId{12});
   int refused = 0;
   while (excess() != nullptr) ++refused;
-  EXPECT_EQ(refused, 1) << "who waits for a connection is not seen here";
+  EXPECT_EQ(refused, 1) << "requests that wait for a connection are not seen here";
   now_ += ClientLimits::kPassing;
   (void)queue(client, AppId{12});
   while (excess() != nullptr) ++refused;

@@ -79,7 +79,7 @@ TEST_F(ClientList, HostsAreLookedUp) {
 
 TEST_F(ClientList, OtherTextsAreRefused) {
   for (const char* text : {"", "10.0.0", "10.0.0.0/33", "10.0.0.1-9", "n*", "a b", ".x"}) {
-    EXPECT_EQ(error_of(text), fmt::format("'{}' is no IP address or CIDR block", text));
+    EXPECT_EQ(error_of(text), fmt::format("'{}' is not an IP address or CIDR block", text));
   }
   EXPECT_EQ(error_of("10.0.0.[1-256]"),
             "'10.0.0.[1-256]': \"1-256\" is not a range of numbers from 0 to 255, as 1-128 is");

@@ -75,10 +75,11 @@ TEST(Condition, EveryMistakeHasItsByte) {
   EXPECT_EQ(error_of("jobid="), "6: a value is missing here");
   EXPECT_EQ(error_of("jobid={}"), "6: an empty list matches nothing");
   EXPECT_EQ(error_of("jobid={a b"), "6: this { is never closed");
-  EXPECT_EQ(error_of("jobid={a,b}"), "8: blanks stand between the values of a list");
-  EXPECT_EQ(error_of("jobid={a ,b}"), "9: blanks, not commas, stand between the values of a list");
+  EXPECT_EQ(error_of("jobid={a,b}"), "8: expected a blank between the values of a list");
+  EXPECT_EQ(error_of("jobid={a ,b}"),
+            "9: expected a blank, not a comma, between the values of a list");
   EXPECT_EQ(error_of("jobid=a}"), "7: there is no { before this }");
-  EXPECT_EQ(error_of("jobid=a uid=5"), "8: between conditions stands & (and) or , (or)");
+  EXPECT_EQ(error_of("jobid=a uid=5"), "8: expected & (and) or , (or) between conditions");
   EXPECT_EQ(error_of("jobid=a&"), "8: a condition is missing here, as in jobid={a b}");
   EXPECT_EQ(error_of(",jobid=a"), "0: a condition is missing here, as in jobid={a b}");
   EXPECT_EQ(error_of("jobid=\"a"), "6: this quote is never closed");

@@ -46,7 +46,7 @@ TEST(JobRegistry, AClientMayHaveSeveralAddresses) {
   EXPECT_FALSE(jobs.admitted("c", node, 1001));
   EXPECT_FALSE(jobs.admitted("a", std::vector<Address>(), 1001));
   const JobRegistry::Job* only = jobs.only_job_of(node, 1001);
-  ASSERT_NE(only, nullptr) << "two addresses of one job are no second job";
+  ASSERT_NE(only, nullptr) << "two addresses of one job are not a second job";
   EXPECT_EQ(only->jobid, "a");
   EXPECT_EQ(jobs.only_job_of(node, 1003), nullptr);
   ASSERT_TRUE(jobs.add({.jobid = "d", .clients = {"10.2.0.1"}, .uids = {1001}}));
@@ -113,7 +113,7 @@ TEST(JobRegistry, AnEntryWithAMistakeIsRefusedWhole) {
   };
   EXPECT_EQ(problem({.jobid = "a", .clients = {}, .uids = {}}), "the job 'a' has no client");
   EXPECT_EQ(problem({.jobid = "a", .clients = {"::1", "host"}, .uids = {}}),
-            "'host' is no IP address or CIDR block");
+            "'host' is not an IP address or CIDR block");
   EXPECT_EQ(problem({.jobid = "", .clients = {"::1"}, .uids = {}}),
             "a job id has 1 to 128 bytes of printable ASCII");
   EXPECT_FALSE(jobs.admits("a", address("::1"), std::nullopt));

@@ -133,11 +133,12 @@ TEST(LiveSite, WhatCouldNeverBeInForceIsLeftOutWithAWarning) {
                                        rule("gold", {"for=1h"}), rule("gold", {"weight=7"})},
                                       {job("1"), job("1"), job("2", "stor7"), job("")}));
   ASSERT_TRUE(change);
-  EXPECT_THAT(change->warnings,
-              ElementsAre(HasSubstr("rule : a name has 1 to"), HasSubstr("rule default: "),
-                          "rule gold: is given twice: the first one counts",
-                          "job 1: the job '1' is registered already",
-                          "job 2: 'stor7' is no IP address or CIDR block", HasSubstr("job : ")));
+  EXPECT_THAT(
+      change->warnings,
+      ElementsAre(HasSubstr("rule : a name has 1 to"), HasSubstr("rule default: "),
+                  "rule gold: is given twice: the first one counts",
+                  "job 1: the job '1' is registered already",
+                  "job 2: 'stor7' is not an IP address or CIDR block", HasSubstr("job : ")));
   EXPECT_THAT(driver.rules(), ElementsAre("gold", "climate weight=2", "nightly vpfs=bulk"));
   EXPECT_EQ(driver.book.state().site_jobs.size(), 1U);
 }

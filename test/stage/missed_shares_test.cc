@@ -1,4 +1,5 @@
-// How a stage tells who misses a share. share_watch_test.cc tests what counts as that.
+// How a stage finds the virtual PFSes that miss a share. share_watch_test.cc tests what counts as
+// that.
 #include <string>
 #include <vector>
 

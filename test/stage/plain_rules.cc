@@ -39,7 +39,7 @@ std::expected<ParsedRule, std::vector<RuleProblem>> plain_rule(const RuleText& t
     const std::string_view key = word_key(word);
     const std::string value(word_value(word));
     if (is_default && (key == "vpfs" || key == "mode")) {
-      problems.push_back({std::string(key), "is no word of a share"});
+      problems.push_back({std::string(key), "is not a word of a share"});
       continue;
     }
     if (key == "vpfs") {
@@ -82,7 +82,7 @@ std::expected<ParsedRule, std::vector<RuleProblem>> plain_rule(const RuleText& t
       problems.push_back({std::string(key), "'" + value + "' is wrong"});
     }
   }
-  if (sends && has_share_words) problems.push_back({"vpfs", "stands without words of a share"});
+  if (sends && has_share_words) problems.push_back({"vpfs", "has no words of a share"});
   if (!sends && !is_default && declared(text.name))
     problems.push_back({"NAME", "is declared already"});
   if (!problems.empty()) return std::unexpected(problems);

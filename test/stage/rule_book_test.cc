@@ -133,7 +133,7 @@ TEST(RuleBook, DefaultIsChangedButNeverStopped) {
 TEST(RuleBook, OnlyTheShareOfAFileRuleIsChangedLive) {
   BookDriver driver;
   EXPECT_EQ(driver.refusal(ChangeRule{.name = "climate", .words = {"mode=shadow"}}),
-            "mode: is no word of a share");
+            "mode: is not a word of a share");
   EXPECT_EQ(driver.refusal(ChangeRule{.name = "climate", .words = {"weight=x"}}),
             "weight: 'x' is wrong");
 }
@@ -313,7 +313,7 @@ TEST(RuleBook, AReplayWithAGapIsRefused) {
   EXPECT_EQ(again.replay(driver.journal[2]).error(), "operation 2 is missing: this is number 3");
   EXPECT_EQ(again.replay(driver.journal[0]).error(), "operation 2 is missing: this is number 1");
   EXPECT_EQ(again.replay(driver.book.snapshot()).error(),
-            "a snapshot stands only at the beginning");
+            "a snapshot may be only at the beginning");
   EXPECT_EQ(again.state(), before);
 }
 

@@ -77,7 +77,7 @@ rule: []
                           "rules.yaml:6: rules[1].operations: '0' is wrong",
                           "rules.yaml:7: rules[2].vpfs: 'nowhere' is not declared",
                           HasSubstr("rules.yaml:8: rules[3].weight: "),
-                          "rules.yaml:10: virtual_pfs.pool.mode: is no word of a share",
+                          "rules.yaml:10: virtual_pfs.pool.mode: is not a word of a share",
                           HasSubstr("rules.yaml:11: rule: unknown key")));
 }
 

@@ -115,7 +115,7 @@ TEST_F(RuleTextTest, AMistakeNamesItsPlaceAndAllAreFoundAtOnce) {
                           "rate: \"500\" needs a unit, such as \"500 MiB/s\"",
                           "wieght: unknown key; did you mean \"weight\"?"));
   EXPECT_THAT(problems("x", "jobid=a&client={10.0.0.1 10.0.0.300}", {}),
-              ElementsAre("COND:25: client: '10.0.0.300' is no IP address or CIDR block"));
+              ElementsAre("COND:25: client: '10.0.0.300' is not an IP address or CIDR block"));
   EXPECT_THAT(problems("x", "jobid=a&owner=5", {}),
               ElementsAre("COND:8: owner: the protocol orangefs does not show it"));
   EXPECT_THAT(problems("a\nb", "", {}),

@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 constexpr std::uint64_t kSize = 1000;
 
-// Does what a proxy or a mount does around a stage, with a clock that stands still between two
+// Does what a proxy or a mount does around a stage, with a clock that does not move between two
 // calls.
 class StageTest : public ::testing::Test {
  protected:
@@ -440,7 +440,7 @@ TEST_F(StageRetiringTest, WhoIsAskedForBeforeEverybodyHasForgottenItStays) {
   stage_->find_idle(100, now_);
   ASSERT_TRUE(stage_->has_idle());
   EXPECT_EQ(job(1), found_again);
-  Held& io = arrive(used_again);  // by a number that somebody had kept
+  Held& io = arrive(used_again);  // by a number that a caller had kept
   while (stage_->has_idle()) stage_->retire(1, now_);
   EXPECT_TRUE(stage_->virtual_pfs().is_there(found_again));
   EXPECT_TRUE(stage_->virtual_pfs().is_there(used_again));

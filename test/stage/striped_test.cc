@@ -38,7 +38,7 @@ TEST(Striped, TotalsOfAllTargetsFollowTheWeightsWithFewRequestsInFlight) {
                    << each.targets << " targets, depth " << each.depth << ", " << each.processes
                    << " x " << each.at_once << ", jitter " << jitter);
       EXPECT_NEAR(simulation.ratio(), 3.0, 0.06);
-      EXPECT_EQ(simulation.idle_with_work(), 0U) << "no target waits for who is absent";
+      EXPECT_EQ(simulation.idle_with_work(), 0U) << "no target waits for an absent application";
     }
   }
 }
@@ -56,7 +56,7 @@ TEST(Striped, ServiceAtOneTargetCountsAtTheOtherOneButStopsNobody) {
   EXPECT_LE(simulation.longest_wait(), 550ms);
 }
 
-// Who was away has no claim: he gets his share from now on, and no more.
+// An application that was away has no claim: it gets its share from now on, and no more.
 TEST(Striped, WhoBeginsLaterHasNoClaimToThePast) {
   StripedSimulation simulation(
       {}, {{.share = {}, .processes = 24, .first = 10s}, {.share = {}, .processes = 24}});

@@ -220,7 +220,7 @@ TEST_F(UnscheduledTest, WhatArrivesDuringABypassGoesTooAndAfterItIsScheduledAgai
   EXPECT_FALSE(stage_->bypassed());
   Held& first = scheduled();
   Held& second = scheduled();
-  EXPECT_THAT(let_go(), ElementsAre(&first)) << "what went without a slot holds nobody back";
+  EXPECT_THAT(let_go(), ElementsAre(&first)) << "what went without a slot holds no request back";
   for (Held* io : all) end(*io);
   EXPECT_THAT(let_go(), IsEmpty());
   now_ += 1s;

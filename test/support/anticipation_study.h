@@ -21,7 +21,7 @@ struct AnticipationCase {
 
 struct AnticipationRow {
   AnticipationCase of;
-  // Of the bytes of a to those of b.
+  // The bytes of a divided by those of b.
   double ratio_off = 0;
   double ratio_on = 0;
   double feasible_ratio = 0;

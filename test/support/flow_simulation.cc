@@ -53,7 +53,7 @@ bool FlowSimulation::step(TimePoint end) {
     } while (engine_.next_is_now(kStart));
   }
   const std::uint64_t sent = dispatch();
-  // A request that the depth does not admit is no idle answer.
+  // A request that the depth does not admit is not an idle answer.
   if (alone && sent == 0 && (wake_ != kNever || scheduler_.outstanding() == 0)) ++idle_answers_;
   return true;
 }

@@ -4,7 +4,7 @@
 
 namespace vpfs::test {
 
-// A clock that stands still until it is set.
+// A clock that does not move until it is set.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(TimePoint now) : now_(now) {}

@@ -32,7 +32,7 @@ TwoHosts::TwoHosts()
   if (::geteuid() != 0) {
     problem_ = "only root may make network namespaces";
   } else if (!make()) {
-    problem_ = "this system lets nobody make network namespaces";
+    problem_ = "this system does not allow network namespaces";
   }
 }
 

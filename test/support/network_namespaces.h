@@ -13,7 +13,7 @@ using Command = std::vector<std::string>;
 Process::Exit run(const Command& command, std::string* output = nullptr);
 
 // Two connected network namespaces that stand for hosts: servers at 10.77.0.1, clients
-// at 10.77.0.2. Nobody else uses their ports.
+// at 10.77.0.2. No other program uses their ports.
 class TwoHosts {
  public:
   TwoHosts();

@@ -67,8 +67,8 @@ class Process {
   std::optional<Exit> exit_;
 };
 
-// A TCP port of 127.0.0.1 that the kernel gives to nobody else during the object's life. A server
-// that sets SO_REUSEADDR (all of ours do) can listen on it meanwhile.
+// A TCP port of 127.0.0.1 that the kernel gives to no other process during the object's life. A
+// server that sets SO_REUSEADDR (all of ours do) can listen on it meanwhile.
 class ReservedPort {
  public:
   ReservedPort();
@@ -76,7 +76,7 @@ class ReservedPort {
   ReservedPort(ReservedPort&& other) noexcept;
   ReservedPort& operator=(ReservedPort&&) = delete;
 
-  // Whether somebody accepts connections there.
+  // Whether a process accepts connections there.
   [[nodiscard]] bool answers() const;
 
   // `count` ports with consecutive numbers.

@@ -18,8 +18,9 @@ struct RoundRobinSettings {
   bool operator==(const RoundRobinSettings&) const = default;
 };
 
-// A policy that is not one of vpfs: what anybody adds, with settings, a word of a share and status
-// fields of its own. Flows take turns; in its turn a flow sends as many requests as its `visit`.
+// A policy that is not one of vpfs: one that a user might add, with settings, a word of a share and
+// status fields of its own. Flows take turns; in its turn a flow sends as many requests as its
+// `visit`.
 class RoundRobin final : public Policy {
  public:
   static const PolicyKind kKind;

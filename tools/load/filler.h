@@ -9,8 +9,8 @@
 
 namespace vpfs::load {
 
-// Bytes that need not mean anything, for writes that nobody verifies: small ones from memory, large
-// ones from an anonymous file that the kernel sends without a copy.
+// Bytes that need not mean anything, for writes that are not verified: small ones from memory,
+// large ones from an anonymous file that the kernel sends without a copy.
 class Filler {
  public:
   [[nodiscard]] static Result<Filler> make(std::size_t size);

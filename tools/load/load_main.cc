@@ -52,7 +52,8 @@ void add_options(CLI::App& app, Options& options) {
       ->type_name("TIME");
   app.add_option("--warm-up", options.warm_up, "How long to run before, instead of the file's")
       ->type_name("TIME");
-  app.add_option("--interval", options.interval, "Of the timeline in the results")
+  app.add_option("--interval", options.interval,
+                 "Time between two points of the timeline in the results")
       ->type_name("TIME");
 }
 

@@ -14,7 +14,7 @@ struct CpuTime {
   double system = 0;
 };
 
-// What a whole run has shown; `totals` stands in the order of the settings' applications.
+// What a whole run has shown; `totals` is in the order of the settings' applications.
 struct RunResult {
   std::vector<Meter::Totals> totals;
   Duration duration = {};    // of the measured part, 0 when the run was ended before it

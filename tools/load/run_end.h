@@ -7,8 +7,8 @@
 
 namespace vpfs::load {
 
-// When a run ends, counted from its beginning: as planned, or when somebody ends it before. Every
-// thread may ask at any time.
+// When a run ends, counted from its beginning: as planned, or earlier if it is ended. Every thread
+// may ask at any time.
 class RunEnd {
  public:
   explicit RunEnd(Duration planned) : planned_(planned), end_(planned) {}

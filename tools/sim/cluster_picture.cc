@@ -30,7 +30,7 @@ int height_of(const FinishedCluster& run) {
   return kBarsTop + kRow * rows_of(run) + kBottom;
 }
 
-// Where a time stands, in pixels from the left of the plot.
+// The position of a time, in pixels from the left of the plot.
 int place_of(Duration time, Duration all) {
   if (all == Duration::zero()) return 0;
   return static_cast<int>(SignedWide{time.count()} * kBarsPlotWidth / all.count());

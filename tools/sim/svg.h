@@ -10,7 +10,7 @@ namespace vpfs::sim_tool {
 inline constexpr std::array<std::string_view, 8> kColours = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442"};
 
-// Text as it may stand in an element or an attribute.
+// Text as it may be written into an element or an attribute.
 [[nodiscard]] std::string escaped(std::string_view text);
 
 // The document around what was drawn.

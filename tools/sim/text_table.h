@@ -6,7 +6,7 @@
 namespace vpfs::sim_tool {
 
 // Text in columns, with two spaces between them. A title that begins with ">" is of a column of
-// numbers, which stand at the right.
+// numbers, which are aligned right.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> titles);

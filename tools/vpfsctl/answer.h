@@ -21,7 +21,7 @@ struct Answer {
   std::string code;
   std::string place;
   std::string text;
-  bool forgiven = false;  // it was not done, and that is no failure
+  bool forgiven = false;  // it was not done, and that is not a failure
 };
 
 // The answer that a proxy's message is.
@@ -46,7 +46,7 @@ void forgive(std::span<Answer> answers, bool ends_a_job);
 [[nodiscard]] std::string json_text(std::span<const Answer> answers, const std::string& version,
                                     int indent);
 
-// The same where nobody was asked, as the command line is wrong: {version, proxies: [], error}.
+// The same if no proxy was asked because the command line is wrong: {version, proxies: [], error}.
 [[nodiscard]] std::string usage_json(const std::string& problem, const std::string& version);
 
 // Lines for standard error: "vpfsctl: s0: refused: rate: needs a unit", with a mark under the place

@@ -61,7 +61,7 @@ void roll_back(std::vector<Answer>& answers, std::uint64_t seconds, const AskSom
   }
   for (Answer& answer : answers) {
     if (!is_done(answer) || is_pending(answer)) continue;
-    // To go back a version here could undo what somebody else did.
+    // To go back a version here could undo the change of another administrator.
     set(answer, Outcome::refused, "kept",
         "the change waits for no confirmation there: it changed nothing, or it stays; because of " +
             why + " it was not made everywhere");

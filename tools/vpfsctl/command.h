@@ -36,8 +36,8 @@ enum class Verb {
 // What a command line asks for, as it was typed.
 struct Command {
   Verb verb = Verb::status;
-  std::string name;                // of a rule, a job, or of whom `who` asks about
-  std::string condition;           // start; its rest stands in `words` if a shell has split it
+  std::string name;                // of a rule, of a job, or of a client or user for `who`
+  std::string condition;           // start; its rest is in `words` if a shell has split it
   std::vector<std::string> words;  // what follows
   std::string file_name;           // apply
   std::string file_text;

@@ -163,7 +163,7 @@ std::string parent_line(const nlohmann::json& parent) {
 
 std::string coordinator_status_text(const std::string& json) {
   const nlohmann::json status = nlohmann::json::parse(json, nullptr, false);
-  if (!status.is_object() || !status.contains("stages")) return "this is no coordinator\n";
+  if (!status.is_object() || !status.contains("stages")) return "this is not a coordinator\n";
   std::string text;
   const auto add = [&text](std::string_view what, const std::string& value) {
     fmt::format_to(std::back_inserter(text), "{:<13}{}\n", what, printable(value));

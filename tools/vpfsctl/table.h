@@ -11,7 +11,7 @@ class Table {
  public:
   struct Column {
     std::string title;
-    bool is_number = false;  // stands at the right
+    bool is_number = false;  // is aligned right
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}

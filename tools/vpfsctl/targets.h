@@ -39,7 +39,7 @@ struct TargetPlaces {
 
 struct ChosenTargets {
   std::vector<Target> targets;
-  std::string note;  // for people, when nobody named these targets
+  std::string note;  // for people, when no option named these targets
 };
 
 // A file of proxies: one endpoint each line, and behind it a name if it shall have one; `#` begins

@@ -132,7 +132,7 @@ ExitCode run_plain(Latest& latest, TopPoller& poller, const Settings& settings, 
     } else {
       print((shown == 0 ? "" : "\n") + top_text(latest.model(), settings.top.view));
     }
-    if (std::ferror(stdout) != 0) break;  // nobody reads on
+    if (std::ferror(stdout) != 0) break;  // the reader has gone
   }
   return exit_code(latest.answers());
 }

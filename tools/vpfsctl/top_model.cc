@@ -103,7 +103,7 @@ void TopModel::add(std::size_t index, const control::StatsReply& reply) {
     snapshot.counters.insert_or_assign(Key(each.id(), each.generation()), counters_of(each));
   }
   proxy.history.push_back(std::move(snapshot));
-  // The one before the last that is old enough is needed by nobody.
+  // Keep the last snapshot that is old enough; drop those before it.
   while (proxy.history.size() > 2 && proxy.history[1].at_us + kKept < reply.at_us()) {
     proxy.history.pop_front();
   }

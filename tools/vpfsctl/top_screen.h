@@ -13,7 +13,7 @@ namespace vpfs::ctl {
 // The terminal as a screen, until the object ends.
 class TopScreen {
  public:
-  // Null if this is no terminal that can be one.
+  // Null if this is not a terminal that can be one.
   [[nodiscard]] static std::unique_ptr<TopScreen> open();
   ~TopScreen();
   TopScreen(const TopScreen&) = delete;

@@ -54,7 +54,7 @@ std::string wait_text(const TopRow& row) {
 }
 
 std::string name_text(const TopRow& row) {
-  // The mark stands before the name, where no lack of room cuts it.
+  // The mark is before the name, so it is never cut off for lack of room.
   return (row.is_silent ? "?" : "") + printable(row.name);
 }
 
@@ -183,7 +183,7 @@ std::vector<std::string> head_lines(const std::vector<TopProxy>& proxies) {
   return lines;
 }
 
-// More than zero if a stands before b.
+// More than zero if a comes before b.
 double lead(const TopRow& a, const TopRow& b, TopOrder order) {
   const auto difference = [](std::uint64_t x, std::uint64_t y) {
     return static_cast<double>(x) - static_cast<double>(y);

@@ -16,7 +16,7 @@ struct TopView {
   TopOrder order = TopOrder::bytes;
   bool is_reversed = false;
   bool each_proxy = false;
-  std::size_t first = 0;  // row that stands at the top
+  std::size_t first = 0;  // row that is at the top
 
   // Whether the key means something here: m i q w s n order, r reverses, p shows each proxy, j and
   // k move by a row.

@@ -140,7 +140,7 @@ void add_job_commands(CLI::App& app, Settings& settings) {
       ->allow_extra_args(false);
   start
       ->add_option("--time-limit", command.time_limit,
-                   "it ends after this time, if nobody stops it: 8h, or as Slurm writes it")
+                   "it ends after this time unless it is stopped before: 8h, or as Slurm writes it")
       ->type_name("TIME");
   CLI::App* stop = add_command(job, settings, Verb::job_stop, "stop", "say that a job has ended");
   stop->add_option("JOBID", command.name, "of the batch system")->required();
@@ -175,8 +175,8 @@ void add_views(CLI::App& app, Settings& settings) {
   }
   add_command(app, settings, Verb::job_stats, "job_stats", "print statistics in Lustre's form");
   add_command(app, settings, Verb::who, "who",
-              "tell which rule and virtual PFS somebody falls into, and what he has shown; "
-              "without a name, who is in default")
+              "tell the rule and virtual PFS of a client, job or user, and what it has shown; "
+              "without a name, list the clients in default")
       ->add_option("WHO", settings.command.name, "a client, a job id or a user");
 }
 
@@ -197,7 +197,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
-// Names the word that is no command or option, and what may have been meant.
+// Names the word that is not a command or option, and what may have been meant.
 std::string failure_text(const CLI::App* app, const CLI::Error& error) {
   std::string text = error.what();
   const std::vector<std::string> rest = app->remaining(true);
@@ -219,7 +219,7 @@ std::string failure_text(const CLI::App* app, const CLI::Error& error) {
   return fmt::format("vpfsctl: {}\nRun with --help for more information.\n", text);
 }
 
-// Without the program's name, which stands before it.
+// Without the program's name, which precedes it.
 std::string first_line(const std::string& text) {
   constexpr std::string_view kProgram = "vpfsctl: ";
   const std::size_t begin = text.starts_with(kProgram) ? kProgram.size() : 0;

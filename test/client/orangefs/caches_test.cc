@@ -200,7 +200,7 @@ TEST_F(CachesTest, ADirectoryHasTheTimeOfTheMountsOwnChanges) {
   EXPECT_EQ(known_mtime(bob_), 501U) << "the answer may be from before the change";
   pass(1ns);
   put_directory(bob_, 450);
-  EXPECT_EQ(known_mtime(bob_), 450U) << "somebody has set its time since";
+  EXPECT_EQ(known_mtime(bob_), 450U) << "its time was set since";
   pass(900ms);
   EXPECT_EQ(known_mtime(alice_), 0U) << "it is as old as its question, however often it changed";
 }

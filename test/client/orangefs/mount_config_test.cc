@@ -130,7 +130,8 @@ TEST(MountConfig, EveryErrorNamesItsPlace) {
            Bad{"FlowBufferSizeBytes 65536", "FlowBufferSizeBytes 0", "FlowBufferSizeBytes"},
            Bad{"Value 131072", "Value -1", "strip_size"},
            Bad{"Range s0 4611686018427387905-6917529027641081855", "Range s0 9-8", "'9-8'"},
-           Bad{"Range s1 2305843009213693954", "Range s7 2305843009213693954", "'s7' is no Alias"},
+           Bad{"Range s1 2305843009213693954", "Range s7 2305843009213693954",
+               "'s7' is not an Alias"},
            Bad{"</Aliases>", "</Alias>", "</Alias> closes nothing"},
            Bad{"RootHandle 1048576", "RootHandle 9223372036854775807", "root handle"},
        }) {

@@ -22,8 +22,8 @@ namespace {
 using orangefs::Op;
 using test::run_task;
 
-// Stands between a client and its server, on the test's loop. Drops one answer on demand and closes
-// the connection.
+// A relay between a client and its server, on the test's loop. Drops one answer on demand and
+// closes the connection.
 class LossyRelay {
  public:
   explicit LossyRelay(asio::io_context& loop)

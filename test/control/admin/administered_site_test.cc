@@ -76,7 +76,7 @@ TEST_F(AdministeredSite, IsInForceAtOnceAndListedAsTheCoordinators) {
   EXPECT_EQ(rule_called("gold").by(), "north");
   EXPECT_EQ(rule_called("gold").since_at(), wall_.time_since_epoch().count());
   EXPECT_THAT(jobs(), ElementsAre("77 of coordinator"));
-  EXPECT_THAT(jobs(kAlice), ElementsAre("77 of coordinator")) << "her own";
+  EXPECT_THAT(jobs(kAlice), ElementsAre("77 of coordinator")) << "it is Alice's";
 }
 
 TEST_F(AdministeredSite, TheSameAgainChangesNothingAndWritesNothing) {
@@ -95,7 +95,7 @@ TEST_F(AdministeredSite, TheSameAgainChangesNothingAndWritesNothing) {
   EXPECT_EQ(owner_->used, used);
   wall_ = at(100);
   administration_->tick();
-  EXPECT_EQ(tell(site).ack().text(), "") << "what is over here is no change";
+  EXPECT_EQ(tell(site).ack().text(), "") << "what is over here is not a change";
   site.mutable_rules(0)->set_until_at(0);
   EXPECT_NE(tell(site).ack().text(), "");
   EXPECT_THAT(rules(), ElementsAre("gold", "job-{jobid}", "default", "wrong"));

@@ -21,19 +21,18 @@ TEST(HostNames, KnowRootAndThisHost) {
   EXPECT_EQ(names.user("root"), 0U);
   EXPECT_EQ(names.group("root"), 0U);
   EXPECT_THAT(names.addresses("localhost"), Contains("127.0.0.1"));
-  EXPECT_EQ(names.user("nobody of this name"), std::nullopt);
+  EXPECT_EQ(names.user("no such user"), std::nullopt);
 }
 
 TEST(HostNames, CopiesShareWhatTheyKeep) {
   const HostNames names;
   const HostNames copy = names;
   WantedNames wanted;
-  wanted.users = {"root", "nobody of this name"};
+  wanted.users = {"root", "no such user"};
   EXPECT_EQ(copy.missing(wanted).size(), 2U);
   names.find_user("root");
-  names.find_user("nobody of this name");
-  EXPECT_THAT(copy.missing(wanted).users, ElementsAre("nobody of this name"))
-      << "somebody may add it";
+  names.find_user("no such user");
+  EXPECT_THAT(copy.missing(wanted).users, ElementsAre("no such user")) << "it may be added later";
 }
 
 TEST(HostNames, HaveABound) {
@@ -77,11 +76,11 @@ class NameLookupsTest : public ::testing::Test {
 TEST_F(NameLookupsTest, NamesAreKeptWhenTheyAreDone) {
   NameLookups lookups(context_, names_);
   WantedNames wanted;
-  wanted.users = {"root", "nobody of this name"};
+  wanted.users = {"root", "no such user"};
   wanted.groups = {"root"};
   wanted.hosts = {"localhost"};
   EXPECT_EQ(fetch(lookups, wanted), Outcome(std::in_place, std::nullopt));
-  EXPECT_THAT(names_.missing(wanted).users, ElementsAre("nobody of this name"));
+  EXPECT_THAT(names_.missing(wanted).users, ElementsAre("no such user"));
   EXPECT_EQ(names_.missing(wanted).size(), 1U);
   EXPECT_EQ(fetch(lookups, {}), Outcome(std::in_place, std::nullopt));
 }

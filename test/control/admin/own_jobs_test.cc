@@ -1,4 +1,4 @@
-// What callers see who may see only their own jobs.
+// What a caller sees that has the right to see its own jobs only.
 #include <gmock/gmock.h>
 
 #include "test/control/admin/admin_rig.h"

@@ -96,7 +96,7 @@ class HandWorkedTest(unittest.TestCase):
         self.expect(["1,a,s,1,0,80,0", "1,b,s,1,0,0,100000"], ["1,a,s,100", "1,b,s,1500"])
 
     def test_what_all_leave_is_headroom_by_weight(self) -> None:
-        # a: 100, d = 90. b: 160 + 40 = 200, d = 190. Of the 1300 left a gets 325 and b 975.
+        # a: 100, d = 90. b: 160 + 40 = 200, d = 190. From the 1300 left, a gets 325 and b gets 975.
         self.expect(["1,a,s,1,0,80,0", "1,b,s,3,0,160,0"], ["1,a,s,425", "1,b,s,1175"])
 
     def test_jobs_are_satisfied_in_the_order_of_demand_by_weight(self) -> None:

@@ -50,7 +50,7 @@ struct SiteSettings {
   std::uint64_t seed = 1;
   Duration faults_end = std::chrono::seconds(4);
   Duration end = std::chrono::seconds(8);
-  // Of a stage, each cycle, in 10,000.
+  // How often this happens to a stage, in 10,000 cycles.
   std::uint64_t breaks = 20;
   std::uint64_t restarts = 10;
   std::uint64_t hangs = 20;

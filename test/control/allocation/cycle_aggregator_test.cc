@@ -178,7 +178,7 @@ TEST_F(AggregatorCycleTest, AStageThatDoesNotLimitMetadataOperationsIsSentNoneOf
   const StageId other = add("s2", "b");
   policy_->grant = [](std::string_view, const Pair&) -> Grant { return {.bytes = 500}; };
   begin_and_answer();
-  EXPECT_EQ(status(*plain).problem, "") << "nobody has a limit of them";
+  EXPECT_EQ(status(*plain).problem, "") << "no pair has a limit of them";
   policy_->grant = [](std::string_view, const Pair& pair) -> Grant {
     return {
         .bytes = 500,

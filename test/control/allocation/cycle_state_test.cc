@@ -90,7 +90,7 @@ TEST_F(CycleStateTest, EachResourceIsAddedUpByItself) {
         {.bytes = 500, .operations = 6, .metadata_operations = 90});
   begin_and_answer();
   EXPECT_EQ(sent_[one.index].grants[0].grant, (Grant{500, 4, 20, {}}));
-  // Metadata operations are not divided, so nobody waits for them.
+  // Metadata operations are not divided, so no grant waits for them.
   EXPECT_EQ(sent_[two.index].grants[0].grant, (Grant{500, 1, 90, {}}));
   begin_and_answer();
   EXPECT_EQ(sent_[two.index].grants[0].grant, (Grant{500, 6, 90, {}}));

@@ -132,7 +132,7 @@ TEST_F(GivenTest, WithoutItsParentCapsEndAndTotalsGoOnWithinTheGroup) {
   auto grants = next({done("a", "s1", 8), done("a", "s2", 0)});
   EXPECT_EQ(bytes(grants, "a", "s1"), std::nullopt);
   EXPECT_EQ(elsewhere(grants, "a", "s2"), 8U);
-  // What was done elsewhere meanwhile is no debt.
+  // What was done elsewhere meanwhile is not a debt.
   give({{"a", {.bytes = 100, .elsewhere_total = 9000}}});
   grants = next({done("a", "s1", 8), done("a", "s2", 0)});
   EXPECT_EQ(elsewhere(grants, "a", "s2"), 8U);

@@ -33,7 +33,7 @@ struct HierarchicalSite::Link {
   };
 
   std::shared_ptr<ModelStage> stage;       // else it leads to
-  std::shared_ptr<Aggregator> aggregator;  // whom it leads to, or from where
+  std::shared_ptr<Aggregator> aggregator;  // the one that it leads to, or comes from
   StageId id;
   bool is_broken = false;
   TimePoint read_until = {};  // once it is broken

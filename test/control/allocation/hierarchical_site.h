@@ -19,7 +19,7 @@ struct HierarchySettings {
   std::uint64_t seed = 1;
   Duration faults_end = std::chrono::seconds(4);
   Duration end = std::chrono::seconds(7);
-  // Of a stage, each 50 ms, in 10,000; as SiteSettings has them.
+  // How often this happens to a stage, in 10,000 times 50 ms; as SiteSettings has them.
   std::uint64_t breaks = 50;
   std::uint64_t restarts = 30;
   std::uint64_t hangs = 100;
@@ -27,7 +27,7 @@ struct HierarchySettings {
   std::uint64_t flow_changes = 200;
   Duration longest_hang = std::chrono::seconds(2);
   Duration longest_delay = std::chrono::milliseconds(600);  // of a message to a stage
-  // Of an aggregator.
+  // The same for an aggregator.
   std::uint32_t silent_cycles = 5;
   std::uint64_t aggregator_breaks = 100;  // it loses its parent
   std::uint64_t aggregator_restarts = 50;
@@ -66,7 +66,7 @@ class HierarchicalSite {
 
  private:
   struct Aggregator;
-  // A stream from who sends cycles to who gets them: a stage, or an aggregator.
+  // A stream of cycles, to a stage or an aggregator.
   struct Link;
   using LinkPtr = std::shared_ptr<Link>;
 

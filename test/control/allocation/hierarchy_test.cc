@@ -75,7 +75,7 @@ TEST(Hierarchy, FewStagesWithManyFaultsStayBelowTheCapacity) {
   EXPECT_GT(all.pending, 100U);
 }
 
-// They disconnect nobody for being silent, but for the end of what the parent gave.
+// They disconnect a silent stage only at the end of what the parent gave.
 TEST(Hierarchy, PatientAggregatorsLetNoCapOutliveTheLeaseOfTheirParent) {
   const HierarchicalSite::Outcome all = run({.aggregators = 3,
                                              .stages = 4,

@@ -62,7 +62,7 @@ TEST(MaxMin, LargestNumbersDoNotOverflow) {
   EXPECT_THAT(filled.got, ElementsAre(kMostAmount / 2, kMostAmount / 2));
 }
 
-// Nobody could have more without taking it from somebody who has less for his weight.
+// No claim could have more without taking it from one that has less for its weight.
 TEST(MaxMin, IsMaxMinFair) {
   std::mt19937_64 random(7);
   MaxMin max_min;

@@ -65,7 +65,7 @@ class ModelStage {
   const std::uint64_t incarnation;
   TimePoint hangs_until = {};
   TimePoint refuses_until = {};
-  Amounts counted;  // by who adds caps up
+  Amounts counted;  // by the checker that adds caps up
 
  private:
   struct Flow {

@@ -66,7 +66,7 @@ def satisfied_earlier(one: Claim, other: Claim) -> int:
 
 
 def fill(amount: int, claims: Iterable[Claim]) -> tuple[dict[str, int], int]:
-    """Weighted max-min: what each got, and what nobody wants."""
+    """Weighted max-min: what each got, and what is left over."""
     waiting = collections.deque(sorted(claims, key=functools.cmp_to_key(satisfied_earlier)))
     weights = sum(claim.weight for claim in waiting)
     given: dict[str, int] = {}

@@ -242,9 +242,8 @@ TEST(CoordinatorConfig, WhatThisHostLacksIsNamed) {
     EXPECT_FALSE(load_config_file(errors));
     return errors.to_string();
   };
-  EXPECT_THAT(
-      errors_of("journal: j\nstages:\n  listen: {socket: /s, writers: [nobody-here-xyz]}\n"),
-      HasSubstr("c.yaml:3: stages.listen.writers: "));
+  EXPECT_THAT(errors_of("journal: j\nstages:\n  listen: {socket: /s, writers: [no-such-user]}\n"),
+              HasSubstr("c.yaml:3: stages.listen.writers: "));
   EXPECT_THAT(errors_of("journal: j\nstages:\n  certificate: /none.pem\n  key: /none.key\n"
                         "  ca: /none.ca\n  dial: [{address: 'a:1'}]\n"),
               HasSubstr("c.yaml:3: stages.certificate: "));

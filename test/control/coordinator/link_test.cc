@@ -309,7 +309,7 @@ class TlsLinkTest : public ::testing::Test {
   }
   static void TearDownTestSuite() { folder.reset(); }
 
-  // One side with a loop of its own, so that the other may stand still.
+  // One side with a loop of its own, so that the other may pause.
   struct Side {
     Side() {
       auto made = net::ReadySet::make(context);

@@ -172,7 +172,7 @@ class LinksFixture : public ::testing::Test {
       (void)links_->send_cycle({stage}, cycle, links_->joins());
     });
   }
-  // Of a greeting that is refused: the error's text, with its place.
+  // The text and place of the error that refuses a greeting.
   [[nodiscard]] std::string refusal_of(const control::Hello& hello) {
     FakeStage stage = dial_in();
     const auto answer = stage.greet(hello);

@@ -83,11 +83,11 @@ TEST_F(SiteForwardTest, AllStagesAnswerInTheOrderOfTheirNames) {
 }
 
 TEST_F(SiteForwardTest, OnlyNamedStagesAreAsked) {
-  ask({"ds2", "ds3", "nobody"});
+  ask({"ds2", "ds3", "ds9"});
   EXPECT_EQ(requests_.times_asked("ds1"), 0U);
   requests_.answer("ds2", stats_of("ds2"));
   EXPECT_THAT(answers(), ElementsAre("ds2 stats ds2", "ds3 stage: is not connected: there is none",
-                                     "nobody stages: there is no stage \"nobody\""));
+                                     "ds9 stages: there is no stage \"ds9\""));
 }
 
 TEST_F(SiteForwardTest, ASilentStageHasAnErrorInItsPlace) {
@@ -134,7 +134,8 @@ TEST_F(SiteForwardTest, AUserAsksAsHimselfAndOnlyStagesThatKnowThat) {
   control::Envelope request = stats_request();
   request.set_as_uid(0);
   ask({}, request, kAlice);
-  EXPECT_EQ(requests_.open("ds1")->request.as_uid(), 1001U) << "not who he would like to be";
+  EXPECT_EQ(requests_.open("ds1")->request.as_uid(), 1001U)
+      << "not the user that the request claims";
   EXPECT_EQ(requests_.times_asked("ds0"), 0U);
   requests_.answer("ds1", stats_of("ds1"));
   requests_.answer("ds2", stats_of("ds2"));
@@ -182,8 +183,8 @@ TEST_F(SiteForwardTest, AnswersThatAreTooLongTogetherAreLeftOut) {
 
 TEST_F(SiteForwardTest, AnAggregatorAnswersWithItsStages) {
   add_aggregator("agg");
-  ask({"ds1", "far", "nobody"});
-  EXPECT_THAT(requests_.open("agg")->request.forward().stages(), ElementsAre("far", "nobody"));
+  ask({"ds1", "far", "ds9"});
+  EXPECT_THAT(requests_.open("agg")->request.forward().stages(), ElementsAre("far", "ds9"));
   EXPECT_TRUE(requests_.open("agg")->request.forward().request().has_stats());
   requests_.answer("ds1", stats_of("ds1"));
   control::Envelope reply;
@@ -191,12 +192,12 @@ TEST_F(SiteForwardTest, AnAggregatorAnswersWithItsStages) {
   answer->set_stage("far");
   *answer->mutable_answer() = stats_of("far");
   answer = reply.mutable_forward_reply()->add_answers();
-  answer->set_stage("nobody");
+  answer->set_stage("ds9");
   *answer->mutable_answer()->mutable_error() =
-      control::make_error(control::Error::NOT_FOUND, "stages", "there is no stage \"nobody\"");
+      control::make_error(control::Error::NOT_FOUND, "stages", "there is no stage \"ds9\"");
   requests_.answer("agg", reply);
   EXPECT_THAT(answers(), ElementsAre("ds1 stats ds1", "far stats far",
-                                     "nobody stages: there is no stage \"nobody\""));
+                                     "ds9 stages: there is no stage \"ds9\""));
 }
 
 TEST_F(SiteForwardTest, AnAggregatorIsAskedForAllItsStagesIfAllOrItselfAreMeant) {

@@ -56,7 +56,7 @@ class SiteStagesTest : public ::testing::Test {
 
 TEST_F(SiteStagesTest, AStageGetsTheRulesWhenItJoinsAndAfterEachChange) {
   join("ds1");
-  EXPECT_EQ(requests_.asked.size(), 0U) << "nobody has said what they are";
+  EXPECT_EQ(requests_.asked.size(), 0U) << "no rules were set yet";
   EXPECT_TRUE(stages_.set(site_with("a")));
   EXPECT_EQ(rule_of("ds1"), "a");
   join("ds2");

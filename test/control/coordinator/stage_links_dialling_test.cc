@@ -107,7 +107,7 @@ TEST_F(StageLinksDiallingTest, PausesGrowToTheirBoundAndBeginAnewAfterASuccess) 
   EXPECT_GE(next_pause(true) + 5ms, 320ms);
   const auto after = next_pause(false);
   EXPECT_GE(after + 5ms, 40ms);
-  EXPECT_LT(after, 320ms) << "unless this machine stood still";
+  EXPECT_LT(after, 320ms) << "unless this machine paused";
 }
 
 TEST_F(StageLinksDiallingTest, WhoeverAnswersWrongIsAbsentWithTheReason) {
@@ -117,7 +117,7 @@ TEST_F(StageLinksDiallingTest, WhoeverAnswersWrongIsAbsentWithTheReason) {
   control::Hello hello = stage_hello("x");
   hello.set_role(control::Hello::COORDINATOR);
   (void)socket.accept_and_greet(hello);
-  EXPECT_TRUE(comes_to("role: it is no stage")) << problem();
+  EXPECT_TRUE(comes_to("role: it is not a stage")) << problem();
   hello = stage_hello("x");
   hello.set_version(7);
   hello.set_least(6);

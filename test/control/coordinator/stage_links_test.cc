@@ -106,7 +106,7 @@ TEST_F(StageLinksTest, WhatIsNoHelloIsRefused) {
   EXPECT_EQ(answer->id(), 3U);
   EXPECT_EQ(answer->error().text(), "the first message has to be Hello");
   EXPECT_TRUE(stage.closed_within());
-  // The answer to a Hello that nobody has said.
+  // The answer to a Hello that was not sent.
   FakeStage answering = dial_in();
   Envelope hello;
   hello.set_id(1);
@@ -280,7 +280,7 @@ TEST_F(StageLinksTest, AStageThatSendsWhatNobodyAskedForIsEnded) {
   }
   EXPECT_TRUE(flood.closed_within());
   EXPECT_TRUE(host_.wait_until_connected(1));
-  // With cycles in between it is no flood.
+  // With cycles in between it is not a flood.
   for (std::uint64_t cycle = 1; cycle <= 300; ++cycle) {
     send_cycle(0, cycle);
     ASSERT_TRUE(good.answer_cycle());

@@ -122,7 +122,7 @@ TEST_F(TermStoreTest, ARecordThatIsNoTermIsNamed) {
   const auto problem = [&](const std::string& record) {
     return problem_of(line(1) + control::journal_line(record));
   };
-  EXPECT_THAT(problem("7"), HasSubstr("/d/j.term:2: it is no JSON object"));
+  EXPECT_THAT(problem("7"), HasSubstr("/d/j.term:2: it is not a JSON object"));
   EXPECT_THAT(problem("{}"), HasSubstr("it has no number `v`"));
   EXPECT_THAT(problem(R"({"v":2})"), HasSubstr("it has the format 2, which this version"));
   EXPECT_THAT(problem(R"({"v":1})"), HasSubstr("it has no number `term`"));

@@ -29,7 +29,7 @@ TEST(CourteousMutex, WhoGivesWayGoesBehindThoseWhoWait) {
   }
   EXPECT_TRUE(had_it);
   other.join();
-  mutex.give_way();  // nobody waits
+  mutex.give_way();  // no thread waits
 }
 
 TEST(CourteousMutex, OneAtATimeHasIt) {

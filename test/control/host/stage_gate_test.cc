@@ -72,7 +72,7 @@ TEST(StageGate, WhoEndsARequestGetsWhatThatReleases) {
   EXPECT_EQ(second.state, Held::State::outstanding);
   EXPECT_TRUE(end(gate, second, kStart + 2ms).empty());
   EXPECT_EQ(gate.outstanding() + gate.queued(), 0U);
-  EXPECT_EQ(gate.asked(), 0U) << "requests wake nobody: who brings them gets what may go";
+  EXPECT_EQ(gate.asked(), 0U) << "requests wake no thread: the caller gets what may go";
 }
 
 TEST(StageGate, WhatChangesFromOutsideAsksSomebodyToLookAgain) {
@@ -96,7 +96,8 @@ TEST(StageGate, TheTimeOfTheStageNeverGoesBack) {
   gate.act(kStart + 1s, [](Stage&, TimePoint at) { EXPECT_EQ(at, kStart + 2s); });
 }
 
-// Its owner looks a virtual PFS up and brings the request within one act(): nobody keeps a number.
+// Its owner looks a virtual PFS up and brings the request within one act(): no caller keeps a
+// number.
 TEST(StageGate, AnOwnerThatKeepsNoNumbersHasIdleVirtualPfsesRetiredAtTheNextCall) {
   test::QuietGate gate(config_of_depth(1), kStart);
   const stage::Place place =
@@ -111,7 +112,7 @@ TEST(StageGate, AnOwnerThatKeepsNoNumbersHasIdleVirtualPfsesRetiredAtTheNextCall
   gate.retire_idle(kStart + 59s);
   EXPECT_TRUE(is_there());
   gate.retire_idle(kStart + 61s);
-  EXPECT_TRUE(is_there()) << "found to be idle, and somebody may be about to use it";
+  EXPECT_TRUE(is_there()) << "found to be idle, and a thread may be about to use it";
   gate.retire_idle(kStart + 62s);
   EXPECT_FALSE(is_there());
 }

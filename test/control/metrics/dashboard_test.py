@@ -63,7 +63,7 @@ def check_layout(file: pathlib.Path, dashboard: dict) -> Iterator[str]:
         cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
                  for y in range(place["y"], place["y"] + place["h"])}
         if taken & cells or place["x"] + place["w"] > 24:
-            yield f"{file}: {panel['title']}: lies over another panel or beside the page"
+            yield f"{file}: {panel['title']}: overlaps another panel or the edge of the page"
         taken |= cells
         if panel["type"] != "row" and not panel.get("targets"):
             yield f"{file}: {panel['title']}: asks for nothing"

@@ -120,7 +120,7 @@ class Reader {
     return true;
   }
 
-  // All lines of a metric stand together, behind its TYPE.
+  // All lines of a metric are together, behind its TYPE.
   void check_family(const std::string& name) {
     if (name == current_) return;
     const bool of_summary = found_.families[current_].type == "summary" &&

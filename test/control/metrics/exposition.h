@@ -23,7 +23,7 @@ struct Exposition {
   // What is against the format or the conventions.
   std::vector<std::string> problems;
 
-  // Of the one series with these labels; a missing one is NaN.
+  // The value of the series with these labels; NaN if there is none.
   [[nodiscard]] double value(const std::string& name, const Labels& labels = {}) const;
   [[nodiscard]] std::size_t count(const std::string& name) const;
 };

@@ -41,9 +41,10 @@ TEST(HttpConfig, OnlyLoopbackAddressesAreGood) {
                           "127.0.0.1", "", "[::ffff:10.0.0.1]:1"}) {
     EXPECT_FALSE(check_loopback(bad)) << bad;
   }
-  EXPECT_THAT(read_config("control: {http: '0.0.0.0:9464'}").errors,
-              HasSubstr("p.yaml:1: control.http: '0.0.0.0:9464' is no loopback address: this port "
-                        "has neither TLS nor passwords"));
+  EXPECT_THAT(
+      read_config("control: {http: '0.0.0.0:9464'}").errors,
+      HasSubstr("p.yaml:1: control.http: '0.0.0.0:9464' is not a loopback address: this port "
+                "has neither TLS nor passwords"));
 }
 
 TEST(HttpConfig, NumberOfVirtualPfsesIsBounded) {

@@ -342,7 +342,7 @@ TEST_F(HttpPortTest, ErrorsOfTheAddressNameTheKey) {
   EXPECT_THAT(HttpPort::open({.address = taken}, {}, "", clock_).error().message,
               AllOf(StartsWith("control.http: "), HasSubstr("Address already in use")));
   EXPECT_THAT(HttpPort::open({.address = "0.0.0.0:0"}, {}, "", clock_).error().message,
-              StartsWith("control.http: '0.0.0.0:0' is no loopback address"));
+              StartsWith("control.http: '0.0.0.0:0' is not a loopback address"));
 }
 
 }  // namespace

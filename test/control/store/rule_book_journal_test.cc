@@ -344,7 +344,7 @@ void live_through(std::uint64_t seed, Tally& tally) {
       disk.restart(steps.below(2) == 0, steps.below(2) == 0);
       program.start();
       const BookModel found = BookModel::of(program.book(), step.after);
-      // The operation that was cut short may be there: nobody was told that it is not.
+      // The operation that was cut short may be there: no caller was told that it is not.
       if (was_cut && !(found == model) && step.accepted) {
         model = step.after;
         ++tally.found_undone;

@@ -135,7 +135,7 @@ TEST_F(ConversationTest, OnlyWhoMayChangeSomethingMaySendLongMessages) {
   greet(Rights::read);
   give(large);
   EXPECT_TRUE(conversation_->ended());
-  // Nor may anybody before Hello.
+  // Nor may any peer before Hello.
   talk(Rights::change);
   give(large);
   EXPECT_THAT(conversation_->broken(), HasSubstr("longer than allowed"));

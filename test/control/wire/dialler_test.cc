@@ -31,7 +31,7 @@ class CapturedLog {
   CapturedLog(const CapturedLog&) = delete;
   CapturedLog& operator=(const CapturedLog&) = delete;
 
-  // Once nobody writes any more.
+  // Call it when no thread logs any more.
   [[nodiscard]] std::size_t lines_with(const std::string& what) const {
     const std::string text = text_.str();
     std::size_t count = 0;
@@ -199,7 +199,7 @@ TEST_F(DiallerTest, WhatIsNoCoordinatorIsShown) {
     EXPECT_TRUE(stage->closed_within());
   };
   answer_with([](const Envelope&) { return std::string("SSH-2.0-OpenSSH_9.2p1 Debian\r\n"); });
-  EXPECT_TRUE(shows_problem("is no coordinator: a frame that is longer than allowed"));
+  EXPECT_TRUE(shows_problem("is not a coordinator: a frame that is longer than allowed"));
   answer_with([](Envelope hello) {
     hello.mutable_hello()->set_version(9);
     hello.mutable_hello()->set_least(8);
@@ -211,17 +211,17 @@ TEST_F(DiallerTest, WhatIsNoCoordinatorIsShown) {
     hello.mutable_hello()->set_name("stor7");
     return test::frame_of(hello);
   });
-  EXPECT_TRUE(shows_problem("is no coordinator: it calls itself \"stor7\""));
+  EXPECT_TRUE(shows_problem("is not a coordinator: it calls itself \"stor7\""));
   answer_with([](Envelope hello) {
     hello.mutable_ack();
     return test::frame_of(hello);
   });
-  EXPECT_TRUE(shows_problem("it said no Hello"));
+  EXPECT_TRUE(shows_problem("it sent no Hello"));
   answer_with([](Envelope hello) {
     const std::string frame = test::frame_of(hello);
     return test::length_field(static_cast<std::uint32_t>(frame.size())) + frame;
   });
-  EXPECT_TRUE(shows_problem("is no coordinator: a frame that is no message"));
+  EXPECT_TRUE(shows_problem("is not a coordinator: a frame that is not a message"));
   EXPECT_FALSE(status().connected);
 }
 
@@ -231,7 +231,7 @@ TEST_F(DiallerTest, ACoordinatorThatIsSilentIsDroppedAndDialledAgain) {
   open();
   auto mute = coordinator.accept();
   ASSERT_TRUE(mute && mute->receive());
-  EXPECT_TRUE(mute->closed_within()) << "it said no Hello";
+  EXPECT_TRUE(mute->closed_within()) << "it sent no Hello";
   EXPECT_TRUE(shows_problem("it said nothing for 150 ms"));
   auto stage = coordinator.greeted();
   ASSERT_TRUE(stage);

@@ -4,7 +4,7 @@
 
 namespace vpfs::test {
 
-// A clock that stands still until a test moves it.
+// A clock that does not move until a test moves it.
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() const override { return now_; }

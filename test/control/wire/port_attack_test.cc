@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class PortAttackTest : public test::PortFixture {
  protected:
-  // Somebody is served while `attack` goes on.
+  // A client is served while `attack` goes on.
   void expect_served() {
     auto client = this->client();
     ASSERT_TRUE(client) << client.error().error.text();

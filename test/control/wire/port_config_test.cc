@@ -91,7 +91,7 @@ TEST(PortConfig, AStageMayHaveACoordinatorToConnectTo) {
               ElementsAre(HasSubstr("control.ca: is only for")));
   for (const char* const address : {"''", "coord", "'coord:0'", "'unix:'"}) {
     EXPECT_THAT(of_stage(std::string("control: {coordinator: ") + address + "}").errors,
-                ElementsAre(HasSubstr("write the path of a socket (/run/vpfs/stages.sock)")))
+                ElementsAre(HasSubstr("expected the path of a socket (/run/vpfs/stages.sock)")))
         << address;
   }
   EXPECT_THAT(read("control: {socket: /a, coordinator: /b}").errors,
@@ -114,10 +114,10 @@ TEST(PortConfig, MistakesAreNamed) {
   EXPECT_THAT(error("control: {socket: /a, mode: 0060}"),
               HasSubstr("keeps the socket's owner out"));
   EXPECT_THAT(error("control: {socket: /a, admins: root}"), HasSubstr("did you mean \"writers\"?"));
-  for (const char* nobody :
+  for (const char* wrong :
        {"'@'", "'user:'", "uid:x", "uid:4294967295", "'cert:'", "host:a", "':a'"}) {
-    EXPECT_THAT(error(std::string("control: {socket: /a, writers: ") + nobody + "}"),
-                HasSubstr("is nobody: write alice"));
+    EXPECT_THAT(error(std::string("control: {socket: /a, writers: ") + wrong + "}"),
+                HasSubstr("is not a user, group or certificate: expected alice"));
   }
 }
 

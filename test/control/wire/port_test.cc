@@ -260,7 +260,8 @@ TEST_F(PortTest, AReaderHasABoundOfUnansweredRequestsOverAllItsConnections) {
   EXPECT_EQ(port_->counters().too_many, 6U);
   auto chief = greeted();
   chief.send(stats(1));
-  EXPECT_TRUE(eventually([&] { return owner_.asked().size() == 11; })) << "who may change is free";
+  EXPECT_TRUE(eventually([&] { return owner_.asked().size() == 11; }))
+      << "a caller that may change has no such limit";
   owner_.release();
   EXPECT_TRUE(run_as(kUser, kUser, [&] {
     auto raw = greeted();

@@ -179,7 +179,7 @@ TEST_P(MetadataTest, ADirectoryServesOneProcessAndOnePlaceOnly) {
   EXPECT_THAT(second.error().message, testing::HasSubstr("in use"));
   metadata_.reset();
   engine_.reset();
-  other.owner = "somebody else";
+  other.owner = "another program";
   auto foreign = open_engine(context_, other);
   ASSERT_FALSE(foreign);
   EXPECT_THAT(foreign.error().message, testing::HasSubstr("server 0 of these tests"));

@@ -1,4 +1,4 @@
-// Who sends, and which target and mirror a request is for.
+// Which side sends, and which target and mirror a request is for.
 #include "test/protocols/beegfs/conversation_fixture.h"
 
 namespace vpfs::beegfs {
@@ -16,7 +16,7 @@ TEST(BeegfsConversation, IsNotAtRestWhileWhatAServerSentIsHalfWay) {
   EXPECT_FALSE(conversation.client_timeout());
 }
 
-// A client that lies here must not get another target's slots.
+// A client with a false target must not get another target's slots.
 TEST_F(BeegfsConversationTest, TheTargetIsTheOneThatTheFileLiesOnWhateverTheHeaderSays) {
   for (const MessageType type : {MessageType::read_local_file, MessageType::write_local_file}) {
     Buffer request = encode_file_io({.type = type, .target = 999, .user = 1001}, file_io(0, 100));

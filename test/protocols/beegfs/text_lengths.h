@@ -12,7 +12,7 @@
 
 namespace vpfs::beegfs::test {
 
-// An archive (body_archive.h) that finds where the lengths of a message's texts stand.
+// An archive (body_archive.h) that finds where the lengths of a message's texts are.
 class TextLengths {
  public:
   template <typename... Items>

@@ -57,7 +57,7 @@ TEST(DatafileLayout, AMillionMillionRunsTakeAsLongAsAThousand) {
       DatafileLayout::of(SimpleStripe{.strip_size = 65536}, {.server_nr = 1, .server_ct = 3});
   const Runs runs{.begin = 7, .stride = 65537, .count = std::int64_t{1} << 40, .size = 1};
   EXPECT_LE(layout->steps(runs), 1000);
-  // Every offset in the stripe comes equally often, but for the last round of 196608.
+  // Every offset in the stripe comes equally often, except in the last round of 196608.
   const std::int64_t found = layout->in_runs(runs);
   EXPECT_GE(found, runs.count / 196608 * 65536);
   EXPECT_LE(found, (runs.count / 196608 + 1) * 65536);

@@ -22,7 +22,7 @@ IoRequestBody read_of(std::int64_t offset, std::int64_t size, std::int64_t strip
           .aggregate_size = size};
 }
 
-// Bytes of [offset, offset + size) that lie on the server, counted one by one.
+// Bytes of [offset, offset + size) that are on the server, counted one by one.
 std::int64_t counted(std::int64_t offset, std::int64_t size, std::int64_t strip,
                      Placement placement, std::int64_t datafile_end) {
   std::int64_t count = 0;

@@ -27,11 +27,11 @@ std::string problems_of_cluster(const std::string& text) {
   (void)read_cluster_scenario(text, errors);
   return errors.to_string();
 }
-// Of a cluster with these keys beside its network, on line 3.
+// The problems of a cluster with these keys beside its network, on line 3.
 std::string problems_of(const std::string& section) {
   return problems_of_cluster(kNetwork + "  " + section + "\n" + kApplications);
 }
-// Of an application with these keys beside its name, on line 4.
+// The problems of an application with these keys beside its name, on line 4.
 std::string problems_of_application(const std::string& keys) {
   return problems_of_cluster(kNetwork + "applications:\n  - {name: a, " + keys + "}\n");
 }
@@ -139,7 +139,8 @@ TEST(ClusterScenario, MistakesOfApplicationsAreNamedWithLineAndKey) {
   EXPECT_EQ(problems_of_application("steps: 1, tasks: 1, per_mille: {read: 900}"),
             "c.yaml:4: applications[0].per_mille: adds up to 900, not to 1000\n");
   EXPECT_EQ(problems_of_application("steps: 1, tasks: 1, per_mille: {communicate: 1000}"),
-            "c.yaml:4: applications[0].per_mille.communicate: one task has nobody to send to\n");
+            "c.yaml:4: applications[0].per_mille.communicate: a single task has no other task to "
+            "send to\n");
   EXPECT_EQ(problems_of_application("tasks: 1"),
             "c.yaml:4: applications[0].steps: is missing\n"
             "c.yaml:4: applications[0].per_mille: is missing\n");

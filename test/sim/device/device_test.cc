@@ -37,7 +37,7 @@ TEST(SimDevice, NoPartOfANanosecondIsLostOrWon) {
   }
 }
 
-// A list of who is free when, in parts of a nanosecond.
+// The reference is a list of the times when each server is free, in parts of a nanosecond.
 TEST(SimDevice, ManyAtOnceAreServedAsAListOfThemSays) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);

@@ -57,7 +57,7 @@ class MarkovApplicationTest : public testing::Test {
     }
     EXPECT_TRUE(end.has_value());
     EXPECT_EQ(network.running(), 0U);
-    // Of background transfers, too.
+    // The end of background transfers, too.
     idle_ = engine.now() - TimePoint();
     return end.value_or(TimePoint()) - TimePoint();
   }
@@ -183,7 +183,7 @@ Duration expected_of_two(const Profile& profile, std::uint64_t seed) {
   for (const std::vector<Duration>& each : reads) {
     Duration rest = {};
     for (std::size_t i = together; i < each.size(); ++i)
-      rest += each[i];  // alone: nobody to send to
+      rest += each[i];  // alone: no task to send to
     longest = std::max(longest, rest);
   }
   return both + longest;
@@ -211,7 +211,7 @@ TEST_F(MarkovApplicationTest, ATaskWithoutIoDoesNotRaceAhead) {
   Random random(settings_.seed);
   const std::vector<Step> steps = draw_steps(settings_.profile, random);
   const auto reads = std::ranges::count(steps, Step::read);
-  // Half of the permutations of two exchange them; in others nobody sends.
+  // Half of the permutations of two exchange them; in others no task sends.
   const Duration took = run();
   EXPECT_GT(took, reads * 500ms + 1s);
   EXPECT_LT(took, reads * 500ms + (60 - reads) * 100ms);
@@ -225,7 +225,7 @@ TEST_F(MarkovApplicationTest, AccessesMoveAPartOfTheData) {
   EXPECT_GT(took, 100 * 500ms * 4 / 10);
   EXPECT_LT(took, 100 * 500ms * 6 / 10);
   EXPECT_EQ(took % 5ms, 0ms);
-  // Of tasks in lockstep none has more to do than another.
+  // Tasks in lockstep all have the same to do.
   use_nodes(4);
   EXPECT_EQ(run(), took);
 }
@@ -267,7 +267,7 @@ TEST_F(MarkovApplicationTest, DataAreStagedInAndOut) {
     Random random(settings_.seed);
     return std::ranges::count(draw_steps(settings_.profile, random), Step::read);
   }();
-  // In at the device's 1 GB/s. Nobody waits until the output is out, at the cable's 1.25 GB/s.
+  // In at the device's 1 GB/s. No task waits until the output is out, at the cable's 1.25 GB/s.
   const Duration steps = reads * 500ms + (20 - reads) * 1s;
   EXPECT_EQ(run(), 1s + steps);
   EXPECT_EQ(idle_, 1s + steps + 800ms);

@@ -65,7 +65,7 @@ TEST(SimScenario, MistakesAreNamedWithLineAndKey) {
   EXPECT_EQ(problems_of_scenario(with_app + "arrivals: recorded, recording: r.json, rate: 5}\n"),
             "s.yaml:6: applications[0].rate: is not for arrivals: recorded\n");
   EXPECT_EQ(problems_of_scenario(with_app + "client: host}\n"),
-            "s.yaml:6: applications[0].client: 'host' is no IP address\n");
+            "s.yaml:6: applications[0].client: 'host' is not an IP address\n");
   EXPECT_EQ(problems_of_scenario(with_app + "start: 2 s, stop: 1 s}\n"),
             "s.yaml:6: applications[0].stop: is not after the start\n");
   EXPECT_EQ(problems_of_scenario(with_app + "size: 2 MiB, file_size: 1 MiB}\n"),

@@ -16,7 +16,7 @@ void make_certificates(const std::filesystem::path& folder, std::vector<std::str
 // The files of one certificate there.
 [[nodiscard]] net::TlsFiles certificate_files(const std::filesystem::path& folder,
                                               const std::string& name);
-// A client's context with them; fails the program if they are no good.
+// A client's context with them; fails the program if they are invalid.
 [[nodiscard]] std::shared_ptr<net::TlsContext> client_tls(const std::filesystem::path& folder,
                                                           const std::string& name);
 

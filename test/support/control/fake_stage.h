@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 // A stage, or what says that it is one. Its calls block, with a time-out.
 class FakeStage {
  public:
-  // Not connected if nobody listens; see connected().
+  // Not connected if no process listens; see connected().
   [[nodiscard]] static FakeStage dial(const std::string& path);
   // With a context: over TLS, after the handshake.
   [[nodiscard]] static FakeStage dial(const net::Endpoint& tcp,

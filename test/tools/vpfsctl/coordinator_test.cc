@@ -132,7 +132,7 @@ TEST(CoordinatorStatus, StagesThatAreNotConnectedCountAsNotReached) {
 
 TEST(CoordinatorStatus, WhatIsNoCoordinatorsStatusIsSaidSo) {
   for (const char* text : {"", "[]", "{}", "{\"pid\": 1}", "nonsense"}) {
-    EXPECT_EQ(coordinator_status_text(text), "this is no coordinator\n") << text;
+    EXPECT_EQ(coordinator_status_text(text), "this is not a coordinator\n") << text;
   }
   EXPECT_THAT(coordinator_status_text(R"({"stages": [7, null, {"name": 5}], "cycles": "x"})"),
               HasSubstr("STAGE"));
