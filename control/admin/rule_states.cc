@@ -77,8 +77,8 @@ class LiveIndex {
   ByName<stage::LiveShare> shares_;
 };
 
-// Adds the author of a rule, and until when it holds. An administrator may have changed the share of
-// a rule of the file.
+// Adds the author of a rule, and until when it holds. An administrator may have changed the share
+// of a rule of the file.
 void fill_author(RuleState& state, const stage::RuleConfig& rule, const LiveIndex& live) {
   if (const auto* const found = live.rule(rule.name, rule.origin)) {
     return fill_times(state, found->by, found->since, found->until);
