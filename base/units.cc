@@ -173,7 +173,7 @@ Result<BytesPerSecond> parse_rate(std::string_view text) {
     if (amount) {
       return fail(fmt::format("\"{}\" needs a unit, such as \"{} MiB/s\"", text, all));
     }
-    return fail(fmt::format("\"{}\" is not a rate, as \"400 MiB/s\" is", text));
+    return fail(fmt::format("\"{}\" is not a rate: expected one such as \"400 MiB/s\"", text));
   }
   const Result<Bytes> bytes = parse_bytes(all.substr(0, all.size() - 2));
   if (!bytes) return std::unexpected(bytes.error());

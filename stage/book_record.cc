@@ -137,7 +137,7 @@ std::vector<std::shared_ptr<const T>> chosen(JsonMembers& object, const char* ke
     if (place < pool.size()) {
       items.push_back(pool[place]);
     } else {
-      object.report(fmt::format("\"{}\" has a place that is not there", key));
+      object.report(fmt::format("\"{}\" has a place that does not exist", key));
     }
   }
   return items;

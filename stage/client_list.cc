@@ -121,7 +121,7 @@ Result<std::vector<std::string>> host_names(std::string_view text, std::size_t m
     if (rest.empty()) break;
     const std::size_t close = rest.find(']');
     if (close == std::string_view::npos) {
-      return fail(fmt::format("'{}': this [ is never closed, as in n[1-128]", text));
+      return fail(fmt::format("'{}': [ is never closed: expected a range such as n[1-128]", text));
     }
     const auto ranges = number_ranges(rest.substr(1, close - 1), UINT32_MAX);
     if (!ranges) return fail(fmt::format("'{}': {}", text, ranges.error().message));

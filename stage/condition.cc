@@ -122,7 +122,7 @@ class Parser {
     const std::size_t start = at_;
     at_ += key_size(text_.substr(at_));
     const std::string_view word = text_.substr(start, at_ - start);
-    if (word.empty()) return fail(start, "a condition is missing here, as in jobid={a b}");
+    if (word.empty()) return fail(start, "expected a condition here, such as jobid={a b}");
     ConditionTerm term = {.key = canonical_key(word), .values = {}, .key_at = start};
     const bool is_hint = term.key.starts_with(kHint);
     if (term.key == kHint && at_ < text_.size() && text_[at_] == '"') {
@@ -130,14 +130,14 @@ class Parser {
       if (!name) return fail(start + kHint.size(), "this quote is never closed");
       term.key += *name;
     } else if (term.key == kHint) {
-      return fail(at_, "the hint's name is missing, as in hint.user=ann");
+      return fail(at_, "the hint has no name: expected one such as hint.user=ann");
     }
     if (!is_hint && std::ranges::find(kKeys, term.key) == kKeys.end()) return unknown(start, word);
     if (has_term(condition_.back(), term.key)) {
       return fail(start, fmt::format("{0} is given twice; {0}={{a b}} takes either", term.key));
     }
     if (!take('=')) {
-      return fail(at_, fmt::format("{0} needs a value, as in {0}=a or {0}={{a b}}", term.key));
+      return fail(at_, fmt::format("{0} needs a value, such as {0}=a or {0}={{a b}}", term.key));
     }
     if (!read_values(term)) return false;
     condition_.back().push_back(std::move(term));

@@ -104,8 +104,8 @@ class TermReader {
       if (patterns[i].empty()) return report_(term_, i, empty);
       if (looks_like_a_range(patterns[i])) {
         return report_(term_, i,
-                       fmt::format("'{}' is a pattern, in which brackets stand for one character; "
-                                   "list the values, as in {{4711 4712}}, or use *",
+                       fmt::format("'{}' is a pattern, in which brackets match one character: "
+                                   "expected a list such as {{4711 4712}}, or *",
                                    patterns[i]));
       }
     }

@@ -36,8 +36,8 @@ void read_fallback(ConfigReader& control, Config& config) {
     config.fallback = {.mode = Fallback::Mode::rate, .rate = *rate};
   } else {
     control.report("fallback",
-                   fmt::format("\"{}\" is neither configured nor last nor a rate of at least 1 "
-                               "KiB/s such as 100 MiB/s",
+                   fmt::format("\"{}\" is not a fallback: expected configured, last, or a "
+                               "rate of at least 1 KiB/s such as 100 MiB/s",
                                text));
   }
 }

@@ -30,8 +30,8 @@ Result<std::vector<NumberRange>> number_ranges(std::string_view text, std::uint6
     const auto first = number(from, most);
     const auto last = number(to, most);
     if (!first || !last) {
-      return fail(
-          fmt::format("\"{}\" is not a range of numbers from 0 to {}, as 1-128 is", part, most));
+      return fail(fmt::format(
+          "\"{}\" is not a range of numbers from 0 to {}: expected one such as 1-128", part, most));
     }
     if (*last < *first) return fail(fmt::format("the range {} ends before it begins", part));
     ranges.push_back({.first = *first,

@@ -180,7 +180,8 @@ ApplySet read_rule_set(std::string_view text, const Config& file, const BookStat
     if (entry.flawless()) rules.emplace_back(set.rules.size() - 1, std::move(entry));
   });
   if (count > RuleBook::kMostRules) {
-    reader.report("rules", fmt::format("are {}, more than {}", count, RuleBook::kMostRules));
+    reader.report("rules",
+                  fmt::format("{} rules: expected at most {}", count, RuleBook::kMostRules));
     return set;
   }
   SetContexts contexts(set, file, state);

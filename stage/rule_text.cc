@@ -86,7 +86,7 @@ bool check_word(const Word& word, bool is_default, Problems& problems) {
   }
   if (is_condition_word(word.key)) {
     return refuse(
-        fmt::format("is a condition: it belongs into COND, as in jobid=a&{}=...", word.key));
+        fmt::format("is a condition: expected it in COND, such as jobid=a&{}=...", word.key));
   }
   const RuleWord* const known = find_rule_word(word.key);
   if (is_default) {
@@ -96,7 +96,7 @@ bool check_word(const Word& word, bool is_default, Problems& problems) {
   }
   if (known != nullptr && known->is_flag() && !word.value) return true;
   if (!word.value || word.value->empty()) {
-    return refuse(fmt::format("needs a value, as in {}={}", word.key,
+    return refuse(fmt::format("needs a value, such as {}={}", word.key,
                               known == nullptr || known->is_flag() ? "4" : known->example));
   }
   const bool has_unit = word.value->find_first_not_of("0123456789. ") != std::string::npos;

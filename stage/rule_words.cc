@@ -105,7 +105,7 @@ void read_target(ConfigReader& entry, std::string_view key, const Config& contex
                  RuleConfig& rule) {
   if (!entry.get(key, &rule.virtual_pfs)) return;
   if (rule.mode == RuleMode::shadow) {
-    return entry.report(key, "a shadow rule has limits of its own, as in rate=500MiB/s");
+    return entry.report(key, "a shadow rule needs limits of its own, such as rate=500MiB/s");
   }
   if (!context.is_site && !is_declared(context, rule.virtual_pfs)) {
     entry.report(key, fmt::format("'{}' is not declared under virtual_pfs", rule.virtual_pfs));
@@ -113,8 +113,8 @@ void read_target(ConfigReader& entry, std::string_view key, const Config& contex
   if (const auto problem = fields_problem(context, rule)) entry.report(key, *problem);
   for (const std::string_view word : share_words(context)) {
     if (!entry.has(word)) continue;
-    entry.report(word, fmt::format("the virtual PFS has the share: virtual_pfs.{}.{}; a rule that "
-                                   "names none may have its own",
+    entry.report(word, fmt::format("belongs to the virtual PFS: expected it as virtual_pfs.{}.{}, "
+                                   "or a rule that names no virtual PFS",
                                    rule.virtual_pfs, word));
   }
 }

@@ -39,9 +39,11 @@ void read_depth(ConfigReader& reader, SchedulerSettings& settings) {
   std::uint64_t requests = settings.depth.requests;
   if (std::string text; reader.is_scalar("depth") && reader.get("depth", &text)) {
     if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) {
-      reader.report("depth", fmt::format("\"{}\" is not a number of requests, `auto`, or a mapping "
-                                         "{{requests: ..., bytes: ...}}",
-                                         text));
+      reader.report(
+          "depth",
+          fmt::format("\"{}\" is not a depth: expected a number of requests, `auto`, or a mapping "
+                      "{{requests: ..., bytes: ...}}",
+                      text));
     } else if (reader.get("depth", &requests, 1, kMostRequests)) {
       settings.depth.requests = static_cast<std::uint32_t>(requests);
     }

@@ -51,7 +51,8 @@ bool read_count(ConfigReader& entry, std::string_view key, std::uint64_t* value)
   if (!is_short) return entry.get(key, value, 1, kMostOperations);
   const Result<Bytes> count = parse_bytes(text + "B");  // the same prefixes
   if (!count) {
-    entry.report(key, fmt::format("\"{}\" is not a whole number, as 2000 and 2k are", text));
+    entry.report(
+        key, fmt::format("\"{}\" is not a whole number: expected one such as 2000 or 2k", text));
     return false;
   }
   if (count->count < 1 || count->count > kMostOperations) {
@@ -129,7 +130,7 @@ void read_finish(ConfigReader& entry, VirtualPfsConfig& made) {
       made.finish_within = finish->within;
     } else {
       entry.report("finish",
-                   fmt::format("\"{}\" is not bytes and a time for them, as 2TiB/8h is", text));
+                   fmt::format("\"{}\" is not BYTES/TIME: expected one such as 2TiB/8h", text));
     }
     if (made.share.rate.count > 0) entry.report("finish", "cannot be combined with a rate");
     return;

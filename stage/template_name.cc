@@ -28,16 +28,16 @@ std::optional<std::string> template_problem(std::string_view name) {
   for (std::size_t at = 0; at < name.size(); ++at) {
     const bool inside = open != std::string_view::npos;
     if (name[at] == '{' ? inside : name[at] == '}' && !inside) {
-      return fmt::format("'{}': its braces do not pair up, as in job-{{jobid}}", name);
+      return fmt::format("'{}': unbalanced braces: expected a name such as job-{{jobid}}", name);
     }
     if (name[at] == '}' && at == open + 1) {
-      return fmt::format("'{}': {{}} names no field, as {{jobid}} does", name);
+      return fmt::format("'{}': {{}} names no field: expected one such as {{jobid}}", name);
     }
     if (name[at] == '{') open = at;
     if (name[at] == '}') open = std::string_view::npos;
   }
   if (open == std::string_view::npos) return std::nullopt;
-  return fmt::format("'{}': a brace is never closed, as in job-{{jobid}}", name);
+  return fmt::format("'{}': a brace is never closed: expected a name such as job-{{jobid}}", name);
 }
 
 std::vector<std::string> template_fields(std::string_view name) {

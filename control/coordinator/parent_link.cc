@@ -162,7 +162,7 @@ void ParentLink::watch_silence() {
   silence_timer_.async_wait([this, last](std::error_code error) {
     if (error || is_stopped_ || link_ == nullptr) return;
     const bool said_nothing = heard_at_ <= last && uplink_.lease_end().value_or(last) <= last;
-    said_nothing ? lose("it says nothing") : watch_silence();
+    said_nothing ? lose("it was silent for too long") : watch_silence();
   });
 }
 

@@ -152,7 +152,7 @@ void SiteForward::ask(const std::shared_ptr<Run>& run, const SiteStages::Member&
   if (request.has_as_uid() && !hello.takes_users) {
     return run->add(hello.name, hello.address,
                     error_of(control::Error::UNSUPPORTED, "",
-                             "tells nothing to users: its program is of an older version"));
+                             "does not answer users: its program is an older version"));
   }
   // A named aggregator answers with its stages.
   if (hello.is_aggregator && !request.has_forward()) {

@@ -13,7 +13,7 @@ namespace vpfs::coordinator {
 namespace {
 
 constexpr const char* kTooOld =
-    "does not take rules of a coordinator: its program is of an older version";
+    "does not take rules of a coordinator: its program is an older version";
 
 }  // namespace
 

@@ -38,7 +38,7 @@ void write_holder(int file) {
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file, 0) != 0 ||
       ::pwrite(file, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    spdlog::debug("a status lock does not say whose it is");
+    spdlog::debug("the status lock names no owner");
   }
 }
 
@@ -46,7 +46,7 @@ void write_holder(int file) {
 Result<void> check_place(const std::string& status_file) {
   struct stat there = {};
   if (::stat(status_file.c_str(), &there) != 0 || S_ISREG(there.st_mode)) return {};
-  return fail(fmt::format("{}: is {}, not a regular file, so that no status takes its place",
+  return fail(fmt::format("{}: is {}, not a regular file: the status cannot replace it",
                           status_file, kind_of_file(there.st_mode)));
 }
 

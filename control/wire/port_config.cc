@@ -42,9 +42,10 @@ void read_mode(ConfigReader& control, std::uint32_t* mode) {
   if (!control.get("mode", &text)) return;
   const auto value = number(text, 8);
   if (!value || *value > 0777) {
-    control.report("mode", fmt::format("\"{}\" is not a mode such as 0660", text));
+    control.report("mode", fmt::format("\"{}\" is not a mode: expected one such as 0660", text));
   } else if ((*value & 0600) != 0600) {
-    control.report("mode", fmt::format("{} keeps the socket's owner out; such as 0660", text));
+    control.report("mode",
+                   fmt::format("{} keeps the socket's owner out: expected one such as 0660", text));
   } else {
     *mode = *value;
   }
@@ -88,7 +89,7 @@ void read_tcp(ConfigReader& control, PortConfig& config, MayDial may_dial) {
   read_path(control, "ca", &config.ca);
   if (needs_tls) return;
   for (const char* key : {"certificate", "key", "ca"}) {
-    if (control.has(key)) control.report(key, "is only for control.tcp, which is not there");
+    if (control.has(key)) control.report(key, "needs control.tcp, which is missing");
   }
 }
 

@@ -46,7 +46,8 @@ TEST(Units, ParsesRates) {
   EXPECT_EQ(error_of(parse_rate(" 1.5GiB ")),
             "\" 1.5GiB \" is not a rate; did you mean \"1.5GiB/s\"?");
   EXPECT_EQ(error_of(parse_rate("400")), "\"400\" needs a unit, such as \"400 MiB/s\"");
-  EXPECT_EQ(error_of(parse_rate("fast")), "\"fast\" is not a rate, as \"400 MiB/s\" is");
+  EXPECT_EQ(error_of(parse_rate("fast")),
+            "\"fast\" is not a rate: expected one such as \"400 MiB/s\"");
 }
 
 TEST(Units, ParsesDurations) {

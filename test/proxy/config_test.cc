@@ -185,7 +185,7 @@ TEST(ProxyConfig, DepthIsANumberOrFindsItself) {
   EXPECT_TRUE(errors.empty()) << errors.to_string();
   for (const char* wrong : {"many", "8 MiB", "-1", "''"}) {
     EXPECT_NE(errors_of(minimal + "scheduler: {depth: " + wrong + "}\n")
-                  .find("is not a number of requests, `auto`, or a mapping"),
+                  .find("is not a depth: expected a number of requests, `auto`, or a mapping"),
               std::string::npos)
         << wrong;
   }
@@ -237,9 +237,11 @@ TEST(ProxyConfig, BracesOfTemplatesMustPairUp) {
       errors_of(kMinimal +
                 std::string("virtual_pfs:\n  'j-{jobid': {}\n"
                             "rules: [{match: {hint: {jobid: '*'}}, virtual_pfs: 'j-{jobid'}]\n")),
-      "p.yaml:3: virtual_pfs.j-{jobid: 'j-{jobid': a brace is never closed, as in "
+      "p.yaml:3: virtual_pfs.j-{jobid: 'j-{jobid': a brace is never closed: expected a name such "
+      "as "
       "job-{jobid}\n"
-      "p.yaml:4: rules[0].virtual_pfs: 'j-{jobid': a brace is never closed, as in "
+      "p.yaml:4: rules[0].virtual_pfs: 'j-{jobid': a brace is never closed: expected a name such "
+      "as "
       "job-{jobid}\n");
 }
 

@@ -90,8 +90,10 @@ TEST_F(RuleConfigTest, ARuleMayHaveItsShareItself) {
   EXPECT_EQ(problem("virtual_pfs: shared, vpfs: shared"),
             "p.yaml:4: rules[0].vpfs: is another word for `virtual_pfs`, which is given too\n");
   EXPECT_THAT(problem("name: shared, weight: 4"), HasSubstr("'shared' is declared already"));
-  EXPECT_THAT(problem("virtual_pfs: shared, rate: 1 MiB/s"),
-              HasSubstr("rules[0].rate: the virtual PFS has the share: virtual_pfs.shared.rate"));
+  EXPECT_THAT(
+      problem("virtual_pfs: shared, rate: 1 MiB/s"),
+      HasSubstr(
+          "rules[0].rate: belongs to the virtual PFS: expected it as virtual_pfs.shared.rate"));
   EXPECT_THAT(problem("name: n, iops: 1, operations: 1"),
               HasSubstr("rules[0].iops: is another word for `operations`, which is given too"));
 }

@@ -78,7 +78,7 @@ TEST(FallbackConfig, IsOneOfTwoWordsOrARate) {
   for (const std::string wrong : {"lst", "0", "100 MiB", "12 B/s", "-1 MiB/s"}) {
     EXPECT_THAT(read("control: {fallback: " + wrong + "}").errors,
                 HasSubstr("f.yaml:1: control.fallback: \"" + wrong +
-                          "\" is neither configured nor last nor a rate"))
+                          "\" is not a fallback: expected configured, last, or a rate"))
         << wrong;
   }
 }

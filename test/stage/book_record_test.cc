@@ -196,7 +196,7 @@ TEST(BookRecord, AStateThatContradictsItselfIsRefused) {
   const auto whole = nlohmann::json::parse(driver.book.snapshot());
   auto damaged = whole;
   damaged["history"][0]["rules"] = {1};
-  EXPECT_THAT(error_of(damaged.dump()), HasSubstr("has a place that is not there"));
+  EXPECT_THAT(error_of(damaged.dump()), HasSubstr("has a place that does not exist"));
   damaged = whole;
   damaged["version"] = 2;
   EXPECT_THAT(error_of(damaged.dump()), HasSubstr("not in a row"));

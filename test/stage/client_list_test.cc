@@ -71,9 +71,10 @@ TEST_F(ClientList, HostsAreLookedUp) {
   EXPECT_THAT(clients("n[009-010]"), ElementsAre("10.0.1.9", "10.0.1.10"));
   EXPECT_EQ(clients("n[1-128]").size(), 128U);
   EXPECT_EQ(error_of("n[127-130]"), "the host 'n129' is not known");
-  EXPECT_EQ(error_of("n[1-"), "'n[1-': this [ is never closed, as in n[1-128]");
+  EXPECT_EQ(error_of("n[1-"), "'n[1-': [ is never closed: expected a range such as n[1-128]");
   EXPECT_EQ(error_of("n[a-b]"),
-            "'n[a-b]': \"a-b\" is not a range of numbers from 0 to 4294967295, as 1-128 is");
+            "'n[a-b]': \"a-b\" is not a range of numbers from 0 to 4294967295: expected one such "
+            "as 1-128");
   EXPECT_EQ(error_of("n[7-3]"), "'n[7-3]': the range 7-3 ends before it begins");
 }
 
@@ -82,7 +83,8 @@ TEST_F(ClientList, OtherTextsAreRefused) {
     EXPECT_EQ(error_of(text), fmt::format("'{}' is not an IP address or CIDR block", text));
   }
   EXPECT_EQ(error_of("10.0.0.[1-256]"),
-            "'10.0.0.[1-256]': \"1-256\" is not a range of numbers from 0 to 255, as 1-128 is");
+            "'10.0.0.[1-256]': \"1-256\" is not a range of numbers from 0 to 255: expected one "
+            "such as 1-128");
 }
 
 TEST_F(ClientList, AShortTextStandsForABoundedNumberOfAddresses) {

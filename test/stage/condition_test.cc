@@ -71,7 +71,7 @@ TEST(Condition, AQuotedValueMayHaveAnyBytes) {
 }
 
 TEST(Condition, EveryMistakeHasItsByte) {
-  EXPECT_EQ(error_of("jobid"), "5: jobid needs a value, as in jobid=a or jobid={a b}");
+  EXPECT_EQ(error_of("jobid"), "5: jobid needs a value, such as jobid=a or jobid={a b}");
   EXPECT_EQ(error_of("jobid="), "6: a value is missing here");
   EXPECT_EQ(error_of("jobid={}"), "6: an empty list matches nothing");
   EXPECT_EQ(error_of("jobid={a b"), "6: this { is never closed");
@@ -80,8 +80,8 @@ TEST(Condition, EveryMistakeHasItsByte) {
             "9: expected a blank, not a comma, between the values of a list");
   EXPECT_EQ(error_of("jobid=a}"), "7: there is no { before this }");
   EXPECT_EQ(error_of("jobid=a uid=5"), "8: expected & (and) or , (or) between conditions");
-  EXPECT_EQ(error_of("jobid=a&"), "8: a condition is missing here, as in jobid={a b}");
-  EXPECT_EQ(error_of(",jobid=a"), "0: a condition is missing here, as in jobid={a b}");
+  EXPECT_EQ(error_of("jobid=a&"), "8: expected a condition here, such as jobid={a b}");
+  EXPECT_EQ(error_of(",jobid=a"), "0: expected a condition here, such as jobid={a b}");
   EXPECT_EQ(error_of("jobid=\"a"), "6: this quote is never closed");
   EXPECT_EQ(error_of("uid=1&user=2"), "6: unknown condition; did you mean \"uid\"?");
   EXPECT_EQ(error_of("colour=red"),
@@ -89,7 +89,7 @@ TEST(Condition, EveryMistakeHasItsByte) {
             "account, target, hint.NAME)");
   EXPECT_EQ(error_of("nid=10.0.0.1&client=10.0.0.2"),
             "13: client is given twice; client={a b} takes either");
-  EXPECT_EQ(error_of("hint.=x"), "5: the hint's name is missing, as in hint.user=ann");
+  EXPECT_EQ(error_of("hint.=x"), "5: the hint has no name: expected one such as hint.user=ann");
   EXPECT_EQ(error_of("*&uid=1"),
             "0: unknown condition (known: jobid, uid, gid, client, op, fs, "
             "dir, owner, node, account, target, hint.NAME)");
@@ -208,8 +208,8 @@ TEST_F(ConditionValues, AnEmptyPatternMatchesNothing) {
 
 TEST_F(ConditionValues, BracketsOfAPatternAreNoRangeOfNumbers) {
   EXPECT_EQ(problem("jobid={a [4711-4715]}"),
-            "jobid/1: '[4711-4715]' is a pattern, in which brackets stand for one character; list "
-            "the values, as in {4711 4712}, or use *");
+            "jobid/1: '[4711-4715]' is a pattern, in which brackets match one character: "
+            "expected a list such as {4711 4712}, or *");
   EXPECT_EQ(read("jobid=[0-9][0-9]x[a-f]").jobids, std::vector<std::string>{"[0-9][0-9]x[a-f]"});
 }
 

@@ -84,12 +84,14 @@ rule: []
 TEST(RuleSetFile, MoreRulesThanThereMayBeAreOneErrorAndAreNotReadAsRules) {
   std::string text = "rules:\n";
   for (std::size_t i = 0; i <= RuleBook::kMostRules; ++i) text += "- {what: is, this: }\n";
-  EXPECT_THAT(read(text).errors, Contains(HasSubstr("rules.yaml:1: rules: are 10001, more than")));
+  EXPECT_THAT(read(text).errors,
+              Contains(HasSubstr("rules.yaml:1: rules: 10001 rules: expected at most")));
   text = "rules:\n";
   for (std::size_t i = 0; i <= RuleBook::kMostRules; ++i) {
     text += "- {name: r" + std::to_string(i) + ", match: 'no condition'}\n";
   }
-  EXPECT_THAT(read(text).errors, ElementsAre("rules.yaml:1: rules: are 10001, more than 10000"));
+  EXPECT_THAT(read(text).errors,
+              ElementsAre("rules.yaml:1: rules: 10001 rules: expected at most 10000"));
 }
 
 TEST(RuleSetFile, ATextThatIsNoYamlIsOneError) {

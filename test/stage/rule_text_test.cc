@@ -90,7 +90,7 @@ TEST_F(RuleTextTest, WordsOfOtherPoliciesNeedTheirPolicy) {
   EXPECT_EQ(parsed.declares->share.finish_bytes, Bytes{2048 * kGiB});
   EXPECT_EQ(parsed.declares->finish_within, 8h);
   EXPECT_EQ(problem({"finish=2/8h"}),
-            "finish: \"2/8h\" is not bytes and a time for them, as 2TiB/8h is");
+            "finish: \"2/8h\" is not BYTES/TIME: expected one such as 2TiB/8h");
 }
 
 TEST_F(RuleTextTest, ARuleMaySendToADeclaredVirtualPfs) {
@@ -98,9 +98,10 @@ TEST_F(RuleTextTest, ARuleMaySendToADeclaredVirtualPfs) {
   EXPECT_EQ(parsed.rule.virtual_pfs, "shared");
   EXPECT_FALSE(parsed.declares);
   EXPECT_EQ(problem({"vpfs=shraed"}), "vpfs: 'shraed' is not declared under virtual_pfs");
-  EXPECT_EQ(problem({"vpfs=shared", "weight=4"}),
-            "weight: the virtual PFS has the share: virtual_pfs.shared.weight; a rule that names "
-            "none may have its own");
+  EXPECT_EQ(
+      problem({"vpfs=shared", "weight=4"}),
+      "weight: belongs to the virtual PFS: expected it as virtual_pfs.shared.weight, or a rule "
+      "that names no virtual PFS");
   EXPECT_THAT(problems("shared", "", {"weight=4"}),
               ElementsAre("NAME: the virtual PFS 'shared' is declared already; vpfs=shared sends "
                           "to it, and another name makes another one"));
@@ -110,8 +111,8 @@ TEST_F(RuleTextTest, AMistakeNamesItsPlaceAndAllAreFoundAtOnce) {
   EXPECT_THAT(problems("x", "jobid=a&usr=5", {"rate=500", "wieght=4", "iops", "iops=3", "uid=7"}),
               ElementsAre("COND:8: unknown condition (known: jobid, uid, gid, client, op, fs, dir, "
                           "owner, node, account, target, hint.NAME)",
-                          "iops: needs a value, as in iops=2k", "iops: is given twice",
-                          "uid: is a condition: it belongs into COND, as in jobid=a&uid=...",
+                          "iops: needs a value, such as iops=2k", "iops: is given twice",
+                          "uid: is a condition: expected it in COND, such as jobid=a&uid=...",
                           "rate: \"500\" needs a unit, such as \"500 MiB/s\"",
                           "wieght: unknown key; did you mean \"weight\"?"));
   EXPECT_THAT(problems("x", "jobid=a&client={10.0.0.1 10.0.0.300}", {}),
@@ -131,8 +132,8 @@ TEST_F(RuleTextTest, ANumberThatNeedsAUnitIsRefusedWithAnExample) {
             "for: \"2\" needs a unit, such as \"2 s\" (known: ns, us, ms, s, min, h)");
   EXPECT_EQ(problem({"iops=2x"}), "iops: \"2x\" is not a whole number");
   EXPECT_EQ(problem({"iops=0.0001k"}),
-            "iops: \"0.0001k\" is not a whole number, as 2000 and 2k are");
-  EXPECT_EQ(problem({"weight="}), "weight: needs a value, as in weight=4");
+            "iops: \"0.0001k\" is not a whole number: expected one such as 2000 or 2k");
+  EXPECT_EQ(problem({"weight="}), "weight: needs a value, such as weight=4");
 }
 
 TEST_F(RuleTextTest, ATotalRateNeedsACoordinator) {
@@ -151,7 +152,7 @@ TEST_F(RuleTextTest, AShadowRuleHasLimitsAlone) {
   EXPECT_EQ(problem({"mode=shadow", "rate=1MiB/s", "weight=4"}),
             "weight: a shadow rule has limits alone: rate, iops, and their bursts");
   EXPECT_EQ(problem({"mode=shadow", "vpfs=shared"}),
-            "vpfs: a shadow rule has limits of its own, as in rate=500MiB/s");
+            "vpfs: a shadow rule needs limits of its own, such as rate=500MiB/s");
   EXPECT_EQ(problem({"mode=shadow", "rate=1MiB/s", "exempt"}),
             "exempt: a shadow rule holds nothing anyway");
   EXPECT_EQ(problem({"mode=dry"}), "mode: \"dry\" is not one of: enforce, shadow");

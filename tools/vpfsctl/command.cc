@@ -63,7 +63,7 @@ Result<Envelope> rule_change(const Command& command) {
   if (auto good = check_rule_name(command, "rule change NAME WORDS"); !good) {
     return std::unexpected(good.error());
   }
-  if (command.words.empty()) return fail("say what to change, such as weight=8");
+  if (command.words.empty()) return fail("expected a word to change, such as weight=8");
   Envelope request;
   control::Rule& rule = *request.mutable_rule();
   rule.set_action(control::Rule::CHANGE);
@@ -82,7 +82,7 @@ Result<Envelope> rule_apply(const Command& command) {
   if (!command.confirm.empty()) {
     const Result<std::uint64_t> seconds = parse_seconds(command.confirm);
     if (!seconds) return fail("--confirm: " + seconds.error().message);
-    if (*seconds == 0) return fail("--confirm: give the time for it, such as 60s");
+    if (*seconds == 0) return fail("--confirm: expected a time, such as 60s");
     rule.set_confirm_seconds(*seconds);
   }
   return request;
@@ -111,7 +111,7 @@ Result<Envelope> job_start(const Command& command, const Names& names) {
   control::Job& job = *request.mutable_job();
   job.set_action(control::Job::START);
   job.set_jobid(command.name);
-  if (command.nodes == 0) return fail("--nodes: give the number of nodes, at least 1");
+  if (command.nodes == 0) return fail("--nodes: expected the number of nodes, at least 1");
   job.set_nodes(command.nodes);
   if (auto good = add_ids(command.users, "--uid", names.user, job.mutable_uids()); !good) {
     return std::unexpected(good.error());
@@ -143,17 +143,18 @@ Result<Envelope> bypass(const Command& command) {
   Envelope request;
   control::Bypass& body = *request.mutable_bypass();
   if (command.name != "on" && command.name != "off") {
-    return fail(fmt::format("bypass \"{}\": say on or off", command.name));
+    return fail(fmt::format("bypass \"{}\": expected on or off", command.name));
   }
   body.set_on(command.name == "on");
   for (const std::string& word : command.words) {
     if (!body.on()) return fail(fmt::format("bypass off takes no \"{}\"", word));
     if (!word.starts_with("for=")) {
-      return fail(fmt::format("bypass on: \"{}\" is not known; only for=2h is", word));
+      return fail(
+          fmt::format("bypass on: \"{}\" is not known: expected for=TIME, such as for=2h", word));
     }
     const Result<std::uint64_t> seconds = parse_seconds(std::string_view(word).substr(4));
     if (!seconds) return fail("for: " + seconds.error().message);
-    if (*seconds == 0) return fail("for: give a time, such as for=2h");
+    if (*seconds == 0) return fail("for: expected a time, such as for=2h");
     body.set_for_seconds(*seconds);
   }
   return request;

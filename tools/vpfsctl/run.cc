@@ -177,7 +177,7 @@ ExitCode run(const Settings& settings, const std::string& version) {
   const UsageErrors usage_error(settings.json, version);
   const Result<Duration> timeout = parse_duration(settings.timeout);
   if (!timeout) return usage_error("--timeout: " + timeout.error().message);
-  if (*timeout <= Duration::zero()) return usage_error("--timeout: give a time, such as 5s");
+  if (*timeout <= Duration::zero()) return usage_error("--timeout: expected a time, such as 5s");
   Command command = settings.command;
   if (command.verb == Verb::rule_apply) {
     Result<std::string> text = read_file(command.file_name);

@@ -82,8 +82,8 @@ Result<std::vector<Target>> parse_proxies(std::string_view text, std::string_vie
     const std::vector<std::string_view> words = words_of(line);
     if (words.empty()) continue;
     if (words.size() > 2) {
-      return fail(fmt::format("{}:{}: \"{}\" is too much; a line is an endpoint and a name", file,
-                              number, words[2]));
+      return fail(fmt::format("{}:{}: \"{}\" is not expected: a line is an endpoint and a name",
+                              file, number, words[2]));
     }
     Result<Target> target = make_target(words[0]);
     if (!target) return fail(fmt::format("{}:{}: {}", file, number, target.error().message));

@@ -204,7 +204,7 @@ ExitCode show(Latest latest, std::vector<Target> targets, SiteOptions options,
 Result<Duration> top_period(const Settings& settings) {
   const Result<Duration> period = parse_duration(settings.top.period);
   if (period && *period >= 10ms && *period <= 1min) return period;
-  return fail("--period: give a time from 10ms to 1min, such as 2s");
+  return fail("--period: expected a time from 10ms to 1min, such as 2s");
 }
 
 ExitCode run_top(std::vector<Target> targets, SiteOptions options, const Settings& settings,

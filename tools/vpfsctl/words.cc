@@ -93,7 +93,7 @@ std::vector<std::string> split_at_spaces(std::string_view text) {
 
 Result<ConditionAndWords> split_condition(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0].empty()) {
-    return fail("the condition is missing, such as \"jobid={dd.*}\"");
+    return fail("the condition is missing: expected one such as \"jobid={dd.*}\"");
   }
   if (is_rule_word(arguments[0])) {
     return fail(
@@ -132,7 +132,7 @@ Result<std::vector<std::string>> split_clients(std::string_view list) {
   if (depth != 0) return fail(fmt::format("\"{}\": the brackets do not pair up", list));
   if (std::ranges::any_of(clients, [](const std::string& each) { return each.empty(); })) {
     return fail(
-        fmt::format("\"{}\" has an empty place; a list of clients is written \"n[1-4],n7\"", list));
+        fmt::format("\"{}\" has an empty entry: expected a list such as \"n[1-4],n7\"", list));
   }
   return clients;
 }

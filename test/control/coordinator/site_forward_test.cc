@@ -139,7 +139,7 @@ TEST_F(SiteForwardTest, AUserAsksAsHimselfAndOnlyStagesThatKnowThat) {
   EXPECT_EQ(requests_.times_asked("ds0"), 0U);
   requests_.answer("ds1", stats_of("ds1"));
   requests_.answer("ds2", stats_of("ds2"));
-  EXPECT_THAT(answers().front(), HasSubstr("ds0 : tells nothing to users"));
+  EXPECT_THAT(answers().front(), HasSubstr("ds0 : does not answer users"));
 }
 
 TEST_F(SiteForwardTest, OnlyWhoMayChangeEverythingAsksAsSomebodyElse) {

@@ -103,7 +103,7 @@ TEST_F(SiteStagesTest, WarningsAndRefusalsAreToldByTheNameOfTheStage) {
       told(),
       ElementsAre("ds1: rule gold: the protocol does not show it", "ds2: rules[0]: is bad",
                   "ds3 has not answered yet",
-                  "ds4 does not take rules of a coordinator: its program is of an older version",
+                  "ds4 does not take rules of a coordinator: its program is an older version",
                   "ds5 is not connected: it gets the rules when it comes",
                   "/run/ds6 is not connected: it gets the rules when it comes"));
   EXPECT_EQ(requests_.times_asked("ds4"), 0U);

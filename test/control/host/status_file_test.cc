@@ -56,7 +56,7 @@ TEST(StatusLock, WhatIsNotARegularFileIsNamedAndDoesNotWait) {
     put_odd_file(kind, file);
     const auto lock = StatusLock::take(file, kName);
     ASSERT_FALSE(lock);
-    EXPECT_EQ(lock.error().message, file + ":" + what + ", so that no status takes its place");
+    EXPECT_EQ(lock.error().message, file + ":" + what + ": the status cannot replace it");
     const auto written = write_status_file(file, "{}");
     ASSERT_FALSE(written) << "nothing takes the place of a device";
     EXPECT_EQ(written.error().message, "status file " + lock.error().message);

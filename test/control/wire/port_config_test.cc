@@ -109,7 +109,8 @@ TEST(PortConfig, MistakesAreNamed) {
   EXPECT_THAT(error("control: {socket: ''}"), HasSubstr("control.socket: must be the path"));
   EXPECT_THAT(error("control: {socket: /" + std::string(120, 'x') + "}"),
               HasSubstr("may have 103"));
-  EXPECT_THAT(error("control: {socket: /a, mode: 0668}"), HasSubstr("is not a mode such as 0660"));
+  EXPECT_THAT(error("control: {socket: /a, mode: 0668}"),
+              HasSubstr("is not a mode: expected one such as 0660"));
   EXPECT_THAT(error("control: {socket: /a, mode: 01777}"), HasSubstr("is not a mode"));
   EXPECT_THAT(error("control: {socket: /a, mode: 0060}"),
               HasSubstr("keeps the socket's owner out"));

@@ -135,13 +135,13 @@ TEST(Command, BypassIsOnWithATimeOrOff) {
   EXPECT_TRUE(on.on());
   EXPECT_EQ(on.for_seconds(), 7200U);
   EXPECT_FALSE(request_of({.verb = Verb::bypass, .name = "off"}).bypass().on());
-  EXPECT_THAT(problem_of({.verb = Verb::bypass, .name = "of"}), HasSubstr("say on or off"));
+  EXPECT_THAT(problem_of({.verb = Verb::bypass, .name = "of"}), HasSubstr("expected on or off"));
   EXPECT_THAT(problem_of({.verb = Verb::bypass, .name = "off", .words = {"for=2h"}}),
               HasSubstr("takes no"));
   EXPECT_THAT(problem_of({.verb = Verb::bypass, .name = "on", .words = {"for=2"}}),
               HasSubstr("for: "));
   EXPECT_THAT(problem_of({.verb = Verb::bypass, .name = "on", .words = {"2h"}}),
-              HasSubstr("only for=2h"));
+              HasSubstr("expected for=TIME, such as for=2h"));
 }
 
 TEST(Command, StatusIsASummaryUnlessJsonIsAsked) {

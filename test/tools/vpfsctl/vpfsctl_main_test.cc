@@ -133,7 +133,7 @@ TEST(Vpfsctl, AMistakeOnTheCommandLineExitsWithTwoAndAsksNobody) {
       {{"rule", "rollback", "x"}, "x"},
       {{"job", "start", "7", "--nodes", "1", "--uid", "no-such-user", "--clients", "n1"},
        "--uid: \"no-such-user\""},
-      {{"bypass", "maybe"}, "say on or off"},
+      {{"bypass", "maybe"}, "expected on or off"},
       {{"reload", "--timeout", "5"}, "--timeout: \"5\" needs a unit"},
       {{"reload", "--certificate", "x"}, "--certificate, --key and --ca belong together"},
       {{"top", "--period", "1h"}, "--period"},
