@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fails on turns of phrase that this code base had too often. Run from the repository root.
 
-It reads documents, man pages, comments (C++, Python, CMake, shell, YAML) and literals of more than one
-word (C++ and Python). RULES has what it looks for, and what to write instead. Code spans and code
-blocks of documents are not looked at. EXCEPTIONS has what is right where it is.
+It reads documents, man pages, comments (C++, Python, CMake, shell, YAML), literals of more than one
+word (C++ and Python) and the names of tests. RULES has what it looks for, and what to write instead.
+Code spans and code blocks of documents are not looked at. EXCEPTIONS has what is right where it is.
 """
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ CPP = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(?P<end>[^(\s"]*)\((?P<raw>.*?)\)(?P=e
                  r"""|(?<![\da-fA-F])'(?:[^'\\\n]|\\.){1,4}'""", re.DOTALL)
 PYTHON = re.compile(r'''#[^\n]*|(?P<regex>\b[bf]?r[bf]?)?(?:"""(?P<raw>.*?)"""|"(?P<string>(?:[^"\\\n]|\\.)*)"'''
                     r"""|'(?P<single>(?:[^'\\\n]|\\.)*)')""", re.DOTALL | re.IGNORECASE)
+TEST_NAME = re.compile(r"^(?:TEST(?:_F|_P)?\(\w+,\s*(\w+)\)|\s*def test_(\w+)\()", re.MULTILINE)
 HASH = re.compile(r"(?:^|(?<=\s))#[^\n]*")
 MARK = re.compile(r"^\s*(?:///?<?|#+!?|/\*+|\*+/?)\s?")  # of a comment
 LITERAL_DISPLAY = re.compile(r"^\.Bd -literal.*?^\.Ed$", re.DOTALL | re.MULTILINE)  # of a man page
@@ -116,6 +117,12 @@ def pieces_of_code(text: str, tokens: re.Pattern[str]) -> Iterator[Piece]:
     yield from (Piece(rest) for rest in (comment, strings) if rest)
 
 
+def pieces_of_test_names(text: str) -> Iterator[Piece]:
+    for name in TEST_NAME.finditer(text):
+        words = re.sub(r"_|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name[1] or name[2]).lower()
+        yield Piece([(text.count("\n", 0, name.end()) + 1, words)])
+
+
 def pieces_of_document(text: str) -> Iterator[Piece]:
     text = without_code_blocks(text)
     text = LITERAL_DISPLAY.sub(lambda block: re.sub(r"[^\n]", "", block[0]), text)
@@ -141,8 +148,10 @@ def pieces_of(file: pathlib.Path, text: str) -> Iterator[Piece]:
         yield from pieces_of_document(text)
     elif file.suffix in {".cc", ".h", ".c", ".proto"}:
         yield from pieces_of_code(text, CPP)
+        yield from pieces_of_test_names(text)
     elif file.suffix == ".py":
         yield from pieces_of_code(text, PYTHON)
+        yield from pieces_of_test_names(text)
     elif file.suffix in {".yaml", ".yml", ".cmake", ".sh"} or file.name == "CMakeLists.txt" or text.startswith("#!"):
         yield from pieces_of_code(text, HASH)
 

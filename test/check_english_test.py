@@ -101,6 +101,12 @@ class Code(unittest.TestCase):
     def test_names_and_regular_expressions_of_python_are_not(self) -> None:
         self.assertEqual(found('who = nobody["who"]\nre.compile(r"\\bwho waits")\n', "x.py"), [])
 
+    def test_names_of_tests_are_read(self) -> None:
+        self.assertEqual(lines_of("TEST(Who, ASlotThatNobodyWaitsForIsKept) {}\nTEST_F(Sim,\n       ItIsNoMember) {}\n"
+                                  "TEST_P(Who, NoClientWaits) {}\n", "x.cc"), [1, 3])
+        self.assertEqual(lines_of("def test_who_waits() -> None:\ndef test_a_client_waits() -> None:\n"
+                                  "def who_waits() -> None:\n", "x.py"), [1])
+
     def test_only_comments_of_scripts_and_settings_are_read(self) -> None:
         for name in ("x.sh", "x.yaml", "x.cmake", "y/CMakeLists.txt"):
             self.assertEqual(lines_of("# Of all.\necho nobody waits $# who\na: b  # it stands there\n", name), [1, 3])

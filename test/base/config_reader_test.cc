@@ -118,7 +118,7 @@ TEST(ConfigReader, AMessageStaysOneLineWhateverItQuotes) {
 }
 
 // The YAML library reads documents without end from these.
-TEST(ConfigReader, ACommaThatStandsAloneIsAMistake) {
+TEST(ConfigReader, ALoneCommaIsAMistake) {
   for (const char* const text : {",", ",#` # ", "a: 1\n---\n,"}) {
     EXPECT_FALSE(errors_of(text, read_nothing).empty()) << text;
   }
@@ -166,7 +166,7 @@ TEST(ConfigReader, AnEmptyListOrMappingOfValuesIsAMistake) {
   EXPECT_THAT(list, ElementsAre("before"));
 }
 
-TEST(ConfigReader, ATextThatIsNoYamlHasOneErrorOnly) {
+TEST(ConfigReader, ATextThatIsNotYamlHasOneErrorOnly) {
   EXPECT_THAT(errors_of("a: {b: 1\nc: 2\n",
                         [](ConfigReader& reader) {
                           reader.require("d");
@@ -176,7 +176,7 @@ TEST(ConfigReader, ATextThatIsNoYamlHasOneErrorOnly) {
               ElementsAre("f.yaml:2: not YAML: end of map flow not found"));
 }
 
-TEST(ConfigReader, WarningsCarryTheirPlaceAndAreNoErrors) {
+TEST(ConfigReader, WarningsCarryTheirPlaceAndAreNotErrors) {
   ConfigErrors errors("f.yaml");
   {
     ConfigReader reader("a: 1\nlist:\n  - {x: 1}\n  - {x: 2}\n", errors);
@@ -288,7 +288,7 @@ TEST(ConfigReader, ListsAndNamedMappingsComeInFileOrder) {
                                   "f.yaml:9: shares.x: must be a mapping (key: value)"));
 }
 
-TEST(ConfigReader, WhatTheCallerReportsStandsAtTheKeyOrTheMapping) {
+TEST(ConfigReader, WhatTheCallerReportsIsAtTheKeyOrTheMapping) {
   EXPECT_THAT(errors_of("a:\n  b: 1\n",
                         [](ConfigReader& reader) {
                           ConfigReader a = reader.child("a");
@@ -309,7 +309,7 @@ TEST(ConfigReader, ASyntaxErrorIsOneErrorWithItsLine) {
   EXPECT_THAT(errors[0], ::testing::StartsWith("f.yaml:3: not YAML: "));
 }
 
-TEST(ConfigReader, TextThatIsNoMappingIsReported) {
+TEST(ConfigReader, TextThatIsNotAMappingIsReported) {
   EXPECT_THAT(errors_of("- 1\n- 2\n", read_nothing),
               ElementsAre("f.yaml:1: must be a mapping (key: value)"));
   EXPECT_THAT(errors_of("--- {}\n--- {}\n", read_nothing),

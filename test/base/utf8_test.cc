@@ -17,7 +17,7 @@ TEST(Utf8, ValidTextStaysAsItIs) {
   EXPECT_EQ(valid_utf8(std::string("a\0b", 3)), std::string("a\0b", 3));
 }
 
-TEST(Utf8, EveryByteThatIsNoPartOfACharacterIsReplaced) {
+TEST(Utf8, EveryByteThatIsNotPartOfACharacterIsReplaced) {
   const std::string bad = "\uFFFD";
   EXPECT_EQ(valid_utf8("job-\xFF\x80x"), "job-" + bad + bad + "x");
   EXPECT_EQ(valid_utf8("\xC3"), bad) << "cut";

@@ -172,7 +172,7 @@ class VictimTest(unittest.TestCase):
         self.assertAlmostEqual(scene.seconds_lost(self.BINS, 50.0, 0.25), 1.0)
         self.assertAlmostEqual(scene.seconds_lost(self.BINS, 200.0, 0.25), 1.5)
 
-    def test_only_what_lies_within_a_time_as_a_whole_counts(self) -> None:
+    def test_only_what_is_within_a_time_as_a_whole_counts(self) -> None:
         self.assertEqual([at for at, _ in scene.between(self.BINS, 0.5, 1.1)], [0.75, 1.0])
         with self.assertRaisesRegex(Problem, "too short"):
             scene.mean_of(scene.between(self.BINS, 5, 6))

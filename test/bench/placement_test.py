@@ -41,7 +41,7 @@ class WordsTest(unittest.TestCase):
         self.assertFalse(up_to(0.1, 0.11))
         self.assertFalse(up_to(0.1, 0.0))
 
-    def test_five_times_is_no_order_of_magnitude(self) -> None:
+    def test_five_times_is_not_an_order_of_magnitude(self) -> None:
         self.assertTrue(order_of_magnitude(9.5))
         self.assertFalse(order_of_magnitude(5))
 

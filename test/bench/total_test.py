@@ -105,7 +105,7 @@ class OptimumTest(unittest.TestCase):
         self.assertEqual(feasible(striped, part), feasible(striped))
         self.assertEqual(feasible(striped, {"b": F(2, 5)}), {"a": F(6, 5), "b": F(8, 5)})
 
-    def test_nobody_could_have_more_without_one_that_has_less_for_its_weight(self) -> None:
+    def test_no_job_could_have_more_without_one_that_has_less_for_its_weight(self) -> None:
         chance = random.Random(7)
         for _ in range(20):
             users = [User(name, tuple(sorted(chance.sample(range(4), chance.randint(1, 4)))), chance.random() < 0.5,
@@ -134,7 +134,7 @@ class SeriesTest(unittest.TestCase):
         self.assertAlmostEqual(timeline.rates(0.15, 0.35)["a"], 3)
         self.assertTrue(math.isnan(timeline.rates(0.11, 0.19)["a"]))
 
-    def test_windows_lie_between_the_times(self) -> None:
+    def test_windows_are_between_the_times(self) -> None:
         timeline = Timeline(result_of({"a": [1] * 10 + [2] * 10, "b": [1] * 20}), "ab")
         ratios = timeline.ratios(("a", "b"), 0.5, 2.0, 0.5, 0.25)
         self.assertEqual([round(begin, 2) for begin, _ in ratios], [0.5, 0.75, 1.0, 1.25, 1.5])

@@ -62,7 +62,7 @@ class ControlAttackTest(unittest.TestCase):
         self.assertGreater(self.seen.worst("asked"), 4)
         self.assertLessEqual(self.seen.worst("answer_ms_max"), 1000)
 
-    def test_nobody_without_a_good_certificate_is_let_in(self) -> None:
+    def test_no_peer_without_a_good_certificate_is_let_in(self) -> None:
         strangers = self.seen.attacks["strangers"]
         self.assertEqual(strangers.get("let_in", 0), 0)
         self.assertGreater(strangers["refused"], 0)

@@ -34,7 +34,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-TEST(CoordinatorPeers, AProxyThatHangsHoldsNobodyAndComesBack) {
+TEST(CoordinatorPeers, AProxyThatHangsHoldsUpNoOtherAndComesBack) {
   CoordinatorSite site(3);
   CoordinatorProcess coordinator =
       site.coordinator("site", "period: 20 ms\ndeadline: 15 ms\nlease: 400 ms\n");
@@ -198,7 +198,7 @@ class CoordinatorAttacks : public ::testing::Test {
   std::jthread honest_;
 };
 
-TEST_F(CoordinatorAttacks, PeersThatAreNoStagesAreRefusedAndCostOthersNothing) {
+TEST_F(CoordinatorAttacks, PeersThatAreNotStagesAreRefusedAndCostOthersNothing) {
   const auto say = [this](const std::string& bytes) {
     FakeStage peer = FakeStage::dial(socket());
     (void)peer.send(bytes, 20ms);

@@ -67,7 +67,7 @@ TEST_F(CoordinatorTest, ItsDeathStopsNoIoAndItsNextLifeLeadsWithAHigherTerm) {
 
 // Job a has two servers of 20 MiB/s, and b shares one of them with it. Equal totals are feasible,
 // but a request at a time never waits at a proxy.
-TEST(CoordinatorTotals, StatusSaysWhoKeepsNoQueueAndWhereAndWhatWouldHelp) {
+TEST(CoordinatorTotals, StatusNamesTheJobsWithoutAQueueAndWhereAndWhatWouldHelp) {
   if (programs_have_sanitizer()) GTEST_SKIP() << "slow programs leave the servers idle";
   CoordinatorSite site(2, 20);
   const std::string socket = site.folder() / "admin.sock";
@@ -107,7 +107,7 @@ TEST(CoordinatorTotals, StatusSaysWhoKeepsNoQueueAndWhereAndWhatWouldHelp) {
   coordinator.stop();
 }
 
-TEST_F(CoordinatorTest, ItsLateMessagesAreHarmlessAfterItStoodStill) {
+TEST_F(CoordinatorTest, ItsLateMessagesAreHarmlessAfterItWasStopped) {
   CoordinatorProcess coordinator = site_.coordinator("site", kQuick);
   coordinator.start();
   LoadRun load(site_.load(kBothJobs));
@@ -218,7 +218,7 @@ TEST_F(CoordinatorState, ADamagedOneIsRefusedWithItsPlaceAndTheWayOut) {
   EXPECT_EQ(next_term({"--term", "4"}), 4U);
 }
 
-TEST_F(CoordinatorState, WhoMayNotWriteItDoesNotStart) {
+TEST_F(CoordinatorState, WithoutTheRightToWriteItTheCoordinatorDoesNotStart) {
   std::filesystem::create_directory(coordinator_.term_file());
   EXPECT_THAT(problem(), HasSubstr("journal: " + coordinator_.term_file()));
 }

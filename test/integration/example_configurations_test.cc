@@ -166,7 +166,7 @@ class ExampleConfigurations : public ::testing::Test {
   nlohmann::json status_;
 };
 
-TEST_F(ExampleConfigurations, FifoServesEverybodyAlike) {
+TEST_F(ExampleConfigurations, FifoServesAllAlike) {
   run("fifo", writer("simulation", "simulation", 16) + writer("analysis", "analysis", 16));
   if (!fought_for_the_device({"simulation", "analysis"})) GTEST_SKIP() << too_slow();
   EXPECT_NEAR(rate("simulation") / rate("analysis"), 1.0, 0.1);
@@ -180,7 +180,7 @@ TEST_F(ExampleConfigurations, SfqSharesByWeightWithinLimits) {
   EXPECT_NEAR(rate("backup"), 50 / kScale, 0.3);
 }
 
-TEST_F(ExampleConfigurations, TbfKeepsRatesAndGivesTheRestToWhoHasNone) {
+TEST_F(ExampleConfigurations, TbfKeepsRatesAndGivesTheRestToFlowsWithoutOne) {
   run("tbf", writer("simulation", "simulation", 64) + writer("analysis", "analysis", 64) +
                  writer("backup", "backup", 64) + writer("others", "", 64));
   if (!fought_for_the_device({"simulation", "analysis", "backup", "default"}))
@@ -234,7 +234,7 @@ TEST_F(ExampleConfigurations, ProxySharesTwoToOneAndEveryOtherJobHasWeightOne) {
   EXPECT_NEAR(rate("nobody") / rate("analysis"), 1.0, 0.15);
 }
 
-TEST_F(ExampleConfigurations, ClassesServeInteractiveWorkFirstAndStarveNobody) {
+TEST_F(ExampleConfigurations, ClassesServeInteractiveWorkFirstAndStarveNone) {
   run("classes", writer("simulation", "simulation", 64) + writer("analysis", "analysis", 64));
   if (!fought_for_the_device({"analysis"})) GTEST_SKIP() << too_slow();
   // One request per second, and one more at each end of the measurement.

@@ -123,7 +123,7 @@ TEST_F(Insertion, BeegfsIsInsertedAndRemovedUnderLoad) {
 }
 
 // A client that waits for an answer notices only if its connection is closed.
-TEST_F(Insertion, RemovingEndsTheWaitOfWhoIsHeld) {
+TEST_F(Insertion, RemovingEndsTheWaitOfHeldRequests) {
   Process storage(hosts_->at_servers(
       {program("vpfs-bench-beegfs-storage"), "--port", "8003", "--any-address"}));
   ASSERT_TRUE(storage.wait_for_line("ready on")) << storage.errors();

@@ -53,7 +53,7 @@ class KeptSlot : public ::testing::Test {
   std::optional<Process> server_;
 };
 
-TEST_F(KeptSlot, StatusFileAndVpfsctlSayForWhom) {
+TEST_F(KeptSlot, StatusFileAndVpfsctlSayForWhichFlow) {
   LoadRun load({.file_system = fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_.port()),
                 .applications = "  - {name: thinker, jobid: thinker, size: 64 KiB, outstanding: 1, "
                                 "file_size: 4 MiB}\n"

@@ -106,7 +106,7 @@ TEST(LiveCoordinator, WhatAProxyCannotDoIsToldByItsName) {
       << "no stage knows this word";
 }
 
-TEST(LiveCoordinator, WhoTopAndStatShowAllProxies) {
+TEST(LiveCoordinator, ClientsTopAndStatShowAllProxies) {
   LiveProxy one;
   LiveProxy other;
   LiveCoordinator site({{"ds1", one.socket()}, {"ds2", other.socket()}});

@@ -92,7 +92,7 @@ std::string line_about(const std::string& job, const std::string& text) {
 }
 
 // With one request in flight, an application gets less than a share of 4.
-TEST_F(LiveLoad, StatNamesWhoMissesItsShareForItKeepsNoQueue) {
+TEST_F(LiveLoad, StatNamesAnApplicationThatMissesItsShareForLackOfAQueue) {
   if (programs_have_sanitizer()) GTEST_SKIP() << "slow programs leave the server idle";
   run({"rule", "start", "few", "jobid=few", "weight=4"});
   LoadRun load({.file_system = fmt::format("tcp-px://127.0.0.1:{}/vpfs", proxy_.port()),

@@ -138,7 +138,7 @@ TEST(LiveRules, ASetIsAppliedWithItsDifferenceAndGoesBackByItself) {
   EXPECT_THAT(live.rules(), ElementsAre("old", "jobs", "default"));
 }
 
-TEST(LiveRules, ADeadlineThatPassedWhileTheProxyWasDownRollsBackBeforeAnybodyCanConnect) {
+TEST(LiveRules, ADeadlineThatPassedWhileTheProxyWasDownRollsBackBeforeAnyClientCanConnect) {
   LiveProxy live;
   const std::string file =
       live.directory().write("set.yaml", "rules: [{name: bold, match: 'jobid=b', weight: 2}]\n");

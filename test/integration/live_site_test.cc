@@ -106,7 +106,7 @@ TEST(LiveSite, AJobWithoutAStopEndsByItsTimeLimitAlsoWhileTheProxyIsDown) {
   EXPECT_EQ(live.data({"job", "list"})["jobs"].size(), 0U);
 }
 
-TEST(LiveSite, WhoShowsWhatAClientHasShownAndListsThoseInDefault) {
+TEST(LiveSite, ClientsAreShownWithWhatTheyHaveShownAndThoseInDefaultAreListed) {
   LiveProxy live;
   Link link = live.open();
   Link other = live.open();
@@ -138,7 +138,7 @@ Outcome vpfsctl_as(const std::string& uid, const LiveProxy& live,
   return outcome_of(std::move(arguments));
 }
 
-TEST(LiveSite, AUserSeesHisOwnJobsAndChangesNothing) {
+TEST(LiveSite, AUserSeesOwnJobsAndChangesNothing) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   LiveProxy live(16, "mode: 0666");
   std::filesystem::permissions(live.directory().path(), std::filesystem::perms::all);

@@ -13,7 +13,7 @@ namespace vpfs::test {
 namespace {
 
 // Whatever clients claim, the depth bounds the requests at the server.
-TEST(ProxiedBeegfsDepth, HoldsForWhoeverLies) {
+TEST(ProxiedBeegfsDepth, HoldsForWhateverTheHeaderSays) {
   enum class Lie { target, nobody, server, mirror };
   constexpr unsigned kDepth = 4;
   constexpr std::size_t kConnections = 40;

@@ -110,7 +110,7 @@ TEST_F(ProxiedCluster, SlowServerIsOnlySlow) {
   expect_nothing_left();
 }
 
-TEST_F(ProxiedCluster, FullDiskFailsTheWriterAndNobodyElse) {
+TEST_F(ProxiedCluster, FullDiskFailsTheWriterAndNoOther) {
   start_server("engine: memory, capacity: 8 MiB");
   LoadRun load(load_settings(
       "  - {name: a, size: 64 KiB, outstanding: 8, read_percent: 0, file_size: 64 MiB}\n"

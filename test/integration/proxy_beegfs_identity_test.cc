@@ -81,7 +81,7 @@ TEST_F(ProxyBeegfs, WhoeverDoesNotIntroduceItselfWaitsItsTurnAsAnUnknownNode) {
   if (!reads_first) expect_served(silent, plain);
 }
 
-TEST_F(ProxyBeegfs, AReloadSaysWhoIsAServerOfNewConnectionsOnly) {
+TEST_F(ProxyBeegfs, AReloadOfServersCountsForNewConnectionsOnly) {
   ProxySettings changing = settings();
   ProxyProcess proxy(changing);
   Link first = open(proxy);
@@ -103,7 +103,7 @@ TEST_F(ProxyBeegfs, AReloadSaysWhoIsAServerOfNewConnectionsOnly) {
 }
 
 // The request belongs to the target in its body, although its header names another one.
-TEST_F(ProxyBeegfs, WhatTheHeaderSaysGivesNobodyAnotherTargetsSlots) {
+TEST_F(ProxyBeegfs, WhatTheHeaderSaysGivesNoClientAnotherTargetsSlots) {
   ProxySettings per_target = settings();
   per_target.scheduler = "per_target: true";
   per_target.rules = "[{match: {target: 101}, virtual_pfs: a}]";
@@ -167,7 +167,7 @@ TEST_F(ProxyBeegfs, EachTargetHasItsOwnSchedulerWhenAskedFor) {
   expect_served(waits, read_request());
 }
 
-TEST_F(ProxyBeegfs, AWriteBackOfNobodyBelongsToTheOnlyUserOfItsFile) {
+TEST_F(ProxyBeegfs, AWriteBackWithoutAUserBelongsToTheOnlyUserOfItsFile) {
   ProxyProcess proxy(settings(4));
   Link link = open(proxy);
   const auto write = [&](std::uint32_t user, const std::string& handle) {
@@ -193,7 +193,7 @@ TEST_F(ProxyBeegfs, AWriteBackOfNobodyBelongsToTheOnlyUserOfItsFile) {
 }
 
 // The node's kernel reads ahead for a user with uid 0; root's own reads look the same.
-TEST_F(ProxyBeegfs, AReadOfNobodyBelongsToTheOnlyUserOfItsFile) {
+TEST_F(ProxyBeegfs, AReadWithoutAUserBelongsToTheOnlyUserOfItsFile) {
   ProxySettings both = settings(4);
   ProxyProcess proxy(both);
   Link link = open(proxy);

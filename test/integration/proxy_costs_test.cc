@@ -55,7 +55,7 @@ TEST(ProxyCosts, AReadLargerThanTheDepthDoesNotGoAlone) {
 }
 
 // A job reads many files, each once and in a new process.
-TEST(ProxyCosts, ReadsOfFilesThatNobodyKnowsCostWhatSuchReadsHaveGiven) {
+TEST(ProxyCosts, ReadsOfUnknownFilesCostWhatSuchReadsHaveGiven) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 16, .depth_bytes = "8 MiB"});
   for (Tag tag = 1; tag <= 60; ++tag) {
@@ -73,7 +73,7 @@ TEST(ProxyCosts, ReadsOfFilesThatNobodyKnowsCostWhatSuchReadsHaveGiven) {
 }
 
 // Without this, the proxy would do nothing but refuse the flooder's requests.
-TEST(ProxyCosts, WhoIsRefusedIsReadSlowly) {
+TEST(ProxyCosts, ARefusedClientIsReadSlowly) {
   constexpr int kRefused = 640;
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1, .limits = "held_requests: 4"});

@@ -303,7 +303,7 @@ TEST(ProxyPeerFaults, MangledRequestsWithSoundFramingPassOrAreHeldAndEndWell) {
   expect_works(link, 1000);
 }
 
-TEST(ProxyPeerFaults, HalfAMessageAndSilenceHoldUpNobodyElse) {
+TEST(ProxyPeerFaults, HalfAMessageAndSilenceHoldUpNoOther) {
   FakeDataServer server;
   ProxyProcess proxy({.upstream = server.port(), .depth = 1});
   const std::size_t files = proxy.open_files();

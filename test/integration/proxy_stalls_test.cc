@@ -87,7 +87,7 @@ TEST_F(ProxyStalls, AWriterThatSendsNothingGivesItsSlotsUpAndItsDataPassWhenThey
   start_writes(staller_, 1, "a");
 }
 
-TEST_F(ProxyStalls, AByteNowAndThenIsNoProgress) {
+TEST_F(ProxyStalls, AByteNowAndThenIsNotProgress) {
   start_writes(staller_, 4, "a");
   const Buffer data = data_message(1, Buffer(1 << 20));
   ASSERT_TRUE(victim_.client.send(small_read_request(1, {.size = 4096})));
@@ -122,7 +122,7 @@ TEST_F(ProxyStalls, RequestsBehindHalfAMessageGiveTheirSlotsUp) {
 
 // The proxy stops reading a client that sends too many requests. The client's writes still count as
 // stalled.
-TEST_F(ProxyStalls, WhoIsNotReadBecauseItAsksForTooMuchStallsAllTheSame) {
+TEST_F(ProxyStalls, AClientThatIsNotReadBecauseItAsksForTooMuchStallsAllTheSame) {
   start_writes(staller_, 4, "a");
   std::jthread flood([&] {
     for (Tag tag = 1000; tag < 40'000; ++tag) {
@@ -137,7 +137,7 @@ TEST_F(ProxyStalls, WhoIsNotReadBecauseItAsksForTooMuchStallsAllTheSame) {
 }
 
 // After its stall the client may have one request at a time, which takes no slot from others.
-TEST_F(ProxyStalls, WhoStallsAgainAndAgainTakesNoSlotFromOthers) {
+TEST_F(ProxyStalls, AClientThatStallsAgainAndAgainTakesNoSlotFromOthers) {
   start_writes(staller_, 4, "a");
   ask(victim_, 1);
   ASSERT_TRUE(proxy_.logs("4 of its requests give up their slots"));
@@ -153,7 +153,7 @@ TEST_F(ProxyStalls, WhoStallsAgainAndAgainTakesNoSlotFromOthers) {
   EXPECT_FALSE(staller_.server.readable(0ms)) << "one at a time";
 }
 
-TEST_F(ProxyStalls, SlotsThatNobodyWaitsForAreKept) {
+TEST_F(ProxyStalls, SlotsThatAreNotWaitedForAreKept) {
   start_writes(staller_, 4, "a");
   std::this_thread::sleep_for(1500ms);
   const nlohmann::json status = proxy_.status();

@@ -203,7 +203,7 @@ class ProxyReloadChecks : public ::testing::Test {
       "        status_interval: 1 h}}\n";
 };
 
-TEST_F(ProxyReloadChecks, ATextThatIsNoYamlHasOneTrueMessage) {
+TEST_F(ProxyReloadChecks, ATextThatIsNotYamlHasOneTrueMessage) {
   ProxyProcess proxy({.upstream = server_.port(), .whole = good_});
   EXPECT_EQ(reload(proxy, good_ + "rules: [{{virtual_pfs: default\n"),
             proxy.config() + ":4: not YAML: end of map flow not found");

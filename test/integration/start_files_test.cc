@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(Files, StartFiles, ::testing::ValuesIn(rows()),
 
 using ServersMetadata = StartFiles;
 
-TEST_P(ServersMetadata, ThatAreGoneAreNoNewFileSystemWhereDataAre) {
+TEST_P(ServersMetadata, ThatAreGoneDoNotMakeANewFileSystemWhereDataAre) {
   const std::string name = (directory_.path() / "1").string();
   const std::string path = name + GetParam().suffix;
   ASSERT_NO_FATAL_FAILURE(make_other_files(name, path));

@@ -21,7 +21,7 @@ class LatchTest : public testing::Test {
   bool resumed_ = false;
 };
 
-TEST_F(LatchTest, NothingExpectedIsNoWait) {
+TEST_F(LatchTest, NothingExpectedMeansNoWait) {
   wait();
   EXPECT_TRUE(resumed_);
 }

@@ -80,7 +80,7 @@ class ReadySetTest : public ::testing::Test {
   std::unique_ptr<ReadySet> set_;
 };
 
-TEST_F(ReadySetTest, OnlyWhoHasSomethingIsTold) {
+TEST_F(ReadySetTest, OnlyMembersWithSomethingAreTold) {
   End one(*set_);
   End two(*set_);
   one.then = [&] { one.take(); };
@@ -125,7 +125,7 @@ TEST_F(ReadySetTest, WhatHasComeIsServedAtOnceOutsideOfMembersAlone) {
   EXPECT_EQ(two.told, 1);
 }
 
-TEST_F(ReadySetTest, RoomIsToldToWhoWantsIt) {
+TEST_F(ReadySetTest, RoomIsToldToMembersThatWantIt) {
   End one(*set_);
   one.want_room(true);
   turns(1);
@@ -237,7 +237,7 @@ TEST_F(ReadySetTest, AllOfThousandsAreTold) {
   for (const auto& each : all) EXPECT_EQ(each->told, 1);
 }
 
-TEST_F(ReadySetTest, NobodyIsToldAfterItIsClosedFromInside) {
+TEST_F(ReadySetTest, NoMemberIsToldAfterItIsClosedFromInside) {
   End one(*set_);
   End two(*set_);
   one.then = [&] { set_->close(); };
@@ -258,7 +258,7 @@ TEST_F(ReadySetTest, ItsEndBeforeThatOfTheLoopIsHarmless) {
   turns();
 }
 
-TEST_F(ReadySetTest, WhatIsNoDescriptorIsRefused) {
+TEST_F(ReadySetTest, ANumberThatIsNotADescriptorIsRefused) {
   struct Nothing final : ReadySet::Member {
     void ready(bool, bool, bool) override {}
   } nothing;

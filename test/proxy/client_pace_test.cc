@@ -23,7 +23,7 @@ TEST(ClientPace, LagIsTheTimeThatNothingCame) {
   for (int i = 1; i <= 10; ++i) EXPECT_EQ(pace.look(now + i * kTick, true, 0, kLeast), i * kTick);
 }
 
-TEST(ClientPace, WhoKeepsTheRateDoesNotLagAndOneByteNowAndThenDoes) {
+TEST(ClientPace, AClientThatKeepsTheRateDoesNotLagAndOneByteNowAndThenDoes) {
   ClientPace steady;
   ClientPace drip;
   TimePoint now = TimePoint{} + 1h;
@@ -48,7 +48,7 @@ TEST(ClientPace, AFastClientHasNoCreditForAPause) {
   EXPECT_EQ(pace.look(now += kTick, true, 1'000'000'000, kLeast), kTick);
 }
 
-TEST(ClientPace, ThereIsNoLagWhileNobodyWaitsOrTheProxyItselfWasLate) {
+TEST(ClientPace, ThereIsNoLagWhileNoRequestWaitsOrTheProxyItselfWasLate) {
   ClientPace pace;
   TimePoint now = TimePoint{} + 1h;
   (void)pace.look(now, true, 0, kLeast);

@@ -46,14 +46,14 @@ class ClientStallWatchTest : public ::testing::Test {
   ClientStallWatch::State state_;
 };
 
-TEST_F(ClientStallWatchTest, AClientThatNobodyWaitsForNeverStalls) {
+TEST_F(ClientStallWatchTest, AClientThatIsNotWaitedForNeverStalls) {
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(look(), Verdict::moves);
   EXPECT_FALSE(watch_.stalled());
   EXPECT_TRUE(budgets_.nobody_stalled());
 }
 
 // Its slots hold up no other request.
-TEST_F(ClientStallWatchTest, OneWhoseSlotsNobodyElseWaitsForNeverStallsHoweverSlowItIs) {
+TEST_F(ClientStallWatchTest, OneWhoseSlotsNoOtherWaitsForNeverStallsHoweverSlowItIs) {
   owe_data();
   state_.others_wait = false;
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(look(), Verdict::moves);
@@ -139,7 +139,7 @@ TEST_F(ClientStallWatchTest, OneThatTakesNothingStallsUntilItTakesSomething) {
 }
 
 // Held requests alone take no slot, so there is no budget to take from.
-TEST_F(ClientStallWatchTest, WithoutSlotsItMayStandStillForTheWholeTime) {
+TEST_F(ClientStallWatchTest, WithoutSlotsItMayPauseForTheWholeTime) {
   state_.takes_nothing = true;
   EXPECT_GE(time_until_it_stalls(), 1min) << "nothing of it is held";
   EXPECT_FALSE(watch_.stalled());

@@ -38,7 +38,7 @@ TEST(ClientTurns, WhatHasTheTurnKeepsItIfItAsksAgain) {
   EXPECT_TRUE(turns.take(ticket(2), kStart + kTick, kStall));
 }
 
-TEST(ClientTurns, ATurnThatNobodyEndsExpires) {
+TEST(ClientTurns, ATurnThatIsNotEndedExpires) {
   ClientTurns turns;
   EXPECT_TRUE(turns.take(ticket(1), kStart, kStall));
   turns.expire(kStart + kStall - 1ns, kStall);

@@ -89,7 +89,7 @@ TEST(ConfigChanges, EachSettingOfTheProxyIsNamedWithBothValues) {
                           "proxy.protocol beegfs -> orangefs"));
 }
 
-TEST(ConfigChanges, WhatTheStageChangesStandsBehind) {
+TEST(ConfigChanges, WhatTheStageChangesIsBehind) {
   EXPECT_THAT(between("virtual_pfs: {a: {}}\n", "limits: {connections: 5}\nvirtual_pfs: {b: {}}\n"),
               ElementsAre("limits.connections 10000 -> 5", "virtual PFS b added: weight 1",
                           "virtual PFS a removed"));

@@ -17,7 +17,7 @@ std::string summary_of(const std::string& text) {
   return to_summary(config);
 }
 
-TEST(ConfigSummary, SaysWhereItListensHowItSchedulesAndWhoGetsWhat) {
+TEST(ConfigSummary, SaysWhereItListensHowItSchedulesAndWhatEachGets) {
   const std::string text = summary_of(
       "proxy: {listen: '0.0.0.0:4334', upstream: 'stor0:3334', workers: 2, status_file: s.json}\n"
       "timeouts: {hold: 30 s}\n"

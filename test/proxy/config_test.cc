@@ -196,7 +196,7 @@ std::string errors_of_rule(const std::string& rule) {
   return errors_of(kMinimal + ("rules: [{" + rule + ", virtual_pfs: default}]\n"));
 }
 
-TEST(ProxyConfig, AnEmptyConditionIsAMistakeAndDoesNotMatchEverybody) {
+TEST(ProxyConfig, AnEmptyConditionIsAMistakeAndDoesNotMatchAll) {
   for (const char* key : {"client", "uid", "file_system"}) {
     EXPECT_EQ(errors_of_rule(std::string("match: {") + key + ": []}"),
               std::string("p.yaml:2: rules[0].match.") + key +

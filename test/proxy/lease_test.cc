@@ -66,7 +66,7 @@ class LeaseTest : public ::testing::Test {
 };
 
 // The machine may be busy, so the best of some tries counts.
-TEST_F(LeaseTest, HeldRequestsLeaveWithinSixtyMillisecondsOfItsEndAndNobodyHasToCall) {
+TEST_F(LeaseTest, HeldRequestsLeaveWithinSixtyMillisecondsOfItsEndWithoutACall) {
   constexpr auto kLease = 150ms;
   WirePeer client = new_client();
   WirePeer server = upstream_.accept();

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-TEST(ProxyStatus, ItsOwnFieldsStandAroundThoseOfTheStage) {
+TEST(ProxyStatus, ItsOwnFieldsAreAroundThoseOfTheStage) {
   Config config;
   config.listen = "127.0.0.1:3334";
   const Settings settings(std::move(config));

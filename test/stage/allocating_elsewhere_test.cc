@@ -39,7 +39,7 @@ TEST_F(StageAllocations, ServiceElsewhereCountsByDifferences) {
   EXPECT_EQ(first(), b.app);
 }
 
-TEST_F(StageAllocations, ServiceElsewhereHoldsNobodyForLongerThanTheLongestDelayOrTheLease) {
+TEST_F(StageAllocations, ServiceElsewhereHoldsNoFlowForLongerThanTheLongestDelayOrTheLease) {
   config_.scheduler.depth.requests = 1;
   config_.longest_delay = 200ms;
   make();

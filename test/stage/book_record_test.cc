@@ -135,7 +135,7 @@ TEST(BookRecord, WhatANewerVersionWroteIsRefusedWithTheWayOut) {
               HasSubstr("the operation 'rule_split' is not known: a newer version"));
 }
 
-TEST(BookRecord, WhatIsNoRecordIsRefused) {
+TEST(BookRecord, ATextThatIsNotARecordIsRefused) {
   EXPECT_EQ(error_of(""), "this is not JSON");
   EXPECT_EQ(error_of("{\"v\":2"), "this is not JSON");
   EXPECT_EQ(error_of("[]"), "an object is missing");
@@ -147,7 +147,7 @@ TEST(BookRecord, WhatIsNoRecordIsRefused) {
               HasSubstr("the origin 'moon' is not known"));
 }
 
-TEST(BookRecord, ATextThatIsNotUtf8IsNoRecord) {
+TEST(BookRecord, ATextThatIsNotUtf8IsNotARecord) {
   EXPECT_EQ(to_record(operation(StopRule{"\xff"}), 1), std::nullopt);
 }
 

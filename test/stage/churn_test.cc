@@ -234,7 +234,7 @@ class JobChurn {
 
 class StageChurn : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(StageChurn, RowsStayFewAndNobodyIsChargedForAnother) {
+TEST_P(StageChurn, RowsStayFewAndNoneIsChargedForAnother) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     JobChurn churn(GetParam(), seed);

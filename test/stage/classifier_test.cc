@@ -96,7 +96,7 @@ TEST(AddressBlock, KnowsPrefixesOfBothFamilies) {
   }
 }
 
-TEST(AddressBlock, CoversTheBlocksThatLieInIt) {
+TEST(AddressBlock, CoversTheBlocksThatAreInIt) {
   const auto covers = [](const char* wide, const char* narrow) {
     return AddressBlock::parse(wide)->covers(*AddressBlock::parse(narrow));
   };

@@ -60,7 +60,7 @@ class ClientLimitsTest : public ::testing::Test {
 };
 
 // One with a third of the connections for itself may need them all.
-TEST_F(ClientLimitsTest, AThirdOfTheConnectionsIsLeftToOthersWhoUseThem) {
+TEST_F(ClientLimitsTest, AThirdOfTheConnectionsIsLeftToOthersThatUseThem) {
   const ClientId client = client_with(12);
   show_quick(client);
   (void)hold(client, kA, 11);
@@ -88,7 +88,7 @@ TEST_F(ClientLimitsTest, NothingIsSentBackWhileAConnectionIsFree) {
 }
 
 // No request would gain if one of them were sent back.
-TEST_F(ClientLimitsTest, OfApplicationsThatWaitEquallyLongNothingIsSentBack) {
+TEST_F(ClientLimitsTest, NothingIsSentBackIfAllApplicationsWaitEquallyLong) {
   const ClientId client = client_with(12);
   for (int round = 0; round < 20; ++round) {
     std::vector<Held*> ios;
@@ -141,7 +141,7 @@ TEST_F(ClientLimitsTest, AnApplicationThatAlwaysHasARequestWaitingNeedsNoConnect
   EXPECT_EQ(refused->app, kA);
 }
 
-TEST_F(ClientLimitsTest, OneThatWasQuickLongAgoHindersNobody) {
+TEST_F(ClientLimitsTest, OneThatWasQuickLongAgoHindersNoOther) {
   const ClientId client = client_with(12);
   show_quick(client);
   (void)hold(client, kA, 11);
@@ -211,7 +211,7 @@ TEST_F(ClientLimitsTest, ARepetitionIsAsOldAsWhatItRepeats) {
 
 // Forty readers of one application return five seconds after each refusal. All are served, about in
 // the order of arrival.
-TEST_F(ClientLimitsTest, NobodyIsSentBackForEver) {
+TEST_F(ClientLimitsTest, NoRequestIsSentBackForEver) {
   limits_.configure({.most = 8});
   const ClientId client = client_with(12);
   struct Reader {
@@ -350,7 +350,7 @@ TEST_F(ClientLimitsTest, TheNodesAllowanceMayBeConfigured) {
   EXPECT_EQ(excess(), &fourth) << "three for each of them";
 }
 
-TEST_F(ClientLimitsTest, WhatNobodyElseAsksForIsNotTakenFromAnybody) {
+TEST_F(ClientLimitsTest, WhatNoOtherAsksForIsNotTaken) {
   limits_.configure({.most = 8});
   const ClientId client = client_with(12);
   for (int i = 0; i < 6; ++i) (void)queue(client, kA);
@@ -358,7 +358,7 @@ TEST_F(ClientLimitsTest, WhatNobodyElseAsksForIsNotTakenFromAnybody) {
   EXPECT_EQ(excess(), nullptr) << "eight together, though one of them has more than half";
 }
 
-TEST_F(ClientLimitsTest, OfMoreApplicationsThanTheAllowanceTheOldestRequestsStay) {
+TEST_F(ClientLimitsTest, WithMoreApplicationsThanTheAllowanceTheOldestRequestsStay) {
   limits_.configure({.most = 8});
   const ClientId client = client_with(12);
   std::vector<Held*> ios;

@@ -52,7 +52,7 @@ TEST(Condition, WordsOfLustreBecomeOurs) {
   EXPECT_EQ(canonical("operation=metadata & file_system=7"), "op=metadata&fs=7");
 }
 
-TEST(Condition, BlanksMayStandBetweenParts) {
+TEST(Condition, BlanksMayBeBetweenParts) {
   EXPECT_EQ(canonical("  jobid = { a  b } & op = read ,\n uid = 7 "), "jobid={a b}&op=read,uid=7");
 }
 
@@ -206,7 +206,7 @@ TEST_F(ConditionValues, AnEmptyPatternMatchesNothing) {
             "hint.user/1: the pattern of 'user' is empty; '*' matches any value");
 }
 
-TEST_F(ConditionValues, BracketsOfAPatternAreNoRangeOfNumbers) {
+TEST_F(ConditionValues, BracketsOfAPatternAreNotARangeOfNumbers) {
   EXPECT_EQ(problem("jobid={a [4711-4715]}"),
             "jobid/1: '[4711-4715]' is a pattern, in which brackets match one character: "
             "expected a list such as {4711 4712}, or *");

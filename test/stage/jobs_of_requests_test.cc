@@ -79,7 +79,7 @@ TEST_F(JobsOfRequests, AHintIsWhatTheWireShows) {
   EXPECT_EQ(match(classifier, kNode, "42").virtual_pfs, "job-42");
 }
 
-TEST_F(JobsOfRequests, AnIdThatIsNoGoodNameIsNotPassedOn) {
+TEST_F(JobsOfRequests, AnIdThatIsNotAGoodNameIsNotPassedOn) {
   const Classifier classifier({{.any_of = {{.jobids = {"*"}}}, .virtual_pfs = "jobs"}}, 0, &jobs_);
   EXPECT_EQ(match(classifier, kOther, "a\nb").virtual_pfs, "jobs");
   EXPECT_EQ(match(classifier, kOther, "a\nb").jobid, "");

@@ -166,7 +166,7 @@ TEST(LiveSite, ALocalRuleOfItsNameGoesBeforeItAndNoOtherIsStarted) {
   EXPECT_EQ(driver.replayed().state(), driver.book.state());
 }
 
-TEST(LiveSite, NobodyChangesItsRulesAndJobsHere) {
+TEST(LiveSite, ItsRulesAndJobsCannotBeChangedHere) {
   BookDriver driver;
   ASSERT_EQ(driver.refusal(site({rule("gold"), rule("job:7", {"weight=2"})}, {job("1")})), "");
   EXPECT_EQ(driver.refusal(StopRule{"gold"}),
@@ -206,7 +206,7 @@ TEST(LiveSite, AJobThatIsRegisteredHereOrInTheFileCountsInsteadOfIts) {
   EXPECT_EQ(driver.rules().front(), "job:1 weight=9");
 }
 
-TEST(LiveSite, ItsRulesKeepNobodyFromStoppingWhatTheySendTo) {
+TEST(LiveSite, WhatItsRulesSendToCanBeStopped) {
   BookDriver driver;
   ASSERT_EQ(driver.refusal(start_rule("here")), "");
   ASSERT_EQ(driver.refusal(site({rule("there", {"vpfs=here"})})), "");

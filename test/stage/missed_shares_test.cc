@@ -60,7 +60,7 @@ class MissedShares : public StageRig {
 };
 
 // They alternate, although a has twice the weight.
-TEST_F(MissedShares, AreToldOfWhoKeepsNoQueue) {
+TEST_F(MissedShares, AreToldOfFlowsThatKeepNoQueue) {
   const Place a = named("a");
   const Place b = named("b");
   alternate(a, b);

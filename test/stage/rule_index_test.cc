@@ -263,7 +263,7 @@ TEST(RuleIndex, RequestsOfOneKeyHaveOneMatch) {
 }
 
 // More patterns than the index holds without allocating, and identities that show many of them.
-TEST(RuleIndex, FindsTheFirstOfThousandsOfRulesByWhatStandsInTheMiddleOfTexts) {
+TEST(RuleIndex, FindsTheFirstOfThousandsOfRulesByTheMiddleOfTexts) {
   std::vector<RuleConfig> rules;
   for (int i = 0; i < 6000; ++i) {
     const std::string pattern = fmt::format("*x{:03}y*{}*", i % 1000, i / 1000);

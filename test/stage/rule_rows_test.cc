@@ -40,7 +40,7 @@ TEST(RuleRows, ARowStaysAsLongAsThereIsARuleOfItsName) {
   EXPECT_EQ(rows.row(rows.find("b"))->hits, 0U);
 }
 
-TEST(RuleRows, AStaleReferenceCountsForNobody) {
+TEST(RuleRows, AStaleReferenceCountsForNoRule) {
   RuleRows rows;
   rows.reconfigure(named({"a"}));
   const RuleRef old = rows.find("a");

@@ -94,7 +94,7 @@ TEST(RuleSetFile, MoreRulesThanThereMayBeAreOneErrorAndAreNotReadAsRules) {
               ElementsAre("rules.yaml:1: rules: 10001 rules: expected at most 10000"));
 }
 
-TEST(RuleSetFile, ATextThatIsNoYamlIsOneError) {
+TEST(RuleSetFile, ATextThatIsNotYamlIsOneError) {
   EXPECT_THAT(read("rules: [").errors, ElementsAre(HasSubstr("rules.yaml:")));
   EXPECT_THAT(read("- a").errors, ElementsAre(HasSubstr("rules.yaml:1")));
 }

@@ -55,7 +55,7 @@ TEST(ApplySet, ADryRunShowsTheDifferencesAlone) {
   EXPECT_EQ(driver.book.state(), BookState{});
 }
 
-TEST(ApplySet, TheSameSetAgainIsNoVersion) {
+TEST(ApplySet, TheSameSetAgainIsNotAVersion) {
   BookDriver driver;
   const ApplySet apply = set_of_rules({{"a", "uid=7", {}}});
   ASSERT_EQ(driver.refusal(apply), "");
@@ -124,7 +124,7 @@ TEST(ApplySet, ASetThatIsConfirmedStays) {
   EXPECT_EQ(driver.refusal(Confirm{}), ": nothing waits for confirmation");
 }
 
-TEST(ApplySet, ASetThatNobodyConfirmsIsGivenUp) {
+TEST(ApplySet, ASetThatIsNotConfirmedIsGivenUp) {
   BookDriver driver;
   ASSERT_EQ(driver.refusal(start_rule("old")), "");
   ASSERT_EQ(driver.refusal(set_of_rules({{"new", "uid=7", {}}}), at(60)), "");
@@ -180,7 +180,7 @@ TEST(ApplySet, ItIsTooLateToConfirmAtTheDeadline) {
   EXPECT_EQ(driver.refusal(Confirm{}), ": the time to confirm is over");
 }
 
-TEST(Confirmation, AStartedRuleThatNobodyConfirmsGoesByItself) {
+TEST(Confirmation, AStartedRuleThatIsNotConfirmedGoesByItself) {
   BookDriver driver;
   ASSERT_EQ(driver.refusal(start_rule("a"), at(60)), "");
   EXPECT_THAT(driver.refusal(start_rule("b")), HasSubstr("waits for its confirmation"));

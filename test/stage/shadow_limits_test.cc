@@ -124,7 +124,7 @@ TEST_F(ShadowLimitsTest, ARuleThatStaysKeepsItsCountsAndTakesItsNewLimits) {
   EXPECT_EQ(report().would_hold.requests, 1U);
 }
 
-TEST_F(ShadowLimitsTest, ARuleThatGoesFreesItsRowsAndStaleReferencesCountForNobody) {
+TEST_F(ShadowLimitsTest, ARuleThatGoesFreesItsRowsAndStaleReferencesCountForNoRule) {
   const ShadowRef old = job(1);
   config_.rules.front().mode = RuleMode::enforce;
   take_on();
@@ -167,7 +167,7 @@ TEST_F(ShadowLimitsTest, AnIdleRowIsRetiredAndItsCountsStay) {
   EXPECT_EQ(report().unmeasured.requests, 0U);
 }
 
-TEST_F(ShadowLimitsTest, ARowThatIsUsedBeforeEverybodyHasForgottenItStays) {
+TEST_F(ShadowLimitsTest, ARowThatIsUsedBeforeAllHaveForgottenItStays) {
   const ShadowRef used = job(1);
   const ShadowRef found = job(2);
   const ShadowRef gone = job(3);

@@ -97,7 +97,7 @@ TEST(ShareWatchFlows, AnApplicationThatIsMostlyIdleIsNotNamed) {
   EXPECT_EQ(counts, (std::vector{0, 0}));
 }
 
-TEST(ShareWatchFlows, WithoutContentionNobodyIsNamed) {
+TEST(ShareWatchFlows, WithoutContentionNoFlowIsNamed) {
   const auto counts =
       seconds_without_queue({}, {{.share = kFour, .outstanding = 1}, {.outstanding = 8}});
   EXPECT_EQ(counts, (std::vector{0, 0})) << "nothing waits, so no share is enforced";
@@ -110,7 +110,7 @@ TEST(ShareWatchFlows, ALimitOfItsOwnIsAnotherReason) {
   EXPECT_EQ(counts, (std::vector{0, 0}));
 }
 
-TEST(ShareWatchFlows, WhoGetsItsShareByAnticipationIsNotNamed) {
+TEST(ShareWatchFlows, AFlowThatGetsItsShareByAnticipationIsNotNamed) {
   const std::vector<FlowWork> works = {{.outstanding = 1, .think = 500us, .think_spread = 200us},
                                        {.outstanding = 16}};
   const auto off = seconds_without_queue({}, works);

@@ -432,7 +432,7 @@ TEST_F(StageRetiringTest, OneThatHasARequestStays) {
   EXPECT_FALSE(stage_->virtual_pfs().is_there(whose));
 }
 
-TEST_F(StageRetiringTest, WhoIsAskedForBeforeEverybodyHasForgottenItStays) {
+TEST_F(StageRetiringTest, OneThatIsAskedForBeforeAllHaveForgottenItStays) {
   const VirtualPfsId found_again = job(1);
   const VirtualPfsId used_again = job(2);
   const VirtualPfsId gone = job(3);

@@ -45,7 +45,7 @@ TEST(Striped, TotalsOfAllTargetsFollowTheWeightsWithFewRequestsInFlight) {
 
 // What an application has for itself at one target counts at the other one, and its requests there
 // are held for no longer than the longest delay.
-TEST(Striped, ServiceAtOneTargetCountsAtTheOtherOneButStopsNobody) {
+TEST(Striped, ServiceAtOneTargetCountsAtTheOtherOneButStopsNoFlow) {
   StripedSimulation simulation({.depth = 1}, {{.share = {}, .processes = 2, .is_striped = false},
                                               {.processes = 4, .targets = {1}}});
   simulation.run(3s);
@@ -57,7 +57,7 @@ TEST(Striped, ServiceAtOneTargetCountsAtTheOtherOneButStopsNobody) {
 }
 
 // An application that was away has no claim: it gets its share from now on, and no more.
-TEST(Striped, WhoBeginsLaterHasNoClaimToThePast) {
+TEST(Striped, AnApplicationThatBeginsLaterHasNoClaimToThePast) {
   StripedSimulation simulation(
       {}, {{.share = {}, .processes = 24, .first = 10s}, {.share = {}, .processes = 24}});
   simulation.run(10s + 100ms);

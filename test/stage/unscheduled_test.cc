@@ -64,7 +64,7 @@ TEST_F(UnscheduledTest, AnExemptRequestPassesDepthAndLimitAndTakesNeither) {
   expect_nothing_left();
 }
 
-TEST_F(UnscheduledTest, AnExemptRequestIsCountedButForItsCost) {
+TEST_F(UnscheduledTest, AnExemptRequestIsCountedWithoutItsCost) {
   Held& root = exempt();
   ASSERT_THAT(let_go(), ElementsAre(&root));
   now_ += 3ms;

@@ -40,7 +40,7 @@ TEST(VirtualPfsTable, BeyondTheLimitNewNamesAreDefault) {
   EXPECT_GT(table.refused(), 0U);
 }
 
-TEST(VirtualPfsTable, AReloadTellsWhoChangedAndKeepsTheBooks) {
+TEST(VirtualPfsTable, AReloadTellsWhatChangedAndKeepsTheBooks) {
   VirtualPfsTable table({{.name = "a", .share = {.weight = 1}},
                          {.name = "b", .share = {.weight = 2}},
                          {.name = "job-{jobid}", .share = {.weight = 3}}},

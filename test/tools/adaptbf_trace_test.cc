@@ -62,7 +62,7 @@ TEST(AdapTbfTrace, PrintsTokensAndRecordOfEachRowInTheOrderOfTheInput) {
   EXPECT_EQ(trace(kHeader), "period,job,tokens,record\n");
 }
 
-TEST(AdapTbfTrace, ASkippedPeriodIsOneWithNobodyActive) {
+TEST(AdapTbfTrace, ASkippedPeriodIsOneWithoutAnActiveJob) {
   const std::string text = kHeader + "1,a,1,20\n1,b,1,200\n18446744073709551615,a,1,100\n" +
                            "18446744073709551615,b,1,100\n";
   EXPECT_EQ(trace(text),

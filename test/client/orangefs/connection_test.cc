@@ -204,7 +204,7 @@ TEST_F(ConnectionTest, WritesAFlowOfWholeBuffersAfterThePositiveAnswer) {
   EXPECT_EQ(received, memory);
 }
 
-TEST_F(ConnectionTest, AWriteThatNobodyTakesReleasesItsMemoryByClosing) {
+TEST_F(ConnectionTest, AWriteThatIsNotTakenReleasesItsMemoryByClosing) {
   server_.on_request(
       [](FakeOrangefsServer::Peer& peer, const FakeOrangefsServer::Incoming& incoming) {
         peer.reading = false;

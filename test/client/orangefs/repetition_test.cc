@@ -175,7 +175,7 @@ TEST_F(Repetition, NewObjectsKeepTheirNames) {
   EXPECT_EQ(found("link"), *link);
 }
 
-TEST_F(Repetition, AnEntryOfSomebodyElseIsStillInTheWay) {
+TEST_F(Repetition, AnEntryOfAnotherClientIsStillInTheWay) {
   const orangefs::Handle first = make("file");
   const auto second = run_task(loop_, file_system_->create(root_, "file", 0644));
   ASSERT_FALSE(second);

@@ -226,7 +226,7 @@ TEST_F(AdministrationTest, JobsAreRegisteredAgainWhenTheyAreRequeuedAndEndByThei
   EXPECT_EQ(ask(stop).error().code(), Error::NOT_FOUND);
 }
 
-TEST_F(AdministrationTest, HistoryTellsWhoDidWhatAndRollbackBringsItBack) {
+TEST_F(AdministrationTest, HistoryTellsTheUserOfEachChangeAndRollbackBringsItBack) {
   ASSERT_EQ(why_not(ask(start_of("a", "uid=7", {"weight=4"}))), "");
   ASSERT_EQ(why_not(ask(action_of(Rule::STOP, "a"))), "");
   const Envelope history = ask(action_of(Rule::HISTORY));
@@ -355,7 +355,7 @@ TEST_F(NamedThings, AChangeIsPreparedAnewIfARuleHasEndedSinceTheLook) {
   EXPECT_THAT(rules(), ElementsAre("new", "job-{jobid}", "default")) << "the journal has both";
 }
 
-TEST_F(NamedThings, AreNotLookedUpForWhoSeesOnlyOwnJobs) {
+TEST_F(NamedThings, AreNotLookedUpForCallersThatSeeOnlyOwnJobs) {
   names_.asked = 0;
   owner_->wanted = {};
   EXPECT_FALSE(who("some-host", kAlice).has_error());

@@ -127,7 +127,7 @@ TEST_F(FlowReportsTest, ANumberThatWasUsedAgainBetweenTwoReportsEndsFirst) {
   EXPECT_EQ(announced("job-b")->generation(), next.id.generation);
 }
 
-TEST_F(FlowReportsTest, NumbersThatNobodyAnnouncedAreNotFound) {
+TEST_F(FlowReportsTest, NumbersThatWereNotAnnouncedAreNotFound) {
   EXPECT_EQ(reports_.find(0), std::nullopt);
   look();
   EXPECT_TRUE(reports_.find(0)) << "default";

@@ -86,7 +86,7 @@ TEST_F(LiveStateTest, AJournalThatTakesNothingMeansThatNothingIsChanged) {
   EXPECT_EQ(load(at(4))->book().state(), live->book().state());
 }
 
-TEST_F(LiveStateTest, AJournalThatSomebodyRemovedIsWrittenAnewBeforeTheNextChange) {
+TEST_F(LiveStateTest, AJournalThatWasRemovedIsWrittenAnewBeforeTheNextChange) {
   auto live = load(at(0));
   ASSERT_EQ(run(*live, start("a", at(1))), Error::UNKNOWN);
   journal_.records.clear();

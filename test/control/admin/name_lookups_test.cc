@@ -108,7 +108,7 @@ TEST_F(NameLookupsTest, ASlowLookUpIsGivenUpAfterItsTime) {
   EXPECT_THAT(**outcome, ::testing::HasSubstr("could not be looked up in time"));
 }
 
-TEST_F(NameLookupsTest, ItsEndWaitsForNobodyAndNobodyIsToldAfterwards) {
+TEST_F(NameLookupsTest, ItsEndDoesNotWaitAndNoCallerIsToldAfterwards) {
   WantedNames wanted;
   for (int i = 0; i < 100; ++i) wanted.users.insert("nobody" + std::to_string(i));
   bool told = false;

@@ -66,7 +66,7 @@ TEST_F(OwnJobs, TheListOfJobsHasTheirs) {
   EXPECT_EQ(own.job_reply().jobs(0).jobid(), "mine");
 }
 
-TEST_F(OwnJobs, WhoShowsNothingOfOthers) {
+TEST_F(OwnJobs, ClientsOfOthersAreNotShown) {
   owner_->clients = {client_of("10.0.0.1", "mine", 1001), client_of("10.0.0.2", "theirs", 1002)};
   owner_->clients[0].add_seen()->set_jobid("theirs");
   const Envelope all = who("10.0.0.0/8");
@@ -84,7 +84,7 @@ TEST_F(OwnJobs, WhoShowsNothingOfOthers) {
   EXPECT_EQ(who("1002", kAlice).why_reply().clients_size(), 0);
 }
 
-TEST_F(OwnJobs, WhoKnowsTheCallersOwnName) {
+TEST_F(OwnJobs, TheCallersOwnNameIsKnown) {
   owner_->clients = {client_of("10.0.0.1", "mine", 1001)};
   EXPECT_EQ(who("alice", kAlice).why_reply().clients_size(), 1);
   EXPECT_EQ(who("ali", kAlice).why_reply().clients_size(), 0);

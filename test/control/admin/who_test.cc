@@ -97,7 +97,7 @@ TEST_F(WhoTest, AUserIsFoundByNameAndOwnersOfFilesToo) {
   EXPECT_THAT(ask("alice"), ElementsAre("10.0.0.1: a", "fd00::1: c"));
 }
 
-TEST_F(WhoTest, NobodyInParticularMeansWhoeverIsInDefault) {
+TEST_F(WhoTest, NoNameMeansTheClientsInDefault) {
   EXPECT_THAT(ask(""), ElementsAre("10.0.0.1: default"));
 }
 
@@ -129,7 +129,7 @@ TEST_F(WhoTest, TheContextIsThatOfTheClientsAndOfTheJobsThatFit) {
   EXPECT_EQ(by_address.jobs(0).jobid(), "2");
 }
 
-TEST_F(WhoTest, GarbageFindsNobody) {
+TEST_F(WhoTest, GarbageFindsNoClient) {
   for (const char* const text : {"[", "n[", "999.1.1.1", "\x01", "4711x", "-1", "99999999999999"}) {
     EXPECT_THAT(ask(text), IsEmpty()) << text;
   }

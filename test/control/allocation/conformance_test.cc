@@ -180,7 +180,7 @@ TEST_P(AllocationConformance, OnlyStagesThatLimitMetadataOperationsHaveAPartOfTh
   EXPECT_GT(granted, 0U);
 }
 
-TEST_P(AllocationConformance, ASiteWithoutJobsIsNoError) {
+TEST_P(AllocationConformance, ASiteWithoutJobsIsNotAnError) {
   EXPECT_TRUE(cycles_.next({}));
   Site site(4);
   EXPECT_TRUE(cycles_.next(site.cycle()));

@@ -34,7 +34,7 @@ TEST_F(AggregatorCycleTest, ItIsSettledWhenAllThatMayBeInForceFitsIntoTheCapacit
   EXPECT_TRUE(state_->settled());
 }
 
-TEST_F(AggregatorCycleTest, NobodyMayHaveACapOfWhatIsNotDividedAnyMore) {
+TEST_F(AggregatorCycleTest, NoPairMayHaveACapOfWhatIsNotDividedAnyMore) {
   const StageId stage = add("s1", "a");
   grant_bytes({{"a", 600}});
   begin_and_answer();

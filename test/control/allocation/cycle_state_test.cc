@@ -231,7 +231,7 @@ TEST_F(CycleStateTest, CapsWaitUntilThoseOfTheCoordinatorBeforeHaveExpired) {
   EXPECT_EQ(bytes(stage), 1000U);
 }
 
-TEST_F(CycleStateTest, TotalsOfServiceElsewhereWaitForNobody) {
+TEST_F(CycleStateTest, TotalsOfServiceElsewhereDoNotWait) {
   CycleSettings settings = small_settings();
   settings.clear_from = now_ + 300ms;
   start(settings);

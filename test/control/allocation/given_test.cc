@@ -101,7 +101,7 @@ TEST_F(GivenTest, TotalsAreTheParentsAdditionsAndWhatTheGroupDid) {
   EXPECT_EQ(elsewhere(next({done("a", "s1", 11), done("a", "s2", 26)}), "a", "s2"), 304U);
 }
 
-TEST_F(GivenTest, AParentThatBeginsAgainChargesNobodyAndTotalsGoOn) {
+TEST_F(GivenTest, AParentThatBeginsAgainChargesNoPairAndTotalsGoOn) {
   give({{"a", {.elsewhere_total = 5000}}});
   (void)next({done("a", "s1", 0), done("a", "s2", 0)});
   give({{"a", {.elsewhere_total = 5100}}});

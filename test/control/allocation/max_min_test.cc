@@ -23,7 +23,7 @@ Filled fill(std::uint64_t amount, const std::vector<Claim>& claims) {
   return filled;
 }
 
-TEST(MaxMin, WhoWantsLessThanTheShareGetsItAndTheOthersDivideTheRestByWeight) {
+TEST(MaxMin, AClaimBelowTheShareGetsAllAndTheOthersDivideTheRestByWeight) {
   const Filled filled = fill(100, {{.weight = 1, .demand = 10},
                                    {.weight = 2, .demand = kUnbounded},
                                    {.weight = 1, .demand = kUnbounded}});
@@ -31,14 +31,14 @@ TEST(MaxMin, WhoWantsLessThanTheShareGetsItAndTheOthersDivideTheRestByWeight) {
   EXPECT_EQ(filled.left, 0U);
 }
 
-TEST(MaxMin, WhatNobodyWantsIsLeft) {
+TEST(MaxMin, WhatIsNotClaimedIsLeft) {
   const Filled filled = fill(100, {{.weight = 5, .demand = 10}, {.weight = 1, .demand = 20}});
   EXPECT_THAT(filled.got, ElementsAre(10, 20));
   EXPECT_EQ(filled.left, 70U);
   EXPECT_EQ(fill(9, {}).left, 9U);
 }
 
-TEST(MaxMin, WhoWantsMoreThanTheShareGetsNoMoreThanIt) {
+TEST(MaxMin, AClaimAboveTheShareGetsNoMoreThanTheShare) {
   // 30 fits exactly where 90 are divided by three.
   EXPECT_THAT(fill(90, {{.demand = 31}, {.demand = 30}, {.demand = 500}}).got,
               ElementsAre(30, 30, 30));

@@ -36,7 +36,7 @@ TEST_F(TotalTest, EachStageLearnsWhatTheOthersDidForTheSameJob) {
   EXPECT_EQ(grants.at({"a", "s1"}).bytes, std::nullopt);
 }
 
-TEST_F(TotalTest, WhatWasBeforeTheFirstCycleCountsForNobody) {
+TEST_F(TotalTest, WhatWasBeforeTheFirstCycleDoesNotCount) {
   const auto first = next({did("a", "s1", 1'000'000), did("a", "s2", 5)});
   EXPECT_EQ(elsewhere(first, "a", "s1"), 0U);
   EXPECT_EQ(elsewhere(first, "a", "s2"), 0U);

@@ -82,7 +82,7 @@ TEST_F(TotalsWatchTest, NothingIsSaidBeforeASpanIsOver) {
   EXPECT_EQ(watch_.verdict("unknown"), nullptr);
 }
 
-TEST_F(TotalsWatchTest, WhoKeepsNoQueueWhereOthersHaveMoreIsToldTheStage) {
+TEST_F(TotalsWatchTest, AJobWithoutAQueueWhereOthersHaveMoreIsToldTheStage) {
   run({{.job = 0, .stage = 0, .cost = 100},
        {.job = 0, .stage = 1, .cost = 50},
        {.job = 1, .stage = 1, .cost = 50, .without_queue = 0.5}});
@@ -137,14 +137,14 @@ TEST_F(TotalsWatchTest, WithoutABetterJobOnItsStagesThereIsNoMoreCapacity) {
   EXPECT_THAT(watch_.verdict("a")->stages, IsEmpty());
 }
 
-TEST_F(TotalsWatchTest, WhoHasItsStageForItselfAndNoQueueAsksForNoMore) {
+TEST_F(TotalsWatchTest, AJobAloneOnItsStageWithoutAQueueAsksForNoMore) {
   run({{.job = 0, .stage = 0, .cost = 20, .crowded = 0}, {.job = 1, .stage = 1, .cost = 100}});
   EXPECT_EQ(why("a"), Why::asks_for_no_more);
   run({{.job = 0, .stage = 0, .cost = 20}, {.job = 1, .stage = 1, .cost = 100}});
   EXPECT_EQ(why("a"), Why::no_capacity) << "its server does no more";
 }
 
-TEST_F(TotalsWatchTest, WhoIsMostlyIdleIsNotJudgedAndTakesNoPart) {
+TEST_F(TotalsWatchTest, AMostlyIdleJobIsNotJudgedAndTakesNoPart) {
   run({{.job = 0, .stage = 0, .cost = 50},
        {.job = 1, .stage = 0, .cost = 50},
        {.job = 2, .stage = 0, .cost = 1, .present = 0.3, .weight = 100}});

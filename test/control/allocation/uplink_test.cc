@@ -201,7 +201,7 @@ TEST_F(UplinkTest, WhatAJobHadThatHasEndedIsMissingInTheCapacity) {
   EXPECT_FALSE(uplink_->report().pending);
 }
 
-TEST_F(UplinkTest, GrantsOfAJobThatHasGoneAreNobodysElse) {
+TEST_F(UplinkTest, GrantsOfAJobThatHasGoneGoToNoOtherJob) {
   const StageId one = add("s1", "a");
   const StageId two = add("s2", "c");
   (void)uplink_->report();

@@ -157,7 +157,7 @@ TEST_F(LinkTest, AFrameThatIsLongerThanOneReadComesWhole) {
   EXPECT_THAT(owner_.frames, ElementsAre(body, "next"));
 }
 
-TEST_F(LinkTest, WhoNeverStopsSendingLeavesOthersTheirTurn) {
+TEST_F(LinkTest, APeerThatNeverStopsSendingLeavesOthersTheirTurn) {
   room_->buffer.resize(4096);
   open();
   const std::string bytes = frame(std::string(50'000, 'z'));
@@ -291,7 +291,7 @@ TEST_F(LinkTest, SendingInsideReceivedAndAfterTheCloseIsHarmless) {
   EXPECT_EQ(taken(), frame("answer"));
 }
 
-TEST_F(LinkTest, ALinkThatNobodyCanWaitForIsEndedAtOnce) {
+TEST_F(LinkTest, ALinkThatCannotBeWaitedForIsEndedAtOnce) {
   set_->close();
   link_->open();
   EXPECT_THAT(owner_.ends, ElementsAre(HasSubstr("epoll")));

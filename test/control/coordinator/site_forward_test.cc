@@ -127,7 +127,7 @@ TEST_F(SiteForwardTest, WhatIsTheSitesOwnIsRefused) {
   EXPECT_EQ(requests_.asked.size(), 0U);
 }
 
-TEST_F(SiteForwardTest, AUserAsksAsHimselfAndOnlyStagesThatKnowThat) {
+TEST_F(SiteForwardTest, AUserAsksUnderTheOwnUidAndOnlyStagesThatKnowThat) {
   StageHello old;
   old.name = "ds0";
   stages_.joined(requests_.add(old));
@@ -142,7 +142,7 @@ TEST_F(SiteForwardTest, AUserAsksAsHimselfAndOnlyStagesThatKnowThat) {
   EXPECT_THAT(answers().front(), HasSubstr("ds0 : does not answer users"));
 }
 
-TEST_F(SiteForwardTest, OnlyWhoMayChangeEverythingAsksAsSomebodyElse) {
+TEST_F(SiteForwardTest, OnlyACallerThatMayChangeEverythingAsksAsAnotherUser) {
   control::Envelope request = stats_request();
   request.set_as_uid(1001);
   ask({}, request, {.name = "r", .from = "unix", .rights = control::Rights::read, .uid = 5});

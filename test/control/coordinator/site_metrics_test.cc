@@ -56,7 +56,7 @@ TEST(SiteMetrics, AreWellFormedAndSayWhatIsThere) {
 }
 
 // The file also is what the dashboard and the documents are checked against.
-TEST(SiteMetrics, ExampleIsAsItStandsInTheFile) {
+TEST(SiteMetrics, ExampleIsAsInTheFile) {
   const std::filesystem::path file = test::source("test/data/metrics/coordinator.prom");
   std::ostringstream expected;
   expected << std::ifstream(file).rdbuf();
@@ -65,7 +65,7 @@ TEST(SiteMetrics, ExampleIsAsItStandsInTheFile) {
   EXPECT_EQ(text, expected.str());
 }
 
-TEST(SiteMetrics, OfManyJobsThoseThatHaveDoneMostAreShown) {
+TEST(SiteMetrics, TheJobsThatHaveDoneMostAreShown) {
   const test::Exposition all = test::read_exposition(site_metrics(example(), "1.2", 1));
   EXPECT_EQ(all.value("vpfs_coordinator_jobs"), 2);
   EXPECT_EQ(all.count("vpfs_coordinator_job_weight"), 1U);

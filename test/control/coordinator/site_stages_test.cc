@@ -109,7 +109,7 @@ TEST_F(SiteStagesTest, WarningsAndRefusalsAreToldByTheNameOfTheStage) {
   EXPECT_EQ(requests_.times_asked("ds4"), 0U);
 }
 
-TEST_F(SiteStagesTest, WhoWaitsIsToldAtOnceWhenAllHaveAnswered) {
+TEST_F(SiteStagesTest, AWaitingCallerIsToldAtOnceWhenAllHaveAnswered) {
   join("ds1");
   join("ds2");
   stages_.set(site_with("a"));
@@ -129,7 +129,7 @@ TEST_F(SiteStagesTest, WhoWaitsIsToldAtOnceWhenAllHaveAnswered) {
   EXPECT_THAT(told[0], ElementsAre("ds2: w"));
 }
 
-TEST_F(SiteStagesTest, AStageThatLeavesIsNotWaitedForAndItsAnswerIsNobodyElses) {
+TEST_F(SiteStagesTest, AStageThatLeavesIsNotWaitedForAndItsAnswerIsNotTakenForAnothers) {
   const allocation::StageId stage = join("ds1");
   stages_.set(site_with("a"));
   const auto late = requests_.open("ds1")->done;

@@ -147,7 +147,7 @@ TEST_F(SiteStatusTest, AStageThatHasLeftIsShownWhileItsLimitsMayBeInForce) {
   ASSERT_EQ(stages.size(), 2U) << "ds1, and ds3 that is dialled in vain";
 }
 
-TEST_F(SiteStatusTest, AnAggregatorSaysHowItStandsWithItsParent) {
+TEST_F(SiteStatusTest, AnAggregatorSaysWhetherItsParentIsConnected) {
   EXPECT_FALSE(status().contains("parent"));
   SiteNumbers of_aggregator = numbers();
   of_aggregator.parent = {.is_connected = true,

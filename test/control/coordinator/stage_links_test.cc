@@ -94,7 +94,7 @@ TEST_F(StageLinksTest, ANameIsTakenOnce) {
   const FakeStage again = joined("a");
 }
 
-TEST_F(StageLinksTest, WhatIsNoHelloIsRefused) {
+TEST_F(StageLinksTest, AMessageOtherThanHelloIsRefused) {
   open();
   Envelope stats;
   stats.set_id(3);
@@ -141,7 +141,7 @@ TEST_F(StageLinksTest, AHelloThatIsTooLongIsClosed) {
   EXPECT_TRUE(stage.closed_within());
 }
 
-TEST_F(StageLinksTest, WhoSaysNothingIsClosedWhoeverDrips) {
+TEST_F(StageLinksTest, ASilentPeerIsClosedAlthoughOthersDrip) {
   limits_.hello = 300ms;
   open();
   const FakeStage good = joined("good");
@@ -205,7 +205,7 @@ TEST_F(StageLinksTest, MoreConnectionsThanAllowedAreRefused) {
   const FakeStage later = joined("c");
 }
 
-TEST_F(StageLinksTest, WhoSaysNothingKeepsNoPlaceFromAStage) {
+TEST_F(StageLinksTest, ASilentPeerKeepsNoPlaceFromAStage) {
   limits_.connections = 3;
   open();
   const FakeStage good = joined("a");
@@ -268,7 +268,7 @@ TEST_F(StageLinksTest, AStageThatFollowsALaterTermIsLeftAlone) {
       [](const auto& stages) { return stages[0].reports.size() == 1 && !stages[0].is_connected; }));
 }
 
-TEST_F(StageLinksTest, AStageThatSendsWhatNobodyAskedForIsEnded) {
+TEST_F(StageLinksTest, AStageThatSendsWhatWasNotAskedForIsEnded) {
   limits_.unasked = 100;
   open();
   FakeStage good = joined("good");
@@ -362,7 +362,7 @@ TEST_F(StageLinksTest, AnEndInTheMiddleOfAMessageIsAnEnd) {
   EXPECT_THAT(host_.stages()[0].reports, IsEmpty());
 }
 
-TEST_F(StageLinksTest, WhoSendsALengthAloneTakesNoMemory) {
+TEST_F(StageLinksTest, APeerThatSendsALengthAloneTakesNoMemory) {
   open();
   FakeStage stage = joined("a");
   const auto most = static_cast<std::uint32_t>(limits_.frame_of_stages);

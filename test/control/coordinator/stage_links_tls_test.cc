@@ -49,7 +49,7 @@ class StageLinksTlsTest : public LinksFixture {
 
 std::unique_ptr<test::TemporaryDirectory> StageLinksTlsTest::folder;
 
-TEST_F(StageLinksTlsTest, AStageIsWhoItsCertificateSays) {
+TEST_F(StageLinksTlsTest, AStageIsTheOneThatItsCertificateNames) {
   open();
   FakeStage stage = dial_as("mount");
   ASSERT_TRUE(stage.connected());
@@ -63,7 +63,7 @@ TEST_F(StageLinksTlsTest, AStageIsWhoItsCertificateSays) {
   }
 }
 
-TEST_F(StageLinksTlsTest, ACertificateThatNobodyListsIsRefusedByName) {
+TEST_F(StageLinksTlsTest, ACertificateThatIsNotListedIsRefusedByName) {
   open();
   FakeStage stage = dial_as("stranger");
   const auto answer = stage.receive();
@@ -123,7 +123,7 @@ TEST_F(StageLinksTlsTest, CoordinatorsDialStagesOverTls) {
   EXPECT_THAT(host_.stages(), IsEmpty());
 }
 
-TEST_F(StageLinksTlsTest, ACertificateThatIsNoGoodIsAnErrorOfItsKey) {
+TEST_F(StageLinksTlsTest, AnInvalidCertificateIsAnErrorOfItsKey) {
   config_.listen.key = "/none.key";
   const auto links = StageLinks::open(context_, clock_, config_, host_, limits_);
   ASSERT_FALSE(links);

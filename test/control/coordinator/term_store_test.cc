@@ -118,7 +118,7 @@ TEST_F(TermStoreTest, TermsOnlyGrow) {
   EXPECT_THAT(problem_of(line(5) + line(5)), HasSubstr("/d/j.term:2: the term 5 follows 5"));
 }
 
-TEST_F(TermStoreTest, ARecordThatIsNoTermIsNamed) {
+TEST_F(TermStoreTest, ARecordThatIsNotATermIsNamed) {
   const auto problem = [&](const std::string& record) {
     return problem_of(line(1) + control::journal_line(record));
   };

@@ -9,7 +9,7 @@
 namespace vpfs::control {
 namespace {
 
-TEST(CourteousMutex, WhoGivesWayGoesBehindThoseWhoWait) {
+TEST(CourteousMutex, AThreadThatGivesWayGoesBehindThoseThatWait) {
   CourteousMutex mutex;
   std::atomic<bool> had_it = false;
   std::thread other;

@@ -109,7 +109,7 @@ class KeptSlotTest : public ::testing::Test {
   TimePoint thinks_until_ = kNever;
 };
 
-TEST_F(KeptSlotTest, StatusAndControlPortNameWhomTheSlotIsKeptFor) {
+TEST_F(KeptSlotTest, StatusAndControlPortNameTheFlowThatTheSlotIsKeptFor) {
   int kept = 0;
   for (int i = 0; i < 200'000 && kept < 20; ++i) {
     step();

@@ -61,7 +61,7 @@ std::vector<Held*> end(StageGate& gate, Held& io, TimePoint now) {
   return let_go;
 }
 
-TEST(StageGate, WhoEndsARequestGetsWhatThatReleases) {
+TEST(StageGate, TheCallerThatEndsARequestGetsWhatThatReleases) {
   test::QuietGate gate(config_of_depth(1), kStart);
   Held first;
   Held second;
@@ -75,7 +75,7 @@ TEST(StageGate, WhoEndsARequestGetsWhatThatReleases) {
   EXPECT_EQ(gate.asked(), 0U) << "requests wake no thread: the caller gets what may go";
 }
 
-TEST(StageGate, WhatChangesFromOutsideAsksSomebodyToLookAgain) {
+TEST(StageGate, AChangeFromOutsideAsksTheOwnerToLookAgain) {
   test::QuietGate gate(config_of_depth(1), kStart);
   gate.reconfigure(config_of_depth(2), kStart);
   EXPECT_EQ(gate.asked(), 1U);

@@ -106,7 +106,7 @@ TEST_F(StatusTest, TheCoordinatorIsShownOnceItIsConfiguredOrHasSentACycle) {
   EXPECT_EQ(status()["coordinator"]["term"], 4);
 }
 
-TEST_F(StatusTest, RulesStandInTheirOrderWithWhatTheyCounted) {
+TEST_F(StatusTest, RulesAreInTheirOrderWithWhatTheyCounted) {
   const stage::Classifier::Match job = {.virtual_pfs = "job-7",
                                         .declared_name = "job-{jobid}",
                                         .rule = 2,
@@ -161,7 +161,7 @@ TEST_F(StatusTest, WhatGoesWithoutASlotIsToldApartAndAmongAll) {
   EXPECT_EQ(status()["outstanding"], 0);
 }
 
-TEST_F(StatusTest, ACoordinatorsLimitsStandBesideTheShareWhileTheyHold) {
+TEST_F(StatusTest, ACoordinatorsLimitsAreBesideTheShareWhileTheyHold) {
   EXPECT_FALSE(status().contains("coordinator"));
   stage::VirtualPfsId id;
   gate_.inspect(now_, [&id](stage::Stage& stage, TimePoint) {

@@ -40,7 +40,7 @@ TEST(Families, LargeCountersAreExact) {
 }
 
 // Prometheus refuses a whole answer because of one of them.
-TEST(Families, BytesThatAreNoCharactersAreReplacedInLabels) {
+TEST(Families, BytesThatAreNotCharactersAreReplacedInLabels) {
   Families families;
   families.gauge("vpfs_x", "Something.");
   families.set({{"job", "a\xff"}}, 1);

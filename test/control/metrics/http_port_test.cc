@@ -134,7 +134,7 @@ TEST_F(HttpPortTest, ServesMetricsForPrometheus) {
   EXPECT_EQ(found.value("vpfs_build_info", {{"version", "1.2.3"}, {"policy", "sfq"}}), 1);
 }
 
-TEST_F(HttpPortTest, WhoIsNoStageMakesTheTextItselfOnTheThreadOfThePort) {
+TEST_F(HttpPortTest, AProgramOtherThanAStageMakesTheTextOnTheThreadOfThePort) {
   std::thread::id made_by;
   HttpSource source;
   source.not_ready = [] { return std::string(); };
@@ -242,7 +242,7 @@ TEST_F(HttpPortTest, AnswerAfterTheEndOfThePortHarmsNothing) {
   kept_.at(0)(stats_);
 }
 
-TEST_F(HttpPortTest, SlowRequestEndsAtItsDeadlineAndHoldsUpNobody) {
+TEST_F(HttpPortTest, SlowRequestEndsAtItsDeadlineAndHoldsUpNoOther) {
   start({.patience = 300ms});
   std::vector<Client> slow;
   for (int i = 0; i < 10; ++i) slow.push_back(connect());

@@ -24,7 +24,7 @@ TEST(HttpRequest, FirstLineSaysWhatIsAskedFor) {
             (HttpRequest{.head_only = true, .path = "/healthz"}));
 }
 
-TEST(HttpRequest, WhatIsNoHttpIsRefused) {
+TEST(HttpRequest, BytesThatAreNotHttpAreRefused) {
   for (const char* bad :
        {"", "\r\n\r\n", "GET\r\n\r\n", "GET /\r\n\r\n", "GET / \r\n\r\n", "get / HTTP/1.1\r\n\r\n",
         "GET metrics HTTP/1.1\r\n\r\n", "GET /a b HTTP/1.1\r\n\r\n", "GET /\x01 HTTP/1.1\r\n\r\n",

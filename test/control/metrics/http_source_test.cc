@@ -23,7 +23,7 @@ class FakeOwner : public Owner {
   Envelope reply;
 };
 
-TEST(HttpSource, AsksTheOwnerForNumbersAndRulesAsSomebodyWhoMayRead) {
+TEST(HttpSource, AsksTheOwnerForNumbersAndRulesAsACallerThatMayRead) {
   FakeOwner owner;
   owner.reply.mutable_stats_reply()->set_connections(7);
   const HttpSource source = http_source(owner, [] { return "draining"; });
@@ -36,7 +36,7 @@ TEST(HttpSource, AsksTheOwnerForNumbersAndRulesAsSomebodyWhoMayRead) {
   EXPECT_EQ(source.not_ready(), "draining");
 }
 
-TEST(HttpSource, ErrorIsNoAnswer) {
+TEST(HttpSource, AnErrorIsNotAnAnswer) {
   FakeOwner owner;
   owner.reply.mutable_error()->set_code(Error::UNAVAILABLE);
   bool called = false;

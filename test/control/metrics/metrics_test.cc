@@ -38,7 +38,7 @@ VirtualPfs& add(StatsReply& stats, const std::string& name) {
 }
 
 // The file also is what the dashboard and the documents are checked against.
-TEST(Metrics, ExampleIsAsItStandsInTheFile) {
+TEST(Metrics, ExampleIsAsInTheFile) {
   const std::filesystem::path file = test::source("test/data/metrics/example.prom");
   std::ostringstream expected;
   expected << std::ifstream(file).rdbuf();

@@ -80,7 +80,7 @@ TEST(JournalLines, LinesOfTheFormatBeforeComeFirstAndHaveNoChecksum) {
             Records{"damaged: 2"});
 }
 
-TEST(JournalLines, AFileThatIsNoJournalIsDamagedInItsFirstLine) {
+TEST(JournalLines, AFileThatIsNotAJournalIsDamagedInItsFirstLine) {
   EXPECT_EQ(records_of("proxy:\n  listen: 0.0.0.0:1\n"), Records{"damaged: 1"});
 }
 

@@ -247,7 +247,7 @@ TEST_F(RealFiles, RecordsAreThereAfterAnotherStart) {
   EXPECT_FALSE(std::filesystem::exists(path_ + ".new"));
 }
 
-TEST_F(RealFiles, AFileThatSomebodyRemovedOrReplacedIsNotInItsPlace) {
+TEST_F(RealFiles, AFileThatWasRemovedOrReplacedIsNotInItsPlace) {
   const auto journal = opened(calls_, path_);
   ASSERT_TRUE(journal->load());
   ASSERT_TRUE(journal->append("one"));

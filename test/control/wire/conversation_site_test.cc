@@ -67,7 +67,7 @@ TEST_F(ConversationTest, ARequestForAnotherUserIsNotOneOfManyUnknownPeers) {
   EXPECT_EQ(questions_.size(), 1U);
 }
 
-TEST_F(ConversationTest, OnlyWhoMayChangeEverythingMayAskForAnotherUser) {
+TEST_F(ConversationTest, OnlyACallerThatMayChangeEverythingMayAskForAnotherUser) {
   for (const Rights rights : {Rights::own, Rights::read}) {
     greet(rights);
     give(stats_as(2, 5));

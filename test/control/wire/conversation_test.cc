@@ -94,7 +94,7 @@ TEST_F(ConversationTest, AMessageThatThisVersionDoesNotKnowIsToldSoAndTheConnect
   EXPECT_EQ(questions_.size(), 1U);
 }
 
-TEST_F(ConversationTest, WhatIsNoRequestIsNotGivenToTheOwner) {
+TEST_F(ConversationTest, OtherMessagesThanRequestsAreNotGivenToTheOwner) {
   greet();
   for (auto* body : {"report", "ack", "flows", "stats_reply", "error", "hello"}) {
     Envelope message;
@@ -123,7 +123,7 @@ TEST_F(ConversationTest, BrokenFramingEndsItWithAReason) {
   EXPECT_EQ(counters_.broken, 3U);
 }
 
-TEST_F(ConversationTest, OnlyWhoMayChangeSomethingMaySendLongMessages) {
+TEST_F(ConversationTest, OnlyACallerThatMayChangeSomethingMaySendLongMessages) {
   limits_.frame = 1000;
   limits_.frame_of_writers = 100000;
   Envelope large = reload(1);
@@ -354,7 +354,7 @@ TEST_F(ConversationTest, ACycleIsAnsweredAtOnceFlowsFirst) {
   EXPECT_EQ(owner_.links(), 0U);
 }
 
-TEST_F(ConversationTest, WhoMayOnlyReadCannotBeACoordinator) {
+TEST_F(ConversationTest, ACallerThatMayOnlyReadCannotBeACoordinator) {
   greet(Rights::read);
   Envelope cycle;
   cycle.set_id(1);
@@ -364,7 +364,7 @@ TEST_F(ConversationTest, WhoMayOnlyReadCannotBeACoordinator) {
   EXPECT_EQ(owner_.cycles(), 0U);
 }
 
-TEST_F(ConversationTest, OnlyWhoMaySendCyclesHasMemoryKeptForThem) {
+TEST_F(ConversationTest, OnlyACallerThatMaySendCyclesHasMemoryKeptForThem) {
   Envelope cycle;
   cycle.set_id(1);
   for (int i = 0; i < 1000; ++i) cycle.mutable_cycle()->add_allocations();
@@ -378,7 +378,7 @@ TEST_F(ConversationTest, OnlyWhoMaySendCyclesHasMemoryKeptForThem) {
   EXPECT_GT(conversation_->memory_kept(), 1000 * sizeof(Allocation));
 }
 
-TEST(Answer, ThatNobodyGivesIsAnError) {
+TEST(Answer, ThatIsNeverGivenIsAnError) {
   std::vector<Envelope> answers;
   {
     const Answer answer([&](Envelope envelope) { answers.push_back(std::move(envelope)); });

@@ -187,7 +187,7 @@ TEST_F(DiallerTest, ARefusalLaterOnEndsTheConnectionToo) {
   EXPECT_TRUE(coordinator.greeted());
 }
 
-TEST_F(DiallerTest, WhatIsNoCoordinatorIsShown) {
+TEST_F(DiallerTest, APeerThatIsNotACoordinatorIsShown) {
   FakeCoordinator coordinator(path());
   open();
   const auto answer_with = [&](const std::function<std::string(Envelope)>& bytes) {
@@ -296,7 +296,7 @@ TEST_F(DiallerTest, AReloadMayChangeTheCoordinatorOrTakeItAway) {
   EXPECT_TRUE(first.greeted());
 }
 
-TEST_F(DiallerTest, ThePauseGrowsWhileNobodyIsThere) {
+TEST_F(DiallerTest, ThePauseGrowsWhileThereIsNoCoordinator) {
   open();
   ASSERT_TRUE(eventually([&] { return status().dials >= 3; }));
   const std::uint64_t before = status().dials;

@@ -136,7 +136,7 @@ TEST(AppendFrame, TextsThatAreNotUtf8ArriveWithQuestionMarks) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(Decode, ATextThatIsNotUtf8IsNoMessageAndFillsNoLog) {
+TEST(Decode, ATextThatIsNotUtf8IsNotAMessageAndFillsNoLog) {
   const std::string bytes = {42, 3, 10, 1, '\xff'};
   Envelope envelope;
   ::testing::internal::CaptureStderr();

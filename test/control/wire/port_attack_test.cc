@@ -42,7 +42,7 @@ TEST_F(PortAttackTest, ALengthOfFourGibibytesIsRefusedAtOnceBeforeHelloAndAfter)
   expect_served();
 }
 
-TEST_F(PortAttackTest, WhoIsRefusedIsClosedAlthoughHeSendsOn) {
+TEST_F(PortAttackTest, ARefusedPeerIsClosedAlthoughItSendsOn) {
   options_.limits.farewell = 200ms;
   open();
   auto raw = peer();
@@ -73,7 +73,7 @@ TEST_F(PortAttackTest, HalfMessagesAreWaitedForOnlySoLong) {
   expect_all_gone();
 }
 
-TEST_F(PortAttackTest, AThousandSilentConnectionsKeepNobodyOut) {
+TEST_F(PortAttackTest, AThousandSilentConnectionsKeepNoCallerOut) {
   options_.limits.hello = 1s;
   open();
   std::vector<RawPeer> peers;
@@ -120,7 +120,7 @@ TEST_F(PortAttackTest, APeerThatDoesNotReadIsClosed) {
   expect_all_gone();
 }
 
-TEST_F(PortAttackTest, AWatchThatNobodyReadsDoesNotPileUp) {
+TEST_F(PortAttackTest, AWatchThatIsNotReadDoesNotPileUp) {
   options_.limits.stall = 400ms;
   owner_.on_ask([](const Envelope&, const Caller&, const Answer& answer) {
     Envelope reply;
@@ -195,7 +195,7 @@ TEST_F(PortAttackTest, PeersThatVanishLeaveNothing) {
   expect_served();
 }
 
-TEST_F(PortAttackTest, WhoIsNotKnownCannotKeepTheOwnerBusy) {
+TEST_F(PortAttackTest, AnUnknownCallerCannotKeepTheOwnerBusy) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another";
   open();
   EXPECT_TRUE(test::run_as(23456, 23456, [&] {

@@ -74,7 +74,7 @@ TEST_F(PortTest, TheSocketHasItsModeAndGroupAndGoesWithThePort) {
   EXPECT_NE(::stat(config_.socket.c_str(), &socket), 0);
 }
 
-TEST_F(PortTest, ASocketThatNobodyAnswersOnIsReplacedAndOneInUseIsNot) {
+TEST_F(PortTest, ASocketWithoutAListenerIsReplacedAndOneInUseIsNot) {
   open();
   {
     const auto second = Port::open(config_, owner_, clock_);
@@ -106,7 +106,7 @@ TEST_F(PortTest, ASocketOfAnotherProgramIsLeftAlone) {
   ::close(other);
 }
 
-TEST_F(PortTest, WhatIsNoSocketIsLeftAlone) {
+TEST_F(PortTest, AFileThatIsNotASocketIsLeftAlone) {
   config_.socket = folder_.write("file", "precious");
   const auto port = Port::open(config_, owner_, clock_);
   ASSERT_FALSE(port);

@@ -75,7 +75,7 @@ TEST_F(PortTlsTest, RightsFollowTheNamesInCertificates) {
   EXPECT_THAT(refused.error().error.text(), HasSubstr("CN=reader from 127.0.0.1"));
 }
 
-TEST_F(PortTlsTest, ACertificateThatNobodyListsIsRefusedByName) {
+TEST_F(PortTlsTest, ACertificateThatIsNotListedIsRefusedByName) {
   open_tls();
   const auto stranger = connect("stranger");
   ASSERT_FALSE(stranger);
@@ -86,7 +86,7 @@ TEST_F(PortTlsTest, ACertificateThatNobodyListsIsRefusedByName) {
   EXPECT_EQ(port_->counters().refused, 1U);
 }
 
-TEST_F(PortTlsTest, AReloadEndsConnectionsOfCertificatesThatNobodyListsAnyMore) {
+TEST_F(PortTlsTest, AReloadEndsConnectionsOfCertificatesThatAreNotListedAnyMore) {
   open_tls();
   auto reader = connect("reader");
   ASSERT_TRUE(reader);
@@ -206,7 +206,7 @@ TEST_F(PortTlsTest, LongAnswersAndManyRequestsComeThrough) {
   }
 }
 
-TEST_F(PortTlsTest, FilesThatAreNoCertificatesAreNamed) {
+TEST_F(PortTlsTest, FilesThatAreNotCertificatesAreNamed) {
   const std::string text = folder_.write("text", "nothing");
   const auto problem = [&](const net::TlsFiles& files) {
     const auto context = net::TlsContext::load(files, net::TlsSide::server);

@@ -38,7 +38,7 @@ TEST(HandleRanges, EveryHandleOfARangeBelongsToItsServer) {
   }
 }
 
-TEST(HandleRanges, HandlesOutsideBelongToNobody) {
+TEST(HandleRanges, HandlesOutsideBelongToNoServer) {
   const HandleRanges ranges(3);
   EXPECT_EQ(ranges.server_of(0), std::nullopt);
   EXPECT_EQ(ranges.server_of(2), std::nullopt);

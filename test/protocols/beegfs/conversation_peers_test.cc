@@ -17,7 +17,7 @@ TEST(BeegfsConversation, IsNotAtRestWhileWhatAServerSentIsHalfWay) {
 }
 
 // A client with a false target must not get another target's slots.
-TEST_F(BeegfsConversationTest, TheTargetIsTheOneThatTheFileLiesOnWhateverTheHeaderSays) {
+TEST_F(BeegfsConversationTest, TheTargetIsTheOneThatTheFileIsOnWhateverTheHeaderSays) {
   for (const MessageType type : {MessageType::read_local_file, MessageType::write_local_file}) {
     Buffer request = encode_file_io({.type = type, .target = 999, .user = 1001}, file_io(0, 100));
     EXPECT_EQ(client(request).action, Action::hold);
@@ -28,7 +28,7 @@ TEST_F(BeegfsConversationTest, TheTargetIsTheOneThatTheFileLiesOnWhateverTheHead
   }
 }
 
-TEST_F(BeegfsConversationTest, AMirroredFileLiesOnItsGroup) {
+TEST_F(BeegfsConversationTest, AMirroredFileIsOnItsGroup) {
   for (const MessageType type : {MessageType::read_local_file, MessageType::write_local_file}) {
     const bool is_read = type == MessageType::read_local_file;
     const std::uint16_t mirrored = is_read ? kReadMirrored : kWriteMirrored;
@@ -81,7 +81,7 @@ TEST(BeegfsConversation, WhatOtherServersSendPassesUnscheduled) {
   }
 }
 
-TEST(BeegfsConversation, WhoeverDoesNotSayWhoItIsIsAnUnknownNode) {
+TEST(BeegfsConversation, APeerWithoutAnIntroductionIsAnUnknownNode) {
   for (const bool introduced : {false, true}) {
     BeegfsConversation conversation;
     if (introduced) {

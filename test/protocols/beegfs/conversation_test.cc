@@ -7,7 +7,7 @@
 namespace vpfs::beegfs {
 namespace {
 
-TEST_F(BeegfsConversationTest, AReadSaysWhoAsksForWhat) {
+TEST_F(BeegfsConversationTest, AReadNamesItsUserAndFile) {
   const Buffer request = read_request(4096, 65536);
   EXPECT_EQ(client(request).action, Action::hold);
   const IoDescription& held = conversation_.held();
@@ -84,7 +84,7 @@ TEST_F(BeegfsConversationTest, AReadMayFailAtOnceOrHalfWay) {
   EXPECT_EQ(end.finished->bytes, 300U);
 }
 
-TEST_F(BeegfsConversationTest, MoreDataThanAskedForIsNoAnswer) {
+TEST_F(BeegfsConversationTest, MoreDataThanAskedForIsNotAnAnswer) {
   (void)start(read_request(0, 1000));
   EXPECT_EQ(server(word(1001)).action, Action::lost_framing);
   EXPECT_NE(conversation_.problem(), "");

@@ -288,7 +288,7 @@ TEST(Transcript, StreamThatEndsAnywhereInAnExchangeIsAFault) {
   }
 }
 
-TEST(Transcript, RequestThatIsNotAnsweredInTheCaptureIsNoFault) {
+TEST(Transcript, RequestThatIsNotAnsweredInTheCaptureIsNotAFault) {
   EXPECT_THAT(faults(Exchange().client(write_of(5)).client(data(5)).end()), IsEmpty());
   EXPECT_THAT(faults(Exchange().client(read_of(5)).end()), IsEmpty());
 }

@@ -35,7 +35,7 @@ TEST(Errors, ClassOfAnErrorDoesNotHideItsErrno) {
   EXPECT_EQ(errno_from_status(bmi_timeout), ETIMEDOUT);
 }
 
-TEST(Errors, WhatIsNoErrnoGivesNone) {
+TEST(Errors, ANumberThatIsNotAnErrnoGivesNone) {
   for (const Status status :
        {0, 5, -5, -(1 << 30), -(1 << 30 | 1 << 29 | 1), -(1 << 30 | 100), INT32_MIN}) {
     EXPECT_EQ(errno_from_status(status), 0) << status;

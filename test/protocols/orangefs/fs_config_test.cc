@@ -106,7 +106,7 @@ TEST(FsConfig, ASectionThatIsNotClosedIsAProblem) {
             "line 2: <FileSystem> is not closed");
 }
 
-TEST(FsConfig, OfATextThatIsTooLongNothingIsRead) {
+TEST(FsConfig, ATextThatIsTooLongIsNotRead) {
   std::string text = kText;
   text += std::string(kMostFsConfigSize - text.size(), '#');
   EXPECT_FALSE(read_fs_config(text).problem);

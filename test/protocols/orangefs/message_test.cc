@@ -147,7 +147,7 @@ TEST(Message, OperationsThatNeverPassTheWireAreUnknown) {
 }
 
 // The offsets that docs/wire-orangefs.md gives for the commonest IO request.
-TEST(Message, FieldsOfAnIoRequestStandAtTheirDocumentedOffsets) {
+TEST(Message, FieldsOfAnIoRequestAreAtTheirDocumentedOffsets) {
   Request request;
   request.capability.issuer = "S:s0";
   request.capability.handles = {0x11, 0x22};

@@ -76,7 +76,7 @@ TEST(Striping, UnknownDistributionsAndMalformedTypesGiveAnUpperBound) {
   EXPECT_FALSE(requested_bytes(io).exact);
 }
 
-TEST(Striping, OfASparseReadTheSizeIsKnownWithoutItsBytes) {
+TEST(Striping, TheSizeOfASparseReadIsKnownWithoutItsBytes) {
   IoRequestBody io = read_of(0, 1000, 100, {.server_nr = 1, .server_ct = 2});
   io.file_request = vpfs::test::DatatypeBuilder().hvector(1000, 1, 8).request();
   const auto kept = SparseIo::of(fields_of(io), io.file_request.elements);

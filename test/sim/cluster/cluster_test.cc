@@ -116,7 +116,7 @@ std::string shared_link(const std::string& classes) {
          "  - {name: writer, tasks: 1, steps: 1, per_mille: {write: 1000}, io_size: 1 GB}\n";
 }
 
-TEST(Cluster, PriorityDecidesWhoHasASharedLinkFirst) {
+TEST(Cluster, PriorityDecidesWhichFlowHasASharedLinkFirst) {
   const auto times = [](const std::string& classes) {
     const ClusterResult result = run(shared_link(classes));
     EXPECT_EQ(result.links.at(0).name, "s > b");

@@ -46,7 +46,7 @@ TEST_F(EngineTest, EventsHappenAtTheirTimesWhateverTheOrderInWhichTheyWereAsked)
   EXPECT_THAT(happened_, ElementsAre("a@1", "b@2", "c@3"));
 }
 
-TEST_F(EngineTest, OfOneTimeTheLowestRankComesFirstThenTheOneAskedForFirst) {
+TEST_F(EngineTest, AtOneTimeTheLowestRankComesFirstThenTheOneAskedForFirst) {
   engine_.at(kStart + 1ms, note("x"), 2);
   engine_.at(kStart + 1ms, note("b1"), 1);
   engine_.at(kStart + 1ms, note("b2"), 1);

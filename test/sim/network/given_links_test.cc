@@ -48,7 +48,7 @@ TEST(GivenLinks, RoutesAreTheShortest) {
   EXPECT_THAT(vertices_of(*topology, 5, 3), ElementsAre(5, 11, 10, 9, 3));
 }
 
-TEST(GivenLinks, OfEqualWaysTheOneByTheFirstLinkIsTaken) {
+TEST(GivenLinks, AmongEqualWaysTheOneByTheFirstLinkIsTaken) {
   const std::vector<std::pair<VertexId, VertexId>> ways = {{0, 2}, {0, 3}, {2, 1}, {3, 1}};
   EXPECT_THAT(vertices_of(*made(make_given_links(both_ways(2, 2, ways))), 0, 1),
               ElementsAre(0, 2, 1));

@@ -303,7 +303,7 @@ TEST_F(NetworkTest, ExtremeSizesAndRatesEndWhenTheyShould) {
   EXPECT_EQ(network_->remaining(never).count, ~std::uint64_t{0} - 2000);
 }
 
-TEST_F(NetworkTest, WithEqualSharesNobodyGetsWhatIsLeft) {
+TEST_F(NetworkTest, WithEqualSharesNoFlowGetsWhatIsLeft) {
   make({{1'000'000}, {3'000'000}}, with_equal_shares(ClassPolicy::none()));
   const auto slow = start("slow", {0, 1}, 1'000'000);
   const auto fast = start("fast", {1}, 1'000'000);

@@ -250,7 +250,7 @@ TEST_F(MarkovApplicationTest, AReadComesFromAllThatHaveACopy) {
   EXPECT_EQ(run(), 800ms);
 }
 
-TEST_F(MarkovApplicationTest, NobodyWaitsForReplicas) {
+TEST_F(MarkovApplicationTest, NoTaskWaitsForReplicas) {
   use_central(2);
   settings_.profile.write = 1000;
   storage_.emplace(*topology_, StorageRates{.back_end = {1'000'000'000}});

@@ -67,7 +67,7 @@ TEST_F(SimBatch, TheFirstOneOfTheQueueIsFirst) {
   EXPECT_EQ(outcomes_[2].arrived - TimePoint(), 2s);
 }
 
-TEST_F(SimBatch, BackfillingTakesWhoDelaysNobody) {
+TEST_F(SimBatch, BackfillingTakesAJobThatDelaysNoOther) {
   settings_.backfills = true;
   add(3, 10s);
   add(4, 5s, 1s);
@@ -79,7 +79,7 @@ TEST_F(SimBatch, BackfillingTakesWhoDelaysNobody) {
   EXPECT_EQ(started(3), 15s);
 }
 
-TEST_F(SimBatch, BackfillingTakesWhoLeavesEnough) {
+TEST_F(SimBatch, BackfillingTakesAJobThatLeavesEnough) {
   settings_.backfills = true;
   add(3, 10s);
   add(3, 5s, 1s);

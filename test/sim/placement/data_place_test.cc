@@ -102,7 +102,7 @@ TEST(SimDataPlace, ACentralServerIsDrawnForEachAccess) {
   }
 }
 
-TEST(SimDataPlace, OnePlaceIsEverybodys) {
+TEST(SimDataPlace, OnePlaceIsForAll) {
   Random random(1);
   for (const Access access : {Access::disperse, Access::affinity, Access::local}) {
     EXPECT_EQ(draw(on(1, access), 7, 100, random), 0U);

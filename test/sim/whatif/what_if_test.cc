@@ -107,7 +107,7 @@ TEST_F(WhatIfTest, WeightsDivideWhatIsThere) {
   EXPECT_GT(result.applications[1].held.quantile(0.5), result.applications[0].held.quantile(0.5));
 }
 
-TEST_F(WhatIfTest, WithoutSharesWhoHasMoreRequestsGetsMore) {
+TEST_F(WhatIfTest, WithoutSharesAnApplicationWithMoreRequestsGetsMore) {
   config_.policy = "fifo";
   add_application("a");
   add_application("b").processes = 3;
@@ -128,7 +128,7 @@ TEST_F(WhatIfTest, ALimitHolds) {
   EXPECT_NEAR(mib_per_second(run().applications[0]), 20, 1);
 }
 
-TEST_F(WhatIfTest, ArrivalsThatWaitForNobodyComeAtTheirRate) {
+TEST_F(WhatIfTest, ArrivalsThatDoNotWaitComeAtTheirRate) {
   using Arrivals = SimulatedApplication::Arrivals;
   for (const Arrivals arrivals : {Arrivals::even, Arrivals::random}) {
     SimulatedApplication& application =

@@ -145,7 +145,7 @@ TEST(VpfsDecode, DamagedBeegfsMessageIsAnError) {
   }
 }
 
-TEST(VpfsDecode, FilesThatAreNoCaptureAreOneLineOfError) {
+TEST(VpfsDecode, FilesThatAreNotACaptureAreOneLineOfError) {
   const std::string text = "not a capture, but long enough to be one";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"/no/such/file.pcap", "cannot open: No such file or directory"},

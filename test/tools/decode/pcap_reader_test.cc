@@ -115,7 +115,7 @@ TEST(PcapReader, GzipFileThatEndsTooEarlyOrIsDamagedIsAnError) {
   EXPECT_THAT(error_of(gzip), HasSubstr("incorrect"));
 }
 
-TEST(PcapReader, FilesThatAreNoCaptureSayWhatTheyAre) {
+TEST(PcapReader, FilesThatAreNotACaptureSayWhatTheyAre) {
   EXPECT_THAT(error_of({}), HasSubstr("the file is empty"));
   const std::vector<std::byte> text(100, std::byte{'x'});
   EXPECT_THAT(error_of(text), HasSubstr("not a capture"));

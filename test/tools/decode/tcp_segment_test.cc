@@ -35,7 +35,7 @@ TEST(TcpSegment, IsFoundInEveryLinkTypeAndIpVersion) {
   }
 }
 
-TEST(TcpSegment, PaddingOfTheFrameIsNoPayload) {
+TEST(TcpSegment, PaddingOfTheFrameIsNotPayload) {
   auto packet = packet_of(LinkType::ethernet, segment_between(ipv4_host(1, 1), ipv4_host(2, 2)));
   packet.resize(packet.size() + 6);
   EXPECT_EQ(parse_tcp(LinkType::ethernet, packet)->payload.size(), kPayload.size());

@@ -42,7 +42,7 @@ TEST(BlockPattern, ABlockOfAnotherPlaceFileOrTimeIsNamed) {
             std::string::npos);
 }
 
-TEST(BlockPattern, ZerosAreNoBlock) {
+TEST(BlockPattern, ZerosAreNotABlock) {
   EXPECT_NE(find_damage(std::vector<std::byte>(4096), kIdentity)->find("no block"),
             std::string::npos);
 }

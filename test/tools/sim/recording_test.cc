@@ -41,7 +41,7 @@ TEST_F(SimRecording, ATimelineBecomesRequests) {
   EXPECT_EQ((*found)[1].requests, 7U);
 }
 
-TEST_F(SimRecording, WhatIsNoResultIsNamed) {
+TEST_F(SimRecording, AFileThatIsNotAResultIsNamed) {
   EXPECT_EQ(problem("{"), " is not JSON");
   EXPECT_EQ(problem("[]"), " has no timeline of an application a");
   EXPECT_EQ(problem(R"({"applications": [{"name": "a"}]})"),

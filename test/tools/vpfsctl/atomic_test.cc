@@ -142,7 +142,7 @@ TEST(Atomic, WhatWaitsForNoConfirmationIsNotRolledBackSinceThatCouldUndoAnother)
   EXPECT_EQ(exit_code(answers), ExitCode::partly);
 }
 
-TEST(Atomic, NobodyIsAskedToRollBackWhatNobodyHas) {
+TEST(Atomic, NoProxyIsAskedToRollBackWhatItDoesNotHave) {
   Site site(2);
   site.set(0, control::Rule::START, Site::Mood::silent);
   site.set(1, control::Rule::START, Site::Mood::silent);

@@ -78,7 +78,7 @@ TEST(Completion, ProposesTheNamesOfRunningRules) {
               IsEmpty());
 }
 
-TEST(Completion, ANameIsNoQuestionWithoutAProxy) {
+TEST(Completion, ANameIsNotAskedForWithoutAProxy) {
   EXPECT_THAT(proposals("vpfsctl", {"--proxy", "/none.sock", "rule", "stop", "b"}), IsEmpty());
 }
 

@@ -130,7 +130,7 @@ TEST(CoordinatorStatus, StagesThatAreNotConnectedCountAsNotReached) {
   EXPECT_EQ(missing[0].name, "ds3");
 }
 
-TEST(CoordinatorStatus, WhatIsNoCoordinatorsStatusIsSaidSo) {
+TEST(CoordinatorStatus, AnAnswerThatIsNotACoordinatorsStatusIsNamed) {
   for (const char* text : {"", "[]", "{}", "{\"pid\": 1}", "nonsense"}) {
     EXPECT_EQ(coordinator_status_text(text), "this is not a coordinator\n") << text;
   }

@@ -119,7 +119,7 @@ TEST(JobStats, VirtualPfsesOfOneJobAreOneEntry) {
   EXPECT_EQ(jobs[0]["snapshot_time"].as<std::string>(), "1800000000.000000000 secs.nsecs");
 }
 
-TEST(JobStats, WithoutAJobIdTheNameStands) {
+TEST(JobStats, WithoutAJobIdTheNameIsShown) {
   control::StatsReply reply;
   add_job(reply, "default", "");
   EXPECT_THAT(job_stats_text(reply), HasSubstr("- job_id:          default\n"));

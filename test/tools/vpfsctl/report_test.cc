@@ -27,7 +27,7 @@ class Reports : public ::testing::Test {
   }
 };
 
-TEST_F(Reports, RulesStandInColumns) {
+TEST_F(Reports, RulesAreInColumns) {
   control::Envelope reply;
   auto* dd = reply.mutable_rule_reply()->add_rules();
   dd->set_name("dd");
@@ -109,7 +109,7 @@ TEST_F(Reports, HistoryMarksTheVersionInForce) {
             "    + dd uid=1\n");
 }
 
-TEST_F(Reports, JobsStandInColumns) {
+TEST_F(Reports, JobsAreInColumns) {
   control::Envelope reply;
   auto* job = reply.mutable_job_reply()->add_jobs();
   job->set_jobid("4711");
@@ -125,7 +125,7 @@ TEST_F(Reports, JobsStandInColumns) {
       "4711       5  1001  -    -        n[1-4],n7  2026-11-22 12:00:00  -      job     -\n");
 }
 
-TEST_F(Reports, WhoShowsWhatEachClientHasShown) {
+TEST_F(Reports, ClientsAreListedWithWhatTheyHaveShown) {
   control::Envelope reply;
   auto* client = reply.mutable_why_reply()->add_clients();
   client->set_address("10.0.0.5");
@@ -150,7 +150,7 @@ TEST_F(Reports, WhoShowsWhatEachClientHasShown) {
             "       has sent no I/O\n");
 }
 
-TEST_F(Reports, WhoSaysHowManyAMountDoesNotList) {
+TEST_F(Reports, TheNumberThatAMountDoesNotListIsShown) {
   control::Envelope reply;
   control::Client& client = *reply.mutable_why_reply()->add_clients();
   client.set_address("/mnt/shared");
@@ -161,7 +161,7 @@ TEST_F(Reports, WhoSaysHowManyAMountDoesNotList) {
             "/mnt/shared: and 3 more that are not listed, with 70 requests\n");
 }
 
-TEST_F(Reports, WhoSaysSoWhenNobodyFits) {
+TEST_F(Reports, WithoutAClientThatFitsAMessageSaysSo) {
   control::Envelope reply;
   reply.mutable_why_reply();
   EXPECT_EQ(output_of({.verb = Verb::who}, reply), "no client is in default\n");

@@ -135,7 +135,7 @@ TEST(TopModel, TheOldestRequestsReasonGoesBeforeWhatHeldMost) {
   EXPECT_EQ(rows[0].wait_us, 1500U);
 }
 
-TEST(TopModel, WhoKeepsNoQueueIsToldSoWhateverItWaitsFor) {
+TEST(TopModel, ARowThatKeepsNoQueueIsToldSoWhateverItWaitsFor) {
   control::StatsReply reply = with_a(1, 10);
   auto* each = reply.mutable_virtual_pfs(0);
   each->mutable_wait()->set_reason("is the next to be sent");
@@ -145,7 +145,7 @@ TEST(TopModel, WhoKeepsNoQueueIsToldSoWhateverItWaitsFor) {
   EXPECT_EQ(model_of({reply}).rows(false)[0].held_by, "keeps no queue");
 }
 
-TEST(TopModel, WhoKeepsNoQueueAtOneProxyIsToldSoInTheRowOfAll) {
+TEST(TopModel, OneThatKeepsNoQueueAtOneProxyIsToldSoInTheRowOfAll) {
   for (const bool is_first : {true, false}) {
     TopModel model({"s0", "s1"});
     control::StatsReply without = with_a(1, 10);

@@ -74,7 +74,7 @@ TEST(TopTable, IsSortedByEachKeyAndReversed) {
   EXPECT_FALSE(view.press('?'));
 }
 
-TEST(TopTable, RowsWithoutARateStandLast) {
+TEST(TopTable, RowsWithoutARateAreLast) {
   TopRow none = row("a", 0, 0);
   none.now = {};
   EXPECT_THAT(names({none, row("b", 0, 0)}, {}), ElementsAre("b", "a"));
@@ -160,7 +160,7 @@ TEST(TopTable, BypassAndSilentProxiesAreLoud) {
                                       "! s2: is draining"));
 }
 
-TEST(TopTable, ARowThatNobodyAnswersForHasAMark) {
+TEST(TopTable, ARowWithoutAnAnswerHasAMark) {
   TopRow silent = row("a", 0, 0);
   silent.is_silent = true;
   EXPECT_THAT(top_lines({}, {silent}, {}, 80).rows[0], ::testing::StartsWith("?a"));
@@ -171,7 +171,7 @@ TEST(TopTable, NamesDoNotSteerTheTerminal) {
   EXPECT_THAT(lines.rows[0], ::testing::StartsWith("\\x1B[2J"));
 }
 
-TEST(TopTable, ProxiesStandInAColumnOfTheirOwn) {
+TEST(TopTable, ProxiesAreInAColumnOfTheirOwn) {
   TopView view;
   EXPECT_THAT(top_lines({}, {row("a", 1, 1)}, view, std::nullopt).titles, Not(HasSubstr("PROXY")));
   view.press('p');

@@ -140,7 +140,7 @@ TEST_F(VpfsctlCoordinator, TheEnvironmentNamesItUnlessProxiesAreNamed) {
   EXPECT_EQ(vpfsctl({"rule", "confirm", "--proxy", "/nowhere"}, environment).code, 3);
 }
 
-TEST_F(VpfsctlCoordinator, WhatMakesNoSenseIsRefusedBeforeAnybodyIsAsked) {
+TEST_F(VpfsctlCoordinator, WhatMakesNoSenseIsRefusedBeforeAnyProxyIsAsked) {
   EXPECT_THAT(run({"rule", "start", "x", "jobid=a", "--atomic"}).errors, HasSubstr("--atomic"));
   EXPECT_EQ(run({"rule", "start", "x", "jobid=a", "--atomic"}).code, 2);
   EXPECT_EQ(run({"status", "--all"}).code, 2);

@@ -118,7 +118,7 @@ TEST(Vpfsctl, APlaceInTheConditionIsMarked) {
                                         "          ^\n"));
 }
 
-TEST(Vpfsctl, AMistakeOnTheCommandLineExitsWithTwoAndAsksNobody) {
+TEST(Vpfsctl, AMistakeOnTheCommandLineExitsWithTwoAndAsksNoProxy) {
   const Proxies proxies({Mood::obeys});
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "a command is missing: rule, job, status"},
@@ -177,7 +177,7 @@ TEST(Vpfsctl, ApplySendsTheFileAndToldErrorsNameItsLines) {
   EXPECT_EQ(asked[0].rule().confirm_seconds(), 60U);
 }
 
-TEST(Vpfsctl, BestEffortExitsWithZeroAndAWarningWhenNobodyAnswers) {
+TEST(Vpfsctl, BestEffortExitsWithZeroAndAWarningWhenNoProxyAnswers) {
   const Proxies proxies({Mood::absent, Mood::obeys});
   const Outcome outcome = vpfsctl({"job", "start", "4711", "--nodes", "2", "--uid", "0",
                                    "--clients", "n[1-2]", "--time-limit", "1-00:00:00",
@@ -267,7 +267,7 @@ TEST(Vpfsctl, NamesOfListsComeOncePerLineForScripts) {
             "dd\ndefault\n");
 }
 
-TEST(Vpfsctl, JobStatsOfSeveralProxiesStandUnderLustresParameterNames) {
+TEST(Vpfsctl, JobStatsOfSeveralProxiesAreUnderLustresParameterNames) {
   Proxies proxies({Mood::obeys, Mood::obeys});
   proxies.on_ask([](const control::Envelope&) {
     control::Envelope reply;
