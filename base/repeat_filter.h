@@ -16,7 +16,7 @@ namespace vpfs {
 // such as "job-7"). The first different texts of alike messages are written, each text once; the
 // others are counted. At the end of the period one summary tells their number and the last text,
 // and the next period begins. So a message about one client hides that of another for one period at
-// most. What was alike and is forgotten counts as new.
+// most. A forgotten kind of message counts as new.
 //
 // Allocates for summaries and for texts that are counted. Not thread-safe.
 class RepeatFilter {

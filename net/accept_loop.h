@@ -76,7 +76,7 @@ class AcceptLoop : public std::enable_shared_from_this<AcceptLoop<Protocol>> {
   void accepted(std::error_code error, typename Protocol::socket socket) {
     if (closed_ || error == asio::error::operation_aborted) return;
     if (!error) {
-      // What the handler throws costs this connection only.
+      // An exception of the handler costs this connection only.
       try {
         handler_(std::move(socket));
         accept_more();

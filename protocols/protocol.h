@@ -133,7 +133,7 @@ class Conversation {
   // File data in all client messages that next() has shown, and whether the last one carries some.
   [[nodiscard]] virtual std::uint64_t data_from_client() const = 0;
   [[nodiscard]] virtual bool client_sends_data() const = 0;
-  // Drops an outstanding I/O that has made no progress for too long. What still comes of it passes.
+  // Drops an outstanding I/O that has made no progress for too long. Later messages of it pass.
   virtual void forget(IoKey key) = 0;
   // Lets a client's stream that has waited too long for answers go on without them.
   virtual void forget_answers() {}

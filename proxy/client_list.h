@@ -23,8 +23,8 @@ struct ShownConnection {
 class ClientList {
  public:
   void add(std::vector<ShownConnection> connections);
-  // As messages, with the names of virtual PFSes and rules. What clients show that is not UTF-8 or
-  // not printable is replaced.
+  // As messages, with the names of virtual PFSes and rules. Bytes of clients that are not UTF-8 or
+  // not printable are replaced.
   [[nodiscard]] std::vector<control::Client> messages(control::StageAccess& stage,
                                                       const stage::Config& config) const;
 

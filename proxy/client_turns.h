@@ -11,9 +11,9 @@
 namespace vpfs::proxy {
 
 // The order in which the requests of one slow client go while others wait: one at a time, the
-// oldest first. What a request keeps the data server waiting is a debt, and the client pauses for
-// as long after it. A turn and a pause last for `client_stall` at most, so the client is never
-// stopped for longer. One at a time, a link carries as much as with many at once.
+// oldest first. The time for which a request keeps the data server waiting is a debt, and the
+// client pauses for as long after it. A turn and a pause last for `client_stall` at most, so the
+// client is never stopped for longer. One at a time, a link carries as much as with many at once.
 //
 // A data structure without a lock; the owner passes the time.
 class ClientTurns {
@@ -36,7 +36,7 @@ class ClientTurns {
   void end(const Ticket& ticket, TimePoint now, Duration client_stall);
   // Ends a turn that has lasted too long.
   void expire(TimePoint now, Duration client_stall);
-  // What has the turn kept the data server waiting for so long, while others waited.
+  // The request with the turn kept the data server waiting for so long, while others waited.
   void owe(Duration more) { owed_ += more; }
   [[nodiscard]] bool idle() const { return !current_ && waiting_.empty(); }
 

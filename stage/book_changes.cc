@@ -208,7 +208,7 @@ class Changer {
   }
 
  private:
-  // What is as before keeps its age.
+  // Unchanged rules keep their age.
   [[nodiscard]] std::vector<std::shared_ptr<const LiveRule>> site_rules(
       const ReplaceSite& site) const {
     std::unordered_map<std::string_view, const std::shared_ptr<const LiveRule>*> before;

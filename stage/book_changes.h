@@ -33,7 +33,7 @@ inline constexpr std::size_t kMostHistory = 100;  // versions that are listed
 
 // The set without what has ended by then.
 [[nodiscard]] LiveSet running_at(const LiveSet& set, WallTime at);
-// The set that `apply` puts in the place of `before`. What is as before keeps its age.
+// The set that `apply` puts in the place of `before`. Unchanged rules keep their age.
 [[nodiscard]] LiveSet applied(const LiveSet& before, const ApplySet& apply, WallTime at,
                               const std::string& who);
 

@@ -25,7 +25,7 @@ BookPreparation::Problem BookPreparation::set_problem(const LiveSet& set) const 
   const Composer::Composed after = composer.compose(file_, set, state_, known_.read);
   const std::vector<Suspended> newly = newly_suspended(before, after.suspended);
   for (const Suspended& each : after.suspended) {
-    // What is made here goes before the coordinator's.
+    // Rules that are made here go before the coordinator's.
     if (each.origin == RuleOrigin::coordinator) continue;
     const bool is_new = std::ranges::find(newly, each) != newly.end();
     if (each.origin == RuleOrigin::administrator || is_new) {

@@ -237,7 +237,7 @@ bool ClientLimits::lags(const Client& client, const Application& application, Ti
   const Application& other = found->second;
   if (other.generation != quickest->id.generation || &other == &application) return false;
   if (is_backlogged(other, now)) return false;
-  // What waits now counts from when its application was served last.
+  // Waiting requests count from when their application was served last.
   const auto waits = [&](const Application& each) {
     return each.held.empty() ? Duration::zero()
                              : now - std::max(each.held_since, each.last_forwarded);

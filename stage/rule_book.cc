@@ -65,7 +65,7 @@ std::string RuleBook::snapshot() const {
 
 std::span<const HistoryEntry> RuleBook::history() const {
   const std::span<const HistoryEntry> all = state_.history;
-  // What the first one changed is not known unless it was the very first.
+  // The changes of the first one are not known unless it was the very first.
   const bool all_known = all.empty() || all.front().version == 1;
   return all.last(std::min(all.size() - (all_known ? 0 : 1), kMostHistory));
 }

@@ -34,11 +34,12 @@ struct Change {
 // A change is prepared, which only looks; journaled by the owner; and committed. Replaying the
 // records gives the same book.
 //
-// What is the administrators' is one set, and each change of it is a version of the history:
+// Rules and shares of administrators are one set, and each change of it is a version of the
+// history:
 //
 // - Their rules, the newest first, as with Lustre; `apply` orders them as its file. A name belongs
-// to one rule only, whether live or of the file, so that `rule change
-//   NAME` and `rule stop NAME` mean one thing.
+//   to one rule only, whether live or of the file, so that `rule change NAME` and `rule stop NAME`
+//   mean one thing.
 // - Shares that they changed. `rule change NAME` with the name of a file's rule, of a virtual PFS
 //   of the file, or `default`, changes the share of that virtual PFS for as long as `rule stop
 //   NAME` does not give back what the file says. A file's rule itself, and `default`, cannot be
@@ -48,7 +49,7 @@ struct Change {
 // them alone.
 //
 // Rules and jobs of a coordinator's site come as a whole, and are changed at the coordinator alone.
-// What does not fit, since its name is taken here for instance, is kept, but is not in force.
+// One that does not fit, for instance because its name is taken here, is kept but is not in force.
 //
 // While a set waits for confirmation nothing else of the administrators' can change, since it would
 // be lost with the set.

@@ -35,8 +35,8 @@ Positions positions_of(Items<T> items) {
   return positions;
 }
 
-// What both have in common at their beginning and end, mostly nearly all, is taken off. Returns how
-// many that were at the beginning.
+// Takes off the common beginning and end, which are mostly nearly all. Returns how many that were
+// at the beginning.
 template <typename T>
 std::size_t take_off_common(Items<T>& before, Items<T>& after) {
   const std::size_t most = std::min(before.size(), after.size());

@@ -164,8 +164,8 @@ const Config& SetContexts::of(const RuleText& rule) {
 ApplySet read_rule_set(std::string_view text, const Config& file, const BookState& state,
                        RuleParser parse, ConfigErrors& errors, ParsedRules* read) {
   ApplySet set;
-  // Mappings without a mistake, by their places in the set. What is wrong with their words is
-  // reported there, once all names are known.
+  // Mappings without a mistake, by their places in the set. Mistakes in their words are reported
+  // there, once all names are known.
   std::vector<std::pair<std::size_t, ConfigReader>> shares;
   std::vector<std::pair<std::size_t, ConfigReader>> rules;
   ConfigReader reader(text, errors);
@@ -187,7 +187,7 @@ ApplySet read_rule_set(std::string_view text, const Config& file, const BookStat
   SetContexts contexts(set, file, state);
   for (auto& [place, entry] : shares) {
     const ApplySet::DeclaredShare& share = set.shares[place];
-    // What changes a share of the file needs the file's words, which prepare() has.
+    // A change of a share of the file needs the file's words, which prepare() has.
     if (share.overrides) continue;
     const auto made =
         changed_share({.name = share.virtual_pfs, .share = {}}, nullptr, share.words, file, parse);

@@ -40,8 +40,8 @@ class SetContexts {
 //     - {name: backup, match: "client=10.0.0.9", rate: 100 MiB/s, for: 2h}
 //     - {name: night, match: {jobid: [a, b], op: read}, virtual_pfs: pool}
 //
-// Each rule has a name, since that is what changes and stops it. What is wrong with single rules is
-// reported at its line; RuleBook::prepare() checks the set as a whole. `read` has the rules that
+// Each rule has a name, because `rule change` and `rule stop` need it. Mistakes in single rules are
+// reported at their lines; RuleBook::prepare() checks the set as a whole. `read` has the rules that
 // were read already, and gets the others; may be null.
 [[nodiscard]] ApplySet read_rule_set(std::string_view text, const Config& file,
                                      const BookState& state, RuleParser parse, ConfigErrors& errors,

@@ -162,7 +162,7 @@ class Stage {
 
   // Retiring. find_idle() checks the next `rows` virtual PFSes in turn, and as many rows of shadow
   // rules; those unused for Config::idle then wait for retire(). retire() is called when all
-  // callers have forgotten the numbers from before find_idle(). What is used meanwhile stays.
+  // callers have forgotten the numbers from before find_idle(). Those that are used meanwhile stay.
   void find_idle(std::size_t rows, TimePoint now);
   [[nodiscard]] bool has_idle() const { return !idle_.empty() || shadows_.has_idle(); }
   // Frees at most `most` of their numbers.

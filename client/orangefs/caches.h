@@ -22,9 +22,9 @@ namespace vpfs::client {
 // and what directories are, each as servers told them to one caller. Names that do not exist are
 // not kept.
 //
-// An entry is at most its timeout old, from the moment when it was asked for. What a session of the
-// mount changes is forgotten at once, for all callers; what other clients change is seen after the
-// timeout. Any thread may call.
+// An entry is at most its timeout old, from the moment when it was asked for. Changes by a session
+// of the mount invalidate entries at once, for all callers. Changes by other clients are seen after
+// the timeout. Any thread may call.
 class Caches {
  public:
   using AttributesPtr = std::shared_ptr<const orangefs::Attributes>;  // shared with its readers

@@ -12,7 +12,7 @@
 
 namespace vpfs::client {
 
-// When the sessions of one mount changed entries of directories last. What is older than `kept` is
+// When the sessions of one mount changed entries of directories last. Changes older than `kept` are
 // forgotten. Any thread may call.
 class DirectoryChanges {
  public:

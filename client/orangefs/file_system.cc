@@ -62,7 +62,7 @@ net::Task<Result<orangefs::Response>> FileSystem::ask_in(Directory& parent,
     Result<orangefs::Response> response = co_await session_.ask_server(
         *question.server, parent.handle, std::move(capability), std::move(question.body), repeated);
     if (response || !cached || !may_be_stale(response.error())) co_return response;
-    // What a request without the layout names is missing indeed.
+    // If the request did not use the layout, the object is missing indeed.
     const bool missing = response.error().code == std::errc::no_such_file_or_directory;
     if (missing && !question.by_layout) co_return response;
     if (parent.attributes != used) continue;  // another request in this directory was refused too

@@ -27,7 +27,7 @@ bool is_missing(const Error& error) {
   return error.code == std::errc::no_such_file_or_directory;
 }
 
-// What a file that is gone leaves behind is found by a check of the file system.
+// Logs that a datafile of a removed file is left. A check of the file system finds it.
 void note_left(const Result<void>& removed, orangefs::Handle file) {
   if (removed || is_missing(removed.error())) return;
   spdlog::warn("a datafile of {}, which is gone, is left: {}", file, removed.error().message);

@@ -111,7 +111,8 @@ std::expected<void, Error> LiveState::carry_out(const stage::Change& change,
 bool LiveState::expire(WallTime now) {
   const std::optional<stage::BookOperation> due = book_.expire(now);
   if (!due) return false;
-  // What is due ends even if the journal cannot have it: its time says the same at the next start.
+  // Due rules end even if the journal cannot be written: their times say the same at the next
+  // start.
   const auto record = stage::to_record(*due, book_.state().number + 1);
   if (const Result<void> kept = keep(record.value()); !kept) {
     spdlog::error("control.journal: {}", kept.error().message);
@@ -146,7 +147,7 @@ Result<void> LiveState::fits(const stage::Config& file) const {
   stage::Composer composer(stage::parse_rule);
   const stage::Composer::Composed composed = composer.compose(file, book_.state());
   auto newly = stage::newly_suspended(composed_.suspended, composed.suspended);
-  // What a coordinator has made, this stage's administrators cannot change.
+  // Administrators of this stage cannot change rules of a coordinator.
   std::erase_if(newly, [](const stage::Suspended& each) {
     return each.origin == stage::RuleOrigin::coordinator;
   });

@@ -28,7 +28,7 @@ class CapLedger {
   void settle(std::uint32_t pair);
   // The stage has refused what was sent.
   void withdraw(std::uint32_t pair) { rows_[pair].sent = kNoCap; }
-  // What was sent may be in force or not, and no answer will say which.
+  // The sent cap may be in force or not, and no answer will say which.
   void leave_open(std::uint32_t pair);
   // Another process of the stage has taken over. REQUIRES: nothing is sent.
   void make_stale(std::uint32_t pair);

@@ -120,7 +120,7 @@ void CycleState::send(std::uint32_t number, bool allocates, bool want_report) {
   message.grants = std::span(sent_).subspan(stage.first_grant, stage.grants);
 }
 
-// What it was sent stays open: it may still apply that until its connection has ended.
+// The caps that were sent stay open: the stage may apply them until its connection has ended.
 void CycleState::disconnect(std::uint32_t number) {
   Stage& stage = members_.stages()[number];
   if (std::exchange(stage.status.silent, true)) return;

@@ -43,15 +43,15 @@ namespace vpfs::allocation {
 // does not pile up messages. Another incarnation takes over nothing: the process before it may
 // still run, so its caps count beside until they have expired.
 //
-// What a coordinator sends is at most what each pair may have in force already, and its part of
-// what is free: the capacity less all caps that may be in force. So what goes down goes at once,
-// and what goes up follows when that is answered or has expired. A job that is new while nothing is
-// free gets a cap of zero for a cycle.
+// Each cap that a coordinator sends is at most the one that may be in force for the pair already,
+// plus a part of the free capacity: the capacity less all caps that may be in force. So caps go
+// down at once; others go up when the lower ones are answered or have expired. A job that is new
+// while nothing is free gets a cap of zero for a cycle.
 //
 // A coordinator knows nothing of the caps of the one before, which may be the whole capacity. It
 // only asks for reports until `clear_from`, if its policy gives caps; meanwhile stages keep the old
 // caps until their leases end, and are on their own then. Totals of service elsewhere go out at
-// once. What a stage keeps after its lease (Fallback) is not counted.
+// once. Limits that a stage keeps after its lease (Fallback) are not counted.
 class CycleState {
  public:
   // `term` is above all before it. REQUIRES: a positive lease, no negative duration.
@@ -80,8 +80,8 @@ class CycleState {
   void set_job(std::string_view name, std::optional<std::uint32_t> weight, const Amounts& most);
   void remove_job(std::string_view name);
 
-  // A stage has connected. An error if one of that name is connected. What was allowed to the
-  // process before, or to this one on a former connection, still counts.
+  // A stage has connected. An error if one of that name is connected. Caps of the process before,
+  // or of this one on a former connection, still count.
   [[nodiscard]] Result<StageId> join(std::string_view name, std::uint64_t incarnation,
                                      TimePoint now, const Abilities& abilities = {});
   // The connection has ended. REQUIRES (all that take a stage): it is connected.

@@ -67,7 +67,7 @@ class Membership {
     explicit operator bool() const { return sequence != 0; }
   };
 
-  // What each cycle looks at comes first.
+  // Members that each cycle reads come first.
   struct Stage {
     Open open;
     TimePoint caps_until = kNever;   // settled ones are in force, while no allocating cycle is open

@@ -35,7 +35,7 @@ void Psfa::divide_among_jobs(std::uint64_t amount) {
   }
   by_demand_.resize(jobs_.size());
   const std::uint64_t left = max_min_.fill(amount, claims_, by_demand_);
-  // What all leave is headroom, by weight.
+  // The rest is headroom, by weight.
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     const Job& job = jobs_[i];
     claims_[i].demand =

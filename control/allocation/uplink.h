@@ -20,11 +20,11 @@ struct ParentCycle {
 };
 
 // An aggregator as its parent sees it: one stage, whose flows are the jobs of the stages below.
-// What the parent gives becomes the policy's grants, the capacity and the end of caps.
+// The parent's grants become the policy's grants, the capacity and the end of caps.
 //
 // For each cycle of the parent: on_cycle(); begin_cycle() of the state; when all have answered, or
-// at the deadline, report(). While none comes: on_turn() and begin_cycle() in each period. What has
-// been received is read before either.
+// at the deadline, report(). While none comes: on_turn() and begin_cycle() in each period. Received
+// messages are read before either.
 //
 // The caps of all stages below never pass what the parent counts as this one's: the largest sum of
 // the cycles since the last answer that was not pending. A pure state machine; `now` never goes

@@ -64,7 +64,7 @@ struct Config {
   [[nodiscard]] bool dials_tcp() const;
 };
 
-// Reads the text of a file. What is wrong goes into `errors`; then the result is not to be used.
+// Reads the text of a file. Mistakes go into `errors`; then the result must not be used.
 [[nodiscard]] Config parse_config(std::string_view text, ConfigErrors& errors);
 // Reads the file, and looks at what only this host can say. Nothing if there are errors.
 [[nodiscard]] std::optional<Config> load_config_file(ConfigErrors& errors);

@@ -43,8 +43,8 @@ class Link final : private net::ReadySet::Member {
   void open();
   // Another bound for frames to come.
   void allow(std::size_t most) { most_ = most; }
-  // Whole frames. What the peer does not take now goes when it does; too much ends the link, of
-  // which the owner hears in a later turn. Does nothing on a closed link.
+  // Whole frames. Frames wait until the peer takes them; too much ends the link, of which the owner
+  // hears in a later turn. Does nothing on a closed link.
   void send(std::string_view frames);
   // The owner hears nothing any more. Idempotent; not to be followed by open().
   void close();
@@ -63,7 +63,7 @@ class Link final : private net::ReadySet::Member {
   void want_room(bool wants);
   void end(const std::string& why);
 
-  // What each message needs comes first: with thousands of links it is not in the caches.
+  // Members that each message needs come first: with thousands of links they are not in the caches.
   std::unique_ptr<net::ReadyStream> stream_;  // null: closed
   Owner& owner_;
   LinkRoom& room_;

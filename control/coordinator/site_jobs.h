@@ -23,7 +23,7 @@ struct Entitlement {
 // By the names of virtual PFSes, or of their templates.
 using Entitlements = std::map<std::string, Entitlement, std::less<>>;
 
-// Those of the configuration file and of live rules. What a live rule says counts before the file.
+// Those of the configuration file and of live rules. A live rule counts before the file.
 [[nodiscard]] Entitlements entitlements_of(const std::vector<JobConfig>& file,
                                            const stage::Config& composed);
 

@@ -10,7 +10,7 @@
 namespace vpfs::coordinator {
 
 // What a coordinator's rules are read against: a stage that shows every attribute and has every
-// policy. What a real one cannot do it leaves out, and says so. `names` outlives it.
+// policy. A real stage leaves out what it cannot do, and says so. `names` outlives it.
 [[nodiscard]] stage::Config site_grammar(const stage::Names* names);
 
 // The live rules and jobs as stages get them. The words for totals stay here.

@@ -32,7 +32,7 @@ struct StageLinks::Peer final : Link::Owner {
   }
   void ended(Link& /*link*/, const std::string& why) override { links.ended(*this, why); }
 
-  // What each cycle needs comes first, as in Link.
+  // Members that each cycle needs come first, as in Link.
   StageLinks& links;
   Link link;
   State state = State::shaking_hands;

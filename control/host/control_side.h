@@ -23,7 +23,7 @@
 namespace vpfs::control {
 
 // A stage as administrators, coordinators and scrapers of metrics reach it: the control port and
-// the HTTP port, each with a thread of its own. What administrators ask goes to the main thread; a
+// the HTTP port, each with a thread of its own. Requests of administrators go to the main thread; a
 // coordinator's cycles go to the gate at once.
 class ControlSide final : public Owner {
  public:

@@ -72,7 +72,7 @@ Result<std::vector<std::string>> Host::reload_now() {
   return changed;
 }
 
-// What can fail comes first, so that nothing has changed then.
+// Steps that can fail come first, so that nothing has changed then.
 Result<void> Host::take_on(std::shared_ptr<const HostConfig> config) {
   if (Result<void> fits = live_.state->fits(*config); !fits) return fits;
   Result<std::optional<StatusLock>> lock = lock_status(*config);

@@ -9,8 +9,8 @@
 
 namespace vpfs::control {
 
-// The configuration of a program's file and the live rules beside it. What is in force at the start
-// is the file's, with state->composed().config for its stage's part.
+// The configuration of a program's file and the live rules beside it. At the start the file's
+// configuration is in force, with state->composed().config for its stage's part.
 struct Live {
   // Opens the journal, if the configuration has one. Says in the log what an administrator should
   // know. The error names the key.

@@ -78,8 +78,8 @@ class StageGate {
   // Between two calls of inspect(): those who wait for the lock go first.
   void give_way() { mutex_.give_way(); }
 
-  // Calls change(stage, now) with the lock held: requests arrive, end or are taken over. What the
-  // stage has to say then is logged.
+  // Calls change(stage, now) with the lock held: requests arrive, end or are taken over. Then logs
+  // the stage's notices.
   template <typename Change>
   void act(TimePoint now, Change&& change) {
     std::vector<std::string> notices;

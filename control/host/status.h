@@ -34,7 +34,7 @@ void add_stage(nlohmann::ordered_json& status, const stage::Config& config,
 // Nothing while no coordinator is configured or has sent a cycle.
 void add_coordinator(nlohmann::ordered_json& status, const HostStatus& host);
 
-// The text of a status. What is not UTF-8 is replaced.
+// The text of a status. Bytes that are not UTF-8 are replaced.
 [[nodiscard]] std::string to_text(const nlohmann::ordered_json& status);
 
 }  // namespace vpfs::control

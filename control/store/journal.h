@@ -21,7 +21,7 @@ namespace vpfs::control {
 class Journal final : public StateStore {
  public:
   // Makes the file if it is not there. `calls` outlives the journal. The error code is
-  // device_or_resource_busy if another journal has the file. What is not a regular file (a FIFO, a
+  // device_or_resource_busy if another journal has the file. Any other kind of file (a FIFO, a
   // device) is an error; nothing waits.
   [[nodiscard]] static Result<std::unique_ptr<Journal>> open(const std::string& path,
                                                              FileCalls& calls);

@@ -123,7 +123,7 @@ net::Task<std::string> Dialler::attempt(Target target) {
   try {
     problem = co_await serve(target);
   } catch (const std::exception& thrown) {
-    // What a library throws, such as for want of memory, costs this connection only.
+    // An exception of a library, such as for want of memory, costs this connection only.
     problem = thrown.what();
     if (connection_) connection_->close();
   }

@@ -16,7 +16,7 @@ constexpr std::size_t kLeastRoom = 4096;
 // A buffer above this size is not kept for the next frame.
 constexpr std::size_t kMostKeptForFrame = std::size_t{64} * 1024;
 
-// What protobuf finds wrong it says in its log alone: a text that is not UTF-8. Without this, peers
+// protobuf reports one mistake in its log alone: a text that is not UTF-8. Without this, peers
 // could fill standard error.
 thread_local bool complained = false;
 

@@ -52,8 +52,8 @@ class Owner {
   [[nodiscard]] virtual Hello hello() const = 0;
 
   // A request of an administrator: Rule, Job, Stats, Why, Status, Reload, Drain, Bypass or Forward.
-  // Must not block; answers at once or later, from any thread. What a caller with Rights::own asks
-  // has to be answered with own jobs alone. A Watch comes as one Stats each period.
+  // Must not block; answers at once or later, from any thread. The answer to a caller with
+  // Rights::own must have its own jobs alone. A Watch comes as one Stats each period.
   virtual void ask(Envelope request, const Caller& caller, Answer answer) = 0;
 
   [[nodiscard]] virtual std::unique_ptr<Link> make_link(const Caller& caller) = 0;

@@ -123,7 +123,7 @@ void PortState::run() {
       context_.run();
       return;
     } catch (const std::exception& problem) {
-      // What a library throws, such as for want of memory, must not end the stage.
+      // An exception of a library, such as for want of memory, must not end the stage.
       spdlog::error("control port: {}", problem.what());
     }
   }
@@ -207,7 +207,8 @@ void PortState::add(std::string peer_name, Identity identity,
   asio::co_spawn(context_, Connection::serve(connection),
                  [this, number](const std::exception_ptr& problem) {
                    if (!problem) return;
-                   // What a library throws, such as for want of memory, costs this connection only.
+                   // An exception of a library, such as for want of memory, costs this connection
+                   // only.
                    const auto place = connections_.find(number);
                    if (place != connections_.end()) place->second->close();
                    remove(number);

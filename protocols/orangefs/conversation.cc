@@ -249,7 +249,7 @@ void OrangefsConversation::learn_config(std::span<const std::byte> payload) {
   if (!response) return;
   const auto* const body = std::get_if<GetconfigResponse>(&response->body);
   if (body == nullptr) return;
-  // What cannot be read is the server's and its clients' business.
+  // A configuration that cannot be read passes: the server and its clients have to agree on it.
   const FsConfig config = read_fs_config(body->config).config;
   const Duration timeout = config.client_job_timeout.value_or(Duration::zero());
   if (timeout <= Duration::zero()) return;

@@ -73,7 +73,7 @@ class Coordinator {
 
   void begin_life();
   void cycle();
-  // What was sent has come to the stages, or their answers to the coordinator.
+  // The messages have come to the stages, or their answers to the coordinator.
   void deliver(std::uint64_t term);
   void take_answers(std::uint64_t term);
   void apply(Link& link);

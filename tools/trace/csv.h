@@ -28,8 +28,8 @@ class CannotWrite : public std::runtime_error {
 void print(std::string_view text);
 void finish_printing();
 
-// Lines of comma-separated fields without quotes, behind a header. What is wrong throws BadInput
-// with the file's name and the line.
+// Lines of comma-separated fields without quotes, behind a header. Mistakes throw BadInput with the
+// file's name and the line.
 class CsvReader {
  public:
   CsvReader(std::string name, std::string text, std::string_view header);

@@ -50,7 +50,7 @@ void forgive(std::span<Answer> answers, bool ends_a_job);
 [[nodiscard]] std::string usage_json(const std::string& problem, const std::string& version);
 
 // Lines for standard error: "vpfsctl: s0: refused: rate: needs a unit", with a mark under the place
-// in `condition` where it is about the condition. What is forgiven is a warning.
+// in `condition` where it is about the condition. Forgiven failures are warnings.
 [[nodiscard]] std::string error_text(const Answer& answer, const std::string& condition);
 
 }  // namespace vpfs::ctl

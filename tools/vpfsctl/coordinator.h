@@ -18,7 +18,7 @@ namespace vpfs::ctl {
 // it to its stages.
 [[nodiscard]] bool is_of_coordinator(const Command& command);
 
-// What cannot be asked of a coordinator.
+// An error: a coordinator cannot be asked for that.
 [[nodiscard]] Result<void> check_for_coordinator(const Settings& settings);
 
 // Asks these stages, or all if there are none.

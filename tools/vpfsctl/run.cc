@@ -133,7 +133,7 @@ ExitCode run_coordinator_status(Coordinator& coordinator) {
   return exit_code(answers);
 }
 
-// What a command is answered by a coordinator, and by its stages through it.
+// The answers of a coordinator to a command, or of its stages through it.
 std::vector<Answer> ask(Coordinator& coordinator, const Settings& settings,
                         const control::Envelope& request) {
   const Command& command = settings.command;

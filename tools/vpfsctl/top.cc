@@ -78,7 +78,7 @@ class Latest {
     answers_[proxy] = std::move(answer);
   }
 
-  // What the coordinator does not tell is lost for all its stages.
+  // If the coordinator does not answer, all its stages count as lost.
   void take_stages(Answer coordinator) {
     if (coordinator.outcome != Outcome::done) {
       for (std::size_t i = 0; i < answers_.size(); ++i) {

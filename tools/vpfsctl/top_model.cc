@@ -45,7 +45,7 @@ void merge(const TopRow& row, double part, TopRow* all) {
   all->wanted += row.wanted * part;
   all->got += row.got * part;
   all->queued += row.queued;
-  // What explains a share that is missed goes before what explains a wait.
+  // Reasons for a missed share go before reasons for a wait.
   const bool explains_more = row.keeps_no_queue != all->keeps_no_queue
                                  ? row.keeps_no_queue
                                  : all->held_by.empty() || row.wait_us > all->wait_us;

@@ -246,7 +246,7 @@ int run(int argc, char** argv) {
   for (std::string& argument : arguments) words.push_back(argument.data());
   if (const auto code =
           vpfs::parse_command_line(app, "vpfsctl", static_cast<int>(words.size()), words.data())) {
-    // What is wrong may be before --json, so it may not have been read.
+    // The mistake may be before --json, which may not have been read.
     if (!failure.empty() && std::ranges::find(arguments, "--json") != arguments.end()) {
       fmt::print("{}", vpfs::ctl::usage_json(first_line(failure), std::string(vpfs::version())));
     }
