@@ -315,7 +315,8 @@ bool ConfigReader::get(std::string_view key, bool* value) {
   if (entry == nullptr) return false;
   const std::string& text = entry->value->scalar;
   if (text != "true" && text != "false") {
-    state_->problem(*entry, fmt::format("{} is neither true nor false", quoted(text)));
+    state_->problem(*entry,
+                    fmt::format("{} is not a truth value: expected true or false", quoted(text)));
     return false;
   }
   *value = text == "true";

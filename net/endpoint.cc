@@ -17,7 +17,7 @@ namespace vpfs::net {
 Result<HostPort> split_address(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) {
-    return fail(fmt::format("'{}' is not HOST:PORT", text));
+    return fail(fmt::format("'{}' is not an endpoint: expected HOST:PORT", text));
   }
   std::string_view host = text.substr(0, colon);
   const std::string_view port_text = text.substr(colon + 1);

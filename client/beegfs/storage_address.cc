@@ -12,8 +12,8 @@ namespace vpfs::client {
 Result<StorageAddress> parse_storage_address(std::string_view text) {
   const auto wrong = [text] {
     return fail(
-        fmt::format("'{}' is not beegfs://HOST:PORT/TARGET[,TARGET...] (numbers from 1 to 65535, "
-                    "each once)",
+        fmt::format("'{}' is not a mount address: expected beegfs://HOST:PORT/TARGET[,TARGET...] "
+                    "(numbers from 1 to 65535, each once)",
                     text));
   };
   if (!text.starts_with(kStorageScheme)) return wrong();

@@ -105,7 +105,7 @@ void read_jobs(ConfigReader& reader, Config& config) {
     entry.get("operations_limit", &job.limit.operations, 1, kMostOperations);
     const auto same = [&](const JobConfig& other) { return other.name == job.name; };
     if (!job.name.empty() && std::ranges::any_of(config.jobs, same)) {
-      entry.report("name", fmt::format("\"{}\" is there already", job.name));
+      entry.report("name", fmt::format("\"{}\" is given twice", job.name));
     }
     config.jobs.push_back(std::move(job));
   });
@@ -141,14 +141,14 @@ void read_stages(ConfigReader& reader, Config& config) {
     entry.get("name", &stage.name);
     const auto same_name = [&](const DialledStage& other) { return other.name == stage.name; };
     if (!stage.name.empty() && std::ranges::any_of(config.dial, same_name)) {
-      entry.report("name", fmt::format("\"{}\" is there already", stage.name));
+      entry.report("name", fmt::format("\"{}\" is given twice", stage.name));
     }
     if (const auto address = read_address(entry)) {
       stage.address = *address;
       if (!stage.address.is_unix()) need_tls(entry, config.dialling);
       const auto same = [&](const DialledStage& other) { return other.address == stage.address; };
       if (std::ranges::any_of(config.dial, same)) {
-        entry.report("address", "is there already: a stage is dialled once");
+        entry.report("address", "is given twice: expected one entry for each stage");
       }
     }
     config.dial.push_back(std::move(stage));

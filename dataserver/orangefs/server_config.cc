@@ -17,15 +17,16 @@ constexpr Bytes kMostBytes{std::uint64_t{1} << 60};
 std::string address_problem(std::string_view address, bool first) {
   const std::size_t scheme_end = address.find("://");
   if (scheme_end == std::string_view::npos) {
-    return fmt::format("'{}' is not tcp://HOST:PORT", address);
+    return fmt::format("'{}' is not an address: expected tcp://HOST:PORT", address);
   }
   const std::string_view scheme = address.substr(0, scheme_end);
   const std::string_view rest = address.substr(scheme_end + 3);
   if (scheme != "tcp" && !scheme.starts_with("tcp-")) {
-    return fmt::format("'{}' must begin with tcp:// or tcp-ZONE://", address);
+    return fmt::format("'{}' has an unknown scheme: expected tcp:// or tcp-ZONE://", address);
   }
   if (first && scheme != "tcp") {
-    return fmt::format("'{}': the first address, where the server listens, is tcp://", address);
+    return fmt::format("'{}' is not an address to listen at: expected tcp://HOST:PORT first",
+                       address);
   }
   const std::size_t colon = rest.rfind(':');
   std::uint16_t port = 0;
@@ -33,10 +34,10 @@ std::string address_problem(std::string_view address, bool first) {
       std::from_chars(rest.data() + colon + 1, rest.data() + rest.size(), port).ptr !=
           rest.data() + rest.size() ||
       colon + 1 == rest.size()) {
-    return fmt::format("'{}': no port from 0 to 65535 at the end", address);
+    return fmt::format("'{}' has no valid port: expected one from 0 to 65535 at the end", address);
   }
   if (address.find_first_of(" \t\r\n,<>") != std::string_view::npos) {
-    return fmt::format("'{}' holds a blank, comma or angle bracket", address);
+    return fmt::format("'{}' contains a blank, comma or angle bracket", address);
   }
   return {};
 }

@@ -115,7 +115,8 @@ SimulatedApplication read_application(ConfigReader& reader, const Scenario& scen
   Duration stop = {};
   if (reader.get("stop", &stop, 0ns, kLongest)) {
     application.stop = stop;
-    if (stop <= application.start) reader.report("stop", "is not after the start");
+    if (stop <= application.start)
+      reader.report("stop", "is too early: expected a time after `start`");
   }
   read_burst(reader, application);
   return application;

@@ -145,7 +145,7 @@ TEST(ConfigReader, WrongTypesAreNamed) {
                   reader.get("i", &pairs);
                 }),
       ElementsAre("f.yaml:1: a: must be a single value", "f.yaml:2: b: has no value",
-                  "f.yaml:3: c: \"yes\" is neither true nor false",
+                  "f.yaml:3: c: \"yes\" is not a truth value: expected true or false",
                   "f.yaml:4: d: \"1.5\" is not a whole number", "f.yaml:5: e: must be a list",
                   "f.yaml:6: f: \"word\" is not a number",
                   "f.yaml:7: g: must be a mapping (key: value)",

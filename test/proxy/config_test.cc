@@ -352,7 +352,7 @@ TEST(ProxyConfig, AMistakeInAReloadedFileIsToldAlone) {
   EXPECT_EQ(reloaded("proxy: {listen: '127.0.0.1:0', workrs: 2, " + rest),
             "p.yaml:1: proxy.workrs: unknown key; did you mean \"workers\"?\n");
   EXPECT_EQ(reloaded("proxy: {listen: '127.0.0.1', workers: 2, " + rest),
-            "p.yaml:1: proxy.listen: '127.0.0.1' is not HOST:PORT\n");
+            "p.yaml:1: proxy.listen: '127.0.0.1' is not an endpoint: expected HOST:PORT\n");
   EXPECT_EQ(reloaded("proxy: {listen: '127.0.0.1:0', workers: 2, upstream: '127.0.0.1:1', "
                      "protocol: beegfs}\n"),
             "p.yaml:1: scheduler.per_target: cannot change while the proxy runs: restart it\n");

@@ -101,7 +101,8 @@ ApplicationSettings read_application(ConfigReader& reader, const LoadSettings& s
   Duration stop = {};
   if (reader.get("stop", &stop, 0ns, kLongest)) {
     application.stop = stop;
-    if (stop <= application.start) reader.report("stop", "is not after the start");
+    if (stop <= application.start)
+      reader.report("stop", "is too early: expected a time after `start`");
   }
   read_burst(reader, application);
   check_sizes(reader, application, settings.verify);

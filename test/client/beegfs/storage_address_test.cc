@@ -24,8 +24,8 @@ TEST(StorageAddress, RefusesAnythingElseByItsText) {
         "beegfs://h:/1"}) {
     const auto address = parse_storage_address(text);
     ASSERT_FALSE(address) << text;
-    EXPECT_TRUE(
-        address.error().message.starts_with("'" + std::string(text) + "' is not beegfs://"));
+    EXPECT_TRUE(address.error().message.starts_with(
+        "'" + std::string(text) + "' is not a mount address: expected beegfs://"));
   }
 }
 

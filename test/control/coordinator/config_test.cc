@@ -217,9 +217,9 @@ TEST(CoordinatorConfig, ADialledStageHasAnAddressOfItsOwn) {
   EXPECT_THAT(dialling("[{address: 'what?'}]"),
               ElementsAre(HasSubstr("c.yaml:3: stages.dial[0].address: ")));
   EXPECT_THAT(dialling("[{address: /a}, {address: /a}]"),
-              ElementsAre(HasSubstr("stages.dial[1].address: is there already")));
+              ElementsAre(HasSubstr("stages.dial[1].address: is given twice")));
   EXPECT_THAT(dialling("[{name: a, address: /a}, {name: a, address: /b}]"),
-              ElementsAre(HasSubstr("stages.dial[1].name: \"a\" is there already")));
+              ElementsAre(HasSubstr("stages.dial[1].name: \"a\" is given twice")));
   EXPECT_THAT(dialling("[{address: 'stor1:7311'}]"),
               ElementsAre(HasSubstr("stages.dial[0].address: TCP needs `certificate`, `key`")));
 }

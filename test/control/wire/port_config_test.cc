@@ -70,9 +70,12 @@ TEST(PortConfig, TheModeIs0660) {
 
 TEST(PortConfig, TcpIsNeverWithoutTls) {
   const auto errors = read("control:\n  tcp: :7311\n  key: a.key\n").errors;
-  EXPECT_THAT(errors, ElementsAre(HasSubstr("f.yaml:1: control.certificate: is missing: TCP needs"),
-                                  HasSubstr("f.yaml:1: control.ca: is missing: TCP needs"),
-                                  HasSubstr("f.yaml:2: control.tcp: ':7311' is not HOST:PORT")));
+  EXPECT_THAT(
+      errors,
+      ElementsAre(
+          HasSubstr("f.yaml:1: control.certificate: is missing: TCP needs"),
+          HasSubstr("f.yaml:1: control.ca: is missing: TCP needs"),
+          HasSubstr("f.yaml:2: control.tcp: ':7311' is not an endpoint: expected HOST:PORT")));
   EXPECT_THAT(read("control: {socket: /a, ca: ca.pem}").errors,
               ElementsAre(HasSubstr("control.ca: is only for control.tcp")));
 }

@@ -67,7 +67,7 @@ TEST(SimScenario, MistakesAreNamedWithLineAndKey) {
   EXPECT_EQ(problems_of_scenario(with_app + "client: host}\n"),
             "s.yaml:6: applications[0].client: 'host' is not an IP address\n");
   EXPECT_EQ(problems_of_scenario(with_app + "start: 2 s, stop: 1 s}\n"),
-            "s.yaml:6: applications[0].stop: is not after the start\n");
+            "s.yaml:6: applications[0].stop: is too early: expected a time after `start`\n");
   EXPECT_EQ(problems_of_scenario(with_app + "size: 2 MiB, file_size: 1 MiB}\n"),
             "s.yaml:6: applications[0].file_size: is smaller than one request\n");
   EXPECT_EQ(problems_of_scenario(with_app + "processes: 100000, outstanding: 1000}\n"),

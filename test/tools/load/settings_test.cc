@@ -86,7 +86,8 @@ TEST(LoadSettings, ANodeHasOneNumberOfConnectionsAndIsOnlyForBeegfs) {
   EXPECT_NE(elsewhere.find("applications[0].node"), std::string::npos) << elsewhere;
   const std::string no_target =
       complaints("file_system: beegfs://127.0.0.1:1\napplications: [{name: a}]\n");
-  EXPECT_NE(no_target.find("file_system: 'beegfs://127.0.0.1:1' is not beegfs://"),
+  EXPECT_NE(no_target.find(
+                "file_system: 'beegfs://127.0.0.1:1' is not a mount address: expected beegfs://"),
             std::string::npos)
       << no_target;
 }
