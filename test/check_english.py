@@ -2,8 +2,9 @@
 """Fails on turns of phrase that this code base had too often. Run from the repository root.
 
 It reads documents, man pages, comments (C++, Python, CMake, shell, YAML), literals of more than one
-word (C++ and Python) and the names of tests. RULES has what it looks for, and what to write instead.
-Code spans and code blocks of documents are not looked at. EXCEPTIONS has what is right where it is.
+word (C++, Python, shell) and the names of tests. RULES has what it looks for, and what to write
+instead. Code spans and code blocks of documents are not looked at. EXCEPTIONS has what is right where
+it is.
 """
 from __future__ import annotations
 
@@ -77,6 +78,7 @@ PYTHON = re.compile(r'''#[^\n]*|(?P<regex>\b[bf]?r[bf]?)?(?:"""(?P<raw>.*?)"""|"
                     r"""|'(?P<single>(?:[^'\\\n]|\\.)*)')""", re.DOTALL | re.IGNORECASE)
 TEST_NAME = re.compile(r"^(?:TEST(?:_F|_P)?\(\w+,\s*(\w+)\)|\s*def test_(\w+)\()", re.MULTILINE)
 HASH = re.compile(r"(?:^|(?<=\s))#[^\n]*")
+SHELL = re.compile(HASH.pattern + r'|"(?P<string>(?:[^"\\\n]|\\.)*)"')
 MARK = re.compile(r"^\s*(?:///?<?|#+!?|/\*+|\*+/?)\s?")  # of a comment
 LITERAL_DISPLAY = re.compile(r"^\.Bd -literal.*?^\.Ed$", re.DOTALL | re.MULTILINE)  # of a man page
 ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ")  # of a list
@@ -152,7 +154,9 @@ def pieces_of(file: pathlib.Path, text: str) -> Iterator[Piece]:
     elif file.suffix == ".py":
         yield from pieces_of_code(text, PYTHON)
         yield from pieces_of_test_names(text)
-    elif file.suffix in {".yaml", ".yml", ".cmake", ".sh"} or file.name == "CMakeLists.txt" or text.startswith("#!"):
+    elif file.suffix == ".sh" or text.startswith("#!"):
+        yield from pieces_of_code(text, SHELL)
+    elif file.suffix in {".yaml", ".yml", ".cmake"} or file.name == "CMakeLists.txt":
         yield from pieces_of_code(text, HASH)
 
 

@@ -107,10 +107,15 @@ class Code(unittest.TestCase):
         self.assertEqual(lines_of("def test_who_waits() -> None:\ndef test_a_client_waits() -> None:\n"
                                   "def who_waits() -> None:\n", "x.py"), [1])
 
-    def test_only_comments_of_scripts_and_settings_are_read(self) -> None:
-        for name in ("x.sh", "x.yaml", "x.cmake", "y/CMakeLists.txt"):
+    def test_comments_and_quoted_texts_of_shell_scripts_are_read(self) -> None:
+        self.assertEqual(lines_of("#!/bin/sh\n# Of all.\nnobody waits ${1#who waits}\necho \"it is no stage\"\n"
+                                  "x=\"$y # nobody waits\"\n", "script/x"), [2, 4, 5])
+        self.assertEqual(lines_of("echo nobody waits\n# Of all.\n", "x.sh"), [2])
+
+    def test_only_comments_of_settings_are_read(self) -> None:
+        for name in ("x.yaml", "x.cmake", "y/CMakeLists.txt"):
             self.assertEqual(lines_of("# Of all.\necho nobody waits $# who\na: b  # it stands there\n", name), [1, 3])
-        self.assertEqual(lines_of("#!/bin/sh\n# Of all.\nnobody waits\n", "script/x"), [2])
+            self.assertEqual(found('set(X "nobody waits # here")\n', name), [])
         self.assertEqual(found("# Of all.\n", "x.txt"), [])
 
 
