@@ -201,7 +201,7 @@ TEST(CoordinatorConfig, AmountsAreRates) {
 TEST(CoordinatorConfig, AJobIsThereOnceAndHasAName) {
   EXPECT_THAT(
       errors_with("jobs: [{name: a}, {name: a, weight: 0}]\n"),
-      ElementsAre(HasSubstr("jobs[1].weight: "), HasSubstr("jobs[1].name: \"a\" is there")));
+      ElementsAre(HasSubstr("jobs[1].weight: "), HasSubstr("jobs[1].name: \"a\" is given twice")));
   EXPECT_THAT(errors_with("jobs: [{weight: 1}]\n"),
               ElementsAre(HasSubstr("jobs[0].name: is missing")));
   EXPECT_THAT(errors_with("jobs: [{name: a, limit: 1 MiB/s}]\n"),

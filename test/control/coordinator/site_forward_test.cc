@@ -83,11 +83,11 @@ TEST_F(SiteForwardTest, AllStagesAnswerInTheOrderOfTheirNames) {
 }
 
 TEST_F(SiteForwardTest, OnlyNamedStagesAreAsked) {
-  ask({"ds2", "ds3", "ds9"});
+  ask({"ds2", "ds3", "lost"});
   EXPECT_EQ(requests_.times_asked("ds1"), 0U);
   requests_.answer("ds2", stats_of("ds2"));
   EXPECT_THAT(answers(), ElementsAre("ds2 stats ds2", "ds3 stage: is not connected: there is none",
-                                     "ds9 stages: there is no stage \"ds9\""));
+                                     "lost stages: there is no stage \"lost\""));
 }
 
 TEST_F(SiteForwardTest, ASilentStageHasAnErrorInItsPlace) {
@@ -183,8 +183,8 @@ TEST_F(SiteForwardTest, AnswersThatAreTooLongTogetherAreLeftOut) {
 
 TEST_F(SiteForwardTest, AnAggregatorAnswersWithItsStages) {
   add_aggregator("agg");
-  ask({"ds1", "far", "ds9"});
-  EXPECT_THAT(requests_.open("agg")->request.forward().stages(), ElementsAre("far", "ds9"));
+  ask({"ds1", "far", "lost"});
+  EXPECT_THAT(requests_.open("agg")->request.forward().stages(), ElementsAre("far", "lost"));
   EXPECT_TRUE(requests_.open("agg")->request.forward().request().has_stats());
   requests_.answer("ds1", stats_of("ds1"));
   control::Envelope reply;
@@ -192,12 +192,12 @@ TEST_F(SiteForwardTest, AnAggregatorAnswersWithItsStages) {
   answer->set_stage("far");
   *answer->mutable_answer() = stats_of("far");
   answer = reply.mutable_forward_reply()->add_answers();
-  answer->set_stage("ds9");
+  answer->set_stage("lost");
   *answer->mutable_answer()->mutable_error() =
-      control::make_error(control::Error::NOT_FOUND, "stages", "there is no stage \"ds9\"");
+      control::make_error(control::Error::NOT_FOUND, "stages", "there is no stage \"lost\"");
   requests_.answer("agg", reply);
   EXPECT_THAT(answers(), ElementsAre("ds1 stats ds1", "far stats far",
-                                     "ds9 stages: there is no stage \"ds9\""));
+                                     "lost stages: there is no stage \"lost\""));
 }
 
 TEST_F(SiteForwardTest, AnAggregatorIsAskedForAllItsStagesIfAllOrItselfAreMeant) {

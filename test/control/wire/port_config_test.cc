@@ -77,7 +77,7 @@ TEST(PortConfig, TcpIsNeverWithoutTls) {
           HasSubstr("f.yaml:1: control.ca: is missing: TCP needs"),
           HasSubstr("f.yaml:2: control.tcp: ':7311' is not an endpoint: expected HOST:PORT")));
   EXPECT_THAT(read("control: {socket: /a, ca: ca.pem}").errors,
-              ElementsAre(HasSubstr("control.ca: is only for control.tcp")));
+              ElementsAre(HasSubstr("control.ca: needs control.tcp")));
 }
 
 TEST(PortConfig, AStageMayHaveACoordinatorToConnectTo) {
@@ -91,7 +91,7 @@ TEST(PortConfig, AStageMayHaveACoordinatorToConnectTo) {
       of_stage("control: {coordinator: 'coord:7311', ca: a, key: b, certificate: c}").errors,
       ElementsAre());
   EXPECT_THAT(of_stage("control: {coordinator: /a, ca: a}").errors,
-              ElementsAre(HasSubstr("control.ca: is only for")));
+              ElementsAre(HasSubstr("control.ca: needs control.tcp")));
   for (const char* const address : {"''", "coord", "'coord:0'", "'unix:'"}) {
     EXPECT_THAT(of_stage(std::string("control: {coordinator: ") + address + "}").errors,
                 ElementsAre(HasSubstr("expected the path of a socket (/run/vpfs/stages.sock)")))

@@ -67,8 +67,8 @@ TEST(ServerConfig, AllErrorsComeAtOnceWithLineAndKey) {
       "device: {parallelism: 2}\n";
   EXPECT_THAT(problems(text),
               AllOf(HasSubstr("test.yaml:1"), HasSubstr("strp_size"), HasSubstr("udp://"),
-                    HasSubstr("test.yaml:4"), HasSubstr("is listed twice"), HasSubstr("no port"),
-                    HasSubstr("engine"), HasSubstr("bandwidth")));
+                    HasSubstr("test.yaml:4"), HasSubstr("is listed twice"),
+                    HasSubstr("no valid port"), HasSubstr("engine"), HasSubstr("bandwidth")));
 }
 
 TEST(ServerConfig, TheDirectoryEngineNeedsAPath) {
