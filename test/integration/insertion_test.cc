@@ -196,6 +196,10 @@ TEST(InsertionScript, SaysWhatItWouldDoAndWhatIsWrong) {
   EXPECT_NE(output_of({orangefs, "--zones", fs_conf}, 0)
                 .find("Alias s0 tcp://h0:3334,tcp-px://h0:4334\n"),
             std::string::npos);
+  // A file is found from the user's own folder.
+  EXPECT_NE(output_of({"env", "-C", directory.path(), orangefs, "--zones", "fs.conf"}, 0)
+                .find("Alias s0 tcp://h0:3334,tcp-px://h0:4334\n"),
+            std::string::npos);
   EXPECT_NE(output_of({orangefs, "1:2", "--zones", fs_conf}, 1)
                 .find("s0 listens at port 3334: say 3334:PROXY_PORT"),
             std::string::npos);
