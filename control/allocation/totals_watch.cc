@@ -176,7 +176,8 @@ std::string_view remedy_of(const TotalsWatch::Verdict& verdict) {
     case limit:
       return "more total_rate or rate";
     case no_queue:
-      return "sfq.anticipation, more requests in flight, or a smaller depth.requests";
+      return "sfq.anticipation unless it is on, more requests in flight, or a smaller "
+             "depth.requests";
     case delay:
       return "a longer control.longest_delay";
     case no_capacity:

@@ -200,6 +200,13 @@ TEST(TotalsWatchTexts, FewStagesAreNamed) {
   EXPECT_EQ(text_of(verdict), "keeps no queue at a, b, c, d and 2 more");
 }
 
+// The coordinator does not know the settings of the stages' schedulers.
+TEST(TotalsWatchTexts, AnticipationIsNotAdvisedToWhoHasIt) {
+  EXPECT_EQ(remedy_of({.why = Why::no_queue}),
+            "sfq.anticipation unless it is on, more requests in flight, or a smaller "
+            "depth.requests");
+}
+
 TEST(TotalsWatchTexts, EveryReasonHasATextAndARemedy) {
   for (const Why why :
        {Why::limit, Why::no_queue, Why::delay, Why::no_capacity, Why::asks_for_no_more}) {

@@ -126,8 +126,8 @@ TEST_F(SiteStatusTest, TotalsThatAreNotReachedHaveTheirReasonAndWhatWouldHelp) {
                                     {"reached", false},
                                     {"why", "keeps no queue at ds2"},
                                     {"would_help",
-                                     "sfq.anticipation, more requests in flight, or "
-                                     "a smaller depth.requests"},
+                                     "sfq.anticipation unless it is on, more requests in "
+                                     "flight, or a smaller depth.requests"},
                                     {"at", {"ds2"}}}));
   EXPECT_EQ(jobs[1]["total"], Json({{"cost", 4000}, {"entitled", 2500}, {"reached", true}}));
 }
