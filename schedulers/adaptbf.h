@@ -53,7 +53,6 @@ class AdapTbf final : public Policy {
   void let_pass(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
-  void prefetch() const override { tbf_.prefetch(); }
   [[nodiscard]] HoldClock& holds() override { return tbf_.holds(); }
 
   [[nodiscard]] std::size_t queued() const override { return tbf_.queued(); }

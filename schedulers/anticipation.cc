@@ -26,8 +26,7 @@ void Anticipation::take_stock(Row& row, std::uint32_t in_flight, const StartTag&
 
 void Anticipation::begin_to_expect(std::uint32_t flow, Tag tag) {
   rows_[flow].was_expected = true;
-  const FlowHeap::Key key = {.tag = tag, .order = 0};
-  expected_.contains(flow) ? expected_.update(flow, key) : expected_.push(flow, key);
+  expected_.put(flow, tag);
 }
 
 void Anticipation::remove(std::uint32_t flow, TimePoint now) {
@@ -97,9 +96,9 @@ StatusFields Anticipation::server(TimePoint now) const {
   const Duration kept_now = kept_for_ == kNobody ? Duration::zero() : now - kept_since_;
   fields.add(
       {.name = "slots_kept", .value = kept_in_all_ + kept_now, .join = StatusField::Join::largest});
-  std::int64_t expected = 0;
-  for (std::uint32_t flow = 0; flow < rows_.size(); ++flow) expected += expects(flow) ? 1 : 0;
-  fields.add({.name = "expected_flows", .value = expected, .join = StatusField::Join::sum});
+  fields.add({.name = "expected_flows",
+              .value = static_cast<std::int64_t>(expected_.size()),
+              .join = StatusField::Join::sum});
   if (!controller_.may_keep()) return fields;
   fields.add({.name = "kept_down_to",
               .value = std::int64_t{controller_.level(true)},

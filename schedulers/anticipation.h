@@ -45,7 +45,7 @@ class Anticipation {
   // came back as expected.
   bool arrived(std::uint32_t flow, std::uint32_t in_flight, const StartTag& tag, Tag lag,
                TimePoint now) {
-    if (expected_.contains(flow)) expected_.erase(flow);
+    expected_.erase(flow);
     Row& row = rows_[flow];
     const bool as_expected = row.think.arrived(in_flight, now);
     if (keeps_ && row.was_expected) {
@@ -54,8 +54,9 @@ class Anticipation {
     }
     return as_expected;
   }
-  // One was sent, which moves the flow's tag by `amount`.
+  // One was sent, which moves the flow's tag by `amount`, and used a slot that was kept.
   void sent(std::uint32_t flow, Cost cost, Tag amount, TimePoint now) {
+    slot_is_used(now);
     Row& row = rows_[flow];
     row.think.sent(controller_.time_of(at_server_), now);
     at_server_ += cost;
@@ -82,7 +83,7 @@ class Anticipation {
     if (keeps_ && rows_[flow].think.is_trusted()) begin_to_expect(flow, tag);
   }
   void forget(std::uint32_t flow, TimePoint now) {
-    if (expected_.contains(flow)) expected_.erase(flow);
+    expected_.erase(flow);
     if (kept_for_ == flow) end_keep(now);
   }
   [[nodiscard]] bool expects(std::uint32_t flow) const { return expected_.contains(flow); }
@@ -97,6 +98,7 @@ class Anticipation {
   void prefetch(std::uint32_t flow) const {
     const auto* const lines = reinterpret_cast<const std::byte*>(&rows_[flow]);
     for (std::size_t line = 0; line < sizeof(Row); line += 64) __builtin_prefetch(lines + line);
+    expected_.prefetch(flow);
   }
 
   // The most that a flow of this weight may be behind v when it comes back.

@@ -134,7 +134,7 @@ bool Edf::asks_anew(std::uint32_t index, const Share& asked) {
 Result<void> Edf::set_share(AppId app, const Share& share, TimePoint now) {
   const auto index = std::to_underlying(app);
   if (flows_.grow(app)) {
-    for (FlowHeap* heap : {&started_, &later_, &others_}) heap->grow(flows_.size());
+    for (FlowTournament* heap : {&started_, &later_, &others_}) heap->grow(flows_.size());
   }
   Flow& flow = flows_[index];
   const Share asked = known_part(share);
@@ -209,7 +209,7 @@ void Edf::place(std::uint32_t index, TimePoint now) {
   Flow& flow = flows_[index];
   const IoRequest& request = *flow.queue.front();
   if (flow.promised && flow.promised_until <= now) end_promise(index);
-  FlowHeap* heap = &others_;
+  FlowTournament* heap = &others_;
   TimePoint key = request.arrival + flow.latency;
   if (flow.promised) {
     const TimePoint start = start_of(flow);
@@ -222,15 +222,16 @@ void Edf::place(std::uint32_t index, TimePoint now) {
   } else {
     flows_.holds().wait_for_turn(index, now);
   }
-  const FlowHeap::Key entry = {.tag = time_tag(key), .order = request.order};
-  if (heap->contains(index)) return heap->update(index, entry);
-  take_out(index);
-  heap->push(index, entry);
+  const FlowTournament::Key entry = {.tag = time_tag(key), .order = request.order};
+  for (FlowTournament* each : {&started_, &later_, &others_}) {
+    if (each != heap) each->erase(index);
+  }
+  heap->put(index, entry);
 }
 
 void Edf::take_out(std::uint32_t index) {
-  for (FlowHeap* heap : {&started_, &later_, &others_}) {
-    if (heap->contains(index)) return heap->erase(index);
+  for (FlowTournament* heap : {&started_, &later_, &others_}) {
+    heap->erase(index);
   }
 }
 
@@ -285,8 +286,11 @@ void Edf::dispatch(IoRequest& request, TimePoint now) {
     place(index, now);
   }
   if (shift_ > kMostShift) rebase(now);
-  if (!started_.empty()) flows_.prefetch(started_.top());
-  if (!others_.empty()) flows_.prefetch(others_.top());
+  for (const FlowTournament* each : {&started_, &others_}) {
+    if (each->empty()) continue;
+    flows_.prefetch(each->top());
+    each->prefetch(each->top());
+  }
 }
 
 // Sets the clock of starts back to `now`, together with all times on it. O(all queued).
@@ -310,14 +314,11 @@ void Edf::rebase(TimePoint now) {
   }
 }
 
-void Edf::prefetch() const {
-  if (!started_.empty()) __builtin_prefetch(flows_[started_.top()].queue.front());
-  if (!others_.empty()) __builtin_prefetch(flows_[others_.top()].queue.front());
-}
-
 void Edf::complete(const IoRequest& request, Cost /*cost*/, TimePoint now) {
   Flow& flow = flows_.of(request);
   flow.account.completed();
+  if (!started_.empty()) __builtin_prefetch(flows_[started_.top()].queue.front());
+  if (!others_.empty()) __builtin_prefetch(flows_[others_.top()].queue.front());
   const Duration tardiness = now - time_of(request.tag);
   if (!flow.has_deadlines() || tardiness <= Duration::zero()) return;
   ++flow.misses;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "schedulers/admission.h"
-#include "schedulers/flow_heap.h"
 #include "schedulers/flow_table.h"
+#include "schedulers/flow_tournament.h"
 #include "schedulers/policy.h"
 #include "schedulers/policy_kind.h"
 #include "schedulers/token_bucket.h"
@@ -63,7 +63,6 @@ class Edf final : public Policy {
   // An unchanged promise goes on as it was given.
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   void remove(AppId app, TimePoint now) override;
-  void prefetch() const override;
   [[nodiscard]] HoldClock& holds() override { return flows_.holds(); }
 
   [[nodiscard]] std::size_t queued() const override { return flows_.queued(); }
@@ -110,9 +109,9 @@ class Edf final : public Policy {
   Admission admission_;
   FlowTable<Flow> flows_;
   std::vector<Share> asked_;  // by flow: the share given to set_share(), if it asks for anything
-  FlowHeap started_;          // promised flows whose head has started, by deadline
-  FlowHeap later_;            // promised flows whose head has not, by start
-  FlowHeap others_;           // flows without a promise, by deadline
+  FlowTournament started_;    // promised flows whose head has started, by deadline
+  FlowTournament later_;      // promised flows whose head has not, by start
+  FlowTournament others_;     // flows without a promise, by deadline
   Duration shift_ = {};
 };
 

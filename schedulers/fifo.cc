@@ -54,12 +54,9 @@ void Fifo::dispatch(IoRequest& request, TimePoint now) {
   if (queue_.front() != nullptr) __builtin_prefetch(queue_.front());
 }
 
-void Fifo::prefetch() const {
-  if (queue_.front() != nullptr) holds_.prefetch(std::to_underlying(queue_.front()->app));
-}
-
 void Fifo::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {
   account_of(request).completed();
+  if (queue_.front() != nullptr) holds_.prefetch(std::to_underlying(queue_.front()->app));
 }
 
 void Fifo::withdraw(IoRequest& request, TimePoint now) {

@@ -24,7 +24,6 @@ class Fifo final : public Policy {
   void withdraw(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
 
-  void prefetch() const override;
   [[nodiscard]] HoldClock& holds() override { return holds_; }
 
   [[nodiscard]] std::size_t queued() const override { return queued_; }

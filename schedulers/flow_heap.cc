@@ -1,13 +1,6 @@
 #include "schedulers/flow_heap.h"
 
-#include <algorithm>
-#include <limits>
-
 namespace vpfs {
-namespace {
-constexpr std::uint64_t kOrders = std::uint64_t{1} << 32;
-constexpr std::uint64_t kKeptOrders = kOrders / 2;
-}  // namespace
 
 void FlowHeap::grow(std::size_t flows) {
   if (flows <= places_.size()) return;
@@ -16,32 +9,15 @@ void FlowHeap::grow(std::size_t flows) {
   blocks_.resize((kRoot + places_.capacity()) / kChildren + 1);
 }
 
-FlowHeap::Entry FlowHeap::make_entry(std::uint32_t flow, Key key) {
-  if (key.order >= order_base_ + kOrders) {
-    const std::uint64_t base = key.order - kKeptOrders;
-    const std::uint64_t passed = base - order_base_;
-    for (std::size_t place = kRoot; place < end(); ++place) {
-      std::uint64_t& both = at(place).order_and_flow;
-      const std::uint64_t order = both / kOrders;
-      both = (order - std::min(order, passed)) * kOrders + both % kOrders;
-    }
-    order_base_ = base;
-  }
-  const std::uint64_t order = key.order - std::min(key.order, order_base_);
-  return {.tag = key.tag, .order_and_flow = order * kOrders + flow};
-}
-
-void FlowHeap::push(std::uint32_t flow, Key key) {
-  const Entry entry = make_entry(flow, key);
+void FlowHeap::put(std::uint32_t flow, std::uint64_t tag) {
+  const Entry entry = {.tag = tag, .flow = flow};
+  if (contains(flow)) return settle(places_[flow], entry);
   ++size_;
   sift_up(end() - 1, entry);
 }
 
-void FlowHeap::update(std::uint32_t flow, Key key) {
-  settle(places_[flow], make_entry(flow, key));
-}
-
 void FlowHeap::erase(std::uint32_t flow) {
+  if (!contains(flow)) return;
   const std::size_t place = places_[flow];
   places_[flow] = kNowhere;
   const Entry last = at(end() - 1);
@@ -49,13 +25,9 @@ void FlowHeap::erase(std::uint32_t flow) {
   if (place < end()) settle(place, last);
 }
 
-void FlowHeap::subtract(std::uint64_t amount) {
-  for (std::size_t place = kRoot; place < end(); ++place) at(place).tag -= amount;
-}
-
 // The place of the smallest of the four from `first` on, without a branch.
 std::size_t FlowHeap::least_of(std::size_t first) {
-  const Block& block = blocks_[first / kChildren];
+  const auto& block = blocks_[first / kChildren].entries;
   const auto left = static_cast<std::size_t>(block[1].before(block[0]));
   const std::size_t right = 2 + static_cast<std::size_t>(block[3].before(block[2]));
   return first + (block[right].before(block[left]) ? right : left);
@@ -69,7 +41,7 @@ void FlowHeap::settle(std::size_t place, const Entry& entry) {
     const std::size_t first = first_child_of(place);
     if (first + kChildren > end()) break;
     const std::size_t least = least_of(first);
-    put(place, at(least));
+    put_at(place, at(least));
     place = least;
   }
   const std::size_t first = first_child_of(place);
@@ -78,7 +50,7 @@ void FlowHeap::settle(std::size_t place, const Entry& entry) {
     for (std::size_t child = first + 1; child < end(); ++child) {
       if (at(child).before(at(least))) least = child;
     }
-    put(place, at(least));
+    put_at(place, at(least));
     place = least;
   }
   sift_up(place, entry);
@@ -86,10 +58,10 @@ void FlowHeap::settle(std::size_t place, const Entry& entry) {
 
 void FlowHeap::sift_up(std::size_t place, const Entry& entry) {
   while (place > kRoot && entry.before(at(parent_of(place)))) {
-    put(place, at(parent_of(place)));
+    put_at(place, at(parent_of(place)));
     place = parent_of(place);
   }
-  put(place, entry);
+  put_at(place, entry);
 }
 
 }  // namespace vpfs

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "schedulers/flow_heap.h"
+#include "schedulers/flow_tournament.h"
 #include "schedulers/hold_times.h"
 #include "schedulers/policy.h"
 #include "schedulers/request_list.h"
@@ -112,8 +112,8 @@ class FlowTable {
     return flows_[index].account.state(flows_[index].queue.front());
   }
   // The head of some flow that stands in one of the heaps; nullptr: they are all empty.
-  [[nodiscard]] IoRequest* some_head(std::initializer_list<const FlowHeap*> heaps) const {
-    for (const FlowHeap* heap : heaps) {
+  [[nodiscard]] IoRequest* some_head(std::initializer_list<const FlowTournament*> heaps) const {
+    for (const FlowTournament* heap : heaps) {
       if (!heap->empty()) return flows_[heap->top()].queue.front();
     }
     return nullptr;

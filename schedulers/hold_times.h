@@ -70,12 +70,16 @@ class HoldClock {
   // such request before it leaves its queue.
   void sent(bool own, TimePoint now) {
     if (own != own_was_last_) turn(now);
+    const Duration own_time_now = own_time(now);
+    const Duration other_time = now.time_since_epoch() - own_time_now;
     for (; fresh_count_ > 0; --fresh_count_) {
       Row& row = rows_[fresh_[fresh_count_ - 1]];
       row.listed = false;
       if (row.state != State::fresh) continue;
-      end_state(row, now);
-      begin_state(row, State::passed, now);
+      row.times.depth += now.time_since_epoch();
+      row.times.share -= own_time_now;
+      row.times.traffic_class -= other_time;
+      row.state = State::passed;
     }
   }
 

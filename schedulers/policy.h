@@ -103,9 +103,8 @@ class Policy {
   [[nodiscard]] virtual std::size_t queued() const = 0;
   // Any queued request, for withdrawing all of them; nullptr: there is none.
   [[nodiscard]] virtual IoRequest* any_queued() const = 0;
-  // Fetches what head() will need into the cache; called some time before it.
-  virtual void prefetch() const {}
-  // The same of what set_limits() of a flow will need: its rows and, a few flows later, its head.
+  // Fetches what set_limits() of a flow will need into the cache: its rows and, a few flows later,
+  // its head.
   virtual void prefetch_rows(AppId /*app*/) const {}
   virtual void prefetch_head(AppId /*app*/) const {}
 

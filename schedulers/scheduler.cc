@@ -58,8 +58,10 @@ void Scheduler::enqueue(IoRequest& request, TimePoint now) {
   request.traffic_class =
       static_cast<std::uint8_t>(std::min<std::size_t>(request.traffic_class, last));
   Class& to = class_of(request);
-  if (has_classes()) last_class_[std::to_underlying(request.app)] = request.traffic_class;
-  if (to.policy->queued() == 0) to.served = now;
+  if (has_classes()) {
+    last_class_[std::to_underlying(request.app)] = request.traffic_class;
+    if (to.policy->queued() == 0) to.served = now;
+  }
   to.policy->enqueue(request, now);
 }
 
@@ -152,7 +154,6 @@ void Scheduler::charge(Class& one, Cost cost, TimePoint now) {
 void Scheduler::complete(const IoRequest& request, Cost cost, TimePoint now) {
   Class& of = class_of(request);
   of.policy->complete(request, cost, now);
-  of.policy->prefetch();
   gate_.finish(request.cost);
   if (has_classes() && cost < request.cost) {
     of.start.give_back(of.start.amount_of(request.cost - cost), class_time_,

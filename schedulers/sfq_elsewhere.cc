@@ -1,55 +1,43 @@
-// The part of Sfq that counts service elsewhere.
+// The part of Sfq that counts what flows get elsewhere: from other data servers (DebtBook), and
+// from the other schedulers of this one (Siblings).
 #include <algorithm>
 #include <utility>
 
-#include "base/wide.h"
 #include "schedulers/sfq.h"
-#include "schedulers/time_tag.h"
 
 namespace vpfs {
 namespace {
 
-// Keeps times from overflowing.
-constexpr Duration kLongestDelay = Duration(std::int64_t{1} << 60);
-// The ratio of service elsewhere to service here.
-constexpr int kElsewhereBits = 16;
-constexpr std::uint64_t kMostRatio = 1024;
-constexpr Cost kLately = 8;           // spans, about
-constexpr Cost kLeastCounted = 8;     // requests, here and elsewhere
-constexpr std::uint8_t kToLearn = 3;  // spans: one from before, one to count, one without charge
-constexpr StartTag::Tag kGently = 4;  // the part of a difference that counts
-// Keeps sums of debts from overflowing; the distance of a tag from v is bounded anyway.
-constexpr StartTag::Tag kMostOwed = StartTag::Tag{1} << 60;
+// Requests give back what they were charged too much, which is less than any service since.
+constexpr StartTag::Tag kMostGivenBack = StartTag::Tag{1} << 61;
 
 }  // namespace
 
-TimePoint Sfq::debt_lets_go_at(std::uint32_t index, TimePoint now) const {
-  return std::min(now + debts_[index].delay, limits_.passes_at(flows_.oldest_arrival(index)));
-}
-
-Sfq::Tag Sfq::tag_without_debt(std::uint32_t index) const {
-  return std::max(virtual_time_, StartTag::subtract_to_zero(flows_[index].tag, debts_[index].owed));
-}
-
-// One debt is for what a flow got from the others of its server and for what it got elsewhere.
-Sfq::Tag Sfq::most_owed(const Flow& flow, const Debt& debt) const {
-  return debt.most + (total_ != nullptr ? siblings_bound_.most(flow) : 0);
-}
-
-Duration Sfq::longest_delay(const Debt& debt) const {
-  return total_ != nullptr ? std::max(debt.elsewhere_delay, total_->longest_delay())
-                           : debt.elsewhere_delay;
-}
-
-void Sfq::end_holds_by_debt(TimePoint now) {
-  while (!indebted_.empty() && time_of(indebted_.top_tag()) <= now) {
-    place_in_order(indebted_.top(), now);
+Sfq::~Sfq() {
+  std::uint32_t index = 0;
+  for (const Flow& flow : flows_) {
+    siblings_.left(index++, flow.account.queued + flow.account.outstanding, TimePoint::min());
   }
 }
 
 void Sfq::grow_debts() {
-  debts_.resize(flows_.size());
-  indebted_.grow(flows_.size());
+  debts_.grow(flows_.size());
+  if (siblings_.exist()) return;
+  for (Flow& flow : flows_) flow.is_charged_elsewhere = true;
+}
+
+Sfq::Tag Sfq::tag_without_debt(std::uint32_t index) const {
+  return std::max(order_.virtual_time(),
+                  StartTag::subtract_to_zero(flows_[index].tag, debts_.owed(index)));
+}
+
+void Sfq::begin_head(Flow& flow, std::uint32_t index, TimePoint now) {
+  if (flow.in_debt) debts_.begin_hold(index, passes_at(index), now);
+}
+
+void Sfq::end_holds_by_debt(TimePoint now) {
+  const FlowTournament& holding = debts_.holding();
+  while (!holding.empty() && time_of(holding.top_tag()) <= now) place_in_order(holding.top(), now);
 }
 
 void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) {
@@ -57,106 +45,58 @@ void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) 
   end_busy_period_of_all();
   const auto index = std::to_underlying(app);
   Flow& flow = flows_[index];
-  Debt& debt = debts_[index];
-  debt.elsewhere_delay = std::clamp(delay, Duration::zero(), kLongestDelay);
-  debt.delay = longest_delay(debt);
-  if (!debt.take_report(std::min(cost, kMaxCost))) return;
+  flow.is_charged_elsewhere = true;
+  debts_.set_reported_delay(index, delay);
+  debts_.set_delay(index, siblings_.longest_delay());
+  if (!debts_.take_report(index, std::min(cost, kMaxCost))) return;
+  // What its limit holds back has no claim. Nor has a flow that has nothing here, unless it comes
+  // back soon.
   const bool has_head = !flow.queue.empty();
-  // What its limit holds back has no claim. Nor has who has nothing here, unless he comes back
-  // soon.
-  const bool may_claim =
+  const bool may_return =
       anticipation_ && (has_head || anticipation_->may_return(index, now)) && !flow.has_limit;
   const bool at_siblings =
-      total_ != nullptr && (has_head || is_at_siblings(flow, index)) && !flow.has_limit;
-  flow.tag = std::max(flow.tag, tag_of_first(flow, most_behind(flow, may_claim, at_siblings)));
+      siblings_.exist() && (has_head || is_at_siblings(flow, index)) && !flow.has_limit;
+  start_not_before(flow, most_behind(flow, may_return, at_siblings));
   // Service elsewhere takes from the claim first.
-  const Tag claim = StartTag::subtract_to_zero(virtual_time_, flow.tag);
-  const Tag all = flow.next_amount(std::min(debt.span.elsewhere, kMaxCost));
-  const Tag charged = debt.span.charged;
-  debt.close_span(all);
-  Tag before = flow.in_debt && claim == 0 ? flow.tag - tag_without_debt(index) : 0;
-  const Tag part = debt.is_charged_well() ? kGently : 1;
-  if (debt.is_learning()) {
-    // Nothing could be charged in advance for that time.
-  } else if (all >= charged) {
-    const Tag room = StartTag::subtract_to_zero(most_owed(flow, debt), before) + claim;
-    const Tag moved =
-        move_ahead(flow, std::min((all - charged) / part, room), ahead(flow, kMaxCost));
-    before += StartTag::subtract_to_zero(moved, claim);
-  } else {
-    const Tag over = (charged - all) / part;
-    const Tag back = std::min(over, before);
-    flow.tag -= back;
-    before -= back;
-    debt.overcharged = std::min(debt.overcharged + (over - back), debt.most);
-  }
-  debt.owed = before;
+  const Tag claim = order_.behind(flow);
+  const Tag all = flow.next_amount(std::min(debts_.reported(index), kMaxCost));
+  Tag owed = flow.in_debt && claim == 0 ? flow.tag - tag_without_debt(index) : 0;
+  const DebtBook::Correction by = debts_.count(index, all, owed);
+  flow.tag -= by.back;
+  owed -= by.back;
+  const Tag room = StartTag::subtract_to_zero(most_owed(flow, index), owed) + claim;
+  const Tag moved = move_ahead(flow, std::min(by.more, room), order_.ahead(flow, kMaxCost));
+  debts_.owe(index, owed + StartTag::subtract_to_zero(moved, claim));
   settle_debt(flow, index, now);
 }
 
 void Sfq::settle_debt(Flow& flow, std::uint32_t index, TimePoint now) {
-  Debt& debt = debts_[index];
-  if (flow.queue.empty()) {
-    flow.in_debt = debt.owed > 0;
-    expect_by_new_tag(index);
+  const bool was_in_debt = flow.in_debt;
+  flow.in_debt = debts_.owed(index) > 0;
+  if (flow.queue.empty()) return expect_by_new_tag(index);
+  if (!flow.in_debt) {
+    if (was_in_debt) return place_again(index, now);
+    if (order_.contains(index)) tag_has_changed(index);
     return;
   }
-  if (debt.owed == 0) {
-    if (std::exchange(flow.in_debt, false)) return place_again(index, now);
-    if (ready_.contains(index)) tag_has_changed(index);
-    return;
+  if (was_in_debt) {
+    debts_.shorten_hold(index, passes_at(index), now);
+  } else {
+    debts_.begin_hold(index, passes_at(index), now);
   }
-  const TimePoint due = debt_lets_go_at(index, now);
-  debt.due = std::exchange(flow.in_debt, true) ? std::min(debt.due, due) : due;
   place_again(index, now);
 }
 
-bool Sfq::Debt::take_report(Cost elsewhere) {
-  const bool is_first = !std::exchange(counts, true);
-  const Sent matching = std::exchange(before, std::exchange(sent, {}));
-  if (is_first && elsewhere == 0) {
-    learning = kToLearn;
-    return false;
-  }
-  span.own += matching.own;
-  span.charged = std::min(span.charged + matching.charged, kMostOwed);
-  span.elsewhere = std::min(span.elsewhere + elsewhere, kMaxCost);
-  if (span.elsewhere == 0 && span.charged == 0) return false;
-  return span.own + span.elsewhere >= kLeastCounted * request;
-}
-
-void Sfq::Debt::close_span(Tag reported) {
-  const Span done = std::exchange(span, {});
-  // Who is sent nothing here has nothing to learn from.
-  if (learning > 0) learning = done.own + before.own > 0 ? learning - 1 : 0;
-  if (reported > 0)
-    most = std::max(most - most / kLately, std::min(kMostReports * reported, kMostOwed));
-  if (done.own == 0 && lately.own == 0) return;
-  lately.own += done.own - lately.own / kLately;
-  lately.elsewhere += done.elsewhere - lately.elsewhere / kLately;
-  lately.charged += done.charged / kLately - lately.charged / kLately;
-  reported_lately += reported / kLately - reported_lately / kLately;
-  if (lately.own == 0) return;
-  ratio = std::min((lately.elsewhere << kElsewhereBits) / lately.own, kMostRatio << kElsewhereBits);
-}
-
 void Sfq::charge_in_advance(Flow& flow, std::uint32_t index, const IoRequest& request) {
-  Debt& debt = debts_[index];
-  debt.request = request.cost;
-  debt.sent.own = std::min(debt.sent.own + request.cost, kMaxCost);
-  const Wide exact = Wide{request.tag} * debt.ratio >> kElsewhereBits;
-  auto wanted = static_cast<Tag>(std::min<Wide>(exact, debt.most));
-  const Tag less = std::min(wanted, debt.overcharged);
-  debt.overcharged -= less;
-  const Tag before = flow.in_debt ? debt.owed : 0;
+  const Tag owed = flow.in_debt ? debts_.owed(index) : 0;
   const Tag more =
-      std::min(wanted - less, StartTag::subtract_to_zero(most_owed(flow, debt), before));
-  debt.sent.charged = std::min(debt.sent.charged + more + less, kMostOwed);
+      debts_.charge_in_advance(index, request.cost, request.tag, owed, siblings_.most(flow));
   if (more == 0) return;
   flow.tag += more;
   // A flow that came back as expected may be behind v even so.
-  debt.owed = std::min(before + more, StartTag::subtract_to_zero(flow.tag, virtual_time_));
-  flow.in_debt = debt.owed > 0;
+  const Tag above = StartTag::subtract_to_zero(flow.tag, order_.virtual_time());
+  debts_.owe(index, std::min(owed + more, above));
+  flow.in_debt = debts_.owed(index) > 0;
 }
 
 void Sfq::forget_elsewhere(TimePoint now) {
@@ -164,9 +104,46 @@ void Sfq::forget_elsewhere(TimePoint now) {
     Flow& flow = flows_[index];
     if (flow.in_debt) flow.tag = tag_without_debt(index);
     expect_by_new_tag(index);
-    debts_[index] = {};
-    if (std::exchange(flow.in_debt, false) && !flow.queue.empty()) place_again(index, now);
+    debts_.forget(index);
+    if (siblings_.exist()) flow.is_charged_elsewhere = false;
+    const bool was_in_debt = flow.in_debt;
+    flow.in_debt = false;
+    if (was_in_debt && !flow.queue.empty()) place_again(index, now);
   }
+}
+
+void Sfq::end_busy_period_of_all() {
+  if (siblings_.exist() && siblings_.were_idle()) end_busy_period();
+}
+
+// REQUIRES: the request that has come is counted in the flow's account.
+bool Sfq::comes_from_siblings(const Flow& flow, std::uint32_t index, TimePoint now) {
+  const bool was_away = siblings_.have_missed(index);
+  const bool was_served = catch_up(index, now);
+  return !was_away && (was_served || is_at_siblings(flow, index));
+}
+
+bool Sfq::catch_up(std::uint32_t index, TimePoint now) {
+  const Tag by = siblings_.news_of(index);
+  if (by == 0) return false;
+  Flow& flow = flows_[index];
+  debts_.set_delay(index, siblings_.longest_delay());
+  // v may have passed the tag of a flow that had no request here.
+  const Tag owed = flow.in_debt ? StartTag::subtract_to_zero(flow.tag, tag_without_debt(index)) : 0;
+  if (Tag{0} - by >= kMostGivenBack) {
+    const Tag claim = order_.behind(flow);
+    const Tag room = StartTag::subtract_to_zero(most_owed(flow, index), owed) + claim;
+    const Tag moved = move_ahead(flow, std::min(by, room), order_.ahead(flow, kMaxCost));
+    debts_.owe(index, owed + StartTag::subtract_to_zero(moved, claim));
+  } else {
+    // Requests did less there than was charged when they were sent.
+    const Tag least = StartTag::subtract_to_zero(order_.virtual_time(), siblings_.most(flow));
+    const Tag back = std::min(Tag{0} - by, StartTag::subtract_to_zero(flow.tag, least));
+    flow.tag -= back;
+    debts_.owe(index, StartTag::subtract_to_zero(owed, back));
+  }
+  settle_debt(flow, index, now);
+  return true;
 }
 
 }  // namespace vpfs

@@ -92,15 +92,15 @@ void Tbf::tell_backlog(std::uint32_t index, TimePoint now) {
 void Tbf::place(std::uint32_t index, TimePoint now) {
   const Flow& flow = flows_[index];
   const IoRequest& request = *flow.queue.front();
-  FlowHeap::Key key = {.tag = kNoLimit | request.order, .order = request.order};
+  FlowTournament::Key key = {.tag = kNoLimit | request.order, .order = request.order};
   if (limits_.limited(request.app)) {
     // Tokens that came long before the request give it no precedence over others.
     const TimePoint allowed = std::max(allowed_at(index, now), request.arrival);
     if (allowed > now) {
       flows_.holds().wait_for_limit(index, allowed, now);
       key.tag = time_tag(allowed);
-      if (ready_.contains(index)) ready_.erase(index);
-      waiting_.contains(index) ? waiting_.update(index, key) : waiting_.push(index, key);
+      ready_.erase(index);
+      waiting_.put(index, key);
       return;
     }
     if (!limits_.is_allocated(request.app)) {
@@ -111,8 +111,8 @@ void Tbf::place(std::uint32_t index, TimePoint now) {
     }
   }
   flows_.holds().wait_for_turn(index, now);
-  if (waiting_.contains(index)) waiting_.erase(index);
-  ready_.contains(index) ? ready_.update(index, key) : ready_.push(index, key);
+  waiting_.erase(index);
+  ready_.put(index, key);
 }
 
 void Tbf::enqueue(IoRequest& request, TimePoint now) {
@@ -158,20 +158,19 @@ void Tbf::leave(IoRequest& request, TimePoint now) {
   if (!flow.queue.empty()) {
     place(index, now);
   } else {
-    ready_.contains(index) ? ready_.erase(index) : waiting_.erase(index);
+    ready_.erase(index);
+    waiting_.erase(index);
     if (flow.in_backlog) tell_backlog(index, now);
   }
   if (ready_.empty()) return;
   flows_.prefetch(ready_.top());
   limits_.prefetch(ready_.top());
-}
-
-void Tbf::prefetch() const {
-  if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front());
+  ready_.prefetch(ready_.top());
 }
 
 void Tbf::complete(const IoRequest& request, Cost /*cost*/, TimePoint /*now*/) {
   flows_.of(request).account.completed();
+  if (!ready_.empty()) __builtin_prefetch(flows_[ready_.top()].queue.front());
 }
 
 void Tbf::withdraw(IoRequest& request, TimePoint now) {
@@ -179,7 +178,8 @@ void Tbf::withdraw(IoRequest& request, TimePoint now) {
   Flow& flow = flows_.of(request);
   const bool was_head = flows_.withdraw(flow, request, now);
   if (flow.queue.empty()) {
-    ready_.contains(index) ? ready_.erase(index) : waiting_.erase(index);
+    ready_.erase(index);
+    waiting_.erase(index);
     if (flow.in_backlog) tell_backlog(index, now);
   } else if (was_head) {
     place(index, now);

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedulers/flow_heap.h"
 #include "schedulers/flow_table.h"
+#include "schedulers/flow_tournament.h"
 #include "schedulers/policy.h"
 #include "schedulers/policy_kind.h"
 #include "schedulers/rate_limits.h"
@@ -39,7 +39,6 @@ class Tbf final : public Policy {
   void let_pass(IoRequest& request, TimePoint now) override;
   [[nodiscard]] Result<void> set_share(AppId app, const Share& share, TimePoint now) override;
   [[nodiscard]] bool set_limits(AppId app, const Limits& limits, TimePoint now) override;
-  void prefetch() const override;
   void prefetch_rows(AppId app) const override {
     flows_.prefetch(std::to_underlying(app));
     limits_.prefetch_all(std::to_underlying(app));
@@ -88,8 +87,9 @@ class Tbf final : public Policy {
   RateLimits::User user_;  // of the limits
   int slice_bits_;         // of a deadline in units of 1024 ns; zero: no slices
   FlowTable<Flow, true> flows_;
-  FlowHeap ready_;    // due classes by rank and deadline, then classes without a limit by arrival
-  FlowHeap waiting_;  // the other backlogged classes by deadline
+  FlowTournament
+      ready_;  // due classes by rank and deadline, then classes without a limit by arrival
+  FlowTournament waiting_;  // the other backlogged classes by deadline
 };
 
 }  // namespace vpfs

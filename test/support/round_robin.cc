@@ -55,8 +55,8 @@ Result<void> RoundRobin::set_share(AppId app, const Share& share, TimePoint /*no
 void RoundRobin::begin_turn(std::uint32_t index) {
   Flow& flow = flows_[index];
   flow.left = flow.visit;
-  const FlowHeap::Key key = {.tag = asked_++, .order = flow.queue.front()->order};
-  turns_.contains(index) ? turns_.update(index, key) : turns_.push(index, key);
+  const FlowTournament::Key key = {.tag = asked_++, .order = flow.queue.front()->order};
+  turns_.put(index, key);
 }
 
 void RoundRobin::enqueue(IoRequest& request, TimePoint now) {

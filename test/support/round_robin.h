@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "schedulers/flow_heap.h"
 #include "schedulers/flow_table.h"
+#include "schedulers/flow_tournament.h"
 #include "schedulers/policy.h"
 #include "schedulers/policy_kind.h"
 #include "schedulers/registry.h"
@@ -54,7 +54,7 @@ class RoundRobin final : public Policy {
 
   RoundRobinSettings settings_;
   FlowTable<Flow> flows_;
-  FlowHeap turns_;  // the flows with something queued, by when their turn was asked for
+  FlowTournament turns_;  // the flows with something queued, by when their turn was asked for
   std::uint64_t asked_ = 0;
 };
 

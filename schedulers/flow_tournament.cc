@@ -1,0 +1,96 @@
+#include "schedulers/flow_tournament.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vpfs {
+namespace {
+constexpr std::uint64_t kOrders = std::uint64_t{1} << 32;
+constexpr std::uint64_t kKeptOrders = kOrders / 2;
+}  // namespace
+
+void FlowTournament::grow(std::size_t flows) {
+  if (flows <= flows_) return;
+  flows = std::max(flows, 2 * flows_);
+  const std::size_t inner = (flows - 1 + kChildren - 2) / (kChildren - 1);
+  const std::size_t first_leaf = kRoot + inner;
+  std::vector<Block> before((first_leaf + flows - 1) / kChildren + 1);
+  std::swap(blocks_, before);
+  for (std::size_t flow = 0; flow < flows_; ++flow) {
+    const std::size_t leaf = first_leaf_ + flow;
+    at(first_leaf + flow) = before[leaf / kChildren].entries[leaf % kChildren];
+  }
+  flows_ = flows;
+  first_leaf_ = first_leaf;
+  play_all();
+}
+
+FlowTournament::Entry FlowTournament::make_entry(std::uint32_t flow, Key key) {
+  if (key.order >= order_base_ + kOrders) [[unlikely]]
+    forget_orders(key.order);
+  const std::uint64_t order = key.order - std::min(key.order, order_base_);
+  return {.tag = key.tag, .order_and_flow = order * kOrders + flow};
+}
+
+void FlowTournament::forget_orders(std::uint64_t newest) {
+  const std::uint64_t base = newest - kKeptOrders;
+  const std::uint64_t passed = base - order_base_;
+  for (std::size_t place = first_leaf_; place < first_leaf_ + flows_; ++place) {
+    if (at(place).is_nobody()) continue;
+    std::uint64_t& both = at(place).order_and_flow;
+    const std::uint64_t order = both / kOrders;
+    both = (order - std::min(order, passed)) * kOrders + both % kOrders;
+  }
+  order_base_ = base;
+  play_all();
+}
+
+void FlowTournament::subtract(std::uint64_t amount) {
+  for (Block& block : blocks_) {
+    for (Entry& entry : block.entries) {
+      if (!entry.is_nobody()) entry.tag -= amount;
+    }
+  }
+}
+
+// Without a branch, which would be mispredicted.
+FlowTournament::Entry FlowTournament::least(Entry one, Entry other) {
+  if (__builtin_unpredictable(other.before(one))) one = other;
+  return one;
+}
+
+void FlowTournament::play_all() {
+  for (std::size_t block = blocks_.size() - 1; block > 0; --block) {
+    const Entry(&entries)[kChildren] = blocks_[block].entries;
+    at(block + 2) = least(least(entries[0], entries[1]), least(entries[2], entries[3]));
+  }
+}
+
+// The least of the block but for the entry at `within`. Without a branch, which would be
+// mispredicted.
+const FlowTournament::Entry& FlowTournament::least_other(const Block& block, std::size_t within) {
+  const auto& entries = block.entries;
+  const auto second = std::size_t{entries[within ^ 2].before(entries[within ^ 1])};
+  const auto third = std::size_t{entries[within ^ 3].before(entries[within ^ (1 + second)])};
+  const std::size_t least = 0b11'11'10'01 >> (2 * second + 4 * third) & 3;
+  return entries[within ^ least];
+}
+
+// Nothing changes above the highest node that the flow holds, or will hold. Up to there the other
+// three children of each node are compared without waiting for what comes from below.
+void FlowTournament::set(std::uint32_t flow, Entry entry) {
+  std::size_t place = first_leaf_ + flow;
+  for (;;) {
+    at(place) = entry;
+    if (place == kRoot) return;
+    const std::size_t below = place;
+    place = parent_of(place);
+    if (at(place).flow() == flow) {
+      entry = least(entry, least_other(blocks_[below / kChildren], below % kChildren));
+    } else if (!entry.before(at(place))) {
+      return;
+    }
+  }
+}
+
+}  // namespace vpfs

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace vpfs {
+
+// The order of flows by key: a 4-ary tournament. Every flow has a leaf of its own, and each inner
+// node holds the least of its four children. So a flow's key can change in O(log n), the nodes that
+// it changes are known from the flow alone, and the loads of all levels do not wait for each other.
+// Flows are small dense integers; allocates in grow() only.
+class FlowTournament {
+ public:
+  struct Key {
+    std::uint64_t tag = 0;
+    // Breaks ties: a number that grows from one request to the next, over all flows. Entries that
+    // are more than 2^31 behind the newest may count as equally old.
+    std::uint64_t order = 0;
+  };
+
+  // Makes place for the flows 0 ... flows - 1. Adding flows one by one is linear.
+  void grow(std::size_t flows);
+
+  [[nodiscard]] bool empty() const { return root().is_nobody(); }
+  // The flow with the smallest key, and its tag. REQUIRES (both): not empty.
+  [[nodiscard]] std::uint32_t top() const { return root().flow(); }
+  [[nodiscard]] std::uint64_t top_tag() const { return root().tag; }
+  [[nodiscard]] bool contains(std::uint32_t flow) const {
+    return flow < flows_ && !at(first_leaf_ + flow).is_nobody();
+  }
+
+  // Puts a flow in, or changes its key. REQUIRES: grow() was called for it.
+  void put(std::uint32_t flow, Key key) { set(flow, make_entry(flow, key)); }
+  // Takes a flow out, if it is in.
+  void erase(std::uint32_t flow) {
+    if (contains(flow)) set(flow, {});
+  }
+  // Takes `amount` off every tag. REQUIRES: no tag is smaller.
+  void subtract(std::uint64_t amount);
+  // Fetches into the cache what a change of the flow's key will touch and is seldom there.
+  void prefetch(std::uint32_t flow) const {
+    const std::size_t leaf = first_leaf_ + flow;
+    __builtin_prefetch(&blocks_[leaf / kChildren]);
+    __builtin_prefetch(&blocks_[parent_of(leaf) / kChildren]);
+  }
+
+ private:
+  __extension__ using Whole = unsigned __int128;
+
+  // Compared as one number of 128 bits, which needs no branch. Nobody comes after all flows.
+  struct Entry {
+    std::uint64_t tag = ~std::uint64_t{0};
+    std::uint64_t order_and_flow = ~std::uint64_t{0};  // 32 bits each
+
+    [[nodiscard]] bool is_nobody() const { return order_and_flow == ~std::uint64_t{0}; }
+    [[nodiscard]] std::uint32_t flow() const { return static_cast<std::uint32_t>(order_and_flow); }
+    [[nodiscard]] Whole whole() const { return Whole{tag} << 64 | order_and_flow; }
+    [[nodiscard]] bool before(const Entry& other) const { return whole() < other.whole(); }
+  };
+  static constexpr std::size_t kChildren = 4;
+  // A cache line that holds the children of one node. The first one holds just the root, in its
+  // last place, so that the node at place p has its children from 4 (p - 2) on.
+  struct alignas(64) Block {
+    Entry entries[kChildren];
+  };
+  static constexpr std::size_t kRoot = kChildren - 1;
+
+  static constexpr std::size_t parent_of(std::size_t place) { return place / kChildren + 2; }
+
+  [[nodiscard]] Entry& at(std::size_t place) {
+    return blocks_[place / kChildren].entries[place % kChildren];
+  }
+  [[nodiscard]] const Entry& at(std::size_t place) const {
+    return blocks_[place / kChildren].entries[place % kChildren];
+  }
+  [[nodiscard]] const Entry& root() const { return blocks_.front().entries[kRoot]; }
+  [[nodiscard]] static Entry least(Entry one, Entry other);
+  [[nodiscard]] static const Entry& least_other(const Block& block, std::size_t within);
+  [[nodiscard]] Entry make_entry(std::uint32_t flow, Key key);
+  // Makes old entries count as equally old, so that newer ones fit.
+  void forget_orders(std::uint64_t newest);
+  void set(std::uint32_t flow, Entry entry);
+  void play_all();
+
+  std::vector<Block> blocks_ = {Block{}};
+  std::size_t flows_ = 0;  // that have a leaf
+  std::size_t first_leaf_ = kRoot;
+  std::uint64_t order_base_ = 0;  // entries store their order less this
+};
+
+}  // namespace vpfs
