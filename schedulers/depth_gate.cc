@@ -4,12 +4,6 @@
 
 namespace vpfs {
 
-void DepthGate::finish(Cost cost) {
-  VPFS_ASSERT(mine_.requests > 0 && mine_.cost >= counted(cost));
-  --mine_.requests;
-  mine_.cost -= counted(cost);
-}
-
 void DepthGate::vacate(Cost cost) {
   VPFS_ASSERT(before_.requests > 0);
   --before_.requests;

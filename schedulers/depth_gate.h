@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/check.h"
 #include "schedulers/request.h"
 
 namespace vpfs {
@@ -45,7 +46,11 @@ class DepthGate {
     mine_.cost += counted(cost);
   }
   // `cost` as it was given to start().
-  void finish(Cost cost);
+  void finish(Cost cost) {
+    VPFS_ASSERT(mine_.requests > 0 && mine_.cost >= counted(cost));
+    --mine_.requests;
+    mine_.cost -= counted(cost);
+  }
 
   struct Load {
     std::uint32_t requests = 0;

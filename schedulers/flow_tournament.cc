@@ -4,11 +4,6 @@
 #include <utility>
 
 namespace vpfs {
-namespace {
-constexpr std::uint64_t kOrders = std::uint64_t{1} << 32;
-constexpr std::uint64_t kKeptOrders = kOrders / 2;
-}  // namespace
-
 void FlowTournament::grow(std::size_t flows) {
   if (flows <= flows_) return;
   flows = std::max(flows, 2 * flows_);
@@ -25,15 +20,8 @@ void FlowTournament::grow(std::size_t flows) {
   play_all();
 }
 
-FlowTournament::Entry FlowTournament::make_entry(std::uint32_t flow, Key key) {
-  if (key.order >= order_base_ + kOrders) [[unlikely]]
-    forget_orders(key.order);
-  const std::uint64_t order = key.order - std::min(key.order, order_base_);
-  return {.tag = key.tag, .order_and_flow = order * kOrders + flow};
-}
-
 void FlowTournament::forget_orders(std::uint64_t newest) {
-  const std::uint64_t base = newest - kKeptOrders;
+  const std::uint64_t base = newest - kOrders / 2;
   const std::uint64_t passed = base - order_base_;
   for (std::size_t place = first_leaf_; place < first_leaf_ + flows_; ++place) {
     if (at(place).is_nobody()) continue;
@@ -51,6 +39,7 @@ void FlowTournament::subtract(std::uint64_t amount) {
       if (!entry.is_nobody()) entry.tag -= amount;
     }
   }
+  first_ = at(kRoot);
 }
 
 // Without a branch, which would be mispredicted.
@@ -64,6 +53,7 @@ void FlowTournament::play_all() {
     const Entry(&entries)[kChildren] = blocks_[block].entries;
     at(block + 2) = least(least(entries[0], entries[1]), least(entries[2], entries[3]));
   }
+  first_ = at(kRoot);
 }
 
 // The least of the block but for the entry at `within`. Without a branch, which would be
@@ -82,7 +72,7 @@ void FlowTournament::set(std::uint32_t flow, Entry entry) {
   std::size_t place = first_leaf_ + flow;
   for (;;) {
     at(place) = entry;
-    if (place == kRoot) return;
+    if (place == kRoot) break;
     const std::size_t below = place;
     place = parent_of(place);
     if (at(place).flow() == flow) {
@@ -91,6 +81,7 @@ void FlowTournament::set(std::uint32_t flow, Entry entry) {
       return;
     }
   }
+  first_ = entry;
 }
 
 }  // namespace vpfs

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,10 +23,10 @@ class FlowTournament {
   // Makes place for the flows 0 ... flows - 1. Adding flows one by one is linear.
   void grow(std::size_t flows);
 
-  [[nodiscard]] bool empty() const { return root().is_nobody(); }
+  [[nodiscard]] bool empty() const { return first_.is_nobody(); }
   // The flow with the smallest key, and its tag. REQUIRES (both): not empty.
-  [[nodiscard]] std::uint32_t top() const { return root().flow(); }
-  [[nodiscard]] std::uint64_t top_tag() const { return root().tag; }
+  [[nodiscard]] std::uint32_t top() const { return first_.flow(); }
+  [[nodiscard]] std::uint64_t top_tag() const { return first_.tag; }
   [[nodiscard]] bool contains(std::uint32_t flow) const {
     return flow < flows_ && !at(first_leaf_ + flow).is_nobody();
   }
@@ -58,6 +59,7 @@ class FlowTournament {
     [[nodiscard]] Whole whole() const { return Whole{tag} << 64 | order_and_flow; }
     [[nodiscard]] bool before(const Entry& other) const { return whole() < other.whole(); }
   };
+  static constexpr std::uint64_t kOrders = std::uint64_t{1} << 32;
   static constexpr std::size_t kChildren = 4;
   // A cache line that holds the children of one node. The first one holds just the root, in its
   // last place, so that the node at place p has its children from 4 (p - 2) on.
@@ -74,15 +76,20 @@ class FlowTournament {
   [[nodiscard]] const Entry& at(std::size_t place) const {
     return blocks_[place / kChildren].entries[place % kChildren];
   }
-  [[nodiscard]] const Entry& root() const { return blocks_.front().entries[kRoot]; }
   [[nodiscard]] static Entry least(Entry one, Entry other);
   [[nodiscard]] static const Entry& least_other(const Block& block, std::size_t within);
-  [[nodiscard]] Entry make_entry(std::uint32_t flow, Key key);
+  [[nodiscard]] Entry make_entry(std::uint32_t flow, Key key) {
+    if (key.order >= order_base_ + kOrders) [[unlikely]]
+      forget_orders(key.order);
+    const std::uint64_t order = key.order - std::min(key.order, order_base_);
+    return {.tag = key.tag, .order_and_flow = order * kOrders + flow};
+  }
   // Makes old entries count as equally old, so that newer ones fit.
   void forget_orders(std::uint64_t newest);
   void set(std::uint32_t flow, Entry entry);
   void play_all();
 
+  Entry first_;  // a copy of the root
   std::vector<Block> blocks_ = {Block{}};
   std::size_t flows_ = 0;  // that have a leaf
   std::size_t first_leaf_ = kRoot;

@@ -49,14 +49,13 @@ void Scheduler::add_class(std::unique_ptr<Policy> policy, std::uint32_t share) {
   CrowdClock* const crowds = policy->crowds();
   classes_.push_back(
       {.policy = std::move(policy), .holds = &holds, .crowds = crowds, .start = StartTag(share)});
+  last_index_ = static_cast<std::uint8_t>(classes_.size() - 1);
 }
 
 void Scheduler::enqueue(IoRequest& request, TimePoint now) {
   // A request may be older than the present classes.
-  const std::size_t last = classes_.size() - 1;
   request.passed_limit = false;
-  request.traffic_class =
-      static_cast<std::uint8_t>(std::min<std::size_t>(request.traffic_class, last));
+  request.traffic_class = std::min(request.traffic_class, last_index_);
   Class& to = class_of(request);
   if (has_classes()) {
     last_class_[std::to_underlying(request.app)] = request.traffic_class;

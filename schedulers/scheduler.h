@@ -171,9 +171,9 @@ class Scheduler {
     const IoRequest* kept_back = nullptr;
   };
 
-  [[nodiscard]] bool has_classes() const { return classes_.size() > 1; }
+  [[nodiscard]] bool has_classes() const { return last_index_ > 0; }
   [[nodiscard]] Class& class_of(const IoRequest& request) {
-    return classes_[has_classes() ? request.traffic_class : 0];
+    return has_classes() ? classes_[request.traffic_class] : classes_.front();
   }
   // Nothing is sent now; `kept`: since a slot is kept.
   void note_crowds(bool kept, TimePoint now);
@@ -192,6 +192,7 @@ class Scheduler {
   std::optional<DepthController> controller_;
   TrafficClasses settings_;
   std::vector<Class> classes_;            // at least one
+  std::uint8_t last_index_ = 0;           // of classes_
   std::vector<std::uint8_t> last_class_;  // by flow; empty without classes
   StartTag::Tag class_time_ = 0;          // v of the classes
 };

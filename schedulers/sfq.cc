@@ -354,11 +354,6 @@ void Sfq::let_pass(IoRequest& request, TimePoint now) {
   if (flow.has_limit && !flow.queue.empty()) place_again(index, now);
 }
 
-void Sfq::end_busy_period_if_idle() {
-  if (siblings_.exist() || flows_.queued() != 0 || outstanding_ != 0) return;
-  end_busy_period();
-}
-
 void Sfq::end_busy_period() {
   order_.end_busy_period();
   if (order_.needs_rebase()) rebase();

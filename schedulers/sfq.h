@@ -16,6 +16,7 @@
 #include "schedulers/sfq_order.h"
 #include "schedulers/siblings.h"
 #include "schedulers/start_tag.h"
+#include "schedulers/time_tag.h"
 
 namespace vpfs {
 
@@ -119,7 +120,9 @@ class Sfq final : public Policy {
   }
   void tag_has_changed(std::uint32_t index);
   // The flow has a new head.
-  void begin_head(Flow& flow, std::uint32_t index, TimePoint now);
+  void begin_head(Flow& flow, std::uint32_t index, TimePoint now) {
+    if (flow.in_debt) debts_.begin_hold(index, passes_at(index), now);
+  }
   // It has nothing queued any more. `is_at_server`: something else of it is at the server.
   void end_queue(Flow& flow, std::uint32_t index, bool is_at_server, TimePoint now);
   void prefetch_next() const;
@@ -134,7 +137,9 @@ class Sfq final : public Policy {
     const bool may_be_behind = !flow.has_limit && !flow.has_min;
     flow.tag = order_.start_of_first(flow, may_be_behind ? most_behind : 0);
   }
-  void end_busy_period_if_idle();
+  void end_busy_period_if_idle() {
+    if (outstanding_ == 0 && flows_.queued() == 0 && !siblings_.exist()) end_busy_period();
+  }
   void end_busy_period();
   void rebase();
 
@@ -160,14 +165,21 @@ class Sfq final : public Policy {
   [[nodiscard]] Tag most_owed(const Flow& flow, std::uint32_t index) const {
     return debts_.most(index) + siblings_.most(flow);
   }
-  void end_holds_by_debt(TimePoint now);
+  void end_holds_by_debt(TimePoint now) {
+    const FlowTournament& holding = debts_.holding();
+    while (!holding.empty() && time_of(holding.top_tag()) <= now) {
+      place_in_order(holding.top(), now);
+    }
+  }
   // Charges a request that was just sent for what its flow gets elsewhere meanwhile.
   void charge_in_advance(Flow& flow, std::uint32_t index, const IoRequest& request);
   // The flow's debt has changed.
   void settle_debt(Flow& flow, std::uint32_t index, TimePoint now);
 
   // Siblings. Ends the busy period if all of them were idle since.
-  void end_busy_period_of_all();
+  void end_busy_period_of_all() {
+    if (siblings_.exist() && siblings_.were_idle()) end_busy_period();
+  }
   // Whether the flow has requests at siblings.
   [[nodiscard]] bool is_at_siblings(const Flow& flow, std::uint32_t index) const {
     return siblings_.have_more_than(flow.account.queued + flow.account.outstanding, index);

@@ -31,15 +31,6 @@ Sfq::Tag Sfq::tag_without_debt(std::uint32_t index) const {
                   StartTag::subtract_to_zero(flows_[index].tag, debts_.owed(index)));
 }
 
-void Sfq::begin_head(Flow& flow, std::uint32_t index, TimePoint now) {
-  if (flow.in_debt) debts_.begin_hold(index, passes_at(index), now);
-}
-
-void Sfq::end_holds_by_debt(TimePoint now) {
-  const FlowTournament& holding = debts_.holding();
-  while (!holding.empty() && time_of(holding.top_tag()) <= now) place_in_order(holding.top(), now);
-}
-
 void Sfq::served_elsewhere(AppId app, Cost cost, Duration delay, TimePoint now) {
   if (debts_.empty()) grow_debts();
   end_busy_period_of_all();
@@ -110,10 +101,6 @@ void Sfq::forget_elsewhere(TimePoint now) {
     flow.in_debt = false;
     if (was_in_debt && !flow.queue.empty()) place_again(index, now);
   }
-}
-
-void Sfq::end_busy_period_of_all() {
-  if (siblings_.exist() && siblings_.were_idle()) end_busy_period();
 }
 
 // REQUIRES: the request that has come is counted in the flow's account.
