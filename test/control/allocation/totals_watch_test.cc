@@ -201,7 +201,7 @@ TEST(TotalsWatchTexts, FewStagesAreNamed) {
 }
 
 // The coordinator does not know the settings of the stages' schedulers.
-TEST(TotalsWatchTexts, AnticipationIsNotAdvisedToWhoHasIt) {
+TEST(TotalsWatchTexts, AnticipationIsAdvisedOnlyWhereItIsOff) {
   EXPECT_EQ(remedy_of({.why = Why::no_queue}),
             "sfq.anticipation unless it is on, more requests in flight, or a smaller "
             "depth.requests");
