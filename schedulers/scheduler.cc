@@ -67,19 +67,19 @@ void Scheduler::enqueue(IoRequest& request, TimePoint now) {
 Scheduler::Decision Scheduler::next(TimePoint now) {
   kept_by_cost_ = false;
   if (!gate_.has_room()) {
-    note_crowds(false, now);
+    note_crowds(now);
     return {};
   }
   const Choice choice = choose(now);
   if (choice.request == nullptr) {
-    note_crowds(choice.kept_back != nullptr, now);
+    note_crowds(now);
     if (controller_) controller_->starved(now);
     return {.until = choice.until};
   }
   IoRequest& request = *choice.request;
   if (!gate_.admits(request.cost)) {
     kept_by_cost_ = true;
-    note_crowds(false, now);
+    note_crowds(now);
     return {};
   }
   Class& from = classes_[choice.index];
@@ -93,8 +93,8 @@ Scheduler::Decision Scheduler::next(TimePoint now) {
   return {.request = &request};
 }
 
-void Scheduler::note_crowds(bool kept, TimePoint now) {
-  const bool holds_back = kept || depth_reached();
+void Scheduler::note_crowds(TimePoint now) {
+  const bool holds_back = depth_reached();
   for (Class& each : classes_) {
     if (each.crowds != nullptr) each.crowds->set_holding(holds_back, now);
   }

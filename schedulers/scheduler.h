@@ -175,8 +175,8 @@ class Scheduler {
   [[nodiscard]] Class& class_of(const IoRequest& request) {
     return has_classes() ? classes_[request.traffic_class] : classes_.front();
   }
-  // Nothing is sent now; `kept`: since a slot is kept.
-  void note_crowds(bool kept, TimePoint now);
+  // Nothing is sent now.
+  void note_crowds(TimePoint now);
   [[nodiscard]] Choice choose(TimePoint now);
   [[nodiscard]] Choice choose_among_classes(TimePoint now);
   [[nodiscard]] bool goes_before(const Class& one, const Class& earlier, TimePoint now) const;

@@ -120,6 +120,22 @@ TEST(ShareWatchFlows, AFlowThatGetsItsShareByAnticipationIsNotNamed) {
   EXPECT_EQ(on[1], 0);
 }
 
+// The server waits for the one with the larger weight while the other one has a request queued.
+TEST(ShareWatchFlows, AFlowBesideOneThatIsWaitedForIsNotNamed) {
+  for (const std::uint32_t weight : {2U, 4U}) {
+    for (const Duration think : {200us, 400us, 700us}) {
+      const auto counts =
+          seconds_without_queue({.depth = 1, .anticipates = true},
+                                {{.share = {.weight = weight},
+                                  .outstanding = 1,
+                                  .think = think,
+                                  .think_spread = think / 2},
+                                 {.outstanding = 1, .think = think, .think_spread = think / 2}});
+      EXPECT_LE(counts[1], 1) << weight << ", " << think / 1us << " us";
+    }
+  }
+}
+
 // Spans of readings that a test makes up: in flight, without a queue, and entitled to half.
 class ShareWatchTest : public ::testing::Test {
  protected:
