@@ -23,9 +23,10 @@ struct Crowding {
 
 // Measures why flows with weights miss their shares (docs/schedulers.md, "Shares that are missed").
 //
-// The data server is crowded while the depth holds back a request of the policy. A slot that is kept
-// for an expected flow does not count: that flow is not in flight, but the time is its own. A flow is in flight while it has requests queued or at the server. While the server is
-// crowded, flow f is entitled to w_f / (sum of w_g) of it over the flows g that are in flight.
+// The data server is crowded while the depth holds back a request of the policy. A slot that is
+// kept for an expected flow does not count: the flow is not in flight, but the time is its own. A
+// flow is in flight while it has requests queued or at the server. While the server is crowded,
+// flow f is entitled to w_f / (sum of w_g) of it over the flows g that are in flight.
 //
 // Only a flow that begins or ends a queue, or comes or goes, touches its row. So a flow that keeps
 // a queue costs nothing. Allocates in grow() only. The times are for reports: entitled time is
