@@ -10,8 +10,8 @@
 
 namespace vpfs::fuse {
 
-// Room for one message of the kernel. The data of a write lie at the start of a page, as direct I/O
-// wants them. The kernel gives it memory only where it is written, and has it back at once.
+// Room for one message of the kernel. The data of a write begin at a page, as direct I/O wants
+// them. The kernel gives it memory only where it is written, and has it back at once.
 class Buffer {
  public:
   static constexpr std::size_t kPage = 4096;
@@ -31,7 +31,7 @@ class Buffer {
   [[nodiscard]] std::span<std::byte> message() const {
     return {begin() + kPage - kWriteHead, kWriteHead + size_};
   }
-  // Of a write, or for a read's data.
+  // The data of a write, or room for those of a read.
   [[nodiscard]] std::span<std::byte> data() const { return {begin() + kPage, size_}; }
 
  private:

@@ -16,7 +16,7 @@ namespace vpfs::fuse {
 
 namespace {
 
-// What the kernel says to an answer. ENOENT: it has one already. ENODEV: nobody waits any more.
+// What the kernel says to an answer. ENOENT: it has one already. ENODEV: no process waits any more.
 void look_at(ssize_t sent, std::size_t size) {
   if (sent >= 0 || errno == ENOENT || errno == ENODEV) return;
   spdlog::error("/dev/fuse: an answer of {} bytes: {}", size,
@@ -52,7 +52,7 @@ std::expected<std::size_t, Channel::Nothing> Channel::receive_by(Read read) {
       return static_cast<std::size_t>(size);
     }
     if (size >= 0 || errno == ENODEV) return std::unexpected(Nothing::any_more);
-    // ENOENT: the request was interrupted before anybody saw it.
+    // ENOENT: the request was interrupted before it was read.
     if (errno == ENOENT) continue;
     if (errno == EAGAIN || errno == EINTR) return std::unexpected(Nothing::now);
     if (errno == ENOMEM) {

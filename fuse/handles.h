@@ -21,7 +21,7 @@ class Handles {
     open_.emplace(handle, std::move(object));
     return reinterpret_cast<std::uint64_t>(handle);  // NOLINT: the kernel gives it back as it is
   }
-  // REQUIRES: add() gave the handle, and nobody has closed it.
+  // REQUIRES: add() gave the handle, and it is not closed.
   [[nodiscard]] static Object& at(std::uint64_t handle) {
     return *reinterpret_cast<Object*>(handle);  // NOLINT
   }

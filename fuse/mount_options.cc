@@ -26,7 +26,7 @@ Result<void> read_duration(std::string_view value, Duration& into) {
   // Seconds without a unit, as other file systems have them.
   const bool plain = !value.empty() && value.find_first_not_of("0123456789.") == value.npos;
   const auto read = parse_duration(plain ? fmt::format("{} s", value) : std::string(value));
-  if (!read || *read < Duration::zero()) return fail(fmt::format("'{}' is no time", value));
+  if (!read || *read < Duration::zero()) return fail(fmt::format("'{}' is not a time", value));
   into = *read;
   return {};
 }
@@ -35,7 +35,7 @@ Result<void> read_number(std::string_view value, std::uint64_t least, std::uint6
                          std::uint64_t& into) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), into);
   if (error != std::errc() || end != value.data() + value.size() || into < least || into > most) {
-    return fail(fmt::format("'{}' is no number from {} to {}", value, least, most));
+    return fail(fmt::format("'{}' is not a number from {} to {}", value, least, most));
   }
   return {};
 }
@@ -230,8 +230,8 @@ Result<MountOptions> parse_mount_options(std::string_view source, std::string_vi
     if (!address) return std::unexpected(std::move(address.error()));
     options.address = std::move(*address);
   } else {
-    return fail(
-        fmt::format("'{}' is no source; it is posix:DIRECTORY or tcp://HOST:PORT/NAME", source));
+    return fail(fmt::format(
+        "'{}' is not a source: it must be posix:DIRECTORY or tcp://HOST:PORT/NAME", source));
   }
   options.point.source = source;
   options.point.directory = directory;

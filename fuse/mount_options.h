@@ -19,7 +19,7 @@ namespace vpfs::fuse {
 // What a mount is asked for: the source, the directory, and the options behind -o.
 struct MountOptions {
   std::string source;  // the directory below; "" with an address
-  // Of an OrangeFS, instead of a directory.
+  // An OrangeFS instead of a directory.
   std::optional<client::MountAddress> address;
   MountPoint::Options point;  // directory, and what the kernel is told
   ProcessJobs::Options jobs;  // jobid=, job_variables=
@@ -32,7 +32,7 @@ struct MountOptions {
   std::uint64_t threads = 256;                   // at most, that wait for the kernel
   bool acl = true;                               // noacl
   Interrupts interrupts = Interrupts::of_dying;  // intr
-  // Of an OrangeFS only.
+  // For an OrangeFS only.
   std::uint64_t workers = 2;      // threads, each with connections of its own
   std::uint64_t connections = 1;  // of each of them to each server
   Duration retry_for = std::chrono::seconds(60);

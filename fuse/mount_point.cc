@@ -107,9 +107,9 @@ fuse_session* new_session(std::vector<std::string>& arguments, const fuse_lowlev
   return session;
 }
 
-// A mount whose program has just died is taken away by fusermount3, which takes a moment. Whoever
-// restarts the program at once need not know that. The kernel may still know the attributes of a
-// dead mount's directory, but statfs always asks. Returns an errno, or zero.
+// A mount whose program has just died is taken away by fusermount3, which takes a moment. This
+// waits for it, so that the program can be restarted at once. The kernel may still know the
+// attributes of a dead mount's directory, but statfs always asks. Returns an errno, or zero.
 int look_at(const std::string& directory, struct stat& there) {
   constexpr int kTries = 100;
   constexpr int kBetween = 10;  // milliseconds
@@ -135,8 +135,8 @@ bool is_asked_for(const std::vector<std::string>& words, std::string_view word,
 }
 
 // fusermount3 stays for as long as the mount, and has what it inherits open: a connection would
-// outlive whoever closes it. Not every library opens its sockets so that no program inherits them.
-// What libfuse hands over is opened later.
+// stay open although the mount closes it. Not every library opens its sockets so that no program
+// inherits them. What libfuse hands over is opened later.
 void keep_descriptors_from_programs() {
   std::error_code error;
   std::vector<int> all;
@@ -256,7 +256,7 @@ Result<void> MountPoint::allow_suid_and_devices(const Options& options) {
 }
 
 // Before anything else the kernel says what it can do, on the first descriptor. libfuse answers,
-// but for one capability that it does not know.
+// except for one capability that it does not know.
 Result<void> MountPoint::greet(const Options& options) {
   const Buffer buffer;
   const std::span<std::byte> room = buffer.message();
@@ -306,11 +306,10 @@ std::vector<std::byte> MountPoint::answer_greeting(Channel& channel) {
   return answer;
 }
 
-// Buffered reads come as large as the kernel reads ahead: 128 KiB unless somebody changes it, which
-// only root can.
+// Buffered reads come as large as the kernel reads ahead: 128 KiB unless root has changed it.
 void MountPoint::read_ahead_far(std::size_t size) {
   if (::geteuid() != 0) return;
-  // The mount's own number, without asking its root directory, which nobody serves yet.
+  // The mount's own number, without asking its root directory, which is not served yet.
   std::ifstream mounts("/proc/self/mountinfo");
   std::string line;
   std::string device;

@@ -52,8 +52,8 @@ class MountPoint {
   // same. Kernels do since Linux 6.6.
   [[nodiscard]] bool has_direct_io() const { return has_direct_io_; }
 
-  // Nobody finds the mount any more. Files that are open stay so; once the last is closed, the
-  // channels end. Does nothing if somebody has unmounted it. Any thread.
+  // No path leads to the mount any more. Files that are open stay so; once the last is closed, the
+  // channels end. Does nothing if it is unmounted already. Any thread.
   void unmount();
 
  private:
@@ -75,9 +75,9 @@ class MountPoint {
   std::vector<std::byte> greeting_;  // the kernel's
 };
 
-// The sizes and numbers that every backend asks the kernel for: reads and writes of 1 MiB, and so
-// many requests in the background that those of one application that are held keep nobody else's
-// back, as far as the machine's memory allows.
+// The sizes and numbers that every backend asks the kernel for: reads and writes of 1 MiB, and as
+// many requests in the background as the machine's memory allows, so that held requests of one
+// application do not keep those of others back.
 void ask_for_limits(fuse_conn_info& connection);
 // The part of the machine's memory that they may take.
 [[nodiscard]] std::uint64_t background_memory();

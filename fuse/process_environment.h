@@ -15,8 +15,8 @@ namespace vpfs::fuse {
 // Linux lets one variable have 128 KiB.
 inline constexpr std::size_t kMostEnvironment = 256 * 1024;
 
-// The environment that a process was started with: "NAME=VALUE" texts, each ended by a NUL. Of one
-// that is longer than kMostEnvironment, the texts that end within that. "": the process is gone or
+// The environment that a process was started with: "NAME=VALUE" texts, each ended by a NUL. If it
+// is longer than kMostEnvironment, only the texts that end within that. "": the process is gone or
 // must not be looked into.
 [[nodiscard]] std::string environment_of(pid_t process, std::string_view processes = kProcesses);
 

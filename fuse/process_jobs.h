@@ -32,7 +32,7 @@ class ProcessJobs {
     // -o jobid=ID: every file belongs to it.
     std::optional<std::string> always = {};
     JobSource source = JobSource::automatic;
-    // Of the environment: the first that is set and not empty counts.
+    // In the environment: the first that is set and not empty counts.
     std::vector<std::string> variables = {"SLURM_JOB_ID", "PBS_JOBID", "FLUX_JOB_ID"};
     // Where the kernel shows processes and control groups. Tests have directories of their own.
     std::string processes = std::string(kProcesses);
@@ -64,15 +64,15 @@ class ProcessJobs {
 
   const Options options_;
   const Clock& clock_;
-  std::mutex mutex_;  // guards what follows, but for has_slurm_
+  std::mutex mutex_;  // guards what follows, except has_slurm_
   std::unordered_map<pid_t, Known> known_;
   std::atomic<bool> has_slurm_ = false;
   std::optional<TimePoint> slurm_looked_for_;
 };
 
 // The value of the first of `variables` in an environment: "NAME=VALUE" texts, each ended by a NUL.
-// "": none, or one that is no good job id (empty, longer than 128 bytes, or with a byte that is not
-// printable ASCII).
+// "": none, or one that is not a valid job id (empty, longer than 128 bytes, or with a byte that is
+// not printable ASCII).
 [[nodiscard]] std::string job_in(std::string_view environment,
                                  const std::vector<std::string>& variables);
 

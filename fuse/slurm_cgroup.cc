@@ -29,7 +29,7 @@ std::optional<std::string_view> number_behind(std::string_view prefix, std::stri
   return is_number ? std::optional(number) : std::nullopt;
 }
 
-// "job_0" is no job.
+// "job_0" is not a job.
 std::optional<std::string_view> job_of(std::string_view component) {
   const auto number = number_behind("job_", component);
   return number && *number != "0" ? number : std::nullopt;

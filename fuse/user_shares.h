@@ -10,14 +10,14 @@ namespace vpfs::fuse {
 // How much of something that all users share each may have at once: threads, memory, descriptors.
 // The thresholds are dynamic [Choudhury and Hahne, IEEE/ACM Transactions on Networking, 1998]: a
 // user may have no more than is free. So one alone gets at most half, `k` users who want all get
-// 1/(k+1) each, and something is left for one who comes later. Not thread-safe.
+// 1/(k+1) each, and something is left for one that comes later. Not thread-safe.
 class UserShares {
  public:
   explicit UserShares(std::uint64_t bound) : bound_(bound) {}
 
   void set_bound(std::uint64_t bound) { bound_ = bound; }
   [[nodiscard]] std::uint64_t bound() const { return bound_; }
-  // Of all users; more than the bound if it has shrunk, or if something was taken regardless.
+  // What all users have: more than the bound if that has shrunk, or if take() has passed it.
   [[nodiscard]] std::uint64_t taken() const { return taken_; }
   [[nodiscard]] std::uint64_t taken_by(uid_t uid) const;
 

@@ -1,6 +1,6 @@
 // Plays a coordinator on the control port of a stage: sends new allocations for all virtual PFSes
 // each period, and takes the report of what has changed. Prints its results as JSON when it is
-// told to end. Or uses as much of a processor as that takes, and talks to nobody.
+// told to end. Or uses as much of a processor as that takes, without any connection.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

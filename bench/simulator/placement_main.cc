@@ -1,4 +1,4 @@
-// Runs configurations of the study of where data should lie (script/bench placement).
+// Runs configurations of the study of where to place data (script/bench placement).
 //
 // Reads a list of cases as JSON from the standard input, and writes a list of results. A case is
 // one application on nodes 0, 1, 2, ..., or a workload for a batch system.
@@ -194,7 +194,7 @@ Json run_workload(const Json& from) {
 }  // namespace vpfs::sim
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs configurations of the study of where data should lie");
+  CLI::App app("Runs configurations of the study of where to place data");
   CLI11_PARSE(app, argc, argv);
   try {
     const std::string text((std::istreambuf_iterator<char>(std::cin)), {});

@@ -85,7 +85,7 @@ int bench(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::Range(0, 100));
   app.add_option("--events", settings.events, "Events of each measurement");
-  app.add_option("--seed", settings.seed, "Of times");
+  app.add_option("--seed", settings.seed, "Seed of the times");
   app.add_option("--json", json_path, "Where to write the result");
   CLI11_PARSE(app, argc, argv);
 

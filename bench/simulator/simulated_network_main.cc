@@ -105,7 +105,7 @@ int bench(int argc, char** argv) {
   app.add_option("--flows", settings.flows, "Flows at any time")->delimiter(',');
   app.add_option("--policies", settings.policies, "NP, FP, BA (50:50)")->delimiter(',');
   app.add_option("--ends", settings.ends, "Flows that end in each measurement");
-  app.add_option("--seed", settings.seed, "Of routes and sizes");
+  app.add_option("--seed", settings.seed, "Seed of the routes and sizes");
   app.add_option("--json", json_path, "Where to write the result");
   CLI11_PARSE(app, argc, argv);
 

@@ -247,7 +247,7 @@ bool is_numeric_host(std::string_view name) {
 bool is_same_host(std::string_view one, std::string_view other) {
   if (one.empty() || other.empty()) return false;
   if (is_equal(one, other)) return true;
-  // Labels of an address are no names.
+  // Labels of an address are not names.
   if (is_numeric_host(one) || is_numeric_host(other)) return false;
   const std::string_view short_one = one.substr(0, one.find('.'));
   const std::string_view short_other = other.substr(0, other.find('.'));

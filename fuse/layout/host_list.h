@@ -26,8 +26,8 @@ inline constexpr std::size_t kMostHostBytes = 64 * 1024;  // of all names
 // These hosts. An empty list has none.
 [[nodiscard]] Result<std::vector<std::string>> hosts_in(std::string_view list);
 
-// Whether two names are those of one host: equal but for case, or one is the other's first label
-// ("n1" and "n1.site.org").
+// Whether two names are those of one host: equal except for case, or one is the other's first
+// label ("n1" and "n1.site.org").
 [[nodiscard]] bool is_same_host(std::string_view one, std::string_view other);
 
 // Whether a name is an address or a number, whose labels are not names.

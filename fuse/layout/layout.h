@@ -77,7 +77,7 @@ class LayoutServers {
   Names by_label_;  // the first label of those that have several
 };
 
-// Who makes a file.
+// The process that makes a file.
 struct Maker {
   std::string_view key;  // of its affinity: its job or its node
   // For each server whether it is on a node of the job; null: the nodes are unknown.

@@ -18,7 +18,7 @@ namespace vpfs::fuse::pvfs {
 // without. An answer that comes after the process was interrupted is dropped by the kernel.
 class Call {
  public:
-  // Of the message that the calling worker is taking.
+  // For the message that the calling worker is taking.
   explicit Call(fuse_req_t request);
   // Likewise, for a caller that is known. So are those who close a file: nothing may be read of a
   // process while it becomes another program, which closes the files of the old one. /proc would
@@ -41,16 +41,16 @@ class Call {
   [[nodiscard]] client::FileSystem& servers() { return servers_; }
   [[nodiscard]] fuse_req_t request() const { return request_; }
 
-  // The call begins to change the data of the file, until its answer. False: nobody waits for it
-  // any more, so it does not begin.
+  // The call begins to change the data of the file, until its answer. False: no process waits for
+  // it any more, so it does not begin.
   [[nodiscard]] bool begin_change(const std::shared_ptr<OpenObject>& file);
 
-  // For the one answer: nobody is told EINTR from now on.
+  // For the one answer: an interruption is not answered with EINTR from now on.
   [[nodiscard]] fuse_req_t take();
   void fail(int number);
   void fail(const Error& error);
-  // Of an operation on an object that the kernel knows. One that is gone is ESTALE, not ENOENT: the
-  // kernel then looks its name up again, and finds what another node has put in its place.
+  // For an operation on an object that the kernel knows. If that is gone, the answer is ESTALE, not
+  // ENOENT: the kernel then looks its name up again, and finds what another node has put there.
   void fail_object(const Error& error);
   void succeed() { fail(0); }
 

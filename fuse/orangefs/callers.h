@@ -14,7 +14,7 @@
 
 namespace vpfs::fuse::pvfs {
 
-// Who asks for something: what the kernel tells of a process, with its groups and its job, which
+// The callers of requests: what the kernel tells of a process, with its groups and its job, which
 // are looked up in /proc. What was found is believed for a tenth of a second. Thread-safe.
 class Callers {
  public:

@@ -1,4 +1,4 @@
-// Operations on open files, but for their data (io.h), and on the file system.
+// Operations on open files, except on their data (io.h), and on the file system.
 #include <cerrno>
 #include <ctime>
 #include <memory>
@@ -24,8 +24,8 @@ constexpr std::uint32_t kOwnersRights = S_IRUSR | S_IWUSR;
 constexpr std::uint64_t kBlock = 4096;  // in which statfs counts
 constexpr unsigned long kLongestName = 255;
 
-// The kernel has it open, unless nobody waits for the answer any more. `reply` gives what libfuse
-// returned.
+// The kernel has it open, unless no process waits for the answer any more. `reply` gives what
+// libfuse returned.
 template <typename Reply>
 void hand_over(Call& call, OpenFilePtr file, fuse_file_info& info, Reply reply) {
   Worker& worker = call.worker();
@@ -74,7 +74,7 @@ struct MadeFile {
   std::optional<orangefs::Capability> right;  // OpenFile::right
 };
 
-// Who makes a file may write it through what he has open even with a mode that forbids it, but
+// A process that makes a file may write it through its descriptor even if the mode forbids it, but
 // servers look at the mode. A user's mount, which cannot go on as root, makes the file with rights
 // for its owner, keeps those, and sets the mode then.
 net::Task<Result<MadeFile>> make_open_file(Call& call, orangefs::Handle directory, std::string name,

@@ -23,8 +23,7 @@ namespace vpfs::fuse::pvfs {
 // What the workers of a mounted OrangeFS share. Names and attributes are with the servers, and with
 // the kernel for as long as the timeouts say; what is here is what processes have open.
 //
-// The kernel's number of an object is its handle, but for the root directory, which is 1 to the
-// kernel. Thread-safe.
+// The kernel's number of an object is its handle, except that the root directory is 1. Thread-safe.
 class OrangefsFileSystem {
  public:
   struct Options {

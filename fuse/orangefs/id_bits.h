@@ -9,7 +9,7 @@
 #include "net/async.h"
 #include "protocols/orangefs/basic_types.h"
 
-// The set-user-id and set-group-id bits of a file do not outlive a change by somebody who is not
+// The set-user-id and set-group-id bits of a file do not outlive a change by a user other than
 // root.
 namespace vpfs::fuse::pvfs {
 

@@ -16,7 +16,7 @@
 namespace vpfs::fuse::pvfs {
 namespace {
 
-// How often somebody looks whether abandoned changes are done.
+// How often operations that wait for abandoned changes look whether these are done.
 constexpr Duration kLookForChanges = std::chrono::milliseconds(10);
 
 std::uint64_t now_seconds() {
@@ -44,7 +44,7 @@ net::Task<Result<client::File*>> opened_as(Worker& worker, client::CallerPtr cal
   co_return own.get();
 }
 
-// Of the same job.
+// With the same job.
 client::CallerPtr root_for(const client::Caller& caller) {
   const auto root = std::make_shared<client::Caller>(caller);
   root->uid = 0;
@@ -119,7 +119,7 @@ net::Task<> read(Worker& worker, IoMessage message) {
 
 OpenFilePtr new_open_file(Worker& worker, client::CallerPtr opener, orangefs::Handle handle) {
   auto file = std::make_shared<OpenFile>(handle, std::move(opener), worker.files().workers());
-  // Before the servers are asked, so that who removes the name meanwhile leaves the file.
+  // Before the servers are asked, so that a removal of the name meanwhile leaves the file.
   file->object = worker.files().objects().open(handle);
   return file->object ? file : nullptr;
 }

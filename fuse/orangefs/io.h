@@ -29,14 +29,14 @@ struct IoMessage {
   OpenFilePtr file;
   std::uint64_t offset = 0;
   std::size_t size = 0;
-  bool clears_id_bits = false;  // of a write, in the name of somebody who is not root
+  bool clears_id_bits = false;  // of a write, for a user other than root
   HeldPart held = {};
 };
 
 // The file as one more opener has it; null: it is being destroyed.
 [[nodiscard]] OpenFilePtr new_open_file(Worker& worker, client::CallerPtr opener,
                                         orangefs::Handle handle);
-// Its end, when neither the kernel nor anybody else has it open.
+// Closes it for this opener. A file without a name is destroyed when its last opener closes it.
 [[nodiscard]] net::Task<> close_file(Worker& worker, OpenFilePtr file);
 
 // Waits until the changes by processes that were killed are done. A retry of one may be far behind
@@ -45,7 +45,7 @@ struct IoMessage {
 
 // Reads what the message asks for, and answers it.
 [[nodiscard]] net::Task<> read(Worker& worker, IoMessage message);
-// Writes what lies in `buffer`, and answers. The data are the operation's until then: if the
+// Writes the data in `buffer`, and answers. The data are the operation's until then: if the
 // process stops waiting they still go where it wanted them.
 [[nodiscard]] net::Task<> write(Worker& worker, IoMessage message, std::unique_ptr<Buffer> buffer);
 

@@ -14,7 +14,7 @@
 namespace vpfs::fuse::pvfs {
 namespace {
 
-// Of renameat2(2); <stdio.h> has it for GNU programs only.
+// A flag of renameat2(2); <stdio.h> has it for GNU programs only.
 constexpr unsigned kNoReplace = 1;
 
 void answer_entry(Call& call, const client::Stat& object) {
@@ -75,9 +75,8 @@ net::Task<> read_link(Call call, orangefs::Handle link) {
   fuse_reply_readlink(call.take(), target->c_str());
 }
 
-// What loses its last name in an operation. One that is open through this mount stays
-// until its last close; one that is destroyed is opened by nobody meanwhile. Outlives the
-// operation.
+// An object that loses its last name in an operation. If it is open through this mount it stays
+// until its last close; while it is destroyed it cannot be opened. Outlives the operation.
 class LostName {
  public:
   explicit LostName(OpenObjects& objects) : objects_(objects) {}

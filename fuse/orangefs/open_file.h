@@ -24,14 +24,15 @@ struct OpenFile : std::enable_shared_from_this<OpenFile> {
 
   const orangefs::Handle handle;
   const client::CallerPtr caller;
-  // Of a file that was made with a mode that forbids its maker what he does now.
+  // For a file whose mode forbids what the process that made it may do through this descriptor.
   std::optional<orangefs::Capability> right;
   std::shared_ptr<OpenObject> object;
   // Each worker opens the file when it first has to do with it, and uses no other's.
   struct Opened {
     std::unique_ptr<client::File> by_caller;
-    // Who has a file open may go on whatever becomes of its mode, and who makes one may write it
-    // even with a mode that forbids it. The servers look at the mode each time, but not for root.
+    // A process that has a file open may go on whatever becomes of its mode, and one that makes a
+    // file may write it even if the mode forbids it. The servers look at the mode each time, but
+    // not for root.
     std::unique_ptr<client::File> by_root;
   };
   std::vector<Opened> by_worker;

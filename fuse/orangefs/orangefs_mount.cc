@@ -70,7 +70,7 @@ Result<std::unique_ptr<OrangefsMount>> OrangefsMount::make(const MountOptions& o
   mount->files_ =
       std::make_unique<OrangefsFileSystem>(files, config, options.workers, mount->jobs_, clock);
   MountPoint::Options point_options = options.point;
-  // As many as the protocol knows: the kernel keeps everybody's further ones back.
+  // As many as the protocol allows. Beyond them the kernel keeps requests of all users back.
   if (is_shared(options)) point_options.most_background = UINT16_MAX;
   Result<std::unique_ptr<MountPoint>> point =
       MountPoint::mount(point_options, mount->files_->operations(), mount->files_.get());
@@ -140,7 +140,7 @@ void OrangefsMount::drain() {
   timer_.expires_after(kDrain);
   timer_.async_wait([this](std::error_code error) {
     if (error) return;
-    spdlog::warn("files were open for longer than {} s; who has one gets ENOTCONN",
+    spdlog::warn("files were open for longer than {} s; processes that use them get ENOTCONN",
                  std::chrono::duration_cast<std::chrono::seconds>(kDrain).count());
     context_.stop();
   });

@@ -20,7 +20,7 @@ namespace vpfs::fuse::pvfs {
 // A mounted OrangeFS, embedded or real, as one program: its workers, and the signals that end it.
 class OrangefsMount {
  public:
-  // Asks the servers for their configuration, and mounts. Nobody is served before start(). The
+  // Asks the servers for their configuration, and mounts. Serves nothing before start(). The
   // error names the server or the directory. The clock outlives the mount.
   [[nodiscard]] static Result<std::unique_ptr<OrangefsMount>> make(const MountOptions& options,
                                                                    const Clock& clock);
@@ -30,7 +30,7 @@ class OrangefsMount {
 
   // From then on the mount answers.
   [[nodiscard]] Result<void> start();
-  // Serves until somebody unmounts it, or SIGTERM or SIGINT does.
+  // Serves until it is unmounted, from outside or after SIGTERM or SIGINT.
   void run();
 
  private:

@@ -27,7 +27,8 @@ inline constexpr std::string_view kLayoutName = "user.vpfs.layout";
 class Placement {
  public:
   // The data servers of `config`. A directory's layout is believed for `believed`; the clock
-  // outlives the placement. The error names a server that the layout wants and nobody has.
+  // outlives the placement. The error names a server that the layout wants and `config` does
+  // not have.
   [[nodiscard]] static Result<void> check(const Layout& layout, const client::MountConfig& config);
   Placement(Layout layout, const client::MountConfig& config, Duration believed,
             const Clock& clock);
@@ -43,7 +44,7 @@ class Placement {
   // The directory has got another layout, or none.
   void forget(orangefs::Handle directory);
 
-  // An error if the text is no layout for these servers.
+  // An error if the text is not a layout for these servers.
   [[nodiscard]] Result<void> check(std::string_view text) const;
   // The servers of a file, as a layout: "list:s0:s2".
   [[nodiscard]] std::string text_of(const std::vector<std::size_t>& servers) const;

@@ -21,8 +21,8 @@ class RunningRequests {
     const std::lock_guard lock(mutex_);
     all_.emplace(unique, Request{.process = process, .changed = nullptr});
   }
-  // The request begins to change the data of the file. False: nobody waits for it any more, so it
-  // does not begin.
+  // The request begins to change the data of the file. False: no process waits for it any more, so
+  // it does not begin.
   [[nodiscard]] bool begin_change(std::uint64_t unique, std::shared_ptr<OpenObject> file) {
     const std::lock_guard lock(mutex_);
     const auto found = all_.find(unique);
@@ -30,12 +30,12 @@ class RunningRequests {
     found->second.changed = std::move(file);
     return true;
   }
-  // False: nobody waits for its answer any more.
+  // False: no process waits for its answer any more.
   bool remove(std::uint64_t unique) {
     const std::lock_guard lock(mutex_);
     return all_.erase(unique) > 0;
   }
-  // Nobody waits for its answer from now on. False: it has one.
+  // No process waits for its answer from now on. False: it has one.
   [[nodiscard]] bool abandon(std::uint64_t unique) {
     const std::lock_guard lock(mutex_);
     const auto found = all_.find(unique);
@@ -58,7 +58,7 @@ class RunningRequests {
  private:
   struct Request {
     pid_t process = 0;
-    std::shared_ptr<OpenObject> changed;  // shared with whoever changes it
+    std::shared_ptr<OpenObject> changed;  // shared with its openers
   };
 
   mutable std::mutex mutex_;

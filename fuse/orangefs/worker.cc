@@ -223,7 +223,7 @@ bool Worker::goes_on_listening() {
 
 bool Worker::is_needed() {
   if (index_ == 0) return true;  // it always listens
-  // Where it has one message in hand all the time, somebody else must take the next.
+  // If the first worker is busy with one message all the time, another must take the next.
   const Worker& first = *peers_->front();
   const std::uint64_t done = first.done_;
   const bool is_stuck = std::exchange(seen_done_, done) == done && first.begun_ > done;
@@ -271,7 +271,7 @@ void Worker::begin_read(const fuse_in_header& head, std::span<const std::byte> m
 void Worker::begin_write(const fuse_in_header& head, std::span<const std::byte> message) {
   const auto body = body_of<fuse_write_in>(message);
   OpenFilePtr file = OpenFiles::at(body.fh).shared_from_this();
-  // The kernel writes its pages in nobody's name, and would drop those of a write that fails.
+  // Writes of cached pages name no user, and the kernel would drop the pages if one failed.
   const bool is_of_cache = (body.write_flags & FUSE_WRITE_CACHE) != 0;
   HeldPart part(*held_, is_of_cache ? file->caller->uid : head.uid, !is_of_cache);
   if (!part) return channel_->fail(head.unique, ENOBUFS);
@@ -310,8 +310,8 @@ void Worker::spawn(net::Task<> operation) {
   });
 }
 
-// Many requests that wait at once get no more address space than they need. Of few each has a
-// buffer that the next one can use, whatever its size.
+// If many requests wait at once, each gets no more address space than it needs. If few wait, each
+// gets a buffer that the next one can use, whatever its size.
 std::unique_ptr<Buffer> Worker::take_buffer(std::size_t size) {
   if (spare_.empty()) {
     return std::make_unique<Buffer>(operations_ < kMostSpare ? kLargestIo : size);

@@ -53,12 +53,12 @@ class Worker {
                Interrupts interrupts, const Peers& peers, Owner owner);
   void start();
   // Ends the threads of all workers that have one: what is under way ends as if the connections
-  // were lost. All at once, since an operation of one may wait for one of another. Of any other
-  // thread, before a worker goes.
+  // were lost. All at once, since an operation of one may wait for one of another. Call it from
+  // any other thread, before a worker is destroyed.
   static void stop(const Peers& workers);
 
-  // Work that goes on although the kernel has its answer, such as the removal of what nobody can
-  // see any more. stop() waits for it a while. Of the worker's thread.
+  // Work that goes on although the kernel has its answer, such as the removal of a file that has no
+  // name any more. stop() waits for it a while. For the worker's thread.
   class Duty {
    public:
     explicit Duty(Worker& worker) : worker_(worker) { ++worker_.duties_; }
@@ -70,8 +70,8 @@ class Worker {
     Worker& worker_;
   };
 
-  // For who may not come back to the kernel's messages soon: another worker listens too. Of this
-  // worker's thread.
+  // For a worker that may not come back to the kernel's messages soon: another one listens too.
+  // For this worker's thread.
   void call_for_help();
 
   // The worker of the calling thread.
@@ -104,7 +104,7 @@ class Worker {
   void stop_listening();
   void wait_for_message();
   void receive();
-  // Of a worker that has taken what there was: whether it goes on listening.
+  // Whether a worker that has taken all messages goes on listening.
   [[nodiscard]] bool goes_on_listening();
   [[nodiscard]] bool is_needed();
   void handle(std::span<std::byte> message);
@@ -128,7 +128,8 @@ class Worker {
   Owner owner_;
   RunningRequests running_;
   std::uint64_t unique_ = 0;
-  // Each message wakes all who listen, and one of them gets it. So no more listen than have to.
+  // Each message wakes all workers that listen, and one of them gets it. So no more listen than
+  // have to.
   std::atomic<bool> listens_ = false;
   std::atomic<std::uint64_t> begun_ = 0;  // messages
   std::atomic<std::uint64_t> done_ = 0;

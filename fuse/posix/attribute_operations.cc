@@ -42,8 +42,8 @@ int change_mode(const Inode& inode, const Descriptor& object, mode_t mode) {
   if (inode.type == S_IFLNK) return EOPNOTSUPP;
   const std::string path = PosixFileSystem::path_to(object);
   if (::chmod(path.c_str(), mode) == 0) return 0;
-  // A kernel that clears set-user-id bits itself does so in the name of who writes, not of the
-  // owner.
+  // A kernel that clears set-user-id bits itself does so in the name of the user that writes, not
+  // in that of the owner.
   struct stat now = {};
   if (errno != EPERM || ::stat(path.c_str(), &now) != 0) return errno;
   constexpr mode_t kPermissions = 07777;
@@ -59,7 +59,7 @@ int change_owner(const Descriptor& object, const struct stat& wanted, int which)
                                                                                           : errno;
 }
 
-// Who has the file open for writing may cut it, whatever its mode says now.
+// A process that has the file open for writing may cut it, whatever its mode says now.
 int change_size(const Descriptor& object, off_t size, const fuse_file_info* info) {
   const int result = info != nullptr ? ::ftruncate(OpenFiles::at(info->fh).descriptor.get(), size)
                                      : ::truncate(PosixFileSystem::path_to(object).c_str(), size);

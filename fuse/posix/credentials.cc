@@ -25,7 +25,7 @@ constexpr Capabilities bit(unsigned capability) {
   return Capabilities{1} << capability;
 }
 
-// What a thread needs itself, whoever it acts for: to change users and groups, to read the
+// What a thread needs itself, whichever user it acts for: to change users and groups, to read the
 // environment of a process that runs with another group, and to come back from a low priority.
 constexpr Capabilities kAlways =
     bit(CAP_SETUID) | bit(CAP_SETGID) | bit(CAP_SYS_PTRACE) | bit(CAP_SYS_NICE);

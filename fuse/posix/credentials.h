@@ -6,8 +6,8 @@
 
 namespace vpfs::fuse {
 
-// Who the calling thread is towards the file system below: user, groups and capabilities of the
-// thread alone, never of the process. A thread keeps them until it takes on others, so requests of
+// What the calling thread is to the file system below: user, groups and capabilities of the thread
+// alone, never of the process. A thread keeps them until it takes on others, so requests of
 // one caller in a row cost no system call. Only root can act for others; in a mount of another user
 // everything here does nothing and succeeds.
 //

@@ -39,7 +39,7 @@ std::string_view name_of(IoKind kind) {
 }
 
 // A mount within the directory that it shows would show itself, and ask itself without end. Over
-// the directory itself it is right: what is opened before lies below it.
+// the directory itself it is right: what was opened before is below the mount.
 bool lies_inside(const std::filesystem::path& place, const std::filesystem::path& source) {
   std::error_code error;
   const std::filesystem::path inner = std::filesystem::canonical(place, error);
@@ -98,7 +98,7 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
   if (!opened) return std::unexpected(std::move(opened.error()));
   mount->files_ = std::move(*opened);
   if (lies_inside(options.point.directory, options.source)) {
-    return fail(fmt::format("{} lies in {}, so it would show itself; mount elsewhere, or over {}",
+    return fail(fmt::format("{} is in {}, so it would show itself; mount elsewhere, or over {}",
                             options.point.directory, options.source, options.source));
   }
   if (Result<void> reachable = mount->host_.open(options.point.directory); !reachable) {
@@ -108,9 +108,8 @@ Result<std::unique_ptr<DirectoryMount>> DirectoryMount::make(const MountOptions&
   // A write that is held stays in a pipe when memory is short.
   mount->largest_write_ = MessagePipe::largest_write();
   if (mount->largest_write_ > 0) point_options.largest_write = mount->largest_write_;
-  // As many as the protocol knows. Requests that are held count, and the kernel keeps everybody's
-  // further ones back when there are too many. So users share them. Without pipes they would take
-  // the memory.
+  // As many as the protocol allows. Held requests count, and beyond the limit the kernel keeps
+  // requests of all users back. So users share them. Without pipes they would take the memory.
   if (mount->largest_write_ > 0 && ::geteuid() == 0) {
     point_options.most_background = UINT16_MAX;
     mount->held_requests_ = UINT16_MAX;
@@ -298,7 +297,8 @@ void DirectoryMount::give_up_at(TimePoint deadline) {
   drain_timer_.expires_after(deadline - clock_.now());
   drain_timer_.async_wait([this](std::error_code error) {
     if (error) return;
-    spdlog::warn("files were open for longer than mount.drain; who has one gets ENOTCONN");
+    spdlog::warn(
+        "files were open for longer than mount.drain; processes that use them get ENOTCONN");
     host_.stop();
   });
 }

@@ -30,7 +30,7 @@ namespace vpfs::fuse {
 // vpfs-mount posix:DIRECTORY: a stage in front of a file system that is mounted already.
 class DirectoryMount final : private control::Program {
  public:
-  // Mounts; nobody is served before run(). The error names the option, the key or the directory.
+  // Mounts; serves nothing before run(). The error names the option, the key or the directory.
   // `names` and `clock` outlive the mount.
   [[nodiscard]] static Result<std::unique_ptr<DirectoryMount>> make(const MountOptions& options,
                                                                     const Config& config,
@@ -42,7 +42,7 @@ class DirectoryMount final : private control::Program {
 
   // Starts the threads. From then on the mount answers.
   [[nodiscard]] Result<void> start();
-  // Serves until somebody unmounts it, or SIGTERM or SIGINT does.
+  // Serves until it is unmounted, from outside or after SIGTERM or SIGINT.
   void run();
 
  private:

@@ -17,8 +17,8 @@ struct FileHandle {
   std::string bytes = {};
   int mount = -1;  // that the object was found in; not a part of the handle
 
-  // Of an open object, or of a name in a directory, which is not followed. Nothing, with errno: the
-  // file system has none, or the name is not there.
+  // The handle of an open object, or of a name in a directory, which is not followed. Nothing, with
+  // errno: the file system has none, or the name is not there.
   [[nodiscard]] static std::optional<FileHandle> of(int descriptor);
   [[nodiscard]] static std::optional<FileHandle> of(int directory, const char* name);
   // Opens the object. `anchor` is any descriptor that is open in its file system. -1 with errno:

@@ -30,7 +30,7 @@ OpenFilePtr make_file(PosixFileSystem& files, const fuse_ctx& caller, OpenPlace 
 }
 
 // Whether what the kernel keeps of the file is still what the file has: close-to-open consistency
-// with whoever else writes it. Writes through this mount count as changes too: nothing tells them
+// with others that write it. Writes through this mount count as changes too: nothing tells them
 // from others that came in between. A change that is younger than two seconds may be followed by
 // one with the same time.
 bool is_unchanged(Inodes& inodes, Inode& inode, const struct stat& now, WallTime clock) {
@@ -49,7 +49,7 @@ void prepare(PosixFileSystem& files, fuse_file_info& info, OpenFilePtr file, Ino
   info.fh = files.files().add(std::move(file));
 }
 
-// A program that its user may run but not read. The kernel, which opens it to run it, lets nobody
+// A program that its user may run but not read. The kernel opens it to run it, and lets no process
 // read it.
 int open_to_run(PosixFileSystem& files, const Descriptor& path, const fuse_ctx& caller) {
   const std::string name = PosixFileSystem::path_to(path);

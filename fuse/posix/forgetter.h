@@ -18,7 +18,7 @@ namespace vpfs::fuse {
 // Asks the kernel to forget the oldest files of users that make the mount keep many objects open
 // (see Inodes). Directories stay: the kernel would detach what is mounted on them. It has threads
 // of its own: the kernel takes such a question only when no other request is under way in the
-// directory, so whoever asks may wait for the threads that serve. It takes those that have come
+// directory, so a thread that asks may wait for those that serve. It takes those that have come
 // meanwhile together, and then the requests that have. So several threads keep up with several
 // processes that walk one directory.
 class Forgetter {

@@ -23,7 +23,7 @@ class HeldMemory {
   HeldMemory(Bytes bound, std::size_t pipes);
 
   void set_bound(Bytes bound);
-  // Whether the next write may be kept, whoever it comes from. Reads one atomic number.
+  // Whether the next write may be kept, whichever user it is from. Reads one atomic number.
   [[nodiscard]] bool is_plentiful() const { return is_plentiful_; }
   [[nodiscard]] std::uint64_t room_for(uid_t uid) const;
   // Regardless of the room.
@@ -32,7 +32,8 @@ class HeldMemory {
   [[nodiscard]] bool take_pipe(uid_t uid);
   void give_pipe_back(uid_t uid);
 
-  // Of full size. Some that are given back are kept, which spares the kernel to clear their pages.
+  // A buffer of full size. Some are kept when they are given back, so that the kernel need not
+  // clear their pages.
   [[nodiscard]] std::unique_ptr<Buffer> take_buffer();
   void give_back(std::unique_ptr<Buffer> buffer);
 

@@ -14,7 +14,7 @@
 namespace vpfs::fuse {
 
 // Held reads into the page cache, by the open file that they came through. The kernel keeps the
-// pages of such a read locked until its answer, and all who use the file wait for them: readers
+// pages of such a read locked until its answer, and all processes that use these wait: readers
 // until they are killed, writers even then.
 //
 // Most are read-ahead, which may fail: the kernel reads a page again when a process wants it. A
@@ -44,7 +44,7 @@ class HeldReads {
 
   // One look at all files, in parts.
   struct Round {
-    std::vector<IoRequest*> ahead;   // may fail, and nobody needs it or others wait for its pages
+    std::vector<IoRequest*> ahead;   // may fail, and is not needed or others wait for its pages
     std::vector<IoRequest*> waited;  // a process may wait for its data, and others for its pages
     std::unordered_map<uid_t, std::size_t> waited_of;  // each user; also in earlier parts
   };
@@ -64,7 +64,7 @@ class HeldReads {
 
   std::vector<File> files_;
   std::unordered_map<const OpenFile*, std::size_t> places_;  // in files_
-  // Of each thread that has such reads: how many, and when the last came.
+  // What each thread with such reads has: how many, and when the last came.
   struct Thread {
     std::size_t reads = 0;
     TimePoint last = {};

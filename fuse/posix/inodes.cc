@@ -16,7 +16,7 @@ namespace vpfs::fuse {
 namespace {
 
 // A process that looks names up one by one gets the lock of the directory some milliseconds long
-// before whoever forgets, so it is slowed down.
+// before the threads that forget, so it is slowed down.
 constexpr std::chrono::milliseconds kSlowDown(2);
 // A call waits for room in such steps, and asks again before each.
 constexpr std::chrono::milliseconds kStepOfWait(10);

@@ -42,7 +42,7 @@ struct ObjectName {
 };
 
 // A file, directory or other object of the directory below that the kernel knows. Its fields belong
-// to the table, but for those that never change.
+// to the table, except for those that never change.
 struct Inode {
   const ObjectName* name = nullptr;   // the table's own; never changes
   ino_t number = 0;                   // never changes
@@ -51,7 +51,7 @@ struct Inode {
   ObjectPath path;                    // if it is open
   std::list<Inode*>::iterator place;  // in the list of those that are open
 
-  // Of one that stays open: who pays for it, and a name that the kernel knew it by.
+  // If it stays open: the user that pays for it, and a name that the kernel knew it by.
   uid_t user = 0;
   std::uint64_t parent = 0;  // the kernel's number
   std::string entry;
@@ -174,7 +174,7 @@ class Inodes {
   UserShares shares_;  // of descriptors
   std::condition_variable room_;
   std::size_t waiting_ = 0;  // for room
-  // Users for whom a wait was in vain, by its patience, and nothing has been forgotten since. Their
+  // Users with a wait that was in vain, by its patience, if nothing has been forgotten since. Their
   // calls do not wait so again: what they have may be in use, and others may need the lock of the
   // directory.
   std::array<std::unordered_set<uid_t>, 2> in_vain_;

@@ -28,13 +28,13 @@ using Settings = control::Settings<Config>;
 using SettingsPtr = std::shared_ptr<const Settings>;  // shared with the gate's owner
 
 // The stage of a mounted directory: every request passes it before any thread works on it. Threads
-// bring requests, and take away those that may go, whoever brought them. What keeps a lock of the
-// kernel that others may wait for goes in time, whatever its share says (LockWatch). Its virtual
-// PFS owes what it costs, which delays what keeps no lock. Thread-safe.
+// bring requests, and take away those that may go, also those of other threads. What keeps a lock
+// of the kernel that others may wait for goes in time, whatever its share says (LockWatch). Its
+// virtual PFS owes what it costs, which delays what keeps no lock. Thread-safe.
 class IoGate final : public control::StageGate {
  public:
-  // `ask_again` is called by any thread when somebody has to call release() soon, with the latest
-  // time for it; it must only post. `seed` is unknown to the mount's users.
+  // `ask_again` is called by any thread when release() has to be called soon, with the latest time
+  // for it; it must only post. `seed` is unknown to the mount's users.
   IoGate(SettingsPtr settings, std::function<void(TimePoint by)> ask_again, std::uint64_t seed,
          TimePoint now);
 
@@ -59,7 +59,7 @@ class IoGate final : public control::StageGate {
   };
   struct Users {
     std::vector<User> listed;  // the first kMostUsers
-    // Of all others together. One that was not seen for long may count twice.
+    // All others together. One that was not seen for long may count twice.
     std::uint64_t others = 0;
     std::uint64_t requests_of_others = 0;
   };
@@ -68,7 +68,7 @@ class IoGate final : public control::StageGate {
   // Requests whose job id was ignored. Any thread.
   [[nodiscard]] std::uint64_t jobs_not_registered() const { return jobs_not_registered_; }
 
-  // Of a request that is held under the kernel's number.
+  // The holder of a request that is held under the kernel's number.
   [[nodiscard]] std::optional<Holder> holder_of(std::uint64_t unique, TimePoint now);
   // Takes a held request out. Null: it is not held any more.
   [[nodiscard]] IoRequest* withdraw(std::uint64_t unique, TimePoint now,

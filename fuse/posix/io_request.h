@@ -16,7 +16,7 @@
 
 namespace vpfs::fuse {
 
-// The process that waits for a request, and for whom it counts.
+// The process that waits for a request, and the user that it counts for.
 struct Holder {
   pid_t process = 0;
   uid_t uid = 0;
@@ -36,7 +36,8 @@ struct IoRequest : stage::Held {
   pid_t process = 0;
   uid_t uid = 0;  // its caller
   gid_t gid = 0;
-  // For whom its thread and its memory count: the caller, or the file's opener if it has none.
+  // The user that its thread and its memory count for: the caller, or the file's opener if it has
+  // none.
   uid_t charged = 0;
   bool is_scheduled = true;  // it passes the gate
   bool is_counted = false;   // among the requests that `charged` has

@@ -16,7 +16,7 @@
 namespace vpfs::fuse {
 
 // For how long a request may be held that keeps an object of the kernel locked meanwhile, most of
-// all a directory. Whoever waits for the lock cannot be seen, and cannot be killed. So
+// all a directory. A process that waits for the lock cannot be seen or killed. So
 //
 //   - where another application was seen within kMemory, such a request is not held;
 //   - elsewhere it is held for kLongestHold at most, so that one that comes can be seen;

@@ -42,7 +42,7 @@ ObjectPath path_for_new(fuse_req_t request, PosixFileSystem& files, fuse_ino_t p
   return files.inodes().may_know_more(fuse_req_ctx(request)->uid) ? files.path(parent) : nullptr;
 }
 
-// That a name is not there is not kept by the kernel: somebody else may make it below.
+// The kernel does not keep that a name is missing: it may be made in the directory below.
 void lookup(fuse_req_t request, PosixFileSystem& files, fuse_ino_t parent, const char* name) {
   answer_look_up(request, files, parent, name);
 }

@@ -10,7 +10,7 @@ namespace vpfs::fuse {
 struct Node {
   // The host's own name, and its part before the first dot.
   std::set<std::string> names;
-  // Of all interfaces but link-local ones, then those of the loopback. At least one.
+  // Those of all interfaces except link-local ones, then those of the loopback. At least one.
   std::vector<std::string> addresses;
 };
 

@@ -61,7 +61,7 @@ Server::~Server() {
   }
   handed_.notify_all();
   for (std::size_t i = 0; Worker* const worker = worker_at(i); ++i) worker->join();
-  // Nobody waits for what is left.
+  // No process waits for what is left.
   std::vector<IoRequest*> left = gate_.withdraw_all(clock_.now());
   left.insert(left.end(), to_do_.begin(), to_do_.end());
   for (Door* const door : {&calls_, &scheduled_}) {

@@ -61,14 +61,14 @@ class Server {
   // more; it must only post.
   Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Clock& clock,
          Options options, std::function<void()> ended);
-  // REQUIRES: the directory is not mounted any more, or nobody uses it.
+  // REQUIRES: the directory is not mounted any more, or no process uses it.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   // REQUIRES: the calling thread has never acted for a user.
   [[nodiscard]] Result<void> start();
-  // Somebody has to ask the gate what may go now.
+  // A worker has to ask the gate what may go now.
   void ask_again();
   void set_schedules_metadata(bool on) { schedules_metadata_ = on; }
 
@@ -111,7 +111,7 @@ class Server {
   [[nodiscard]] Door& door_of(const IoRequest& request) {
     return request.is_scheduled ? scheduled_ : calls_;
   }
-  // Of a call that does not pass the gate.
+  // For a call that does not pass the gate.
   [[nodiscard]] bool enter(uid_t uid);
   [[nodiscard]] bool enter_or_wait(IoRequest& request);
   // Whether a call of the user that is under way should leave the processor to others.
@@ -153,7 +153,7 @@ class Server {
   bool may_yield_ = false;  // threads may have a low priority
   HeldMemory memory_;
   // Reads and writes, held or not. The kernel gives a bounded number of those that no process waits
-  // for, and keeps everybody's further ones back. It does not say which they are, so all count.
+  // for, and keeps further ones of all users back. It does not say which they are, so all count.
   HeldShares requests_;
   Door calls_;      // that do not pass the gate
   Door scheduled_;  // that it has let go

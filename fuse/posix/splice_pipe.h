@@ -19,8 +19,8 @@ class SplicePipe {
   // Whether the pipe of a thread can hold an answer of that many bytes. Tries it once.
   [[nodiscard]] static bool has_room_for(std::size_t size);
 
-  // Answers message `unique` with what lies at `offset` of the file. True: it has its answer, of
-  // `into.size()` bytes. False: it has none, and the first `moved` bytes lie in `into`: the file
+  // Answers message `unique` with the data at `offset` of the file. True: it has its answer, of
+  // `into.size()` bytes. False: it has none, and the first `moved` bytes are in `into`: the file
   // has no more, or gives it in another way only.
   [[nodiscard]] bool answer(Channel& channel, std::uint64_t unique, int file, std::uint64_t offset,
                             std::span<std::byte> into, std::uint64_t& moved);

@@ -41,8 +41,8 @@ bool ThreadQueue::enter_or_wait(IoRequest& request) {
 
 void ThreadQueue::leave(uid_t uid, std::vector<IoRequest*>& go) {
   shares_.give_back(uid, 1);
-  // Whoever waits has no room unless somebody has just left, so each user is asked until a round
-  // finds no room for any.
+  // Requests that wait have no room unless another has just left, so each user is asked until a
+  // round finds no room for any.
   for (std::size_t refused = 0; refused < turns_.size();) {
     const uid_t next = turns_.front();
     turns_.pop_front();

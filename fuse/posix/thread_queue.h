@@ -14,9 +14,9 @@
 
 namespace vpfs::fuse {
 
-// Who may occupy a thread with a call that may wait in the file system below, and who waits for
-// one: a queue for each user, which take turns. A request counts for the user `charged`. It decides
-// only; threads are its owner's. Not thread-safe.
+// Which requests may occupy a thread with a call that may wait in the file system below, and which
+// wait for one: a queue for each user, which take turns. A request counts for the user `charged`.
+// It decides only; threads are its owner's. Not thread-safe.
 class ThreadQueue {
  public:
   // `threads` are shared by UserShares.
@@ -32,7 +32,7 @@ class ThreadQueue {
   // A user has one thread less. Appends to `go` those that have entered instead: mostly one.
   void leave(uid_t uid, std::vector<IoRequest*>& go);
 
-  // Of a request that waits here under the kernel's number.
+  // The holder of a request that waits here under the kernel's number.
   [[nodiscard]] std::optional<Holder> holder_of(std::uint64_t unique) const;
   // Takes a waiting request out. Null: it does not wait any more.
   [[nodiscard]] IoRequest* withdraw(std::uint64_t unique);

@@ -189,7 +189,7 @@ void Server::Worker::keep_elsewhere(const fuse_in_header& head, const fuse_write
     request->pipe = std::exchange(inlet_, MessagePipe());
     request->pipe.fit(size);
   } else if (request->is_of_cache) {
-    // Nobody would hear of an error, and the kernel would drop the pages.
+    // No process would be told of an error, and the kernel would drop the pages.
     request->data = std::make_unique<Buffer>(size);
     VPFS_ASSERT(inlet_.take(request->data->data().first(size)));
     request->kept = size;
@@ -223,7 +223,7 @@ std::unique_ptr<IoRequest> Server::Worker::new_write(const fuse_in_header& head,
   request->file = OpenFiles::at(body.fh).shared_from_this();
   request->offset = body.offset;
   request->is_of_cache = (body.write_flags & FUSE_WRITE_CACHE) != 0;
-  // The kernel writes its pages in nobody's name.
+  // Writes of cached pages name no user.
   if (request->is_of_cache) request->charged = request->file->opener.uid;
   request->appends = !request->is_of_cache && (body.flags & O_APPEND) != 0;
   return request;
@@ -268,7 +268,7 @@ std::string Server::Worker::job_of(const fuse_in_header& head) {
 
 void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> message) {
   if (never_waits(head.opcode)) return channel_->process(message);
-  // The kernel closes files in nobody's name.
+  // The kernel names no user when it closes a file.
   const uid_t uid = head.opcode == FUSE_RELEASE
                         ? OpenFiles::at(body_of<fuse_release_in>(message).fh).opener.uid
                         : head.uid;
@@ -281,7 +281,7 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
     request->charged = uid;
     request->is_scheduled = false;
     request->message.assign(message.begin(), message.end());
-    // Somebody may have left meanwhile.
+    // Another call may have left meanwhile.
     if (!server_.enter_or_wait(*request)) {
       (void)request.release();
       return;
@@ -422,7 +422,7 @@ void Server::Worker::read_data(IoRequest& request) {
 }
 
 void Server::Worker::write_data(IoRequest& request) {
-  // The kernel writes its pages in nobody's name: they are the opener's.
+  // Writes of cached pages name no user: they are the opener's.
   const Opener& opener = request.file->opener;
   const bool may =
       request.is_of_cache ? become(opener.uid, opener.gid) : become(request.uid, request.gid);

@@ -31,9 +31,9 @@ class Server::Worker {
   // If this thread works on the request and its process is to be obeyed, answers with EINTR: the
   // work goes on, and its answer is dropped. Nothing: the thread does something else. Any thread.
   [[nodiscard]] std::optional<Finding> look_at_interrupted(std::uint64_t unique);
-  // It has not asked for what to do before. Of this thread.
+  // It has not asked for what to do before. For this thread.
   [[nodiscard]] bool is_new() { return std::exchange(is_new_, false); }
-  // It will sleep, and keeps no memory meanwhile. Of this thread.
+  // It will sleep, and keeps no memory meanwhile. For this thread.
   void rest();
 
  private:
@@ -77,7 +77,7 @@ class Server::Worker {
   std::atomic<std::uint64_t> unique_ = 0;
   std::atomic<Channel*> answers_through_ = nullptr;
   std::atomic<pid_t> process_ = 0;
-  std::atomic<uid_t> uid_ = 0;  // for whom it counts
+  std::atomic<uid_t> uid_ = 0;  // that it counts for
   std::thread thread_;
 };
 

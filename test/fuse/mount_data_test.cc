@@ -177,7 +177,7 @@ TEST_F(MountData, ThatWereWrittenOutliveTheMountsProgram) {
   }
 }
 
-TEST_F(MountData, OfAFileThatSomebodyChangesBelowIsSeenAtTheNextOpen) {
+TEST_F(MountData, OfAFileThatChangesBelowIsSeenAtTheNextOpen) {
   const MountProcess mount;
   const auto write_below = [&](const std::string& text) {
     const int file = ::open((mount.below() / "file").c_str(), O_WRONLY | O_CREAT, 0644);

@@ -92,8 +92,8 @@ pid_t process_that(Act act) {
 }
 
 // To open a pipe waits for its other end. The kernel keeps the directory locked while it makes a
-// file, so everybody else would wait as well.
-TEST_F(MountFlags, APipeThatTakesTheNameOfANewFileHoldsUpNobody) {
+// file, so all other processes there would wait as well.
+TEST_F(MountFlags, APipeThatTakesTheNameOfANewFileHoldsUpNoProcess) {
   MountProcess mount({.config = kConfig});
   const std::string below = mount.below() / "name";
   const std::string name = mount.path() / "name";
@@ -102,7 +102,7 @@ TEST_F(MountFlags, APipeThatTakesTheNameOfANewFileHoldsUpNobody) {
     (void)::mkfifo(below.c_str(), 0666);
     (void)::unlink(below.c_str());
   })};
-  // One that finds a pipe waits for its other end in the kernel, which holds up nobody.
+  // A process that finds a pipe waits for its other end in the kernel, which holds up no other.
   for (int i = 0; i < 8; ++i) {
     processes.push_back(
         process_that([&] { ::close(::open(name.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)); }));

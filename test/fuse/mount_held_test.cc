@@ -228,7 +228,7 @@ TEST_F(MountHeldRequests, OfOneUserDoNotKeepTheReadAheadOfOthersBack) {
     ::_exit(0);
   }
   EXPECT_TRUE(comes_true([&] { return mount.status()["queued"] > 32'000; }));
-  // Her read comes as read-ahead, which the kernel would keep back.
+  // Alice's read comes as read-ahead, which the kernel would keep back.
   const pid_t alice = ::fork();
   if (alice == 0) {
     if (::setgid(kAlice) != 0 || ::setuid(kAlice) != 0) ::_exit(111);

@@ -128,14 +128,14 @@ class MountLocks : public MountTest, public ::testing::WithParamInterface<const 
 };
 
 // Its limit lets an operation go each second, and every thread waits for the lock.
-TEST_P(MountLocks, OfAUserThatIsHeldStallNobodyForLong) {
+TEST_P(MountLocks, OfAUserThatIsHeldStallNoOtherForLong) {
   mount(1);
   flood("shared", 32);
   const fs::path shared = mount_->path() / "shared";
   const std::string name = shared / "alice";
   EXPECT_LT(time_of(kAlice, [name] { return make(name); }), kTwoHolds + kSlack);
   const std::string directory = shared;
-  EXPECT_LT(time_of(kAlice, [directory] { return list(directory); }), kSlack) << "she was seen";
+  EXPECT_LT(time_of(kAlice, [directory] { return list(directory); }), kSlack) << "alice was seen";
   const std::string nothing = shared / "nothing";
   EXPECT_LT(time_of(kAlice, [nothing] { return miss(nothing); }), kSlack);
   EXPECT_LT(time_of(kAlice, [name] { return ::unlink(name.c_str()) == 0 ? 0 : errno; }), kSlack);
@@ -167,7 +167,7 @@ TEST_P(MountLocks, LeaveADebtBehind) {
     EXPECT_LT(time_of(kAlice, [directory] { return list(directory); }), kTwoHolds + kSlack);
     std::this_thread::sleep_for(100ms);
   }
-  EXPECT_GT(made_in("shared"), 20U) << "not held beside her";
+  EXPECT_GT(made_in("shared"), 20U) << "not held beside alice";
   for (CallOf& each : floods_) each.kill();
   floods_.clear();
   CallOf opens(kMallory, [file] { return ::open(file.c_str(), O_RDONLY) >= 0 ? 0 : errno; });

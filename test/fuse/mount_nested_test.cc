@@ -98,7 +98,7 @@ class MountNested : public MountTest {
   int made_ = 0;
 };
 
-TEST_F(MountNested, ThatHangsHoldsUpWhoEntersItAndNobodyElse) {
+TEST_F(MountNested, ThatHangsHoldsUpOnlyProcessesThatEnterIt) {
   ASSERT_EQ(enter(kAlice).result(5s), 0);
   stop();
   std::this_thread::sleep_for(kKept);
@@ -113,7 +113,7 @@ TEST_F(MountNested, ThatHangsHoldsUpWhoEntersItAndNobodyElse) {
 }
 
 // Nothing of it is known when it is seen for the first time.
-TEST_F(MountNested, ThatHangsBeforeItIsSeenHoldsUpNobodyElseEither) {
+TEST_F(MountNested, ThatHangsBeforeItIsSeenHoldsUpNoOtherProcess) {
   stop();
   expect_directory_works_for(kAlice);
   CallOf& inside = enter(kMallory);

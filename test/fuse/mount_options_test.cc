@@ -74,9 +74,9 @@ TEST(MountOptions, AMistakeIsNamedWithWhatWasMeant) {
   EXPECT_EQ(error_of_options("jobid="),
             "-o jobid: it needs 'auto', 'cgroup', 'environment' or a job id");
   EXPECT_EQ(error_of_options("intr=1"), "-o intr: it takes no value");
-  EXPECT_EQ(error_of_options("threads=1"), "-o threads: '1' is no number from 2 to 4096");
-  EXPECT_EQ(error_of_options("threads=8x"), "-o threads: '8x' is no number from 2 to 4096");
-  EXPECT_EQ(error_of_options("attr_timeout=-1"), "-o attr_timeout: '-1' is no time");
+  EXPECT_EQ(error_of_options("threads=1"), "-o threads: '1' is not a number from 2 to 4096");
+  EXPECT_EQ(error_of_options("threads=8x"), "-o threads: '8x' is not a number from 2 to 4096");
+  EXPECT_EQ(error_of_options("attr_timeout=-1"), "-o attr_timeout: '-1' is not a time");
   EXPECT_EQ(error_of_options("config="), "-o config: it needs a value");
   EXPECT_THAT(error_of_options("job_variables=A::B"),
               HasSubstr("-o job_variables: it needs names"));
@@ -84,9 +84,9 @@ TEST(MountOptions, AMistakeIsNamedWithWhatWasMeant) {
 }
 
 TEST(MountOptions, ASourceOfAnotherKindIsNamed) {
-  const std::string kinds = "it is posix:DIRECTORY or tcp://HOST:PORT/NAME";
-  EXPECT_EQ(error_of_options("", "/data"), "'/data' is no source; " + kinds);
-  EXPECT_EQ(error_of_options("", "posix:"), "'posix:' is no source; " + kinds);
+  const std::string kinds = "it must be posix:DIRECTORY or tcp://HOST:PORT/NAME";
+  EXPECT_EQ(error_of_options("", "/data"), "'/data' is not a source: " + kinds);
+  EXPECT_EQ(error_of_options("", "posix:"), "'posix:' is not a source: " + kinds);
   EXPECT_THAT(error_of_options("", "tcp://host"), HasSubstr("tcp://host"));
 }
 
@@ -117,8 +117,8 @@ TEST(MountOptions, WordsForTheOtherKindOfSourceAreNamed) {
   EXPECT_EQ(error_of_options("locks=local"), "-o locks: it is for tcp://HOST:PORT/NAME only");
   EXPECT_EQ(error_of_options("locks=global", address),
             "-o locks: 'global' is neither 'none' nor 'local'");
-  EXPECT_EQ(error_of_options("workers=0", address), "-o workers: '0' is no number from 1 to 64");
-  EXPECT_EQ(error_of_options("retry_for=soon", address), "-o retry_for: 'soon' is no time");
+  EXPECT_EQ(error_of_options("workers=0", address), "-o workers: '0' is not a number from 1 to 64");
+  EXPECT_EQ(error_of_options("retry_for=soon", address), "-o retry_for: 'soon' is not a time");
   EXPECT_THAT(error_of_options("layout=near", address),
               HasSubstr("-o layout: 'near' is not a layout"));
   EXPECT_THAT(error_of_options("vpfs=a b", address), HasSubstr("-o vpfs: it needs 1 to 128"));

@@ -55,7 +55,7 @@ TEST_P(MountOrangefsData, IsWhatAModelSaysOfSeveralFilesAtOnce) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A small file lies in one datafile at first. What is read before the hole must not end there for a
+// A small file is in one datafile at first. What is read before the hole must not end there for a
 // worker that opened the file when it was small.
 TEST_P(MountOrangefsData, AHoleThatComesLaterIsReadByEveryWorker) {
   const MountProcess mount(settings({"allow_other", "workers=4"}));

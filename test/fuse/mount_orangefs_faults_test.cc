@@ -1,4 +1,4 @@
-// A mounted OrangeFS whose servers, proxies or own program go away; and who it says that asks.
+// A mounted OrangeFS whose servers, proxies or own program go away; and the callers that it names.
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -231,7 +231,7 @@ TEST_F(MountOrangefsFaults, AMountThatIsKilledLeavesOthersAlone) {
   kept.stop();
   EXPECT_EQ(kept.failures(), 0);
   EXPECT_EQ(kept.wrong() + killed.wrong(), 0);
-  // What it had written is there for whoever mounts again.
+  // What it had written is there for the next mount.
   mount.start();
   EXPECT_TRUE(std::filesystem::exists(mount.path() / "killed"));
 }
@@ -320,7 +320,7 @@ TEST_F(MountOrangefsFaults, AProxyThatIsKilledComesBackWithoutAWrongByte) {
   EXPECT_EQ(load.wrong(), 0);
 }
 
-// A file of a user on one server, and a process that has it open before that server stands still.
+// A file of a user on one server, and a process that has it open before that server is stopped.
 // It reads when it is told to.
 class ReaderOf {
  public:

@@ -122,7 +122,7 @@ TEST_P(MountOrangefsFiles, AttributesAreWhatTheyWereSetTo) {
   }
 }
 
-TEST_P(MountOrangefsFiles, WhoMayWriteAFileMaySetItsTimesToNow) {
+TEST_P(MountOrangefsFiles, AUserThatMayWriteAFileMaySetItsTimesToNow) {
   const MountProcess mount(settings({"allow_other", "attr_timeout=0"}));
   fs::permissions(mount.scratch(), fs::perms::all);
   const auto make = [&](const std::string& name, mode_t mode) {
@@ -242,7 +242,7 @@ TEST_P(MountOrangefsFiles, OtherUsersMayWhatModesSay) {
             EACCES);
 }
 
-TEST_P(MountOrangefsFiles, WhoMakesAFileMayWriteItWhateverItsModeIs) {
+TEST_P(MountOrangefsFiles, AProcessThatMakesAFileMayWriteItWhateverItsModeIs) {
   const MountProcess mount(settings());
   fs::permissions(mount.scratch(), fs::perms::all);
   const std::string directory = new_directory(mount);
@@ -392,7 +392,7 @@ int set_layout(const std::string& path, const std::string& layout) {
   return problem_of(::setxattr(path.c_str(), "user.vpfs.layout", layout.data(), layout.size(), 0));
 }
 
-TEST_P(MountOrangefsFiles, LieOnTheServersOfTheirLayout) {
+TEST_P(MountOrangefsFiles, AreOnTheServersOfTheirLayout) {
   const MountProcess mount(settings({"allow_other", "layout=list:s1"}));
   const std::string directory = new_directory(mount);
   EXPECT_EQ(layout_of(directory), "list:s1") << "that of the mount";
@@ -418,7 +418,7 @@ TEST_P(MountOrangefsFiles, LieOnTheServersOfTheirLayout) {
 
 // Through proxies: the mount connects to the address of its zone, and names servers by all of their
 // addresses.
-TEST_P(MountOrangefsFiles, LieOnTheServersOfTheirLayoutThroughProxiesToo) {
+TEST_P(MountOrangefsFiles, AreOnTheServersOfTheirLayoutThroughProxiesToo) {
   const MountSite site(GetParam() == Servers::real ? Backend::real : Backend::embedded,
                        MountSite::Faults::of_proxy);
   for (const char* const layout : {"list:s0", "local", "affinity:1", "disperse"}) {

@@ -88,7 +88,8 @@ TEST_P(MountOrangefsOpen, AFileWithoutANameLeavesNoDataBehind) {
   });
 }
 
-// Who removes the name of a file has rights in its directory; who has it open may have none.
+// A user that removes the name of a file has rights in its directory. Another that has the file
+// open may have none there.
 TEST_P(MountOrangefsOpen, AFileThatAnotherUserHasOpenLeavesNoDataBehind) {
   const MountProcess mount(settings());
   fs::permissions(mount.scratch(), fs::perms::all);
@@ -113,8 +114,8 @@ TEST_P(MountOrangefsOpen, AFileThatAnotherUserHasOpenLeavesNoDataBehind) {
   EXPECT_TRUE(comes_true([&] { return free_space(mount) + kLarge / 4 >= before; }));
 }
 
-// Of two nodes that make one name at the same time, one finds a file that it did not look at.
-TEST_P(MountOrangefsOpen, WhoMakesAFileTooLateOpensItWithItsOwnRightsOnly) {
+// Two nodes make one name at the same time: one of them finds a file that it did not look at.
+TEST_P(MountOrangefsOpen, AUserThatMakesAFileTooLateOpensItWithItsOwnRightsOnly) {
   const MountProcess mount(settings());
   fs::permissions(mount.scratch(), fs::perms::all);
   const MountProcess other(settings());

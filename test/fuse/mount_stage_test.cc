@@ -50,7 +50,7 @@ nlohmann::json row_of(MountProcess& mount, const std::string& name) {
   return {};
 }
 
-TEST_F(MountStage, AJobThatIsHeldStallsNobodyElse) {
+TEST_F(MountStage, AJobThatIsHeldStallsNoOther) {
   MountProcess mount({.config = kSlow});
   Process slow = writer(mount, "slow");
   ASSERT_TRUE(comes_true([&] { return mount.status()["queued"] > 0; }));
@@ -148,7 +148,7 @@ TEST_F(MountStage, EndsAtOnceAlthoughRequestsAreHeld) {
   EXPECT_FALSE(failed->ok());
 }
 
-TEST_F(MountStage, TheJobIsThatOfWhoOpenedTheFile) {
+TEST_F(MountStage, TheJobIsThatOfTheProcessThatOpenedTheFile) {
   MountProcess mount({.config = kSlow, .options = {"allow_other,job_variables=MY_JOB"}});
   const std::string file = mount.path() / "file";
   Process mine({"dd", "if=/dev/zero", "of=" + file, "bs=1M", "count=4"}, {{"MY_JOB", "quick"}});
@@ -171,7 +171,7 @@ TEST_F(MountStage, ItsRulesChangeWhileItRuns) {
   ASSERT_TRUE(comes_true([&] { return mount.status()["queued"] > 0; }));
   EXPECT_THAT(mount.ask({"rule", "start", "free", "jobid={slow}", "rate=1GiB/s"}),
               Not(HasSubstr("refused")));
-  // Open files follow the new rule, but what is held already waits where it stands.
+  // Open files follow the new rule, but requests that are held already stay in their queue.
   EXPECT_THAT(mount.ask({"rule", "list"}), HasSubstr("free"));
   (void)slow.kill();
   Process again = writer(mount, "slow");

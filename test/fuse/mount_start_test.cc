@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Mount, MountStart,
 constexpr const char* kDeviceForAll = R"(
 mknod {scratch}/fuse c 10 229 && chmod 666 {scratch}/fuse || exit 77
 mount --bind {scratch}/fuse /dev/fuse || exit 77
-as_user() { setpriv --reuid nobody --regid 65534 --clear-groups --inh-caps=-all "$@"; }
+as_user() { setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"; }
 as_user true || exit 77
 as_user sh -c ': < /dev/fuse' || exit 77
 as_user test -x {vpfs-mount} || exit 77
@@ -124,21 +124,21 @@ grep -q 'Read-only' {scratch}/said
 as_user fusermount3 -u {scratch}/mount
 as_user {vpfs-mount} "$source" {scratch}/mount
 as_user sh -c 'umask 027; mkdir {scratch}/mount/d; echo text > {scratch}/mount/d/file'
-as_user stat -c 'owner %U mode %a' {scratch}/mount/d/file
+as_user stat -c 'owner %u mode %a' {scratch}/mount/d/file
 as_user cat {scratch}/mount/d/file
-# Who makes a file may write all of it, and nobody opens it for that again.
+# The process that makes a file may write all of it, and none may open it for writing again.
 as_user sh -c 'umask 333; seq 200000 > {scratch}/mount/d/constant'
 as_user sh -c 'umask 777; seq 5 > {scratch}/mount/d/hidden'
 as_user stat -c 'mode %a, %s bytes' {scratch}/mount/d/constant {scratch}/mount/d/hidden
 as_user sh -c 'seq 200000 | cmp - {scratch}/mount/d/constant'
 as_user sh -c 'echo x >> {scratch}/mount/d/constant' 2> {scratch}/said && exit 1
 grep -q 'Permission denied' {scratch}/said
-# Nobody else sees it, not even root.
+# No other user sees it, not even root.
 ls {scratch}/mount 2> {scratch}/said && exit 1
 grep -q 'Permission denied' {scratch}/said
 as_user fusermount3 -u {scratch}/mount
 grep -q {scratch}/mount /proc/self/mountinfo && exit 1
-# Not over what is not his, and not for all unless /etc/fuse.conf allows it.
+# Not over another user's directory, and not with options that are for root only.
 as_user {vpfs-mount} "$source" {scratch}/of_root 2>&1 && exit 1
 as_user {vpfs-mount} "$source" {scratch}/mount -o suid 2>&1 && exit 1
 grep -q {scratch}/mount /proc/self/mountinfo && exit 1
@@ -146,14 +146,14 @@ echo "end of $source"
 )");
   if (ended.code == 77) GTEST_SKIP() << "an ordinary user cannot mount here: " << ended.text();
   EXPECT_EQ(ended.code, 0) << ended.text();
-  EXPECT_THAT(ended.text(), HasSubstr("owner nobody mode 640"));
+  EXPECT_THAT(ended.text(), HasSubstr("owner 65534 mode 640"));
   EXPECT_THAT(ended.text(), HasSubstr("\ntext\n"));
   EXPECT_THAT(ended.text(), HasSubstr("mode 444, 1288895 bytes\nmode 0, 10 bytes\n"));
   EXPECT_THAT(ended.text(), HasSubstr("vpfs-mount: cannot mount at " +
                                       (scratch.path() / "of_root").string() + ":"));
   EXPECT_THAT(ended.text(), HasSubstr("-o suid: only root may mount with it"));
   EXPECT_THAT(ended.text(), HasSubstr("end of " + source));
-  // What he wrote is his on the servers too.
+  // What the user wrote belongs to it on the servers too.
   if (!is_orangefs()) return;
   const MountProcess mount(site.settings());
   EXPECT_THAT(outcome_of({"stat", "-c", "%u:%g %a", mount.path() / "d/file"}).text(),

@@ -29,7 +29,7 @@ TEST(MountCommand, MistakesGetOneClearLine) {
   const std::string here = scratch.path();
   EXPECT_THAT(words_of({"posix:" + here}), HasSubstr("DIRECTORY is required"));
   EXPECT_THAT(words_of({"/data", here}),
-              HasSubstr("2: vpfs-mount: '/data' is no source; it is posix:DIRECTORY"));
+              HasSubstr("2: vpfs-mount: '/data' is not a source: it must be posix:DIRECTORY"));
   EXPECT_THAT(words_of({"posix:" + here, here, "-o", "alow_other"}),
               HasSubstr("2: vpfs-mount: -o alow_other: unknown; did you mean 'allow_other'?"));
   const std::string config = scratch.write("m.yaml", "scheduler: {policy: sqf}");
@@ -102,7 +102,7 @@ TEST_F(Mount, ThatOutlivesItsProgramIsNamedByTheNextOne) {
   EXPECT_TRUE(exit && exit->ok()) << unmount.errors();
 }
 
-TEST_F(Mount, EndsItsProgramWhenSomebodyUnmounts) {
+TEST_F(Mount, EndsItsProgramWhenItIsUnmounted) {
   MountProcess mount;
   Process unmount({"fusermount3", "-u", mount.path()});
   const auto unmounted = unmount.wait();
@@ -138,7 +138,7 @@ TEST_F(Mount, WaitsForOpenFilesNoLongerThanItIsTold) {
   ::close(file);
 }
 
-TEST_F(Mount, MayStandOverTheDirectoryItself) {
+TEST_F(Mount, MayBeOverTheDirectoryItself) {
   const TemporaryDirectory scratch;
   const std::string path = scratch.path() / "data, and more";
   std::filesystem::create_directories(path);

@@ -1,4 +1,4 @@
-// The threads of a mount: who starts them, and how many one user may take.
+// The threads of a mount: when they are started, and how many one user may take.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -92,7 +92,7 @@ struct BusyMount {
   LeasedFile leased;
 };
 
-TEST_F(MountThreads, ThatAUserMadeTheMountStartActForWhoAsks) {
+TEST_F(MountThreads, ThatAUserMadeTheMountStartActForEachCaller) {
   const PrivateDevice device(0666);
   if (!device.why_none().empty()) GTEST_SKIP() << device.why_none();
   MountProcess mount({.config = kConfig});

@@ -116,7 +116,7 @@ std::string with_device(const std::string& mode) {
          " $D/fuse && mount --bind $D/fuse /dev/fuse";
 }
 
-// Makes files while others make the mount start threads. Their owner is who made them: a thread
+// Makes files while others make the mount start threads. They must belong to this user: a thread
 // must not begin as the user that another thread acts for.
 int make_files(const fs::path& folder, uid_t uid, int rounds) {
   for (int i = 0; i < rounds; ++i) {
@@ -145,8 +145,8 @@ int walk(const fs::path& folder, std::size_t expected) {
   return error ? 3 : seen == expected ? 0 : 4;
 }
 
-// Holds a lease on a file of the directory below, so that whoever opens it waits there. Ends with
-// its object.
+// Holds a lease on a file of the directory below, so that processes that open it wait there.
+// Ends with its object.
 class Lease {
  public:
   Lease(const SharedMount& mount, const fs::path& file)
@@ -200,7 +200,7 @@ TEST_P(MountUsersWithDevice, FilesBelongToTheirMakersWhileThreadsStart) {
       return ::open(Lease::name_of(mount.path() / "lease").c_str(), O_RDWR) >= 0 ? 0 : 1;
     }));
   }
-  // Root is the first of them, so that threads which have not acted for anybody act for root.
+  // Root is the first of them, so that threads which have not acted for a user yet act for root.
   EXPECT_EQ(mount.run_as(0, [&] { return make_files(mount.path(), 0, kRounds); }), 0);
   for (int i = 1; i < kUsers; ++i) {
     const uid_t uid = kAlice + static_cast<uid_t>(i);

@@ -54,7 +54,7 @@ class MountVerifiedFaults : public EveryMountTest {
   }
   [[nodiscard]] Process writer(const MountProcess& mount, const std::string& name,
                                const std::string& seconds) const {
-    // Of its whole size: else fio would fill it before it verifies.
+    // The file has its whole size: else fio would fill it before it verifies.
     const fs::path file = mount.path() / (name + ".0.0");
     std::ofstream(file).close();
     fs::resize_file(file, 64U << 20);

@@ -72,7 +72,7 @@ TEST(ProcessJobs, WhatWasFoundIsKeptForAWhileButNotForAnotherProcess) {
   ASSERT_EQ(jobs.job_of(other.pid()), "4711");
   (void)other.kill();
   clock.set(clock.now() + 50ms);
-  EXPECT_EQ(jobs.job_of(other.pid()), "4711") << "nobody looked";
+  EXPECT_EQ(jobs.job_of(other.pid()), "4711") << "it is not looked at again yet";
   clock.set(clock.now() + 100ms);
   EXPECT_EQ(jobs.job_of(other.pid()), "");
 }

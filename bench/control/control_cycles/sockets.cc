@@ -44,7 +44,7 @@ Address native(const control::PortAddress& address) {
     host.sin_family = AF_INET;
     host.sin_port = htons(address.port);
     if (::inet_pton(AF_INET, address.host.c_str(), &host.sin_addr) != 1) {
-      throw std::runtime_error(address.host + " is no address");
+      throw std::runtime_error(address.host + " is not an address");
     }
     std::memcpy(&made.storage, &host, sizeof host);
     made.size = sizeof host;

@@ -17,7 +17,7 @@ namespace vpfs::bench {
 // TLS with a certificate on both sides, without a thread or a loop of its own.
 class TlsClient {
  public:
-  // `host` must be in the certificate of who is dialled.
+  // `host` must be in the certificate of the peer.
   TlsClient(const net::TlsFiles& files, std::string host);
 
   struct Free {

@@ -107,7 +107,7 @@ bool VirtualStages::read_some(Stage& stage) {
 
 void VirtualStages::handle(Stage& stage, std::span<const std::byte> frame) {
   control::Envelope& request = memory_.begin();
-  if (!control::decode(frame, request)) throw std::runtime_error("a frame that is no message");
+  if (!control::decode(frame, request)) throw std::runtime_error("a frame that is not a message");
   const std::size_t size = frame.size() + control::kLengthSize;
   if (request.has_cycle()) {
     answer_cycle(stage, request, size);

@@ -53,7 +53,7 @@ double mean_size(const Tally& tally) {
   return static_cast<double>(tally.bytes) / static_cast<double>(tally.messages);
 }
 
-// Since the program was started; getrusage() counts who started it too.
+// Since the program was started; getrusage() counts the program that started it too.
 double largest_rss_mib() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

@@ -100,7 +100,7 @@ TEST_F(HeldReadsTest, OthersWaitForASecondOnly) {
   IoRequest& ahead = hold(file, 32 * kPage, ::getpid());
   IoRequest& waited = hold(file, kPage, ::getpid());
   IoRequest& young = hold(file, 32 * kPage, ::getpid(), kStart + 500ms);
-  EXPECT_THAT(look(kStart + 5s).ahead, IsEmpty()) << "nobody else has it open";
+  EXPECT_THAT(look(kStart + 5s).ahead, IsEmpty()) << "no other user has it open";
   const OpenFilePtr same_user = open(1);
   EXPECT_THAT(look(kStart + 5s).ahead, IsEmpty());
   {

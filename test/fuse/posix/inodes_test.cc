@@ -146,7 +146,7 @@ TEST_F(PinnedInodes, AnOpenThatHasWaitedInVainIsNotRepeatedUntilSomethingIsForgo
   EXPECT_FALSE(inodes_.take_descriptor(kMallory, Inodes::Patience::enough));
   const std::size_t before = asked;
   EXPECT_GT(before, 2U);
-  // Whoever forgets is told once by each.
+  // Each call tells the forgetter once.
   for (int i = 0; i < 10; ++i) {
     EXPECT_FALSE(inodes_.take_descriptor(kMallory, Inodes::Patience::enough));
   }

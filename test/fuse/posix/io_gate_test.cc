@@ -53,7 +53,7 @@ class IoGateTest : public ::testing::Test {
   std::optional<TimePoint> asked_by_;
 };
 
-TEST_F(IoGateTest, WhatMayGoGoesToWhoeverAsks) {
+TEST_F(IoGateTest, WhatMayGoGoesToTheThreadThatAsks) {
   open("scheduler: {policy: fifo, depth: {requests: 1}}");
   IoRequest& first = arrive("a", 4096);
   EXPECT_THAT(go_, ElementsAre(&first));
@@ -67,7 +67,7 @@ TEST_F(IoGateTest, WhatMayGoGoesToWhoeverAsks) {
   EXPECT_FALSE(asked_by_) << "nothing waits for a time";
 }
 
-TEST_F(IoGateTest, SharesGoByTheJobOfWhoOpenedTheFile) {
+TEST_F(IoGateTest, SharesGoByTheJobOfTheOpener) {
   open(R"(
 scheduler: {policy: sfq, depth: {requests: 1}}
 virtual_pfs: {a: {weight: 3}, b: {weight: 1}, default: {weight: 1}}
@@ -246,7 +246,7 @@ TEST_F(IoGateTest, UsersOfATemplateAreForgottenWithTheirVirtualPfs) {
   EXPECT_EQ(gate_->users(clock_.now()).listed.size(), 1U);
 }
 
-TEST_F(IoGateTest, WhoIsNotListedIsCounted) {
+TEST_F(IoGateTest, AUserThatIsNotListedIsCounted) {
   open("virtual_pfs: {default: {}, j: {}}\nrules: [{match: {jobid: '*'}, virtual_pfs: j}]");
   for (std::size_t i = 0; i < IoGate::kMostUsers + 3; ++i) end(arrive(std::to_string(i), 4096));
   end(arrive("0", 4096));

@@ -52,7 +52,7 @@ TEST(KernelLocks, AreThoseOfAnObjectThatIsChanged) {
   }
 }
 
-// That somebody comes to a directory shows in these too.
+// These too show that a user comes to a directory.
 TEST(KernelLocks, AreNoneWhileAnObjectIsOpenedOrAsked) {
   for (const std::uint32_t opcode :
        {FUSE_OPEN, FUSE_GETATTR, FUSE_GETXATTR, FUSE_LISTXATTR, FUSE_READLINK}) {

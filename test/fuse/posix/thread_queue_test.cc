@@ -56,7 +56,7 @@ TEST_F(ThreadQueueTest, UsersWhoWantAllGetEqualSharesAndOneIsLeftForANewcomer) {
   }
 }
 
-TEST_F(ThreadQueueTest, OneThreadServesEverybody) {
+TEST_F(ThreadQueueTest, OneThreadServesAllUsers) {
   ThreadQueue queue(1);
   EXPECT_TRUE(queue.enter_or_wait(request(1, 1)));
   EXPECT_FALSE(queue.enter_or_wait(request(1, 2)));
@@ -103,7 +103,7 @@ TEST_F(ThreadQueueTest, AUserWithManyThreadsYieldsWhileOthersCome) {
   ThreadQueue queue(256);
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(queue.enter(1));
-    EXPECT_FALSE(queue.yields(1)) << "nobody else is there";
+    EXPECT_FALSE(queue.yields(1)) << "no other user is there";
   }
   ASSERT_TRUE(queue.enter(2));
   EXPECT_FALSE(queue.yields(2)) << "it has one thread";
@@ -129,7 +129,7 @@ TEST(LowPriority, LastsAsLongAsTheObject) {
   EXPECT_EQ(nice(), before);
 }
 
-TEST(UserShares, NobodyHasRoomBeyondWhatIsFree) {
+TEST(UserShares, AUserHasNoRoomBeyondWhatIsFree) {
   UserShares shares(100);
   EXPECT_EQ(shares.room_for(1), 100U);
   shares.take(1, 40);
