@@ -30,15 +30,15 @@ struct AdapTbfSettings {
 // Buckets keep tokens that the server was too slow for (`realtime`) until the end of the period, so
 // that a capacity that is set a little too high changes no proportion.
 //
-// Jobs stand in a hierarchy by their priority: of those whose tokens came in the same slice of
-// time, about a quarter of a period, the job with more nodes goes first. The slice is short because
+// Jobs form a hierarchy by priority: among jobs whose tokens came in the same slice of time, about
+// a quarter of a period, the one with more nodes goes first. The slice is short because
 // over longer times the first jobs would take the tokens of the others whenever the server is
-// slower than the sum of the rates. A job whose share has a rank of its own stands first in the
+// slower than the sum of the rates. A job whose share has a rank of its own is first in the
 // hierarchy. The rank decides before the hierarchy, over any time.
 //
 // The equations give tokens to jobs that may be idle by then: a lender gets its tokens back when
 // its burst is over. So a good part of the capacity may belong to jobs that do not wait. The
-// work-conserving mode gives it to the others, and buckets only decide who goes first.
+// work-conserving mode gives it to the others, and buckets only decide which job goes first.
 class AdapTbf final : public Policy {
  public:
   static const PolicyKind kKind;
@@ -80,7 +80,7 @@ class AdapTbf final : public Policy {
   void ask(std::uint32_t index, Cost cost);
   // Moves a job from its level to the level of `nodes`; zero: to none.
   void set_level(std::uint32_t index, std::uint64_t nodes, TimePoint now);
-  // Puts the job where its level stands in the hierarchy now.
+  // Puts the job at the place that its level has in the hierarchy now.
   void set_place(std::uint32_t index, TimePoint now);
   // Ends the periods that are over by now.
   void advance(TimePoint now);

@@ -25,9 +25,9 @@ struct ArrivalCurve {
 //   sum over i with latency_i <= t of ( burst_i + rate_i (t - latency_i) )  <=  capacity t - ahead
 //   sum of rate_i <= capacity
 //
-// where `ahead` is the most cost that may stand at the server before a request that has just become
-// the most urgent one. The left side is linear between two latencies, so checking the latencies
-// suffices once the rates fit.
+// where `ahead` is the most cost that may already be at the server when a request becomes the most
+// urgent one. The left side is linear between two latencies, so checking the latencies suffices
+// once the rates fit.
 class Admission {
  public:
   // `capacity` in cost/s, 1 ... 2^62.

@@ -17,7 +17,7 @@ namespace vpfs {
 // begin with a full bucket. A lifted limit fills at its last rate, and nothing is taken from it.
 class AllocatedLimit {
  public:
-  // The burst of a limit if nobody configured one: what the rate gives in kBurstTime, at least
+  // The burst of a limit if none is configured: what the rate gives in kBurstTime, at least
   // `least`. So what several stages may do beyond their rates is one or two control cycles' worth.
   static constexpr Duration kBurstTime = std::chrono::milliseconds(100);
   static constexpr std::uint64_t kLeastBytes = 64 * 1024;  // the size of a usual small request

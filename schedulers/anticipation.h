@@ -67,7 +67,7 @@ class Anticipation {
     Cost sent_as = 0;  // its cost when it was sent
     TimePoint sent = {};
     std::uint32_t outstanding = 0;  // of all flows, without it
-    bool is_backlogged = false;     // somebody waits for his turn
+    bool is_backlogged = false;     // a request waits for its turn
   };
   void completed(std::uint32_t flow, const Done& done, TimePoint now) {
     Row& row = rows_[flow];
@@ -104,7 +104,7 @@ class Anticipation {
   // The most that a flow of this weight may be behind v when it comes back.
   [[nodiscard]] Tag most_behind(const StartTag& of) const { return bound_.most(of); }
 
-  // Whether somebody may be expected that has a smaller tag than `tag`, the smallest queued one.
+  // Whether a flow may be expected whose tag is smaller than `tag`, the smallest queued one.
   [[nodiscard]] bool is_before(Tag tag) const {
     return !expected_.empty() && expected_.top_tag() < tag;
   }
@@ -125,7 +125,7 @@ class Anticipation {
   void slot_is_used(TimePoint now) {
     if (kept_for_ != kNobody) end_keep(now);
   }
-  // For whom a slot is kept.
+  // Whether a slot is kept, and for which flow.
   [[nodiscard]] bool is_keeping() const { return kept_for_ != kNobody; }
   [[nodiscard]] std::uint32_t kept_for() const { return kept_for_; }
 

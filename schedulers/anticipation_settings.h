@@ -8,7 +8,7 @@
 namespace vpfs {
 
 struct AnticipationSettings {
-  // Of the loss, in thousandths.
+  // The upper limit of `max_loss`, in thousandths.
   static constexpr std::uint32_t kMostLoss = 500;
 
   bool on = false;

@@ -38,7 +38,7 @@ class CapacityEstimate {
   void observe(const Period& period);
   // In cost/s; zero while nothing is known.
   [[nodiscard]] std::uint64_t value() const;
-  // "configured", "measured", or that it stands at one of the limits.
+  // "configured", "measured", that it is at one of the limits, or that nothing is measured yet.
   [[nodiscard]] std::string_view source() const;
 
  private:

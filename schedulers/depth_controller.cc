@@ -83,7 +83,7 @@ std::int64_t shortfall(std::int64_t a, std::int64_t b) {
 
 void DepthController::Level::add(const Sample& round) {
   all.add(round);
-  // Of exactly `depth` completions.
+  // The time of exactly `depth` completions.
   const std::uint64_t time = std::max<std::uint64_t>(1, round.time * depth / round.done);
   if (unit == 0) unit = time;
   const std::uint64_t value = std::min(time * kBlockUnit / unit, kBlockUnit << 10);

@@ -136,7 +136,7 @@ class DepthController {
       for (Blocks& block : blocks) block.forget_half();
     }
     [[nodiscard]] bool known() const { return all.rounds >= kLeastRounds; }
-    // Of the mean, relative to it and squared.
+    // The variance of the mean, relative to its square.
     [[nodiscard]] Part variance() const;
     [[nodiscard]] bool differs_from(const Sample& sample) const;
   };

@@ -28,7 +28,7 @@ struct AutoDepth {
 };
 
 // Counts what is outstanding at the data server and says whether one more request may join it
-// (the rule stands at Depth).
+// (the rule is at Depth).
 class DepthGate {
  public:
   explicit DepthGate(Depth depth) : depth_(depth) {}

@@ -23,7 +23,7 @@ struct FlowQueue {
   FlowAccount account;
 };
 
-// Where a request came to stand in its flow's queue.
+// Where a request joined its flow's queue.
 enum class Joined : std::uint8_t {
   as_head,
   behind,
@@ -111,7 +111,7 @@ class FlowTable {
     if (index >= flows_.size()) return {};
     return flows_[index].account.state(flows_[index].queue.front());
   }
-  // The head of some flow that stands in one of the heaps; nullptr: they are all empty.
+  // The head of some flow in one of the heaps; nullptr: they are all empty.
   [[nodiscard]] IoRequest* some_head(std::initializer_list<const FlowTournament*> heaps) const {
     for (const FlowTournament* heap : heaps) {
       if (!heap->empty()) return flows_[heap->top()].queue.front();

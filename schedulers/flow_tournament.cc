@@ -56,7 +56,7 @@ void FlowTournament::play_all() {
   first_ = at(kRoot);
 }
 
-// The least of the block but for the entry at `within`. Without a branch, which would be
+// The least of the block except the entry at `within`. Without a branch, which would be
 // mispredicted.
 const FlowTournament::Entry& FlowTournament::least_other(const Block& block, std::size_t within) {
   const auto& entries = block.entries;

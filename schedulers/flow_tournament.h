@@ -49,7 +49,7 @@ class FlowTournament {
  private:
   __extension__ using Whole = unsigned __int128;
 
-  // Compared as one number of 128 bits, which needs no branch. Nobody comes after all flows.
+  // Compared as one number of 128 bits, which needs no branch. The default comes after all flows.
   struct Entry {
     std::uint64_t tag = ~std::uint64_t{0};
     std::uint64_t order_and_flow = ~std::uint64_t{0};  // 32 bits each

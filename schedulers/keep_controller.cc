@@ -182,7 +182,7 @@ void KeepController::descend(const Gap& gap, std::uint32_t outstanding) {
 KeepController::Gap KeepController::weigh(Cost cost, std::uint32_t outstanding, bool is_backlogged,
                                           TimePoint now) {
   // What is kept back is missed where it would have been done: behind all that is outstanding. By
-  // then perhaps nobody waits any more.
+  // then perhaps no request waits any more.
   const bool is_kept = std::exchange(kept_, false);
   const bool is_missed = after_keep_ > 0 && left_ > 0;
   after_keep_ = is_kept ? outstanding + 1 : after_keep_ - std::min(after_keep_, 1U);
@@ -192,7 +192,7 @@ KeepController::Gap KeepController::weigh(Cost cost, std::uint32_t outstanding, 
     due =
         static_cast<Cost>(std::min<Wide>(Wide{elapsed} * least_rate_ >> kRateBits, Wide{1} << 60));
   } else {
-    // Nobody is held back, so this is all that there is to do.
+    // No request is held back, so this is all that there is to do.
     due = cost * (kThousand - max_loss_) / kThousand;
   }
   Gap gap = {.before = balance_, .is_in_burst = due < cost / 2};

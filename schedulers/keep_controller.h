@@ -14,8 +14,8 @@ namespace vpfs {
 // them make its way short. Fewer than what keeps the server busy cost throughput, and of that no
 // more than a given part may go.
 //
-// What nobody keeps a slot for is measured in short reference phases: the throughput of a full
-// depth, which is what `fifo` would have. Between them a balance is kept, in cost:
+// The throughput without kept slots is measured in short reference phases: that of a full depth,
+// which is what `fifo` would have. Between them a balance is kept, in cost:
 //
 //   balance += cost done - (1 - max_loss) x reference x time
 //
@@ -40,7 +40,7 @@ class KeepController {
   // The loss in thousandths, 1 ... 1000.
   explicit KeepController(std::uint32_t max_loss) : max_loss_(max_loss) {}
 
-  // Somebody is expected. Without a call for a while, nothing is measured.
+  // A flow is expected. Without a call for a while, nothing is measured.
   void want(TimePoint now) {
     idle_ = 0;
     if (phase_ == Phase::off) begin_reference(now);
@@ -133,7 +133,7 @@ class KeepController {
   bool was_starved_ = false;  // in the reference phase
   std::uint32_t idle_ = 0;
 
-  // Of what is done, as seen lately.
+  // How much is done in a time, as seen lately.
   std::uint64_t rate_ = 0;               // reference, fixed point
   std::uint64_t least_rate_ = 0;         // the same less the loss
   std::uint64_t requests_per_time_ = 0;  // the reference in requests

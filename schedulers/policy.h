@@ -95,7 +95,7 @@ class Policy {
   // longer than `delay`.
   virtual void served_elsewhere(AppId /*app*/, Cost /*cost*/, Duration /*delay*/,
                                 TimePoint /*now*/) {}
-  // Nobody reports service elsewhere any more, and what was reported holds no head from now on.
+  // Service elsewhere is no longer reported. What was reported holds no head from now on.
   virtual void forget_elsewhere(TimePoint /*now*/) {}
   // A dispatched request did this much more than its cost.
   virtual void charge_more(const IoRequest& /*request*/, Cost /*cost*/) {}
@@ -117,7 +117,7 @@ class Policy {
 
   // For status; not on the hot path.
   [[nodiscard]] virtual FlowState flow(AppId app) const = 0;
-  // Why the head of a flow's queue waits, if the depth is no reason. REQUIRES: it has one.
+  // Why the head of a flow's queue waits, apart from the depth. REQUIRES: it has one.
   [[nodiscard]] virtual WaitReason why_waiting(AppId app, TimePoint now) const = 0;
   // What the policy knows about a flow beyond its queue.
   [[nodiscard]] virtual StatusFields report(AppId /*app*/, TimePoint /*now*/) const { return {}; }

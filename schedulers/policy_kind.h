@@ -68,7 +68,7 @@ struct PolicyKind {
   ShareFields share_fields = {};
   std::span<const ShareWord> share_words = {};
   // What a coordinator can do with it: limit flows (Policy::set_limits), and tell them what they
-  // got elsewhere. With one queue for all flows (`fifo`) a limit would hold everybody; promises
+  // got elsewhere. With one queue for all flows (`fifo`) a limit would hold them all; promises
   // (`edf`) and lent tokens (`adaptbf`) would not be kept under a limit from outside.
   bool caps = false;
   bool elsewhere = false;

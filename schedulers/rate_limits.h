@@ -29,8 +29,8 @@ namespace vpfs {
 // zero, make no request fail: a queue's head whose oldest request has waited for half of the time
 // that requests may be held (set_hold()) passes them, but not the limits of the share. So all
 // requests of a queue leave them behind in the first half of their time, however many there are.
-// One that passes takes the tokens that are there, leaves no debt, gives way to nobody for those
-// tokens, and is marked (IoRequest::passed_limit).
+// A request that passes takes the tokens that are there, leaves no debt, does not give way to other
+// users for those tokens, and is marked (IoRequest::passed_limit).
 class RateLimits {
  public:
   // What a request takes from the bucket of bytes.
@@ -68,7 +68,7 @@ class RateLimits {
   }
   [[nodiscard]] Limits allocated(AppId app) const;
   // How long requests may be held. Users then place the heads of allocated flows again.
-  static constexpr Duration kHold = std::chrono::seconds(10);  // unless somebody says otherwise
+  static constexpr Duration kHold = std::chrono::seconds(10);  // unless set_hold() was called
   void set_hold(Duration hold) {
     pass_after_ = std::clamp(hold, Duration::zero(), kLongestHold) / 2;
   }
@@ -162,7 +162,7 @@ class RateLimits {
   // nullptr: the flow has no limit, and is not to get one.
   Limit* find(AppId app, bool make);
   [[nodiscard]] TimePoint in_turn(AppId app, User user, const Turns::Ready& ready, TimePoint now);
-  // When the coordinator's limits allow the request, but for that of metadata operations.
+  // When the coordinator's limits, except that of metadata operations, allow the request.
   [[nodiscard]] TimePoint most_ready_at(const IoRequest& request) const;
   [[nodiscard]] TimePoint allocated_ready_at(const IoRequest& request) const;
   // Whether a bucket of metadata operations is there that it takes from.

@@ -25,7 +25,7 @@ class RequestList {
     last_ = &request;
   }
 
-  // Takes a request out, wherever it stands.
+  // Takes a request out, wherever it is in the list.
   void remove(IoRequest& request) {
     VPFS_ASSERT(request.queued);
     IoRequest* const previous = request.previous_queued;

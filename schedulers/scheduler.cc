@@ -125,7 +125,7 @@ Scheduler::Choice Scheduler::choose_among_classes(TimePoint now) {
   return best;
 }
 
-// Whether it is the turn of `one` and not of a class that stands before it in the configuration.
+// Whether it is the turn of `one` and not of a class that precedes it in the configuration.
 bool Scheduler::goes_before(const Class& one, const Class& earlier, TimePoint now) const {
   if (settings_.mode == TrafficClasses::Mode::apportion) {
     return std::max(one.start.tag, class_time_) < std::max(earlier.start.tag, class_time_);

@@ -65,7 +65,8 @@ class Scheduler {
     std::uint32_t share = 1;
     std::uint32_t of = 1;
     RateLimits::User user = 0;  // of the limits
-    // Of the traffic class, with the other schedulers of the data server; nullptr: there are none.
+    // What the traffic class is served by all schedulers of the data server; nullptr: there are
+    // no others.
     TotalService* total = nullptr;
 
     // This part's share of a property of the whole data server. Only zero gives zero.
@@ -138,7 +139,7 @@ class Scheduler {
 
   // For status; not on the hot path.
   [[nodiscard]] FlowState flow(AppId app) const;
-  // Of the flow's oldest request; an empty reason when it has none.
+  // Why the flow's oldest request waits; an empty reason when it has none.
   [[nodiscard]] WaitReason why_waiting(AppId app, TimePoint now);
   [[nodiscard]] StatusFields report(AppId app, TimePoint now) const;
   [[nodiscard]] StatusFields server(TimePoint now) const;
@@ -151,8 +152,8 @@ class Scheduler {
   // only grow until remove(); a later set_share() begins at zero. A caller that moves requests to
   // another scheduler adds up the times of both.
   [[nodiscard]] HoldTimes held(AppId app, TimePoint now) const;
-  // Of the flow in one traffic class, since the scheduler began. Nothing: the policy does not share
-  // by weight.
+  // The flow's Crowding in one traffic class since the scheduler began. Nothing: the policy does
+  // not share by weight.
   [[nodiscard]] std::optional<Crowding> crowding(AppId app, std::uint8_t traffic_class,
                                                  TimePoint now) const;
 

@@ -57,7 +57,7 @@ class SfqOrder {
   void sent(Tag start) { virtual_time_ = std::max(virtual_time_, start); }
   // Its F.
   void finishes(Tag finish) { largest_finish_ = std::max(largest_finish_, finish); }
-  // What v passes over up to this S was served to nobody, so nobody has a claim on it.
+  // v passes over service up to this S that no flow got, so no flow has a claim on it.
   void pass_over(Tag start) { idle_time_ = start; }
   void end_busy_period() {
     virtual_time_ = std::max(virtual_time_, largest_finish_);

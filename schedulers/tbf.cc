@@ -12,7 +12,7 @@ namespace {
 
 // The order of ready classes as one number. One bit says "without a limit"; such classes go by
 // arrival. The others have six bits of rank and the deadline in units of 1024 ns, enough for 4,500
-// years. With slices the place stands between the deadline's slice and its rest, which loses six
+// years. With slices the place is between the deadline's slice and its rest, which loses six
 // bits.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 63;
 constexpr int kRankBits = 6;

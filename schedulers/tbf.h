@@ -17,7 +17,7 @@ namespace vpfs {
 //
 //   - a class whose deadline has come is due. Due classes go by lowest rank, then earliest
 //     deadline, then earliest arrival. With a `slice`, the lowest place goes first among classes of
-//     one rank whose deadlines lie in the same slice of time;
+//     one rank whose deadlines are in the same slice of time;
 //   - classes without a limit are served when no class is due, first come first served over all of
 //     them. A coordinator's limit (set_limits()) holds any class back, but changes no order;
 //   - no other class may go: the policy is not work conserving, by design.

@@ -50,7 +50,7 @@ void ThinkTime::answered(Duration response, bool counts, TimePoint now) {
     const bool is_shorter = shortest_ == Duration::zero() || response < shortest_;
     shortest_ = is_shorter ? response : shortest_ + (response - shortest_) / 256;
   }
-  // Of a burst of others, which made it long, nothing is left when the next request comes.
+  // It falls fast: a burst of others that made it long is over when the next request comes.
   const Duration error = response - response_;
   response_ += error < Duration::zero() ? error / 2 : error / 8;
   if (thinking_ == kMostThinking) forget_oldest();

@@ -20,11 +20,11 @@ namespace vpfs {
 // each came alone only the newest answer counts. If the others have successors after all, these are
 // not counted, and their own answers are.
 //
-// A flow that comes back in time gains trust, and one that does not loses kLost times as much: who
-// misses more than one time of five is never trusted for long. A new flow begins without trust.
-// Every client is late at times, though: some other program had its processor, or it began its next
-// file. A flow with a good record stays trusted, and keeps its place in the order if it comes
-// within kLongest.
+// A flow that comes back in time gains trust, and one that does not loses kLost times as much: a
+// flow that misses more than one time of five is never trusted for long. A new flow begins without
+// trust. Every client is late at times, though: some other program had its processor, or it began
+// its next file. A flow with a good record stays trusted, and keeps its place in the order if it
+// comes within kLongest.
 class alignas(64) ThinkTime {
  public:
   // Answers without a successor that are remembered.
@@ -35,7 +35,7 @@ class alignas(64) ThinkTime {
   static constexpr std::int8_t kMostLost = 64;
   static constexpr std::int8_t kMostTrust = 8;
   static constexpr std::uint8_t kSerial = 64;
-  // A flow is late after one limit(). After so many, or after kLongest, nobody waits for it.
+  // A flow is late after one limit(). After so many, or after kLongest, it is given up.
   static constexpr int kPatience = 8;
 
   // A request came; `in_flight` counts it. True: the flow is trusted and came within kLongest.
@@ -84,8 +84,8 @@ class alignas(64) ThinkTime {
   [[nodiscard]] std::uint32_t most_in_flight() const { return most_in_flight_; }
   // Answers that have no successor yet.
   [[nodiscard]] std::uint32_t thinking() const { return thinking_; }
-  // How long a request and the thinking after it take if nobody else is there; the response is
-  // taken for nothing until one counted.
+  // How long a request and the thinking after it take if no other flow is there; the response is
+  // taken for zero until one counted.
   [[nodiscard]] Duration alone() const { return mean_ + shortest_; }
 
  private:
