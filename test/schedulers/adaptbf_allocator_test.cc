@@ -135,7 +135,7 @@ TEST(AdapTbfAllocator, AgreesWithTheReferenceOnNumbersUpToTheLargest) {
 
 TEST(AdapTbfAllocator, DividesTheFirstPeriodByNodes) {
   AdapTbfAllocator allocator;
-  // a = 100 * 1/4 and 100 * 3/4; nobody has a surplus.
+  // a = 100 * 1/4 and 100 * 3/4; neither has a surplus.
   EXPECT_THAT(allocate(allocator, {{7, 1, 900}, {2, 3, 900}}, 100),
               ElementsAre(Allocation{7, 25, 0}, Allocation{2, 75, 0}));
 }

@@ -70,10 +70,10 @@ TEST(AdapTbfHierarchy, AHundredNumbersOfNodesAreAHierarchyToo) {
   for (std::uint64_t job = 0; job < 100; ++job) shares.push_back(of_nodes(job + 1));
   const std::vector<std::uint32_t> order = order_of(shares, 100ns);
   for (std::uint32_t i = 0; i < 63; ++i) EXPECT_EQ(order[i], 99 - i);
-  for (std::uint32_t i = 63; i < 100; ++i) EXPECT_EQ(order[i], i - 63) << "these stand together";
+  for (std::uint32_t i = 63; i < 100; ++i) EXPECT_EQ(order[i], i - 63) << "the last place";
 }
 
-TEST(AdapTbfHierarchy, WhoseTokensCameASliceBeforeGoesFirstWhateverTheNodes) {
+TEST(AdapTbfHierarchy, AJobWhoseTokensCameASliceEarlierGoesFirstWhateverTheNodes) {
   EXPECT_EQ(order_of({of_nodes(1), of_nodes(1000)}, 1ms), (std::vector<std::uint32_t>{0, 1}));
 }
 
@@ -113,7 +113,7 @@ TEST(AdapTbfHierarchy, TheHierarchyFollowsSharesThatChange) {
   ASSERT_TRUE(policy.set_share(AppId{0}, of_nodes(6), now));
   EXPECT_EQ(first_of(1, 0), 0U);
   ASSERT_TRUE(policy.set_share(AppId{1}, of_nodes(5, 0), now));
-  EXPECT_EQ(first_of(1, 0), 1U) << "both stand first";
+  EXPECT_EQ(first_of(1, 0), 1U) << "both are first";
   policy.remove(AppId{0}, now);
   ASSERT_TRUE(policy.set_share(AppId{1}, of_nodes(2), now));
   EXPECT_EQ(first_of(0, 1), 1U) << "what has ended is a job of one node";

@@ -38,8 +38,8 @@ double used(bool work_conserving, std::uint64_t capacity) {
   return static_cast<double>(simulation.done() - before) / 10 / static_cast<double>(kServerSpeed);
 }
 
-TEST(AdapTbfSpare, NothingIsLeftIdleWhileSomebodyWaits) {
-  EXPECT_LT(used(false, kServerSpeed), 0.97) << "strict, some of it belongs to nobody";
+TEST(AdapTbfSpare, NothingIsLeftIdleWhileAJobWaits) {
+  EXPECT_LT(used(false, kServerSpeed), 0.97) << "strict, some belongs to idle jobs";
   EXPECT_GT(used(true, kServerSpeed), 0.995);
   EXPECT_GT(used(true, kServerSpeed / 2), 0.995) << "also when the capacity is set too low";
   EXPECT_GT(used(true, 0), 0.995) << "also when it is measured";
@@ -70,7 +70,7 @@ TEST(AdapTbfSpare, SharesFollowTheNodesWhileAllPress) {
 
 // A lender's next burst waits for the requests at the server and for due ones, not for those that
 // wait for spare capacity.
-TEST(AdapTbfSpare, WhoComesBackIsServedBeforeWhoeverTookTheSpare) {
+TEST(AdapTbfSpare, AJobThatComesBackIsServedBeforeTheOneThatTookTheSpare) {
   const auto scheduler = make_scheduler("adaptbf", settings(kServerSpeed, true)).value();
   for (std::uint32_t job = 0; job < 2; ++job) {
     (void)scheduler->set_share(AppId{job}, {.own = {{"nodes", 1}}}, {});

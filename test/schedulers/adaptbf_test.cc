@@ -443,7 +443,7 @@ TEST(AdapTbf, TimeMayJumpByHours) {
       for (int idle = 0; idle < 3; ++idle) {
         simulation.jump(1000h);
         simulation.arrive(0, 64 * kKiB);
-        EXPECT_EQ(simulation.report(0).integer("rate_now"), 0U) << "nobody has a bucket";
+        EXPECT_EQ(simulation.report(0).integer("rate_now"), 0U) << "neither has a bucket";
         EXPECT_EQ(simulation.report(1).integer("rate_now"), 0U);
         if (idle > 0) {
           EXPECT_EQ(simulation.capacity(), measured) << "idle time shows nothing";

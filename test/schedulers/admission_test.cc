@@ -24,7 +24,7 @@ TEST(Admission, OneCurveFitsWhenItsBurstIsDoneWithinItsLatency) {
   EXPECT_FALSE(empty.fits(AppId{0}, {.burst = 1000, .rate = 1, .latency = 1ms - 1ns}));
 }
 
-TEST(Admission, WhatMayStandAtTheServerComesOffEveryLatency) {
+TEST(Admission, WhatMayBeAheadAtTheServerComesOffEveryLatency) {
   const Admission empty(kEdfCapacity, 400);
   EXPECT_TRUE(empty.fits(AppId{0}, {.burst = 600, .rate = 1, .latency = 1ms}));
   EXPECT_FALSE(empty.fits(AppId{0}, {.burst = 601, .rate = 1, .latency = 1ms}));

@@ -155,7 +155,7 @@ TEST_P(AllocatedLimits, AnOldMetadataOperationPassesItsLimitAndLeavesNoDebt) {
   now_ += 100ms;
   (void)add(0, 0, IoKind::metadata);
   (void)send();
-  EXPECT_EQ(scheduler().queued(), 0U) << "what passed is no debt";
+  EXPECT_EQ(scheduler().queued(), 0U) << "what passed leaves no debt";
 }
 
 TEST_P(AllocatedLimits, TheStricterOfBothLimitsHolds) {

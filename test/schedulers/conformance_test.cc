@@ -168,7 +168,7 @@ class Exercise {
     free.push_back(request);
   }
 
-  // Time stands still or jumps, but never goes back.
+  // Time stops or jumps, but never goes back.
   void pass_time() {
     if (draw(2) == 0) now_ += Duration(static_cast<std::int64_t>(draw_magnitude(1ULL << 45)));
   }

@@ -249,7 +249,7 @@ TEST(DepthController, LimitsThatMakeNoSenseAreMadeToFit) {
   EXPECT_EQ(DepthController({.least = UINT32_MAX, .most = UINT32_MAX}).depth(), 65536U);
 }
 
-// Calls in any order that a caller could make, at times that stand still, creep and leap.
+// Calls in any order that a caller could make, at times that stay, creep and leap.
 TEST(DepthController, SurvivesAnyTimesThatDoNotGoBack) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
@@ -287,7 +287,7 @@ TEST(DepthController, SurvivesAnyTimesThatDoNotGoBack) {
   }
 }
 
-TEST(DepthController, TimeThatStandsStillTeachesNothing) {
+TEST(DepthController, TimeThatDoesNotPassTeachesNothing) {
   DepthController controller({});
   for (int i = 0; i < 100'000; ++i) {
     controller.dispatched(1, TimePoint(1s));

@@ -68,7 +68,7 @@ TEST(Edf, TheEarliestDeadlineGoesFirst) {
   EXPECT_EQ(scheduler->next({}).request, nullptr);
 }
 
-TEST(Edf, APromiseCountsWhatMayStandAtTheServer) {
+TEST(Edf, APromiseCountsWhatMayBeAheadAtTheServer) {
   PromiseSimulation by_requests(settings_of(4, 1000), kEdfCapacity, 1);
   EXPECT_TRUE(by_requests.set_share(0, curve(2000, 1000, 6ms)));
   const Result<void> refused = by_requests.set_share(0, curve(2000, 1000, 6ms - 1us));

@@ -9,8 +9,8 @@
 namespace vpfs {
 namespace {
 
-// Every operation against an ordinary map, from random states. Of equal tags the smaller flow is
-// first, which is the first one of the map.
+// Every operation against an ordinary map, from random states. If tags are equal, the smaller flow
+// is first, as in the map.
 TEST(FlowHeap, TopIsAlwaysTheSmallestTag) {
   for (std::uint64_t seed = 1; seed <= 15; ++seed) {
     std::mt19937_64 random(seed);

@@ -124,11 +124,11 @@ TEST_P(HoldTimesTest, AFlowThatIsRemovedHasNoTimesUntilItsNumberIsUsedAgain) {
   expect_times(held(0), {});
   now_ += 5ms;
   expect_times(held(0), {.depth = 5ms});
-  share(0, {.weight = 7});  // a change is no new beginning
+  share(0, {.weight = 7});  // a new share does not restart the wait
   expect_times(held(0), {.depth = 5ms});
 }
 
-TEST_F(HoldTimesTest, TheLimitCountsUntilItAllowsTheHeadAndNotUntilSomebodyLooks) {
+TEST_F(HoldTimesTest, TheLimitCountsUntilItAllowsTheHeadAndNotUntilTheNextCall) {
   for (const auto policy : {"sfq", "tbf"}) {
     SCOPED_TRACE(policy);
     sent_ = nullptr;
@@ -275,7 +275,7 @@ TEST_F(HoldTimesTest, TimesOfSeveralAddUpByReason) {
   EXPECT_EQ(sum.sum(), 110ns);
 }
 
-TEST(HoldClock, AFlowStandsOnceAmongThoseThatNobodyWasSentAfter) {
+TEST(HoldClock, AFlowIsListedOnceUntilTheNextSend) {
   HoldClock clock;
   clock.grow(2);
   TimePoint now = {};

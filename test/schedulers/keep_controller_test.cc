@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kFullDepth = 16;
 constexpr Cost kCost = 64;
 
-// One request after the other, and always a queue. Somebody is expected all the time.
+// One request after the other, and always a queue. A flow is expected all the time.
 class Played {
  public:
   void run(int requests, Duration each) {
@@ -65,8 +65,7 @@ TEST(KeepController, LearnsThatTheServerHasChanged) {
   EXPECT_NEAR(played.reference(), 2000, 100);
 }
 
-// A balance that has gained for long is no reason to lose it all at once: 198 of 1000 requests
-// were.
+// A balance that has gained for long must not be lost all at once: 198 of 1000 requests were.
 TEST(KeepController, LosesNoMoreInASecondThanTheBoundAndWhatIsNoise) {
   Played played;
   played.run(20'000, 1ms);
@@ -81,7 +80,7 @@ TEST(KeepController, LosesNoMoreInASecondThanTheBoundAndWhatIsNoise) {
   EXPECT_LE(lost, 1000 * kMaxLoss / 1000 + 2 * kFullDepth + 10 + 10);
 }
 
-TEST(KeepController, MeasuresNothingWhileNobodyIsExpected) {
+TEST(KeepController, MeasuresNothingWhileNoFlowIsExpected) {
   KeepController controller(kMaxLoss);
   for (int i = 0; i < 10'000; ++i) {
     const TimePoint now = TimePoint() + 1h + i * 1ms;

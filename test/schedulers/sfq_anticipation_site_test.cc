@@ -91,7 +91,7 @@ TEST(SfqAnticipationSite, EachLaneKeepsItsSlotsAndOneLimitHoldsForAll) {
               Duration::zero());
   }
   simulation.run_until(TimePoint(60s));
-  // Nobody is waited for any more: the other one has every slot.
+  // No slot is kept any more: the other one has every slot.
   simulation.run_until(TimePoint(65s));
   bytes = meter.bytes(3, 2, 10s);
   for (std::size_t lane = 0; lane < 2; ++lane) EXPECT_NEAR(bytes[1][lane], 2 * kHalf, kMiB) << lane;
@@ -154,7 +154,7 @@ TEST(SfqAnticipationSite, WeightsAndLimitsOfACoordinatorHoldAndNoSlotIsKeptForAL
   EXPECT_NEAR(changing[0] / (changing[0] + changing[1]), 7.0 / 12, 0.02);
   simulation.set_weight(0, 1);
 
-  // While it is limited, nobody waits for it: the limit says when it goes.
+  // While it is limited, no slot is kept for it: the limit says when it goes.
   simulation.set_limits(0, {.bytes = {{4 * kMiB}}});
   const Duration before = kept();
   const auto limited = meter.bytes(2, 1, 10s);

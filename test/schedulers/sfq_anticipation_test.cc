@@ -133,7 +133,7 @@ TEST(SfqAnticipation, AClientThatPausesForEachFileKeepsItsShare) {
   }
 }
 
-// Here all requests are at the server for most of the time, so nobody waits when the work that was
+// Here all requests are at the server for most of the time, so none waits when the work that was
 // kept back is missed.
 TEST(SfqAnticipation, TheLossIsBoundedAlsoWhereHardlyAnythingWaits) {
   for (const std::uint32_t max_loss : {20U, 100U}) {
@@ -236,7 +236,7 @@ TEST(SfqAnticipation, TheBoundHoldsOverEveryIntervalWhereBothAreBacklogged) {
 
 // A client that works in bursts, and pauses between them for as long as it is still expected or
 // longer, gets no more than its weight gives it, and not much more than without anticipation.
-TEST(SfqAnticipation, NobodyGainsByPausing) {
+TEST(SfqAnticipation, NoFlowGainsByPausing) {
   for (const Duration pause : std::vector<Duration>{500us, 2ms, 8ms, 20ms, 60ms}) {
     for (const std::uint32_t in_flight : {1U, 4U, 16U}) {
       const auto scheduler = anticipating(8);
@@ -251,7 +251,7 @@ TEST(SfqAnticipation, NobodyGainsByPausing) {
   }
 }
 
-TEST(SfqAnticipation, AFlowThatStaysAwayHoldsNobodyUp) {
+TEST(SfqAnticipation, AFlowThatStaysAwayDoesNotHoldOthersUp) {
   const auto scheduler = anticipating(4);
   FlowWork leaves = work(100, 1, 200us);
   leaves.active = 3s;
@@ -279,7 +279,7 @@ TEST(SfqAnticipation, AThousandFlowsWithOneRequestEachAreFairAndLoseNothing) {
   EXPECT_GE(sum, 0.999 * 40 * 1000 * kMiB);
 }
 
-TEST(SfqAnticipation, SaysForWhomASlotIsKept) {
+TEST(SfqAnticipation, SaysForWhichFlowASlotIsKept) {
   const auto scheduler = anticipating(4);
   FlowSimulation simulation(*scheduler, kServer, {work(8, 1, 400us), work(1, 16)}, 1);
   int kept = 0;

@@ -45,7 +45,7 @@ double most_behind(const FlowWork& flow, const std::vector<FlowWork>& all) {
 
 // By its weight the heavy one gets 200 requests for each of the other's. Its claim is as many
 // requests as it would be with another weight.
-TEST(SfqClaims, AHeavyFlowThatComesBackWithManyRequestsKeepsNobodyOutForLong) {
+TEST(SfqClaims, AHeavyFlowThatComesBackWithManyRequestsHoldsOthersOnlyBriefly) {
   constexpr std::uint32_t kDepth = 8;
   constexpr std::uint32_t kWeight = 200;
   constexpr std::uint64_t kSize = 4 * kMiB;  // 20 ms
@@ -71,7 +71,7 @@ TEST(SfqClaims, AHeavyFlowThatComesBackWithManyRequestsKeepsNobodyOutForLong) {
 // Over any time: what comes between two moments of the same run is the difference of what was
 // there at both. The other one keeps a queue, and the client never waits with less than it may
 // have.
-TEST(SfqClaims, WhoAlternatesBetweenOneRequestAndManyGetsItsWeightAndTheBoundAtMost) {
+TEST(SfqClaims, AFlowThatAlternatesBetweenOneRequestAndManyGetsItsWeightAndTheBoundAtMost) {
   constexpr std::uint32_t kDepth = 4;
   double worst = 0;
   for (const std::uint32_t weight : {1U, 4U, 50U}) {

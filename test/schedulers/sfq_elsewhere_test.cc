@@ -252,7 +252,7 @@ TEST_F(SfqElsewhereTest, SmallerReportsLeaveASmallerDebt) {
   EXPECT_NEAR(serve(20), 10, 2);
 }
 
-TEST_F(SfqElsewhereTest, ADebtThatIsForgottenHoldsNobody) {
+TEST_F(SfqElsewhereTest, ADebtThatIsForgottenHoldsNoFlow) {
   for (const std::uint32_t flow : {0U, 1U, 2U}) share(flow, 1);
   add(0, 100);
   add(1, 100);
@@ -479,14 +479,14 @@ TEST_F(SfqElsewhereClaimsTest, WithoutReportsTheClaimIsThere) {
   EXPECT_NEAR(first_ones(), 64, 5);
 }
 
-TEST_F(SfqElsewhereClaimsTest, AReportThatLeavesNothingOwedLeavesTheClaimOfWhoIsAwaited) {
+TEST_F(SfqElsewhereClaimsTest, AReportThatLeavesNothingOwedLeavesTheClaimOfAFlowThatIsAwaited) {
   begin(true);
   elsewhere(0, 100 * kMiB);
   add(0, 100);
   EXPECT_NEAR(first_ones(), 64, 5);
 }
 
-TEST_F(SfqElsewhereClaimsTest, AReportThatLeavesNothingOwedLeavesTheClaimOfWhoIsBehind) {
+TEST_F(SfqElsewhereClaimsTest, AReportThatLeavesNothingOwedLeavesTheClaimOfAFlowThatIsBehind) {
   begin(true);
   add(0, 100);
   elsewhere(0, 100 * kMiB);
@@ -503,7 +503,7 @@ TEST_F(SfqElsewhereClaimsTest, ServiceElsewhereIsTakenFromTheClaimFirst) {
   }
 }
 
-TEST_F(SfqElsewhereClaimsTest, WhoCameBackTooLateHasNoClaimAndOwesWhatHeGotElsewhere) {
+TEST_F(SfqElsewhereClaimsTest, AFlowThatCameBackTooLateHasNoClaimAndOwesWhatItGotElsewhere) {
   begin(false);
   now_ += 10s;
   elsewhere(0, 40 * kMiB);

@@ -56,7 +56,7 @@ class KeptSlots {
     counted_last_ = is_kept_back();
     if (counted_last_) kept_ += kStep;
   }
-  // All requests of the others leave the queue, and come back later. Nobody asks the scheduler
+  // All requests of the others leave the queue, and come back later. The scheduler is not asked
   // meanwhile.
   void withdraw_the_others_for(Duration time) {
     std::vector<IoRequest*> taken;
@@ -64,7 +64,7 @@ class KeptSlots {
       taken.push_back(const_cast<IoRequest*>(oldest));
       scheduler_->withdraw(*taken.back(), now_);
     }
-    // From now on nothing is kept from anybody.
+    // From now on no request is kept back.
     if (counted_last_) kept_ -= kStep;
     now_ += time;
     for (IoRequest* const each : taken) submit(*each);
@@ -96,7 +96,7 @@ class KeptSlots {
   // Whether a request waits that the depth would let go.
   [[nodiscard]] bool is_kept_back() const {
     const IoRequest* const next = scheduler_->flow(kOthers).oldest;
-    // Nobody is expected whose request is there.
+    // A flow whose request is there is not expected.
     if (next == nullptr || scheduler_->flow(kThinks).queued > 0) return false;
     if (at_server_.empty()) return true;
     return at_server_.size() < depth_.requests && cost_ + counted(next->cost) <= depth_.cost;
@@ -140,7 +140,7 @@ TEST(SfqKeptSlots, OnlyTheTimeCountsInWhichARequestWouldHaveGone) {
 }
 
 // The head that is kept back waits for another flow and not for room at the server.
-TEST(SfqKeptSlots, WhoIsKeptBackIsHeldByTheSharesOfOthers) {
+TEST(SfqKeptSlots, AHeadThatIsKeptBackIsHeldByTheSharesOfOthers) {
   for (const std::uint32_t depth : {1U, 8U}) {
     KeptSlots slots({.requests = depth}, kLargest, false, 1);
     HoldTimes before = slots.held();

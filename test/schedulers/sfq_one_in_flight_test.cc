@@ -31,7 +31,7 @@ double feasible(const Case& of) {
   const double kept = 1 - of.max_loss / 1000.0;
   const double service = in_seconds(of.service);
   const double think = in_seconds(of.think);
-  // Of the time that the bound demands, by each unit of r.
+  // What each unit of r adds to the service that the bound demands, beyond its own.
   const double gain = kept * (think + service) - service;
   if (gain <= 0) return of.weight;
   const double most = (service - kept * (service - think)) / gain;

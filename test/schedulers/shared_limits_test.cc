@@ -161,7 +161,7 @@ TEST_P(SharedLimits, AFlowThatIsBackloggedInAllLanesGetsItsRateInAllOfThemTogeth
   }
 }
 
-// The lanes are always asked in one order, which must not decide who goes first.
+// The lanes are always asked in one order. That order must not decide which lane goes first.
 TEST_P(SharedLimits, TheLanesTakeTheTokensInTurn) {
   Lanes lanes(GetParam(), kSettings, std::vector<LaneWork>(4), kLimited);
   lanes.run(20s);

@@ -116,7 +116,7 @@ TEST_F(ThinkTimeTest, OneLongResponseIsSoonForgotten) {
   EXPECT_LT(time_.earliest(1, now_), now_ + 2ms);
 }
 
-TEST_F(ThinkTimeTest, WhoIsLateNowAndThenStaysTrusted) {
+TEST_F(ThinkTimeTest, AFlowThatIsLateNowAndThenStaysTrusted) {
   turns(100, 200us);
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE(turn(1ms)) << "late, and still awaited";
@@ -125,7 +125,7 @@ TEST_F(ThinkTimeTest, WhoIsLateNowAndThenStaysTrusted) {
   }
 }
 
-TEST_F(ThinkTimeTest, WhoIsLateTooOftenIsNotTrusted) {
+TEST_F(ThinkTimeTest, AFlowThatIsLateTooOftenIsNotTrusted) {
   turns(100, 200us);
   int trusted = 0;
   for (int i = 0; i < 100; ++i) {
@@ -164,7 +164,7 @@ TEST_F(ThinkTimeTest, AMissCountsOnceWhetherItIsNoticedBeforeOrAfter) {
 }
 
 // A client that begins its next file.
-TEST_F(ThinkTimeTest, WhoIsLateForAHundredMillisecondsKeepsItsPlace) {
+TEST_F(ThinkTimeTest, AFlowThatIsLateForAHundredMillisecondsKeepsItsPlace) {
   turns(100, 200us);
   EXPECT_TRUE(turn(99ms));
   turns(100, 200us);
@@ -184,7 +184,7 @@ TEST_F(ThinkTimeTest, LongThinkersAreNeverWaitedFor) {
 }
 
 // Times of answers are kept modulo 2^32 units.
-TEST_F(ThinkTimeTest, WhoComesBackAfterMinutesIsNotInTime) {
+TEST_F(ThinkTimeTest, AFlowThatComesBackAfterMinutesIsNotInTime) {
   for (const Duration more : std::vector<Duration>{0us, 200us, 137s, 138s}) {
     turns(100, 200us);
     EXPECT_FALSE(turn((Duration(64) * (std::int64_t{1} << 32)) + more)) << more / 1us << " us";
