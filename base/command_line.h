@@ -1,81 +1,140 @@
 #pragma once
 
-#include <iostream>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
-#include <ostream>
 #include <string>
-#include <string_view>
+#include <type_traits>
+#include <vector>
 
-#include <CLI/CLI.hpp>
+// The option library. command_line.cc includes it instead of programs: it is slow to compile.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
-#include "base/version.h"
-
-// The common part of all programs' command lines. Only *_main.cc may include it: the option library
-// is slow to compile.
+// What programs take on their command lines.
 namespace vpfs {
 
 inline constexpr int kBadUsage = 2;  // also the exit code for a configuration with mistakes
 
-// Writes what `app` takes, from its own definitions, one thing each line with tabs between the
-// parts:
-//   program  NAME  DESCRIPTION
-//   command  COMMAND  DESCRIPTION             COMMAND: its words, such as "rule start"
-//   option  COMMAND  NAMES  VALUE  DESCRIPTION     NAMES: "-q,--quiet"; VALUE: "" for a flag
-//   argument  COMMAND  NAME  COUNT  DESCRIPTION    COUNT: "one", "optional" or "any"
-// Hidden ones are left out. Manual pages and completions are made of it.
-inline void describe_command_line(const CLI::App& app, const std::string& command,
-                                  std::ostream& out) {
-  const auto one_line = [](std::string text) {
-    for (char& letter : text) letter = letter == '\t' || letter == '\n' ? ' ' : letter;
-    return text;
-  };
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;
-    const std::string description = one_line(option->get_description());
-    if (option->get_positional()) {
-      const bool any = option->get_expected_max() > 1;
-      const std::string_view count = any ? "any" : (option->get_required() ? "one" : "optional");
-      out << "argument\t" << command << '\t' << option->get_name(true) << '\t' << count << '\t'
-          << description << '\n';
-    } else {
-      const bool is_flag = option->get_items_expected_max() == 0;
-      out << "option\t" << command << '\t' << option->get_name(false, true) << '\t'
-          << (is_flag ? std::string() : option->get_type_name()) << '\t' << description << '\n';
-    }
-  }
-  for (const CLI::App* each : app.get_subcommands(nullptr)) {
-    if (each->get_group().empty()) continue;
-    const std::string name = (command.empty() ? "" : command + " ") + each->get_name();
-    out << "command\t" << name << '\t' << one_line(each->get_description()) << '\n';
-    describe_command_line(*each, name, out);
-  }
-}
+// An option, a flag or an argument of a command, to say more about it. It is valid as long as the
+// OptionParser that it belongs to.
+class Option {
+ public:
+  explicit Option(CLI::Option& option) : option_(&option) {}
 
-// Parses the command line of `program` and adds --version to its options. Nothing when the program
-// goes on; else its exit code, after printing the help, the version or the mistake. The only
-// argument --describe-options, which the help does not show, prints what the program takes.
-[[nodiscard]] inline std::optional<int> parse_command_line(CLI::App& app,
-                                                           const std::string& program, int argc,
-                                                           char** argv) {
-  app.set_version_flag("--version", program + " " + std::string(version()));
-  if (argc == 2 && std::string_view(argv[1]) == "--describe-options") {
-    std::cout << "program\t" << program << '\t' << app.get_description() << '\n';
-    describe_command_line(app, "", std::cout);
-    return std::cout.flush() ? 0 : 1;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadUsage;
-  }
-  return std::nullopt;
-}
+  const Option& required() const;
+  // The help does not show it.
+  const Option& hidden() const;
+  // What the help calls its value, such as FILE. Otherwise it is the kind of the value.
+  const Option& value_name(const std::string& name) const;
+  // A value has several ones, with commas between them.
+  const Option& separated_by_commas() const;
+  // A list gets one value each time that the option is given. Otherwise it takes all words up to
+  // the next option.
+  const Option& one_value_each_time() const;
 
-// For an option that parse_command_line() left empty. The library checks required options before
-// unknown ones, so it would report a misspelt --config as a missing one.
-[[nodiscard]] inline int missing_option(const CLI::App& app, const std::string& option) {
-  (void)app.exit(CLI::RequiredError(option));
-  return kBadUsage;
-}
+  // What the values have to be. Each of a list is checked.
+  const Option& positive() const;
+  const Option& one_of(const std::vector<std::string>& words) const;
+  // Both ends are allowed. For int, uint32_t, uint64_t and double.
+  template <typename Number>
+  const Option& between(Number least, std::type_identity_t<Number> most) const;
+
+  // Wrong without, or together with, another option.
+  const Option& needs(const Option& other) const;
+  const Option& excludes(const Option& other) const;
+
+ private:
+  CLI::Option* option_;
+};
+
+// The program itself, or one of its commands. It is valid as long as the OptionParser that it
+// belongs to.
+class Command {
+ public:
+  explicit Command(CLI::App& app) : app_(&app) {}
+
+  // An option such as "-n,--count" with a value, or an argument such as "NAME". `value` keeps what
+  // it has if the option is not given, and must outlive the parsing. For std::string, double, int,
+  // uint16_t, uint32_t, uint64_t, and vectors of std::string and of these unsigned ones.
+  template <typename Value>
+  Option add_option(const std::string& names, Value& value, const std::string& about = "") const;
+  // An option with one of these words as its value.
+  template <typename Enum>
+  requires std::is_enum_v<Enum> Option add_choice(const std::string& names, Enum& value,
+                                                  const std::map<std::string, Enum>& words,
+                                                  const std::string& about)
+  const {
+    std::map<std::string, int> numbers;
+    for (const auto& [word, each] : words) numbers.emplace(word, static_cast<int>(each));
+    return add_choice(
+        names, [&value](int number) { value = static_cast<Enum>(number); }, numbers, about);
+  }
+  Option add_flag(const std::string& names, bool& value, const std::string& about = "") const;
+
+  // `chosen` is called if the command line has this command.
+  [[nodiscard]] Command add_command(const std::string& name, const std::string& about,
+                                    std::function<void()> chosen = {}) const;
+  // The command line has to name one of the commands added here.
+  void require_command() const;
+  // Options of this one may also come after its commands. Call it before commands are added.
+  void take_options_after_commands() const;
+
+ protected:
+  [[nodiscard]] CLI::App& app() const { return *app_; }
+
+ private:
+  Option add_choice(const std::string& names, std::function<void(int)> set,
+                    const std::map<std::string, int>& words, const std::string& about) const;
+
+  CLI::App* app_;
+};
+
+// What is wrong with a command line.
+struct UsageMistake {
+  std::string text;                   // in one line
+  std::vector<std::string> unknown;   // words that nothing takes
+  std::string command;                // the last one that was recognized; "": none was
+  std::vector<std::string> commands;  // names of those that may follow it
+  std::vector<std::string> options;   // such as "--count": those of the program and its commands
+};
+
+// The command line of a program.
+class OptionParser : public Command {
+ public:
+  explicit OptionParser(const std::string& about);
+  OptionParser(const OptionParser&) = delete;
+  OptionParser& operator=(const OptionParser&) = delete;
+  ~OptionParser();
+
+  // `text` makes what standard error gets for a mistake, with its newlines.
+  void describe_mistakes(std::function<std::string(const UsageMistake&)> text) const;
+
+  // Reads the command line of `program` and adds --version to its options. Nothing when the program
+  // goes on; else its exit code, after printing the help, the version or the mistake. The only
+  // argument --describe-options, which the help does not show, prints what the program takes.
+  [[nodiscard]] std::optional<int> parse(const std::string& program, int argc, char** argv) const;
+  // The same for programs that are not installed: they have neither --version nor
+  // --describe-options, and the exit code of a mistake is one of 100 to 127 that says its kind.
+  [[nodiscard]] std::optional<int> parse(int argc, char** argv) const;
+
+  // For an option that parse() left empty: prints that it is required and returns the exit code.
+  // The library checks required options before unknown ones, so it would report a misspelt
+  // --config as a missing one.
+  [[nodiscard]] int missing(const std::string& option) const;
+
+ private:
+  explicit OptionParser(std::unique_ptr<CLI::App> app);
+
+  std::unique_ptr<CLI::App> owned_;
+};
+
+// OptionParser::parse(), for a program that uses the library itself.
+[[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, const std::string& program,
+                                                    int argc, char** argv);
 
 }  // namespace vpfs

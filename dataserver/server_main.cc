@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <asio/signal_set.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -86,16 +85,16 @@ int run(ServerConfig config, std::uint32_t self) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Data and metadata server of the embedded parallel file system");
+  OptionParser app("Data and metadata server of the embedded parallel file system");
   app.add_option("--config", options.config, "the file system's configuration (YAML); required")
-      ->type_name("FILE");
+      .value_name("FILE");
   app.add_option("--server", options.server, "this server's alias in the configuration")
-      ->type_name("ALIAS");
+      .value_name("ALIAS");
   app.add_flag("--check-config", options.check_only,
                "say what the configuration will do, and exit");
   try {
-    if (const auto code = parse_command_line(app, "vpfs-server", argc, argv)) return *code;
-    if (options.config.empty()) return missing_option(app, "--config");
+    if (const auto code = app.parse("vpfs-server", argc, argv)) return *code;
+    if (options.config.empty()) return app.missing("--config");
     std::optional<ServerConfig> config = load(options.config);
     if (!config) return kBadUsage;
     std::optional<std::uint32_t> self;

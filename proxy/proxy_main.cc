@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <unistd.h>
 
 #include "base/command_line.h"
 #include "base/log.h"
 #include "base/system_clock.h"
+#include "base/version.h"
 #include "control/admin/host_names.h"
 #include "net/endpoint.h"
 #include "net/socket_options.h"
@@ -48,13 +48,13 @@ int serve(const vpfs::proxy::Config& config, const std::string& path,
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Shares the bandwidth of one data server of a parallel file system.");
+  vpfs::OptionParser app("Shares the bandwidth of one data server of a parallel file system.");
   std::string path;
   bool only_check = false;
-  app.add_option("--config", path, "configuration file (YAML); required")->type_name("FILE");
+  app.add_option("--config", path, "configuration file (YAML); required").value_name("FILE");
   app.add_flag("--check-config", only_check, "say what the configuration will do, and exit");
-  if (const auto code = vpfs::parse_command_line(app, "vpfs-proxy", argc, argv)) return *code;
-  if (path.empty()) return vpfs::missing_option(app, "--config");
+  if (const auto code = app.parse("vpfs-proxy", argc, argv)) return *code;
+  if (path.empty()) return app.missing("--config");
   vpfs::control::HostNames names;
   vpfs::ConfigErrors errors(path);
   const std::optional<vpfs::proxy::Config> config =

@@ -56,6 +56,8 @@ CLOCK_READ = re.compile(r"\b(steady|system|high_resolution)_clock::now\(|\bclock
 CLOCK_OWNERS = {"base/system_clock.cc"}
 # They open what an administrator names: configurations and logs.
 FILE_OWNERS = {"base/config_file.cc", "base/log_file.cc", "base/named_file.cc"}
+# The option library is slow to compile: programs declare what they take with base/command_line.h.
+OPTION_LIBRARY_OWNERS = {"base/command_line.cc", "fuse/mount_main.cc"}
 
 
 def layer_of(path: str):
@@ -106,10 +108,14 @@ def main() -> int:
     problems = check_python()
     for file in sources():
         name, layer = file.as_posix(), layer_of(file.as_posix())
-        if layer is None or MAY_INCLUDE[layer] is None:
+        if layer is None:
             continue
         for number, line in enumerate(file.read_text().splitlines(), 1):
             where = f"{name}:{number}"
+            if re.match(r"\s*#\s*include\s*<CLI/", line) and name not in OPTION_LIBRARY_OWNERS:
+                problems.append(f"{where}: declare options with base/command_line.h instead of the option library")
+            if MAY_INCLUDE[layer] is None:
+                continue
             if quoted := re.match(r'\s*#\s*include\s*"([^"]+)"', line):
                 target = layer_of(quoted[1])
                 if target is None:

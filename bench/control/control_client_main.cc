@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/command_line.h"
 #include "base/histogram.h"
 #include "base/system_clock.h"
 #include "control/wire/framing.h"
@@ -250,18 +250,17 @@ int run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   vpfs::Settings settings;
-  CLI::App app("Plays a coordinator on a control port until SIGTERM.");
-  auto* const socket = app.add_option("--socket", settings.socket, "the control socket of a stage");
-  auto* const burn = app.add_option("--burn-us", settings.burn_us,
-                                    "no coordinator: use so much of a processor each period");
-  burn->excludes(socket);
-  app.add_option("--period", settings.period_ms, "milliseconds between two cycles")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--lease", settings.lease_ms, "of allocations, in milliseconds")
-      ->check(CLI::PositiveNumber);
+  vpfs::OptionParser app("Plays a coordinator on a control port until SIGTERM.");
+  const vpfs::Option socket =
+      app.add_option("--socket", settings.socket, "the control socket of a stage");
+  const vpfs::Option burn = app.add_option(
+      "--burn-us", settings.burn_us, "no coordinator: use so much of a processor each period");
+  burn.excludes(socket);
+  app.add_option("--period", settings.period_ms, "milliseconds between two cycles").positive();
+  app.add_option("--lease", settings.lease_ms, "of allocations, in milliseconds").positive();
   app.add_option("--flows", settings.flows, "virtual PFSes to wait for at the start");
   app.add_option("--patience", settings.patience, "seconds to wait for them");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = app.parse(argc, argv)) return *code;
   if (settings.socket.empty() && settings.burn_us == 0) {
     std::cerr << "vpfs-bench-control: --socket or --burn-us is needed\n";
     return 2;

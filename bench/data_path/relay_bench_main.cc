@@ -8,13 +8,13 @@
 #include <optional>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/command_line.h"
 #include "base/system_clock.h"
 #include "base/units.h"
 #include "bench/data_path/relay/model.h"
@@ -127,7 +127,7 @@ class Run {
 };
 
 int run(int argc, char** argv) {
-  CLI::App app("Runs a model client and server once through one relay mechanism.");
+  OptionParser app("Runs a model client and server once through one relay mechanism.");
   std::string variant = "direct";
   std::string congestion_control = "cubic";
   std::string op = "read";
@@ -136,14 +136,14 @@ int run(int argc, char** argv) {
   std::vector<std::string> names;
   names.reserve(kVariants.size());
   for (const auto& [name, unused] : kVariants) names.push_back(name);
-  app.add_option("--variant", variant)->check(CLI::IsMember(names));
+  app.add_option("--variant", variant).one_of(names);
   app.add_option("--congestion-control", congestion_control, "empty: the system's");
-  app.add_option("--op", op)->check(CLI::IsMember({"read", "write"}));
-  app.add_option("--size", workload.size, "bytes per operation")->check(CLI::PositiveNumber);
-  app.add_option("--outstanding", workload.outstanding)->check(CLI::PositiveNumber);
-  app.add_option("--connections", workload.connections)->check(CLI::PositiveNumber);
-  app.add_option("--seconds", seconds)->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  app.add_option("--op", op).one_of({"read", "write"});
+  app.add_option("--size", workload.size, "bytes per operation").positive();
+  app.add_option("--outstanding", workload.outstanding).positive();
+  app.add_option("--connections", workload.connections).positive();
+  app.add_option("--seconds", seconds).positive();
+  if (const auto code = app.parse(argc, argv)) return *code;
   workload.write = op == "write";
 
   const auto duration =

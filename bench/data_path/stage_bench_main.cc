@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/command_line.h"
 #include "bench/data_path/stage/classify_case.h"
 #include "bench/data_path/stage/rows_case.h"
 
@@ -71,14 +71,13 @@ int main(int argc, char** argv) {
   std::vector<std::string> wanted;
   std::vector<std::string> names;
   for (const vpfs::Case& each : vpfs::kCases) names.emplace_back(each.name);
-  CLI::App app("Measures the parts of a stage.");
-  app.add_option("case", wanted, "parts to measure (default: all)")->check(CLI::IsMember(names));
-  app.add_option("--batches", settings.batches, "batches per sample")->check(CLI::PositiveNumber);
-  app.add_option("--rounds", settings.rounds, "how often rows are copied or retired")
-      ->check(CLI::PositiveNumber);
+  vpfs::OptionParser app("Measures the parts of a stage.");
+  app.add_option("case", wanted, "parts to measure (default: all)").one_of(names);
+  app.add_option("--batches", settings.batches, "batches per sample").positive();
+  app.add_option("--rounds", settings.rounds, "how often rows are copied or retired").positive();
   bool quick = false;
   app.add_flag("--quick", quick, "a tenth of the batches and rounds");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = app.parse(argc, argv)) return *code;
   if (quick) {
     settings.batches = std::max(settings.batches / 10, 1U);
     settings.rounds = std::max(settings.rounds / 10, 1U);

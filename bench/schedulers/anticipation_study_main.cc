@@ -2,9 +2,9 @@
 #include <exception>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "base/command_line.h"
 #include "test/support/anticipation_study.h"
 
 namespace vpfs {
@@ -25,17 +25,18 @@ nlohmann::json json_of(const AnticipationRow& row) {
 }
 
 int bench(int argc, char** argv) {
-  CLI::App app{"Studies anticipation in virtual time: a JSON object for each case, one a line."};
+  OptionParser app{
+      "Studies anticipation in virtual time: a JSON object for each case, one a line."};
   AnticipationStudy study;
-  app.add_option("--depth", study.depth, "requests at the server")->check(CLI::Range(1, 1024));
-  app.add_option("--max-loss", study.max_loss, "in thousandths")->check(CLI::Range(0, 500));
+  app.add_option("--depth", study.depth, "requests at the server").between(1, 1024);
+  app.add_option("--max-loss", study.max_loss, "in thousandths").between(0, 500);
   app.add_option("--spread", study.spread, "of think times, as a part of their mean")
-      ->check(CLI::Range(0.0, 1.0));
+      .between(0.0, 1.0);
   app.add_option("--late-one-in", study.late_one_in,
                  "thinks, one takes five times as long; 0: none");
   app.add_option("--requests", study.requests, "before each measurement; twice as many in it")
-      ->check(CLI::Range(1000, 10'000'000));
-  CLI11_PARSE(app, argc, argv);
+      .between(1000, 10'000'000);
+  if (const auto code = app.parse(argc, argv)) return *code;
   for (const AnticipationCase& each : all_anticipation_cases()) {
     std::cout << json_of(study.run(each)).dump() << "\n";
   }

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/command_line.h"
 #include "base/system_clock.h"
 #include "schedulers/adaptbf.h"
 #include "schedulers/anticipation.h"
@@ -399,24 +399,23 @@ nlohmann::json shown_settings(const Settings& settings) {
 }
 
 int bench(int argc, char** argv) {
-  CLI::App app{"Measures the nanoseconds per request of every scheduling policy."};
+  OptionParser app{"Measures the nanoseconds per request of every scheduling policy."};
   Settings settings;
   std::string json_file;
   bool quick = false;
   app.add_option("--requests", settings.requests, "requests per measurement")
-      ->check(CLI::Range(1000U, 1'000'000'000U));
+      .between(1000U, 1'000'000'000U);
   app.add_option("--rounds", settings.rounds, "measurements per row; the result is their median")
-      ->check(CLI::Range(1, 1000));
+      .between(1, 1000);
   app.add_option("--turns", settings.turns,
                  "turns of every flow before the measurement; without them, many flows are still "
                  "in their initial order")
-      ->check(CLI::Range(0, 1000));
-  app.add_option("--flows", settings.flows, "numbers of backlogged flows")
-      ->check(CLI::Range(1, 10'000'000));
+      .between(0, 1000);
+  app.add_option("--flows", settings.flows, "numbers of backlogged flows").between(1, 10'000'000);
   app.add_option("--only", settings.only, "rows of these names only, such as \"sfq+think, 1\"");
   app.add_option("--json", json_file, "write settings and rows to this file");
   app.add_flag("--quick", quick, "fewer rounds and fewer requests");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = app.parse(argc, argv)) return *code;
   if (quick) {
     settings.requests = std::min<std::uint64_t>(settings.requests, 100'000);
     settings.rounds = std::min(settings.rounds, 3U);

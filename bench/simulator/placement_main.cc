@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/command_line.h"
 #include "sim/network/network.h"
 #include "sim/network/topologies.h"
 #include "sim/placement/batch.h"
@@ -194,8 +194,8 @@ Json run_workload(const Json& from) {
 }  // namespace vpfs::sim
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs configurations of the study of where to place data");
-  CLI11_PARSE(app, argc, argv);
+  vpfs::OptionParser app("Runs configurations of the study of where to place data");
+  if (const auto code = app.parse(argc, argv)) return *code;
   try {
     const std::string text((std::istreambuf_iterator<char>(std::cin)), {});
     vpfs::sim::Json results = vpfs::sim::Json::array();

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/command_line.h"
 #include "base/system_clock.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/random.h"
@@ -77,17 +77,17 @@ nlohmann::json measure(std::uint32_t pending, std::uint32_t cancel_percent,
 int bench(int argc, char** argv) {
   Settings settings;
   std::string json_path;
-  CLI::App app("Events per second of the simulator's engine.");
+  OptionParser app("Events per second of the simulator's engine.");
   app.add_option("--pending", settings.pending, "Events that are planned at any time")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      .separated_by_commas()
+      .positive();
   app.add_option("--cancels", settings.cancels, "Percent of events that cancel another one")
-      ->delimiter(',')
-      ->check(CLI::Range(0, 100));
+      .separated_by_commas()
+      .between(0, 100);
   app.add_option("--events", settings.events, "Events of each measurement");
   app.add_option("--seed", settings.seed, "Seed of the times");
   app.add_option("--json", json_path, "Where to write the result");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = app.parse(argc, argv)) return *code;
 
   nlohmann::json rows = nlohmann::json::array();
   fmt::print("seed {}, {} events, delays up to {} ns\n", settings.seed, settings.events,

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/command_line.h"
 #include "base/system_clock.h"
 #include "sim/network/network.h"
 #include "sim/network/topologies.h"
@@ -101,13 +101,13 @@ nlohmann::json measure(const NamedTopology& topology, const NamedPolicy& policy,
 int bench(int argc, char** argv) {
   Settings settings;
   std::string json_path;
-  CLI::App app("Starts and ends of flows per second in the simulator's network.");
-  app.add_option("--flows", settings.flows, "Flows at any time")->delimiter(',');
-  app.add_option("--policies", settings.policies, "NP, FP, BA (50:50)")->delimiter(',');
+  OptionParser app("Starts and ends of flows per second in the simulator's network.");
+  app.add_option("--flows", settings.flows, "Flows at any time").separated_by_commas();
+  app.add_option("--policies", settings.policies, "NP, FP, BA (50:50)").separated_by_commas();
   app.add_option("--ends", settings.ends, "Flows that end in each measurement");
   app.add_option("--seed", settings.seed, "Seed of the routes and sizes");
   app.add_option("--json", json_path, "Where to write the result");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = app.parse(argc, argv)) return *code;
 
   const std::vector<NamedPolicy> policies = {{"NP", ClassPolicy::none()},
                                              {"FP", ClassPolicy::priority()},

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <unistd.h>
 
 #include "base/command_line.h"
@@ -49,20 +48,20 @@ int serve(const vpfs::coordinator::Config& config, const vpfs::ConfigErrors& err
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Divides what a site has among its applications.");
+  vpfs::OptionParser app("Divides what a site has among its applications.");
   std::string path;
   bool only_check = false;
   Coordinator::Options options;
-  app.add_option("--config", path, "configuration file (YAML); required")->type_name("FILE");
+  app.add_option("--config", path, "configuration file (YAML); required").value_name("FILE");
   app.add_flag("--check-config", only_check, "look at the configuration, and exit");
   app.add_option("--cycle-log", options.cycle_log, "write a line of CSV for each cycle")
-      ->type_name("FILE");
+      .value_name("FILE");
   app.add_option("--term", options.least_term,
                  "begin with this term at least: when stages know a later one than the journal")
-      ->type_name("NUMBER");
-  app.add_flag("--plain-tcp-for-measurements", options.links.plain_tcp)->group("");
-  if (const auto code = vpfs::parse_command_line(app, kName, argc, argv)) return *code;
-  if (path.empty()) return vpfs::missing_option(app, "--config");
+      .value_name("NUMBER");
+  app.add_flag("--plain-tcp-for-measurements", options.links.plain_tcp).hidden();
+  if (const auto code = app.parse(kName, argc, argv)) return *code;
+  if (path.empty()) return app.missing("--config");
   vpfs::ConfigErrors errors(path);
   const auto config = vpfs::coordinator::load_config_file(errors);
   if (!config) {

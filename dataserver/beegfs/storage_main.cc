@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
 #include <fmt/format.h>
 
+#include "base/command_line.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "dataserver/beegfs/storage.h"
@@ -20,8 +20,6 @@ namespace {
 
 using namespace vpfs;
 using namespace vpfs::dataserver;
-
-constexpr int kBadUsage = 2;
 
 struct Options {
   std::uint16_t port = 0;
@@ -33,10 +31,10 @@ struct Options {
   std::string capacity = "8 GiB";
 };
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(const Command& app, Options& options) {
   app.add_option("--port", options.port, "port of 127.0.0.1 (0: a free one)");
   app.add_flag("--any-address", options.any_address, "listen at all addresses of this host");
-  app.add_option("--targets", options.targets, "their numbers: 101,102")->delimiter(',');
+  app.add_option("--targets", options.targets, "their numbers: 101,102").separated_by_commas();
   app.add_option("--bandwidth", options.bandwidth,
                  "of the device behind each target: 200 MiB/s (default: as fast as memory)");
   app.add_option("--per-request", options.per_request, "time of each request at the device: 50 us");
@@ -92,13 +90,9 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("A BeeGFS storage server without BeeGFS, its chunk files in memory");
+  OptionParser app("A BeeGFS storage server without BeeGFS, its chunk files in memory");
   add_options(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kBadUsage;
-  }
+  if (const auto code = app.parse(argc, argv)) return *code == 0 ? 0 : kBadUsage;
   try {
     return run(options);
   } catch (const std::exception& error) {

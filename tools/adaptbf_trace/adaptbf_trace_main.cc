@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/command_line.h"
 #include "base/wide.h"
 #include "schedulers/adaptbf_allocator.h"
 #include "tools/trace/csv.h"
@@ -144,22 +144,18 @@ void print_tokens(const std::vector<Row>& rows, std::uint64_t budget) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{
+  OptionParser app{
       "Prints what AdapTBF gives to each job of a trace on one data server. FILE has the header "
       "period,job,nodes,demand and a row for every job that was active in a period; what is "
       "printed for it holds for the period after that."};
   std::string rate;
   std::string period;
   std::string file;
-  app.add_option("--rate", rate, "capacity of the server in tokens per second")->required();
-  app.add_option("--period", period, "length of a period in seconds")->required();
-  app.add_option("FILE", file, "the trace; - is standard input")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    throw BadInput(error.what());
-  }
+  app.add_option("--rate", rate, "capacity of the server in tokens per second").required();
+  app.add_option("--period", period, "length of a period in seconds").required();
+  app.add_option("FILE", file, "the trace; - is standard input").required();
+  app.describe_mistakes([](const UsageMistake& mistake) { return mistake.text + "\n"; });
+  if (const auto code = app.parse(argc, argv)) return *code == 0 ? 0 : kBadUsage;
   const std::uint64_t budget =
       budget_of(parse_decimal("--rate", rate), parse_decimal("--period", period));
   print_tokens(read(file), budget);

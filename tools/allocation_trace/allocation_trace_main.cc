@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/command_line.h"
 #include "control/allocation/psfa.h"
 #include "tools/trace/csv.h"
 
@@ -148,7 +148,7 @@ void print_caps(std::vector<Cycle> cycles, const Settings& settings) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{
+  OptionParser app{
       "Prints the caps, in units each second, that a coordinator's policy gives to each job on "
       "each "
       "stage. FILE has the header cycle,job,stage,weight,max,arrived,limited_us and a row for "
@@ -158,24 +158,20 @@ int run(int argc, char** argv) {
       "the cycle after that."};
   Settings settings;
   app.add_option("--policy", settings.policy, "psfa: the others have no caps to trace")
-      ->required()
-      ->check(CLI::IsMember({"psfa"}));
+      .required()
+      .one_of({"psfa"});
   app.add_option("--capacity", settings.capacity, "what is divided, in units each second")
-      ->required()
-      ->check(CLI::Range(std::uint64_t{0}, kMostAmount));
+      .required()
+      .between(std::uint64_t{0}, kMostAmount);
   app.add_option("--cycle-us", settings.cycle_us, "length of a cycle in microseconds")
-      ->required()
-      ->check(CLI::Range(std::uint64_t{1}, kMostMicroseconds));
+      .required()
+      .between(std::uint64_t{1}, kMostMicroseconds);
   app.add_option("--floor", settings.floor, "the least cap, in units each second")
-      ->required()
-      ->check(CLI::Range(std::uint64_t{0}, kMostAmount));
-  app.add_option("FILE", settings.file, "the trace; - is standard input")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    throw BadInput(error.what());
-  }
+      .required()
+      .between(std::uint64_t{0}, kMostAmount);
+  app.add_option("FILE", settings.file, "the trace; - is standard input").required();
+  app.describe_mistakes([](const UsageMistake& mistake) { return mistake.text + "\n"; });
+  if (const auto code = app.parse(argc, argv)) return *code == 0 ? 0 : kBadUsage;
   print_caps(read(settings.file), settings);
   return 0;
 }

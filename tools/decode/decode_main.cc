@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "base/command_line.h"
 #include "tools/decode/capture_decoder.h"
 #include "tools/decode/pcap_reader.h"
@@ -87,7 +85,7 @@ bool decode_file(const std::string& path, const Options& options) {
 
 int run(int argc, char** argv) {
   Options options;
-  CLI::App app{
+  vpfs::OptionParser app{
       "Prints the messages of packet captures, one line each. Exits with 0 when every byte of "
       "every TCP stream was decoded, with 1 when something was not or a file cannot be read, with "
       "2 when the command line is wrong."};
@@ -96,11 +94,11 @@ int run(int argc, char** argv) {
   app.add_flag("-q,--quiet", options.quiet, "print faults and totals only");
   app.add_flag("-v,--verbose", options.verbose, "print every field of every message");
   app.add_option("--ports", options.ports, "look only at connections with one of these ports")
-      ->type_name("PORTS")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  if (const auto code = vpfs::parse_command_line(app, "vpfs-decode", argc, argv)) return *code;
-  if (options.files.empty()) return vpfs::missing_option(app, "FILE");
+      .value_name("PORTS")
+      .separated_by_commas()
+      .one_value_each_time();
+  if (const auto code = app.parse("vpfs-decode", argc, argv)) return *code;
+  if (options.files.empty()) return app.missing("FILE");
   bool ok = true;
   for (const std::string& path : options.files) {
     if (options.files.size() > 1) std::printf("## %s\n", path.c_str());

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/command_line.h"
@@ -36,25 +35,25 @@ struct Options {
   std::string interval;
 };
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(const vpfs::Command& app, Options& options) {
   app.add_option("--config", options.config, "What to run (conf/load.yaml); required")
-      ->type_name("FILE");
-  app.add_option("--json", options.json, "Write the results to this file")->type_name("FILE");
+      .value_name("FILE");
+  app.add_option("--json", options.json, "Write the results to this file").value_name("FILE");
   app.add_flag("--check-config", options.check_config,
                "Say what the configuration will do, and exit");
   app.add_flag("--no-live", options.no_live, "Print no line for each measured second");
   app.add_option("--file-system", options.file_system,
                  "Instead of the file's: tcp://HOST:PORT/NAME, "
                  "beegfs://HOST:PORT/TARGET[,TARGET...]")
-      ->type_name("ADDRESS");
+      .value_name("ADDRESS");
   app.add_option("--duration", options.duration,
                  "How long to measure, instead of the file's: 10s, 500ms")
-      ->type_name("TIME");
+      .value_name("TIME");
   app.add_option("--warm-up", options.warm_up, "How long to run before, instead of the file's")
-      ->type_name("TIME");
+      .value_name("TIME");
   app.add_option("--interval", options.interval,
                  "Time between two points of the timeline in the results")
-      ->type_name("TIME");
+      .value_name("TIME");
 }
 
 std::optional<vpfs::Duration> duration_option(const char* name, const std::string& text,
@@ -131,11 +130,11 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   try {
-    CLI::App app("vpfs-load: competing applications on a parallel file system");
+    vpfs::OptionParser app("vpfs-load: competing applications on a parallel file system");
     Options options;
     add_options(app, options);
-    if (const auto code = vpfs::parse_command_line(app, "vpfs-load", argc, argv)) return *code;
-    if (options.config.empty()) return vpfs::missing_option(app, "--config");
+    if (const auto code = app.parse("vpfs-load", argc, argv)) return *code;
+    if (options.config.empty()) return app.missing("--config");
     return run(options);
   } catch (const std::exception& error) {
     fmt::print(stderr, "vpfs-load: {}\n", error.what());

@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/command_line.h"
@@ -33,15 +32,15 @@ struct Options {
   std::string svg;
 };
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(const Command& app, Options& options) {
   app.add_option("SCENARIO", options.scenarios,
                  "What to run (conf/sim/two-jobs.yaml, conf/sim/data-placement.yaml)");
   app.add_flag("--compare", options.compare, "Show two scenarios side by side");
   app.add_flag("--check-config", options.check_config,
                "Say whether the files are without mistakes, and exit");
-  app.add_option("--json", options.json, "Write the results to this file")->type_name("FILE");
+  app.add_option("--json", options.json, "Write the results to this file").value_name("FILE");
   app.add_option("--svg", options.svg, "Draw what happened over time into this file")
-      ->type_name("FILE");
+      .value_name("FILE");
 }
 
 std::optional<FinishedRun> run(const WhatIfInput& input) {
@@ -140,11 +139,11 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   try {
-    CLI::App app("vpfs-sim: what applications would get, in virtual time");
+    vpfs::OptionParser app("vpfs-sim: what applications would get, in virtual time");
     vpfs::sim_tool::Options options;
     vpfs::sim_tool::add_options(app, options);
-    if (const auto code = vpfs::parse_command_line(app, "vpfs-sim", argc, argv)) return *code;
-    if (options.scenarios.empty()) return vpfs::missing_option(app, "SCENARIO");
+    if (const auto code = app.parse("vpfs-sim", argc, argv)) return *code;
+    if (options.scenarios.empty()) return app.missing("SCENARIO");
     return vpfs::sim_tool::run(options);
   } catch (const std::exception& error) {
     fmt::print(stderr, "vpfs-sim: {}\n", error.what());

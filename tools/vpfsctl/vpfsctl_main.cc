@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/command_line.h"
+#include "base/version.h"
 #include "tools/vpfsctl/answer.h"
 #include "tools/vpfsctl/run.h"
 #include "tools/vpfsctl/settings.h"
@@ -21,6 +21,7 @@
 
 namespace {
 
+using vpfs::Command;
 using vpfs::ctl::Settings;
 using vpfs::ctl::TopOrder;
 using vpfs::ctl::Verb;
@@ -30,190 +31,170 @@ constexpr const char* kAbout =
     "with 1 when it was refused, with 2 when the command line is wrong, with 3 when no proxy "
     "answered, with 4 when it was done at some proxies only.";
 
-CLI::App* add_command(CLI::App& group, Settings& settings, Verb verb, const std::string& name,
-                      const std::string& about) {
-  CLI::App* command = group.add_subcommand(name, about);
-  command->callback([&settings, verb] { settings.command.verb = verb; });
-  return command;
+Command add_command(const Command& group, Settings& settings, Verb verb, const std::string& name,
+                    const std::string& about) {
+  return group.add_command(name, about, [&settings, verb] { settings.command.verb = verb; });
 }
 
-void add_atomic(CLI::App* command, Settings& settings) {
-  command->add_flag("--atomic", settings.command.atomic,
-                    "change all proxies or none: confirm once all have it, else roll back");
+void add_atomic(const Command& command, Settings& settings) {
+  command.add_flag("--atomic", settings.command.atomic,
+                   "change all proxies or none: confirm once all have it, else roll back");
 }
 
-void add_targets(CLI::App& app, Settings& settings) {
+void add_targets(const Command& app, Settings& settings) {
   app.add_option("--proxy", settings.targets.proxies,
                  "ask this proxy: unix:PATH, PATH or HOST:PORT; may be given several times")
-      ->type_name("ENDPOINT")
-      ->allow_extra_args(false);
+      .value_name("ENDPOINT")
+      .one_value_each_time();
   app.add_flag("--all", settings.targets.all, "ask all proxies of /etc/vpfs/proxies");
   app.add_option("--proxies", settings.targets.file,
                  "ask all proxies of this file: an endpoint each line, and a name behind it")
-      ->type_name("FILE");
+      .value_name("FILE");
   app.add_option("--coordinator", settings.coordinator,
                  "ask this coordinator, and its proxies through it: unix:PATH, PATH or HOST:PORT")
-      ->type_name("ENDPOINT");
+      .value_name("ENDPOINT");
   app.add_option("--stage", settings.stages,
                  "ask only this proxy of the coordinator; may be given several times")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
+      .value_name("NAME")
+      .one_value_each_time();
   app.add_option("--certificate", settings.tls.certificate, "certificate to show, for HOST:PORT")
-      ->type_name("FILE");
-  app.add_option("--key", settings.tls.key, "its private key")->type_name("FILE");
+      .value_name("FILE");
+  app.add_option("--key", settings.tls.key, "its private key").value_name("FILE");
   app.add_option("--ca", settings.tls.ca, "authority that proxies' certificates are of")
-      ->type_name("FILE");
+      .value_name("FILE");
   app.add_option("--timeout", settings.timeout, "wait for an answer for this long; otherwise 5s")
-      ->type_name("TIME");
+      .value_name("TIME");
   app.add_flag("--json", settings.json, "print JSON");
 }
 
-void add_rule_commands(CLI::App& app, Settings& settings) {
+void add_rule_commands(const Command& app, Settings& settings) {
   auto& command = settings.command;
-  CLI::App& rule = *app.add_subcommand("rule", "rules: which requests get which share");
-  rule.require_subcommand(1);
-  CLI::App* start = add_command(rule, settings, Verb::rule_start, "start",
-                                "start a rule; it goes before those of the configuration");
-  start->add_option("NAME", command.name, "of the rule")->required();
-  start->add_option("COND", command.condition, "which requests: \"jobid={dd.*}&uid={1001}\"")
-      ->required();
-  start->add_option("WORD", command.words,
-                    "weight=4 rate=500MiB/s iops=2k min=100MiB/s burst=2GiB latency=20ms "
-                    "class=NAME nodes=64 rank=3 realtime finish=2TiB/8h for=2h mode=shadow "
-                    "vpfs=NAME");
+  const Command rule = app.add_command("rule", "rules: which requests get which share");
+  rule.require_command();
+  const Command start = add_command(rule, settings, Verb::rule_start, "start",
+                                    "start a rule; it goes before those of the configuration");
+  start.add_option("NAME", command.name, "of the rule").required();
+  start.add_option("COND", command.condition, "which requests: \"jobid={dd.*}&uid={1001}\"")
+      .required();
+  start.add_option("WORD", command.words,
+                   "weight=4 rate=500MiB/s iops=2k min=100MiB/s burst=2GiB latency=20ms "
+                   "class=NAME nodes=64 rank=3 realtime finish=2TiB/8h for=2h mode=shadow "
+                   "vpfs=NAME");
   add_atomic(start, settings);
-  CLI::App* change =
+  const Command change =
       add_command(rule, settings, Verb::rule_change, "change", "change words of a rule");
-  change->add_option("NAME", command.name, "of the rule")->required();
-  change->add_option("WORD", command.words, "such as weight=8")->required();
+  change.add_option("NAME", command.name, "of the rule").required();
+  change.add_option("WORD", command.words, "such as weight=8").required();
   add_atomic(change, settings);
-  CLI::App* stop = add_command(rule, settings, Verb::rule_stop, "stop", "end a rule");
-  stop->add_option("NAME", command.name, "of the rule")->required();
+  const Command stop = add_command(rule, settings, Verb::rule_stop, "stop", "end a rule");
+  stop.add_option("NAME", command.name, "of the rule").required();
   add_atomic(stop, settings);
-  CLI::App* list = add_command(rule, settings, Verb::rule_list, "list",
-                               "list all rules in the order in which they are tried");
-  list->add_flag("--names", settings.names_only, "print the names only");
-  CLI::App* apply = add_command(rule, settings, Verb::rule_apply, "apply",
-                                "replace all live rules by those of a file, at once");
+  const Command list = add_command(rule, settings, Verb::rule_list, "list",
+                                   "list all rules in the order in which they are tried");
+  list.add_flag("--names", settings.names_only, "print the names only");
+  const Command apply = add_command(rule, settings, Verb::rule_apply, "apply",
+                                    "replace all live rules by those of a file, at once");
   apply
-      ->add_option("-f,--file", command.file_name,
-                   "the rules (YAML), - is standard input; required")
-      ->type_name("FILE")
-      ->required();
-  apply->add_flag("--dry-run", command.dry_run, "show what would change, and change nothing");
+      .add_option("-f,--file", command.file_name, "the rules (YAML), - is standard input; required")
+      .value_name("FILE")
+      .required();
+  apply.add_flag("--dry-run", command.dry_run, "show what would change, and change nothing");
   apply
-      ->add_option("--confirm", command.confirm,
-                   "roll back by itself after this time, unless `rule confirm` comes before")
-      ->type_name("TIME");
+      .add_option("--confirm", command.confirm,
+                  "roll back by itself after this time, unless `rule confirm` comes before")
+      .value_name("TIME");
   add_atomic(apply, settings);
   add_command(rule, settings, Verb::rule_confirm, "confirm", "keep what was applied");
   add_command(rule, settings, Verb::rule_history, "history", "list the last sets of live rules");
   add_command(rule, settings, Verb::rule_rollback, "rollback", "go back to an earlier set")
-      ->add_option("VERSION", command.version, "number in the history")
-      ->required();
+      .add_option("VERSION", command.version, "number in the history")
+      .required();
 }
 
-void add_job_commands(CLI::App& app, Settings& settings) {
+void add_job_commands(const Command& app, Settings& settings) {
   auto& command = settings.command;
-  CLI::App& job = *app.add_subcommand("job", "jobs of a batch system, for its prolog and epilog");
-  job.require_subcommand(1);
-  CLI::App* start = add_command(job, settings, Verb::job_start, "start",
-                                "say what a job has that its requests do not show");
-  start->add_option("JOBID", command.name, "of the batch system")->required();
-  start->add_option("--nodes", command.nodes, "number of the job's nodes; required")
-      ->type_name("COUNT")
-      ->required();
+  const Command job = app.add_command("job", "jobs of a batch system, for its prolog and epilog");
+  job.require_command();
+  const Command start = add_command(job, settings, Verb::job_start, "start",
+                                    "say what a job has that its requests do not show");
+  start.add_option("JOBID", command.name, "of the batch system").required();
+  start.add_option("--nodes", command.nodes, "number of the job's nodes; required")
+      .value_name("COUNT")
+      .required();
   start
-      ->add_option("--uid", command.users,
-                   "name or number of its user; several with commas; required")
-      ->type_name("USER")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->required();
-  start->add_option("--clients", command.clients, "its nodes: n[1-4],n7 or addresses; required")
-      ->type_name("LIST")
-      ->required();
-  start->add_option("--account", command.account, "its account")->type_name("NAME");
-  start->add_option("--gid", command.groups, "name or number of its group")
-      ->type_name("GROUP")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .add_option("--uid", command.users,
+                  "name or number of its user; several with commas; required")
+      .value_name("USER")
+      .separated_by_commas()
+      .one_value_each_time()
+      .required();
+  start.add_option("--clients", command.clients, "its nodes: n[1-4],n7 or addresses; required")
+      .value_name("LIST")
+      .required();
+  start.add_option("--account", command.account, "its account").value_name("NAME");
+  start.add_option("--gid", command.groups, "name or number of its group")
+      .value_name("GROUP")
+      .separated_by_commas()
+      .one_value_each_time();
   start
-      ->add_option("--time-limit", command.time_limit,
-                   "it ends after this time unless it is stopped before: 8h, or as Slurm writes it")
-      ->type_name("TIME");
-  CLI::App* stop = add_command(job, settings, Verb::job_stop, "stop", "say that a job has ended");
-  stop->add_option("JOBID", command.name, "of the batch system")->required();
-  for (CLI::App* each : {start, stop}) {
-    each->add_flag("--best-effort", command.best_effort,
-                   "exit with 0 and a warning when a proxy does not answer");
+      .add_option("--time-limit", command.time_limit,
+                  "it ends after this time unless it is stopped before: 8h, or as Slurm writes it")
+      .value_name("TIME");
+  const Command stop =
+      add_command(job, settings, Verb::job_stop, "stop", "say that a job has ended");
+  stop.add_option("JOBID", command.name, "of the batch system").required();
+  for (const Command& each : {start, stop}) {
+    each.add_flag("--best-effort", command.best_effort,
+                  "exit with 0 and a warning when a proxy does not answer");
   }
-  start->add_option("WORD", command.words, "of a rule for the job, such as weight=4");
+  start.add_option("WORD", command.words, "of a rule for the job, such as weight=4");
   add_command(job, settings, Verb::job_list, "list", "list the registered jobs")
-      ->add_flag("--names", settings.names_only, "print the job ids only");
+      .add_flag("--names", settings.names_only, "print the job ids only");
 }
 
-void add_views(CLI::App& app, Settings& settings) {
-  static const std::map<std::string, TopOrder> kOrders = {
+void add_views(const Command& app, Settings& settings) {
+  const std::map<std::string, TopOrder> orders = {
       {"bytes", TopOrder::bytes}, {"iops", TopOrder::operations}, {"queue", TopOrder::queue},
       {"wait", TopOrder::wait},   {"share", TopOrder::share},     {"name", TopOrder::name}};
   add_command(app, settings, Verb::status, "status", "show what a proxy is and does");
-  CLI::App* top = add_command(app, settings, Verb::top, "top",
-                              "show rates, queues and waits of each virtual PFS, live");
-  top->add_option("-n,--count", settings.top.count, "end after this many times")
-      ->type_name("COUNT");
-  top->add_option("-d,--period", settings.top.period, "time between two, otherwise 1s")
-      ->type_name("TIME");
-  top->add_flag("--plain", settings.top.is_plain, "print tables, also on a terminal");
-  CLI::App* stat = add_command(app, settings, Verb::stat, "stat", "show the same once");
-  for (CLI::App* each : {top, stat}) {
-    each->add_flag("--each", settings.top.view.each_proxy, "a row for each proxy");
-    each->add_option("--sort", settings.top.view.order,
-                     "by bytes, iops, queue, wait, share or name")
-        ->transform(CLI::CheckedTransformer(kOrders).description(""))
-        ->type_name("KEY");
+  const Command top = add_command(app, settings, Verb::top, "top",
+                                  "show rates, queues and waits of each virtual PFS, live");
+  top.add_option("-n,--count", settings.top.count, "end after this many times").value_name("COUNT");
+  top.add_option("-d,--period", settings.top.period, "time between two, otherwise 1s")
+      .value_name("TIME");
+  top.add_flag("--plain", settings.top.is_plain, "print tables, also on a terminal");
+  const Command stat = add_command(app, settings, Verb::stat, "stat", "show the same once");
+  for (const Command& each : {top, stat}) {
+    each.add_flag("--each", settings.top.view.each_proxy, "a row for each proxy");
+    each.add_choice("--sort", settings.top.view.order, orders,
+                    "by bytes, iops, queue, wait, share or name")
+        .value_name("KEY");
   }
   add_command(app, settings, Verb::job_stats, "job_stats", "print statistics in Lustre's form");
   add_command(app, settings, Verb::who, "who",
               "tell the rule and virtual PFS of a client, job or user, and what it has shown; "
               "without a name, list the clients in default")
-      ->add_option("WHO", settings.command.name, "a client, a job id or a user");
+      .add_option("WHO", settings.command.name, "a client, a job id or a user");
 }
 
-void add_administration(CLI::App& app, Settings& settings) {
+void add_administration(const Command& app, Settings& settings) {
   add_command(app, settings, Verb::reload, "reload", "read the configuration file again");
   add_command(app, settings, Verb::drain, "drain", "accept no clients, finish, and exit");
-  CLI::App* bypass = add_command(app, settings, Verb::bypass, "bypass",
-                                 "forward everything at once and hold nothing, or no longer");
-  bypass->add_option("STATE", settings.command.name, "on or off")->required();
-  bypass->add_option("WORD", settings.command.words, "for=2h ends it by itself");
-}
-
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
+  const Command bypass = add_command(app, settings, Verb::bypass, "bypass",
+                                     "forward everything at once and hold nothing, or no longer");
+  bypass.add_option("STATE", settings.command.name, "on or off").required();
+  bypass.add_option("WORD", settings.command.words, "for=2h ends it by itself");
 }
 
 // Names the word that is not a command or option, and what may have been meant.
-std::string failure_text(const CLI::App* app, const CLI::Error& error) {
-  std::string text = error.what();
-  const std::vector<std::string> rest = app->remaining(true);
-  const CLI::App* last = app;
-  std::vector<std::string> options = option_names(*app);
-  while (!last->get_subcommands().empty()) {
-    last = last->get_subcommands().front();
-    for (const std::string& name : option_names(*last)) options.push_back(name);
-  }
-  std::vector<std::string> commands;
-  for (const CLI::App* each : last->get_subcommands(nullptr)) commands.push_back(each->get_name());
-  if (!rest.empty() && rest[0].starts_with('-')) {
-    text = vpfs::ctl::unknown_option(rest[0], options);
-  } else if (!rest.empty() && !commands.empty()) {
-    text = vpfs::ctl::unknown_command(rest[0], last == app ? "" : last->get_name(), commands);
-  } else if (rest.empty() && !commands.empty()) {
+std::string failure_text(const vpfs::UsageMistake& mistake) {
+  const std::vector<std::string>& commands = mistake.commands;
+  std::string text = mistake.text;
+  if (!mistake.unknown.empty() && mistake.unknown[0].starts_with('-')) {
+    text = vpfs::ctl::unknown_option(mistake.unknown[0], mistake.options);
+  } else if (!mistake.unknown.empty() && !commands.empty()) {
+    text = vpfs::ctl::unknown_command(mistake.unknown[0], mistake.command, commands);
+  } else if (mistake.unknown.empty() && !commands.empty()) {
     text = fmt::format("a command is missing: {}", fmt::join(commands, ", "));
   }
   return fmt::format("vpfsctl: {}\nRun with --help for more information.\n", text);
@@ -228,13 +209,12 @@ std::string first_line(const std::string& text) {
 
 int run(int argc, char** argv) {
   Settings settings;
-  CLI::App app{kAbout};
-  app.fallthrough();
-  app.require_subcommand(1);
+  vpfs::OptionParser app{kAbout};
+  app.take_options_after_commands();
+  app.require_command();
   std::string failure;
-  app.failure_message([&failure](const CLI::App* of, const CLI::Error& error) {
-    return failure = failure_text(of, error);
-  });
+  app.describe_mistakes(
+      [&failure](const vpfs::UsageMistake& mistake) { return failure = failure_text(mistake); });
   add_targets(app, settings);
   add_rule_commands(app, settings);
   add_job_commands(app, settings);
@@ -244,8 +224,7 @@ int run(int argc, char** argv) {
       vpfs::ctl::split_quoted_rule(std::vector<std::string>(argv, argv + argc));
   std::vector<char*> words;
   for (std::string& argument : arguments) words.push_back(argument.data());
-  if (const auto code =
-          vpfs::parse_command_line(app, "vpfsctl", static_cast<int>(words.size()), words.data())) {
+  if (const auto code = app.parse("vpfsctl", static_cast<int>(words.size()), words.data())) {
     // The mistake may be before --json, which may not have been read.
     if (!failure.empty() && std::ranges::find(arguments, "--json") != arguments.end()) {
       fmt::print("{}", vpfs::ctl::usage_json(first_line(failure), std::string(vpfs::version())));

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/prctl.h>
@@ -19,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/command_line.h"
 #include "base/system_clock.h"
 #include "bench/control/control_cycles/floor.h"
 
@@ -146,22 +146,22 @@ void run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   vpfs::bench::Settings settings;
-  CLI::App app("Measures control cycles without messages' contents.");
-  app.add_option("--stages", settings.stages)->check(CLI::PositiveNumber);
+  vpfs::OptionParser app("Measures control cycles without messages' contents.");
+  app.add_option("--stages", settings.stages).positive();
   app.add_option("--transport", settings.transport, "unix, or tcp over loopback")
-      ->check(CLI::IsMember({"unix", "tcp"}));
+      .one_of({"unix", "tcp"});
   app.add_option("--sizes", settings.sizes,
                  "bytes of the messages of a cycle: fused has a request and its answer; four has "
                  "two of each")
-      ->required()
-      ->delimiter(',')
-      ->check(CLI::Range(1, 65536));
+      .required()
+      .separated_by_commas()
+      .between(1, 65536);
   app.add_option("--burst", settings.burst, "requests that are sent before answers are taken")
-      ->check(CLI::PositiveNumber);
+      .positive();
   app.add_option("--warm-up", settings.warm_up, "seconds");
   app.add_option("--seconds", settings.seconds, "length of the measured time");
   app.add_option("--least-cycles", settings.least_cycles, "measures longer if they take longer");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto code = app.parse(argc, argv)) return *code;
   if (settings.sizes.size() % 2 != 0) {
     std::cerr << "vpfs-bench-control-floor: --sizes needs an answer for each request\n";
     return 2;

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/command_line.h"
 #include "base/system_clock.h"
 #include "bench/control/control_cycles/virtual_stages.h"
 #include "control/wire/port_address.h"
@@ -117,20 +117,21 @@ void run(Settings& settings) {
 int main(int argc, char** argv) {
   vpfs::bench::Settings settings;
   vpfs::bench::StagesPlan& plan = settings.plan;
-  CLI::App app("Plays the stages of a site until SIGTERM.");
+  vpfs::OptionParser app("Plays the stages of a site until SIGTERM.");
   app.add_option("--address", settings.addresses,
                  "where coordinators listen for stages; with several, each gets an equal part")
-      ->required();
-  app.add_option("--stages", plan.stages)->check(CLI::PositiveNumber);
-  app.add_option("--per-job", plan.per_job, "stages of each job")->check(CLI::PositiveNumber);
+      .required();
+  app.add_option("--stages", plan.stages).positive();
+  app.add_option("--per-job", plan.per_job, "stages of each job").positive();
   app.add_option("--first-index", plan.first_index, "number of the first stage");
   app.add_option("--connect-parallel", plan.connect_parallel,
                  "stages that have dialled and are not greeted yet, at most")
-      ->check(CLI::PositiveNumber);
-  auto* const ca = app.add_option("--ca", settings.tls.ca, "TLS; with --certificate and --key");
-  app.add_option("--certificate", settings.tls.certificate)->needs(ca);
-  app.add_option("--key", settings.tls.key)->needs(ca);
-  CLI11_PARSE(app, argc, argv);
+      .positive();
+  const vpfs::Option ca =
+      app.add_option("--ca", settings.tls.ca, "TLS; with --certificate and --key");
+  app.add_option("--certificate", settings.tls.certificate).needs(ca);
+  app.add_option("--key", settings.tls.key).needs(ca);
+  if (const auto code = app.parse(argc, argv)) return *code;
   try {
     vpfs::bench::run(settings);
     return 0;

@@ -1,0 +1,225 @@
+#include "base/command_line.h"
+
+#include <iostream>
+#include <ostream>
+#include <string_view>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "base/version.h"
+
+namespace vpfs {
+namespace {
+
+// Writes what `app` takes, from its own definitions, one thing each line with tabs between the
+// parts:
+//   program  NAME  DESCRIPTION
+//   command  COMMAND  DESCRIPTION             COMMAND: its words, such as "rule start"
+//   option  COMMAND  NAMES  VALUE  DESCRIPTION     NAMES: "-q,--quiet"; VALUE: "" for a flag
+//   argument  COMMAND  NAME  COUNT  DESCRIPTION    COUNT: "one", "optional" or "any"
+// Hidden ones are left out. Manual pages and completions are made of it.
+void describe_command_line(const CLI::App& app, const std::string& command, std::ostream& out) {
+  const auto one_line = [](std::string text) {
+    for (char& letter : text) letter = letter == '\t' || letter == '\n' ? ' ' : letter;
+    return text;
+  };
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;
+    const std::string description = one_line(option->get_description());
+    if (option->get_positional()) {
+      const bool any = option->get_expected_max() > 1;
+      const std::string_view count = any ? "any" : (option->get_required() ? "one" : "optional");
+      out << "argument\t" << command << '\t' << option->get_name(true) << '\t' << count << '\t'
+          << description << '\n';
+    } else {
+      const bool is_flag = option->get_items_expected_max() == 0;
+      out << "option\t" << command << '\t' << option->get_name(false, true) << '\t'
+          << (is_flag ? std::string() : option->get_type_name()) << '\t' << description << '\n';
+    }
+  }
+  for (const CLI::App* each : app.get_subcommands(nullptr)) {
+    if (each->get_group().empty()) continue;
+    const std::string name = (command.empty() ? "" : command + " ") + each->get_name();
+    out << "command\t" << name << '\t' << one_line(each->get_description()) << '\n';
+    describe_command_line(*each, name, out);
+  }
+}
+
+void add_long_names(const CLI::App& app, std::vector<std::string>& names) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+}
+
+UsageMistake mistake_of(const CLI::App& app, const CLI::Error& error) {
+  UsageMistake mistake{.text = error.what(), .unknown = app.remaining(true)};
+  const CLI::App* last = &app;
+  add_long_names(app, mistake.options);
+  while (!last->get_subcommands().empty()) {
+    last = last->get_subcommands().front();
+    mistake.command = last->get_name();
+    add_long_names(*last, mistake.options);
+  }
+  for (const CLI::App* each : last->get_subcommands(nullptr)) {
+    mistake.commands.push_back(each->get_name());
+  }
+  return mistake;
+}
+
+// Nothing when the program goes on; else the exit code of the library.
+std::optional<int> parse_words(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const Option& Option::required() const {
+  option_->required();
+  return *this;
+}
+
+const Option& Option::hidden() const {
+  option_->group("");
+  return *this;
+}
+
+const Option& Option::value_name(const std::string& name) const {
+  option_->type_name(name);
+  return *this;
+}
+
+const Option& Option::separated_by_commas() const {
+  option_->delimiter(',');
+  return *this;
+}
+
+const Option& Option::one_value_each_time() const {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+const Option& Option::positive() const {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+
+const Option& Option::one_of(const std::vector<std::string>& words) const {
+  option_->check(CLI::IsMember(words));
+  return *this;
+}
+
+template <typename Number>
+const Option& Option::between(Number least, std::type_identity_t<Number> most) const {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+template const Option& Option::between(int, int) const;
+template const Option& Option::between(std::uint32_t, std::uint32_t) const;
+template const Option& Option::between(std::uint64_t, std::uint64_t) const;
+template const Option& Option::between(double, double) const;
+
+const Option& Option::needs(const Option& other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+const Option& Option::excludes(const Option& other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+template <typename Value>
+Option Command::add_option(const std::string& names, Value& value, const std::string& about) const {
+  return Option(*app_->add_option(names, value, about));
+}
+
+template Option Command::add_option(const std::string&, std::string&, const std::string&) const;
+template Option Command::add_option(const std::string&, double&, const std::string&) const;
+template Option Command::add_option(const std::string&, int&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::uint16_t&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::uint32_t&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::uint64_t&, const std::string&) const;
+template Option Command::add_option(const std::string&, std::vector<std::string>&,
+                                    const std::string&) const;
+template Option Command::add_option(const std::string&, std::vector<std::uint16_t>&,
+                                    const std::string&) const;
+template Option Command::add_option(const std::string&, std::vector<std::uint32_t>&,
+                                    const std::string&) const;
+template Option Command::add_option(const std::string&, std::vector<std::uint64_t>&,
+                                    const std::string&) const;
+
+Option Command::add_choice(const std::string& names, std::function<void(int)> set,
+                           const std::map<std::string, int>& words,
+                           const std::string& about) const {
+  const std::function<void(const int&)> call = [set = std::move(set)](int number) { set(number); };
+  CLI::Option* const option = app_->add_option_function<int>(names, call, about);
+  option->transform(CLI::CheckedTransformer(words).description(""));
+  return Option(*option);
+}
+
+Option Command::add_flag(const std::string& names, bool& value, const std::string& about) const {
+  return Option(*app_->add_flag(names, value, about));
+}
+
+Command Command::add_command(const std::string& name, const std::string& about,
+                             std::function<void()> chosen) const {
+  CLI::App* const command = app_->add_subcommand(name, about);
+  if (chosen) command->callback(std::move(chosen));
+  return Command(*command);
+}
+
+void Command::require_command() const {
+  app_->require_subcommand(1);
+}
+
+void Command::take_options_after_commands() const {
+  app_->fallthrough();
+}
+
+OptionParser::OptionParser(const std::string& about)
+    : OptionParser(std::make_unique<CLI::App>(about)) {}
+
+OptionParser::OptionParser(std::unique_ptr<CLI::App> app) : Command(*app), owned_(std::move(app)) {}
+
+OptionParser::~OptionParser() = default;
+
+void OptionParser::describe_mistakes(std::function<std::string(const UsageMistake&)> text) const {
+  app().failure_message([text = std::move(text)](const CLI::App* of, const CLI::Error& error) {
+    return text(mistake_of(*of, error));
+  });
+}
+
+std::optional<int> OptionParser::parse(const std::string& program, int argc, char** argv) const {
+  return parse_command_line(app(), program, argc, argv);
+}
+
+std::optional<int> OptionParser::parse(int argc, char** argv) const {
+  return parse_words(app(), argc, argv);
+}
+
+int OptionParser::missing(const std::string& option) const {
+  (void)app().exit(CLI::RequiredError(option));
+  return kBadUsage;
+}
+
+std::optional<int> parse_command_line(CLI::App& app, const std::string& program, int argc,
+                                      char** argv) {
+  app.set_version_flag("--version", program + " " + std::string(version()));
+  if (argc == 2 && std::string_view(argv[1]) == "--describe-options") {
+    std::cout << "program\t" << program << '\t' << app.get_description() << '\n';
+    describe_command_line(app, "", std::cout);
+    return std::cout.flush() ? 0 : 1;
+  }
+  const std::optional<int> code = parse_words(app, argc, argv);
+  if (!code) return std::nullopt;
+  return *code == 0 ? 0 : kBadUsage;
+}
+
+}  // namespace vpfs
