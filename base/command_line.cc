@@ -197,7 +197,15 @@ void OptionParser::describe_mistakes(std::function<std::string(const UsageMistak
 }
 
 std::optional<int> OptionParser::parse(const std::string& program, int argc, char** argv) const {
-  return parse_command_line(app(), program, argc, argv);
+  app().set_version_flag("--version", program + " " + std::string(version()));
+  if (argc == 2 && std::string_view(argv[1]) == "--describe-options") {
+    std::cout << "program\t" << program << '\t' << app().get_description() << '\n';
+    describe_command_line(app(), "", std::cout);
+    return std::cout.flush() ? 0 : 1;
+  }
+  const std::optional<int> code = parse_words(app(), argc, argv);
+  if (!code) return std::nullopt;
+  return *code == 0 ? 0 : kBadUsage;
 }
 
 std::optional<int> OptionParser::parse(int argc, char** argv) const {
@@ -207,19 +215,6 @@ std::optional<int> OptionParser::parse(int argc, char** argv) const {
 int OptionParser::missing(const std::string& option) const {
   (void)app().exit(CLI::RequiredError(option));
   return kBadUsage;
-}
-
-std::optional<int> parse_command_line(CLI::App& app, const std::string& program, int argc,
-                                      char** argv) {
-  app.set_version_flag("--version", program + " " + std::string(version()));
-  if (argc == 2 && std::string_view(argv[1]) == "--describe-options") {
-    std::cout << "program\t" << program << '\t' << app.get_description() << '\n';
-    describe_command_line(app, "", std::cout);
-    return std::cout.flush() ? 0 : 1;
-  }
-  const std::optional<int> code = parse_words(app, argc, argv);
-  if (!code) return std::nullopt;
-  return *code == 0 ? 0 : kBadUsage;
 }
 
 }  // namespace vpfs

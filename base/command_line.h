@@ -133,8 +133,4 @@ class OptionParser : public Command {
   std::unique_ptr<CLI::App> owned_;
 };
 
-// OptionParser::parse(), for a program that uses the library itself.
-[[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, const std::string& program,
-                                                    int argc, char** argv);
-
 }  // namespace vpfs

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -128,18 +127,22 @@ struct CommandLine {
   std::vector<std::string> lists;
   bool foreground = false;
   bool only_check = false;
-  int ignored_flags = 0;
+  bool ignored_flags = false;
   std::vector<std::string> ignored;
 };
 
-void define(CLI::App& app, CommandLine& line) {
+void define(const Command& app, CommandLine& line) {
   app.add_option("SOURCE", line.source,
                  "posix:DIRECTORY, what is mounted already, or tcp://HOST:PORT/NAME")
-      ->required();
-  app.add_option("DIRECTORY", line.directory, "where it appears")->required();
+      .required();
+  app.add_option("DIRECTORY", line.directory, "where it appears").required();
   app.add_option("-o", line.lists, "options, with commas between them")
-      ->type_name("OPTIONS")
-      ->allow_extra_args(false);
+      .value_name("OPTIONS")
+      .one_value_each_time();
+}
+
+void define_program(const Command& app, CommandLine& line) {
+  define(app, line);
   app.add_flag("-f,--foreground", line.foreground, "stay in the foreground");
   app.add_flag("--check-config", line.only_check, "say what the configuration will do, and exit");
 }
@@ -149,24 +152,25 @@ bool is_mount_helper(std::string_view program) {
   return program.substr(program.rfind('/') + 1) == "mount.vpfs";
 }
 
-void define_helper(CLI::App& app, CommandLine& line, bool& only_pretend) {
+void define_helper(const Command& app, CommandLine& line, bool& only_pretend) {
   define(app, line);
-  app.remove_option(app.get_option("-f"));
+  app.add_flag("--check-config", line.only_check, "say what the configuration will do, and exit");
   app.add_flag("-f", only_pretend, "do everything but mount");
   app.add_flag("-s,-n,-v", line.ignored_flags, "for other file systems");
   app.add_option("-N,-t", line.ignored, "for other file systems");
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Mounts an OrangeFS, or a directory so that its applications get shares of it.");
+  const OptionParser app(
+      "Mounts an OrangeFS, or a directory so that its applications get shares of it.");
   CommandLine line;
   bool only_pretend = false;
   if (is_mount_helper(argv[0])) {
     define_helper(app, line, only_pretend);
   } else {
-    define(app, line);
+    define_program(app, line);
   }
-  if (const auto code = parse_command_line(app, "vpfs-mount", argc, argv)) return *code;
+  if (const auto code = app.parse("vpfs-mount", argc, argv)) return *code;
   auto options = parse_mount_options(line.source, absolute(line.directory), line.lists);
   if (!options) {
     complain(options.error().message);
