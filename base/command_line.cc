@@ -79,58 +79,58 @@ std::optional<int> parse_words(CLI::App& app, int argc, char** argv) {
 
 }  // namespace
 
-const Option& Option::required() const {
+Option& Option::required() {
   option_->required();
   return *this;
 }
 
-const Option& Option::hidden() const {
+Option& Option::hidden() {
   option_->group("");
   return *this;
 }
 
-const Option& Option::value_name(const std::string& name) const {
+Option& Option::value_name(const std::string& name) {
   option_->type_name(name);
   return *this;
 }
 
-const Option& Option::separated_by_commas() const {
+Option& Option::separated_by_commas() {
   option_->delimiter(',');
   return *this;
 }
 
-const Option& Option::one_value_each_time() const {
+Option& Option::one_value_each_time() {
   option_->allow_extra_args(false);
   return *this;
 }
 
-const Option& Option::positive() const {
+Option& Option::positive() {
   option_->check(CLI::PositiveNumber);
   return *this;
 }
 
-const Option& Option::one_of(const std::vector<std::string>& words) const {
+Option& Option::one_of(const std::vector<std::string>& words) {
   option_->check(CLI::IsMember(words));
   return *this;
 }
 
 template <typename Number>
-const Option& Option::between(Number least, std::type_identity_t<Number> most) const {
+Option& Option::between(Number least, std::type_identity_t<Number> most) {
   option_->check(CLI::Range(least, most));
   return *this;
 }
 
-template const Option& Option::between(int, int) const;
-template const Option& Option::between(std::uint32_t, std::uint32_t) const;
-template const Option& Option::between(std::uint64_t, std::uint64_t) const;
-template const Option& Option::between(double, double) const;
+template Option& Option::between(int, int);
+template Option& Option::between(std::uint32_t, std::uint32_t);
+template Option& Option::between(std::uint64_t, std::uint64_t);
+template Option& Option::between(double, double);
 
-const Option& Option::needs(const Option& other) const {
+Option& Option::needs(const Option& other) {
   option_->needs(other.option_);
   return *this;
 }
 
-const Option& Option::excludes(const Option& other) const {
+Option& Option::excludes(const Option& other) {
   option_->excludes(other.option_);
   return *this;
 }
@@ -155,11 +155,10 @@ template Option Command::add_option(const std::string&, std::vector<std::uint32_
 template Option Command::add_option(const std::string&, std::vector<std::uint64_t>&,
                                     const std::string&) const;
 
-Option Command::add_choice(const std::string& names, std::function<void(int)> set,
+Option Command::add_choice(const std::string& names, const std::function<void(const int&)>& set,
                            const std::map<std::string, int>& words,
                            const std::string& about) const {
-  const std::function<void(const int&)> call = [set = std::move(set)](int number) { set(number); };
-  CLI::Option* const option = app_->add_option_function<int>(names, call, about);
+  CLI::Option* const option = app_->add_option_function<int>(names, set, about);
   option->transform(CLI::CheckedTransformer(words).description(""));
   return Option(*option);
 }

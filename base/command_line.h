@@ -10,7 +10,7 @@
 #include <vector>
 
 // The option library. command_line.cc includes it instead of programs: it is slow to compile.
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): it is the library's
 class App;
 class Option;
 }  // namespace CLI
@@ -26,27 +26,27 @@ class Option {
  public:
   explicit Option(CLI::Option& option) : option_(&option) {}
 
-  const Option& required() const;
+  Option& required();
   // The help does not show it.
-  const Option& hidden() const;
+  Option& hidden();
   // What the help calls its value, such as FILE. Otherwise it is the kind of the value.
-  const Option& value_name(const std::string& name) const;
+  Option& value_name(const std::string& name);
   // A value has several ones, with commas between them.
-  const Option& separated_by_commas() const;
+  Option& separated_by_commas();
   // A list gets one value each time that the option is given. Otherwise it takes all words up to
   // the next option.
-  const Option& one_value_each_time() const;
+  Option& one_value_each_time();
 
   // What the values have to be. Each of a list is checked.
-  const Option& positive() const;
-  const Option& one_of(const std::vector<std::string>& words) const;
+  Option& positive();
+  Option& one_of(const std::vector<std::string>& words);
   // Both ends are allowed. For int, uint32_t, uint64_t and double.
   template <typename Number>
-  const Option& between(Number least, std::type_identity_t<Number> most) const;
+  Option& between(Number least, std::type_identity_t<Number> most);
 
   // Wrong without, or together with, another option.
-  const Option& needs(const Option& other) const;
-  const Option& excludes(const Option& other) const;
+  Option& needs(const Option& other);
+  Option& excludes(const Option& other);
 
  private:
   CLI::Option* option_;
@@ -72,7 +72,7 @@ class Command {
     std::map<std::string, int> numbers;
     for (const auto& [word, each] : words) numbers.emplace(word, static_cast<int>(each));
     return add_choice(
-        names, [&value](int number) { value = static_cast<Enum>(number); }, numbers, about);
+        names, [&value](const int& number) { value = static_cast<Enum>(number); }, numbers, about);
   }
   Option add_flag(const std::string& names, bool& value, const std::string& about = "") const;
 
@@ -88,7 +88,7 @@ class Command {
   [[nodiscard]] CLI::App& app() const { return *app_; }
 
  private:
-  Option add_choice(const std::string& names, std::function<void(int)> set,
+  Option add_choice(const std::string& names, const std::function<void(const int&)>& set,
                     const std::map<std::string, int>& words, const std::string& about) const;
 
   CLI::App* app_;

@@ -253,8 +253,8 @@ int main(int argc, char** argv) {
   vpfs::OptionParser app("Plays a coordinator on a control port until SIGTERM.");
   const vpfs::Option socket =
       app.add_option("--socket", settings.socket, "the control socket of a stage");
-  const vpfs::Option burn = app.add_option(
-      "--burn-us", settings.burn_us, "no coordinator: use so much of a processor each period");
+  vpfs::Option burn = app.add_option("--burn-us", settings.burn_us,
+                                     "no coordinator: use so much of a processor each period");
   burn.excludes(socket);
   app.add_option("--period", settings.period_ms, "milliseconds between two cycles").positive();
   app.add_option("--lease", settings.lease_ms, "of allocations, in milliseconds").positive();
