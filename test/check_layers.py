@@ -57,7 +57,7 @@ CLOCK_OWNERS = {"base/system_clock.cc"}
 # They open what an administrator names: configurations and logs.
 FILE_OWNERS = {"base/config_file.cc", "base/log_file.cc", "base/named_file.cc"}
 # The option library is slow to compile: programs declare what they take with base/command_line.h.
-OPTION_LIBRARY_OWNERS = {"base/command_line.cc", "fuse/mount_main.cc"}
+OPTION_LIBRARY_OWNERS = {"base/command_line.cc"}
 
 
 def layer_of(path: str):

@@ -197,7 +197,7 @@ TEST(CommandLines, AListOfNoServersOrApplicationsIsAMistake) {
 TEST(CommandLines, HelpOfAScriptInstallsAndBuildsNothing) {
   const TemporaryDirectory directory;
   const std::filesystem::path tree = source("");
-  for (const char* folder : {"script", "bench"}) {
+  for (const char* folder : {"script", "bench", "lab"}) {
     std::filesystem::copy(tree / folder, directory.path() / folder,
                           std::filesystem::copy_options::recursive);
   }
