@@ -67,29 +67,16 @@ bool HeldReads::may_fail(const IoRequest& request) const {
   return request.arrival + kLongestLock < thread->second.last;
 }
 
-std::vector<IoRequest*> HeldReads::ahead_of(const OpenFile& file) const {
-  std::vector<IoRequest*> ahead;
-  const auto place = places_.find(&file);
-  if (place == places_.end()) return ahead;
-  for (IoRequest* const each : files_[place->second].reads) {
-    if (is_ahead_of_close(*each) || may_fail(*each)) ahead.push_back(each);
-  }
-  return ahead;
-}
-
 void HeldReads::look(std::size_t files, TimePoint now, Round& round) {
   for (std::size_t i = std::min(files, files_.size()); i > 0; --i) {
     if (next_ >= files_.size()) next_ = 0;
     const File& file = files_[next_++];
     const bool is_shared = file.open->use.is_shared();
     for (IoRequest* const each : file.reads) {
-      if (is_ahead_of_close(*each)) {
-        round.ahead.push_back(each);
-        continue;
-      }
       const Duration longest = each->passes_cache ? kLongestDirect : kLongestLock;
-      if (!is_shared || now - each->arrival < longest) continue;
-      if (may_fail(*each) || (!each->passes_cache && is_gone(each->process))) {
+      const bool is_closed = is_ahead_of_close(*each);
+      if ((!is_shared && !is_closed) || now - each->arrival < longest) continue;
+      if (is_closed || may_fail(*each) || (!each->passes_cache && is_gone(each->process))) {
         round.ahead.push_back(each);
       } else if (std::size_t& of_user = round.waited_of[each->charged]; of_user < kMostAtOnce) {
         ++of_user;

@@ -25,7 +25,8 @@ namespace vpfs::fuse {
 // Borrows requests. Not thread-safe.
 class HeldReads {
  public:
-  // How long pages of a file that another user has open too may be locked.
+  // How long pages of a file may be locked that another user has open too, or that a thread has
+  // closed since.
   static constexpr Duration kLongestLock = std::chrono::seconds(1);
   // The same of a read that passes the page cache. It may not fail, and mostly locks nothing.
   static constexpr Duration kLongestDirect = std::chrono::seconds(10);
@@ -39,13 +40,10 @@ class HeldReads {
   // Does nothing if it is not there.
   void remove(IoRequest& request);
 
-  // Read-ahead of a file that a thread closes.
-  [[nodiscard]] std::vector<IoRequest*> ahead_of(const OpenFile& file) const;
-
   // One look at all files, in parts.
   struct Round {
-    std::vector<IoRequest*> ahead;   // may fail, and is not needed or others wait for its pages
-    std::vector<IoRequest*> waited;  // a process may wait for its data, and others for its pages
+    std::vector<IoRequest*> ahead;   // held for too long, and may fail
+    std::vector<IoRequest*> waited;  // likewise, but a process may wait for its data
     std::unordered_map<uid_t, std::size_t> waited_of;  // each user; also in earlier parts
   };
   // Looks at the next `files` in turn, all if there are not more.

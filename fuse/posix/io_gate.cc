@@ -196,19 +196,6 @@ IoRequest* IoGate::withdraw(std::uint64_t unique, TimePoint now, std::vector<IoR
   return found;
 }
 
-std::vector<IoRequest*> IoGate::withdraw_read_ahead(const OpenFile& file, TimePoint now,
-                                                    std::vector<IoRequest*>& go) {
-  std::vector<IoRequest*> ahead;
-  change(now, go, [&](stage::Stage& stage, TimePoint at) {
-    ahead = held_reads_.ahead_of(file);
-    for (IoRequest* const each : ahead) {
-      hold_no_more(*each);
-      stage.abandon(*each, at);
-    }
-  });
-  return ahead;
-}
-
 std::vector<IoRequest*> IoGate::unlock_pages(TimePoint now, std::vector<IoRequest*>& go) {
   std::vector<IoRequest*> ahead;
   HeldReads::Round round;

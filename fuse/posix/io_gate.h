@@ -73,13 +73,8 @@ class IoGate final : public control::StageGate {
   // Takes a held request out. Null: it is not held any more.
   [[nodiscard]] IoRequest* withdraw(std::uint64_t unique, TimePoint now,
                                     std::vector<IoRequest*>& go);
-  // A thread closes a file, as the file says: read-ahead that came through it is of no use. Takes
-  // out what is held of it, to be answered with an error.
-  [[nodiscard]] std::vector<IoRequest*> withdraw_read_ahead(const OpenFile& file, TimePoint now,
-                                                            std::vector<IoRequest*>& go);
-  // Ends locks of pages that other users may have waited for too long (HeldReads): takes out
-  // read-ahead, to be answered with an error, and lets go what a process may wait for, which its
-  // virtual PFS owes.
+  // Ends locks of pages that have lasted for too long (HeldReads): takes out read-ahead, to be
+  // answered with an error, and lets go what a process may wait for, which its virtual PFS owes.
   [[nodiscard]] std::vector<IoRequest*> unlock_pages(TimePoint now, std::vector<IoRequest*>& go);
   // Files with held reads. Any thread.
   [[nodiscard]] std::size_t files_with_held_reads() const { return files_with_held_reads_; }

@@ -286,16 +286,6 @@ bool Server::unlock_pages() {
   return gate_.files_with_held_reads() > 0;
 }
 
-void Server::give_up_read_ahead(OpenFile& file, pid_t closes) {
-  const TimePoint now = clock_.now();
-  file.closed_by = closes;
-  file.closed_at = now;
-  if (gate_.files_with_held_reads() == 0) return;
-  std::vector<IoRequest*> let_go;
-  fail_read_ahead(gate_.withdraw_read_ahead(file, now, let_go));
-  admit_and_hand_over(let_go);
-}
-
 void Server::fail_read_ahead(std::span<IoRequest* const> ahead) {
   for (IoRequest* const each : ahead) {
     const std::unique_ptr<IoRequest> request(each);

@@ -132,8 +132,6 @@ class Server {
   // Part of a round. Returns whether another one is needed.
   [[nodiscard]] bool look_at_interrupted();
   [[nodiscard]] bool unlock_pages();
-  // A thread closes a file.
-  void give_up_read_ahead(OpenFile& file, pid_t closes);
   // The kernel reads the pages of these again when a process wants them.
   void fail_read_ahead(std::span<IoRequest* const> ahead);
   // A request has its answer: its user has what it kept for others.

@@ -273,8 +273,9 @@ void Server::Worker::call(const fuse_in_header& head, std::span<std::byte> messa
                         ? OpenFiles::at(body_of<fuse_release_in>(message).fh).opener.uid
                         : head.uid;
   if (head.opcode == FUSE_FLUSH) {
-    server_.give_up_read_ahead(OpenFiles::at(body_of<fuse_flush_in>(message).fh),
-                               static_cast<pid_t>(head.pid));
+    OpenFile& file = OpenFiles::at(body_of<fuse_flush_in>(message).fh);
+    file.closed_by = static_cast<pid_t>(head.pid);
+    file.closed_at = server_.clock_.now();
   }
   if (!server_.enter(uid)) {
     auto request = new_request(head);

@@ -113,7 +113,7 @@ int ask_for_all(const fs::path& path, std::size_t step) {
   return file;
 }
 
-TEST_F(MountPages, ThatAnEndedProcessHasAskedForAreNotLocked) {
+TEST_F(MountPages, ThatAnEndedProcessHasAskedForAreLockedForASecond) {
   MountProcess mount({.config = slow("1 B/s")});
   const fs::path path = make_file(mount);
   ThreadsOf(kMallory, 1, [&](unsigned) { ::close(ask_for_all(path, 1U << 20)); }).wait();

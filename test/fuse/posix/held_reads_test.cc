@@ -55,17 +55,20 @@ class HeldReadsTest : public ::testing::Test {
 
 TEST_F(HeldReadsTest, AThreadMayWaitForItsLastReadOfOnePage) {
   const OpenFilePtr file = open(1);
-  IoRequest& large = hold(file, 32 * kPage, 10);
-  IoRequest& page = hold(file, kPage, 10);
-  IoRequest& last = hold(file, kPage, 10, kStart + 3s);
-  IoRequest& of_another = hold(file, kPage, 11);
-  EXPECT_THAT(reads_.ahead_of(*file), UnorderedElementsAre(&large, &page));
-  file->closed_by = 10;
+  const OpenFilePtr another_user = open(2);
+  IoRequest& large = hold(file, 32 * kPage, ::getpid());
+  IoRequest& page = hold(file, kPage, ::getpid());
+  IoRequest& last = hold(file, kPage, ::getpid(), kStart + 3s);
+  IoRequest& of_another = hold(file, kPage, ::getppid());
+  HeldReads::Round round = look(kStart + 5s);
+  EXPECT_THAT(round.ahead, UnorderedElementsAre(&large, &page));
+  EXPECT_THAT(round.waited, UnorderedElementsAre(&last, &of_another));
+  file->closed_by = ::getpid();
   file->closed_at = kStart + 3s;
-  EXPECT_THAT(reads_.ahead_of(*file), UnorderedElementsAre(&large, &page, &last))
+  round = look(kStart + 5s);
+  EXPECT_THAT(round.ahead, UnorderedElementsAre(&large, &page, &last))
       << "it closes the file, so it waits for nothing";
-  file->closed_by = 12;
-  EXPECT_THAT(reads_.ahead_of(*file), UnorderedElementsAre(&large, &page));
+  EXPECT_THAT(round.waited, UnorderedElementsAre(&of_another));
   for (IoRequest* const each : {&large, &page, &last, &of_another, &of_another}) {
     reads_.remove(*each);
   }
@@ -74,15 +77,18 @@ TEST_F(HeldReadsTest, AThreadMayWaitForItsLastReadOfOnePage) {
 
 TEST_F(HeldReadsTest, ThreadsThatTheMountCannotTellApartMayAllWait) {
   const OpenFilePtr file = open(1);
+  const OpenFilePtr another_user = open(2);
   hold(file, kPage, 0);
   hold(file, kPage, 0, kStart + 3s);
   IoRequest& ahead = hold(file, 2 * kPage, 0);
   file->closed_at = kStart + 3s;
-  EXPECT_THAT(reads_.ahead_of(*file), UnorderedElementsAre(&ahead));
+  const HeldReads::Round round = look(kStart + 5s);
+  EXPECT_THAT(round.ahead, UnorderedElementsAre(&ahead));
+  EXPECT_EQ(round.waited.size(), 2U);
 }
 
 // Threads of the mount bring requests in another order than they came in.
-TEST_F(HeldReadsTest, ReadAheadThatComesBehindTheCloseIsOfNoUseEither) {
+TEST_F(HeldReadsTest, ReadAheadIsOfNoUseAfterAClose) {
   const OpenFilePtr file = open(1);
   file->closed_by = 10;
   file->closed_at = kStart;
@@ -90,9 +96,10 @@ TEST_F(HeldReadsTest, ReadAheadThatComesBehindTheCloseIsOfNoUseEither) {
   IoRequest& own = hold(file, kPage, 10, kStart + 20ms);
   hold(file, kPage, 11, kStart + 20ms);
   hold(file, 32 * kPage, 11, kStart + 900ms);
-  const HeldReads::Round round = look(kStart + 1s);
+  EXPECT_THAT(look(kStart + 900ms).ahead, IsEmpty()) << "another thread may go on reading";
+  const HeldReads::Round round = look(kStart + 3s);
   EXPECT_THAT(round.ahead, UnorderedElementsAre(&ahead, &own));
-  EXPECT_THAT(round.waited, IsEmpty());
+  EXPECT_THAT(round.waited, IsEmpty()) << "no other user has it open";
 }
 
 TEST_F(HeldReadsTest, OthersWaitForASecondOnly) {
@@ -130,7 +137,6 @@ TEST_F(HeldReadsTest, ReadsThatPassTheCacheNeverFail) {
   const OpenFilePtr another_user = open(2);
   file->closed_by = ::getpid();
   file->closed_at = kStart;
-  EXPECT_THAT(reads_.ahead_of(*file), IsEmpty());
   EXPECT_THAT(look(kStart + 5s).waited, IsEmpty());
   EXPECT_THAT(look(kStart + 11s).ahead, IsEmpty());
   EXPECT_THAT(look(kStart + 11s).waited, UnorderedElementsAre(&direct));
