@@ -6,7 +6,7 @@
 namespace vpfs {
 void FlowTournament::grow(std::size_t flows) {
   if (flows <= flows_) return;
-  flows = std::max(flows, 2 * flows_);
+  flows = std::max(flows, flows_ + flows_ / 2);
   const std::size_t inner = (flows - 1 + kChildren - 2) / (kChildren - 1);
   const std::size_t first_leaf = kRoot + inner;
   std::vector<Block> before((first_leaf + flows - 1) / kChildren + 1);
