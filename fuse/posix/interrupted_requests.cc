@@ -23,6 +23,10 @@ void InterruptedRequests::put(const Entry& entry, const Finding& finding) {
 void InterruptedRequests::put(std::uint64_t user, const Entry& entry) {
   std::deque<Entry>& queue = queues_[user];
   if (queue.empty()) turns_.push_back(user);
+  if (user == kUnknown && queue.size() == kMostMissing) {
+    queue.pop_front();
+    --size_;
+  }
   queue.push_back(entry);
   ++size_;
 }

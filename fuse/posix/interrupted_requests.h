@@ -31,6 +31,10 @@ class InterruptedRequests {
     uid_t uid = 0;  // of one that waits
   };
 
+  // Those that are missing at most; then the oldest of them is forgotten. As many as the kernel
+  // gives a mount at once without a process that waits.
+  static constexpr std::size_t kMostMissing = 65'535;
+
   // It was looked at.
   void put(const Entry& entry, const Finding& finding);
   // Takes the next one out, to be looked at and put in again. Nothing: there is none.

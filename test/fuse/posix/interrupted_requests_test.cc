@@ -70,5 +70,19 @@ TEST(InterruptedRequests, OneThatIsMissingIsForgottenInTheEnd) {
   }
 }
 
+// A process may be done with many requests whose signals are told too late.
+TEST(InterruptedRequests, ThoseThatAreMissingAreBounded) {
+  InterruptedRequests all;
+  all.put({.unique = 1}, {.state = State::waits, .uid = 1});
+  constexpr std::uint64_t kMany = 2 * InterruptedRequests::kMostMissing;
+  for (std::uint64_t unique = 2; unique <= kMany; ++unique) {
+    all.put({.unique = unique}, {.state = State::missing});
+  }
+  EXPECT_EQ(all.size(), InterruptedRequests::kMostMissing + 1);
+  EXPECT_EQ(all.take().value_or(Entry()).unique, 1U) << "what waits is kept";
+  EXPECT_EQ(all.take().value_or(Entry()).unique, kMany - InterruptedRequests::kMostMissing + 1)
+      << "the oldest of the missing is forgotten";
+}
+
 }  // namespace
 }  // namespace vpfs::fuse
