@@ -222,12 +222,12 @@ std::vector<IoRequest*> IoGate::unlock_pages(TimePoint now, std::vector<IoReques
 std::vector<IoRequest*> IoGate::withdraw_all(TimePoint now) {
   std::vector<IoRequest*> all;
   act(now, [&](stage::Stage& stage, TimePoint at) {
-    for (const auto& [unique, request] : held_) {
-      stage.abandon(*request, at);
-      all.push_back(request);
+    while (!held_.empty()) {
+      IoRequest& request = *held_.begin()->second;
+      hold_no_more(request);
+      stage.abandon(request, at);
+      all.push_back(&request);
     }
-    held_.clear();
-    go_by_.clear();
     (void)release(stage, at, all);
   });
   return all;

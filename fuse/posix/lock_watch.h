@@ -22,9 +22,8 @@ namespace vpfs::fuse {
 //   - elsewhere it is held for kLongestHold at most, so that one that comes can be seen;
 //   - behind a hold, requests that may have waited for the lock are not held. The lock goes round,
 //     so these are of threads that have not come since: at most kMostWaiting;
-//   - a thread that has the lock may send several requests, as a look-up and the making of the
-//   name.
-//     Only the first of such a visit is held.
+//   - a thread that has the lock may send several requests, such as a look-up and then the making
+//     of the name. Only the first of such a visit is held.
 //
 // So the first request of an application that comes waits for the lock for little more than two
 // holds if no more than kMostWaiting threads are before it, and later ones do not wait.

@@ -29,7 +29,7 @@ class Rounds {
   void stop();
   // There is something to do. Costs little if rounds are made already.
   void wake() {
-    if (!is_awake_.exchange(true)) wake_thread();
+    if (!is_awake_ && !is_awake_.exchange(true)) wake_thread();
   }
 
  private:

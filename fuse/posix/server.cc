@@ -48,7 +48,7 @@ Server::Server(MountPoint& mount, PosixFileSystem& files, IoGate& gate, const Cl
       scheduled_(options.threads),
       keeper_([this] { return add_thread(); }),
       rounds_([this] {
-        const bool again = look_at_interrupted();
+        const bool again = look_at_some_interrupted();
         return unlock_pages() || again;
       }) {}
 
@@ -266,7 +266,7 @@ Server::Finding Server::answer_interrupted(std::unique_ptr<IoRequest> request) {
   return {.state = Finding::State::over};
 }
 
-bool Server::look_at_interrupted() {
+bool Server::look_at_some_interrupted() {
   std::unique_lock lock(interrupted_mutex_);
   for (std::size_t i = std::min(interrupted_.size(), kMostLooks); i > 0; --i) {
     const std::optional<InterruptedRequests::Entry> entry = interrupted_.take();

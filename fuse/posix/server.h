@@ -130,7 +130,7 @@ class Server {
   // The same of one that waits outside of threads. REQUIRES: its process is to be obeyed.
   [[nodiscard]] Finding answer_interrupted(std::unique_ptr<IoRequest> request);
   // Part of a round. Returns whether another one is needed.
-  [[nodiscard]] bool look_at_interrupted();
+  [[nodiscard]] bool look_at_some_interrupted();
   [[nodiscard]] bool unlock_pages();
   // The kernel reads the pages of these again when a process wants them.
   void fail_read_ahead(std::span<IoRequest* const> ahead);
